@@ -1,0 +1,59 @@
+//! Everything a Cofferdam tool needs: write a [`Tool`], name it in [`export_tool!`], build it for
+//! `wasm32-wasip2`. This crate holds no policy: what a tool may reach is decided by its host.
+//!
+//! A crate with `crate-type = ["cdylib"]` and this crate as its only dependency:
+//!
+//! ```
+//! use cofferdam_sdk::{Tool, ToolError, schemars::JsonSchema, serde::{Deserialize, Serialize}};
+//!
+//! #[derive(Deserialize, JsonSchema)]
+//! #[serde(crate = "cofferdam_sdk::serde", deny_unknown_fields)]
+//! #[schemars(crate = "cofferdam_sdk::schemars")]
+//! struct Arguments {
+//!     /// Who is greeted. This comment is what the model reads about `name`.
+//!     name: String,
+//! }
+//!
+//! #[derive(Serialize, JsonSchema)]
+//! #[serde(crate = "cofferdam_sdk::serde")]
+//! #[schemars(crate = "cofferdam_sdk::schemars")]
+//! struct Greeting {
+//!     greeting: String,
+//! }
+//!
+//! enum Hello {}
+//!
+//! impl Tool for Hello {
+//!     const NAME: &str = "hello";
+//!     const SUMMARY: &str = "Greets somebody by name.";
+//!     type Arguments = Arguments;
+//!     type Output = Greeting;
+//!
+//!     fn call(arguments: Arguments) -> Result<Greeting, ToolError> {
+//!         Ok(Greeting { greeting: format!("Hello, {}!", arguments.name) })
+//!     }
+//! }
+//!
+//! cofferdam_sdk::export_tool!(Hello);
+//! ```
+//!
+//! The two `crate = "…"` attributes are needed only where `serde` and `schemars` are not dependencies
+//! of the tool itself. Files are read with `std::fs` (the granted mounts are there, read-only) and
+//! changed with a [`StagedFile`]; what came with the message is in [`attachments`].
+
+pub mod attachments;
+pub mod bindings;
+mod error;
+mod export;
+pub mod schema;
+mod staged;
+mod stream;
+
+pub use bindings::cofferdam::tool::types::{ErrorCode, ToolError};
+pub use bindings::cofferdam::tool::workspace_write::Sealed;
+pub use export::{Exported, Tool};
+pub use staged::StagedFile;
+
+pub use schemars;
+pub use serde;
+pub use serde_json;

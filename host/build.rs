@@ -1,0 +1,112 @@
+//! Builds the builtin guests for `wasm32-wasip2` and embeds them with the default policies.
+//!
+//! Plain cargo, in a target folder of its own: the outer cargo holds the lock of the other one.
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::{env, fs};
+
+const TARGET: &str = "wasm32-wasip2";
+
+fn main() {
+    let host = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").expect("cargo sets it"));
+    let root = host.parent().expect("host/ lies in the repository").to_owned();
+    let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets it"));
+    for watched in ["guest-tools", "wit", "policies"] {
+        watch(&root.join(watched));
+    }
+    let tools = policy_names(&root.join("policies/tools"));
+    let built = build_guests(&root, &guests_target_dir(&out));
+    let mut code = String::from(
+        "/// Builtin components by tool name.\npub(super) static COMPONENTS: &[(&str, &[u8])] = &[\n",
+    );
+    for tool in tools.iter().filter(|tool| built.join(format!("{tool}.wasm")).exists()) {
+        let file = built.join(format!("{tool}.wasm"));
+        let copy = out.join(format!("{tool}.wasm"));
+        fs::copy(&file, &copy).unwrap_or_else(|e| panic!("cannot copy {}: {e}", file.display()));
+        writeln!(code, "    ({tool:?}, include_bytes!({:?})),", copy.display().to_string())
+            .expect("a String grows");
+    }
+    code.push_str(
+        "];\n\n/// Default policies: (name, text).\npub(super) static POLICIES: &[(&str, &str)] = &[\n",
+    );
+    for folder in ["profiles", "tools"] {
+        for name in policy_names(&root.join("policies").join(folder)) {
+            let file = root.join("policies").join(folder).join(format!("{name}.toml"));
+            let entry = format!("{folder}/{name}.toml");
+            writeln!(code, "    ({entry:?}, include_str!({:?})),", file.display().to_string())
+                .expect("a String grows");
+        }
+    }
+    code.push_str("];\n");
+    fs::write(out.join("builtin.rs"), code).expect("OUT_DIR can be written");
+}
+
+/// Every file below, because cargo watches folders by their own time alone.
+fn watch(path: &Path) {
+    println!("cargo::rerun-if-changed={}", path.display());
+    let Ok(entries) = fs::read_dir(path) else { return };
+    for entry in entries.flatten() {
+        if entry.file_name() != "target" {
+            watch(&entry.path());
+        }
+    }
+}
+
+fn policy_names(dir: &Path) -> Vec<String> {
+    let entries = fs::read_dir(dir).unwrap_or_else(|e| panic!("cannot list {}: {e}", dir.display()));
+    let mut names: Vec<String> = entries
+        .flatten()
+        .filter_map(|e| e.file_name().to_str().and_then(|n| n.strip_suffix(".toml")).map(str::to_owned))
+        .collect();
+    names.sort();
+    names
+}
+
+/// `target/guests`, found from `target/<profile>/build/<crate>/out`: shared by all profiles.
+fn guests_target_dir(out: &Path) -> PathBuf {
+    let profile =
+        out.ancestors().find(|dir| dir.file_name().is_some_and(|n| n == "build")).and_then(Path::parent);
+    profile.and_then(Path::parent).unwrap_or(out).join("guests")
+}
+
+fn build_guests(root: &Path, target_dir: &Path) -> PathBuf {
+    let workspace = root.join("guest-tools");
+    let mut cargo = Command::new(env::var_os("CARGO").expect("cargo sets it"));
+    // What the outer build was told (flags, wrappers, its own target folder) is not for the guests.
+    for (name, _) in env::vars_os() {
+        let name = name.to_string_lossy().into_owned();
+        let outer =
+            name.starts_with("CARGO_FEATURE_") || name.starts_with("CARGO_CFG_") || name.starts_with("DEP_");
+        let flags = [
+            "CARGO_ENCODED_RUSTFLAGS",
+            "RUSTFLAGS",
+            "RUSTC_WRAPPER",
+            "RUSTC_WORKSPACE_WRAPPER",
+            "CARGO_BUILD_TARGET",
+            "RUSTC",
+        ];
+        if outer || flags.contains(&name.as_str()) {
+            cargo.env_remove(&name);
+        }
+    }
+    let status = cargo
+        .current_dir(&workspace)
+        .args(["build", "--release", "--locked", "--target", TARGET, "--target-dir"])
+        .arg(target_dir)
+        .status();
+    match status {
+        Ok(status) if status.success() => target_dir.join(TARGET).join("release"),
+        _ if !target_installed() => {
+            panic!("the guests need the {TARGET} target; run: rustup target add {TARGET}")
+        }
+        _ => panic!("the guests in {} do not build; see the messages above", workspace.display()),
+    }
+}
+
+fn target_installed() -> bool {
+    let rustc = env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
+    let libdir = Command::new(rustc).args(["--print", "target-libdir", "--target", TARGET]).output();
+    libdir.is_ok_and(|out| Path::new(String::from_utf8_lossy(&out.stdout).trim()).exists())
+}

@@ -1,0 +1,271 @@
+//! The audit's records: what is written down of every call, before and after.
+//!
+//! One record is one line of JSON. Lines are chained by the SHA-256 of the exact bytes of the line
+//! before (without its newline), so a reviewer needs no canonical form to check them: the bytes on
+//! disk are the canonical form.
+
+use crate::id::{CallId, Caller, TurnId};
+use crate::policy::{ArgumentClass, ToolPolicy};
+use crate::tool::ErrorCode;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+use sha2::{Digest, Sha256};
+
+/// The `prev` of the first record.
+pub const GENESIS: &str = "0000000000000000000000000000000000000000000000000000000000000000";
+
+/// One line of the audit.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Record {
+    /// Version of this layout: 1.
+    pub v: u32,
+    /// Position in the chain, from 1, without gaps.
+    pub seq: u64,
+    /// UTC, RFC 3339, milliseconds.
+    pub time: String,
+    /// SHA-256 of the line before, lower-case hex; [`GENESIS`] for the first.
+    pub prev: String,
+    /// What happened.
+    #[serde(flatten)]
+    pub event: Event,
+}
+
+/// What a record tells.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "event", rename_all = "snake_case")]
+pub enum Event {
+    /// A side effect is about to happen; durable on disk before it does.
+    Intent(Intent),
+    /// A call ended: done, failed, or refused.
+    Outcome(Outcome),
+    /// The line before this one was cut by a crash; this continues the chain without hiding it.
+    Recovered(Recovered),
+}
+
+/// Which call a record is about.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct CallFacts {
+    /// The call, `<turn>/<n>`.
+    pub call: CallId,
+    /// The turn it belongs to.
+    pub turn: TurnId,
+    /// Channel and sender.
+    #[serde(flatten)]
+    pub caller: Caller,
+    /// The tool as it was asked for, bounded.
+    pub tool: String,
+    /// SHA-256 of the component that ran or would have run; absent for an unknown tool.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub component_sha256: Option<String>,
+    /// SHA-256 over profile and tool policy; absent for an unknown tool.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub policy_sha256: Option<String>,
+    /// The profile the call was judged under.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub profile: Option<String>,
+    /// The arguments, redacted by their class.
+    pub arguments: Value,
+    /// SHA-256 of the arguments as given (compact JSON), lower-case hex.
+    pub arguments_sha256: String,
+}
+
+/// A file that a call writes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FileFacts {
+    /// The virtual path.
+    pub path: String,
+    /// Length in bytes.
+    pub bytes: u64,
+    /// SHA-256 of the bytes, lower-case hex.
+    pub sha256: String,
+}
+
+/// Files are about to be published, in this order.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Intent {
+    /// The call.
+    #[serde(flatten)]
+    pub facts: CallFacts,
+    /// What will be on disk.
+    pub files: Vec<FileFacts>,
+}
+
+/// A call ended.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Outcome {
+    /// The call.
+    #[serde(flatten)]
+    pub facts: CallFacts,
+    /// What the judge said.
+    pub verdict: VerdictKind,
+    /// Why it was denied, or why it failed; one line.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// The error code; absent when the call succeeded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub code: Option<ErrorCode>,
+    /// Files written.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub files: Vec<FileFacts>,
+    /// The `seq` of the intent that this settles.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub intent: Option<u64>,
+    /// Written by a later start, from what lies on disk, because a crash cut the call off.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub reconciled: bool,
+    /// From the request to the end of publishing, in microseconds.
+    pub duration_us: u64,
+}
+
+/// What the judge said.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum VerdictKind {
+    /// The call ran.
+    Permit,
+    /// The call was refused.
+    Deny,
+}
+
+/// A torn line, described so that verification accepts exactly it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Recovered {
+    /// Length of the torn line in bytes.
+    pub torn_bytes: u64,
+    /// SHA-256 of its bytes, lower-case hex.
+    pub torn_sha256: String,
+}
+
+/// A string argument longer than this is audited as its length and hash.
+pub const VALUE_BYTES_MAX: usize = 1024;
+
+/// Longer redacted arguments are audited as their length and hash alone, so that a record fits its line.
+pub const ARGUMENTS_BYTES_MAX: usize = 16 * 1024;
+
+/// Deeper arguments are audited as their length and hash alone.
+const DEPTH_MAX: usize = 16;
+
+/// Arguments as the audit may hold them: `content` as length and SHA-256, `value` bounded, everything
+/// that no policy classifies treated as content.
+pub fn redact(arguments: &Value, policy: Option<&ToolPolicy>) -> Value {
+    let Value::Object(object) = arguments else { return digest_of(arguments) };
+    if depth(arguments) > DEPTH_MAX {
+        return digest_of(arguments);
+    }
+    let shown = redact_object(object, policy);
+    if shown.to_string().len() > ARGUMENTS_BYTES_MAX { digest_of(arguments) } else { shown }
+}
+
+fn depth(value: &Value) -> usize {
+    match value {
+        Value::Array(items) => 1 + items.iter().map(depth).max().unwrap_or(0),
+        Value::Object(fields) => 1 + fields.values().map(depth).max().unwrap_or(0),
+        _ => 0,
+    }
+}
+
+fn redact_object(object: &Map<String, Value>, policy: Option<&ToolPolicy>) -> Value {
+    let mut shown = Map::new();
+    for (key, value) in object.iter().take(ARGUMENTS_MAX) {
+        let name = crate::text::one_line(key, 80);
+        shown.insert(name, redact_at(key, value, policy));
+    }
+    if object.len() > ARGUMENTS_MAX {
+        shown.insert("…".into(), json!(object.len() - ARGUMENTS_MAX));
+    }
+    Value::Object(shown)
+}
+
+/// More arguments than this are counted, not listed.
+const ARGUMENTS_MAX: usize = 64;
+
+fn redact_at(at: &str, value: &Value, policy: Option<&ToolPolicy>) -> Value {
+    match policy.and_then(|p| p.class(at)) {
+        Some(ArgumentClass::Content) => digest_of(value),
+        Some(ArgumentClass::Value | ArgumentClass::Path(_)) => bounded(value),
+        None => match value {
+            Value::Null | Value::Bool(_) | Value::Number(_) => value.clone(),
+            Value::String(_) => digest_of(value),
+            Value::Array(items) => {
+                let at = format!("{at}[]");
+                items.iter().take(ARGUMENTS_MAX).map(|v| redact_at(&at, v, policy)).collect()
+            }
+            Value::Object(fields) => fields
+                .iter()
+                .take(ARGUMENTS_MAX)
+                .map(|(k, v)| (crate::text::one_line(k, 80), redact_at(&format!("{at}.{k}"), v, policy)))
+                .collect::<Map<_, _>>()
+                .into(),
+        },
+    }
+}
+
+fn bounded(value: &Value) -> Value {
+    match value {
+        Value::String(text) if text.len() <= VALUE_BYTES_MAX => value.clone(),
+        Value::Null | Value::Bool(_) | Value::Number(_) => value.clone(),
+        _ => digest_of(value),
+    }
+}
+
+fn digest_of(value: &Value) -> Value {
+    match value {
+        Value::String(text) => json!({ "bytes": text.len(), "sha256": sha256_hex(text.as_bytes()) }),
+        other => {
+            let text = other.to_string();
+            json!({ "json_bytes": text.len(), "sha256": sha256_hex(text.as_bytes()) })
+        }
+    }
+}
+
+/// SHA-256 as lower-case hex.
+pub fn sha256_hex(bytes: &[u8]) -> String {
+    hex::encode(Sha256::digest(bytes))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::policy::PolicySet;
+
+    fn policy() -> PolicySet {
+        let profile = "schema = 1\nprofile = \"p\"\nwhy = \"w\"\nmounts = [ { guest = \"/shared\", access = \"atomic-write\" } ]";
+        let tool = "schema = 1\ntool = \"t\"\nprofile = \"p\"\ncomponent = \"builtin\"\nsafety = \"side-effecting\"\nwhy = \"w\"\n\
+                    [arguments]\npath = { path = \"write\" }\ncontent = \"content\"\n\"edits[].new\" = \"content\"\nnote = \"value\"";
+        PolicySet::parse([("profiles/p.toml", profile), ("tools/t.toml", tool)]).expect("sound")
+    }
+
+    #[test]
+    fn content_and_the_unclassified_never_appear() {
+        let set = policy();
+        let arguments = json!({ "path": "/shared/a", "content": "SECRET", "note": "seen", "edits": [{ "new": "SECRET", "n": 1 }],
+                                "unknown": "SECRET", "nested": { "deep": ["SECRET"] }, "flag": true });
+        let shown = redact(&arguments, set.get("t")).to_string();
+        assert!(!shown.contains("SECRET"), "{shown}");
+        assert!(
+            shown.contains("\"path\":\"/shared/a\"")
+                && shown.contains("\"note\":\"seen\"")
+                && shown.contains("\"flag\":true")
+        );
+        assert!(shown.contains(&sha256_hex(b"SECRET")));
+        assert!(!redact(&arguments, None).to_string().contains("seen"));
+    }
+
+    #[test]
+    fn whatever_is_given_the_record_stays_small_and_flat() {
+        let deep = (0..100).fold(json!(1), |inner, _| json!([inner]));
+        let wide: Value =
+            (0..1000).map(|n| (format!("k{n}"), json!("v".repeat(1000)))).collect::<Map<_, _>>().into();
+        let numbers = json!({ "n": vec![vec![1; 60]; 60], "m": vec![vec![vec![12345678; 60]; 60]; 60] });
+        for arguments in [
+            json!({ "a": deep }),
+            wide,
+            numbers,
+            json!("x".repeat(100_000)),
+            json!({ "note": "x".repeat(100_000) }),
+        ] {
+            let shown = redact(&arguments, policy().get("t"));
+            assert!(shown.to_string().len() <= ARGUMENTS_BYTES_MAX && depth(&shown) <= DEPTH_MAX);
+        }
+    }
+}

@@ -1,0 +1,62 @@
+//! What a profile can grant: mounts with an access right, and interfaces beyond the inert baseline.
+
+use serde::{Deserialize, Serialize};
+
+/// What may be done in a mount.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Access {
+    /// Reading files and listing directories.
+    ReadOnly,
+    /// Reading, and publishing whole files through `workspace-write`.
+    AtomicWrite,
+}
+
+/// A directory of the workspace as a guest sees it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct MountGrant {
+    /// The guest's name of it: `/shared`, `/tmp` or `/vault`.
+    pub guest: String,
+    /// What may be done there.
+    pub access: Access,
+}
+
+/// The mounts that a workspace has. `/vault` is there for profiles that an operator writes.
+pub const MOUNTS: &[&str] = &["/shared", "/tmp", "/vault"];
+
+/// A host interface that a profile names to grant it.
+///
+/// `workspace-write` is absent on purpose: it follows from a mount's `atomic-write`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Interface {
+    /// The attachments of this turn.
+    TurnAttachments,
+}
+
+/// Everything that one call is granted.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Grants {
+    /// Mounts within reach.
+    pub mounts: Vec<MountGrant>,
+    /// Interfaces within reach.
+    pub interfaces: Vec<Interface>,
+}
+
+impl Grants {
+    /// The right on the mount of this guest name, if it is granted.
+    pub fn access(&self, mount: &str) -> Option<Access> {
+        self.mounts.iter().find(|m| m.guest == mount).map(|m| m.access)
+    }
+
+    /// Whether `interface` is within reach.
+    pub fn allows(&self, interface: Interface) -> bool {
+        self.interfaces.contains(&interface)
+    }
+
+    /// Whether any mount may be written, which is what grants `workspace-write`.
+    pub fn may_write(&self) -> bool {
+        self.mounts.iter().any(|m| m.access == Access::AtomicWrite)
+    }
+}

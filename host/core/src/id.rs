@@ -1,0 +1,61 @@
+//! Identifiers as types, so that a turn is never passed where a call is meant.
+
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// A turn: one user message (or album) and everything done to answer it.
+///
+/// Stable across restarts, e.g. `telegram-829110`; it is what makes a replayed turn recognizable.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct TurnId(String);
+
+impl TurnId {
+    /// A turn id from a channel's own stable naming of its messages.
+    pub fn new(text: impl Into<String>) -> Self {
+        Self(text.into())
+    }
+
+    /// The id of the turn's call number `n`, from 0: the same again when the turn is replayed.
+    pub fn call(&self, n: usize) -> CallId {
+        CallId(format!("{}/{n}", self.0))
+    }
+
+    /// The id as text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for TurnId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// One tool call within a turn: `<turn>/<n>`. The key under which a call is idempotent.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct CallId(String);
+
+impl CallId {
+    /// The id as text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for CallId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// Who asked: a channel's name and its own immutable id of the sender, never a user name.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Caller {
+    /// `telegram`, `terminal`, `cli`.
+    pub channel: String,
+    /// Telegram: the numeric user id. Terminal and command line: the numeric uid.
+    pub sender: String,
+}

@@ -1,0 +1,18 @@
+//! Values and verdicts of Cofferdam: what a call is, what a policy allows, what the audit records.
+//!
+//! Pure: no I/O, no async runtime, no WebAssembly. Everything here is a function of its arguments, so
+//! a reviewer can read it and a table test can cover it without a sandbox.
+#![forbid(unsafe_code)]
+
+pub mod arguments;
+pub mod attachment;
+pub mod audit;
+pub mod capability;
+pub mod id;
+pub mod journal;
+pub mod json;
+pub mod limits;
+pub mod message;
+pub mod policy;
+pub mod text;
+pub mod tool;

@@ -1,0 +1,173 @@
+//! Sizes, durations and the limits of one call, with their units in the text.
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+use std::fmt;
+use std::time::Duration;
+
+/// A number of bytes, written `"32 MiB"` (B, KiB, MiB, GiB) in configuration and policies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct ByteSize(pub u64);
+
+impl ByteSize {
+    const UNITS: [(&'static str, u64); 4] = [("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10), ("B", 1)];
+
+    /// `n` mebibytes.
+    pub const fn mib(n: u64) -> Self {
+        Self(n << 20)
+    }
+
+    /// `n` kibibytes.
+    pub const fn kib(n: u64) -> Self {
+        Self(n << 10)
+    }
+
+    /// The size that a text like `"32 MiB"` or `"4096"` names.
+    ///
+    /// # Errors
+    /// A sentence that says what to write instead.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let trimmed = text.trim();
+        let (number, factor) = Self::UNITS
+            .iter()
+            .find_map(|(unit, factor)| trimmed.strip_suffix(unit).map(|n| (n.trim_end(), *factor)))
+            .unwrap_or((trimmed, 1));
+        number.parse::<u64>().ok().and_then(|n| n.checked_mul(factor)).map(Self).ok_or_else(|| {
+            format!("{text:?} is not a size; write a whole number with B, KiB, MiB or GiB, e.g. \"32 MiB\"")
+        })
+    }
+}
+
+impl fmt::Display for ByteSize {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (unit, factor) = Self::UNITS
+            .into_iter()
+            .find(|(_, factor)| self.0 >= *factor && self.0 % factor == 0)
+            .unwrap_or(("B", 1));
+        write!(f, "{} {unit}", self.0 / factor)
+    }
+}
+
+impl Serialize for ByteSize {
+    fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
+        s.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for ByteSize {
+    fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
+        Self::parse(&String::deserialize(d)?).map_err(de::Error::custom)
+    }
+}
+
+/// A span of time, written `"60s"` (ms, s, m, h) in configuration and policies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Span(pub Duration);
+
+impl Span {
+    const UNITS: [(&'static str, u64); 4] = [("ms", 1), ("s", 1000), ("m", 60_000), ("h", 3_600_000)];
+
+    /// `n` seconds.
+    pub const fn seconds(n: u64) -> Self {
+        Self(Duration::from_secs(n))
+    }
+
+    /// The span that a text like `"60s"` names.
+    ///
+    /// # Errors
+    /// A sentence that says what to write instead.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let trimmed = text.trim();
+        Self::UNITS
+            .iter()
+            .find_map(|(unit, ms)| {
+                let number = trimmed.strip_suffix(unit)?.trim_end();
+                number.parse::<u64>().ok()?.checked_mul(*ms)
+            })
+            .map(|ms| Self(Duration::from_millis(ms)))
+            .ok_or_else(|| {
+                format!("{text:?} is not a duration; write a whole number with ms, s, m or h, e.g. \"60s\"")
+            })
+    }
+}
+
+impl fmt::Display for Span {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let ms = self.0.as_millis();
+        if ms % 1000 == 0 { write!(f, "{}s", ms / 1000) } else { write!(f, "{ms}ms") }
+    }
+}
+
+impl Serialize for Span {
+    fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
+        s.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Span {
+    fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
+        Self::parse(&String::deserialize(d)?).map_err(de::Error::custom)
+    }
+}
+
+/// The limits of one call. Every one is enforced by the host and tripped by a test.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Limits {
+    /// Linear memory of the guest.
+    pub memory: ByteSize,
+    /// Wall-clock time from the start of the call to its result, host calls included.
+    pub deadline: Span,
+    /// Bytes staged in all.
+    pub written_bytes: ByteSize,
+    /// The arguments as JSON text.
+    pub arguments: ByteSize,
+    /// The result as JSON text.
+    pub result: ByteSize,
+}
+
+impl Limits {
+    /// What a tool gets when neither its policy nor its profile says anything.
+    pub const DEFAULT: Self = Self {
+        memory: ByteSize::mib(32),
+        deadline: Span::seconds(30),
+        written_bytes: ByteSize::mib(50),
+        arguments: ByteSize::mib(1),
+        result: ByteSize::mib(4),
+    };
+
+    /// What no profile may exceed: the sandbox reserves address space and threads for this much.
+    pub const CEILING: Self = Self {
+        memory: ByteSize::mib(256),
+        deadline: Span::seconds(600),
+        written_bytes: ByteSize(4 << 30),
+        arguments: ByteSize::mib(16),
+        result: ByteSize::mib(16),
+    };
+}
+
+#[cfg(test)]
+mod properties;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_and_spans_refuse_what_they_do_not_know() {
+        for text in ["", "MiB", "-1 B", "1.5 MiB", "32 MB", "32MiBs", "99999999999 GiB", "0x10"] {
+            assert!(ByteSize::parse(text).is_err(), "{text}");
+        }
+        for text in ["", "s", "60", "-1s", "1.5s", "1d", "99999999999999999999s"] {
+            assert!(Span::parse(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn sizes_and_spans_print_as_they_are_written() {
+        for text in ["32 MiB", "4 GiB", "1 B", "0 B", "3 KiB", "1000 B"] {
+            assert_eq!(ByteSize::parse(text).map(|s| s.to_string()), Ok(text.to_owned()));
+        }
+        for (text, shown) in [("60s", "60s"), ("2m", "120s"), ("250ms", "250ms"), ("1h", "3600s")] {
+            assert_eq!(Span::parse(text).map(|s| s.to_string()), Ok(shown.to_owned()));
+        }
+    }
+}

@@ -1,0 +1,35 @@
+//! What leaves a turn: the one contract between what was decided and what is sent.
+
+use serde::{Deserialize, Serialize};
+
+/// Everything that answers a turn, and the only source of what is sent.
+///
+/// Routed in this order: text, then voice, then attachments. Voice and attachments have no producer
+/// yet; they are part of the contract so that routing never grows a side channel.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OutgoingResponse {
+    /// Plain text; a channel splits it at its own limit.
+    pub text: Option<String>,
+    /// Text to be spoken.
+    pub voice: Option<String>,
+    /// Files to be sent, by content.
+    pub attachments: Vec<OutgoingAttachment>,
+}
+
+/// A file of a reply: a blob by its hash, never a path.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OutgoingAttachment {
+    /// SHA-256 of the blob, lower-case hex.
+    pub sha256: String,
+    /// The name to show.
+    pub name: String,
+    /// Detected media type.
+    pub mime_type: String,
+}
+
+impl OutgoingResponse {
+    /// A response of text alone.
+    pub fn text(text: impl Into<String>) -> Self {
+        Self { text: Some(text.into()), ..Self::default() }
+    }
+}

@@ -1,0 +1,105 @@
+//! What a tool's file and its profile come to together: the smaller limit, the profile's grants, one hash.
+
+use super::{READING, WRITING, policies};
+use crate::audit::sha256_hex;
+use crate::limits::{ByteSize, Limits, Span};
+use crate::policy::{PolicyProblem, PolicySet};
+
+const PROFILE: &str = "schema = 1\nprofile = \"p\"\nwhy = \"w\"\n";
+
+fn limits(profile: &str, tool: &str) -> Result<Limits, Vec<PolicyProblem>> {
+    let profile = format!("{PROFILE}mounts = [{WRITING}]\n[limits]\n{profile}");
+    let tool = format!("{}[limits]\n{tool}", super::TOOL);
+    let set = PolicySet::parse([("profiles/p.toml", &*profile), ("tools/t.toml", &*tool)])?;
+    Ok(set.get("t").expect("there").limits)
+}
+
+#[test]
+fn a_limit_is_never_above_the_profiles_or_the_ceiling() {
+    for (profile, tool, said) in [
+        (
+            "memory = \"32 MiB\"",
+            "memory = \"33 MiB\"",
+            r#"memory = "33 MiB" is above profile p's 32 MiB; write at most "32 MiB""#,
+        ),
+        (
+            "deadline = \"10s\"",
+            "deadline = \"1m\"",
+            r#"deadline = "60s" is above profile p's 10s; write at most "10s""#,
+        ),
+        ("written_bytes = \"0 B\"", "written_bytes = \"1 B\"", "above profile p's 0 B"),
+        ("arguments = \"1 KiB\"", "arguments = \"1 MiB\"", "above profile p's 1 KiB"),
+        ("result = \"1 KiB\"", "result = \"1 MiB\"", "above profile p's 1 KiB"),
+        (
+            "memory = \"1 GiB\"",
+            "",
+            r#"memory = "1 GiB" is above the gateway's 256 MiB; write at most "256 MiB""#,
+        ),
+        ("deadline = \"11m\"", "", "above the gateway's 600s"),
+        ("written_bytes = \"5 GiB\"", "", "above the gateway's 4 GiB"),
+        ("arguments = \"17 MiB\"", "", "above the gateway's 16 MiB"),
+        ("result = \"17 MiB\"", "", "above the gateway's 16 MiB"),
+    ] {
+        let problems = limits(profile, tool).expect_err("refused");
+        let problem = problems.first().expect("one");
+        assert!(problem.problem.contains(said), "{problem}");
+    }
+}
+
+#[test]
+fn what_nobody_limits_gets_the_default_within_the_profile() {
+    assert_eq!(limits("", ""), Ok(Limits::DEFAULT));
+    let tight = "memory = \"1 MiB\"\ndeadline = \"5s\"\nwritten_bytes = \"2 KiB\"\narguments = \"3 KiB\"\nresult = \"4 KiB\"";
+    let expected = Limits {
+        memory: ByteSize::mib(1),
+        deadline: Span::seconds(5),
+        written_bytes: ByteSize::kib(2),
+        arguments: ByteSize::kib(3),
+        result: ByteSize::kib(4),
+    };
+    assert_eq!(limits(tight, ""), Ok(expected));
+    assert_eq!(limits("", tight), Ok(expected));
+    assert_eq!(limits(tight, tight), Ok(expected));
+    // A profile that allows more does not hand out more unasked.
+    assert_eq!(
+        limits("memory = \"256 MiB\"\ndeadline = \"10m\"\nwritten_bytes = \"4 GiB\"", ""),
+        Ok(Limits::DEFAULT)
+    );
+}
+
+#[test]
+fn a_change_of_either_file_changes_the_hash() {
+    let (profile, tool) = (format!("{PROFILE}mounts = [{READING}]\n"), super::TOOL.to_owned());
+    let hash = |profile: &str, tool: &str| {
+        let set = PolicySet::parse([("tools/t.toml", tool), ("profiles/p.toml", profile)]).expect("sound");
+        set.get("t").expect("there").sha256.clone()
+    };
+    let before = hash(&profile, &tool);
+    let expected = format!("{}{}", sha256_hex(profile.as_bytes()), sha256_hex(tool.as_bytes()));
+    assert_eq!(before, sha256_hex(expected.as_bytes()));
+    assert_ne!(before, hash(&format!("{profile}#"), &tool));
+    assert_ne!(before, hash(&profile, &format!("{tool}#")));
+}
+
+#[test]
+fn grants_are_the_profiles_and_told_in_words() {
+    let words = |mounts: &str| policies(mounts, "").get("t").expect("there").grants.in_words();
+    assert_eq!(words(""), "nothing");
+    assert_eq!(words(READING), "/shared (read-only), /tmp (read-only)");
+    assert_eq!(words(r#"{ guest = "/vault", access = "atomic-write" }"#), "/vault (atomic-write)");
+}
+
+#[test]
+fn every_problem_is_told_in_one_round() {
+    let problems = PolicySet::parse([
+        ("profiles/a.toml", "schema = 2\nprofile = \"a\"\nwhy = \"w\"\nmounts = []"),
+        ("profiles/p.toml", &*format!("{PROFILE}mounts = []\n")),
+        ("tools/t.toml", &*super::TOOL.replace("\"w\"", "\" \"")),
+        ("tools/u.toml", "schema"),
+        ("notes.toml", ""),
+    ])
+    .expect_err("refused");
+    let mut told: Vec<_> = problems.iter().map(|p| format!("{}:{}", p.file, p.line)).collect();
+    told.sort();
+    assert_eq!(told, ["notes.toml:1", "profiles/a.toml:1", "tools/t.toml:6", "tools/u.toml:1"]);
+}

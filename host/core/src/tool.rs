@@ -1,0 +1,163 @@
+//! What a tool is called, how it describes itself, and how a call fails.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use std::fmt;
+
+/// A tool's id, which is also its name on the wire: `^[a-z][a-z0-9_]{0,63}$`.
+///
+/// The alphabet is what every model provider accepts, so a name is never rewritten or cut.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
+#[serde(transparent)]
+pub struct ToolName(String);
+
+/// Why a text is not a tool name.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0:?} is not a tool name; use lower-case letters, digits and _, starting with a letter, at most 64")]
+pub struct BadToolName(String);
+
+impl ToolName {
+    /// The checked name.
+    ///
+    /// # Errors
+    /// [`BadToolName`] when the text is outside the alphabet or longer than 64 bytes.
+    pub fn parse(text: &str) -> Result<Self, BadToolName> {
+        let mut bytes = text.bytes();
+        let starts = bytes.next().is_some_and(|b| b.is_ascii_lowercase());
+        let goes_on = bytes.all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_');
+        if starts && goes_on && text.len() <= 64 {
+            Ok(Self(text.to_owned()))
+        } else {
+            Err(BadToolName(crate::text::one_line(text, 80)))
+        }
+    }
+
+    /// The name as text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for ToolName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// How a tool presents itself: the component's `describe`, checked.
+#[derive(Clone, Debug, Serialize)]
+pub struct Description {
+    /// The tool's id.
+    pub name: ToolName,
+    /// One sentence.
+    pub summary: String,
+    /// JSON Schema of the arguments.
+    pub arguments: Value,
+    /// JSON Schema of a successful result.
+    pub result: Value,
+}
+
+macro_rules! error_codes {
+    ($($(#[$doc:meta])* $variant:ident = $text:literal,)*) => {
+        /// What went wrong, for programs. Stable: scripts and other people's tests rely on it.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+        pub enum ErrorCode {
+            $($(#[$doc])* #[serde(rename = $text)] $variant,)*
+        }
+
+        impl ErrorCode {
+            /// Every code, in the order of the documents.
+            pub const ALL: &[ErrorCode] = &[$(ErrorCode::$variant,)*];
+
+            /// The code as it appears in JSON, audit and replies.
+            pub const fn as_str(self) -> &'static str {
+                match self { $(ErrorCode::$variant => $text,)* }
+            }
+        }
+    };
+}
+
+error_codes! {
+    /// The arguments do not fit the tool's schema.
+    InvalidArguments = "invalid_arguments",
+    /// No tool has this name.
+    UnknownTool = "unknown_tool",
+    /// The tool is known, but did not load, or cannot run now.
+    ToolUnavailable = "tool_unavailable",
+    /// The turn has no attachments.
+    NoAttachments = "no_attachments",
+    /// The index is not below the number of attachments.
+    IndexOutOfRange = "index_out_of_range",
+    /// The attachment is listed, but its bytes are not there.
+    AttachmentUnavailable = "attachment_unavailable",
+    /// The path is outside what this call may touch.
+    PathDenied = "path_denied",
+    /// The destination exists and was not to be replaced.
+    AlreadyExists = "already_exists",
+    /// Nothing is there.
+    NotFound = "not_found",
+    /// A FIFO, device, socket or symbolic link is there where a file is needed.
+    NotARegularFile = "not_a_regular_file",
+    /// A directory is there where a file is needed.
+    IsADirectory = "is_a_directory",
+    /// More than a tool reads or writes at once.
+    TooLarge = "too_large",
+    /// More than the call or the workspace may write.
+    QuotaExceeded = "quota_exceeded",
+    /// The disk is full.
+    NoSpace = "no_space",
+    /// Writing failed for another reason; nothing was changed.
+    WriteFailed = "write_failed",
+    /// The file was published, but the disk did not confirm that a power loss would keep it.
+    DurabilityUnknown = "durability_unknown",
+    /// The deadline passed.
+    TimedOut = "timed_out",
+    /// The tool wanted more memory than its limit.
+    OutOfMemory = "out_of_memory",
+    /// The tool crashed.
+    Trapped = "trapped",
+    /// The network is not granted.
+    NetworkDenied = "network_denied",
+    /// A person must approve first.
+    ApprovalRequired = "approval_required",
+    /// A person said no.
+    ApprovalDenied = "approval_denied",
+    /// The turn was cancelled.
+    Cancelled = "cancelled",
+    /// A fault of the gateway itself.
+    Internal = "internal",
+}
+
+impl fmt::Display for ErrorCode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// Why a call failed: a code for programs and a message that says what to do.
+///
+/// Messages name virtual paths only and are at most [`ToolError::MESSAGE_BYTES_MAX`] long.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
+#[error("{code}: {message}")]
+pub struct ToolError {
+    /// For programs.
+    pub code: ErrorCode,
+    /// For people and models; one line.
+    pub message: String,
+}
+
+impl ToolError {
+    /// Longer messages are cut: a guest writes them.
+    pub const MESSAGE_BYTES_MAX: usize = 2048;
+
+    /// An error whose message is made one line and bounded.
+    pub fn new(code: ErrorCode, message: impl AsRef<str>) -> Self {
+        let message = crate::text::one_line(message.as_ref(), Self::MESSAGE_BYTES_MAX);
+        Self { code, message }
+    }
+
+    /// `{"error":{"code":…,"message":…}}`, as the command line prints it.
+    pub fn to_json(&self) -> Value {
+        serde_json::json!({ "error": { "code": self.code, "message": self.message } })
+    }
+}

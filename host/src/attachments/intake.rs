@@ -1,0 +1,224 @@
+//! Builds a turn's attachments, in order, under the limits of a message.
+//!
+//! Every item keeps its index whatever happens to it; one that fails says why in a short sentence. What
+//! was declared decides only whether a download begins: what arrives is counted, hashed and sniffed.
+
+use super::Config;
+use super::blob::Blob;
+use super::list::{Attachment, Attachments};
+use super::sniff::{UNKNOWN_TYPE, sniff};
+use super::store::{BlobError, BlobStore, BlobWriter};
+use super::turn_bytes::{Claim, OverTurn, TurnBytes};
+use cofferdam_core::attachment::AttachmentInfo;
+use cofferdam_core::text::{about, one_line};
+use std::io::Read;
+use std::sync::Arc;
+
+/// A longer reason is cut.
+const REASON_BYTES_MAX: usize = 200;
+
+/// What the channel says of an attachment before its bytes are there.
+#[derive(Clone, Debug, Default)]
+pub struct Declared {
+    /// The sender's file name.
+    pub name: Option<String>,
+    /// The sender's media type.
+    pub mime_type: Option<String>,
+    /// Length in bytes. Fewer bytes than this count as a broken download.
+    pub size: Option<u64>,
+}
+
+/// The attachments of one turn in the making. A channel's message bounds how many are offered.
+pub struct Intake {
+    config: Config,
+    store: BlobStore,
+    turn: Arc<TurnBytes>,
+    items: Vec<Attachment>,
+}
+
+impl Intake {
+    /// Nothing came yet.
+    pub fn new(store: &BlobStore, config: &Config) -> Self {
+        let turn = TurnBytes::new(config.max_turn_bytes);
+        Self { config: config.clone(), store: store.clone(), turn, items: Vec::new() }
+    }
+
+    /// Gives the next index away. `None`: it is over a limit already, which is recorded; do not fetch it.
+    ///
+    /// Downloads of one intake may run side by side.
+    #[must_use]
+    pub fn admit(&mut self, declared: Declared) -> Option<Download> {
+        let index = u32::try_from(self.items.len()).unwrap_or(u32::MAX);
+        let expected = declared.size;
+        let info = info_of(index, declared);
+        let claim = self.claim(index, expected);
+        let reason = match &claim {
+            Ok(_) => "the download did not finish",
+            Err(reason) => reason,
+        };
+        self.items.push(unavailable(info.clone(), reason));
+        let claim = claim.ok()?;
+        let writer = self.store.writer(self.config.max_bytes);
+        Some(Download { info, expected, claim, writer, failed: None })
+    }
+
+    /// Gives the next index to an attachment that cannot be fetched.
+    pub fn refuse(&mut self, declared: Declared, reason: &str) {
+        let index = u32::try_from(self.items.len()).unwrap_or(u32::MAX);
+        self.items.push(unavailable(info_of(index, declared), reason));
+    }
+
+    /// Takes all of `source` as the next attachment. For sources on this machine.
+    pub fn read(&mut self, declared: Declared, source: &mut dyn Read) {
+        let Some(mut download) = self.admit(declared) else { return };
+        let mut buffer = vec![0; 64 << 10];
+        let settled = loop {
+            match source.read(&mut buffer) {
+                Ok(0) => break download.finish(),
+                Ok(n) if download.write(&buffer[..n]).is_ok() => {}
+                Ok(_) => break download.finish(),
+                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+                Err(error) => break download.fail(&format!("it could not be read ({error})")),
+            }
+        };
+        self.settle(settled);
+    }
+
+    /// Puts a download that ended in its place.
+    pub fn settle(&mut self, settled: Settled) {
+        if let Some(item) = self.items.get_mut(settled.0.info.index as usize) {
+            *item = settled.0;
+        }
+    }
+
+    /// The list. What was not settled is unavailable.
+    pub fn finish(self) -> Attachments {
+        self.items.into()
+    }
+
+    /// The share of the turn's bytes that a download begins with, or why it must not begin.
+    fn claim(&self, index: u32, expected: Option<u64>) -> Result<Claim, String> {
+        let Config { max_bytes, max_count, .. } = &self.config;
+        if index >= *max_count {
+            let number = u64::from(index) + 1;
+            return Err(format!("too many: it is number {number}, and a message may bring {max_count}"));
+        }
+        let expected = expected.unwrap_or(0);
+        if expected > max_bytes.0 {
+            return Err(format!("too large: {}, and the limit is {max_bytes}", about(expected)));
+        }
+        let mut claim = Claim::new(&self.turn);
+        claim.grow_to(expected).map_err(too_large_together)?;
+        Ok(claim)
+    }
+}
+
+/// One download under way. Dropped, its attachment stays unavailable.
+pub struct Download {
+    info: AttachmentInfo,
+    expected: Option<u64>,
+    claim: Claim,
+    writer: BlobWriter,
+    failed: Option<String>,
+}
+
+/// The download is over a limit, or cannot be stored: fetching on is of no use.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct Rejected(String);
+
+/// A download that ended one way or the other.
+pub struct Settled(Attachment);
+
+impl Download {
+    /// Its place in the turn.
+    pub fn index(&self) -> u32 {
+        self.info.index
+    }
+
+    /// Bytes that have arrived.
+    pub fn taken(&self) -> u64 {
+        self.writer.len()
+    }
+
+    /// Appends what arrived. Writes to the spool file when the attachment is large.
+    ///
+    /// # Errors
+    /// [`Rejected`] before a byte over a limit is kept. The reason is remembered: `finish` tells it.
+    pub fn write(&mut self, bytes: &[u8]) -> Result<(), Rejected> {
+        if self.failed.is_none() {
+            self.failed = self.take(bytes).err();
+        }
+        match &self.failed {
+            None => Ok(()),
+            Some(reason) => Err(Rejected(reason.clone())),
+        }
+    }
+
+    fn take(&mut self, bytes: &[u8]) -> Result<(), String> {
+        let total = self.writer.len().saturating_add(bytes.len() as u64);
+        // Its own limit is the one to name when both are exceeded.
+        if total <= self.writer.limit().0 {
+            self.claim.grow_to(total).map_err(too_large_together)?;
+        }
+        self.writer.write(bytes).map_err(|error| match error {
+            BlobError::OverLimit { limit } => {
+                format!("too large: {} and more, and the limit is {limit}", about(total))
+            }
+            BlobError::Spool(_) => error.to_string(),
+        })
+    }
+
+    /// All bytes arrived: hashes and sniffs them. Reads from disk when the attachment is large.
+    pub fn finish(self) -> Settled {
+        let got = self.writer.len();
+        if let Some(reason) = &self.failed {
+            return Settled(unavailable(self.info, reason));
+        }
+        if let Some(expected) = self.expected.filter(|expected| got < *expected) {
+            let reason = format!("truncated: {got} of {expected} bytes arrived; send it again");
+            return Settled(unavailable(self.info, &reason));
+        }
+        let Self { info, mut claim, writer, .. } = self;
+        claim.shrink_to(got);
+        // The bytes of the turn stay counted for as long as the turn takes more.
+        claim.keep();
+        Settled(available(info, writer.finish()))
+    }
+
+    /// The download failed for a reason that the channel knows.
+    pub fn fail(self, reason: &str) -> Settled {
+        Settled(unavailable(self.info, reason))
+    }
+}
+
+fn too_large_together(over: OverTurn) -> String {
+    let OverTurn { total, limit } = over;
+    format!("too large together: {} with this one, and the limit for a message is {limit}", about(total))
+}
+
+fn info_of(index: u32, declared: Declared) -> AttachmentInfo {
+    AttachmentInfo {
+        index,
+        name: AttachmentInfo::shown(declared.name.as_deref(), AttachmentInfo::NAME_BYTES_MAX),
+        mime_type: UNKNOWN_TYPE.to_owned(),
+        declared_mime_type: AttachmentInfo::shown(
+            declared.mime_type.as_deref(),
+            AttachmentInfo::MIME_BYTES_MAX,
+        ),
+        size: declared.size.unwrap_or(0),
+        sha256: String::new(),
+        unavailable: None,
+    }
+}
+
+fn available(info: AttachmentInfo, blob: Blob) -> Attachment {
+    let mime_type = sniff(&mut blob.reader());
+    let sha256 = hex::encode(blob.sha256());
+    Attachment { info: AttachmentInfo { mime_type, size: blob.len(), sha256, ..info }, blob: Some(blob) }
+}
+
+fn unavailable(info: AttachmentInfo, reason: &str) -> Attachment {
+    let unavailable = Some(one_line(reason, REASON_BYTES_MAX));
+    Attachment { info: AttachmentInfo { unavailable, ..info }, blob: None }
+}

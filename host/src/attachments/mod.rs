@@ -1,0 +1,41 @@
+//! The bytes that came with a message: held once, outside every conversation, for as long as a turn
+//! needs them.
+//!
+//! A turn owns an ordered list of [`Attachments`]; each has its index whatever became of its bytes. An
+//! [`Intake`] builds the list under limits, a [`BlobStore`] holds the bytes, [`sniff()`] says what they
+//! are. Nothing here knows where bytes come from or trusts what was said about them.
+
+mod blob;
+mod intake;
+mod list;
+mod sniff;
+mod store;
+#[cfg(test)]
+mod tests;
+mod text;
+mod turn_bytes;
+
+pub use blob::{Blob, BlobBytes, BlobReader};
+pub use intake::{Declared, Download, Intake, Rejected, Settled};
+pub use list::{Attachment, Attachments};
+pub use sniff::{UNKNOWN_TYPE, sniff};
+pub use store::{BlobError, BlobStore, BlobWriter};
+
+use cofferdam_core::limits::ByteSize;
+
+/// What a message may bring.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Config {
+    /// One attachment. Telegram's public server delivers no more than the default.
+    pub max_bytes: ByteSize,
+    /// All attachments of a turn together.
+    pub max_turn_bytes: ByteSize,
+    /// Attachments of a turn whose bytes are fetched.
+    pub max_count: u32,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self { max_bytes: ByteSize::mib(20), max_turn_bytes: ByteSize::mib(40), max_count: 10 }
+    }
+}

@@ -1,0 +1,150 @@
+//! Where blobs come from: written once under a cap, held once however often the same bytes arrive.
+//!
+//! It refuses a byte over the cap before it keeps it. A large blob's file has no name (where the
+//! filesystem can do that), so a crash leaves nothing; what it leaves elsewhere is swept at start.
+
+use super::blob::{Blob, Body, Held};
+use cofferdam_core::limits::ByteSize;
+use sha2::{Digest, Sha256};
+use std::collections::HashMap;
+use std::fs::{self, DirBuilder, File};
+use std::io::{self, Write};
+use std::mem;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+
+/// Larger blobs go to a file.
+const MEMORY_BYTES_MAX: usize = 256 << 10;
+
+/// What `tempfile` names a file where it needs a name for a moment.
+const SPOOL_PREFIX: &str = ".tmp";
+
+/// The spool directory and the blobs that are alive. Cheap to clone.
+#[derive(Clone)]
+pub struct BlobStore(Arc<Inner>);
+
+struct Inner {
+    dir: PathBuf,
+    /// Bounded by the blobs that turns hold: the dead are dropped with each new one.
+    alive: Mutex<HashMap<[u8; 32], Weak<Held>>>,
+}
+
+/// Why bytes are not kept.
+#[derive(Debug, thiserror::Error)]
+pub enum BlobError {
+    /// The cap would be exceeded; nothing of the offending write is kept.
+    #[error("more than the limit of {limit}")]
+    OverLimit {
+        /// The cap.
+        limit: ByteSize,
+    },
+    /// The spool file cannot be written.
+    #[error("the gateway could not store it ({0})")]
+    Spool(#[from] io::Error),
+}
+
+impl BlobStore {
+    /// The store that spools to `dir`, made for its owner alone when missing and swept.
+    ///
+    /// # Errors
+    /// When the directory cannot be made or listed.
+    pub fn open(dir: &Path) -> io::Result<Self> {
+        DirBuilder::new().recursive(true).mode(0o700).create(dir)?;
+        for entry in fs::read_dir(dir)? {
+            let entry = entry?;
+            // Another process may be about to remove the same name, which is as good.
+            if entry.file_name().to_string_lossy().starts_with(SPOOL_PREFIX) && entry.file_type()?.is_file() {
+                let _ = fs::remove_file(entry.path());
+            }
+        }
+        Ok(Self(Arc::new(Inner { dir: dir.to_owned(), alive: Mutex::default() })))
+    }
+
+    /// A writer for one blob of at most `limit` bytes.
+    pub fn writer(&self, limit: ByteSize) -> BlobWriter {
+        let body = Spool::Memory(Vec::new());
+        BlobWriter { store: self.clone(), limit, len: 0, hasher: Sha256::new(), body }
+    }
+
+    /// The one blob with this hash: the one that is alive, or else a new one.
+    fn hold(&self, sha256: [u8; 32], new: impl FnOnce() -> Held) -> Blob {
+        let mut alive = self.0.alive.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(held) = alive.get(&sha256).and_then(Weak::upgrade) {
+            return Blob(held);
+        }
+        alive.retain(|_, held| held.strong_count() > 0);
+        let held = Arc::new(new());
+        alive.insert(sha256, Arc::downgrade(&held));
+        Blob(held)
+    }
+}
+
+/// A blob being written. Dropped, it is gone.
+pub struct BlobWriter {
+    store: BlobStore,
+    limit: ByteSize,
+    len: u64,
+    hasher: Sha256,
+    body: Spool,
+}
+
+enum Spool {
+    Memory(Vec<u8>),
+    File(File),
+}
+
+impl BlobWriter {
+    /// Its cap.
+    pub fn limit(&self) -> ByteSize {
+        self.limit
+    }
+
+    /// Bytes so far.
+    pub fn len(&self) -> u64 {
+        self.len
+    }
+
+    /// Whether nothing was written yet.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Appends `bytes`.
+    ///
+    /// # Errors
+    /// [`BlobError::OverLimit`] before any of them is kept; the writer is then of no use.
+    pub fn write(&mut self, bytes: &[u8]) -> Result<(), BlobError> {
+        let len = self.len.saturating_add(bytes.len() as u64);
+        if len > self.limit.0 {
+            return Err(BlobError::OverLimit { limit: self.limit });
+        }
+        if let Spool::Memory(held) = &mut self.body
+            && held.len() + bytes.len() > MEMORY_BYTES_MAX
+        {
+            let held = mem::take(held);
+            let mut file = tempfile::tempfile_in(&self.store.0.dir)?;
+            file.write_all(&held)?;
+            self.body = Spool::File(file);
+        }
+        match &mut self.body {
+            Spool::Memory(held) => held.extend_from_slice(bytes),
+            Spool::File(file) => file.write_all(bytes)?,
+        }
+        self.hasher.update(bytes);
+        self.len = len;
+        Ok(())
+    }
+
+    /// The blob; the same one as before if these bytes are already held.
+    pub fn finish(self) -> Blob {
+        let sha256 = self.hasher.finalize().into();
+        self.store.hold(sha256, || {
+            let body = match self.body {
+                Spool::Memory(held) => Body::Memory(held.into()),
+                Spool::File(file) => Body::File(file),
+            };
+            Held { len: self.len, sha256, body }
+        })
+    }
+}

@@ -1,0 +1,58 @@
+//! A note of how far the log is settled, so that a start does not read all of it.
+//!
+//! Only an optimization: it is believed when the log holds the very line it names, and ignored in every
+//! other case. It is no proof of anything; `audit verify` does not look at it.
+
+use super::lines::{LineEnd, Lines};
+use super::reading::{Reading, read};
+use super::{AuditError, open};
+use cofferdam_core::audit::sha256_hex;
+use serde::{Deserialize, Serialize};
+use std::fs::{self, File};
+use std::io::Read;
+use std::path::Path;
+
+/// Longer files are not ours.
+const BYTES_MAX: u64 = 1024;
+
+/// A record up to and including which every intent has an outcome somewhere in the log.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Checkpoint {
+    /// Where the record's line starts.
+    pub(super) offset: u64,
+    /// Its position.
+    pub(super) seq: u64,
+    /// SHA-256 of its line.
+    pub(super) sha256: String,
+}
+
+impl Checkpoint {
+    /// The checkpoint in the file at `path`, if there is one that can be read.
+    pub(super) fn load(path: &Path) -> Option<Self> {
+        let mut text = String::new();
+        open::for_reading(path).ok()?.take(BYTES_MAX).read_to_string(&mut text).ok()?;
+        serde_json::from_str(&text).ok()
+    }
+
+    /// Where the lines after it start, if `log` holds the record it names below `end`.
+    pub(super) fn after(&self, log: &File, end: u64) -> Result<Option<u64>, AuditError> {
+        if self.offset >= end {
+            return Ok(None);
+        }
+        let mut lines = Lines::new(log, self.offset, end);
+        let Some(line) = lines.next()? else { return Ok(None) };
+        let matches = line.end == LineEnd::Newline
+            && sha256_hex(line.bytes) == self.sha256
+            && matches!(read(line.bytes), Reading::Record(record) if record.seq == self.seq);
+        Ok(matches.then_some(self.offset + line.len + 1))
+    }
+
+    /// Replaces the file at `path` in one step; whoever reads it finds the old one or this one.
+    pub(super) fn store(&self, path: &Path) -> Result<(), AuditError> {
+        let text = serde_json::to_vec(self).map_err(AuditError::Encode)?;
+        let new = path.with_extension("checkpoint-new");
+        // Not synchronized: after a power loss it is ignored unless it is whole and true.
+        fs::write(&new, text).and_then(|()| fs::rename(&new, path)).map_err(AuditError::Checkpoint)
+    }
+}

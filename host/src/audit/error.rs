@@ -1,0 +1,86 @@
+//! Why the audit could not be read or written; each message says what to do next.
+
+use super::{LINE_BYTES_MAX, NESTING_MAX, OPEN_INTENTS_MAX};
+use std::io;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Why the audit could not be read or written. A log that was tampered with is not an error of reading
+/// it: that is [`Verification::Bad`](super::Verification::Bad).
+#[derive(Debug, thiserror::Error)]
+pub enum AuditError {
+    /// The log, or a file beside it, did not open.
+    #[error("cannot open {path}; the audit needs it, so check that the directory exists and is writable")]
+    Open {
+        /// Which file.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The path leads to a directory, device or FIFO.
+    #[error("{path} is not a regular file; the audit needs one")]
+    NotAFile {
+        /// Which path.
+        path: PathBuf,
+    },
+    /// Reading failed.
+    #[error("cannot read the audit")]
+    Read(#[source] io::Error),
+    /// Writing failed; the record is not in the log, and the next append may succeed.
+    #[error(
+        "cannot write the audit; free space or repair the disk, nothing with side effects runs until then"
+    )]
+    Write(#[source] io::Error),
+    /// The disk did not confirm a record.
+    #[error("the disk did not confirm an audit record; repair the disk and restart")]
+    Sync(#[source] io::Error),
+    /// An earlier record was not confirmed by the disk, and a later confirmation would not cover it.
+    #[error("the disk did not confirm an earlier audit record; repair the disk and restart")]
+    Unconfirmed,
+    /// The record does not fit on a line.
+    #[error(
+        "the audit record has {bytes} bytes, above the {LINE_BYTES_MAX} of a line; use shorter arguments"
+    )]
+    TooLong {
+        /// Its length.
+        bytes: usize,
+    },
+    /// The arguments nest too deeply for every reader of JSON.
+    #[error("the arguments nest deeper than {NESTING_MAX}; use flatter ones")]
+    TooDeep,
+    /// A value that JSON cannot hold.
+    #[error("cannot encode the record")]
+    Encode(#[source] serde_json::Error),
+    /// The note of how far the log is settled did not get written.
+    #[error("cannot write the checkpoint beside the audit; the next start reads the whole log instead")]
+    Checkpoint(#[source] io::Error),
+    /// The file system does not lock.
+    #[error("cannot lock a file of the audit; keep it on a local file system")]
+    Lock(#[source] io::Error),
+    /// Another process holds a lock.
+    #[error("{what} is held by another cofferdam process for more than {waited:?}; wait for it or stop it")]
+    Busy {
+        /// The lock.
+        what: &'static str,
+        /// How long it was waited for.
+        waited: Duration,
+    },
+    /// The open log was deleted: what is written to it could not be found again.
+    #[error("the audit file was deleted while in use; restart to begin a new one")]
+    Deleted,
+    /// The log ends in a complete line that is no record of this version.
+    #[error(
+        "the audit ends in a line that this version does not write ({why}); use the version that wrote it, \
+             or move the log away to begin a new one"
+    )]
+    Foreign {
+        /// What is wrong with the line.
+        why: String,
+    },
+    /// The end of the log holds no record, and no crash tears that much.
+    #[error("the end of the audit holds no record; move the log away to begin a new one")]
+    Unrecognizable,
+    /// So many intents lack an outcome that something else is wrong.
+    #[error("more than {OPEN_INTENTS_MAX} intents have no outcome; check the log with `audit verify`")]
+    TooManyOpen,
+}

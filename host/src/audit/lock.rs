@@ -1,0 +1,77 @@
+//! Locks between processes: on the log for one append, on `publishing.lock` for one publication.
+//!
+//! Every wait is bounded, so a stopped process delays others but never hangs them. The kernel frees a
+//! lock when its holder dies, so none is ever left behind.
+
+use super::{AuditError, open};
+use std::fs::{File, TryLockError};
+use std::path::Path;
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// What a lock excludes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Sharing {
+    /// Other exclusive holders.
+    Shared,
+    /// Everyone.
+    Exclusive,
+}
+
+/// A held lock on a borrowed file; dropping it unlocks.
+#[derive(Debug)]
+pub(super) struct Held<'f>(&'f File);
+
+impl Drop for Held<'_> {
+    fn drop(&mut self) {
+        // Unlocking a file that is open and locked does not fail; closing it would unlock as well.
+        let _ = self.0.unlock();
+    }
+}
+
+/// Says that a side effect may be under way: held from before the intent to after the outcome.
+///
+/// While any process holds one, nobody reconciles, so an intent without an outcome that a reconciler
+/// finds can only come from a crash.
+#[derive(Debug)]
+#[must_use = "dropping the guard says that the publication is over"]
+pub struct PublishingGuard {
+    _file: File,
+}
+
+impl PublishingGuard {
+    /// The lock file, opened and locked. Each guard has its own open file: locks belong to those.
+    pub(super) fn take(path: &Path, sharing: Sharing, wait: Duration) -> Result<Self, AuditError> {
+        let file = open::for_appending(path)?;
+        acquire(&file, "publishing.lock", sharing, wait)?;
+        Ok(Self { _file: file })
+    }
+}
+
+/// The lock on the log, waited for at most `wait`.
+pub(super) fn log(file: &File, sharing: Sharing, wait: Duration) -> Result<Held<'_>, AuditError> {
+    acquire(file, "the audit file", sharing, wait)?;
+    Ok(Held(file))
+}
+
+fn acquire(file: &File, what: &'static str, sharing: Sharing, wait: Duration) -> Result<(), AuditError> {
+    let start = Instant::now();
+    let mut pause = Duration::from_micros(50);
+    loop {
+        let tried = match sharing {
+            Sharing::Shared => file.try_lock_shared(),
+            Sharing::Exclusive => file.try_lock(),
+        };
+        match tried {
+            Ok(()) => return Ok(()),
+            Err(TryLockError::Error(source)) => return Err(AuditError::Lock(source)),
+            Err(TryLockError::WouldBlock) if start.elapsed() >= wait => {
+                return Err(AuditError::Busy { what, waited: wait });
+            }
+            Err(TryLockError::WouldBlock) => {
+                thread::sleep(pause);
+                pause = (pause * 2).min(Duration::from_millis(2));
+            }
+        }
+    }
+}

@@ -1,0 +1,48 @@
+//! The audit file: one append-only chain of records that several processes write and anyone can check.
+//!
+//! It refuses to guess: what it cannot read it does not continue, what it cannot write it reports, so
+//! that the caller can refuse the side effect. It never rewrites, rotates or deletes a record; the one
+//! thing it takes back is its own failed write. The format is described in `docs/audit-format.md`.
+//!
+//! Everything here blocks (locks, disk): it is called from threads that may wait, never from an async
+//! task.
+
+mod chain;
+mod checkpoint;
+mod error;
+mod head;
+mod landed;
+mod lines;
+mod lock;
+mod log;
+mod open;
+mod reading;
+mod reconcile;
+mod show;
+mod tail;
+#[cfg(test)]
+mod tests;
+mod verify;
+
+pub use chain::{BadRecord, Fault};
+pub use error::AuditError;
+pub use head::{BadHead, Head};
+pub use lock::PublishingGuard;
+pub use log::{AuditLog, Durability};
+pub use reconcile::Reconcile;
+pub use show::{Entries, Entry, Span, show};
+pub use verify::{Ending, Report, Verification, verify};
+
+use std::time::Duration;
+
+/// The longest line, in bytes without its newline; what would be longer is refused.
+pub const LINE_BYTES_MAX: usize = 64 * 1024;
+
+/// The deepest nesting of a record's arguments: readers of JSON give up at 128.
+pub const NESTING_MAX: usize = 64;
+
+/// More intents than this without an outcome are not held in memory, but reported.
+pub const OPEN_INTENTS_MAX: usize = 4096;
+
+/// How long one append waits for another process; a holder needs microseconds.
+pub const LOCK_WAIT: Duration = Duration::from_secs(5);

@@ -1,0 +1,35 @@
+//! How the files of the audit are opened: regular files only, created private, never blocking.
+
+use super::lock::{self, Sharing};
+use super::{AuditError, LOCK_WAIT};
+use rustix::fs::OFlags;
+use std::fs::{File, OpenOptions};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+
+/// The file for reading and appending, created with mode 0600 when absent; not through a symlink.
+pub(super) fn for_appending(path: &Path) -> Result<File, AuditError> {
+    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
+    opened(path, flags, OpenOptions::new().read(true).append(true).create(true).mode(0o600))
+}
+
+/// The file for reading; a reviewer may point a symlink at it.
+pub(super) fn for_reading(path: &Path) -> Result<File, AuditError> {
+    opened(path, OFlags::NONBLOCK, OpenOptions::new().read(true))
+}
+
+/// The length up to which the log is whole: no append is half done there, and none is taken back below.
+pub(super) fn settled_length(file: &File) -> Result<u64, AuditError> {
+    let _lock = lock::log(file, Sharing::Shared, LOCK_WAIT)?;
+    Ok(file.metadata().map_err(AuditError::Read)?.len())
+}
+
+/// Without blocking, because opening a FIFO waits for its other end.
+fn opened(path: &Path, flags: OFlags, options: &mut OpenOptions) -> Result<File, AuditError> {
+    let failed = |source| AuditError::Open { path: path.to_owned(), source };
+    let file = options.custom_flags(flags.bits().cast_signed()).open(path).map_err(failed)?;
+    if !file.metadata().map_err(failed)?.is_file() {
+        return Err(AuditError::NotAFile { path: path.to_owned() });
+    }
+    Ok(file)
+}

@@ -1,0 +1,61 @@
+//! What one line is: a record, a line torn by a crash, or something this version does not write.
+//!
+//! The distinction is exact: a record is one JSON object, and a cut object is never complete JSON. So
+//! only incomplete JSON counts as torn; complete JSON that is no record is never explained by a crash.
+
+use super::LINE_BYTES_MAX;
+use cofferdam_core::audit::Record;
+use cofferdam_core::json::parse_strict;
+use cofferdam_core::text::one_line;
+use serde::Deserialize;
+use serde_json::Value;
+use serde_json::error::Category;
+
+/// The version of the record layout that this code reads and writes.
+pub(super) const VERSION: u32 = 1;
+
+/// What a line is.
+#[derive(Debug)]
+pub(super) enum Reading {
+    /// A record of this version, with exactly its fields.
+    Record(Box<Record>),
+    /// Not complete JSON, and why.
+    Torn(String),
+    /// Complete JSON, but no record of this version, and why.
+    Foreign(String),
+}
+
+/// What the bytes of a line are (without its newline).
+pub(super) fn read(line: &[u8]) -> Reading {
+    if line.len() > LINE_BYTES_MAX {
+        return Reading::Torn(format!("it is longer than {LINE_BYTES_MAX} bytes"));
+    }
+    let Ok(text) = std::str::from_utf8(line) else {
+        return Reading::Torn("it is not UTF-8".to_owned());
+    };
+    match parse_strict(text) {
+        Ok(value) => record(text, &value),
+        Err(e) if e.classify() == Category::Data => Reading::Foreign(one_line(&e.to_string(), 200)),
+        Err(e) => Reading::Torn(one_line(&format!("it is not JSON: {e}"), 200)),
+    }
+}
+
+fn record(text: &str, value: &Value) -> Reading {
+    if !(text.starts_with('{') && text.ends_with('}')) {
+        return Reading::Foreign("it is not a JSON object alone on its line".to_owned());
+    }
+    match value.get("v").and_then(Value::as_u64) {
+        Some(v) if v == u64::from(VERSION) => {}
+        Some(v) => return Reading::Foreign(format!("version {v} of the format is not known")),
+        None => return Reading::Foreign("it has no version `v`".to_owned()),
+    }
+    let record = match Record::deserialize(value) {
+        Ok(record) => record,
+        Err(e) => return Reading::Foreign(one_line(&e.to_string(), 200)),
+    };
+    // Flattened structs cannot deny unknown fields; a record written back shows what was not read.
+    match serde_json::to_value(&record) {
+        Ok(written) if written == *value => Reading::Record(Box::new(record)),
+        _ => Reading::Foreign("it has fields or values that a record does not have".to_owned()),
+    }
+}

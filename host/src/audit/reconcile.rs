@@ -1,0 +1,117 @@
+//! Intents that a crash left without an outcome: finding them, and holding others off while they are
+//! settled.
+//!
+//! It refuses to guess what happened: the caller looks at the disk and says so. It does not check the
+//! chain either; that is `audit verify`.
+
+use super::checkpoint::Checkpoint;
+use super::lines::Lines;
+use super::lock::{PublishingGuard, Sharing};
+use super::reading::{Reading, read};
+use super::{AuditError, AuditLog, Durability, OPEN_INTENTS_MAX, open};
+use cofferdam_core::audit::{Event, Intent, Outcome, sha256_hex};
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Open intents, held exclusively: nobody publishes until this is dropped.
+#[derive(Debug)]
+#[must_use = "settle what is open, then finish"]
+pub struct Reconcile<'log> {
+    log: &'log AuditLog,
+    open: BTreeMap<u64, Intent>,
+    unreadable: u64,
+    /// The last record that was scanned.
+    last: Option<Checkpoint>,
+    _nobody_publishes: PublishingGuard,
+}
+
+impl AuditLog {
+    /// The intents that no outcome names, once nobody publishes; waits at most `wait` for that.
+    ///
+    /// Called at start, before the first call. Reads the log from the last point known to be settled.
+    ///
+    /// # Errors
+    /// [`AuditError::Busy`] when a publication is under way for longer than `wait`, this process's own
+    /// included; [`AuditError::TooManyOpen`] above [`OPEN_INTENTS_MAX`].
+    pub fn open_intents(&self, wait: Duration) -> Result<Reconcile<'_>, AuditError> {
+        let nobody = PublishingGuard::take(&self.beside("publishing.lock"), Sharing::Exclusive, wait)?;
+        let end = open::settled_length(&self.file)?;
+        let checkpoint = Checkpoint::load(&self.checkpoint_path());
+        let start = match checkpoint {
+            Some(checkpoint) => checkpoint.after(&self.file, end)?.unwrap_or(0),
+            None => 0,
+        };
+        let mut found = Reconcile {
+            log: self,
+            open: BTreeMap::new(),
+            unreadable: 0,
+            last: None,
+            _nobody_publishes: nobody,
+        };
+        found.scan(Lines::new(&self.file, start, end))?;
+        Ok(found)
+    }
+
+    fn checkpoint_path(&self) -> PathBuf {
+        self.path.with_extension("checkpoint")
+    }
+}
+
+impl Reconcile<'_> {
+    /// The open intents by their `seq`, oldest first.
+    pub fn intents(&self) -> impl Iterator<Item = (u64, &Intent)> {
+        self.open.iter().map(|(seq, intent)| (*seq, intent))
+    }
+
+    /// How many lines were passed over because they are no records: torn ones, or worse. An intent in
+    /// one of them cannot be settled; `audit verify` says which they are.
+    pub fn unreadable(&self) -> u64 {
+        self.unreadable
+    }
+
+    /// Records durably how the intent `seq` ended, as found on disk, and gives the outcome's own `seq`.
+    pub fn settle(&mut self, seq: u64, outcome: Outcome) -> Result<u64, AuditError> {
+        let outcome = Outcome { intent: Some(seq), reconciled: true, ..outcome };
+        let settled = self.log.append(Event::Outcome(outcome), Durability::Synced)?;
+        self.open.remove(&seq);
+        Ok(settled)
+    }
+
+    /// Notes how far the log is settled and lets others publish. What was not settled stays open and is
+    /// found again by the next start.
+    ///
+    /// # Errors
+    /// When the note cannot be written; the outcomes are recorded all the same.
+    pub fn finish(self) -> Result<(), AuditError> {
+        match self.last {
+            Some(checkpoint) if self.open.is_empty() => checkpoint.store(&self.log.checkpoint_path()),
+            _ => Ok(()),
+        }
+    }
+
+    fn scan(&mut self, mut lines: Lines<&File>) -> Result<(), AuditError> {
+        while let Some(line) = lines.next()? {
+            let Reading::Record(record) = read(line.bytes) else {
+                self.unreadable += 1;
+                continue;
+            };
+            let (offset, seq) = (line.offset, record.seq);
+            self.last = Some(Checkpoint { offset, seq, sha256: sha256_hex(line.bytes) });
+            match record.event {
+                Event::Intent(_) if self.open.len() == OPEN_INTENTS_MAX => {
+                    return Err(AuditError::TooManyOpen);
+                }
+                Event::Intent(intent) => {
+                    self.open.insert(seq, intent);
+                }
+                Event::Outcome(Outcome { intent: Some(seq), .. }) => {
+                    self.open.remove(&seq);
+                }
+                Event::Outcome(_) | Event::Recovered(_) => {}
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,37 @@
+//! The check that docs/audit-format.md shows agrees with `audit verify`.
+
+use super::*;
+use std::process::Command;
+
+/// The document, as it is published.
+const DOCUMENT: &str = include_str!("../../../../docs/audit-format.md");
+
+/// What the document's script says of the log; `None` where there is no python3.
+fn script(fixture: &Fixture) -> Option<Result<String, String>> {
+    let (_, rest) = DOCUMENT.split_once("```python\n").expect("a script");
+    let (code, _) = rest.split_once("```").expect("its end");
+    let output = Command::new("python3").args(["-c", code]).arg(fixture.path()).output().ok()?;
+    let text = |bytes| String::from_utf8_lossy(bytes).trim().to_owned();
+    Some(if output.status.success() { Ok(text(&output.stdout)) } else { Err(text(&output.stderr)) })
+}
+
+#[test]
+fn the_documented_check_agrees() {
+    let fixture = Fixture::with(4);
+    fixture.put(&[fixture.bytes(), b"{\"v\":1,\"s".to_vec()].concat());
+    fixture.append();
+    let Some(said) = script(&fixture) else { return eprintln!("no python3: skipped") };
+    assert_eq!(said, Ok(fixture.sound().head.to_string()));
+
+    let good = fixture.lines();
+    let mut changed = good.clone();
+    changed[1] = String::from_utf8(changed[1].clone()).expect("UTF-8").replace("1234", "1235").into_bytes();
+    let without_recovery = [&good[..5], &good[6..]].concat();
+    let without_torn = [&good[..4], &good[5..]].concat();
+    for lines in [changed, without_recovery, without_torn, good[1..].to_vec()] {
+        fixture.put_lines(&lines);
+        let bad = fixture.bad();
+        let said = script(&fixture).expect("python3").expect_err("finds it");
+        assert!(said.contains("bad record"), "{bad:?}: {said}");
+    }
+}

@@ -1,0 +1,134 @@
+//! What the audit keeps and what a check of it finds, on real files in a directory of its own.
+
+mod appending;
+mod document;
+mod processes;
+mod reconciling;
+mod showing;
+mod tampering;
+mod torn;
+
+use super::{AuditLog, BadRecord, Durability, Head, Report, Verification, verify};
+use cofferdam_core::audit::{CallFacts, Event, FileFacts, GENESIS, Intent, Outcome, VerdictKind};
+use cofferdam_core::id::{Caller, TurnId};
+use serde_json::json;
+use std::fs::{self, OpenOptions};
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use tempfile::TempDir;
+
+/// A log in a directory of its own.
+struct Fixture {
+    dir: TempDir,
+}
+
+impl Fixture {
+    fn new() -> Self {
+        Self { dir: tempfile::tempdir().expect("a temporary directory") }
+    }
+
+    /// With `count` records: an intent and its outcome in turn.
+    fn with(count: u64) -> Self {
+        let fixture = Self::new();
+        let log = fixture.log();
+        for seq in 1..=count {
+            let event = if seq % 2 == 1 { intent(seq) } else { outcome(Some(seq - 1)) };
+            assert_eq!(log.append(event, Durability::Buffered).expect("appends"), seq);
+        }
+        fixture
+    }
+
+    fn path(&self) -> PathBuf {
+        self.dir.path().join("audit.jsonl")
+    }
+
+    fn log(&self) -> AuditLog {
+        AuditLog::open(&self.path()).expect("opens")
+    }
+
+    fn bytes(&self) -> Vec<u8> {
+        fs::read(self.path()).expect("reads")
+    }
+
+    fn put(&self, bytes: &[u8]) {
+        // In place: ext4 writes a file out that is emptied and written again, and these tests do that often.
+        let file = OpenOptions::new().write(true).create(true).truncate(false).open(self.path());
+        let file = file.expect("opens");
+        file.write_all_at(bytes, 0).and_then(|()| file.set_len(bytes.len() as u64)).expect("writes");
+    }
+
+    /// The lines with their newlines.
+    fn lines(&self) -> Vec<Vec<u8>> {
+        self.bytes().split_inclusive(|b| *b == b'\n').map(<[u8]>::to_vec).collect()
+    }
+
+    fn put_lines(&self, lines: &[Vec<u8>]) {
+        self.put(&lines.concat());
+    }
+
+    fn sound(&self) -> Report {
+        sound(&self.path())
+    }
+
+    fn bad(&self) -> BadRecord {
+        bad(&self.path(), None)
+    }
+
+    fn append(&self) -> u64 {
+        self.log().append(outcome(None), Durability::Buffered).expect("appends")
+    }
+}
+
+fn sound(path: &Path) -> Report {
+    match verify(path, None).expect("reads") {
+        Verification::Sound(report) => report,
+        Verification::Bad(bad) => panic!("bad at line {}: {}", bad.line, bad.fault),
+    }
+}
+
+fn bad(path: &Path, kept: Option<&Head>) -> BadRecord {
+    match verify(path, kept).expect("reads") {
+        Verification::Bad(bad) => bad,
+        Verification::Sound(report) => panic!("sound: {report:?}"),
+    }
+}
+
+fn facts(n: usize) -> CallFacts {
+    let turn = TurnId::new("telegram-829110");
+    CallFacts {
+        call: turn.call(n),
+        turn,
+        caller: Caller { channel: "telegram".into(), sender: "123456789".into() },
+        tool: "attachment_save".into(),
+        component_sha256: Some(GENESIS.into()),
+        policy_sha256: Some(GENESIS.into()),
+        profile: Some("file-read-write".into()),
+        arguments: json!({ "index": 0, "path": "/shared/a.txt", "ratio": 0.1, "big": 1e300, "none": null }),
+        arguments_sha256: GENESIS.into(),
+    }
+}
+
+fn files() -> Vec<FileFacts> {
+    vec![FileFacts { path: "/shared/ä.txt".into(), bytes: 12, sha256: "ab".repeat(32) }]
+}
+
+fn intent(n: u64) -> Event {
+    Event::Intent(Intent { facts: facts(usize::try_from(n).expect("small")), files: files() })
+}
+
+fn settled(intent: Option<u64>) -> Outcome {
+    Outcome {
+        facts: facts(0),
+        verdict: VerdictKind::Permit,
+        reason: None,
+        code: None,
+        files: files(),
+        intent,
+        reconciled: false,
+        duration_us: 1234,
+    }
+}
+
+fn outcome(intent: Option<u64>) -> Event {
+    Event::Outcome(settled(intent))
+}

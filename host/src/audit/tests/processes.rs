@@ -1,0 +1,78 @@
+//! Appending from several processes, and under a limit that cuts a write short: the test binary runs
+//! itself.
+
+use super::*;
+use crate::audit::AuditError;
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use std::env;
+use std::process::{Command, Stdio};
+
+/// Names the log in a child; the tests that are children do nothing without it.
+const LOG: &str = "COFFERDAM_TEST_AUDIT_LOG";
+const EACH: u64 = 200;
+
+/// A run of the test `name` of this module, started by `sh` after `setup`.
+fn child(setup: &str, name: &str, log: &Path) -> Command {
+    let (_, module) = module_path!().split_once("::").expect("a module of the crate");
+    let mut command = Command::new("sh");
+    command.args(["-c", &format!("{setup} exec \"$0\" \"$@\"")]);
+    command.arg(env::current_exe().expect("this binary"));
+    command.args(["--exact", &format!("{module}::{name}"), "--nocapture"]);
+    command.env(LOG, log).stdout(Stdio::piped());
+    command
+}
+
+#[test]
+fn several_processes_keep_one_chain() {
+    let fixture = Fixture::new();
+    let start = || child("", "child_appends", &fixture.path()).spawn().expect("starts");
+    let children: Vec<_> = (0..3).map(|_| start()).collect();
+    for child in children {
+        let output = child.wait_with_output().expect("ends");
+        assert!(output.status.success(), "{output:?}");
+    }
+    assert_eq!(fixture.sound().records, 3 * EACH);
+}
+
+#[test]
+fn child_appends() {
+    let Some(path) = env::var_os(LOG) else { return };
+    let log = AuditLog::open(Path::new(&path)).expect("opens");
+    for _ in 0..EACH {
+        log.append(outcome(None), Durability::Buffered).expect("appends");
+    }
+}
+
+#[test]
+fn a_short_write_is_taken_back_and_the_next_append_works() {
+    let fixture = Fixture::new();
+    // 4 KiB, which ends within a record. The signal would end the process.
+    let mut child = child("trap '' XFSZ; ulimit -S -f 8;", "child_runs_out_of_space", &fixture.path());
+    let output = child.output().expect("ends");
+    assert!(output.status.success(), "{output:?}");
+    let ran = String::from_utf8_lossy(&output.stdout).contains("1 passed");
+    assert!(ran && fixture.sound().records > 2, "{output:?}");
+}
+
+#[test]
+fn child_runs_out_of_space() {
+    let Some(path) = env::var_os(LOG) else { return };
+    let path = Path::new(&path);
+    let log = AuditLog::open(path).expect("opens");
+    let mut known = fs::read(path).expect("reads");
+    let error = loop {
+        match log.append(outcome(None), Durability::Synced) {
+            Ok(_) => known = fs::read(path).expect("reads"),
+            Err(e) => break e,
+        }
+    };
+    assert!(matches!(error, AuditError::Write(_)), "{error}");
+    assert!(!known.is_empty() && fs::read(path).expect("reads") == known);
+    let (head, records) = (log.head(), sound(path).records);
+    assert_eq!((head.clone(), head.seq), (sound(path).head, records));
+
+    let hard = getrlimit(Resource::Fsize).maximum;
+    setrlimit(Resource::Fsize, Rlimit { current: hard, maximum: hard }).expect("lifts the limit");
+    assert_eq!(log.append(outcome(None), Durability::Synced).expect("appends"), records + 1);
+    assert_eq!((sound(path).records, sound(path).recovered), (records + 1, 0));
+}

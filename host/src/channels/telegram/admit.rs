@@ -1,0 +1,69 @@
+//! Who is served: decided from the sender's number and the kind of chat, before anything else of a
+//! message is used.
+
+use super::wire::{ChatKind, Message, OnBehalf, UserKind};
+use std::collections::BTreeSet;
+
+/// What is due to the sender of a message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Admission {
+    /// An allowed person.
+    Serve(i64),
+    /// Somebody else in a private chat: to be told once.
+    Tell(i64),
+    /// No answer, with the reason for the log.
+    Ignore(&'static str),
+}
+
+/// What is due to the sender. Strangers in groups get silence: an answer would invite abuse.
+pub(super) fn admit(message: &Message, allowed: &BTreeSet<i64>) -> Admission {
+    let Some(from) = message.from else { return Admission::Ignore("no sender") };
+    match (message.chat.kind, from.kind, message.on_behalf) {
+        (ChatKind::Other, ..) => Admission::Ignore("not a private chat or group"),
+        (_, UserKind::Bot, _) => Admission::Ignore("a bot"),
+        // Whoever is behind it cannot be told from others.
+        (_, _, OnBehalf::Chat) => Admission::Ignore("sent in the name of a chat"),
+        _ if allowed.contains(&from.id) => Admission::Serve(from.id),
+        (ChatKind::Private, ..) => Admission::Tell(from.id),
+        (ChatKind::Group, ..) => Admission::Ignore("a stranger in a group"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::wire::{Chat, User};
+    use super::*;
+
+    fn check(chat: ChatKind, from: Option<(i64, UserKind)>, on_behalf: OnBehalf, expected: Admission) {
+        let message = Message {
+            chat: Chat { id: -1, kind: chat },
+            from: from.map(|(id, kind)| User { id, kind }),
+            on_behalf,
+            ..Message::default()
+        };
+        assert_eq!(admit(&message, &BTreeSet::from([7])), expected);
+    }
+
+    #[test]
+    fn only_named_people_are_served() {
+        let (ann, eve) = (Some((7, UserKind::Person)), Some((8, UserKind::Person)));
+        check(ChatKind::Private, ann, OnBehalf::Sender, Admission::Serve(7));
+        check(ChatKind::Group, ann, OnBehalf::Sender, Admission::Serve(7));
+        check(ChatKind::Private, eve, OnBehalf::Sender, Admission::Tell(8));
+        check(ChatKind::Group, eve, OnBehalf::Sender, Admission::Ignore("a stranger in a group"));
+        check(ChatKind::Other, ann, OnBehalf::Sender, Admission::Ignore("not a private chat or group"));
+        check(ChatKind::Group, ann, OnBehalf::Chat, Admission::Ignore("sent in the name of a chat"));
+        check(ChatKind::Private, Some((7, UserKind::Bot)), OnBehalf::Sender, Admission::Ignore("a bot"));
+        check(ChatKind::Group, None, OnBehalf::Sender, Admission::Ignore("no sender"));
+    }
+
+    #[test]
+    fn an_empty_list_serves_nobody() {
+        let message = Message {
+            chat: Chat { id: 7, kind: ChatKind::Private },
+            from: Some(User { id: 7, kind: UserKind::Person }),
+            ..Message::default()
+        };
+        assert_eq!(admit(&message, &BTreeSet::new()), Admission::Tell(7));
+    }
+}

@@ -1,0 +1,145 @@
+//! The work of one unit: bind it to a turn, fetch its files, run it, store its reply, send it.
+//!
+//! At every point a crash leaves either the turn to be run again or the reply to be sent; never both,
+//! never neither.
+
+use super::bot::Bot;
+use super::download::fetch_all;
+use super::lanes::Unit;
+use super::media::Media;
+use super::prepare::{Files, Prepared, Todo, prepare};
+use super::send::{TEXT_UNITS_MAX, Target};
+use super::typing::Typing;
+use super::wire;
+use super::words;
+use crate::attachments::Attachments;
+use crate::outbound::{deliver, plan};
+use crate::store::{BoundTurn, Claim, NewReply, Reply};
+use crate::turn::Turn;
+use cofferdam_core::id::{Caller, TurnId};
+use cofferdam_core::message::OutgoingResponse;
+use std::sync::Arc;
+use tokio::task::JoinSet;
+
+/// The name of this channel in the audit and in what a provider sees.
+const CHANNEL: &str = "telegram";
+
+/// Does one unit's work. Returns early, leaving everything for the next start, when the bot stops.
+pub(super) async fn work(bot: Arc<Bot>, unit: Unit) {
+    let reply = match unit {
+        Unit::Reply(reply) => Some(reply),
+        Unit::Bound(turn) => answer(&bot, Origin::Bound(turn)).await,
+        Unit::Update(id) => answer(&bot, Origin::Waiting(Claim::Update(id))).await,
+        Unit::Album(gathering) => answer(&bot, Origin::Waiting(Claim::Album(gathering.album))).await,
+    };
+    if let Some(reply) = reply {
+        deliver(&bot.store, &*bot.api, reply, &bot.stop.soon).await;
+    }
+}
+
+/// Where a turn's updates come from.
+enum Origin {
+    Bound(BoundTurn),
+    Waiting(Claim),
+}
+
+/// Ends a turn; its reply, unless nobody is to be answered or the bot stops.
+async fn answer(bot: &Arc<Bot>, origin: Origin) -> Option<Reply> {
+    // Held while working, not while sending: a chat that must wait to be sent to holds no other up.
+    let _permit = tokio::select! {
+        biased;
+        () = bot.stop.soon.cancelled() => return None,
+        permit = bot.permits.acquire() => permit.ok()?,
+    };
+    let bound = match origin {
+        Origin::Bound(turn) => turn,
+        Origin::Waiting(claim) => {
+            bot.stored("bind a turn", || bot.store.claim(&bot.channel, claim.clone())).await??
+        }
+    };
+    let turn = bound.turn.clone();
+    let messages =
+        bound.updates.iter().filter_map(|update| wire::Update::read(&update.raw)?.message).collect();
+    let (target, response) = match prepare(messages, bound.standing, &bot.allowed, &bot.me) {
+        Todo::Nothing => {
+            bot.stored("dismiss a turn", || bot.store.dismiss(&turn)).await;
+            return None;
+        }
+        Todo::Say(target, text) => (target, OutgoingResponse::text(text)),
+        Todo::Run(prepared) => {
+            let target = prepared.target;
+            let _typing = Typing::start(bot.api.clone(), target);
+            (target, run(bot, turn.clone(), prepared).await?)
+        }
+    };
+    let reply = NewReply { target: target.to_text(), parts: plan(response, TEXT_UNITS_MAX) };
+    bot.stored("store a reply", || bot.store.end(&bot.channel, &turn, reply.clone())).await
+}
+
+/// Runs a turn; `None` when it was cut off.
+///
+/// In a task of its own: should anything in it panic, the person is told, and the gateway goes on.
+async fn run(bot: &Arc<Bot>, id: TurnId, prepared: Prepared) -> Option<OutgoingResponse> {
+    let (task_bot, task_id) = (bot.clone(), id.clone());
+    let mut task = JoinSet::new();
+    task.spawn(async move { run_turn(&task_bot, task_id, prepared).await });
+    match task.join_next().await? {
+        Ok(response) => response,
+        Err(error) => {
+            tracing::error!(turn = %id, %error, "a turn failed");
+            Some(OutgoingResponse::text(words::BROKEN))
+        }
+    }
+}
+
+async fn run_turn(bot: &Bot, id: TurnId, prepared: Prepared) -> Option<OutgoingResponse> {
+    let attachments = tokio::select! {
+        attachments = fetch(bot, prepared.files, prepared.target) => attachments?,
+        () = bot.stop.now.cancelled() => return None,
+    };
+    let mut notices = prepared.notices;
+    notices.extend(attachments.infos().iter().filter_map(words::notice));
+    let turn = Turn {
+        id,
+        caller: Caller { channel: CHANNEL.into(), sender: prepared.sender.to_string() },
+        text: prepared.text,
+        attachments,
+        notices,
+    };
+    let response = bot.runner.run(turn, &(), &bot.stop.now).await;
+    // A turn that was cut off answers so; that is for nobody to read, since it will run again.
+    (!bot.stop.now.is_cancelled()).then_some(response)
+}
+
+async fn fetch(bot: &Bot, from: Files, target: Target) -> Option<Attachments> {
+    Some(fetch_all(bot, files(bot, from, target).await?).await)
+}
+
+/// The files of a turn, in order; `None` once the bot stops.
+async fn files(bot: &Bot, files: Files, target: Target) -> Option<Vec<Media>> {
+    match files {
+        Files::Own(files) => Some(files),
+        Files::Replied(media, None) => Some(vec![media]),
+        Files::Replied(media, Some(album)) => {
+            let parts = bot.stored("look up an album", || bot.store.album(&bot.channel, &album)).await?;
+            // What the replied message was listed with: a late part was listed on its own.
+            let read = |raw: &str| wire::Update::read(raw)?.message;
+            let all: Vec<_> =
+                parts.into_iter().filter_map(|part| Some((part.turn, read(&part.update.raw)?))).collect();
+            let same_file =
+                |message: &wire::Message| message.media.as_ref().is_some_and(|m| m.file_id == media.file_id);
+            let Some(turn) = all.iter().find(|(_, message)| same_file(message)).map(|(turn, _)| turn.clone())
+            else {
+                tracing::debug!(
+                    chat = target.chat,
+                    "an album is no longer known; only the replied part is used"
+                );
+                return Some(vec![media]);
+            };
+            let mut listed: Vec<_> =
+                all.into_iter().filter(|(of, _)| *of == turn).map(|(_, message)| message).collect();
+            listed.sort_by_key(|message| message.message_id);
+            Some(listed.into_iter().filter_map(|message| message.media).collect())
+        }
+    }
+}

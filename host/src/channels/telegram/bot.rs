@@ -1,0 +1,96 @@
+//! What every part of the running channel shares: the connection, the store, the people, the stop.
+
+use super::api::{Api, REQUEST_MAX};
+use super::config::Timing;
+use super::failure::Failure;
+use crate::attachments::{self, BlobStore};
+use crate::outbound::Backoff;
+use crate::store::{Store, StoreError};
+use crate::turn::Runner;
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Duration;
+use teloxide_core::payloads;
+use tokio::sync::Semaphore;
+use tokio_util::sync::CancellationToken;
+
+/// Turns that are worked on at once, over all chats.
+pub(super) const TURNS_AT_ONCE_MAX: usize = 8;
+
+/// The bot's own account.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Me {
+    pub(super) id: i64,
+    /// Without `@`. Every bot has one; without it no command in a group can name this bot.
+    pub(super) username: Option<String>,
+}
+
+/// The running bot.
+pub(super) struct Bot {
+    pub(super) api: Arc<Api>,
+    pub(super) store: Store,
+    pub(super) runner: Arc<Runner>,
+    pub(super) blobs: BlobStore,
+    pub(super) limits: attachments::Config,
+    pub(super) allowed: BTreeSet<i64>,
+    pub(super) timing: Timing,
+    pub(super) me: Me,
+    /// `telegram-<bot id>`: in the store another bot's update ids never meet this one's.
+    pub(super) channel: String,
+    pub(super) permits: Semaphore,
+    pub(super) stop: Stop,
+}
+
+/// The two stages of stopping.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Stop {
+    /// Nothing new begins.
+    pub(super) soon: CancellationToken,
+    /// What is still under way is left for the next start.
+    pub(super) now: CancellationToken,
+}
+
+impl Bot {
+    /// Repeats work in the store until it succeeds; `None` once the program stops.
+    ///
+    /// What cannot be written down must not happen, so there is nothing better to do than to wait.
+    pub(super) async fn stored<T, F>(&self, what: &str, mut work: impl FnMut() -> F) -> Option<T>
+    where
+        F: Future<Output = Result<T, StoreError>>,
+    {
+        let mut backoff = Backoff::new(Duration::from_millis(100), Duration::from_secs(10));
+        loop {
+            let error = match work().await {
+                Ok(value) => {
+                    if backoff.is_failing() {
+                        tracing::info!(what, "the store works again");
+                    }
+                    return Some(value);
+                }
+                Err(error) => error,
+            };
+            if !backoff.is_failing() {
+                tracing::error!(what, %error, "the store fails; waiting for it");
+            }
+            tokio::select! {
+                () = tokio::time::sleep(backoff.pause()) => {}
+                () = self.stop.soon.cancelled() => return None,
+            }
+        }
+    }
+}
+
+impl Me {
+    /// Asks Telegram who this bot is.
+    ///
+    /// # Errors
+    /// [`Failure`].
+    pub(super) async fn ask(api: &Api) -> Result<Self, Failure> {
+        let result = api.call(&payloads::GetMe::new(), REQUEST_MAX).await?;
+        let value: serde_json::Value = serde_json::from_str(result.get()).unwrap_or_default();
+        let id = value["id"].as_i64();
+        let id =
+            id.ok_or_else(|| Failure::Unreachable("getMe tells no id; is api_url a Bot API server?".into()))?;
+        Ok(Self { id, username: value["username"].as_str().map(str::to_owned) })
+    }
+}

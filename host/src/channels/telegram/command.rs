@@ -1,0 +1,65 @@
+//! Whether a text is a command, and whether it is meant for this bot.
+
+/// What a text is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Spoken {
+    /// A command for this bot, as the provider knows it: without `@botname`, `/start` as `/help`.
+    Command(String),
+    /// A command for another bot.
+    ForAnother,
+    /// Anything else, as typed.
+    Plain(String),
+}
+
+/// What `text` is to the bot of this user name.
+///
+/// A command is `/` and letters, digits or `_`, before anything but blanks, perhaps `@` and a bot's name, then the
+/// end or a blank: `/shared/a.txt` is none.
+pub(super) fn spoken(text: &str, bot_name: Option<&str>) -> Spoken {
+    let text = text.trim_start();
+    let end = text.find(char::is_whitespace).unwrap_or(text.len());
+    let (word, rest) = text.split_at(end);
+    let Some(word) = word.strip_prefix('/') else { return Spoken::Plain(text.to_owned()) };
+    let (name, bot) = match word.split_once('@') {
+        Some((name, bot)) => (name, Some(bot)),
+        None => (word, None),
+    };
+    if name.is_empty() || !name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_') {
+        return Spoken::Plain(text.to_owned());
+    }
+    match bot {
+        Some(bot) if !bot_name.is_some_and(|name| name.eq_ignore_ascii_case(bot)) => Spoken::ForAnother,
+        // What follows `/start` is a link's parameter, which nothing here uses.
+        _ if name == "start" => Spoken::Command("/help".into()),
+        _ => Spoken::Command(format!("/{name}{rest}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(text: &str, expected: Spoken) {
+        assert_eq!(spoken(text, Some("Our_bot")), expected, "{text:?}");
+    }
+
+    #[test]
+    fn commands_for_this_bot_lose_its_name() {
+        let command = |text: &str| Spoken::Command(text.into());
+        check("/file_read path=/shared/a", command("/file_read path=/shared/a"));
+        check("/file_read@our_BOT  path=a@b", command("/file_read  path=a@b"));
+        check("/file_read\n{\"a\":1}", command("/file_read\n{\"a\":1}"));
+        check("/start", command("/help"));
+        check("/start@our_bot payload", command("/help"));
+        check(" /help", command("/help"));
+    }
+
+    #[test]
+    fn the_rest_is_not_ours() {
+        check("/file_read@other_bot x", Spoken::ForAnother);
+        assert_eq!(spoken("/x@our_bot", None), Spoken::ForAnother);
+        for text in ["", "hello", "/", "/ x", "/shared/a.txt", "see /help", "/é", "/@our_bot"] {
+            check(text, Spoken::Plain(text.into()));
+        }
+    }
+}

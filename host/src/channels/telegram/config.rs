@@ -1,0 +1,274 @@
+//! `[channels.telegram]`: what an operator may set, and what is refused before anything is contacted.
+
+use super::token::Token;
+use reqwest::Url;
+use serde::{Deserialize, Deserializer, de};
+use std::fmt;
+use std::net::IpAddr;
+use std::time::Duration;
+
+/// The section as written. Nothing in it is secret: the token is in the environment.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Config {
+    /// Name of the environment variable that holds the bot's token.
+    pub token_env: String,
+    /// Address of the Bot API; plain http only for loopback.
+    pub api_url: String,
+    /// Numeric ids of the people who are served; empty: nobody.
+    #[serde(deserialize_with = "user_ids")]
+    pub allowed_users: Vec<i64>,
+    /// How long things take. No file sets it; tests shorten it.
+    #[serde(skip)]
+    pub timing: Timing,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            token_env: "TELEGRAM_BOT_TOKEN".into(),
+            api_url: "https://api.telegram.org".into(),
+            allowed_users: Vec::new(),
+            timing: Timing::default(),
+        }
+    }
+}
+
+/// Where the Bot API is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Reach {
+    /// On this machine: no proxy stands between.
+    Loopback,
+    /// Elsewhere: the environment's proxy is used.
+    Remote,
+}
+
+/// Times of this channel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Timing {
+    /// An album is complete when no part has come for so long.
+    pub album_window: Duration,
+    /// An album is complete after so long, whatever comes.
+    pub album_cap: Duration,
+    /// How long Telegram holds a poll without updates; whole seconds.
+    pub long_poll: Duration,
+    /// A download that brings nothing for so long is given up.
+    pub download_stall: Duration,
+    /// How long the turns under way may finish after a stop.
+    pub grace: Duration,
+}
+
+impl Default for Timing {
+    fn default() -> Self {
+        Self {
+            album_window: Duration::from_millis(1500),
+            album_cap: Duration::from_secs(10),
+            long_poll: Duration::from_secs(30),
+            download_stall: Duration::from_secs(30),
+            grace: Duration::from_secs(5),
+        }
+    }
+}
+
+/// Why the section is refused. No message repeats a token.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ConfigError {
+    /// `token_env` is not a variable's name: perhaps the token itself, so it is not repeated.
+    #[error(
+        "token_env is not the name of an environment variable; write a name there, such as TELEGRAM_BOT_TOKEN, and put the token into that variable"
+    )]
+    TokenEnv,
+    /// The variable is missing or empty.
+    #[error(
+        "the environment variable {0} is not set; put the bot's token from @BotFather into it, or name another variable in [channels.telegram] token_env"
+    )]
+    TokenMissing(String),
+    /// The variable holds something else.
+    #[error("the environment variable {0} does not hold a bot token; copy the token again from @BotFather")]
+    TokenMalformed(String),
+    /// `api_url` is no usable address.
+    #[error("api_url: {0:?} {1}; write e.g. \"https://api.telegram.org\"")]
+    ApiUrl(String, &'static str),
+    /// A group, or nothing.
+    #[error("allowed_users: {0} is not a user's id; people's ids are positive numbers")]
+    UserId(i64),
+}
+
+impl Config {
+    /// Checks everything but the token.
+    ///
+    /// # Errors
+    /// [`ConfigError`], which says what to write instead.
+    pub fn check(&self) -> Result<(), ConfigError> {
+        if !is_variable_name(&self.token_env) {
+            return Err(ConfigError::TokenEnv);
+        }
+        match self.allowed_users.iter().find(|id| **id <= 0) {
+            Some(id) => Err(ConfigError::UserId(*id)),
+            None => self.address().map(|_| ()),
+        }
+    }
+
+    /// The token, from this process's environment.
+    ///
+    /// # Errors
+    /// [`ConfigError`], which names the variable.
+    pub fn token(&self) -> Result<Token, ConfigError> {
+        self.token_in(|name| std::env::var(name).ok())
+    }
+
+    fn token_in(&self, env: impl Fn(&str) -> Option<String>) -> Result<Token, ConfigError> {
+        let name = &self.token_env;
+        if !is_variable_name(name) {
+            return Err(ConfigError::TokenEnv);
+        }
+        let value = env(name).filter(|value| !value.trim().is_empty());
+        let value = value.ok_or_else(|| ConfigError::TokenMissing(name.clone()))?;
+        Token::parse(&value).ok_or_else(|| ConfigError::TokenMalformed(name.clone()))
+    }
+
+    /// The Bot API's address, and whether it is on this machine.
+    pub(super) fn address(&self) -> Result<(Url, Reach), ConfigError> {
+        let refuse = |why| ConfigError::ApiUrl(cofferdam_core::text::one_line(&self.api_url, 200), why);
+        let url = Url::parse(self.api_url.trim_end_matches('/')).map_err(|_| refuse("is not an address"))?;
+        let host = url.host_str().unwrap_or_default();
+        let ip = host.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>();
+        let loopback = host == "localhost" || ip.is_ok_and(|ip| ip.is_loopback());
+        let reach = if loopback { Reach::Loopback } else { Reach::Remote };
+        if !url.username().is_empty() || url.password().is_some() {
+            // Not repeated: what is there is meant to be secret.
+            return Err(ConfigError::ApiUrl(host.to_owned(), "comes with a user name or password"));
+        }
+        match url.scheme() {
+            _ if host.is_empty() => Err(refuse("names no host")),
+            _ if url.query().is_some() || url.fragment().is_some() => Err(refuse("has a query or fragment")),
+            "https" => Ok((url, reach)),
+            "http" if loopback => Ok((url, reach)),
+            "http" => Err(refuse("is plain http, which only loopback may be")),
+            _ => Err(refuse("is not https")),
+        }
+    }
+}
+
+fn is_variable_name(name: &str) -> bool {
+    let plain = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    !name.is_empty() && name.chars().all(plain) && !name.starts_with(|c: char| c.is_ascii_digit())
+}
+
+fn user_ids<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<i64>, D::Error> {
+    Ok(Vec::<UserId>::deserialize(deserializer)?.into_iter().map(|id| id.0).collect())
+}
+
+/// A user's id: a number. Names change hands, so they are refused with the reason.
+struct UserId(i64);
+
+impl<'de> Deserialize<'de> for UserId {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(UserIdVisitor)
+    }
+}
+
+struct UserIdVisitor;
+
+impl de::Visitor<'_> for UserIdVisitor {
+    type Value = UserId;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a user's numeric id")
+    }
+
+    fn visit_i64<E>(self, id: i64) -> Result<UserId, E> {
+        Ok(UserId(id))
+    }
+
+    fn visit_u64<E: de::Error>(self, id: u64) -> Result<UserId, E> {
+        i64::try_from(id).map(UserId).map_err(|_| E::custom("a user's id is smaller than that"))
+    }
+
+    fn visit_str<E: de::Error>(self, text: &str) -> Result<UserId, E> {
+        let said = cofferdam_core::text::one_line(text, 80);
+        Err(E::custom(match text.parse::<i64>() {
+            Ok(id) => format!("{said:?} is text; write the number without quotes: allowed_users = [{id}]"),
+            Err(_) => format!(
+                "{said:?} is not a numeric id, and names can change hands; write e.g. allowed_users = [123456789] (the bot tells a stranger who writes to it his id)"
+            ),
+        }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn with_url(api_url: &str) -> Result<Reach, String> {
+        let config = Config { api_url: api_url.into(), ..Config::default() };
+        config.check().and_then(|()| config.address()).map(|(_, reach)| reach).map_err(|e| e.to_string())
+    }
+
+    #[test]
+    fn plain_http_is_for_loopback_only() {
+        for url in ["http://127.0.0.1:81", "http://127.9.9.9/x/", "http://[::1]:8081", "http://localhost:1"] {
+            assert_eq!(with_url(url), Ok(Reach::Loopback), "{url}");
+        }
+        assert_eq!(with_url("https://api.telegram.org"), Ok(Reach::Remote));
+        for url in [
+            "http://api.telegram.org",
+            "http://10.0.0.1",
+            "http://localhost.evil.example",
+            "http://0.0.0.0",
+            "ftp://127.0.0.1",
+            "https://u:p@api.telegram.org",
+            "https://api.telegram.org/?x=1",
+            "api.telegram.org",
+            "",
+        ] {
+            assert!(with_url(url).is_err(), "{url}");
+        }
+        assert_eq!(
+            with_url("http://10.0.0.1").expect_err("refused"),
+            "api_url: \"http://10.0.0.1\" is plain http, which only loopback may be; write e.g. \"https://api.telegram.org\""
+        );
+        assert!(!with_url("https://u:secret@x.example").expect_err("refused").contains("secret"));
+    }
+
+    #[test]
+    fn a_missing_token_names_the_variable_and_a_misplaced_one_is_not_repeated() {
+        let said = |token_env: &str, value: Option<&str>| {
+            let config = Config { token_env: token_env.into(), ..Config::default() };
+            config.token_in(|_| value.map(Into::into)).expect_err("refused").to_string()
+        };
+        assert!(said("MY_TOKEN", None).starts_with("the environment variable MY_TOKEN "));
+        assert!(said("MY_TOKEN", Some(" ")).contains("is not set"));
+        assert!(!said("MY_TOKEN", Some("12 34")).contains("12 34"));
+        assert!(!said("123:abcdefgh", None).contains("abcdefgh"));
+    }
+
+    #[test]
+    fn users_are_numbers() {
+        let read = |text: &str| toml::from_str::<Config>(text).map_err(|error| error.message().to_owned());
+        assert_eq!(
+            read("allowed_users = [1, 5000000000]").map(|c| c.allowed_users),
+            Ok(vec![1, 5_000_000_000])
+        );
+        assert_eq!(
+            read("allowed_users = [\"42\"]").expect_err("refused"),
+            "\"42\" is text; write the number without quotes: allowed_users = [42]"
+        );
+        assert!(
+            read("allowed_users = [\"@ann\"]")
+                .expect_err("refused")
+                .contains("write e.g. allowed_users = [123456789]")
+        );
+        for refused in [
+            "allowed_users = [1.5]",
+            "allowed_users = 1",
+            "token = \"1:x\"",
+            "allowed_user = [1]",
+            "timing = {}",
+        ] {
+            assert!(read(refused).is_err(), "{refused}");
+        }
+        let group = Config { allowed_users: vec![-100], ..Config::default() };
+        assert!(group.check().expect_err("refused").to_string().contains("-100 is not a user's id"));
+    }
+}

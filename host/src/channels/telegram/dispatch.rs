@@ -1,0 +1,112 @@
+//! Gives work to the lanes and starts what may start, until the stop; then waits for what is under way.
+
+use super::answer;
+use super::bot::Bot;
+use super::lanes::{LaneKey, Lanes, Unit};
+use super::send::Target;
+use super::wire;
+use crate::store::{BoundTurn, Reply, Update};
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::mpsc;
+use tokio::task::{Id, JoinSet};
+use tokio::time::{Instant, sleep_until, timeout};
+
+/// Work that arrives, in the order of arrival.
+#[derive(Debug)]
+pub(super) enum Arrival {
+    /// A reply with something left to send.
+    Reply(Reply),
+    /// A turn that a crash cut off.
+    Bound(BoundTurn),
+    /// An update that waits for its turn.
+    Update(Update),
+}
+
+/// Units that are held in memory. Beyond it the poller waits; the rest is safe in the inbox or with
+/// Telegram.
+pub(super) const UNITS_MAX: usize = 256;
+
+/// What is cut off gets so long to notice, on top of the grace.
+const CUT_OFF_MAX: Duration = Duration::from_secs(2);
+
+/// Runs until the arrivals end or the bot stops.
+pub(super) async fn dispatch(bot: Arc<Bot>, mut arrivals: mpsc::Receiver<Arrival>) {
+    let mut lanes = Lanes::new(bot.timing.album_window, bot.timing.album_cap);
+    let mut tasks = JoinSet::new();
+    let mut busy: HashMap<Id, LaneKey> = HashMap::new();
+    loop {
+        while let Some((key, unit)) = lanes.begin(Instant::now()) {
+            let task = tasks.spawn(answer::work(bot.clone(), unit));
+            busy.insert(task.id(), key);
+        }
+        let due = lanes.next_due();
+        tokio::select! {
+            () = bot.stop.soon.cancelled() => break,
+            arrival = arrivals.recv(), if lanes.load() < UNITS_MAX => match arrival {
+                Some(arrival) => add(&mut lanes, arrival),
+                None => break,
+            },
+            Some(ended) = tasks.join_next_with_id() => {
+                let id = match ended {
+                    Ok((id, ())) => id,
+                    Err(error) => {
+                        tracing::error!(%error, "the work for a message failed; the next start tries it again");
+                        error.id()
+                    }
+                };
+                if let Some(key) = busy.remove(&id) {
+                    lanes.finished(key);
+                }
+            }
+            () = sleep_until(due.unwrap_or_else(Instant::now)), if due.is_some() => {}
+        }
+    }
+    wind_down(&bot, tasks).await;
+}
+
+/// Lets what is under way finish, for a while.
+async fn wind_down(bot: &Bot, mut tasks: JoinSet<()>) {
+    bot.stop.soon.cancel();
+    let mut all = async || while tasks.join_next().await.is_some() {};
+    if timeout(bot.timing.grace, all()).await.is_ok() {
+        return;
+    }
+    bot.stop.now.cancel();
+    if timeout(CUT_OFF_MAX, all()).await.is_err() {
+        tracing::warn!(turns = tasks.len(), "turns were cut off; the next start runs them again");
+    }
+}
+
+fn add(lanes: &mut Lanes, arrival: Arrival) {
+    match arrival {
+        Arrival::Reply(reply) => {
+            let target = Target::from_text(&reply.target);
+            lanes.push(lane_of(target.map(|target| (target.chat, target.thread))), Unit::Reply(reply));
+        }
+        Arrival::Bound(turn) => {
+            let message = turn.updates.first().and_then(|update| read(&update.raw));
+            lanes.push(lane_of(message.map(|message| (message.chat.id, message.thread))), Unit::Bound(turn));
+        }
+        Arrival::Update(update) => {
+            let message = read(&update.raw);
+            let album = message.as_ref().and_then(wire::Message::album);
+            let key = lane_of(message.map(|message| (message.chat.id, message.thread)));
+            match album {
+                Some(album) => lanes.push_part(key, album, Instant::now()),
+                None => lanes.push(key, Unit::Update(update.update_id)),
+            }
+        }
+    }
+}
+
+/// What belongs to no chat shares one lane.
+fn lane_of(place: Option<(i64, Option<i64>)>) -> LaneKey {
+    let (chat, thread) = place.unwrap_or_default();
+    LaneKey { chat, thread }
+}
+
+fn read(raw: &str) -> Option<wire::Message> {
+    wire::Update::read(raw)?.message
+}

@@ -1,0 +1,172 @@
+//! Fetches a turn's files, one after the other, in order, under every limit. A file that cannot be had
+//! keeps its place and says why.
+
+use super::api::REQUEST_MAX;
+use super::bot::Bot;
+use super::failure::Failure;
+use super::media::Media;
+use crate::attachments::{Attachments, Declared, Download, Intake, Rejected};
+use crate::outbound::Backoff;
+use cofferdam_core::limits::ByteSize;
+use reqwest::Response;
+use serde_json::Value;
+use std::time::Duration;
+use teloxide_core::payloads::GetFile;
+use teloxide_core::types::FileId;
+use tokio::time::{Instant, timeout};
+
+/// Attempts at one file.
+const ATTEMPTS_MAX: u32 = 3;
+/// A pause that Telegram asks for is kept up to this; a longer one fails the file.
+const ASKED_PAUSE_MAX: Duration = Duration::from_secs(30);
+/// One attempt may take this much at least, and what its size takes at [`SLOWEST_BYTES_PER_S`].
+const ATTEMPT_MIN: Duration = Duration::from_secs(60);
+/// Slower downloads are given up, so that a trickle does not hold a chat for ever.
+const SLOWEST_BYTES_PER_S: u64 = 32 << 10;
+
+/// Fetches all files.
+pub(super) async fn fetch_all(bot: &Bot, files: Vec<Media>) -> Attachments {
+    let mut intake = Intake::new(&bot.blobs, &bot.limits);
+    for media in files {
+        let declared =
+            Declared { name: Some(media.name.clone()), mime_type: media.mime_type.clone(), size: media.size };
+        let Some(mut item) = intake.admit(declared) else { continue };
+        let settled = match fetch(bot, &media, &mut item).await {
+            Ok(()) => item.finish(),
+            Err(why) => {
+                tracing::info!(%why, "an attachment is unavailable");
+                item.fail(&why.to_string())
+            }
+        };
+        intake.settle(settled);
+    }
+    intake.finish()
+}
+
+/// Why a file is not there, in words for its sender.
+#[derive(Debug, thiserror::Error)]
+enum Unavailable {
+    #[error("Telegram names no file to download")]
+    Nameless,
+    #[error("the file is too large for a bot: Telegram hands out at most 20 MiB")]
+    TooBig,
+    #[error("too large: the limit is {0}")]
+    TooLarge(ByteSize),
+    #[error("Telegram does not hand it out: {0}")]
+    Refused(String),
+    #[error("its download was redirected elsewhere, which is not followed")]
+    Redirected,
+    #[error("its download failed with HTTP status {0}")]
+    Status(u16),
+    #[error("its download brought {got} bytes of {expected}; send it again")]
+    Truncated { got: u64, expected: u64 },
+    #[error("its download stalled; send it again")]
+    Stalled,
+    #[error("its download broke off ({0}); send it again")]
+    Broken(String),
+    #[error(transparent)]
+    Rejected(#[from] Rejected),
+}
+
+/// What helps after a failed attempt.
+enum Trouble {
+    /// Nothing.
+    Final(Unavailable),
+    /// Another attempt, after this pause if Telegram asks for one.
+    Again(Unavailable, Option<Duration>),
+}
+
+async fn fetch(bot: &Bot, media: &Media, item: &mut Download) -> Result<(), Unavailable> {
+    let file_id = media.file_id.as_ref().ok_or(Unavailable::Nameless)?;
+    let mut backoff = Backoff::new(Duration::from_millis(500), Duration::from_secs(5));
+    for attempt in 1.. {
+        let (why, pause) = match try_once(bot, file_id, media.size, item).await {
+            Ok(()) => return Ok(()),
+            Err(Trouble::Final(why)) => return Err(why),
+            Err(Trouble::Again(why, pause)) => (why, pause),
+        };
+        if attempt == ATTEMPTS_MAX || pause.is_some_and(|pause| pause > ASKED_PAUSE_MAX) {
+            return Err(why);
+        }
+        tracing::debug!(%why, attempt, "a download is tried again");
+        tokio::time::sleep(backoff.pause().max(pause.unwrap_or_default())).await;
+    }
+    unreachable!("the last attempt returns")
+}
+
+async fn try_once(
+    bot: &Bot,
+    file_id: &str,
+    declared: Option<u64>,
+    item: &mut Download,
+) -> Result<(), Trouble> {
+    let result =
+        bot.api.call(&GetFile::new(FileId(file_id.to_owned())), REQUEST_MAX).await.map_err(no_file)?;
+    let file: Value = serde_json::from_str(result.get()).unwrap_or_default();
+    // Absent where Telegram cannot hand the file out (now).
+    let path = file["file_path"].as_str().ok_or(Trouble::Final(Unavailable::Nameless))?;
+    let size = file["file_size"].as_u64();
+    let head = timeout(bot.timing.download_stall, bot.api.file(path)).await;
+    let response = head.map_err(|_| again(Unavailable::Stalled))?.map_err(no_file)?;
+    let length = response.content_length();
+    match response.status().as_u16() {
+        200 => {}
+        300..=399 => return Err(Trouble::Final(Unavailable::Redirected)),
+        // A link that has expired is renewed by the next attempt.
+        status @ (404 | 408 | 410 | 425 | 429 | 500..=599) => return Err(again(Unavailable::Status(status))),
+        status => return Err(Trouble::Final(Unavailable::Status(status))),
+    }
+    // What the message says of its size is only used where nobody else says anything.
+    let (expected, limit) = (size.or(length).or(declared), bot.limits.max_bytes);
+    if size.max(length).is_some_and(|bytes| bytes > limit.0) {
+        return Err(Trouble::Final(Unavailable::TooLarge(limit)));
+    }
+    let bytes = expected.unwrap_or(limit.0).min(limit.0);
+    let patience = ATTEMPT_MIN.max(Duration::from_secs(bytes / SLOWEST_BYTES_PER_S));
+    read_body(bot, response, item, Instant::now() + patience).await?;
+    match expected {
+        Some(expected) if expected != item.taken() => {
+            Err(Trouble::Final(Unavailable::Truncated { got: item.taken(), expected }))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Takes the body into the item. A file's id names the same bytes for ever, so a later attempt passes
+/// over those that an earlier one has brought.
+async fn read_body(
+    bot: &Bot,
+    mut response: Response,
+    item: &mut Download,
+    deadline: Instant,
+) -> Result<(), Trouble> {
+    let mut known = item.taken();
+    loop {
+        let patience = bot.timing.download_stall.min(deadline.saturating_duration_since(Instant::now()));
+        let piece = timeout(patience, response.chunk()).await.map_err(|_| again(Unavailable::Stalled))?;
+        let piece = piece.map_err(|error| no_file(bot.api.network(error)))?;
+        let Some(piece) = piece else { return Ok(()) };
+        let passed = usize::try_from(known).unwrap_or(usize::MAX).min(piece.len());
+        known -= passed as u64;
+        if let Some(new) = piece.get(passed..).filter(|new| !new.is_empty()) {
+            item.write(new).map_err(|error| Trouble::Final(error.into()))?;
+        }
+    }
+}
+
+fn again(why: Unavailable) -> Trouble {
+    Trouble::Again(why, None)
+}
+
+fn no_file(failure: Failure) -> Trouble {
+    if failure.says("file is too big") {
+        return Trouble::Final(Unavailable::TooBig);
+    }
+    match failure {
+        Failure::Refused { description, .. } => Trouble::Final(Unavailable::Refused(description)),
+        Failure::TooMany(pause) => {
+            Trouble::Again(Unavailable::Refused("too many requests; send it again later".into()), Some(pause))
+        }
+        other => again(Unavailable::Broken(other.to_string())),
+    }
+}

@@ -1,0 +1,202 @@
+//! How a request to the Bot API fails, sorted by what helps. Every text in it is scrubbed and bounded.
+
+use super::token::Token;
+use cofferdam_core::text::one_line;
+use serde::Deserialize;
+use serde_json::Value;
+use serde_json::value::RawValue;
+use std::time::Duration;
+use teloxide_core::ApiError;
+
+/// Why a request did not bring a result.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub(super) enum Failure {
+    /// Telegram does not know the token.
+    #[error("Telegram does not accept the bot's token ({0})")]
+    Unauthorized(u16),
+    /// Another poller, or a webhook.
+    #[error("{0}")]
+    Conflict(String),
+    /// Too many requests; try again after this.
+    #[error("Telegram asks to wait {} s", .0.as_secs())]
+    TooMany(Duration),
+    /// The group lives on under this id.
+    #[error("the group became a supergroup")]
+    Migrated(i64),
+    /// The request as it stands will never be accepted.
+    #[error("Telegram refuses: {description} ({code})")]
+    Refused {
+        /// HTTP status of the refusal.
+        code: u16,
+        /// Telegram's words.
+        description: String,
+    },
+    /// Not reached, no answer, or one that says nothing about the request.
+    #[error("{0}")]
+    Unreachable(String),
+    /// An answer of HTTP 200 that is not what the Bot API sends; this is how it begins.
+    #[error("Telegram's answer cannot be read")]
+    Unreadable(String),
+}
+
+/// Said where a 429 names no time.
+const RETRY_AFTER_DEFAULT: Duration = Duration::from_secs(5);
+/// Telegram's words are cut here.
+const DESCRIPTION_BYTES_MAX: usize = 300;
+/// So much of an unreadable answer is kept, to find the update's id in it.
+const BEGINNING_BYTES_MAX: usize = 4096;
+
+/// The frame around every answer. Fields of a wrong type count as missing.
+#[derive(Deserialize)]
+struct Envelope {
+    #[serde(default)]
+    ok: Value,
+    result: Option<Box<RawValue>>,
+    #[serde(default)]
+    error_code: Value,
+    #[serde(default)]
+    description: Value,
+    #[serde(default)]
+    parameters: Value,
+}
+
+/// The result in an answer of this HTTP status.
+pub(super) fn result_of(status: u16, body: &str, token: &Token) -> Result<Box<RawValue>, Failure> {
+    if (500..=599).contains(&status) {
+        return Err(Failure::Unreachable(format!("Telegram fails with HTTP status {status}")));
+    }
+    let Ok(envelope) = serde_json::from_str::<Envelope>(body) else {
+        return Err(match status {
+            200 => Failure::Unreadable(beginning(body)),
+            _ => {
+                Failure::Unreachable(format!("something else than the Bot API answers: HTTP status {status}"))
+            }
+        });
+    };
+    match (envelope.ok.as_bool(), envelope.result) {
+        (Some(true), Some(result)) => Ok(result),
+        (Some(false), _) => {
+            let code = envelope.error_code.as_u64().and_then(|code| u16::try_from(code).ok());
+            let description = envelope.description.as_str().unwrap_or_default();
+            let description = one_line(&token.scrub(description), DESCRIPTION_BYTES_MAX);
+            Err(refusal(code.unwrap_or(status), description, &envelope.parameters))
+        }
+        _ => Err(Failure::Unreachable(format!("an answer without a result: HTTP status {status}"))),
+    }
+}
+
+fn beginning(body: &str) -> String {
+    body[..body.floor_char_boundary(BEGINNING_BYTES_MAX)].to_owned()
+}
+
+fn refusal(code: u16, description: String, parameters: &Value) -> Failure {
+    if let Some(id) = parameters["migrate_to_chat_id"].as_i64() {
+        return Failure::Migrated(id);
+    }
+    match code {
+        401 => Failure::Unauthorized(code),
+        // A token of the wrong form gets this instead of 401.
+        404 if description == "Not Found" => Failure::Unauthorized(code),
+        409 => Failure::Conflict(description),
+        429 => {
+            let seconds = parameters["retry_after"].as_u64().map(Duration::from_secs);
+            Failure::TooMany(seconds.unwrap_or(RETRY_AFTER_DEFAULT))
+        }
+        500..=599 => Failure::Unreachable(format!("Telegram fails: {description} ({code})")),
+        _ => Failure::Refused { code, description },
+    }
+}
+
+impl Failure {
+    /// A failure of the HTTP client. Its own text would hold the URL, and the URL the token.
+    pub(super) fn network(error: reqwest::Error, token: &Token) -> Self {
+        let error = error.without_url();
+        let mut said = error.to_string();
+        let mut source = std::error::Error::source(&error);
+        while let Some(deeper) = source {
+            said = format!("{said}: {deeper}");
+            source = deeper.source();
+        }
+        Self::Unreachable(one_line(&token.scrub(&said), DESCRIPTION_BYTES_MAX))
+    }
+
+    /// Whether the chat as a whole cannot be written to, now and later.
+    pub(super) fn chat_is_gone(&self) -> bool {
+        let Self::Refused { code, description } = self else { return false };
+        let known = serde_json::from_value::<ApiError>(Value::String(description.clone()));
+        *code == 403
+            || matches!(
+                known,
+                Ok(ApiError::ChatNotFound
+                    | ApiError::UserNotFound
+                    | ApiError::UserDeactivated
+                    | ApiError::GroupDeactivated
+                    | ApiError::BotKicked
+                    | ApiError::BotKickedFromSupergroup
+                    | ApiError::CantInitiateConversation)
+            )
+    }
+
+    /// Whether Telegram's words contain these; for refusals that have no other mark.
+    pub(super) fn says(&self, words: &str) -> bool {
+        matches!(self, Self::Refused { description, .. } if description.to_ascii_lowercase().contains(words))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn failure(status: u16, body: &str) -> Failure {
+        let token = Token::parse("123:abcdefgh").expect("a token");
+        result_of(status, body, &token).map(|_| ()).expect_err("a failure")
+    }
+
+    #[test]
+    fn answers_are_sorted_by_what_helps() {
+        let refused = |code: u16, rest: &str| {
+            failure(code, &format!(r#"{{"ok":false,"error_code":{code},"description":"D"{rest}}}"#))
+        };
+        assert_eq!(refused(401, ""), Failure::Unauthorized(401));
+        assert_eq!(refused(409, ""), Failure::Conflict("D".into()));
+        assert_eq!(
+            refused(429, r#","parameters":{"retry_after":7}"#),
+            Failure::TooMany(Duration::from_secs(7))
+        );
+        assert_eq!(refused(429, ""), Failure::TooMany(RETRY_AFTER_DEFAULT));
+        assert_eq!(refused(400, r#","parameters":{"migrate_to_chat_id":-5}"#), Failure::Migrated(-5));
+        assert_eq!(refused(400, ""), Failure::Refused { code: 400, description: "D".into() });
+        assert!(matches!(refused(502, ""), Failure::Unreachable(_)));
+        assert!(matches!(failure(502, "<html>"), Failure::Unreachable(_)));
+        assert!(matches!(failure(404, "<html>"), Failure::Unreachable(_)));
+        assert!(matches!(failure(200, "<html>"), Failure::Unreadable(_)));
+        assert!(matches!(failure(200, r#"{"ok":true}"#), Failure::Unreachable(_)));
+        assert!(matches!(failure(200, r#"{"ok":"yes","result":1}"#), Failure::Unreachable(_)));
+        let with_200 = r#"{"ok":false,"error_code":403,"description":"Forbidden: x"}"#;
+        assert!(failure(200, with_200).chat_is_gone(), "the body's code counts");
+    }
+
+    #[test]
+    fn a_chat_is_gone_or_not() {
+        let refused = |code, description: &str| Failure::Refused { code, description: description.into() };
+        assert!(refused(403, "Forbidden: bot was blocked by the user").chat_is_gone());
+        assert!(refused(400, "Bad Request: chat not found").chat_is_gone());
+        assert!(!refused(400, "Bad Request: message is too long").chat_is_gone());
+        assert!(!Failure::Unauthorized(401).chat_is_gone());
+    }
+
+    #[test]
+    fn a_server_that_repeats_the_token_is_scrubbed() {
+        let said =
+            failure(400, r#"{"ok":false,"error_code":400,"description":"no 123:abcdefgh, x%3Aabcdefgh"}"#);
+        assert!(!format!("{said} {said:?}").contains("abcdefgh"));
+    }
+
+    #[test]
+    fn results_may_hold_what_a_parser_refuses() {
+        let token = Token::parse("1:a").expect("a token");
+        let deep = format!(r#"{{"ok":true,"result":{}1{}}}"#, "[".repeat(5000), "]".repeat(5000));
+        assert!(result_of(200, &deep, &token).is_ok());
+        assert!(result_of(200, r#"{"ok":true,"result":[1e999,"\ud83d"]}"#, &token).is_ok());
+    }
+}

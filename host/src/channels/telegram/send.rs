@@ -1,0 +1,109 @@
+//! Where a reply goes, and the one request that sends a part of it.
+
+use super::api::{Api, REQUEST_MAX};
+use super::failure::Failure;
+use super::wire::Message;
+use crate::outbound::{Router, SendError};
+use crate::store::{Part, PartKind};
+use async_trait::async_trait;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use teloxide_core::payloads::SendMessage;
+use teloxide_core::types::{ChatId, LinkPreviewOptions, MessageId, ReplyParameters, ThreadId};
+
+/// A message's text holds so many UTF-16 units.
+pub(super) const TEXT_UNITS_MAX: usize = 4096;
+
+/// Where a reply goes; the store keeps it as JSON.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Target {
+    pub(super) chat: i64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) thread: Option<i64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) reply_to: Option<i64>,
+}
+
+impl Target {
+    /// Where the answer to a message goes.
+    pub(super) fn answering(message: &Message) -> Self {
+        Self { chat: message.chat.id, thread: message.thread, reply_to: message.message_id }
+    }
+
+    /// As the store keeps it.
+    pub(super) fn to_text(self) -> String {
+        serde_json::to_string(&self).expect("three numbers")
+    }
+
+    /// From the store.
+    pub(super) fn from_text(text: &str) -> Option<Self> {
+        serde_json::from_str(text).ok()
+    }
+}
+
+#[async_trait]
+impl Router for Api {
+    async fn send(&self, target: &str, part: &Part) -> Result<String, SendError> {
+        let Some(mut target) = Target::from_text(target) else {
+            return Err(SendError::Refused("the stored target is unreadable".into()));
+        };
+        if part.kind != PartKind::Text {
+            return Err(SendError::Refused(format!("this channel cannot send a {} yet", part.kind.as_str())));
+        }
+        // Only the first message of a reply points at the question.
+        target.reply_to = target.reply_to.filter(|_| part.n == 0);
+        let mut sent = self.send_text(target, &part.body).await;
+        if let Err(Failure::Migrated(chat)) = sent {
+            // The old ids of topic and message mean nothing there.
+            target = Target { chat, thread: None, reply_to: None };
+            sent = self.send_text(target, &part.body).await;
+        }
+        if sent.as_ref().is_err_and(|failure| failure.says("message thread not found")) {
+            // A deleted topic: the answer goes to the chat rather than nowhere.
+            sent = self.send_text(Target { thread: None, ..target }, &part.body).await;
+        }
+        sent.map_err(send_error)
+    }
+}
+
+impl Api {
+    /// Sends plain text and returns the message's id.
+    ///
+    /// No markup: nothing in a tool's result can be taken for it. No link preview: Telegram would fetch
+    /// an address that a file or a model has written.
+    async fn send_text(&self, target: Target, text: &str) -> Result<String, Failure> {
+        // Ids beyond 31 bits do not exist yet; without them the answer still arrives.
+        let id = |id: Option<i64>| id.and_then(|id| i32::try_from(id).ok()).map(MessageId);
+        let mut message = SendMessage::new(ChatId(target.chat), text);
+        message.message_thread_id = id(target.thread).map(ThreadId);
+        message.reply_parameters =
+            id(target.reply_to).map(|id| ReplyParameters::new(id).allow_sending_without_reply());
+        message.link_preview_options = Some(LinkPreviewOptions {
+            is_disabled: true,
+            url: None,
+            prefer_small_media: false,
+            prefer_large_media: false,
+            show_above_text: false,
+        });
+        let result = self.call(&message, REQUEST_MAX).await?;
+        // The message is out whatever the rest of the answer looks like.
+        let sent: Value = serde_json::from_str(result.get()).unwrap_or_default();
+        Ok(sent["message_id"].as_i64().map_or_else(|| "unknown".to_owned(), |id| id.to_string()))
+    }
+}
+
+fn send_error(failure: Failure) -> SendError {
+    if failure.chat_is_gone() {
+        return SendError::Gone(failure.to_string());
+    }
+    match failure {
+        Failure::TooMany(pause) => SendError::Later(pause),
+        Failure::Refused { .. } | Failure::Migrated(_) => SendError::Refused(failure.to_string()),
+        // Without its token the bot cannot send now; the poller ends the program, and the next start,
+        // with a token that is accepted, sends it. An answer that cannot be read says nothing.
+        Failure::Unauthorized(_)
+        | Failure::Conflict(_)
+        | Failure::Unreachable(_)
+        | Failure::Unreadable(_) => SendError::Unreachable(failure.to_string()),
+    }
+}

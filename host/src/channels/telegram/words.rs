@@ -1,0 +1,45 @@
+//! Everything that this channel says in its own words.
+
+use cofferdam_core::attachment::AttachmentInfo;
+
+/// To a stranger in a private chat, once.
+pub(super) fn to_stranger(id: i64) -> String {
+    format!(
+        "This bot answers only people whom its operator has named, and does not know you.\n\
+         Your Telegram user id is {id}. To be served, ask the operator to add it to [channels.telegram] in \
+         cofferdam.toml:\nallowed_users = [{id}]"
+    )
+}
+
+/// To a message of a kind that nothing here uses, by its name in the API.
+pub(super) fn unused_kind(kind: &str) -> String {
+    format!("A message of this kind ({kind}) cannot be used here. Send text or a file.")
+}
+
+/// To a message whose JSON cannot be read.
+pub(super) const UNREADABLE: &str =
+    "This message could not be read. Send it again, as plain text or as a file.";
+
+/// Before the listing of an album's late part.
+pub(super) const LATE_PART: &str = "This is a late part of the album above, whose turn had already begun.";
+
+/// As [`LATE_PART`], where the late part carries the caption.
+pub(super) const LATE_CAPTION: &str = "This is a late part of the album above, whose turn had already begun; \
+    its caption was not run. Send the command as a reply to the message that it is meant for.";
+
+/// In place of an answer when the gateway itself failed.
+pub(super) const BROKEN: &str =
+    "internal: the gateway failed while working on this message; its operator finds why in the log.";
+
+/// A line for an attachment that is not there; `None` for one that is.
+pub(super) fn notice(info: &AttachmentInfo) -> Option<String> {
+    let reason = info.unavailable.as_ref()?;
+    let name = info.name.as_deref().unwrap_or("attachment");
+    Some(format!("[{}] {name}: {}.", info.index, reason.trim_end_matches('.')))
+}
+
+/// The one line that tells that the channel works.
+pub(super) fn polling(name: &str, users: usize) -> String {
+    let plural = if users == 1 { "" } else { "s" };
+    format!("polling as @{name} ({users} allowed user{plural})")
+}

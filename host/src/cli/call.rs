@@ -1,0 +1,113 @@
+//! `cofferdam call`: one call from the command line; the result is one line of JSON on stdout.
+
+use super::Exit;
+use crate::attachments::{Attachments, Declared, Intake};
+use crate::config::Config;
+use crate::gateway::{Gateway, Role};
+use crate::tools::CallRequest;
+use anyhow::{Context, bail};
+use cofferdam_core::arguments::from_pairs;
+use cofferdam_core::id::{Caller, TurnId};
+use cofferdam_core::tool::{ErrorCode, ToolError};
+use serde_json::Value;
+use std::io::Write;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Example: cofferdam call attachment_save index=0 path=/shared/photo.jpg --attach photo.jpg"
+)]
+pub(super) struct Arguments {
+    /// The tool's name; `cofferdam tools` lists them
+    tool: String,
+    /// Arguments, typed by the tool's schema: text as it is where it takes text, else JSON
+    #[arg(value_name = "KEY=VALUE")]
+    pairs: Vec<String>,
+    /// All arguments as one JSON object: the text itself, @FILE, or - for stdin
+    #[arg(long, value_name = "JSON|@FILE|-", conflicts_with = "pairs")]
+    args: Option<String>,
+    /// A file that comes with the call, as if a person had sent it; repeat for several
+    #[arg(long, value_name = "FILE")]
+    attach: Vec<PathBuf>,
+}
+
+pub(super) fn run(config: &Config, arguments: Arguments) -> anyhow::Result<Exit> {
+    let gateway = Gateway::open(config, Role::Beside)?;
+    let attachments = attach(&gateway, config, &arguments.attach)?;
+    let result = match arguments_text(&gateway, &arguments)? {
+        Ok(text) => super::runtime()?.block_on(async {
+            let turn = one_shot_turn("cli");
+            let request = CallRequest {
+                id: turn.call(0),
+                turn,
+                caller: this_user("cli"),
+                tool: arguments.tool,
+                arguments: text,
+                attachments,
+                journal: None,
+                cancel: super::serve::cancelled_by_signals()?,
+            };
+            anyhow::Ok(gateway.toolbox.call(request).await)
+        })?,
+        Err(error) => Err(error),
+    };
+    let (line, exit) = match result {
+        Ok(value) => (value, Exit::Done),
+        Err(error) => (error.to_json(), Exit::ToolFailed),
+    };
+    writeln!(std::io::stdout(), "{line}").context("cannot write the result to stdout")?;
+    Ok(exit)
+}
+
+fn arguments_text(gateway: &Gateway, arguments: &Arguments) -> anyhow::Result<Result<String, ToolError>> {
+    match &arguments.args {
+        Some(text) => Ok(Ok(match text.strip_prefix('@') {
+            Some(file) => std::fs::read_to_string(file).with_context(|| format!("cannot read {file}"))?,
+            None if text == "-" => std::io::read_to_string(std::io::stdin()).context("cannot read stdin")?,
+            None => text.clone(),
+        })),
+        None => {
+            let tool = gateway.toolbox.registry().get(&arguments.tool);
+            let schema = tool.map_or(&Value::Null, |tool| &tool.description.arguments);
+            let typed = from_pairs(schema, &arguments.pairs);
+            Ok(typed
+                .map(|v| v.to_string())
+                .map_err(|e| ToolError::new(ErrorCode::InvalidArguments, e.to_string())))
+        }
+    }
+}
+
+/// A turn that nobody will ask for again.
+pub(super) fn one_shot_turn(channel: &str) -> TurnId {
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+    TurnId::new(format!("{channel}-{:x}-{:x}", now.as_nanos(), std::process::id()))
+}
+
+/// The person at the terminal, by numeric uid.
+pub(super) fn this_user(channel: &str) -> Caller {
+    Caller { channel: channel.into(), sender: rustix::process::getuid().as_raw().to_string() }
+}
+
+/// Files of this machine as a turn's attachments, under the same limits as a channel's.
+pub(super) fn attach(gateway: &Gateway, config: &Config, files: &[PathBuf]) -> anyhow::Result<Attachments> {
+    let mut intake = Intake::new(&gateway.blobs, &config.attachments);
+    for file in files {
+        take(&mut intake, file).with_context(|| format!("cannot attach {}", file.display()))?;
+    }
+    Ok(intake.finish())
+}
+
+fn take(intake: &mut Intake, path: &Path) -> anyhow::Result<()> {
+    // Not blocking: the path may name a FIFO.
+    let flags = rustix::fs::OFlags::NONBLOCK.bits() as i32;
+    let mut file = std::fs::File::options().read(true).custom_flags(flags).open(path)?;
+    let meta = file.metadata()?;
+    if !meta.is_file() {
+        bail!("it is not a regular file");
+    }
+    let name = path.file_name().map(|n| n.to_string_lossy().into_owned());
+    let declared = Declared { name, mime_type: None, size: Some(meta.len()) };
+    intake.read(declared, &mut file);
+    Ok(())
+}

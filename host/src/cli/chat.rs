@@ -1,0 +1,66 @@
+//! `cofferdam chat`: turns from this terminal's lines, through the same machinery as a channel.
+
+use super::Exit;
+use super::call::{attach, one_shot_turn, this_user};
+use crate::config::Config;
+use crate::gateway::{Gateway, Role};
+use crate::turn::Turn;
+use std::io::{IsTerminal, Write};
+use std::path::PathBuf;
+use tokio::io::{AsyncBufReadExt, BufReader};
+
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Lines are messages: /help lists the tools, /attach FILE adds a file to the next message, /quit or \
+                  Ctrl-D ends."
+)]
+pub(super) struct Arguments {
+    /// A file that comes with the first message; repeat for several
+    #[arg(long, value_name = "FILE")]
+    attach: Vec<PathBuf>,
+}
+
+pub(super) fn run(config: &Config, arguments: Arguments) -> anyhow::Result<Exit> {
+    let gateway = Gateway::open(config, Role::Beside)?;
+    super::runtime()?.block_on(talk(config, &gateway, arguments.attach))
+}
+
+async fn talk(config: &Config, gateway: &Gateway, mut files: Vec<PathBuf>) -> anyhow::Result<Exit> {
+    let runner = gateway.runner(config, None);
+    let stop = super::serve::cancelled_by_signals()?;
+    // Fails now rather than at the first message.
+    attach(gateway, config, &files)?;
+    let mut lines = BufReader::new(tokio::io::stdin()).lines();
+    let interactive = std::io::stdin().is_terminal();
+    loop {
+        if interactive {
+            print!("> ");
+            std::io::stdout().flush()?;
+        }
+        let line = tokio::select! {
+            line = lines.next_line() => line?,
+            () = stop.cancelled() => None,
+        };
+        let Some(line) = line.filter(|line| line.trim() != "/quit") else { return Ok(Exit::Done) };
+        if let Some(file) = line.strip_prefix("/attach ") {
+            let file = PathBuf::from(file.trim());
+            match attach(gateway, config, std::slice::from_ref(&file)) {
+                Ok(_) => files.push(file),
+                Err(error) => println!("{error:#}"),
+            }
+            continue;
+        }
+        if line.trim().is_empty() && files.is_empty() {
+            continue;
+        }
+        let turn = Turn {
+            id: one_shot_turn("terminal"),
+            caller: this_user("terminal"),
+            text: line,
+            attachments: attach(gateway, config, &std::mem::take(&mut files))?,
+            notices: Vec::new(),
+        };
+        let response = runner.run(turn, &(), &stop).await;
+        println!("{}", response.text.unwrap_or_default());
+    }
+}

@@ -1,0 +1,193 @@
+//! The command line: one file a command; parsing, exit codes and the log live here.
+
+mod audit;
+mod call;
+mod chat;
+mod init;
+mod policy;
+mod serve;
+mod tools;
+
+use crate::audit::{Head, Span};
+use crate::config::Config;
+use clap::{Args, Parser, Subcommand};
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// A hardened agent gateway: every tool runs in its own WebAssembly sandbox.
+#[derive(Debug, Parser)]
+#[command(name = "cofferdam", version, max_term_width = 100, after_help = EXIT_CODES, disable_help_subcommand = true)]
+struct Cli {
+    #[command(flatten)]
+    global: Global,
+    #[command(subcommand)]
+    command: Command,
+}
+
+const EXIT_CODES: &str = "Exit codes: 0 done; 1 the tool refused or failed; 2 usage or configuration; 3 a check found a \
+problem.\nFirst steps: `cofferdam init` writes a commented cofferdam.toml; `cofferdam serve` runs the bot.\nLogs go to \
+stderr; COFFERDAM_LOG=debug shows more.";
+
+#[derive(Debug, Args)]
+struct Global {
+    /// The configuration [default: ./cofferdam.toml, else the user's, else built-in defaults]
+    #[arg(long, global = true, value_name = "FILE", env = "COFFERDAM_CONFIG")]
+    config: Option<PathBuf>,
+    /// The folder that holds shared/, tmp/ and vault/, instead of the configured one
+    #[arg(long, global = true, value_name = "DIR", env = "COFFERDAM_WORKSPACE")]
+    workspace: Option<PathBuf>,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Runs one tool call through registry, judge, sandbox and audit; prints one line of JSON
+    Call(call::Arguments),
+    /// Runs the gateway: polls Telegram until SIGINT or SIGTERM
+    Serve,
+    /// Talks to the gateway in this terminal, with the same turns as a channel
+    Chat(chat::Arguments),
+    /// Writes a commented configuration
+    Init(init::Arguments),
+    /// Lists the tools with what each is granted
+    Tools(Output),
+    /// Looks at policies
+    #[command(subcommand)]
+    Policy(policy::Command),
+    /// Reads the audit
+    #[command(subcommand)]
+    Audit(AuditCommand),
+}
+
+#[derive(Debug, Subcommand)]
+enum AuditCommand {
+    /// Checks the hash chain and prints its head; exit 3 names the first bad record
+    Verify {
+        /// The audit file [default: audit.jsonl in the state folder]
+        file: Option<PathBuf>,
+        /// A head kept elsewhere, which the chain must still contain: finds a cut tail
+        #[arg(long, value_name = "SEQ:SHA256")]
+        head: Option<Head>,
+        #[command(flatten)]
+        output: Output,
+    },
+    /// Shows the newest records
+    Show {
+        /// The audit file [default: audit.jsonl in the state folder]
+        file: Option<PathBuf>,
+        /// How many records, counted from the newest
+        #[arg(long, value_name = "N", default_value_t = 20, conflicts_with = "all")]
+        last: u64,
+        /// All records
+        #[arg(long)]
+        all: bool,
+        #[command(flatten)]
+        output: Output,
+    },
+}
+
+#[derive(Clone, Copy, Debug, Args)]
+struct Output {
+    /// Print JSON for programs
+    #[arg(long)]
+    json: bool,
+}
+
+/// What a command came to.
+enum Exit {
+    Done = 0,
+    ToolFailed = 1,
+    Usage = 2,
+    ProblemFound = 3,
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> Self {
+        ExitCode::from(exit as u8)
+    }
+}
+
+/// Runs the program on the process's arguments and environment.
+pub fn main() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => {
+            let exit = if error.use_stderr() { Exit::Usage } else { Exit::Done };
+            // Help goes to stdout, which may be closed.
+            let _ = error.print();
+            return exit.into();
+        }
+    };
+    start_log(&cli.command);
+    match run(cli) {
+        Ok(exit) => exit.into(),
+        // Whoever read our output has seen enough.
+        Err(error) if is_broken_pipe(&error) => Exit::Done.into(),
+        Err(error) => {
+            eprintln!("cofferdam: {error:#}");
+            Exit::Usage.into()
+        }
+    }
+}
+
+fn is_broken_pipe(error: &anyhow::Error) -> bool {
+    let io = error.chain().find_map(|cause| cause.downcast_ref::<std::io::Error>());
+    io.is_some_and(|e| e.kind() == std::io::ErrorKind::BrokenPipe)
+}
+
+fn run(cli: Cli) -> anyhow::Result<Exit> {
+    if let Command::Init(arguments) = &cli.command {
+        return init::run(arguments, cli.global.config.as_deref());
+    }
+    let environment: BTreeMap<String, String> = std::env::vars_os()
+        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
+        .collect();
+    let config = Config::load(cli.global.config.as_deref(), cli.global.workspace.as_deref(), &environment)?;
+    match cli.command {
+        Command::Call(arguments) => call::run(&config, arguments),
+        Command::Serve => serve::run(&config),
+        Command::Chat(arguments) => chat::run(&config, arguments),
+        Command::Init(_) => Ok(Exit::Done),
+        Command::Tools(output) => tools::run(&config, output),
+        Command::Policy(command) => policy::run(&config, command),
+        Command::Audit(command) => run_audit(&config, command),
+    }
+}
+
+fn run_audit(config: &Config, command: AuditCommand) -> anyhow::Result<Exit> {
+    let default = crate::gateway::audit_file(config);
+    let format = |output: Output| if output.json { audit::Format::Json } else { audit::Format::Text };
+    let mut out = std::io::stdout().lock();
+    match command {
+        AuditCommand::Verify { file, head, output } => {
+            match audit::verify(&file.unwrap_or(default), head.as_ref(), format(output), &mut out)? {
+                audit::Verified::Sound => Ok(Exit::Done),
+                audit::Verified::Bad => Ok(Exit::ProblemFound),
+            }
+        }
+        AuditCommand::Show { file, last, all, output } => {
+            let span = if all { Span::All } else { Span::Last(last) };
+            audit::show(&file.unwrap_or(default), span, format(output), &mut out)?;
+            Ok(Exit::Done)
+        }
+    }
+}
+
+/// The runtime of channels and waits. Built after the gateway: loading tools runs guests, which must
+/// not happen on an async thread.
+fn runtime() -> anyhow::Result<tokio::runtime::Runtime> {
+    Ok(tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .max_blocking_threads(8)
+        .enable_all()
+        .build()?)
+}
+
+/// Logs go to stderr; commands that print results are quiet unless asked.
+fn start_log(command: &Command) {
+    let default = if matches!(command, Command::Serve) { "info" } else { "warn" };
+    let filter = std::env::var("COFFERDAM_LOG").unwrap_or_else(|_| default.to_owned());
+    let filter = tracing_subscriber::EnvFilter::try_new(&filter).unwrap_or_else(|_| default.into());
+    let terminal = std::io::IsTerminal::is_terminal(&std::io::stderr());
+    tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).with_ansi(terminal).init();
+}

@@ -1,0 +1,69 @@
+//! `cofferdam serve`: the gateway with its channels, until SIGINT or SIGTERM.
+
+use super::Exit;
+use crate::channels::telegram;
+use crate::config::{Config, FILE_NAME};
+use crate::gateway::{Gateway, Role, ServeLock};
+use crate::store::Store;
+use anyhow::{Context, bail};
+use std::sync::Arc;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio_util::sync::CancellationToken;
+
+pub(super) fn run(config: &Config) -> anyhow::Result<Exit> {
+    let Some(telegram) = &config.telegram else {
+        bail!(
+            "no channel is configured; run `cofferdam init` and fill in [channels.telegram] of {FILE_NAME}"
+        );
+    };
+    let token = telegram.token()?;
+    let _lock = ServeLock::take(config)?;
+    let gateway = Gateway::open(config, Role::Serve)?;
+    for (name, tool) in gateway.toolbox.registry().iter() {
+        if let Err(why) = tool {
+            tracing::error!(tool = name, "unavailable: {why}");
+        }
+    }
+    let store = Store::open(&config.state_dir).context("cannot open the database")?;
+    let runner = Arc::new(gateway.runner(config, Some(Arc::new(store.clone()))));
+    let service = telegram::Service {
+        config: telegram.clone(),
+        token,
+        store,
+        runner,
+        blobs: gateway.blobs.clone(),
+        attachments: config.attachments.clone(),
+        menu: menu(&gateway),
+    };
+    // The one line that says the gateway is up.
+    let announce = |line: &str| eprintln!("cofferdam: {line}");
+    super::runtime()?
+        .block_on(async { anyhow::Ok(telegram::serve(service, announce, cancelled_by_signals()?).await?) })?;
+    Ok(Exit::Done)
+}
+
+/// The tools as a channel's command menu shows them.
+fn menu(gateway: &Gateway) -> Vec<telegram::MenuEntry> {
+    let tools = gateway.toolbox.registry().iter();
+    tools
+        .filter_map(|(name, tool)| {
+            let summary = &tool.as_ref().ok()?.description.summary;
+            Some(telegram::MenuEntry { name: name.to_owned(), summary: summary.clone() })
+        })
+        .collect()
+}
+
+/// Cancelled by the first SIGINT or SIGTERM.
+pub(super) fn cancelled_by_signals() -> anyhow::Result<CancellationToken> {
+    let token = CancellationToken::new();
+    let (mut interrupt, mut terminate) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
+    let cancelled = token.clone();
+    tokio::spawn(async move {
+        tokio::select! {
+            _ = interrupt.recv() => {}
+            _ = terminate.recv() => {}
+        }
+        cancelled.cancel();
+    });
+    Ok(token)
+}

@@ -1,0 +1,45 @@
+//! `cofferdam tools`: what can be called, and what each tool is granted.
+
+use super::{Exit, Output};
+use crate::config::Config;
+use crate::gateway;
+use serde_json::json;
+use std::io::Write;
+
+pub(super) fn run(config: &Config, output: Output) -> anyhow::Result<Exit> {
+    let registry = gateway::look(config, config.policies_dir.as_deref())?;
+    let mut out = std::io::stdout().lock();
+    if output.json {
+        let tools: Vec<_> = registry
+            .iter()
+            .map(|(name, tool)| match tool {
+                Ok(tool) => json!({
+                    "name": name, "available": true, "summary": tool.description.summary,
+                    "profile": tool.policy.profile, "safety": tool.policy.safety, "grants": tool.policy.grants,
+                    "limits": tool.policy.limits, "why": tool.policy.why,
+                    "component_sha256": tool.component.sha256(), "policy_sha256": tool.policy.sha256,
+                    "arguments": tool.description.arguments, "result": tool.description.result }),
+                Err(why) => json!({ "name": name, "available": false, "why": why.to_string() }),
+            })
+            .collect();
+        writeln!(out, "{}", json!(tools))?;
+        return Ok(Exit::Done);
+    }
+    for (name, tool) in registry.iter() {
+        match tool {
+            Ok(tool) => {
+                let (policy, limits) = (&tool.policy, &tool.policy.limits);
+                writeln!(out, "{name}  {}", tool.description.summary)?;
+                writeln!(out, "    profile {}: {}", policy.profile, policy.grants.in_words())?;
+                writeln!(
+                    out,
+                    "    limits: memory {}, deadline {}, written {}",
+                    limits.memory, limits.deadline, limits.written_bytes
+                )?;
+                writeln!(out, "    component {}", &tool.component.sha256()[..12])?;
+            }
+            Err(why) => writeln!(out, "{name}  UNAVAILABLE: {why}")?,
+        }
+    }
+    Ok(Exit::Done)
+}

@@ -1,0 +1,96 @@
+//! Every configuration key by name, and its twin in the environment: `workspace.max_bytes` is
+//! `COFFERDAM_WORKSPACE_MAX_BYTES`.
+
+use super::ConfigError;
+use std::collections::BTreeMap;
+use std::path::Path;
+use toml::{Table, Value};
+
+/// How a key is written in the environment.
+#[derive(Clone, Copy, PartialEq)]
+enum Kind {
+    Text,
+    Path,
+    Integer,
+    /// Whole numbers with commas between.
+    Integers,
+}
+
+const KEYS: &[(&str, Kind)] = &[
+    ("workspace.root", Kind::Path),
+    ("workspace.max_bytes", Kind::Text),
+    ("state.dir", Kind::Path),
+    ("policies.dir", Kind::Path),
+    ("provider.kind", Kind::Text),
+    ("attachments.max_bytes", Kind::Text),
+    ("attachments.max_turn_bytes", Kind::Text),
+    ("attachments.max_count", Kind::Integer),
+    ("channels.telegram.token_env", Kind::Text),
+    ("channels.telegram.api_url", Kind::Text),
+    ("channels.telegram.allowed_users", Kind::Integers),
+];
+
+const PREFIX: &str = "COFFERDAM_";
+/// Variables with the prefix that are read elsewhere: the flags of the same name, and the log filter.
+const OTHERS: &[&str] = &["COFFERDAM_CONFIG", "COFFERDAM_WORKSPACE", "COFFERDAM_LOG"];
+
+fn variable(key: &str) -> String {
+    format!("{PREFIX}{}", key.to_uppercase().replace('.', "_"))
+}
+
+/// Lays the environment's keys over the table.
+pub(super) fn overlay(table: &mut Table, environment: &BTreeMap<String, String>) -> Result<(), ConfigError> {
+    for (name, text) in environment.iter().filter(|(name, _)| name.starts_with(PREFIX)) {
+        if OTHERS.contains(&name.as_str()) {
+            continue;
+        }
+        let refused = |problem: String| ConfigError::Environment { name: name.clone(), problem };
+        let Some((key, kind)) = KEYS.iter().find(|(key, _)| variable(key) == *name) else {
+            let known: Vec<String> = KEYS.iter().map(|(key, _)| variable(key)).collect();
+            return Err(refused(format!("no such setting; there is {}", known.join(", "))));
+        };
+        let integer = |text: &str| {
+            text.trim()
+                .parse::<i64>()
+                .map(Value::Integer)
+                .map_err(|_| refused(format!("{text:?} is not a whole number")))
+        };
+        let value = match kind {
+            Kind::Text | Kind::Path => Value::String(text.clone()),
+            Kind::Integer => integer(text)?,
+            Kind::Integers => Value::Array(
+                text.split(',')
+                    .filter(|part| !part.trim().is_empty())
+                    .map(integer)
+                    .collect::<Result<_, _>>()?,
+            ),
+        };
+        set(table, key, value).map_err(refused)?;
+    }
+    Ok(())
+}
+
+fn set(table: &mut Table, key: &str, value: Value) -> Result<(), String> {
+    let mut parts: Vec<&str> = key.split('.').collect();
+    let last = parts.pop().unwrap_or(key);
+    let mut at = table;
+    for part in parts {
+        at = at
+            .entry(part)
+            .or_insert_with(|| Value::Table(Table::new()))
+            .as_table_mut()
+            .ok_or_else(|| format!("{part} in the configuration is not a table"))?;
+    }
+    at.insert(last.to_owned(), value);
+    Ok(())
+}
+
+/// Makes relative paths of a file relative to the file's folder instead of the current one.
+pub(super) fn anchor_paths(table: &mut Table, base: &Path) {
+    for (key, _) in KEYS.iter().filter(|(_, kind)| *kind == Kind::Path) {
+        let Some((section, name)) = key.split_once('.') else { continue };
+        if let Some(Value::String(path)) = table.get_mut(section).and_then(|s| s.get_mut(name)) {
+            *path = base.join(&*path).to_string_lossy().into_owned();
+        }
+    }
+}

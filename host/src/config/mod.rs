@@ -1,0 +1,241 @@
+//! The configuration: `cofferdam.toml`, every key also from the environment, read strictly.
+//!
+//! Refuses unknown keys (in the file and as `COFFERDAM_…`), and a layout in which tools could change
+//! what the gateway itself relies on.
+
+mod keys;
+
+use crate::{attachments, channels::telegram, llm, publish};
+use cofferdam_core::capability::MOUNTS;
+use cofferdam_core::limits::ByteSize;
+use cofferdam_core::text::one_line;
+use serde::Deserialize;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+/// Everything an operator can set, complete with defaults.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// The tools' files.
+    pub workspace: publish::Config,
+    /// Audit, database, compile cache, blobs.
+    pub state_dir: PathBuf,
+    /// Policies that replace the embedded ones.
+    pub policies_dir: Option<PathBuf>,
+    /// Who answers.
+    pub provider: llm::Config,
+    /// Limits on what comes in.
+    pub attachments: attachments::Config,
+    /// The Telegram bot, if there is one.
+    pub telegram: Option<telegram::Config>,
+    /// The file that was read, if any.
+    pub file: Option<PathBuf>,
+}
+
+/// Why a configuration is refused; the text says what to write.
+#[derive(Debug, thiserror::Error)]
+pub enum ConfigError {
+    /// The file cannot be read.
+    #[error("cannot read {file}: {cause}; run `cofferdam init` to write one")]
+    Unreadable {
+        /// The file.
+        file: String,
+        /// What the system said.
+        cause: String,
+    },
+    /// The file says something that is not understood.
+    #[error("{file}:{line}: {problem}")]
+    File {
+        /// The file.
+        file: String,
+        /// The line, from 1.
+        line: usize,
+        /// What is wrong.
+        problem: String,
+    },
+    /// An environment variable says something that is not understood.
+    #[error("{name}: {problem}")]
+    Environment {
+        /// The variable.
+        name: String,
+        /// What is wrong.
+        problem: String,
+    },
+    /// File and environment together do not make sense.
+    #[error("{0}")]
+    Invalid(String),
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct Written {
+    workspace: WorkspaceTable,
+    state: StateTable,
+    policies: PoliciesTable,
+    provider: llm::Config,
+    attachments: AttachmentsTable,
+    channels: ChannelsTable,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct WorkspaceTable {
+    root: Option<PathBuf>,
+    max_bytes: Option<ByteSize>,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct StateTable {
+    dir: Option<PathBuf>,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct PoliciesTable {
+    dir: Option<PathBuf>,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct AttachmentsTable {
+    max_bytes: Option<ByteSize>,
+    max_turn_bytes: Option<ByteSize>,
+    max_count: Option<u32>,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct ChannelsTable {
+    telegram: Option<telegram::Config>,
+}
+
+/// Quota over the workspace when the configuration says nothing.
+const WORKSPACE_BYTES_MAX: ByteSize = ByteSize(10 << 30);
+/// The file that is read from the current folder when none is named.
+pub const FILE_NAME: &str = "cofferdam.toml";
+
+impl Config {
+    /// The configuration from a file (`--config`, else `./cofferdam.toml`, else the user's), the
+    /// environment, and `--workspace`, the later ones first.
+    ///
+    /// # Errors
+    /// [`ConfigError`] for the first thing that is not understood.
+    pub fn load(
+        file: Option<&Path>,
+        workspace: Option<&Path>,
+        environment: &BTreeMap<String, String>,
+    ) -> Result<Self, ConfigError> {
+        let home = |name: &str, fallback: &str| match environment.get(name).filter(|v| v.starts_with('/')) {
+            Some(dir) => Some(PathBuf::from(dir)),
+            None => environment.get("HOME").map(|home| Path::new(home).join(fallback)),
+        };
+        let file = file.map(Path::to_owned).or_else(|| {
+            let user = home("XDG_CONFIG_HOME", ".config").map(|dir| dir.join("cofferdam").join(FILE_NAME));
+            [Some(PathBuf::from(FILE_NAME)), user].into_iter().flatten().find(|f| f.exists())
+        });
+        let mut written = match &file {
+            Some(file) => read(file)?,
+            None => toml::Table::new(),
+        };
+        keys::overlay(&mut written, environment)?;
+        let written =
+            Written::deserialize(written).map_err(|e| ConfigError::Invalid(one_line(e.message(), 400)))?;
+        let needs_home = |what: &str, key: &str| {
+            ConfigError::Invalid(format!("there is no HOME to put {what} in; set {key} in {FILE_NAME}"))
+        };
+        let root = match workspace.map(Path::to_owned).or(written.workspace.root) {
+            Some(root) => root,
+            None => home("XDG_DATA_HOME", ".local/share")
+                .ok_or_else(|| needs_home("the workspace", "[workspace] root"))?
+                .join("cofferdam/workspace"),
+        };
+        let state_dir = match written.state.dir {
+            Some(dir) => dir,
+            None => home("XDG_STATE_HOME", ".local/state")
+                .ok_or_else(|| needs_home("the state", "[state] dir"))?
+                .join("cofferdam"),
+        };
+        if let Some(telegram) = &written.channels.telegram {
+            telegram.check().map_err(|e| ConfigError::Invalid(format!("[channels.telegram] {e}")))?;
+        }
+        let defaults = attachments::Config::default();
+        let config = Self {
+            workspace: publish::Config {
+                root,
+                max_bytes: written.workspace.max_bytes.unwrap_or(WORKSPACE_BYTES_MAX),
+            },
+            state_dir,
+            policies_dir: written.policies.dir,
+            provider: written.provider,
+            attachments: attachments::Config {
+                max_bytes: written.attachments.max_bytes.unwrap_or(defaults.max_bytes),
+                max_turn_bytes: written.attachments.max_turn_bytes.unwrap_or(defaults.max_turn_bytes),
+                max_count: written.attachments.max_count.unwrap_or(defaults.max_count),
+            },
+            telegram: written.channels.telegram,
+            file,
+        };
+        config.check_layout()?;
+        Ok(config)
+    }
+
+    /// Refuses a layout in which a tool's mount holds what the gateway relies on.
+    fn check_layout(&self) -> Result<(), ConfigError> {
+        let kept = [
+            ("[state] dir", Some(&self.state_dir)),
+            ("[policies] dir", self.policies_dir.as_ref()),
+            ("the configuration", self.file.as_ref()),
+        ];
+        for mount in MOUNTS {
+            let mount_dir = resolved(&self.workspace.root.join(mount.trim_start_matches('/')));
+            for (what, path) in kept.iter().filter_map(|(what, path)| path.map(|p| (what, p))) {
+                if resolved(path).starts_with(&mount_dir) {
+                    return Err(ConfigError::Invalid(format!(
+                        "{what} ({}) lies in {mount}, where tools read and write; move it out of {}",
+                        path.display(),
+                        self.workspace.root.display()
+                    )));
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The path with symlinks resolved as far as it exists.
+fn resolved(path: &Path) -> PathBuf {
+    let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    let mut missing = Vec::new();
+    let mut existing = absolute.as_path();
+    loop {
+        if let Ok(real) = existing.canonicalize() {
+            return missing.iter().rev().fold(real, |path, name| path.join(name));
+        }
+        match (existing.parent(), existing.file_name()) {
+            (Some(parent), Some(name)) => {
+                missing.push(name.to_owned());
+                existing = parent;
+            }
+            _ => return absolute,
+        }
+    }
+}
+
+/// The file as a table, checked on its own first so that a refusal names the line; paths in it are
+/// relative to its folder.
+fn read(file: &Path) -> Result<toml::Table, ConfigError> {
+    let shown = file.display().to_string();
+    let text = std::fs::read_to_string(file)
+        .map_err(|e| ConfigError::Unreadable { file: shown.clone(), cause: e.to_string() })?;
+    let refused = |error: toml::de::Error| {
+        let at = error.span().map_or(0, |span| span.start);
+        let line = 1 + text.as_bytes().iter().take(at).filter(|b| **b == b'\n').count();
+        ConfigError::File { file: shown.clone(), line, problem: one_line(error.message(), 400) }
+    };
+    toml::from_str::<Written>(&text).map_err(refused)?;
+    let mut table: toml::Table = toml::from_str(&text).map_err(refused)?;
+    let base = std::path::absolute(file).ok().and_then(|f| f.parent().map(Path::to_owned));
+    keys::anchor_paths(&mut table, &base.unwrap_or_default());
+    Ok(table)
+}

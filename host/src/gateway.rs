@@ -1,0 +1,253 @@
+//! The composition root: builds the rooms from a configuration and joins them. Decides nothing else.
+
+use crate::attachments::BlobStore;
+use crate::audit::{AuditError, AuditLog};
+use crate::config::Config;
+use crate::llm::commands::Commands;
+use crate::publish::{OpenError, Workspace};
+use crate::sandbox::{self, Sandbox, SandboxError};
+use crate::tools::{CallThreads, Journal, Registry, Sources, Toolbox};
+use crate::turn::Runner;
+use cofferdam_core::audit::{Outcome, VerdictKind};
+use cofferdam_core::policy::{GuestPath, PolicyProblem, PolicySet};
+use cofferdam_core::tool::ErrorCode;
+use std::io;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+mod builtin {
+    include!(concat!(env!("OUT_DIR"), "/builtin.rs"));
+}
+
+/// Everything a command needs, opened.
+pub struct Gateway {
+    /// The tools.
+    pub toolbox: Arc<Toolbox>,
+    /// The audit.
+    pub audit: Arc<AuditLog>,
+    /// Where attachments' bytes are held.
+    pub blobs: BlobStore,
+}
+
+/// How a gateway shares its state directory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// The one `serve`: what a crash left open must be settled before a turn is replayed.
+    Serve,
+    /// A command that may run beside it: settles what it can without waiting long.
+    Beside,
+}
+
+/// Why the gateway does not start.
+#[derive(Debug, thiserror::Error)]
+pub enum GatewayError {
+    /// A policy is wrong; nothing starts under a policy that was not understood whole.
+    #[error("{}", lines(.0))]
+    Policies(Vec<PolicyProblem>),
+    /// The workspace is unusable.
+    #[error(transparent)]
+    Workspace(#[from] OpenError),
+    /// No sandbox, no start.
+    #[error(transparent)]
+    Sandbox(#[from] SandboxError),
+    /// No audit, no start.
+    #[error(transparent)]
+    Audit(#[from] AuditError),
+    /// A folder or file of the state is unusable.
+    #[error("{what}: {cause}")]
+    State {
+        /// The file or folder.
+        what: String,
+        /// What the system said.
+        cause: io::Error,
+    },
+    /// Another `serve` uses the state.
+    #[error("another cofferdam serve uses {0}; stop it, or give this one its own [state] dir")]
+    Locked(String),
+}
+
+fn lines(problems: &[PolicyProblem]) -> String {
+    problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
+}
+
+/// The audit's place in the state directory.
+pub fn audit_file(config: &Config) -> PathBuf {
+    config.state_dir.join("audit.jsonl")
+}
+
+impl Gateway {
+    /// Opens workspace, audit and sandbox, loads the tools, and settles what a crash left open.
+    ///
+    /// # Errors
+    /// [`GatewayError`]; nothing is half-open then.
+    pub fn open(config: &Config, role: Role) -> Result<Self, GatewayError> {
+        let policies = load_policies(config.policies_dir.as_deref()).map_err(GatewayError::Policies)?;
+        make_private(&config.state_dir)?;
+        let workspace = Arc::new(Workspace::open(&config.workspace)?);
+        let audit = Arc::new(AuditLog::open(&audit_file(config))?);
+        settle_open_intents(&audit, &workspace, role)?;
+        let (sandbox, threads) = sandbox(config)?;
+        let registry = Registry::load(&sandbox, &policies, &sources(config.policies_dir.as_deref()));
+        let blobs_dir = config.state_dir.join("blobs");
+        let blobs = BlobStore::open(&blobs_dir)
+            .map_err(|cause| GatewayError::State { what: blobs_dir.display().to_string(), cause })?;
+        let toolbox = Arc::new(Toolbox::new(registry, Arc::new(sandbox), workspace, audit.clone(), threads));
+        Ok(Self { toolbox, audit, blobs })
+    }
+
+    /// A runner of turns with the configured provider.
+    pub fn runner(&self, config: &Config, journal: Option<Arc<dyn Journal>>) -> Runner {
+        let provider = match config.provider.kind {
+            crate::llm::Kind::Commands => Arc::new(Commands),
+        };
+        Runner::new(provider, self.toolbox.clone(), journal)
+    }
+}
+
+/// Threads that calls run on, and calls that the sandbox reserves for. More threads than cores,
+/// because calls also wait for the disk.
+fn call_threads() -> usize {
+    2 * std::thread::available_parallelism().map_or(2, usize::from).clamp(2, 16)
+}
+
+fn sandbox(config: &Config) -> Result<(Sandbox, CallThreads), GatewayError> {
+    let threads = call_threads();
+    let sandbox = Sandbox::new(&sandbox::Config {
+        cache_dir: config.state_dir.join("cache"),
+        // Twice as many: threads that are given up keep their instance.
+        calls_max: u32::try_from(2 * threads + 16).expect("a few dozen"),
+    })?;
+    let threads = CallThreads::start(threads)
+        .map_err(|cause| GatewayError::State { what: "cannot start threads for calls".into(), cause })?;
+    Ok((sandbox, threads))
+}
+
+/// Policies and tools alone, for commands that look and do not call.
+///
+/// # Errors
+/// [`GatewayError`].
+pub fn look(config: &Config, policies_dir: Option<&Path>) -> Result<Registry, GatewayError> {
+    let policies = load_policies(policies_dir).map_err(GatewayError::Policies)?;
+    make_private(&config.state_dir)?;
+    let (sandbox, _) = sandbox(config)?;
+    Ok(Registry::load(&sandbox, &policies, &sources(policies_dir)))
+}
+
+fn sources(policies_dir: Option<&Path>) -> Sources {
+    Sources {
+        builtins: |tool| builtin::COMPONENTS.iter().find(|(name, _)| *name == tool).map(|(_, bytes)| *bytes),
+        policies_dir: policies_dir.map(Path::to_owned),
+    }
+}
+
+/// The policies of a folder, or the embedded ones.
+///
+/// # Errors
+/// Every problem found.
+pub fn load_policies(dir: Option<&Path>) -> Result<PolicySet, Vec<PolicyProblem>> {
+    let Some(dir) = dir else { return PolicySet::parse(builtin::POLICIES.iter().copied()) };
+    let mut files = Vec::new();
+    for folder in ["profiles", "tools"] {
+        let unreadable = |name: &str, e: io::Error| {
+            let problem = format!("cannot read {}: {e}", dir.join(name).display());
+            vec![PolicyProblem { file: name.to_owned(), line: 1, problem }]
+        };
+        let entries = std::fs::read_dir(dir.join(folder)).map_err(|e| unreadable(folder, e))?;
+        for entry in entries {
+            let path = entry.map_err(|e| unreadable(folder, e))?.path();
+            let name = format!("{folder}/{}", path.file_name().unwrap_or_default().to_string_lossy());
+            if name.ends_with(".toml") {
+                let text = std::fs::read_to_string(&path).map_err(|e| unreadable(&name, e))?;
+                files.push((name, text));
+            }
+        }
+    }
+    files.sort();
+    PolicySet::parse(files.iter().map(|(name, text)| (name.as_str(), text.as_str())))
+}
+
+/// The lock that makes a state directory one `serve`'s. Held until dropped.
+#[derive(Debug)]
+pub struct ServeLock(
+    #[expect(dead_code, reason = "the lock lives as long as the file is open")] std::fs::File,
+);
+
+impl ServeLock {
+    /// Takes the lock without waiting.
+    ///
+    /// # Errors
+    /// [`GatewayError::Locked`] when another process holds it.
+    pub fn take(config: &Config) -> Result<Self, GatewayError> {
+        make_private(&config.state_dir)?;
+        let path = config.state_dir.join("serve.lock");
+        let failed = |cause: io::Error| GatewayError::State { what: path.display().to_string(), cause };
+        let file =
+            std::fs::File::options().create(true).truncate(false).write(true).open(&path).map_err(failed)?;
+        match rustix::fs::flock(&file, rustix::fs::FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => Ok(Self(file)),
+            Err(rustix::io::Errno::WOULDBLOCK) => {
+                Err(GatewayError::Locked(config.state_dir.display().to_string()))
+            }
+            Err(errno) => Err(failed(errno.into())),
+        }
+    }
+}
+
+fn make_private(dir: &Path) -> Result<(), GatewayError> {
+    let mut builder = std::fs::DirBuilder::new();
+    builder.recursive(true).mode(0o700);
+    builder.create(dir).map_err(|cause| GatewayError::State { what: dir.display().to_string(), cause })
+}
+
+/// Writes the missing outcome of every intent that a crash cut off, from what lies on disk.
+///
+/// Publishing that is under way in another process is waited for.
+fn settle_open_intents(audit: &AuditLog, workspace: &Workspace, role: Role) -> Result<(), GatewayError> {
+    let wait = match role {
+        Role::Serve => Duration::from_secs(30),
+        Role::Beside => Duration::from_millis(500),
+    };
+    let mut reconcile = match audit.open_intents(wait) {
+        Err(AuditError::Busy { .. }) if role == Role::Beside => return Ok(()),
+        found => found?,
+    };
+    let open: Vec<_> = reconcile.intents().map(|(seq, intent)| (seq, intent.clone())).collect();
+    for (seq, intent) in open {
+        let lies_there = |file: &cofferdam_core::audit::FileFacts| {
+            let path = GuestPath::parse(&file.path).ok()?;
+            let found = workspace.look(&path).ok()??;
+            (found.sha256 == file.sha256).then_some(found)
+        };
+        let files: Vec<_> = intent.files.iter().filter_map(lies_there).collect();
+        let (code, reason) = match files.len() {
+            n if n == intent.files.len() => (None, None),
+            0 => (
+                Some(ErrorCode::Cancelled),
+                Some("the gateway stopped before publishing; nothing was changed"),
+            ),
+            _ => (
+                Some(ErrorCode::WriteFailed),
+                Some("the gateway stopped while publishing; the files listed are there"),
+            ),
+        };
+        tracing::warn!(call = %intent.facts.call, landed = files.len(), of = intent.files.len(), "settled after a crash");
+        let outcome = Outcome {
+            facts: intent.facts,
+            verdict: VerdictKind::Permit,
+            reason: reason.map(str::to_owned),
+            code,
+            files,
+            intent: Some(seq),
+            reconciled: true,
+            duration_us: 0,
+        };
+        reconcile.settle(seq, outcome)?;
+    }
+    if let Err(error) = reconcile.finish() {
+        // The next start reads more of the log; nothing else depends on it.
+        tracing::warn!(error = &error as &dyn std::error::Error, "cannot note how far the audit is settled");
+    }
+    Ok(())
+}

@@ -1,0 +1,17 @@
+//! Cofferdam: a hardened agent gateway whose every tool runs in its own WebAssembly sandbox.
+//!
+//! `docs/architecture.md` draws the rooms; each module's first line says its one job.
+
+pub mod attachments;
+pub mod audit;
+pub mod channels;
+pub mod cli;
+pub mod config;
+pub mod gateway;
+pub mod llm;
+pub mod outbound;
+pub mod publish;
+pub mod sandbox;
+pub mod store;
+pub mod tools;
+pub mod turn;

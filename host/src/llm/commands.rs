@@ -1,0 +1,245 @@
+//! The provider without a model: `/tool key=value …` or `/tool {json}` is one tool call.
+//!
+//! It makes the gateway a file drop that audits everything, and testable from end to end.
+
+use crate::turn::{Conversation, Deltas, Entry, Provider, ProviderError, Reply, Request, ToolCall, ToolSpec};
+use async_trait::async_trait;
+use cofferdam_core::arguments::from_pairs;
+use cofferdam_core::attachment::AttachmentInfo;
+use cofferdam_core::text::{about, one_line};
+use serde_json::Value;
+
+/// Answers commands.
+#[derive(Debug, Default)]
+pub struct Commands;
+
+/// A listing is at most this many characters, so that it stays one message on every channel.
+const LISTING_CHARS_MAX: usize = 1500;
+
+#[async_trait]
+impl Provider for Commands {
+    async fn respond(&self, request: Request<'_>, _: &mut dyn Deltas) -> Result<Reply, ProviderError> {
+        Ok(decide(request.conversation, request.tools))
+    }
+}
+
+fn decide(conversation: &Conversation, tools: &[ToolSpec]) -> Reply {
+    match conversation.entries.last() {
+        Some(Entry::ToolResult { result: Ok(value), .. }) => say(value.to_string()),
+        Some(Entry::ToolResult { result: Err(error), .. }) => say(error.to_string()),
+        Some(Entry::User { text, attachments, .. }) => match text.trim().strip_prefix('/') {
+            Some(command) => run(command, tools),
+            None if attachments.is_empty() => {
+                say("I run commands, not conversations. /help lists them.".into())
+            }
+            None => say(listing(attachments)),
+        },
+        None => Reply::default(),
+    }
+}
+
+fn say(text: String) -> Reply {
+    Reply { text: Some(text), tool_calls: Vec::new() }
+}
+
+fn run(command: &str, tools: &[ToolSpec]) -> Reply {
+    let (word, rest) = command.split_once(char::is_whitespace).unwrap_or((command, ""));
+    let (name, rest) = (word.split('@').next().unwrap_or(word), rest.trim());
+    if name == "help" || name == "start" {
+        return say(help(tools));
+    }
+    let known = tools.iter().find(|t| t.name == name);
+    if let (Some(tool), "") = (known, rest) {
+        return say(usage(tool));
+    }
+    let arguments = if rest.starts_with('{') || known.is_none() {
+        Ok(if rest.starts_with('{') { rest.to_owned() } else { "{}".into() })
+    } else {
+        let schema = known.map_or(&Value::Null, |t| &t.arguments);
+        match shlex::split(rest) {
+            Some(words) => from_pairs(schema, &words).map(|v| v.to_string()).map_err(|e| e.to_string()),
+            None => Err("a quote is not closed; write path=\"/shared/my photo.jpg\"".into()),
+        }
+    };
+    match arguments {
+        Ok(arguments) => {
+            Reply { text: None, tool_calls: vec![ToolCall { tool: one_line(name, 80), arguments }] }
+        }
+        Err(why) => say(format!("invalid_arguments: {why}")),
+    }
+}
+
+/// Each argument as it is typed: `path=TEXT`, optional ones in brackets.
+fn synopsis(tool: &ToolSpec) -> String {
+    let required: Vec<&str> =
+        tool.arguments["required"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+    let mut words = vec![format!("/{}", tool.name)];
+    for (name, schema) in tool.arguments["properties"].as_object().into_iter().flatten() {
+        let kind = match schema["type"].as_str() {
+            Some("integer" | "number") => "N",
+            Some("boolean") => "true|false",
+            Some("string") => "TEXT",
+            _ => "JSON",
+        };
+        let word = format!("{name}={kind}");
+        words.push(if required.contains(&name.as_str()) { word } else { format!("[{word}]") });
+    }
+    words.join(" ")
+}
+
+fn help(tools: &[ToolSpec]) -> String {
+    let mut lines = Vec::new();
+    for tool in tools {
+        lines.push(synopsis(tool));
+        lines.push(format!("    {}", tool.summary));
+    }
+    lines.push(
+        "A /tool alone explains its arguments. Quote text with spaces: path=\"/shared/my photo.jpg\".".into(),
+    );
+    lines.push("Send a file with a command as its caption, or reply to a file with a command.".into());
+    bounded(lines)
+}
+
+fn usage(tool: &ToolSpec) -> String {
+    let mut lines = vec![synopsis(tool), format!("    {}", tool.summary)];
+    for (name, schema) in tool.arguments["properties"].as_object().into_iter().flatten() {
+        let what = one_line(schema["description"].as_str().unwrap_or(""), 300);
+        lines.push(format!("{name}: {what}"));
+    }
+    bounded(lines)
+}
+
+fn listing(attachments: &[AttachmentInfo]) -> String {
+    let plural = if attachments.len() == 1 { "" } else { "s" };
+    let mut lines = vec![format!("{} file{plural} came:", attachments.len())];
+    for a in attachments {
+        let name = a.name.as_deref().map(|n| format!(" {}", one_line(n, 80))).unwrap_or_default();
+        lines.push(match &a.unavailable {
+            None => format!("[{}]{name} {} ({})", a.index, a.mime_type, about(a.size)),
+            Some(why) => format!("[{}]{name} unavailable: {}", a.index, one_line(why, 200)),
+        });
+    }
+    if let Some(first) = attachments.iter().find(|a| a.unavailable.is_none()) {
+        lines.push(format!(
+            "To save one, reply to the message with: /attachment_save index={} path=/shared/NAME",
+            first.index
+        ));
+    }
+    bounded(lines)
+}
+
+/// Whole lines up to the limit; what does not fit is counted.
+fn bounded(lines: Vec<String>) -> String {
+    // Room for the line that says how many were left out.
+    const TAIL_CHARS: usize = 40;
+    let (mut text, mut chars, count) = (String::new(), 0, lines.len());
+    for (n, line) in lines.into_iter().enumerate() {
+        let more = line.chars().count() + 1;
+        if chars + more > LISTING_CHARS_MAX - TAIL_CHARS {
+            text.push_str(&format!("… {} more lines", count - n));
+            return text;
+        }
+        chars += more;
+        text.push_str(&line);
+        text.push('\n');
+    }
+    text.pop();
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use cofferdam_core::tool::{ErrorCode, ToolError};
+    use serde_json::json;
+
+    fn tools() -> Vec<ToolSpec> {
+        vec![ToolSpec {
+            name: "attachment_save".into(),
+            summary: "Saves one attachment.".into(),
+            arguments: json!({ "type": "object", "required": ["index", "path"], "properties": {
+                "index": { "type": "integer", "description": "Which one, from 0." },
+                "path": { "type": "string", "description": "Where to." },
+                "overwrite": { "type": "boolean", "description": "Replace." } } }),
+        }]
+    }
+
+    fn user(text: &str, attachments: Vec<AttachmentInfo>) -> Conversation {
+        Conversation { entries: vec![Entry::User { text: text.into(), attachments, addendum: None }] }
+    }
+
+    fn told(text: &str) -> String {
+        decide(&user(text, vec![]), &tools()).text.expect("text")
+    }
+
+    #[test]
+    fn commands_become_one_call() {
+        for (text, arguments) in [
+            ("/attachment_save index=0 path=/shared/a.jpg", r#"{"index":0,"path":"/shared/a.jpg"}"#),
+            (
+                "/attachment_save@my_bot index=0 path='/shared/a b.jpg'",
+                r#"{"index":0,"path":"/shared/a b.jpg"}"#,
+            ),
+            ("  /attachment_save\nindex=0\npath=\"/shared/x\" ", r#"{"index":0,"path":"/shared/x"}"#),
+            (r#"/attachment_save {"index":0,"index":1}"#, r#"{"index":0,"index":1}"#),
+        ] {
+            let reply = decide(&user(text, vec![]), &tools());
+            let call = ToolCall { tool: "attachment_save".into(), arguments: arguments.into() };
+            assert_eq!(reply, Reply { text: None, tool_calls: vec![call] }, "{text}");
+        }
+        assert_eq!(decide(&user("/nope x", vec![]), &tools()).tool_calls[0].tool, "nope");
+    }
+
+    #[test]
+    fn what_cannot_be_called_is_explained() {
+        assert_eq!(
+            told("/attachment_save index"),
+            "invalid_arguments: \"index\" is not key=value; write e.g. path=/shared/photo.jpg"
+        );
+        assert_eq!(
+            told("/attachment_save path='a"),
+            "invalid_arguments: a quote is not closed; write path=\"/shared/my photo.jpg\""
+        );
+        assert_eq!(told("hello"), "I run commands, not conversations. /help lists them.");
+        assert_eq!(
+            told("/attachment_save"),
+            "/attachment_save index=N path=TEXT [overwrite=true|false]\n    Saves one attachment.\n\
+             index: Which one, from 0.\npath: Where to.\noverwrite: Replace."
+        );
+        assert_eq!(told("/start"), told("/help"));
+        assert!(told("/help").starts_with("/attachment_save index=N path=TEXT [overwrite=true|false]\n"));
+    }
+
+    #[test]
+    fn results_are_told_as_they_are() {
+        let mut conversation = user("/x", vec![]);
+        conversation
+            .entries
+            .push(Entry::ToolResult { tool: "x".into(), result: Ok(json!({ "saved": true })) });
+        assert_eq!(decide(&conversation, &[]).text.as_deref(), Some(r#"{"saved":true}"#));
+        let error = ToolError::new(ErrorCode::AlreadyExists, "there is a file");
+        conversation.entries.push(Entry::ToolResult { tool: "x".into(), result: Err(error) });
+        assert_eq!(decide(&conversation, &[]).text.as_deref(), Some("already_exists: there is a file"));
+    }
+
+    #[test]
+    fn listings_are_bounded() {
+        let file = |index| AttachmentInfo {
+            index,
+            name: Some("n".repeat(100)),
+            mime_type: "image/jpeg".into(),
+            declared_mime_type: None,
+            size: 1,
+            sha256: String::new(),
+            unavailable: (index == 0).then(|| "too large".into()),
+        };
+        let text = decide(&user("", (0..100).map(file).collect()), &[]).text.expect("text");
+        assert!(text.chars().count() <= LISTING_CHARS_MAX, "{}", text.chars().count());
+        assert!(text.ends_with("more lines"), "{text}");
+        let two = decide(&user("look", (0..2).map(file).collect()), &[]).text.expect("text");
+        assert!(
+            two.ends_with("reply to the message with: /attachment_save index=1 path=/shared/NAME"),
+            "{two}"
+        );
+    }
+}

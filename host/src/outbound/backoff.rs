@@ -1,0 +1,63 @@
+//! Pauses between attempts: doubling, capped, and never the same for two clients.
+
+use std::hash::{BuildHasher, RandomState};
+use std::time::Duration;
+
+/// The pauses of one row of failures.
+#[derive(Clone, Debug)]
+pub struct Backoff {
+    first: Duration,
+    cap: Duration,
+    failures: u32,
+}
+
+impl Backoff {
+    /// Pauses from about `first`, doubling up to `cap`.
+    pub fn new(first: Duration, cap: Duration) -> Self {
+        Self { first, cap, failures: 0 }
+    }
+
+    /// The pause after one more failure: between half and all of what the doubling gives, so that
+    /// clients that failed together do not return together.
+    pub fn pause(&mut self) -> Duration {
+        let full = self.first.saturating_mul(2_u32.saturating_pow(self.failures)).min(self.cap);
+        self.failures = self.failures.saturating_add(1);
+        // The hasher's keys are random; that is all the randomness that jitter needs.
+        let random = RandomState::new().hash_one(self.failures) % 1024;
+        let random = u32::try_from(random).unwrap_or_default();
+        full / 2 + full / 2 * random / 1024
+    }
+
+    /// Whether something failed since the last success.
+    pub fn is_failing(&self) -> bool {
+        self.failures > 0
+    }
+
+    /// A success: the next pause is the first again.
+    pub fn reset(&mut self) {
+        self.failures = 0;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pauses_double_up_to_the_cap_and_vary() {
+        let (first, cap) = (Duration::from_millis(100), Duration::from_secs(3));
+        let mut backoff = Backoff::new(first, cap);
+        for full in [100, 200, 400, 800, 1600, 3000, 3000] {
+            let full = Duration::from_millis(full);
+            let pause = backoff.pause();
+            assert!(pause >= full / 2 && pause <= full, "{pause:?} of {full:?}");
+        }
+        for _ in 0..100 {
+            assert!(backoff.pause() <= cap);
+        }
+        backoff.reset();
+        assert!(!backoff.is_failing() && backoff.pause() <= first);
+        let many: std::collections::BTreeSet<_> = (0..50).map(|_| Backoff::new(cap, cap).pause()).collect();
+        assert!(many.len() > 1, "jitter");
+    }
+}

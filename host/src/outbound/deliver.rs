@@ -1,0 +1,233 @@
+//! Sends what is left of a stored reply, part by part, and records what became of each.
+//!
+//! Best effort: a part that is refused does not keep the next one back. What cannot be sent now is tried
+//! until it is sent, refused, or the program stops; then it waits in the store for the next start.
+
+use super::Backoff;
+use crate::store::{Part, Reply, Store, StoreError};
+use async_trait::async_trait;
+use cofferdam_core::text::one_line;
+use std::time::Duration;
+use tokio_util::sync::CancellationToken;
+
+/// Marks a part that could not be sent, in the log and in the store.
+pub const ROUTING_ERROR: &str = "ROUTING_ERROR";
+
+/// Sends single parts to where a channel reaches people.
+#[async_trait]
+pub trait Router: Send + Sync {
+    /// Sends one part and returns the platform's id of the message.
+    ///
+    /// # Errors
+    /// [`SendError`], which says whether trying again can help.
+    async fn send(&self, target: &str, part: &Part) -> Result<String, SendError>;
+}
+
+/// Why a part was not sent. The texts hold no secret.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SendError {
+    /// The platform will never accept this part.
+    #[error("{0}")]
+    Refused(String),
+    /// The platform will never accept anything for this target.
+    #[error("{0}")]
+    Gone(String),
+    /// The platform says when to try again.
+    #[error("the platform asks to wait {} s", .0.as_secs())]
+    Later(Duration),
+    /// The platform is not reached, or fails.
+    #[error("{0}")]
+    Unreachable(String),
+}
+
+/// How a delivery ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Delivery {
+    /// Every part is sent or recorded as failed.
+    Settled,
+    /// The program stops; the rest waits in the store.
+    Left,
+}
+
+/// The longest pause between two attempts that the platform did not ask for.
+const PAUSE_MAX: Duration = Duration::from_secs(60);
+const PAUSE_FIRST: Duration = Duration::from_millis(500);
+
+/// Sends what is left of a reply. `stop` ends the waiting, not a request that is under way.
+pub async fn deliver(store: &Store, router: &dyn Router, reply: Reply, stop: &CancellationToken) -> Delivery {
+    let mut gone: Option<String> = None;
+    for part in &reply.parts {
+        let sent = match &gone {
+            Some(reason) => Err(reason.clone()),
+            None => match send_until_settled(router, &reply, part, stop).await {
+                Ok(message) => Ok(message),
+                Err(SendError::Gone(reason)) => {
+                    gone = Some(reason.clone());
+                    Err(reason)
+                }
+                Err(SendError::Refused(reason)) => Err(reason),
+                Err(SendError::Later(_) | SendError::Unreachable(_)) => return Delivery::Left,
+            },
+        };
+        if let Err(error) = record(store, &reply, part, &sent, stop).await {
+            tracing::error!(turn = %reply.turn, part = part.n, %error, "what became of a message is not recorded; the next start may send it again");
+            return Delivery::Left;
+        }
+    }
+    Delivery::Settled
+}
+
+/// The message's id, or why there is none. An error that time may heal is returned only on `stop`.
+async fn send_until_settled(
+    router: &dyn Router,
+    reply: &Reply,
+    part: &Part,
+    stop: &CancellationToken,
+) -> Result<String, SendError> {
+    let mut backoff = Backoff::new(PAUSE_FIRST, PAUSE_MAX);
+    loop {
+        let error = match router.send(&reply.target, part).await {
+            Ok(message) => {
+                if backoff.is_failing() {
+                    tracing::info!(turn = %reply.turn, part = part.n, "the reply is sent at last");
+                }
+                return Ok(message);
+            }
+            Err(error @ (SendError::Refused(_) | SendError::Gone(_))) => return Err(error),
+            Err(error) => error,
+        };
+        if !backoff.is_failing() {
+            tracing::warn!(turn = %reply.turn, part = part.n, %error, "a reply waits to be sent");
+        }
+        let pause = match &error {
+            SendError::Later(pause) => (*pause).max(backoff.pause()),
+            _ => backoff.pause(),
+        };
+        tokio::select! {
+            () = tokio::time::sleep(pause) => {}
+            () = stop.cancelled() => return Err(error),
+        }
+    }
+}
+
+/// Records an outcome. The message is out, so recording is tried until it succeeds or the program stops.
+async fn record(
+    store: &Store,
+    reply: &Reply,
+    part: &Part,
+    sent: &Result<String, String>,
+    stop: &CancellationToken,
+) -> Result<(), StoreError> {
+    if let Err(reason) = sent {
+        tracing::error!(code = ROUTING_ERROR, turn = %reply.turn, part = part.n, kind = part.kind.as_str(), %reason, "a part of a reply was not sent");
+    }
+    let mut backoff = Backoff::new(PAUSE_FIRST, PAUSE_MAX);
+    loop {
+        let stored = match sent {
+            Ok(message) => store.part_sent(&reply.turn, part.n, message).await,
+            Err(reason) => {
+                let reason = format!("{ROUTING_ERROR}: {}", one_line(reason, 500));
+                store.part_failed(&reply.turn, part.n, &reason).await
+            }
+        };
+        let Err(error) = stored else { return Ok(()) };
+        if !backoff.is_failing() {
+            tracing::error!(turn = %reply.turn, %error, "the store cannot be written");
+        }
+        tokio::select! {
+            () = tokio::time::sleep(backoff.pause()) => {}
+            () = stop.cancelled() => return Err(error),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::{Claim, Fate, NewPart, NewReply, NewUpdate, PartKind};
+    use std::collections::VecDeque;
+    use std::sync::Mutex;
+
+    /// Answers from a script, then with message ids from 1.
+    #[derive(Default)]
+    struct Scripted {
+        script: Mutex<VecDeque<SendError>>,
+        sent: Mutex<Vec<String>>,
+    }
+
+    #[async_trait]
+    impl Router for Scripted {
+        async fn send(&self, target: &str, part: &Part) -> Result<String, SendError> {
+            if let Some(error) = self.script.lock().expect("script").pop_front() {
+                return Err(error);
+            }
+            let mut sent = self.sent.lock().expect("sent");
+            sent.push(format!("{target}:{}", part.body));
+            Ok(sent.len().to_string())
+        }
+    }
+
+    struct Fixture {
+        _dir: tempfile::TempDir,
+        store: Store,
+        reply: Reply,
+        router: Scripted,
+    }
+
+    async fn fixture(bodies: &[&str], script: impl IntoIterator<Item = SendError>) -> Fixture {
+        let dir = tempfile::tempdir().expect("a directory");
+        let store = Store::open(dir.path()).expect("a store");
+        let update = NewUpdate { update_id: 1, album: None, raw: "{}".into(), fate: Fate::Pending };
+        store.persist("c", vec![update]).await.expect("persisted");
+        let turn = store.claim("c", Claim::Update(1)).await.expect("claimed").expect("bound").turn;
+        let parts = bodies.iter().map(|b| NewPart { kind: PartKind::Text, body: (*b).into() }).collect();
+        let reply = store.end("c", &turn, NewReply { target: "t".into(), parts }).await.expect("ended");
+        let router = Scripted { script: Mutex::new(script.into_iter().collect()), ..Scripted::default() };
+        Fixture { _dir: dir, store, reply, router }
+    }
+
+    impl Fixture {
+        async fn deliver(&self, stop: &CancellationToken) -> Delivery {
+            deliver(&self.store, &self.router, self.reply.clone(), stop).await
+        }
+
+        fn sent(&self) -> Vec<String> {
+            self.router.sent.lock().expect("sent").clone()
+        }
+
+        async fn unsent(&self) -> usize {
+            self.store.unsent("c").await.expect("unsent").iter().map(|reply| reply.parts.len()).sum()
+        }
+    }
+
+    #[tokio::test]
+    async fn a_refused_part_does_not_keep_the_next_one_back() {
+        let f = fixture(&["a", "b"], [SendError::Refused("no".into())]).await;
+        assert_eq!(f.deliver(&CancellationToken::new()).await, Delivery::Settled);
+        assert_eq!((f.sent(), f.unsent().await), (vec!["t:b".to_owned()], 0));
+    }
+
+    #[tokio::test]
+    async fn nothing_more_is_tried_where_the_target_is_gone() {
+        let f = fixture(&["a", "b"], [SendError::Gone("blocked".into())]).await;
+        assert_eq!(f.deliver(&CancellationToken::new()).await, Delivery::Settled);
+        assert_eq!((f.sent().len(), f.unsent().await), (0, 0));
+    }
+
+    #[tokio::test]
+    async fn what_time_may_heal_is_tried_again() {
+        let pauses = [SendError::Later(Duration::from_millis(1)), SendError::Unreachable("down".into())];
+        let f = fixture(&["a"], pauses).await;
+        assert_eq!(f.deliver(&CancellationToken::new()).await, Delivery::Settled);
+        assert_eq!((f.sent().len(), f.unsent().await), (1, 0));
+    }
+
+    #[tokio::test]
+    async fn a_stop_leaves_the_rest_in_the_store() {
+        let f = fixture(&["a", "b"], [SendError::Later(Duration::from_secs(3600))]).await;
+        let stop = CancellationToken::new();
+        stop.cancel();
+        assert_eq!(f.deliver(&stop).await, Delivery::Left);
+        assert_eq!((f.sent().len(), f.unsent().await), (0, 2));
+    }
+}

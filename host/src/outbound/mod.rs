@@ -1,0 +1,14 @@
+//! From what a turn decided to what a channel sends: splitting, order, retries, and a record of each part.
+//!
+//! [`OutgoingResponse`](cofferdam_core::message::OutgoingResponse) is the only source of what is sent. The
+//! mechanism is the same for every channel; a channel translates through its [`Router`] and adds nothing.
+
+mod backoff;
+mod deliver;
+mod plan;
+mod split;
+
+pub use backoff::Backoff;
+pub use deliver::{Delivery, ROUTING_ERROR, Router, SendError, deliver};
+pub use plan::{MESSAGES_MAX, plan};
+pub use split::split;

@@ -1,0 +1,134 @@
+//! Splits text at a platform's message limit, which is counted in UTF-16 units. Nothing is lost: the pieces
+//! put together are the text.
+
+/// The pieces of `text`, each at most `limit` UTF-16 units long (a single character may be longer than a
+/// limit of 1) and never empty.
+///
+/// A piece ends after a line, else after a word, else anywhere but within a character that people see as
+/// one. Lines and words are looked for in the last three quarters of a piece: a short line before a very
+/// long one does not become a message of its own.
+pub fn split(text: &str, limit: usize) -> Vec<&str> {
+    let mut pieces = Vec::new();
+    let mut rest = text;
+    while let Some(full) = overflow(rest, limit) {
+        let cut = cut_point(rest, full);
+        let (piece, left) = rest.split_at(cut);
+        pieces.push(piece);
+        rest = left;
+    }
+    pieces.extend(Some(rest).filter(|rest| !rest.is_empty()));
+    pieces
+}
+
+/// The bytes that fit, at least one character; `None` if everything fits.
+fn overflow(text: &str, limit: usize) -> Option<usize> {
+    let mut units = 0;
+    for (at, c) in text.char_indices() {
+        units += c.len_utf16();
+        if units > limit {
+            return Some(if at == 0 { c.len_utf8() } else { at }).filter(|fits| *fits < text.len());
+        }
+    }
+    None
+}
+
+/// Where to end a piece of at most `full` bytes.
+fn cut_point(text: &str, full: usize) -> usize {
+    let fits = &text[..full];
+    let earliest = full / 4;
+    let after = |found: Option<usize>| found.map(|at| at + 1).filter(|cut| *cut > earliest);
+    after(fits.rfind('\n'))
+        .or_else(|| after(fits.rfind(' ')))
+        .or_else(|| between_clusters(text, full))
+        .unwrap_or(full)
+}
+
+/// Characters that one visible character has at most, for the search backwards.
+const CLUSTER_CHARS_MAX: usize = 32;
+
+/// The last place up to `full` where no visible character is torn apart; `None` if there is none near.
+fn between_clusters(text: &str, full: usize) -> Option<usize> {
+    let mut cut = full;
+    for before in text[..full].chars().rev().take(CLUSTER_CHARS_MAX) {
+        let after = text[cut..].chars().next()?;
+        if !joined(before, after, &text[..cut]) {
+            return Some(cut);
+        }
+        cut -= before.len_utf8();
+    }
+    None
+}
+
+/// Whether two neighbouring characters belong together: the common part of Unicode's UAX #29.
+fn joined(before: char, after: char, up_to_here: &str) -> bool {
+    const ZWJ: char = '\u{200D}';
+    let extends = matches!(after,
+        ZWJ | '\u{0300}'..='\u{036F}' | '\u{0483}'..='\u{0489}' | '\u{0591}'..='\u{05BD}'
+        | '\u{064B}'..='\u{065F}' | '\u{093A}'..='\u{094F}' | '\u{0E31}' | '\u{0E34}'..='\u{0E3A}'
+        | '\u{1AB0}'..='\u{1AFF}' | '\u{1DC0}'..='\u{1DFF}' | '\u{20D0}'..='\u{20FF}'
+        | '\u{3099}' | '\u{309A}' | '\u{FE00}'..='\u{FE0F}' | '\u{FE20}'..='\u{FE2F}'
+        | '\u{1F3FB}'..='\u{1F3FF}' | '\u{E0020}'..='\u{E007F}' | '\u{E0100}'..='\u{E01EF}');
+    let flags = |c: char| matches!(c, '\u{1F1E6}'..='\u{1F1FF}');
+    let half_a_flag = flags(before) && flags(after) && {
+        let run = up_to_here.chars().rev().take(CLUSTER_CHARS_MAX).take_while(|c| flags(*c)).count();
+        run % 2 == 1
+    };
+    extends || before == ZWJ || (before == '\r' && after == '\n') || half_a_flag
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn check(text: &str, limit: usize, pieces: &[&str]) {
+        assert_eq!(split(text, limit), pieces, "{text:?} at {limit}");
+    }
+
+    #[test]
+    fn lines_come_first_then_words_then_characters() {
+        check("", 5, &[]);
+        check("hello", 5, &["hello"]);
+        check("hello!", 5, &["hello", "!"]);
+        check("ab cd\nef gh", 8, &["ab cd\n", "ef gh"]);
+        check("ab cd ef gh", 8, &["ab cd ", "ef gh"]);
+        check("a\nbcdefghijkl", 8, &["a\nbcdefg", "hijkl"]);
+        check("aaaa\n\n\nbb", 4, &["aaaa", "\n\n\n", "bb"]);
+    }
+
+    #[test]
+    fn a_visible_character_stays_whole() {
+        check("😀😀😀", 4, &["😀😀", "😀"]);
+        check("😀😀", 3, &["😀", "😀"]);
+        check("😀😀", 1, &["😀", "😀"]);
+        check("abe\u{301}", 3, &["ab", "e\u{301}"]);
+        check("xx👩\u{200D}👩\u{200D}👧", 8, &["xx", "👩\u{200D}👩\u{200D}👧"]);
+        check("a🇩🇪🇫🇷", 7, &["a🇩🇪", "🇫🇷"]);
+        check("a👍🏽", 4, &["a", "👍🏽"]);
+        check("abc\r\nd", 4, &["abc", "\r\nd"]);
+    }
+
+    #[test]
+    fn the_limit_counts_utf16_units() {
+        let text = "😀".repeat(4096);
+        assert_eq!(split(&text, 4096).iter().map(|p| p.chars().count()).collect::<Vec<_>>(), [2048, 2048]);
+        assert_eq!(split(&"é".repeat(4096), 4096).len(), 1);
+    }
+
+    proptest! {
+        #[test]
+        fn nothing_is_lost_and_every_piece_fits(text in "[a-c \n😀e\u{301}\u{200D}🇩🇪\r]{0,300}", limit in 2_usize..40) {
+            let pieces = split(&text, limit);
+            prop_assert_eq!(pieces.concat(), text.as_str());
+            for piece in pieces {
+                prop_assert!(!piece.is_empty());
+                prop_assert!(piece.encode_utf16().count() <= limit);
+            }
+        }
+
+        #[test]
+        fn any_text_is_split_without_loss(text in "\\PC*", limit in 1_usize..20) {
+            prop_assert_eq!(split(&text, limit).concat(), text);
+        }
+    }
+}

@@ -1,0 +1,86 @@
+//! What one call may still write, and whether it should stop. It knows of no file and no disk.
+
+use super::error::PublishError;
+use cofferdam_core::limits::ByteSize;
+use cofferdam_core::policy::GuestPath;
+use std::fmt;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+/// Why a call has to end before it is done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stop {
+    /// Its time is over.
+    Deadline,
+    /// Somebody cancelled it.
+    Cancelled,
+}
+
+impl Stop {
+    /// The error for the file that was being written.
+    pub(super) fn error(self, path: &GuestPath) -> PublishError {
+        match self {
+            Self::Deadline => PublishError::TimedOut { path: path.clone() },
+            Self::Cancelled => PublishError::Cancelled { path: path.clone() },
+        }
+    }
+}
+
+/// The share of one call: bytes and files that it may stage in all, and its stop check.
+///
+/// Discarded bytes stay spent, so that a loop of staging and dropping ends too.
+pub struct Budget {
+    limit: ByteSize,
+    spent: AtomicU64,
+    files: AtomicU32,
+    stop: Box<dyn Fn() -> Option<Stop> + Send + Sync>,
+}
+
+impl Budget {
+    /// Files that one call may stage: each holds a descriptor until it is published, and all of them
+    /// are named in one audit record.
+    pub const FILES_MAX: u32 = 16;
+
+    /// A fresh share. `stop` is asked between the slices of host-side work, so a deadline covers them.
+    pub fn new(limit: ByteSize, stop: impl Fn() -> Option<Stop> + Send + Sync + 'static) -> Self {
+        Self { limit, spent: AtomicU64::new(0), files: AtomicU32::new(0), stop: Box::new(stop) }
+    }
+
+    /// Bytes staged so far, discarded ones included.
+    pub fn spent(&self) -> u64 {
+        self.spent.load(Ordering::Relaxed)
+    }
+
+    /// Why the call should stop now, if it should.
+    pub(super) fn stop(&self) -> Option<Stop> {
+        (self.stop)()
+    }
+
+    /// Goes on, unless the call should stop.
+    pub(super) fn check(&self, path: &GuestPath) -> Result<(), PublishError> {
+        self.stop().map_or(Ok(()), |stop| Err(stop.error(path)))
+    }
+
+    /// Takes one file of the share.
+    pub(super) fn take_file(&self, path: &GuestPath) -> Result<(), PublishError> {
+        let one_more = |n: u32| (n < Self::FILES_MAX).then_some(n + 1);
+        match self.files.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_more) {
+            Ok(_) => Ok(()),
+            Err(_) => Err(PublishError::FileCount { path: path.clone(), limit: Self::FILES_MAX }),
+        }
+    }
+
+    /// Takes `bytes` of the share, all or nothing.
+    pub(super) fn spend(&self, path: &GuestPath, bytes: u64) -> Result<(), PublishError> {
+        let more = |spent: u64| spent.checked_add(bytes).filter(|total| *total <= self.limit.0);
+        match self.spent.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more) {
+            Ok(_) => Ok(()),
+            Err(_) => Err(PublishError::CallQuota { path: path.clone(), limit: self.limit }),
+        }
+    }
+}
+
+impl fmt::Debug for Budget {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Budget({} of {} bytes)", self.spent(), self.limit.0)
+    }
+}

@@ -1,0 +1,123 @@
+//! Copies a whole file into a staged one, inside the kernel where it can, in slices between which the
+//! call's stop is looked at. It holds at most one buffer of [`BUFFER_BYTES`].
+
+use super::budget::Budget;
+use super::error::PublishError;
+use cofferdam_core::policy::GuestPath;
+use rustix::fs::{Advice, copy_file_range, fadvise};
+use rustix::io::Errno;
+use std::fs::File;
+use std::io;
+use std::num::NonZeroU64;
+use std::os::unix::fs::FileExt;
+
+/// Between two looks at the stop check lies at most this much work.
+pub(super) const SLICE_BYTES: usize = 1 << 20;
+
+/// Large enough that a copy through memory is bound by memory, small enough to go unnoticed.
+pub(super) const BUFFER_BYTES: usize = 256 << 10;
+
+/// Writing back begins after each so many bytes.
+const WRITEBACK_BYTES: u64 = 4 << 20;
+
+/// On whose behalf, and for which path, the host works.
+pub(super) struct Job<'a> {
+    pub(super) path: &'a GuestPath,
+    pub(super) budget: &'a Budget,
+}
+
+impl<'a> Job<'a> {
+    /// Goes on, unless the call should stop.
+    pub(super) fn check(&self) -> Result<(), PublishError> {
+        self.budget.check(self.path)
+    }
+
+    /// The error for an answer of the system while `doing` something.
+    pub(super) fn failed<E: Into<io::Error>>(
+        &self,
+        doing: &'static str,
+    ) -> impl Fn(E) -> PublishError + use<'a, E> {
+        let path = self.path;
+        move |source| PublishError::from_io(path, doing, source)
+    }
+}
+
+/// Appends the first `len` bytes of `source` to `target`, which holds `at` bytes.
+pub(super) fn append(
+    job: &Job<'_>,
+    source: &File,
+    len: u64,
+    target: &File,
+    at: u64,
+) -> Result<(), PublishError> {
+    let mut done = 0;
+    while done < len {
+        job.check()?;
+        let (mut from, mut to) = (done, at + done);
+        let slice = usize::try_from(len - done).unwrap_or(usize::MAX).min(SLICE_BYTES);
+        match copy_file_range(source, Some(&mut from), target, Some(&mut to), slice) {
+            // Some filesystems say so where there is something to read; reading tells the truth.
+            Ok(0) => return append_by_hand(job, source, done..len, target, at),
+            Ok(copied) => {
+                done += copied as u64;
+                start_writeback(target, to - copied as u64, to);
+            }
+            Err(Errno::INTR) => {}
+            // Two filesystems, or one that cannot do it.
+            Err(Errno::XDEV | Errno::NOSYS | Errno::OPNOTSUPP | Errno::INVAL | Errno::PERM) => {
+                return append_by_hand(job, source, done..len, target, at);
+            }
+            Err(errno) => return Err(job.failed("copying")(errno)),
+        }
+    }
+    Ok(())
+}
+
+/// The same through memory, for the part of `source` that is missing.
+pub(super) fn append_by_hand(
+    job: &Job<'_>,
+    source: &File,
+    part: std::ops::Range<u64>,
+    target: &File,
+    at: u64,
+) -> Result<(), PublishError> {
+    for_each_buffer(job, source, part, |offset, bytes| {
+        let begin = at + offset;
+        target.write_all_at(bytes, begin)?;
+        start_writeback(target, begin, begin + bytes.len() as u64);
+        Ok(())
+    })
+}
+
+/// Tells the kernel that a file grew from `before` to `after` bytes, whose whole strides nobody will read
+/// soon: it begins to write them, so that syncing the file finds less to do (measured: a third less time
+/// for 40 MiB). A hint: where it is not understood, nothing is lost.
+pub(super) fn start_writeback(file: &File, before: u64, after: u64) {
+    let stride = |bytes: u64| bytes - bytes % WRITEBACK_BYTES;
+    if let Some(len) = NonZeroU64::new(stride(after) - stride(before)) {
+        let _ = fadvise(file, stride(before), Some(len), Advice::DontNeed);
+    }
+}
+
+/// Hands a part of `file` to `take`, buffer by buffer, each with its offset.
+///
+/// # Errors
+/// Also when the file ends before the part does.
+pub(super) fn for_each_buffer(
+    job: &Job<'_>,
+    file: &File,
+    part: std::ops::Range<u64>,
+    mut take: impl FnMut(u64, &[u8]) -> io::Result<()>,
+) -> Result<(), PublishError> {
+    let mut buffer = vec![0; BUFFER_BYTES];
+    let mut offset = part.start;
+    while offset < part.end {
+        job.check()?;
+        let want = usize::try_from(part.end - offset).unwrap_or(usize::MAX).min(BUFFER_BYTES);
+        let bytes = &mut buffer[..want];
+        file.read_exact_at(bytes, offset).map_err(job.failed("reading"))?;
+        take(offset, bytes).map_err(job.failed("writing"))?;
+        offset += want as u64;
+    }
+    Ok(())
+}

@@ -1,0 +1,62 @@
+//! The SHA-256 of a staged file, computed as it grows; or taken over from an attachment that is all of
+//! it. It never guesses: as soon as anything follows, what is there is read back and hashed.
+
+use super::copy::{self, Job};
+use super::error::PublishError;
+use sha2::{Digest as _, Sha256};
+use std::fs::File;
+use std::ops::Range;
+
+/// The hash of all bytes so far.
+pub(super) enum Digest {
+    /// Computed along the way.
+    Streaming(Sha256),
+    /// Of exactly the bytes that are there, told by who brought them.
+    Known([u8; 32]),
+}
+
+impl Digest {
+    /// The digest of nothing.
+    pub(super) fn new() -> Self {
+        Self::Streaming(Sha256::new())
+    }
+
+    /// Makes ready for more: a hash that was taken over is replaced by one that can go on.
+    pub(super) fn resume(&mut self, job: &Job<'_>, file: &File, bytes: u64) -> Result<(), PublishError> {
+        if matches!(self, Self::Known(_)) {
+            let mut fresh = Self::new();
+            fresh.update_from(job, file, 0..bytes)?;
+            *self = fresh;
+        }
+        Ok(())
+    }
+
+    /// Goes on with `bytes`, unless they are part of what is known.
+    pub(super) fn update(&mut self, bytes: &[u8]) {
+        if let Self::Streaming(hasher) = self {
+            hasher.update(bytes);
+        }
+    }
+
+    /// Goes on with a part of `file`, unless it is part of what is known.
+    pub(super) fn update_from(
+        &mut self,
+        job: &Job<'_>,
+        file: &File,
+        part: Range<u64>,
+    ) -> Result<(), PublishError> {
+        let Self::Streaming(hasher) = self else { return Ok(()) };
+        copy::for_each_buffer(job, file, part, |_, bytes| {
+            hasher.update(bytes);
+            Ok(())
+        })
+    }
+
+    /// Lower-case hex.
+    pub(super) fn finish(self) -> String {
+        match self {
+            Self::Streaming(hasher) => hex::encode(hasher.finalize()),
+            Self::Known(sha256) => hex::encode(sha256),
+        }
+    }
+}

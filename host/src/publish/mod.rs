@@ -1,0 +1,137 @@
+//! The only code that changes a file of the workspace.
+//!
+//! A file is staged where nobody sees it, sealed (its bytes are then on disk), and published in one
+//! step: all of it or nothing, on a path that resolves exactly as it was judged. The sandbox stages for
+//! a guest; the host publishes after the call succeeded. Nothing here follows a symbolic link, touches
+//! anything but regular files and directories, leaves a mount, or blocks on a FIFO.
+
+mod budget;
+mod copy;
+mod digest;
+mod error;
+mod land;
+mod look;
+mod open;
+mod parents;
+mod quota;
+mod resolve;
+mod stage;
+mod sweep;
+mod temp;
+#[cfg(test)]
+mod tests;
+mod walk;
+
+pub use budget::{Budget, Stop};
+pub use error::{PublishError, PublishFailure};
+pub use land::SealedFile;
+pub use open::OpenError;
+pub use stage::StagedFile;
+
+use cap_std::fs::Dir;
+use cofferdam_core::audit::FileFacts;
+use cofferdam_core::limits::ByteSize;
+use cofferdam_core::policy::GuestPath;
+use land::Landed;
+use quota::{Quota, Reservation};
+use rustix::fs::Mode;
+use stage::{Body, Place};
+use std::path::PathBuf;
+use std::sync::Arc;
+use temp::Mount;
+
+/// Where the workspace is and how much it may hold.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// Holds `shared/`, `tmp/` and `vault/`; made when missing.
+    pub root: PathBuf,
+    /// Quota over all three, in bytes of all regular files.
+    pub max_bytes: ByteSize,
+}
+
+/// What to do about a file that already has the name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Disposition {
+    /// Refuse.
+    CreateNew,
+    /// Replace a regular file, keeping its mode; create it when there is none.
+    Replace,
+}
+
+/// The open workspace. Cheap to clone.
+#[derive(Clone)]
+pub struct Workspace {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    mounts: Vec<Arc<Mount>>,
+    quota: Arc<Quota>,
+    umask: Mode,
+}
+
+impl Inner {
+    /// 0666 less the umask.
+    fn new_file_mode(&self) -> Mode {
+        Mode::from_raw_mode(0o666) - self.umask
+    }
+
+    fn mount(&self, guest: &str) -> Option<&Arc<Mount>> {
+        self.mounts.iter().find(|mount| mount.guest == guest)
+    }
+
+    fn mount_of(&self, path: &GuestPath) -> Result<&Arc<Mount>, PublishError> {
+        self.mount(path.mount()).ok_or_else(|| PublishError::NoSuchMount { path: path.clone() })
+    }
+}
+
+impl Workspace {
+    /// The directory behind a mount's guest name: `/shared`, `/tmp` or `/vault`.
+    pub fn mount(&self, guest: &str) -> Option<&Arc<Dir>> {
+        self.inner.mount(guest).map(|mount| &mount.dir)
+    }
+
+    /// An empty file that will become `path` if it is sealed and published.
+    ///
+    /// # Errors
+    /// What is already wrong with the path is told now, before anybody writes for nothing.
+    pub fn stage(
+        &self,
+        path: &GuestPath,
+        disposition: Disposition,
+        budget: &Arc<Budget>,
+    ) -> Result<StagedFile, PublishError> {
+        budget.check(path)?;
+        let mount = Arc::clone(self.inner.mount_of(path)?);
+        stage::precheck(&mount, path, disposition)?;
+        budget.take_file(path)?;
+        let (file, temp) = temp::create(&mount).map_err(|e| PublishError::from_io(path, "staging it", e))?;
+        let reservation = Reservation::new(&self.inner.quota);
+        let body = Body { file, temp, bytes: 0, digest: digest::Digest::new(), reservation };
+        let place = Place { inner: Arc::clone(&self.inner), mount, path: path.clone(), disposition };
+        Ok(StagedFile::new(place, body, Arc::clone(budget)))
+    }
+
+    /// Publishes sealed files in order and returns what is on disk.
+    ///
+    /// Missing parent directories are made. Each file is durable before the next is touched.
+    ///
+    /// # Errors
+    /// [`PublishFailure`] at the first that fails; it carries those that landed before.
+    pub fn publish(&self, sealed: Vec<SealedFile>) -> Result<Vec<FileFacts>, PublishFailure> {
+        let mut landed = Vec::with_capacity(sealed.len());
+        for file in sealed {
+            let (path, facts) = (file.path().clone(), file.facts());
+            match file.land() {
+                Ok(Landed::Durable) => landed.push(facts),
+                Ok(Landed::Unconfirmed(source)) => {
+                    landed.push(facts);
+                    let error = PublishError::DurabilityUnknown { path, source };
+                    return Err(PublishFailure { landed, error });
+                }
+                Err(error) => return Err(PublishFailure { landed, error }),
+            }
+        }
+        Ok(landed)
+    }
+}

@@ -1,0 +1,108 @@
+//! The directory that a file lands in, made when it is missing, and unmade when the file does not land.
+//!
+//! A directory that was made is durable before anything lies in it, and before another publish of this
+//! process can find it: otherwise a file could be reported durable in a directory that is not. (Two
+//! processes that make the same directory at the same moment both sync it.)
+
+use super::error::PublishError;
+use super::resolve;
+use super::temp::Mount;
+use cofferdam_core::policy::GuestPath;
+use rustix::fd::OwnedFd;
+use rustix::fs::{AtFlags, Mode, fsync, mkdirat, unlinkat};
+use rustix::io::Errno;
+use std::sync::PoisonError;
+
+/// An open parent directory. Dropped before [`Parent::keep`], what was made for it is removed.
+pub(super) struct Parent {
+    pub(super) dir: OwnedFd,
+    made: Made,
+}
+
+impl Parent {
+    /// The file is there: the directories stay.
+    pub(super) fn keep(mut self) -> OwnedFd {
+        self.made.names.clear();
+        self.dir
+    }
+}
+
+/// The parent of `path`; `None` when it was removed while this looked, and looking again may help.
+pub(super) fn open_or_make(
+    mount: &Mount,
+    path: &GuestPath,
+    umask: Mode,
+) -> Result<Option<Parent>, PublishError> {
+    let (parent, _) = resolve::split(path);
+    let found = {
+        let _others_may_look = mount.making.read().unwrap_or_else(PoisonError::into_inner);
+        resolve::directory(&mount.dir, parent.as_bytes())
+    };
+    match found {
+        Ok(dir) => Ok(Some(Parent { dir, made: Made::default() })),
+        Err(Errno::NOENT) => make(mount, path, parent, Mode::from_raw_mode(0o777) - umask),
+        Err(errno) => Err(resolve::explain(&mount.dir, path, errno)),
+    }
+}
+
+/// Walks down from the mount, one name at a time, making what is missing.
+fn make(mount: &Mount, path: &GuestPath, parent: &str, mode: Mode) -> Result<Option<Parent>, PublishError> {
+    let _alone = mount.making.write().unwrap_or_else(PoisonError::into_inner);
+    let failed = |errno| resolve::explain(&mount.dir, path, errno);
+    let mut dir = resolve::directory(&mount.dir, b"").map_err(failed)?;
+    let mut made = Made::default();
+    for name in parent.split('/') {
+        dir = match resolve::directory(&dir, name.as_bytes()) {
+            Ok(next) => next,
+            Err(Errno::NOENT) => {
+                match mkdirat(&dir, name, mode) {
+                    Ok(()) => made.push(&dir, name).map_err(failed)?,
+                    // Somebody else made it and keeps it; whether they synced it yet is unknown.
+                    Err(Errno::EXIST) => made.names.clear(),
+                    Err(Errno::NOENT) => return Ok(None),
+                    Err(errno) => {
+                        return Err(PublishError::from_io(path, "making its directory", errno));
+                    }
+                }
+                let next = match resolve::directory(&dir, name.as_bytes()) {
+                    Err(Errno::NOENT) => return Ok(None),
+                    next => next.map_err(failed)?,
+                };
+                fsync(&dir).map_err(|e| PublishError::from_io(path, "syncing its directory", e))?;
+                next
+            }
+            Err(errno) => return Err(failed(errno)),
+        };
+    }
+    Ok(Some(Parent { dir, made }))
+}
+
+/// Directories made for one file, each in the one before, the first in `base`.
+#[derive(Default)]
+struct Made {
+    base: Option<OwnedFd>,
+    names: Vec<String>,
+}
+
+impl Made {
+    fn push(&mut self, dir: &OwnedFd, name: &str) -> rustix::io::Result<()> {
+        if self.names.is_empty() {
+            self.base = Some(resolve::directory(dir, b"")?);
+        }
+        self.names.push(name.to_owned());
+        Ok(())
+    }
+}
+
+impl Drop for Made {
+    /// Removes the deepest first and stops where something lies in one: somebody uses it.
+    fn drop(&mut self) {
+        let Some(base) = &self.base else { return };
+        while let Some(name) = self.names.pop() {
+            let Ok(dir) = resolve::directory(base, self.names.join("/").as_bytes()) else { return };
+            if unlinkat(dir, name, AtFlags::REMOVEDIR).is_err() {
+                return;
+            }
+        }
+    }
+}

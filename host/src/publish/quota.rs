@@ -1,0 +1,191 @@
+//! How many bytes the workspace may hold, counting what is being staged.
+//!
+//! The trees are walked once, then the number is kept by what lands. It is measured again when it would
+//! refuse, and when it is older than [`MEASURED_AGE_MAX`], so that what people and other processes
+//! delete or add is seen. Two processes know of each other's files only through that, so together they
+//! can overshoot by what both stage within that time; one process alone cannot.
+
+use super::budget::Stop;
+use super::error::PublishError;
+use super::temp::Mount;
+use super::walk::{self, StopCheck};
+use cofferdam_core::limits::ByteSize;
+use cofferdam_core::policy::GuestPath;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+/// An older measurement is repeated.
+const MEASURED_AGE_MAX: Duration = Duration::from_secs(60);
+
+/// A walk that took longer is not repeated at every refusal: a full workspace is asked often.
+const CHEAP_WALK: Duration = Duration::from_millis(50);
+
+/// A costly walk is repeated after so many times its duration.
+const REST_PER_WALK: u32 = 10;
+
+/// A caller that waits for another's walk looks this often whether it should stop.
+const STOP_CHECK_EVERY: Duration = Duration::from_millis(20);
+
+/// The workspace's quota.
+pub(super) struct Quota {
+    limit: ByteSize,
+    mounts: Vec<Arc<Mount>>,
+    state: Mutex<State>,
+    walked: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    /// Bytes on disk, as measured and kept since.
+    landed: u64,
+    /// Bytes staged and not landed.
+    staged: u64,
+    /// Bytes that landed during the walk under way, which may or may not have seen them.
+    landed_in_walk: u64,
+    walking: bool,
+    last: Option<Measured>,
+}
+
+struct Measured {
+    at: Instant,
+    took: Duration,
+}
+
+/// Why bytes were not granted.
+enum Refusal {
+    Full,
+    Stopped(Stop),
+    Unreadable(rustix::io::Errno),
+}
+
+impl Quota {
+    /// Nothing is measured yet.
+    pub(super) fn new(limit: ByteSize, mounts: Vec<Arc<Mount>>) -> Self {
+        Self { limit, mounts, state: Mutex::default(), walked: Condvar::new() }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Grants `bytes` to a staged file.
+    fn take(&self, bytes: u64, stop: StopCheck<'_>) -> Result<(), Refusal> {
+        let mut state = self.state();
+        if state.last.as_ref().is_none_or(|m| m.at.elapsed() > MEASURED_AGE_MAX) {
+            state = self.measure(state, stop)?;
+        }
+        if !state.fits(bytes, self.limit) && state.may_measure_again() {
+            state = self.measure(state, stop)?;
+        }
+        if !state.fits(bytes, self.limit) {
+            return Err(Refusal::Full);
+        }
+        state.staged += bytes;
+        Ok(())
+    }
+
+    /// Measures, or waits for whoever is measuring.
+    fn measure<'a>(
+        &'a self,
+        mut state: MutexGuard<'a, State>,
+        stop: StopCheck<'_>,
+    ) -> Result<MutexGuard<'a, State>, Refusal> {
+        if state.walking {
+            while state.walking {
+                if let Some(stop) = stop() {
+                    return Err(Refusal::Stopped(stop));
+                }
+                let waited = self.walked.wait_timeout(state, STOP_CHECK_EVERY);
+                state = waited.unwrap_or_else(PoisonError::into_inner).0;
+            }
+            // A walk that was stopped measured nothing: then this caller walks.
+            if state.last.is_some() {
+                return Ok(state);
+            }
+        }
+        state.walking = true;
+        state.landed_in_walk = 0;
+        drop(state);
+        let began = Instant::now();
+        let bytes = self.walk(stop);
+        let mut state = self.state();
+        state.walking = false;
+        self.walked.notify_all();
+        state.landed = bytes?.saturating_add(state.landed_in_walk);
+        state.last = Some(Measured { at: Instant::now(), took: began.elapsed() });
+        Ok(state)
+    }
+
+    fn walk(&self, stop: StopCheck<'_>) -> Result<u64, Refusal> {
+        let mut total = 0u64;
+        for mount in &self.mounts {
+            let bytes = walk::measure(&*mount.dir, stop).map_err(Refusal::Unreadable)?;
+            total = total.saturating_add(bytes.map_err(Refusal::Stopped)?);
+        }
+        Ok(total)
+    }
+}
+
+impl State {
+    fn fits(&self, bytes: u64, limit: ByteSize) -> bool {
+        let total = [self.landed, self.staged, bytes].iter().try_fold(0u64, |sum, n| sum.checked_add(*n));
+        total.is_some_and(|total| total <= limit.0)
+    }
+
+    fn may_measure_again(&self) -> bool {
+        self.last.as_ref().is_none_or(|m| m.took <= CHEAP_WALK || m.at.elapsed() >= m.took * REST_PER_WALK)
+    }
+}
+
+/// Bytes granted to one staged file; given back when dropped.
+pub(super) struct Reservation {
+    quota: Arc<Quota>,
+    bytes: u64,
+}
+
+impl Reservation {
+    /// Nothing granted yet.
+    pub(super) fn new(quota: &Arc<Quota>) -> Self {
+        Self { quota: Arc::clone(quota), bytes: 0 }
+    }
+
+    /// Grants `bytes` more, all or nothing.
+    pub(super) fn grow(
+        &mut self,
+        path: &GuestPath,
+        bytes: u64,
+        stop: StopCheck<'_>,
+    ) -> Result<(), PublishError> {
+        match self.quota.take(bytes, stop) {
+            Ok(()) => {
+                self.bytes += bytes;
+                Ok(())
+            }
+            Err(Refusal::Full) => {
+                Err(PublishError::WorkspaceQuota { path: path.clone(), limit: self.quota.limit })
+            }
+            Err(Refusal::Stopped(stop)) => Err(stop.error(path)),
+            Err(Refusal::Unreadable(errno)) => {
+                Err(PublishError::from_io(path, "measuring the workspace", errno))
+            }
+        }
+    }
+
+    /// The file is on disk, where it took the place of `freed` bytes.
+    pub(super) fn land(&mut self, freed: u64) {
+        let bytes = std::mem::take(&mut self.bytes);
+        let mut state = self.quota.state();
+        state.staged = state.staged.saturating_sub(bytes);
+        state.landed = state.landed.saturating_add(bytes).saturating_sub(freed);
+        if state.walking {
+            state.landed_in_walk = state.landed_in_walk.saturating_add(bytes.saturating_sub(freed));
+        }
+    }
+}
+
+impl Drop for Reservation {
+    fn drop(&mut self) {
+        let mut state = self.quota.state();
+        state.staged = state.staged.saturating_sub(self.bytes);
+    }
+}

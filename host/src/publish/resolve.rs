@@ -1,0 +1,103 @@
+//! How a path for writing resolves: beneath its mount, through no symbolic link, on no other mount.
+//!
+//! It refuses to follow anything, and it opens nothing but directories for use: what else a name
+//! stands for is learned through `O_PATH`, which neither blocks on a FIFO nor wakes a device.
+
+use super::error::PublishError;
+use cofferdam_core::policy::GuestPath;
+use rustix::fd::{AsFd, OwnedFd};
+use rustix::fs::{FileType, Mode, OFlags, ResolveFlags, Stat, fstat, openat2};
+use rustix::io::{Errno, Result};
+use rustix::path::Arg;
+
+/// Nothing above, no `/proc` link, no other mount, no symbolic link anywhere.
+const WRITING: ResolveFlags = ResolveFlags::BENEATH
+    .union(ResolveFlags::NO_MAGICLINKS)
+    .union(ResolveFlags::NO_XDEV)
+    .union(ResolveFlags::NO_SYMLINKS);
+
+/// The kernel asks to try again when a rename anywhere races with the lookup.
+const TRIES_MAX: u32 = 64;
+
+/// What a name stands for.
+pub(super) enum Entry {
+    /// Nothing.
+    Absent,
+    /// A regular file.
+    File(Stat),
+    /// A directory.
+    Directory,
+    /// Anything else, in words.
+    Other(&'static str),
+}
+
+/// A descriptor of `relative` beneath `dir`, close-on-exec.
+pub(super) fn open(dir: impl AsFd, relative: impl Arg + Copy, flags: OFlags) -> Result<OwnedFd> {
+    let dir = dir.as_fd();
+    let mut tries = 0;
+    loop {
+        match openat2(dir, relative, flags | OFlags::CLOEXEC, Mode::empty(), WRITING) {
+            Err(Errno::AGAIN | Errno::INTR) if tries < TRIES_MAX => tries += 1,
+            done => return done,
+        }
+    }
+}
+
+/// The directory `relative`, open so that it can be read and synced; `""` is `dir` itself.
+pub(super) fn directory(dir: impl AsFd, relative: &[u8]) -> Result<OwnedFd> {
+    let relative = if relative.is_empty() { b"." } else { relative };
+    open(dir, relative, OFlags::RDONLY | OFlags::DIRECTORY)
+}
+
+/// What `relative` stands for, a last symbolic link not followed.
+pub(super) fn entry(dir: impl AsFd, relative: &str) -> Result<Entry> {
+    let found = match open(dir, relative, OFlags::PATH | OFlags::NOFOLLOW) {
+        Err(Errno::NOENT) => return Ok(Entry::Absent),
+        found => found?,
+    };
+    let stat = fstat(found)?;
+    Ok(match FileType::from_raw_mode(stat.st_mode) {
+        FileType::RegularFile => Entry::File(stat),
+        FileType::Directory => Entry::Directory,
+        FileType::Symlink => Entry::Other("a symbolic link"),
+        FileType::Fifo => Entry::Other("a FIFO"),
+        FileType::Socket => Entry::Other("a socket"),
+        FileType::BlockDevice | FileType::CharacterDevice => Entry::Other("a device"),
+        _ => Entry::Other("something else"),
+    })
+}
+
+/// The parent's path below the mount (`""` for the mount itself) and the last name.
+pub(super) fn split(path: &GuestPath) -> (&str, &str) {
+    path.below_mount().rsplit_once('/').unwrap_or(("", path.below_mount()))
+}
+
+/// The error for a lookup of `path` that failed, naming the component at fault.
+pub(super) fn explain(mount: impl AsFd, path: &GuestPath, errno: Errno) -> PublishError {
+    if !matches!(errno, Errno::LOOP | Errno::XDEV | Errno::NOTDIR) {
+        return PublishError::from_io(path, "finding its directory", errno);
+    }
+    let mount = mount.as_fd();
+    let below = path.below_mount();
+    let ends = below.match_indices('/').map(|(at, _)| at).chain([below.len()]);
+    for end in ends {
+        let at = || format!("{}/{}", path.mount(), &below[..end]);
+        match entry(mount, &below[..end]) {
+            Ok(Entry::Directory) => {}
+            Ok(Entry::Other("a symbolic link")) => {
+                return PublishError::SymlinkInPath { path: path.clone(), at: at() };
+            }
+            Ok(Entry::File(_) | Entry::Other(_)) => {
+                return PublishError::ParentNotADirectory { path: path.clone(), at: at() };
+            }
+            Err(Errno::XDEV) => return PublishError::OtherMount { path: path.clone(), at: at() },
+            // It changed since; the first answer still has to be told.
+            Ok(Entry::Absent) | Err(_) => break,
+        }
+    }
+    match errno {
+        Errno::LOOP => PublishError::SymlinkInPath { path: path.clone(), at: path.to_string() },
+        Errno::XDEV => PublishError::OtherMount { path: path.clone(), at: path.to_string() },
+        _ => PublishError::ParentNotADirectory { path: path.clone(), at: path.to_string() },
+    }
+}

@@ -1,0 +1,194 @@
+//! A file that nobody else sees yet: its bytes, its hash, its share of the quotas.
+//!
+//! It refuses bytes over a quota before it writes any of them, and anything at all after a failure.
+//! Dropped, it is gone, and what it held of the workspace's quota is given back.
+
+use super::budget::Budget;
+use super::copy::{self, Job};
+use super::digest::Digest;
+use super::error::PublishError;
+use super::land::SealedFile;
+use super::quota::Reservation;
+use super::resolve::{self, Entry};
+use super::temp::{Mount, TempName};
+use super::{Disposition, Inner};
+use cofferdam_core::policy::GuestPath;
+use cofferdam_core::tool::ErrorCode;
+use rustix::fs::{Mode, fchmod, fsync};
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+use std::sync::Arc;
+
+/// A file being written, visible to nobody.
+pub struct StagedFile {
+    place: Place,
+    body: Body,
+    budget: Arc<Budget>,
+    failed: Option<ErrorCode>,
+}
+
+/// Where a staged file wants to go.
+pub(super) struct Place {
+    pub(super) inner: Arc<Inner>,
+    pub(super) mount: Arc<Mount>,
+    pub(super) path: GuestPath,
+    pub(super) disposition: Disposition,
+}
+
+/// What there is of it so far.
+pub(super) struct Body {
+    pub(super) file: File,
+    pub(super) temp: Option<TempName>,
+    pub(super) bytes: u64,
+    pub(super) digest: Digest,
+    pub(super) reservation: Reservation,
+}
+
+impl Body {
+    /// Writes `bytes` at the end, slice by slice.
+    fn put(&mut self, job: &Job<'_>, bytes: &[u8]) -> Result<(), PublishError> {
+        for slice in bytes.chunks(copy::SLICE_BYTES) {
+            job.check()?;
+            self.file.write_all_at(slice, self.bytes).map_err(job.failed("writing"))?;
+            self.digest.update(slice);
+            let before = self.bytes;
+            self.bytes += slice.len() as u64;
+            copy::start_writeback(&self.file, before, self.bytes);
+        }
+        Ok(())
+    }
+}
+
+/// Whether `path` could be published now. The decision without a race is made when publishing.
+pub(super) fn precheck(
+    mount: &Mount,
+    path: &GuestPath,
+    disposition: Disposition,
+) -> Result<Entry, PublishError> {
+    if path.is_mount() {
+        return Err(PublishError::IsADirectory { path: path.clone() });
+    }
+    let entry = resolve::entry(&mount.dir, path.below_mount())
+        .map_err(|errno| resolve::explain(&mount.dir, path, errno))?;
+    match (&entry, disposition) {
+        (Entry::Directory, _) => Err(PublishError::IsADirectory { path: path.clone() }),
+        (Entry::Other(kind), _) => Err(PublishError::NotARegularFile { path: path.clone(), kind }),
+        (Entry::File(_), Disposition::CreateNew) => Err(PublishError::AlreadyExists { path: path.clone() }),
+        (Entry::File(_), Disposition::Replace) | (Entry::Absent, _) => Ok(entry),
+    }
+}
+
+impl StagedFile {
+    pub(super) fn new(place: Place, body: Body, budget: Arc<Budget>) -> Self {
+        Self { place, body, budget, failed: None }
+    }
+
+    /// The path it will have.
+    pub fn path(&self) -> &GuestPath {
+        &self.place.path
+    }
+
+    /// Bytes so far.
+    pub fn bytes(&self) -> u64 {
+        self.body.bytes
+    }
+
+    /// Appends `bytes`.
+    ///
+    /// # Errors
+    /// A quota, a full disk, another write error, or the call's stop. The file is then of no use.
+    pub fn write(&mut self, bytes: &[u8]) -> Result<(), PublishError> {
+        self.unless_failed(|staged| {
+            staged.admit(bytes.len() as u64)?;
+            let job = Job { path: &staged.place.path, budget: &staged.budget };
+            let body = &mut staged.body;
+            body.digest.resume(&job, &body.file, body.bytes)?;
+            body.put(&job, bytes)
+        })
+    }
+
+    /// Appends `bytes`, whose SHA-256 the caller knows. A file that holds nothing else is not hashed.
+    ///
+    /// # Errors
+    /// As for [`StagedFile::write`].
+    pub fn append_bytes_known(&mut self, bytes: &[u8], sha256: &[u8; 32]) -> Result<(), PublishError> {
+        if self.body.bytes > 0 || bytes.is_empty() {
+            return self.write(bytes);
+        }
+        self.unless_failed(|staged| {
+            staged.admit(bytes.len() as u64)?;
+            staged.body.digest = Digest::Known(*sha256);
+            staged.body.put(&Job { path: &staged.place.path, budget: &staged.budget }, bytes)
+        })
+    }
+
+    /// Appends the first `len` bytes of `source`, whose SHA-256 the caller knows, inside the kernel
+    /// where it can. The position of `source` does not matter and does not change.
+    ///
+    /// # Errors
+    /// As for [`StagedFile::write`]; also a write error when `source` is shorter.
+    pub fn append_file_known(
+        &mut self,
+        source: &File,
+        len: u64,
+        sha256: &[u8; 32],
+    ) -> Result<(), PublishError> {
+        if len == 0 {
+            return self.write(&[]);
+        }
+        self.unless_failed(|staged| {
+            staged.admit(len)?;
+            let job = Job { path: &staged.place.path, budget: &staged.budget };
+            let body = &mut staged.body;
+            let before = body.bytes;
+            if before == 0 {
+                body.digest = Digest::Known(*sha256);
+            } else {
+                body.digest.resume(&job, &body.file, before)?;
+            }
+            copy::append(&job, source, len, &body.file, before)?;
+            body.bytes += len;
+            body.digest.update_from(&job, &body.file, before..body.bytes)
+        })
+    }
+
+    /// The finished file, its bytes on disk. Nothing can be appended any more.
+    ///
+    /// # Errors
+    /// As for [`StagedFile::write`]; also when the disk did not take the bytes.
+    pub fn seal(mut self) -> Result<SealedFile, PublishError> {
+        let mut mode = self.place.inner.new_file_mode();
+        self.unless_failed(|staged| {
+            let place = &staged.place;
+            staged.budget.check(&place.path)?;
+            let failed = |errno| PublishError::from_io(&place.path, "syncing it", errno);
+            if let Entry::File(old) = precheck(&place.mount, &place.path, place.disposition)? {
+                mode = Mode::from_raw_mode(old.st_mode & 0o777);
+            }
+            fchmod(&staged.body.file, mode).map_err(failed)?;
+            fsync(&staged.body.file).map_err(failed)
+        })?;
+        Ok(SealedFile::new(self.place, self.body, mode))
+    }
+
+    /// Runs `step`; after a failure every further step is refused with the same code.
+    fn unless_failed(
+        &mut self,
+        step: impl FnOnce(&mut Self) -> Result<(), PublishError>,
+    ) -> Result<(), PublishError> {
+        if let Some(code) = self.failed {
+            return Err(PublishError::Abandoned { path: self.place.path.clone(), code });
+        }
+        let done = step(self);
+        self.failed = done.as_ref().err().map(PublishError::code);
+        done
+    }
+
+    /// Takes `bytes` of both quotas, or none of the workspace's.
+    fn admit(&mut self, bytes: u64) -> Result<(), PublishError> {
+        let (path, budget) = (&self.place.path, &self.budget);
+        budget.check(path)?;
+        budget.spend(path, bytes)?;
+        self.body.reservation.grow(path, bytes, &|| budget.stop())
+    }
+}

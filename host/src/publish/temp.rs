@@ -1,0 +1,135 @@
+//! Files without a name, and names that only the gateway knows, all in the root of a mount.
+//!
+//! A named one is under an exclusive lock for as long as this process works on it, so that another
+//! process's sweep spares it. Neither kind shows content under a name that a guest can use.
+
+use cap_std::fs::Dir;
+use rustix::fd::{AsFd, AsRawFd};
+use rustix::fs::{AtFlags, CWD, FlockOperation, Mode, OFlags, flock, fstat, linkat, openat, unlinkat};
+use rustix::io::{Errno, Result};
+use std::fs::File;
+use std::hash::{BuildHasher, RandomState};
+use std::path::Path;
+use std::sync::{Arc, RwLock};
+
+/// What the gateway's temporary names begin with.
+pub(super) const PREFIX: &str = ".cofferdam-tmp-";
+
+/// A random name that exists this often in a row is no accident.
+const NAMES_MAX: u32 = 16;
+
+/// One directory of the workspace, open, and how files are staged in it.
+pub(super) struct Mount {
+    /// `/shared`, `/tmp` or `/vault`.
+    pub(super) guest: &'static str,
+    pub(super) dir: Arc<Dir>,
+    pub(super) technique: Technique,
+    /// Held for writing while directories are made and not yet durable.
+    pub(super) making: RwLock<()>,
+}
+
+/// How a staged file stays out of sight.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Technique {
+    /// It has no name (`O_TMPFILE`), where the filesystem can do that; otherwise as [`Self::Named`].
+    Unnamed,
+    /// It has a temporary name in the mount's root.
+    Named,
+}
+
+impl Technique {
+    /// Without `/proc`, a file that has no name cannot be given one.
+    pub(super) fn detect() -> Self {
+        if Path::new("/proc/self/fd").is_dir() { Self::Unnamed } else { Self::Named }
+    }
+}
+
+/// A temporary name, removed when dropped unless the file was renamed away.
+pub(super) struct TempName {
+    dir: Arc<Dir>,
+    name: Option<String>,
+}
+
+impl TempName {
+    /// The name, in the root of the mount.
+    pub(super) fn as_str(&self) -> &str {
+        self.name.as_deref().unwrap_or_default()
+    }
+
+    /// The file is no longer under this name.
+    pub(super) fn renamed(&mut self) {
+        self.name = None;
+    }
+
+    /// Gives a file that has no name a temporary one; it is locked before the name shows.
+    pub(super) fn link(mount: &Mount, file: &File) -> Result<Self> {
+        flock(file, FlockOperation::NonBlockingLockExclusive)?;
+        for _ in 0..NAMES_MAX {
+            let name = random_name();
+            match link_open_file(file, &*mount.dir, &name) {
+                Ok(()) => return Ok(Self { dir: Arc::clone(&mount.dir), name: Some(name) }),
+                Err(Errno::EXIST) => {}
+                Err(errno) => return Err(errno),
+            }
+        }
+        Err(Errno::EXIST)
+    }
+}
+
+impl Drop for TempName {
+    fn drop(&mut self) {
+        if let Some(name) = self.name.take()
+            && let Err(errno) = unlinkat(&*self.dir, &name, AtFlags::empty())
+            && errno != Errno::NOENT
+        {
+            tracing::warn!(%name, %errno, "a temporary file stays until the next start");
+        }
+    }
+}
+
+/// Links an open file to `name` in `dir`, unless the name is taken (EEXIST).
+pub(super) fn link_open_file(file: &File, dir: impl AsFd, name: &str) -> Result<()> {
+    let source = format!("/proc/self/fd/{}", file.as_raw_fd());
+    linkat(CWD, source, dir, name, AtFlags::SYMLINK_FOLLOW)
+}
+
+/// An empty file that nobody can name, readable and writable by its owner alone.
+pub(super) fn create(mount: &Mount) -> Result<(File, Option<TempName>)> {
+    let owner = Mode::RUSR | Mode::WUSR;
+    if mount.technique == Technique::Unnamed {
+        let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
+        match openat(&*mount.dir, ".", flags, owner) {
+            Ok(fd) => return Ok((File::from(fd), None)),
+            // The filesystem, or the kernel, has no such files.
+            Err(Errno::OPNOTSUPP | Errno::ISDIR | Errno::NOENT | Errno::INVAL | Errno::NOSYS) => {}
+            Err(errno) => return Err(errno),
+        }
+    }
+    for _ in 0..NAMES_MAX {
+        match create_named(mount, owner) {
+            Ok((file, name)) => return Ok((file, Some(name))),
+            Err(Errno::EXIST | Errno::WOULDBLOCK) => {}
+            Err(errno) => return Err(errno),
+        }
+    }
+    Err(Errno::EXIST)
+}
+
+/// A locked file with a temporary name. WOULDBLOCK: a sweep came between creation and lock.
+fn create_named(mount: &Mount, mode: Mode) -> Result<(File, TempName)> {
+    let name = random_name();
+    let flags = OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::RDWR | OFlags::CLOEXEC;
+    let file = File::from(openat(&*mount.dir, &name, flags, mode)?);
+    let name = TempName { dir: Arc::clone(&mount.dir), name: Some(name) };
+    flock(&file, FlockOperation::NonBlockingLockExclusive)?;
+    match fstat(&file)?.st_nlink {
+        0 => Err(Errno::WOULDBLOCK),
+        _ => Ok((file, name)),
+    }
+}
+
+/// `.cofferdam-tmp-` and 128 bits. They need not be secret, only new: creation is exclusive.
+fn random_name() -> String {
+    let half = || RandomState::new().hash_one(std::process::id());
+    format!("{PREFIX}{:016x}{:016x}", half(), half())
+}

@@ -1,0 +1,129 @@
+//! The publisher on a real filesystem. Each test has a workspace of its own in a temporary directory.
+//!
+//! A refusal is checked whole: the error is told, what was there is untouched, nothing is left behind,
+//! and the next call works.
+
+#![allow(clippy::unwrap_used, reason = "a test that fails may panic")]
+
+mod hashing;
+mod landing;
+mod leftovers;
+mod looking;
+mod quotas;
+mod races;
+mod refusals;
+
+use super::temp::Technique;
+use super::{Budget, Config, Disposition, PublishFailure, SealedFile, Workspace};
+use cofferdam_core::audit::FileFacts;
+use cofferdam_core::limits::ByteSize;
+use cofferdam_core::policy::GuestPath;
+use cofferdam_core::tool::{ErrorCode, ToolError};
+use rustix::fs::Mode;
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+pub(super) const BOTH: [Technique; 2] = [Technique::Unnamed, Technique::Named];
+
+/// A workspace and the directory around it, in which nothing else may appear.
+pub(super) struct Room {
+    outer: tempfile::TempDir,
+    pub(super) workspace: Workspace,
+}
+
+impl Room {
+    pub(super) fn new(technique: Technique) -> Self {
+        Self::with(technique, 0o022, ByteSize::mib(64))
+    }
+
+    pub(super) fn with(technique: Technique, umask: u32, max_bytes: ByteSize) -> Self {
+        let outer = tempfile::tempdir().unwrap();
+        let config = Config { root: outer.path().join("workspace"), max_bytes };
+        let workspace = Workspace::open_with(&config, technique, Mode::from_raw_mode(umask)).unwrap();
+        Self { outer, workspace }
+    }
+
+    /// The same directory opened anew, as the next start does.
+    pub(super) fn reopened(&self) -> Workspace {
+        let config = Config { root: self.outer.path().join("workspace"), max_bytes: ByteSize::mib(64) };
+        Workspace::open(&config).unwrap()
+    }
+
+    pub(super) fn host(&self, guest: &str) -> PathBuf {
+        self.outer.path().join("workspace").join(guest.trim_start_matches('/'))
+    }
+
+    pub(super) fn outside(&self) -> PathBuf {
+        let dir = self.outer.path().join("outside");
+        fs::create_dir_all(&dir).unwrap();
+        dir
+    }
+
+    pub(super) fn seal(&self, at: &str, how: Disposition, bytes: &[u8]) -> Result<SealedFile, ToolError> {
+        let mut staged = self.workspace.stage(&path(at), how, &budget())?;
+        staged.write(bytes)?;
+        Ok(staged.seal()?)
+    }
+
+    pub(super) fn publish(&self, sealed: Vec<SealedFile>) -> Result<Vec<FileFacts>, PublishFailure> {
+        self.workspace.publish(sealed)
+    }
+
+    pub(super) fn save(&self, at: &str, how: Disposition, bytes: &[u8]) -> Result<FileFacts, ToolError> {
+        let sealed = self.seal(at, how, bytes)?;
+        Ok(self.publish(vec![sealed])?.remove(0))
+    }
+
+    /// Everything in the outer directory: kind, mode and content or target.
+    pub(super) fn tree(&self) -> BTreeMap<PathBuf, String> {
+        let mut tree = BTreeMap::new();
+        list(self.outer.path(), &mut tree);
+        tree
+    }
+
+    /// Saving is refused with `code`, and leaves no trace. Returns the message.
+    pub(super) fn refuses(&self, at: &str, how: Disposition, code: ErrorCode) -> String {
+        let before = self.tree();
+        let error = self.save(at, how, b"new").unwrap_err();
+        assert_eq!(error.code, code, "{at}: {error}");
+        assert!(!error.message.contains(self.outer.path().to_str().unwrap()), "{error}");
+        assert_eq!(self.tree(), before, "{at}");
+        self.save("/tmp/next-call", Disposition::CreateNew, b"works").unwrap();
+        fs::remove_file(self.host("/tmp/next-call")).unwrap();
+        error.message
+    }
+}
+
+pub(super) fn path(text: &str) -> GuestPath {
+    GuestPath::parse(text).unwrap()
+}
+
+pub(super) fn budget() -> Arc<Budget> {
+    Arc::new(Budget::new(ByteSize::mib(50), || None))
+}
+
+pub(super) fn mode_of(path: &Path) -> u32 {
+    fs::symlink_metadata(path).unwrap().mode() & 0o7777
+}
+
+fn list(dir: &Path, tree: &mut BTreeMap<PathBuf, String>) {
+    for entry in fs::read_dir(dir).unwrap() {
+        let path = entry.unwrap().path();
+        let meta = fs::symlink_metadata(&path).unwrap();
+        let kind = meta.file_type();
+        let what = if kind.is_dir() {
+            list(&path, tree);
+            "directory".to_owned()
+        } else if kind.is_symlink() {
+            format!("link to {}", fs::read_link(&path).unwrap().display())
+        } else if kind.is_file() {
+            format!("file {:?}", fs::read(&path).unwrap())
+        } else {
+            format!("fifo {} socket {}", kind.is_fifo(), kind.is_socket())
+        };
+        tree.insert(path, format!("{:o} {what}", meta.mode()));
+    }
+}

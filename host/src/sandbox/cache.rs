@@ -1,0 +1,114 @@
+//! Compiled components on disk, so that a start costs milliseconds.
+//!
+//! An entry is named by the component's SHA-256 and a hash of wasmtime's version and the engine's
+//! settings, and starts with the SHA-256 of what follows, so a damaged entry is recompiled and never
+//! run. The folder is this user's alone; an entry that another user could have written is not read.
+
+use super::SandboxError;
+use cofferdam_core::text::one_line;
+use sha2::{Digest, Sha256};
+use std::fs;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::io::{Read, Write};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::path::{Path, PathBuf};
+use wasmtime::Engine;
+use wasmtime::component::Component;
+
+/// Larger components are refused before they are compiled.
+pub const COMPONENT_BYTES_MAX: usize = 32 << 20;
+
+/// The folder of compiled components.
+#[derive(Debug)]
+pub(super) struct Cache {
+    dir: PathBuf,
+}
+
+impl Cache {
+    /// The cache in `dir`, which is made, for this user only, if it is missing.
+    pub(super) fn open(dir: &Path) -> Result<Self, SandboxError> {
+        let failed = |e: std::io::Error| SandboxError::Cache(format!("{}: {e}", dir.display()));
+        fs::DirBuilder::new().recursive(true).mode(0o700).create(dir).map_err(failed)?;
+        let meta = fs::metadata(dir).map_err(failed)?;
+        if !is_ours_alone(&meta) {
+            return Err(SandboxError::Cache(format!(
+                "{} can be written by others, who could make the gateway run their code; run: chmod 700 {0}",
+                dir.display()
+            )));
+        }
+        Ok(Self { dir: dir.to_owned() })
+    }
+
+    /// The compiled component; compiles and stores it if there is no sound entry.
+    pub(super) fn load(
+        &self,
+        engine: &Engine,
+        bytes: &[u8],
+        sha256: &str,
+    ) -> Result<Component, SandboxError> {
+        if bytes.len() > COMPONENT_BYTES_MAX {
+            return Err(SandboxError::TooLarge(bytes.len()));
+        }
+        let path = self.dir.join(entry_name(engine, sha256));
+        if let Some(component) = read_entry(engine, &path) {
+            return Ok(component);
+        }
+        let started = std::time::Instant::now();
+        let code = engine.precompile_component(bytes).map_err(not_compiled)?;
+        tracing::info!(component = &sha256[..12], ms = started.elapsed().as_millis() as u64, "compiled");
+        if let Err(error) = write_entry(&self.dir, &path, &code) {
+            // Without the entry the next start is slower; nothing else depends on it.
+            tracing::warn!(%error, dir = %self.dir.display(), "cannot keep compiled code");
+        }
+        deserialize(engine, &code)
+    }
+}
+
+fn is_ours_alone(meta: &fs::Metadata) -> bool {
+    meta.uid() == rustix::process::geteuid().as_raw() && meta.mode() & 0o022 == 0
+}
+
+fn entry_name(engine: &Engine, sha256: &str) -> String {
+    let mut hasher = DefaultHasher::new();
+    // Covers wasmtime's version, the target and every setting that changes the code.
+    engine.precompile_compatibility_hash().hash(&mut hasher);
+    format!("{sha256}-{:016x}.cwasm", hasher.finish())
+}
+
+fn read_entry(engine: &Engine, path: &Path) -> Option<Component> {
+    let mut file = fs::File::open(path).ok()?;
+    if !is_ours_alone(&file.metadata().ok()?) {
+        tracing::warn!(entry = %path.display(), "not reading a cache entry that others could have written");
+        return None;
+    }
+    let mut bytes = Vec::new();
+    file.read_to_end(&mut bytes).ok()?;
+    let (sum, code) = bytes.split_at_checked(32).unwrap_or_default();
+    if Sha256::digest(code).as_slice() != sum {
+        tracing::warn!(entry = %path.display(), "recompiling a damaged cache entry");
+        return None;
+    }
+    deserialize(engine, code).ok()
+}
+
+fn write_entry(dir: &Path, path: &Path, code: &[u8]) -> std::io::Result<()> {
+    let mut file = tempfile::NamedTempFile::new_in(dir)?;
+    file.write_all(&Sha256::digest(code))?;
+    file.write_all(code)?;
+    file.as_file().sync_data()?;
+    file.persist(path)?;
+    Ok(())
+}
+
+#[allow(unsafe_code, reason = "wasmtime cannot check compiled code; see SAFETY")]
+fn deserialize(engine: &Engine, code: &[u8]) -> Result<Component, SandboxError> {
+    // SAFETY: `code` was produced by `precompile_component` of this very wasmtime: either a moment ago
+    // in this process, or read from a file in a folder that only this user can write, whose checksum
+    // held. Version and settings are checked by wasmtime itself.
+    unsafe { Component::deserialize(engine, code) }.map_err(not_compiled)
+}
+
+/// On one line: the compiler shows bytes of the component over several.
+fn not_compiled(error: wasmtime::Error) -> SandboxError {
+    SandboxError::Compile(one_line(&format!("{error:#}"), 400))
+}

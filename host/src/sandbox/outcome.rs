@@ -1,0 +1,77 @@
+//! Why a guest ended, in the gateway's codes: traps, limits and deadlines told apart.
+
+use super::HANDLES_MAX;
+use super::state::MemoryLimit;
+use cofferdam_core::limits::Limits;
+use cofferdam_core::tool::{ErrorCode, ToolError};
+use wasmtime::Trap;
+use wasmtime::component::ResourceTableError;
+use wasmtime_wasi::I32Exit;
+
+/// The host ends a call from inside a host function or an epoch check with one of these.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub(super) enum Stopped {
+    /// The deadline passed.
+    #[error("the deadline passed")]
+    Deadline,
+    /// Whoever asked does not want the answer any more.
+    #[error("the turn was cancelled")]
+    Cancelled,
+}
+
+impl Stopped {
+    pub(super) fn to_tool_error(self, limits: &Limits) -> ToolError {
+        match self {
+            Self::Deadline => ToolError::new(
+                ErrorCode::TimedOut,
+                format!("the tool did not finish within {}; nothing was changed", limits.deadline),
+            ),
+            Self::Cancelled => {
+                ToolError::new(ErrorCode::Cancelled, "the turn was cancelled; nothing was changed")
+            }
+        }
+    }
+}
+
+/// The error of a call whose guest did not return.
+pub(super) fn of_failure(
+    error: &wasmtime::Error,
+    memory: &MemoryLimit,
+    limits: &Limits,
+    said: &str,
+) -> ToolError {
+    if let Some(stopped) = error.downcast_ref::<Stopped>() {
+        return stopped.to_tool_error(limits);
+    }
+    if let Some(host) = error.downcast_ref::<ToolError>() {
+        return host.clone();
+    }
+    if memory.exceeded {
+        let text =
+            format!("the tool wanted more memory than its limit of {}; nothing was changed", limits.memory);
+        return ToolError::new(ErrorCode::OutOfMemory, text);
+    }
+    if let Some(Trap::Interrupt) = error.downcast_ref() {
+        return Stopped::Deadline.to_tool_error(limits);
+    }
+    let cause = cause(error, said);
+    let text = if said.is_empty() { cause } else { format!("{cause}: {said}") };
+    ToolError::new(ErrorCode::Trapped, format!("the tool crashed and nothing was changed: {text}"))
+}
+
+/// What the guest did, in words for a person.
+fn cause(error: &wasmtime::Error, said: &str) -> String {
+    if let Some(I32Exit(status)) = error.downcast_ref() {
+        return format!("it exited with status {status} instead of answering");
+    }
+    if let Some(ResourceTableError::Full) = error.downcast_ref() {
+        return format!("it held more than {HANDLES_MAX} files, streams and timers at once");
+    }
+    match error.downcast_ref::<Trap>() {
+        Some(Trap::StackOverflow) => "its stack overflowed".to_owned(),
+        Some(Trap::UnreachableCodeReached) if said.is_empty() => "it aborted".to_owned(),
+        Some(Trap::UnreachableCodeReached) => "it aborted, saying".to_owned(),
+        Some(trap) => trap.to_string(),
+        None => error.root_cause().to_string(),
+    }
+}

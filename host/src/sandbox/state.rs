@@ -1,0 +1,110 @@
+//! What belongs to one call inside the sandbox: its WASI context, its handles, its limits.
+
+use super::bindings::cofferdam::tool::types::{ErrorCode as WitCode, ToolError as WitError};
+use super::files::{Files, Mount};
+use crate::attachments::Attachments;
+use crate::publish::{Budget, SealedFile, Workspace};
+use cofferdam_core::policy::Permit;
+use cofferdam_core::tool::{ErrorCode, ToolError};
+use std::sync::Arc;
+use wasmtime::ResourceLimiter;
+use wasmtime::component::ResourceTable;
+use wasmtime_wasi::filesystem::WasiFilesystemCtxView;
+use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView};
+
+/// The store's data.
+pub(super) struct State {
+    pub(super) wasi: WasiCtx,
+    pub(super) table: ResourceTable,
+    pub(super) memory: MemoryLimit,
+    pub(super) mounts: Vec<Mount>,
+    pub(super) attachments: Attachments,
+    pub(super) staging: Option<Staging>,
+}
+
+/// What a call may stage, and what it has sealed.
+pub(super) struct Staging {
+    pub(super) permit: Permit,
+    pub(super) workspace: Arc<Workspace>,
+    pub(super) budget: Arc<Budget>,
+    pub(super) sealed: Vec<SealedFile>,
+}
+
+impl State {
+    pub(super) fn files(&mut self) -> Files<'_> {
+        let Self { wasi, table, mounts, .. } = self;
+        let view = WasiFilesystemCtxView { ctx: wasi.filesystem(), table };
+        Files { wasi: view, mounts }
+    }
+
+    /// An error as the guest may see it.
+    ///
+    /// # Errors
+    /// For a code that only the host may say (a deadline, a cancellation): the guest ends here.
+    pub(super) fn error(&self, error: ToolError) -> wasmtime::Result<WitError> {
+        let code = match error.code {
+            ErrorCode::InvalidArguments => WitCode::InvalidArguments,
+            ErrorCode::NoAttachments => WitCode::NoAttachments,
+            ErrorCode::IndexOutOfRange => WitCode::IndexOutOfRange,
+            ErrorCode::AttachmentUnavailable => WitCode::AttachmentUnavailable,
+            ErrorCode::PathDenied => WitCode::PathDenied,
+            ErrorCode::AlreadyExists => WitCode::AlreadyExists,
+            ErrorCode::NotFound => WitCode::NotFound,
+            ErrorCode::NotARegularFile => WitCode::NotARegularFile,
+            ErrorCode::IsADirectory => WitCode::IsADirectory,
+            ErrorCode::TooLarge => WitCode::TooLarge,
+            ErrorCode::QuotaExceeded => WitCode::QuotaExceeded,
+            ErrorCode::NoSpace => WitCode::NoSpace,
+            ErrorCode::WriteFailed => WitCode::WriteFailed,
+            _ => return Err(wasmtime::Error::new(error)),
+        };
+        Ok(WitError { code, message: error.message })
+    }
+}
+
+/// A guest's error as the host knows it: the code from the guest's subset, the message bounded.
+pub(super) fn from_guest(error: WitError) -> ToolError {
+    let code = match error.code {
+        WitCode::InvalidArguments => ErrorCode::InvalidArguments,
+        WitCode::NoAttachments => ErrorCode::NoAttachments,
+        WitCode::IndexOutOfRange => ErrorCode::IndexOutOfRange,
+        WitCode::AttachmentUnavailable => ErrorCode::AttachmentUnavailable,
+        WitCode::PathDenied => ErrorCode::PathDenied,
+        WitCode::AlreadyExists => ErrorCode::AlreadyExists,
+        WitCode::NotFound => ErrorCode::NotFound,
+        WitCode::NotARegularFile => ErrorCode::NotARegularFile,
+        WitCode::IsADirectory => ErrorCode::IsADirectory,
+        WitCode::TooLarge => ErrorCode::TooLarge,
+        WitCode::QuotaExceeded => ErrorCode::QuotaExceeded,
+        WitCode::NoSpace => ErrorCode::NoSpace,
+        WitCode::WriteFailed => ErrorCode::WriteFailed,
+    };
+    ToolError::new(code, error.message)
+}
+
+impl WasiView for State {
+    fn ctx(&mut self) -> WasiCtxView<'_> {
+        WasiCtxView { ctx: &mut self.wasi, table: &mut self.table }
+    }
+}
+
+/// Bounds linear memory and tables, and remembers which bound was hit.
+#[derive(Debug)]
+pub(super) struct MemoryLimit {
+    pub(super) bytes_max: usize,
+    pub(super) exceeded: bool,
+}
+
+impl ResourceLimiter for MemoryLimit {
+    fn memory_growing(&mut self, _: usize, desired: usize, _: Option<usize>) -> wasmtime::Result<bool> {
+        let fits = desired <= self.bytes_max;
+        self.exceeded |= !fits;
+        Ok(fits)
+    }
+
+    fn table_growing(&mut self, _: usize, desired: usize, _: Option<usize>) -> wasmtime::Result<bool> {
+        let fits = desired <= super::engine::TABLE_ELEMENTS_MAX;
+        self.exceeded |= !fits;
+        Ok(fits)
+    }
+}

@@ -1,0 +1,235 @@
+//! Updates on their way from a channel to a turn. Nothing is acknowledged before it is here, and nothing
+//! here is answered twice.
+
+use super::replies::insert_reply;
+use super::{
+    AlbumPart, BoundTurn, Claim, Fate, NewUpdate, Persisted, Standing, Store, StoreError, Stranger, Update,
+    now_ms, replies,
+};
+use cofferdam_core::id::TurnId;
+use rusqlite::{OptionalExtension, Transaction, params};
+
+/// Strangers that a channel tells within an hour; further ones are told when they write again later.
+pub const STRANGERS_TOLD_PER_HOUR_MAX: u32 = 20;
+const HOUR_MS: i64 = 60 * 60 * 1000;
+
+impl Store {
+    /// Persists a batch in one transaction. An update that is known already changes nothing.
+    ///
+    /// # Errors
+    /// [`StoreError`]; then none of the batch is persisted.
+    pub async fn persist(&self, channel: &str, updates: Vec<NewUpdate>) -> Result<Persisted, StoreError> {
+        let channel = channel.to_owned();
+        self.write(move |tx| persist(tx, &channel, updates, now_ms())).await
+    }
+
+    /// Up to `limit` ids of updates that wait for a turn, in the order of arrival.
+    ///
+    /// `after` is the last one of the page before.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn pending(
+        &self,
+        channel: &str,
+        after: Option<i64>,
+        limit: u32,
+    ) -> Result<Vec<Update>, StoreError> {
+        let channel = channel.to_owned();
+        self.write(move |tx| {
+            let mut statement = tx.prepare_cached(
+                "SELECT update_id, raw FROM inbox WHERE channel = ?1 AND done_at IS NULL AND turn IS NULL
+                 AND seq > coalesce((SELECT seq FROM inbox WHERE channel = ?1 AND update_id = ?2), 0)
+                 ORDER BY seq LIMIT ?3",
+            )?;
+            let rows = statement.query_map(params![channel, after, limit], update)?;
+            Ok(rows.collect::<Result<_, _>>()?)
+        })
+        .await
+    }
+
+    /// Turns that were bound and have not ended: a crash cut them off. Oldest first.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn bound(&self, channel: &str) -> Result<Vec<BoundTurn>, StoreError> {
+        let channel = channel.to_owned();
+        self.write(move |tx| {
+            let mut statement = tx.prepare_cached(
+                "SELECT turn FROM inbox WHERE channel = ?1 AND done_at IS NULL AND turn IS NOT NULL
+                 GROUP BY turn ORDER BY min(seq)",
+            )?;
+            let turns = statement.query_map([&channel], |row| row.get(0))?;
+            turns.map(|turn| bound_turn(tx, &channel, turn?)).collect()
+        })
+        .await
+    }
+
+    /// Binds updates to a turn of their own, named after the first. `None` when there is nothing left
+    /// to answer: another turn has them, or they are done.
+    ///
+    /// # Errors
+    /// [`StoreError`]; then they wait as before.
+    pub async fn claim(&self, channel: &str, claim: Claim) -> Result<Option<BoundTurn>, StoreError> {
+        let channel = channel.to_owned();
+        self.write(move |tx| match claim {
+            Claim::Update(id) => claim_update(tx, &channel, id),
+            Claim::Album(album) => claim_album(tx, &channel, &album),
+        })
+        .await
+    }
+
+    /// The parts of an album that are still known, each with its turn, in the order of arrival.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn album(&self, channel: &str, album: &str) -> Result<Vec<AlbumPart>, StoreError> {
+        let (channel, album) = (channel.to_owned(), album.to_owned());
+        self.write(move |tx| {
+            let mut statement = tx.prepare_cached(
+                "SELECT update_id, raw, turn FROM inbox WHERE channel = ?1 AND album = ?2 ORDER BY seq LIMIT 100",
+            )?;
+            let rows = statement.query_map(params![channel, album], |row| {
+                let turn: Option<String> = row.get(2)?;
+                Ok(AlbumPart { update: update(row)?, turn: turn.map(TurnId::new) })
+            })?;
+            Ok(rows.collect::<Result<_, _>>()?)
+        })
+        .await
+    }
+
+    /// Ends a turn that nobody waits for: its updates are done and free of it, without a reply.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn dismiss(&self, turn: &TurnId) -> Result<(), StoreError> {
+        let turn = turn.clone();
+        self.write(move |tx| {
+            done(tx, turn.as_str(), now_ms())?;
+            tx.execute("UPDATE inbox SET turn = NULL WHERE turn = ?1", [turn.as_str()])?;
+            Ok(())
+        })
+        .await
+    }
+}
+
+/// Marks a turn's updates as done. What was said is forgotten, except the parts of an album: a later
+/// reply to one of them means all of them.
+pub(super) fn done(tx: &Transaction<'_>, turn: &str, now: i64) -> Result<(), StoreError> {
+    tx.prepare_cached(
+        "UPDATE inbox SET done_at = ?2, raw = iif(album IS NULL, '', raw) WHERE turn = ?1 AND done_at IS NULL",
+    )?
+    .execute(params![turn, now])?;
+    Ok(())
+}
+
+fn persist(
+    tx: &Transaction<'_>,
+    channel: &str,
+    updates: Vec<NewUpdate>,
+    now: i64,
+) -> Result<Persisted, StoreError> {
+    let mut persisted = Persisted::default();
+    let mut insert = tx.prepare_cached(
+        "INSERT OR IGNORE INTO inbox (channel, update_id, received_at, album, raw, turn, done_at)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+    )?;
+    for new in updates {
+        let id = new.update_id;
+        match new.fate {
+            Fate::Pending => {
+                if insert.execute(params![channel, id, now, new.album, new.raw, None::<&str>, None::<i64>])?
+                    == 1
+                {
+                    persisted.pending.push(Update { update_id: id, raw: new.raw });
+                }
+            }
+            Fate::Ignored => {
+                insert.execute(params![channel, id, now, None::<&str>, "", None::<&str>, now])?;
+            }
+            Fate::Stranger(stranger) => {
+                let turn = turn_id(channel, id);
+                let fresh =
+                    insert.execute(params![channel, id, now, None::<&str>, "", turn.as_str(), now])? == 1;
+                if fresh && may_tell(tx, channel, &stranger, now)? {
+                    insert_reply(tx, channel, &turn, stranger.reply, now)?;
+                    persisted.replies.push(replies::reply(tx, &turn)?);
+                }
+            }
+        }
+    }
+    Ok(persisted)
+}
+
+fn may_tell(tx: &Transaction<'_>, channel: &str, stranger: &Stranger, now: i64) -> Result<bool, StoreError> {
+    let told: u32 = tx
+        .prepare_cached("SELECT count(*) FROM stranger WHERE channel = ?1 AND told_at > ?2")?
+        .query_row(params![channel, now - HOUR_MS], |row| row.get(0))?;
+    if told >= STRANGERS_TOLD_PER_HOUR_MAX {
+        return Ok(false);
+    }
+    let inserted = tx
+        .prepare_cached("INSERT OR IGNORE INTO stranger (channel, sender, told_at) VALUES (?1, ?2, ?3)")?
+        .execute(params![channel, stranger.sender, now])?;
+    Ok(inserted == 1)
+}
+
+fn claim_update(tx: &Transaction<'_>, channel: &str, id: i64) -> Result<Option<BoundTurn>, StoreError> {
+    let turn = turn_id(channel, id);
+    let bound = tx
+        .prepare_cached(
+            "UPDATE inbox SET turn = ?3
+             WHERE channel = ?1 AND update_id = ?2 AND turn IS NULL AND done_at IS NULL",
+        )?
+        .execute(params![channel, id, turn.as_str()])?;
+    if bound == 1 { bound_turn(tx, channel, turn.as_str().to_owned()).map(Some) } else { Ok(None) }
+}
+
+/// Takes dismissed parts along: in a group the part that carries the command may come last.
+fn claim_album(tx: &Transaction<'_>, channel: &str, album: &str) -> Result<Option<BoundTurn>, StoreError> {
+    let waiting: bool = tx
+        .prepare_cached(
+            "SELECT EXISTS (SELECT 1 FROM inbox
+             WHERE channel = ?1 AND album = ?2 AND turn IS NULL AND done_at IS NULL)",
+        )?
+        .query_row(params![channel, album], |row| row.get(0))?;
+    if !waiting {
+        return Ok(None);
+    }
+    let first: i64 = tx
+        .prepare_cached(
+            "SELECT update_id FROM inbox WHERE channel = ?1 AND album = ?2 AND turn IS NULL ORDER BY seq LIMIT 1",
+        )?
+        .query_row(params![channel, album], |row| row.get(0))?;
+    let turn = turn_id(channel, first);
+    tx.prepare_cached(
+        "UPDATE inbox SET turn = ?3, done_at = NULL WHERE channel = ?1 AND album = ?2 AND turn IS NULL",
+    )?
+    .execute(params![channel, album, turn.as_str()])?;
+    bound_turn(tx, channel, turn.as_str().to_owned()).map(Some)
+}
+
+fn bound_turn(tx: &Transaction<'_>, channel: &str, turn: String) -> Result<BoundTurn, StoreError> {
+    let mut statement =
+        tx.prepare_cached("SELECT update_id, raw FROM inbox WHERE turn = ?1 AND channel = ?2 ORDER BY seq")?;
+    let updates = statement.query_map(params![turn, channel], update)?.collect::<Result<_, _>>()?;
+    let earlier = tx
+        .prepare_cached(
+            "SELECT 1 FROM inbox AS mine JOIN inbox AS other
+             ON other.channel = mine.channel AND other.album = mine.album
+             WHERE mine.turn = ?1 AND mine.channel = ?2
+             AND other.turn IS NOT NULL AND other.turn <> ?1 AND other.seq < mine.seq LIMIT 1",
+        )?
+        .query_row(params![turn, channel], |_| Ok(()))
+        .optional()?;
+    let standing = if earlier.is_some() { Standing::Late } else { Standing::First };
+    Ok(BoundTurn { turn: TurnId::new(turn), updates, standing })
+}
+
+fn turn_id(channel: &str, update_id: i64) -> TurnId {
+    TurnId::new(format!("{channel}-{update_id}"))
+}
+
+fn update(row: &rusqlite::Row<'_>) -> rusqlite::Result<Update> {
+    Ok(Update { update_id: row.get(0)?, raw: row.get(1)? })
+}

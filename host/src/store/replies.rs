@@ -1,0 +1,117 @@
+//! Replies between the end of a turn and the platform's acknowledgement of their last part.
+
+use super::{NewReply, Part, Reply, Store, StoreError, inbox, now_ms};
+use cofferdam_core::id::TurnId;
+use rusqlite::{OptionalExtension, Transaction, params};
+
+impl Store {
+    /// Ends a turn: in one transaction its updates are done and its reply is stored, nothing of it sent
+    /// yet. Ending it again changes nothing and returns what is left of the first reply.
+    ///
+    /// # Errors
+    /// [`StoreError`]; then the turn has not ended.
+    pub async fn end(&self, channel: &str, turn: &TurnId, reply: NewReply) -> Result<Reply, StoreError> {
+        let (channel, turn) = (channel.to_owned(), turn.clone());
+        self.write(move |tx| {
+            inbox::done(tx, turn.as_str(), now_ms())?;
+            insert_reply(tx, &channel, &turn, reply, now_ms())?;
+            self::reply(tx, &turn)
+        })
+        .await
+    }
+
+    /// Replies of which something is still to be sent, oldest first.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn unsent(&self, channel: &str) -> Result<Vec<Reply>, StoreError> {
+        let channel = channel.to_owned();
+        self.write(move |tx| {
+            let mut statement = tx.prepare_cached(
+                "SELECT turn FROM reply WHERE channel = ?1 AND finished_at IS NULL ORDER BY seq",
+            )?;
+            let turns = statement.query_map([channel], |row| row.get::<_, String>(0))?;
+            turns.map(|turn| self::reply(tx, &TurnId::new(turn?))).collect()
+        })
+        .await
+    }
+
+    /// Marks a part as sent, with the platform's id of the message.
+    ///
+    /// # Errors
+    /// [`StoreError`]; then a restart sends it again.
+    pub async fn part_sent(&self, turn: &TurnId, n: u32, message: &str) -> Result<(), StoreError> {
+        self.settle(turn, n, "sent", message).await
+    }
+
+    /// Marks a part as failed for good, with the reason.
+    ///
+    /// # Errors
+    /// [`StoreError`]; then a restart tries it again.
+    pub async fn part_failed(&self, turn: &TurnId, n: u32, reason: &str) -> Result<(), StoreError> {
+        self.settle(turn, n, "failed", reason).await
+    }
+
+    async fn settle(
+        &self,
+        turn: &TurnId,
+        n: u32,
+        state: &'static str,
+        outcome: &str,
+    ) -> Result<(), StoreError> {
+        let (turn, outcome) = (turn.as_str().to_owned(), outcome.to_owned());
+        self.write(move |tx| {
+            tx.prepare_cached("UPDATE part SET state = ?3, outcome = ?4 WHERE turn = ?1 AND n = ?2")?
+                .execute(params![turn, n, state, outcome])?;
+            tx.prepare_cached(
+                "UPDATE reply SET finished_at = ?2 WHERE turn = ?1 AND finished_at IS NULL
+                 AND NOT EXISTS (SELECT 1 FROM part WHERE part.turn = ?1 AND part.state = 'pending')",
+            )?
+            .execute(params![turn, now_ms()])?;
+            Ok(())
+        })
+        .await
+    }
+}
+
+/// Stores a reply, unless the turn has one.
+pub(super) fn insert_reply(
+    tx: &Transaction<'_>,
+    channel: &str,
+    turn: &TurnId,
+    reply: NewReply,
+    now: i64,
+) -> Result<(), StoreError> {
+    // Without parts there is nothing to wait for.
+    let finished = reply.parts.is_empty().then_some(now);
+    let inserted = tx
+        .prepare_cached(
+            "INSERT OR IGNORE INTO reply (turn, channel, target, created_at, finished_at)
+             VALUES (?1, ?2, ?3, ?4, ?5)",
+        )?
+        .execute(params![turn.as_str(), channel, reply.target, now, finished])?;
+    if inserted == 0 {
+        return Ok(());
+    }
+    let mut insert = tx
+        .prepare_cached("INSERT INTO part (turn, n, kind, body, state) VALUES (?1, ?2, ?3, ?4, 'pending')")?;
+    for (n, part) in reply.parts.into_iter().enumerate() {
+        insert.execute(params![turn.as_str(), n, part.kind, part.body])?;
+    }
+    Ok(())
+}
+
+/// A stored reply and what is left of it.
+pub(super) fn reply(tx: &Transaction<'_>, turn: &TurnId) -> Result<Reply, StoreError> {
+    let target = tx
+        .prepare_cached("SELECT target FROM reply WHERE turn = ?1")?
+        .query_row([turn.as_str()], |row| row.get(0))
+        .optional()?
+        .ok_or_else(|| StoreError::Corrupt(format!("no reply of turn {turn}")))?;
+    let mut statement =
+        tx.prepare_cached("SELECT n, kind, body FROM part WHERE turn = ?1 AND state = 'pending' ORDER BY n")?;
+    let parts = statement
+        .query_map([turn.as_str()], |row| Ok(Part { n: row.get(0)?, kind: row.get(1)?, body: row.get(2)? }))?
+        .collect::<Result<_, _>>()?;
+    Ok(Reply { turn: turn.clone(), target, parts })
+}

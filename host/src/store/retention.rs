@@ -1,0 +1,45 @@
+//! Keeps the database from growing: what is done is forgotten by age and by number. What waits for a turn
+//! or for its reply to be sent is never touched.
+
+use super::{Store, StoreError};
+use rusqlite::{Transaction, params};
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+/// Updates that are done longer are forgotten, and with them their replies and journal.
+pub const DONE_AGE_MAX: Duration = Duration::from_secs(30 * 24 * 60 * 60);
+/// Of updates that are done so many are remembered at most, the latest.
+pub const DONE_ROWS_MAX: u32 = 10_000;
+
+impl Store {
+    /// Forgets what is older or more than the limits; `now` in milliseconds since 1970 UTC. Returns how
+    /// many updates went.
+    ///
+    /// # Errors
+    /// [`StoreError`]; then nothing is forgotten.
+    pub async fn prune(&self, now: i64) -> Result<usize, StoreError> {
+        self.write(move |tx| prune(tx, now)).await
+    }
+}
+
+fn prune(tx: &Transaction<'_>, now: i64) -> Result<usize, StoreError> {
+    let age_ms = i64::try_from(DONE_AGE_MAX.as_millis()).unwrap_or(i64::MAX);
+    let before = now.saturating_sub(age_ms);
+    let mut statement = tx.prepare_cached(
+        "DELETE FROM inbox WHERE done_at IS NOT NULL
+         AND (done_at < ?1 OR seq <= coalesce(
+             (SELECT seq FROM inbox WHERE done_at IS NOT NULL ORDER BY seq DESC LIMIT 1 OFFSET ?2), 0))
+         AND NOT EXISTS (SELECT 1 FROM reply WHERE reply.turn = inbox.turn AND finished_at IS NULL)
+         RETURNING turn",
+    )?;
+    let gone: Vec<Option<String>> =
+        statement.query_map(params![before, DONE_ROWS_MAX], |row| row.get(0))?.collect::<Result<_, _>>()?;
+    let turns: BTreeSet<&String> = gone.iter().flatten().collect();
+    for turn in turns {
+        tx.prepare_cached("DELETE FROM journal WHERE turn = ?1")?.execute([turn])?;
+        tx.prepare_cached("DELETE FROM reply WHERE turn = ?1")?.execute([turn])?;
+    }
+    tx.execute("DELETE FROM journal WHERE recorded_at < ?1", [before])?;
+    tx.execute("DELETE FROM stranger WHERE told_at < ?1", [before])?;
+    Ok(gone.len())
+}

@@ -1,0 +1,171 @@
+//! What goes into the store and comes out of it, as types.
+
+use super::StoreError;
+use cofferdam_core::id::TurnId;
+use rusqlite::types::{FromSql, FromSqlError, FromSqlResult, ToSql, ToSqlOutput, ValueRef};
+
+/// An update as a channel received it.
+#[derive(Clone, Debug)]
+pub struct NewUpdate {
+    /// The channel's own id of it; a second one of the same id is dropped.
+    pub update_id: i64,
+    /// Names the album that it belongs to, in the channel's own words.
+    pub album: Option<String>,
+    /// As received. Kept only as long as it is needed.
+    pub raw: String,
+    /// What is to become of it.
+    pub fate: Fate,
+}
+
+/// What is to become of an update.
+#[derive(Clone, Debug)]
+pub enum Fate {
+    /// A turn will answer it.
+    Pending,
+    /// Nobody will answer it; its content is not kept.
+    Ignored,
+    /// It comes from somebody who is not served and is told so once; its content is not kept.
+    Stranger(Stranger),
+}
+
+/// Somebody who is not served, and what to say.
+#[derive(Clone, Debug)]
+pub struct Stranger {
+    /// The channel's immutable id of the sender.
+    pub sender: String,
+    /// What is said, at most once.
+    pub reply: NewReply,
+}
+
+/// What came of persisting a batch.
+#[derive(Clone, Debug, Default)]
+pub struct Persisted {
+    /// The updates that wait for a turn and were not known before, in the order given.
+    pub pending: Vec<Update>,
+    /// What to tell strangers.
+    pub replies: Vec<Reply>,
+}
+
+/// An update that was persisted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Update {
+    /// The channel's own id.
+    pub update_id: i64,
+    /// As received.
+    pub raw: String,
+}
+
+/// Which updates a turn takes.
+#[derive(Clone, Debug)]
+pub enum Claim {
+    /// This one.
+    Update(i64),
+    /// Every part of this album that no turn has answered.
+    Album(String),
+}
+
+/// A turn and the updates that it answers: the same ones whenever it is asked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BoundTurn {
+    /// `<channel>-<id of its first update>`.
+    pub turn: TurnId,
+    /// In the order of arrival; never empty.
+    pub updates: Vec<Update>,
+    /// Whether an earlier turn has had a part of the same album.
+    pub standing: Standing,
+}
+
+/// A part of an album.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AlbumPart {
+    /// The update that brought it.
+    pub update: Update,
+    /// The turn that answered it, or answers it now.
+    pub turn: Option<TurnId>,
+}
+
+/// Where a turn stands among the turns of one album.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Standing {
+    /// It is the first, or there is no album.
+    First,
+    /// The album's turn had already begun when this part came.
+    Late,
+}
+
+/// A reply to be stored before it is sent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NewReply {
+    /// Where it goes, in the channel's own words.
+    pub target: String,
+    /// In the order of sending.
+    pub parts: Vec<NewPart>,
+}
+
+/// One message of a reply.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NewPart {
+    /// What it is.
+    pub kind: PartKind,
+    /// Text; for an attachment its description as JSON.
+    pub body: String,
+}
+
+/// What a part of a reply is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PartKind {
+    /// Text to be read.
+    Text,
+    /// Text to be spoken.
+    Voice,
+    /// A file.
+    Attachment,
+}
+
+/// A stored reply with the parts that are still to be sent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Reply {
+    /// The turn that it answers.
+    pub turn: TurnId,
+    /// Where it goes.
+    pub target: String,
+    /// What is still to be sent, in order.
+    pub parts: Vec<Part>,
+}
+
+/// One message that is still to be sent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Part {
+    /// Its place in the reply, from 0, counting what is sent already.
+    pub n: u32,
+    /// What it is.
+    pub kind: PartKind,
+    /// Text; for an attachment its description as JSON.
+    pub body: String,
+}
+
+impl PartKind {
+    const ALL: [(Self, &'static str); 3] =
+        [(Self::Text, "text"), (Self::Voice, "voice"), (Self::Attachment, "attachment")];
+
+    /// The kind as the database and the log name it.
+    pub fn as_str(self) -> &'static str {
+        Self::ALL.iter().find(|(kind, _)| *kind == self).map_or("", |(_, name)| name)
+    }
+}
+
+impl ToSql for PartKind {
+    fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
+        Ok(self.as_str().into())
+    }
+}
+
+impl FromSql for PartKind {
+    fn column_result(value: ValueRef<'_>) -> FromSqlResult<Self> {
+        let text = value.as_str()?;
+        let known = Self::ALL.iter().find(|(_, name)| *name == text).map(|(kind, _)| *kind);
+        known.ok_or_else(|| {
+            FromSqlError::Other(Box::new(StoreError::Corrupt(format!("a part of kind {text:?}"))))
+        })
+    }
+}

@@ -1,0 +1,116 @@
+//! Opens the file and brings it to the version that this program knows. It never lowers a version.
+
+use super::StoreError;
+use rusqlite::{Connection, TransactionBehavior};
+use std::fs::{DirBuilder, OpenOptions, Permissions};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
+use std::path::Path;
+use std::time::Duration;
+
+/// The version that this program writes, kept in `user_version`.
+pub(super) const VERSION: i64 = 1;
+
+/// Times are milliseconds since 1970 UTC. `seq` is the order of arrival: Telegram starts its update ids
+/// anew at a random number after a quiet week.
+const VERSION_1: &str = "
+CREATE TABLE inbox (
+    seq         INTEGER PRIMARY KEY,
+    channel     TEXT    NOT NULL,
+    update_id   INTEGER NOT NULL,
+    received_at INTEGER NOT NULL,
+    album       TEXT,
+    raw         TEXT    NOT NULL,
+    turn        TEXT,
+    done_at     INTEGER,
+    UNIQUE (channel, update_id)
+) STRICT;
+CREATE INDEX inbox_open  ON inbox (channel, seq) WHERE done_at IS NULL;
+CREATE INDEX inbox_done  ON inbox (seq)          WHERE done_at IS NOT NULL;
+CREATE INDEX inbox_album ON inbox (channel, album) WHERE album IS NOT NULL;
+CREATE INDEX inbox_turn  ON inbox (turn)         WHERE turn IS NOT NULL;
+
+CREATE TABLE reply (
+    seq         INTEGER PRIMARY KEY,
+    turn        TEXT    NOT NULL UNIQUE,
+    channel     TEXT    NOT NULL,
+    target      TEXT    NOT NULL,
+    created_at  INTEGER NOT NULL,
+    finished_at INTEGER
+) STRICT;
+CREATE INDEX reply_open ON reply (channel, seq) WHERE finished_at IS NULL;
+
+CREATE TABLE part (
+    turn    TEXT    NOT NULL REFERENCES reply (turn) ON DELETE CASCADE,
+    n       INTEGER NOT NULL,
+    kind    TEXT    NOT NULL CHECK (kind IN ('text', 'voice', 'attachment')),
+    body    TEXT    NOT NULL,
+    state   TEXT    NOT NULL CHECK (state IN ('pending', 'sent', 'failed')),
+    outcome TEXT,
+    PRIMARY KEY (turn, n)
+) STRICT;
+
+CREATE TABLE stranger (
+    channel TEXT    NOT NULL,
+    sender  TEXT    NOT NULL,
+    told_at INTEGER NOT NULL,
+    PRIMARY KEY (channel, sender)
+) STRICT;
+
+CREATE TABLE journal (
+    call_id          TEXT    PRIMARY KEY,
+    turn             TEXT    NOT NULL,
+    arguments_sha256 TEXT    NOT NULL,
+    result           TEXT    NOT NULL,
+    recorded_at      INTEGER NOT NULL
+) STRICT;
+CREATE INDEX journal_turn ON journal (turn);
+";
+
+/// The connection, with its pragmas set and its tables there.
+pub(super) fn open(path: &Path) -> Result<Connection, StoreError> {
+    make_private(path).map_err(|source| StoreError::Open { path: path.to_owned(), source })?;
+    let mut connection = Connection::open(path)?;
+    // Another process that holds the file is a mistake, but a backup tool may do so for a moment.
+    connection.busy_timeout(Duration::from_secs(5))?;
+    let found = version(&connection)?;
+    if found > VERSION {
+        return Err(StoreError::Newer { found, known: VERSION });
+    }
+    connection.pragma_update(None, "journal_mode", "wal")?;
+    // FULL: a commit is on disk when it returns, also after a power loss.
+    connection.pragma_update(None, "synchronous", "full")?;
+    connection.pragma_update(None, "foreign_keys", "on")?;
+    connection.pragma_update(None, "trusted_schema", "off")?;
+    // Messages that are done are overwritten where that costs no further writes.
+    connection.pragma_update(None, "secure_delete", "fast")?;
+    connection.pragma_update(None, "journal_size_limit", 8 << 20)?;
+    migrate(&mut connection)?;
+    Ok(connection)
+}
+
+fn migrate(connection: &mut Connection) -> Result<(), StoreError> {
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    if version(&transaction)? < 1 {
+        transaction.execute_batch(VERSION_1)?;
+    }
+    transaction.pragma_update(None, "user_version", VERSION)?;
+    transaction.commit()?;
+    Ok(())
+}
+
+fn version(connection: &Connection) -> Result<i64, StoreError> {
+    Ok(connection.pragma_query_value(None, "user_version", |row| row.get(0))?)
+}
+
+/// Makes directory and file private before SQLite opens them: its companion files copy the mode.
+fn make_private(path: &Path) -> std::io::Result<()> {
+    if let Some(dir) = path.parent() {
+        DirBuilder::new().recursive(true).mode(0o700).create(dir)?;
+    }
+    let file =
+        OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(0o600).open(path)?;
+    if file.metadata()?.permissions().mode() & 0o777 != 0o600 {
+        file.set_permissions(Permissions::from_mode(0o600))?;
+    }
+    Ok(())
+}

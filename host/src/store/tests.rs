@@ -1,0 +1,232 @@
+//! The store across restarts: everything that was reported as done is there again, and only once.
+
+use super::*;
+use crate::tools::Journal;
+use cofferdam_core::id::TurnId;
+use serde_json::json;
+use std::os::unix::fs::PermissionsExt;
+
+const CHANNEL: &str = "telegram-1";
+
+fn new(update_id: i64, album: Option<&str>) -> NewUpdate {
+    NewUpdate {
+        update_id,
+        album: album.map(Into::into),
+        raw: format!("raw {update_id}"),
+        fate: Fate::Pending,
+    }
+}
+
+fn stranger(update_id: i64, sender: &str) -> NewUpdate {
+    let stranger = Stranger { sender: sender.into(), reply: text_reply(&["who are you?"]) };
+    NewUpdate { update_id, album: None, raw: "secret".into(), fate: Fate::Stranger(stranger) }
+}
+
+fn text_reply(texts: &[&str]) -> NewReply {
+    let parts = texts.iter().map(|text| NewPart { kind: PartKind::Text, body: (*text).into() }).collect();
+    NewReply { target: "there".into(), parts }
+}
+
+fn ids(updates: &[Update]) -> Vec<i64> {
+    updates.iter().map(|update| update.update_id).collect()
+}
+
+struct Fixture {
+    dir: tempfile::TempDir,
+    store: Store,
+}
+
+impl Fixture {
+    fn new() -> Self {
+        let dir = tempfile::tempdir().expect("a directory");
+        let store = Store::open(dir.path()).expect("a store");
+        Self { dir, store }
+    }
+
+    /// As after kill -9: nothing of the old handle is used any more.
+    fn restart(self) -> Self {
+        let store = Store::open(self.dir.path()).expect("a store");
+        Self { dir: self.dir, store }
+    }
+
+    fn sql<T: rusqlite::types::FromSql>(&self, query: &str) -> T {
+        let connection = self.store.connection.lock().expect("a connection");
+        connection.query_row(query, [], |row| row.get(0)).expect(query)
+    }
+}
+
+#[test]
+fn the_file_is_private_even_if_it_was_not() {
+    let fixture = Fixture::new();
+    let path = fixture.dir.path().join(FILE_NAME);
+    let mode = || std::fs::metadata(&path).expect("metadata").permissions().mode() & 0o777;
+    assert_eq!(mode(), 0o600);
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o644)).expect("chmod");
+    Store::open(fixture.dir.path()).expect("a store");
+    assert_eq!(mode(), 0o600);
+    assert_eq!(fixture.sql::<i64>("PRAGMA synchronous"), 2);
+    assert_eq!(fixture.sql::<String>("PRAGMA journal_mode"), "wal");
+}
+
+#[test]
+fn a_newer_version_is_refused_and_untouched() {
+    let fixture = Fixture::new();
+    fixture.store.connection.lock().expect("it").pragma_update(None, "user_version", 9).expect("set");
+    let refused = Store::open(fixture.dir.path()).map(|_| ()).expect_err("refused").to_string();
+    assert_eq!(
+        refused,
+        "the database has version 9, this program knows 1; run the newer release, or restore a backup"
+    );
+    assert_eq!(fixture.sql::<i64>("PRAGMA user_version"), 9);
+}
+
+#[tokio::test]
+async fn a_known_update_is_never_taken_twice() {
+    let fixture = Fixture::new();
+    let first =
+        fixture.store.persist(CHANNEL, vec![new(7, None), new(7, None), new(8, None)]).await.expect("it");
+    assert_eq!(ids(&first.pending), [7, 8]);
+    let fixture = fixture.restart();
+    let again = fixture.store.persist(CHANNEL, vec![new(8, None), new(9, None)]).await.expect("it");
+    assert_eq!(ids(&again.pending), [9]);
+    let other = fixture.store.persist("telegram-2", vec![new(8, None)]).await.expect("it");
+    assert_eq!(ids(&other.pending), [8], "another bot counts for itself");
+    assert_eq!(ids(&fixture.store.pending(CHANNEL, None, 2).await.expect("it")), [7, 8]);
+    assert_eq!(ids(&fixture.store.pending(CHANNEL, Some(8), 2).await.expect("it")), [9]);
+}
+
+#[tokio::test]
+async fn a_bound_turn_has_the_same_members_after_a_crash() {
+    let fixture = Fixture::new();
+    let batch = vec![new(1, Some("a")), new(2, None), new(3, Some("a")), new(4, Some("b"))];
+    fixture.store.persist(CHANNEL, batch).await.expect("it");
+    let album = fixture.store.claim(CHANNEL, Claim::Album("a".into())).await.expect("it").expect("bound");
+    assert_eq!((album.turn.as_str(), ids(&album.updates)), ("telegram-1-1", vec![1, 3]));
+    assert_eq!(album.standing, Standing::First);
+    fixture.store.persist(CHANNEL, vec![new(5, Some("a"))]).await.expect("it");
+
+    let fixture = fixture.restart();
+    assert_eq!(fixture.store.bound(CHANNEL).await.expect("it"), [album.clone()]);
+    assert_eq!(ids(&fixture.store.pending(CHANNEL, None, 9).await.expect("it")), [2, 4, 5]);
+    assert_eq!(fixture.store.claim(CHANNEL, Claim::Update(1)).await.expect("it"), None);
+    let late = fixture.store.claim(CHANNEL, Claim::Album("a".into())).await.expect("it").expect("bound");
+    assert_eq!(
+        (late.turn.as_str(), ids(&late.updates), late.standing),
+        ("telegram-1-5", vec![5], Standing::Late)
+    );
+    assert_eq!(fixture.store.claim(CHANNEL, Claim::Album("a".into())).await.expect("it"), None);
+    let parts = fixture.store.album(CHANNEL, "a").await.expect("it");
+    let parts: Vec<_> = parts.iter().map(|p| (p.update.update_id, p.turn.clone())).collect();
+    assert_eq!(parts, [(1, Some(album.turn.clone())), (3, Some(album.turn.clone())), (5, Some(late.turn))]);
+
+    fixture.store.end(CHANNEL, &album.turn, text_reply(&["done"])).await.expect("it");
+    let standing: Vec<_> =
+        fixture.store.bound(CHANNEL).await.expect("it").into_iter().map(|t| t.standing).collect();
+    assert_eq!(standing, [Standing::Late], "it stays late when it is replayed");
+}
+
+#[tokio::test]
+async fn dismissed_parts_join_a_later_part_that_carries_the_command() {
+    let fixture = Fixture::new();
+    fixture.store.persist(CHANNEL, vec![new(1, Some("a"))]).await.expect("it");
+    let alone = fixture.store.claim(CHANNEL, Claim::Album("a".into())).await.expect("it").expect("bound");
+    fixture.store.dismiss(&alone.turn).await.expect("it");
+    assert_eq!(fixture.store.claim(CHANNEL, Claim::Album("a".into())).await.expect("it"), None);
+    assert_eq!(fixture.store.bound(CHANNEL).await.expect("it"), []);
+    fixture.store.persist(CHANNEL, vec![new(2, Some("a"))]).await.expect("it");
+    let both = fixture.store.claim(CHANNEL, Claim::Album("a".into())).await.expect("it").expect("bound");
+    assert_eq!((ids(&both.updates), both.standing), (vec![1, 2], Standing::First));
+}
+
+#[tokio::test]
+async fn only_unsent_parts_come_back() {
+    let fixture = Fixture::new();
+    fixture.store.persist(CHANNEL, vec![new(1, None)]).await.expect("it");
+    let turn = fixture.store.claim(CHANNEL, Claim::Update(1)).await.expect("it").expect("bound").turn;
+    let reply = fixture.store.end(CHANNEL, &turn, text_reply(&["a", "b", "c"])).await.expect("it");
+    assert_eq!(reply.parts.len(), 3);
+    assert_eq!(fixture.sql::<String>("SELECT raw FROM inbox"), "", "what was said is forgotten");
+    fixture.store.part_sent(&turn, 0, "100").await.expect("it");
+
+    let fixture = fixture.restart();
+    let unsent = fixture.store.unsent(CHANNEL).await.expect("it");
+    assert_eq!(unsent.len(), 1);
+    assert_eq!(
+        unsent[0].parts.iter().map(|part| (part.n, part.body.as_str())).collect::<Vec<_>>(),
+        [(1, "b"), (2, "c")]
+    );
+    let again = fixture.store.end(CHANNEL, &turn, text_reply(&["other"])).await.expect("it");
+    assert_eq!(again, unsent[0], "a turn ends once");
+    fixture.store.part_failed(&turn, 1, "blocked").await.expect("it");
+    fixture.store.part_sent(&turn, 2, "101").await.expect("it");
+    assert_eq!(fixture.store.unsent(CHANNEL).await.expect("it"), []);
+    assert_eq!(fixture.store.bound(CHANNEL).await.expect("it"), []);
+    assert_eq!(fixture.sql::<String>("SELECT group_concat(outcome) FROM part"), "100,blocked,101");
+}
+
+#[tokio::test]
+async fn strangers_are_told_once_and_their_words_are_not_kept() {
+    let fixture = Fixture::new();
+    let told = fixture.store.persist(CHANNEL, vec![stranger(1, "7"), stranger(2, "7")]).await.expect("it");
+    assert_eq!(told.replies.len(), 1);
+    let fixture = fixture.restart();
+    let again = fixture.store.persist(CHANNEL, vec![stranger(1, "7"), stranger(3, "7")]).await.expect("it");
+    assert!(again.replies.is_empty() && again.pending.is_empty());
+    assert_eq!(fixture.store.unsent(CHANNEL).await.expect("it").len(), 1, "until it is sent");
+    assert_eq!(fixture.sql::<i64>("SELECT count(*) FROM inbox WHERE raw <> ''"), 0);
+}
+
+#[tokio::test]
+async fn a_crowd_of_strangers_is_told_slowly() {
+    let fixture = Fixture::new();
+    let crowd =
+        (0..i64::from(STRANGERS_TOLD_PER_HOUR_MAX) + 5).map(|n| stranger(n, &n.to_string())).collect();
+    let told = fixture.store.persist(CHANNEL, crowd).await.expect("it");
+    assert_eq!(told.replies.len(), STRANGERS_TOLD_PER_HOUR_MAX as usize);
+}
+
+#[tokio::test]
+async fn what_is_done_is_forgotten_by_age_with_all_that_belongs_to_it() {
+    let fixture = Fixture::new();
+    fixture.store.persist(CHANNEL, vec![new(1, None), new(2, None), new(3, None)]).await.expect("it");
+    for id in [1, 2] {
+        let turn = fixture.store.claim(CHANNEL, Claim::Update(id)).await.expect("it").expect("bound").turn;
+        fixture.store.record(turn.call(0).as_str(), "hash", &json!({})).expect("recorded");
+        fixture.store.end(CHANNEL, &turn, text_reply(&["x"])).await.expect("it");
+    }
+    fixture.store.part_sent(&TurnId::new("telegram-1-1"), 0, "5").await.expect("it");
+    assert_eq!(fixture.store.prune(now_ms()).await.expect("it"), 0);
+    let later = now_ms() + i64::try_from(DONE_AGE_MAX.as_millis()).expect("small") + 1;
+    assert_eq!(fixture.store.prune(later).await.expect("it"), 1);
+    assert_eq!(
+        fixture.sql::<String>("SELECT group_concat(update_id) FROM inbox"),
+        "2,3",
+        "unsent and pending stay"
+    );
+    assert_eq!(fixture.sql::<i64>("SELECT count(*) FROM part"), 1);
+    assert_eq!(fixture.sql::<i64>("SELECT count(*) FROM reply"), 1);
+}
+
+#[tokio::test]
+async fn what_is_done_is_forgotten_by_number() {
+    let fixture = Fixture::new();
+    let ignored = |id| NewUpdate { fate: Fate::Ignored, ..new(id, None) };
+    let many = (1..=i64::from(DONE_ROWS_MAX) + 3).map(ignored).collect();
+    fixture.store.persist(CHANNEL, many).await.expect("it");
+    assert_eq!(fixture.store.prune(now_ms()).await.expect("it"), 3);
+    assert_eq!(fixture.sql::<i64>("SELECT min(update_id) FROM inbox"), 4);
+    assert_eq!(fixture.store.prune(now_ms()).await.expect("it"), 0);
+}
+
+#[test]
+fn a_call_is_remembered_with_its_arguments() {
+    let fixture = Fixture::new();
+    let result = json!({ "saved": true });
+    assert_eq!(fixture.store.recorded("t/0", "h"), Ok(None));
+    fixture.store.record("t/0", "h", &result).expect("recorded");
+    let fixture = fixture.restart();
+    assert_eq!(fixture.store.recorded("t/0", "h"), Ok(Some(result)));
+    assert_eq!(fixture.store.recorded("t/0", "other"), Ok(None));
+    fixture.store.record("t/0", "other", &json!(1)).expect("recorded");
+    assert_eq!(fixture.store.recorded("t/0", "other"), Ok(Some(json!(1))));
+}

@@ -1,0 +1,274 @@
+//! One call: registry, schema, judge, sandbox, publisher, audit, in this order and no other.
+
+use super::threads::{CallThreads, Handover};
+use super::{Journal, Registry, Tool};
+use crate::attachments::Attachments;
+use crate::audit::{AuditLog, Durability, PublishingGuard};
+use crate::publish::{SealedFile, Workspace};
+use crate::sandbox::{Finished, Inputs, Sandbox};
+use cofferdam_core::audit::{CallFacts, Event, FileFacts, Intent, Outcome, VerdictKind, redact, sha256_hex};
+use cofferdam_core::id::{CallId, Caller, TurnId};
+use cofferdam_core::json::parse_strict;
+use cofferdam_core::limits::Limits;
+use cofferdam_core::policy::{Call, Permit, Safety, Verdict, judge};
+use cofferdam_core::text::one_line;
+use cofferdam_core::tool::{ErrorCode, ToolError};
+use serde_json::Value;
+use std::sync::Arc;
+use std::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+/// A call as somebody asks for it: nothing in it has been checked.
+pub struct CallRequest {
+    /// The same again when the turn is replayed.
+    pub id: CallId,
+    /// The turn.
+    pub turn: TurnId,
+    /// Who asks.
+    pub caller: Caller,
+    /// The tool's name as given.
+    pub tool: String,
+    /// The arguments as JSON text.
+    pub arguments: String,
+    /// The turn's attachments.
+    pub attachments: Attachments,
+    /// Where replayed turns look first; absent where turns are not durable.
+    pub journal: Option<Arc<dyn Journal>>,
+    /// Ends the call early.
+    pub cancel: CancellationToken,
+}
+
+/// Everything a call passes through.
+pub struct Toolbox {
+    parts: Arc<Parts>,
+    threads: CallThreads,
+}
+
+struct Parts {
+    registry: Registry,
+    sandbox: Arc<Sandbox>,
+    workspace: Arc<Workspace>,
+    audit: Arc<AuditLog>,
+}
+
+impl Toolbox {
+    /// The tools over the mechanisms they need.
+    pub fn new(
+        registry: Registry,
+        sandbox: Arc<Sandbox>,
+        workspace: Arc<Workspace>,
+        audit: Arc<AuditLog>,
+        threads: CallThreads,
+    ) -> Self {
+        Self { parts: Arc::new(Parts { registry, sandbox, workspace, audit }), threads }
+    }
+
+    /// The tools there are.
+    pub fn registry(&self) -> &Registry {
+        &self.parts.registry
+    }
+
+    /// Runs one call to its audited end.
+    ///
+    /// # Errors
+    /// Every refusal and failure, by code; each is in the audit.
+    pub async fn call(&self, request: CallRequest) -> Result<Value, ToolError> {
+        let parts = self.parts.clone();
+        let limits = parts.registry.get(&request.tool).map_or(Limits::DEFAULT, |tool| tool.policy.limits);
+        self.threads.run(limits.deadline.0, move |handover| parts.call(request, &handover)).await
+    }
+}
+
+/// What is known of a call while it runs, for its audit records.
+struct Progress {
+    facts: CallFacts,
+    verdict: VerdictKind,
+    intent: Option<u64>,
+    files: Vec<FileFacts>,
+    /// Held from before the intent until after the outcome, so that an intent without an outcome
+    /// can only come from a crash.
+    publishing: Option<PublishingGuard>,
+}
+
+impl Parts {
+    fn call(&self, request: CallRequest, handover: &Handover) -> Result<Value, ToolError> {
+        let started = Instant::now();
+        let mut progress = Progress {
+            facts: CallFacts {
+                call: request.id.clone(),
+                turn: request.turn.clone(),
+                caller: request.caller.clone(),
+                tool: one_line(&request.tool, 80),
+                component_sha256: None,
+                policy_sha256: None,
+                profile: None,
+                arguments: Value::Null,
+                arguments_sha256: String::new(),
+            },
+            verdict: VerdictKind::Deny,
+            intent: None,
+            files: Vec::new(),
+            publishing: None,
+        };
+        let result = self.judged(request, started, &mut progress, handover);
+        self.record_outcome(progress, &result, started).and(result)
+    }
+
+    /// Writes the outcome down. Without it there is no answer, except where the intent already tells.
+    fn record_outcome(
+        &self,
+        progress: Progress,
+        result: &Result<Value, ToolError>,
+        started: Instant,
+    ) -> Result<(), ToolError> {
+        let settles_intent = progress.intent.is_some();
+        let error = result.as_ref().err();
+        let outcome = Outcome {
+            facts: progress.facts,
+            verdict: progress.verdict,
+            reason: error.map(|e| one_line(&e.message, 1024)),
+            code: error.map(|e| e.code),
+            files: progress.files,
+            intent: progress.intent,
+            reconciled: false,
+            duration_us: u64::try_from(started.elapsed().as_micros()).unwrap_or(u64::MAX),
+        };
+        let appended = self.audit.append(Event::Outcome(outcome), Durability::Buffered);
+        drop(progress.publishing);
+        match appended {
+            Ok(_) => Ok(()),
+            Err(error) if settles_intent => {
+                tracing::error!(
+                    error = &error as &dyn std::error::Error,
+                    "the outcome is not in the audit; the next start settles its intent"
+                );
+                Ok(())
+            }
+            Err(error) => Err(unaudited(&error)),
+        }
+    }
+
+    fn judged(
+        &self,
+        request: CallRequest,
+        started: Instant,
+        progress: &mut Progress,
+        handover: &Handover,
+    ) -> Result<Value, ToolError> {
+        progress.facts.arguments_sha256 = sha256_hex(request.arguments.as_bytes());
+        let tool = self.registry.get(&request.tool).cloned().inspect_err(|_| {
+            // Nothing classifies them, so they are audited by length and hash.
+            progress.facts.arguments = redact(&Value::String(request.arguments.clone()), None);
+        })?;
+        progress.facts.component_sha256 = Some(tool.component.sha256().to_owned());
+        progress.facts.policy_sha256 = Some(tool.policy.sha256.clone());
+        progress.facts.profile = Some(tool.policy.profile.clone());
+        let arguments = read_arguments(&request.arguments, &tool).inspect_err(|_| {
+            progress.facts.arguments = redact(&Value::String(request.arguments.clone()), None);
+        })?;
+        progress.facts.arguments = redact(&arguments, Some(&tool.policy));
+        tool.validate(&arguments)?;
+        let call = Call { id: request.id.clone(), tool: tool.policy.tool.clone(), arguments };
+        let permit = match judge(call, &tool.policy) {
+            Verdict::Permit(permit) => permit,
+            Verdict::Deny(denial) => return Err(denial.into()),
+        };
+        progress.verdict = VerdictKind::Permit;
+        if let Some(earlier) = self.replayed(&request, &permit, progress)? {
+            return Ok(earlier);
+        }
+        let inputs = Inputs {
+            attachments: request.attachments.clone(),
+            workspace: self.workspace.clone(),
+            cancel: request.cancel.clone(),
+            started,
+        };
+        let Finished { result, sealed } = self.sandbox.run(permit, &tool.component, inputs);
+        let result = result?;
+        if !sealed.is_empty() {
+            self.publish(&request, &result, sealed, progress, handover)?;
+        }
+        Ok(result)
+    }
+
+    /// The result of this very call from before a crash, if its effects are there.
+    fn replayed(
+        &self,
+        request: &CallRequest,
+        permit: &Permit,
+        progress: &mut Progress,
+    ) -> Result<Option<Value>, ToolError> {
+        let Some(journal) = request.journal.as_ref().filter(|_| permit.safety() != Safety::ReadOnly) else {
+            return Ok(None);
+        };
+        let recorded = journal
+            .recorded(request.id.as_str(), &progress.facts.arguments_sha256)
+            .map_err(|e| ToolError::new(ErrorCode::Internal, format!("the journal cannot be read: {e}")))?;
+        let Some(result) = recorded else { return Ok(None) };
+        match self.audit.landed(&request.id) {
+            Ok(Some(files)) => {
+                progress.files = files;
+                Ok(Some(result))
+            }
+            Ok(None) => Ok(None),
+            Err(error) => Err(unaudited(&error)),
+        }
+    }
+
+    fn publish(
+        &self,
+        request: &CallRequest,
+        result: &Value,
+        sealed: Vec<SealedFile>,
+        progress: &mut Progress,
+        handover: &Handover,
+    ) -> Result<(), ToolError> {
+        if !handover.commit() {
+            return Err(ToolError::new(
+                ErrorCode::TimedOut,
+                "the deadline passed before publishing; nothing was changed",
+            ));
+        }
+        progress.publishing = Some(self.audit.publishing().map_err(|e| unaudited(&e))?);
+        if let Some(journal) = &request.journal {
+            journal.record(request.id.as_str(), &progress.facts.arguments_sha256, result).map_err(|e| {
+                ToolError::new(
+                    ErrorCode::Internal,
+                    format!("the journal cannot be written, so nothing was changed: {e}"),
+                )
+            })?;
+        }
+        let files = sealed.iter().map(SealedFile::facts).collect();
+        let intent = Event::Intent(Intent { facts: progress.facts.clone(), files });
+        progress.intent = Some(self.audit.append(intent, Durability::Synced).map_err(|e| unaudited(&e))?);
+        match self.workspace.publish(sealed) {
+            Ok(files) => {
+                progress.files = files;
+                Ok(())
+            }
+            Err(failure) => {
+                progress.files = failure.landed.clone();
+                Err(failure.into())
+            }
+        }
+    }
+}
+
+fn read_arguments(text: &str, tool: &Tool) -> Result<Value, ToolError> {
+    let limit = tool.policy.limits.arguments;
+    if text.len() as u64 > limit.0 {
+        let said =
+            format!("the arguments have {} bytes; {} takes at most {limit}", text.len(), tool.policy.tool);
+        return Err(ToolError::new(ErrorCode::TooLarge, said));
+    }
+    parse_strict(text)
+        .map_err(|e| ToolError::new(ErrorCode::InvalidArguments, format!("the arguments are not JSON: {e}")))
+}
+
+fn unaudited(error: &crate::audit::AuditError) -> ToolError {
+    tracing::error!(error = error as &dyn std::error::Error, "the audit failed");
+    ToolError::new(
+        ErrorCode::Internal,
+        "the audit cannot be written, so the call was refused; the operator finds why in the log",
+    )
+}

@@ -1,0 +1,239 @@
+//! The tools a gateway has: each policy with its component, its schema and its validator, or the
+//! reason why the tool does not load.
+
+use crate::sandbox::{Component, Sandbox};
+use cofferdam_core::audit::sha256_hex;
+use cofferdam_core::policy::{ComponentSource, PolicyProblem, PolicySet, ToolPolicy};
+use cofferdam_core::text::one_line;
+use cofferdam_core::tool::{Description, ErrorCode, ToolError};
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// A tool that can be called.
+pub struct Tool {
+    /// What it says of itself.
+    pub description: Description,
+    /// What it may do.
+    pub policy: ToolPolicy,
+    /// What runs.
+    pub component: Component,
+    validator: jsonschema::Validator,
+}
+
+/// A tool, or why it does not load.
+pub type Loaded = Result<Arc<Tool>, RegistryError>;
+
+/// Why a tool does not load. Other tools do.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum RegistryError {
+    /// The policy names a builtin that this binary does not have.
+    #[error(
+        "{file}: this binary has no builtin component {tool}; write component = {{ file = \"…\", sha256 = \"…\" }}"
+    )]
+    NoBuiltin {
+        /// The policy file.
+        file: String,
+        /// The tool.
+        tool: String,
+    },
+    /// The component file cannot be read.
+    #[error("{file}: cannot read component {component}: {cause}")]
+    Unreadable {
+        /// The policy file.
+        file: String,
+        /// The component as written.
+        component: String,
+        /// What the system said.
+        cause: String,
+    },
+    /// The component is not the one the policy pins.
+    #[error(
+        "{file}: component {component} has sha256 {found}, the policy pins {pinned}; review the new component, \
+         then write its sha256"
+    )]
+    Mismatch {
+        /// The policy file.
+        file: String,
+        /// The component as written.
+        component: String,
+        /// What the policy says.
+        pinned: String,
+        /// What the file has.
+        found: String,
+    },
+    /// The sandbox does not take it.
+    #[error("{file}: {cause}")]
+    Sandbox {
+        /// The policy file.
+        file: String,
+        /// What the sandbox said.
+        cause: String,
+    },
+    /// The component calls itself something else.
+    #[error("{file}: the component calls itself {found}; write tool = \"{found}\" or pin another component")]
+    Misnamed {
+        /// The policy file.
+        file: String,
+        /// What the component says.
+        found: String,
+    },
+    /// Schema and policy do not fit.
+    #[error("{}", join(.0))]
+    Policy(Vec<PolicyProblem>),
+    /// The schema is not usable for validation.
+    #[error("{file}: the tool's schema is not usable: {cause}")]
+    Schema {
+        /// The policy file.
+        file: String,
+        /// What is wrong with it.
+        cause: String,
+    },
+}
+
+fn join(problems: &[PolicyProblem]) -> String {
+    problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
+}
+
+/// Where components come from.
+pub struct Sources {
+    /// Builtin components by tool name.
+    pub builtins: fn(&str) -> Option<&'static [u8]>,
+    /// The folder that policy files, and so component files, are relative to.
+    pub policies_dir: Option<PathBuf>,
+}
+
+/// All tools of a gateway, by name.
+pub struct Registry {
+    tools: BTreeMap<String, Loaded>,
+}
+
+impl Registry {
+    /// Loads the tools of `policies`; one that does not load keeps its place and its reason.
+    pub fn load(sandbox: &Sandbox, policies: &PolicySet, sources: &Sources) -> Self {
+        let tools = policies.iter().map(|policy| (policy.tool.to_string(), load(sandbox, policy, sources)));
+        Self { tools: tools.collect() }
+    }
+
+    /// The tool of this name.
+    ///
+    /// # Errors
+    /// `unknown_tool` names the tools there are; `tool_unavailable` says why it did not load.
+    pub fn get(&self, name: &str) -> Result<&Arc<Tool>, ToolError> {
+        match self.tools.get(name) {
+            Some(Ok(tool)) => Ok(tool),
+            Some(Err(why)) => {
+                Err(ToolError::new(ErrorCode::ToolUnavailable, format!("{name} did not load: {why}")))
+            }
+            None => {
+                let known: Vec<_> = self.tools.keys().map(String::as_str).collect();
+                let text = format!("no tool {:?}; there is {}", one_line(name, 80), known.join(", "));
+                Err(ToolError::new(ErrorCode::UnknownTool, text))
+            }
+        }
+    }
+
+    /// All tools by name, loaded or not.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &Loaded)> {
+        self.tools.iter().map(|(name, tool)| (name.as_str(), tool))
+    }
+}
+
+impl Tool {
+    /// Checks arguments against the tool's schema.
+    ///
+    /// # Errors
+    /// `invalid_arguments` with the first problems, each with its place.
+    pub fn validate(&self, arguments: &Value) -> Result<(), ToolError> {
+        if self.validator.is_valid(arguments) {
+            return Ok(());
+        }
+        let said: Vec<String> = self
+            .validator
+            .iter_errors(arguments)
+            .take(4)
+            .map(|e| {
+                let at = e.instance_path().to_string();
+                // `masked` keeps values out of the message: one of them may be a secret content.
+                let what = one_line(&e.masked().to_string(), 300);
+                if at.is_empty() {
+                    what
+                } else {
+                    format!("{}: {what}", one_line(at.trim_start_matches('/'), 80))
+                }
+            })
+            .collect();
+        Err(ToolError::new(ErrorCode::InvalidArguments, said.join("; ")))
+    }
+}
+
+fn load(sandbox: &Sandbox, policy: &ToolPolicy, sources: &Sources) -> Loaded {
+    let file = || policy.file.clone();
+    let bytes = component_bytes(policy, sources)?;
+    let refused =
+        |e: crate::sandbox::SandboxError| RegistryError::Sandbox { file: file(), cause: e.to_string() };
+    let component = sandbox.load(&bytes, &policy.grants).map_err(refused)?;
+    let description = sandbox.describe(&component).map_err(refused)?;
+    if description.name != policy.tool {
+        return Err(RegistryError::Misnamed { file: file(), found: description.name.to_string() });
+    }
+    policy.check_schema(&description.arguments).map_err(RegistryError::Policy)?;
+    let validator = jsonschema::draft202012::new(&description.arguments)
+        .map_err(|e| RegistryError::Schema { file: file(), cause: one_line(&e.to_string(), 400) })?;
+    Ok(Arc::new(Tool { description, policy: policy.clone(), component, validator }))
+}
+
+fn component_bytes(
+    policy: &ToolPolicy,
+    sources: &Sources,
+) -> Result<std::borrow::Cow<'static, [u8]>, RegistryError> {
+    match &policy.component {
+        ComponentSource::Builtin => {
+            (sources.builtins)(policy.tool.as_str()).map(Into::into).ok_or_else(|| RegistryError::NoBuiltin {
+                file: policy.file.clone(),
+                tool: policy.tool.to_string(),
+            })
+        }
+        ComponentSource::File { file: component, sha256: pinned } => {
+            let unreadable = |cause: String| RegistryError::Unreadable {
+                file: policy.file.clone(),
+                component: component.clone(),
+                cause,
+            };
+            let dir = sources.policies_dir.as_deref().unwrap_or(Path::new("."));
+            let base = dir.join(&policy.file);
+            let path = base.parent().unwrap_or(dir).join(component);
+            let bytes = read_bounded(&path).map_err(|e| unreadable(e.to_string()))?;
+            let found = sha256_hex(&bytes);
+            if found == *pinned {
+                Ok(bytes.into())
+            } else {
+                Err(RegistryError::Mismatch {
+                    file: policy.file.clone(),
+                    component: component.clone(),
+                    pinned: pinned.clone(),
+                    found,
+                })
+            }
+        }
+    }
+}
+
+fn read_bounded(path: &Path) -> std::io::Result<Vec<u8>> {
+    let limit = crate::sandbox::COMPONENT_BYTES_MAX as u64;
+    // Not blocking: the path may name a FIFO.
+    use std::os::unix::fs::OpenOptionsExt;
+    let flags = rustix::fs::OFlags::NONBLOCK.bits() as i32;
+    let file = std::fs::File::options().read(true).custom_flags(flags).open(path)?;
+    if !file.metadata()?.is_file() {
+        return Err(std::io::Error::other("not a regular file"));
+    }
+    let mut bytes = Vec::new();
+    file.take(limit + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > limit {
+        return Err(std::io::Error::other(format!("larger than {limit} bytes")));
+    }
+    Ok(bytes)
+}

@@ -1,0 +1,14 @@
+//! A turn: one user message (or album) and everything done to answer it.
+//!
+//! Channels make turns and get one [`OutgoingResponse`] back; providers decide what to say and which
+//! tools to call. This room knows neither Telegram nor any model.
+
+mod conversation;
+mod progress;
+mod provider;
+mod runner;
+
+pub use conversation::{Conversation, Entry};
+pub use progress::{Progress, Step};
+pub use provider::{Delta, Deltas, Provider, ProviderError, Reply, Request, ToolCall, ToolSpec};
+pub use runner::{Runner, Turn};

@@ -1,0 +1,3 @@
+//! Schemas that are no JSON.
+
+odd::describe_as!("not_json", "{", "");

@@ -1,0 +1,63 @@
+//! The command line as scripts, operators and reviewers use it: the real program, its exit codes, its one
+//! line of JSON, and what it says when it refuses.
+
+mod attach;
+mod audit;
+mod call;
+mod chat;
+mod config;
+mod environment;
+mod exit_codes;
+mod help;
+mod init;
+mod policies;
+mod policy_check;
+mod refusals;
+mod secrecy;
+mod stdout;
+mod telegram;
+mod tools;
+
+use serde_json::Value;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use support::home::{Home, Ran};
+use support::program;
+
+/// The program without `--config`, started in `dir`, with nothing of the test's environment but PATH and
+/// this HOME.
+fn bare(home: &Home, dir: &Path, arguments: &[&str]) -> Command {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let mut command = Command::new(program::cofferdam());
+    command.env_clear().env("PATH", path).env("HOME", home.dir()).current_dir(dir);
+    command.args(arguments).stdin(Stdio::null());
+    command
+}
+
+fn run(command: &mut Command) -> Ran {
+    command.output().expect("the program starts").into()
+}
+
+/// Standard output as the one line of JSON that `call` promises, whatever became of the call.
+fn line(ran: &Ran) -> Value {
+    assert_eq!(ran.stdout.matches('\n').count(), 1, "one line: {ran:?}");
+    assert!(ran.stdout.ends_with('\n'), "{ran:?}");
+    ran.json()
+}
+
+/// Asserts exit code 2, nothing on stdout, and every one of `said` in one message on stderr.
+fn refused(ran: &Ran, said: &[&str]) {
+    assert_eq!(ran.code, Some(2), "{said:?}: {ran:?}");
+    assert_eq!(ran.stdout, "", "{ran:?}");
+    for said in said {
+        assert!(ran.stderr.contains(said), "{said:?} in {ran:?}");
+    }
+    assert!(!ran.stderr.contains("panicked"), "{ran:?}");
+}
+
+/// Writes a file of the workspace.
+fn put(home: &Home, guest: &str, bytes: &[u8]) {
+    let path = home.host(guest);
+    std::fs::create_dir_all(path.parent().expect("below the workspace")).expect("writable");
+    std::fs::write(path, bytes).expect("writable");
+}

@@ -1,0 +1,5 @@
+//! The one integration-test binary: each module is a concern, each test enters where a user enters.
+
+mod cli;
+mod files;
+mod sandbox;

@@ -1,0 +1,288 @@
+//! A gateway's folder of its own: configuration, workspace, state, policies, gone at the end.
+
+use crate::{guests, program};
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::sync::OnceLock;
+use tempfile::TempDir;
+
+/// The folder of one gateway.
+pub struct Home {
+    dir: TempDir,
+    telegram: String,
+    policies: bool,
+    extra: String,
+}
+
+/// What one run of the program came to.
+#[derive(Debug)]
+pub struct Ran {
+    /// The exit code; none when a signal ended it.
+    pub code: Option<i32>,
+    /// Standard output.
+    pub stdout: String,
+    /// Standard error.
+    pub stderr: String,
+}
+
+impl Ran {
+    /// Standard output as JSON.
+    ///
+    /// # Panics
+    /// When it is no JSON.
+    pub fn json(&self) -> Value {
+        serde_json::from_str(&self.stdout).unwrap_or_else(|e| panic!("stdout is not JSON ({e}): {self:?}"))
+    }
+
+    /// The error code on standard output, or "" when the call succeeded.
+    pub fn error(&self) -> String {
+        self.json()["error"]["code"].as_str().unwrap_or_default().to_owned()
+    }
+
+    /// The error message on standard output.
+    pub fn message(&self) -> String {
+        self.json()["error"]["message"].as_str().unwrap_or_default().to_owned()
+    }
+}
+
+impl From<Output> for Ran {
+    fn from(output: Output) -> Self {
+        Self {
+            code: output.status.code(),
+            stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
+            stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
+        }
+    }
+}
+
+impl Default for Home {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Home {
+    /// A gateway without channels, with the embedded policies.
+    pub fn new() -> Self {
+        let dir = tempfile::Builder::new().prefix("cofferdam-test-").tempdir().expect("a temporary folder");
+        let home = Self { dir, telegram: String::new(), policies: false, extra: String::new() };
+        home.write_config();
+        copy_warm_cache(&home.state());
+        home
+    }
+
+    /// With a Telegram channel on this server, serving these users.
+    #[must_use]
+    pub fn telegram(mut self, api_url: &str, users: &[i64]) -> Self {
+        self.telegram = format!("[channels.telegram]\napi_url = {api_url:?}\nallowed_users = {users:?}\n");
+        self.write_config();
+        self
+    }
+
+    /// With more sections in the configuration.
+    #[must_use]
+    pub fn config(mut self, sections: &str) -> Self {
+        self.extra.push_str(sections);
+        self.write_config();
+        self
+    }
+
+    /// With its own policies: the default ones and a tool from a test guest's file, `policy` being what
+    /// follows `tool`, `profile`, `component` and `why` in its file.
+    #[must_use]
+    pub fn tool(self, name: &str, profile: &str, guest: &str, policy: &str) -> Self {
+        let home = self.own_policies();
+        let bytes = guests::bytes(guest);
+        let text = format!(
+            "schema = 1\ntool = {name:?}\nprofile = {profile:?}\nwhy = \"a test\"\n\
+             component = {{ file = \"{name}.wasm\", sha256 = {:?} }}\n{policy}",
+            guests::sha256(&bytes)
+        );
+        std::fs::write(home.policies_dir().join(format!("tools/{name}.wasm")), bytes).expect("writable");
+        home.policy(&format!("tools/{name}.toml"), &text)
+    }
+
+    /// The guest that misbehaves in every way, with `limits` for its `[limits]` section.
+    #[must_use]
+    pub fn hostile(self, limits: &str) -> Self {
+        let arguments = "behaviour = \"value\"\npath = { path = \"write\" }\nbytes = \"value\"";
+        let policy = format!("safety = \"side-effecting\"\n[arguments]\n{arguments}\n[limits]\n{limits}\n");
+        self.tool("hostile", "file-read-write", "hostile", &policy)
+    }
+
+    /// With the default policies in its own folder, to be changed.
+    #[must_use]
+    pub fn own_policies(mut self) -> Self {
+        if !self.policies {
+            let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../policies");
+            for folder in ["profiles", "tools"] {
+                std::fs::create_dir_all(self.policies_dir().join(folder)).expect("writable");
+                for entry in std::fs::read_dir(source.join(folder)).expect("the policies are there") {
+                    let entry = entry.expect("readable");
+                    let to = self.policies_dir().join(folder).join(entry.file_name());
+                    std::fs::copy(entry.path(), to).expect("writable");
+                }
+            }
+            self.policies = true;
+            self.write_config();
+        }
+        self
+    }
+
+    /// With this policy file.
+    #[must_use]
+    pub fn policy(self, name: &str, text: &str) -> Self {
+        let home = self.own_policies();
+        std::fs::write(home.policies_dir().join(name), text).expect("writable");
+        home
+    }
+
+    fn write_config(&self) {
+        let policies = if self.policies { "[policies]\ndir = \"policies\"\n" } else { "" };
+        let workspace =
+            if self.extra.contains("[workspace]") { "" } else { "[workspace]\nroot = \"workspace\"\n" };
+        let text = format!("{workspace}[state]\ndir = \"state\"\n{policies}{}{}", self.telegram, self.extra);
+        std::fs::write(self.config_file(), text).expect("writable");
+    }
+
+    /// The folder of it all.
+    pub fn dir(&self) -> &Path {
+        self.dir.path()
+    }
+
+    /// `cofferdam.toml`.
+    pub fn config_file(&self) -> PathBuf {
+        self.dir().join("cofferdam.toml")
+    }
+
+    /// The workspace on the host.
+    pub fn workspace(&self) -> PathBuf {
+        self.dir().join("workspace")
+    }
+
+    /// The file behind a guest path such as `/shared/a.txt`.
+    pub fn host(&self, guest: &str) -> PathBuf {
+        self.workspace().join(guest.trim_start_matches('/'))
+    }
+
+    /// The state folder.
+    pub fn state(&self) -> PathBuf {
+        self.dir().join("state")
+    }
+
+    /// The policies of [`Home::own_policies`].
+    pub fn policies_dir(&self) -> PathBuf {
+        self.dir().join("policies")
+    }
+
+    /// The audit file's records.
+    pub fn audit(&self) -> Vec<Value> {
+        let text = std::fs::read_to_string(self.state().join("audit.jsonl")).unwrap_or_default();
+        text.lines().map(|line| serde_json::from_str(line).expect("an audit line is JSON")).collect()
+    }
+
+    /// The program with this gateway's configuration; nothing of the test's environment but PATH.
+    pub fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(program::cofferdam());
+        self.fit(&mut command, arguments);
+        command
+    }
+
+    /// The same, run under another program (a tracer).
+    pub fn command_under(&self, wrapper: &[&str], arguments: &[&str]) -> Command {
+        let mut command = Command::new(wrapper[0]);
+        command.args(&wrapper[1..]).arg(program::cofferdam());
+        self.fit(&mut command, arguments);
+        command
+    }
+
+    fn fit(&self, command: &mut Command, arguments: &[&str]) {
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        command.env_clear().env("PATH", path).env("HOME", self.dir()).current_dir(self.dir());
+        command.arg("--config").arg(self.config_file()).args(arguments).stdin(Stdio::null());
+    }
+
+    /// Runs the program to its end.
+    pub fn run(&self, arguments: &[&str]) -> Ran {
+        self.command(arguments).output().expect("the program starts").into()
+    }
+
+    /// Runs `cofferdam call`.
+    pub fn call(&self, arguments: &[&str]) -> Ran {
+        let mut all = vec!["call"];
+        all.extend(arguments);
+        self.run(&all)
+    }
+
+    /// Writes a file beside the workspace, to be attached, and returns its path.
+    pub fn file(&self, name: &str, bytes: &[u8]) -> String {
+        let path = self.dir().join(name);
+        std::fs::write(&path, bytes).expect("writable");
+        path.to_str().expect("a test's path is text").to_owned()
+    }
+
+    /// Names below the workspace that no test wrote on purpose: temporary files of the gateway.
+    pub fn leftovers(&self) -> Vec<PathBuf> {
+        let mut found = Vec::new();
+        let mut dirs = vec![self.workspace()];
+        while let Some(dir) = dirs.pop() {
+            for entry in std::fs::read_dir(dir).into_iter().flatten().flatten() {
+                if entry.file_name().to_string_lossy().starts_with(".cofferdam-") {
+                    found.push(entry.path());
+                } else if entry.file_type().is_ok_and(|t| t.is_dir()) {
+                    dirs.push(entry.path());
+                }
+            }
+        }
+        found
+    }
+}
+
+/// Compiling the builtin tools takes long in a debug build, so it is done once for all tests.
+fn copy_warm_cache(state: &Path) {
+    static WARM: OnceLock<TempDir> = OnceLock::new();
+    let warm = WARM.get_or_init(|| {
+        let dir = tempfile::Builder::new().prefix("cofferdam-warm-").tempdir().expect("a temporary folder");
+        let mut command = Command::new(program::cofferdam());
+        let file = dir.path().join("cofferdam.toml");
+        std::fs::write(&file, "[workspace]\nroot = \"workspace\"\n[state]\ndir = \"state\"\n")
+            .expect("writable");
+        let output = command.arg("--config").arg(file).arg("tools").output().expect("the program starts");
+        assert!(output.status.success(), "{output:?}");
+        for guest in ["hostile", "minimal"] {
+            warm_guest(dir.path(), guest);
+        }
+        dir
+    });
+    let cache = warm.path().join("state/cache");
+    std::fs::create_dir_all(state.join("cache")).expect("writable");
+    for dir in [state.to_owned(), state.join("cache")] {
+        use std::os::unix::fs::PermissionsExt;
+        std::fs::set_permissions(dir, std::fs::Permissions::from_mode(0o700)).expect("ours");
+    }
+    for entry in std::fs::read_dir(cache).expect("warmed") {
+        let entry = entry.expect("readable");
+        std::fs::copy(entry.path(), state.join("cache").join(entry.file_name())).expect("writable");
+    }
+}
+
+fn warm_guest(dir: &Path, guest: &str) {
+    let policies = dir.join(guest);
+    std::fs::create_dir_all(policies.join("profiles")).expect("writable");
+    std::fs::create_dir_all(policies.join("tools")).expect("writable");
+    let profile = Path::new(env!("CARGO_MANIFEST_DIR")).join("../policies/profiles/file-read-write.toml");
+    std::fs::copy(profile, policies.join("profiles/file-read-write.toml")).expect("writable");
+    let text = format!(
+        "schema = 1\ntool = \"x\"\nprofile = \"file-read-write\"\nwhy = \"warms the cache\"\nsafety = \"side-effecting\"\n\
+         component = {{ file = {:?}, sha256 = {:?} }}\n",
+        guests::path(guest),
+        guests::sha256(&guests::bytes(guest))
+    );
+    std::fs::write(policies.join("tools/x.toml"), text).expect("writable");
+    let config = dir.join("cofferdam.toml");
+    let mut command = Command::new(program::cofferdam());
+    // The tool itself does not load (its name differs), but its code is compiled and kept by then.
+    command.arg("--config").arg(config).args(["policy", "check"]).arg(policies);
+    command.output().expect("the program starts");
+}

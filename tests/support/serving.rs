@@ -1,0 +1,120 @@
+//! `cofferdam serve` as a process of its own, against the loopback server.
+
+use crate::home::Home;
+use anyhow::{Context, bail};
+use std::io::{BufRead, BufReader, Read};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+/// A running gateway; killed when dropped.
+pub struct Serving {
+    child: Child,
+    log: Arc<Mutex<String>>,
+}
+
+/// How long a start may take: a debug build on a busy machine.
+const START_MAX: Duration = Duration::from_secs(60);
+
+impl Serving {
+    /// Starts `cofferdam serve` and waits until it polls.
+    ///
+    /// # Errors
+    /// When it ends before, or says nothing in time; with its log.
+    pub fn start(home: &Home, token: &str) -> anyhow::Result<Self> {
+        Self::spawn(home.command(&["serve"]), token)?.polling()
+    }
+
+    /// Starts `cofferdam serve` under a tracer; does not wait, because the tracer may end it at once.
+    ///
+    /// # Errors
+    /// When it cannot be started.
+    pub fn start_under(home: &Home, token: &str, wrapper: &[&str]) -> anyhow::Result<Self> {
+        Self::spawn(home.command_under(wrapper, &["serve"]), token)
+    }
+
+    fn spawn(mut command: Command, token: &str) -> anyhow::Result<Self> {
+        command.env("TELEGRAM_BOT_TOKEN", token).stdout(Stdio::null()).stderr(Stdio::piped());
+        let mut child = command.spawn().context("the program starts")?;
+        let log = Arc::new(Mutex::new(String::new()));
+        let stderr = child.stderr.take().context("stderr is piped")?;
+        let written = log.clone();
+        std::thread::spawn(move || {
+            for line in BufReader::new(stderr.take(64 << 20)).lines().map_while(Result::ok) {
+                let mut log = written.lock().unwrap_or_else(PoisonError::into_inner);
+                log.push_str(&line);
+                log.push('\n');
+            }
+        });
+        Ok(Self { child, log })
+    }
+
+    fn polling(mut self) -> anyhow::Result<Self> {
+        let started = Instant::now();
+        while !self.log().contains("polling") {
+            if let Some(status) = self.child.try_wait()? {
+                bail!("serve ended with {status} before polling:\n{}", self.log());
+            }
+            if started.elapsed() > START_MAX {
+                bail!("serve does not poll:\n{}", self.log());
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        Ok(self)
+    }
+
+    /// What it has written to stderr so far.
+    pub fn log(&self) -> String {
+        self.log.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Its process id.
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// SIGKILL: no clean-up of any kind.
+    pub fn kill(mut self) {
+        self.child.kill().expect("ours to kill");
+        self.child.wait().expect("ours to wait for");
+    }
+
+    /// Sends a signal and waits for the end.
+    ///
+    /// # Errors
+    /// When it does not end within `limit`.
+    pub fn stop(
+        mut self,
+        signal: rustix::process::Signal,
+        limit: Duration,
+    ) -> anyhow::Result<(ExitStatus, String)> {
+        let pid = rustix::process::Pid::from_child(&self.child);
+        rustix::process::kill_process(pid, signal)?;
+        let status = self.wait(limit)?;
+        Ok((status, self.log()))
+    }
+
+    /// Waits for the end.
+    ///
+    /// # Errors
+    /// When it does not end within `limit`; with its log.
+    pub fn wait(&mut self, limit: Duration) -> anyhow::Result<ExitStatus> {
+        let started = Instant::now();
+        loop {
+            if let Some(status) = self.child.try_wait()? {
+                return Ok(status);
+            }
+            if started.elapsed() > limit {
+                bail!("serve did not end within {limit:?}:\n{}", self.log());
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+}
+
+impl Drop for Serving {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}

@@ -1,0 +1,167 @@
+//! Reads HTTP/1.1 requests from one connection, within limits. It knows nothing of Telegram, and no
+//! chunked request bodies: clients of the Bot API send a Content-Length.
+
+use std::time::Duration;
+
+use bytes::{Buf, Bytes, BytesMut};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+
+/// Longest request head (request line and headers), in bytes.
+pub(super) const MAX_HEAD_BYTES: usize = 64 * 1024;
+/// Longest request body, in bytes.
+pub(super) const MAX_BODY_BYTES: usize = 64 * 1024 * 1024;
+/// How much of a refused request is read after the refusal, and for how long.
+const MAX_DRAINED_BYTES: usize = 1024 * 1024;
+const DRAINING: Duration = Duration::from_secs(1);
+/// Most headers of one request.
+const MAX_HEADERS: usize = 128;
+
+/// One request, its body read completely.
+#[derive(Clone, Debug)]
+pub(super) struct Request {
+    pub(super) verb: String,
+    /// The request target as sent: still percent-encoded, with its query.
+    pub(super) target: String,
+    pub(super) headers: Vec<(String, String)>,
+    pub(super) body: Bytes,
+    pub(super) keep_alive: bool,
+}
+
+impl Request {
+    /// The value of a header; names compare without case.
+    pub(super) fn header(&self, name: &str) -> Option<&str> {
+        find_header(&self.headers, name)
+    }
+}
+
+/// The value of the first header of this name.
+pub(super) fn find_header<'h>(headers: &'h [(String, String)], name: &str) -> Option<&'h str> {
+    let found = headers.iter().find(|(known, _)| known.eq_ignore_ascii_case(name));
+    found.map(|(_, value)| value.as_str())
+}
+
+/// Why a request is refused before anything looks at it; the connection closes afterwards.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Unreadable {
+    Malformed,
+    HeadTooLarge,
+    BodyTooLarge,
+    LengthRequired,
+}
+
+impl Unreadable {
+    pub(super) fn status(self) -> u16 {
+        match self {
+            Self::Malformed => 400,
+            Self::HeadTooLarge => 431,
+            Self::BodyTooLarge => 413,
+            Self::LengthRequired => 411,
+        }
+    }
+}
+
+/// A client's connection, with the bytes that were read beyond the last request.
+pub(super) struct Connection {
+    pub(super) stream: TcpStream,
+    buffer: BytesMut,
+}
+
+impl Connection {
+    pub(super) fn new(stream: TcpStream) -> Self {
+        Self { stream, buffer: BytesMut::new() }
+    }
+
+    /// The next request, or `None` once the client has gone.
+    pub(super) async fn next_request(&mut self) -> Result<Option<Request>, Unreadable> {
+        let (mut request, body_bytes) = loop {
+            match parse_head(&self.buffer)? {
+                Some((head_bytes, request, body_bytes)) => {
+                    self.buffer.advance(head_bytes);
+                    break (request, body_bytes);
+                }
+                None if self.buffer.len() > MAX_HEAD_BYTES => {
+                    return Err(Unreadable::HeadTooLarge);
+                }
+                None if self.read_more().await.is_none() => return Ok(None),
+                None => {}
+            }
+        };
+        let waits = request.header("expect").is_some_and(|v| v.eq_ignore_ascii_case("100-continue"));
+        if waits && self.stream.write_all(b"HTTP/1.1 100 Continue\r\n\r\n").await.is_err() {
+            return Ok(None);
+        }
+        while self.buffer.len() < body_bytes {
+            if self.read_more().await.is_none() {
+                return Ok(None);
+            }
+        }
+        request.body = self.buffer.split_to(body_bytes).freeze();
+        Ok(Some(request))
+    }
+
+    /// Returns once the client has closed the connection. A client that sends further bytes instead is
+    /// alive, and is waited for without end.
+    pub(super) async fn closed(&self) {
+        if let Ok(1..) = self.stream.peek(&mut [0]).await {
+            std::future::pending::<()>().await;
+        }
+    }
+
+    /// Closes after a refusal of a request that was not read to its end: what still comes is read and
+    /// thrown away for a while, since a reset would take the refusal from the client.
+    pub(super) async fn close_gently(&mut self) {
+        let draining = async {
+            // Errors end the draining, as the end of the stream does.
+            let _ = self.stream.shutdown().await;
+            let mut drained = 0;
+            while drained < MAX_DRAINED_BYTES && self.read_more().await.is_some() {
+                drained += self.buffer.len();
+                self.buffer.clear();
+            }
+        };
+        let _ = tokio::time::timeout(DRAINING, draining).await;
+    }
+
+    async fn read_more(&mut self) -> Option<()> {
+        match self.stream.read_buf(&mut self.buffer).await {
+            Ok(1..) => Some(()),
+            Ok(0) | Err(_) => None,
+        }
+    }
+}
+
+/// The head's length, the request without its body, and the body's length; `None` while incomplete.
+fn parse_head(buffer: &[u8]) -> Result<Option<(usize, Request, usize)>, Unreadable> {
+    let mut headers = [httparse::EMPTY_HEADER; MAX_HEADERS];
+    let mut parsed = httparse::Request::new(&mut headers);
+    let head_bytes = match parsed.parse(buffer) {
+        Ok(httparse::Status::Complete(bytes)) => bytes,
+        Ok(httparse::Status::Partial) => return Ok(None),
+        Err(httparse::Error::TooManyHeaders) => return Err(Unreadable::HeadTooLarge),
+        Err(_) => return Err(Unreadable::Malformed),
+    };
+    if head_bytes > MAX_HEAD_BYTES {
+        return Err(Unreadable::HeadTooLarge);
+    }
+    let (Some(verb), Some(target)) = (parsed.method, parsed.path) else {
+        return Err(Unreadable::Malformed);
+    };
+    let text = |value: &[u8]| String::from_utf8_lossy(value).into_owned();
+    let headers: Vec<_> = parsed.headers.iter().map(|h| (h.name.to_owned(), text(h.value))).collect();
+    if find_header(&headers, "transfer-encoding").is_some() {
+        return Err(Unreadable::LengthRequired);
+    }
+    let body_bytes = match find_header(&headers, "content-length") {
+        None => 0,
+        Some(length) => length.trim().parse().map_err(|_| Unreadable::Malformed)?,
+    };
+    if body_bytes > MAX_BODY_BYTES {
+        return Err(Unreadable::BodyTooLarge);
+    }
+    let connection = find_header(&headers, "connection").unwrap_or_default();
+    let keep_alive = parsed.version == Some(1) && !connection.eq_ignore_ascii_case("close");
+    let (verb, target) = (verb.to_owned(), target.to_owned());
+    let request = Request { verb, target, headers, body: Bytes::new(), keep_alive };
+    Ok(Some((head_bytes, request, body_bytes)))
+}

@@ -1,0 +1,95 @@
+//! Parameters of a method: decoded from query, form or JSON body into one map, and read leniently,
+//! since the Bot API takes numbers as strings and objects as JSON text.
+
+use serde_json::{Map, Value};
+
+use super::error::ApiError;
+use super::http::Request;
+
+/// All parameters of a request; the body's win over the query's.
+pub(super) fn decode(query: &str, request: &Request) -> Result<Map<String, Value>, ApiError> {
+    let mut params = Map::new();
+    decode_form(query, &mut params);
+    if request.body.is_empty() {
+        return Ok(params);
+    }
+    let kind = request.header("content-type").unwrap_or_default().to_ascii_lowercase();
+    if kind.starts_with("application/json") {
+        let body = serde_json::from_slice(&request.body)
+            .map_err(|_| ApiError::bad_request("can't parse JSON object"))?;
+        let Value::Object(object) = body else {
+            return Err(ApiError::bad_request("object expected"));
+        };
+        params.extend(object);
+    } else if kind.starts_with("application/x-www-form-urlencoded") {
+        decode_form(&String::from_utf8_lossy(&request.body), &mut params);
+    } else {
+        let known = "JSON and form bodies only, this server reads no other";
+        return Err(ApiError::bad_request(format!("{known}: {kind:?}")));
+    }
+    Ok(params)
+}
+
+fn decode_form(form: &str, params: &mut Map<String, Value>) {
+    for pair in form.split('&').filter(|pair| !pair.is_empty()) {
+        let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+        let plain = |text: &str| percent_decode(&text.replace('+', " "));
+        params.insert(plain(name), Value::String(plain(value)));
+    }
+}
+
+/// Decodes `%XX`; what is not a valid escape stays as it is.
+pub(super) fn percent_decode(text: &str) -> String {
+    let mut decoded = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let Some((&first, tail)) = rest.split_first() {
+        let escape = tail.get(..2).filter(|_| first == b'%');
+        let byte = escape.and_then(|digits| hex::decode(digits).ok()).map(|bytes| bytes[0]);
+        decoded.push(byte.unwrap_or(first));
+        rest = if byte.is_some() { &tail[2..] } else { tail };
+    }
+    String::from_utf8_lossy(&decoded).into_owned()
+}
+
+/// An integer parameter, given as a number or as its digits.
+pub(super) fn integer(params: &Map<String, Value>, name: &str) -> Result<Option<i64>, ApiError> {
+    let value = match params.get(name) {
+        None | Some(Value::Null) => return Ok(None),
+        Some(Value::String(digits)) if digits.is_empty() => return Ok(None),
+        Some(Value::String(digits)) => digits.trim().parse().ok(),
+        Some(other) => other.as_i64(),
+    };
+    let invalid = || ApiError::bad_request(format!("parameter \"{name}\" must be an Integer"));
+    value.map(Some).ok_or_else(invalid)
+}
+
+/// A string parameter; a number counts as its digits.
+pub(super) fn string(params: &Map<String, Value>, name: &str) -> Option<String> {
+    match params.get(name)? {
+        Value::Null => None,
+        Value::String(text) => Some(text.clone()),
+        other => Some(other.to_string()),
+    }
+}
+
+/// An object or array, given as such or as JSON text.
+pub(super) fn structured(params: &Map<String, Value>, name: &str) -> Result<Option<Value>, ApiError> {
+    let value = match params.get(name) {
+        None | Some(Value::Null) => return Ok(None),
+        Some(Value::String(text)) if text.is_empty() => return Ok(None),
+        Some(Value::String(text)) => serde_json::from_str(text)
+            .map_err(|_| ApiError::bad_request(format!("can't parse {name} JSON object")))?,
+        Some(other) => other.clone(),
+    };
+    Ok(Some(value))
+}
+
+/// A Boolean parameter; absent means false.
+pub(super) fn flag(params: &Map<String, Value>, name: &str) -> bool {
+    match params.get(name) {
+        Some(Value::Bool(set)) => *set,
+        Some(Value::String(text)) => matches!(text.to_ascii_lowercase().as_str(), "true" | "yes" | "1"),
+        Some(Value::Number(number)) => number.as_i64() == Some(1),
+        _ => false,
+    }
+}

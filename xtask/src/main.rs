@@ -1,0 +1,44 @@
+//! The project's commands: `cargo xtask demo` and `cargo xtask test`. Each does its own set-up.
+//!
+//! Needs nothing but rustup's plain toolchain; depends on no crate, so that it starts at once.
+
+mod demo;
+mod setup;
+mod steps;
+mod test;
+
+use std::process::ExitCode;
+
+const HELP: &str = "\
+cargo xtask COMMAND
+
+  demo         sets up, builds, and runs one real turn on loopback: a photo sent to a Telegram bot,
+               saved by a sandboxed tool, audited and answered; each step is told and checked
+  test         what CI runs, all of it: format, clippy, tests, docs, dependency rules
+  bench        the benchmarks behind docs/benchmarks.md, in release mode
+";
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let done = match words.as_slice() {
+        ["demo"] => demo::run(),
+        ["test"] => test::run(),
+        ["bench", rest @ ..] => test::bench(rest),
+        [] | ["help" | "--help" | "-h"] => {
+            print!("{HELP}");
+            return ExitCode::SUCCESS;
+        }
+        _ => {
+            eprint!("{HELP}");
+            return ExitCode::from(2);
+        }
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failed) => {
+            eprintln!("\nxtask: {failed}");
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -1,0 +1,66 @@
+//! What a fresh machine lacks: the guests' target, and the tools that some tests need.
+
+use crate::steps::{output_of, step};
+use std::path::Path;
+use std::process::Command;
+
+const TARGET: &str = "wasm32-wasip2";
+
+/// Adds the guests' target if it is missing, and says so.
+pub(crate) fn guest_target() -> Result<(), String> {
+    if has_target() {
+        return Ok(());
+    }
+    println!("The {TARGET} target is missing; adding it with rustup.");
+    step("rustup target add", Command::new("rustup").args(["target", "add", TARGET]))?;
+    if has_target() {
+        Ok(())
+    } else {
+        Err(format!("{TARGET} is still missing; run: rustup target add {TARGET}"))
+    }
+}
+
+fn has_target() -> bool {
+    let libdir = output_of("rustc", &["--print", "target-libdir", "--target", TARGET]);
+    libdir.is_some_and(|dir| Path::new(dir.trim()).exists())
+}
+
+/// Installs what the fault tests need from Debian, where that is possible. A test that misses
+/// something skips itself and says so; in CI that is a failure.
+pub(crate) fn test_tools() {
+    for (program, package) in [("strace", "strace")] {
+        if output_of(program, &["-V"]).is_some() {
+            continue;
+        }
+        println!("{program} is missing; trying apt-get install {package}.");
+        let installed =
+            step("apt-get update", Command::new("apt-get").args(["update", "-qq"])).and_then(|()| {
+                step("apt-get install", Command::new("apt-get").args(["install", "-y", "-qq", package]))
+            });
+        if let Err(why) = installed {
+            println!("    {why}; the tests that need {program} will be skipped");
+        }
+    }
+}
+
+/// `cargo deny`, installed into `target/tools` once.
+pub(crate) fn cargo_deny() -> Result<std::path::PathBuf, String> {
+    if output_of("cargo-deny", &["--version"]).is_some() {
+        return Ok("cargo-deny".into());
+    }
+    let tools = crate::steps::root().join("target/tools");
+    let program = tools.join("bin/cargo-deny");
+    if !program.exists() {
+        let root = tools.display().to_string();
+        let arguments =
+            ["install", "--locked", "--quiet", "--root", &root, "cargo-deny", "--version", DENY_VERSION];
+        // A profile of its own keeps the one-time build short; it is run for seconds.
+        let mut install = crate::steps::cargo(&arguments);
+        install.env("CARGO_PROFILE_RELEASE_OPT_LEVEL", "1").env("CARGO_PROFILE_RELEASE_LTO", "off");
+        install.env("CARGO_PROFILE_RELEASE_CODEGEN_UNITS", "16");
+        step("install cargo-deny (once, a few minutes)", &mut install)?;
+    }
+    Ok(program)
+}
+
+const DENY_VERSION: &str = "0.20.2";

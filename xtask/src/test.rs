@@ -1,0 +1,73 @@
+//! `cargo xtask test`: every check that CI makes, in the order that fails fastest.
+
+use crate::setup;
+use crate::steps::{cargo, root, step};
+use std::path::Path;
+use std::process::Command;
+
+pub(crate) fn run() -> Result<(), String> {
+    setup::guest_target()?;
+    setup::test_tools();
+    let deny = setup::cargo_deny();
+    step("format", &mut cargo(&["fmt", "--all", "--check"]))?;
+    for guests in ["guest-tools", "tests/guests"] {
+        step(&format!("format of {guests}"), &mut in_guests(guests, &["fmt", "--all", "--check"]))?;
+    }
+    for guests in ["guest-tools", "tests/guests"] {
+        let lint = ["clippy", "--locked", "--all", "--target", "wasm32-wasip2", "--", "-D", "warnings"];
+        step(&format!("clippy of {guests}"), &mut in_guests(guests, &lint))?;
+    }
+    step(
+        "unit tests of the guests' pure parts",
+        &mut in_guests("guest-tools", &["test", "--locked", "--all"]),
+    )?;
+    step("build the gateway", &mut cargo(&["build", "--locked", "-p", "cofferdam"]))?;
+    step("tests", &mut cargo(&["test", "--locked", "--workspace"]))?;
+    let lint = ["clippy", "--locked", "--workspace", "--all-targets", "--", "-D", "warnings"];
+    step("clippy", &mut cargo(&lint))?;
+    let mut docs = cargo(&["doc", "--locked", "--workspace", "--no-deps", "--document-private-items"]);
+    step("docs", docs.env("RUSTDOCFLAGS", "-D warnings"))?;
+    for dir in [root(), root().join("guest-tools")] {
+        dependency_rules(&dir, &deny.clone()?)?;
+    }
+    println!("\nAll checks passed.");
+    Ok(())
+}
+
+/// Bans, licences and sources; known vulnerabilities only where their database can be reached.
+fn dependency_rules(dir: &Path, deny: &Path) -> Result<(), String> {
+    let check = |arguments: &[&str]| {
+        let mut command = Command::new(deny);
+        command.current_dir(dir).args(arguments).arg("--config").arg(root().join("deny.toml")).arg("check");
+        command
+    };
+    let what = format!("dependency rules of {}", dir.display());
+    step(&what, check(&["--offline"]).args(["bans", "licenses", "sources"]))?;
+    let advisories = check(&[]).arg("advisories").output().map_err(|e| e.to_string())?;
+    let said = String::from_utf8_lossy(&advisories.stderr);
+    if advisories.status.success() {
+        println!("    advisories: none");
+        Ok(())
+    } else if said.contains("failed to fetch advisory database") {
+        println!("    advisories: not checked, their database cannot be reached from here");
+        Ok(())
+    } else {
+        Err(format!("advisories of {}:\n{said}", dir.display()))
+    }
+}
+
+fn in_guests(folder: &str, arguments: &[&str]) -> Command {
+    let mut command = cargo(arguments);
+    // One target folder for all guests, shared with the host's build script.
+    command.current_dir(root().join(folder)).env("CARGO_TARGET_DIR", root().join("target/guests"));
+    command
+}
+
+/// The benchmarks, in release mode; `rest` goes to the benchmark program.
+pub(crate) fn bench(rest: &[&str]) -> Result<(), String> {
+    setup::guest_target()?;
+    let mut arguments = vec!["bench", "--locked", "-p", "cofferdam", "--bench", "figures", "--"];
+    arguments.extend(rest);
+    step("build the gateway (release)", &mut cargo(&["build", "--locked", "--release", "-p", "cofferdam"]))?;
+    step("benchmarks", &mut cargo(&arguments))
+}

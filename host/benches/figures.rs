@@ -33,12 +33,26 @@ fn main() -> Result<()> {
     let bench = Arc::new(Bench { home, config, gateway });
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     println!("load average: {}", std::fs::read_to_string("/proc/loadavg")?.trim());
+    // Words after `--` choose: reads, many, growth, saves, start. None: all.
+    let words: Vec<String> = std::env::args().skip(1).filter(|a| !a.starts_with('-')).collect();
+    let wanted = |name: &str| words.is_empty() || words.iter().any(|w| w == name);
     runtime.block_on(async {
-        bench.small_reads(if quick { 20 } else { 20_000 }).await?;
-        bench.concurrent_reads(if quick { 64 } else { 200_000 }).await?;
-        bench.no_growth(if quick { 100 } else { 10_000 }).await?;
-        bench.large_saves(if quick { 1 } else { 15 }).await?;
-        start_and_idle(if quick { 1 } else { 10 }).await
+        if wanted("reads") {
+            bench.small_reads(if quick { 20 } else { 20_000 }).await?;
+        }
+        if wanted("many") {
+            bench.concurrent_reads(if quick { 64 } else { 200_000 }).await?;
+        }
+        if wanted("growth") {
+            bench.no_growth(if quick { 100 } else { 10_000 }).await?;
+        }
+        if wanted("saves") {
+            bench.large_saves(if quick { 1 } else { 15 }).await?;
+        }
+        if wanted("start") {
+            start_and_idle(if quick { 1 } else { 10 }).await?;
+        }
+        Ok(())
     })
 }
 
@@ -72,20 +86,22 @@ impl Bench {
             self.read(n).await?;
         }
         let mut times = Vec::with_capacity(count);
+        let cpu = cpu_time()?;
         for n in 0..count {
             let started = Instant::now();
             self.read(n).await?;
             times.push(started.elapsed());
         }
+        let cpu = (cpu_time()? - cpu) / u32::try_from(count)?;
         times.sort();
         let at = |p: usize| times[(times.len() - 1) * p / 100];
-        println!("file_read 4 KiB, one caller:   p50 {:?}  p99 {:?}  ({count} calls)", at(50), at(99));
+        println!("file_read 4 KiB, one caller:   p50 {:?}  p99 {:?}  cpu {cpu:?} a call", at(50), at(99));
         Ok(())
     }
 
     /// 64 callers at once.
     async fn concurrent_reads(self: &Arc<Self>, count: usize) -> Result<()> {
-        let started = Instant::now();
+        let (started, cpu) = (Instant::now(), cpu_time()?);
         let mut callers = tokio::task::JoinSet::new();
         for caller in 0..64 {
             let bench = self.clone();
@@ -100,7 +116,8 @@ impl Bench {
             done??;
         }
         let seconds = started.elapsed().as_secs_f64();
-        println!("file_read 4 KiB, 64 callers:   {:.0} calls/s", count as f64 / seconds);
+        let cpu = (cpu_time()? - cpu) / u32::try_from(count)?;
+        println!("file_read 4 KiB, 64 callers:   {:.0} calls/s  cpu {cpu:?} a call", count as f64 / seconds);
         Ok(())
     }
 
@@ -189,6 +206,16 @@ async fn start_and_idle(rounds: usize) -> Result<()> {
     println!("serve, exec to polling:        {:?} (median of {rounds})", median(starts));
     println!("serve, idle with Telegram:     {:.1} MB resident", idle as f64 * 1024.0 / 1e6);
     Ok(())
+}
+
+/// Processor time of this process so far, all threads: says what a call costs on a busy machine too.
+fn cpu_time() -> Result<Duration> {
+    let mut total = 0;
+    for task in std::fs::read_dir("/proc/self/task")? {
+        let stat = std::fs::read_to_string(task?.path().join("schedstat")).unwrap_or_default();
+        total += stat.split(' ').next().and_then(|ns| ns.parse::<u64>().ok()).unwrap_or(0);
+    }
+    Ok(Duration::from_nanos(total))
 }
 
 fn median(mut times: Vec<Duration>) -> Duration {

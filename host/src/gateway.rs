@@ -88,7 +88,7 @@ impl Gateway {
         let workspace = Arc::new(Workspace::open(&config.workspace)?);
         let audit = Arc::new(AuditLog::open(&audit_file(config))?);
         settle_open_intents(&audit, &workspace, role)?;
-        let (sandbox, threads) = sandbox(config)?;
+        let (sandbox, threads) = sandbox(config, workspace.clone())?;
         let registry = Registry::load(&sandbox, &policies, &sources(config.policies_dir.as_deref()));
         let blobs_dir = config.state_dir.join("blobs");
         let blobs = BlobStore::open(&blobs_dir)
@@ -112,13 +112,14 @@ fn call_threads() -> usize {
     2 * std::thread::available_parallelism().map_or(2, usize::from).clamp(2, 16)
 }
 
-fn sandbox(config: &Config) -> Result<(Sandbox, CallThreads), GatewayError> {
+fn sandbox(config: &Config, workspace: Arc<Workspace>) -> Result<(Sandbox, CallThreads), GatewayError> {
     let threads = call_threads();
-    let sandbox = Sandbox::new(&sandbox::Config {
+    let limits = sandbox::Config {
         cache_dir: config.state_dir.join("cache"),
         // Twice as many: threads that are given up keep their instance.
         calls_max: u32::try_from(2 * threads + 16).expect("a few dozen"),
-    })?;
+    };
+    let sandbox = Sandbox::new(&limits, workspace)?;
     let threads = CallThreads::start(threads)
         .map_err(|cause| GatewayError::State { what: "cannot start threads for calls".into(), cause })?;
     Ok((sandbox, threads))
@@ -131,7 +132,8 @@ fn sandbox(config: &Config) -> Result<(Sandbox, CallThreads), GatewayError> {
 pub fn look(config: &Config, policies_dir: Option<&Path>) -> Result<Registry, GatewayError> {
     let policies = load_policies(policies_dir).map_err(GatewayError::Policies)?;
     make_private(&config.state_dir)?;
-    let (sandbox, _) = sandbox(config)?;
+    let workspace = Arc::new(Workspace::open(&config.workspace)?);
+    let (sandbox, _) = sandbox(config, workspace)?;
     Ok(Registry::load(&sandbox, &policies, &sources(policies_dir)))
 }
 

@@ -12,9 +12,9 @@ mod help;
 mod init;
 mod policies;
 mod policy_check;
-mod refusals;
+mod recorded;
 mod secrecy;
-mod stdout;
+mod streams;
 mod telegram;
 mod tools;
 

@@ -4,6 +4,7 @@
 //! Every test runs the real program on a folder of its own. What needs root, mounts or a tracer says so
 //! through `support::needs`.
 
+mod any_fault;
 mod check;
 mod crash;
 mod disk;
@@ -14,12 +15,15 @@ mod mounts;
 mod namespace;
 mod oddities;
 mod parallel;
+mod paused;
 mod power;
 mod quota;
 mod races;
 mod read;
 mod refusals;
 mod save;
+mod scenario;
+mod start;
 mod targets;
 mod torn;
 mod tracer;

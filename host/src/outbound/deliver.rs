@@ -50,7 +50,7 @@ pub enum Delivery {
 }
 
 /// The longest pause between two attempts that the platform did not ask for.
-const PAUSE_MAX: Duration = Duration::from_secs(60);
+const PAUSE_MAX: Duration = Duration::from_secs(30);
 const PAUSE_FIRST: Duration = Duration::from_millis(500);
 
 /// Sends what is left of a reply. `stop` ends the waiting, not a request that is under way.

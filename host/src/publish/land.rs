@@ -16,6 +16,7 @@ use rustix::fd::OwnedFd;
 use rustix::fs::{Mode, RenameFlags, fchmod, fsync, renameat, renameat_with};
 use rustix::io::Errno;
 use std::io;
+use std::sync::Arc;
 
 /// Others may change the directory this often before publishing gives up.
 const TRIES_MAX: u32 = 16;
@@ -63,11 +64,9 @@ impl SealedFile {
 
     /// Publishes the file. On an error its name is as it was, and so are the directories.
     pub(super) fn land(mut self) -> Result<Landed, PublishError> {
+        let (mount, umask) = (Arc::clone(&self.place.mount), self.place.inner.umask);
         for _ in 0..TRIES_MAX {
-            let umask = self.place.inner.umask;
-            let Some(parent) = parents::open_or_make(&self.place.mount, &self.place.path, umask)? else {
-                continue;
-            };
+            let Some(parent) = parents::open_or_make(&mount, &self.place.path, umask)? else { continue };
             if let Tried::Placed { freed } = self.place_in(&parent.dir)? {
                 self.body.reservation.land(freed);
                 return Ok(match fsync(parent.keep()) {

@@ -1,8 +1,9 @@
 //! The directory that a file lands in, made when it is missing, and unmade when the file does not land.
 //!
 //! A directory that was made is durable before anything lies in it, and before another publish of this
-//! process can find it: otherwise a file could be reported durable in a directory that is not. (Two
-//! processes that make the same directory at the same moment both sync it.)
+//! process can find it: otherwise a file could be reported durable in a directory that is not. It is not
+//! unmade while another publish of this process is about to use it. (Two processes that make the same
+//! directory at the same moment both sync it; one that finds its directory unmade makes it again.)
 
 use super::error::PublishError;
 use super::resolve;
@@ -11,15 +12,19 @@ use cofferdam_core::policy::GuestPath;
 use rustix::fd::OwnedFd;
 use rustix::fs::{AtFlags, Mode, fsync, mkdirat, unlinkat};
 use rustix::io::Errno;
-use std::sync::PoisonError;
+use std::sync::{PoisonError, RwLockReadGuard, RwLockWriteGuard};
 
 /// An open parent directory. Dropped before [`Parent::keep`], what was made for it is removed.
-pub(super) struct Parent {
+///
+/// Hold it for the moment in which the file gets its name: no directory is made or unmade meanwhile.
+pub(super) struct Parent<'a> {
     pub(super) dir: OwnedFd,
-    made: Made,
+    // Let go before `made` is dropped, which waits until nobody holds one.
+    _nobody_makes: RwLockReadGuard<'a, ()>,
+    made: Made<'a>,
 }
 
-impl Parent {
+impl Parent<'_> {
     /// The file is there: the directories stay.
     pub(super) fn keep(mut self) -> OwnedFd {
         self.made.names.clear();
@@ -28,29 +33,35 @@ impl Parent {
 }
 
 /// The parent of `path`; `None` when it was removed while this looked, and looking again may help.
-pub(super) fn open_or_make(
-    mount: &Mount,
+pub(super) fn open_or_make<'a>(
+    mount: &'a Mount,
     path: &GuestPath,
     umask: Mode,
-) -> Result<Option<Parent>, PublishError> {
+) -> Result<Option<Parent<'a>>, PublishError> {
     let (parent, _) = resolve::split(path);
-    let found = {
-        let _others_may_look = mount.making.read().unwrap_or_else(PoisonError::into_inner);
-        resolve::directory(&mount.dir, parent.as_bytes())
-    };
-    match found {
-        Ok(dir) => Ok(Some(Parent { dir, made: Made::default() })),
-        Err(Errno::NOENT) => make(mount, path, parent, Mode::from_raw_mode(0o777) - umask),
+    let nobody_makes = mount.making.read().unwrap_or_else(PoisonError::into_inner);
+    match resolve::directory(&mount.dir, parent.as_bytes()) {
+        Ok(dir) => Ok(Some(Parent { dir, _nobody_makes: nobody_makes, made: Made::new(mount) })),
+        Err(Errno::NOENT) => {
+            drop(nobody_makes);
+            make(mount, path, parent, Mode::from_raw_mode(0o777) - umask)
+        }
         Err(errno) => Err(resolve::explain(&mount.dir, path, errno)),
     }
 }
 
 /// Walks down from the mount, one name at a time, making what is missing.
-fn make(mount: &Mount, path: &GuestPath, parent: &str, mode: Mode) -> Result<Option<Parent>, PublishError> {
-    let _alone = mount.making.write().unwrap_or_else(PoisonError::into_inner);
+fn make<'a>(
+    mount: &'a Mount,
+    path: &GuestPath,
+    parent: &str,
+    mode: Mode,
+) -> Result<Option<Parent<'a>>, PublishError> {
+    // Declared before the lock is taken, so that it is dropped after the lock is let go.
+    let mut made = Made::new(mount);
+    let alone = mount.making.write().unwrap_or_else(PoisonError::into_inner);
     let failed = |errno| resolve::explain(&mount.dir, path, errno);
     let mut dir = resolve::directory(&mount.dir, b"").map_err(failed)?;
-    let mut made = Made::default();
     for name in parent.split('/') {
         dir = match resolve::directory(&dir, name.as_bytes()) {
             Ok(next) => next,
@@ -74,17 +85,21 @@ fn make(mount: &Mount, path: &GuestPath, parent: &str, mode: Mode) -> Result<Opt
             Err(errno) => return Err(failed(errno)),
         };
     }
-    Ok(Some(Parent { dir, made }))
+    Ok(Some(Parent { dir, _nobody_makes: RwLockWriteGuard::downgrade(alone), made }))
 }
 
 /// Directories made for one file, each in the one before, the first in `base`.
-#[derive(Default)]
-struct Made {
+struct Made<'a> {
+    mount: &'a Mount,
     base: Option<OwnedFd>,
     names: Vec<String>,
 }
 
-impl Made {
+impl<'a> Made<'a> {
+    fn new(mount: &'a Mount) -> Self {
+        Self { mount, base: None, names: Vec::new() }
+    }
+
     fn push(&mut self, dir: &OwnedFd, name: &str) -> rustix::io::Result<()> {
         if self.names.is_empty() {
             self.base = Some(resolve::directory(dir, b"")?);
@@ -94,10 +109,14 @@ impl Made {
     }
 }
 
-impl Drop for Made {
+impl Drop for Made<'_> {
     /// Removes the deepest first and stops where something lies in one: somebody uses it.
     fn drop(&mut self) {
+        if self.names.is_empty() {
+            return;
+        }
         let Some(base) = &self.base else { return };
+        let _alone = self.mount.making.write().unwrap_or_else(PoisonError::into_inner);
         while let Some(name) = self.names.pop() {
             let Ok(dir) = resolve::directory(base, self.names.join("/").as_bytes()) else { return };
             if unlinkat(dir, name, AtFlags::REMOVEDIR).is_err() {

@@ -64,6 +64,12 @@ impl Quota {
         Self { limit, mounts, state: Mutex::default(), walked: Condvar::new() }
     }
 
+    /// Bytes on disk as far as they are known.
+    #[cfg(test)]
+    pub(super) fn landed(&self) -> u64 {
+        self.state().landed
+    }
+
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }

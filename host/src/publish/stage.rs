@@ -51,9 +51,7 @@ impl Body {
             job.check()?;
             self.file.write_all_at(slice, self.bytes).map_err(job.failed("writing"))?;
             self.digest.update(slice);
-            let before = self.bytes;
             self.bytes += slice.len() as u64;
-            copy::start_writeback(&self.file, before, self.bytes);
         }
         Ok(())
     }

@@ -24,7 +24,8 @@ pub(super) struct Mount {
     pub(super) guest: &'static str,
     pub(super) dir: Arc<Dir>,
     pub(super) technique: Technique,
-    /// Held for writing while directories are made and not yet durable.
+    /// Held for writing while directories are made and not yet durable, and while they are unmade; for
+    /// reading while a file gets its name in one.
     pub(super) making: RwLock<()>,
 }
 

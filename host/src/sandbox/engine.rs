@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread::Thread;
 use std::time::Duration;
-use wasmtime::{Config, Engine, InstanceAllocationStrategy, OptLevel, PoolingAllocationConfig};
+use wasmtime::{Config, Enabled, Engine, InstanceAllocationStrategy, OptLevel, PoolingAllocationConfig};
 
 /// How often guest code can be interrupted; a deadline is late by at most about this much.
 pub(super) const TICK: Duration = Duration::from_millis(5);
@@ -39,9 +39,11 @@ pub(super) fn engine(calls_max: u32, memory_bytes_max: usize) -> Result<Engine, 
         .total_tables(calls_max * TABLES_MAX)
         .table_elements(TABLE_ELEMENTS_MAX)
         .total_stacks(calls_max)
-        // A slot keeps this much of the last guest's memory mapped (and zeroed): saves page faults.
-        .linear_memory_keep_resident(256 << 10)
-        .async_stack_keep_resident(64 << 10);
+        // What the last guest dirtied is reset in place, page by page, instead of being unmapped and
+        // faulted in again; kernels without PAGEMAP_SCAN unmap beyond this much.
+        .pagemap_scan(Enabled::Auto)
+        .linear_memory_keep_resident(512 << 10)
+        .table_keep_resident(64 << 10);
     let mut config = Config::new();
     config
         .wasm_component_model(true)

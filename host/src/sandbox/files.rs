@@ -23,9 +23,22 @@ use wasmtime_wasi::p2::bindings::filesystem::{preopens, types};
 use wasmtime_wasi::p2::{DynInputStream, DynOutputStream, FsError, FsResult};
 
 /// A mount within reach of one call.
+#[derive(Clone)]
 pub(super) struct Mount {
-    pub(super) guest: String,
-    pub(super) dir: Arc<cap_std::fs::Dir>,
+    guest: String,
+    dir: Dir,
+}
+
+impl Mount {
+    /// The mount `guest` over a folder that is open already.
+    pub(super) fn new(guest: &str, dir: &cap_std::fs::Dir) -> std::io::Result<Self> {
+        let dir = File::from(dir.as_fd().try_clone_to_owned()?);
+        Ok(Self { guest: guest.to_owned(), dir: Dir::new(dir, FsPerms::ReadOnly, OpenMode::READ, true) })
+    }
+
+    pub(super) fn guest(&self) -> &str {
+        &self.guest
+    }
 }
 
 /// The view through which a guest's filesystem calls go.
@@ -154,8 +167,8 @@ impl preopens::Host for Files<'_> {
     fn get_directories(&mut self) -> wasmtime::Result<Vec<(Handle, String)>> {
         let mut found = Vec::with_capacity(self.mounts.len());
         for mount in self.mounts {
-            let dir = File::from(mount.dir.as_fd().try_clone_to_owned()?);
-            let dir = Descriptor::Dir(Dir::new(dir, FsPerms::ReadOnly, OpenMode::READ, true));
+            // Shares the open folder: no system call.
+            let dir = Descriptor::Dir(mount.dir.clone());
             found.push((self.wasi.table.push(dir)?, mount.guest.clone()));
         }
         Ok(found)

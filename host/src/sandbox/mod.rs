@@ -22,7 +22,7 @@ use crate::publish::{Budget, SealedFile, Stop, Workspace};
 use bindings::ToolWorldPre;
 use bindings::cofferdam::tool::{turn_attachments, workspace_write};
 use cofferdam_core::audit::sha256_hex;
-use cofferdam_core::capability::{Grants, Interface};
+use cofferdam_core::capability::{Grants, Interface, MOUNTS};
 use cofferdam_core::json::parse_strict;
 use cofferdam_core::limits::{ByteSize, Limits, Span};
 use cofferdam_core::policy::Permit;
@@ -99,6 +99,8 @@ pub struct Sandbox {
     engine: Engine,
     ticker: Ticker,
     cache: cache::Cache,
+    workspace: Arc<Workspace>,
+    mounts: Vec<Mount>,
 }
 
 /// A component that is compiled, linked with what its profile grants, and ready to be instantiated.
@@ -119,8 +121,6 @@ impl Component {
 pub struct Inputs {
     /// The turn's attachments; not handed on unless the permit grants `turn-attachments`.
     pub attachments: Attachments,
-    /// The workspace whose granted mounts the guest sees.
-    pub workspace: Arc<Workspace>,
     /// Ends the call early.
     pub cancel: CancellationToken,
     /// When the call's time began.
@@ -136,14 +136,16 @@ pub struct Finished {
 }
 
 impl Sandbox {
-    /// A sandbox.
+    /// A sandbox whose guests see the granted mounts of `workspace`.
     ///
     /// # Errors
     /// [`SandboxError::Engine`] and [`SandboxError::Cache`]; the gateway must not start then.
-    pub fn new(config: &Config) -> Result<Self, SandboxError> {
+    pub fn new(config: &Config, workspace: Arc<Workspace>) -> Result<Self, SandboxError> {
         let engine = engine::engine(config.calls_max, Limits::CEILING.memory.0 as usize)?;
         let ticker = Ticker::start(&engine)?;
-        Ok(Self { cache: cache::Cache::open(&config.cache_dir)?, engine, ticker })
+        let mounts = MOUNTS.iter().filter_map(|guest| Some(Mount::new(guest, workspace.mount(guest)?)));
+        let mounts = mounts.collect::<Result<_, _>>().map_err(|e| SandboxError::Engine(e.to_string()))?;
+        Ok(Self { cache: cache::Cache::open(&config.cache_dir)?, engine, ticker, workspace, mounts })
     }
 
     /// The component of these bytes, linked with what `grants` allow.
@@ -206,7 +208,7 @@ impl Sandbox {
         let limits = *permit.limits();
         let arguments = permit.call().arguments.to_string();
         let output = Output::new(permit.call().tool.as_str());
-        let state = State::for_call(permit, &inputs, &output);
+        let state = self.state(permit, &inputs, &output);
         let mut run = self.start(state, &limits, inputs.started, &inputs.cancel);
         let returned = run.block_on(&limits, async |store| {
             let instance = component.pre.instantiate_async(&mut *store).await?;
@@ -239,6 +241,42 @@ impl Sandbox {
             workspace_write::add_to_linker::<State, HasSelf<_>>(&mut linker, |state| state)?;
         }
         Ok(linker)
+    }
+
+    /// What a call finds within reach: nothing but its grants.
+    fn state(&self, permit: Permit, inputs: &Inputs, output: &Output) -> State {
+        let limits = *permit.limits();
+        let grants = permit.grants();
+        let mounts =
+            self.mounts.iter().filter(|mount| grants.access(mount.guest()).is_some()).cloned().collect();
+        let attachments = match grants.allows(Interface::TurnAttachments) {
+            true => inputs.attachments.clone(),
+            false => Attachments::default(),
+        };
+        let staging = grants.may_write().then(|| {
+            let deadline = inputs.started + limits.deadline.0;
+            let cancel = inputs.cancel.clone();
+            let budget = Budget::new(limits.written_bytes, move || {
+                stop(deadline, &cancel).map(|stopped| match stopped {
+                    Stopped::Deadline => Stop::Deadline,
+                    Stopped::Cancelled => Stop::Cancelled,
+                })
+            });
+            (self.workspace.clone(), Arc::new(budget))
+        });
+        State {
+            wasi: context(output),
+            table: ResourceTable::new(),
+            memory: MemoryLimit { bytes_max: limits.memory.0 as usize, exceeded: false },
+            mounts,
+            attachments,
+            staging: staging.map(|(workspace, budget)| Staging {
+                permit,
+                workspace,
+                budget,
+                sealed: Vec::new(),
+            }),
+        }
     }
 
     fn start(&self, mut state: State, limits: &Limits, started: Instant, cancel: &CancellationToken) -> Run {
@@ -308,45 +346,6 @@ impl Run {
                 }
             })
         })
-    }
-}
-
-impl State {
-    fn for_call(permit: Permit, inputs: &Inputs, output: &Output) -> Self {
-        let limits = *permit.limits();
-        let grants = permit.grants();
-        let mounts = grants.mounts.iter().filter_map(|grant| {
-            Some(Mount { guest: grant.guest.clone(), dir: inputs.workspace.mount(&grant.guest)?.clone() })
-        });
-        let mounts = mounts.collect();
-        let attachments = match grants.allows(Interface::TurnAttachments) {
-            true => inputs.attachments.clone(),
-            false => Attachments::default(),
-        };
-        let staging = grants.may_write().then(|| {
-            let deadline = inputs.started + limits.deadline.0;
-            let cancel = inputs.cancel.clone();
-            let budget = Budget::new(limits.written_bytes, move || {
-                stop(deadline, &cancel).map(|stopped| match stopped {
-                    Stopped::Deadline => Stop::Deadline,
-                    Stopped::Cancelled => Stop::Cancelled,
-                })
-            });
-            (inputs.workspace.clone(), Arc::new(budget))
-        });
-        Self {
-            wasi: context(output),
-            table: ResourceTable::new(),
-            memory: MemoryLimit { bytes_max: limits.memory.0 as usize, exceeded: false },
-            mounts,
-            attachments,
-            staging: staging.map(|(workspace, budget)| Staging {
-                permit,
-                workspace,
-                budget,
-                sealed: Vec::new(),
-            }),
-        }
     }
 }
 

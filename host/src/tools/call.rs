@@ -177,12 +177,8 @@ impl Parts {
         if let Some(earlier) = self.replayed(&request, &permit, progress)? {
             return Ok(earlier);
         }
-        let inputs = Inputs {
-            attachments: request.attachments.clone(),
-            workspace: self.workspace.clone(),
-            cancel: request.cancel.clone(),
-            started,
-        };
+        let inputs =
+            Inputs { attachments: request.attachments.clone(), cancel: request.cancel.clone(), started };
         let Finished { result, sealed } = self.sandbox.run(permit, &tool.component, inputs);
         let result = result?;
         if !sealed.is_empty() {

@@ -1,6 +1,7 @@
 //! Tools: which there are, and one call of one of them from the request to the audited outcome.
 
 mod call;
+mod queue;
 mod registry;
 mod threads;
 

@@ -3,27 +3,31 @@
 //! Blocking work never touches the async runtime that serves the channels, so a spinning guest or a
 //! slow disk delays nobody but itself.
 
+use super::queue::{AfterJob, Job, Queue};
 use cofferdam_core::tool::{ErrorCode, ToolError};
-use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
-use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicIsize, AtomicU8, Ordering};
 use std::time::Duration;
 use tokio::sync::oneshot;
 
+#[cfg(test)]
+mod tests;
+
 /// Calls that may wait for a thread; one more is refused.
-pub const QUEUE_MAX: usize = 1024;
-/// Threads that may be given up because a host call in them never returned; then calls are refused.
-const LOST_MAX: usize = 16;
+const QUEUE_MAX: usize = 1024;
+/// Threads that may be given up because a host call in them does not return; with more, calls are refused.
+const LOST_MAX: isize = 16;
 /// How long after its deadline a call may still be busy in the host before its answer is given up.
 const GRACE: Duration = Duration::from_secs(2);
 
-type Job = Box<dyn FnOnce() + Send>;
-
 /// A fixed number of threads for calls.
 pub struct CallThreads {
-    queue: SyncSender<Job>,
-    jobs: Arc<Mutex<Receiver<Job>>>,
-    lost: AtomicUsize,
+    queue: Arc<Queue>,
+    /// Threads given up that have not come back. A thread that comes back at that very moment is
+    /// counted off before it is counted on, so this may be -1 for an instant.
+    lost: Arc<AtomicIsize>,
+    grace: Duration,
 }
 
 /// Who may still decide over a call: its thread, which wants to publish, or the watchdog, which wants
@@ -31,9 +35,10 @@ pub struct CallThreads {
 #[derive(Clone, Default)]
 pub struct Handover(Arc<AtomicU8>);
 
-const RUNNING: u8 = 0;
-const COMMITTED: u8 = 1;
-const ABANDONED: u8 = 2;
+const QUEUED: u8 = 0;
+const RUNNING: u8 = 1;
+const COMMITTED: u8 = 2;
+const ABANDONED: u8 = 3;
 
 impl Handover {
     /// Claims the right to publish. False when the watchdog has already answered.
@@ -42,8 +47,20 @@ impl Handover {
         self.0.compare_exchange(RUNNING, COMMITTED, Ordering::AcqRel, Ordering::Acquire).is_ok()
     }
 
+    fn start(&self) {
+        self.0.store(RUNNING, Ordering::Release);
+    }
+
+    fn is_queued(&self) -> bool {
+        self.0.load(Ordering::Acquire) == QUEUED
+    }
+
     fn abandon(&self) -> bool {
         self.0.compare_exchange(RUNNING, ABANDONED, Ordering::AcqRel, Ordering::Acquire).is_ok()
+    }
+
+    fn is_abandoned(&self) -> bool {
+        self.0.load(Ordering::Acquire) == ABANDONED
     }
 }
 
@@ -53,8 +70,11 @@ impl CallThreads {
     /// # Errors
     /// When the system refuses a thread.
     pub fn start(count: usize) -> std::io::Result<Self> {
-        let (queue, jobs) = sync_channel(QUEUE_MAX);
-        let threads = Self { queue, jobs: Arc::new(Mutex::new(jobs)), lost: AtomicUsize::new(0) };
+        Self::with_grace(count, GRACE)
+    }
+
+    fn with_grace(count: usize, grace: Duration) -> std::io::Result<Self> {
+        let threads = Self { queue: Arc::default(), lost: Arc::default(), grace };
         for _ in 0..count {
             threads.spawn()?;
         }
@@ -62,15 +82,12 @@ impl CallThreads {
     }
 
     fn spawn(&self) -> std::io::Result<()> {
-        let jobs = self.jobs.clone();
+        let queue = self.queue.clone();
         std::thread::Builder::new().name("call".into()).spawn(move || {
-            loop {
-                let next = jobs.lock().unwrap_or_else(PoisonError::into_inner).recv();
-                match next {
-                    // A panic in host code must not take the thread with it: the caller sees its
-                    // channel close, the next call finds the thread as before.
-                    Ok(job) => drop(std::panic::catch_unwind(std::panic::AssertUnwindSafe(job))),
-                    Err(_) => return,
+            while let Some(job) = queue.pop() {
+                match job() {
+                    AfterJob::Next => {}
+                    AfterJob::End => return,
                 }
             }
         })?;
@@ -82,31 +99,53 @@ impl CallThreads {
     /// `work` must ask [`Handover::commit`] before it changes anything.
     ///
     /// # Errors
-    /// `tool_unavailable` when too many calls wait, `timed_out` when the thread does not come back.
+    /// `tool_unavailable` when too many calls wait or are stuck, `timed_out` when the thread does not
+    /// come back, `internal` when it panics.
     pub async fn run<T: Send + 'static>(
         &self,
         deadline: Duration,
         work: impl FnOnce(Handover) -> Result<T, ToolError> + Send + 'static,
     ) -> Result<T, ToolError> {
+        let stuck = self.lost.load(Ordering::Acquire);
+        if stuck > LOST_MAX {
+            let said = format!(
+                "{stuck} calls are stuck in the system, so no more are taken; the operator must restart it"
+            );
+            return Err(ToolError::new(ErrorCode::ToolUnavailable, said));
+        }
         let handover = Handover::default();
         let (answer, mut answered) = oneshot::channel();
-        let (started, starts) = oneshot::channel();
-        let mine = handover.clone();
+        let (mine, lost) = (handover.clone(), self.lost.clone());
         let job: Job = Box::new(move || {
-            let _ = started.send(());
-            let _ = answer.send(work(mine));
+            // Nobody waits for it any more.
+            if answer.is_closed() {
+                return AfterJob::Next;
+            }
+            mine.start();
+            let handover = mine.clone();
+            // A panic in host code must not take the thread with it: the caller sees its channel close,
+            // the next call finds the thread as before.
+            let result = catch_unwind(AssertUnwindSafe(|| work(handover)));
+            // From here on the watchdog cannot give this thread up any more.
+            let _ = mine.commit();
+            if mine.is_abandoned() {
+                return come_back(&lost);
+            }
+            if let Ok(result) = result {
+                let _ = answer.send(result);
+            }
+            AfterJob::Next
         });
-        self.queue.try_send(job).map_err(|refused| match refused {
-            TrySendError::Full(_) => ToolError::new(
-                ErrorCode::ToolUnavailable,
-                format!("{QUEUE_MAX} calls are waiting; try again later"),
-            ),
-            TrySendError::Disconnected(_) => crashed(),
-        })?;
-        if starts.await.is_err() {
-            return Err(crashed());
+        if self.queue.push(job, QUEUE_MAX).is_err() {
+            let text = format!("{QUEUE_MAX} calls are waiting; try again later");
+            return Err(ToolError::new(ErrorCode::ToolUnavailable, text));
         }
-        match tokio::time::timeout(deadline + GRACE, &mut answered).await {
+        let mut answer = tokio::time::timeout(deadline + self.grace, &mut answered).await;
+        // The time begins when a thread takes the job; waiting for one is not the call's fault.
+        while answer.is_err() && handover.is_queued() {
+            answer = tokio::time::timeout(deadline + self.grace, &mut answered).await;
+        }
+        match answer {
             Ok(answer) => answer.unwrap_or_else(|_| Err(crashed())),
             Err(_) if handover.abandon() => {
                 self.replace_lost_thread();
@@ -123,11 +162,23 @@ impl CallThreads {
     fn replace_lost_thread(&self) {
         let lost = self.lost.fetch_add(1, Ordering::AcqRel) + 1;
         tracing::error!(lost, "a call is stuck in the system; its thread is given up");
+        // The same bound as in `come_back`: there are never more threads than that many more.
         if lost <= LOST_MAX
             && let Err(error) = self.spawn()
         {
             tracing::error!(%error, "cannot start another call thread");
         }
+    }
+}
+
+/// A thread that was given up is back after all; it ends if another one took its place.
+fn come_back(lost: &AtomicIsize) -> AfterJob {
+    if lost.fetch_sub(1, Ordering::AcqRel) <= LOST_MAX { AfterJob::End } else { AfterJob::Next }
+}
+
+impl Drop for CallThreads {
+    fn drop(&mut self) {
+        self.queue.close();
     }
 }
 

@@ -7,7 +7,7 @@ use support::home::{Home, Ran};
 use support::samples;
 
 fn save(home: &Home, index: usize, files: &[&str]) -> Ran {
-    let (index, path) = (format!("index={index}"), format!("path=/shared/saved{index}"));
+    let (index, path) = (format!("index={index}"), format!("path=/shared/{index}"));
     let mut arguments = vec!["attachment_save", &*index, &*path];
     arguments.extend(files.iter().flat_map(|file| ["--attach", file]));
     let ran = home.call(&arguments);
@@ -40,7 +40,8 @@ fn what_is_no_regular_file_is_refused_at_once() {
         ("/dev/zero", "not a regular file"),
         ("", ""),
     ] {
-        let words = ["call", "attachment_save", "index=0", "path=/shared/a", "--attach", &good, "--attach", what];
+        let words =
+            ["call", "attachment_save", "index=0", "path=/shared/a", "--attach", &good, "--attach", what];
         let mut command = home.command(&words);
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("starts");
         let started = Instant::now();
@@ -60,17 +61,28 @@ fn what_is_no_regular_file_is_refused_at_once() {
 #[test]
 fn several_keep_their_order() {
     let home = Home::new();
-    let files = [home.file("photo.jpg", &samples::jpeg(10)), home.file("b.txt", b"second"), home.file("c", &samples::pdf())];
+    let files = [
+        home.file("photo.jpg", &samples::jpeg(10)),
+        home.file("b.txt", b"second"),
+        home.file("c", &samples::pdf()),
+    ];
     let files: Vec<&str> = files.iter().map(String::as_str).collect();
     for (index, mime_type) in ["image/jpeg", "text/plain", "application/pdf"].iter().enumerate() {
         let ran = save(&home, index, &files);
         assert_eq!(ran.code, Some(0), "{ran:?}");
-        assert_eq!((&ran.json()["source_index"], &ran.json()["mime_type"]), (&index.into(), &(*mime_type).into()));
-        let saved = std::fs::read(home.host(&format!("/shared/savedindex={index}"))).expect("saved");
+        assert_eq!(
+            (&ran.json()["source_index"], &ran.json()["mime_type"]),
+            (&index.into(), &(*mime_type).into())
+        );
+        let saved = std::fs::read(home.host(&format!("/shared/{index}"))).expect("saved");
         assert_eq!(saved, std::fs::read(files[index]).expect("there"));
     }
     // The same file twice is two attachments.
-    assert_eq!(home.call(&["attachment_save", "index=1", "path=/tmp/x", "--attach", files[1], "--attach", files[1]]).code, Some(0));
+    assert_eq!(
+        home.call(&["attachment_save", "index=1", "path=/tmp/x", "--attach", files[1], "--attach", files[1]])
+            .code,
+        Some(0)
+    );
 }
 
 #[test]
@@ -102,7 +114,8 @@ fn files_over_the_turns_limit_are_listed_with_their_reason() {
     // Exactly full with the second; what comes after finds no room, however small.
     let files = [&*half, &*half, &*small];
     assert_eq!((save(&home, 0, &files).code, save(&home, 1, &files).code), (Some(0), Some(0)));
-    unavailable(&save(&home, 2, &files), "too large: all files of a message may have 2 KiB together");
+    unavailable(&save(&home, 2, &files), "2 KiB");
+    unavailable(&save(&home, 2, &files), "too large together");
     // One that does not fit leaves its room to the next.
     let most = home.file("most", &[b'x'; 2047]);
     let files = [&*most, &*half, &*small];
@@ -116,7 +129,7 @@ fn more_files_than_allowed_are_listed_with_their_reason() {
     let file = home.file("a", b"x");
     let files = [&*file; 3];
     assert_eq!(save(&home, 1, &files).code, Some(0));
-    unavailable(&save(&home, 2, &files), "too many: a message may bring 2 files");
+    unavailable(&save(&home, 2, &files), "too many");
     assert_eq!(save(&home, 3, &files).error(), "index_out_of_range");
     let none = Home::new().config("[attachments]\nmax_count = 0\n");
     unavailable(&save(&none, 0, &[&file]), "too many");

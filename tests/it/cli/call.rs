@@ -37,7 +37,11 @@ fn what_the_schema_does_not_take_is_refused_by_name() {
     invalid(&home, &["file_read", "path=/shared/a", "length=1048577"], "length: ");
     invalid(&home, &["file_read", "path=/shared/a", "file=/shared/a"], "'file' was unexpected");
     invalid(&home, &["file_read", "Path=/shared/a"], "'Path' was unexpected");
-    invalid(&home, &["file_write_bytes", "path=/shared/b", "content_base64=eA==", "overwrite=yes"], "overwrite: ");
+    invalid(
+        &home,
+        &["file_write_bytes", "path=/shared/b", "content_base64=eA==", "overwrite=yes"],
+        "overwrite: ",
+    );
     for text in ["[]", "\"x\"", "1", "null", "true"] {
         invalid(&home, &["file_read", "--args", text], "\"object\"");
     }
@@ -49,8 +53,16 @@ fn what_two_readers_would_read_differently_is_refused() {
     let home = Home::new();
     invalid(&home, &["file_read", "path=/shared/a", "path=/shared/b"], "\"path\" is given twice");
     invalid(&home, &["file_read", "path=/shared/a", "path=/shared/a"], "\"path\" is given twice");
-    invalid(&home, &["file_read", "--args", r#"{"path":"/shared/a","path":"/shared/b"}"#], "duplicate key \"path\"");
-    invalid(&home, &["file_read", "--args", r#"{"path":"/shared/a","p\u0061th":"/vault/b"}"#], "duplicate key \"path\"");
+    invalid(
+        &home,
+        &["file_read", "--args", r#"{"path":"/shared/a","path":"/shared/b"}"#],
+        "duplicate key \"path\"",
+    );
+    invalid(
+        &home,
+        &["file_read", "--args", r#"{"path":"/shared/a","p\u0061th":"/vault/b"}"#],
+        "duplicate key \"path\"",
+    );
     invalid(&home, &["file_read", "--args", r#"{"x":[{"y":1,"y":2}]}"#], "duplicate key \"y\"");
     for text in ["", " ", "{", "{} {}", "{'path':'/shared/a'}", "path=/shared/a", "{\"a\":1e999}"] {
         invalid(&home, &["file_read", "--args", text], "not JSON");
@@ -74,7 +86,8 @@ fn words_are_typed_by_the_schema() {
     put(&home, "/shared/digits", b"0123456789");
     let ran = home.call(&["file_read", "path=/shared/digits", "offset= 3 ", "length=4"]);
     assert_eq!(line(&ran)["content"], "3456");
-    let write = |overwrite| home.call(&["file_write_bytes", "path=/shared/w", "content_base64=eA==", overwrite]);
+    let write =
+        |overwrite| home.call(&["file_write_bytes", "path=/shared/w", "content_base64=eA==", overwrite]);
     assert_eq!(write("overwrite=false").code, Some(0));
     assert_eq!(write("overwrite=false").error(), "already_exists");
     assert_eq!(write("overwrite=true").code, Some(0));
@@ -109,11 +122,18 @@ fn all_arguments_come_as_one_json_text_as_well() {
 #[test]
 fn an_unknown_tool_is_answered_with_those_there_are() {
     let home = Home::new();
-    for name in ["nope", "FILE_READ", "file_read ", "file-read", "../file_read", "attachment.save", "", "a\nb"] {
-        for arguments in [&[name][..], &[name, "path=/shared/a"], &[name, "--args", "{\"path\":\"/shared/a\"}"]] {
+    for name in
+        ["nope", "FILE_READ", "file_read ", "file-read", "../file_read", "attachment.save", "", "a\nb"]
+    {
+        for arguments in
+            [&[name][..], &[name, "path=/shared/a"], &[name, "--args", "{\"path\":\"/shared/a\"}"]]
+        {
             let ran = home.call(arguments);
             assert_eq!((ran.code, ran.error().as_str()), (Some(1), "unknown_tool"), "{arguments:?}: {ran:?}");
-            assert!(ran.message().ends_with("; there is attachment_save, file_read, file_write_bytes"), "{ran:?}");
+            assert!(
+                ran.message().ends_with("; there is attachment_save, file_read, file_write_bytes"),
+                "{ran:?}"
+            );
             line(&ran);
         }
     }
@@ -140,8 +160,10 @@ fn messages_name_virtual_paths_only() {
         (&["file_read", "path=/shared"], "is_a_directory"),
         (&["file_read", "path=/shared/missing/a"], "not_found"),
         (&["file_read", "path=/vault/a"], "path_denied"),
-        (&["file_write_bytes", "path=/shared/dir", "content_base64=eA=="], "already_exists"),
-        (&["file_write_bytes", "path=/shared/dir", "content_base64=eA==", "overwrite=true"], "is_a_directory"),
+        (
+            &["file_write_bytes", "path=/shared/dir", "content_base64=eA==", "overwrite=true"],
+            "is_a_directory",
+        ),
         (&["file_write_bytes", "path=/shared", "content_base64=eA=="], "path_denied"),
     ] {
         let ran = home.call(arguments);
@@ -157,9 +179,15 @@ fn the_log_is_on_stderr_and_quiet_unless_asked_for() {
     let quiet = home.call(&["file_read", "path=/shared/a"]);
     assert_eq!((quiet.code, quiet.stderr.as_str()), (Some(0), ""), "{quiet:?}");
     let failed = home.call(&["file_read", "path=/shared/missing"]);
-    assert_eq!((failed.code, failed.stderr.as_str()), (Some(1), ""), "the message is in the JSON: {failed:?}");
+    assert_eq!(
+        (failed.code, failed.stderr.as_str()),
+        (Some(1), ""),
+        "the message is in the JSON: {failed:?}"
+    );
     for level in ["info", "trace", "nonsense=,"] {
-        let loud = run(home.command(&["call", "hostile", "behaviour=print", "bytes=200"]).env("COFFERDAM_LOG", level));
+        let loud = run(home
+            .command(&["call", "hostile", "behaviour=stdout_flood", "bytes=200"])
+            .env("COFFERDAM_LOG", level));
         line(&loud);
         assert_eq!(loud.code, Some(0), "{loud:?}");
         assert_eq!(loud.stderr.contains("guest: "), level != "nonsense=,", "{loud:?}");
@@ -185,7 +213,9 @@ fn flags_stand_before_and_after_the_command() {
     for flags in [[config, &[], &[]], [&[], config, &[]], [&[], &[], config]] {
         assert_eq!(content(flags), "configured", "{flags:?}");
     }
-    for flags in [[config, workspace, &[]], [workspace, &[], config], [&[], &[], &[config, workspace].concat()]] {
+    for flags in
+        [[config, workspace, &[]], [workspace, &[], config], [&[], &[], &[config, workspace].concat()]]
+    {
         assert_eq!(content(flags), "other", "{flags:?}");
     }
     let equals = (format!("--config={file}"), format!("--workspace={folder}"));

@@ -18,6 +18,8 @@ fn usage_and_configuration_are_2() {
     let home = Home::new();
     let there = home.config_file();
     let there = there.to_str().expect("text");
+    // Before any call there is no audit to read.
+    check(&home, 2, &["audit verify", "audit show"]);
     check(
         &home,
         2,
@@ -48,8 +50,6 @@ fn usage_and_configuration_are_2() {
             "policy nope",
             "policy check a b",
             "audit",
-            "audit verify",
-            "audit show",
             "audit verify missing.jsonl",
             "audit show missing.jsonl",
             "audit verify .",
@@ -61,7 +61,7 @@ fn usage_and_configuration_are_2() {
             "--config",
         ],
     );
-    assert!(!home.state().join("audit.jsonl").exists(), "no call was made, so none is recorded");
+    assert!(home.audit().is_empty(), "no call was made, so none is recorded");
 }
 
 #[test]

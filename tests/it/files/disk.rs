@@ -5,10 +5,12 @@ use super::namespace::{Namespace, available};
 use std::fs;
 
 /// The workspace on a disk of 1 MiB.
-const SMALL: &str = "mount -t tmpfs -o size=1m none workspace; mkdir workspace/shared workspace/tmp workspace/vault";
+const SMALL: &str =
+    "mount -t tmpfs -o size=1m none workspace; mkdir workspace/shared workspace/tmp workspace/vault";
 
 /// The state on a disk of its own, with what was compiled already.
-const OWN_STATE: &str = "cp -a state saved; mount -t tmpfs -o size=8m,mode=700 none state; cp -a saved/. state/";
+const OWN_STATE: &str =
+    "cp -a state saved; mount -t tmpfs -o size=8m,mode=700 none state; cp -a saved/. state/";
 
 #[test]
 fn a_full_disk_keeps_what_was_there() {
@@ -98,7 +100,7 @@ fn without_room_to_hold_an_attachment_it_is_unavailable() {
     inside.sh("cat /dev/zero > state/filler || true; truncate -s -128K state/filler");
     let file = inside.home().file("sent", &bytes(500 << 10));
     let ran = refuses(&inside, "attachment_unavailable", &save("path=/shared/a", "overwrite=false", &file));
-    assert!(ran.message().contains("could not keep it"), "{ran:?}");
+    assert!(ran.message().contains("No space left"), "{ran:?}");
     inside.sh("rm state/filler");
     saves(&inside, "/shared/a", "overwrite=false", &bytes(500 << 10));
 }

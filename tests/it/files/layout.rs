@@ -3,7 +3,9 @@
 
 use std::fs;
 use std::os::unix::fs::symlink;
+use std::process::Command;
 use support::home::Home;
+use support::program;
 
 fn refused(home: &Home, config: &str, told: &[&str]) {
     fs::write(home.config_file(), config).expect("writable");
@@ -12,7 +14,9 @@ fn refused(home: &Home, config: &str, told: &[&str]) {
 
 fn refused_as_it_is(home: &Home, told: &[&str]) {
     let file = home.file("sent", b"abc");
-    for command in [&["call", "attachment_save", "index=0", "path=/shared/a", "--attach", &*file][..], &["tools"]] {
+    for command in
+        [&["call", "attachment_save", "index=0", "path=/shared/a", "--attach", &*file][..], &["tools"]]
+    {
         let ran = home.run(command);
         assert_eq!((ran.code, ran.stdout.as_str()), (Some(2), ""), "{ran:?}");
         for part in told {
@@ -26,7 +30,8 @@ fn refused_as_it_is(home: &Home, told: &[&str]) {
 fn state_or_policies_where_tools_write() {
     let home = Home::new().own_policies();
     for mount in ["shared", "tmp", "vault"] {
-        let state = format!("[workspace]\nroot = \"workspace\"\n[state]\ndir = \"workspace/{mount}/state\"\n");
+        let state =
+            format!("[workspace]\nroot = \"workspace\"\n[state]\ndir = \"workspace/{mount}/state\"\n");
         refused(&home, &state, &["[state] dir", &format!("/{mount}"), "move it out"]);
         let policies = format!(
             "[workspace]\nroot = \"workspace\"\n[state]\ndir = \"state\"\n[policies]\ndir = \"workspace/{mount}/policies\"\n"
@@ -51,18 +56,13 @@ fn state_behind_a_link_into_a_mount() {
 #[test]
 fn the_configuration_where_tools_write() {
     let home = Home::new();
-    fs::write(home.config_file(), "[workspace]\nroot = \"..\"\n[state]\ndir = \"state\"\n").expect("writable");
-    // The folder of the configuration becomes /shared.
+    // Its folder becomes /shared of the workspace above.
     let shared = home.dir().join("shared");
     fs::create_dir(&shared).expect("writable");
     let config = shared.join("cofferdam.toml");
-    fs::copy(home.config_file(), &config).expect("writable");
-    let mut command = home.command(&[]);
-    command.arg("--config").arg(&config).arg("tools");
     fs::write(&config, "[workspace]\nroot = \"..\"\n[state]\ndir = \"../state\"\n").expect("writable");
-    // Given twice it is an error of usage, so the program is started anew.
-    let program = command.get_program().to_owned();
-    let output = std::process::Command::new(program).arg("--config").arg(&config).arg("tools").output().expect("it starts");
+    let mut command = Command::new(program::cofferdam());
+    let output = command.arg("--config").arg(&config).arg("tools").output().expect("it starts");
     let told = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(output.status.code(), Some(2), "{told}");
     assert!(told.contains("the configuration") && told.contains("/shared"), "{told}");

@@ -21,7 +21,9 @@ fn mode(home: &Home, guest: &str) -> String {
 #[test]
 fn a_new_file_follows_the_umask() {
     let home = home();
-    for (umask, file, folder) in [("022", "644", "755"), ("077", "600", "700"), ("002", "664", "775"), ("027", "640", "750")] {
+    for (umask, file, folder) in
+        [("022", "644", "755"), ("077", "600", "700"), ("002", "664", "775"), ("027", "640", "750")]
+    {
         let ran = save_under(&home, umask, &format!("path=/shared/u{umask}/a"));
         assert_eq!(ran.code, Some(0), "{ran:?}");
         assert_eq!(mode(&home, &format!("/shared/u{umask}/a")), file, "umask {umask}");
@@ -33,7 +35,15 @@ fn a_new_file_follows_the_umask() {
 #[test]
 fn a_replaced_file_keeps_its_mode_less_the_special_bits() {
     let home = home();
-    for (before, after) in [(0o600, "600"), (0o640, "640"), (0o755, "755"), (0o444, "444"), (0o4755, "755"), (0o2755, "755"), (0o1644, "644")] {
+    for (before, after) in [
+        (0o600, "600"),
+        (0o640, "640"),
+        (0o755, "755"),
+        (0o444, "444"),
+        (0o4755, "755"),
+        (0o2755, "755"),
+        (0o1644, "644"),
+    ] {
         for umask in ["022", "077"] {
             let guest = format!("/shared/m{before:o}-{umask}");
             fs::write(home.host(&guest), "old").expect("writable");

@@ -4,7 +4,7 @@ use super::check::{Gateway, with_folders};
 use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
-use support::home::{Home, Ran};
+use support::home::Home;
 use support::needs;
 
 /// A gateway whose program runs among other mounts.
@@ -33,7 +33,8 @@ impl Namespace {
         let script = format!("set -e\n{script}\necho ready; cat");
         let mut command = Command::new("unshare");
         command.args(["-m", "sh", "-c", &script]).current_dir(home.dir());
-        let mut holder = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("unshare starts");
+        let mut holder =
+            command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("unshare starts");
         let mut line = String::new();
         let mut out = BufReader::new(holder.stdout.take().expect("piped"));
         out.read_line(&mut line).expect("text");
@@ -49,12 +50,6 @@ impl Namespace {
         let output = command.args(["-t", &pid, "-m", "sh", "-c", &script]).output().expect("nsenter starts");
         assert!(output.status.success(), "{script}: {output:?}");
     }
-
-    /// A path of the namespace as this process sees it.
-    pub(super) fn seen(&self, path: PathBuf) -> PathBuf {
-        let root = PathBuf::from(format!("/proc/{}/root", self.holder.id()));
-        root.join(path.strip_prefix("/").expect("an absolute path"))
-    }
 }
 
 impl Gateway for Namespace {
@@ -62,14 +57,16 @@ impl Gateway for Namespace {
         &self.home
     }
 
-    fn run(&self, arguments: &[&str]) -> Ran {
+    fn command(&self, wrapper: &[&str], arguments: &[&str]) -> Command {
         let pid = self.holder.id().to_string();
-        let mut command = self.home.command_under(&["nsenter", "-t", &pid, "-m", "--"], arguments);
-        command.output().expect("nsenter starts").into()
+        let mut all = vec!["nsenter", "-t", &pid, "-m", "--"];
+        all.extend(wrapper);
+        self.home.command_under(&all, arguments)
     }
 
-    fn host(&self, guest: &str) -> PathBuf {
-        self.seen(self.home.host(guest))
+    fn seen(&self, path: PathBuf) -> PathBuf {
+        let root = PathBuf::from(format!("/proc/{}/root", self.holder.id()));
+        root.join(path.strip_prefix("/").expect("an absolute path"))
     }
 }
 

@@ -50,7 +50,7 @@ fn links_out_of_the_mount_are_not() {
     for (name, target) in targets {
         symlink(target, home.host(&format!("/shared/{name}"))).expect("writable");
         let ran = refuses(&home, "path_denied", &["file_read", &format!("path=/shared/{name}")]);
-        assert!(!ran.stdout.contains("secret\""), "{ran:?}");
+        assert!(!ran.stdout.contains("content"), "{ran:?}");
     }
     symlink("../..", home.host("/shared/up")).expect("writable");
     refuses(&home, "path_denied", &["file_read", "path=/shared/up/secret"]);

@@ -19,7 +19,8 @@ fn the_workspace_holds_so_much_and_deleting_frees_it() {
 
 #[test]
 fn the_quota_is_exact() {
-    let home = with_folders(Home::new().config("[workspace]\nroot = \"workspace\"\nmax_bytes = \"64 KiB\"\n"));
+    let home =
+        with_folders(Home::new().config("[workspace]\nroot = \"workspace\"\nmax_bytes = \"64 KiB\"\n"));
     let over = home.file("over", &bytes((64 << 10) + 1));
     let before = tree(&home.workspace());
     let ran = home.call(&save("path=/shared/a", "overwrite=false", &over));
@@ -46,7 +47,8 @@ fn a_sparse_file_counts_as_long_as_it_is() {
 
 #[test]
 fn a_call_writes_what_its_policy_allows() {
-    let text = fs::read_to_string(Home::new().own_policies().policies_dir().join("tools/attachment_save.toml"));
+    let text =
+        fs::read_to_string(Home::new().own_policies().policies_dir().join("tools/attachment_save.toml"));
     let text = text.expect("the default policies are there").replace("\"50 MiB\"", "\"10 KiB\"");
     let home = with_folders(Home::new().policy("tools/attachment_save.toml", &text));
     let (over, fits) = (home.file("over", &bytes((10 << 10) + 1)), bytes(10 << 10));

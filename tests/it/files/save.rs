@@ -37,11 +37,20 @@ fn the_answer_is_exact() {
 fn the_index_picks_and_the_path_is_taken_as_given() {
     let home = home();
     let (photo, paper) = (home.file("a.jpg", &samples::jpeg(0)), home.file("b.pdf", &samples::pdf()));
-    let ran = home.call(&["attachment_save", "index=1", "path=/tmp/no extension", "--attach", &photo, "--attach", &paper]);
+    let ran = home.call(&[
+        "attachment_save",
+        "index=1",
+        "path=/tmp/no extension",
+        "--attach",
+        &photo,
+        "--attach",
+        &paper,
+    ]);
     assert_eq!(ran.json()["source_index"], 1, "{ran:?}");
     assert_eq!(ran.json()["mime_type"], "application/pdf", "{ran:?}");
     assert_eq!(fs::read(home.host("/tmp/no extension")).expect("saved"), samples::pdf());
-    let names: Vec<_> = fs::read_dir(home.host("/tmp")).expect("there").flatten().map(|e| e.file_name()).collect();
+    let names: Vec<_> =
+        fs::read_dir(home.host("/tmp")).expect("there").flatten().map(|e| e.file_name()).collect();
     assert_eq!(names, ["no extension"]);
 }
 
@@ -83,7 +92,18 @@ fn overwriting_takes_longer_and_shorter_files() {
 #[test]
 fn names_may_have_spaces_quotes_and_any_letters() {
     let home = home();
-    let names = ["two words", "it's \"quoted\"", "naïve – ☕ 日本語", "--flag", "$HOME", "a\\b", "~", "*", "index=0", "…"];
+    let names = [
+        "two words",
+        "it's \"quoted\"",
+        "naïve – ☕ 日本語",
+        "--flag",
+        "$HOME",
+        "a\\b",
+        "~",
+        "*",
+        "index=0",
+        "…",
+    ];
     for name in names {
         let guest = format!("/shared/{name}");
         saves(&home, &guest, "overwrite=false", name.as_bytes());

@@ -1,1 +1,130 @@
-//! being written
+//! One call of the real program under strace: which system calls it makes, and what becomes of it when
+//! one of them fails, is slow, or is its last.
+//!
+//! The tracer joins when the gateway is open and waits for the call's arguments, so that what is counted
+//! and what fails belongs to the call. strace counts by thread: a point is the n-th call of its name on
+//! the thread that the call runs on.
+
+use super::check::Gateway;
+use super::paused::{Call, Paused};
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use support::home::Ran;
+use support::needs;
+
+/// What a call does to files. strace ignores a name with `?` that the machine lacks.
+const TRACED: &str = "trace=openat,openat2,write,pwrite64,copy_file_range,fsync,fdatasync,fchmod,linkat,\
+    ?renameat,renameat2,mkdirat,unlinkat,flock,ftruncate,fstat,statx,?newfstatat,getdents64,lseek,pread64";
+
+/// One system call.
+#[derive(Clone, Debug)]
+pub(super) struct Seen {
+    thread: String,
+    pub(super) name: String,
+    /// Which of this name on its thread, from 1.
+    nth: u32,
+    /// Its arguments and, if it was not interrupted, its result.
+    pub(super) text: String,
+}
+
+/// What a traced call came to.
+pub(super) struct Traced {
+    pub(super) ran: Ran,
+    /// In order, those of the call's thread alone.
+    pub(super) seen: Vec<Seen>,
+}
+
+impl Seen {
+    /// What strace is told to let this very call meet, e.g. `error=EIO`.
+    pub(super) fn meets(&self, what: &str) -> String {
+        format!("inject={}:{what}:when={}", self.name, self.nth)
+    }
+}
+
+/// Whether there is a tracer that may join a running program.
+pub(super) fn available(test: &str) -> bool {
+    let yama = fs::read_to_string("/proc/sys/kernel/yama/ptrace_scope").unwrap_or_default();
+    let may_join = needs::root() || matches!(yama.trim(), "" | "0");
+    needs::available(test, "strace, and the right to trace", needs::program("strace") && may_join)
+}
+
+/// The one call of this name whose text has `part`.
+pub(super) fn one<'a>(seen: &'a [Seen], name: &str, part: &str) -> &'a Seen {
+    let fits: Vec<_> = seen.iter().filter(|seen| seen.name == name && seen.text.contains(part)).collect();
+    let [one] = fits[..] else { panic!("{} calls of {name} with {part:?}", fits.len()) };
+    one
+}
+
+/// Runs the call; `met` are [`Seen::meets`] of an earlier run of the same call in the same state. Of two
+/// for the same system call strace knows the last.
+pub(super) fn run(gateway: &impl Gateway, call: &Call, met: &[String]) -> Traced {
+    let log = gateway.home().dir().join("strace");
+    let paused = Paused::start(gateway, call);
+    let mut tracer = join(&log, paused.pid(), met);
+    let ran = paused.go(call);
+    tracer.wait().expect("ours");
+    let seen = parse(&fs::read_to_string(log).expect("a log"));
+    Traced { ran, seen }
+}
+
+/// Runs the call, and `beside` while it is under way.
+pub(super) fn run_beside(
+    gateway: &(impl Gateway + Sync),
+    call: &Call,
+    met: &[String],
+    beside: impl FnOnce(),
+) -> Traced {
+    std::thread::scope(|scope| {
+        let traced = scope.spawn(|| run(gateway, call, met));
+        beside();
+        traced.join().expect("the call is traced")
+    })
+}
+
+fn join(log: &Path, pid: u32, met: &[String]) -> Child {
+    let mut command = Command::new("strace");
+    command.args(["-f", "-yy", "-s", "200", "-e", TRACED, "-p", &pid.to_string(), "-o"]).arg(log);
+    for one in met {
+        command.args(["-e", one]);
+    }
+    if met.iter().any(|one| one.starts_with("inject=write:")) {
+        // The answer is written to stdout, by another thread: here the audit alone may fail.
+        let audit = log.with_file_name("state").join("audit.jsonl");
+        command.arg("-P").arg(audit);
+    }
+    let mut tracer = command.stderr(Stdio::piped()).spawn().expect("strace starts");
+    let mut said = BufReader::new(tracer.stderr.take().expect("piped"));
+    let mut line = String::new();
+    while !line.contains(" attached") {
+        line.clear();
+        assert_ne!(said.read_line(&mut line).expect("text"), 0, "strace did not join");
+    }
+    // It goes on talking, and must not find its pipe closed.
+    std::thread::spawn(move || std::io::copy(&mut said, &mut std::io::sink()));
+    tracer
+}
+
+/// The system calls of the thread that stages files and writes the audit.
+fn parse(log: &str) -> Vec<Seen> {
+    let mut counts = BTreeMap::new();
+    let mut seen = Vec::new();
+    for line in log.lines() {
+        let Some((thread, rest)) = line.split_once(char::is_whitespace) else { continue };
+        let Some((name, text)) = rest.trim_start().split_once('(') else { continue };
+        if !name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
+            || (name == "write" && !text.contains("audit.jsonl"))
+        {
+            continue;
+        }
+        let nth = counts.entry((thread.to_owned(), name.to_owned())).or_insert(0);
+        *nth += 1;
+        seen.push(Seen { thread: thread.into(), name: name.into(), nth: *nth, text: text.into() });
+    }
+    let works_on =
+        seen.iter().find(|s| s.name == "flock" && s.text.contains("LOCK_")).map(|s| s.thread.clone());
+    seen.retain(|s| works_on.as_ref().is_none_or(|thread| *thread == s.thread));
+    seen
+}

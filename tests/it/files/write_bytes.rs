@@ -18,10 +18,17 @@ fn write(home: &Home, path: &str, bytes: &[u8], overwrite: bool) -> Ran {
 fn every_byte_is_written() {
     let home = home();
     let all: Vec<u8> = (0..=255).collect();
-    for (name, sent) in [("all", all), ("none", Vec::new()), ("one", vec![0]), ("large", bytes(3 << 20)), ("max", bytes(8 << 20))] {
+    for (name, sent) in [
+        ("all", all),
+        ("none", Vec::new()),
+        ("one", vec![0]),
+        ("large", bytes(3 << 20)),
+        ("max", bytes(8 << 20)),
+    ] {
         let path = format!("/shared/{name}");
         let ran = write(&home, &path, &sent, false);
-        let told = json!({ "written": true, "path": path, "bytes_written": sent.len(), "sha256": sha256(&sent) });
+        let told =
+            json!({ "written": true, "path": path, "bytes_written": sent.len(), "sha256": sha256(&sent) });
         assert_eq!((ran.code, ran.json()), (Some(0), told));
         assert!(fs::read(home.host(&path)).expect("written") == sent, "{name}");
     }

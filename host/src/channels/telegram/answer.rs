@@ -7,14 +7,14 @@ use super::bot::Bot;
 use super::download::fetch_all;
 use super::lanes::Unit;
 use super::media::Media;
-use super::prepare::{Files, Prepared, Todo, prepare};
-use super::send::{TEXT_UNITS_MAX, Target};
+use super::prepare::{Files, Prepared, Replied, Todo, prepare};
+use super::send::TEXT_UNITS_MAX;
 use super::typing::Typing;
 use super::wire;
 use super::words;
 use crate::attachments::Attachments;
 use crate::outbound::{deliver, plan};
-use crate::store::{BoundTurn, Claim, NewReply, Reply};
+use crate::store::{AlbumPart, BoundTurn, Claim, NewReply, Reply};
 use crate::turn::Turn;
 use cofferdam_core::id::{Caller, TurnId};
 use cofferdam_core::message::OutgoingResponse;
@@ -60,6 +60,7 @@ async fn answer(bot: &Arc<Bot>, origin: Origin) -> Option<Reply> {
     let turn = bound.turn.clone();
     let messages =
         bound.updates.iter().filter_map(|update| wire::Update::read(&update.raw)?.message).collect();
+    let mut typing = None;
     let (target, response) = match prepare(messages, bound.standing, &bot.allowed, &bot.me) {
         Todo::Nothing => {
             bot.stored("dismiss a turn", || bot.store.dismiss(&turn)).await;
@@ -68,12 +69,16 @@ async fn answer(bot: &Arc<Bot>, origin: Origin) -> Option<Reply> {
         Todo::Say(target, text) => (target, OutgoingResponse::text(text)),
         Todo::Run(prepared) => {
             let target = prepared.target;
-            let _typing = Typing::start(bot.api.clone(), target);
+            typing = Some(Typing::start(bot.api.clone(), target));
             (target, run(bot, turn.clone(), prepared).await?)
         }
     };
     let reply = NewReply { target: target.to_text(), parts: plan(response, TEXT_UNITS_MAX) };
-    bot.stored("store a reply", || bot.store.end(&bot.channel, &turn, reply.clone())).await
+    let reply = bot.stored("store a reply", || bot.store.end(&bot.channel, &turn, reply.clone())).await;
+    if let Some(typing) = typing {
+        typing.end().await;
+    }
+    reply
 }
 
 /// Runs a turn; `None` when it was cut off.
@@ -92,9 +97,9 @@ async fn run(bot: &Arc<Bot>, id: TurnId, prepared: Prepared) -> Option<OutgoingR
     }
 }
 
-async fn run_turn(bot: &Bot, id: TurnId, prepared: Prepared) -> Option<OutgoingResponse> {
+async fn run_turn(bot: &Arc<Bot>, id: TurnId, prepared: Prepared) -> Option<OutgoingResponse> {
     let attachments = tokio::select! {
-        attachments = fetch(bot, prepared.files, prepared.target) => attachments?,
+        attachments = fetch(bot, prepared.files) => attachments?,
         () = bot.stop.now.cancelled() => return None,
     };
     let mut notices = prepared.notices;
@@ -111,35 +116,30 @@ async fn run_turn(bot: &Bot, id: TurnId, prepared: Prepared) -> Option<OutgoingR
     (!bot.stop.now.is_cancelled()).then_some(response)
 }
 
-async fn fetch(bot: &Bot, from: Files, target: Target) -> Option<Attachments> {
-    Some(fetch_all(bot, files(bot, from, target).await?).await)
+async fn fetch(bot: &Arc<Bot>, from: Files) -> Option<Attachments> {
+    Some(fetch_all(bot, files(bot, from).await?).await)
 }
 
 /// The files of a turn, in order; `None` once the bot stops.
-async fn files(bot: &Bot, files: Files, target: Target) -> Option<Vec<Media>> {
+async fn files(bot: &Bot, files: Files) -> Option<Vec<Media>> {
     match files {
         Files::Own(files) => Some(files),
-        Files::Replied(media, None) => Some(vec![media]),
-        Files::Replied(media, Some(album)) => {
+        Files::Replied(Replied { media, album: None, .. }) => Some(vec![media]),
+        Files::Replied(Replied { media, album: Some(album), message_id }) => {
             let parts = bot.stored("look up an album", || bot.store.album(&bot.channel, &album)).await?;
-            // What the replied message was listed with: a late part was listed on its own.
-            let read = |raw: &str| wire::Update::read(raw)?.message;
-            let all: Vec<_> =
-                parts.into_iter().filter_map(|part| Some((part.turn, read(&part.update.raw)?))).collect();
-            let same_file =
-                |message: &wire::Message| message.media.as_ref().is_some_and(|m| m.file_id == media.file_id);
-            let Some(turn) = all.iter().find(|(_, message)| same_file(message)).map(|(turn, _)| turn.clone())
-            else {
-                tracing::debug!(
-                    chat = target.chat,
-                    "an album is no longer known; only the replied part is used"
-                );
-                return Some(vec![media]);
-            };
-            let mut listed: Vec<_> =
-                all.into_iter().filter(|(of, _)| *of == turn).map(|(_, message)| message).collect();
-            listed.sort_by_key(|message| message.message_id);
-            Some(listed.into_iter().filter_map(|message| message.media).collect())
+            Some(listed_with(message_id, parts).unwrap_or_else(|| vec![media]))
         }
     }
+}
+
+/// The files of the turn that answered a part of an album: a late part was listed on its own, so it is
+/// meant on its own. `None` when the part is no longer known.
+fn listed_with(message_id: Option<i64>, parts: Vec<AlbumPart>) -> Option<Vec<Media>> {
+    let read = |part: AlbumPart| Some((part.turn, wire::Update::read(&part.update.raw)?.message?));
+    let mut all: Vec<(Option<TurnId>, wire::Message)> = parts.into_iter().filter_map(read).collect();
+    let turn =
+        all.iter().find(|(_, message)| message.message_id == message_id).map(|(turn, _)| turn.clone())?;
+    all.retain(|(of, _)| *of == turn);
+    all.sort_by_key(|(_, message)| message.message_id);
+    Some(all.into_iter().filter_map(|(_, message)| message.media).collect())
 }

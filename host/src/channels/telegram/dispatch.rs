@@ -28,6 +28,9 @@ pub(super) enum Arrival {
 /// Telegram.
 pub(super) const UNITS_MAX: usize = 256;
 
+/// Arrivals between the poller and the lanes.
+pub(super) const ARRIVALS_MAX: usize = 16;
+
 /// What is cut off gets so long to notice, on top of the grace.
 const CUT_OFF_MAX: Duration = Duration::from_secs(2);
 

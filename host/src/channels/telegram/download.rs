@@ -1,18 +1,20 @@
-//! Fetches a turn's files, one after the other, in order, under every limit. A file that cannot be had
-//! keeps its place and says why.
+//! Fetches a turn's files, a few at once, under every limit. A file that cannot be had keeps its place
+//! and says why.
 
 use super::api::REQUEST_MAX;
 use super::bot::Bot;
 use super::failure::Failure;
 use super::media::Media;
-use crate::attachments::{Attachments, Declared, Download, Intake, Rejected};
+use crate::attachments::{Attachments, Declared, Download, Intake, Rejected, Settled};
 use crate::outbound::Backoff;
 use cofferdam_core::limits::ByteSize;
 use reqwest::Response;
 use serde_json::Value;
+use std::sync::Arc;
 use std::time::Duration;
 use teloxide_core::payloads::GetFile;
 use teloxide_core::types::FileId;
+use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout};
 
 /// Attempts at one file.
@@ -24,23 +26,44 @@ const ATTEMPT_MIN: Duration = Duration::from_secs(60);
 /// Slower downloads are given up, so that a trickle does not hold a chat for ever.
 const SLOWEST_BYTES_PER_S: u64 = 32 << 10;
 
-/// Fetches all files.
-pub(super) async fn fetch_all(bot: &Bot, files: Vec<Media>) -> Attachments {
+/// Files of one turn that are fetched at once.
+const AT_ONCE_MAX: usize = 3;
+
+/// Fetches all files. Dropping the future ends every download.
+pub(super) async fn fetch_all(bot: &Arc<Bot>, files: Vec<Media>) -> Attachments {
     let mut intake = Intake::new(&bot.blobs, &bot.limits);
+    let mut admitted = Vec::new();
     for media in files {
-        let declared =
-            Declared { name: Some(media.name.clone()), mime_type: media.mime_type.clone(), size: media.size };
-        let Some(mut item) = intake.admit(declared) else { continue };
-        let settled = match fetch(bot, &media, &mut item).await {
-            Ok(()) => item.finish(),
-            Err(why) => {
-                tracing::info!(%why, "an attachment is unavailable");
-                item.fail(&why.to_string())
+        let declared = Declared { name: Some(media.name), mime_type: media.mime_type, size: media.size };
+        match media.file_id {
+            Some(file_id) => {
+                admitted.extend(intake.admit(declared).map(|item| Wanted { file_id, size: media.size, item }))
             }
-        };
-        intake.settle(settled);
+            None => intake.refuse(declared, &Unavailable::Nameless.to_string()),
+        }
     }
-    intake.finish()
+    let mut admitted = admitted.into_iter();
+    let mut tasks = JoinSet::new();
+    loop {
+        let free = AT_ONCE_MAX - tasks.len();
+        for wanted in admitted.by_ref().take(free) {
+            tasks.spawn(fetch(bot.clone(), wanted));
+        }
+        match tasks.join_next().await {
+            Some(Ok(settled)) => intake.settle(settled),
+            // It stays listed as a download that did not finish.
+            Some(Err(error)) => tracing::error!(%error, "a download failed"),
+            None => return intake.finish(),
+        }
+    }
+}
+
+/// A file that is to be fetched.
+struct Wanted {
+    file_id: String,
+    /// As the message says.
+    size: Option<u64>,
+    item: Download,
 }
 
 /// Why a file is not there, in words for its sender.
@@ -58,12 +81,12 @@ enum Unavailable {
     Redirected,
     #[error("its download failed with HTTP status {0}")]
     Status(u16),
-    #[error("its download brought {got} bytes of {expected}; send it again")]
-    Truncated { got: u64, expected: u64 },
+    #[error("truncated: {got} of {expected} bytes arrived; send it again")]
+    Mismatch { got: u64, expected: u64 },
     #[error("its download stalled; send it again")]
     Stalled,
-    #[error("its download broke off ({0}); send it again")]
-    Broken(String),
+    #[error("its download broke off; send it again")]
+    Broken,
     #[error(transparent)]
     Rejected(#[from] Rejected),
 }
@@ -76,32 +99,29 @@ enum Trouble {
     Again(Unavailable, Option<Duration>),
 }
 
-async fn fetch(bot: &Bot, media: &Media, item: &mut Download) -> Result<(), Unavailable> {
-    let file_id = media.file_id.as_ref().ok_or(Unavailable::Nameless)?;
+async fn fetch(bot: Arc<Bot>, mut wanted: Wanted) -> Settled {
     let mut backoff = Backoff::new(Duration::from_millis(500), Duration::from_secs(5));
-    for attempt in 1.. {
-        let (why, pause) = match try_once(bot, file_id, media.size, item).await {
-            Ok(()) => return Ok(()),
-            Err(Trouble::Final(why)) => return Err(why),
+    let mut attempt = 1;
+    let why = loop {
+        let (why, pause) = match try_once(&bot, &mut wanted).await {
+            Ok(()) => return wanted.item.finish(),
+            Err(Trouble::Final(why)) => break why,
             Err(Trouble::Again(why, pause)) => (why, pause),
         };
         if attempt == ATTEMPTS_MAX || pause.is_some_and(|pause| pause > ASKED_PAUSE_MAX) {
-            return Err(why);
+            break why;
         }
         tracing::debug!(%why, attempt, "a download is tried again");
+        attempt += 1;
         tokio::time::sleep(backoff.pause().max(pause.unwrap_or_default())).await;
-    }
-    unreachable!("the last attempt returns")
+    };
+    tracing::info!(%why, "an attachment is unavailable");
+    wanted.item.fail(&why.to_string())
 }
 
-async fn try_once(
-    bot: &Bot,
-    file_id: &str,
-    declared: Option<u64>,
-    item: &mut Download,
-) -> Result<(), Trouble> {
-    let result =
-        bot.api.call(&GetFile::new(FileId(file_id.to_owned())), REQUEST_MAX).await.map_err(no_file)?;
+async fn try_once(bot: &Bot, wanted: &mut Wanted) -> Result<(), Trouble> {
+    let request = GetFile::new(FileId(wanted.file_id.clone()));
+    let result = bot.api.call(&request, REQUEST_MAX).await.map_err(no_file)?;
     let file: Value = serde_json::from_str(result.get()).unwrap_or_default();
     // Absent where Telegram cannot hand the file out (now).
     let path = file["file_path"].as_str().ok_or(Trouble::Final(Unavailable::Nameless))?;
@@ -117,16 +137,16 @@ async fn try_once(
         status => return Err(Trouble::Final(Unavailable::Status(status))),
     }
     // What the message says of its size is only used where nobody else says anything.
-    let (expected, limit) = (size.or(length).or(declared), bot.limits.max_bytes);
+    let (expected, limit) = (size.or(length).or(wanted.size), bot.limits.max_bytes);
     if size.max(length).is_some_and(|bytes| bytes > limit.0) {
         return Err(Trouble::Final(Unavailable::TooLarge(limit)));
     }
     let bytes = expected.unwrap_or(limit.0).min(limit.0);
     let patience = ATTEMPT_MIN.max(Duration::from_secs(bytes / SLOWEST_BYTES_PER_S));
-    read_body(bot, response, item, Instant::now() + patience).await?;
+    read_body(bot, response, &mut wanted.item, Instant::now() + patience).await?;
     match expected {
-        Some(expected) if expected != item.taken() => {
-            Err(Trouble::Final(Unavailable::Truncated { got: item.taken(), expected }))
+        Some(expected) if expected != wanted.item.taken() => {
+            Err(Trouble::Final(Unavailable::Mismatch { got: wanted.item.taken(), expected }))
         }
         _ => Ok(()),
     }
@@ -167,6 +187,9 @@ fn no_file(failure: Failure) -> Trouble {
         Failure::TooMany(pause) => {
             Trouble::Again(Unavailable::Refused("too many requests; send it again later".into()), Some(pause))
         }
-        other => again(Unavailable::Broken(other.to_string())),
+        other => {
+            tracing::info!(failure = %other, "a download broke off");
+            again(Unavailable::Broken)
+        }
     }
 }

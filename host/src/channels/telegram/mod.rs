@@ -14,16 +14,21 @@ mod api;
 mod bot;
 mod command;
 mod config;
+mod content;
+mod cursor;
 mod dispatch;
 mod download;
 mod failure;
 mod lanes;
 mod media;
 mod menu;
+mod outline;
 mod poll;
 mod prepare;
 mod send;
+mod start;
 mod token;
+mod trouble;
 mod typing;
 mod wire;
 mod words;
@@ -33,15 +38,14 @@ pub use menu::MenuEntry;
 pub use token::Token;
 
 use crate::attachments::{self, BlobStore};
-use crate::outbound::Backoff;
-use crate::store::{Store, StoreError, now_ms};
+use crate::store::{Store, StoreError};
 use crate::turn::Runner;
 use api::Api;
 use bot::{Bot, Me, Stop, TURNS_AT_ONCE_MAX};
-use dispatch::{Arrival, UNITS_MAX, dispatch};
+use dispatch::{ARRIVALS_MAX, dispatch};
 use failure::Failure;
+use start::{prune, resume_and_poll, who_am_i};
 use std::sync::Arc;
-use std::time::Duration;
 use tokio::sync::{Semaphore, mpsc};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
@@ -86,11 +90,6 @@ pub enum ServeError {
     Store(#[from] StoreError),
 }
 
-/// Pages in which the inbox is read at the start.
-const PAGE: u32 = 100;
-/// How often the store is pruned.
-const PRUNE_EVERY: Duration = Duration::from_secs(60 * 60);
-
 /// Serves until `stop`, then returns within 10 s, whatever the network does.
 ///
 /// `announce` gets one line, when polling begins.
@@ -119,7 +118,7 @@ pub async fn serve(
     let mut background = JoinSet::new();
     background.spawn(async move { menu::set_menu(&api, &menu).await });
     background.spawn(prune(bot.store.clone()));
-    let (arrivals, queue) = mpsc::channel(UNITS_MAX);
+    let (arrivals, queue) = mpsc::channel(ARRIVALS_MAX);
     let polling = async {
         let polled = resume_and_poll(&bot, &arrivals, || announce(&line)).await;
         bot.stop.soon.cancel();
@@ -145,90 +144,5 @@ fn bot(service: Service, api: Arc<Api>, me: Me, soon: CancellationToken) -> Bot 
         me,
         permits: Semaphore::new(TURNS_AT_ONCE_MAX),
         stop: Stop { soon, now: CancellationToken::new() },
-    }
-}
-
-/// The bot's account; waits for a network that is down. `None` on `stop`.
-async fn who_am_i(api: &Api, stop: &CancellationToken) -> Result<Option<Me>, Failure> {
-    let mut backoff = Backoff::new(Duration::from_millis(500), Duration::from_secs(30));
-    loop {
-        let asked = tokio::select! {
-            asked = Me::ask(api) => asked,
-            () = stop.cancelled() => return Ok(None),
-        };
-        let failure = match asked {
-            Ok(me) => return Ok(Some(me)),
-            Err(failure @ Failure::Unauthorized(_)) => return Err(failure),
-            Err(failure) => failure,
-        };
-        if !backoff.is_failing() {
-            tracing::warn!("waiting for Telegram: {failure}");
-        }
-        let pause = match failure {
-            Failure::TooMany(asked) => asked.max(backoff.pause()),
-            _ => backoff.pause(),
-        };
-        tokio::select! {
-            () = tokio::time::sleep(pause) => {}
-            () = stop.cancelled() => return Ok(None),
-        }
-    }
-}
-
-/// Hands on what the last run left, replies first, then polls. `Some` is a refused token.
-async fn resume_and_poll(
-    bot: &Bot,
-    arrivals: &mpsc::Sender<Arrival>,
-    announce: impl FnOnce(),
-) -> Result<Option<Failure>, StoreError> {
-    let replies = bot.store.unsent(&bot.channel).await?.into_iter().map(Arrival::Reply);
-    let turns = bot.store.bound(&bot.channel).await?.into_iter().map(Arrival::Bound);
-    let left: Vec<_> = replies.chain(turns).collect();
-    if !left.is_empty() {
-        tracing::info!(count = left.len(), "continuing what the last run left");
-    }
-    for arrival in left {
-        if hand_on(bot, arrivals, arrival).await == Flow::Stops {
-            return Ok(None);
-        }
-    }
-    let mut after = None;
-    loop {
-        let page = bot.store.pending(&bot.channel, after, PAGE).await?;
-        let Some(last) = page.last() else { break };
-        after = Some(last.update_id);
-        for update in page {
-            if hand_on(bot, arrivals, Arrival::Update(update)).await == Flow::Stops {
-                return Ok(None);
-            }
-        }
-    }
-    announce();
-    Ok(poll::poll(bot, arrivals).await.err())
-}
-
-/// Hands one piece of work on; waits where there is too much of it.
-async fn hand_on(bot: &Bot, arrivals: &mpsc::Sender<Arrival>, arrival: Arrival) -> Flow {
-    tokio::select! {
-        sent = arrivals.send(arrival) => if sent.is_ok() { Flow::Goes } else { Flow::Stops },
-        () = bot.stop.soon.cancelled() => Flow::Stops,
-    }
-}
-
-/// Whether work goes on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Flow {
-    Goes,
-    Stops,
-}
-
-async fn prune(store: Store) {
-    loop {
-        match store.prune(now_ms()).await {
-            Ok(0) => {}
-            Ok(count) => tracing::debug!(count, "old updates are forgotten"),
-            Err(error) => tracing::warn!(%error, "old updates cannot be forgotten now"),
-        }
-        tokio::time::sleep(PRUNE_EVERY).await;
     }
 }

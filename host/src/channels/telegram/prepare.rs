@@ -37,8 +37,17 @@ pub(super) struct Prepared {
 pub(super) enum Files {
     /// In its messages.
     Own(Vec<Media>),
-    /// In the message that its command replies to: this one, or the whole album that it is part of.
-    Replied(Media, Option<String>),
+    /// In the message that its command replies to.
+    Replied(Replied),
+}
+
+/// A message that a command replies to.
+#[derive(Debug, PartialEq)]
+pub(super) struct Replied {
+    pub(super) media: Media,
+    /// The album that it is part of, which is then meant as a whole.
+    pub(super) album: Option<String>,
+    pub(super) message_id: Option<i64>,
 }
 
 /// Whether a message alone can say that it needs no answer; then it is not kept.
@@ -89,10 +98,14 @@ pub(super) fn prepare(
         Spoken::Plain(text) => (text, false),
     };
     let replied = first.reply_to.as_ref().filter(|_| own.is_empty() && is_command);
-    let files = match replied.and_then(|message| Some((message.media.clone()?, message.album()))) {
-        Some((media, album)) => Files::Replied(media, album),
-        None => Files::Own(own),
-    };
+    let replied = replied.and_then(|message| {
+        Some(Replied {
+            media: message.media.clone()?,
+            album: message.album(),
+            message_id: message.message_id,
+        })
+    });
+    let files = replied.map_or(Files::Own(own), Files::Replied);
     Todo::Run(Prepared { target, sender, text, files, notices: Vec::new() })
 }
 
@@ -230,10 +243,11 @@ mod tests {
             Todo::Run(turn) => turn.files,
             other => panic!("{other:?}"),
         };
-        let Files::Replied(media, album) = files(json!({ "text": "/x", "reply_to_message": replied })) else {
+        let Files::Replied(meant) = files(json!({ "text": "/x", "reply_to_message": replied })) else {
             panic!("own files")
         };
-        assert_eq!((media.name.as_str(), album.as_deref()), ("old", Some("7/0/7/g")));
+        assert_eq!((meant.media.name.as_str(), meant.message_id), ("old", Some(2)));
+        assert_eq!(meant.album.as_deref(), Some("7/0/7/g"));
         assert_eq!(files(json!({ "text": "nice", "reply_to_message": replied })), Files::Own(vec![]));
         let own = files(json!({ "document": document("new"), "caption": "/x", "reply_to_message": replied }));
         assert!(matches!(own, Files::Own(files) if files.len() == 1 && files[0].name == "new"));

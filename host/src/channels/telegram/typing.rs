@@ -8,12 +8,19 @@ use std::time::Duration;
 use teloxide_core::payloads::SendChatAction;
 use teloxide_core::types::{ChatAction, ChatId, MessageId, ThreadId};
 use tokio::task::JoinHandle;
+use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
 
-/// Shown while it lives.
-pub(super) struct Typing(JoinHandle<()>);
+/// Shown while it lives, or until it is ended.
+pub(super) struct Typing {
+    task: JoinHandle<()>,
+    end: CancellationToken,
+}
 
 /// Telegram shows an action for 5 s.
 const AGAIN: Duration = Duration::from_secs(4);
+/// The end waits so long for a request that is under way.
+const END_MAX: Duration = Duration::from_secs(1);
 
 impl Typing {
     /// Begins to show it. Failures are of no consequence.
@@ -21,20 +28,33 @@ impl Typing {
         let mut action = SendChatAction::new(ChatId(target.chat), ChatAction::Typing);
         action.message_thread_id =
             target.thread.and_then(|id| i32::try_from(id).ok()).map(|id| ThreadId(MessageId(id)));
-        Self(tokio::spawn(async move {
+        let end = CancellationToken::new();
+        let ended = end.clone();
+        let task = tokio::spawn(async move {
             loop {
                 let pause = match api.call(&action, AGAIN).await {
                     Err(Failure::TooMany(pause)) => pause.max(AGAIN),
                     _ => AGAIN,
                 };
-                tokio::time::sleep(pause).await;
+                tokio::select! {
+                    () = tokio::time::sleep(pause) => {}
+                    () = ended.cancelled() => return,
+                }
             }
-        }))
+        });
+        Self { task, end }
+    }
+
+    /// Stops showing it, before the answer is sent: a request that overtook the answer would show the
+    /// bot typing after it, and one that is cut off costs its connection.
+    pub(super) async fn end(mut self) {
+        self.end.cancel();
+        let _ = timeout(END_MAX, &mut self.task).await;
     }
 }
 
 impl Drop for Typing {
     fn drop(&mut self) {
-        self.0.abort();
+        self.task.abort();
     }
 }

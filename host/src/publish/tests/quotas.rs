@@ -89,6 +89,27 @@ impl Room {
 }
 
 #[test]
+fn what_is_kept_of_the_number_is_what_a_walk_finds() {
+    for technique in BOTH {
+        let room = Room::new(technique);
+        let check = |kib: usize| assert_eq!(room.workspace.inner.quota.landed(), (kib * KIB) as u64);
+        save(&room, "/shared/a", 6).unwrap();
+        check(6);
+        save(&room, "/shared/a", 4).unwrap();
+        check(4);
+        fs::hard_link(room.host("/shared/a"), room.host("/vault/other-name")).unwrap();
+        save(&room, "/shared/a", 1).unwrap();
+        check(5);
+        room.seal("/shared/b", CreateNew, &[0; KIB]).unwrap();
+        room.save("/shared/a", CreateNew, b"exists").unwrap_err();
+        check(5);
+        let dirs = ["/shared", "/tmp", "/vault"].map(|guest| room.workspace.mount(guest).unwrap());
+        let walked = dirs.map(|dir| walk::measure(&**dir, &|| None).unwrap().unwrap());
+        check(walked.iter().sum::<u64>() as usize / KIB);
+    }
+}
+
+#[test]
 fn what_is_staged_counts_until_it_is_dropped() {
     for technique in BOTH {
         let room = Room::with(technique, 0o022, ByteSize::kib(10));

@@ -12,9 +12,10 @@ const FLOOD_BYTES: u64 = 100 << 20;
 pub(crate) fn run(arguments: &Arguments) -> Option<Seen> {
     Some(match arguments.name() {
         "ok" => Ok(json!({ "ok": true })),
-        "stdout_flood" => Ok(flood(io::stdout().lock(), arguments.bytes.unwrap_or(FLOOD_BYTES))),
-        "stderr_flood" => Ok(flood(io::stderr().lock(), arguments.bytes.unwrap_or(FLOOD_BYTES))),
-        "stdout_escapes" => Ok(flood(io::stdout().lock(), 0)),
+        "stdout_flood" => Ok(flood(io::stdout().lock(), b"x", arguments.bytes.unwrap_or(FLOOD_BYTES))),
+        "stderr_flood" => Ok(flood(io::stderr().lock(), b"x", arguments.bytes.unwrap_or(FLOOD_BYTES))),
+        "lines_flood" => Ok(flood(io::stdout().lock(), b"x\n", arguments.bytes.unwrap_or(FLOOD_BYTES))),
+        "stdout_escapes" => Ok(flood(io::stdout().lock(), b"x", 0)),
         "error_message" => Err(error_message(arguments.bytes.unwrap_or(64))),
         "lie" => Err(lie(arguments.text().unwrap_or("path_denied"))),
         _ => return None,
@@ -43,9 +44,9 @@ pub(crate) fn raw(parsed: &Arguments, arguments: &str) -> Option<String> {
     })
 }
 
-/// Writes that many bytes, and before them what a terminal would obey.
-fn flood(mut sink: impl Write, bytes: u64) -> Value {
-    let block = [b'x'; 64 << 10];
+/// Writes that many bytes of a pattern, and before them what a terminal would obey.
+fn flood(mut sink: impl Write, pattern: &[u8], bytes: u64) -> Value {
+    let block = pattern.repeat((64 << 10) / pattern.len());
     let mut written = 0;
     let mut result = sink.write_all(b"\x1b]0;owned\x07\x1b[2J\r\n{\"level\":\"forged\"}\n");
     while result.is_ok() && written < bytes {

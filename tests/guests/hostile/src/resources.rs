@@ -1,6 +1,7 @@
 //! Behaviours that take as much as they get: memory, handles, random bytes.
 
 use std::fs::File;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use cofferdam_sdk::serde_json::{Value, json};
 use cofferdam_sdk::{ToolError, attachments};
@@ -11,6 +12,9 @@ use crate::{Arguments, Seen};
 
 const BLOCK: usize = 1 << 20;
 
+/// Calls that this instance has seen.
+static CALLS: AtomicU64 = AtomicU64::new(0);
+
 pub(crate) fn run(arguments: &Arguments) -> Option<Seen> {
     Some(match arguments.name() {
         "grow_memory" => Ok(grow_memory(arguments.bytes.unwrap_or(u64::MAX))),
@@ -19,6 +23,8 @@ pub(crate) fn run(arguments: &Arguments) -> Option<Seen> {
         "open_many" => open_many(arguments),
         "open_attachments" => open_attachments(arguments),
         "random" => random(arguments),
+        "calls" => Ok(json!({ "calls": CALLS.fetch_add(1, Ordering::Relaxed) + 1 })),
+        "dirt" => Ok(json!({ "dirt": dirt(arguments.bytes.unwrap_or(4 << 20)) })),
         _ => return None,
     })
 }
@@ -69,4 +75,22 @@ fn open_attachments(arguments: &Arguments) -> Seen {
 fn random(arguments: &Arguments) -> Seen {
     let bytes = get_random_bytes(arguments.bytes()?);
     Ok(json!({ "bytes": bytes.len(), "all_zero": bytes.iter().all(|&byte| byte == 0) }))
+}
+
+/// Takes memory that this instance never had, and counts the bytes in it that somebody else left there.
+#[cfg(target_family = "wasm")]
+#[expect(unsafe_code, reason = "safe code reads only what it has written")]
+fn dirt(bytes: u64) -> Option<usize> {
+    const PAGE: usize = 64 << 10;
+    let pages = (bytes as usize).div_ceil(PAGE);
+    let first = core::arch::wasm32::memory_grow::<0>(pages);
+    let start = first.checked_mul(PAGE)?;
+    // SAFETY: the pages are new, so nothing else is in them, and memory never shrinks.
+    let fresh = unsafe { std::slice::from_raw_parts(start as *const u8, pages * PAGE) };
+    Some(fresh.iter().filter(|byte| **byte != 0).count())
+}
+
+#[cfg(not(target_family = "wasm"))]
+fn dirt(_bytes: u64) -> Option<usize> {
+    None
 }

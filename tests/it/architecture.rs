@@ -1,0 +1,260 @@
+//! The architecture as a test: the arrows between the rooms, what the core may not touch, who alone names
+//! the sandbox's and the network's crates, and the shape of files.
+//!
+//! It reads the sources as text, so it sees what is written and not what a feature compiles. A violation
+//! is mended in the source, or the design is changed first.
+
+mod limits;
+mod shape;
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// A source file of the repository.
+struct Source {
+    /// Relative to the repository.
+    path: String,
+    text: String,
+}
+
+impl Source {
+    /// The text without comments, so that a word in an explanation is no use of it.
+    fn code(&self) -> String {
+        self.text
+            .lines()
+            .map(|line| line.split("//").next().unwrap_or_default())
+            .collect::<Vec<_>>()
+            .join("\n")
+    }
+
+    /// The room of `host/src` that the file belongs to.
+    fn room(&self) -> &str {
+        let below = self.path.strip_prefix("host/src/").expect("a file of host/src");
+        below.split('/').next().unwrap_or(below).trim_end_matches(".rs")
+    }
+
+    /// Whether the code names `word` as a whole identifier.
+    fn names(&self, word: &str) -> bool {
+        let code = self.code();
+        let part = |c: Option<char>| c.is_some_and(|c| c.is_alphanumeric() || c == '_');
+        code.match_indices(word).any(|(at, _)| {
+            !part(code[..at].chars().next_back()) && !part(code[at + word.len()..].chars().next())
+        })
+    }
+}
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("tests/ lies in the repository").to_owned()
+}
+
+/// Every Rust source below a folder of the repository, generated ones apart.
+fn sources(folder: &str) -> Vec<Source> {
+    let mut found = Vec::new();
+    let mut dirs = vec![root().join(folder)];
+    while let Some(dir) = dirs.pop() {
+        for entry in fs::read_dir(&dir).unwrap_or_else(|e| panic!("{}: {e}", dir.display())) {
+            let path = entry.expect("readable").path();
+            if path.is_dir() {
+                if path.file_name().is_some_and(|name| name != "target") {
+                    dirs.push(path);
+                }
+            } else if path.extension().is_some_and(|e| e == "rs") {
+                let text = fs::read_to_string(&path).expect("UTF-8");
+                let path = path.strip_prefix(root()).expect("below").to_str().expect("UTF-8").to_owned();
+                found.push(Source { path, text });
+            }
+        }
+    }
+    assert!(!found.is_empty(), "no sources in {folder}");
+    found.sort_by(|a, b| a.path.cmp(&b.path));
+    found
+}
+
+/// The rooms that `code` imports: the first name after `crate::`, each one of `crate::{…}`.
+fn imports(code: &str) -> BTreeSet<String> {
+    let name = |text: &str| text.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect::<String>();
+    let mut found = BTreeSet::new();
+    for (at, _) in code.match_indices("crate::") {
+        if code[..at].ends_with(|c: char| c.is_alphanumeric() || c == '_' || c == '$') {
+            continue;
+        }
+        let rest = &code[at + "crate::".len()..];
+        let Some(group) = rest.strip_prefix('{') else {
+            found.insert(name(rest));
+            continue;
+        };
+        let (mut depth, mut start) = (0, true);
+        for (at, c) in group.char_indices() {
+            match c {
+                '{' => depth += 1,
+                '}' if depth == 0 => break,
+                '}' => depth -= 1,
+                ',' if depth == 0 => start = true,
+                c if start && !c.is_whitespace() => {
+                    found.insert(name(&group[at..]));
+                    start = false;
+                }
+                _ => {}
+            }
+        }
+    }
+    found.remove("");
+    found
+}
+
+const EDGES: &[&str] = &["channels", "llm", "mcp"];
+const SERVICES: &[&str] = &["turn", "tools", "outbound", "workflows"];
+const MECHANISMS: &[&str] = &["sandbox", "publish", "attachments", "store", "audit"];
+
+/// What a room may import, besides itself.
+fn allowed(room: &str) -> Vec<&'static str> {
+    let below_edges = || [SERVICES, MECHANISMS].concat();
+    match room {
+        "main" => vec!["cli"],
+        "cli" => [&["gateway", "config"], EDGES, &below_edges()].concat(),
+        "gateway" => [&["config"], EDGES, &below_edges()].concat(),
+        // Each room owns its `Config`; loading them all is one place.
+        "config" => [EDGES, &below_edges()].concat(),
+        "channels" | "llm" | "mcp" => below_edges(),
+        // The path of a call: a turn asks for tools.
+        "turn" => [&["tools"], MECHANISMS].concat(),
+        "tools" | "outbound" | "workflows" => MECHANISMS.to_vec(),
+        "sandbox" => vec!["publish", "attachments"],
+        "publish" | "attachments" | "store" | "audit" => Vec::new(),
+        "lib" => Vec::new(),
+        other => panic!("{other} is a room that the design does not know; draw its arrows first"),
+    }
+}
+
+#[test]
+fn imports_are_found_however_they_are_written() {
+    let found = |code: &str| imports(code).into_iter().collect::<Vec<_>>();
+    assert_eq!(found("use crate::a::{b, c};\nlet x = crate::d::e();"), ["a", "d"]);
+    assert_eq!(found("use crate::{a, b::{c, d}, e::f as g,\n h};"), ["a", "b", "e", "h"]);
+    assert_eq!(found("pub(in crate::a) fn x() {} use $crate::no; mycrate::no; use super::no;"), ["a"]);
+    assert_eq!(found("pub(crate) fn x() {}"), [""; 0]);
+}
+
+#[test]
+fn rooms_import_only_along_the_arrows() {
+    let mut wrong = Vec::new();
+    let mut seen = BTreeSet::new();
+    for source in sources("host/src") {
+        let room = source.room();
+        seen.insert(room.to_owned());
+        let allowed = allowed(room);
+        for import in imports(&source.code()) {
+            if import != room && !allowed.contains(&import.as_str()) {
+                wrong.push(format!("{} imports crate::{import}", source.path));
+            }
+        }
+        // The way around: `super::` up to the crate's root.
+        let rooms = [EDGES, SERVICES, MECHANISMS, &["gateway", "config", "cli"]].concat();
+        let ups = if source.path.ends_with("/mod.rs") { 1 } else { source.path.matches('/').count() - 1 };
+        for other in rooms.iter().filter(|other| **other != room && !allowed.contains(other)) {
+            if source.code().contains(&format!("{}{other}::", "super::".repeat(ups))) {
+                wrong.push(format!("{} reaches {other} through super::", source.path));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    for room in ["cli", "gateway", "channels", "turn", "sandbox", "audit"] {
+        assert!(seen.contains(room), "{room} is gone, and this test sees nothing");
+    }
+}
+
+#[test]
+fn only_the_sandbox_names_wasmtime() {
+    for source in sources("host/src").iter().filter(|source| source.room() != "sandbox") {
+        for word in ["wasmtime", "wasmtime_wasi", "wasmparser", "cranelift"] {
+            assert!(!source.names(word), "{}: only sandbox/ may name {word}", source.path);
+        }
+    }
+    assert!(
+        sources("host/src/sandbox").iter().any(|source| source.names("wasmtime")),
+        "the test looks in vain"
+    );
+}
+
+#[test]
+fn only_edges_speak_http() {
+    for source in sources("host/src").iter().filter(|source| !EDGES.contains(&source.room())) {
+        for word in
+            ["reqwest", "teloxide_core", "teloxide", "hyper", "ureq", "TcpStream", "TcpListener", "UdpSocket"]
+        {
+            assert!(
+                !source.names(word),
+                "{}: only edges speak to the network, and this names {word}",
+                source.path
+            );
+        }
+    }
+    assert!(
+        sources("host/src/channels").iter().any(|source| source.names("reqwest")),
+        "the test looks in vain"
+    );
+}
+
+#[test]
+fn the_core_is_pure() {
+    // A new dependency is looked at first: does it bring a runtime, the network or the disk?
+    let known = ["hex", "serde", "serde_json", "sha2", "thiserror", "toml"];
+    let manifest = fs::read_to_string(root().join("host/core/Cargo.toml")).expect("there");
+    let (_, rest) = manifest.split_once("[dependencies]\n").expect("a section");
+    let dependencies: Vec<_> = rest
+        .lines()
+        .take_while(|line| !line.starts_with('['))
+        .filter_map(|line| line.split(['.', ' ', '=']).next())
+        .filter(|name| !name.is_empty())
+        .collect();
+    assert!(dependencies.contains(&"serde"), "{dependencies:?}");
+    for dependency in dependencies {
+        assert!(known.contains(&dependency), "host/core depends on {dependency}; is it free of I/O?");
+    }
+    assert!(!manifest.contains("build =") && !manifest.contains("[build-dependencies]"));
+    for source in sources("host/core/src") {
+        let code = source.code();
+        for touched in [
+            "std::fs",
+            "std::net",
+            "std::process",
+            "std::env",
+            "std::os",
+            "std::thread",
+            "std::io::",
+            "tokio",
+        ] {
+            assert!(!code.contains(touched), "{}: the core names {touched}", source.path);
+        }
+        for fact in ["SystemTime", "Instant", "unsafe", "println", "eprintln"] {
+            assert!(!source.names(fact), "{}: the core names {fact}", source.path);
+        }
+        assert!(imports(&code).iter().all(|module| module != "main"));
+    }
+}
+
+#[test]
+fn a_permit_comes_from_the_judge_alone() {
+    let judge = fs::read_to_string(root().join("host/core/src/policy/judge.rs")).expect("there");
+    let (before, after) = judge.split_once("pub struct Permit {").expect("the struct");
+    let attributes: Vec<_> = before.lines().rev().take_while(|line| line.starts_with(['#', '/'])).collect();
+    assert!(
+        attributes.contains(&"#[derive(Debug)]"),
+        "a permit derives Debug and nothing else: {attributes:?}"
+    );
+    let fields = after.split('}').next().expect("fields");
+    assert!(!fields.contains("pub"), "its fields are its own: {fields}");
+    for source in sources("host/core/src").into_iter().chain(sources("host/src")) {
+        let code = source.code();
+        for forbidden in ["Clone for Permit", "Default for Permit", "From<Call> for Permit"] {
+            assert!(!code.contains(forbidden), "{}: {forbidden}", source.path);
+        }
+        assert!(!(code.contains("Deserialize<") && code.contains("for Permit")), "{}", source.path);
+        let built = code.matches("Permit {").count();
+        let declared = ["struct Permit {", "impl Permit {", "-> Permit {", "&Permit {"];
+        let declared: usize = declared.iter().map(|text| code.matches(text).count()).sum();
+        let expected = usize::from(source.path.ends_with("policy/judge.rs"));
+        assert_eq!(built - declared, expected, "{}: a permit is built in judge.rs, once", source.path);
+    }
+}

@@ -1,0 +1,58 @@
+//! The shape of files: what each opens with, and how long it may grow.
+
+use super::{Source, root, sources};
+
+/// Every Rust source of the repository that people wrote.
+fn all() -> Vec<Source> {
+    let folders = ["host", "guest-tools", "tests", "xtask", "fuzz", "benches"];
+    folders.into_iter().filter(|folder| root().join(folder).is_dir()).flat_map(sources).collect()
+}
+
+/// Tests may be longer: they are read one at a time.
+fn is_test(path: &str) -> bool {
+    path.starts_with("tests/")
+        || path.contains("/tests/")
+        || path.ends_with("/tests.rs")
+        || path.contains("/benches/")
+}
+
+#[test]
+fn every_file_opens_with_its_one_job() {
+    let all = all();
+    assert!(all.len() > 100, "{} files: this test looks in the wrong place", all.len());
+    let mut wrong = Vec::new();
+    for source in &all {
+        let first = source.text.lines().next().unwrap_or_default();
+        if !first.starts_with("//! ") || first.contains("being written") {
+            wrong.push(source.path.as_str());
+        }
+    }
+    assert!(wrong.is_empty(), "these do not open with `//!` and what they are for:\n{}", wrong.join("\n"));
+}
+
+#[test]
+fn no_file_grows_beyond_reading() {
+    for source in all().iter().filter(|source| !is_test(&source.path)) {
+        let lines = source.text.lines().count();
+        assert!(lines <= 600, "{} has {lines} lines; split it by ideas", source.path);
+    }
+}
+
+#[test]
+fn main_only_hands_over() {
+    for source in sources("host/src").iter().filter(|source| source.path == "host/src/main.rs") {
+        let lines = source.text.lines().count();
+        assert!(lines <= 40, "host/src/main.rs has {lines} lines of at most 40");
+        return;
+    }
+    panic!("there is no host/src/main.rs");
+}
+
+#[test]
+fn nothing_names_the_machine_it_was_written_on() {
+    for source in all().iter().filter(|source| !source.path.starts_with("tests/it/architecture")) {
+        for place in ["/work/", "/root/", "/home/runner"] {
+            assert!(!source.text.contains(place), "{} names {place}", source.path);
+        }
+    }
+}

@@ -1,0 +1,193 @@
+//! The configuration file: where it is looked for, what its paths mean, and what in it is refused, each
+//! time with the file and the line.
+
+use super::{bare, line, put, refused, run};
+use std::fs;
+use std::path::Path;
+use support::home::Home;
+
+fn write(path: &Path, text: &str) {
+    fs::create_dir_all(path.parent().expect("a file")).expect("writable");
+    fs::write(path, text).expect("writable");
+}
+
+#[test]
+fn the_nearest_configuration_is_the_one_that_counts() {
+    let home = Home::new();
+    // Each file that could be read refuses in its own words; the next is looked at once it is gone.
+    let dir = home.dir().join("elsewhere");
+    let (flag, variable) = (home.dir().join("flag.toml"), home.dir().join("variable.toml"));
+    let (xdg, user) = (
+        home.dir().join("xdg/cofferdam/cofferdam.toml"),
+        home.dir().join(".config/cofferdam/cofferdam.toml"),
+    );
+    for (path, key) in [
+        (&flag, "flag"),
+        (&variable, "variable"),
+        (&dir.join("cofferdam.toml"), "current"),
+        (&xdg, "xdg"),
+        (&user, "user"),
+    ] {
+        write(path, &format!("{key} = 1\n"));
+    }
+    let words = ["tools", "--config", flag.to_str().expect("text")];
+    let with_variable = |words: &[&str]| {
+        let mut command = bare(&home, &dir, words);
+        command.env("COFFERDAM_CONFIG", &variable).env("XDG_CONFIG_HOME", home.dir().join("xdg"));
+        command
+    };
+    refused(&run(&mut with_variable(&words)), &["flag.toml:1:", "`flag`"]);
+    refused(&run(&mut with_variable(&["tools"])), &["variable.toml:1:", "`variable`"]);
+    let without = || {
+        let mut command = with_variable(&["tools"]);
+        command.env_remove("COFFERDAM_CONFIG");
+        command
+    };
+    refused(&run(&mut without()), &["cofferdam.toml:1:", "`current`"]);
+    fs::remove_file(dir.join("cofferdam.toml")).expect("ours");
+    refused(&run(&mut without()), &["xdg/cofferdam/cofferdam.toml:1:", "`xdg`"]);
+    fs::remove_file(&xdg).expect("ours");
+    // XDG_CONFIG_HOME stands in for ~/.config, so the user's own file is not read beside it.
+    refused(
+        &run(without().arg("--json").env_remove("XDG_CONFIG_HOME")),
+        &[".config/cofferdam/cofferdam.toml:1:", "`user`"],
+    );
+    // A relative XDG_CONFIG_HOME is none, says its specification.
+    refused(&run(without().env("XDG_CONFIG_HOME", "xdg")), &["`user`"]);
+}
+
+#[test]
+fn a_named_configuration_must_be_there() {
+    let home = Home::new();
+    for (words, said) in [
+        (["tools", "--config", "missing.toml"], "cannot read missing.toml"),
+        (["tools", "--config", "."], "cannot read ."),
+        (["tools", "--config", ""], "--config"),
+    ] {
+        refused(&run(&mut bare(&home, home.dir(), &words)), &[said]);
+    }
+    let said = &["cannot read missing.toml", "cofferdam init"];
+    refused(&run(bare(&home, home.dir(), &["tools"]).env("COFFERDAM_CONFIG", "missing.toml")), said);
+}
+
+#[test]
+fn without_any_configuration_everything_is_under_the_users_folders() {
+    let home = Home::new();
+    let dir = home.dir().join("elsewhere");
+    fs::create_dir(&dir).expect("writable");
+    // `audit show` only reads: what it misses says where it looked.
+    let shown = |state_home: Option<&str>| {
+        let mut command = bare(&home, &dir, &["audit", "show"]);
+        command.envs(state_home.map(|dir| ("XDG_STATE_HOME", dir)));
+        run(&mut command)
+    };
+    refused(&shown(None), &[&format!("{}/.local/state/cofferdam/audit.jsonl", home.dir().display())]);
+    refused(&shown(Some("/nowhere/state")), &["/nowhere/state/cofferdam/audit.jsonl"]);
+    let without_home = run(bare(&home, &dir, &["audit", "show"]).env_remove("HOME"));
+    refused(&without_home, &["HOME", "[workspace] root"]);
+    let half = run(bare(&home, &dir, &["--workspace", "w", "audit", "show"]).env_remove("HOME"));
+    refused(&half, &["HOME", "[state] dir"]);
+}
+
+#[test]
+fn the_default_workspace_is_in_the_users_data_folder() {
+    let home = Home::new();
+    put(&home, "/shared/who", b"configured");
+    let data = home.dir().join(".local/share/cofferdam/workspace/shared/who");
+    write(&data, "default");
+    // Without a configuration the state is elsewhere as well; it keeps its compiled code.
+    let mut command = bare(&home, &home.workspace(), &["call", "file_read", "path=/shared/who"]);
+    let ran = run(command.env("COFFERDAM_STATE_DIR", home.state()));
+    assert_eq!(line(&ran)["content"], "default", "{ran:?}");
+}
+
+#[test]
+fn relative_paths_are_relative_to_the_file_that_holds_them() {
+    let home = Home::new().own_policies();
+    let text = fs::read_to_string(home.config_file()).expect("there");
+    assert!(
+        text.contains("root = \"workspace\"")
+            && text.contains("dir = \"state\"")
+            && text.contains("dir = \"policies\"")
+    );
+    put(&home, "/shared/who", b"here");
+    let dir = home.dir().join("a/b");
+    fs::create_dir_all(&dir).expect("writable");
+    for config in
+        ["../../cofferdam.toml", "./../../cofferdam.toml", home.config_file().to_str().expect("text")]
+    {
+        let ran = run(&mut bare(&home, &dir, &["--config", config, "call", "file_read", "path=/shared/who"]));
+        assert_eq!(line(&ran)["content"], "here", "{config}: {ran:?}");
+    }
+    assert_eq!(home.audit().len(), 3, "the state lies beside the configuration");
+    assert_eq!(
+        fs::read_dir(&dir).expect("there").count(),
+        0,
+        "nothing was made where the program was started"
+    );
+}
+
+#[test]
+fn what_is_not_understood_is_refused_with_its_line() {
+    let home = Home::new();
+    for (text, at, said) in [
+        ("nope = 1\n", 1, "`nope`"),
+        ("[workspace]\nroot = \"w\"\nquota = \"1 GiB\"\n", 3, "`quota`"),
+        ("[state]\n\ndirectory = \"s\"\n", 3, "`directory`"),
+        ("# a comment\n[state]\ndir = \"s\"\n[policy]\ndir = \"p\"\n", 4, "`policy`"),
+        ("[provider]\nkind = \"oracle\"\n", 2, "`commands`"),
+        ("[provider]\nkind = \"commands\"\ntemperature = 1\n", 3, "`temperature`"),
+        ("[attachments]\nmax_bytes = 20\n", 2, "string"),
+        ("[attachments]\nmax_bytes = \"20 MB\"\n", 2, "e.g. \"32 MiB\""),
+        ("[attachments]\nmax_turn_bytes = \"lots\"\n", 2, "KiB, MiB or GiB"),
+        ("[attachments]\nmax_count = -1\n", 2, "-1"),
+        ("[attachments]\nmax_count = \"10\"\n", 2, "10"),
+        ("[workspace]\nmax_bytes = \"-1 B\"\n", 2, "not a size"),
+        ("[workspace]\nroot = 5\n", 2, "5"),
+        ("[channels.discord]\n", 1, "`discord`"),
+        ("[workspace]\nroot = \"a\"\nroot = \"b\"\n", 3, "duplicate key"),
+        ("[workspace]\nroot = \"a\"\n[workspace]\n", 3, "duplicate key"),
+        ("[workspace\n", 1, ""),
+        ("workspace = 1\n", 1, ""),
+        ("\n\n\u{0}", 3, ""),
+    ] {
+        write(&home.config_file(), text);
+        let place = format!("cofferdam.toml:{at}: ");
+        for command in [
+            &["tools"][..],
+            &["serve"],
+            &["call", "file_read", "path=/shared/a"],
+            &["chat"],
+            &["audit", "show"],
+        ] {
+            refused(&home.run(command), &[&place, said]);
+        }
+    }
+    fs::write(home.config_file(), b"\xff").expect("writable");
+    refused(&home.run(&["tools"]), &["cannot read", "cofferdam.toml"]);
+}
+
+#[test]
+fn what_the_gateway_relies_on_may_not_lie_where_tools_write() {
+    let home = Home::new();
+    let text = |sections: &str| write(&home.config_file(), sections);
+    text("[workspace]\nroot = \"w\"\n[state]\ndir = \"w/shared/state\"\n");
+    refused(&home.run(&["tools"]), &["[state] dir", "/shared", "move it out of"]);
+    text("[workspace]\nroot = \"w\"\n[state]\ndir = \"w/tmp\"\n");
+    refused(&home.run(&["tools"]), &["[state] dir", "/tmp"]);
+    text("[workspace]\nroot = \"w\"\n[state]\ndir = \"w/x/../vault/s\"\n");
+    fs::create_dir_all(home.dir().join("w/x")).expect("writable");
+    refused(&home.run(&["tools"]), &["[state] dir", "/vault"]);
+    text("[workspace]\nroot = \"w\"\n[state]\ndir = \"s\"\n[policies]\ndir = \"w/shared/p\"\n");
+    refused(&home.run(&["tools"]), &["[policies] dir", "/shared"]);
+    // Through a symlink as well.
+    fs::create_dir_all(home.dir().join("w/shared")).expect("writable");
+    std::os::unix::fs::symlink("w/shared", home.dir().join("link")).expect("writable");
+    text("[workspace]\nroot = \"w\"\n[state]\ndir = \"link/state\"\n");
+    refused(&home.run(&["tools"]), &["[state] dir", "/shared"]);
+    // A configuration that a tool could change.
+    let inside = home.dir().join("w/shared/cofferdam.toml");
+    write(&inside, "[workspace]\nroot = \"..\"\n[state]\ndir = \"../../s\"\n");
+    let words = ["--config", inside.to_str().expect("text"), "tools"];
+    refused(&run(&mut bare(&home, home.dir(), &words)), &["the configuration", "/shared"]);
+}

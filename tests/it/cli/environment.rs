@@ -1,0 +1,155 @@
+//! The environment: every key of the configuration is there, and what is no key is refused.
+
+use super::{line, put, refused, run};
+use std::collections::BTreeSet;
+use support::home::{Home, Ran};
+
+/// Runs the program with one variable set.
+fn with(home: &Home, name: &str, value: &str, arguments: &[&str]) -> Ran {
+    run(home.command(arguments).env(name, value))
+}
+
+/// Every variable, as the program itself lists them.
+pub(super) fn variables(home: &Home) -> BTreeSet<String> {
+    let ran = with(home, "COFFERDAM_NOPE", "1", &["tools"]);
+    refused(&ran, &["COFFERDAM_NOPE: no such setting; there is "]);
+    let (_, list) = ran.stderr.trim_end().split_once("there is ").expect("the list");
+    list.split(", ").map(str::to_owned).collect()
+}
+
+#[test]
+fn what_is_no_key_is_refused_by_every_command() {
+    let home = Home::new();
+    for command in [
+        &["tools"][..],
+        &["serve"],
+        &["chat"],
+        &["call", "file_read"],
+        &["policy", "check"],
+        &["audit", "show"],
+    ] {
+        refused(&with(&home, "COFFERDAM_NOPE", "", command), &["COFFERDAM_NOPE: no such setting"]);
+    }
+    for name in
+        ["COFFERDAM_WORKSPACE_MAX_BYTE", "COFFERDAM_", "COFFERDAM_workspace_root", "COFFERDAM_TELEGRAM_TOKEN"]
+    {
+        refused(&with(&home, name, "x", &["tools"]), &[&format!("{name}: no such setting")]);
+    }
+    // Other people's variables are theirs.
+    assert_eq!(with(&home, "COFFERDAMS_NOPE", "1", &["audit", "verify", "-h"]).code, Some(0));
+}
+
+#[test]
+fn a_value_that_is_not_understood_is_refused() {
+    let home = Home::new();
+    for (name, value, said) in [
+        ("COFFERDAM_WORKSPACE_MAX_BYTES", "lots", "\"lots\" is not a size"),
+        ("COFFERDAM_ATTACHMENTS_MAX_BYTES", "", "not a size"),
+        ("COFFERDAM_ATTACHMENTS_MAX_TURN_BYTES", "20 MB", "e.g. \"32 MiB\""),
+        (
+            "COFFERDAM_ATTACHMENTS_MAX_COUNT",
+            "ten",
+            "COFFERDAM_ATTACHMENTS_MAX_COUNT: \"ten\" is not a whole number",
+        ),
+        ("COFFERDAM_ATTACHMENTS_MAX_COUNT", "-1", "-1"),
+        ("COFFERDAM_PROVIDER_KIND", "oracle", "commands"),
+        ("COFFERDAM_CHANNELS_TELEGRAM_ALLOWED_USERS", "1,@ann", "\"@ann\" is not a whole number"),
+        ("COFFERDAM_CHANNELS_TELEGRAM_ALLOWED_USERS", "-100", "-100 is not a user's id"),
+        ("COFFERDAM_CHANNELS_TELEGRAM_API_URL", "http://example.org", "plain http"),
+    ] {
+        refused(&with(&home, name, value, &["tools"]), &[said]);
+    }
+}
+
+#[test]
+fn what_is_no_text_is_refused_and_not_passed_over() {
+    use std::os::unix::ffi::OsStrExt;
+    let home = Home::new();
+    let value = std::ffi::OsStr::from_bytes(b"1\xff");
+    let ran = run(home.command(&["audit", "show"]).env("COFFERDAM_ATTACHMENTS_MAX_COUNT", value));
+    refused(&ran, &["COFFERDAM_ATTACHMENTS_MAX_COUNT"]);
+}
+
+/// What a variable's value is seen to do.
+type Seen = fn(&Home, &[(&str, &str)]) -> Ran;
+
+/// Each key, a value, a command that shows it, and what is then shown.
+const EFFECTS: &[(&str, &str, Seen, &str)] = &[
+    ("COFFERDAM_WORKSPACE_ROOT", "workspace2", read, "not_found"),
+    ("COFFERDAM_WORKSPACE_MAX_BYTES", "3 B", save, "quota_exceeded"),
+    ("COFFERDAM_STATE_DIR", "state2", |home, set| ran(home, set, &["audit", "show"]), "state2/audit.jsonl"),
+    (
+        "COFFERDAM_POLICIES_DIR",
+        "policies2",
+        |home, set| ran(home, set, &["policy", "check"]),
+        "policies2/profiles",
+    ),
+    ("COFFERDAM_PROVIDER_KIND", "nobody", |home, set| ran(home, set, &["chat"]), "nobody"),
+    ("COFFERDAM_ATTACHMENTS_MAX_BYTES", "3 B", save, "too large"),
+    ("COFFERDAM_ATTACHMENTS_MAX_TURN_BYTES", "3 B", save, "together"),
+    ("COFFERDAM_ATTACHMENTS_MAX_COUNT", "0", save, "too many"),
+    (
+        "COFFERDAM_CHANNELS_TELEGRAM_TOKEN_ENV",
+        "MY_TOKEN",
+        |home, set| ran(home, set, &["serve"]),
+        "MY_TOKEN is not set",
+    ),
+    ("COFFERDAM_CHANNELS_TELEGRAM_API_URL", "ftp://x", |home, set| ran(home, set, &["tools"]), "ftp://x"),
+    (
+        "COFFERDAM_CHANNELS_TELEGRAM_ALLOWED_USERS",
+        "1, 0",
+        |home, set| ran(home, set, &["tools"]),
+        "0 is not a user's id",
+    ),
+];
+
+fn ran(home: &Home, set: &[(&str, &str)], arguments: &[&str]) -> Ran {
+    run(home.command(arguments).envs(set.iter().copied()))
+}
+
+fn read(home: &Home, set: &[(&str, &str)]) -> Ran {
+    ran(home, set, &["call", "file_read", "path=/shared/a"])
+}
+
+fn save(home: &Home, set: &[(&str, &str)]) -> Ran {
+    let file = home.file("sent", b"four");
+    let ran = ran(home, set, &["call", "attachment_save", "index=0", "path=/tmp/b", "--attach", &file]);
+    let _ = std::fs::remove_file(home.host("/tmp/b"));
+    ran
+}
+
+#[test]
+fn every_key_can_be_set_and_takes_effect() {
+    let home = Home::new();
+    put(&home, "/shared/a", b"x");
+    let named: BTreeSet<String> = EFFECTS.iter().map(|(name, ..)| (*name).to_owned()).collect();
+    assert_eq!(named, variables(&home), "a key without a test, or a test without its key");
+    for (name, value, seen, said) in EFFECTS {
+        let shows = |ran: &Ran| ran.stdout.contains(said) || ran.stderr.contains(said);
+        let (before, after) = (seen(&home, &[]), seen(&home, &[(name, value)]));
+        assert!(!shows(&before), "{name}: {said:?} in {before:?}");
+        assert!(shows(&after), "{name}={value}: no {said:?} in {after:?}");
+    }
+}
+
+#[test]
+fn the_environment_is_laid_over_the_file_and_flags_over_both() {
+    let home = Home::new().config("[attachments]\nmax_bytes = \"3 B\"\nmax_count = 1\n");
+    let other = Home::new();
+    put(&home, "/shared/a", b"configured");
+    put(&other, "/shared/a", b"other");
+    let file = home.file("sent", b"four");
+    let words = ["call", "attachment_save", "index=0", "path=/shared/b", "--attach", &file];
+    assert_eq!(home.run(&words).error(), "attachment_unavailable");
+    assert_eq!(with(&home, "COFFERDAM_ATTACHMENTS_MAX_BYTES", "4 B", &words).code, Some(0));
+
+    let root = other.workspace();
+    let root = root.to_str().expect("text");
+    let call = ["call", "file_read", "path=/shared/a"];
+    let content = |command: &mut std::process::Command| line(&run(command))["content"].clone();
+    for name in ["COFFERDAM_WORKSPACE", "COFFERDAM_WORKSPACE_ROOT"] {
+        assert_eq!(content(home.command(&call).env(name, root)), "other", "{name}");
+        let flag = [&call[..], &["--workspace", "workspace"]].concat();
+        assert_eq!(content(home.command(&flag).env(name, root)), "configured", "{name}");
+    }
+}

@@ -1,0 +1,126 @@
+//! `init`: writes a configuration that loads as it is, knows every key, and never replaces a file.
+
+use super::{bare, refused, run};
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use support::home::Home;
+
+fn template(home: &Home) -> String {
+    assert_eq!(home.run(&["init", "template.toml"]).code, Some(0));
+    fs::read_to_string(home.dir().join("template.toml")).expect("written")
+}
+
+#[test]
+fn it_never_replaces_anything() {
+    let home = Home::new();
+    let before = fs::read(home.config_file()).expect("there");
+    refused(&home.run(&["init"]), &["cannot create", "cofferdam.toml", "exists"]);
+    refused(&home.run(&["init", "cofferdam.toml"]), &["cofferdam.toml"]);
+    refused(&home.run(&["init", "workspace/../cofferdam.toml"]), &["cofferdam.toml"]);
+    assert_eq!(fs::read(home.config_file()).expect("there"), before);
+    // Nor a folder, nor what a symlink leads to, there or not.
+    std::os::unix::fs::symlink("cofferdam.toml", home.dir().join("link")).expect("writable");
+    std::os::unix::fs::symlink("nowhere", home.dir().join("dangling")).expect("writable");
+    for taken in [".", "link", "dangling", "/dev/null", "missing/cofferdam.toml"] {
+        refused(&home.run(&["init", taken]), &["cannot create"]);
+    }
+    assert!(!home.dir().join("nowhere").exists() && !home.dir().join("missing").exists());
+}
+
+#[test]
+fn it_writes_where_it_is_told() {
+    let home = Home::new();
+    let dir = home.dir().join("fresh");
+    fs::create_dir(&dir).expect("writable");
+    let mut paths = Vec::new();
+    for (words, variable, written) in [
+        (&["init"][..], None, "cofferdam.toml"),
+        (&["init", "named.toml"], Some("variable.toml"), "named.toml"),
+        (&["--config", "before.toml", "init"], Some("variable.toml"), "before.toml"),
+        (&["init", "--config", "after.toml"], None, "after.toml"),
+        (&["init"], Some("variable.toml"), "variable.toml"),
+    ] {
+        let mut command = bare(&home, &dir, words);
+        command.envs(variable.map(|file| ("COFFERDAM_CONFIG", file)));
+        let ran = run(&mut command);
+        assert_eq!(ran.code, Some(0), "{words:?}: {ran:?}");
+        assert!(
+            ran.stdout.contains(&format!("wrote {written}")) && ran.stdout.contains("cofferdam serve"),
+            "{ran:?}"
+        );
+        let mode = fs::metadata(dir.join(written)).expect("written").permissions().mode();
+        assert_eq!(mode & 0o777, 0o600, "only its owner reads it");
+        paths.push(written);
+    }
+    assert_eq!(fs::read_dir(&dir).expect("there").count(), paths.len(), "nothing else was made");
+}
+
+#[test]
+fn what_it_writes_loads_as_it_is() {
+    let home = Home::new();
+    let text = template(&home);
+    fs::write(home.config_file(), &text).expect("writable");
+    // The paths are all commented out, so the state is the user's own.
+    let shown = home.run(&["audit", "show"]);
+    refused(&shown, &[&format!("{}/.local/state/cofferdam/audit.jsonl", home.dir().display())]);
+    let serve = home.run(&["serve"]);
+    refused(&serve, &["TELEGRAM_BOT_TOKEN", "@BotFather"]);
+}
+
+#[test]
+fn it_holds_every_key_and_no_other() {
+    let home = Home::new();
+    let text = template(&home);
+    let mut section = String::new();
+    let mut found = std::collections::BTreeSet::new();
+    for line in text.lines() {
+        if let Some(name) = line.strip_prefix('[') {
+            section = name.trim_end_matches(']').to_owned();
+            continue;
+        }
+        // A key, or one that is commented out: `# root = "…"`.
+        let key = line.trim_start_matches("# ").split_once(" = ").map(|(key, _)| key);
+        if let Some(key) = key.filter(|key| key.bytes().all(|b| b.is_ascii_lowercase() || b == b'_')) {
+            found.insert(format!("COFFERDAM_{}_{}", section.replace('.', "_"), key).to_uppercase());
+        }
+    }
+    assert_eq!(found, super::environment::variables(&home));
+}
+
+#[test]
+fn what_is_commented_out_is_understood_as_well() {
+    let home = Home::new();
+    let text = template(&home);
+    let all: String = text
+        .lines()
+        .map(|line| match line.strip_prefix("# ") {
+            Some(key) if key.contains(" = ") => format!("{key}\n"),
+            _ => format!("{line}\n"),
+        })
+        .collect();
+    assert_ne!(all, text);
+    fs::write(home.config_file(), &all).expect("writable");
+    let shown = home.run(&["audit", "show"]);
+    refused(&shown, &["/home/me/.local/state/cofferdam/audit.jsonl"]);
+}
+
+#[test]
+fn the_values_it_shows_are_the_defaults() {
+    let home = Home::new();
+    let text = template(&home);
+    // The program refuses one more of each: what is shown is what holds without a configuration.
+    for default in
+        ["max_bytes = \"20 MiB\"", "max_turn_bytes = \"40 MiB\"", "max_count = 10", "max_bytes = \"10 GiB\""]
+    {
+        assert!(text.contains(default), "{default}");
+    }
+    let file = home.file("sent", b"x");
+    let mut words = vec!["call", "attachment_save", "index=10", "path=/shared/a"];
+    words.extend(std::iter::repeat_n(["--attach", &*file], 11).flatten());
+    assert!(home.run(&words).message().contains("too many"));
+    words[2] = "index=9";
+    assert_eq!(home.run(&words).code, Some(0));
+    let over = home.file("over", &vec![0; (20 << 20) + 1]);
+    let ran = home.call(&["attachment_save", "index=0", "path=/shared/b", "--attach", &over]);
+    assert!(ran.message().contains("too large") && ran.message().contains("20 MiB"), "{ran:?}");
+}

@@ -1,0 +1,150 @@
+//! The compile cache: code that runs outside the sandbox if somebody else could have written it.
+
+use super::finished;
+use std::fs::{self, Permissions};
+use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
+use std::path::{Path, PathBuf};
+use support::guests::{self, sha256};
+use support::home::Home;
+use support::needs;
+
+/// A gateway with a small tool, which compiles quickly.
+fn hello() -> Home {
+    let policy = "safety = \"read-only\"\n[arguments]\nname = \"value\"";
+    Home::new().tool("hello", "file-read-only", "minimal", policy)
+}
+
+/// Calls the tool, which works; returns the log.
+fn called(home: &Home) -> String {
+    let mut command = home.command(&["call", "hello", "name=Ada"]);
+    let ran = finished(command.env("COFFERDAM_LOG", "info"));
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), "{\"greeting\":\"Hello, Ada!\"}\n"), "{ran:?}");
+    ran.stderr
+}
+
+/// Every entry of the cache.
+fn entries(home: &Home) -> Vec<PathBuf> {
+    let cache = fs::read_dir(home.state().join("cache")).expect("warmed");
+    let entries: Vec<_> = cache.map(|entry| entry.expect("readable").path()).collect();
+    assert!(entries.iter().all(|path| path.extension().is_some_and(|e| e == "cwasm")), "{entries:?}");
+    entries
+}
+
+/// The small tool's entry.
+fn entry(home: &Home) -> PathBuf {
+    let component = sha256(&guests::bytes("minimal"));
+    let is_ours =
+        |path: &PathBuf| path.file_name().is_some_and(|n| n.to_string_lossy().starts_with(&component));
+    entries(home).into_iter().find(is_ours).expect("warmed")
+}
+
+fn mode(path: &Path) -> u32 {
+    fs::metadata(path).expect("there").mode() & 0o777
+}
+
+fn chmod(path: &Path, mode: u32) {
+    fs::set_permissions(path, Permissions::from_mode(mode)).expect("ours");
+}
+
+#[test]
+fn a_sound_entry_is_used() {
+    let home = hello();
+    let log = called(&home);
+    assert!(!log.contains("compiled") && !log.contains("damaged"), "{log}");
+    assert!(entries(&home).iter().all(|entry| mode(entry) == 0o600));
+}
+
+#[test]
+fn a_damaged_entry_is_compiled_again_and_never_run() {
+    let home = hello();
+    let path = entry(&home);
+    let sound = fs::read(&path).expect("ours");
+    let (mut first, mut middle, mut last) = (sound.clone(), sound.clone(), sound.clone());
+    first[0] ^= 1;
+    middle[sound.len() / 2] ^= 0x80;
+    *last.last_mut().expect("long") ^= 1;
+    for damaged in
+        [&first, &middle, &last, &sound[..sound.len() / 2].to_vec(), &sound[..20].to_vec(), &vec![]]
+    {
+        fs::write(&path, damaged).expect("ours");
+        let log = called(&home);
+        assert!(log.contains("recompiling a damaged cache entry") && log.contains("compiled"), "{log}");
+        assert_eq!(sha256(&fs::read(&path).expect("written")), sha256(&sound), "sound again");
+    }
+}
+
+#[test]
+fn every_entry_may_be_damaged_at_once() {
+    let home = hello();
+    for path in entries(&home) {
+        let mut bytes = fs::read(&path).expect("ours");
+        bytes.iter_mut().for_each(|byte| *byte = !*byte);
+        fs::write(path, bytes).expect("ours");
+    }
+    called(&home);
+    assert_eq!(home.call(&["file_read", "path=/shared/none"]).error(), "not_found");
+}
+
+#[test]
+fn an_entry_that_others_could_have_written_is_not_read() {
+    let home = hello();
+    let path = entry(&home);
+    for open in [0o666, 0o620, 0o602] {
+        chmod(&path, open);
+        let log = called(&home);
+        assert!(log.contains("not reading a cache entry that others could have written"), "{open:o}: {log}");
+        assert_eq!(mode(&path), 0o600, "replaced by one of our own");
+    }
+}
+
+#[test]
+fn an_entry_of_another_user_is_not_read() {
+    let test = "an_entry_of_another_user_is_not_read";
+    if !needs::available(test, "root, to give files away", needs::root()) {
+        return;
+    }
+    let home = hello();
+    let path = entry(&home);
+    chown(&path, Some(65534), None).expect("root may");
+    let log = called(&home);
+    assert!(log.contains("not reading a cache entry that others could have written"), "{log}");
+    chown(home.state().join("cache"), Some(65534), None).expect("root may");
+    refused_to_start(&home);
+}
+
+#[test]
+fn a_folder_that_others_can_write_stops_the_start() {
+    let home = hello();
+    let cache = home.state().join("cache");
+    for open in [0o777, 0o770, 0o702, 0o1777] {
+        chmod(&cache, open);
+        refused_to_start(&home);
+    }
+    chmod(&cache, 0o755);
+    // Readable is not writable.
+    called(&home);
+}
+
+fn refused_to_start(home: &Home) {
+    for arguments in [["call", "file_read"].as_slice(), &["tools"], &["chat"], &["policy", "check"]] {
+        let ran = home.run(arguments);
+        assert_eq!((ran.code, ran.stdout.as_str()), (Some(2), ""), "{arguments:?}: {ran:?}");
+        assert!(ran.stderr.contains("the compile cache is unusable: "), "{arguments:?}: {ran:?}");
+        assert!(ran.stderr.contains("can be written by others"), "{arguments:?}: {ran:?}");
+    }
+}
+
+#[test]
+fn without_room_for_the_cache_tools_still_run() {
+    let test = "without_room_for_the_cache_tools_still_run";
+    // Root writes into a folder without the right to.
+    if !needs::available(test, "a user other than root", !needs::root()) {
+        return;
+    }
+    let home = hello();
+    fs::remove_file(entry(&home)).expect("ours");
+    chmod(&home.state().join("cache"), 0o500);
+    let log = called(&home);
+    chmod(&home.state().join("cache"), 0o700);
+    assert!(log.contains("cannot keep compiled code"), "{log}");
+}

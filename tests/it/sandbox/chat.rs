@@ -1,0 +1,52 @@
+//! `cofferdam chat` held open: many calls in one process, and what that process has taken meanwhile.
+
+use super::SOON;
+use std::io::{BufRead, BufReader, Write};
+use std::process::{Child, Stdio};
+use std::sync::mpsc::{Receiver, channel};
+use support::home::Home;
+
+/// A running `chat`; killed when dropped.
+pub(super) struct Chat {
+    child: Child,
+    answers: Receiver<String>,
+}
+
+impl Chat {
+    pub(super) fn start(home: &Home) -> Self {
+        let mut command = home.command(&["chat"]);
+        let command = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+        let mut child = command.spawn().expect("the program starts");
+        let stdout = BufReader::new(child.stdout.take().expect("piped"));
+        let (tell, answers) = channel();
+        std::thread::spawn(move || stdout.lines().map_while(Result::ok).try_for_each(|line| tell.send(line)));
+        Self { child, answers }
+    }
+
+    /// Says a line; returns the line that answers it.
+    pub(super) fn say(&mut self, line: &str) -> String {
+        let stdin = self.child.stdin.as_mut().expect("piped");
+        writeln!(stdin, "{line}").expect("chat reads");
+        self.answers.recv_timeout(SOON).unwrap_or_else(|_| panic!("no answer to {line}"))
+    }
+
+    /// A line of `/proc/PID/status` in KiB: `VmHWM` is the most memory it ever held, `VmRSS` what it holds.
+    pub(super) fn kib(&self, name: &str) -> u64 {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).expect("it runs");
+        let line = status.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':')).expect(name);
+        line.trim().trim_end_matches(" kB").parse().expect("a number")
+    }
+
+    /// Ends it as a person does, and waits.
+    pub(super) fn end(mut self) {
+        drop(self.child.stdin.take());
+        assert!(self.child.wait().expect("ours to wait for").success());
+    }
+}
+
+impl Drop for Chat {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}

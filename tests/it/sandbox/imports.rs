@@ -1,0 +1,62 @@
+//! Components that import more than their profile grants do not load, and the message names the import.
+
+use support::home::{Home, Ran};
+
+const MOUNT: &str = r#"{ guest = "/shared", access = "read-only" }"#;
+const WRITABLE: &str = r#"{ guest = "/shared", access = "atomic-write" }"#;
+
+/// The attacker, which imports everything, under a profile that grants this.
+fn under(mount: &str, interfaces: &str) -> Ran {
+    let profile = format!(
+        "schema = 1\nprofile = \"narrow\"\nwhy = \"a test\"\nmounts = [ {mount} ]\ninterfaces = [ {interfaces} ]\n"
+    );
+    let policy = "safety = \"side-effecting\"\n[arguments]\nbehaviour = \"value\"\npath = \"value\"\nbytes = \"value\"";
+    let home =
+        Home::new().policy("profiles/narrow.toml", &profile).tool("hostile", "narrow", "hostile", policy);
+    let checked = home.run(&["policy", "check"]);
+    let ran = home.call(&["hostile", "behaviour=ok"]);
+    if ran.code == Some(1) {
+        assert_eq!(checked.code, Some(3), "{checked:?}");
+        assert!(
+            checked.stdout.contains("problem: tools/hostile.toml: the component does not load"),
+            "{checked:?}"
+        );
+        assert_eq!(home.call(&["file_read", "path=/shared/none"]).error(), "not_found", "the others work");
+    }
+    ran
+}
+
+fn unavailable(ran: &Ran, import: &str) {
+    assert_eq!((ran.code, ran.error().as_str()), (Some(1), "tool_unavailable"), "{ran:?}");
+    let message = ran.message();
+    assert!(message.contains(import) && message.contains("grant the interface in the profile"), "{message}");
+}
+
+#[test]
+fn without_attachments_they_cannot_be_imported() {
+    for mount in ["", MOUNT, WRITABLE] {
+        unavailable(&under(mount, ""), "`cofferdam:tool/turn-attachments@0.1.0`");
+    }
+}
+
+#[test]
+fn without_a_writable_mount_writing_cannot_be_imported() {
+    for mount in ["", MOUNT] {
+        unavailable(&under(mount, "\"turn-attachments\""), "`cofferdam:tool/workspace-write@0.1.0`");
+    }
+}
+
+#[test]
+fn with_both_granted_it_loads() {
+    let ran = under(WRITABLE, "\"turn-attachments\"");
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), "{\"ok\":true}\n"), "{ran:?}");
+}
+
+#[test]
+fn a_tool_that_imports_neither_needs_no_grant() {
+    let profile = "schema = 1\nprofile = \"nothing\"\nwhy = \"a test\"\nmounts = []\n";
+    let policy = "safety = \"read-only\"\n[arguments]\nname = \"value\"";
+    let home =
+        Home::new().policy("profiles/nothing.toml", profile).tool("hello", "nothing", "minimal", policy);
+    assert_eq!(home.call(&["hello", "name=Ada"]).stdout, "{\"greeting\":\"Hello, Ada!\"}\n");
+}

@@ -1,0 +1,124 @@
+//! What a guest can read: the granted mounts, regular files and directories alone, nothing of the host.
+
+use super::{answered, put, unjudged};
+use serde_json::Value;
+use std::os::unix::fs::symlink;
+use support::home::Home;
+
+fn seen(home: &Home, behaviour: &str, path: &str) -> Value {
+    answered(home, &[&format!("behaviour={behaviour}"), &format!("path={path}")])
+}
+
+/// A path that leads nowhere, however the guest looks at it, always for the same reason.
+fn unreachable(home: &Home, path: &str, error: &str) {
+    for behaviour in ["read", "list", "readlink"] {
+        assert_eq!(seen(home, behaviour, path)["error"], error, "{behaviour} {path}");
+    }
+    let stat = seen(home, "stat", path);
+    assert_eq!((&stat["follow"]["error"], &stat["leaf"]["error"]), (&error.into(), &error.into()), "{path}");
+}
+
+#[test]
+fn the_granted_mounts_are_all_there_is() {
+    let home = unjudged();
+    put(&home, "/vault/secret", b"secret");
+    put(&home, "/shared/mine", b"mine");
+    let outside = home.file("outside", b"secret");
+    assert_eq!(answered(&home, &["behaviour=preopens"])["preopens"], serde_json::json!(["/shared", "/tmp"]));
+    for path in ["/", ".", "..", "/vault", "/vault/secret", "/etc/passwd", "/proc/self/environ", "/dev/zero"]
+    {
+        unreachable(&home, path, "NotFound");
+    }
+    unreachable(&home, &outside, "NotFound");
+    for path in ["/shared/..", "/shared/../vault/secret", "/tmp/../shared/mine", "/shared/../../outside"] {
+        unreachable(&home, path, "PermissionDenied");
+    }
+    assert_eq!(seen(&home, "read", "/shared/mine")["text"], "mine");
+}
+
+#[test]
+fn links_are_followed_inside_the_mount_alone() {
+    let home = unjudged();
+    put(&home, "/vault/secret", b"secret");
+    put(&home, "/shared/folder/mine", b"mine");
+    let outside = home.file("outside", b"secret");
+    let link =
+        |target: &str, name: &str| symlink(target, home.host(&format!("/shared/{name}"))).expect("ours");
+    for (name, target) in [
+        ("inside", "folder/mine"),
+        ("vault", "../vault/secret"),
+        ("host", outside.as_str()),
+        ("passwd", "/etc/passwd"),
+        ("root", "/"),
+        ("magic", "/proc/self/root/etc/passwd"),
+        ("absolute", "/shared/folder/mine"),
+    ] {
+        link(target, name);
+    }
+    link("circle", "circle");
+    assert_eq!(seen(&home, "read", "/shared/inside")["text"], "mine");
+    assert_eq!(seen(&home, "stat", "/shared/inside")["leaf"]["link"], true);
+    for name in ["vault", "host", "passwd", "magic", "absolute", "root/etc/passwd"] {
+        let path = format!("/shared/{name}");
+        assert_eq!(seen(&home, "read", &path)["error"], "PermissionDenied", "{name}");
+        assert_eq!(seen(&home, "stat", &path)["follow"]["error"], "PermissionDenied", "{name}");
+    }
+    assert_eq!(seen(&home, "list", "/shared/root")["error"], "PermissionDenied");
+    assert_eq!(seen(&home, "read", "/shared/circle")["error"], "FilesystemLoop");
+    // What an absolute link says is a path of the host.
+    assert_eq!(seen(&home, "readlink", "/shared/host")["error"], "PermissionDenied");
+    assert_eq!(seen(&home, "readlink", "/shared/inside")["target"], "folder/mine");
+}
+
+#[test]
+fn what_is_no_file_is_not_opened_and_never_waited_for() {
+    let home = unjudged();
+    put(&home, "/shared/file", b"x");
+    let fifo = home.host("/shared/fifo");
+    rustix::fs::mknodat(rustix::fs::CWD, &fifo, rustix::fs::FileType::Fifo, 0o600.into(), 0).expect("ours");
+    let _socket = std::os::unix::net::UnixListener::bind(home.host("/shared/socket")).expect("ours");
+    symlink("fifo", home.host("/shared/to_fifo")).expect("ours");
+    for name in ["fifo", "socket", "to_fifo"] {
+        let path = format!("/shared/{name}");
+        assert_eq!(seen(&home, "read", &path)["error"], "Unsupported", "{name}");
+        let stat = &seen(&home, "stat", &path)["follow"];
+        assert_eq!((&stat["file"], &stat["directory"]), (&false.into(), &false.into()), "{name}");
+    }
+    assert_eq!(seen(&home, "read", "/shared")["error"], "IsADirectory");
+    assert_eq!(seen(&home, "list", "/shared/file")["error"], "NotADirectory");
+}
+
+#[test]
+fn the_gateways_own_names_are_invisible() {
+    let home = unjudged();
+    put(&home, "/shared/.cofferdam-1", b"half");
+    put(&home, "/shared/folder/.cofferdam-dir/file", b"half");
+    put(&home, "/shared/folder/seen", b"seen");
+    // Not through `answered`: these very names count as left behind.
+    let seen = |behaviour: &str, path: &str| {
+        home.call(&["hostile", &format!("behaviour={behaviour}"), &format!("path={path}")]).json()
+    };
+    for path in [
+        "/shared/.cofferdam-1",
+        "/shared/./.cofferdam-1",
+        "/shared/folder/../.cofferdam-1",
+        "/shared/folder/.cofferdam-dir",
+        "/shared/folder/.cofferdam-dir/file",
+        "/shared/folder/.cofferdam-missing",
+    ] {
+        for behaviour in ["read", "list", "readlink"] {
+            assert_eq!(seen(behaviour, path)["error"], "NotFound", "{behaviour} {path}");
+        }
+    }
+    assert_eq!(seen("list", "/shared")["names"], serde_json::json!(["folder"]));
+    assert_eq!(seen("list", "/shared/folder")["names"], serde_json::json!(["seen"]));
+}
+
+#[test]
+fn a_large_directory_is_listed_piece_by_piece() {
+    let home = unjudged();
+    for n in 0..3000 {
+        put(&home, &format!("/shared/many/{n}"), b"");
+    }
+    assert_eq!(seen(&home, "list", "/shared/many")["count"], 3000);
+}

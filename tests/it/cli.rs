@@ -21,6 +21,7 @@ mod tools;
 use serde_json::Value;
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 use support::home::{Home, Ran};
 use support::program;
 
@@ -60,4 +61,19 @@ fn put(home: &Home, guest: &str, bytes: &[u8]) {
     let path = home.host(guest);
     std::fs::create_dir_all(path.parent().expect("below the workspace")).expect("writable");
     std::fs::write(path, bytes).expect("writable");
+}
+
+/// Waits until the program of this id has staged a file: its tool is then at work.
+fn until_staged(home: &Home, pid: u32) {
+    let started = Instant::now();
+    // What is staged has no name yet: it is an open file of the program's, already "deleted".
+    let staged = || {
+        let fds = std::fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten();
+        let mut links = fds.flat_map(|fd| std::fs::read_link(fd.path()));
+        links.any(|to| to.starts_with(home.workspace()) && to.to_string_lossy().ends_with(" (deleted)"))
+    };
+    while !staged() && home.leftovers().is_empty() {
+        assert!(started.elapsed() < Duration::from_secs(20), "nothing is staged");
+        std::thread::sleep(Duration::from_millis(2));
+    }
 }

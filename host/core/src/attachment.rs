@@ -28,6 +28,13 @@ impl AttachmentInfo {
     /// Longer declared types are cut.
     pub const MIME_BYTES_MAX: usize = 80;
 
+    /// A line for the sender of an attachment that is not there; none for one that is.
+    pub fn notice(&self) -> Option<String> {
+        let reason = self.unavailable.as_ref()?;
+        let name = self.name.as_deref().unwrap_or("attachment");
+        Some(format!("[{}] {name}: {}.", self.index, reason.trim_end_matches('.')))
+    }
+
     /// A sender's file name or media type, made fit to be shown.
     pub fn shown(text: Option<&str>, bytes_max: usize) -> Option<String> {
         text.map(|t| one_line(t, bytes_max)).filter(|t| !t.trim().is_empty())

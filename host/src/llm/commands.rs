@@ -109,22 +109,21 @@ fn usage(tool: &ToolSpec) -> String {
     bounded(lines)
 }
 
+/// What came and can be saved; what cannot is told by the turn itself.
 fn listing(attachments: &[AttachmentInfo]) -> String {
-    let plural = if attachments.len() == 1 { "" } else { "s" };
-    let mut lines = vec![format!("{} file{plural} came:", attachments.len())];
-    for a in attachments {
+    let available: Vec<_> = attachments.iter().filter(|a| a.unavailable.is_none()).collect();
+    let count = match attachments.len() {
+        1 => "1 file came".to_owned(),
+        n => format!("{n} files came"),
+    };
+    let Some(first) = available.first() else { return format!("{count}; there is nothing to save.") };
+    let mut lines = vec![format!("{count}:")];
+    for a in &available {
         let name = a.name.as_deref().map(|n| format!(" {}", one_line(n, 80))).unwrap_or_default();
-        lines.push(match &a.unavailable {
-            None => format!("[{}]{name} {} ({})", a.index, a.mime_type, about(a.size)),
-            Some(why) => format!("[{}]{name} unavailable: {}", a.index, one_line(why, 200)),
-        });
+        lines.push(format!("[{}]{name} {} ({})", a.index, a.mime_type, about(a.size)));
     }
-    if let Some(first) = attachments.iter().find(|a| a.unavailable.is_none()) {
-        lines.push(format!(
-            "To save one, reply to the message with: /attachment_save index={} path=/shared/NAME",
-            first.index
-        ));
-    }
+    let save = format!("/attachment_save index={} path=/shared/NAME", first.index);
+    lines.push(format!("To save one, reply to the message with: {save}"));
     bounded(lines)
 }
 

@@ -3,7 +3,7 @@
 use super::{Conversation, Delta, Deltas, Entry, Progress, Provider, Request, Step, ToolSpec};
 use crate::attachments::Attachments;
 use crate::tools::{CallRequest, Journal, Toolbox};
-use cofferdam_core::attachment::addendum;
+use cofferdam_core::attachment::{AttachmentInfo, addendum};
 use cofferdam_core::id::{Caller, TurnId};
 use cofferdam_core::message::OutgoingResponse;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ pub struct Turn {
     pub text: String,
     /// What came with it, in order.
     pub attachments: Attachments,
-    /// Lines that the user must read with the answer: what was too large, what failed.
+    /// Lines that the user must read with the answer, besides those on unavailable attachments.
     pub notices: Vec<String>,
 }
 
@@ -72,6 +72,8 @@ impl Runner {
         if !infos.is_empty() {
             progress.step(Step::Attachments(infos.clone()));
         }
+        let mut lines = turn.notices.clone();
+        lines.extend(infos.iter().filter_map(AttachmentInfo::notice));
         let mut conversation = Conversation::default();
         conversation.entries.push(Entry::User {
             text: turn.text.clone(),
@@ -79,7 +81,6 @@ impl Runner {
             attachments: infos,
         });
         let answer = self.rounds(&turn, &mut conversation, progress, cancel).await;
-        let mut lines = turn.notices;
         lines.extend(Some(answer).filter(|text| !text.is_empty()));
         OutgoingResponse::text(lines.join("\n"))
     }

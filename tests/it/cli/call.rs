@@ -1,8 +1,10 @@
 //! `call`: how arguments are given, and the one line that comes back.
 
-use super::{bare, line, put, refused, run};
+use super::{bare, line, put, refused, run, until_staged};
+use rustix::process::{Pid, Signal, kill_process};
 use std::io::Write;
 use std::process::Stdio;
+use std::time::{Duration, Instant};
 use support::home::{Home, Ran};
 
 /// Runs a call with this on its standard input.
@@ -220,4 +222,33 @@ fn flags_stand_before_and_after_the_command() {
     }
     let equals = (format!("--config={file}"), format!("--workspace={folder}"));
     assert_eq!(content([&[&equals.0], &[], &[&equals.1]]), "other");
+}
+
+#[test]
+fn a_signal_cancels_the_call_and_nothing_is_changed() {
+    let home = Home::new().hostile("deadline = \"60s\"");
+    put(&home, "/shared/half", b"before");
+    for signal in [Signal::INT, Signal::TERM] {
+        let mut command =
+            home.command(&["call", "hostile", "behaviour=stage_then_spin", "path=/shared/half"]);
+        let mut child =
+            command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the program starts");
+        until_staged(&home, child.id());
+        kill_process(Pid::from_child(&child), signal).expect("ours");
+        let started = Instant::now();
+        while child.try_wait().expect("ours").is_none() {
+            if started.elapsed() > Duration::from_secs(10) {
+                child.kill().expect("ours");
+                panic!("{signal:?} does not end it");
+            }
+            std::thread::sleep(Duration::from_millis(2));
+        }
+        let ran: Ran = child.wait_with_output().expect("it ended").into();
+        assert_eq!((ran.code, ran.error().as_str()), (Some(1), "cancelled"), "{ran:?}");
+        line(&ran);
+        let record = home.audit().pop().expect("recorded");
+        assert_eq!((&record["tool"], &record["code"]), (&"hostile".into(), &"cancelled".into()), "{record}");
+    }
+    assert_eq!(std::fs::read(home.host("/shared/half")).expect("there"), b"before");
+    assert!(home.leftovers().is_empty());
 }

@@ -218,21 +218,7 @@ fn a_signal_ends_it_while_a_tool_spins() {
     let home = Home::new().hostile("deadline = \"60s\"");
     let mut chat = Open::start(&home);
     chat.write("/hostile behaviour=stage_then_spin path=/shared/half bytes=10");
-    let started = Instant::now();
-    // What is staged has no name yet: it is an open file of the program's, already "deleted".
-    let fds = format!("/proc/{}/fd", chat.child.id());
-    let staged = || {
-        let mut links = std::fs::read_dir(&fds)
-            .into_iter()
-            .flatten()
-            .flatten()
-            .flat_map(|fd| std::fs::read_link(fd.path()));
-        links.any(|to| to.starts_with(home.workspace()) && to.to_string_lossy().ends_with(" (deleted)"))
-    };
-    while !staged() && home.leftovers().is_empty() {
-        assert!(started.elapsed() < Duration::from_secs(20), "nothing is staged");
-        std::thread::sleep(Duration::from_millis(2));
-    }
+    super::until_staged(&home, chat.child.id());
     assert_eq!(chat.stop(Signal::INT), Some(0));
     assert!(chat.read().starts_with("cancelled: "));
     assert!(home.leftovers().is_empty() && !home.host("/shared/half").exists(), "nothing of it stays");

@@ -102,14 +102,12 @@ async fn run_turn(bot: &Arc<Bot>, id: TurnId, prepared: Prepared) -> Option<Outg
         attachments = fetch(bot, prepared.files) => attachments?,
         () = bot.stop.now.cancelled() => return None,
     };
-    let mut notices = prepared.notices;
-    notices.extend(attachments.infos().iter().filter_map(words::notice));
     let turn = Turn {
         id,
         caller: Caller { channel: CHANNEL.into(), sender: prepared.sender.to_string() },
         text: prepared.text,
         attachments,
-        notices,
+        notices: prepared.notices,
     };
     let response = bot.runner.run(turn, &(), &bot.stop.now).await;
     // A turn that was cut off answers so; that is for nobody to read, since it will run again.

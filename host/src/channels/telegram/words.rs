@@ -1,7 +1,5 @@
 //! Everything that this channel says in its own words.
 
-use cofferdam_core::attachment::AttachmentInfo;
-
 /// To a stranger in a private chat, once.
 pub(super) fn to_stranger(id: i64) -> String {
     format!(
@@ -30,13 +28,6 @@ pub(super) const LATE_CAPTION: &str = "This is a late part of the album above, w
 /// In place of an answer when the gateway itself failed.
 pub(super) const BROKEN: &str =
     "internal: the gateway failed while working on this message; its operator finds why in the log.";
-
-/// A line for an attachment that is not there; `None` for one that is.
-pub(super) fn notice(info: &AttachmentInfo) -> Option<String> {
-    let reason = info.unavailable.as_ref()?;
-    let name = info.name.as_deref().unwrap_or("attachment");
-    Some(format!("[{}] {name}: {}.", info.index, reason.trim_end_matches('.')))
-}
 
 /// The one line that tells that the channel works.
 pub(super) fn polling(name: &str, users: usize) -> String {

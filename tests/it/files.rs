@@ -20,6 +20,7 @@ mod power;
 mod quota;
 mod races;
 mod read;
+mod read_faults;
 mod refusals;
 mod save;
 mod scenario;

@@ -4,3 +4,4 @@ mod architecture;
 mod cli;
 mod files;
 mod sandbox;
+mod telegram;

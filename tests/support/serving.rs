@@ -5,12 +5,15 @@ use anyhow::{Context, bail};
 use std::io::{BufRead, BufReader, Read};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 /// A running gateway; killed when dropped.
 pub struct Serving {
     child: Child,
     log: Arc<Mutex<String>>,
+    /// Reads stderr to its end.
+    reader: Option<JoinHandle<()>>,
 }
 
 /// How long a start may take: a debug build on a busy machine.
@@ -22,7 +25,18 @@ impl Serving {
     /// # Errors
     /// When it ends before, or says nothing in time; with its log.
     pub fn start(home: &Home, token: &str) -> anyhow::Result<Self> {
-        Self::spawn(home.command(&["serve"]), token)?.polling()
+        Self::launch(home, token, &[])?.polling()
+    }
+
+    /// Starts `cofferdam serve` with more variables in its environment, and does not wait: it may never
+    /// come to polling.
+    ///
+    /// # Errors
+    /// When it cannot be started.
+    pub fn launch(home: &Home, token: &str, environment: &[(&str, &str)]) -> anyhow::Result<Self> {
+        let mut command = home.command(&["serve"]);
+        command.envs(environment.iter().copied());
+        Self::spawn(command, token)
     }
 
     /// Starts `cofferdam serve` under a tracer; does not wait, because the tracer may end it at once.
@@ -39,24 +53,36 @@ impl Serving {
         let log = Arc::new(Mutex::new(String::new()));
         let stderr = child.stderr.take().context("stderr is piped")?;
         let written = log.clone();
-        std::thread::spawn(move || {
+        let reader = std::thread::spawn(move || {
             for line in BufReader::new(stderr.take(64 << 20)).lines().map_while(Result::ok) {
                 let mut log = written.lock().unwrap_or_else(PoisonError::into_inner);
                 log.push_str(&line);
                 log.push('\n');
             }
         });
-        Ok(Self { child, log })
+        Ok(Self { child, log, reader: Some(reader) })
     }
 
-    fn polling(mut self) -> anyhow::Result<Self> {
+    /// Waits until it polls.
+    ///
+    /// # Errors
+    /// When it ends before, or does not poll in time; with its log.
+    pub fn polling(self) -> anyhow::Result<Self> {
+        self.says("polling as ")
+    }
+
+    /// Waits until its log has these words.
+    ///
+    /// # Errors
+    /// When it ends before, or does not say them in time; with its log.
+    pub fn says(mut self, words: &str) -> anyhow::Result<Self> {
         let started = Instant::now();
-        while !self.log().contains("polling") {
+        while !self.log().contains(words) {
             if let Some(status) = self.child.try_wait()? {
-                bail!("serve ended with {status} before polling:\n{}", self.log());
+                bail!("serve ended with {status} before it said {words:?}:\n{}", self.log());
             }
             if started.elapsed() > START_MAX {
-                bail!("serve does not poll:\n{}", self.log());
+                bail!("serve does not say {words:?}:\n{}", self.log());
             }
             std::thread::sleep(Duration::from_millis(5));
         }
@@ -73,10 +99,19 @@ impl Serving {
         self.child.id()
     }
 
-    /// SIGKILL: no clean-up of any kind.
-    pub fn kill(mut self) {
+    /// SIGKILL: no clean-up of any kind. Returns its log.
+    pub fn kill(mut self) -> String {
         self.child.kill().expect("ours to kill");
         self.child.wait().expect("ours to wait for");
+        self.whole_log()
+    }
+
+    /// Sends a signal.
+    ///
+    /// # Errors
+    /// When it has ended.
+    pub fn signal(&self, signal: rustix::process::Signal) -> anyhow::Result<()> {
+        Ok(rustix::process::kill_process(rustix::process::Pid::from_child(&self.child), signal)?)
     }
 
     /// Sends a signal and waits for the end.
@@ -88,10 +123,9 @@ impl Serving {
         signal: rustix::process::Signal,
         limit: Duration,
     ) -> anyhow::Result<(ExitStatus, String)> {
-        let pid = rustix::process::Pid::from_child(&self.child);
-        rustix::process::kill_process(pid, signal)?;
+        self.signal(signal)?;
         let status = self.wait(limit)?;
-        Ok((status, self.log()))
+        Ok((status, self.whole_log()))
     }
 
     /// Waits for the end.
@@ -109,6 +143,14 @@ impl Serving {
             }
             std::thread::sleep(Duration::from_millis(5));
         }
+    }
+
+    /// The log of a program that has ended.
+    pub fn whole_log(&mut self) -> String {
+        if let Some(reader) = self.reader.take() {
+            reader.join().expect("reading does not panic");
+        }
+        self.log()
     }
 }
 

@@ -39,6 +39,8 @@ fn a_command_is_one_call_and_its_answer_one_reply() {
         ("/file_read path=a path=b", "invalid_arguments: \"path\" is given twice"),
         ("/file_read path=\"/shared/a", "invalid_arguments: a quote is not closed"),
         ("/file_read index=0", "invalid_arguments: "),
+        // Nothing that was typed is dropped, as a shell would drop a comment.
+        ("/file_read path=/shared/a #b.txt", "invalid_arguments: \"#b.txt\" is not key=value"),
         ("/nope", "unknown_tool: no tool \"nope\"; there is attachment_save, file_read, file_write_bytes"),
         ("/FILE_READ path=/shared/a", "unknown_tool: "),
         ("/attachment_save index=0 path=/shared/x", "no_attachments: "),
@@ -99,8 +101,8 @@ fn files_without_a_command_are_listed_with_the_way_to_save_them() {
     let home = Home::new().config("[attachments]\nmax_bytes = \"1 KiB\"\n");
     let (photo, large) = (home.file("photo.jpg", &samples::jpeg(0)), home.file("large.bin", &[0; 2000]));
     let listing = replies(&home, &["--attach", &photo, "--attach", &large], "what is this\nand now\n");
-    assert!(listing.starts_with("2 files came:\n[0] photo.jpg image/jpeg (~"), "{listing}");
-    assert!(listing.contains("\n[1] large.bin unavailable: too large"), "{listing}");
+    assert!(listing.starts_with("[1] large.bin: too large"), "what is missing comes first: {listing}");
+    assert!(listing.contains("\n2 files came:\n[0] photo.jpg image/jpeg (~"), "{listing}");
     assert!(listing.contains("/attachment_save index=0 path=/shared/"), "{listing}");
     assert!(
         listing.ends_with("I run commands, not conversations. /help lists them.\n"),

@@ -91,6 +91,24 @@ fn a_container_s_stacked_filesystem_serves() {
     works(&inside);
 }
 
+/// A file without a name cannot be given one there, so it is staged under a name from the beginning.
+#[test]
+fn without_proc_files_are_saved_all_the_same() {
+    if !available("files::mounts::without_proc_files_are_saved_all_the_same") {
+        return;
+    }
+    let inside = Namespace::new("mount -t tmpfs none /proc");
+    let file = inside.home().file("sent", b"new");
+    for len in [1000, 300 << 10] {
+        let path = format!("/shared/{len}/file");
+        saves(&inside, &path, "overwrite=false", &bytes(len));
+        let path = format!("path={path}");
+        refuses(&inside, "already_exists", &["attachment_save", "index=0", &path, "--attach", &file]);
+        saves(&inside, &format!("/shared/{len}/file"), "overwrite=true", &bytes(len + 1));
+    }
+    works(&inside);
+}
+
 /// There, files are of other devices than the folder they lie in.
 #[test]
 fn a_stacked_filesystem_of_two_disks_has_its_quota() {

@@ -93,8 +93,8 @@ fn different_files_in_one_new_folder() {
         save(&format!("path={}", paths[n]), "overwrite=false", &files[n]).map(str::to_owned).to_vec()
     });
     assert!(ran.iter().all(|ran| ran.code == Some(0)), "{ran:?}");
-    for n in 0..PROCESSES {
-        assert!(fs::read(home.host(&paths[n])).expect("there") == content(n));
+    for (n, path) in paths.iter().enumerate() {
+        assert!(fs::read(home.host(path)).expect("there") == content(n));
     }
     works(&home);
 }

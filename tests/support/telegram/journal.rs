@@ -104,6 +104,11 @@ impl Journal {
         self.under_way.get(&kind).map_or(0, |(_, most)| *most)
     }
 
+    /// The requests of this kind that are under way now.
+    pub(super) fn under_way_now(&self, kind: &Kind) -> usize {
+        self.under_way.get(&Some(kind.clone())).map_or(0, |(now, _)| *now)
+    }
+
     fn leave(&mut self, kind: &Kind) {
         for key in [None, Some(kind.clone())] {
             if let Some((now, _)) = self.under_way.get_mut(&key) {

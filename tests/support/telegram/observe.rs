@@ -115,6 +115,18 @@ impl TelegramServer {
         self.state.wait(&what, timeout, look).await
     }
 
+    /// Returns once no request of a method (or download) is under way: clients have their answers or have
+    /// gone. A target's parameters do not count here.
+    ///
+    /// # Errors
+    /// After the timeout, with a list of what there was instead.
+    pub async fn wait_until_idle(&self, timeout: Duration, target: impl Into<Target>) -> anyhow::Result<()> {
+        let kind = target.into().kind().clone();
+        let what = format!("end of all requests of {kind:?}");
+        let look = |inner: &Inner| (inner.journal.under_way_now(&kind) == 0).then_some(());
+        self.state.wait(&what, timeout, look).await
+    }
+
     /// Returns once an offset has confirmed the update.
     ///
     /// # Errors

@@ -26,6 +26,7 @@ pub struct Call {
 /// What follows for a call. A refusal is not an error: it is an answer.
 #[must_use]
 #[derive(Debug)]
+#[expect(clippy::large_enum_variant, reason = "a permit is moved once, and boxing it would cost every call")]
 pub enum Verdict {
     /// The call may run, within what the permit carries.
     Permit(Permit),

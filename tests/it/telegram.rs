@@ -1,0 +1,14 @@
+//! The Telegram channel from end to end: the real program against a Bot API server on loopback that
+//! misbehaves as told.
+//!
+//! Each test ends with [`world::World::end`], which holds what is true of every run: one reply a turn, a
+//! sound audit, nothing left behind, and the bot's token nowhere but in the URLs of its server.
+
+mod world;
+mod commands;
+mod kinds;
+mod listing;
+mod people;
+mod refusals;
+mod replies;
+mod save;

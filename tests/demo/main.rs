@@ -90,7 +90,11 @@ fn tell_audit(audit: &[Value], outcome: &Value, photo: &[u8]) -> Result<()> {
     for record in [intent, outcome] {
         let written = &record["files"][0];
         ensure!(written["path"] == "/shared/photo.jpg" && written["sha256"] == sha256(photo), "{record}");
-        ensure!(record["sender"].as_str() == Some(USER.to_string().as_str()) && record["tool"] == "attachment_save", "{record}");
+        ensure!(
+            record["sender"].as_str() == Some(USER.to_string().as_str())
+                && record["tool"] == "attachment_save",
+            "{record}"
+        );
         said(
             "Audit",
             &format!(

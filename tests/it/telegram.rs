@@ -4,7 +4,6 @@
 //! Each test ends with [`world::World::end`], which holds what is true of every run: one reply a turn, a
 //! sound audit, nothing left behind, and the bot's token nowhere but in the URLs of its server.
 
-mod world;
 mod commands;
 mod kinds;
 mod listing;
@@ -12,3 +11,4 @@ mod people;
 mod refusals;
 mod replies;
 mod save;
+mod world;

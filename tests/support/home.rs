@@ -241,21 +241,24 @@ impl Home {
 
 /// Compiling the builtin tools takes long in a debug build, so it is done once for all tests.
 fn copy_warm_cache(state: &Path) {
-    static WARM: OnceLock<TempDir> = OnceLock::new();
+    static WARM: OnceLock<PathBuf> = OnceLock::new();
     let warm = WARM.get_or_init(|| {
-        let dir = tempfile::Builder::new().prefix("cofferdam-warm-").tempdir().expect("a temporary folder");
-        let mut command = Command::new(program::cofferdam());
-        let file = dir.path().join("cofferdam.toml");
+        // Beside the program, and kept: the entries are named by what they were compiled from.
+        let dir = program::cofferdam().with_file_name("test-warm");
+        std::fs::create_dir_all(&dir).expect("the target folder can be written");
+        let file = dir.join(format!("{}.toml", std::process::id()));
         std::fs::write(&file, "[workspace]\nroot = \"workspace\"\n[state]\ndir = \"state\"\n")
             .expect("writable");
-        let output = command.arg("--config").arg(file).arg("tools").output().expect("the program starts");
+        let mut command = Command::new(program::cofferdam());
+        let output = command.arg("--config").arg(&file).arg("tools").output().expect("the program starts");
         assert!(output.status.success(), "{output:?}");
         for guest in ["hostile", "minimal"] {
-            warm_guest(dir.path(), guest);
+            warm_guest(&dir, &file, guest);
         }
+        let _ = std::fs::remove_file(file);
         dir
     });
-    let cache = warm.path().join("state/cache");
+    let cache = warm.join("state/cache");
     std::fs::create_dir_all(state.join("cache")).expect("writable");
     for dir in [state.to_owned(), state.join("cache")] {
         use std::os::unix::fs::PermissionsExt;
@@ -263,12 +266,15 @@ fn copy_warm_cache(state: &Path) {
     }
     for entry in std::fs::read_dir(cache).expect("warmed") {
         let entry = entry.expect("readable");
+        if entry.path().extension().is_none_or(|e| e != "cwasm") {
+            continue;
+        }
         std::fs::copy(entry.path(), state.join("cache").join(entry.file_name())).expect("writable");
     }
 }
 
-fn warm_guest(dir: &Path, guest: &str) {
-    let policies = dir.join(guest);
+fn warm_guest(dir: &Path, config: &Path, guest: &str) {
+    let policies = dir.join(format!("{guest}-{}", std::process::id()));
     std::fs::create_dir_all(policies.join("profiles")).expect("writable");
     std::fs::create_dir_all(policies.join("tools")).expect("writable");
     let profile = Path::new(env!("CARGO_MANIFEST_DIR")).join("../policies/profiles/file-read-write.toml");
@@ -280,9 +286,9 @@ fn warm_guest(dir: &Path, guest: &str) {
         guests::sha256(&guests::bytes(guest))
     );
     std::fs::write(policies.join("tools/x.toml"), text).expect("writable");
-    let config = dir.join("cofferdam.toml");
     let mut command = Command::new(program::cofferdam());
     // The tool itself does not load (its name differs), but its code is compiled and kept by then.
-    command.arg("--config").arg(config).args(["policy", "check"]).arg(policies);
+    command.arg("--config").arg(config).args(["policy", "check"]).arg(&policies);
     command.output().expect("the program starts");
+    let _ = std::fs::remove_dir_all(policies);
 }

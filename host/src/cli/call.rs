@@ -8,9 +8,10 @@ use crate::tools::CallRequest;
 use anyhow::{Context, bail};
 use cofferdam_core::arguments::from_pairs;
 use cofferdam_core::id::{Caller, TurnId};
+use cofferdam_core::limits::Limits;
 use cofferdam_core::tool::{ErrorCode, ToolError};
 use serde_json::Value;
-use std::io::Write;
+use std::io::{Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
@@ -62,11 +63,14 @@ pub(super) fn run(config: &Config, arguments: Arguments) -> anyhow::Result<Exit>
 
 fn arguments_text(gateway: &Gateway, arguments: &Arguments) -> anyhow::Result<Result<String, ToolError>> {
     match &arguments.args {
-        Some(text) => Ok(Ok(match text.strip_prefix('@') {
-            Some(file) => std::fs::read_to_string(file).with_context(|| format!("cannot read {file}"))?,
-            None if text == "-" => std::io::read_to_string(std::io::stdin()).context("cannot read stdin")?,
-            None => text.clone(),
-        })),
+        Some(text) => match text.strip_prefix('@') {
+            Some(file) => {
+                let opened = std::fs::File::open(file).with_context(|| format!("cannot read {file}"))?;
+                bounded_text(opened, file)
+            }
+            None if text == "-" => bounded_text(std::io::stdin(), "stdin"),
+            None => Ok(Ok(text.clone())),
+        },
         None => {
             let tool = gateway.toolbox.registry().get(&arguments.tool);
             let schema = tool.map_or(&Value::Null, |tool| &tool.description.arguments);
@@ -76,6 +80,18 @@ fn arguments_text(gateway: &Gateway, arguments: &Arguments) -> anyhow::Result<Re
                 .map_err(|e| ToolError::new(ErrorCode::InvalidArguments, e.to_string())))
         }
     }
+}
+
+/// Text of at most what any policy lets a tool take; a pipe can hold more than there is memory for.
+fn bounded_text(source: impl Read, what: &str) -> anyhow::Result<Result<String, ToolError>> {
+    let limit = Limits::CEILING.arguments;
+    let mut bytes = Vec::new();
+    source.take(limit.0 + 1).read_to_end(&mut bytes).with_context(|| format!("cannot read {what}"))?;
+    if bytes.len() as u64 > limit.0 {
+        let said = format!("{what} has more than {limit}, which no tool takes");
+        return Ok(Err(ToolError::new(ErrorCode::TooLarge, said)));
+    }
+    Ok(Ok(String::from_utf8(bytes).with_context(|| format!("cannot read {what}: it is not UTF-8 text"))?))
 }
 
 /// A turn that nobody will ask for again.

@@ -119,6 +119,7 @@ pub fn main() -> ExitCode {
         }
     };
     start_log(&cli.command);
+    raise_descriptor_limit();
     match run(cli) {
         Ok(exit) => exit.into(),
         // Whoever read our output has seen enough.
@@ -127,6 +128,15 @@ pub fn main() -> ExitCode {
             eprintln!("cofferdam: {error:#}");
             Exit::Usage.into()
         }
+    }
+}
+
+/// Guests hold files open, up to a bound each; the soft limit that shells set is below all of theirs.
+fn raise_descriptor_limit() {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    let Rlimit { maximum, .. } = getrlimit(Resource::Nofile);
+    if let Err(error) = setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum }) {
+        tracing::warn!(%error, "cannot raise the limit on open files");
     }
 }
 

@@ -18,6 +18,11 @@ use wasmtime::component::Component;
 /// Larger components are refused before they are compiled.
 pub const COMPONENT_BYTES_MAX: usize = 32 << 20;
 
+/// Entries that are kept; of more, the oldest go.
+pub const CACHE_ENTRIES_MAX: usize = 64;
+/// A temporary file this old was left by a crash.
+const STALE: std::time::Duration = std::time::Duration::from_secs(60 * 60);
+
 /// The folder of compiled components.
 #[derive(Debug)]
 pub(super) struct Cache {
@@ -97,7 +102,54 @@ fn write_entry(dir: &Path, path: &Path, code: &[u8]) -> std::io::Result<()> {
     file.write_all(code)?;
     file.as_file().sync_data()?;
     file.persist(path)?;
+    sweep(dir)
+}
+
+/// Keeps the folder bounded: the newest entries stay, temporary files of crashed processes go.
+fn sweep(dir: &Path) -> std::io::Result<()> {
+    let mut entries = Vec::new();
+    for entry in fs::read_dir(dir)? {
+        let entry = entry?;
+        // Another process may be sweeping too.
+        let Ok(modified) = entry.metadata().and_then(|meta| meta.modified()) else { continue };
+        if entry.path().extension().is_some_and(|e| e == "cwasm") {
+            entries.push((modified, entry.path()));
+        } else if modified.elapsed().is_ok_and(|age| age > STALE) {
+            let _ = fs::remove_file(entry.path());
+        }
+    }
+    entries.sort();
+    let surplus = entries.len().saturating_sub(CACHE_ENTRIES_MAX);
+    for (_, path) in entries.into_iter().take(surplus) {
+        let _ = fs::remove_file(path);
+    }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_folder_stays_bounded_and_loses_what_crashes_left() {
+        let dir = tempfile::tempdir().expect("a folder");
+        let file = |name: &str, seconds: u64| {
+            let file = fs::File::create(dir.path().join(name)).expect("writable");
+            let age = std::time::Duration::from_secs(seconds);
+            file.set_modified(std::time::SystemTime::now() - age).expect("ours");
+        };
+        for n in 0..CACHE_ENTRIES_MAX as u64 + 3 {
+            file(&format!("{n:03}.cwasm"), n);
+        }
+        file(".tmpOLD", 2 * 60 * 60);
+        file(".tmpNEW", 1);
+        sweep(dir.path()).expect("swept");
+        let mut names: Vec<_> =
+            fs::read_dir(dir.path()).expect("there").flatten().map(|e| e.file_name()).collect();
+        names.sort();
+        assert_eq!(names.len(), CACHE_ENTRIES_MAX + 1);
+        assert_eq!((names[0].to_str(), names[1].to_str()), (Some(".tmpNEW"), Some("000.cwasm")));
+    }
 }
 
 #[allow(unsafe_code, reason = "wasmtime cannot check compiled code; see SAFETY")]

@@ -14,7 +14,7 @@ mod staging;
 mod state;
 mod stdio;
 
-pub use cache::COMPONENT_BYTES_MAX;
+pub use cache::{CACHE_ENTRIES_MAX, COMPONENT_BYTES_MAX};
 pub use stdio::OUTPUT_BYTES_MAX;
 
 use crate::attachments::Attachments;
@@ -75,7 +75,7 @@ pub enum SandboxError {
 }
 
 /// Handles that one call may hold: files, streams, directories, attachments.
-pub const HANDLES_MAX: usize = 1024;
+pub const HANDLES_MAX: usize = 256;
 /// Random bytes that a guest may ask for at once.
 pub const RANDOM_BYTES_MAX: u64 = 64 << 10;
 /// Bytes that a guest may hand to one host function; the result has its own limit on top.

@@ -1,7 +1,7 @@
 //! What side-effecting calls answered, so that a turn replayed after a crash does not run them again.
 
 use super::{Store, StoreError, now_ms};
-use crate::tools::Journal;
+use cofferdam_core::journal::Journal;
 use rusqlite::{OptionalExtension, params};
 use serde_json::Value;
 

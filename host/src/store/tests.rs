@@ -1,8 +1,8 @@
 //! The store across restarts: everything that was reported as done is there again, and only once.
 
 use super::*;
-use crate::tools::Journal;
 use cofferdam_core::id::TurnId;
+use cofferdam_core::journal::Journal;
 use serde_json::json;
 use std::os::unix::fs::PermissionsExt;
 

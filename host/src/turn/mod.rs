@@ -1,6 +1,6 @@
 //! A turn: one user message (or album) and everything done to answer it.
 //!
-//! Channels make turns and get one [`OutgoingResponse`] back; providers decide what to say and which
+//! Channels make turns and get one `OutgoingResponse` back; providers decide what to say and which
 //! tools to call. This room knows neither Telegram nor any model.
 
 mod conversation;

@@ -17,7 +17,7 @@ fn memory_ends_at_the_limit() {
 fn handles_end_at_the_limit() {
     let home = unjudged();
     assert_eq!(answered(&home, &["behaviour=grow_handles", "bytes=500"])["handles"], 500);
-    refused(&home, &["behaviour=grow_handles", "bytes=100000"], "trapped", "more than 1024 files, streams");
+    refused(&home, &["behaviour=grow_handles", "bytes=100000"], "trapped", "more than 256 files, streams");
     // Even the number alone is more than there is memory for.
     refused(&home, &["behaviour=grow_handles"], "trapped", "capacity overflow");
     put(&home, "/shared/a", b"a");
@@ -37,7 +37,7 @@ fn attachments_can_be_held_open_up_to_the_limit() {
     let held = answered(&home, &["behaviour=open_attachments", "bytes=300", "--attach", &file]);
     assert_eq!(held["opened"], 300);
     let many = ["behaviour=open_attachments", "bytes=5000", "--attach", &file];
-    refused(&home, &many, "trapped", "more than 1024 files, streams");
+    refused(&home, &many, "trapped", "more than 256 files, streams");
 }
 
 #[test]

@@ -17,7 +17,9 @@ async fn help_lists_the_tools() -> anyhow::Result<()> {
         assert!(help.contains(said), "{help}");
     }
     assert!(help.chars().count() <= 1500, "{help}");
-    for same in ["/start", "/start invited-by-ann", "/help@cofferdam_test_bot", "/START", " /help", "/help me"] {
+    for same in
+        ["/start", "/start invited-by-ann", "/help@cofferdam_test_bot", "/START", " /help", "/help me"]
+    {
         let said = say(&world, same).await?;
         // Commands are matched exactly.
         assert_eq!(said == help, same != "/START", "{same}: {said}");
@@ -70,7 +72,11 @@ async fn anything_else_is_told_what_there_is() -> anyhow::Result<()> {
     let world = World::running().await?;
     let plain = ["hello", "please /help", "index=0 path=/shared/a", "?", "😀"];
     for text in plain {
-        assert_eq!(say(&world, text).await?, "I run commands, not conversations. /help lists them.", "{text}");
+        assert_eq!(
+            say(&world, text).await?,
+            "I run commands, not conversations. /help lists them.",
+            "{text}"
+        );
     }
     for kind in ["location", "poll", "dice", "contact", "hologram_of_2031"] {
         let said = world.ask(Incoming::private(ANN).field(kind, json!({ "x": 1 }))).await?;
@@ -103,7 +109,9 @@ async fn in_a_group_only_what_is_meant_for_this_bot() -> anyhow::Result<()> {
     let group = |text: &str| Incoming::group(GROUP, ANN).text(text);
     let bots = json!({ "message_id": 1, "chat": { "id": GROUP, "type": "supergroup" }, "text": "hi",
         "from": { "id": 123_456, "is_bot": true, "first_name": "x" } });
-    for text in ["hello", "/help@other_bot", "/file_read@cofferdam_test_bot_2 path=/shared/a", "/shared/a.txt is it"] {
+    for text in
+        ["hello", "/help@other_bot", "/file_read@cofferdam_test_bot_2 path=/shared/a", "/shared/a.txt is it"]
+    {
         world.server.push(group(text));
     }
     world.server.push(Incoming::group(GROUP, ANN).photo(Media::with_content("p", "photo")));

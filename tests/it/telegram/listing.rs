@@ -7,7 +7,8 @@ const CHARS_MAX: usize = 1500;
 
 /// Nothing in it moves, hides or reorders the text around it.
 fn is_plain(text: &str) -> bool {
-    let moves = |c: char| matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{2069}');
+    let moves =
+        |c: char| matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{2069}');
     !text.chars().any(|c| moves(c) || (c.is_control() && c != '\n'))
 }
 

@@ -46,10 +46,12 @@ async fn in_a_group_named_people_are_served_and_strangers_meet_silence() -> anyh
     let before = world.server.push(photo(Incoming::group(GROUP, EVE)));
     let file = world.server.push(Incoming::group(GROUP, ANN).document(Media::with_content("d", "Ann's")));
     world.server.push(Incoming::group(GROUP, EVE).text(&save(0, "/shared/eve")).reply_to(&file.message));
-    let said = world.ask(Incoming::group(GROUP, ANN).text(&save(0, "/shared/ann")).reply_to(&file.message)).await?;
+    let said =
+        world.ask(Incoming::group(GROUP, ANN).text(&save(0, "/shared/ann")).reply_to(&file.message)).await?;
     assert!(said.contains(r#""saved":true"#), "{said}");
     // What a stranger sent may be saved by somebody who may.
-    let said = world.ask(Incoming::group(GROUP, ANN).text(&save(0, "/shared/b")).reply_to(&before.message)).await?;
+    let said =
+        world.ask(Incoming::group(GROUP, ANN).text(&save(0, "/shared/b")).reply_to(&before.message)).await?;
     assert!(said.contains(r#""saved":true"#), "{said}");
     assert!(world.server.sent_messages().iter().all(|sent| sent.chat_id == GROUP));
     assert!(world.home.audit().iter().all(|record| record["sender"] == "5000000001"));
@@ -71,9 +73,14 @@ async fn bots_channels_and_those_who_speak_for_a_chat_are_ignored() -> anyhow::R
         group().from_bot(),
         group().without("from"),
         group().field("sender_chat", json!({ "id": GROUP, "type": "supergroup" })),
-        Incoming::callback(ANN, &json!({ "message_id": 1, "chat": { "id": ANN, "type": "private" } }), "/help"),
+        Incoming::callback(
+            ANN,
+            &json!({ "message_id": 1, "chat": { "id": ANN, "type": "private" } }),
+            "/help",
+        ),
     ]);
-    let post = json!({ "message_id": 1, "chat": { "id": -9, "type": "channel" }, "text": "/help", "date": 1 });
+    let post =
+        json!({ "message_id": 1, "chat": { "id": -9, "type": "channel" }, "text": "/help", "date": 1 });
     let member = json!({ "chat": { "id": ANN, "type": "private" }, "from": { "id": ANN, "is_bot": false } });
     let business = json!({ "message_id": 2, "chat": { "id": ANN, "type": "private" }, "text": "/help",
         "from": { "id": ANN, "is_bot": false } });

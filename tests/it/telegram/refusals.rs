@@ -10,7 +10,8 @@ fn photo(caption: &str) -> Incoming {
 /// The names in the workspace's mounts.
 fn names(world: &World) -> Vec<std::ffi::OsString> {
     let mounts = ["/shared", "/tmp", "/vault"].into_iter();
-    mounts.flat_map(|mount| std::fs::read_dir(world.home.host(mount)).into_iter().flatten().flatten())
+    mounts
+        .flat_map(|mount| std::fs::read_dir(world.home.host(mount)).into_iter().flatten().flatten())
         .map(|entry| entry.file_name())
         .collect()
 }

@@ -112,7 +112,11 @@ async fn an_endless_answer_ends_and_says_what_is_missing() -> anyhow::Result<()>
     assert!(texts[..19].iter().all(|text| text.len() == 4096));
     let missing = texts[19].trim_start_matches("… The answer is too long: ");
     let missing: usize = missing.split(' ').next().unwrap_or_default().parse()?;
-    assert!(missing > 200_000 - 19 * 4096 && texts[19].ends_with("more characters are not shown."), "{}", texts[19]);
+    assert!(
+        missing > 200_000 - 19 * 4096 && texts[19].ends_with("more characters are not shown."),
+        "{}",
+        texts[19]
+    );
     world.end(MESSAGES_MAX)
 }
 

@@ -64,7 +64,7 @@ impl Bench {
             turn,
             caller: Caller { channel: "bench".into(), sender: "0".into() },
             tool: tool.into(),
-            arguments,
+            arguments: Ok(arguments),
             attachments,
             journal: None,
             cancel: CancellationToken::new(),

@@ -88,7 +88,7 @@ impl Gateway {
         let workspace = Arc::new(Workspace::open(&config.workspace)?);
         let audit = Arc::new(AuditLog::open(&audit_file(config))?);
         settle_open_intents(&audit, &workspace, role)?;
-        let (sandbox, threads) = sandbox(config, workspace.clone())?;
+        let (sandbox, threads) = sandbox(config, Some(workspace.clone()))?;
         let registry = Registry::load(&sandbox, &policies, &sources(config.policies_dir.as_deref()));
         let blobs_dir = config.state_dir.join("blobs");
         let blobs = BlobStore::open(&blobs_dir)
@@ -112,7 +112,10 @@ fn call_threads() -> usize {
     2 * std::thread::available_parallelism().map_or(2, usize::from).clamp(2, 16)
 }
 
-fn sandbox(config: &Config, workspace: Arc<Workspace>) -> Result<(Sandbox, CallThreads), GatewayError> {
+fn sandbox(
+    config: &Config,
+    workspace: Option<Arc<Workspace>>,
+) -> Result<(Sandbox, CallThreads), GatewayError> {
     let threads = call_threads();
     let limits = sandbox::Config {
         cache_dir: config.state_dir.join("cache"),
@@ -132,8 +135,8 @@ fn sandbox(config: &Config, workspace: Arc<Workspace>) -> Result<(Sandbox, CallT
 pub fn look(config: &Config, policies_dir: Option<&Path>) -> Result<Registry, GatewayError> {
     let policies = load_policies(policies_dir).map_err(GatewayError::Policies)?;
     make_private(&config.state_dir)?;
-    let workspace = Arc::new(Workspace::open(&config.workspace)?);
-    let (sandbox, _) = sandbox(config, workspace)?;
+    // No workspace: opening one makes folders and sweeps, and a reviewer's machine has none.
+    let (sandbox, _) = sandbox(config, None)?;
     Ok(Registry::load(&sandbox, &policies, &sources(policies_dir)))
 }
 

@@ -4,9 +4,12 @@
 //! Each test ends with [`world::World::end`], which holds what is true of every run: one reply a turn, a
 //! sound audit, nothing left behind, and the bot's token nowhere but in the URLs of its server.
 
+mod albums;
 mod commands;
 mod kinds;
+mod limits;
 mod listing;
+mod odd;
 mod people;
 mod refusals;
 mod replies;

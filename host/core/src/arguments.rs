@@ -4,7 +4,7 @@ use crate::json::parse_strict;
 use serde_json::{Map, Value};
 
 /// Why typed arguments cannot become JSON; the message says what to write.
-#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BadArguments {
     /// A word without `=`.
     #[error("{0:?} is not key=value; write e.g. path=/shared/photo.jpg")]
@@ -12,6 +12,9 @@ pub enum BadArguments {
     /// The same key twice.
     #[error("{0:?} is given twice; give each argument once")]
     Duplicate(String),
+    /// A quote without its end.
+    #[error("a quote is not closed; write path=\"/shared/my photo.jpg\"")]
+    OpenQuote,
 }
 
 /// An object from words `key=value`: where the schema takes a string the text is taken as it is,

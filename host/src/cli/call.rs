@@ -6,10 +6,9 @@ use crate::config::Config;
 use crate::gateway::{Gateway, Role};
 use crate::tools::CallRequest;
 use anyhow::{Context, bail};
-use cofferdam_core::arguments::from_pairs;
+use cofferdam_core::arguments::{BadArguments, from_pairs};
 use cofferdam_core::id::{Caller, TurnId};
 use cofferdam_core::limits::Limits;
-use cofferdam_core::tool::{ErrorCode, ToolError};
 use serde_json::Value;
 use std::io::{Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
@@ -36,62 +35,60 @@ pub(super) struct Arguments {
 pub(super) fn run(config: &Config, arguments: Arguments) -> anyhow::Result<Exit> {
     let gateway = Gateway::open(config, Role::Beside)?;
     let attachments = attach(&gateway, config, &arguments.attach)?;
-    let result = match arguments_text(&gateway, &arguments)? {
-        Ok(text) => super::runtime()?.block_on(async {
-            let turn = one_shot_turn("cli");
-            let request = CallRequest {
-                id: turn.call(0),
-                turn,
-                caller: this_user("cli"),
-                tool: arguments.tool,
-                arguments: text,
-                attachments,
-                journal: None,
-                cancel: super::serve::cancelled_by_signals()?,
-            };
-            anyhow::Ok(gateway.toolbox.call(request).await)
-        })?,
-        Err(error) => Err(error),
-    };
+    let text = arguments_text(&gateway, &arguments)?;
+    let result = super::runtime()?.block_on(async {
+        let turn = one_shot_turn("cli");
+        let request = CallRequest {
+            id: turn.call(0),
+            turn,
+            caller: this_user("cli"),
+            tool: arguments.tool,
+            arguments: text,
+            attachments,
+            journal: None,
+            cancel: super::serve::cancelled_by_signals()?,
+        };
+        anyhow::Ok(gateway.toolbox.call(request).await)
+    })?;
     let (line, exit) = match result {
         Ok(value) => (value, Exit::Done),
         Err(error) => (error.to_json(), Exit::ToolFailed),
     };
-    writeln!(std::io::stdout(), "{line}").context("cannot write the result to stdout")?;
-    Ok(exit)
+    match writeln!(std::io::stdout(), "{line}") {
+        // Whoever read our output has seen enough; what became of the call stays true.
+        Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(exit),
+        written => written.map(|()| exit).context("cannot write the result to stdout"),
+    }
 }
 
-fn arguments_text(gateway: &Gateway, arguments: &Arguments) -> anyhow::Result<Result<String, ToolError>> {
+fn arguments_text(gateway: &Gateway, arguments: &Arguments) -> anyhow::Result<Result<String, BadArguments>> {
     match &arguments.args {
         Some(text) => match text.strip_prefix('@') {
             Some(file) => {
                 let opened = std::fs::File::open(file).with_context(|| format!("cannot read {file}"))?;
-                bounded_text(opened, file)
+                bounded_text(opened, file).map(Ok)
             }
-            None if text == "-" => bounded_text(std::io::stdin(), "stdin"),
+            None if text == "-" => bounded_text(std::io::stdin(), "stdin").map(Ok),
             None => Ok(Ok(text.clone())),
         },
         None => {
             let tool = gateway.toolbox.registry().get(&arguments.tool);
             let schema = tool.map_or(&Value::Null, |tool| &tool.description.arguments);
-            let typed = from_pairs(schema, &arguments.pairs);
-            Ok(typed
-                .map(|v| v.to_string())
-                .map_err(|e| ToolError::new(ErrorCode::InvalidArguments, e.to_string())))
+            Ok(from_pairs(schema, &arguments.pairs).map(|arguments| arguments.to_string()))
         }
     }
 }
 
-/// Text of at most what any policy lets a tool take; a pipe can hold more than there is memory for.
-fn bounded_text(source: impl Read, what: &str) -> anyhow::Result<Result<String, ToolError>> {
-    let limit = Limits::CEILING.arguments;
+/// The text of a source, read no further than any tool could take: the tool's own limit refuses, and
+/// records, what is longer.
+fn bounded_text(source: impl Read, what: &str) -> anyhow::Result<String> {
+    let limit = Limits::CEILING.arguments.0;
     let mut bytes = Vec::new();
-    source.take(limit.0 + 1).read_to_end(&mut bytes).with_context(|| format!("cannot read {what}"))?;
-    if bytes.len() as u64 > limit.0 {
-        let said = format!("{what} has more than {limit}, which no tool takes");
-        return Ok(Err(ToolError::new(ErrorCode::TooLarge, said)));
+    source.take(limit + 1).read_to_end(&mut bytes).with_context(|| format!("cannot read {what}"))?;
+    if bytes.len() as u64 > limit {
+        return Ok(String::from_utf8_lossy(&bytes).into_owned());
     }
-    Ok(Ok(String::from_utf8(bytes).with_context(|| format!("cannot read {what}: it is not UTF-8 text"))?))
+    String::from_utf8(bytes).map_err(|_| anyhow::anyhow!("cannot read {what}: it is not UTF-8 text"))
 }
 
 /// A turn that nobody will ask for again.

@@ -12,7 +12,7 @@ use tokio::io::{AsyncBufReadExt, BufReader};
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Lines are messages: /help lists the tools, /attach FILE adds a file to the next message, /quit or \
-                  Ctrl-D ends."
+                  Ctrl-D ends.\nExample: cofferdam chat --attach photo.jpg"
 )]
 pub(super) struct Arguments {
     /// A file that comes with the first message; repeat for several
@@ -22,7 +22,11 @@ pub(super) struct Arguments {
 
 pub(super) fn run(config: &Config, arguments: Arguments) -> anyhow::Result<Exit> {
     let gateway = Gateway::open(config, Role::Beside)?;
-    super::runtime()?.block_on(talk(config, &gateway, arguments.attach))
+    let runtime = super::runtime()?;
+    let exit = runtime.block_on(talk(config, &gateway, arguments.attach));
+    // Not waited for: a thread of it may be reading a line that never comes.
+    runtime.shutdown_background();
+    exit
 }
 
 async fn talk(config: &Config, gateway: &Gateway, mut files: Vec<PathBuf>) -> anyhow::Result<Exit> {
@@ -32,10 +36,11 @@ async fn talk(config: &Config, gateway: &Gateway, mut files: Vec<PathBuf>) -> an
     attach(gateway, config, &files)?;
     let mut lines = BufReader::new(tokio::io::stdin()).lines();
     let interactive = std::io::stdin().is_terminal();
+    let mut out = std::io::stdout();
     loop {
         if interactive {
-            print!("> ");
-            std::io::stdout().flush()?;
+            write!(out, "> ")?;
+            out.flush()?;
         }
         let line = tokio::select! {
             line = lines.next_line() => line?,
@@ -46,7 +51,7 @@ async fn talk(config: &Config, gateway: &Gateway, mut files: Vec<PathBuf>) -> an
             let file = PathBuf::from(file.trim());
             match attach(gateway, config, std::slice::from_ref(&file)) {
                 Ok(_) => files.push(file),
-                Err(error) => println!("{error:#}"),
+                Err(error) => writeln!(out, "{error:#}")?,
             }
             continue;
         }
@@ -61,6 +66,6 @@ async fn talk(config: &Config, gateway: &Gateway, mut files: Vec<PathBuf>) -> an
             notices: Vec::new(),
         };
         let response = runner.run(turn, &(), &stop).await;
-        println!("{}", response.text.unwrap_or_default());
+        writeln!(out, "{}", response.text.unwrap_or_default())?;
     }
 }

@@ -7,6 +7,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 #[derive(Debug, clap::Args)]
+#[command(after_help = "Example: cofferdam init ~/.config/cofferdam/cofferdam.toml")]
 pub(super) struct Arguments {
     /// Where to write it [default: --config, else ./cofferdam.toml]
     file: Option<PathBuf>,
@@ -25,8 +26,10 @@ pub(super) fn run(arguments: &Arguments, config: Option<&Path>) -> anyhow::Resul
         .open(file)
         .with_context(|| format!("cannot create {}", file.display()))?;
     created.write_all(TEMPLATE.as_bytes()).with_context(|| format!("cannot write {}", file.display()))?;
-    println!("wrote {}", file.display());
-    println!("Next: put your numeric Telegram id into allowed_users, then run");
-    println!("    TELEGRAM_BOT_TOKEN=… cofferdam serve --config {}", file.display());
+    let file = file.display();
+    let mut out = std::io::stdout();
+    writeln!(out, "wrote {file}")?;
+    writeln!(out, "Next: put your numeric Telegram id into allowed_users, then run")?;
+    writeln!(out, "    TELEGRAM_BOT_TOKEN=… cofferdam serve --config {file}")?;
     Ok(Exit::Done)
 }

@@ -12,6 +12,7 @@ use crate::audit::{Head, Span};
 use crate::config::Config;
 use clap::{Args, Parser, Subcommand};
 use std::collections::BTreeMap;
+use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -29,6 +30,12 @@ const EXIT_CODES: &str = "Exit codes: 0 done; 1 the tool refused or failed; 2 us
 problem.\nFirst steps: `cofferdam init` writes a commented cofferdam.toml; `cofferdam serve` runs the bot.\nLogs go to \
 stderr; COFFERDAM_LOG=debug shows more.";
 
+const SERVE_EXAMPLE: &str = "Example: TELEGRAM_BOT_TOKEN=… cofferdam serve --config cofferdam.toml";
+const TOOLS_EXAMPLE: &str = "Example: cofferdam tools --json | jq -r '.[].name'";
+const VERIFY_EXAMPLE: &str = "Example: cofferdam audit verify --head 42:9f86d081…  (all 64 digits, as printed by an earlier \
+check)";
+const SHOW_EXAMPLE: &str = "Example: cofferdam audit show --last 5";
+
 #[derive(Debug, Args)]
 struct Global {
     /// The configuration [default: ./cofferdam.toml, else the user's, else built-in defaults]
@@ -44,12 +51,14 @@ enum Command {
     /// Runs one tool call through registry, judge, sandbox and audit; prints one line of JSON
     Call(call::Arguments),
     /// Runs the gateway: polls Telegram until SIGINT or SIGTERM
+    #[command(after_help = SERVE_EXAMPLE)]
     Serve,
     /// Talks to the gateway in this terminal, with the same turns as a channel
     Chat(chat::Arguments),
     /// Writes a commented configuration
     Init(init::Arguments),
     /// Lists the tools with what each is granted
+    #[command(after_help = TOOLS_EXAMPLE)]
     Tools(Output),
     /// Looks at policies
     #[command(subcommand)]
@@ -62,6 +71,7 @@ enum Command {
 #[derive(Debug, Subcommand)]
 enum AuditCommand {
     /// Checks the hash chain and prints its head; exit 3 names the first bad record
+    #[command(after_help = VERIFY_EXAMPLE)]
     Verify {
         /// The audit file [default: audit.jsonl in the state folder]
         file: Option<PathBuf>,
@@ -72,6 +82,7 @@ enum AuditCommand {
         output: Output,
     },
     /// Shows the newest records
+    #[command(after_help = SHOW_EXAMPLE)]
     Show {
         /// The audit file [default: audit.jsonl in the state folder]
         file: Option<PathBuf>,
@@ -125,7 +136,7 @@ pub fn main() -> ExitCode {
         // Whoever read our output has seen enough.
         Err(error) if is_broken_pipe(&error) => Exit::Done.into(),
         Err(error) => {
-            eprintln!("cofferdam: {error:#}");
+            tell(&format!("{error:#}"));
             Exit::Usage.into()
         }
     }
@@ -140,6 +151,11 @@ fn raise_descriptor_limit() {
     }
 }
 
+/// A line on stderr. Nobody may be reading it, which is no reason to panic.
+fn tell(line: &str) {
+    let _ = writeln!(std::io::stderr(), "cofferdam: {line}");
+}
+
 fn is_broken_pipe(error: &anyhow::Error) -> bool {
     let io = error.chain().find_map(|cause| cause.downcast_ref::<std::io::Error>());
     io.is_some_and(|e| e.kind() == std::io::ErrorKind::BrokenPipe)
@@ -149,9 +165,7 @@ fn run(cli: Cli) -> anyhow::Result<Exit> {
     if let Command::Init(arguments) = &cli.command {
         return init::run(arguments, cli.global.config.as_deref());
     }
-    let environment: BTreeMap<String, String> = std::env::vars_os()
-        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
-        .collect();
+    let environment = environment()?;
     let config = Config::load(cli.global.config.as_deref(), cli.global.workspace.as_deref(), &environment)?;
     match cli.command {
         Command::Call(arguments) => call::run(&config, arguments),
@@ -162,6 +176,20 @@ fn run(cli: Cli) -> anyhow::Result<Exit> {
         Command::Policy(command) => policy::run(&config, command),
         Command::Audit(command) => run_audit(&config, command),
     }
+}
+
+/// The environment as text. What is no text concerns us only where a setting of ours is meant.
+fn environment() -> anyhow::Result<BTreeMap<String, String>> {
+    let mut environment = BTreeMap::new();
+    for (name, value) in std::env::vars_os() {
+        let shown = name.to_string_lossy().into_owned();
+        match (name.into_string(), value.into_string()) {
+            (Ok(name), Ok(value)) => drop(environment.insert(name, value)),
+            _ if shown.starts_with("COFFERDAM_") => anyhow::bail!("{shown}: it is not UTF-8 text"),
+            _ => {}
+        }
+    }
+    Ok(environment)
 }
 
 fn run_audit(config: &Config, command: AuditCommand) -> anyhow::Result<Exit> {
@@ -199,5 +227,8 @@ fn start_log(command: &Command) {
     let filter = std::env::var("COFFERDAM_LOG").unwrap_or_else(|_| default.to_owned());
     let filter = tracing_subscriber::EnvFilter::try_new(&filter).unwrap_or_else(|_| default.into());
     let terminal = std::io::IsTerminal::is_terminal(&std::io::stderr());
-    tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).with_ansi(terminal).init();
+    let log =
+        tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).with_ansi(terminal);
+    // Else a log that nobody reads any more ends the program: the library panics when it cannot complain.
+    log.log_internal_errors(false).init();
 }

@@ -10,6 +10,7 @@ use std::path::PathBuf;
 #[derive(Debug, clap::Subcommand)]
 pub(super) enum Command {
     /// Checks policies and the components they pin; exit 3 lists every problem with file and line
+    #[command(after_help = "Example: cofferdam policy check policies")]
     Check {
         /// A folder with profiles/ and tools/ [default: the configured one, else the embedded policies]
         dir: Option<PathBuf>,

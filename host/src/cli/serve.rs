@@ -36,7 +36,7 @@ pub(super) fn run(config: &Config) -> anyhow::Result<Exit> {
         menu: menu(&gateway),
     };
     // The one line that says the gateway is up.
-    let announce = |line: &str| eprintln!("cofferdam: {line}");
+    let announce = |line: &str| super::tell(line);
     super::runtime()?
         .block_on(async { anyhow::Ok(telegram::serve(service, announce, cancelled_by_signals()?).await?) })?;
     Ok(Exit::Done)

@@ -4,7 +4,7 @@
 
 use crate::turn::{Conversation, Deltas, Entry, Provider, ProviderError, Reply, Request, ToolCall, ToolSpec};
 use async_trait::async_trait;
-use cofferdam_core::arguments::from_pairs;
+use cofferdam_core::arguments::{BadArguments, from_pairs};
 use cofferdam_core::attachment::AttachmentInfo;
 use cofferdam_core::text::{about, one_line};
 use serde_json::Value;
@@ -56,17 +56,20 @@ fn run(command: &str, tools: &[ToolSpec]) -> Reply {
         Ok(if rest.starts_with('{') { rest.to_owned() } else { "{}".into() })
     } else {
         let schema = known.map_or(&Value::Null, |t| &t.arguments);
-        match shlex::split(rest) {
-            Some(words) => from_pairs(schema, &words).map(|v| v.to_string()).map_err(|e| e.to_string()),
-            None => Err("a quote is not closed; write path=\"/shared/my photo.jpg\"".into()),
+        match words(rest) {
+            Some(words) => from_pairs(schema, &words).map(|arguments| arguments.to_string()),
+            None => Err(BadArguments::OpenQuote),
         }
     };
-    match arguments {
-        Ok(arguments) => {
-            Reply { text: None, tool_calls: vec![ToolCall { tool: one_line(name, 80), arguments }] }
-        }
-        Err(why) => say(format!("invalid_arguments: {why}")),
-    }
+    Reply { text: None, tool_calls: vec![ToolCall { tool: one_line(name, 80), arguments }] }
+}
+
+/// Words as a shell splits them, but without its comments: nothing that was typed is dropped.
+fn words(text: &str) -> Option<Vec<String>> {
+    // A `#` means nothing else to the splitting, so a character that is not there keeps its place.
+    let stand_in = ('\u{E000}'..='\u{F8FF}').find(|c| !text.contains(*c))?;
+    let words = shlex::split(&text.replace('#', &String::from(stand_in)))?;
+    Some(words.into_iter().map(|word| word.replace(stand_in, "#")).collect())
 }
 
 /// Each argument as it is typed: `path=TEXT`, optional ones in brackets.
@@ -183,7 +186,7 @@ mod tests {
             (r#"/attachment_save {"index":0,"index":1}"#, r#"{"index":0,"index":1}"#),
         ] {
             let reply = decide(&user(text, vec![]), &tools());
-            let call = ToolCall { tool: "attachment_save".into(), arguments: arguments.into() };
+            let call = ToolCall { tool: "attachment_save".into(), arguments: Ok(arguments.into()) };
             assert_eq!(reply, Reply { text: None, tool_calls: vec![call] }, "{text}");
         }
         assert_eq!(decide(&user("/nope x", vec![]), &tools()).tool_calls[0].tool, "nope");
@@ -191,13 +194,21 @@ mod tests {
 
     #[test]
     fn what_cannot_be_called_is_explained() {
+        let refused = |text: &str| {
+            let call = decide(&user(text, vec![]), &tools()).tool_calls.pop().expect("a call, for the audit");
+            call.arguments.expect_err("no arguments").to_string()
+        };
         assert_eq!(
-            told("/attachment_save index"),
-            "invalid_arguments: \"index\" is not key=value; write e.g. path=/shared/photo.jpg"
+            refused("/attachment_save index"),
+            "\"index\" is not key=value; write e.g. path=/shared/photo.jpg"
         );
         assert_eq!(
-            told("/attachment_save path='a"),
-            "invalid_arguments: a quote is not closed; write path=\"/shared/my photo.jpg\""
+            refused("/attachment_save index=0 path=/shared/photo #1.jpg"),
+            "\"#1.jpg\" is not key=value; write e.g. path=/shared/photo.jpg"
+        );
+        assert_eq!(
+            refused("/attachment_save path='a"),
+            "a quote is not closed; write path=\"/shared/my photo.jpg\""
         );
         assert_eq!(told("hello"), "I run commands, not conversations. /help lists them.");
         assert_eq!(

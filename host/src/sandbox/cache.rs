@@ -126,6 +126,19 @@ fn sweep(dir: &Path) -> std::io::Result<()> {
     Ok(())
 }
 
+#[allow(unsafe_code, reason = "wasmtime cannot check compiled code; see SAFETY")]
+fn deserialize(engine: &Engine, code: &[u8]) -> Result<Component, SandboxError> {
+    // SAFETY: `code` was produced by `precompile_component` of this very wasmtime: either a moment ago
+    // in this process, or read from a file in a folder that only this user can write, whose checksum
+    // held. Version and settings are checked by wasmtime itself.
+    unsafe { Component::deserialize(engine, code) }.map_err(not_compiled)
+}
+
+/// On one line: the compiler shows bytes of the component over several.
+fn not_compiled(error: wasmtime::Error) -> SandboxError {
+    SandboxError::Compile(one_line(&format!("{error:#}"), 400))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -150,17 +163,4 @@ mod tests {
         assert_eq!(names.len(), CACHE_ENTRIES_MAX + 1);
         assert_eq!((names[0].to_str(), names[1].to_str()), (Some(".tmpNEW"), Some("000.cwasm")));
     }
-}
-
-#[allow(unsafe_code, reason = "wasmtime cannot check compiled code; see SAFETY")]
-fn deserialize(engine: &Engine, code: &[u8]) -> Result<Component, SandboxError> {
-    // SAFETY: `code` was produced by `precompile_component` of this very wasmtime: either a moment ago
-    // in this process, or read from a file in a folder that only this user can write, whose checksum
-    // held. Version and settings are checked by wasmtime itself.
-    unsafe { Component::deserialize(engine, code) }.map_err(not_compiled)
-}
-
-/// On one line: the compiler shows bytes of the component over several.
-fn not_compiled(error: wasmtime::Error) -> SandboxError {
-    SandboxError::Compile(one_line(&format!("{error:#}"), 400))
 }

@@ -99,7 +99,8 @@ pub struct Sandbox {
     engine: Engine,
     ticker: Ticker,
     cache: cache::Cache,
-    workspace: Arc<Workspace>,
+    /// None where tools are looked at and never called.
+    workspace: Option<Arc<Workspace>>,
     mounts: Vec<Mount>,
 }
 
@@ -140,10 +141,11 @@ impl Sandbox {
     ///
     /// # Errors
     /// [`SandboxError::Engine`] and [`SandboxError::Cache`]; the gateway must not start then.
-    pub fn new(config: &Config, workspace: Arc<Workspace>) -> Result<Self, SandboxError> {
+    pub fn new(config: &Config, workspace: Option<Arc<Workspace>>) -> Result<Self, SandboxError> {
         let engine = engine::engine(config.calls_max, Limits::CEILING.memory.0 as usize)?;
         let ticker = Ticker::start(&engine)?;
-        let mounts = MOUNTS.iter().filter_map(|guest| Some(Mount::new(guest, workspace.mount(guest)?)));
+        let mounts =
+            MOUNTS.iter().filter_map(|guest| Some(Mount::new(guest, workspace.as_ref()?.mount(guest)?)));
         let mounts = mounts.collect::<Result<_, _>>().map_err(|e| SandboxError::Engine(e.to_string()))?;
         Ok(Self { cache: cache::Cache::open(&config.cache_dir)?, engine, ticker, workspace, mounts })
     }
@@ -215,10 +217,15 @@ impl Sandbox {
             instance.cofferdam_tool_tool().call_call(store, &arguments).await
         });
         output.finish();
+        let (deadline, cancel) = (run.deadline, run.cancel.clone());
         let state = run.store.into_data();
         let result = match returned {
             Ok(Ok(text)) => read_result(&text, &limits),
-            Ok(Err(error)) => Err(state::from_guest(error)),
+            // A guest that was stopped inside a host function tells of a failure; the reason is ours.
+            Ok(Err(error)) => Err(match stop(deadline, &cancel) {
+                Some(stopped) => stopped.to_tool_error(&limits),
+                None => state::from_guest(error),
+            }),
             Err(error) => Err(outcome::of_failure(&error, &state.memory, &limits, &output.tail())),
         };
         let sealed = state.staging.map(|s| s.sealed).unwrap_or_default();
@@ -253,7 +260,7 @@ impl Sandbox {
             true => inputs.attachments.clone(),
             false => Attachments::default(),
         };
-        let staging = grants.may_write().then(|| {
+        let staging = self.workspace.as_ref().filter(|_| grants.may_write()).map(|workspace| {
             let deadline = inputs.started + limits.deadline.0;
             let cancel = inputs.cancel.clone();
             let budget = Budget::new(limits.written_bytes, move || {
@@ -262,7 +269,7 @@ impl Sandbox {
                     Stopped::Cancelled => Stop::Cancelled,
                 })
             });
-            (self.workspace.clone(), Arc::new(budget))
+            (workspace.clone(), Arc::new(budget))
         });
         State {
             wasi: context(output),

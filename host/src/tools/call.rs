@@ -6,6 +6,7 @@ use crate::attachments::Attachments;
 use crate::audit::{AuditLog, Durability, PublishingGuard};
 use crate::publish::{SealedFile, Workspace};
 use crate::sandbox::{Finished, Inputs, Sandbox};
+use cofferdam_core::arguments::BadArguments;
 use cofferdam_core::audit::{CallFacts, Event, FileFacts, Intent, Outcome, VerdictKind, redact, sha256_hex};
 use cofferdam_core::id::{CallId, Caller, TurnId};
 use cofferdam_core::json::parse_strict;
@@ -28,8 +29,8 @@ pub struct CallRequest {
     pub caller: Caller,
     /// The tool's name as given.
     pub tool: String,
-    /// The arguments as JSON text.
-    pub arguments: String,
+    /// The arguments as JSON text, or why what was typed cannot become JSON.
+    pub arguments: Result<String, BadArguments>,
     /// The turn's attachments.
     pub attachments: Attachments,
     /// Where replayed turns look first; absent where turns are not durable.
@@ -93,6 +94,7 @@ struct Progress {
 impl Parts {
     fn call(&self, request: CallRequest, handover: &Handover) -> Result<Value, ToolError> {
         let started = Instant::now();
+        let typed = request.arguments.clone();
         let mut progress = Progress {
             facts: CallFacts {
                 call: request.id.clone(),
@@ -103,14 +105,26 @@ impl Parts {
                 policy_sha256: None,
                 profile: None,
                 arguments: Value::Null,
-                arguments_sha256: String::new(),
+                arguments_sha256: sha256_hex(b""),
             },
             verdict: VerdictKind::Deny,
             intent: None,
             files: Vec::new(),
             publishing: None,
         };
-        let result = self.judged(request, started, &mut progress, handover);
+        let text = match typed {
+            Ok(text) => text,
+            Err(why) => {
+                // Its words are for the sender alone: one of them may be a content without its name.
+                let audited = ToolError::new(
+                    ErrorCode::InvalidArguments,
+                    "what was typed is not key=value, each key once",
+                );
+                let told = ToolError::new(ErrorCode::InvalidArguments, why.to_string());
+                return self.record_outcome(progress, &Err(audited), started).and(Err(told));
+            }
+        };
+        let result = self.judged(request, text, started, &mut progress, handover);
         self.record_outcome(progress, &result, started).and(result)
     }
 
@@ -151,20 +165,21 @@ impl Parts {
     fn judged(
         &self,
         request: CallRequest,
+        text: String,
         started: Instant,
         progress: &mut Progress,
         handover: &Handover,
     ) -> Result<Value, ToolError> {
-        progress.facts.arguments_sha256 = sha256_hex(request.arguments.as_bytes());
+        progress.facts.arguments_sha256 = sha256_hex(text.as_bytes());
         let tool = self.registry.get(&request.tool).cloned().inspect_err(|_| {
             // Nothing classifies them, so they are audited by length and hash.
-            progress.facts.arguments = redact(&Value::String(request.arguments.clone()), None);
+            progress.facts.arguments = redact(&Value::String(text.clone()), None);
         })?;
         progress.facts.component_sha256 = Some(tool.component.sha256().to_owned());
         progress.facts.policy_sha256 = Some(tool.policy.sha256.clone());
         progress.facts.profile = Some(tool.policy.profile.clone());
-        let arguments = read_arguments(&request.arguments, &tool).inspect_err(|_| {
-            progress.facts.arguments = redact(&Value::String(request.arguments.clone()), None);
+        let arguments = read_arguments(&text, &tool).inspect_err(|_| {
+            progress.facts.arguments = redact(&Value::String(text.clone()), None);
         })?;
         progress.facts.arguments = redact(&arguments, Some(&tool.policy));
         tool.validate(&arguments)?;

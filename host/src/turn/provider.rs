@@ -2,6 +2,7 @@
 
 use super::Conversation;
 use async_trait::async_trait;
+use cofferdam_core::arguments::BadArguments;
 use serde_json::Value;
 
 /// Decides the next step of a turn.
@@ -51,8 +52,8 @@ pub struct Reply {
 pub struct ToolCall {
     /// The tool's name as given.
     pub tool: String,
-    /// The arguments as JSON text.
-    pub arguments: String,
+    /// The arguments as JSON text, or why what was typed cannot become JSON.
+    pub arguments: Result<String, BadArguments>,
 }
 
 /// A part of an answer that arrives before the whole.

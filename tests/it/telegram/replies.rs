@@ -84,7 +84,6 @@ async fn a_long_answer_is_split_without_loss() -> anyhow::Result<()> {
     let lines: String = (0..300).map(|n| format!("line {n} 👩‍👩‍👧 naïve 🇩🇪 e\u{301}\n")).collect();
     let text = format!("{lines}{}{}", "👍🏽".repeat(4000), "x".repeat(9000));
     std::fs::write(world.home.host("/shared/a"), &text)?;
-    // The second message fails for good: the others are sent.
     let question = Incoming::group(GROUP, ANN).thread(5).text("/file_read path=/shared/a");
     let question = world.server.push(question);
     world.server.wait_for_message(PATIENCE, |sent| sent.text.ends_with('}')).await?;

@@ -125,7 +125,12 @@ async fn try_once(bot: &Bot, wanted: &mut Wanted) -> Result<(), Trouble> {
     let file: Value = serde_json::from_str(result.get()).unwrap_or_default();
     // Absent where Telegram cannot hand the file out (now).
     let path = file["file_path"].as_str().ok_or(Trouble::Final(Unavailable::Nameless))?;
-    let size = file["file_size"].as_u64();
+    let (size, limit) = (file["file_size"].as_u64(), bot.limits.max_bytes);
+    let fits = |bytes: Option<u64>| match bytes {
+        Some(bytes) if bytes > limit.0 => Err(Trouble::Final(Unavailable::TooLarge(limit))),
+        _ => Ok(()),
+    };
+    fits(size)?;
     let head = timeout(bot.timing.download_stall, bot.api.file(path)).await;
     let response = head.map_err(|_| again(Unavailable::Stalled))?.map_err(no_file)?;
     let length = response.content_length();
@@ -137,10 +142,8 @@ async fn try_once(bot: &Bot, wanted: &mut Wanted) -> Result<(), Trouble> {
         status => return Err(Trouble::Final(Unavailable::Status(status))),
     }
     // What the message says of its size is only used where nobody else says anything.
-    let (expected, limit) = (size.or(length).or(wanted.size), bot.limits.max_bytes);
-    if size.max(length).is_some_and(|bytes| bytes > limit.0) {
-        return Err(Trouble::Final(Unavailable::TooLarge(limit)));
-    }
+    let expected = size.or(length).or(wanted.size);
+    fits(length)?;
     let bytes = expected.unwrap_or(limit.0).min(limit.0);
     let patience = ATTEMPT_MIN.max(Duration::from_secs(bytes / SLOWEST_BYTES_PER_S));
     read_body(bot, response, &mut wanted.item, Instant::now() + patience).await?;

@@ -6,12 +6,15 @@
 
 mod albums;
 mod commands;
+mod downloads;
 mod kinds;
 mod limits;
 mod listing;
 mod odd;
 mod people;
+mod polling;
 mod refusals;
 mod replies;
 mod save;
+mod sending;
 mod world;

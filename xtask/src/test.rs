@@ -2,7 +2,7 @@
 
 use crate::setup;
 use crate::steps::{cargo, root, step};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 pub(crate) fn run() -> Result<(), String> {
@@ -22,6 +22,9 @@ pub(crate) fn run() -> Result<(), String> {
         &mut in_guests("guest-tools", &["test", "--locked", "--all"]),
     )?;
     step("build the gateway", &mut cargo(&["build", "--locked", "-p", "cofferdam"]))?;
+    let skipped = skipped_tests();
+    // Of an earlier run.
+    let _ = std::fs::remove_file(&skipped);
     step("tests", &mut cargo(&["test", "--locked", "--workspace"]))?;
     let lint = ["clippy", "--locked", "--workspace", "--all-targets", "--", "-D", "warnings"];
     step("clippy", &mut cargo(&lint))?;
@@ -30,8 +33,16 @@ pub(crate) fn run() -> Result<(), String> {
     for dir in [root(), root().join("guest-tools")] {
         dependency_rules(&dir, &deny.clone()?)?;
     }
-    println!("\nAll checks passed.");
+    let skipped = std::fs::read_to_string(skipped).unwrap_or_default();
+    println!("\nAll checks passed; {} tests were skipped.", skipped.lines().count());
+    print!("{skipped}");
     Ok(())
+}
+
+/// Where tests that miss something say so, beside the program.
+fn skipped_tests() -> PathBuf {
+    let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from);
+    target.join("debug/skipped-tests.txt")
 }
 
 /// Bans, licences and sources; known vulnerabilities only where their database can be reached.

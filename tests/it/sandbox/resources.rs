@@ -16,7 +16,7 @@ fn memory_ends_at_the_limit() {
 #[test]
 fn handles_end_at_the_limit() {
     let home = unjudged();
-    assert_eq!(answered(&home, &["behaviour=grow_handles", "bytes=500"])["handles"], 500);
+    assert_eq!(answered(&home, &["behaviour=grow_handles", "bytes=100"])["handles"], 100);
     refused(&home, &["behaviour=grow_handles", "bytes=100000"], "trapped", "more than 256 files, streams");
     // Even the number alone is more than there is memory for.
     refused(&home, &["behaviour=grow_handles"], "trapped", "capacity overflow");
@@ -34,8 +34,8 @@ fn handles_end_at_the_limit() {
 fn attachments_can_be_held_open_up_to_the_limit() {
     let home = hostile();
     let file = home.file("one.txt", b"one");
-    let held = answered(&home, &["behaviour=open_attachments", "bytes=300", "--attach", &file]);
-    assert_eq!(held["opened"], 300);
+    let held = answered(&home, &["behaviour=open_attachments", "bytes=100", "--attach", &file]);
+    assert_eq!(held["opened"], 100);
     let many = ["behaviour=open_attachments", "bytes=5000", "--attach", &file];
     refused(&home, &many, "trapped", "more than 256 files, streams");
 }

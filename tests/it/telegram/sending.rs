@@ -1,0 +1,118 @@
+//! Sending that fails: what can heal is tried until it is sent, in order; what cannot is recorded, and the
+//! next turn goes on.
+
+use super::world::{ANN, BEN, GROUP, PATIENCE, World};
+use std::time::{Duration, Instant};
+use support::telegram::{Fault, Incoming, Target};
+
+fn to(chat: i64) -> Target {
+    Target::method("sendMessage").with("chat_id", chat)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn what_heals_is_sent_once_and_in_order() -> anyhow::Result<()> {
+    let world = World::running().await?;
+    let faults = [
+        Fault::internal_error(),
+        Fault::bad_gateway(),
+        Fault::close(),
+        Fault::close_in_head(),
+        Fault::truncated(20),
+        Fault::garbage(),
+        Fault::empty_body(),
+        Fault::conflict(),
+        Fault::status(404, "text/html", "<html>"),
+        Fault::refused_with_200(500, "Internal Server Error"),
+        Fault::too_many_requests(1),
+    ];
+    let mut sent = 0;
+    for fault in faults {
+        // Where the message did not go out.
+        let doubled = matches!(format!("{fault:?}").as_str(), text if text.contains("Taken"));
+        world.server.fault(to(ANN), 1, fault.clone());
+        let first = world.server.push(Incoming::private(ANN).text("one"));
+        let second = world.server.push(Incoming::private(ANN).text("two"));
+        world.answer(&second).await?;
+        assert!(world.answer(&first).await.is_ok());
+        sent += if doubled { 3 } else { 2 };
+        assert_eq!(world.server.sent_messages().len(), sent, "{fault:?}");
+    }
+    let order: Vec<_> = world.server.sent_messages().iter().filter_map(|sent| sent.reply_to).collect();
+    assert!(order.is_sorted(), "{order:?}");
+    world.end(sent)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_pause_that_telegram_asks_for_is_kept_and_holds_no_other_chat() -> anyhow::Result<()> {
+    let world = World::running().await?;
+    world.server.fault(to(ANN), 2, Fault::too_many_requests(2));
+    let started = Instant::now();
+    let question = world.server.push(Incoming::private(ANN).text("hello"));
+    world.server.wait_for_request(PATIENCE, to(ANN)).await?;
+    world.ask(Incoming::private(BEN).text("hello")).await?;
+    assert_eq!(world.server.sent_messages()[0].chat_id, BEN);
+    world.answer(&question).await?;
+    assert!(started.elapsed() >= Duration::from_secs(4), "twice two seconds: {:?}", started.elapsed());
+    let asked = world.server.requests(to(ANN));
+    assert_eq!(asked.len(), 3);
+    assert!(asked.windows(2).all(|two| two[1].at - two[0].at >= Duration::from_secs(2)));
+    world.end(2)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn who_blocked_the_bot_is_not_asked_again_and_the_next_turn_goes_on() -> anyhow::Result<()> {
+    let world = World::running().await?;
+    for fault in [
+        Fault::blocked_by_user(),
+        Fault::api_error(400, "Bad Request: chat not found"),
+        Fault::api_error(403, "Forbidden: user is deactivated"),
+        Fault::api_error(400, "Bad Request: have no rights to send a message"),
+    ] {
+        let before = world.server.requests(to(ANN)).len();
+        world.server.fault(to(ANN), 1, fault);
+        let unheard = world.server.push(Incoming::private(ANN).text("one"));
+        let next = world.server.push(Incoming::private(ANN).text("two"));
+        world.answer(&next).await?;
+        assert_eq!(world.server.requests(to(ANN)).len(), before + 2, "one attempt each");
+        assert!(world.server.sent_messages().iter().all(|sent| sent.reply_to != Some(unheard.message_id)));
+    }
+    assert_eq!(world.log().matches("ROUTING_ERROR").count(), 4);
+    world.end(4)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_group_that_moved_and_a_topic_that_is_gone_are_answered_all_the_same() -> anyhow::Result<()> {
+    const MOVED: i64 = GROUP - 1;
+    let world = World::running().await?;
+    world.server.open_chat(MOVED);
+    world.server.fault(to(GROUP), 1, Fault::migrated_to(MOVED));
+    world.server.push(Incoming::group(GROUP, ANN).thread(3).text("/help"));
+    let sent = world.server.wait_for_messages(PATIENCE, 1).await?.remove(0);
+    assert_eq!((sent.chat_id, sent.thread_id, sent.reply_to), (MOVED, None, None));
+    let gone = to(GROUP).with("message_thread_id", 44);
+    world.server.fault(gone, 1, Fault::api_error(400, "Bad Request: message thread not found"));
+    let question = world.server.push(Incoming::group(GROUP, ANN).thread(44).text("/help"));
+    assert_eq!(world.answer(&question).await?.thread_id, None);
+    world.end(2)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn neither_the_menu_nor_the_sign_of_life_matters() -> anyhow::Result<()> {
+    let mut world = World::stopped(|home| home).await?;
+    world.server.fault("setMyCommands", 1, Fault::internal_error());
+    for fault in [Fault::too_many_requests(60), Fault::close(), Fault::blocked_by_user(), Fault::garbage()] {
+        world.server.fault("sendChatAction", 1, fault);
+    }
+    world.start()?;
+    for n in 0..4 {
+        world.ask(Incoming::private(ANN).text(&format!("hello {n}"))).await?;
+    }
+    world.server.wait_for_request(PATIENCE, "setMyCommands").await?;
+    world.stop()?;
+    world.start()?;
+    world.server.wait_for_requests(PATIENCE, "setMyCommands", 2).await?;
+    world.ask(Incoming::private(ANN).text("hello")).await?;
+    let menu = world.server.commands().to_string();
+    assert!(["help", "attachment_save", "file_read"].iter().all(|name| menu.contains(name)), "{menu}");
+    world.end(5)
+}

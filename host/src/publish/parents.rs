@@ -66,8 +66,10 @@ fn make<'a>(
         dir = match resolve::directory(&dir, name.as_bytes()) {
             Ok(next) => next,
             Err(Errno::NOENT) => {
+                // First, so that what is made can be unmade whatever fails from then on.
+                made.start_in(&dir).map_err(failed)?;
                 match mkdirat(&dir, name, mode) {
-                    Ok(()) => made.push(&dir, name).map_err(failed)?,
+                    Ok(()) => made.names.push(name.to_owned()),
                     // Somebody else made it and keeps it; whether they synced it yet is unknown.
                     Err(Errno::EXIST) => made.names.clear(),
                     Err(Errno::NOENT) => return Ok(None),
@@ -100,11 +102,11 @@ impl<'a> Made<'a> {
         Self { mount, base: None, names: Vec::new() }
     }
 
-    fn push(&mut self, dir: &OwnedFd, name: &str) -> rustix::io::Result<()> {
+    /// The next name will lie in `dir`.
+    fn start_in(&mut self, dir: &OwnedFd) -> rustix::io::Result<()> {
         if self.names.is_empty() {
             self.base = Some(resolve::directory(dir, b"")?);
         }
-        self.names.push(name.to_owned());
         Ok(())
     }
 }

@@ -8,7 +8,7 @@ use super::budget::Stop;
 use super::resolve;
 use super::temp::PREFIX;
 use rustix::fd::{AsFd, OwnedFd};
-use rustix::fs::{AtFlags, FileType, RawDir, SeekFrom, fstat, seek, statat};
+use rustix::fs::{AtFlags, FileType, OFlags, RawDir, SeekFrom, fstat, seek, statat};
 use rustix::io::{Errno, Result};
 use std::ffi::CStr;
 use std::mem::MaybeUninit;
@@ -114,7 +114,7 @@ impl Walk<'_> {
     /// Adds a regular file's size; returns what the name really stands for.
     fn count(&mut self, dir: &OwnedFd, name: &CStr) -> FileType {
         let stat = match statat(dir, name, AtFlags::SYMLINK_NOFOLLOW) {
-            Ok(stat) if stat.st_dev == self.device => stat,
+            Ok(stat) if stat.st_dev == self.device || on_this_mount(dir, name) => stat,
             Ok(_) | Err(Errno::NOENT) | Err(_) => return FileType::Unknown,
         };
         let kind = FileType::from_raw_mode(stat.st_mode);
@@ -123,6 +123,11 @@ impl Walk<'_> {
         }
         kind
     }
+}
+
+/// Stacked filesystems give files other devices than the folders they lie in: there the mount decides.
+fn on_this_mount(dir: &OwnedFd, name: &CStr) -> bool {
+    resolve::open(dir, name, OFlags::PATH | OFlags::NOFOLLOW).is_ok()
 }
 
 /// What one name of a file counts: its size, divided among its names.

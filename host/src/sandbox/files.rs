@@ -111,7 +111,11 @@ fn reopen(handle: &File, flags: OFlags) -> Result<OwnedFd, ErrorCode> {
         OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY | flags,
         Mode::empty(),
     )
-    .map_err(|errno| std::io::Error::from(errno).into())
+    .map_err(|errno| match errno {
+        // The handle is there; what is not is /proc.
+        Errno::NOENT => ErrorCode::Io,
+        errno => std::io::Error::from(errno).into(),
+    })
 }
 
 fn kind(meta: &Metadata) -> DescriptorType {

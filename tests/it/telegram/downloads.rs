@@ -60,12 +60,42 @@ async fn what_does_not_heal_is_told_under_its_index() -> anyhow::Result<()> {
         ("longer", of("longer"), Fault::overlong(5), "truncated: 20 of 15 bytes arrived"),
         ("other", of("other"), Fault::status(200, "text/html", "<html>log in</html>"), "truncated: 19 of 15"),
         ("failing", of("failing"), Fault::internal_error(), "its download failed with HTTP status 500"),
-        ("forbidden", of("forbidden"), Fault::status(403, "text/html", "no"), "its download failed with HTTP status 403"),
-        ("partial", of("partial"), Fault::status(206, "text/plain", "0"), "its download failed with HTTP status 206"),
-        ("slow_down", of("slow_down"), Fault::too_many_requests(900), "its download failed with HTTP status 429"),
-        ("refused", get("refused"), Fault::api_error(400, "Bad Request: no"), "Telegram does not hand it out: Bad Request: no"),
-        ("wait", get("wait"), Fault::too_many_requests(900), "Telegram does not hand it out: too many requests"),
-        ("with_200", get("with_200"), Fault::refused_with_200(400, "Bad Request: file is too big"), "the file is too large for a bot"),
+        (
+            "forbidden",
+            of("forbidden"),
+            Fault::status(403, "text/html", "no"),
+            "its download failed with HTTP status 403",
+        ),
+        (
+            "partial",
+            of("partial"),
+            Fault::status(206, "text/plain", "0"),
+            "its download failed with HTTP status 206",
+        ),
+        (
+            "slow_down",
+            of("slow_down"),
+            Fault::too_many_requests(900),
+            "its download failed with HTTP status 429",
+        ),
+        (
+            "refused",
+            get("refused"),
+            Fault::api_error(400, "Bad Request: no"),
+            "Telegram does not hand it out: Bad Request: no",
+        ),
+        (
+            "wait",
+            get("wait"),
+            Fault::too_many_requests(900),
+            "Telegram does not hand it out: too many requests",
+        ),
+        (
+            "with_200",
+            get("with_200"),
+            Fault::refused_with_200(400, "Bad Request: file is too big"),
+            "the file is too large for a bot",
+        ),
         ("garbage", get("garbage"), Fault::garbage(), "its download broke off; send it again"),
     ];
     for (id, target, fault, reason) in all.clone() {
@@ -109,7 +139,10 @@ async fn a_redirect_is_not_followed_and_learns_nothing() -> anyhow::Result<()> {
         };
         world.server.fault(Target::download_of(id), ALWAYS, fault);
         let said = world.ask(document(id, b"content")).await?;
-        assert!(said.contains("its download was redirected elsewhere, which is not followed"), "{status}: {said}");
+        assert!(
+            said.contains("its download was redirected elsewhere, which is not followed"),
+            "{status}: {said}"
+        );
     }
     // Nor is one of a method: the answer to it is none.
     world.server.fault("getFile", 1, Fault::redirect(&sink.url()));

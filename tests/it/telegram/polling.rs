@@ -13,7 +13,10 @@ fn faults() -> Vec<(&'static str, Fault)> {
         ("200 without a body", Fault::empty_body()),
         ("200 with a page", Fault::status(200, "text/html", "<html>log in</html>")),
         ("200 with another JSON", Fault::status(200, "application/json", "{\"ok\":true,\"result\":{}}")),
-        ("200 with ids that are none", Fault::status(200, "application/json", "{\"ok\":true,\"result\":[{\"a\":1}]}")),
+        (
+            "200 with ids that are none",
+            Fault::status(200, "application/json", "{\"ok\":true,\"result\":[{\"a\":1}]}"),
+        ),
         ("200 that refuses", Fault::refused_with_200(500, "Internal Server Error")),
         ("closed", Fault::close()),
         ("closed after the offset was taken", Fault::close().after_effect()),
@@ -51,7 +54,9 @@ async fn every_fault_is_survived_and_nothing_is_lost_or_doubled() -> anyhow::Res
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn an_update_is_confirmed_only_when_it_is_kept() -> anyhow::Result<()> {
     let mut world = World::stopped(|home| home).await?;
-    let pushed = world.server.push(Incoming::private(ANN).photo(Media::with_content("p", "x")).caption(&save(0, "/shared/a")));
+    let pushed = world
+        .server
+        .push(Incoming::private(ANN).photo(Media::with_content("p", "x")).caption(&save(0, "/shared/a")));
     let answered = world.server.gate("getUpdates", Hold::BeforeAnswer);
     world.start()?;
     answered.reached().await?;
@@ -99,7 +104,8 @@ async fn a_webhook_is_named_with_its_remedy() -> anyhow::Result<()> {
     delete_webhook(&world.server).await?;
     world.ask(Incoming::private(ANN).text("hello")).await?;
     let log = world.log();
-    let said = "a webhook is set for this bot, so it cannot be polled; remove it with the Bot API's deleteWebhook";
+    let said =
+        "a webhook is set for this bot, so it cannot be polled; remove it with the Bot API's deleteWebhook";
     assert_eq!(log.matches(said).count(), 1, "once, however often it fails");
     world.end(1)
 }
@@ -109,7 +115,8 @@ async fn delete_webhook(server: &TelegramServer) -> anyhow::Result<()> {
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
     let url = server.api_url();
     let mut stream = tokio::net::TcpStream::connect(url.trim_start_matches("http://")).await?;
-    let request = format!("GET /bot{}/deleteWebhook HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", server.token());
+    let request =
+        format!("GET /bot{}/deleteWebhook HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", server.token());
     stream.write_all(request.as_bytes()).await?;
     let mut answer = String::new();
     stream.read_to_string(&mut answer).await?;

@@ -9,7 +9,7 @@ use cofferdam::tools::CallRequest;
 use cofferdam_core::id::{Caller, TurnId};
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::io::Write;
+use std::io::{Read, Write};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -95,6 +95,18 @@ impl Bench {
         let cpu = (cpu_time()? - cpu) / u32::try_from(count)?;
         times.sort();
         let at = |p: usize| times[(times.len() - 1) * p / 100];
+        let mut native = Vec::with_capacity(count);
+        for _ in 0..count {
+            let started = Instant::now();
+            let mut file = File::open(self.home.host("/shared/4k.txt"))?;
+            let mut bytes = Vec::with_capacity(usize::try_from(file.metadata()?.len())?);
+            file.read_to_end(&mut bytes)?;
+            native.push(started.elapsed());
+        }
+        println!(
+            "open, fstat, read, close:      p50 {:?} (natively, to tell this machine's pace)",
+            median(native)
+        );
         println!("file_read 4 KiB, one caller:   p50 {:?}  p99 {:?}  cpu {cpu:?} a call", at(50), at(99));
         Ok(())
     }

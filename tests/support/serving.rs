@@ -25,26 +25,27 @@ impl Serving {
     /// # Errors
     /// When it ends before, or says nothing in time; with its log.
     pub fn start(home: &Home, token: &str) -> anyhow::Result<Self> {
-        Self::launch(home, token, &[])?.polling()
+        Self::launch(home, token, &[], &[])?.polling()
     }
 
-    /// Starts `cofferdam serve` with more variables in its environment, and does not wait: it may never
-    /// come to polling.
+    /// Starts `cofferdam serve` under another program (none if `wrapper` is empty) with more variables in
+    /// its environment, and does not wait: it may never come to polling.
     ///
     /// # Errors
     /// When it cannot be started.
-    pub fn launch(home: &Home, token: &str, environment: &[(&str, &str)]) -> anyhow::Result<Self> {
-        let mut command = home.command(&["serve"]);
+    pub fn launch(
+        home: &Home,
+        token: &str,
+        wrapper: &[&str],
+        environment: &[(&str, &str)],
+    ) -> anyhow::Result<Self> {
+        let mut command = if wrapper.is_empty() {
+            home.command(&["serve"])
+        } else {
+            home.command_under(wrapper, &["serve"])
+        };
         command.envs(environment.iter().copied());
         Self::spawn(command, token)
-    }
-
-    /// Starts `cofferdam serve` under a tracer; does not wait, because the tracer may end it at once.
-    ///
-    /// # Errors
-    /// When it cannot be started.
-    pub fn start_under(home: &Home, token: &str, wrapper: &[&str]) -> anyhow::Result<Self> {
-        Self::spawn(home.command_under(wrapper, &["serve"]), token)
     }
 
     fn spawn(mut command: Command, token: &str) -> anyhow::Result<Self> {

@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 
 use base64::{Engine, engine::general_purpose::STANDARD};
-use cofferdam_sdk::{ErrorCode, ToolError};
+use cofferdam_sdk::ToolError;
 
 /// Some bytes of a file, and the length of the whole.
 pub(crate) struct Window {
@@ -22,26 +22,26 @@ pub(crate) enum Content {
 
 /// The bytes from `offset` on, at most `length`; none past the end.
 pub(crate) fn read(path: &str, offset: u64, length: u32) -> Result<Window, ToolError> {
-    // One open and one stat: each crosses to the host, and the host refuses what must not be opened.
-    let file = File::open(path).map_err(ToolError::on_path(path))?;
-    let metadata = file.metadata().map_err(ToolError::on_path(path))?;
-    if metadata.is_dir() {
-        return Err(ToolError::on_path(path)(io::ErrorKind::IsADirectory.into()));
-    }
-    if !metadata.is_file() {
-        return Err(ToolError::new(
-            ErrorCode::NotARegularFile,
-            format!("This is not a regular file: {path}"),
-        ));
-    }
-    fill(file, offset, length, metadata.len()).map_err(ToolError::on_path(path))
+    // One open and one look at the length: each crosses to the host, and the host refuses what must not
+    // be opened. The full metadata would cost one crossing more.
+    let mut file = File::open(path).map_err(ToolError::on_path(path))?;
+    let length_of = |file: &mut File| file.seek(SeekFrom::End(0));
+    let total_bytes = length_of(&mut file).map_err(|error| no_length(path, &file, error))?;
+    fill(file, offset, length, total_bytes).map_err(ToolError::on_path(path))
+}
+
+/// Why something that opened has no length: it is a directory, if the host does not say otherwise.
+fn no_length(path: &str, file: &File, error: io::Error) -> ToolError {
+    let is_dir = file.metadata().is_ok_and(|metadata| metadata.is_dir());
+    let error = if is_dir { io::ErrorKind::IsADirectory.into() } else { error };
+    ToolError::on_path(path)(error)
 }
 
 fn fill(mut file: impl Read + Seek, offset: u64, length: u32, total_bytes: u64) -> io::Result<Window> {
     let wanted = total_bytes.saturating_sub(offset).min(length.into());
     // At most the length's maximum in the schema, which the host checked.
     let mut bytes = vec![0; usize::try_from(wanted).unwrap_or(usize::MAX)];
-    if offset > 0 && wanted > 0 {
+    if wanted > 0 {
         file.seek(SeekFrom::Start(offset))?;
     }
     let mut filled = 0;

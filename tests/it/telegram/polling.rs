@@ -85,11 +85,7 @@ async fn two_pollers_do_not_end_the_program() -> anyhow::Result<()> {
     let (api_url, token) = (world.server.api_url(), world.server.token().to_owned());
     other.refit(|home| home.telegram(&api_url, &[ANN]));
     let second = support::serving::Serving::start(&other.home, &token)?;
-    let started = Instant::now();
-    while !world.log().contains("another program polls with this bot's token; stop it") {
-        assert!(started.elapsed() < PATIENCE, "{}", world.tail());
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
+    world.logs("another program polls with this bot's token; stop it").await?;
     second.stop(rustix::process::Signal::TERM, Duration::from_secs(10))?;
     world.ask(Incoming::private(ANN).text("hello again")).await?;
     world.end(2)
@@ -133,7 +129,7 @@ async fn a_token_that_is_refused_ends_it_with_code_2() -> anyhow::Result<()> {
     ] {
         let mut world = World::stopped(|home| home).await?;
         world.server.fault(method, 1, fault);
-        world.launch(&[])?;
+        world.launch(&[], &[])?;
         assert_eq!(world.ended()?, Some(2), "{}", world.tail());
         let log = world.log();
         let said = "Telegram does not accept the bot's token in TELEGRAM_BOT_TOKEN (";

@@ -61,16 +61,27 @@ impl World {
 
     /// Starts the program and waits until it polls. It logs everything that it can.
     pub(super) fn start(&mut self) -> anyhow::Result<()> {
-        self.launch(&[])?;
+        self.launch(&[], &[])?;
         self.serving = Some(self.serving.take().expect("launched").polling()?);
         Ok(())
     }
 
-    /// Starts the program without waiting, with more variables in its environment.
-    pub(super) fn launch(&mut self, environment: &[(&str, &str)]) -> anyhow::Result<()> {
+    /// Starts the program without waiting, under another one if any is given, with more variables in its
+    /// environment.
+    pub(super) fn launch(&mut self, wrapper: &[&str], environment: &[(&str, &str)]) -> anyhow::Result<()> {
         assert!(self.serving.is_none(), "it runs already");
         let environment = [&[("COFFERDAM_LOG", "trace")], environment].concat();
-        self.serving = Some(Serving::launch(&self.home, self.server.token(), &environment)?);
+        self.serving = Some(Serving::launch(&self.home, self.server.token(), wrapper, &environment)?);
+        Ok(())
+    }
+
+    /// Waits until this is in the log.
+    pub(super) async fn logs(&self, words: &str) -> anyhow::Result<()> {
+        let started = Instant::now();
+        while !self.log().contains(words) {
+            anyhow::ensure!(started.elapsed() < PATIENCE, "{words:?} is not in the log:\n{}", self.tail());
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
         Ok(())
     }
 

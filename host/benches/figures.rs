@@ -206,7 +206,7 @@ async fn start_and_idle(rounds: usize) -> Result<()> {
     for n in 0..rounds {
         let polls = server.requests("getUpdates").len();
         let started = Instant::now();
-        let serving = Serving::start_under(&home, server.token(), &["env"])?;
+        let serving = Serving::launch(&home, server.token(), &[], &[])?;
         server.wait_for_requests(Duration::from_secs(30), "getUpdates", polls + 1).await?;
         starts.push(started.elapsed());
         if n + 1 == rounds {

@@ -72,6 +72,10 @@ fn guests_target_dir(out: &Path) -> PathBuf {
 }
 
 fn build_guests(root: &Path, target_dir: &Path) -> PathBuf {
+    if !target_installed() {
+        println!("cargo::error=the guests need the {TARGET} target; run: rustup target add {TARGET}");
+        std::process::exit(1);
+    }
     let workspace = root.join("guest-tools");
     let mut cargo = Command::new(env::var_os("CARGO").expect("cargo sets it"));
     // What the outer build was told (flags, wrappers, its own target folder) is not for the guests.
@@ -96,13 +100,11 @@ fn build_guests(root: &Path, target_dir: &Path) -> PathBuf {
         .args(["build", "--release", "--locked", "--target", TARGET, "--target-dir"])
         .arg(target_dir)
         .status();
-    match status {
-        Ok(status) if status.success() => target_dir.join(TARGET).join("release"),
-        _ if !target_installed() => {
-            panic!("the guests need the {TARGET} target; run: rustup target add {TARGET}")
-        }
-        _ => panic!("the guests in {} do not build; see the messages above", workspace.display()),
+    if !status.is_ok_and(|status| status.success()) {
+        println!("cargo::error=the guests in {} do not build; see the messages above", workspace.display());
+        std::process::exit(1);
     }
+    target_dir.join(TARGET).join("release")
 }
 
 fn target_installed() -> bool {

@@ -5,20 +5,24 @@
 //! sound audit, nothing left behind, and the bot's token nowhere but in the URLs of its server.
 
 mod albums;
+mod beside;
 mod commands;
 mod downloads;
 mod kinds;
+mod kill;
 mod limits;
 mod listing;
 mod odd;
 mod outage;
 mod people;
 mod polling;
+mod queue;
 mod refusals;
 mod replies;
 mod save;
 mod secrets;
 mod sending;
 mod slow;
+mod stop;
 mod typing;
 mod world;

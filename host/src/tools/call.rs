@@ -1,6 +1,6 @@
 //! One call: registry, schema, judge, sandbox, publisher, audit, in this order and no other.
 
-use super::threads::{CallThreads, Handover};
+use super::threads::{self, CallThreads, Handover};
 use super::{Journal, Registry, Tool};
 use crate::attachments::Attachments;
 use crate::audit::{AuditLog, Durability, PublishingGuard};
@@ -16,6 +16,7 @@ use cofferdam_core::text::one_line;
 use cofferdam_core::tool::{ErrorCode, ToolError};
 use serde_json::Value;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -74,10 +75,27 @@ impl Toolbox {
     /// # Errors
     /// Every refusal and failure, by code; each is in the audit.
     pub async fn call(&self, request: CallRequest) -> Result<Value, ToolError> {
-        let parts = self.parts.clone();
-        let limits = parts.registry.get(&request.tool).map_or(Limits::DEFAULT, |tool| tool.policy.limits);
-        self.threads.run(limits.deadline.0, move |handover| parts.call(request, &handover)).await
+        let limits =
+            self.parts.registry.get(&request.tool).map_or(Limits::DEFAULT, |tool| tool.policy.limits);
+        let asked = Arc::new(Asked { request, told: AtomicBool::new(false) });
+        let (parts, job) = (self.parts.clone(), asked.clone());
+        let result = self.threads.run(limits.deadline.0, move |handover| parts.call(&job, &handover)).await;
+        if let Err(refused) = &result
+            && !asked.told.load(Ordering::Acquire)
+        {
+            // No thread took it, or its thread does not come back. Appending blocks.
+            let (parts, refused) = (self.parts.clone(), refused.clone());
+            let appended = tokio::task::spawn_blocking(move || parts.refused(&asked, refused)).await;
+            return Err(appended.unwrap_or_else(|_| threads::crashed()));
+        }
+        result
     }
+}
+
+/// A request, and whether the audit has its outcome: written once, by whoever answers.
+struct Asked {
+    request: CallRequest,
+    told: AtomicBool,
 }
 
 /// What is known of a call while it runs, for its audit records.
@@ -91,11 +109,9 @@ struct Progress {
     publishing: Option<PublishingGuard>,
 }
 
-impl Parts {
-    fn call(&self, request: CallRequest, handover: &Handover) -> Result<Value, ToolError> {
-        let started = Instant::now();
-        let typed = request.arguments.clone();
-        let mut progress = Progress {
+impl Progress {
+    fn of(request: &CallRequest) -> Self {
+        Self {
             facts: CallFacts {
                 call: request.id.clone(),
                 turn: request.turn.clone(),
@@ -105,14 +121,21 @@ impl Parts {
                 policy_sha256: None,
                 profile: None,
                 arguments: Value::Null,
-                arguments_sha256: sha256_hex(b""),
+                arguments_sha256: sha256_hex(request.arguments.as_deref().unwrap_or_default().as_bytes()),
             },
             verdict: VerdictKind::Deny,
             intent: None,
             files: Vec::new(),
             publishing: None,
-        };
-        let text = match typed {
+        }
+    }
+}
+
+impl Parts {
+    fn call(&self, asked: &Asked, handover: &Handover) -> Result<Value, ToolError> {
+        let started = Instant::now();
+        let mut progress = Progress::of(&asked.request);
+        let text = match &asked.request.arguments {
             Ok(text) => text,
             Err(why) => {
                 // Its words are for the sender alone: one of them may be a content without its name.
@@ -121,20 +144,32 @@ impl Parts {
                     "what was typed is not key=value, each key once",
                 );
                 let told = ToolError::new(ErrorCode::InvalidArguments, why.to_string());
-                return self.record_outcome(progress, &Err(audited), started).and(Err(told));
+                return self.record_outcome(asked, progress, &Err(audited), started).and(Err(told));
             }
         };
-        let result = self.judged(request, text, started, &mut progress, handover);
-        self.record_outcome(progress, &result, started).and(result)
+        let result = self.judged(&asked.request, text, started, &mut progress, handover);
+        self.record_outcome(asked, progress, &result, started).and(result)
+    }
+
+    /// Writes down a call that no thread answered; returns what to answer.
+    fn refused(&self, asked: &Asked, refused: ToolError) -> ToolError {
+        let progress = Progress::of(&asked.request);
+        let result = Err(refused.clone());
+        self.record_outcome(asked, progress, &result, Instant::now()).err().unwrap_or(refused)
     }
 
     /// Writes the outcome down. Without it there is no answer, except where the intent already tells.
     fn record_outcome(
         &self,
+        asked: &Asked,
         progress: Progress,
         result: &Result<Value, ToolError>,
         started: Instant,
     ) -> Result<(), ToolError> {
+        // The watchdog may have answered meanwhile, and said so.
+        if asked.told.swap(true, Ordering::AcqRel) {
+            return Ok(());
+        }
         let settles_intent = progress.intent.is_some();
         let error = result.as_ref().err();
         let outcome = Outcome {
@@ -164,22 +199,21 @@ impl Parts {
 
     fn judged(
         &self,
-        request: CallRequest,
-        text: String,
+        request: &CallRequest,
+        text: &str,
         started: Instant,
         progress: &mut Progress,
         handover: &Handover,
     ) -> Result<Value, ToolError> {
-        progress.facts.arguments_sha256 = sha256_hex(text.as_bytes());
         let tool = self.registry.get(&request.tool).cloned().inspect_err(|_| {
             // Nothing classifies them, so they are audited by length and hash.
-            progress.facts.arguments = redact(&Value::String(text.clone()), None);
+            progress.facts.arguments = redact(&Value::String(text.to_owned()), None);
         })?;
         progress.facts.component_sha256 = Some(tool.component.sha256().to_owned());
         progress.facts.policy_sha256 = Some(tool.policy.sha256.clone());
         progress.facts.profile = Some(tool.policy.profile.clone());
-        let arguments = read_arguments(&text, &tool).inspect_err(|_| {
-            progress.facts.arguments = redact(&Value::String(text.clone()), None);
+        let arguments = read_arguments(text, &tool).inspect_err(|_| {
+            progress.facts.arguments = redact(&Value::String(text.to_owned()), None);
         })?;
         progress.facts.arguments = redact(&arguments, Some(&tool.policy));
         tool.validate(&arguments)?;
@@ -189,7 +223,7 @@ impl Parts {
             Verdict::Deny(denial) => return Err(denial.into()),
         };
         progress.verdict = VerdictKind::Permit;
-        if let Some(earlier) = self.replayed(&request, &permit, progress)? {
+        if let Some(earlier) = self.replayed(request, &permit, progress)? {
             return Ok(earlier);
         }
         let inputs =
@@ -197,7 +231,7 @@ impl Parts {
         let Finished { result, sealed } = self.sandbox.run(permit, &tool.component, inputs);
         let result = result?;
         if !sealed.is_empty() {
-            self.publish(&request, &result, sealed, progress, handover)?;
+            self.publish(request, &result, sealed, progress, handover)?;
         }
         Ok(result)
     }

@@ -182,6 +182,7 @@ impl Drop for CallThreads {
     }
 }
 
-fn crashed() -> ToolError {
+/// What to answer when the gateway itself failed.
+pub(super) fn crashed() -> ToolError {
     ToolError::new(ErrorCode::Internal, "the gateway failed while running this call; see its log")
 }

@@ -75,10 +75,11 @@ impl World {
         Ok(())
     }
 
-    /// Waits until this is in the log.
+    /// Waits until this is in the log of this run.
     pub(super) async fn logs(&self, words: &str) -> anyhow::Result<()> {
         let started = Instant::now();
-        while !self.log().contains(words) {
+        let serving = self.serving.as_ref().expect("it runs");
+        while !serving.log().contains(words) {
             anyhow::ensure!(started.elapsed() < PATIENCE, "{words:?} is not in the log:\n{}", self.tail());
             tokio::time::sleep(Duration::from_millis(5)).await;
         }

@@ -9,11 +9,12 @@
 use cofferdam_core::policy::GuestPath;
 use rustix::fs::{Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
+use rustix::path::DecInt;
 use std::fs::{File, Metadata};
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use types::{DescriptorFlags, DescriptorStat, DescriptorType, ErrorCode, OpenFlags, PathFlags};
 use wasmtime::component::{HasData, Resource, ResourceTable};
 use wasmtime_wasi::filesystem::FsPerms;
@@ -105,17 +106,16 @@ fn look(dir: &File, path: &str, follow: bool) -> Result<File, ErrorCode> {
 
 /// Opens for reading what a bare handle stands for, by the handle itself, so nothing can be swapped.
 fn reopen(handle: &File, flags: OFlags) -> Result<OwnedFd, ErrorCode> {
-    let path = format!("/proc/self/fd/{}", handle.as_raw_fd());
-    rustix::fs::open(
-        path,
-        OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY | flags,
-        Mode::empty(),
-    )
-    .map_err(|errno| match errno {
-        // The handle is there; what is not is /proc.
-        Errno::NOENT => ErrorCode::Io,
-        errno => std::io::Error::from(errno).into(),
-    })
+    // Opened once: each path through /proc would be four look-ups.
+    static HANDLES: OnceLock<Result<OwnedFd, Errno>> = OnceLock::new();
+    let own = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let handles = HANDLES.get_or_init(|| rustix::fs::open("/proc/self/fd", own, Mode::empty()));
+    // Without /proc nothing can be read; that is no "not found".
+    let handles = handles.as_ref().map_err(|_| ErrorCode::Io)?;
+    let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY | flags;
+    let name = DecInt::from_fd(handle);
+    rustix::fs::openat(handles, name.as_c_str(), flags, Mode::empty())
+        .map_err(|errno| std::io::Error::from(errno).into())
 }
 
 fn kind(meta: &Metadata) -> DescriptorType {

@@ -59,4 +59,27 @@ impl Grants {
     pub fn may_write(&self) -> bool {
         self.mounts.iter().any(|m| m.access == Access::AtomicWrite)
     }
+
+    /// In words, for people: `/shared (atomic-write), /tmp (atomic-write); turn-attachments`.
+    pub fn in_words(&self) -> String {
+        let right = |access| match access {
+            Access::ReadOnly => "read-only",
+            Access::AtomicWrite => "atomic-write",
+        };
+        let mounts: Vec<_> =
+            self.mounts.iter().map(|m| format!("{} ({})", m.guest, right(m.access))).collect();
+        let interfaces: Vec<_> = self
+            .interfaces
+            .iter()
+            .map(|i| match i {
+                Interface::TurnAttachments => "turn-attachments",
+            })
+            .collect();
+        match (mounts.is_empty(), interfaces.is_empty()) {
+            (true, true) => "nothing".into(),
+            (false, true) => mounts.join(", "),
+            (true, false) => interfaces.join(", "),
+            (false, false) => format!("{}; {}", mounts.join(", "), interfaces.join(", ")),
+        }
+    }
 }

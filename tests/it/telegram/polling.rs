@@ -1,8 +1,8 @@
 //! Polling that fails in every way: it goes on, loses and doubles nothing, and says once what is wrong.
 
-use super::world::{ANN, PATIENCE, World, save};
+use super::world::{ANN, PATIENCE, World};
 use std::time::{Duration, Instant};
-use support::telegram::{Fault, Hold, Incoming, Media, TelegramServer};
+use support::telegram::{Fault, Incoming, TelegramServer};
 
 /// The faults of one poll, by name.
 fn faults() -> Vec<(&'static str, Fault)> {
@@ -49,31 +49,6 @@ async fn every_fault_is_survived_and_nothing_is_lost_or_doubled() -> anyhow::Res
     assert!(log.contains("another program polls with this bot's token"), "409 says what to do");
     assert!(log.contains("polling works again"));
     world.end(2 * faults().len())
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn an_update_is_confirmed_only_when_it_is_kept() -> anyhow::Result<()> {
-    let mut world = World::stopped(|home| home).await?;
-    let pushed = world
-        .server
-        .push(Incoming::private(ANN).photo(Media::with_content("p", "x")).caption(&save(0, "/shared/a")));
-    let answered = world.server.gate("getUpdates", Hold::BeforeAnswer);
-    world.start()?;
-    answered.reached().await?;
-    // It may have been read or not when the program dies; confirmed it is not.
-    answered.release();
-    world.kill();
-    let confirmed = !world.server.unconfirmed_updates().contains(&pushed.update_id);
-    world.start()?;
-    world.texts(1).await?;
-    world.server.wait_until_confirmed(PATIENCE, pushed.update_id).await?;
-    let polls = world.server.requests("getUpdates");
-    assert!(confirmed || polls.iter().filter(|poll| !poll.params.contains_key("offset")).count() >= 2);
-    // Once more, however it comes.
-    world.server.redeliver(pushed.update_id)?;
-    world.ask(Incoming::private(ANN).text("hello")).await?;
-    assert_eq!(world.home.audit().len(), 2);
-    world.end(2)
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]

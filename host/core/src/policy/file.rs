@@ -3,294 +3,21 @@
 //! Everything unknown is refused with the file, the line and what to write instead; nothing here
 //! touches the disk.
 
-use super::schema;
+use super::effective::ToolPolicy;
+use super::source::{PolicyProblem, Source};
+use super::words::{ArgumentClass, ComponentSource, PathUse, Safety};
 use crate::audit::sha256_hex;
-use crate::capability::{Access, Grants, Interface, MOUNTS, MountGrant};
+use crate::capability::{Grants, Interface, MOUNTS, MountGrant};
 use crate::limits::{ByteSize, Limits, Span};
 use crate::tool::ToolName;
-use serde::{Deserialize, Deserializer, Serialize, de};
-use serde_json::Value;
+use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::fmt;
-use std::ops::Range;
 use toml::Spanned;
-
-/// What is wrong with a policy, where, and what to do.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, thiserror::Error)]
-#[error("{file}:{line}: {problem}")]
-pub struct PolicyProblem {
-    /// The file as it was given, e.g. `tools/attachment_save.toml`.
-    pub file: String,
-    /// The line, from 1.
-    pub line: usize,
-    /// What is wrong and what to write instead.
-    pub problem: String,
-}
-
-/// How a path argument is used.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum PathUse {
-    /// Read.
-    Read,
-    /// Written: this very path.
-    Write,
-    /// A directory below which files are written.
-    WriteBelow,
-}
-
-/// How a policy classifies an argument.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum ArgumentClass {
-    /// Audited as it is, bounded.
-    Value,
-    /// Audited as length and SHA-256 only.
-    Content,
-    /// A guest path, judged for this use.
-    Path(PathUse),
-}
-
-impl<'de> Deserialize<'de> for ArgumentClass {
-    fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
-        #[derive(Deserialize)]
-        #[serde(deny_unknown_fields)]
-        struct PathClass {
-            path: PathUse,
-        }
-        #[derive(Deserialize)]
-        #[serde(untagged)]
-        enum Written {
-            Word(String),
-            Path(PathClass),
-        }
-        const HOW: &str = r#"write "value", "content" or { path = "read" | "write" | "write-below" }"#;
-        match Written::deserialize(d) {
-            Ok(Written::Word(word)) if word == "value" => Ok(Self::Value),
-            Ok(Written::Word(word)) if word == "content" => Ok(Self::Content),
-            Ok(Written::Path(class)) => Ok(Self::Path(class.path)),
-            Ok(Written::Word(word)) => Err(de::Error::custom(format_args!("unknown class {word:?}; {HOW}"))),
-            Err(_) => Err(de::Error::custom(format_args!("not a class; {HOW}"))),
-        }
-    }
-}
-
-/// Where a tool's component comes from.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum ComponentSource {
-    /// Embedded in the binary under the tool's name.
-    Builtin,
-    /// A file, relative to the policy file, whose SHA-256 is checked at every load.
-    File {
-        /// The path as written.
-        file: String,
-        /// Lower-case hex.
-        sha256: String,
-    },
-}
-
-impl<'de> Deserialize<'de> for ComponentSource {
-    fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
-        #[derive(Deserialize)]
-        #[serde(deny_unknown_fields)]
-        struct Pinned {
-            file: String,
-            sha256: String,
-        }
-        #[derive(Deserialize)]
-        #[serde(untagged)]
-        enum Written {
-            Word(String),
-            Pinned(Pinned),
-        }
-        match Written::deserialize(d) {
-            Ok(Written::Word(word)) if word == "builtin" => Ok(Self::Builtin),
-            Ok(Written::Pinned(Pinned { file, sha256 })) => {
-                let hex = sha256.len() == 64
-                    && sha256.bytes().all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b));
-                if !hex {
-                    return Err(de::Error::custom(
-                        "sha256 is not 64 lower-case hex digits; write what sha256sum prints",
-                    ));
-                }
-                Ok(Self::File { file, sha256 })
-            }
-            _ => Err(de::Error::custom(
-                r#"write "builtin" or { file = "my.wasm", sha256 = "…" } (both are needed)"#,
-            )),
-        }
-    }
-}
-
-/// What a tool may do to the world, for approvals and replays.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Safety {
-    /// Changes nothing.
-    ReadOnly,
-    /// Changes files or sends something.
-    SideEffecting,
-    /// Changes what the gateway itself relies on.
-    Privileged,
-}
-
-/// The effective policy of one tool: its own file and its profile, combined and checked.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct ToolPolicy {
-    /// The tool.
-    pub tool: ToolName,
-    /// The profile's name.
-    pub profile: String,
-    /// Where the component comes from.
-    pub component: ComponentSource,
-    /// What the tool may do to the world.
-    pub safety: Safety,
-    /// Why the tool is allowed at all.
-    pub why: String,
-    /// Mounts and interfaces within reach.
-    pub grants: Grants,
-    /// Class of each argument, by its place: `path`, `paths[]`, `edits[].new_text`.
-    pub arguments: BTreeMap<String, ArgumentClass>,
-    /// The limits of one call.
-    pub limits: Limits,
-    /// SHA-256 over the SHA-256s of profile file and tool file, lower-case hex.
-    pub sha256: String,
-    /// The tool's policy file as it was given.
-    pub file: String,
-    /// The line of `[arguments]`.
-    #[serde(skip)]
-    pub arguments_line: usize,
-    #[serde(skip)]
-    argument_lines: BTreeMap<String, usize>,
-}
-
-impl ToolPolicy {
-    /// The class of the argument at a place such as `path` or `edits[].new_text`.
-    pub fn class(&self, at: &str) -> Option<ArgumentClass> {
-        self.arguments.get(at).copied()
-    }
-
-    /// Holds the policy against the schema of the arguments: every place that can hold a string is
-    /// classified, every classified place exists, and a path class sits on a string.
-    ///
-    /// # Errors
-    /// One problem a place, each with the line to add or remove.
-    pub fn check_schema(&self, arguments: &Value) -> Result<(), Vec<PolicyProblem>> {
-        let problem = |line, problem: String| PolicyProblem { file: self.file.clone(), line, problem };
-        let leaves = schema::leaves(arguments).map_err(|what| {
-            vec![problem(
-                self.arguments_line,
-                format!("the schema of {} cannot be judged: {what}", self.tool),
-            )]
-        })?;
-        let mut problems = Vec::new();
-        for (at, leaf) in &leaves {
-            if *leaf == schema::Leaf::MayBeText && !self.arguments.contains_key(at) {
-                let key = toml_key(at);
-                problems.push(problem(
-                    self.arguments_line,
-                    format!("argument {at:?} can hold text and is not classified; add to [arguments]: {key} = \"value\", \
-                             {key} = \"content\" or {key} = {{ path = \"read\" }}"),
-                ));
-            }
-        }
-        for (at, class) in &self.arguments {
-            let line = self.argument_lines.get(at).copied().unwrap_or(self.arguments_line);
-            match leaves.get(at) {
-                None => problems
-                    .push(problem(line, format!("{} has no argument {at:?}; remove the line", self.tool))),
-                Some(schema::Leaf::NeverText) if matches!(class, ArgumentClass::Path(_)) => {
-                    problems.push(problem(
-                        line,
-                        format!(
-                            "argument {at:?} can never be a path; classify it as \"value\" or remove the line"
-                        ),
-                    ))
-                }
-                Some(_) => {}
-            }
-        }
-        if problems.is_empty() { Ok(()) } else { Err(problems) }
-    }
-}
-
-/// All policies of a gateway, by tool.
-#[derive(Clone, Debug, Default)]
-pub struct PolicySet {
-    tools: BTreeMap<ToolName, ToolPolicy>,
-}
-
-impl PolicySet {
-    /// Reads policy files, each given as (name, text); names under `profiles/` are profiles, names
-    /// under `tools/` are tools' policies.
-    ///
-    /// # Errors
-    /// Every problem found, so that one round mends all; nothing is usable then.
-    pub fn parse<'a>(
-        files: impl IntoIterator<Item = (&'a str, &'a str)>,
-    ) -> Result<Self, Vec<PolicyProblem>> {
-        let mut problems = Vec::new();
-        let mut profiles = BTreeMap::new();
-        let mut tools = Vec::new();
-        for (name, text) in files {
-            let source = Source { name, text };
-            if name.starts_with("profiles/") {
-                match source.parse::<ProfileFile>().and_then(|file| file.check(&source)) {
-                    Ok(profile) => {
-                        if profiles.insert(profile.name.clone(), profile).is_some() {
-                            problems.push(source.at(0, "this profile is defined twice; keep one file"));
-                        }
-                    }
-                    Err(problem) => problems.push(problem),
-                }
-            } else if name.starts_with("tools/") {
-                match source.parse::<ToolFile>() {
-                    Ok(file) => tools.push((source, file)),
-                    Err(problem) => problems.push(problem),
-                }
-            } else {
-                problems.push(source.at(0, "not a policy; move it to profiles/ or tools/"));
-            }
-        }
-        let mut set = Self::default();
-        for (source, file) in tools {
-            match file.combine(&source, &profiles) {
-                Ok(policy) => {
-                    if set.tools.contains_key(&policy.tool) {
-                        problems.push(
-                            source.at(0, &format!("tool {} has two policies; keep one file", policy.tool)),
-                        );
-                    }
-                    set.tools.insert(policy.tool.clone(), policy);
-                }
-                Err(found) => problems.extend(found),
-            }
-        }
-        if problems.is_empty() && set.tools.is_empty() {
-            problems.push(PolicyProblem {
-                file: "tools/".into(),
-                line: 1,
-                problem: "no tool has a policy; add tools/<tool>.toml and profiles/<profile>.toml".into(),
-            });
-        }
-        if problems.is_empty() { Ok(set) } else { Err(problems) }
-    }
-
-    /// The policy of a tool.
-    pub fn get(&self, tool: &str) -> Option<&ToolPolicy> {
-        self.tools.values().find(|p| p.tool.as_str() == tool)
-    }
-
-    /// All policies, by name.
-    pub fn iter(&self) -> impl Iterator<Item = &ToolPolicy> {
-        self.tools.values()
-    }
-}
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct ProfileFile {
+pub(super) struct ProfileFile {
     schema: Spanned<u32>,
     profile: Spanned<String>,
     why: Spanned<String>,
@@ -303,7 +30,7 @@ struct ProfileFile {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct ToolFile {
+pub(super) struct ToolFile {
     schema: Spanned<u32>,
     tool: Spanned<String>,
     profile: Spanned<String>,
@@ -326,8 +53,8 @@ struct LimitsTable {
     result: Option<Spanned<ByteSize>>,
 }
 
-struct Profile {
-    name: String,
+pub(super) struct Profile {
+    pub(super) name: String,
     grants: Grants,
     limits: Limits,
     sha256: String,
@@ -381,7 +108,7 @@ impl LimitsTable {
 }
 
 impl ProfileFile {
-    fn check(self, source: &Source<'_>) -> Result<Profile, PolicyProblem> {
+    pub(super) fn check(self, source: &Source<'_>) -> Result<Profile, PolicyProblem> {
         check_head(source, &self.schema, &self.why)?;
         let mut mounts: Vec<MountGrant> = Vec::new();
         for mount in self.mounts.into_inner() {
@@ -411,7 +138,7 @@ impl ProfileFile {
 }
 
 impl ToolFile {
-    fn combine(
+    pub(super) fn combine(
         self,
         source: &Source<'_>,
         profiles: &BTreeMap<String, Profile>,
@@ -493,58 +220,4 @@ fn check_head(
         return Err(source.at(why.span().start, "why is empty; say in one sentence what this grant is for"));
     }
     Ok(())
-}
-
-/// A policy file's name and text, for turning places into lines.
-#[derive(Clone, Copy)]
-struct Source<'a> {
-    name: &'a str,
-    text: &'a str,
-}
-
-impl Source<'_> {
-    fn parse<T: de::DeserializeOwned>(&self) -> Result<T, PolicyProblem> {
-        toml::from_str(self.text).map_err(|error| {
-            let at = error.span().unwrap_or(Range { start: 0, end: 0 }).start;
-            self.at(at, &crate::text::one_line(error.message(), 400))
-        })
-    }
-
-    fn line(&self, at: usize) -> usize {
-        1 + self.text.as_bytes().iter().take(at).filter(|b| **b == b'\n').count()
-    }
-
-    fn at(&self, at: usize, problem: &str) -> PolicyProblem {
-        PolicyProblem { file: self.name.to_owned(), line: self.line(at), problem: problem.to_owned() }
-    }
-}
-
-fn toml_key(at: &str) -> String {
-    let bare = at.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-');
-    if bare { at.to_owned() } else { format!("{at:?}") }
-}
-
-impl Grants {
-    /// In words, for people: `/shared (atomic-write), /tmp (atomic-write); turn-attachments`.
-    pub fn in_words(&self) -> String {
-        let right = |access| match access {
-            Access::ReadOnly => "read-only",
-            Access::AtomicWrite => "atomic-write",
-        };
-        let mounts: Vec<_> =
-            self.mounts.iter().map(|m| format!("{} ({})", m.guest, right(m.access))).collect();
-        let interfaces: Vec<_> = self
-            .interfaces
-            .iter()
-            .map(|i| match i {
-                Interface::TurnAttachments => "turn-attachments",
-            })
-            .collect();
-        match (mounts.is_empty(), interfaces.is_empty()) {
-            (true, true) => "nothing".into(),
-            (false, true) => mounts.join(", "),
-            (true, false) => interfaces.join(", "),
-            (false, false) => format!("{}; {}", mounts.join(", "), interfaces.join(", ")),
-        }
-    }
 }

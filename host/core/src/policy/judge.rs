@@ -3,8 +3,9 @@
 //! The only place where a [`Permit`] comes into being. It does no I/O: facts that need the disk are
 //! settled where the disk is, by code that can only refuse more.
 
-use super::file::{ArgumentClass, PathUse, Safety, ToolPolicy};
+use super::effective::ToolPolicy;
 use super::path::GuestPath;
+use super::words::{ArgumentClass, PathUse, Safety};
 use crate::capability::{Access, Grants};
 use crate::id::CallId;
 use crate::limits::Limits;

@@ -1,0 +1,96 @@
+//! The effective policy of one tool, and holding it against the tool's schema.
+
+use super::schema;
+use super::source::PolicyProblem;
+use super::words::{ArgumentClass, ComponentSource, Safety};
+use crate::capability::Grants;
+use crate::limits::Limits;
+use crate::tool::ToolName;
+use serde::Serialize;
+use serde_json::Value;
+use std::collections::BTreeMap;
+
+/// The effective policy of one tool: its own file and its profile, combined and checked.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ToolPolicy {
+    /// The tool.
+    pub tool: ToolName,
+    /// The profile's name.
+    pub profile: String,
+    /// Where the component comes from.
+    pub component: ComponentSource,
+    /// What the tool may do to the world.
+    pub safety: Safety,
+    /// Why the tool is allowed at all.
+    pub why: String,
+    /// Mounts and interfaces within reach.
+    pub grants: Grants,
+    /// Class of each argument, by its place: `path`, `paths[]`, `edits[].new_text`.
+    pub arguments: BTreeMap<String, ArgumentClass>,
+    /// The limits of one call.
+    pub limits: Limits,
+    /// SHA-256 over the SHA-256s of profile file and tool file, lower-case hex.
+    pub sha256: String,
+    /// The tool's policy file as it was given.
+    pub file: String,
+    /// The line of `[arguments]`.
+    #[serde(skip)]
+    pub arguments_line: usize,
+    #[serde(skip)]
+    pub(super) argument_lines: BTreeMap<String, usize>,
+}
+
+impl ToolPolicy {
+    /// The class of the argument at a place such as `path` or `edits[].new_text`.
+    pub fn class(&self, at: &str) -> Option<ArgumentClass> {
+        self.arguments.get(at).copied()
+    }
+
+    /// Holds the policy against the schema of the arguments: every place that can hold a string is
+    /// classified, every classified place exists, and a path class sits on a string.
+    ///
+    /// # Errors
+    /// One problem a place, each with the line to add or remove.
+    pub fn check_schema(&self, arguments: &Value) -> Result<(), Vec<PolicyProblem>> {
+        let problem = |line, problem: String| PolicyProblem { file: self.file.clone(), line, problem };
+        let leaves = schema::leaves(arguments).map_err(|what| {
+            vec![problem(
+                self.arguments_line,
+                format!("the schema of {} cannot be judged: {what}", self.tool),
+            )]
+        })?;
+        let mut problems = Vec::new();
+        for (at, leaf) in &leaves {
+            if *leaf == schema::Leaf::MayBeText && !self.arguments.contains_key(at) {
+                let key = toml_key(at);
+                problems.push(problem(
+                    self.arguments_line,
+                    format!("argument {at:?} can hold text and is not classified; add to [arguments]: {key} = \"value\", \
+                             {key} = \"content\" or {key} = {{ path = \"read\" }}"),
+                ));
+            }
+        }
+        for (at, class) in &self.arguments {
+            let line = self.argument_lines.get(at).copied().unwrap_or(self.arguments_line);
+            match leaves.get(at) {
+                None => problems
+                    .push(problem(line, format!("{} has no argument {at:?}; remove the line", self.tool))),
+                Some(schema::Leaf::NeverText) if matches!(class, ArgumentClass::Path(_)) => {
+                    problems.push(problem(
+                        line,
+                        format!(
+                            "argument {at:?} can never be a path; classify it as \"value\" or remove the line"
+                        ),
+                    ))
+                }
+                Some(_) => {}
+            }
+        }
+        if problems.is_empty() { Ok(()) } else { Err(problems) }
+    }
+}
+
+fn toml_key(at: &str) -> String {
+    let bare = at.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-');
+    if bare { at.to_owned() } else { format!("{at:?}") }
+}

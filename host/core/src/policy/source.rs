@@ -1,0 +1,40 @@
+//! A policy file as text: turning places in it into lines, and what is wrong there into problems.
+
+use serde::{Serialize, de};
+use std::ops::Range;
+
+/// What is wrong with a policy, where, and what to do.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, thiserror::Error)]
+#[error("{file}:{line}: {problem}")]
+pub struct PolicyProblem {
+    /// The file as it was given, e.g. `tools/attachment_save.toml`.
+    pub file: String,
+    /// The line, from 1.
+    pub line: usize,
+    /// What is wrong and what to write instead.
+    pub problem: String,
+}
+
+/// A policy file's name and text, for turning places into lines.
+#[derive(Clone, Copy)]
+pub(super) struct Source<'a> {
+    pub(super) name: &'a str,
+    pub(super) text: &'a str,
+}
+
+impl Source<'_> {
+    pub(super) fn parse<T: de::DeserializeOwned>(&self) -> Result<T, PolicyProblem> {
+        toml::from_str(self.text).map_err(|error| {
+            let at = error.span().unwrap_or(Range { start: 0, end: 0 }).start;
+            self.at(at, &crate::text::one_line(error.message(), 400))
+        })
+    }
+
+    pub(super) fn line(&self, at: usize) -> usize {
+        1 + self.text.as_bytes().iter().take(at).filter(|b| **b == b'\n').count()
+    }
+
+    pub(super) fn at(&self, at: usize, problem: &str) -> PolicyProblem {
+        PolicyProblem { file: self.name.to_owned(), line: self.line(at), problem: problem.to_owned() }
+    }
+}

@@ -1,0 +1,111 @@
+//! The words of a policy file that need reading of their own: argument classes, component sources, safety.
+
+use serde::{Deserialize, Deserializer, Serialize, de};
+
+/// How a path argument is used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum PathUse {
+    /// Read.
+    Read,
+    /// Written: this very path.
+    Write,
+    /// A directory below which files are written.
+    WriteBelow,
+}
+
+/// How a policy classifies an argument.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ArgumentClass {
+    /// Audited as it is, bounded.
+    Value,
+    /// Audited as length and SHA-256 only.
+    Content,
+    /// A guest path, judged for this use.
+    Path(PathUse),
+}
+
+impl<'de> Deserialize<'de> for ArgumentClass {
+    fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        #[serde(deny_unknown_fields)]
+        struct PathClass {
+            path: PathUse,
+        }
+        #[derive(Deserialize)]
+        #[serde(untagged)]
+        enum Written {
+            Word(String),
+            Path(PathClass),
+        }
+        const HOW: &str = r#"write "value", "content" or { path = "read" | "write" | "write-below" }"#;
+        match Written::deserialize(d) {
+            Ok(Written::Word(word)) if word == "value" => Ok(Self::Value),
+            Ok(Written::Word(word)) if word == "content" => Ok(Self::Content),
+            Ok(Written::Path(class)) => Ok(Self::Path(class.path)),
+            Ok(Written::Word(word)) => Err(de::Error::custom(format_args!("unknown class {word:?}; {HOW}"))),
+            Err(_) => Err(de::Error::custom(format_args!("not a class; {HOW}"))),
+        }
+    }
+}
+
+/// Where a tool's component comes from.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ComponentSource {
+    /// Embedded in the binary under the tool's name.
+    Builtin,
+    /// A file, relative to the policy file, whose SHA-256 is checked at every load.
+    File {
+        /// The path as written.
+        file: String,
+        /// Lower-case hex.
+        sha256: String,
+    },
+}
+
+impl<'de> Deserialize<'de> for ComponentSource {
+    fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        #[serde(deny_unknown_fields)]
+        struct Pinned {
+            file: String,
+            sha256: String,
+        }
+        #[derive(Deserialize)]
+        #[serde(untagged)]
+        enum Written {
+            Word(String),
+            Pinned(Pinned),
+        }
+        match Written::deserialize(d) {
+            Ok(Written::Word(word)) if word == "builtin" => Ok(Self::Builtin),
+            Ok(Written::Pinned(Pinned { file, sha256 })) => {
+                let hex = sha256.len() == 64
+                    && sha256.bytes().all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b));
+                if !hex {
+                    return Err(de::Error::custom(
+                        "sha256 is not 64 lower-case hex digits; write what sha256sum prints",
+                    ));
+                }
+                Ok(Self::File { file, sha256 })
+            }
+            _ => Err(de::Error::custom(
+                r#"write "builtin" or { file = "my.wasm", sha256 = "…" } (both are needed)"#,
+            )),
+        }
+    }
+}
+
+/// What a tool may do to the world, for approvals and replays.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Safety {
+    /// Changes nothing.
+    ReadOnly,
+    /// Changes files or sends something.
+    SideEffecting,
+    /// Changes what the gateway itself relies on.
+    Privileged,
+}

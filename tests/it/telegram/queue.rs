@@ -1,0 +1,93 @@
+//! Many messages at once: every one is answered, those of a chat in their order, and no chat holds another
+//! one up.
+
+use super::world::{ANN, BEN, CAT, PATIENCE, World, save};
+use std::collections::BTreeSet;
+use std::time::{Duration, Instant};
+use support::telegram::{Hold, Incoming, Media, Target};
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn thirty_messages_of_three_people() -> anyhow::Result<()> {
+    let world = World::running().await?;
+    let message = |n: usize| {
+        let (who, id) = ([ANN, BEN, CAT][n % 3], format!("d{n}"));
+        let media = Media::with_content(&id, format!("file {n}"));
+        Incoming::private(who).document(media).caption(&save(0, &format!("/shared/{n}")))
+    };
+    let pushed = world.server.push_all((0..30).map(message));
+    world.server.wait_for_messages(PATIENCE, 30).await?;
+    let sent = world.server.sent_messages();
+    for who in [ANN, BEN, CAT] {
+        let asked: Vec<_> = pushed.iter().filter(|p| p.chat_id == who).map(|p| Some(p.message_id)).collect();
+        let answered: Vec<_> = sent.iter().filter(|s| s.chat_id == who).map(|s| s.reply_to).collect();
+        assert_eq!(answered, asked, "in order");
+    }
+    for n in 0..30 {
+        assert_eq!(world.saved(&format!("/shared/{n}")), format!("file {n}").into_bytes());
+    }
+    world.end(30)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn more_than_the_memory_holds_and_some_twice() -> anyhow::Result<()> {
+    let world = World::running().await?;
+    let message = |n: i64| Incoming::private([ANN, BEN][n as usize % 2]).thread(n % 7 + 1).text("hello");
+    let pushed = world.server.push_all((0..400).map(message));
+    for again in pushed.iter().step_by(20) {
+        world.server.redeliver(again.update_id)?;
+    }
+    world.server.wait_for_messages(PATIENCE, 400).await?;
+    for again in pushed.iter().step_by(50) {
+        world.server.redeliver(again.update_id)?;
+    }
+    world.ask(Incoming::private(ANN).text("hello")).await?;
+    let answered: BTreeSet<_> =
+        world.server.sent_messages().iter().map(|s| (s.chat_id, s.reply_to)).collect();
+    assert_eq!(answered.len(), 401);
+    world.end(401)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn eight_turns_at_once_and_no_more() -> anyhow::Result<()> {
+    const TURNS_AT_ONCE_MAX: usize = 8;
+    let world = World::running().await?;
+    let file = |n: i64| {
+        let message = Incoming::private(ANN).thread(n).document(Media::with_content(&format!("d{n}"), "x"));
+        message.caption("/help")
+    };
+    let gates: Vec<_> =
+        (0..TURNS_AT_ONCE_MAX).map(|_| world.server.gate("getFile", Hold::BeforeEffect)).collect();
+    let pushed = world.server.push_all((1..=12).map(file));
+    for gate in &gates {
+        gate.reached().await?;
+    }
+    world.server.wait_until_confirmed(PATIENCE, pushed[11].update_id).await?;
+    drop(gates);
+    world.server.wait_for_messages(PATIENCE, 12).await?;
+    assert_eq!(world.server.max_concurrent("getFile"), TURNS_AT_ONCE_MAX);
+    world.end(12)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_tool_that_spins_in_one_chat_delays_no_other() -> anyhow::Result<()> {
+    const DEADLINE: Duration = Duration::from_secs(10);
+    let world = World::running_in(|home| home.hostile("deadline = \"10s\"")).await?;
+    let started = Instant::now();
+    let spinning = world.server.push(Incoming::private(ANN).text("/hostile behaviour=spin"));
+    let typing = Target::method("sendChatAction").with("chat_id", ANN);
+    world.server.wait_for_request(PATIENCE, typing).await?;
+    let file = Incoming::private(BEN).document(Media::with_content("d", "content"));
+    let said = world.ask(file.caption(&save(0, "/shared/a"))).await?;
+    assert!(
+        said.contains(r#""saved":true"#) && started.elapsed() < DEADLINE,
+        "{said}, {:?}",
+        started.elapsed()
+    );
+    // The spinner's own chat waits for it, and is answered then.
+    let behind = world.server.push(Incoming::private(ANN).text("hello"));
+    world.answer(&behind).await?;
+    assert!(world.answer(&spinning).await?.text.starts_with("timed_out: "));
+    let order: Vec<_> = world.server.sent_messages().iter().map(|sent| sent.chat_id).collect();
+    assert_eq!(order, [BEN, ANN, ANN]);
+    world.end(3)
+}

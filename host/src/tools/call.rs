@@ -20,6 +20,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+#[cfg(test)]
+mod tests;
+
 /// A call as somebody asks for it: nothing in it has been checked.
 pub struct CallRequest {
     /// The same again when the turn is replayed.

@@ -15,7 +15,7 @@ use tokio::sync::oneshot;
 mod tests;
 
 /// Calls that may wait for a thread; one more is refused.
-const QUEUE_MAX: usize = 1024;
+pub(super) const QUEUE_MAX: usize = 1024;
 /// Threads that may be given up because a host call in them does not return; with more, calls are refused.
 const LOST_MAX: isize = 16;
 /// How long after its deadline a call may still be busy in the host before its answer is given up.

@@ -2,7 +2,7 @@
 //! its intent, publishes, ends a turn and marks an answer as sent.
 
 use super::tracer::{Tracer, available};
-use super::world::{ANN, PATIENCE, World, save};
+use super::world::{ANN, World, save};
 use std::path::PathBuf;
 use support::samples;
 use support::telegram::{Hold, Incoming, Media, Target};
@@ -20,12 +20,7 @@ const fn last(call: &'static str, nth: u32, of: Option<&'static str>) -> Last {
 }
 
 /// A turn with a file, held at `gate` until the tracer has joined; killed; started again.
-async fn killed(
-    gate: (Target, Hold),
-    last: Last,
-    overwrite: bool,
-    repeats: usize,
-) -> anyhow::Result<()> {
+async fn killed(gate: (Target, Hold), last: Last, overwrite: bool, repeats: usize) -> anyhow::Result<()> {
     let mut world = World::running().await?;
     let path = "/shared/a.jpg";
     let path = if overwrite { path.to_owned() } else { format!("/shared/new{}", &path[7..]) };
@@ -53,7 +48,8 @@ async fn killed(
     assert!(answer.contains(r#""saved":true"#), "killed at {name}: {answer}");
     assert!(world.saved(&path) == bytes, "killed at {name}");
     world.server.redeliver(question.update_id)?;
-    world.ask_last(Incoming::private(ANN).text("hello")).await?;
+    let next = world.server.push(Incoming::private(ANN).text("hello"));
+    world.answer(&next).await?;
     let count = world.server.sent_messages().len();
     assert!((2..=2 + repeats).contains(&count), "{count} messages after a kill at {name}");
     world.end(count)
@@ -73,4 +69,26 @@ async fn where_an_update_is_kept() -> anyhow::Result<()> {
         killed(polled, last(call, 1, Some("cofferdam.db-wal")), false, 0).await?;
     }
     Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn zz_trace() -> anyhow::Result<()> {
+    let mut world = World::running().await?;
+    let bytes = samples::jpeg(400_000);
+    let gate = world.server.gate(Target::download(), Hold::InBody(399_999));
+    world.server.push(
+        Incoming::private(ANN)
+            .photo(Media::with_content("p", bytes.clone()))
+            .caption(&save(0, "/shared/new/a")),
+    );
+    gate.reached().await?;
+    let mut c = std::process::Command::new("strace");
+    c.args(["-f", "-yy", "-s", "60", "-o", "/tmp/st.txt", "-p", &world.serving().pid().to_string(), "-e", "trace=openat,openat2,write,pwrite64,copy_file_range,fsync,fdatasync,fchmod,linkat,renameat,renameat2,mkdirat,unlinkat,flock,ftruncate"]);
+    let mut k = c.spawn()?;
+    std::thread::sleep(std::time::Duration::from_secs(1));
+    gate.release();
+    world.texts(1).await?;
+    world.stop()?;
+    k.wait()?;
+    world.end(1)
 }

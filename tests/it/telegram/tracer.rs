@@ -24,7 +24,12 @@ impl Tracer {
     pub(super) fn kills(pid: u32, call: &str, nth: u32, of: Option<&Path>) -> Self {
         let mut command = Command::new("strace");
         command.args(["-f", "-o", "/dev/null", "-p", &pid.to_string()]);
-        command.args(["-e", &format!("trace={call}"), "-e", &format!("inject={call}:signal=KILL:when={nth}")]);
+        command.args([
+            "-e",
+            &format!("trace={call}"),
+            "-e",
+            &format!("inject={call}:signal=KILL:when={nth}"),
+        ]);
         if let Some(of) = of {
             command.arg("-P").arg(of);
         }

@@ -1,0 +1,59 @@
+//! Calls that no thread answers are in the audit all the same.
+
+use super::super::Sources;
+use super::*;
+use crate::audit::{Entry, Span, show};
+use crate::{publish, sandbox};
+use cofferdam_core::limits::ByteSize;
+use cofferdam_core::policy::PolicySet;
+
+const PROFILE: &str = "schema = 1\nprofile = \"p\"\nwhy = \"a test\"\nmounts = []\n";
+const TOOL: &str = "schema = 1\ntool = \"t\"\nprofile = \"p\"\ncomponent = \"builtin\"\nsafety = \"read-only\"\nwhy = \"a test\"\n";
+
+/// A toolbox without any thread, over a real audit.
+fn threadless(dir: &std::path::Path) -> Toolbox {
+    let config = publish::Config { root: dir.join("workspace"), max_bytes: ByteSize::mib(1) };
+    let workspace = Arc::new(Workspace::open(&config).expect("a workspace"));
+    let config = sandbox::Config { cache_dir: dir.join("cache"), calls_max: 1 };
+    let sandbox = Arc::new(Sandbox::new(&config, Some(workspace.clone())).expect("a sandbox"));
+    let policies = PolicySet::parse([("profiles/p.toml", PROFILE), ("tools/t.toml", TOOL)]).expect("sound");
+    let registry = Registry::load(&sandbox, &policies, &Sources { builtins: |_| None, policies_dir: None });
+    let audit = Arc::new(AuditLog::open(&dir.join("audit.jsonl")).expect("an audit"));
+    Toolbox::new(registry, sandbox, workspace, audit, CallThreads::start(0).expect("no thread"))
+}
+
+fn request(n: usize) -> CallRequest {
+    let turn = TurnId::new("test");
+    CallRequest {
+        id: turn.call(n),
+        turn,
+        caller: Caller { channel: "test".into(), sender: "7".into() },
+        tool: "t".into(),
+        arguments: Ok("{}".into()),
+        attachments: Attachments::default(),
+        journal: None,
+        cancel: CancellationToken::new(),
+    }
+}
+
+#[tokio::test]
+async fn a_call_that_found_no_room_is_recorded_as_refused() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let toolbox = threadless(dir.path());
+    let mut waiting = Vec::new();
+    for n in 0..threads::QUEUE_MAX {
+        let mut call = Box::pin(toolbox.call(request(n)));
+        tokio::select! {
+            biased;
+            _ = &mut call => unreachable!("there is no thread to run it"),
+            () = std::future::ready(()) => waiting.push(call),
+        }
+    }
+    let refused = toolbox.call(request(threads::QUEUE_MAX)).await.expect_err("there is no room");
+    assert_eq!(refused.code, ErrorCode::ToolUnavailable);
+    let entries: Vec<_> = show(&dir.path().join("audit.jsonl"), Span::All).expect("readable").collect();
+    let [Ok(Entry::Record { record, .. })] = entries.as_slice() else { panic!("{entries:?}") };
+    let Event::Outcome(outcome) = &record.event else { panic!("{record:?}") };
+    assert_eq!(outcome.code, Some(ErrorCode::ToolUnavailable));
+    assert_eq!((outcome.verdict, outcome.facts.call.as_str()), (VerdictKind::Deny, "test/1024"));
+}

@@ -6,7 +6,9 @@
 
 mod albums;
 mod beside;
+mod chaos;
 mod commands;
+mod disk;
 mod downloads;
 mod kill;
 mod kill_inside;

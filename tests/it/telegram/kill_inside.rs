@@ -3,92 +3,152 @@
 
 use super::tracer::{Tracer, available};
 use super::world::{ANN, World, save};
-use std::path::PathBuf;
 use support::samples;
 use support::telegram::{Hold, Incoming, Media, Target};
 
-/// The system call that is its last.
-struct Last {
-    call: &'static str,
-    nth: u32,
-    /// Counts only on this file of the state.
-    of: Option<&'static str>,
+const WAL: &str = "cofferdam.db-wal";
+const AUDIT: &str = "audit.jsonl";
+
+/// The system call that is the program's last: its name, which one of that name on its thread, and, if
+/// that matters, on which file of the state.
+type Last = (&'static str, u32, Option<&'static str>);
+
+/// What the person asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Asked {
+    /// A file to be saved where none is.
+    New,
+    /// A file to be replaced.
+    Overwrite,
+    /// Nothing: a listing.
+    Listing,
 }
 
-const fn last(call: &'static str, nth: u32, of: Option<&'static str>) -> Last {
-    Last { call, nth, of }
-}
+const NEW: &str = "/shared/new/a.jpg";
+const OLD: &str = "/shared/old.jpg";
+const OLD_CONTENT: &[u8] = b"the old content";
 
-/// A turn with a file, held at `gate` until the tracer has joined; killed; started again.
-async fn killed(gate: (Target, Hold), last: Last, overwrite: bool, repeats: usize) -> anyhow::Result<()> {
+/// A turn with a file, held at `hold` until the tracer has joined, killed at `last`, and started again. Beyond
+/// the one answer there may be `repeats`.
+async fn killed(asked: Asked, hold: (Target, Hold), last: Last, repeats: usize) -> anyhow::Result<()> {
     let mut world = World::running().await?;
-    let path = "/shared/a.jpg";
-    let path = if overwrite { path.to_owned() } else { format!("/shared/new{}", &path[7..]) };
-    if overwrite {
-        std::fs::write(world.home.host(&path), "the old content")?;
-    }
     // Spooled to disk, not held in memory.
     let bytes = samples::jpeg(400_000);
-    let gate = world.server.gate(gate.0, gate.1);
-    let command = format!("{} overwrite={overwrite}", save(0, &path));
-    let photo = Incoming::private(ANN).photo(Media::with_content("p", bytes.clone())).caption(&command);
-    let question = world.server.push(photo);
+    std::fs::write(world.home.host(OLD), OLD_CONTENT)?;
+    let (path, caption) = match asked {
+        Asked::New => (NEW, save(0, NEW)),
+        Asked::Overwrite => (OLD, format!("{} overwrite=true", save(0, OLD))),
+        Asked::Listing => (NEW, "what is this?".to_owned()),
+    };
+    let gate = world.server.gate(hold.0, hold.1);
+    let photo = Incoming::private(ANN).photo(Media::with_content("p", bytes.clone()));
+    let question = world.server.push(photo.caption(&caption));
     gate.reached().await?;
-    let of: Option<PathBuf> = last.of.map(|name| world.home.state().join(name));
-    let tracer = Tracer::kills(world.serving().pid(), last.call, last.nth, of.as_deref());
+    let of = last.2.map(|name| world.home.state().join(name));
+    let tracer = Tracer::kills(world.serving().pid(), last.0, last.1, of.as_deref());
     gate.release();
-    let name = format!("{} {} of {:?}", last.call, last.nth, last.of);
-    assert_eq!(world.ended()?, None, "it was not killed at {name}");
+    assert_eq!(world.ended()?, None, "it was not killed at {last:?}");
     drop(tracer);
-    if let Ok(found) = std::fs::read(world.home.host(&path)) {
-        assert!(found == bytes || (overwrite && found == b"the old content"), "torn by a kill at {name}");
+    if let Ok(found) = std::fs::read(world.home.host(path)) {
+        assert!(found == bytes || (path == OLD && found == OLD_CONTENT), "torn by a kill at {last:?}");
     }
     world.start()?;
     let answer = world.answer(&question).await?.text;
-    assert!(answer.contains(r#""saved":true"#), "killed at {name}: {answer}");
-    assert!(world.saved(&path) == bytes, "killed at {name}");
+    if asked == Asked::Listing {
+        assert!(answer.starts_with("1 file came:\n"), "killed at {last:?}: {answer}");
+    } else {
+        assert!(answer.contains(r#""saved":true"#), "killed at {last:?}: {answer}");
+        assert!(world.saved(path) == bytes, "killed at {last:?}");
+    }
+    // Telegram delivers it once more, and another message comes behind it in the same chat.
     world.server.redeliver(question.update_id)?;
     let next = world.server.push(Incoming::private(ANN).text("hello"));
     world.answer(&next).await?;
     let count = world.server.sent_messages().len();
-    assert!((2..=2 + repeats).contains(&count), "{count} messages after a kill at {name}");
+    assert!((2..=2 + repeats).contains(&count), "{count} messages after a kill at {last:?}");
     world.end(count)
 }
 
-fn downloading() -> (Target, Hold) {
+/// From the last byte of the download on: staging, recording, publishing and ending are still to come.
+fn downloaded() -> (Target, Hold) {
     (Target::download(), Hold::InBody(399_999))
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn where_an_update_is_kept() -> anyhow::Result<()> {
-    if !available("telegram::kill_inside::where_an_update_is_kept") {
-        return Ok(());
-    }
-    for call in ["pwrite64", "fdatasync"] {
-        let polled = (Target::method("getUpdates"), Hold::BeforeAnswer);
-        killed(polled, last(call, 1, Some("cofferdam.db-wal")), false, 0).await?;
+/// A turn that saves, killed at each of these.
+async fn saving(name: &str, asked: Asked, lasts: &[Last]) -> anyhow::Result<()> {
+    if available(&format!("telegram::kill_inside::{name}")) {
+        for last in lasts {
+            killed(asked, downloaded(), *last, 0).await?;
+        }
     }
     Ok(())
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn zz_trace() -> anyhow::Result<()> {
-    let mut world = World::running().await?;
-    let bytes = samples::jpeg(400_000);
-    let gate = world.server.gate(Target::download(), Hold::InBody(399_999));
-    world.server.push(
-        Incoming::private(ANN)
-            .photo(Media::with_content("p", bytes.clone()))
-            .caption(&save(0, "/shared/new/a")),
-    );
-    gate.reached().await?;
-    let mut c = std::process::Command::new("strace");
-    c.args(["-f", "-yy", "-s", "60", "-o", "/tmp/st.txt", "-p", &world.serving().pid().to_string(), "-e", "trace=openat,openat2,write,pwrite64,copy_file_range,fsync,fdatasync,fchmod,linkat,renameat,renameat2,mkdirat,unlinkat,flock,ftruncate"]);
-    let mut k = c.spawn()?;
-    std::thread::sleep(std::time::Duration::from_secs(1));
-    gate.release();
-    world.texts(1).await?;
-    world.stop()?;
-    k.wait()?;
-    world.end(1)
+async fn while_an_update_is_kept() -> anyhow::Result<()> {
+    if available("telegram::kill_inside::while_an_update_is_kept") {
+        for call in ["pwrite64", "fsync"] {
+            let polled = (Target::method("getUpdates"), Hold::BeforeAnswer);
+            killed(Asked::New, polled, (call, 1, Some(WAL)), 0).await?;
+        }
+    }
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn while_the_file_is_staged() -> anyhow::Result<()> {
+    saving("while_the_file_is_staged", Asked::New, &[("copy_file_range", 1, None), ("fsync", 1, None)]).await
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn while_the_result_and_the_intent_are_recorded() -> anyhow::Result<()> {
+    let lasts = [
+        ("pwrite64", 1, Some(WAL)),
+        ("fsync", 1, Some(WAL)),
+        ("write", 1, Some(AUDIT)),
+        ("fdatasync", 1, Some(AUDIT)),
+    ];
+    saving("while_the_result_and_the_intent_are_recorded", Asked::New, &lasts).await
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn while_a_new_file_is_published() -> anyhow::Result<()> {
+    // The third is of the folder that got a folder, the fourth of the one that got the file.
+    let lasts = [("mkdirat", 1, None), ("fsync", 3, None), ("linkat", 1, None), ("fsync", 4, None)];
+    saving("while_a_new_file_is_published", Asked::New, &lasts).await
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn while_a_file_is_replaced() -> anyhow::Result<()> {
+    let lasts = [("linkat", 1, None), ("renameat", 1, None), ("fsync", 3, None)];
+    saving("while_a_file_is_replaced", Asked::Overwrite, &lasts).await
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn while_the_outcome_is_recorded() -> anyhow::Result<()> {
+    for asked in [Asked::New, Asked::Overwrite] {
+        // Locked for the intent, unlocked, locked for the outcome, unlocked: the answer is not stored yet.
+        let lasts = [("write", 2, Some(AUDIT)), ("flock", 4, Some(AUDIT))];
+        saving("while_the_outcome_is_recorded", asked, &lasts).await?;
+    }
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn while_the_answer_is_stored() -> anyhow::Result<()> {
+    // Without a tool call nothing else is written to the database after the download.
+    let lasts = [("pwrite64", 1, Some(WAL)), ("fsync", 1, Some(WAL))];
+    saving("while_the_answer_is_stored", Asked::Listing, &lasts).await
+}
+
+/// The one window in which an answer may be repeated: silence would be worse.
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn while_the_answer_is_marked_as_sent() -> anyhow::Result<()> {
+    if available("telegram::kill_inside::while_the_answer_is_marked_as_sent") {
+        for call in ["pwrite64", "fsync"] {
+            let sent = (Target::method("sendMessage"), Hold::BeforeAnswer);
+            killed(Asked::New, sent, (call, 1, Some(WAL)), 1).await?;
+        }
+    }
+    Ok(())
 }

@@ -52,6 +52,20 @@ async fn every_fault_is_survived_and_nothing_is_lost_or_doubled() -> anyhow::Res
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn ids_may_have_gaps_and_any_order_within_an_answer() -> anyhow::Result<()> {
+    let world = World::running().await?;
+    let message = |id: i64| Incoming::private(ANN).text("hello").update_id(id);
+    let pushed = world.server.push_all([700_000_090, 700_000_007, 700_000_055, 700_000_056].map(message));
+    world.server.wait_for_messages(PATIENCE, 4).await?;
+    let order: Vec<_> = world.server.sent_messages().into_iter().map(|sent| sent.reply_to).collect();
+    assert_eq!(order, pushed.iter().map(|pushed| Some(pushed.message_id)).collect::<Vec<_>>());
+    world.server.wait_until_confirmed(PATIENCE, 700_000_090).await?;
+    assert!(world.server.unconfirmed_updates().is_empty());
+    world.ask(message(800_000_000)).await?;
+    world.end(5)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn two_pollers_do_not_end_the_program() -> anyhow::Result<()> {
     let world = World::running().await?;
     world.ask(Incoming::private(ANN).text("hello")).await?;

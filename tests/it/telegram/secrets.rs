@@ -72,3 +72,14 @@ async fn no_proxy_hears_of_a_server_on_loopback() -> anyhow::Result<()> {
     assert_eq!(sink.received(), Vec::<String>::new());
     world.end(1)
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn what_was_typed_is_forgotten_when_it_is_answered() -> anyhow::Result<()> {
+    let mut world = World::running().await?;
+    for n in 0..20 {
+        world.ask(Incoming::private(ANN).text(&format!("{} {MARKER}", "y".repeat(n * 200)))).await?;
+    }
+    world.stop()?;
+    assert_eq!(containing(&world.home.state(), MARKER.as_bytes()), Vec::<PathBuf>::new());
+    world.end(20)
+}

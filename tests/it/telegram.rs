@@ -4,6 +4,7 @@
 //! Each test ends with [`world::World::end`], which holds what is true of every run: one reply a turn, a
 //! sound audit, nothing left behind, and the bot's token nowhere but in the URLs of its server.
 
+mod absence;
 mod albums;
 mod beside;
 mod chaos;
@@ -25,7 +26,6 @@ mod replies;
 mod save;
 mod secrets;
 mod sending;
-mod slow;
 mod stop;
 mod tracer;
 mod typing;

@@ -61,8 +61,11 @@ impl Store {
     ) -> Result<(), StoreError> {
         let (turn, outcome) = (turn.as_str().to_owned(), outcome.to_owned());
         self.write(move |tx| {
-            tx.prepare_cached("UPDATE part SET state = ?3, outcome = ?4 WHERE turn = ?1 AND n = ?2")?
-                .execute(params![turn, n, state, outcome])?;
+            // What was said is forgotten: nobody sends it again, and it may be what a file holds.
+            tx.prepare_cached(
+                "UPDATE part SET state = ?3, outcome = ?4, body = '' WHERE turn = ?1 AND n = ?2",
+            )?
+            .execute(params![turn, n, state, outcome])?;
             tx.prepare_cached(
                 "UPDATE reply SET finished_at = ?2 WHERE turn = ?1 AND finished_at IS NULL
                  AND NOT EXISTS (SELECT 1 FROM part WHERE part.turn = ?1 AND part.state = 'pending')",

@@ -81,8 +81,8 @@ pub(super) fn open(path: &Path) -> Result<Connection, StoreError> {
     connection.pragma_update(None, "synchronous", "full")?;
     connection.pragma_update(None, "foreign_keys", "on")?;
     connection.pragma_update(None, "trusted_schema", "off")?;
-    // Messages that are done are overwritten where that costs no further writes.
-    connection.pragma_update(None, "secure_delete", "fast")?;
+    // What is done is overwritten, in pages that are given up as well: long texts have pages of their own.
+    connection.pragma_update(None, "secure_delete", "on")?;
     connection.pragma_update(None, "journal_size_limit", 8 << 20)?;
     migrate(&mut connection)?;
     Ok(connection)

@@ -14,98 +14,96 @@ fn document(id: &str, bytes: &[u8]) -> Incoming {
     Incoming::private(ANN).document(media).caption(&save(0, &format!("/shared/{id}")))
 }
 
+/// The request that goes wrong.
+#[derive(Clone, Copy)]
+enum Request {
+    Download,
+    GetFile,
+}
+
+/// Lets each request go wrong so often, all at once in topics of their own, and returns the answers.
+async fn answers(
+    world: &World,
+    faults: Vec<(Request, &'static str, Fault)>,
+    times: usize,
+    bytes: &[u8],
+) -> anyhow::Result<Vec<(&'static str, String)>> {
+    let mut asked = Vec::new();
+    for (topic, (request, id, fault)) in (1..).zip(faults) {
+        let target = match request {
+            Request::Download => Target::download_of(id),
+            Request::GetFile => Target::method("getFile").with("file_id", id),
+        };
+        world.server.fault(target, times, fault);
+        asked.push((id, world.server.push(document(id, bytes).thread(topic))));
+    }
+    let mut answers = Vec::new();
+    for (id, question) in asked {
+        answers.push((id, world.answer(&question).await?.text));
+    }
+    Ok(answers)
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn what_heals_is_tried_again_and_saved_whole() -> anyhow::Result<()> {
+    use Request::{Download, GetFile};
     let world = World::running().await?;
+    let faults = vec![
+        (Download, "cut", Fault::truncated(400_000)),
+        (Download, "closed", Fault::close()),
+        (Download, "closed_in_head", Fault::close_in_head()),
+        (Download, "failing", Fault::internal_error()),
+        (Download, "gateway", Fault::bad_gateway()),
+        (Download, "expired", Fault::api_error(404, "Not Found")),
+        (Download, "busy", Fault::too_many_requests(1)),
+        (Download, "unsized", Fault::without_length()),
+        (Download, "pieces", Fault::drip(50_000, Duration::from_millis(5))),
+        (GetFile, "get_busy", Fault::too_many_requests(1)),
+        (GetFile, "get_failing", Fault::internal_error()),
+        (GetFile, "get_gateway", Fault::bad_gateway()),
+        (GetFile, "get_closed", Fault::close()),
+        (GetFile, "get_garbage", Fault::garbage()),
+        (GetFile, "get_with_200", Fault::refused_with_200(500, "Internal Server Error")),
+    ];
+    let count = faults.len();
     // Larger than what is held in memory, so that a second attempt goes on in a spool file.
     let bytes = samples::jpeg(700_000);
-    let download = |id: &str| Target::download_of(id);
-    let get = |id: &str| Target::method("getFile").with("file_id", id);
-    let all = [
-        ("cut", download("cut"), Fault::truncated(400_000)),
-        ("closed", download("closed"), Fault::close()),
-        ("closed_in_head", download("closed_in_head"), Fault::close_in_head()),
-        ("failing", download("failing"), Fault::internal_error()),
-        ("gateway", download("gateway"), Fault::bad_gateway()),
-        ("expired", download("expired"), Fault::api_error(404, "Not Found")),
-        ("busy", download("busy"), Fault::too_many_requests(1)),
-        ("unsized", download("unsized"), Fault::without_length()),
-        ("pieces", download("pieces"), Fault::drip(50_000, Duration::from_millis(5))),
-        ("get_busy", get("get_busy"), Fault::too_many_requests(1)),
-        ("get_failing", get("get_failing"), Fault::internal_error()),
-        ("get_gateway", get("get_gateway"), Fault::bad_gateway()),
-        ("get_closed", get("get_closed"), Fault::close()),
-        ("get_garbage", get("get_garbage"), Fault::garbage()),
-        ("get_with_200", get("get_with_200"), Fault::refused_with_200(500, "Internal Server Error")),
-    ];
-    for (id, target, fault) in all.clone() {
-        world.server.fault(target, 1, fault);
-        let said = world.ask(document(id, &bytes)).await?;
+    for (id, said) in answers(&world, faults, 1, &bytes).await? {
         assert!(said.contains(r#""saved":true"#), "{id}: {said}");
         assert!(world.saved(&format!("/shared/{id}")) == bytes, "{id}");
     }
     assert_eq!(world.server.remaining_faults(), 0);
-    world.end(all.len())
+    world.end(count)
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn what_does_not_heal_is_told_under_its_index() -> anyhow::Result<()> {
+    use Request::{Download, GetFile};
     let world = World::running().await?;
-    let of = Target::download_of;
-    let get = |id: &str| Target::method("getFile").with("file_id", id);
+    let page = || Fault::status(200, "text/html", "<html>log in</html>");
+    let too_big = || Fault::refused_with_200(400, "Bad Request: file is too big");
     let all = [
-        ("cut", of("cut"), Fault::truncated(3), "its download broke off; send it again"),
-        ("closed", of("closed"), Fault::close(), "its download broke off; send it again"),
-        ("empty", of("empty"), Fault::status(200, "text/plain", ""), "truncated: 0 of 15 bytes arrived"),
-        ("longer", of("longer"), Fault::overlong(5), "truncated: 20 of 15 bytes arrived"),
-        ("other", of("other"), Fault::status(200, "text/html", "<html>log in</html>"), "truncated: 19 of 15"),
-        ("failing", of("failing"), Fault::internal_error(), "its download failed with HTTP status 500"),
-        (
-            "forbidden",
-            of("forbidden"),
-            Fault::status(403, "text/html", "no"),
-            "its download failed with HTTP status 403",
-        ),
-        (
-            "partial",
-            of("partial"),
-            Fault::status(206, "text/plain", "0"),
-            "its download failed with HTTP status 206",
-        ),
-        (
-            "slow_down",
-            of("slow_down"),
-            Fault::too_many_requests(900),
-            "its download failed with HTTP status 429",
-        ),
-        (
-            "refused",
-            get("refused"),
-            Fault::api_error(400, "Bad Request: no"),
-            "Telegram does not hand it out: Bad Request: no",
-        ),
-        (
-            "wait",
-            get("wait"),
-            Fault::too_many_requests(900),
-            "Telegram does not hand it out: too many requests",
-        ),
-        (
-            "with_200",
-            get("with_200"),
-            Fault::refused_with_200(400, "Bad Request: file is too big"),
-            "the file is too large for a bot",
-        ),
-        ("garbage", get("garbage"), Fault::garbage(), "its download broke off; send it again"),
+        (Download, "cut", Fault::truncated(3), "its download broke off; send it again"),
+        (Download, "closed", Fault::close(), "its download broke off; send it again"),
+        (Download, "empty", Fault::status(200, "text/plain", ""), "truncated: 0 of 15 bytes arrived"),
+        (Download, "longer", Fault::overlong(5), "truncated: 20 of 15 bytes arrived"),
+        (Download, "page", page(), "truncated: 19 of 15 bytes arrived"),
+        (Download, "failing", Fault::internal_error(), "its download failed with HTTP status 500"),
+        (Download, "forbidden", Fault::api_error(403, "no"), "its download failed with HTTP status 403"),
+        (Download, "partial", Fault::status(206, "a/b", "0"), "its download failed with HTTP status 206"),
+        (Download, "busy", Fault::too_many_requests(900), "its download failed with HTTP status 429"),
+        (GetFile, "refused", Fault::api_error(400, "no"), "Telegram does not hand it out: no"),
+        (GetFile, "wait", Fault::too_many_requests(900), "Telegram does not hand it out: too many requests"),
+        (GetFile, "with_200", too_big(), "the file is too large for a bot"),
+        (GetFile, "garbage", Fault::garbage(), "its download broke off; send it again"),
     ];
-    for (id, target, fault, reason) in all.clone() {
-        world.server.fault(target, ALWAYS, fault);
-        let said = world.ask(document(id, b"0123456789abcde")).await?;
+    let faults = all.iter().map(|(request, id, fault, _)| (*request, *id, fault.clone())).collect();
+    let answers = answers(&world, faults, ALWAYS, b"0123456789abcde").await?;
+    for ((.., reason), (id, said)) in all.iter().zip(answers) {
         let (notice, result) = said.split_once('\n').unwrap_or_else(|| panic!("{id}: {said}"));
         assert!(notice.starts_with(&format!("[0] {id}.txt: {reason}")), "{id}: {said}");
         assert!(result.starts_with("attachment_unavailable: "), "{id}: {said}");
         assert!(!world.home.host(&format!("/shared/{id}")).exists());
-        world.server.clear_faults();
     }
     world.end(all.len())
 }

@@ -70,8 +70,8 @@ async fn eight_turns_at_once_and_no_more() -> anyhow::Result<()> {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn a_tool_that_spins_in_one_chat_delays_no_other() -> anyhow::Result<()> {
-    const DEADLINE: Duration = Duration::from_secs(10);
-    let world = World::running_in(|home| home.hostile("deadline = \"10s\"")).await?;
+    const DEADLINE: Duration = Duration::from_secs(6);
+    let world = World::running_in(|home| home.hostile("deadline = \"6s\"")).await?;
     let started = Instant::now();
     let spinning = world.server.push(Incoming::private(ANN).text("/hostile behaviour=spin"));
     let typing = Target::method("sendChatAction").with("chat_id", ANN);

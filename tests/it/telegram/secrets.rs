@@ -74,12 +74,16 @@ async fn no_proxy_hears_of_a_server_on_loopback() -> anyhow::Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn what_was_typed_is_forgotten_when_it_is_answered() -> anyhow::Result<()> {
+async fn what_was_said_is_forgotten_when_it_is_done() -> anyhow::Result<()> {
     let mut world = World::running().await?;
+    // Long texts have pages of their own in the database.
     for n in 0..20 {
         world.ask(Incoming::private(ANN).text(&format!("{} {MARKER}", "y".repeat(n * 200)))).await?;
     }
+    std::fs::write(world.home.host("/shared/a"), MARKER.repeat(100))?;
+    let read = world.ask(Incoming::private(ANN).text("/file_read path=/shared/a")).await?;
+    assert!(read.contains(MARKER));
     world.stop()?;
     assert_eq!(containing(&world.home.state(), MARKER.as_bytes()), Vec::<PathBuf>::new());
-    world.end(20)
+    world.end(21)
 }

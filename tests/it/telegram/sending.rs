@@ -27,16 +27,22 @@ async fn what_heals_is_sent_once_and_in_order() -> anyhow::Result<()> {
         (Fault::refused_with_200(500, "Internal Server Error"), 1),
         (Fault::too_many_requests(1), 1),
     ];
-    let mut count = 0;
-    for (fault, arrives) in faults {
-        world.server.fault(to(ANN), 1, fault.clone());
-        let pushed = ["one", "two"].map(|text| world.server.push(Incoming::private(ANN).text(text)));
-        world.answer(&pushed[1]).await?;
-        count += arrives + 1;
-        assert_eq!(world.server.sent_messages().len(), count, "{fault:?}");
+    // All at once, in topics of their own.
+    let mut asked = Vec::new();
+    for (topic, (fault, arrives)) in (1..).zip(faults) {
+        world.server.fault(to(ANN).with("message_thread_id", topic), 1, fault);
+        let message = |text: &str| Incoming::private(ANN).thread(topic).text(text);
+        let pushed = ["one", "two"].map(|text| world.server.push(message(text)));
+        asked.push((topic, arrives, pushed));
     }
-    let order: Vec<_> = world.server.sent_messages().iter().filter_map(|sent| sent.reply_to).collect();
-    assert!(order.is_sorted(), "{order:?}");
+    for (topic, arrives, [first, second]) in &asked {
+        world.answer(second).await?;
+        let sent = world.server.sent_messages().into_iter().filter(|sent| sent.thread_id == Some(*topic));
+        let order: Vec<_> = sent.filter_map(|sent| sent.reply_to).collect();
+        let expected = [vec![first.message_id; *arrives], vec![second.message_id]].concat();
+        assert_eq!(order, expected, "in topic {topic}");
+    }
+    let count = asked.iter().map(|(_, arrives, _)| arrives + 1).sum();
     world.end(count)
 }
 

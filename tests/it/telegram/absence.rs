@@ -1,4 +1,4 @@
-//! A network that neither works nor fails: answers that never come, and bodies that trickle. All of it at
+//! Answers that never come, and bodies that trickle: a network that neither works nor fails. All of it at
 //! once, in topics of their own, because waiting is all that there is to it.
 
 use super::world::{ANN, PATIENCE, World, save};

@@ -2,7 +2,7 @@
 //! next turn goes on.
 
 use super::world::{ANN, BEN, GROUP, PATIENCE, World};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use support::telegram::{Fault, Incoming, Target};
 
 fn to(chat: i64) -> Target {
@@ -49,17 +49,15 @@ async fn what_heals_is_sent_once_and_in_order() -> anyhow::Result<()> {
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn a_pause_that_telegram_asks_for_is_kept_and_holds_no_other_chat() -> anyhow::Result<()> {
     let world = World::running().await?;
-    world.server.fault(to(ANN), 2, Fault::too_many_requests(2));
-    let started = Instant::now();
+    world.server.fault(to(ANN), 1, Fault::too_many_requests(2));
     let question = world.server.push(Incoming::private(ANN).text("hello"));
     world.server.wait_for_request(PATIENCE, to(ANN)).await?;
     world.ask(Incoming::private(BEN).text("hello")).await?;
     assert_eq!(world.server.sent_messages()[0].chat_id, BEN);
     world.answer(&question).await?;
-    assert!(started.elapsed() >= Duration::from_secs(4), "twice two seconds: {:?}", started.elapsed());
     let asked = world.server.requests(to(ANN));
-    assert_eq!(asked.len(), 3);
-    assert!(asked.windows(2).all(|two| two[1].at - two[0].at >= Duration::from_secs(2)));
+    assert_eq!(asked.len(), 2);
+    assert!(asked[1].at - asked[0].at >= Duration::from_secs(2));
     world.end(2)
 }
 

@@ -61,41 +61,35 @@ async fn what_finishes_in_time_is_answered_before_the_end() -> anyhow::Result<()
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn what_does_not_is_left_whole_for_the_next_start() -> anyhow::Result<()> {
-    let mut world = World::running().await?;
+    let mut world = World::running_in(|home| home.hostile("deadline = \"120s\"")).await?;
     let bytes = samples::jpeg(300_000);
     let gate = world.server.gate(Target::download(), Hold::InBody(100_000));
+    let spinning = world.server.push(Incoming::private(BEN).text("/hostile behaviour=spin"));
     let question = world.server.push(photo(&bytes));
     gate.reached().await?;
     let behind = world.server.push(Incoming::private(ANN).text("hello"));
     world.server.wait_until_confirmed(PATIENCE, behind.update_id).await?;
-    let took = world.stop()?;
-    assert!(took >= Duration::from_secs(5), "the turn gets five seconds: {took:?}");
+    world.server.wait_for_request(PATIENCE, Target::method("sendChatAction").with("chat_id", BEN)).await?;
+    let took = world.stop_by(Signal::INT)?;
+    assert!(took >= Duration::from_secs(5), "turns get five seconds: {took:?}");
     assert!(world.server.sent_messages().is_empty() && !world.home.host("/shared/a.jpg").exists());
-    assert!(world.server.unconfirmed_updates().is_empty(), "it is kept here, not there");
+    assert!(world.server.unconfirmed_updates().is_empty(), "they are kept here, not there");
     gate.discard();
+    world.refit(|home| home.hostile("deadline = \"200ms\""));
     world.start()?;
     assert!(world.answer(&question).await?.text.contains(r#""saved":true"#));
     assert!(world.saved("/shared/a.jpg") == bytes);
     world.answer(&behind).await?;
+    assert!(world.answer(&spinning).await?.text.starts_with("timed_out: "));
     world.server.redeliver(question.update_id)?;
-    world.ask(Incoming::private(ANN).text("hello")).await?;
-    assert_eq!(world.home.audit().len(), 2);
-    world.end(3)
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn a_tool_that_spins_is_cut_off() -> anyhow::Result<()> {
-    let mut world = World::running_in(|home| home.hostile("deadline = \"100s\"")).await?;
-    let question = world.server.push(Incoming::private(ANN).text("/hostile behaviour=spin"));
-    world.server.wait_for_request(PATIENCE, "sendChatAction").await?;
-    let took = world.stop_by(Signal::INT)?;
-    assert!(took >= Duration::from_secs(5), "{took:?}");
-    assert!(world.server.sent_messages().is_empty());
-    world.refit(|home| home.hostile("deadline = \"200ms\""));
-    world.start()?;
-    let said = world.answer(&question).await?.text;
-    assert!(said.starts_with("timed_out: "), "{said}");
-    world.end(1)
+    world.server.redeliver(spinning.update_id)?;
+    for person in [ANN, BEN] {
+        let last = world.server.push(Incoming::private(person).text("hello"));
+        world.answer(&last).await?;
+    }
+    let saved = world.home.audit().iter().filter(|record| record["event"] == "intent").count();
+    assert_eq!(saved, 1);
+    world.end(5)
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]

@@ -43,6 +43,25 @@ impl StagedFile {
         self.file.append_attachment(index)
     }
 
+    /// Appends the bytes of the workspace file at `path`, which stay on the host's side; returns how many
+    /// and their SHA-256.
+    ///
+    /// # Errors
+    /// `not_found`, `is_a_directory`, `not_a_regular_file`, `path_denied`, and those of writing.
+    pub fn append_file(&mut self, path: &str) -> Result<Sealed, ToolError> {
+        self.close_body()?;
+        self.file.append_file(path)
+    }
+
+    /// Publishes only if what is replaced still has this SHA-256 (lower-case hex): the file that this call
+    /// read is the one it replaces. Otherwise the call fails with `write_failed`, and nothing changes.
+    ///
+    /// # Errors
+    /// `invalid_arguments` when it is no SHA-256.
+    pub fn expect(&self, sha256: &str) -> Result<(), ToolError> {
+        self.file.expect(sha256)
+    }
+
     /// Seals the file for publishing; returns its length and SHA-256 in lower-case hex.
     ///
     /// # Errors

@@ -33,6 +33,18 @@ pub const MOUNTS: &[&str] = &["/shared", "/tmp", "/vault"];
 pub enum Interface {
     /// The attachments of this turn.
     TurnAttachments,
+    /// The attachments of the most recent message that has any.
+    RecentAttachments,
+}
+
+impl Interface {
+    /// The name, as policies write it.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Interface::TurnAttachments => "turn-attachments",
+            Interface::RecentAttachments => "recent-attachments",
+        }
+    }
 }
 
 /// Everything that one call is granted.
@@ -68,13 +80,7 @@ impl Grants {
         };
         let mounts: Vec<_> =
             self.mounts.iter().map(|m| format!("{} ({})", m.guest, right(m.access))).collect();
-        let interfaces: Vec<_> = self
-            .interfaces
-            .iter()
-            .map(|i| match i {
-                Interface::TurnAttachments => "turn-attachments",
-            })
-            .collect();
+        let interfaces: Vec<_> = self.interfaces.iter().map(|i| i.as_str()).collect();
         match (mounts.is_empty(), interfaces.is_empty()) {
             (true, true) => "nothing".into(),
             (false, true) => mounts.join(", "),

@@ -8,6 +8,7 @@
 use super::SandboxError;
 use cofferdam_core::text::one_line;
 use rustix::fs::{Mode, OFlags, openat};
+use rustix::io::Errno;
 use sha2::{Digest, Sha256};
 use std::fs;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -38,6 +39,31 @@ impl Compatibility {
     }
 }
 
+/// Why there is no code to run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub(super) enum Missing {
+    /// There is no entry.
+    Absent,
+    /// Others could have written it.
+    Foreign,
+    /// It is not what was written.
+    Damaged,
+}
+
+impl Missing {
+    /// Tells the operator what is not as it should be.
+    pub(super) fn log(self, sha256: &str) {
+        let component = &sha256[..12];
+        match self {
+            Self::Absent => {}
+            Self::Foreign => {
+                tracing::warn!(component, "not reading a cache entry that others could have written");
+            }
+            Self::Damaged => tracing::warn!(component, "recompiling a damaged cache entry"),
+        }
+    }
+}
+
 /// Reads entries of the folder; writes none.
 #[derive(Debug)]
 pub(super) struct Entries {
@@ -51,23 +77,25 @@ impl Entries {
     }
 
     /// The compiled component, if there is a sound entry.
-    pub(super) fn read(&self, engine: &Engine, sha256: &str) -> Option<Component> {
+    pub(super) fn read(&self, engine: &Engine, sha256: &str) -> Result<Component, Missing> {
         let name = entry_name(Compatibility::of(engine), sha256);
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-        let mut file = fs::File::from(openat(&self.dir, &name, flags, Mode::empty()).ok()?);
-        let meta = file.metadata().ok()?;
+        let mut file = match openat(&self.dir, &name, flags, Mode::empty()) {
+            Ok(fd) => fs::File::from(fd),
+            Err(Errno::NOENT) => return Err(Missing::Absent),
+            Err(_) => return Err(Missing::Foreign),
+        };
+        let meta = file.metadata().map_err(|_| Missing::Damaged)?;
         if !is_ours_alone(&meta) || !meta.is_file() {
-            tracing::warn!(entry = name, "not reading a cache entry that others could have written");
-            return None;
+            return Err(Missing::Foreign);
         }
         let mut bytes = Vec::new();
-        file.read_to_end(&mut bytes).ok()?;
+        file.read_to_end(&mut bytes).map_err(|_| Missing::Damaged)?;
         let (sum, code) = bytes.split_at_checked(32).unwrap_or_default();
         if seal(&name, code) != sum {
-            tracing::warn!(entry = name, "recompiling a damaged cache entry");
-            return None;
+            return Err(Missing::Damaged);
         }
-        deserialize(engine, code).ok()
+        deserialize(engine, code).map_err(|_| Missing::Damaged)
     }
 }
 
@@ -105,19 +133,29 @@ impl Cache {
         bytes: &[u8],
         sha256: &str,
     ) -> Result<Component, SandboxError> {
-        if let Some(component) = self.entries.read(engine, sha256) {
-            return Ok(component);
+        match self.entries.read(engine, sha256) {
+            Ok(component) => return Ok(component),
+            Err(missing) => missing.log(sha256),
         }
         let code = compile(engine, bytes)?;
-        self.store(Compatibility::of(engine), sha256, &code);
+        // Kept or not, it is here.
+        let _ = self.store(Compatibility::of(engine), sha256, &code);
         deserialize(engine, &code)
     }
 
-    /// Keeps compiled code. Without the entry the next start is slower; nothing else depends on it.
-    pub(super) fn store(&self, compatibility: Compatibility, sha256: &str, code: &[u8]) {
-        if let Err(error) = write_entry(&self.path, &entry_name(compatibility, sha256), code) {
+    /// Keeps compiled code; without the entry the next start is slower.
+    ///
+    /// # Errors
+    /// Told to the operator already.
+    pub(super) fn store(
+        &self,
+        compatibility: Compatibility,
+        sha256: &str,
+        code: &[u8],
+    ) -> std::io::Result<()> {
+        write_entry(&self.path, &entry_name(compatibility, sha256), code).inspect_err(|error| {
             tracing::warn!(%error, dir = %self.path.display(), "cannot keep compiled code");
-        }
+        })
     }
 }
 
@@ -176,10 +214,10 @@ fn sweep(dir: &Path) -> std::io::Result<()> {
 }
 
 #[allow(unsafe_code, reason = "wasmtime cannot check compiled code; see SAFETY")]
-fn deserialize(engine: &Engine, code: &[u8]) -> Result<Component, SandboxError> {
+pub(super) fn deserialize(engine: &Engine, code: &[u8]) -> Result<Component, SandboxError> {
     // SAFETY: `code` was produced by `precompile_component` of this very wasmtime: either a moment ago
-    // in this process, or read from a file in a folder that only this user can write, whose checksum
-    // held. Version and settings are checked by wasmtime itself.
+    // in this process or by a process that the gateway started for it, or read from a file in a folder
+    // that only this user can write, whose checksum held. Version and settings are checked by wasmtime itself.
     unsafe { Component::deserialize(engine, code) }.map_err(not_compiled)
 }
 

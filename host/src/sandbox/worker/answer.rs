@@ -2,13 +2,15 @@
 //!
 //! The worker is not trusted: what it sends is decoded under bounds and reaches [`HostCalls`] alone.
 
+use super::super::cache::Missing;
 use super::super::clock::Clock;
 use super::super::host_calls::HostCalls;
-use super::protocol::{ASK_BYTES_MAX, Ask, Bytes, FromWorker, Tell};
+use super::protocol::{ASK_BYTES_MAX, Ask, Content, FromWorker, Tell};
 use super::socket::{Broken, Socket, decode};
 use crate::attachments::{Blob, BlobBytes};
 use cofferdam_core::tool::{ErrorCode, ToolError};
 use rustix::fs::{CWD, Mode, OFlags, openat};
+use serde_bytes::ByteBuf;
 use std::borrow::Cow;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::time::Duration;
@@ -22,7 +24,7 @@ pub(super) enum Ended {
     /// The worker said what came of it.
     Said(Result<String, ToolError>),
     /// The worker found no compiled code.
-    NotCompiled,
+    NotCompiled(Missing),
 }
 
 /// Answers until the call is over. `result_bytes_max` bounds the guest's text.
@@ -49,7 +51,7 @@ pub(super) fn converse(
                     take(calls, tell);
                     Next::Go
                 }
-                FromWorker::NotCompiled => Next::End(Ended::NotCompiled),
+                FromWorker::NotCompiled(missing) => Next::End(Ended::NotCompiled(missing)),
                 FromWorker::Ended(said) => Next::End(Ended::Said(said.map(Cow::into_owned))),
             })
         })?;
@@ -102,16 +104,16 @@ fn take(calls: &mut dyn HostCalls, tell: Tell<'_>) {
 }
 
 fn attachment(opened: Result<Blob, ToolError>) -> Result<Answer, Broken> {
-    let plain = |answer: &Result<Bytes<'_>, ToolError>, descriptor| {
+    let plain = |answer: &Result<Content, ToolError>, descriptor| {
         Ok(Answer { message: Socket::encode(answer)?, descriptor })
     };
     let blob = match opened {
         Ok(blob) => blob,
         Err(error) => return plain(&Err(error), None),
     };
-    let told = |inline| Bytes { len: blob.len(), sha256: *blob.sha256(), inline };
+    let told = |inline| Content { len: blob.len(), sha256: *blob.sha256(), inline };
     match blob.bytes() {
-        BlobBytes::Memory(bytes) => plain(&Ok(told(Some(Cow::Borrowed(&bytes[..])))), None),
+        BlobBytes::Memory(bytes) => plain(&Ok(told(Some(ByteBuf::from(&bytes[..])))), None),
         BlobBytes::File(file) => match read_only(file) {
             Ok(descriptor) => plain(&Ok(told(None)), Some(descriptor)),
             Err(error) => {

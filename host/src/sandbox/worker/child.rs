@@ -5,7 +5,7 @@
 //! writable descriptor, no network, and no way to get them.
 
 use super::super::SandboxError;
-use super::super::cache::{self, Compatibility, Entries};
+use super::super::cache::{self, Compatibility, Entries, Missing};
 use super::super::clock::Clock;
 use super::super::engine;
 use super::super::files::{self, Mount};
@@ -17,6 +17,8 @@ use super::socket::{Broken, Socket, decode};
 use crate::confine;
 use cofferdam_core::capability::Grants;
 use cofferdam_core::limits::Limits;
+use cofferdam_core::tool::{ErrorCode, ToolError};
+use serde_bytes::Bytes;
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::fs::File;
@@ -24,6 +26,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::process::ExitCode;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
+use wasmtime::component::Component;
 
 /// Runs the worker on the socket that is its standard input.
 pub fn main() -> ExitCode {
@@ -71,9 +74,9 @@ fn compile(mut socket: Socket) -> Result<(), Broken> {
             .and_then(|engine| Ok((Compatibility::of(&engine), cache::compile(&engine, &component)?)))),
         _ => Err(Broken::Malformed("a compiling worker compiles")),
     })?;
-    let compiled: Compiled<'_> = match &compiled {
-        Ok((compatibility, code)) => Ok((*compatibility, Cow::Borrowed(code))),
-        Err(error) => Err(error.to_string()),
+    let compiled = match &compiled {
+        Ok((compatibility, code)) => Compiled::Code(*compatibility, Bytes::new(code)),
+        Err(error) => Compiled::Refused(error.to_string()),
     };
     send(&mut socket, &compiled)
 }
@@ -82,6 +85,8 @@ fn compile(mut socket: Socket) -> Result<(), Broken> {
 struct Server {
     machine: Machine,
     entries: Entries,
+    /// Components that the cache does not keep, by their SHA-256.
+    given: HashMap<String, Component>,
     /// Components by their SHA-256, linked with the grants of this worker's profile.
     linked: HashMap<String, (Grants, Linked)>,
 }
@@ -97,7 +102,8 @@ fn serve(mut socket: Socket, mounts: &[String]) -> Result<(), Broken> {
     let borrowed: Vec<_> = folders.iter().map(AsFd::as_fd).collect();
     confine(&mut socket, confine::WorkerKind::Call, &borrowed, Some(cache.as_fd()))?;
     drop(folders);
-    let mut server = Server { machine, entries: Entries::new(cache), linked: HashMap::new() };
+    let mut server =
+        Server { machine, entries: Entries::new(cache), given: HashMap::new(), linked: HashMap::new() };
     let socket = Arc::new(Mutex::new(socket));
     loop {
         server.next(&socket)?;
@@ -106,6 +112,7 @@ fn serve(mut socket: Socket, mounts: &[String]) -> Result<(), Broken> {
 
 /// What is wanted next, on its own.
 enum Wanted {
+    Code { sha256: String, code: Result<Component, SandboxError> },
     Describe { sha256: String, grants: Grants, time: Duration },
     Call { sha256: String, job: Job, time: Duration },
 }
@@ -113,8 +120,12 @@ enum Wanted {
 impl Server {
     fn next(&mut self, socket: &Arc<Mutex<Socket>>) -> Result<(), Broken> {
         let lock = || socket.lock().unwrap_or_else(PoisonError::into_inner);
+        let engine = self.machine.engine();
         let wanted = receive(&mut lock(), |bytes| {
             Ok(match decode(bytes)? {
+                ToWorker::Code { sha256, code } => {
+                    Wanted::Code { sha256: sha256.into_owned(), code: cache::deserialize(engine, code) }
+                }
                 ToWorker::Describe { sha256, grants, time_ms } => Wanted::Describe {
                     sha256: sha256.into_owned(),
                     grants: grants.into_owned(),
@@ -129,6 +140,11 @@ impl Server {
             })
         })?;
         match wanted {
+            Wanted::Code { sha256, code: Ok(code) } => {
+                self.given.insert(sha256, code);
+                Ok(())
+            }
+            Wanted::Code { .. } => Err(Broken::Malformed("it is no machine code")),
             Wanted::Describe { sha256, grants, time } => {
                 let described = self.describe(&sha256, &grants, &Clock::until(Instant::now() + time));
                 send(&mut lock(), &described)
@@ -136,12 +152,15 @@ impl Server {
             Wanted::Call { sha256, job, time } => {
                 let clock = Clock::until(Instant::now() + time);
                 let ended = match self.link(&sha256, &job.grants) {
-                    Ok(Some(linked)) => {
+                    Ok(Ok(linked)) => {
                         let calls: SharedCalls = Arc::new(Mutex::new(Remote(socket.clone())));
                         FromWorker::Ended(self.machine.run(&linked, &job, calls, &clock).map(Cow::Owned))
                     }
-                    // An entry that was good at the start and is not now is compiled again.
-                    Ok(None) | Err(_) => FromWorker::NotCompiled,
+                    Ok(Err(missing)) => FromWorker::NotCompiled(missing),
+                    // It linked when it was loaded, under the same grants.
+                    Err(error) => {
+                        FromWorker::Ended(Err(ToolError::new(ErrorCode::ToolUnavailable, error.to_string())))
+                    }
                 };
                 send(&mut lock(), &ended)
             }
@@ -150,8 +169,8 @@ impl Server {
 
     fn describe(&mut self, sha256: &str, grants: &Grants, clock: &Clock) -> Described {
         let said = match self.link(sha256, grants) {
-            Ok(Some(linked)) => self.machine.describe(&linked, clock),
-            Ok(None) => return Described::NotCompiled,
+            Ok(Ok(linked)) => self.machine.describe(&linked, clock),
+            Ok(Err(missing)) => return Described::NotCompiled(missing),
             Err(error) => Err(error),
         };
         match said {
@@ -162,16 +181,22 @@ impl Server {
         }
     }
 
-    /// The component from the cache, linked; none without a sound entry.
-    fn link(&mut self, sha256: &str, grants: &Grants) -> Result<Option<Linked>, SandboxError> {
+    /// The component, linked; or why there is no code of it.
+    fn link(&mut self, sha256: &str, grants: &Grants) -> Result<Result<Linked, Missing>, SandboxError> {
         if let Some((under, linked)) = self.linked.get(sha256)
             && under == grants
         {
-            return Ok(Some(linked.clone()));
+            return Ok(Ok(linked.clone()));
         }
-        let Some(component) = self.entries.read(self.machine.engine(), sha256) else { return Ok(None) };
+        let component = match self.given.get(sha256) {
+            Some(component) => component.clone(),
+            None => match self.entries.read(self.machine.engine(), sha256) {
+                Ok(component) => component,
+                Err(missing) => return Ok(Err(missing)),
+            },
+        };
         let linked = self.machine.link(&component, grants)?;
         self.linked.insert(sha256.to_owned(), (grants.clone(), linked.clone()));
-        Ok(Some(linked))
+        Ok(Ok(linked))
     }
 }

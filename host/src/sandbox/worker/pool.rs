@@ -14,6 +14,7 @@ use super::starter::{Recipe, Starter};
 use crate::confine::Report;
 use cofferdam_core::capability::Grants;
 use cofferdam_core::tool::{ErrorCode, ToolError};
+use serde_bytes::Bytes;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::io;
@@ -42,6 +43,16 @@ pub(in crate::sandbox) struct Pool {
     folders: Folders,
     cache: Cache,
     cache_dir: Arc<OwnedFd>,
+    /// Code that the cache could not keep, by the component's SHA-256.
+    unkept: Mutex<BTreeMap<String, Arc<[u8]>>>,
+}
+
+/// Where compiled code is.
+enum Compilation {
+    /// In the cache.
+    Kept,
+    /// Here alone.
+    Unkept(Arc<[u8]>),
 }
 
 struct Shared {
@@ -59,7 +70,7 @@ impl Pool {
     pub(in crate::sandbox) fn new(cache: Cache, folders: Folders, idle_max: usize) -> io::Result<Self> {
         let cache_dir = Arc::new(cache.dir().try_clone_to_owned()?);
         let shared = Shared { starter: Starter::start()?, idle: Mutex::default(), idle_max };
-        Ok(Self { shared: Arc::new(shared), folders, cache, cache_dir })
+        Ok(Self { shared: Arc::new(shared), folders, cache, cache_dir, unkept: Mutex::default() })
     }
 
     /// Starts a worker of a profile ahead of its first call.
@@ -81,42 +92,45 @@ impl Pool {
         known: Known<'_>,
         grants: &Grants,
     ) -> Result<Said, SandboxError> {
-        match self.describe_once(known, grants)? {
-            Described::NotCompiled => {}
-            described => return said(described),
-        }
-        self.compile(known)?;
-        said(self.describe_once(known, grants)?)
-    }
-
-    fn describe_once(&self, known: Known<'_>, grants: &Grants) -> Result<Described, SandboxError> {
         let mut worker = self.take(LOOKING, &nothing()).map_err(not_started)?;
-        let clock = Clock::until(Instant::now() + DESCRIBE_LIMITS.deadline.0);
-        let late = || clock.stop().is_some();
-        let asked = ToWorker::Describe {
-            sha256: Cow::Borrowed(known.sha256),
-            grants: Cow::Borrowed(grants),
-            time_ms: millis(DESCRIBE_LIMITS.deadline.0),
+        let described = match describe_in(&mut worker, known, grants)? {
+            Described::NotCompiled(missing) => {
+                missing.log(known.sha256);
+                self.bring_code(&mut worker, known)?;
+                describe_in(&mut worker, known, grants)?
+            }
+            described => described,
         };
-        let described = worker.socket.send(&asked, &[], late).and_then(|()| {
-            worker.socket.receive(DESCRIBED_BYTES_MAX, late, |bytes| decode::<Described>(bytes))
-        });
+        self.give_back(LOOKING, worker);
         match described {
-            Ok(described) => {
-                self.give_back(LOOKING, worker);
-                Ok(described)
-            }
-            Err(Broken::Stopped) => {
-                Err(SandboxError::Describe(format!("it did not finish within {}", DESCRIBE_LIMITS.deadline)))
-            }
-            Err(broken) => {
-                Err(SandboxError::Describe(format!("its process ended ({}; {broken})", worker.epitaph())))
-            }
+            Described::Said(said) => Ok(said),
+            Described::NotCompiled(_) => Err(SandboxError::Cache("a worker does not find the code".into())),
+            Described::Link(why) => Err(SandboxError::Link(why)),
+            Described::Describe(why) => Err(SandboxError::Describe(why)),
+            Described::Engine(why) => Err(SandboxError::Engine(why)),
         }
     }
 
-    /// Compiles a component in a process of its own and keeps the code.
-    fn compile(&self, known: Known<'_>) -> Result<(), SandboxError> {
+    /// Sees to it that a worker finds the code of a component.
+    fn bring_code(&self, worker: &mut Worker, known: Known<'_>) -> Result<(), SandboxError> {
+        let unkept = self.unkept.lock().unwrap_or_else(PoisonError::into_inner).get(known.sha256).cloned();
+        let code = match unkept {
+            Some(code) => code,
+            None => match self.compile(known)? {
+                Compilation::Kept => return Ok(()),
+                Compilation::Unkept(code) => code,
+            },
+        };
+        let message = ToWorker::Code { sha256: Cow::Borrowed(known.sha256), code: Bytes::new(&code) };
+        let end = Instant::now() + COMPILE_TIME_MAX;
+        worker
+            .socket
+            .send(&message, &[], || Instant::now() >= end)
+            .map_err(|e| not_started(io::Error::other(e)))
+    }
+
+    /// Compiles a component in a process of its own and keeps the code, on disk if that is possible.
+    fn compile(&self, known: Known<'_>) -> Result<Compilation, SandboxError> {
         if known.bytes.len() > COMPONENT_BYTES_MAX {
             return Err(SandboxError::TooLarge(known.bytes.len()));
         }
@@ -124,29 +138,37 @@ impl Pool {
         let mut worker = self.shared.starter.wait_for(recipe).map_err(not_started)?;
         let started = Instant::now();
         let late = || started.elapsed() >= COMPILE_TIME_MAX;
-        let asked = ToWorker::Compile(Cow::Borrowed(known.bytes));
-        let kept = worker.socket.send(&asked, &[], late).and_then(|()| {
-            worker.socket.receive(COMPILED_BYTES_MAX, late, |bytes| {
-                Ok(decode::<Compiled<'_>>(bytes)?.map(|(compatibility, code)| {
-                    self.cache.store(compatibility, known.sha256, &code);
-                }))
+        let asked = ToWorker::Compile(Bytes::new(known.bytes));
+        let compiled = worker.socket.send(&asked, &[], late).and_then(|()| {
+            worker.socket.receive(COMPILED_BYTES_MAX, late, |bytes| match decode::<Compiled<'_>>(bytes)? {
+                Compiled::Code(compatibility, code) => {
+                    Ok(Ok(match self.cache.store(compatibility, known.sha256, code) {
+                        Ok(()) => Compilation::Kept,
+                        Err(_) => Compilation::Unkept(Arc::from(&code[..])),
+                    }))
+                }
+                Compiled::Refused(why) => Ok(Err(why)),
             })
         });
-        match kept {
-            Ok(Ok(())) => {
-                let ms = started.elapsed().as_millis() as u64;
-                tracing::info!(component = &known.sha256[..12], ms, "compiled");
-                Ok(())
+        let compilation = match compiled {
+            Ok(compiled) => compiled.map_err(SandboxError::Compile)?,
+            Err(Broken::Stopped) => {
+                let seconds = COMPILE_TIME_MAX.as_secs();
+                let said = format!("it is not compiled after {seconds} s; make it smaller");
+                return Err(SandboxError::Compile(said));
             }
-            Ok(Err(why)) => Err(SandboxError::Compile(why)),
-            Err(Broken::Stopped) => Err(SandboxError::Compile(format!(
-                "it is not compiled after {} s; make it smaller",
-                COMPILE_TIME_MAX.as_secs()
-            ))),
             Err(broken) => {
-                Err(SandboxError::Compile(format!("its process ended ({}; {broken})", worker.epitaph())))
+                let said = format!("its process ended ({}; {broken})", worker.epitaph());
+                return Err(SandboxError::Compile(said));
             }
+        };
+        if let Compilation::Unkept(code) = &compilation {
+            let mut unkept = self.unkept.lock().unwrap_or_else(PoisonError::into_inner);
+            unkept.insert(known.sha256.to_owned(), code.clone());
         }
+        let ms = started.elapsed().as_millis() as u64;
+        tracing::info!(component = &known.sha256[..12], ms, "compiled");
+        Ok(compilation)
     }
 
     /// Runs a call in a worker of its profile.
@@ -158,52 +180,29 @@ impl Pool {
         calls: &mut dyn HostCalls,
         clock: &Clock,
     ) -> Result<String, ToolError> {
-        for _ in 0..2 {
-            match self.call_once(known.sha256, profile, job, calls, clock)? {
-                Ended::Said(said) => return said,
-                // The cache lost it, or somebody damaged it.
-                Ended::NotCompiled => self
-                    .compile(known)
-                    .map_err(|error| ToolError::new(ErrorCode::ToolUnavailable, error.to_string()))?,
-            }
-        }
-        let said = "the compile cache does not keep what is compiled; the operator finds why in the log";
-        Err(ToolError::new(ErrorCode::ToolUnavailable, said))
-    }
-
-    fn call_once(
-        &self,
-        sha256: &str,
-        profile: &str,
-        job: &Job,
-        calls: &mut dyn HostCalls,
-        clock: &Clock,
-    ) -> Result<Ended, ToolError> {
+        let unavailable = |said: String| ToolError::new(ErrorCode::ToolUnavailable, said);
         let mut worker = self.take(profile, &job.grants).map_err(|error| {
             tracing::error!(%error, "no worker");
-            ToolError::new(ErrorCode::ToolUnavailable, "no sandbox process could be started; see the log")
+            unavailable("no sandbox process could be started; see the log".into())
         })?;
         worker.calls += 1;
-        let asked = ToWorker::Call {
-            sha256: Cow::Borrowed(sha256),
-            job: Cow::Borrowed(job),
-            time_ms: millis(clock.deadline.saturating_duration_since(Instant::now())),
-        };
-        let result_bytes_max = usize::try_from(job.limits.result.0).unwrap_or(usize::MAX);
-        let ended = worker
-            .socket
-            .send(&asked, &[], || clock.stop().is_some())
-            .and_then(|()| converse(&mut worker.socket, calls, clock, result_bytes_max));
-        match ended {
-            Ok(ended) => {
-                self.give_back(profile, worker);
-                Ok(ended)
-            }
-            Err(broken) => {
-                self.start_ahead(profile, &job.grants);
-                Err(died(worker, &broken, sha256))
+        for _ in 0..2 {
+            match call_in(&mut worker, known.sha256, job, calls, clock) {
+                Ok(Ended::Said(said)) => {
+                    self.give_back(profile, worker);
+                    return said;
+                }
+                Ok(Ended::NotCompiled(missing)) => {
+                    missing.log(known.sha256);
+                    self.bring_code(&mut worker, known).map_err(|error| unavailable(error.to_string()))?;
+                }
+                Err(broken) => {
+                    self.start_ahead(profile, &job.grants);
+                    return Err(died(worker, &broken, known.sha256));
+                }
             }
         }
+        Err(unavailable("a sandbox process does not find the tool's code; see the log".into()))
     }
 
     fn recipe(&self, grants: &Grants) -> Recipe {
@@ -281,16 +280,41 @@ fn not_started(error: io::Error) -> SandboxError {
 /// Longest description: two schemas, and what stands around them.
 const DESCRIBED_BYTES_MAX: usize = 1 << 20;
 
-fn said(described: Described) -> Result<Said, SandboxError> {
-    match described {
-        Described::Said(said) => Ok(said),
-        Described::NotCompiled => {
-            Err(SandboxError::Cache("it does not keep what is compiled; the log says why".into()))
-        }
-        Described::Link(why) => Err(SandboxError::Link(why)),
-        Described::Describe(why) => Err(SandboxError::Describe(why)),
-        Described::Engine(why) => Err(SandboxError::Engine(why)),
-    }
+fn describe_in(worker: &mut Worker, known: Known<'_>, grants: &Grants) -> Result<Described, SandboxError> {
+    let clock = Clock::until(Instant::now() + DESCRIBE_LIMITS.deadline.0);
+    let late = || clock.stop().is_some();
+    let asked = ToWorker::Describe {
+        sha256: Cow::Borrowed(known.sha256),
+        grants: Cow::Borrowed(grants),
+        time_ms: millis(DESCRIBE_LIMITS.deadline.0),
+    };
+    let described = worker
+        .socket
+        .send(&asked, &[], late)
+        .and_then(|()| worker.socket.receive(DESCRIBED_BYTES_MAX, late, |bytes| decode::<Described>(bytes)));
+    described.map_err(|broken| {
+        SandboxError::Describe(match broken {
+            Broken::Stopped => format!("it did not finish within {}", DESCRIBE_LIMITS.deadline),
+            broken => format!("its process ended ({}; {broken})", worker.epitaph()),
+        })
+    })
+}
+
+fn call_in(
+    worker: &mut Worker,
+    sha256: &str,
+    job: &Job,
+    calls: &mut dyn HostCalls,
+    clock: &Clock,
+) -> Result<Ended, Broken> {
+    let asked = ToWorker::Call {
+        sha256: Cow::Borrowed(sha256),
+        job: Cow::Borrowed(job),
+        time_ms: millis(clock.deadline.saturating_duration_since(Instant::now())),
+    };
+    let result_bytes_max = usize::try_from(job.limits.result.0).unwrap_or(usize::MAX);
+    worker.socket.send(&asked, &[], || clock.stop().is_some())?;
+    converse(&mut worker.socket, calls, clock, result_bytes_max)
 }
 
 /// The error of a call whose worker is of no use any more; why it had to stop is said by its clock.

@@ -3,7 +3,7 @@
 //! The gateway asks for one thing at a time. While it waits for the answer to a call, the worker asks back
 //! on behalf of the guest, and the gateway answers each request before the next.
 
-use super::super::cache::Compatibility;
+use super::super::cache::{Compatibility, Missing};
 use super::super::host_calls::{Contents, StagedId};
 use super::super::machine::{Job, Said};
 use crate::confine::Report;
@@ -11,6 +11,7 @@ use crate::publish::Disposition;
 use cofferdam_core::capability::Grants;
 use cofferdam_core::tool::ToolError;
 use serde::{Deserialize, Serialize};
+use serde_bytes::{ByteBuf, Bytes};
 use std::borrow::Cow;
 
 /// What a worker is for; its confinement follows from it.
@@ -41,7 +42,13 @@ pub(super) struct Ready {
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) enum ToWorker<'a> {
     /// Compile these bytes: answered by [`Compiled`].
-    Compile(#[serde(borrow)] Cow<'a, [u8]>),
+    Compile(#[serde(borrow)] &'a Bytes),
+    /// Machine code that the cache does not keep; not answered.
+    Code {
+        sha256: Cow<'a, str>,
+        #[serde(borrow)]
+        code: &'a Bytes,
+    },
     /// Link a component of the cache and let it describe itself: answered by [`Described`].
     Describe { sha256: Cow<'a, str>, grants: Cow<'a, Grants>, time_ms: u64 },
     /// Run a call: answered by [`FromWorker`]s up to `Ended`.
@@ -49,13 +56,18 @@ pub(super) enum ToWorker<'a> {
 }
 
 /// Machine code, or why there is none.
-pub(super) type Compiled<'a> = Result<(Compatibility, Cow<'a, [u8]>), String>;
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) enum Compiled<'a> {
+    Code(Compatibility, #[serde(borrow)] &'a Bytes),
+    Refused(String),
+}
 
 /// What became of a description.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) enum Described {
     Said(Said),
-    NotCompiled,
+    /// There is no code to link.
+    NotCompiled(Missing),
     /// An import is not granted.
     Link(String),
     /// It does not describe a tool.
@@ -74,7 +86,7 @@ pub(super) enum FromWorker<'a> {
     #[serde(borrow)]
     Tell(Tell<'a>),
     /// The cache has no sound entry for the component.
-    NotCompiled,
+    NotCompiled(Missing),
     /// The call is over: the guest's text, or why there is none.
     #[serde(borrow)]
     Ended(Result<Cow<'a, str>, ToolError>),
@@ -86,14 +98,37 @@ pub(super) enum FromWorker<'a> {
 pub(super) enum Ask<'a> {
     Attachments,
     Attachment(u32),
-    Stage { path: &'a str, disposition: Disposition },
-    Write { file: StagedId, bytes: &'a [u8] },
-    AppendAttachment { file: StagedId, index: u32 },
-    AppendFile { file: StagedId, path: &'a str },
-    Expect { file: StagedId, sha256: &'a str },
+    Stage {
+        path: &'a str,
+        disposition: Disposition,
+    },
+    Write {
+        file: StagedId,
+        #[serde(borrow)]
+        bytes: &'a Bytes,
+    },
+    AppendAttachment {
+        file: StagedId,
+        index: u32,
+    },
+    AppendFile {
+        file: StagedId,
+        path: &'a str,
+    },
+    Expect {
+        file: StagedId,
+        sha256: &'a str,
+    },
     Seal(StagedId),
-    Rename { from: &'a str, to: &'a str, disposition: Disposition },
-    Remove { path: &'a str, contents: Contents },
+    Rename {
+        from: &'a str,
+        to: &'a str,
+        disposition: Disposition,
+    },
+    Remove {
+        path: &'a str,
+        contents: Contents,
+    },
     Cancelled,
 }
 
@@ -107,14 +142,14 @@ pub(super) enum Tell<'a> {
 
 /// An attachment's bytes: small ones inline, a larger one as a descriptor that comes with the answer.
 #[derive(Debug, Serialize, Deserialize)]
-pub(super) struct Bytes<'a> {
+pub(super) struct Content {
     pub(super) len: u64,
     pub(super) sha256: [u8; 32],
-    pub(super) inline: Option<Cow<'a, [u8]>>,
+    pub(super) inline: Option<ByteBuf>,
 }
 
-/// Longest message to a worker: a component, or arguments, and what stands around them.
-pub(super) const TO_WORKER_BYTES_MAX: usize = super::super::COMPONENT_BYTES_MAX + (1 << 20);
+/// Longest message to a worker: machine code, and what stands around it.
+pub(super) const TO_WORKER_BYTES_MAX: usize = COMPILED_BYTES_MAX + (1 << 20);
 /// Longest request of a guest: a write through a stream, and what stands around it.
 pub(super) const ASK_BYTES_MAX: usize = 2 << 20;
 /// Longest machine code of a component.

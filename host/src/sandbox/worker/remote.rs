@@ -1,13 +1,14 @@
 //! The guest's side of a call in a worker: every request is sent to the gateway, which alone has authority.
 
 use super::super::host_calls::{Contents, HostCalls, Planning, StagedId, Taken};
-use super::protocol::{ASK_BYTES_MAX, Ask, Bytes, FromWorker, Tell};
+use super::protocol::{ASK_BYTES_MAX, Ask, Content, FromWorker, Tell};
 use super::socket::{Broken, Socket, decode};
 use crate::attachments::Blob;
 use crate::publish::Disposition;
 use cofferdam_core::attachment::AttachmentInfo;
 use cofferdam_core::tool::{ErrorCode, ToolError};
 use serde::de::DeserializeOwned;
+use serde_bytes::Bytes;
 use std::fs::File;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -45,9 +46,9 @@ impl HostCalls for Remote {
     }
 
     fn attachment(&mut self, index: u32) -> Result<Blob, ToolError> {
-        let Bytes { len, sha256, inline } = self.ask(Ask::Attachment(index))?;
+        let Content { len, sha256, inline } = self.ask(Ask::Attachment(index))?;
         match inline {
-            Some(bytes) => Ok(Blob::in_memory(bytes.into_owned().into(), sha256)),
+            Some(bytes) => Ok(Blob::in_memory(bytes.into_vec().into(), sha256)),
             None => {
                 let file = self.socket().descriptor().map_err(|broken| gone(&broken))?;
                 Ok(Blob::in_file(File::from(file), len, sha256))
@@ -60,7 +61,7 @@ impl HostCalls for Remote {
     }
 
     fn write(&mut self, file: StagedId, bytes: &[u8]) -> Result<(), ToolError> {
-        self.ask(Ask::Write { file, bytes })
+        self.ask(Ask::Write { file, bytes: Bytes::new(bytes) })
     }
 
     fn append_attachment(&mut self, file: StagedId, index: u32) -> Result<u64, ToolError> {

@@ -17,6 +17,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+mod isolation;
+
+pub use isolation::{Readable, confine, demand, places, ports};
+
 mod builtin {
     include!(concat!(env!("OUT_DIR"), "/builtin.rs"));
 }
@@ -63,6 +67,9 @@ pub enum GatewayError {
         /// What the system said.
         cause: io::Error,
     },
+    /// The process cannot be confined as the configuration demands.
+    #[error("{0}")]
+    Isolation(String),
     /// Another `serve` uses the state.
     #[error("another cofferdam serve uses {0}; stop it, or give this one its own [state] dir")]
     Locked(String),

@@ -11,13 +11,36 @@ mod seccomp;
 mod status;
 #[cfg(test)]
 mod tests;
+pub mod trial;
 
 pub use report::{Capabilities, Confined, LANDLOCK_ABI_MIN, Landlock, Missing, Report, Seccomp};
 pub use rlimits::{WORKER_CPU_SECONDS_MAX, WORKER_DATA_BYTES_MAX, WORKER_FD_MAX, WORKER_FILE_BYTES_MAX};
 
+use serde::{Deserialize, Serialize};
 use std::io;
 use std::os::fd::BorrowedFd;
 use std::path::PathBuf;
+
+/// `[isolation]` of the configuration.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Config {
+    /// Where guests run.
+    pub mode: Mode,
+    /// Whether nothing starts unless the whole isolation is in force.
+    pub require: bool,
+}
+
+/// Where guests run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Mode {
+    /// In worker processes, which the kernel confines.
+    #[default]
+    Processes,
+    /// In the gateway's own process, for embedding and tests; never a fallback.
+    InProcess,
+}
 
 /// What a worker is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

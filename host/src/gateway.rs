@@ -5,7 +5,8 @@ use crate::audit::{AuditError, AuditLog};
 use crate::config::Config;
 use crate::llm::commands::Commands;
 use crate::publish::{OpenError, Workspace};
-use crate::sandbox::{self, Isolation, Sandbox, SandboxError};
+use crate::confine::Mode;
+use crate::sandbox::{self, Sandbox, SandboxError};
 use crate::tools::{CallThreads, Journal, Registry, Sources, Toolbox};
 use crate::turn::Runner;
 use cofferdam_core::audit::{Outcome, VerdictKind};
@@ -16,6 +17,10 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
+
+mod isolation;
+
+pub use isolation::{Readable, confine, demand, places, ports};
 
 mod builtin {
     include!(concat!(env!("OUT_DIR"), "/builtin.rs"));
@@ -63,6 +68,9 @@ pub enum GatewayError {
         /// What the system said.
         cause: io::Error,
     },
+    /// The process cannot be confined as the configuration demands.
+    #[error("{0}")]
+    Isolation(String),
     /// Another `serve` uses the state.
     #[error("another cofferdam serve uses {0}; stop it, or give this one its own [state] dir")]
     Locked(String),
@@ -89,7 +97,13 @@ impl Gateway {
         let audit = Arc::new(AuditLog::open(&audit_file(config))?);
         settle_open_intents(&audit, &workspace, role)?;
         let (sandbox, threads) = sandbox(config, Some(workspace.clone()))?;
+        if let Some(report) = sandbox.worker_report()? {
+            demand(config, &report)?;
+        }
         let registry = Registry::load(&sandbox, &policies, &sources(config.policies_dir.as_deref()));
+        if role == Role::Serve {
+            registry.start_ahead(&sandbox);
+        }
         let blobs_dir = config.state_dir.join("blobs");
         let blobs = BlobStore::open(&blobs_dir)
             .map_err(|cause| GatewayError::State { what: blobs_dir.display().to_string(), cause })?;
@@ -120,11 +134,11 @@ fn sandbox(
     let limits = sandbox::Config {
         cache_dir: config.state_dir.join("cache"),
         // In this process twice as many: threads that are given up keep their instance.
-        calls_max: match config.isolation {
-            Isolation::InProcess => u32::try_from(2 * threads + 16).expect("a few dozen"),
-            Isolation::Processes => u32::try_from(threads).expect("a few dozen"),
+        calls_max: match config.isolation.mode {
+            Mode::InProcess => u32::try_from(2 * threads + 16).expect("a few dozen"),
+            Mode::Processes => u32::try_from(threads).expect("a few dozen"),
         },
-        isolation: config.isolation,
+        mode: config.isolation.mode,
     };
     let sandbox = Sandbox::new(&limits, workspace)?;
     let threads = CallThreads::start(threads)

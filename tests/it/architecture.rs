@@ -105,7 +105,7 @@ fn imports(code: &str) -> BTreeSet<String> {
 
 const EDGES: &[&str] = &["channels", "llm", "mcp"];
 const SERVICES: &[&str] = &["turn", "tools", "outbound", "workflows"];
-const MECHANISMS: &[&str] = &["sandbox", "publish", "attachments", "store", "audit"];
+const MECHANISMS: &[&str] = &["sandbox", "publish", "attachments", "store", "audit", "confine"];
 
 /// What a room may import, besides itself.
 fn allowed(room: &str) -> Vec<&'static str> {
@@ -120,8 +120,8 @@ fn allowed(room: &str) -> Vec<&'static str> {
         // The path of a call: a turn asks for tools.
         "turn" => [&["tools"], MECHANISMS].concat(),
         "tools" | "outbound" | "workflows" => MECHANISMS.to_vec(),
-        "sandbox" => vec!["publish", "attachments"],
-        "publish" | "attachments" | "store" | "audit" => Vec::new(),
+        "sandbox" => vec!["publish", "attachments", "confine"],
+        "publish" | "attachments" | "store" | "audit" | "confine" => Vec::new(),
         "lib" => Vec::new(),
         other => panic!("{other} is a room that the design does not know; draw its arrows first"),
     }

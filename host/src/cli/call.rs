@@ -3,7 +3,7 @@
 use super::Exit;
 use crate::attachments::{Attachments, Declared, Intake};
 use crate::config::Config;
-use crate::gateway::{Gateway, Role};
+use crate::gateway::{self, Gateway, Readable, Role};
 use crate::tools::CallRequest;
 use anyhow::{Context, bail};
 use cofferdam_core::arguments::{BadArguments, from_pairs};
@@ -33,6 +33,9 @@ pub(super) struct Arguments {
 }
 
 pub(super) fn run(config: &Config, arguments: Arguments) -> anyhow::Result<Exit> {
+    let arguments_file = arguments.args.as_deref().and_then(|args| args.strip_prefix('@'));
+    let files: Vec<_> = arguments.attach.iter().cloned().chain(arguments_file.map(PathBuf::from)).collect();
+    gateway::confine(config, Readable::Listed(&files))?;
     let gateway = Gateway::open(config, Role::Beside)?;
     let attachments = attach(&gateway, config, &arguments.attach)?;
     let text = arguments_text(&gateway, &arguments)?;

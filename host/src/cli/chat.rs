@@ -3,7 +3,7 @@
 use super::Exit;
 use super::call::{attach, one_shot_turn, this_user};
 use crate::config::Config;
-use crate::gateway::{Gateway, Role};
+use crate::gateway::{self, Gateway, Readable, Role};
 use crate::turn::Turn;
 use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
@@ -21,6 +21,7 @@ pub(super) struct Arguments {
 }
 
 pub(super) fn run(config: &Config, arguments: Arguments) -> anyhow::Result<Exit> {
+    gateway::confine(config, Readable::Anything)?;
     let gateway = Gateway::open(config, Role::Beside)?;
     let runtime = super::runtime()?;
     let exit = runtime.block_on(talk(config, &gateway, arguments.attach));

@@ -3,6 +3,8 @@
 mod audit;
 mod call;
 mod chat;
+mod confine_check;
+mod doctor;
 mod init;
 mod policy;
 mod serve;
@@ -37,6 +39,8 @@ const VERIFY_EXAMPLE: &str = "Example: cofferdam audit verify --head 42:9f86d081
 check)";
 const SHOW_EXAMPLE: &str = "Example: cofferdam audit show --last 5";
 
+const DOCTOR_EXAMPLE: &str = "Example: cofferdam doctor --json | jq .findings";
+
 #[derive(Debug, Args)]
 struct Global {
     /// The configuration [default: ./cofferdam.toml, else the user's, else built-in defaults]
@@ -67,6 +71,12 @@ enum Command {
     /// Reads the audit
     #[command(subcommand)]
     Audit(AuditCommand),
+    /// Looks at the whole installation; exit 3 names each problem and what mends it
+    #[command(after_help = DOCTOR_EXAMPLE)]
+    Doctor(Output),
+    /// Confines this process and tries one thing
+    #[command(hide = true)]
+    ConfineCheck(confine_check::Arguments),
 }
 
 #[derive(Debug, Subcommand)]
@@ -170,16 +180,20 @@ fn run(cli: Cli) -> anyhow::Result<Exit> {
     if let Command::Init(arguments) = &cli.command {
         return init::run(arguments, cli.global.config.as_deref());
     }
+    if let Command::ConfineCheck(arguments) = &cli.command {
+        return confine_check::run(arguments);
+    }
     let environment = environment()?;
     let config = Config::load(cli.global.config.as_deref(), cli.global.workspace.as_deref(), &environment)?;
     match cli.command {
         Command::Call(arguments) => call::run(&config, arguments),
         Command::Serve => serve::run(&config),
         Command::Chat(arguments) => chat::run(&config, arguments),
-        Command::Init(_) => Ok(Exit::Done),
+        Command::Init(_) | Command::ConfineCheck(_) => Ok(Exit::Done),
         Command::Tools(output) => tools::run(&config, output),
         Command::Policy(command) => policy::run(&config, command),
         Command::Audit(command) => run_audit(&config, command),
+        Command::Doctor(output) => doctor::run(&config, output),
     }
 }
 

@@ -3,7 +3,7 @@
 use super::Exit;
 use crate::channels::telegram;
 use crate::config::{Config, FILE_NAME};
-use crate::gateway::{Gateway, Role, ServeLock};
+use crate::gateway::{self, Gateway, Readable, Role, ServeLock};
 use crate::store::Store;
 use anyhow::{Context, bail};
 use std::sync::Arc;
@@ -18,6 +18,10 @@ pub(super) fn run(config: &Config) -> anyhow::Result<Exit> {
     };
     let token = telegram.token()?;
     let _lock = ServeLock::take(config)?;
+    let isolation = gateway::confine(config, Readable::Listed(&[]))?;
+    for missing in isolation.missing() {
+        tracing::warn!("the gateway is less isolated than it can be: {missing}");
+    }
     let gateway = Gateway::open(config, Role::Serve)?;
     for (name, tool) in gateway.toolbox.registry().iter() {
         if let Err(why) = tool {

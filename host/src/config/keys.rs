@@ -12,6 +12,7 @@ enum Kind {
     Text,
     Path,
     Integer,
+    Boolean,
     /// Whole numbers with commas between.
     Integers,
 }
@@ -26,6 +27,7 @@ const KEYS: &[(&str, Kind)] = &[
     ("attachments.max_turn_bytes", Kind::Text),
     ("attachments.max_count", Kind::Integer),
     ("isolation.mode", Kind::Text),
+    ("isolation.require", Kind::Boolean),
     ("channels.telegram.token_env", Kind::Text),
     ("channels.telegram.api_url", Kind::Text),
     ("channels.telegram.allowed_users", Kind::Integers),
@@ -35,7 +37,19 @@ const PREFIX: &str = "COFFERDAM_";
 /// Variables with the prefix that are read elsewhere: the flags of the same name, and the log filter.
 const OTHERS: &[&str] = &["COFFERDAM_CONFIG", "COFFERDAM_WORKSPACE", "COFFERDAM_LOG"];
 
-fn variable(key: &str) -> String {
+/// Every key there is, in the order of the documentation.
+pub(super) fn all() -> impl Iterator<Item = &'static str> {
+    KEYS.iter().map(|(key, _)| *key)
+}
+
+/// The value of a key as the table has it.
+pub(super) fn get<'a>(table: &'a Table, key: &str) -> Option<&'a Value> {
+    let (sections, name) = key.rsplit_once('.')?;
+    sections.split('.').try_fold(table, |table, section| table.get(section)?.as_table())?.get(name)
+}
+
+/// The key's name in the environment.
+pub(super) fn variable(key: &str) -> String {
     format!("{PREFIX}{}", key.to_uppercase().replace('.', "_"))
 }
 
@@ -59,6 +73,11 @@ pub(super) fn overlay(table: &mut Table, environment: &BTreeMap<String, String>)
         let value = match kind {
             Kind::Text | Kind::Path => Value::String(text.clone()),
             Kind::Integer => integer(text)?,
+            Kind::Boolean => match text.trim() {
+                "true" => Value::Boolean(true),
+                "false" => Value::Boolean(false),
+                _ => return Err(refused(format!("{text:?} is neither true nor false"))),
+            },
             Kind::Integers => Value::Array(
                 text.split(',')
                     .filter(|part| !part.trim().is_empty())

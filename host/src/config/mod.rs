@@ -4,9 +4,11 @@
 //! what the gateway itself relies on.
 
 mod keys;
+mod settings;
 
-use crate::sandbox::Isolation;
-use crate::{attachments, channels::telegram, llm, publish};
+pub use settings::{Origin, Setting};
+
+use crate::{attachments, channels::telegram, confine, llm, publish};
 use cofferdam_core::capability::MOUNTS;
 use cofferdam_core::limits::ByteSize;
 use cofferdam_core::text::one_line;
@@ -27,12 +29,14 @@ pub struct Config {
     pub provider: llm::Config,
     /// Limits on what comes in.
     pub attachments: attachments::Config,
-    /// Where guests run.
-    pub isolation: Isolation,
+    /// Where guests run, and what must confine them.
+    pub isolation: confine::Config,
     /// The Telegram bot, if there is one.
     pub telegram: Option<telegram::Config>,
     /// The file that was read, if any.
     pub file: Option<PathBuf>,
+    /// Every key with its value and where that came from.
+    pub settings: Vec<Setting>,
 }
 
 /// Why a configuration is refused; the text says what to write.
@@ -77,14 +81,8 @@ struct Written {
     policies: PoliciesTable,
     provider: llm::Config,
     attachments: AttachmentsTable,
-    isolation: IsolationTable,
+    isolation: confine::Config,
     channels: ChannelsTable,
-}
-
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-struct IsolationTable {
-    mode: Isolation,
 }
 
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -148,7 +146,9 @@ impl Config {
             Some(file) => read(file)?,
             None => toml::Table::new(),
         };
+        let in_file = written.clone();
         keys::overlay(&mut written, environment)?;
+        let mut settings = settings::collect(&in_file, &written, environment);
         let written =
             Written::deserialize(written).map_err(|e| ConfigError::Invalid(one_line(e.message(), 400)))?;
         let needs_home = |what: &str, key: &str| {
@@ -170,7 +170,7 @@ impl Config {
             telegram.check().map_err(|e| ConfigError::Invalid(format!("[channels.telegram] {e}")))?;
         }
         let defaults = attachments::Config::default();
-        let config = Self {
+        let mut config = Self {
             workspace: publish::Config {
                 root,
                 max_bytes: written.workspace.max_bytes.unwrap_or(WORKSPACE_BYTES_MAX),
@@ -183,10 +183,18 @@ impl Config {
                 max_turn_bytes: written.attachments.max_turn_bytes.unwrap_or(defaults.max_turn_bytes),
                 max_count: written.attachments.max_count.unwrap_or(defaults.max_count),
             },
-            isolation: written.isolation.mode,
+            isolation: written.isolation,
             telegram: written.channels.telegram,
             file,
+            settings: Vec::new(),
         };
+        let flag = workspace.map(|dir| match environment.get("COFFERDAM_WORKSPACE") {
+            // The flag's own variable.
+            Some(variable) if Path::new(variable) == dir => Origin::Environment,
+            _ => Origin::Flag,
+        });
+        settings::complete(&mut settings, &config, flag);
+        config.settings = settings;
         config.check_layout()?;
         Ok(config)
     }

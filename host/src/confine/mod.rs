@@ -11,6 +11,7 @@ mod seccomp;
 mod status;
 #[cfg(test)]
 mod tests;
+pub mod trial;
 
 pub use report::{Capabilities, Confined, LANDLOCK_ABI_MIN, Landlock, Missing, Report, Seccomp};
 pub use rlimits::{WORKER_CPU_SECONDS_MAX, WORKER_DATA_BYTES_MAX, WORKER_FD_MAX, WORKER_FILE_BYTES_MAX};

@@ -26,7 +26,7 @@ pub use clock::CANCEL_GRACE;
 pub use stdio::OUTPUT_BYTES_MAX;
 
 use crate::attachments::Attachments;
-use crate::confine::Report;
+use crate::confine::{Mode, Report};
 use crate::publish::{Planned, Workspace};
 use authority::Authority;
 use cache::Cache;
@@ -59,18 +59,7 @@ pub struct Config {
     /// workers of a profile are kept.
     pub calls_max: u32,
     /// Where guests run.
-    pub isolation: Isolation,
-}
-
-/// Where guests run.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Isolation {
-    /// In worker processes, confined by the kernel.
-    #[default]
-    Processes,
-    /// In this process: for embedding and unit tests. Never a fallback.
-    InProcess,
+    pub mode: Mode,
 }
 
 /// Why a component cannot be loaded, or the sandbox not be built.
@@ -183,15 +172,15 @@ impl Sandbox {
                 |(guest, dir)| Ok(((*guest).to_owned(), dir.as_fd().try_clone_to_owned().map_err(failed)?)),
             )
         };
-        let place = match config.isolation {
-            Isolation::InProcess => {
+        let place = match config.mode {
+            Mode::InProcess => {
                 let mount = |folder: Result<(String, _), _>| {
                     folder.map(|(guest, dir)| Mount::new(&guest, File::from(dir)))
                 };
                 let mounts = folders().map(mount).collect::<Result<_, _>>()?;
                 Place::Here { machine: Box::new(Machine::interrupting(config.calls_max, mounts)?), cache }
             }
-            Isolation::Processes => {
+            Mode::Processes => {
                 let shared =
                     |folder: Result<(String, _), _>| folder.map(|(guest, dir)| (guest, Arc::new(dir)));
                 let folders = folders().map(shared).collect::<Result<_, _>>()?;

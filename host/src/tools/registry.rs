@@ -117,6 +117,16 @@ impl Registry {
         Self { tools: tools.collect() }
     }
 
+    /// Has a worker of each profile in use ready.
+    pub fn start_ahead(&self, sandbox: &Sandbox) {
+        let loaded = self.tools.values().flatten();
+        let profiles: BTreeMap<_, _> =
+            loaded.map(|tool| (&tool.policy.profile, &tool.policy.grants)).collect();
+        for (profile, grants) in profiles {
+            sandbox.start_ahead(profile, grants);
+        }
+    }
+
     /// The tool of this name.
     ///
     /// # Errors

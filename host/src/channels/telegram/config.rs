@@ -127,6 +127,11 @@ impl Config {
         Token::parse(&value).ok_or_else(|| ConfigError::TokenMalformed(name.clone()))
     }
 
+    /// The TCP port of the Bot API.
+    pub fn port(&self) -> Option<u16> {
+        self.address().ok().and_then(|(url, _)| url.port_or_known_default())
+    }
+
     /// The Bot API's address, and whether it is on this machine.
     pub(super) fn address(&self) -> Result<(Url, Reach), ConfigError> {
         let refuse = |why| ConfigError::ApiUrl(cofferdam_core::text::one_line(&self.api_url, 200), why);

@@ -1,0 +1,83 @@
+//! What this kernel can do of what the gateway uses.
+
+use super::isolation::Isolation;
+use super::{Finding, Weight};
+use crate::confine::Seccomp;
+use rustix::fs::{CWD, Mode, OFlags, ResolveFlags};
+use serde::Serialize;
+
+#[derive(Serialize)]
+pub(super) struct Kernel {
+    release: String,
+    /// Paths are resolved beneath a mount; without it nothing starts.
+    openat2: bool,
+    /// Files are staged without a name; without it under a temporary one.
+    o_tmpfile: bool,
+    landlock_abi: Option<u32>,
+    seccomp: bool,
+    /// By the release: dirty pages of a guest are found in place; without it its memory is mapped anew.
+    pagemap_scan: bool,
+    pidfd: bool,
+}
+
+pub(super) fn look(isolation: &Isolation, findings: &mut Vec<Finding>) -> Kernel {
+    let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let openat2 = rustix::fs::openat2(CWD, ".", flags, Mode::empty(), ResolveFlags::BENEATH).is_ok();
+    if !openat2 {
+        findings.push(Finding {
+            section: "kernel",
+            weight: Weight::Problem,
+            what: "openat2 does not work, and without it nothing starts".into(),
+            mend: "boot Linux 5.6 or newer; in a container, allow openat2 in its seccomp profile".into(),
+        });
+    }
+    let unnamed = OFlags::TMPFILE | OFlags::WRONLY | OFlags::CLOEXEC;
+    let report = isolation.reports.first();
+    Kernel {
+        o_tmpfile: rustix::fs::open(std::env::temp_dir(), unnamed, Mode::RWXU).is_ok(),
+        openat2,
+        landlock_abi: report.and_then(|report| Some(report.landlock.as_ref()?.abi)),
+        seccomp: report.is_some_and(|report| matches!(report.seccomp, Seccomp::Filter { .. })),
+        pagemap_scan: version(&release) >= (6, 7),
+        pidfd: rustix::process::pidfd_open(rustix::process::getpid(), rustix::process::PidfdFlags::empty())
+            .is_ok(),
+        release: release.trim().to_owned(),
+    }
+}
+
+/// `6.18.44-generic` as its first two numbers.
+fn version(release: &str) -> (u32, u32) {
+    let mut numbers = release.split(|c: char| !c.is_ascii_digit()).map(|n| n.parse().unwrap_or(0));
+    (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0))
+}
+
+impl Kernel {
+    pub(super) fn tell(&self, line: &mut impl FnMut(String)) {
+        let yes = |there: bool| if there { "yes" } else { "NO" };
+        let landlock = self.landlock_abi.map_or("NO".to_owned(), |abi| format!("ABI {abi}"));
+        line(format!(
+            "kernel {}: openat2 {}, O_TMPFILE {}, Landlock {landlock}, seccomp {}, PAGEMAP_SCAN {}, pidfd {}",
+            self.release,
+            yes(self.openat2),
+            yes(self.o_tmpfile),
+            yes(self.seccomp),
+            yes(self.pagemap_scan),
+            yes(self.pidfd)
+        ));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::version;
+
+    #[test]
+    fn a_release_is_compared_by_its_numbers() {
+        for (release, expected) in
+            [("6.18.44-fc", (6, 18)), ("6.7\n", (6, 7)), ("10.0-rc1", (10, 0)), ("", (0, 0)), ("x", (0, 0))]
+        {
+            assert_eq!(version(release), expected, "{release}");
+        }
+    }
+}

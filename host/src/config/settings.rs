@@ -1,0 +1,128 @@
+//! Every key with the value in use and where it came from, for people who ask why.
+//!
+//! No value is secret: tokens and keys are in environment variables that the configuration only names.
+
+use super::{Config, keys};
+use serde::Serialize;
+use std::collections::BTreeMap;
+use toml::{Table, Value};
+
+/// A key and its value.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Setting {
+    /// The key, e.g. `workspace.max_bytes`.
+    pub key: &'static str,
+    /// The value in use as it would be written; none when there is no such thing, as with `policies.dir`.
+    pub value: Option<String>,
+    /// Where it came from.
+    pub origin: Origin,
+}
+
+/// Where a value came from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Origin {
+    /// Nobody set it.
+    Default,
+    /// The configuration file.
+    File,
+    /// A `COFFERDAM_…` variable.
+    Environment,
+    /// A flag of the command line.
+    Flag,
+}
+
+/// The keys that file and environment set. `written` holds both.
+pub(super) fn collect(
+    in_file: &Table,
+    written: &Table,
+    environment: &BTreeMap<String, String>,
+) -> Vec<Setting> {
+    let setting = |key: &'static str| {
+        let origin = if environment.contains_key(&keys::variable(key)) {
+            Origin::Environment
+        } else if keys::get(in_file, key).is_some() {
+            Origin::File
+        } else {
+            Origin::Default
+        };
+        Setting { key, value: keys::get(written, key).map(Value::to_string), origin }
+    };
+    keys::all().map(setting).collect()
+}
+
+/// Fills in the defaults, and the workspace that `--workspace` named.
+pub(super) fn complete(settings: &mut [Setting], config: &Config, flag: Option<Origin>) {
+    for setting in settings {
+        if setting.key == "workspace.root"
+            && let Some(origin) = flag
+        {
+            setting.origin = origin;
+            setting.value = None;
+        }
+        if setting.value.is_none() {
+            setting.value = in_use(config, setting.key);
+        }
+    }
+}
+
+/// The value in use where nothing was written.
+fn in_use(config: &Config, key: &str) -> Option<String> {
+    let quoted = |text: &dyn std::fmt::Display| Value::String(text.to_string()).to_string();
+    let telegram = config.telegram.as_ref();
+    Some(match key {
+        "workspace.root" => quoted(&config.workspace.root.display()),
+        "workspace.max_bytes" => quoted(&config.workspace.max_bytes),
+        "state.dir" => quoted(&config.state_dir.display()),
+        "provider.kind" => "\"commands\"".to_owned(),
+        "attachments.max_bytes" => quoted(&config.attachments.max_bytes),
+        "attachments.max_turn_bytes" => quoted(&config.attachments.max_turn_bytes),
+        "attachments.max_count" => config.attachments.max_count.to_string(),
+        "isolation.mode" => "\"processes\"".to_owned(),
+        "isolation.require" => config.isolation.require.to_string(),
+        "channels.telegram.token_env" => quoted(&telegram?.token_env),
+        "channels.telegram.api_url" => quoted(&telegram?.api_url),
+        "channels.telegram.allowed_users" => format!("{:?}", telegram?.allowed_users),
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_key_is_shown_with_its_value_and_origin() {
+        let environment: BTreeMap<String, String> = [
+            ("HOME", "/home/me"),
+            ("COFFERDAM_ATTACHMENTS_MAX_COUNT", "3"),
+            ("COFFERDAM_ISOLATION_REQUIRE", "true"),
+            ("COFFERDAM_CHANNELS_TELEGRAM_ALLOWED_USERS", "1,2"),
+        ]
+        .map(|(name, value)| (name.to_owned(), value.to_owned()))
+        .into();
+        let dir = tempfile::tempdir().expect("a folder");
+        let file = dir.path().join("cofferdam.toml");
+        std::fs::write(&file, "[workspace]\nmax_bytes = \"1 GiB\"\nroot = \"/w\"\n").expect("writable");
+        let load = |workspace: Option<&str>| {
+            Config::load(Some(&file), workspace.map(std::path::Path::new), &environment).expect("sound")
+        };
+        let config = load(None);
+        let check = |config: &Config, key: &str, value: &str, origin: Origin| {
+            let found = config.settings.iter().find(|setting| setting.key == key).expect("known");
+            assert_eq!((found.value.as_deref(), found.origin), (Some(value), origin), "{key}");
+        };
+        check(&config, "workspace.max_bytes", "\"1 GiB\"", Origin::File);
+        check(&config, "workspace.root", "\"/w\"", Origin::File);
+        check(&config, "state.dir", "\"/home/me/.local/state/cofferdam\"", Origin::Default);
+        check(&config, "attachments.max_count", "3", Origin::Environment);
+        check(&config, "isolation.require", "true", Origin::Environment);
+        check(&config, "isolation.mode", "\"processes\"", Origin::Default);
+        check(&config, "channels.telegram.allowed_users", "[1, 2]", Origin::Environment);
+        check(&load(Some("/x")), "workspace.root", "\"/x\"", Origin::Flag);
+        // A key without a default of its own is the only one that may show nothing.
+        for setting in &config.settings {
+            assert!(setting.value.is_some() || setting.key == "policies.dir", "{setting:?}");
+        }
+    }
+}

@@ -1,0 +1,150 @@
+//! What the gateway keeps within its own reach before it starts, and whether that is enough.
+//!
+//! Decides which places and ports; how the kernel is told is `confine`'s business.
+
+use super::{GatewayError, make_private};
+use crate::config::Config;
+use crate::confine::{self, GatewayPaths, Mode, Report};
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+
+/// What a command reads of a person's own files, besides what the gateway needs.
+#[derive(Clone, Copy, Debug)]
+pub enum Readable<'a> {
+    /// These, named on the command line.
+    Listed(&'a [PathBuf]),
+    /// Any: the person at the terminal names files as they go.
+    Anything,
+}
+
+/// TCP ports that are always needed: names that do not fit a datagram, and https.
+const PORTS: &[u16] = &[53, 443];
+/// What libraries read while names are resolved, programs started, and threads counted.
+const SYSTEM: &[&str] = &[
+    "/etc",
+    "/usr/lib",
+    "/usr/lib64",
+    "/lib",
+    "/lib64",
+    "/run/systemd/resolve",
+    "/run/resolvconf",
+    "/run/NetworkManager",
+    // Of its workers too, which look at themselves before they confine themselves.
+    "/proc",
+    "/sys/fs/cgroup",
+    "/sys/devices/system/cpu",
+];
+
+/// Confines this process as the gateway: workspace and state to write, the rest of what it needs to read, its
+/// own program to start, the ports of its servers to connect to.
+///
+/// Legal after the configuration is read and before any thread is started. Workspace and state are made when
+/// they are missing. With `[isolation] require` an isolation that is not whole is refused.
+///
+/// # Errors
+/// [`GatewayError::Isolation`]; the process must exit.
+pub fn confine(config: &Config, readable: Readable<'_>) -> Result<Report, GatewayError> {
+    if config.isolation.require && config.isolation.mode != Mode::Processes {
+        return Err(GatewayError::Isolation(
+            "[isolation] require = true and mode = \"in-process\" exclude each other; write mode = \"processes\""
+                .to_owned(),
+        ));
+    }
+    make_private(&config.state_dir)?;
+    let root = &config.workspace.root;
+    let mut builder = std::fs::DirBuilder::new();
+    let made = builder.recursive(true).mode(0o700).create(root);
+    made.map_err(|cause| GatewayError::State { what: format!("the workspace {}", root.display()), cause })?;
+    let places = places(config, readable)?;
+    let report = confine::gateway(&places, &ports(config)).map_err(isolation)?;
+    demand(config, &report)?;
+    Ok(report)
+}
+
+/// Refuses a process's isolation when it must be whole and is not.
+///
+/// # Errors
+/// [`GatewayError::Isolation`], which names what is missing and how to mend it.
+pub fn demand(config: &Config, report: &Report) -> Result<(), GatewayError> {
+    let missing = report.missing();
+    if !config.isolation.require || missing.is_empty() {
+        return Ok(());
+    }
+    let missing: Vec<_> = missing.iter().map(ToString::to_string).collect();
+    Err(GatewayError::Isolation(format!(
+        "[isolation] require = true, and in the {} {}. Without require = true it starts with what there is.",
+        report.who,
+        missing.join("; and ")
+    )))
+}
+
+fn isolation(error: confine::ConfineError) -> GatewayError {
+    GatewayError::Isolation(format!("cannot confine the gateway: {error}"))
+}
+
+/// The gateway's places.
+///
+/// # Errors
+/// When `/proc` cannot be read.
+pub fn places(config: &Config, readable: Readable<'_>) -> Result<GatewayPaths, GatewayError> {
+    let mut places = confine::own_program().map_err(isolation)?;
+    places.read_write.extend([config.workspace.root.clone(), config.state_dir.clone()]);
+    places.read_only.extend(SYSTEM.iter().map(PathBuf::from));
+    // Often a link to where another service keeps it.
+    places.read_only.extend(Path::new("/etc/resolv.conf").canonicalize().ok());
+    places.read_only.extend(config.policies_dir.clone());
+    match readable {
+        Readable::Listed(files) => places.read_only.extend(files.iter().cloned()),
+        Readable::Anything => places.read_only.push("/".into()),
+    }
+    Ok(places)
+}
+
+/// The TCP ports that the gateway connects to.
+pub fn ports(config: &Config) -> Vec<u16> {
+    let mut ports = PORTS.to_vec();
+    ports.extend(config.telegram.as_ref().and_then(|telegram| telegram.port()));
+    // A proxy of the environment stands between, and its port is the one that is connected to.
+    for name in ["https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY", "http_proxy", "HTTP_PROXY"] {
+        ports.extend(std::env::var(name).ok().and_then(|proxy| proxy_port(&proxy)));
+    }
+    ports.sort_unstable();
+    ports.dedup();
+    ports
+}
+
+/// The port of `http://user:password@host:port/`, or the one that such a proxy has by default.
+fn proxy_port(proxy: &str) -> Option<u16> {
+    let (scheme, rest) = proxy.split_once("://").unwrap_or(("http", proxy));
+    let host = rest.split(['/', '?', '#']).next()?.rsplit('@').next()?;
+    let after = host.rsplit(']').next()?;
+    match after.rsplit_once(':') {
+        Some((_, port)) => port.parse().ok(),
+        None if host.is_empty() => None,
+        None if scheme.starts_with("socks") => Some(1080),
+        None if scheme == "https" => Some(443),
+        None => Some(80),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::proxy_port;
+
+    #[test]
+    fn the_port_of_a_proxy_is_found_however_it_is_written() {
+        for (proxy, port) in [
+            ("http://proxy:3128", Some(3128)),
+            ("proxy:3128", Some(3128)),
+            ("proxy", Some(80)),
+            ("https://proxy/", Some(443)),
+            ("socks5h://me:secret@proxy", Some(1080)),
+            ("http://me:se:cret@[::1]:8080/x", Some(8080)),
+            ("http://[::1]", Some(80)),
+            ("http://proxy:none", None),
+            ("", None),
+        ] {
+            assert_eq!(proxy_port(proxy), port, "{proxy}");
+        }
+    }
+}

@@ -3,9 +3,9 @@
 use crate::attachments::BlobStore;
 use crate::audit::{AuditError, AuditLog};
 use crate::config::Config;
+use crate::confine::Mode;
 use crate::llm::commands::Commands;
 use crate::publish::{OpenError, Workspace};
-use crate::confine::Mode;
 use crate::sandbox::{self, Sandbox, SandboxError};
 use crate::tools::{CallThreads, Journal, Registry, Sources, Toolbox};
 use crate::turn::Runner;

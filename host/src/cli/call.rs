@@ -37,6 +37,8 @@ pub(super) fn run(config: &Config, arguments: Arguments) -> anyhow::Result<Exit>
     let files: Vec<_> = arguments.attach.iter().cloned().chain(arguments_file.map(PathBuf::from)).collect();
     gateway::confine(config, Readable::Listed(&files))?;
     let gateway = Gateway::open(config, Role::Beside)?;
+    // While the arguments are read.
+    gateway.toolbox.start_ahead(&arguments.tool);
     let attachments = attach(&gateway, config, &arguments.attach)?;
     let text = arguments_text(&gateway, &arguments)?;
     let result = super::runtime()?.block_on(async {

@@ -79,6 +79,13 @@ impl Toolbox {
         &self.parts.registry
     }
 
+    /// Has a worker ready for the first call of a tool.
+    pub fn start_ahead(&self, tool: &str) {
+        if let Ok(tool) = self.parts.registry.get(tool) {
+            self.parts.sandbox.start_ahead(&tool.policy.profile, &tool.policy.grants);
+        }
+    }
+
     /// Runs one call to its audited end.
     ///
     /// # Errors

@@ -4,7 +4,7 @@
 use super::check::Gateway;
 use rustix::fs::{CWD, FileType, Mode, OFlags, mknodat, open};
 use serde_json::Value;
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::Write;
 use std::process::{Child, Command, Stdio};
 use support::home::Ran;
@@ -44,6 +44,9 @@ impl Paused {
         loop {
             // Opening fails as long as nobody reads.
             if let Ok(fd) = open(&pipe, OFlags::WRONLY | OFlags::NONBLOCK | OFlags::CLOEXEC, Mode::empty()) {
+                if wrapper.is_empty() {
+                    wait_for_workers(program.id());
+                }
                 return Self { program, arguments: File::from(fd) };
             }
             let ended = program.try_wait().expect("ours");
@@ -66,5 +69,29 @@ impl Paused {
         self.arguments.write_all(call.arguments.to_string().as_bytes()).expect("the program reads");
         drop(self.arguments);
         self.program.wait_with_output().expect("ours").into()
+    }
+}
+
+/// Waits until the workers are there and confined, one that looks at components and one for the call: what
+/// happens to the gateway from then on does not happen to them.
+fn wait_for_workers(gateway: u32) {
+    let confined = |pid: &str| {
+        let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+        let value =
+            |name: &str| status.lines().find_map(|line| line.strip_prefix(name)).map(|v| v.trim().to_owned());
+        // The filter of the gateway is inherited; the worker's own are two more.
+        value("Seccomp_filters:").and_then(|n| n.parse::<u32>().ok()) >= Some(3)
+    };
+    loop {
+        let tasks = fs::read_dir(format!("/proc/{gateway}/task")).expect("it runs");
+        let children: String = tasks
+            .flatten()
+            .filter_map(|task| fs::read_to_string(task.path().join("children")).ok())
+            .collect::<Vec<_>>()
+            .join(" ");
+        if children.split_whitespace().filter(|pid| confined(pid)).count() >= 2 {
+            return;
+        }
+        std::thread::yield_now();
     }
 }

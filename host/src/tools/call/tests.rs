@@ -14,7 +14,8 @@ const TOOL: &str = "schema = 1\ntool = \"t\"\nprofile = \"p\"\ncomponent = \"bui
 fn threadless(dir: &std::path::Path) -> Toolbox {
     let config = publish::Config { root: dir.join("workspace"), max_bytes: ByteSize::mib(1) };
     let workspace = Arc::new(Workspace::open(&config).expect("a workspace"));
-    let config = sandbox::Config { cache_dir: dir.join("cache"), calls_max: 1, mode: crate::confine::Mode::InProcess };
+    let config =
+        sandbox::Config { cache_dir: dir.join("cache"), calls_max: 1, mode: crate::confine::Mode::InProcess };
     let sandbox = Arc::new(Sandbox::new(&config, Some(workspace.clone())).expect("a sandbox"));
     let policies = PolicySet::parse([("profiles/p.toml", PROFILE), ("tools/t.toml", TOOL)]).expect("sound");
     let registry = Registry::load(&sandbox, &policies, &Sources { builtins: |_| None, policies_dir: None });

@@ -9,7 +9,7 @@ use crate::sandbox::{self, Sandbox, SandboxError};
 use crate::tools::{CallThreads, Journal, Registry, Sources, Toolbox};
 use crate::turn::Runner;
 use cofferdam_core::audit::{Outcome, VerdictKind};
-use cofferdam_core::policy::{GuestPath, PolicyProblem, PolicySet};
+use cofferdam_core::policy::{PolicyProblem, PolicySet};
 use cofferdam_core::tool::ErrorCode;
 use std::io;
 use std::os::unix::fs::DirBuilderExt;
@@ -220,12 +220,8 @@ fn settle_open_intents(audit: &AuditLog, workspace: &Workspace, role: Role) -> R
     };
     let open: Vec<_> = reconcile.intents().map(|(seq, intent)| (seq, intent.clone())).collect();
     for (seq, intent) in open {
-        let lies_there = |file: &cofferdam_core::audit::FileFacts| {
-            let path = GuestPath::parse(&file.path).ok()?;
-            let found = workspace.look(&path).ok()??;
-            (found.sha256 == file.sha256).then_some(found)
-        };
-        let files: Vec<_> = intent.files.iter().filter_map(lies_there).collect();
+        let happened = |effect| workspace.happened(effect).ok().flatten();
+        let files: Vec<_> = intent.files.iter().filter_map(happened).collect();
         let (code, reason) = match files.len() {
             n if n == intent.files.len() => (None, None),
             0 => (
@@ -234,7 +230,7 @@ fn settle_open_intents(audit: &AuditLog, workspace: &Workspace, role: Role) -> R
             ),
             _ => (
                 Some(ErrorCode::WriteFailed),
-                Some("the gateway stopped while publishing; the files listed are there"),
+                Some("the gateway stopped while publishing; the changes listed happened"),
             ),
         };
         tracing::warn!(call = %intent.facts.call, landed = files.len(), of = intent.files.len(), "settled after a crash");

@@ -1,18 +1,18 @@
 //! Whether a call that was cut off by a crash had done its work, asked when its turn is replayed.
 
 use super::{AuditError, AuditLog, Entry, Span, show};
-use cofferdam_core::audit::{Event, FileFacts};
+use cofferdam_core::audit::{Effect, Event};
 use cofferdam_core::id::CallId;
 
 impl AuditLog {
-    /// The files of the call's last outcome, if that outcome was success; none if there is no outcome,
+    /// The changes of the call's last outcome, if that outcome was success; none if there is no outcome,
     /// or it failed.
     ///
     /// Reads the whole log: only a replayed call asks.
     ///
     /// # Errors
     /// When the log cannot be read.
-    pub fn landed(&self, call: &CallId) -> Result<Option<Vec<FileFacts>>, AuditError> {
+    pub fn landed(&self, call: &CallId) -> Result<Option<Vec<Effect>>, AuditError> {
         let mut landed = None;
         for entry in show(&self.path, Span::All)? {
             if let Entry::Record { record, .. } = entry?

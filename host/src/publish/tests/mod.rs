@@ -14,8 +14,8 @@ mod races;
 mod refusals;
 
 use super::temp::Technique;
-use super::{Budget, Config, Disposition, PublishFailure, SealedFile, Workspace};
-use cofferdam_core::audit::FileFacts;
+use super::{Budget, Config, Disposition, Planned, PublishFailure, SealedFile, Workspace};
+use cofferdam_core::audit::{Effect, FileFacts};
 use cofferdam_core::limits::ByteSize;
 use cofferdam_core::policy::GuestPath;
 use cofferdam_core::tool::{ErrorCode, ToolError};
@@ -68,13 +68,16 @@ impl Room {
         Ok(staged.seal()?)
     }
 
-    pub(super) fn publish(&self, sealed: Vec<SealedFile>) -> Result<Vec<FileFacts>, PublishFailure> {
-        self.workspace.publish(sealed)
+    pub(super) fn publish(&self, sealed: Vec<SealedFile>) -> Result<Vec<Effect>, PublishFailure> {
+        self.workspace.publish(sealed.into_iter().map(Planned::from).collect())
     }
 
     pub(super) fn save(&self, at: &str, how: Disposition, bytes: &[u8]) -> Result<FileFacts, ToolError> {
         let sealed = self.seal(at, how, bytes)?;
-        Ok(self.publish(vec![sealed])?.remove(0))
+        match self.publish(vec![sealed])?.remove(0) {
+            Effect::Written(facts) => Ok(facts),
+            other => panic!("it did {other:?}"),
+        }
     }
 
     /// Everything in the outer directory: kind, mode and content or target.

@@ -238,8 +238,8 @@ fn settle_open_intents(audit: &AuditLog, workspace: &Workspace, role: Role) -> R
     };
     let open: Vec<_> = reconcile.intents().map(|(seq, intent)| (seq, intent.clone())).collect();
     for (seq, intent) in open {
-        let files: Vec<_> =
-            intent.files.iter().filter_map(|effect| workspace.happened(effect).ok()?).collect();
+        let happened = |effect| workspace.happened(effect).ok().flatten();
+        let files: Vec<_> = intent.files.iter().filter_map(happened).collect();
         let (code, reason) = match files.len() {
             n if n == intent.files.len() => (None, None),
             0 => (
@@ -248,7 +248,7 @@ fn settle_open_intents(audit: &AuditLog, workspace: &Workspace, role: Role) -> R
             ),
             _ => (
                 Some(ErrorCode::WriteFailed),
-                Some("the gateway stopped while publishing; the files listed are there"),
+                Some("the gateway stopped while publishing; the changes listed happened"),
             ),
         };
         tracing::warn!(call = %intent.facts.call, landed = files.len(), of = intent.files.len(), "settled after a crash");

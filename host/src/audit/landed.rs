@@ -5,7 +5,7 @@ use cofferdam_core::audit::{Effect, Event};
 use cofferdam_core::id::CallId;
 
 impl AuditLog {
-    /// The files of the call's last outcome, if that outcome was success; none if there is no outcome,
+    /// The changes of the call's last outcome, if that outcome was success; none if there is no outcome,
     /// or it failed.
     ///
     /// Reads the whole log: only a replayed call asks.

@@ -96,13 +96,21 @@ pub enum PublishError {
     #[error("{path} is locked by another program; try again when that is done")]
     Locked { path: GuestPath },
     /// What was to be renamed or removed is not what the call looked at.
-    #[error("{path} was exchanged since the call looked at it; nothing was changed, look again and repeat")]
+    #[error("{path} changed since the call looked at it, so it was left as it is; look again and repeat")]
     Exchanged { path: GuestPath },
-    /// As [`Self::Exchanged`], and something else has the new name now: taking that back failed.
-    #[error("{path} was exchanged meanwhile, and what took its name is at {target} now; look at both")]
+    /// Somebody exchanged one of the names in the very moment of the rename. What was found at the target
+    /// then has the source's name.
+    #[error(
+        "{path} or {target} was exchanged in the moment of the rename, which was taken back; look at both"
+    )]
+    Crossed { path: GuestPath, target: GuestPath },
+    /// As [`Self::Crossed`], but taking it back failed.
+    #[error("{path} or {target} was exchanged in the moment of the rename; look at both")]
     Astray { path: GuestPath, target: GuestPath },
     /// What somebody put in the place of a directory at the last moment is kept under a hidden name.
-    #[error("{path} was exchanged meanwhile, twice; what had its name in between lies in its mount's root")]
+    #[error(
+        "{path} was exchanged meanwhile, twice; what had its name in between lies in its mount's root, hidden"
+    )]
     Stranded { path: GuestPath },
     /// Something in the directory cannot be looked at, or lies too deep.
     #[error("{at} cannot be read ({source}), so {path} was not changed; remove what lies there by hand")]
@@ -147,6 +155,7 @@ impl PublishError {
             | Self::Changed { .. }
             | Self::Locked { .. }
             | Self::Exchanged { .. }
+            | Self::Crossed { .. }
             | Self::Astray { .. }
             | Self::Stranded { .. }
             | Self::InsideUnreadable { .. }

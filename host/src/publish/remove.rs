@@ -36,6 +36,8 @@ pub struct PlannedRemove {
     inner: Arc<Inner>,
     mount: Arc<Mount>,
     path: GuestPath,
+    /// What was found: open, so that its number is not given to something else.
+    handle: OwnedFd,
     identity: Identity,
     /// Removed only if it is this very version; for the source of a file that moves by being copied.
     version: Option<Version>,
@@ -64,8 +66,16 @@ impl Workspace {
             return Err(PublishError::NotEmpty { path: path.clone() });
         }
         budget.take_change(path)?;
-        let (inner, identity) = (Arc::clone(&self.inner), Identity::of(&stat));
-        Ok(PlannedRemove { inner, mount, path: path.clone(), identity, version: None, contents, summary })
+        Ok(PlannedRemove {
+            inner: Arc::clone(&self.inner),
+            mount,
+            path: path.clone(),
+            handle,
+            identity: Identity::of(&stat),
+            version: None,
+            contents,
+            summary,
+        })
     }
 }
 
@@ -91,7 +101,7 @@ pub(super) fn summary(
 pub(super) fn uncounted(path: &GuestPath, why: Uncounted) -> PublishError {
     match why {
         Uncounted::Stopped(stop) => stop.error(path),
-        Uncounted::TooMany => PublishError::TooManyEntries { path: path.clone(), limit: ENTRIES_MAX },
+        Uncounted::TooMany(_) => PublishError::TooManyEntries { path: path.clone(), limit: ENTRIES_MAX },
         Uncounted::OtherMount(at) => PublishError::OtherMount { path: path.clone(), at: shown(path, &at) },
         Uncounted::Unreadable(at, errno) => {
             PublishError::InsideUnreadable { path: path.clone(), at: shown(path, &at), source: errno.into() }
@@ -135,15 +145,15 @@ impl PlannedRemove {
             Err(Errno::NOENT) => return Err(self.exchanged()),
             Err(errno) => return Err(resolve::explain(&self.mount.dir, &self.path, errno)),
         };
-        let (handle, stat) = self.still_there(&parent, leaf)?;
+        let stat = self.still_there(&parent, leaf)?;
         match (self.identity.kind(), self.contents) {
-            (EntryKind::Directory, Contents::Remove) => self.remove_tree(&parent, leaf, &handle),
+            (EntryKind::Directory, Contents::Remove) => self.remove_tree(&parent, leaf),
             (EntryKind::Directory, Contents::Keep) => self.unlink(&parent, leaf, AtFlags::REMOVEDIR, 0),
             (EntryKind::File, _) => {
                 let Some(_held) = lock::hold_if_possible(&parent, leaf, &stat) else {
                     return Err(self.exchanged());
                 };
-                let (_, stat) = self.still_there(&parent, leaf)?;
+                let stat = self.still_there(&parent, leaf)?;
                 self.unlink(&parent, leaf, AtFlags::empty(), walk::freed(&stat))
             }
             (EntryKind::Other, _) => self.unlink(&parent, leaf, AtFlags::empty(), 0),
@@ -151,15 +161,15 @@ impl PlannedRemove {
     }
 
     /// What has the name, if it is what was planned.
-    fn still_there(&self, parent: &OwnedFd, leaf: &str) -> Result<(OwnedFd, Stat), PublishError> {
+    fn still_there(&self, parent: &OwnedFd, leaf: &str) -> Result<Stat, PublishError> {
         let found = resolve::handle(parent, leaf)
             .map_err(|errno| resolve::explain(&self.mount.dir, &self.path, errno))?;
         match found {
-            Some((handle, stat))
+            Some((_, stat))
                 if Identity::of(&stat) == self.identity
                     && self.version.is_none_or(|version| version == Version::of(&stat)) =>
             {
-                Ok((handle, stat))
+                Ok(stat)
             }
             _ => Err(self.exchanged()),
         }
@@ -191,9 +201,9 @@ impl PlannedRemove {
     }
 
     /// Takes a directory out of sight whole, then deletes it.
-    fn remove_tree(&self, parent: &OwnedFd, leaf: &str, handle: &OwnedFd) -> Result<Landed, PublishError> {
+    fn remove_tree(&self, parent: &OwnedFd, leaf: &str) -> Result<Landed, PublishError> {
         let failed = |errno| PublishError::from_io(&self.path, "removing it", errno);
-        let dir = resolve::directory(handle, b"").map_err(failed)?;
+        let dir = resolve::directory(&self.handle, b"").map_err(failed)?;
         // Under this lock another process's sweep spares it. Whoever else holds it keeps a sweep off too.
         let _ = flock(&dir, FlockOperation::NonBlockingLockExclusive);
         let temp = self.hide(parent, leaf)?;
@@ -221,7 +231,7 @@ impl PlannedRemove {
     fn hide(&self, parent: &OwnedFd, leaf: &str) -> Result<String, PublishError> {
         for _ in 0..temp::NAMES_MAX {
             let name = temp::random_name();
-            match temp::rename_new(parent, leaf, &*self.mount.dir, &name) {
+            match temp::rename_directory(parent, leaf, &*self.mount.dir, &name) {
                 Ok(()) => return Ok(name),
                 Err(Errno::EXIST) => {}
                 Err(Errno::NOENT) => return Err(self.exchanged()),
@@ -251,7 +261,7 @@ impl PlannedRemove {
             deleted.left.push((Vec::new(), errno));
         }
         let root = &*self.mount.dir;
-        let back = temp::rename_new(root, temp, parent, leaf);
+        let back = temp::rename_directory(root, temp, parent, leaf);
         if let Err(errno) = fsync(parent).and_then(|()| fsync(root)) {
             tracing::warn!(path = %self.path, %errno, "what remains of a directory may not be durable");
         }

@@ -18,8 +18,9 @@ use super::{Contents, Disposition, Inner, Workspace, lock, parents, source, walk
 use cofferdam_core::audit::{EntryKind, Moved};
 use cofferdam_core::policy::GuestPath;
 use rustix::fd::OwnedFd;
-use rustix::fs::{AtFlags, StatxFlags, fstat, fsync, renameat, statx, unlinkat};
+use rustix::fs::{AtFlags, Stat, StatxFlags, fstat, fsync, renameat, statx, unlinkat};
 use rustix::io::Errno;
+use std::fs::File;
 use std::sync::Arc;
 
 /// A name that will become another.
@@ -30,6 +31,8 @@ pub struct PlannedRename {
     source: GuestPath,
     target: GuestPath,
     disposition: Disposition,
+    /// What was found: open, so that its number is not given to something else.
+    handle: OwnedFd,
     identity: Identity,
 }
 
@@ -68,7 +71,9 @@ impl Workspace {
             return Err(PublishError::DirectoryAcross { path: source.clone() });
         }
         let summary = match remove::summary(&handle, &stat, Unreadable::Skip, &|| budget.stop()) {
-            Err(Uncounted::TooMany) => Summary { kind: identity.kind(), entries: ENTRIES_MAX, bytes: 0 },
+            Err(Uncounted::TooMany(inside)) => {
+                Summary { kind: identity.kind(), entries: ENTRIES_MAX, bytes: inside.bytes }
+            }
             counted => counted.map_err(|why| remove::uncounted(source, why))?,
         };
         if across {
@@ -82,6 +87,7 @@ impl Workspace {
             source: source.clone(),
             target: target.clone(),
             disposition,
+            handle,
             identity,
         };
         Ok((vec![Planned::Rename(rename)], summary))
@@ -163,14 +169,15 @@ impl PlannedRename {
         }
     }
 
-    /// Renames it. On an error both names are as they were, unless [`PublishError::Astray`] says otherwise.
+    /// Renames it. On an error nothing was renamed, unless [`PublishError::Crossed`] or
+    /// [`PublishError::Astray`] says otherwise.
     pub(super) fn land(self) -> Result<Landed, PublishError> {
         for _ in 0..TRIES_MAX {
             let Some(target) = parents::open_or_make(&self.to, &self.target, self.inner.umask)? else {
                 continue;
             };
-            let (source, handle) = self.still_there()?;
-            if let Tried::Placed { freed } = self.place(&source, &handle, &target.dir)? {
+            let source = self.still_there()?;
+            if let Tried::Placed { freed } = self.place(&source, &target.dir)? {
                 self.inner.quota.release(freed);
                 // The new name first: a power loss in between leaves both names, never neither.
                 return Ok(fsync(target.keep()).and_then(|()| fsync(source)).into());
@@ -179,8 +186,8 @@ impl PlannedRename {
         Err(PublishError::Unsettled { path: self.target })
     }
 
-    /// The source's directory, and a handle on what was planned, which has the name.
-    fn still_there(&self) -> Result<(OwnedFd, OwnedFd), PublishError> {
+    /// The source's directory, in which what was planned still has the name.
+    fn still_there(&self) -> Result<OwnedFd, PublishError> {
         let (way, leaf) = resolve::split(&self.source);
         let failed = |errno| resolve::explain(&self.from.dir, &self.source, errno);
         let parent = match resolve::directory(&self.from.dir, way.as_bytes()) {
@@ -188,7 +195,7 @@ impl PlannedRename {
             parent => parent.map_err(failed)?,
         };
         match resolve::handle(&parent, leaf).map_err(failed)? {
-            Some((handle, stat)) if Identity::of(&stat) == self.identity => Ok((parent, handle)),
+            Some((_, stat)) if Identity::of(&stat) == self.identity => Ok(parent),
             _ => Err(self.exchanged()),
         }
     }
@@ -197,39 +204,61 @@ impl PlannedRename {
         PublishError::Exchanged { path: self.source.clone() }
     }
 
-    fn place(&self, source: &OwnedFd, handle: &OwnedFd, target: &OwnedFd) -> Result<Tried, PublishError> {
-        let ((_, old_leaf), (_, leaf)) = (resolve::split(&self.source), resolve::split(&self.target));
+    fn place(&self, source: &OwnedFd, target: &OwnedFd) -> Result<Tried, PublishError> {
+        let (_, leaf) = resolve::split(&self.target);
         let found = resolve::handle(target, leaf)
             .map_err(|errno| resolve::explain(&self.to.dir, &self.target, errno))?;
         let entry = found.as_ref().map_or(Entry::Absent, |(_, stat)| resolve::kind(stat));
         may_take(&entry, &self.target, self.disposition, self.identity.kind())?;
-        let Entry::File(old) = entry else {
-            let renamed = match temp::rename_new(source, old_leaf, target, leaf) {
-                Err(Errno::OPNOTSUPP) if self.identity.kind() == EntryKind::Directory => {
-                    return Err(PublishError::NoSafeRename { path: self.source.clone() });
-                }
-                Err(Errno::OPNOTSUPP) => self.link_and_unlink(source, handle, target),
-                renamed => renamed,
-            };
-            return self.outcome(renamed, source, handle, target, 0);
-        };
-        if Identity::of(&old) == self.identity {
+        let old = if let Entry::File(old) = &entry { Some(old) } else { None };
+        let Some(_held) = self.hold(source, target, old) else { return Ok(Tried::Changed) };
+        let renamed = match old {
+            None => self.take_free_name(source, target)?,
             // Two names of one file, which the system's rename leaves as they are.
-            return self.outcome(self.unlink_source(source), source, handle, target, 0);
+            Some(old) if Identity::of(old) == self.identity => self.unlink_source(source),
+            Some(_) => renameat(source, resolve::split(&self.source).1, target, leaf),
+        };
+        let replaced = old.filter(|old| Identity::of(old) != self.identity);
+        self.outcome(renamed, source, target, replaced.map_or(0, walk::freed))
+    }
+
+    /// Locks the file that moves and the one that it replaces, so that whoever expects one of them does
+    /// not get in between. `None`: a name stands for something else now.
+    fn hold(&self, source: &OwnedFd, target: &OwnedFd, old: Option<&Stat>) -> Option<[Option<File>; 2]> {
+        let Ok(moving) = fstat(&self.handle) else { return Some([None, None]) };
+        if self.identity.kind() != EntryKind::File {
+            return Some([None, None]);
         }
-        let Some(_held) = lock::hold_if_possible(target, leaf, &old) else { return Ok(Tried::Changed) };
-        let renamed = renameat(source, old_leaf, target, leaf);
-        self.outcome(renamed, source, handle, target, walk::freed(&old))
+        let source = || lock::hold_if_possible(source, resolve::split(&self.source).1, &moving);
+        let target = |old| lock::hold_if_possible(target, resolve::split(&self.target).1, old);
+        match old {
+            None => Some([source()?, None]),
+            Some(old) if Identity::of(old) == self.identity => Some([source()?, None]),
+            // In one order everywhere: two renames that cross never wait for each other.
+            Some(old) if old.st_ino < moving.st_ino => Some([target(old)?, source()?]),
+            Some(old) => Some([source()?, target(old)?]),
+        }
+    }
+
+    /// The new name is free: takes it, unless somebody else does first.
+    fn take_free_name(
+        &self,
+        source: &OwnedFd,
+        target: &OwnedFd,
+    ) -> Result<rustix::io::Result<()>, PublishError> {
+        let ((_, old_leaf), (_, leaf)) = (resolve::split(&self.source), resolve::split(&self.target));
+        match temp::rename_new(source, old_leaf, target, leaf) {
+            Err(Errno::OPNOTSUPP) if self.identity.kind() == EntryKind::Directory => {
+                Err(PublishError::NoSafeRename { path: self.source.clone() })
+            }
+            Err(Errno::OPNOTSUPP) => Ok(self.link_and_unlink(source, target)),
+            renamed => Ok(renamed),
+        }
     }
 
     /// For filesystems whose rename always replaces: the new name, made of the very file, then the old.
-    pub(super) fn link_and_unlink(
-        &self,
-        source: &OwnedFd,
-        handle: &OwnedFd,
-        target: &OwnedFd,
-    ) -> rustix::io::Result<()> {
-        temp::link_open_file(handle, target, resolve::split(&self.target).1)?;
+    pub(super) fn link_and_unlink(&self, source: &OwnedFd, target: &OwnedFd) -> rustix::io::Result<()> {
+        temp::link_open_file(&self.handle, target, resolve::split(&self.target).1)?;
         self.unlink_source(source)
     }
 
@@ -250,7 +279,6 @@ impl PlannedRename {
         &self,
         renamed: rustix::io::Result<()>,
         source: &OwnedFd,
-        handle: &OwnedFd,
         target: &OwnedFd,
         freed: u64,
     ) -> Result<Tried, PublishError> {
@@ -272,11 +300,11 @@ impl PlannedRename {
             Ok(None) | Err(_) => return Ok(Tried::Placed { freed }),
         };
         // Without any name, it was there and somebody replaced it since.
-        if landed == self.identity || fstat(handle).is_ok_and(|stat| stat.st_nlink == 0) {
+        if landed == self.identity || fstat(&self.handle).is_ok_and(|stat| stat.st_nlink == 0) {
             return Ok(Tried::Placed { freed });
         }
         match temp::rename_new(target, leaf, source, resolve::split(&self.source).1) {
-            Ok(()) => Err(self.exchanged()),
+            Ok(()) => Err(PublishError::Crossed { path: self.source.clone(), target: self.target.clone() }),
             Err(_) => Err(PublishError::Astray { path: self.source.clone(), target: self.target.clone() }),
         }
     }

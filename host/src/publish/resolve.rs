@@ -102,11 +102,11 @@ pub(super) fn kind(stat: &Stat) -> Entry {
 /// The caller made sure that it is a regular file: then this never blocks.
 pub(super) fn reopen(handle: impl AsFd) -> Result<OwnedFd> {
     let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
-    rustix::fs::open(proc_path(handle), flags, Mode::empty())
+    rustix::fs::open(proc_path(&handle), flags, Mode::empty())
 }
 
 /// The name under which the system shows a descriptor of this process.
-pub(super) fn proc_path(handle: impl AsFd) -> String {
+pub(super) fn proc_path(handle: &impl AsFd) -> String {
     format!("/proc/self/fd/{}", handle.as_fd().as_raw_fd())
 }
 

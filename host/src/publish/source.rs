@@ -6,8 +6,8 @@ use super::error::PublishError;
 use super::resolve::{self, Entry};
 use super::temp::Mount;
 use cofferdam_core::policy::GuestPath;
-use rustix::fd::{AsFd, OwnedFd};
-use rustix::fs::{OFlags, Stat, fstat, readlink};
+use rustix::fd::OwnedFd;
+use rustix::fs::{Stat, fstat, readlink};
 use rustix::io::{Errno, Result};
 use std::fs::File;
 use std::os::unix::ffi::OsStringExt;
@@ -41,7 +41,7 @@ pub(super) fn reopened(handle: OwnedFd) -> Result<(File, Stat)> {
 }
 
 /// Whether a symbolic link led to one of the gateway's own names, or below one.
-fn is_reserved(mount: &Mount, handle: impl AsFd) -> Result<bool> {
+fn is_reserved(mount: &Mount, handle: &OwnedFd) -> Result<bool> {
     let place = |fd: String| Ok::<_, Errno>(std::ffi::OsString::from_vec(readlink(fd, Vec::new())?.into()));
     let (root, found) = (place(resolve::proc_path(&*mount.dir))?, place(resolve::proc_path(handle))?);
     // Beneath the mount, unless something moved meanwhile: then all of it is looked at.
@@ -56,6 +56,6 @@ fn explain(path: &GuestPath, errno: Errno) -> PublishError {
     match errno {
         Errno::NOENT | Errno::NOTDIR => PublishError::NotFound { path },
         Errno::XDEV | Errno::LOOP => PublishError::LeadsOutside { path },
-        errno => PublishError::Unreadable { path, source: errno.into() },
+        errno => PublishError::from_io(&path, "reading it", errno),
     }
 }

@@ -7,7 +7,7 @@ use super::resolve;
 use cap_std::fs::Dir;
 use rustix::fd::AsFd;
 use rustix::fs::{AtFlags, CWD, FlockOperation, Mode, OFlags, RenameFlags, flock, fstat, linkat, openat};
-use rustix::fs::{renameat_with, unlinkat};
+use rustix::fs::{renameat, renameat_with, unlinkat};
 use rustix::io::{Errno, Result};
 use std::fs::File;
 use std::hash::{BuildHasher, RandomState};
@@ -92,13 +92,22 @@ impl Drop for TempName {
 
 /// Links an open file to `name` in `dir`, unless the name is taken (EEXIST).
 pub(super) fn link_open_file(file: impl AsFd, dir: impl AsFd, name: &str) -> Result<()> {
-    linkat(CWD, resolve::proc_path(file), dir, name, AtFlags::SYMLINK_FOLLOW)
+    linkat(CWD, resolve::proc_path(&file), dir, name, AtFlags::SYMLINK_FOLLOW)
 }
 
 /// Renames without replacing anything (EXIST). OPNOTSUPP: the filesystem has no such rename.
 pub(super) fn rename_new(old: impl AsFd, name: &str, new: impl AsFd, to: &str) -> Result<()> {
     match renameat_with(old, name, new, to, RenameFlags::NOREPLACE) {
         Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => Err(Errno::OPNOTSUPP),
+        done => done,
+    }
+}
+
+/// The same for a directory, everywhere: the plain rename replaces nothing but an empty directory.
+pub(super) fn rename_directory(old: impl AsFd, name: &str, new: impl AsFd, to: &str) -> Result<()> {
+    let (old, new) = (old.as_fd(), new.as_fd());
+    match rename_new(old, name, new, to) {
+        Err(Errno::OPNOTSUPP) => renameat(old, name, new, to),
         done => done,
     }
 }

@@ -17,7 +17,7 @@ pub(super) const LISTED_MAX: usize = 16;
 /// What subdirectories that cannot be read mean.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Unreadable {
-    /// They are counted as they are seen, one each.
+    /// They are left out.
     Skip,
     /// The count ends there.
     Refuse,
@@ -28,8 +28,8 @@ pub(super) enum Unreadable {
 pub(super) enum Uncounted {
     /// The call has to end.
     Stopped(Stop),
-    /// There are more entries than asked for.
-    TooMany,
+    /// There are more entries than asked for; so much was counted up to there.
+    TooMany(Counted),
     /// Another mount lies there, at this way from the root.
     OtherMount(Vec<u8>),
     /// It cannot be read.
@@ -83,12 +83,13 @@ impl Visit for Count<'_> {
             Ok(stat) => stat,
             Err(Errno::NOENT) => return Continue(Then::On),
             Err(Errno::XDEV) => return Break(Uncounted::OtherMount(at.whole())),
+            Err(_) if self.unreadable == Unreadable::Skip => return Continue(Then::On),
             Err(errno) => return Break(Uncounted::Unreadable(at.whole(), errno)),
         };
-        self.counted.entries += 1;
-        if self.counted.entries > self.entries_max {
-            return Break(Uncounted::TooMany);
+        if self.counted.entries >= self.entries_max {
+            return Break(Uncounted::TooMany(self.counted));
         }
+        self.counted.entries += 1;
         Continue(match FileType::from_raw_mode(stat.st_mode) {
             FileType::Directory => Then::Into,
             FileType::RegularFile => {

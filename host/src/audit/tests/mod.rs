@@ -9,7 +9,7 @@ mod tampering;
 mod torn;
 
 use super::{AuditLog, BadRecord, Durability, Head, Report, Verification, verify};
-use cofferdam_core::audit::{CallFacts, Event, FileFacts, GENESIS, Intent, Outcome, VerdictKind};
+use cofferdam_core::audit::{CallFacts, Effect, Event, FileFacts, GENESIS, Intent, Outcome, VerdictKind};
 use cofferdam_core::id::{Caller, TurnId};
 use serde_json::json;
 use std::fs::{self, OpenOptions};
@@ -108,8 +108,8 @@ fn facts(n: usize) -> CallFacts {
     }
 }
 
-fn files() -> Vec<FileFacts> {
-    vec![FileFacts { path: "/shared/ä.txt".into(), bytes: 12, sha256: "ab".repeat(32) }]
+fn files() -> Vec<Effect> {
+    vec![FileFacts { path: "/shared/ä.txt".into(), bytes: 12, sha256: "ab".repeat(32) }.into()]
 }
 
 fn intent(n: u64) -> Event {

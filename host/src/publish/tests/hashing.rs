@@ -26,7 +26,9 @@ fn check(expected: &[u8], steps: impl Fn(&mut StagedFile)) {
     let mut staged = room.workspace.stage(&path("/shared/x"), Disposition::CreateNew, &budget()).unwrap();
     steps(&mut staged);
     assert_eq!(staged.bytes(), expected.len() as u64);
-    let facts = room.publish(vec![staged.seal().unwrap()]).unwrap().remove(0);
+    let Effect::Written(facts) = room.publish(vec![staged.seal().unwrap()]).unwrap().remove(0) else {
+        panic!()
+    };
     assert!(fs::read(room.host("/shared/x")).unwrap() == expected);
     assert_eq!((facts.bytes, facts.sha256), (expected.len() as u64, sha256_hex(expected)));
 }

@@ -92,9 +92,12 @@ fn several_files_land_in_order_up_to_the_one_that_fails() {
         let files = vec![seal("/shared/1"), seal("/shared/d/2"), seal("/shared/1"), seal("/shared/e/3")];
         let failure = room.publish(files).unwrap_err();
         assert_eq!(failure.code(), ErrorCode::AlreadyExists);
-        let landed: Vec<_> = failure.landed.iter().map(|f| f.path.as_str()).collect();
+        let landed: Vec<_> = failure.landed.iter().map(Effect::path).collect();
         assert_eq!(landed, ["/shared/1", "/shared/d/2"]);
-        assert!(failure.to_string().ends_with("(saved before that: /shared/1, /shared/d/2)"), "{failure}");
+        assert!(
+            failure.to_string().ends_with("(done before that: saved /shared/1, saved /shared/d/2)"),
+            "{failure}"
+        );
         assert_eq!(room.tree().len(), 1 + 3 + 3);
     }
 }

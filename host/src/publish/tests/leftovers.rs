@@ -57,7 +57,12 @@ fn a_start_sweeps_what_a_crash_left_and_spares_what_others_hold() {
     let room = Room::new(Technique::Named);
     let at = |name: &str| room.host("/shared").join(format!("{PREFIX}{name}"));
     fs::write(at("crashed"), "left behind").unwrap();
-    fs::create_dir(at("directory")).unwrap();
+    fs::create_dir_all(at("directory").join("d/e")).unwrap();
+    fs::write(at("directory").join("d/file"), "removed by halves").unwrap();
+    symlink("/shared/d", at("directory").join("d/link")).unwrap();
+    fs::create_dir(at("held-directory")).unwrap();
+    let held_directory = fs::File::open(at("held-directory")).unwrap();
+    flock(&held_directory, FlockOperation::LockExclusive).unwrap();
     symlink("crashed", at("link")).unwrap();
     fs::write(at("held"), "another process").unwrap();
     let held = fs::File::open(at("held")).unwrap();
@@ -68,13 +73,13 @@ fn a_start_sweeps_what_a_crash_left_and_spares_what_others_hold() {
 
     room.reopened();
 
-    assert!(!at("crashed").exists());
-    assert!(at("held").exists() && at("directory").exists());
+    assert!(!at("crashed").exists() && !at("directory").exists());
+    assert!(at("held").exists() && at("held-directory").exists());
     assert!(fs::symlink_metadata(at("link")).is_ok());
     assert!(room.host("/shared/d").join(format!("{PREFIX}deep")).exists());
     room.publish(vec![sealed]).unwrap();
     assert_eq!(fs::read(room.host("/shared/staged-meanwhile")).unwrap(), b"x");
-    drop(held);
+    drop((held, held_directory));
     room.reopened();
-    assert!(!at("held").exists());
+    assert!(!at("held").exists() && !at("held-directory").exists());
 }

@@ -5,6 +5,9 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that fails may panic")]
 
+mod appending;
+mod editing;
+mod exchanging;
 mod hashing;
 mod landing;
 mod leftovers;
@@ -12,10 +15,13 @@ mod looking;
 mod quotas;
 mod races;
 mod refusals;
+mod removing;
+mod renaming;
 
-use super::temp::Technique;
-use super::{Budget, Config, Disposition, PublishFailure, SealedFile, Workspace};
-use cofferdam_core::audit::FileFacts;
+use super::quota::Quota;
+use super::temp::{Mount, Technique};
+use super::{Budget, Config, Contents, Disposition, Inner, Planned, PublishFailure, SealedFile, Workspace};
+use cofferdam_core::audit::{Effect, EntryKind, FileFacts, Moved, Removed};
 use cofferdam_core::limits::ByteSize;
 use cofferdam_core::policy::GuestPath;
 use cofferdam_core::tool::{ErrorCode, ToolError};
@@ -24,7 +30,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, RwLock};
 
 pub(super) const BOTH: [Technique; 2] = [Technique::Unnamed, Technique::Named];
 
@@ -68,13 +74,16 @@ impl Room {
         Ok(staged.seal()?)
     }
 
-    pub(super) fn publish(&self, sealed: Vec<SealedFile>) -> Result<Vec<FileFacts>, PublishFailure> {
-        self.workspace.publish(sealed)
+    pub(super) fn publish(&self, sealed: Vec<SealedFile>) -> Result<Vec<Effect>, PublishFailure> {
+        self.workspace.publish(sealed.into_iter().map(Planned::from).collect())
     }
 
     pub(super) fn save(&self, at: &str, how: Disposition, bytes: &[u8]) -> Result<FileFacts, ToolError> {
         let sealed = self.seal(at, how, bytes)?;
-        Ok(self.publish(vec![sealed])?.remove(0))
+        match self.publish(vec![sealed])?.remove(0) {
+            Effect::Written(facts) => Ok(facts),
+            other => panic!("it did {other:?}"),
+        }
     }
 
     /// Everything in the outer directory: kind, mode and content or target.
@@ -82,6 +91,53 @@ impl Room {
         let mut tree = BTreeMap::new();
         list(self.outer.path(), &mut tree);
         tree
+    }
+
+    /// Plans a rename and carries it out.
+    pub(super) fn rename(&self, from: &str, to: &str, how: Disposition) -> Result<Vec<Effect>, ToolError> {
+        let (plan, _) = self.workspace.plan_rename(&path(from), &path(to), how, &budget())?;
+        Ok(self.workspace.publish(plan)?)
+    }
+
+    /// Plans a removal and carries it out.
+    pub(super) fn remove(&self, at: &str, contents: Contents) -> Result<Vec<Effect>, ToolError> {
+        let plan = self.workspace.plan_remove(&path(at), contents, &budget())?;
+        Ok(self.workspace.publish(vec![Planned::Remove(plan)])?)
+    }
+
+    /// A workspace whose `/tmp` lies on another filesystem, if this machine has one.
+    pub(super) fn across() -> Option<(Self, tempfile::TempDir)> {
+        let room = Self::new(Technique::detect());
+        let other = tempfile::tempdir_in("/dev/shm").ok()?;
+        if fs::metadata(other.path()).ok()?.dev() == fs::metadata(room.outer.path()).ok()?.dev() {
+            return None;
+        }
+        let dir = cap_std::fs::Dir::from_std_file(fs::File::open(other.path()).unwrap());
+        let inner = &room.workspace.inner;
+        let mount = |mount: &Arc<Mount>| {
+            let dir =
+                if mount.guest == "/tmp" { Arc::new(dir.try_clone().unwrap()) } else { mount.dir.clone() };
+            let technique = mount.technique;
+            Arc::new(Mount { guest: mount.guest, dir, technique, making: RwLock::new(()) })
+        };
+        let mounts: Vec<_> = inner.mounts.iter().map(mount).collect();
+        let quota = Arc::new(Quota::new(ByteSize::mib(64), mounts.clone()));
+        let workspace = Workspace { inner: Arc::new(Inner { mounts, quota, umask: inner.umask }) };
+        Some((Self { outer: room.outer, workspace }, other))
+    }
+
+    /// `doing` is refused with `code`, and leaves no trace. Returns the message.
+    pub(super) fn unchanged_by(
+        &self,
+        code: ErrorCode,
+        doing: impl FnOnce() -> Result<Vec<Effect>, ToolError>,
+    ) -> String {
+        let before = self.tree();
+        let error = doing().unwrap_err();
+        assert_eq!(error.code, code, "{error}");
+        assert!(!error.message.contains(self.outer.path().to_str().unwrap()), "{error}");
+        assert_eq!(self.tree(), before, "{error}");
+        error.message
     }
 
     /// Saving is refused with `code`, and leaves no trace. Returns the message.

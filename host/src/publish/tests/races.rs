@@ -11,19 +11,19 @@ use std::thread;
 const THREADS: usize = 16;
 
 /// Ends the disturbing thread, also when the test panics.
-struct Disturbance(AtomicBool);
+pub(super) struct Disturbance(AtomicBool);
 
 impl Disturbance {
-    const fn new() -> Self {
+    pub(super) const fn new() -> Self {
         Self(AtomicBool::new(true))
     }
 
-    fn goes_on(&self) -> bool {
+    pub(super) fn goes_on(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }
 
     /// Ends it when dropped.
-    fn guard(&self) -> impl Drop + '_ {
+    pub(super) fn guard(&self) -> impl Drop + '_ {
         struct Guard<'a>(&'a AtomicBool);
         impl Drop for Guard<'_> {
             fn drop(&mut self) {

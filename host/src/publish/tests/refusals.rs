@@ -28,7 +28,7 @@ const TABLE: &[(&str, ErrorCode, ErrorCode)] = &[
     ("/shared/device", NotARegularFile, NotARegularFile),
 ];
 
-fn plant(room: &Room) {
+pub(super) fn plant(room: &Room) {
     let at = |name: &str| room.host("/shared").join(name);
     fs::write(at("file"), "old").unwrap();
     fs::create_dir(at("dir")).unwrap();

@@ -1,0 +1,102 @@
+//! Bytes of workspace files that the host appends: from where, how many, and their hash.
+
+use super::refusals::plant;
+use super::*;
+use crate::publish::Stop;
+use crate::publish::temp::PREFIX;
+use cofferdam_core::audit::sha256_hex;
+use std::os::unix::fs::symlink;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+fn staged(room: &Room) -> crate::publish::StagedFile {
+    room.workspace.stage(&path("/shared/new"), Disposition::CreateNew, &budget()).unwrap()
+}
+
+#[test]
+fn only_regular_files_within_the_mount_are_read() {
+    let room = Room::new(Technique::Unnamed);
+    plant(&room);
+    fs::write(room.outside().join("secret"), "secret").unwrap();
+    fs::write(room.host("/vault/other"), "other mount").unwrap();
+    symlink("../vault/other", room.host("/shared/link-to-vault")).unwrap();
+    fs::write(room.host("/shared").join(format!("{PREFIX}staged")), "another call's").unwrap();
+    symlink(format!("{PREFIX}staged"), room.host("/shared/link-to-staged")).unwrap();
+    for (at, code) in [
+        ("/shared", ErrorCode::IsADirectory),
+        ("/shared/dir", ErrorCode::IsADirectory),
+        ("/shared/link-to-dir", ErrorCode::IsADirectory),
+        ("/shared/none", ErrorCode::NotFound),
+        ("/shared/none/x", ErrorCode::NotFound),
+        ("/shared/file/x", ErrorCode::NotFound),
+        ("/shared/link-to-nothing", ErrorCode::NotFound),
+        ("/shared/link-to-staged", ErrorCode::NotFound),
+        ("/shared/fifo", ErrorCode::NotARegularFile),
+        ("/shared/socket", ErrorCode::NotARegularFile),
+        ("/shared/device", ErrorCode::NotARegularFile),
+        ("/shared/link-outside/secret", ErrorCode::PathDenied),
+        ("/shared/link-absolute/secret", ErrorCode::PathDenied),
+        ("/shared/link-to-vault", ErrorCode::PathDenied),
+        ("/shared/loop", ErrorCode::PathDenied),
+        ("/shared/proc/x", ErrorCode::PathDenied),
+        ("/etc/passwd", ErrorCode::PathDenied),
+    ] {
+        room.unchanged_by(code, || {
+            staged(&room).append_file(&path(at)).map(|_| Vec::new()).map_err(ToolError::from)
+        });
+    }
+    // What the links lead to is plain there.
+    for at in ["/shared/file", "/shared/link-to-file"] {
+        let facts = staged(&room).append_file(&path(at)).unwrap();
+        assert_eq!((facts.bytes, facts.sha256), (3, sha256_hex(b"old")));
+    }
+}
+
+#[test]
+fn the_hashes_are_those_of_what_was_staged() {
+    let bytes: Vec<u8> =
+        (0..(3 << 20) + 77).map(|i: u32| (i.wrapping_mul(2_654_435_761) >> 11) as u8).collect();
+    for technique in BOTH {
+        let room = Room::new(technique);
+        fs::write(room.host("/vault/source"), &bytes).unwrap();
+        fs::write(room.host("/vault/empty"), "").unwrap();
+        let mut file = staged(&room);
+        let source = path("/vault/source");
+        for (from, expected) in [(&source, &bytes[..]), (&path("/vault/empty"), b""), (&source, &bytes)] {
+            let facts = file.append_file(from).unwrap();
+            assert_eq!((facts.bytes, facts.sha256), (expected.len() as u64, sha256_hex(expected)));
+            file.write(b"-").unwrap();
+        }
+        let whole = [&bytes[..], b"--", &bytes, b"-"].concat();
+        let facts = file.seal().unwrap().facts();
+        assert_eq!((facts.bytes, facts.sha256), (whole.len() as u64, sha256_hex(&whole)));
+    }
+}
+
+#[test]
+fn a_source_counts_against_both_quotas_before_a_byte_is_copied() {
+    let room = Room::with(Technique::Unnamed, 0o022, ByteSize::kib(6));
+    room.save("/vault/source", Disposition::CreateNew, &[1; 4 << 10]).unwrap();
+    let share = Arc::new(Budget::new(ByteSize::kib(3), || None));
+    for (budget, said) in [(&share, "this call may write 3 KiB"), (&budget(), "the workspace may hold 6 KiB")]
+    {
+        let mut file = room.workspace.stage(&path("/shared/x"), Disposition::CreateNew, budget).unwrap();
+        let error = file.append_file(&path("/vault/source")).unwrap_err();
+        assert_eq!(error.code(), ErrorCode::QuotaExceeded);
+        assert!(error.to_string().contains(said), "{error}");
+        assert_eq!(file.bytes(), 0);
+    }
+}
+
+#[test]
+fn a_stop_ends_a_long_copy() {
+    let room = Room::new(Technique::Unnamed);
+    fs::File::create(room.host("/vault/source")).unwrap().set_len(8 << 20).unwrap();
+    let asked = Arc::new(AtomicU32::new(0));
+    let counter = Arc::clone(&asked);
+    let stop = move || (counter.fetch_add(1, Ordering::Relaxed) >= 6).then_some(Stop::Cancelled);
+    let share = Arc::new(Budget::new(ByteSize::mib(50), stop));
+    let mut file = room.workspace.stage(&path("/shared/x"), Disposition::CreateNew, &share).unwrap();
+    let error = file.append_file(&path("/vault/source")).unwrap_err();
+    assert_eq!(error.code(), ErrorCode::Cancelled);
+    assert!(asked.load(Ordering::Relaxed) <= 8, "it went on for long");
+}

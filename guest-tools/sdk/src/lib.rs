@@ -38,16 +38,22 @@
 //! ```
 //!
 //! The two `crate = "…"` attributes are needed only where `serde` and `schemars` are not dependencies
-//! of the tool itself. Files are read with `std::fs` (the granted mounts are there, read-only) and
-//! changed with a [`StagedFile`]; what came with the message is in [`attachments`].
+//! of the tool itself. Files are read with `std::fs` (the granted mounts are there, read-only) or, where
+//! many are, with [`files`] and [`walk`], and changed with a [`StagedFile`]; what came with the message is
+//! in [`attachments`].
 
 pub mod attachments;
 pub mod bindings;
 mod error;
 mod export;
+pub mod files;
+pub mod glob;
 pub mod schema;
 mod staged;
 mod stream;
+pub mod text;
+pub mod walk;
+mod wasi;
 
 pub use bindings::cofferdam::tool::types::{ErrorCode, ToolError};
 pub use bindings::cofferdam::tool::workspace_write::Sealed;

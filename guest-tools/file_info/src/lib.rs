@@ -51,7 +51,8 @@ enum FileInfo {}
 
 impl Tool for FileInfo {
     const NAME: &str = "file_info";
-    const SUMMARY: &str = "Tells what a path is: kind, size, time, and of a file its type by content and its SHA-256.";
+    const SUMMARY: &str =
+        "Tells what a path is: kind, size, time, and of a file its type by content and its SHA-256.";
     type Arguments = Arguments;
     type Output = Info;
 

@@ -76,6 +76,9 @@ struct Entry {
     mtime: Option<String>,
 }
 
+/// Bytes of names on a page; then it says where to go on.
+const PAGE_BYTES_MAX: usize = 1 << 20;
+
 enum FileList {}
 
 impl Tool for FileList {
@@ -129,15 +132,16 @@ impl Page {
     fn of(walk: &mut Walk<Directory>, limit: usize) -> Self {
         let mut entries = Vec::new();
         let mut gone = Vec::new();
-        let mut last = String::new();
+        let (mut last, mut bytes) = (String::new(), 0);
         let rest = loop {
             let Some(found) = walk.next() else {
                 break walk.stopped().then(|| walk.position().to_owned());
             };
-            if entries.len() + gone.len() == limit {
+            if entries.len() + gone.len() == limit || bytes > PAGE_BYTES_MAX {
                 break Some(last);
             }
             found.path.clone_into(&mut last);
+            bytes += last.len();
             match found.folder.stat(found.name) {
                 Ok(stat) => entries.push(Entry {
                     escaped: text::has_deceptive(found.path),

@@ -11,7 +11,7 @@ use crate::ToolError;
 use crate::files::{Directory, Kind};
 use crate::glob::Glob;
 use names::{Budget, From, Names};
-pub use unreadable::{Problem, Unreadable};
+pub use unreadable::{Problem, Told, Unreadable};
 
 /// Folders inside each other that a walk goes into; each one is an open handle.
 pub const DEPTH_MAX: usize = 64;

@@ -1,14 +1,15 @@
 //! A window of a file and what its bytes are: text, unless they are not UTF-8 or would do something to
 //! the terminal or chat that shows them.
 
-use std::fs::File;
-use std::io::{self, Read, Seek, SeekFrom};
+use std::io;
 
 use base64::{Engine, engine::general_purpose::STANDARD};
-use cofferdam_sdk::ToolError;
 
 /// Some bytes of a file, and the length of the whole.
+#[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Window {
+    /// Where they start in the file.
+    pub(crate) offset: u64,
     pub(crate) bytes: Vec<u8>,
     pub(crate) total_bytes: u64,
 }
@@ -20,43 +21,34 @@ pub(crate) enum Content {
     Base64(String),
 }
 
-/// The bytes from `offset` on, at most `length`; none past the end.
-pub(crate) fn read(path: &str, offset: u64, length: u32) -> Result<Window, ToolError> {
-    // One open and one look at the length: each crosses to the host, and the host refuses what must not
-    // be opened. The full metadata would cost one crossing more.
-    let mut file = File::open(path).map_err(ToolError::on_path(path))?;
-    let length_of = |file: &mut File| file.seek(SeekFrom::End(0));
-    let total_bytes = length_of(&mut file).map_err(|error| no_length(path, &file, error))?;
-    fill(file, offset, length, total_bytes).map_err(ToolError::on_path(path))
-}
-
-/// Why something that opened has no length: it is a directory, if the host does not say otherwise.
-fn no_length(path: &str, file: &File, error: io::Error) -> ToolError {
-    let is_dir = file.metadata().is_ok_and(|metadata| metadata.is_dir());
-    let error = if is_dir { io::ErrorKind::IsADirectory.into() } else { error };
-    ToolError::on_path(path)(error)
-}
-
-fn fill(mut file: impl Read + Seek, offset: u64, length: u32, total_bytes: u64) -> io::Result<Window> {
-    let wanted = total_bytes.saturating_sub(offset).min(length.into());
-    // At most the length's maximum in the schema, which the host checked.
-    let mut bytes = vec![0; usize::try_from(wanted).unwrap_or(usize::MAX)];
-    if wanted > 0 {
-        file.seek(SeekFrom::Start(offset))?;
-    }
-    let mut filled = 0;
-    while filled < bytes.len() {
-        match file.read(&mut bytes[filled..]) {
-            Ok(0) => break,
-            Ok(more) => filled += more,
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(error),
+/// The bytes from `offset` on, at most `length`; none past the end of a file of `size` bytes. `read_at`
+/// gives bytes of the file and whether it ended there.
+pub(crate) fn read(
+    read_at: impl Fn(u64, u64) -> io::Result<(Vec<u8>, bool)>,
+    offset: u64,
+    length: u32,
+    size: u64,
+) -> io::Result<Window> {
+    let wanted = size.saturating_sub(offset).min(length.into());
+    let mut bytes = Vec::new();
+    while (bytes.len() as u64) < wanted {
+        let have = bytes.len() as u64;
+        let (more, ended) = read_at(offset + have, wanted - have)?;
+        let done = ended || more.is_empty();
+        // Nearly always the host gives all at once.
+        if bytes.is_empty() {
+            bytes = more
+        } else {
+            bytes.extend(more)
+        }
+        if done {
+            break;
         }
     }
     // A file that became shorter meanwhile ends where it ended.
-    let total_bytes = if filled < bytes.len() { offset + filled as u64 } else { total_bytes };
-    bytes.truncate(filled);
-    Ok(Window { bytes, total_bytes })
+    let shrank = (bytes.len() as u64) < wanted;
+    let total_bytes = if shrank { offset + bytes.len() as u64 } else { size };
+    Ok(Window { offset, bytes, total_bytes })
 }
 
 /// The content, and how many of the bytes it stands for: a character that the end of the window cuts is

@@ -6,7 +6,7 @@ use std::io;
 use crate::{ErrorCode, ToolError};
 
 /// `ELOOP`, which `std` has no stable [`io::ErrorKind`] for: WASI numbers its errors by itself.
-const ELOOP: i32 = if cfg!(target_family = "wasm") { 32 } else { 40 };
+pub(crate) const ELOOP: i32 = if cfg!(target_family = "wasm") { 32 } else { 40 };
 
 impl ErrorCode {
     /// Every code a tool may answer with.

@@ -38,20 +38,23 @@
 //! ```
 //!
 //! The two `crate = "…"` attributes are needed only where `serde` and `schemars` are not dependencies
-//! of the tool itself. Files are read with `std::fs` (the granted mounts are there, read-only) and
-//! changed with a [`StagedFile`] or [`change`]; what came with the message is in [`attachments`]. A long call
-//! tells what it does by [`progress`].
+//! of the tool itself. Files are read with `std::fs` (the granted mounts are there, read-only) or, where
+//! many are, with [`files`] and [`walk`], and changed with a [`StagedFile`]; what came with the message is
+//! in [`attachments`].
 
 pub mod attachments;
 pub mod bindings;
 pub mod change;
 mod error;
 mod export;
-pub mod progress;
-pub mod recent;
+pub mod files;
+pub mod glob;
 pub mod schema;
 mod staged;
 mod stream;
+pub mod text;
+pub mod walk;
+mod wasi;
 
 pub use bindings::cofferdam::tool::types::{ErrorCode, ToolError};
 pub use bindings::cofferdam::tool::workspace_write::Sealed;

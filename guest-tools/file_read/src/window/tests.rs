@@ -1,14 +1,24 @@
 //! Windows at every edge of a file and of a character.
 
-use std::io::Cursor;
-
 use super::*;
+
+/// A file that gives at most `piece` bytes at once.
+fn file(all: &str, piece: usize) -> impl Fn(u64, u64) -> io::Result<(Vec<u8>, bool)> {
+    move |offset, length| {
+        let rest = all.as_bytes().get(offset as usize..).unwrap_or_default();
+        let given = rest.len().min(length as usize).min(piece);
+        Ok((rest[..given].to_vec(), given == rest.len()))
+    }
+}
 
 #[test]
 fn a_window_is_what_lies_in_the_file() {
     let check = |offset: u64, length: u32, expected: &str| {
-        let window = fill(Cursor::new("0123456789"), offset, length, 10).unwrap();
-        assert_eq!((window.bytes, window.total_bytes), (expected.into(), 10), "{offset}+{length}");
+        for piece in [1, 3, 100] {
+            let window = read(file("0123456789", piece), offset, length, 10).unwrap();
+            let expected = Window { offset, bytes: expected.into(), total_bytes: 10 };
+            assert_eq!(window, expected, "{offset}+{length}");
+        }
     };
     check(0, 4, "0123");
     check(4, 6, "456789");
@@ -21,8 +31,10 @@ fn a_window_is_what_lies_in_the_file() {
 
 #[test]
 fn a_file_that_shrank_ends_where_it_ended() {
-    let window = fill(Cursor::new("0123"), 2, 100, 50).unwrap();
+    let window = read(file("0123", 100), 2, 100, 50).unwrap();
     assert_eq!((window.bytes.as_slice(), window.total_bytes), (&b"23"[..], 4));
+    let window = read(file("0123", 100), 10, 100, 50).unwrap();
+    assert_eq!((window.bytes.as_slice(), window.total_bytes), (&b""[..], 10));
 }
 
 #[test]

@@ -1,0 +1,89 @@
+//! Names as they can be shown on one line: what could move, hide or reorder the text around it is written
+//! out. The path parser of the host refuses exactly these characters, so no tool can name such an entry.
+
+use std::borrow::Cow;
+use std::fmt::Write as _;
+
+/// Whether a character can move, hide or reorder the text around it: control characters, line separators,
+/// and the bidirectional and invisible formatting characters of Unicode TR36/TR39.
+pub fn is_deceptive(c: char) -> bool {
+    c.is_control()
+        || matches!(c,
+            '\u{061C}' | '\u{200B}'..='\u{200F}' | '\u{2028}'..='\u{202E}' | '\u{2060}'..='\u{2069}'
+            | '\u{FEFF}' | '\u{FFF9}'..='\u{FFFB}' | '\u{E0000}'..='\u{E007F}')
+}
+
+/// Whether a name or path has such a character.
+pub fn has_deceptive(text: &str) -> bool {
+    // Nearly every name is plain ASCII.
+    text.bytes().any(|byte| byte < b' ' || byte > b'~') && text.chars().any(is_deceptive)
+}
+
+/// `text` with deceptive characters as `\u{…}` and a backslash doubled; [`unescape`] brings it back.
+pub fn escape(text: &str) -> Cow<'_, str> {
+    if !text.contains('\\') && !has_deceptive(text) {
+        return Cow::Borrowed(text);
+    }
+    let mut escaped = String::with_capacity(text.len() + 16);
+    for c in text.chars() {
+        match c {
+            '\\' => escaped.push_str("\\\\"),
+            c if is_deceptive(c) => {
+                write!(escaped, "\\u{{{:x}}}", u32::from(c)).expect("a String grows");
+            }
+            c => escaped.push(c),
+        }
+    }
+    Cow::Owned(escaped)
+}
+
+/// `text` as it is where that is harmless, and otherwise as [`escape`] writes it.
+pub fn shown(text: &str) -> Cow<'_, str> {
+    if has_deceptive(text) { escape(text) } else { Cow::Borrowed(text) }
+}
+
+/// The text that [`escape`] wrote, or none where it cannot have.
+pub fn unescape(text: &str) -> Option<String> {
+    let mut plain = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once('\\') {
+        plain.push_str(before);
+        rest = match after.strip_prefix('\\') {
+            Some(after) => {
+                plain.push('\\');
+                after
+            }
+            None => {
+                let (code, after) = after.strip_prefix("u{")?.split_once('}')?;
+                plain.push(char::from_u32(u32::from_str_radix(code, 16).ok()?)?);
+                after
+            }
+        };
+    }
+    plain.push_str(rest);
+    Some(plain)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_deceives_is_written_out_and_comes_back() {
+        for (plain, shown) in [
+            ("a b", "a b"),
+            ("naïve 世界", "naïve 世界"),
+            ("new\nline", "new\\u{a}line"),
+            ("\u{1b}[2J", "\\u{1b}[2J"),
+            ("evil\u{202e}gpj.exe", "evil\\u{202e}gpj.exe"),
+            ("back\\slash", "back\\\\slash"),
+            ("\\u{a}", "\\\\u{a}"),
+        ] {
+            assert_eq!(escape(plain), shown);
+            assert_eq!(unescape(shown).as_deref(), Some(plain));
+        }
+        for never in ["\\", "\\x", "\\u{", "\\u{}", "\\u{110000}", "\\u{d800}", "\\u{-1}"] {
+            assert_eq!(unescape(never), None, "{never}");
+        }
+    }
+}

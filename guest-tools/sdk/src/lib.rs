@@ -39,8 +39,8 @@
 //!
 //! The two `crate = "…"` attributes are needed only where `serde` and `schemars` are not dependencies
 //! of the tool itself. Files are read with `std::fs` (the granted mounts are there, read-only) or, where
-//! many are, with [`files`] and [`walk`], and changed with a [`StagedFile`]; what came with the message is
-//! in [`attachments`].
+//! many are, with [`files`] and [`walk`], and changed with a [`StagedFile`] or [`change`]; what came with the
+//! message is in [`attachments`]. A long call tells what it does by [`progress`].
 
 pub mod attachments;
 pub mod bindings;
@@ -49,6 +49,8 @@ mod error;
 mod export;
 pub mod files;
 pub mod glob;
+pub mod progress;
+pub mod recent;
 pub mod schema;
 mod staged;
 mod stream;

@@ -11,7 +11,7 @@ use cofferdam_sdk::{ErrorCode, Tool, ToolError, export_tool};
 #[schemars(crate = "cofferdam_sdk::schemars")]
 struct Arguments {
     /// What to move: the full path of a file or directory under /shared or /tmp, for example
-    /// "/shared/draft.txt". A symbolic link is moved itself, not what it leads to.
+    /// "/shared/draft.txt". Symbolic links are not moved.
     from: String,
     /// The full path that it gets, name included, for example "/shared/letters/final.txt". Missing
     /// directories are created.
@@ -32,7 +32,7 @@ struct Moved {
     from: String,
     /// The path that it has now.
     to: String,
-    /// What was moved: "file", "directory" or "other".
+    /// What was moved: "file" or "directory".
     kind: &'static str,
     /// Length of all files moved, in bytes.
     bytes: u64,

@@ -202,6 +202,7 @@ fn info_of(index: u32, declared: Declared) -> AttachmentInfo {
         index,
         name: AttachmentInfo::shown(declared.name.as_deref(), AttachmentInfo::NAME_BYTES_MAX),
         mime_type: UNKNOWN_TYPE.to_owned(),
+        source: None,
         declared_mime_type: AttachmentInfo::shown(
             declared.mime_type.as_deref(),
             AttachmentInfo::MIME_BYTES_MAX,

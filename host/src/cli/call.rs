@@ -45,6 +45,8 @@ pub(super) fn run(config: &Config, arguments: Arguments) -> anyhow::Result<Exit>
             tool: arguments.tool,
             arguments: text,
             attachments,
+            recent: None,
+            report: None,
             journal: None,
             cancel: super::serve::cancelled_by_signals()?,
         };

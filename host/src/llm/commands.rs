@@ -239,6 +239,7 @@ mod tests {
             name: Some("n".repeat(100)),
             mime_type: "image/jpeg".into(),
             declared_mime_type: None,
+            source: None,
             size: 1,
             sha256: String::new(),
             unavailable: (index == 0).then(|| "too large".into()),

@@ -2,12 +2,13 @@
 
 use super::threads::{self, CallThreads, Handover};
 use super::{Journal, Registry, Tool};
-use crate::attachments::Attachments;
+use crate::attachments::{Attachments, RecentAttachments};
 use crate::audit::{AuditLog, Durability, PublishingGuard};
-use crate::publish::{SealedFile, Workspace};
-use crate::sandbox::{Finished, Inputs, Sandbox};
+use crate::publish::{Planned, Workspace};
+use crate::sandbox::{Finished, Inputs, Reports, Sandbox};
 use cofferdam_core::arguments::BadArguments;
-use cofferdam_core::audit::{CallFacts, Event, FileFacts, Intent, Outcome, VerdictKind, redact, sha256_hex};
+use cofferdam_core::audit::{CallFacts, Effect, Event, Intent, Outcome, VerdictKind, redact, sha256_hex};
+use cofferdam_core::capability::Interface;
 use cofferdam_core::id::{CallId, Caller, TurnId};
 use cofferdam_core::json::parse_strict;
 use cofferdam_core::limits::Limits;
@@ -37,6 +38,11 @@ pub struct CallRequest {
     pub arguments: Result<String, BadArguments>,
     /// The turn's attachments.
     pub attachments: Attachments,
+    /// Where a tool that may see them finds the attachments of an earlier message; absent where there is no
+    /// earlier message.
+    pub recent: Option<Arc<dyn RecentAttachments>>,
+    /// Takes what the call says of its progress; must not block.
+    pub report: Option<Reports>,
     /// Where replayed turns look first; absent where turns are not durable.
     pub journal: Option<Arc<dyn Journal>>,
     /// Ends the call early.
@@ -77,9 +83,21 @@ impl Toolbox {
     ///
     /// # Errors
     /// Every refusal and failure, by code; each is in the audit.
-    pub async fn call(&self, request: CallRequest) -> Result<Value, ToolError> {
-        let limits =
-            self.parts.registry.get(&request.tool).map_or(Limits::DEFAULT, |tool| tool.policy.limits);
+    pub async fn call(&self, mut request: CallRequest) -> Result<Value, ToolError> {
+        let tool = self.parts.registry.get(&request.tool).ok();
+        let limits = tool.map_or(Limits::DEFAULT, |tool| tool.policy.limits);
+        let sees_recent = tool.is_some_and(|tool| tool.policy.grants.allows(Interface::RecentAttachments));
+        if sees_recent
+            && request.attachments.is_empty()
+            && let Some(recent) = request.recent.clone()
+        {
+            tokio::select! {
+                found = recent.recent() => request.attachments = found,
+                // The call itself then says what became of it.
+                () = request.cancel.cancelled() => {}
+                () = tokio::time::sleep(limits.deadline.0) => {}
+            }
+        }
         let asked = Arc::new(Asked { request, told: AtomicBool::new(false) });
         let (parts, job) = (self.parts.clone(), asked.clone());
         let result = self.threads.run(limits.deadline.0, move |handover| parts.call(&job, &handover)).await;
@@ -106,7 +124,7 @@ struct Progress {
     facts: CallFacts,
     verdict: VerdictKind,
     intent: Option<u64>,
-    files: Vec<FileFacts>,
+    files: Vec<Effect>,
     /// Held from before the intent until after the outcome, so that an intent without an outcome
     /// can only come from a crash.
     publishing: Option<PublishingGuard>,
@@ -229,12 +247,16 @@ impl Parts {
         if let Some(earlier) = self.replayed(request, &permit, progress)? {
             return Ok(earlier);
         }
-        let inputs =
-            Inputs { attachments: request.attachments.clone(), cancel: request.cancel.clone(), started };
-        let Finished { result, sealed } = self.sandbox.run(permit, &tool.component, inputs);
+        let inputs = Inputs {
+            attachments: request.attachments.clone(),
+            report: request.report.clone(),
+            cancel: request.cancel.clone(),
+            started,
+        };
+        let Finished { result, plan } = self.sandbox.run(permit, &tool.component, inputs);
         let result = result?;
-        if !sealed.is_empty() {
-            self.publish(request, &result, sealed, progress, handover)?;
+        if !plan.is_empty() {
+            self.publish(request, &result, plan, progress, handover)?;
         }
         Ok(result)
     }
@@ -267,7 +289,7 @@ impl Parts {
         &self,
         request: &CallRequest,
         result: &Value,
-        sealed: Vec<SealedFile>,
+        plan: Vec<Planned>,
         progress: &mut Progress,
         handover: &Handover,
     ) -> Result<(), ToolError> {
@@ -286,10 +308,10 @@ impl Parts {
                 )
             })?;
         }
-        let files = sealed.iter().map(SealedFile::facts).collect();
+        let files = plan.iter().map(Planned::effect).collect();
         let intent = Event::Intent(Intent { facts: progress.facts.clone(), files });
         progress.intent = Some(self.audit.append(intent, Durability::Synced).map_err(|e| unaudited(&e))?);
-        match self.workspace.publish(sealed) {
+        match self.workspace.publish(plan) {
             Ok(files) => {
                 progress.files = files;
                 Ok(())

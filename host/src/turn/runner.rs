@@ -123,6 +123,8 @@ impl Runner {
                         tool: wanted.tool.clone(),
                         arguments: wanted.arguments,
                         attachments: turn.attachments.clone(),
+                        recent: None,
+                        report: None,
                         journal: self.journal.clone(),
                         cancel: cancel.clone(),
                     })

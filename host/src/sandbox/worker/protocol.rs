@@ -10,7 +10,7 @@ use crate::confine::Report;
 use crate::publish::Disposition;
 use cofferdam_core::capability::Grants;
 use cofferdam_core::tool::ToolError;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 use std::borrow::Cow;
 
 /// What a worker is for; its confinement follows from it.
@@ -86,15 +86,43 @@ pub(super) enum FromWorker<'a> {
 pub(super) enum Ask<'a> {
     Attachments,
     Attachment(u32),
-    Stage { path: &'a str, disposition: Disposition },
-    Write { file: StagedId, bytes: &'a [u8] },
-    AppendAttachment { file: StagedId, index: u32 },
-    AppendFile { file: StagedId, path: &'a str },
-    Expect { file: StagedId, sha256: &'a str },
+    Stage {
+        path: &'a str,
+        disposition: Disposition,
+    },
+    Write {
+        file: StagedId,
+        #[serde(serialize_with = "in_one_piece")]
+        bytes: &'a [u8],
+    },
+    AppendAttachment {
+        file: StagedId,
+        index: u32,
+    },
+    AppendFile {
+        file: StagedId,
+        path: &'a str,
+    },
+    Expect {
+        file: StagedId,
+        sha256: &'a str,
+    },
     Seal(StagedId),
-    Rename { from: &'a str, to: &'a str, disposition: Disposition },
-    Remove { path: &'a str, contents: Contents },
+    Rename {
+        from: &'a str,
+        to: &'a str,
+        disposition: Disposition,
+    },
+    Remove {
+        path: &'a str,
+        contents: Contents,
+    },
     Cancelled,
+}
+
+/// The same format as that of a sequence, which would be written byte by byte.
+fn in_one_piece<S: Serializer>(bytes: &[u8], to: S) -> Result<S::Ok, S::Error> {
+    to.serialize_bytes(bytes)
 }
 
 /// A remark of a worker.

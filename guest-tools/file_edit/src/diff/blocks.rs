@@ -11,7 +11,10 @@ use crate::text::Change;
 const PAIRS_MAX: usize = 1 << 18;
 const PAIRS_ALL_MAX: usize = 1 << 22;
 
-/// The changed lines: in order, apart, each different on both sides.
+/// Bytes of changes in adjacent lines that are shown as one: all that was, then all that is.
+const TOGETHER: usize = 4 << 10;
+
+/// The changed lines: in order, without overlaps, each different on both sides.
 pub(super) fn of(old: &[u8], new: &[u8], changes: &[Change]) -> Vec<Change> {
     let mut blocks = Vec::with_capacity(changes.len());
     let mut pairs_left = PAIRS_ALL_MAX;
@@ -22,10 +25,13 @@ pub(super) fn of(old: &[u8], new: &[u8], changes: &[Change]) -> Vec<Change> {
     blocks
 }
 
-/// The next change with those that touch it.
+/// The next change with those that touch it, as long as all of it can be taken in at a glance: a diff that
+/// is cut then still shows what became of the lines it shows.
 fn touching(changes: &mut Peekable<impl Iterator<Item = Change>>) -> Option<Change> {
     let mut block = changes.next()?;
-    while let Some(next) = changes.next_if(|next| next.old.start <= block.old.end) {
+    while block.old.len() + block.new.len() < TOGETHER
+        && let Some(next) = changes.next_if(|next| next.old.start <= block.old.end)
+    {
         block.old.end = next.old.end;
         block.new.end = next.new.end;
     }

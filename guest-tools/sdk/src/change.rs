@@ -6,6 +6,17 @@ use crate::bindings::cofferdam::tool::workspace_write;
 
 pub use workspace_write::{Disposition, EntryKind, Planned};
 
+impl EntryKind {
+    /// The kind as results and the audit have it, e.g. `file`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::File => "file",
+            Self::Directory => "directory",
+            Self::Other => "other",
+        }
+    }
+}
+
 /// Plans to give the file or directory `source` the name `target`; the policy judged both for writing.
 /// `Disposition::CreateNew` never replaces anything.
 ///

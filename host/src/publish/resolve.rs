@@ -102,6 +102,7 @@ pub(super) fn kind(stat: &Stat) -> Entry {
 /// The caller made sure that it is a regular file: then this never blocks.
 pub(super) fn reopen(handle: impl AsFd) -> Result<OwnedFd> {
     let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
+    // The handle is borrowed: closed before, its number would stand for nothing.
     rustix::fs::open(proc_path(&handle), flags, Mode::empty())
 }
 

@@ -1,0 +1,150 @@
+//! Why edits were not made, for whoever sends them again: which edit, how often and in which lines its
+//! text is there, and what may be wrong with it. It never guesses what was meant.
+
+use std::fmt::Write as _;
+
+use cofferdam_sdk::{ErrorCode, ToolError};
+use memchr::{memchr_iter, memmem};
+
+use crate::Edit;
+use crate::text::{COUNTED_MAX, TEXT_BYTES_MAX, Text, Why};
+
+/// Problems told in one message, which the host cuts at 2 KiB.
+const PROBLEMS_MAX: usize = 5;
+
+/// Lines named for one problem.
+const LINES_MAX: usize = 8;
+
+/// Edits in one call: the schema's maximum, checked again because the host's check is not this tool's.
+const EDITS_MAX: usize = 100;
+
+/// An edit that cannot be made.
+pub(crate) struct Problem<'a> {
+    /// Its position among the edits.
+    pub(crate) index: usize,
+    pub(crate) old_text: &'a str,
+    pub(crate) why: Why,
+}
+
+/// Refuses edits that mean nothing in any file.
+pub(crate) fn check(edits: &[Edit]) -> Result<(), ToolError> {
+    let refused = |message| Err(ToolError::new(ErrorCode::InvalidArguments, message));
+    if edits.is_empty() || edits.len() > EDITS_MAX {
+        return refused(format!("edits has {} entries; give 1 to {EDITS_MAX}", edits.len()));
+    }
+    for (index, edit) in edits.iter().enumerate() {
+        if edit.old_text.is_empty() {
+            return refused(format!(
+                "edits[{index}].old_text is empty; give the text to replace. To add text, give what lies beside \
+                 the place and repeat it in new_text, or use file_write with append=true"
+            ));
+        }
+        if edit.old_text == edit.new_text {
+            return refused(format!("edits[{index}] has the same old_text and new_text; leave it out"));
+        }
+    }
+    Ok(())
+}
+
+/// The edits undo each other.
+pub(crate) fn nothing_changes(path: &str) -> ToolError {
+    ToolError::new(
+        ErrorCode::InvalidArguments,
+        format!("Together the edits change nothing: later ones undo earlier ones in {path}"),
+    )
+}
+
+/// What to tell of edits that cannot be made; `text` has all the others.
+pub(crate) fn of(problems: &[Problem<'_>], text: &Text, path: &str) -> ToolError {
+    let mut message = String::from("Nothing was changed.");
+    for problem in problems.iter().take(PROBLEMS_MAX) {
+        let _ = write!(message, " {}.", told(problem, text));
+    }
+    if let Some(more @ 1..) = problems.len().checked_sub(PROBLEMS_MAX) {
+        let _ = write!(message, " {more} more edits cannot be made either.");
+    }
+    let _ = write!(message, " The file: {path}");
+    let too_long = problems.iter().all(|problem| matches!(problem.why, Why::TooLong(_)));
+    ToolError::new(if too_long { ErrorCode::TooLarge } else { ErrorCode::InvalidArguments }, message)
+}
+
+fn told(Problem { index, old_text, why }: &Problem<'_>, text: &Text) -> String {
+    match why {
+        Why::Absent => {
+            format!("edits[{index}].old_text is not there (0 matches): {}", absent(old_text, text))
+        }
+        Why::Several(found) => {
+            let count = match found.len() {
+                COUNTED_MAX.. if found.len() > COUNTED_MAX => format!("more than {COUNTED_MAX}"),
+                count => count.to_string(),
+            };
+            let after = if *index == 0 { "" } else { ", counted after the edits before it" };
+            format!(
+                "edits[{index}].old_text is there {count} times, in {}{after}: take in more of what surrounds the \
+                 one that is meant, or pass all=true to replace every one",
+                lines(text.current(), found)
+            )
+        }
+        Why::TooLong(length) => format!(
+            "edits[{index}] would make the file {length} bytes long, and files up to {TEXT_BYTES_MAX} bytes (16 MiB) \
+             are edited"
+        ),
+    }
+}
+
+/// What may be wrong with a text that is not there.
+fn absent(old_text: &str, text: &Text) -> String {
+    let there = |wanted: &str| memmem::find(text.current(), wanted.as_bytes()).is_some();
+    if memmem::find(text.original(), old_text.as_bytes()).is_some() {
+        return "it was, until an edit before it changed it; each edit applies to what the ones before it left"
+            .into();
+    }
+    let crlf = there("\r\n");
+    if crlf && old_text.replace("\r\n", "").contains('\n') {
+        return "the lines of this file end with CRLF, those of old_text with LF; write \\r\\n for each"
+            .into();
+    }
+    if !crlf && old_text.contains("\r\n") {
+        return "the lines of this file end with LF, those of old_text with CRLF; write \\n for each".into();
+    }
+    let Some(first) = old_text.lines().map(str::trim).find(|line| !line.is_empty()) else {
+        return "it is white space only; read the file again for what it has".into();
+    };
+    if !there(first) {
+        return "not even its first line is; read the file again, for it may have changed".into();
+    }
+    let found: Vec<usize> =
+        memmem::find_iter(text.current(), first.as_bytes()).take(COUNTED_MAX + 1).collect();
+    format!(
+        "its first line is in {}, so the white space around it or what follows differs; copy it exactly",
+        lines(text.current(), &found)
+    )
+}
+
+/// The lines of these offsets, counted from 1, e.g. `lines 3, 7 and 9`.
+fn lines(text: &[u8], offsets: &[usize]) -> String {
+    let mut numbers: Vec<usize> = Vec::new();
+    let (mut line, mut counted) = (1, 0);
+    for &offset in offsets {
+        line += memchr_iter(b'\n', &text[counted..offset]).count();
+        counted = offset;
+        if numbers.last() != Some(&line) {
+            if numbers.len() == LINES_MAX {
+                return format!("lines {} and further", join(&numbers));
+            }
+            numbers.push(line);
+        }
+    }
+    match numbers.split_last() {
+        Some((last, [])) => format!("line {last}"),
+        Some((last, rest)) => format!("lines {} and {last}", join(rest)),
+        None => "no line".into(),
+    }
+}
+
+fn join(numbers: &[usize]) -> String {
+    numbers.iter().map(usize::to_string).collect::<Vec<_>>().join(", ")
+}
+
+#[cfg(test)]
+mod tests;

@@ -20,7 +20,7 @@ use std::time::Duration;
 
 mod isolation;
 
-pub use isolation::{Readable, confine, demand, places, ports};
+pub use isolation::{Readable, confine, demand};
 
 mod builtin {
     include!(concat!(env!("OUT_DIR"), "/builtin.rs"));

@@ -3,5 +3,6 @@
 mod architecture;
 mod cli;
 mod files;
+mod isolation;
 mod sandbox;
 mod telegram;

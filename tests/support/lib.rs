@@ -3,6 +3,7 @@
 
 pub mod guests;
 pub mod home;
+pub mod kernel;
 pub mod needs;
 pub mod program;
 pub mod samples;

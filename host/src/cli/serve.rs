@@ -18,8 +18,7 @@ pub(super) fn run(config: &Config) -> anyhow::Result<Exit> {
     };
     let token = telegram.token()?;
     let _lock = ServeLock::take(config)?;
-    let isolation = gateway::confine(config, Readable::Listed(&[]))?;
-    for missing in isolation.missing() {
+    for missing in gateway::confine(config, Readable::Listed(&[]))? {
         tracing::warn!("the gateway is less isolated than it can be: {missing}");
     }
     let gateway = Gateway::open(config, Role::Serve)?;

@@ -127,12 +127,12 @@ pub fn worker(
     let readable: Vec<_> = mounts.iter().copied().chain(cache).collect();
     let landlock = landlock::worker(&readable)?;
     // Last: it forbids what the steps above use.
-    seccomp::worker()?;
+    let filtered = seccomp::worker()?;
     let who = match kind {
         WorkerKind::Call => Confined::CallWorker,
         WorkerKind::Compile => Confined::CompileWorker,
     };
-    status.report(who, landlock, rlimits)
+    status.report(who, landlock, filtered, rlimits)
 }
 
 /// Confines the gateway and says what is in force. Its workers inherit all of it.
@@ -148,8 +148,8 @@ pub fn gateway(paths: &GatewayPaths, ports: &[u16]) -> Result<Report, ConfineErr
     privileges::keep_file_capabilities()?;
     let rlimits = rlimits::gateway()?;
     let landlock = landlock::gateway(paths, ports)?;
-    seccomp::gateway()?;
-    status.report(Confined::Gateway, landlock, rlimits)
+    let filtered = seccomp::gateway()?;
+    status.report(Confined::Gateway, landlock, filtered, rlimits)
 }
 
 /// The program itself, its loader (to be executed) and its libraries' folders (to be read), for

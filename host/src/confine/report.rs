@@ -80,7 +80,7 @@ pub enum Seccomp {
         /// How many, the inherited ones included.
         filters: u32,
     },
-    /// The kernel has them, and none is in force.
+    /// The kernel has them, and none of ours is in force.
     Off,
     /// The kernel has none.
     Unsupported,

@@ -193,8 +193,17 @@ const NOT_A_THREAD: u64 = (libc::CLONE_NEWNS
     | libc::CLONE_PTRACE
     | libc::CLONE_PIDFD) as u64;
 
+/// Whether the kernel took a filter. A container's own filter is none of ours.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Taken {
+    /// It is in force.
+    Yes,
+    /// The kernel has no filters.
+    No,
+}
+
 /// Leaves a worker its list.
-pub(super) fn worker() -> Result<(), ConfineError> {
+pub(super) fn worker() -> Result<Taken, ConfineError> {
     // glibc then falls back to clone, whose flags can be seen.
     install(everywhere(&[libc::SYS_clone3]), SeccompAction::Errno(libc::ENOSYS as u32))?;
     install(tried()?, SeccompAction::Errno(libc::EPERM as u32))?;
@@ -207,7 +216,7 @@ pub(super) fn worker() -> Result<(), ConfineError> {
 }
 
 /// Takes from the gateway what it never does.
-pub(super) fn gateway() -> Result<(), ConfineError> {
+pub(super) fn gateway() -> Result<Taken, ConfineError> {
     let never = [GATEWAY_NEVER, GATEWAY_NEVER_ON_THIS_MACHINE].concat();
     install(everywhere(&never), SeccompAction::Errno(libc::EPERM as u32))
 }
@@ -264,7 +273,7 @@ fn everywhere(calls: &[libc::c_long]) -> Rules {
 }
 
 /// Answers the calls with `action`, and lets the others be.
-fn install(rules: Rules, action: SeccompAction) -> Result<(), ConfineError> {
+fn install(rules: Rules, action: SeccompAction) -> Result<Taken, ConfineError> {
     compile_and_apply(rules, SeccompAction::Allow, action)
 }
 
@@ -272,14 +281,16 @@ fn compile_and_apply(
     rules: Rules,
     otherwise: SeccompAction,
     action: SeccompAction,
-) -> Result<(), ConfineError> {
+) -> Result<Taken, ConfineError> {
     let machine = std::env::consts::ARCH.try_into().map_err(failed)?;
     let filter = SeccompFilter::new(rules, otherwise, action, machine).map_err(failed)?;
     let program: seccompiler::BpfProgram = filter.try_into().map_err(failed)?;
     match apply_filter(&program) {
-        // The kernel has no filters: the report says so.
-        Err(Error::Seccomp(e)) if matches!(e.raw_os_error(), Some(libc::ENOSYS | libc::EINVAL)) => Ok(()),
-        applied => applied.map_err(failed),
+        Ok(()) => Ok(Taken::Yes),
+        Err(Error::Seccomp(e)) if matches!(e.raw_os_error(), Some(libc::ENOSYS | libc::EINVAL)) => {
+            Ok(Taken::No)
+        }
+        Err(e) => Err(failed(e)),
     }
 }
 

@@ -1,6 +1,7 @@
 //! What `/proc/self` says of this process: its threads, its privileges as measured, its own program.
 
 use super::report::{Capabilities, Confined, Landlock, Report, Seccomp};
+use super::seccomp::Taken;
 use super::{ConfineError, GatewayPaths};
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -30,6 +31,7 @@ impl Status {
         &self,
         who: Confined,
         landlock: Option<Landlock>,
+        filtered: Taken,
         rlimits: BTreeMap<String, u64>,
     ) -> Result<Report, ConfineError> {
         let mut bytes = [0; 8192];
@@ -52,7 +54,9 @@ impl Status {
             },
             landlock,
             seccomp: match number("Seccomp") {
-                Some(2) => Seccomp::Filter { filters: number("Seccomp_filters").unwrap_or(1) },
+                Some(2) if filtered == Taken::Yes => {
+                    Seccomp::Filter { filters: number("Seccomp_filters").unwrap_or(1) }
+                }
                 Some(_) => Seccomp::Off,
                 None => Seccomp::Unsupported,
             },

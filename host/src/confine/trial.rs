@@ -52,7 +52,16 @@ pub enum Outcome {
 
 impl Outcome {
     fn of(done: io::Result<()>) -> Self {
-        const REFUSALS: [Errno; 5] = [Errno::ACCESS, Errno::PERM, Errno::NOSYS, Errno::XDEV, Errno::ROFS];
+        const REFUSALS: [Errno; 7] = [
+            Errno::ACCESS,
+            Errno::PERM,
+            Errno::NOSYS,
+            Errno::XDEV,
+            Errno::ROFS,
+            // Resource limits.
+            Errno::MFILE,
+            Errno::NOMEM,
+        ];
         match done.map_err(|e| e.raw_os_error().unwrap_or(0)) {
             Ok(()) => Self::Done,
             Err(code) if REFUSALS.iter().any(|errno| errno.raw_os_error() == code) => Self::Refused(code),
@@ -64,7 +73,9 @@ impl Outcome {
     pub fn is(self, expected: Expected) -> bool {
         match expected {
             Expected::Done => self == Self::Done,
-            Expected::Refused => matches!(self, Self::Refused(_) | Self::Killed(libc::SIGSYS)),
+            Expected::Refused => {
+                matches!(self, Self::Refused(_) | Self::Killed(libc::SIGSYS | libc::SIGXFSZ))
+            }
         }
     }
 }

@@ -2,9 +2,10 @@
 //!
 //! Decides which places and ports; how the kernel is told is `confine`'s business.
 
-use super::{GatewayError, make_private};
+use super::{GatewayError, load_policies, make_private};
 use crate::config::Config;
-use crate::confine::{self, GatewayPaths, Mode, Report};
+use crate::confine::{self, ConfineError, GatewayPaths, Mode, Report};
+use cofferdam_core::policy::{ComponentSource, ToolPolicy};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
@@ -36,29 +37,55 @@ const SYSTEM: &[&str] = &[
 ];
 
 /// Confines this process as the gateway: workspace and state to write, the rest of what it needs to read, its
-/// own program to start, the ports of its servers to connect to.
+/// own program to start, the ports of its servers to connect to. What comes back is what it lacks of a whole
+/// isolation, to be logged.
 ///
 /// Legal after the configuration is read and before any thread is started. Workspace and state are made when
 /// they are missing. With `[isolation] require` an isolation that is not whole is refused.
 ///
 /// # Errors
-/// [`GatewayError::Isolation`]; the process must exit.
-pub fn confine(config: &Config, readable: Readable<'_>) -> Result<Report, GatewayError> {
+/// [`GatewayError`]; the process must exit.
+pub fn confine(config: &Config, readable: Readable<'_>) -> Result<Vec<String>, GatewayError> {
     if config.isolation.require && config.isolation.mode != Mode::Processes {
         return Err(GatewayError::Isolation(
             "[isolation] require = true and mode = \"in-process\" exclude each other; write mode = \"processes\""
                 .to_owned(),
         ));
     }
+    // First: nothing is made under policies that are wrong.
+    let components = components(config)?;
     make_private(&config.state_dir)?;
     let root = &config.workspace.root;
     let mut builder = std::fs::DirBuilder::new();
     let made = builder.recursive(true).mode(0o700).create(root);
     made.map_err(|cause| GatewayError::State { what: format!("the workspace {}", root.display()), cause })?;
-    let places = places(config, readable)?;
-    let report = confine::gateway(&places, &ports(config)).map_err(isolation)?;
-    demand(config, &report)?;
-    Ok(report)
+    let confined = places(config, readable).and_then(|mut places| {
+        places.read_only.extend(components);
+        confine::gateway(&places, &ports(config))
+    });
+    match confined {
+        Ok(report) => {
+            demand(config, &report)?;
+            Ok(report.missing().iter().map(ToString::to_string).collect())
+        }
+        // The kernel cannot even be asked, as if it lacked everything.
+        Err(error @ ConfineError::Proc { .. }) if !config.isolation.require => {
+            Ok(vec![format!("it is not confined at all: {error}")])
+        }
+        Err(error) => Err(GatewayError::Isolation(format!("cannot confine the gateway: {error}"))),
+    }
+}
+
+/// The files of components that policies name, which may lie anywhere.
+fn components(config: &Config) -> Result<Vec<PathBuf>, GatewayError> {
+    let dir = config.policies_dir.as_deref();
+    let policies = load_policies(dir).map_err(GatewayError::Policies)?;
+    let Some(dir) = dir else { return Ok(Vec::new()) };
+    let file = |policy: &ToolPolicy| match &policy.component {
+        ComponentSource::File { file, .. } => Some(dir.join(&policy.file).parent()?.join(file)),
+        ComponentSource::Builtin => None,
+    };
+    Ok(policies.iter().filter_map(file).collect())
 }
 
 /// Refuses a process's isolation when it must be whole and is not.
@@ -78,16 +105,8 @@ pub fn demand(config: &Config, report: &Report) -> Result<(), GatewayError> {
     )))
 }
 
-fn isolation(error: confine::ConfineError) -> GatewayError {
-    GatewayError::Isolation(format!("cannot confine the gateway: {error}"))
-}
-
-/// The gateway's places.
-///
-/// # Errors
-/// When `/proc` cannot be read.
-pub fn places(config: &Config, readable: Readable<'_>) -> Result<GatewayPaths, GatewayError> {
-    let mut places = confine::own_program().map_err(isolation)?;
+fn places(config: &Config, readable: Readable<'_>) -> Result<GatewayPaths, ConfineError> {
+    let mut places = confine::own_program()?;
     places.read_write.extend([config.workspace.root.clone(), config.state_dir.clone()]);
     places.read_only.extend(SYSTEM.iter().map(PathBuf::from));
     // Often a link to where another service keeps it.
@@ -101,7 +120,7 @@ pub fn places(config: &Config, readable: Readable<'_>) -> Result<GatewayPaths, G
 }
 
 /// The TCP ports that the gateway connects to.
-pub fn ports(config: &Config) -> Vec<u16> {
+fn ports(config: &Config) -> Vec<u16> {
     let mut ports = PORTS.to_vec();
     ports.extend(config.telegram.as_ref().and_then(|telegram| telegram.port()));
     // A proxy of the environment stands between, and its port is the one that is connected to.

@@ -88,6 +88,13 @@ const EFFECTS: &[(&str, &str, Seen, &str)] = &[
     ("COFFERDAM_ATTACHMENTS_MAX_BYTES", "3 B", save, "too large"),
     ("COFFERDAM_ATTACHMENTS_MAX_TURN_BYTES", "3 B", save, "together"),
     ("COFFERDAM_ATTACHMENTS_MAX_COUNT", "0", save, "too many"),
+    ("COFFERDAM_ISOLATION_MODE", "native", |home, set| ran(home, set, &["tools"]), "native"),
+    (
+        "COFFERDAM_ISOLATION_REQUIRE",
+        "true",
+        |home, set| ran(home, set, &["doctor"]),
+        "isolation: processes, required",
+    ),
     (
         "COFFERDAM_CHANNELS_TELEGRAM_TOKEN_ENV",
         "MY_TOKEN",

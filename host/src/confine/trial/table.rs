@@ -1,5 +1,6 @@
 //! The tables. A reviewer adds a line.
 
+use super::super::{WORKER_DATA_BYTES_MAX, WORKER_FD_MAX, WORKER_FILE_BYTES_MAX};
 use super::*;
 
 const fn done(name: &'static str, deed: fn(&Scene) -> io::Result<()>) -> Trial {
@@ -26,7 +27,7 @@ const WRITE_EXECUTE: libc::c_long = WRITE | libc::PROT_EXEC as libc::c_long;
 /// Typed text in a terminal's input, as if its user had.
 const TIOCSTI: libc::c_long = 0x5412;
 
-const DEEDS: [Trial; 48] = [
+const DEEDS: [Trial; 51] = [
     done("read a file of a mount", |s| read(s.open_in_mount("file", OFlags::RDONLY)?)),
     done("read a file in a folder of a mount", |s| read(s.open_in_mount("folder/inner", OFlags::RDONLY)?)),
     done("read a file by openat2", |s| {
@@ -69,6 +70,19 @@ const DEEDS: [Trial; 48] = [
         deeds::call(libc::SYS_fcntl, [s.socket.as_raw_fd().into(), libc::F_SETOWN.into(), s.parent_id()])
     }),
     refused("become dumpable", |_| deeds::call(libc::SYS_prctl, [libc::PR_SET_DUMPABLE.into(), 1, 0])),
+    refused("hold more descriptors than its limit", |s| {
+        let more = 0..=WORKER_FD_MAX;
+        let held: Result<Vec<OwnedFd>, _> = more.map(|_| s.cache.try_clone()).collect();
+        held.map(drop)
+    }),
+    refused("write a file longer than its limit", |_| {
+        let memory = rustix::fs::memfd_create("trial", rustix::fs::MemfdFlags::CLOEXEC)?;
+        Ok(rustix::io::pwrite(memory, b"x", WORKER_FILE_BYTES_MAX).map(drop)?)
+    }),
+    refused("have more memory than its limit", |_| {
+        let more = usize::try_from(WORKER_DATA_BYTES_MAX + 1).map_err(io::Error::other)?;
+        Vec::<u8>::new().try_reserve_exact(more).map_err(|_| Errno::NOMEM.into())
+    }),
     refused("type into a terminal", |_| deeds::call(libc::SYS_ioctl, [0, TIOCSTI, 0])),
     refused("open /etc/passwd", |_| std::fs::File::open("/etc/passwd").map(drop)),
     refused("list /", |_| std::fs::read_dir("/").map(drop)),

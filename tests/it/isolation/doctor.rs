@@ -1,0 +1,102 @@
+//! `doctor`: the shape that scripts rely on, and each problem mended by the very command it names.
+
+use super::{doctor, findings, text};
+use serde_json::Value;
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::process::Command;
+use support::home::Home;
+
+#[test]
+fn a_sound_installation_is_told_whole() {
+    let home = Home::new();
+    assert_eq!(home.call(&["file_read", "path=/shared/a"]).code, Some(1));
+    let (ran, value) = doctor(&home);
+    assert_eq!((ran.code, ran.stderr.as_str(), &value["ok"]), (Some(0), "", &true.into()), "{ran:?}");
+    let keys: Vec<_> = value.as_object().expect("an object").keys().map(String::as_str).collect();
+    let expected = ["ok", "findings", "isolation", "kernel", "configuration", "places", "tools", "audit"];
+    assert_eq!(keys, expected);
+    assert_eq!((&value["audit"]["ok"], &value["audit"]["records"]), (&true.into(), &1.into()));
+    for place in value["places"].as_array().expect("a list") {
+        assert!(place["found"]["free_bytes"].as_u64() > Some(0), "{place}");
+    }
+    assert!(value["tools"].as_array().expect("a list").iter().all(|tool| tool["available"] == true));
+    for feature in ["openat2", "seccomp", "pidfd"] {
+        assert_eq!(value["kernel"][feature], true, "{feature}");
+    }
+    let told = home.run(&["doctor"]);
+    assert_eq!((told.code, told.stderr.as_str()), (Some(0), ""), "{told:?}");
+    for said in [
+        "isolation: processes, not required\n  gateway: no_new_privs yes; ",
+        "; Landlock ABI ",
+        " refused, ",
+        " 0 not as they should be\n",
+        "\nconfiguration: ",
+        "  workspace.max_bytes = \"10 GiB\"  (default)\n",
+        "\naudit: 1 records, head 1:",
+        "\nall is well\n",
+    ] {
+        assert!(told.stdout.contains(said), "{said:?} in {told:?}");
+    }
+}
+
+#[test]
+fn every_key_has_an_origin_and_no_secret_is_shown() {
+    let home = Home::new().telegram("http://127.0.0.1:9", &[42]).config("[attachments]\nmax_count = 7\n");
+    let mut command = home.command(&["--workspace", "other", "doctor", "--json"]);
+    command.env("COFFERDAM_ATTACHMENTS_MAX_BYTES", "1 MiB").env("TELEGRAM_BOT_TOKEN", "123:hidden");
+    let ran = support::home::Ran::from(command.output().expect("starts"));
+    assert!(!ran.stdout.contains("hidden") && !ran.stderr.contains("hidden"), "{ran:?}");
+    let value = ran.json();
+    let keys = value["configuration"]["keys"].as_array().expect("a list");
+    let check = |key: &str, value: &str, origin: &str| {
+        let found = keys.iter().find(|setting| setting["key"] == key).expect("there");
+        assert_eq!((text(&found["value"]), text(&found["origin"])), (value, origin), "{key}");
+    };
+    check("workspace.root", "\"other\"", "flag");
+    check("attachments.max_count", "7", "file");
+    check("attachments.max_bytes", "\"1 MiB\"", "environment");
+    check("attachments.max_turn_bytes", "\"40 MiB\"", "default");
+    check("channels.telegram.allowed_users", "[42]", "file");
+    check("channels.telegram.token_env", "\"TELEGRAM_BOT_TOKEN\"", "default");
+}
+
+#[test]
+fn what_others_may_write_is_mended_by_the_command_it_names() {
+    let home = Home::new();
+    fs::create_dir_all(home.workspace()).expect("writable");
+    for (path, mode) in [(home.state(), 0o755), (home.workspace(), 0o777), (home.config_file(), 0o666)] {
+        fs::set_permissions(&path, fs::Permissions::from_mode(mode)).expect("ours");
+        let (ran, value) = doctor(&home);
+        assert_eq!((ran.code, &value["ok"]), (Some(3), &false.into()), "{ran:?}");
+        let found = &value["findings"][0];
+        assert_eq!((text(&found["section"]), text(&found["weight"])), ("places", "problem"));
+        assert!(text(&found["what"]).contains(path.to_str().expect("text")), "{found}");
+        let mended = Command::new("sh").arg("-c").arg(text(&found["mend"])).status().expect("a shell");
+        assert!(mended.success(), "{found}");
+        let (ran, value) = doctor(&home);
+        assert_eq!((ran.code, &value["findings"]), (Some(0), &Value::Array(Vec::new())), "{ran:?}");
+    }
+}
+
+#[test]
+fn a_broken_audit_and_broken_policies_are_problems() {
+    let home = Home::new();
+    assert_eq!(home.call(&["nope"]).code, Some(1));
+    assert_eq!(home.call(&["nope"]).code, Some(1));
+    let log = home.state().join("audit.jsonl");
+    let text = fs::read_to_string(&log).expect("there");
+    fs::write(&log, text.replacen("nope", "none", 1)).expect("writable");
+    let (ran, value) = doctor(&home);
+    assert_eq!(
+        (ran.code, findings(&value)),
+        (Some(3), vec!["audit: the audit's chain is broken".to_owned()])
+    );
+    assert_eq!(value["findings"][0]["mend"], "cofferdam audit verify");
+
+    let home = Home::new().policy("tools/file_read.toml", "schema = 1\nnonsense = 1\n");
+    let (ran, value) = doctor(&home);
+    assert_eq!(ran.code, Some(3), "{ran:?}");
+    let found = findings(&value);
+    assert!(found.len() == 1 && found[0].starts_with("tools: tools/file_read.toml:"), "{found:?}");
+}

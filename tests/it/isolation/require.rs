@@ -1,0 +1,121 @@
+//! `[isolation] require`: with it nothing starts under less than the whole; without it what lacks is told.
+
+use std::io::{BufRead, BufReader};
+use std::process::Stdio;
+use support::home::{Home, Ran};
+use support::kernel::{self, LANDLOCK, SECCOMP, spawn_without};
+
+fn required() -> Home {
+    Home::new().config("[isolation]\nrequire = true\n")
+}
+
+/// Runs the program on a kernel that lacks these calls.
+fn without(calls: &[libc::c_long], home: &Home, words: &[&str]) -> Ran {
+    let mut command = home.command(words);
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    let child = kernel::spawn_without(calls, &mut command).expect("the program starts");
+    child.wait_with_output().expect("it ends").into()
+}
+
+fn put(home: &Home) {
+    std::fs::create_dir_all(home.host("/shared")).expect("writable");
+    std::fs::write(home.host("/shared/a"), "x").expect("writable");
+}
+
+#[test]
+fn with_everything_in_force_it_starts() {
+    let home = required();
+    put(&home);
+    let ran = home.call(&["file_read", "path=/shared/a"]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+}
+
+#[test]
+fn with_less_it_does_not_start_and_says_how_to_mend_it() {
+    let home = required();
+    put(&home);
+    for (calls, said) in [
+        (LANDLOCK, &["Landlock is not in force", "CONFIG_SECURITY_LANDLOCK", "6.7"][..]),
+        (SECCOMP, &["seccomp is not in force", "CONFIG_SECCOMP_FILTER"]),
+    ] {
+        for words in [&["call", "file_read", "path=/shared/a"][..], &["chat"]] {
+            let ran = without(calls, &home, words);
+            assert_eq!((ran.code, ran.stdout.as_str()), (Some(2), ""), "{ran:?}");
+            for said in said.iter().chain(&["[isolation] require = true", "gateway"]) {
+                assert!(ran.stderr.contains(said), "{said:?} in {ran:?}");
+            }
+        }
+    }
+    assert_eq!(home.audit().len(), 0, "nothing was called");
+}
+
+#[test]
+fn without_it_the_gateway_works_with_what_there_is() {
+    let home = Home::new();
+    put(&home);
+    for calls in [LANDLOCK, SECCOMP] {
+        let ran = without(calls, &home, &["call", "file_read", "path=/shared/a"]);
+        assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""), "{ran:?}");
+    }
+}
+
+#[test]
+fn serve_tells_what_lacks_once() {
+    let home = Home::new().telegram("http://127.0.0.1:9", &[1]);
+    let mut command = home.command(&["serve"]);
+    command.env("TELEGRAM_BOT_TOKEN", "1:a").stderr(Stdio::piped());
+    let mut child = spawn_without(LANDLOCK, &mut command).expect("the program starts");
+    let mut lines = BufReader::new(child.stderr.take().expect("piped")).lines();
+    let told = lines.find(|line| line.as_ref().is_ok_and(|line| line.contains("less isolated")));
+    child.kill().expect("ours");
+    child.wait().expect("ours");
+    let told = told.expect("a line that tells it").expect("text");
+    assert!(told.contains("WARN") && told.contains("Landlock is not in force"), "{told}");
+    assert!(!lines.any(|line| line.is_ok_and(|line| line.contains("less isolated"))), "once");
+}
+
+#[test]
+fn doctor_counts_what_lacks_when_it_is_required() {
+    for (home, code, weight) in [(Home::new(), 0, "notice"), (required(), 3, "problem")] {
+        let ran = without(LANDLOCK, &home, &["doctor", "--json"]);
+        let value = ran.json();
+        assert_eq!(ran.code, Some(code), "{ran:?}");
+        assert_eq!(value["kernel"]["landlock_abi"], serde_json::Value::Null);
+        let findings = value["findings"].as_array().expect("a list");
+        assert!(findings.iter().all(|finding| finding["weight"] == weight), "{findings:?}");
+        let said = super::findings(&value);
+        for who in ["gateway", "worker (call)", "worker (compile)"] {
+            let expected = format!("isolation: {who}: Landlock is not in force");
+            assert!(said.iter().any(|said| said.starts_with(&expected)), "{expected} in {said:?}");
+        }
+    }
+}
+
+#[test]
+fn the_gateways_own_process_is_no_isolation() {
+    let home = Home::new().config("[isolation]\nmode = \"in-process\"\nrequire = true\n");
+    let ran = home.call(&["file_read", "path=/shared/a"]);
+    assert_eq!(ran.code, Some(2), "{ran:?}");
+    assert!(ran.stderr.contains("write mode = \"processes\""), "{ran:?}");
+    assert_eq!(home.run(&["doctor"]).code, Some(3));
+}
+
+#[test]
+fn what_is_not_understood_is_refused() {
+    for (section, said) in [
+        ("requires = true", "cofferdam.toml:6: "),
+        ("mode = \"native\"", "`processes`"),
+        ("mode = \"off\"", "`in-process`"),
+        ("require = \"yes\"", "boolean"),
+        ("require = 1", "boolean"),
+    ] {
+        let ran = Home::new().config(&format!("[isolation]\n{section}\n")).run(&["tools"]);
+        assert_eq!((ran.code, ran.stdout.as_str()), (Some(2), ""), "{ran:?}");
+        assert!(ran.stderr.contains(said), "{said:?} in {ran:?}");
+    }
+    let home = Home::new();
+    let output = home.command(&["tools"]).env("COFFERDAM_ISOLATION_REQUIRE", "yes").output().expect("starts");
+    let ran = Ran::from(output);
+    assert_eq!(ran.code, Some(2), "{ran:?}");
+    assert!(ran.stderr.contains("COFFERDAM_ISOLATION_REQUIRE: \"yes\" is neither true nor false"), "{ran:?}");
+}

@@ -5,13 +5,18 @@
 //! through `support::needs`.
 
 mod any_fault;
+mod changing;
 mod check;
+mod copy;
 mod crash;
+mod delete;
 mod disk;
+mod edit;
 mod faults;
 mod layout;
 mod modes;
 mod mounts;
+mod move_;
 mod namespace;
 mod oddities;
 mod parallel;
@@ -28,4 +33,5 @@ mod start;
 mod targets;
 mod torn;
 mod tracer;
+mod write;
 mod write_bytes;

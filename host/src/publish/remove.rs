@@ -60,11 +60,16 @@ impl Workspace {
         budget.check(path)?;
         let mount = Arc::clone(self.inner.mount_of(path)?);
         let (handle, stat) = plan::find(&mount, path)?;
-        let counted = summary(&handle, &stat, Unreadable::Refuse, &|| budget.stop());
-        let summary = counted.map_err(|why| uncounted(path, why))?;
-        if summary.entries > 1 && contents == Contents::Keep {
-            return Err(PublishError::NotEmpty { path: path.clone() });
-        }
+        let entries_max = match contents {
+            Contents::Keep => 1,
+            Contents::Remove => ENTRIES_MAX,
+        };
+        let summary = match summary(&handle, &stat, entries_max, Unreadable::Refuse, &|| budget.stop()) {
+            Err(Uncounted::TooMany(_)) if contents == Contents::Keep => {
+                return Err(PublishError::NotEmpty { path: path.clone() });
+            }
+            counted => counted.map_err(|why| uncounted(path, why))?,
+        };
         budget.take_change(path)?;
         Ok(PlannedRemove {
             inner: Arc::clone(&self.inner),
@@ -79,10 +84,11 @@ impl Workspace {
     }
 }
 
-/// What a handle stands for, with all that lies in it.
+/// What a handle stands for, with all that lies in it, up to `entries_max` (at least one) entries.
 pub(super) fn summary(
     handle: &OwnedFd,
     stat: &Stat,
+    entries_max: u64,
     unreadable: Unreadable,
     stop: walk::StopCheck<'_>,
 ) -> Result<Summary, Uncounted> {
@@ -91,7 +97,7 @@ pub(super) fn summary(
         EntryKind::File => Ok(Summary { kind, entries: 1, bytes: u64::try_from(stat.st_size).unwrap_or(0) }),
         EntryKind::Other => Ok(Summary { kind, entries: 1, bytes: 0 }),
         EntryKind::Directory => {
-            let inside = tree::count(handle, ENTRIES_MAX - 1, unreadable, stop)?;
+            let inside = tree::count(handle, entries_max - 1, unreadable, stop)?;
             Ok(Summary { kind, entries: 1 + inside.entries, bytes: inside.bytes })
         }
     }

@@ -70,7 +70,8 @@ impl Workspace {
         if across && identity.kind() == EntryKind::Directory {
             return Err(PublishError::DirectoryAcross { path: source.clone() });
         }
-        let summary = match remove::summary(&handle, &stat, Unreadable::Skip, &|| budget.stop()) {
+        let summary = match remove::summary(&handle, &stat, ENTRIES_MAX, Unreadable::Skip, &|| budget.stop())
+        {
             Err(Uncounted::TooMany(inside)) => {
                 Summary { kind: identity.kind(), entries: ENTRIES_MAX, bytes: inside.bytes }
             }

@@ -83,7 +83,7 @@ pub(super) fn walk<V: Visit>(root: impl AsFd, visitor: &mut V) -> Result<Control
         };
         let then = match step {
             Ok(Break(end)) => return Ok(Break(end)),
-            Ok(Continue(Some((name, position)))) => {
+            Ok(Continue(Some(Down { name, position }))) => {
                 positions.extend([position, 0]);
                 path = join(&path, &name);
                 continue;
@@ -105,13 +105,19 @@ pub(super) fn walk<V: Visit>(root: impl AsFd, visitor: &mut V) -> Result<Control
     Ok(Continue(()))
 }
 
-/// Visits a directory from a position up to the next subdirectory to enter: its name, and where to go on.
+/// A subdirectory to enter, and where to go on after it.
+struct Down {
+    name: Vec<u8>,
+    position: u64,
+}
+
+/// Visits a directory from a position up to the next subdirectory to enter.
 fn read<V: Visit>(
     dir: &OwnedFd,
     path: &[u8],
     position: u64,
     visitor: &mut V,
-) -> Result<ControlFlow<V::End, Option<(Vec<u8>, u64)>>> {
+) -> Result<ControlFlow<V::End, Option<Down>>> {
     seek(dir, SeekFrom::Start(position))?;
     let mut buffer = [MaybeUninit::uninit(); 8192];
     let mut entries = RawDir::new(dir, &mut buffer);
@@ -125,7 +131,8 @@ fn read<V: Visit>(
             Break(end) => return Ok(Break(end)),
             Continue(Then::On) => {}
             Continue(Then::Into) => {
-                return Ok(Continue(Some((name.to_bytes().to_vec(), entry.next_entry_cookie()))));
+                let (name, position) = (name.to_bytes().to_vec(), entry.next_entry_cookie());
+                return Ok(Continue(Some(Down { name, position })));
             }
         }
     }

@@ -78,15 +78,13 @@ fn flipped(pair: (Thing, Thing), mut round: impl FnMut(&Room) -> Done) {
             }
             let there: Vec<_> = [&a, &b].into_iter().filter(|at| fs::symlink_metadata(at).is_ok()).collect();
             // With at most one there, nothing is exchanged until both are.
-            if there.len() < 2 {
-                for thing in [pair.0, pair.1] {
-                    if !there.iter().any(|at| thing.is_at(at)) {
-                        let free = if fs::symlink_metadata(&a).is_err() { &a } else { &b };
-                        let aside = room.host("/vault/planted");
-                        thing.plant(&aside, &outside);
-                        fs::rename(&aside, free).unwrap();
-                    }
-                }
+            let missing = |thing: &Thing| there.len() < 2 && !there.iter().any(|at| thing.is_at(at));
+            let missing: Vec<_> = [pair.0, pair.1].into_iter().filter(missing).collect();
+            for thing in missing {
+                let free = if fs::symlink_metadata(&a).is_err() { &a } else { &b };
+                let aside = room.host("/vault/planted");
+                thing.plant(&aside, &outside);
+                fs::rename(&aside, free).unwrap();
             }
             done += usize::from(round(&room) == Done::Yes);
         }
@@ -101,6 +99,7 @@ fn flipped(pair: (Thing, Thing), mut round: impl FnMut(&Room) -> Done) {
 fn is_known(error: &ToolError) -> bool {
     error.message.contains("changed since the call looked at it")
         || error.message.contains("in the moment of the rename, which was taken back")
+        || error.message.contains("kept changing meanwhile, so nothing was changed")
 }
 
 /// Removes whatever has the name, without following it.

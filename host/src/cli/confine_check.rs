@@ -1,11 +1,11 @@
-//! `cofferdam confine-check`, hidden: confines this process and tries one thing, for `doctor` and the tests.
+//! `cofferdam confine-check`, hidden: confines this process and tries things, for `doctor` and the tests.
 //!
-//! It prints two lines of JSON: what is in force, and what became of the try. A try may end it by a signal.
+//! It prints lines of JSON: what is in force, then what became of each try. A try may end it by a signal.
 
 use super::Exit;
 use crate::confine::Confined;
 use crate::confine::trial::{self, Scene, Trial};
-use anyhow::{Context, bail};
+use anyhow::Context;
 use clap::ValueEnum;
 use std::io::Write;
 use std::path::PathBuf;
@@ -15,8 +15,9 @@ pub(super) struct Arguments {
     /// How to confine the process
     #[arg(value_enum)]
     who: Who,
-    /// The row of the table
-    trial: String,
+    /// Rows of the table, in the order to try them
+    #[arg(required = true)]
+    trials: Vec<String>,
     /// A folder that a scene was prepared in
     #[arg(long, value_name = "DIR")]
     scene: PathBuf,
@@ -41,16 +42,23 @@ impl From<Who> for Confined {
 
 pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
     let who = arguments.who.into();
-    let Some(trial) = find(who, &arguments.trial) else { bail!("no such trial: {}", arguments.trial) };
+    let trials = arguments.trials.iter().map(|name| find(who, name)).collect::<anyhow::Result<Vec<_>>>()?;
     let scene = Scene::open(&arguments.scene, who).context("cannot open the scene")?;
     let report = scene.confine(who)?;
     let mut out = std::io::stdout();
     writeln!(out, "{}", serde_json::to_string(&report)?)?;
-    let outcome = scene.attempt(&trial);
-    writeln!(out, "{}", serde_json::to_string(&outcome)?)?;
-    Ok(if outcome.is(trial.expected) { Exit::Done } else { Exit::ProblemFound })
+    let mut exit = Exit::Done;
+    for trial in trials {
+        let outcome = scene.attempt(&trial);
+        writeln!(out, "{}", serde_json::to_string(&outcome)?)?;
+        if !outcome.is(trial.expected) {
+            exit = Exit::ProblemFound;
+        }
+    }
+    Ok(exit)
 }
 
-fn find(who: Confined, name: &str) -> Option<Trial> {
-    trial::table(who).into_iter().find(|trial| trial.name == name)
+fn find(who: Confined, name: &str) -> anyhow::Result<Trial> {
+    let row = trial::table(who).into_iter().find(|trial| trial.name == name);
+    row.ok_or_else(|| anyhow::anyhow!("no such trial: {name}"))
 }

@@ -74,7 +74,7 @@ enum Command {
     /// Looks at the whole installation; exit 3 names each problem and what mends it
     #[command(after_help = DOCTOR_EXAMPLE)]
     Doctor(Output),
-    /// Confines this process and tries one thing
+    /// Confines this process and tries things
     #[command(hide = true)]
     ConfineCheck(confine_check::Arguments),
 }

@@ -1,14 +1,13 @@
-//! What is in force in a confined gateway and in its workers: this program confines itself, again and again,
-//! and tries everything of the tables.
+//! What is in force in a confined gateway and in its workers: this program confines itself, as often as
+//! a try ends it, and tries everything of the tables.
 
 use super::{Finding, Weight};
 use crate::config::Config;
-use crate::confine::trial::{Expected, Outcome, Scene, table};
+use crate::confine::trial::{Expected, Outcome, Scene, Trial, table};
 use crate::confine::{Confined, Mode, Report};
 use anyhow::Context;
 use serde::Serialize;
 use std::os::unix::process::ExitStatusExt;
-use std::path::Path;
 use std::process::{Command, Stdio};
 
 #[derive(Serialize)]
@@ -20,13 +19,13 @@ pub(super) struct Isolation {
     attempts: Vec<Attempt>,
 }
 
-/// One try in a process of its own.
+/// One try.
 #[derive(Serialize)]
 struct Attempt {
     who: Confined,
     attempt: &'static str,
     expected: Expected,
-    /// None when the process did not come as far as trying.
+    /// None when the process ended over it without a signal.
     outcome: Option<Outcome>,
     ok: bool,
 }
@@ -48,19 +47,26 @@ pub(super) fn look(config: &Config, findings: &mut Vec<Finding>) -> anyhow::Resu
         finding(weight, "guests run in the gateway's own process".into(), "[isolation] mode = \"processes\"");
     }
     for (who, word) in KINDS {
+        let trials = table(who);
         let mut report = None;
-        for trial in table(who) {
-            let scene = tempfile::tempdir().context("cannot make a folder to try things in")?;
-            Scene::prepare(scene.path()).context("cannot make files to try things on")?;
-            let (told, outcome, said) = attempt(word, trial.name, scene.path())?;
-            if told.is_none() && report.is_none() {
-                finding(Weight::Problem, format!("{who}: cannot be confined: {said}"), "see the message");
+        let mut done = 0;
+        while let Some(rest) = trials.get(done..).filter(|rest| !rest.is_empty()) {
+            let tried = attempt(word, rest)?;
+            let Some(told) = tried.report else {
+                finding(
+                    Weight::Problem,
+                    format!("{who}: cannot be confined: {}", tried.said),
+                    "see the message",
+                );
                 break;
+            };
+            report = report.or(Some(told));
+            for (trial, outcome) in rest.iter().zip(tried.outcomes) {
+                let ok = outcome.is_some_and(|outcome| outcome.is(trial.expected));
+                let (attempt, expected) = (trial.name, trial.expected);
+                found.attempts.push(Attempt { who, attempt, expected, outcome, ok });
+                done += 1;
             }
-            report = report.or(told);
-            let ok = outcome.is_some_and(|outcome| outcome.is(trial.expected));
-            let (attempt, expected) = (trial.name, trial.expected);
-            found.attempts.push(Attempt { who, attempt, expected, outcome, ok });
         }
         let missing = report.as_ref().map(Report::missing).unwrap_or_default();
         for missing in &missing {
@@ -79,24 +85,32 @@ pub(super) fn look(config: &Config, findings: &mut Vec<Finding>) -> anyhow::Resu
     Ok(found)
 }
 
-/// Runs one trial: what was in force, what became of it, and what the process said.
-fn attempt(
-    who: &str,
-    trial: &str,
-    scene: &Path,
-) -> anyhow::Result<(Option<Report>, Option<Outcome>, String)> {
+/// How far one process came.
+struct Tried {
+    /// None when it could not be confined.
+    report: Option<Report>,
+    /// Of the first trials, at least one; the last is what ended the process, when something did.
+    outcomes: Vec<Option<Outcome>>,
+    /// What it said on standard error.
+    said: String,
+}
+
+/// Runs trials in a process, as far as they let it come.
+fn attempt(who: &str, trials: &[Trial]) -> anyhow::Result<Tried> {
+    let scene = tempfile::tempdir().context("cannot make a folder to try things in")?;
+    Scene::prepare(scene.path()).context("cannot make files to try things on")?;
     let mut command = Command::new("/proc/self/exe");
-    command.args(["confine-check", who, trial, "--scene"]).arg(scene).stdin(Stdio::null());
+    command.args(["confine-check", who, "--scene"]).arg(scene.path());
+    command.args(trials.iter().map(|trial| trial.name)).stdin(Stdio::null());
     let output = command.output().context("cannot start this program again")?;
     let text = String::from_utf8_lossy(&output.stdout);
     let mut lines = text.lines();
     let report = lines.next().and_then(|line| serde_json::from_str(line).ok());
-    let told = lines.next().and_then(|line| serde_json::from_str(line).ok());
-    let outcome = match output.status.signal() {
-        Some(signal) if report.is_some() => Some(Outcome::Killed(signal)),
-        _ => told,
-    };
-    Ok((report, outcome, String::from_utf8_lossy(&output.stderr).trim().to_owned()))
+    let mut outcomes: Vec<_> = lines.map(|line| serde_json::from_str(line).ok()).collect();
+    if outcomes.len() < trials.len() {
+        outcomes.push(output.status.signal().map(Outcome::Killed));
+    }
+    Ok(Tried { report, outcomes, said: String::from_utf8_lossy(&output.stderr).trim().to_owned() })
 }
 
 impl Isolation {

@@ -18,7 +18,8 @@ macro_rules! never {
     };
 }
 
-/// What a worker may and may not. What reads mounts or cache begins with `read `.
+/// What a worker may and may not. What reads mounts or cache begins with `read `, what any argument would
+/// be refused for with `system call `.
 pub const WORKER: &[Trial] =
     &concat::<{ DEEDS.len() }, { CALLS.len() }, { DEEDS.len() + CALLS.len() }>(&DEEDS, &CALLS);
 
@@ -180,7 +181,7 @@ const OWN: [Trial; 17] = [
     }),
     refused("read a file outside", |s| std::fs::File::open(s.root.join("outside/file")).map(drop)),
     refused("create a file outside", |s| std::fs::File::create(s.root.join("outside/new")).map(drop)),
-    refused("move a file out", |s| Ok(rustix::fs::renameat(&s.mount, "file", &s.outside, "new")?)),
+    refused("move a file out", |s| Ok(rustix::fs::renameat(&s.mount, "folder/inner", &s.outside, "new")?)),
     refused("make a FIFO in the workspace", |s| {
         Ok(rustix::fs::mknodat(&s.mount, "fifo", FileType::Fifo, Mode::RWXU, 0)?)
     }),

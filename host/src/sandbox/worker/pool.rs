@@ -135,7 +135,7 @@ impl Pool {
             return Err(SandboxError::TooLarge(known.bytes.len()));
         }
         let recipe = Recipe { kind: Kind::Compile, mounts: Vec::new(), cache: None };
-        let mut worker = self.shared.starter.wait_for(recipe).map_err(not_started)?;
+        let mut worker = self.shared.starter.wait_for(recipe, || None).map_err(not_started)?;
         let started = Instant::now();
         let late = || started.elapsed() >= COMPILE_TIME_MAX;
         let asked = ToWorker::Compile(Bytes::new(known.bytes));
@@ -211,10 +211,12 @@ impl Pool {
     }
 
     fn take(&self, profile: &str, grants: &Grants) -> io::Result<Worker> {
-        let ready = self.shared.idle().get_mut(profile).and_then(Vec::pop);
-        match ready {
+        match self.shared.ready(profile) {
             Some(worker) => Ok(worker),
-            None => self.shared.starter.wait_for(self.recipe(grants)),
+            None => {
+                let (shared, profile) = (self.shared.clone(), profile.to_owned());
+                self.shared.starter.wait_for(self.recipe(grants), move || shared.ready(&profile))
+            }
         }
     }
 
@@ -231,6 +233,11 @@ impl Pool {
 impl Shared {
     fn idle(&self) -> MutexGuard<'_, BTreeMap<String, Vec<Worker>>> {
         self.idle.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A worker that is ready.
+    fn ready(&self, profile: &str) -> Option<Worker> {
+        self.idle().get_mut(profile).and_then(Vec::pop)
     }
 
     /// Keeps a worker ready, unless there are enough.

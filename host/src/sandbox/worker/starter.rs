@@ -23,8 +23,14 @@ pub(super) struct Recipe {
 /// Takes a worker, or why there is none.
 pub(super) type Take = Box<dyn FnOnce(io::Result<Worker>) + Send>;
 
+struct Order {
+    recipe: Recipe,
+    ready: Box<dyn FnOnce() -> Option<Worker> + Send>,
+    take: Take,
+}
+
 /// The way to the thread. It ends with the last of these.
-pub(super) struct Starter(Sender<(Recipe, Take)>);
+pub(super) struct Starter(Sender<Order>);
 
 impl Starter {
     /// Starts the thread.
@@ -36,15 +42,26 @@ impl Starter {
 
     /// Has a worker started and hands it to `take`, on that thread.
     pub(super) fn order(&self, recipe: Recipe, take: Take) {
-        if let Err(refused) = self.0.send((recipe, take)) {
-            (refused.0.1)(Err(io::Error::other("no worker can be started any more")));
+        self.send(Order { recipe, ready: Box::new(|| None), take });
+    }
+
+    fn send(&self, order: Order) {
+        if let Err(refused) = self.0.send(order) {
+            (refused.0.take)(Err(io::Error::other("no worker can be started any more")));
         }
     }
 
-    /// Has a worker started and waits for it.
-    pub(super) fn wait_for(&self, recipe: Recipe) -> io::Result<Worker> {
+    /// Has a worker started and waits for it; `ready` is asked first when its turn comes, because one that
+    /// was ordered before may serve.
+    pub(super) fn wait_for(
+        &self,
+        recipe: Recipe,
+        ready: impl FnOnce() -> Option<Worker> + Send + 'static,
+    ) -> io::Result<Worker> {
         let (give, given) = channel();
-        self.order(recipe, Box::new(move |worker| drop(give.send(worker))));
+        let order =
+            Order { recipe, ready: Box::new(ready), take: Box::new(move |worker| drop(give.send(worker))) };
+        self.send(order);
         given.recv().unwrap_or_else(|_| Err(io::Error::other("no worker can be started any more")))
     }
 }
@@ -52,14 +69,16 @@ impl Starter {
 /// Processes that do not end are looked at this often.
 const LOOK: Duration = Duration::from_millis(200);
 
-fn run(orders: &Receiver<(Recipe, Take)>) {
+fn run(orders: &Receiver<Order>) {
     let (reaper, ending) = channel::<Child>();
     let mut dying: Vec<Child> = Vec::new();
     loop {
         dying.extend(ending.try_iter());
         dying.retain_mut(|child| matches!(child.try_wait(), Ok(None)));
         match orders.recv_timeout(LOOK) {
-            Ok((recipe, take)) => take(Worker::start(recipe, &reaper)),
+            Ok(Order { recipe, ready, take }) => {
+                take(ready().map_or_else(|| Worker::start(recipe, &reaper), Ok));
+            }
             Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => return,
         }

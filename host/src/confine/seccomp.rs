@@ -29,6 +29,9 @@ const WORKER: &[libc::c_long] = &[
     libc::SYS_recvmsg,
     libc::SYS_sendmsg,
     libc::SYS_shutdown,
+    libc::SYS_getsockopt,
+    libc::SYS_getsockname,
+    libc::SYS_getpeername,
     libc::SYS_sendfile,
     libc::SYS_splice,
     libc::SYS_openat,
@@ -235,9 +238,13 @@ fn allowed() -> Result<Rules, ConfineError> {
     }
     let thread = libc::CLONE_THREAD as u64;
     rules.insert(libc::SYS_clone, vec![rule(vec![masked(0, thread | NOT_A_THREAD, thread)?])?]);
-    // Signals to itself (`abort`), sockets without an address, limits that are only read, pairs of its own.
+    // Signals to itself (`abort`), sockets without an address and their timeouts and buffers, limits that are
+    // only read, pairs of its own.
     rules.insert(libc::SYS_tgkill, vec![rule(vec![equal(0, own_pid)?])?]);
     rules.insert(libc::SYS_sendto, vec![rule(vec![null(4)?])?]);
+    let options = [libc::SO_RCVTIMEO, libc::SO_SNDTIMEO, libc::SO_RCVBUF, libc::SO_SNDBUF];
+    let option = |name: &libc::c_int| rule(vec![equal(1, libc::SOL_SOCKET as u64)?, equal(2, *name as u64)?]);
+    rules.insert(libc::SYS_setsockopt, options.iter().map(option).collect::<Result<_, _>>()?);
     rules.insert(libc::SYS_prlimit64, vec![rule(vec![equal(0, 0)?, null(2)?])?]);
     rules.insert(libc::SYS_socketpair, vec![rule(vec![equal(0, libc::AF_UNIX as u64)?])?]);
     Ok(rules)

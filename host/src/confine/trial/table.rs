@@ -28,7 +28,7 @@ const WRITE_EXECUTE: libc::c_long = WRITE | libc::PROT_EXEC as libc::c_long;
 /// Typed text in a terminal's input, as if its user had.
 const TIOCSTI: libc::c_long = 0x5412;
 
-const DEEDS: [Trial; 51] = [
+const DEEDS: [Trial; 52] = [
     done("read a file of a mount", |s| read(s.open_in_mount("file", OFlags::RDONLY)?)),
     done("read a file in a folder of a mount", |s| read(s.open_in_mount("folder/inner", OFlags::RDONLY)?)),
     done("read a file by openat2", |s| {
@@ -52,6 +52,9 @@ const DEEDS: [Trial; 51] = [
             // The other end was closed: it got that far.
             |errno| if errno == Errno::PIPE { Ok(()) } else { Err(errno.into()) },
         )
+    }),
+    done("wait at its socket for a time", |s| {
+        s.socket.set_read_timeout(Some(std::time::Duration::from_secs(1)))
     }),
     done("write to a memory file", |_| {
         let memory = rustix::fs::memfd_create("trial", rustix::fs::MemfdFlags::CLOEXEC)?;

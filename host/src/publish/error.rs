@@ -119,7 +119,7 @@ pub enum PublishError {
     #[error("{path}: this filesystem cannot rename a directory safely; copy its files and delete it")]
     NoSafeRename { path: GuestPath },
     /// Some of a directory could not be deleted. It has its name again, unless `stranded`.
-    #[error("{path} was not removed: {} could not be deleted: {}; all else in it is gone{}",
+    #[error("{path} was not removed: {} could not be deleted: {}; all that does not lie there is gone{}",
         entries(*.count), listed(.left, *.count),
         if *.stranded { ", and its name was taken meanwhile: the gateway's next start tries again" } else { "" })]
     Remains { path: GuestPath, left: Vec<String>, count: u64, stranded: bool },

@@ -1,7 +1,8 @@
-//! How a path for writing resolves: beneath its mount, through no symbolic link, on no other mount.
+//! How a path resolves: beneath its mount, on no other mount, and for writing through no symbolic link.
 //!
-//! Reading may follow symbolic links that stay there. It refuses all else, and it opens nothing but directories for use: what else a name
-//! stands for is learned through `O_PATH`, which neither blocks on a FIFO nor wakes a device.
+//! Reading may follow symbolic links that stay beneath. It refuses to follow anything else, and it opens
+//! nothing for use but directories and files known to be regular: what a name stands for is learned
+//! through `O_PATH`, which neither blocks on a FIFO nor wakes a device.
 
 use super::error::PublishError;
 use cofferdam_core::policy::GuestPath;

@@ -192,7 +192,7 @@ fn what_cannot_be_deleted_is_back_and_listed() {
         ) || error.message.contains("Permission denied"),
         "{error}"
     );
-    assert!(error.message.ends_with("; all else in it is gone"), "{error}");
+    assert!(error.message.ends_with("; all that does not lie there is gone"), "{error}");
     assert_eq!(fs::read(dir.join("a/b/stubborn")).unwrap(), b"stays");
     assert!(!dir.join("z").exists());
     assert_eq!(fs::read_dir(room.host("/shared")).unwrap().count(), 1);

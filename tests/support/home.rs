@@ -239,6 +239,19 @@ impl Home {
     }
 }
 
+/// The names of the builtin tools, in order: those that the default policies allow.
+///
+/// # Panics
+/// When the policies cannot be listed.
+pub fn builtin_tools() -> Vec<String> {
+    let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("../policies/tools");
+    let files = std::fs::read_dir(dir).expect("the policies are there").flatten();
+    let mut names: Vec<_> =
+        files.filter_map(|file| Some(file.file_name().to_str()?.strip_suffix(".toml")?.to_owned())).collect();
+    names.sort();
+    names
+}
+
 /// Compiling the builtin tools takes long in a debug build, so it is done once for all tests.
 fn copy_warm_cache(state: &Path) {
     static WARM: OnceLock<PathBuf> = OnceLock::new();

@@ -5,7 +5,7 @@ use super::line;
 use serde_json::Value;
 use std::path::PathBuf;
 use support::guests;
-use support::home::Home;
+use support::home::{Home, builtin_tools};
 
 const PROFILE: &str = r#"schema = 1
 profile = "p"
@@ -322,10 +322,6 @@ fn sound_policies_are_told_with_their_grants() {
     let json = line(&home.run(&["policy", "check", "--json"]));
     let names: Vec<_> =
         json["tools"].as_array().expect("a list").iter().map(|tool| tool["name"].clone()).collect();
-    assert_eq!(
-        names,
-        ["attachment_save", "file_read", "file_write_bytes"],
-        "without a folder, the embedded ones"
-    );
+    assert_eq!(names, builtin_tools(), "without a folder, the embedded ones");
     assert!(!home.workspace().exists(), "looking makes no workspace");
 }

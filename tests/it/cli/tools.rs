@@ -3,7 +3,7 @@
 use super::put;
 use serde_json::{Value, json};
 use support::guests;
-use support::home::Home;
+use support::home::{Home, builtin_tools};
 
 fn listed(home: &Home) -> Vec<Value> {
     let ran = home.run(&["tools", "--json"]);
@@ -21,7 +21,7 @@ fn programs_find_the_same_fields_in_every_tool() {
     let home = Home::new();
     let tools = listed(&home);
     let names: Vec<_> = tools.iter().map(|tool| tool["name"].as_str().expect("a name")).collect();
-    assert_eq!(names, ["attachment_save", "file_read", "file_write_bytes"], "by name");
+    assert_eq!(names, builtin_tools(), "one for each policy, by name");
     for tool in &tools {
         assert_eq!(
             keys(tool),
@@ -60,26 +60,35 @@ fn what_is_listed_is_what_the_policies_say() {
     let reading =
         json!([{ "guest": "/shared", "access": "read-only" }, { "guest": "/tmp", "access": "read-only" }]);
     let expected = [
-        json!({ "profile": "file-read-write", "safety": "side-effecting",
+        (
+            "attachment_save",
+            json!(["index", "path"]),
+            json!({ "profile": "file-read-write", "safety": "side-effecting",
                 "grants": { "mounts": writing, "interfaces": ["turn-attachments"] },
                 "limits": { "memory": "32 MiB", "deadline": "60s", "written_bytes": "50 MiB", "arguments": "1 MiB", "result": "4 MiB" } }),
-        json!({ "profile": "file-read-only", "safety": "read-only",
+        ),
+        (
+            "file_read",
+            json!(["path"]),
+            json!({ "profile": "file-read-only", "safety": "read-only",
                 "grants": { "mounts": reading, "interfaces": [] },
                 "limits": { "memory": "32 MiB", "deadline": "30s", "written_bytes": "50 MiB", "arguments": "1 MiB", "result": "4 MiB" } }),
-        json!({ "profile": "file-read-write", "safety": "side-effecting",
+        ),
+        (
+            "file_write_bytes",
+            json!(["path", "content_base64"]),
+            json!({ "profile": "file-read-write", "safety": "side-effecting",
                 "grants": { "mounts": writing, "interfaces": ["turn-attachments"] },
                 "limits": { "memory": "64 MiB", "deadline": "60s", "written_bytes": "8 MiB", "arguments": "12 MiB", "result": "4 MiB" } }),
+        ),
     ];
-    for (tool, expected) in tools.iter().zip(&expected) {
+    for (name, required, expected) in &expected {
+        let tool = tools.iter().find(|tool| tool["name"] == *name).expect("listed");
         for key in keys(expected) {
-            assert_eq!(tool[key], expected[key], "{} {key}", tool["name"]);
+            assert_eq!(tool[key], expected[key], "{name} {key}");
         }
+        assert_eq!(tool["arguments"]["required"], *required, "{name}");
     }
-    let required = |n: usize| tools[n]["arguments"]["required"].clone();
-    assert_eq!(
-        [required(0), required(1), required(2)],
-        [json!(["index", "path"]), json!(["path"]), json!(["path", "content_base64"])]
-    );
 }
 
 #[test]

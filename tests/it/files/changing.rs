@@ -160,7 +160,8 @@ fn what_is_no_file() {
             }
         }
     }
-    no_way(&home, "/shared/source/below", "path_denied", &[]);
+    put(&home, "/shared/file", "old");
+    no_way(&home, "/shared/file/below", "path_denied", &[]);
     works(&home);
 }
 

@@ -81,7 +81,7 @@ fn every_other_byte_stays() {
     check(b"one\r\ntwo\r\n", &[("one\r\ntwo", "1\n2")], b"1\n2\r\n");
     check(b"\xff\xfe\0a\x80key=1\xc3\n\x1b[2J", &[("key=1", "key=2")], b"\xff\xfe\0a\x80key=2\xc3\n\x1b[2J");
     check(b"no end", &[("end", "end yet")], b"no end yet");
-    check(b"\n\n\na\n\n", &[("a\n", "")], b"\n\n\n\n\n");
+    check(b"\n\n\na\n\n", &[("a\n", "")], b"\n\n\n\n");
     check("naïve ☕".as_bytes(), &[("☕", "🦀")], "naïve 🦀".as_bytes());
     check(b"a", &[("a", "")], b"");
     works(&home);

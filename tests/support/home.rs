@@ -239,6 +239,16 @@ impl Home {
     }
 }
 
+/// The names of the builtin tools, which are those of their policies, in order.
+pub fn tools() -> Vec<String> {
+    let policies = Path::new(env!("CARGO_MANIFEST_DIR")).join("../policies/tools");
+    let entries = std::fs::read_dir(policies).expect("the policies are there");
+    let name = |entry: std::fs::DirEntry| entry.path().file_stem().and_then(|name| name.to_str()).map(str::to_owned);
+    let mut names: Vec<String> = entries.filter_map(|entry| name(entry.expect("readable"))).collect();
+    names.sort();
+    names
+}
+
 /// Compiling the builtin tools takes long in a debug build, so it is done once for all tests.
 fn copy_warm_cache(state: &Path) {
     static WARM: OnceLock<PathBuf> = OnceLock::new();

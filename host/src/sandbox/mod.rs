@@ -15,6 +15,7 @@ mod state;
 mod stdio;
 
 pub use cache::{CACHE_ENTRIES_MAX, COMPONENT_BYTES_MAX};
+pub use files::DIRECTORY_ENTRIES_MAX;
 pub use stdio::OUTPUT_BYTES_MAX;
 
 use crate::attachments::Attachments;
@@ -175,6 +176,7 @@ impl Sandbox {
             table: ResourceTable::new(),
             memory: MemoryLimit { bytes_max: DESCRIBE_LIMITS.memory.0 as usize, exceeded: false },
             mounts: Vec::new(),
+            entries_read: 0,
             attachments: Attachments::default(),
             staging: None,
         };
@@ -276,6 +278,7 @@ impl Sandbox {
             table: ResourceTable::new(),
             memory: MemoryLimit { bytes_max: limits.memory.0 as usize, exceeded: false },
             mounts,
+            entries_read: 0,
             attachments,
             staging: staging.map(|(workspace, budget)| Staging {
                 permit,

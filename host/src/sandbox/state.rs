@@ -18,6 +18,8 @@ pub(super) struct State {
     pub(super) table: ResourceTable,
     pub(super) memory: MemoryLimit,
     pub(super) mounts: Vec<Mount>,
+    /// Entries of directories read so far.
+    pub(super) entries_read: u64,
     pub(super) attachments: Attachments,
     pub(super) staging: Option<Staging>,
 }
@@ -32,9 +34,9 @@ pub(super) struct Staging {
 
 impl State {
     pub(super) fn files(&mut self) -> Files<'_> {
-        let Self { wasi, table, mounts, .. } = self;
+        let Self { wasi, table, mounts, entries_read, .. } = self;
         let view = WasiFilesystemCtxView { ctx: wasi.filesystem(), table };
-        Files { wasi: view, mounts }
+        Files { wasi: view, mounts, entries_read }
     }
 
     /// An error as the guest may see it.

@@ -324,7 +324,7 @@ fn sound_policies_are_told_with_their_grants() {
         json["tools"].as_array().expect("a list").iter().map(|tool| tool["name"].clone()).collect();
     assert_eq!(
         names,
-        ["attachment_save", "file_read", "file_write_bytes"],
+        support::home::tools(),
         "without a folder, the embedded ones"
     );
     assert!(!home.workspace().exists(), "looking makes no workspace");

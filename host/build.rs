@@ -13,7 +13,8 @@ fn main() {
     let host = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").expect("cargo sets it"));
     let root = host.parent().expect("host/ lies in the repository").to_owned();
     let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets it"));
-    for watched in ["guest-tools", "wit", "policies"] {
+    // The rules by which attachments are sniffed are compiled into a guest, too.
+    for watched in ["guest-tools", "wit", "policies", "host/src/attachments"] {
         watch(&root.join(watched));
     }
     let tools = policy_names(&root.join("policies/tools"));

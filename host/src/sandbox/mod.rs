@@ -23,6 +23,7 @@ pub mod worker;
 pub use authority::REPORT_BYTES_MAX;
 pub use cache::{CACHE_ENTRIES_MAX, COMPONENT_BYTES_MAX};
 pub use clock::CANCEL_GRACE;
+pub use files::DIRECTORY_ENTRIES_MAX;
 pub use stdio::OUTPUT_BYTES_MAX;
 
 use crate::attachments::Attachments;

@@ -19,6 +19,13 @@ pub(crate) fn run(arguments: &Arguments) -> Option<Seen> {
             Ok(json!({ "bytes": bytes.len(), "text": String::from_utf8(bytes).ok() }))
         },
         "list" => list,
+        "list_endlessly" => |path| {
+            loop {
+                for entry in fs::read_dir(path)? {
+                    entry?;
+                }
+            }
+        },
         "stat" => {
             |path| Ok(json!({ "follow": stat(fs::metadata(path)), "leaf": stat(fs::symlink_metadata(path)) }))
         }

@@ -7,6 +7,7 @@
 mod blob;
 mod intake;
 mod list;
+mod recent;
 mod sniff;
 mod store;
 #[cfg(test)]
@@ -17,6 +18,7 @@ mod turn_bytes;
 pub use blob::{Blob, BlobBytes, BlobReader};
 pub use intake::{Declared, Download, Intake, Rejected, Settled};
 pub use list::{Attachment, Attachments};
+pub use recent::RecentAttachments;
 pub use sniff::{UNKNOWN_TYPE, sniff};
 pub use store::{BlobError, BlobStore, BlobWriter};
 

@@ -5,6 +5,7 @@ mod call;
 mod chat;
 mod init;
 mod policy;
+mod progress;
 mod serve;
 mod tools;
 

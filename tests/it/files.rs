@@ -8,6 +8,7 @@ mod any_fault;
 mod check;
 mod crash;
 mod disk;
+mod download;
 mod faults;
 mod layout;
 mod modes;

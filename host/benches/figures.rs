@@ -66,6 +66,8 @@ impl Bench {
             tool: tool.into(),
             arguments: Ok(arguments),
             attachments,
+            recent: None,
+            report: None,
             journal: None,
             cancel: CancellationToken::new(),
         }

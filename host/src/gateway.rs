@@ -5,11 +5,11 @@ use crate::audit::{AuditError, AuditLog};
 use crate::config::Config;
 use crate::llm::commands::Commands;
 use crate::publish::{OpenError, Workspace};
-use crate::sandbox::{self, Sandbox, SandboxError};
+use crate::sandbox::{self, Isolation, Sandbox, SandboxError};
 use crate::tools::{CallThreads, Journal, Registry, Sources, Toolbox};
 use crate::turn::Runner;
 use cofferdam_core::audit::{Outcome, VerdictKind};
-use cofferdam_core::policy::{GuestPath, PolicyProblem, PolicySet};
+use cofferdam_core::policy::{PolicyProblem, PolicySet};
 use cofferdam_core::tool::ErrorCode;
 use std::io;
 use std::os::unix::fs::DirBuilderExt;
@@ -119,8 +119,12 @@ fn sandbox(
     let threads = call_threads();
     let limits = sandbox::Config {
         cache_dir: config.state_dir.join("cache"),
-        // Twice as many: threads that are given up keep their instance.
-        calls_max: u32::try_from(2 * threads + 16).expect("a few dozen"),
+        // In this process twice as many: threads that are given up keep their instance.
+        calls_max: match config.isolation {
+            Isolation::InProcess => u32::try_from(2 * threads + 16).expect("a few dozen"),
+            Isolation::Processes => u32::try_from(threads).expect("a few dozen"),
+        },
+        isolation: config.isolation,
     };
     let sandbox = Sandbox::new(&limits, workspace)?;
     let threads = CallThreads::start(threads)
@@ -220,12 +224,8 @@ fn settle_open_intents(audit: &AuditLog, workspace: &Workspace, role: Role) -> R
     };
     let open: Vec<_> = reconcile.intents().map(|(seq, intent)| (seq, intent.clone())).collect();
     for (seq, intent) in open {
-        let lies_there = |file: &cofferdam_core::audit::FileFacts| {
-            let path = GuestPath::parse(&file.path).ok()?;
-            let found = workspace.look(&path).ok()??;
-            (found.sha256 == file.sha256).then_some(found)
-        };
-        let files: Vec<_> = intent.files.iter().filter_map(lies_there).collect();
+        let files: Vec<_> =
+            intent.files.iter().filter_map(|effect| workspace.happened(effect).ok()?).collect();
         let (code, reason) = match files.len() {
             n if n == intent.files.len() => (None, None),
             0 => (

@@ -7,6 +7,7 @@ pub mod audit;
 pub mod channels;
 pub mod cli;
 pub mod config;
+pub mod confine;
 pub mod gateway;
 pub mod llm;
 pub mod outbound;

@@ -1,10 +1,10 @@
 //! What is known of a turn's attachments without their bytes, and how a turn tells of them.
 
 use crate::text::{about, one_line};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// One attachment of a turn. Its index is its place in the turn, from 0, whatever became of its bytes.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AttachmentInfo {
     /// Place in the turn.
     pub index: u32,

@@ -48,7 +48,7 @@ impl Interface {
 }
 
 /// Everything that one call is granted.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Grants {
     /// Mounts within reach.
     pub mounts: Vec<MountGrant>,

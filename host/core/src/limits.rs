@@ -110,7 +110,7 @@ impl<'de> Deserialize<'de> for Span {
 }
 
 /// The limits of one call. Every one is enforced by the host and tripped by a test.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Limits {
     /// Linear memory of the guest.
     pub memory: ByteSize,

@@ -1,7 +1,7 @@
 //! Whether a call that was cut off by a crash had done its work, asked when its turn is replayed.
 
 use super::{AuditError, AuditLog, Entry, Span, show};
-use cofferdam_core::audit::{Event, FileFacts};
+use cofferdam_core::audit::{Effect, Event};
 use cofferdam_core::id::CallId;
 
 impl AuditLog {
@@ -12,7 +12,7 @@ impl AuditLog {
     ///
     /// # Errors
     /// When the log cannot be read.
-    pub fn landed(&self, call: &CallId) -> Result<Option<Vec<FileFacts>>, AuditError> {
+    pub fn landed(&self, call: &CallId) -> Result<Option<Vec<Effect>>, AuditError> {
         let mut landed = None;
         for entry in show(&self.path, Span::All)? {
             if let Entry::Record { record, .. } = entry?

@@ -3,7 +3,7 @@
 //! Text from the log is shown on one line without deceptive characters: a tool's caller chose it.
 
 use crate::audit::{self, AuditError, BadRecord, Ending, Entry, Head, Report, Span, Verification};
-use cofferdam_core::audit::{CallFacts, Event, FileFacts, Intent, Outcome, Record, Recovered, VerdictKind};
+use cofferdam_core::audit::{CallFacts, Effect, Event, Intent, Outcome, Record, Recovered, VerdictKind};
 use cofferdam_core::text::one_line;
 use serde_json::json;
 use std::fmt::Write as _;
@@ -176,10 +176,16 @@ fn end(outcome: &Outcome) -> String {
     text + " " + &duration(outcome.duration_us)
 }
 
-fn all(files: &[FileFacts]) -> String {
-    let file =
-        |f: &FileFacts| format!(" {} {} bytes sha256 {}", one_line(&f.path, 4096), f.bytes, short(&f.sha256));
-    files.iter().map(file).collect()
+fn all(files: &[Effect]) -> String {
+    let one = |effect: &Effect| {
+        let path = one_line(effect.path(), 4096);
+        match effect {
+            Effect::Written(f) => format!(" {path} {} bytes sha256 {}", f.bytes, short(&f.sha256)),
+            Effect::Moved(m) => format!(" {path} moved from {}", one_line(&m.moved_from, 4096)),
+            Effect::Removed(r) => format!(" {path} removed, {} entries", r.entries),
+        }
+    };
+    files.iter().map(one).collect()
 }
 
 /// The first 12 digits; the log has them all.

@@ -11,6 +11,7 @@ mod tools;
 
 use crate::audit::{Head, Span};
 use crate::config::Config;
+use crate::sandbox::worker;
 use clap::{Args, Parser, Subcommand};
 use std::collections::BTreeMap;
 use std::io::Write as _;
@@ -121,6 +122,10 @@ impl From<Exit> for ExitCode {
 
 /// Runs the program on the process's arguments and environment.
 pub fn main() -> ExitCode {
+    // Before anything else: a worker reads no configuration and no environment.
+    if std::env::args_os().nth(1).is_some_and(|word| word == worker::COMMAND) {
+        return worker::main();
+    }
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => {

@@ -25,6 +25,7 @@ const KEYS: &[(&str, Kind)] = &[
     ("attachments.max_bytes", Kind::Text),
     ("attachments.max_turn_bytes", Kind::Text),
     ("attachments.max_count", Kind::Integer),
+    ("isolation.mode", Kind::Text),
     ("channels.telegram.token_env", Kind::Text),
     ("channels.telegram.api_url", Kind::Text),
     ("channels.telegram.allowed_users", Kind::Integers),

@@ -5,6 +5,7 @@
 
 mod keys;
 
+use crate::sandbox::Isolation;
 use crate::{attachments, channels::telegram, llm, publish};
 use cofferdam_core::capability::MOUNTS;
 use cofferdam_core::limits::ByteSize;
@@ -26,6 +27,8 @@ pub struct Config {
     pub provider: llm::Config,
     /// Limits on what comes in.
     pub attachments: attachments::Config,
+    /// Where guests run.
+    pub isolation: Isolation,
     /// The Telegram bot, if there is one.
     pub telegram: Option<telegram::Config>,
     /// The file that was read, if any.
@@ -74,7 +77,14 @@ struct Written {
     policies: PoliciesTable,
     provider: llm::Config,
     attachments: AttachmentsTable,
+    isolation: IsolationTable,
     channels: ChannelsTable,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct IsolationTable {
+    mode: Isolation,
 }
 
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -173,6 +183,7 @@ impl Config {
                 max_turn_bytes: written.attachments.max_turn_bytes.unwrap_or(defaults.max_turn_bytes),
                 max_count: written.attachments.max_count.unwrap_or(defaults.max_count),
             },
+            isolation: written.isolation.mode,
             telegram: written.channels.telegram,
             file,
         };

@@ -25,24 +25,24 @@ impl Stop {
     }
 }
 
-/// The share of one call: bytes and files that it may stage in all, and its stop check.
+/// The share of one call: bytes that it may stage and changes that it may plan in all, and its stop check.
 ///
 /// Discarded bytes stay spent, so that a loop of staging and dropping ends too.
 pub struct Budget {
     limit: ByteSize,
     spent: AtomicU64,
-    files: AtomicU32,
+    changes: AtomicU32,
     stop: Box<dyn Fn() -> Option<Stop> + Send + Sync>,
 }
 
 impl Budget {
-    /// Files that one call may stage: each holds a descriptor until it is published, and all of them
-    /// are named in one audit record.
-    pub const FILES_MAX: u32 = 16;
+    /// Files, renames and removals that one call may plan: each may hold a descriptor until it happens,
+    /// and all of them are named in one audit record.
+    pub const CHANGES_MAX: u32 = 16;
 
     /// A fresh share. `stop` is asked between the slices of host-side work, so a deadline covers them.
     pub fn new(limit: ByteSize, stop: impl Fn() -> Option<Stop> + Send + Sync + 'static) -> Self {
-        Self { limit, spent: AtomicU64::new(0), files: AtomicU32::new(0), stop: Box::new(stop) }
+        Self { limit, spent: AtomicU64::new(0), changes: AtomicU32::new(0), stop: Box::new(stop) }
     }
 
     /// Bytes staged so far, discarded ones included.
@@ -60,12 +60,12 @@ impl Budget {
         self.stop().map_or(Ok(()), |stop| Err(stop.error(path)))
     }
 
-    /// Takes one file of the share.
-    pub(super) fn take_file(&self, path: &GuestPath) -> Result<(), PublishError> {
-        let one_more = |n: u32| (n < Self::FILES_MAX).then_some(n + 1);
-        match self.files.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_more) {
+    /// Takes one change of the share.
+    pub(super) fn take_change(&self, path: &GuestPath) -> Result<(), PublishError> {
+        let one_more = |n: u32| (n < Self::CHANGES_MAX).then_some(n + 1);
+        match self.changes.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_more) {
             Ok(_) => Ok(()),
-            Err(_) => Err(PublishError::FileCount { path: path.clone(), limit: Self::FILES_MAX }),
+            Err(_) => Err(PublishError::ChangeCount { path: path.clone(), limit: Self::CHANGES_MAX }),
         }
     }
 

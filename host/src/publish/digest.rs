@@ -8,6 +8,7 @@ use std::fs::File;
 use std::ops::Range;
 
 /// The hash of all bytes so far.
+#[derive(Clone)]
 pub(super) enum Digest {
     /// Computed along the way.
     Streaming(Sha256),
@@ -52,11 +53,36 @@ impl Digest {
         })
     }
 
+    /// Goes on with a part of `file`, and returns the SHA-256 of that part alone.
+    pub(super) fn update_and_hash(
+        &mut self,
+        job: &Job<'_>,
+        file: &File,
+        part: Range<u64>,
+    ) -> Result<[u8; 32], PublishError> {
+        if part.start == 0 {
+            self.update_from(job, file, part)?;
+            return Ok(self.clone().into_bytes());
+        }
+        let mut alone = Sha256::new();
+        copy::for_each_buffer(job, file, part, |_, bytes| {
+            self.update(bytes);
+            alone.update(bytes);
+            Ok(())
+        })?;
+        Ok(alone.finalize().into())
+    }
+
+    /// The hash itself.
+    pub(super) fn into_bytes(self) -> [u8; 32] {
+        match self {
+            Self::Streaming(hasher) => hasher.finalize().into(),
+            Self::Known(sha256) => sha256,
+        }
+    }
+
     /// Lower-case hex.
     pub(super) fn finish(self) -> String {
-        match self {
-            Self::Streaming(hasher) => hex::encode(hasher.finalize()),
-            Self::Known(sha256) => hex::encode(sha256),
-        }
+        hex::encode(self.into_bytes())
     }
 }

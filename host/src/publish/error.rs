@@ -1,6 +1,7 @@
-//! Why a file did not land. Causes by name, with the virtual path; a host path never appears in them.
+//! Why a change did not happen. Causes by name, with the virtual path; a host path never appears in them.
 
-use cofferdam_core::audit::FileFacts;
+use super::tree::LISTED_MAX;
+use cofferdam_core::audit::Effect;
 use cofferdam_core::limits::ByteSize;
 use cofferdam_core::policy::GuestPath;
 use cofferdam_core::tool::{ErrorCode, ToolError};
@@ -37,9 +38,9 @@ pub enum PublishError {
     /// The call wrote its share.
     #[error("{path}: this call may write {limit} in all; write less, or raise written_bytes in the policy")]
     CallQuota { path: GuestPath, limit: ByteSize },
-    /// The call staged its number of files.
-    #[error("{path}: one call may stage {limit} files; write the rest in another call")]
-    FileCount { path: GuestPath, limit: u32 },
+    /// The call planned its number of changes.
+    #[error("{path}: one call may make {limit} changes; make the rest in another call")]
+    ChangeCount { path: GuestPath, limit: u32 },
     /// The workspace is full.
     #[error("{path}: the workspace may hold {limit}; delete files, or raise workspace.max_bytes")]
     WorkspaceQuota { path: GuestPath, limit: ByteSize },
@@ -47,25 +48,75 @@ pub enum PublishError {
     #[error("{path}: the disk is full; delete files and try again")]
     NoSpace { path: GuestPath },
     /// The system refused for another reason.
-    #[error("{path} was not saved: {doing} failed ({source}); nothing was changed")]
+    #[error("{path}: {doing} failed ({source}); nothing was changed")]
     WriteFailed { path: GuestPath, doing: &'static str, source: io::Error },
     /// Used again after a failure, which is what `code` repeats.
     #[error("{path}: an earlier write failed ({code}); stage the file again")]
     Abandoned { path: GuestPath, code: ErrorCode },
     /// Others changed the directory faster than it could be published into.
-    #[error("{path} was not saved: the directory kept changing meanwhile; try again")]
+    #[error("{path}: its directory kept changing meanwhile, so nothing was changed; try again")]
     Unsettled { path: GuestPath },
-    /// The file **is** published, but the disk did not confirm that a power loss would keep it.
-    #[error("{path} is saved, but the disk did not confirm it ({source}); check the file and the disk")]
-    DurabilityUnknown { path: GuestPath, source: io::Error },
+    /// The change **is** made, but the disk did not confirm that a power loss would keep it.
+    #[error("{path} is {done}, but the disk did not confirm it ({source}); check the file and the disk")]
+    DurabilityUnknown { path: GuestPath, done: &'static str, source: io::Error },
     /// What lies there cannot be read. Only looking says so.
     #[error("{path} cannot be read ({source}); check its permissions")]
     Unreadable { path: GuestPath, source: io::Error },
     /// The call's deadline passed while the host wrote for it.
-    #[error("{path} was not saved: the deadline passed; nothing was changed")]
+    #[error("{path}: the deadline passed; nothing was changed")]
     TimedOut { path: GuestPath },
+    /// Nothing has the name.
+    #[error("{path} does not exist; check the name, or list its directory")]
+    NotFound { path: GuestPath },
+    /// A symbolic link leads out of the mount, or in a circle.
+    #[error("{path} leads out of its mount through a symbolic link; use the path of the file itself")]
+    LeadsOutside { path: GuestPath },
+    /// A mount's own name.
+    #[error("{path} is a mount itself, which is never renamed or removed; name something inside it")]
+    IsAMount { path: GuestPath },
+    /// Source and target are one path.
+    #[error("{path} has that name already; give another target")]
+    SamePath { path: GuestPath },
+    /// The target lies below the source.
+    #[error("{path} lies inside {source_path}, which cannot be moved into itself; choose another target")]
+    IntoItself { path: GuestPath, source_path: GuestPath },
+    /// A directory would have to be copied.
+    #[error("{path} is a directory, and the target lies on another filesystem; move its files one by one")]
+    DirectoryAcross { path: GuestPath },
+    /// The directory has entries, and they were to be kept.
+    #[error("{path} is a directory that is not empty; ask for recursive=true to remove it with all in it")]
+    NotEmpty { path: GuestPath },
+    /// The directory holds more than one call removes.
+    #[error("{path} holds more than {limit} entries; remove its subdirectories one by one")]
+    TooManyEntries { path: GuestPath, limit: u64 },
+    /// What was to be replaced is not what the call read.
+    #[error("{path} changed since it was read; read it again and repeat the edit")]
+    Changed { path: GuestPath },
+    /// Another program holds the lock of what was to be replaced.
+    #[error("{path} is locked by another program; try again when that is done")]
+    Locked { path: GuestPath },
+    /// What was to be renamed or removed is not what the call looked at.
+    #[error("{path} was exchanged since the call looked at it; nothing was changed, look again and repeat")]
+    Exchanged { path: GuestPath },
+    /// As [`Self::Exchanged`], and something else has the new name now: taking that back failed.
+    #[error("{path} was exchanged meanwhile, and what took its name is at {target} now; look at both")]
+    Astray { path: GuestPath, target: GuestPath },
+    /// What somebody put in the place of a directory at the last moment is kept under a hidden name.
+    #[error("{path} was exchanged meanwhile, twice; what had its name in between lies in its mount's root")]
+    Stranded { path: GuestPath },
+    /// Something in the directory cannot be looked at, or lies too deep.
+    #[error("{at} cannot be read ({source}), so {path} was not changed; remove what lies there by hand")]
+    InsideUnreadable { path: GuestPath, at: String, source: io::Error },
+    /// The filesystem cannot rename a directory without the risk of replacing another.
+    #[error("{path}: this filesystem cannot rename a directory safely; copy its files and delete it")]
+    NoSafeRename { path: GuestPath },
+    /// Some of a directory could not be deleted. It has its name again, unless `stranded`.
+    #[error("{path} was not removed: {} could not be deleted: {}; all else in it is gone{}",
+        entries(*.count), listed(.left, *.count),
+        if *.stranded { ", and its name was taken meanwhile: the gateway's next start tries again" } else { "" })]
+    Remains { path: GuestPath, left: Vec<String>, count: u64, stranded: bool },
     /// The turn was cancelled while the host wrote for it.
-    #[error("{path} was not saved: the turn was cancelled; nothing was changed")]
+    #[error("{path}: the turn was cancelled; nothing was changed")]
     Cancelled { path: GuestPath },
 }
 
@@ -76,15 +127,31 @@ impl PublishError {
             Self::NoSuchMount { .. }
             | Self::SymlinkInPath { .. }
             | Self::OtherMount { .. }
+            | Self::IsAMount { .. }
+            | Self::LeadsOutside { .. }
             | Self::ParentNotADirectory { .. } => ErrorCode::PathDenied,
             Self::AlreadyExists { .. } => ErrorCode::AlreadyExists,
-            Self::IsADirectory { .. } => ErrorCode::IsADirectory,
+            Self::IsADirectory { .. } | Self::DirectoryAcross { .. } | Self::NotEmpty { .. } => {
+                ErrorCode::IsADirectory
+            }
+            Self::NotFound { .. } => ErrorCode::NotFound,
+            Self::SamePath { .. } | Self::IntoItself { .. } => ErrorCode::InvalidArguments,
+            Self::TooManyEntries { .. } => ErrorCode::TooLarge,
             Self::NotARegularFile { .. } => ErrorCode::NotARegularFile,
-            Self::CallQuota { .. } | Self::FileCount { .. } | Self::WorkspaceQuota { .. } => {
+            Self::CallQuota { .. } | Self::ChangeCount { .. } | Self::WorkspaceQuota { .. } => {
                 ErrorCode::QuotaExceeded
             }
             Self::NoSpace { .. } => ErrorCode::NoSpace,
-            Self::WriteFailed { .. } | Self::Unsettled { .. } => ErrorCode::WriteFailed,
+            Self::WriteFailed { .. }
+            | Self::Unsettled { .. }
+            | Self::Changed { .. }
+            | Self::Locked { .. }
+            | Self::Exchanged { .. }
+            | Self::Astray { .. }
+            | Self::Stranded { .. }
+            | Self::InsideUnreadable { .. }
+            | Self::NoSafeRename { .. }
+            | Self::Remains { .. } => ErrorCode::WriteFailed,
             Self::Abandoned { code, .. } => *code,
             Self::DurabilityUnknown { .. } => ErrorCode::DurabilityUnknown,
             Self::Unreadable { .. } => ErrorCode::Internal,
@@ -109,12 +176,21 @@ impl From<PublishError> for ToolError {
     }
 }
 
-/// Publishing stopped. What landed before stays; what follows was not touched.
+fn entries(count: u64) -> String {
+    if count == 1 { "1 entry".to_owned() } else { format!("{count} entries") }
+}
+
+fn listed(left: &[String], count: u64) -> String {
+    let more = if count > LISTED_MAX as u64 { ", …" } else { "" };
+    format!("{}{more}", left.join(", "))
+}
+
+/// Publishing stopped. What happened before stays; what follows was not tried.
 #[derive(Debug, thiserror::Error)]
 #[error("{error}{}", also(.landed, .error))]
 pub struct PublishFailure {
-    /// What is on disk, in order; with [`PublishError::DurabilityUnknown`] its last is that very file.
-    pub landed: Vec<FileFacts>,
+    /// What happened, in order; with [`PublishError::DurabilityUnknown`] its last is that very change.
+    pub landed: Vec<Effect>,
     /// Why it stopped.
     pub error: PublishError,
 }
@@ -132,17 +208,25 @@ impl From<PublishFailure> for ToolError {
     }
 }
 
-/// Names the files that landed before the one that the error is about.
-fn also(landed: &[FileFacts], error: &PublishError) -> String {
+/// Names the changes that happened before the one that the error is about.
+fn also(landed: &[Effect], error: &PublishError) -> String {
     let before = match error {
         PublishError::DurabilityUnknown { .. } => landed.len().saturating_sub(1),
         _ => landed.len(),
     };
     match landed.get(..before) {
         None | Some([]) => String::new(),
-        Some(files) => {
-            let names: Vec<&str> = files.iter().map(|f| f.path.as_str()).collect();
-            format!(" (saved before that: {})", names.join(", "))
+        Some(effects) => {
+            let told: Vec<String> = effects.iter().map(told).collect();
+            format!(" (done before that: {})", told.join(", "))
         }
+    }
+}
+
+fn told(effect: &Effect) -> String {
+    match effect {
+        Effect::Written(file) => format!("saved {}", file.path),
+        Effect::Moved(moved) => format!("moved {} to {}", moved.moved_from, moved.path),
+        Effect::Removed(removed) => format!("removed {}", removed.path),
     }
 }

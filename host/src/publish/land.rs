@@ -4,22 +4,27 @@
 //! to: another hard link keeps its content. What was prepared and did not land is taken back.
 
 use super::Disposition;
+use super::budget::Budget;
+use super::copy::Job;
+use super::digest::Digest;
 use super::error::PublishError;
+use super::lock::{self, Hold};
 use super::parents;
 use super::resolve::{self, Entry};
 use super::stage::{Body, Place};
-use super::temp::{TempName, link_open_file};
+use super::temp::{TempName, link_open_file, rename_new};
 use super::walk;
 use cofferdam_core::audit::FileFacts;
 use cofferdam_core::policy::GuestPath;
 use rustix::fd::OwnedFd;
-use rustix::fs::{Mode, RenameFlags, fchmod, fsync, renameat, renameat_with};
+use rustix::fs::{Mode, Stat, fchmod, fsync, renameat};
 use rustix::io::Errno;
+use std::fs::File;
 use std::io;
 use std::sync::Arc;
 
 /// Others may change the directory this often before publishing gives up.
-const TRIES_MAX: u32 = 16;
+pub(super) const TRIES_MAX: u32 = 16;
 
 /// A finished file, its bytes on disk, still without its name. Dropped, it is gone.
 pub struct SealedFile {
@@ -27,28 +32,36 @@ pub struct SealedFile {
     body: Body,
     sha256: String,
     mode: Mode,
+    budget: Arc<Budget>,
 }
 
-/// How a file landed.
+/// How a change was made.
 pub(super) enum Landed {
     /// It survives a power loss.
     Durable,
-    /// It is there, but the disk did not confirm its name.
+    /// It is made, but the disk did not confirm it.
     Unconfirmed(io::Error),
 }
 
+impl From<rustix::io::Result<()>> for Landed {
+    /// From what the disk answered to the last sync.
+    fn from(synced: rustix::io::Result<()>) -> Self {
+        synced.map_or_else(|errno| Self::Unconfirmed(errno.into()), |()| Self::Durable)
+    }
+}
+
 /// What came of one try.
-enum Tried {
-    /// It has its name, and what had it before held so many bytes.
+pub(super) enum Tried {
+    /// It has its name, and what had it before gave back so many bytes.
     Placed { freed: u64 },
     /// Something changed between looking and acting.
     Changed,
 }
 
 impl SealedFile {
-    pub(super) fn new(place: Place, mut body: Body, mode: Mode) -> Self {
+    pub(super) fn new(place: Place, mut body: Body, mode: Mode, budget: Arc<Budget>) -> Self {
         let sha256 = std::mem::replace(&mut body.digest, super::digest::Digest::new()).finish();
-        Self { place, body, sha256, mode }
+        Self { place, body, sha256, mode, budget }
     }
 
     /// The path it will have.
@@ -69,10 +82,7 @@ impl SealedFile {
             let Some(parent) = parents::open_or_make(&mount, &self.place.path, umask)? else { continue };
             if let Tried::Placed { freed } = self.place_in(&parent.dir)? {
                 self.body.reservation.land(freed);
-                return Ok(match fsync(parent.keep()) {
-                    Ok(()) => Landed::Durable,
-                    Err(errno) => Landed::Unconfirmed(errno.into()),
-                });
+                return Ok(fsync(parent.keep()).into());
             }
         }
         Err(PublishError::Unsettled { path: self.place.path })
@@ -84,6 +94,9 @@ impl SealedFile {
         let found = resolve::entry(parent, leaf)
             .map_err(|errno| resolve::explain(&self.place.mount.dir, &self.place.path, errno))?;
         match (found, self.place.disposition) {
+            (Entry::Absent | Entry::Directory | Entry::Other(_), _) if self.place.expected.is_some() => {
+                Err(PublishError::Changed { path: path() })
+            }
             (Entry::Absent, _) => self.give_new_name(parent),
             (Entry::File(old), Disposition::Replace) => self.take_over_name(parent, &old),
             (Entry::File(_), Disposition::CreateNew) => Err(PublishError::AlreadyExists { path: path() }),
@@ -100,13 +113,13 @@ impl SealedFile {
             None => link_open_file(&self.body.file, parent, leaf),
             Some(temp) => {
                 let dir = &*self.place.mount.dir;
-                match renameat_with(dir, temp.as_str(), parent, leaf, RenameFlags::NOREPLACE) {
+                match rename_new(dir, temp.as_str(), parent, leaf) {
                     Ok(()) => {
                         temp.renamed();
                         Ok(())
                     }
                     // The filesystem has no such rename. The temporary name goes when it is dropped.
-                    Err(Errno::INVAL | Errno::NOSYS) => link_open_file(&self.body.file, parent, leaf),
+                    Err(Errno::OPNOTSUPP) => link_open_file(&self.body.file, parent, leaf),
                     Err(errno) => Err(errno),
                 }
             }
@@ -118,7 +131,9 @@ impl SealedFile {
     ///
     /// The step goes through a temporary name in the mount's root, whose removal is not synced: should
     /// a power loss bring it back, the next start sweeps it.
-    fn take_over_name(&mut self, parent: &OwnedFd, old: &rustix::fs::Stat) -> Result<Tried, PublishError> {
+    fn take_over_name(&mut self, parent: &OwnedFd, old: &Stat) -> Result<Tried, PublishError> {
+        // Held until the name is taken over: whoever expects the old file does not get in between.
+        let Some(_held) = self.hold_old(parent, old)? else { return Ok(Tried::Changed) };
         self.set_mode(Mode::from_raw_mode(old.st_mode & 0o777))?;
         let mount = &self.place.mount;
         let temp = match &mut self.body.temp {
@@ -133,9 +148,31 @@ impl SealedFile {
         if placed.is_ok() {
             temp.renamed();
         }
-        // Another name of the old file keeps its bytes in use.
-        let freed = if old.st_nlink == 1 { walk::share(old) } else { 0 };
-        self.outcome(placed, freed)
+        self.outcome(placed, walk::freed(old))
+    }
+
+    /// Locks the old file, and makes sure that it is what was expected. `None`: it lost its name.
+    fn hold_old(&self, parent: &OwnedFd, old: &Stat) -> Result<Option<Option<File>>, PublishError> {
+        let path = &self.place.path;
+        let (_, leaf) = resolve::split(path);
+        let Some(expected) = &self.place.expected else {
+            return Ok(lock::hold_if_possible(parent, leaf, old));
+        };
+        let job = Job { path, budget: &self.budget };
+        let file = match lock::hold(parent, leaf, old, || self.budget.stop()) {
+            Ok(Hold::Taken(file)) => file,
+            Ok(Hold::Exchanged) => return Ok(None),
+            Ok(Hold::Busy) => return Err(PublishError::Locked { path: path.clone() }),
+            Ok(Hold::Stopped(stop)) => return Err(stop.error(path)),
+            Err(errno) => return Err(job.failed("reading what it replaces")(errno)),
+        };
+        let len = file.metadata().map_err(job.failed("reading what it replaces"))?.len();
+        let mut digest = Digest::new();
+        digest.update_from(&job, &file, 0..len)?;
+        if digest.into_bytes() != *expected {
+            return Err(PublishError::Changed { path: path.clone() });
+        }
+        Ok(Some(Some(file)))
     }
 
     fn outcome(&self, placed: rustix::io::Result<()>, freed: u64) -> Result<Tried, PublishError> {
@@ -155,6 +192,7 @@ impl SealedFile {
 
     /// Sealing set the mode that was right then; this corrects it where the old file changed since.
     fn set_mode(&mut self, mode: Mode) -> Result<(), PublishError> {
+        let mode = self.place.mode.unwrap_or(mode);
         if self.mode != mode {
             let failed = |e| PublishError::from_io(&self.place.path, "setting its mode", e);
             fchmod(&self.body.file, mode).map_err(failed)?;

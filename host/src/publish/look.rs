@@ -4,8 +4,8 @@
 use super::copy::BUFFER_BYTES;
 use super::error::PublishError;
 use super::resolve;
-use super::{Workspace, digest::Digest};
-use cofferdam_core::audit::FileFacts;
+use super::{Workspace, digest::Digest, plan};
+use cofferdam_core::audit::{Effect, FileFacts};
 use cofferdam_core::policy::GuestPath;
 use rustix::fs::{FileType, OFlags, fstat};
 use rustix::io::Errno;
@@ -13,6 +13,40 @@ use std::fs::File;
 use std::io::{self, Read};
 
 impl Workspace {
+    /// Whether a planned change happened, as far as the disk tells: then what there is of it.
+    ///
+    /// A file is there with these bytes; what was moved has its new name and not the old one; what was
+    /// removed is gone from its name, and the start's sweep deletes what a crash left of it.
+    ///
+    /// # Errors
+    /// When a mount is unknown, or something cannot be looked at.
+    pub fn happened(&self, effect: &Effect) -> Result<Option<Effect>, PublishError> {
+        let happened = match effect {
+            Effect::Written(file) => {
+                let Ok(path) = GuestPath::parse(&file.path) else { return Ok(None) };
+                let found = self.look(&path)?;
+                return Ok(found.filter(|found| found.sha256 == file.sha256).map(Effect::Written));
+            }
+            Effect::Moved(moved) => {
+                let inode = Some(moved.inode);
+                self.inode(&moved.path)? == inode && self.inode(&moved.moved_from)? != inode
+            }
+            Effect::Removed(removed) => self.inode(&removed.path)?.is_none(),
+        };
+        Ok(happened.then(|| effect.clone()))
+    }
+
+    /// The inode that a path of the audit stands for; `None` when there is nothing.
+    fn inode(&self, path: &str) -> Result<Option<u64>, PublishError> {
+        let Ok(path) = GuestPath::parse(path) else { return Ok(None) };
+        let mount = self.inner.mount_of(&path)?;
+        match plan::find(mount, &path) {
+            Ok((_, stat)) => Ok(Some(stat.st_ino)),
+            Err(PublishError::NotFound { .. } | PublishError::ParentNotADirectory { .. }) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
     /// Size and SHA-256 of the regular file at `path`; `None` when there is none, or something else,
     /// or when the way to it is not plain directories.
     ///

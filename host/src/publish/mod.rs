@@ -1,38 +1,48 @@
 //! The only code that changes a file of the workspace.
 //!
 //! A file is staged where nobody sees it, sealed (its bytes are then on disk), and published in one
-//! step: all of it or nothing, on a path that resolves exactly as it was judged. The sandbox stages for
-//! a guest; the host publishes after the call succeeded. Nothing here follows a symbolic link, touches
-//! anything but regular files and directories, leaves a mount, or blocks on a FIFO.
+//! step: all of it or nothing, on a path that resolves exactly as it was judged. Renames and removals are
+//! planned, and found again before they happen. The sandbox stages and plans for a guest; the host
+//! publishes after the call succeeded. Nothing here changes anything through a symbolic link, leaves a
+//! mount, or blocks on a FIFO; a symbolic link, FIFO, socket or device is removed where that is asked for,
+//! and otherwise never touched.
 
 mod budget;
 mod copy;
 mod digest;
 mod error;
+mod identity;
 mod land;
+mod lock;
 mod look;
 mod open;
 mod parents;
+mod plan;
 mod quota;
+mod remove;
+mod rename;
 mod resolve;
+mod source;
 mod stage;
 mod sweep;
 mod temp;
 #[cfg(test)]
 mod tests;
+mod tree;
 mod walk;
 
 pub use budget::{Budget, Stop};
 pub use error::{PublishError, PublishFailure};
 pub use land::SealedFile;
 pub use open::OpenError;
+pub use plan::{Contents, Planned, Summary};
+pub use remove::PlannedRemove;
+pub use rename::PlannedRename;
 pub use stage::StagedFile;
 
 use cap_std::fs::Dir;
-use cofferdam_core::audit::FileFacts;
 use cofferdam_core::limits::ByteSize;
 use cofferdam_core::policy::GuestPath;
-use land::Landed;
 use quota::{Quota, Reservation};
 use rustix::fs::Mode;
 use stage::{Body, Place};
@@ -50,7 +60,7 @@ pub struct Config {
 }
 
 /// What to do about a file that already has the name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum Disposition {
     /// Refuse.
     CreateNew,
@@ -104,34 +114,12 @@ impl Workspace {
         budget.check(path)?;
         let mount = Arc::clone(self.inner.mount_of(path)?);
         stage::precheck(&mount, path, disposition)?;
-        budget.take_file(path)?;
+        budget.take_change(path)?;
         let (file, temp) = temp::create(&mount).map_err(|e| PublishError::from_io(path, "staging it", e))?;
         let reservation = Reservation::new(&self.inner.quota);
         let body = Body { file, temp, bytes: 0, digest: digest::Digest::new(), reservation };
-        let place = Place { inner: Arc::clone(&self.inner), mount, path: path.clone(), disposition };
+        let (inner, path) = (Arc::clone(&self.inner), path.clone());
+        let place = Place { inner, mount, path, disposition, expected: None, mode: None };
         Ok(StagedFile::new(place, body, Arc::clone(budget)))
-    }
-
-    /// Publishes sealed files in order and returns what is on disk.
-    ///
-    /// Missing parent directories are made. Each file is durable before the next is touched.
-    ///
-    /// # Errors
-    /// [`PublishFailure`] at the first that fails; it carries those that landed before.
-    pub fn publish(&self, sealed: Vec<SealedFile>) -> Result<Vec<FileFacts>, PublishFailure> {
-        let mut landed = Vec::with_capacity(sealed.len());
-        for file in sealed {
-            let (path, facts) = (file.path().clone(), file.facts());
-            match file.land() {
-                Ok(Landed::Durable) => landed.push(facts),
-                Ok(Landed::Unconfirmed(source)) => {
-                    landed.push(facts);
-                    let error = PublishError::DurabilityUnknown { path, source };
-                    return Err(PublishFailure { landed, error });
-                }
-                Err(error) => return Err(PublishFailure { landed, error }),
-            }
-        }
-        Ok(landed)
     }
 }

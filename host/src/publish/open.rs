@@ -5,7 +5,7 @@
 
 use super::quota::Quota;
 use super::resolve;
-use super::sweep::sweep;
+use super::sweep::{SWEPT_ENTRIES_MAX, sweep};
 use super::temp::{Mount, Technique};
 use super::{Config, Inner, Workspace};
 use cap_std::fs::Dir;
@@ -63,9 +63,17 @@ impl Workspace {
                 Err(errno) => return Err(failed(errno)),
             }
             let dir = Arc::new(Dir::from_std_file(File::from(dir)));
-            match sweep(&dir).map_err(failed)? {
-                0 => {}
-                removed => tracing::warn!(mount = guest, removed, "removed what a crash had left"),
+            let swept = sweep(&dir, SWEPT_ENTRIES_MAX).map_err(failed)?;
+            if swept.removed > 0 {
+                tracing::warn!(mount = guest, removed = swept.removed, "removed what a crash had left");
+            }
+            if swept.left > 0 {
+                tracing::warn!(
+                    mount = guest,
+                    left = swept.left,
+                    "directories whose removal a crash cut off are too large to delete at one start, or cannot be \
+                     deleted; they are hidden from tools, count against no quota, and the next start goes on"
+                );
             }
             mounts.push(Arc::new(Mount { guest, dir, technique, making: RwLock::new(()) }));
         }

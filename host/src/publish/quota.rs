@@ -74,6 +74,13 @@ impl Quota {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// `freed` bytes that had landed are gone. A walk under way may count them or not; until the next
+    /// one they count, so that nothing is granted twice.
+    pub(super) fn release(&self, freed: u64) {
+        let mut state = self.state();
+        state.landed = state.landed.saturating_sub(freed);
+    }
+
     /// Grants `bytes` to a staged file.
     fn take(&self, bytes: u64, stop: StopCheck<'_>) -> Result<(), Refusal> {
         let mut state = self.state();

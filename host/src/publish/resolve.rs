@@ -1,20 +1,21 @@
 //! How a path for writing resolves: beneath its mount, through no symbolic link, on no other mount.
 //!
-//! It refuses to follow anything, and it opens nothing but directories for use: what else a name
+//! Reading may follow symbolic links that stay there. It refuses all else, and it opens nothing but directories for use: what else a name
 //! stands for is learned through `O_PATH`, which neither blocks on a FIFO nor wakes a device.
 
 use super::error::PublishError;
 use cofferdam_core::policy::GuestPath;
-use rustix::fd::{AsFd, OwnedFd};
+use rustix::fd::{AsFd, AsRawFd, OwnedFd};
 use rustix::fs::{FileType, Mode, OFlags, ResolveFlags, Stat, fstat, openat2};
 use rustix::io::{Errno, Result};
 use rustix::path::Arg;
 
-/// Nothing above, no `/proc` link, no other mount, no symbolic link anywhere.
-const WRITING: ResolveFlags = ResolveFlags::BENEATH
-    .union(ResolveFlags::NO_MAGICLINKS)
-    .union(ResolveFlags::NO_XDEV)
-    .union(ResolveFlags::NO_SYMLINKS);
+/// Nothing above, no `/proc` link, no other mount.
+const READING: ResolveFlags =
+    ResolveFlags::BENEATH.union(ResolveFlags::NO_MAGICLINKS).union(ResolveFlags::NO_XDEV);
+
+/// The same, and no symbolic link anywhere.
+const WRITING: ResolveFlags = READING.union(ResolveFlags::NO_SYMLINKS);
 
 /// The kernel asks to try again when a rename anywhere races with the lookup.
 const TRIES_MAX: u32 = 64;
@@ -33,14 +34,28 @@ pub(super) enum Entry {
 
 /// A descriptor of `relative` beneath `dir`, close-on-exec.
 pub(super) fn open(dir: impl AsFd, relative: impl Arg + Copy, flags: OFlags) -> Result<OwnedFd> {
+    open_as(dir, relative, flags, WRITING)
+}
+
+fn open_as(
+    dir: impl AsFd,
+    relative: impl Arg + Copy,
+    flags: OFlags,
+    resolve: ResolveFlags,
+) -> Result<OwnedFd> {
     let dir = dir.as_fd();
     let mut tries = 0;
     loop {
-        match openat2(dir, relative, flags | OFlags::CLOEXEC, Mode::empty(), WRITING) {
+        match openat2(dir, relative, flags | OFlags::CLOEXEC, Mode::empty(), resolve) {
             Err(Errno::AGAIN | Errno::INTR) if tries < TRIES_MAX => tries += 1,
             done => return done,
         }
     }
+}
+
+/// A bare handle (`O_PATH`) on what `relative` leads to, through symbolic links that stay beneath `dir`.
+pub(super) fn open_following(dir: impl AsFd, relative: &str) -> Result<OwnedFd> {
+    open_as(dir, relative, OFlags::PATH, READING)
 }
 
 /// The directory `relative`, open so that it can be read and synced; `""` is `dir` itself.
@@ -51,20 +66,48 @@ pub(super) fn directory(dir: impl AsFd, relative: &[u8]) -> Result<OwnedFd> {
 
 /// What `relative` stands for, a last symbolic link not followed.
 pub(super) fn entry(dir: impl AsFd, relative: &str) -> Result<Entry> {
-    let found = match open(dir, relative, OFlags::PATH | OFlags::NOFOLLOW) {
-        Err(Errno::NOENT) => return Ok(Entry::Absent),
-        found => found?,
-    };
-    let stat = fstat(found)?;
-    Ok(match FileType::from_raw_mode(stat.st_mode) {
-        FileType::RegularFile => Entry::File(stat),
+    Ok(match handle(dir, relative)? {
+        None => Entry::Absent,
+        Some((_, stat)) => kind(&stat),
+    })
+}
+
+/// A bare handle (`O_PATH`) on what `relative` stands for, a last symbolic link not followed; none if
+/// there is nothing.
+pub(super) fn handle(dir: impl AsFd, relative: &str) -> Result<Option<(OwnedFd, Stat)>> {
+    match open(dir, relative, OFlags::PATH | OFlags::NOFOLLOW) {
+        Err(Errno::NOENT) => Ok(None),
+        found => {
+            let found = found?;
+            let stat = fstat(&found)?;
+            Ok(Some((found, stat)))
+        }
+    }
+}
+
+/// What a handle stands for.
+pub(super) fn kind(stat: &Stat) -> Entry {
+    match FileType::from_raw_mode(stat.st_mode) {
+        FileType::RegularFile => Entry::File(*stat),
         FileType::Directory => Entry::Directory,
         FileType::Symlink => Entry::Other("a symbolic link"),
         FileType::Fifo => Entry::Other("a FIFO"),
         FileType::Socket => Entry::Other("a socket"),
         FileType::BlockDevice | FileType::CharacterDevice => Entry::Other("a device"),
         _ => Entry::Other("something else"),
-    })
+    }
+}
+
+/// Opens for reading what a bare handle stands for, by the handle itself, so nothing can be swapped.
+/// The caller made sure that it is a regular file: then this never blocks.
+pub(super) fn reopen(handle: impl AsFd) -> Result<OwnedFd> {
+    let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
+    rustix::fs::open(proc_path(handle), flags, Mode::empty())
+}
+
+/// The name under which the system shows a descriptor of this process.
+pub(super) fn proc_path(handle: impl AsFd) -> String {
+    format!("/proc/self/fd/{}", handle.as_fd().as_raw_fd())
 }
 
 /// The parent's path below the mount (`""` for the mount itself) and the last name.

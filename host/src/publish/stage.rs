@@ -10,11 +10,13 @@ use super::error::PublishError;
 use super::land::SealedFile;
 use super::quota::Reservation;
 use super::resolve::{self, Entry};
+use super::source;
 use super::temp::{Mount, TempName};
 use super::{Disposition, Inner};
+use cofferdam_core::audit::FileFacts;
 use cofferdam_core::policy::GuestPath;
 use cofferdam_core::tool::ErrorCode;
-use rustix::fs::{Mode, fchmod, fsync};
+use rustix::fs::{Mode, Stat, Timespec, Timestamps, fchmod, fsync, futimens};
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::sync::Arc;
@@ -33,6 +35,10 @@ pub(super) struct Place {
     pub(super) mount: Arc<Mount>,
     pub(super) path: GuestPath,
     pub(super) disposition: Disposition,
+    /// What the file that it replaces must be.
+    pub(super) expected: Option<[u8; 32]>,
+    /// The mode it shall have, whatever was there; for the copy of a file that moves.
+    pub(super) mode: Option<Mode>,
 }
 
 /// What there is of it so far.
@@ -150,6 +156,57 @@ impl StagedFile {
         })
     }
 
+    /// Appends the workspace file `path`, as long as it is now, and returns what was appended.
+    ///
+    /// The way there may lead through symbolic links inside its mount; whether that mount is granted is
+    /// for the caller to know. The hash is that of the bytes staged, whatever happens to the source.
+    ///
+    /// # Errors
+    /// There is no such regular file, and those of [`StagedFile::write`]. The file is then of no use.
+    pub fn append_file(&mut self, path: &GuestPath) -> Result<FileFacts, PublishError> {
+        let mut appended = None;
+        self.unless_failed(|staged| {
+            let mount = staged.place.inner.mount_of(path)?;
+            let (file, stat) = source::open(mount, path)?;
+            let bytes = u64::try_from(stat.st_size).unwrap_or(0);
+            let sha256 = staged.append_unknown(&file, bytes)?;
+            appended = Some(FileFacts { path: path.to_string(), bytes, sha256: hex::encode(sha256) });
+            Ok(())
+        })?;
+        Ok(appended.expect("appending succeeded"))
+    }
+
+    /// Appends the first `len` bytes of `source`; returns the SHA-256 of what was staged of it.
+    pub(super) fn append_unknown(&mut self, source: &File, len: u64) -> Result<[u8; 32], PublishError> {
+        self.admit(len)?;
+        let job = Job { path: &self.place.path, budget: &self.budget };
+        let body = &mut self.body;
+        let before = body.bytes;
+        body.digest.resume(&job, &body.file, before)?;
+        copy::append(&job, source, len, &body.file, before)?;
+        body.bytes += len;
+        body.digest.update_and_hash(&job, &body.file, before..body.bytes)
+    }
+
+    /// Gives it the mode and the times of the file that moves here, whatever it replaces.
+    pub(super) fn take_after(&mut self, stat: &Stat) -> Result<(), PublishError> {
+        self.place.mode = Some(Mode::from_raw_mode(stat.st_mode & 0o777));
+        #[allow(clippy::unnecessary_cast, reason = "the widths differ between machines")]
+        let time = |seconds, nanos| Timespec { tv_sec: seconds as i64, tv_nsec: nanos as _ };
+        let times = Timestamps {
+            last_access: time(stat.st_atime, stat.st_atime_nsec),
+            last_modification: time(stat.st_mtime, stat.st_mtime_nsec),
+        };
+        let failed = |errno| PublishError::from_io(&self.place.path, "setting its times", errno);
+        futimens(&self.body.file, &times).map_err(failed)
+    }
+
+    /// Publishes only over a regular file with this SHA-256, and fails with [`PublishError::Changed`]
+    /// where anything else, or nothing, has the name then.
+    pub fn expect(&mut self, sha256: [u8; 32]) {
+        self.place.expected = Some(sha256);
+    }
+
     /// The finished file, its bytes on disk. Nothing can be appended any more.
     ///
     /// # Errors
@@ -160,13 +217,19 @@ impl StagedFile {
             let place = &staged.place;
             staged.budget.check(&place.path)?;
             let failed = |errno| PublishError::from_io(&place.path, "syncing it", errno);
-            if let Entry::File(old) = precheck(&place.mount, &place.path, place.disposition)? {
-                mode = Mode::from_raw_mode(old.st_mode & 0o777);
+            match precheck(&place.mount, &place.path, place.disposition)? {
+                Entry::File(old) => mode = Mode::from_raw_mode(old.st_mode & 0o777),
+                // Told early; that it is the file that was read is found when publishing.
+                _ if place.expected.is_some() => {
+                    return Err(PublishError::Changed { path: place.path.clone() });
+                }
+                _ => {}
             }
+            mode = place.mode.unwrap_or(mode);
             fchmod(&staged.body.file, mode).map_err(failed)?;
             fsync(&staged.body.file).map_err(failed)
         })?;
-        Ok(SealedFile::new(self.place, self.body, mode))
+        Ok(SealedFile::new(self.place, self.body, mode, self.budget))
     }
 
     /// Runs `step`; after a failure every further step is refused with the same code.

@@ -1,34 +1,72 @@
-//! Removes the temporary names that a crash left behind. It refuses to touch one that is locked, which
-//! another process is working on, and anything that is not a regular file with such a name.
+//! Removes the temporary names that a crash left behind: staged files, and directories that were being
+//! deleted. It refuses to touch one that is locked, which another process is working on, and anything
+//! else with such a name. It follows no symbolic link and enters no other mount.
 
 use super::resolve::{self, Entry};
 use super::temp::PREFIX;
+use super::tree;
 use cap_std::fs::Dir;
 use rustix::fs::{AtFlags, FlockOperation, OFlags, flock, unlinkat};
 use rustix::io::{Errno, Result};
 
-/// Removes what a crash left in the root of a mount; returns how many. Locked ones are in use.
+/// A start deletes so many entries of a mount, which takes seconds; the next one goes on with the rest.
+pub(super) const SWEPT_ENTRIES_MAX: u64 = 200_000;
+
+/// What a sweep did.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Swept {
+    /// Names that are gone.
+    pub(super) removed: usize,
+    /// Names that stay until the next start: what they hold was too much for one, or cannot be deleted.
+    pub(super) left: usize,
+}
+
+/// Removes what a crash left in the root of a mount, up to `entries_max` entries of directories. Locked
+/// ones are in use.
 ///
 /// # Errors
 /// Only when the directory cannot be listed: a single stubborn file is no reason not to start.
-pub(super) fn sweep(dir: &Dir) -> Result<usize> {
-    let mut removed = 0;
+pub(super) fn sweep(dir: &Dir, mut entries_max: u64) -> Result<Swept> {
+    let mut swept = Swept::default();
     for entry in rustix::fs::Dir::read_from(dir)? {
         let entry = entry?;
-        if entry.file_name().to_bytes().starts_with(PREFIX.as_bytes())
-            && entry.file_name().to_str().is_ok_and(|name| remove_unless_locked(dir, name).is_ok())
-        {
-            removed += 1;
+        if !entry.file_name().to_bytes().starts_with(PREFIX.as_bytes()) {
+            continue;
+        }
+        let Ok(name) = entry.file_name().to_str() else { continue };
+        match remove_unless_locked(dir, name, &mut entries_max) {
+            Ok(Removed::Gone) => swept.removed += 1,
+            Ok(Removed::Left) => swept.left += 1,
+            Err(_) => {}
         }
     }
-    Ok(removed)
+    Ok(swept)
 }
 
-fn remove_unless_locked(dir: &Dir, name: &str) -> Result<()> {
-    if !matches!(resolve::entry(dir, name)?, Entry::File(_)) {
-        return Err(Errno::INVAL);
+/// What came of one name.
+enum Removed {
+    Gone,
+    /// Not all that is in it could be deleted now.
+    Left,
+}
+
+fn remove_unless_locked(dir: &Dir, name: &str, entries_max: &mut u64) -> Result<Removed> {
+    let kind = resolve::entry(dir, name)?;
+    let flags = match kind {
+        Entry::File(_) => OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK,
+        Entry::Directory => OFlags::RDONLY | OFlags::DIRECTORY,
+        Entry::Absent | Entry::Other(_) => return Err(Errno::INVAL),
+    };
+    let found = resolve::open(dir, name, flags)?;
+    flock(&found, FlockOperation::NonBlockingLockExclusive)?;
+    if !matches!(kind, Entry::Directory) {
+        return unlinkat(dir, name, AtFlags::empty()).map(|()| Removed::Gone);
     }
-    let file = resolve::open(dir, name, OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK)?;
-    flock(&file, FlockOperation::NonBlockingLockExclusive)?;
-    unlinkat(dir, name, AtFlags::empty())
+    let deleted = tree::delete(&found, *entries_max)?;
+    *entries_max = entries_max.saturating_sub(deleted.entries);
+    match unlinkat(dir, name, AtFlags::REMOVEDIR) {
+        Ok(()) => Ok(Removed::Gone),
+        Err(Errno::NOTEMPTY | Errno::EXIST) => Ok(Removed::Left),
+        Err(errno) => Err(errno),
+    }
 }

@@ -3,9 +3,11 @@
 //! A named one is under an exclusive lock for as long as this process works on it, so that another
 //! process's sweep spares it. Neither kind shows content under a name that a guest can use.
 
+use super::resolve;
 use cap_std::fs::Dir;
-use rustix::fd::{AsFd, AsRawFd};
-use rustix::fs::{AtFlags, CWD, FlockOperation, Mode, OFlags, flock, fstat, linkat, openat, unlinkat};
+use rustix::fd::AsFd;
+use rustix::fs::{AtFlags, CWD, FlockOperation, Mode, OFlags, RenameFlags, flock, fstat, linkat, openat};
+use rustix::fs::{renameat_with, unlinkat};
 use rustix::io::{Errno, Result};
 use std::fs::File;
 use std::hash::{BuildHasher, RandomState};
@@ -16,7 +18,7 @@ use std::sync::{Arc, RwLock};
 pub(super) const PREFIX: &str = ".cofferdam-tmp-";
 
 /// A random name that exists this often in a row is no accident.
-const NAMES_MAX: u32 = 16;
+pub(super) const NAMES_MAX: u32 = 16;
 
 /// One directory of the workspace, open, and how files are staged in it.
 pub(super) struct Mount {
@@ -89,9 +91,16 @@ impl Drop for TempName {
 }
 
 /// Links an open file to `name` in `dir`, unless the name is taken (EEXIST).
-pub(super) fn link_open_file(file: &File, dir: impl AsFd, name: &str) -> Result<()> {
-    let source = format!("/proc/self/fd/{}", file.as_raw_fd());
-    linkat(CWD, source, dir, name, AtFlags::SYMLINK_FOLLOW)
+pub(super) fn link_open_file(file: impl AsFd, dir: impl AsFd, name: &str) -> Result<()> {
+    linkat(CWD, resolve::proc_path(file), dir, name, AtFlags::SYMLINK_FOLLOW)
+}
+
+/// Renames without replacing anything (EXIST). OPNOTSUPP: the filesystem has no such rename.
+pub(super) fn rename_new(old: impl AsFd, name: &str, new: impl AsFd, to: &str) -> Result<()> {
+    match renameat_with(old, name, new, to, RenameFlags::NOREPLACE) {
+        Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => Err(Errno::OPNOTSUPP),
+        done => done,
+    }
 }
 
 /// An empty file that nobody can name, readable and writable by its owner alone.
@@ -130,7 +139,7 @@ fn create_named(mount: &Mount, mode: Mode) -> Result<(File, TempName)> {
 }
 
 /// `.cofferdam-tmp-` and 128 bits. They need not be secret, only new: creation is exclusive.
-fn random_name() -> String {
+pub(super) fn random_name() -> String {
     let half = || RandomState::new().hash_one(std::process::id());
     format!("{PREFIX}{:016x}{:016x}", half(), half())
 }

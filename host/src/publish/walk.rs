@@ -1,121 +1,196 @@
-//! How many bytes lie in a directory tree, in bounded memory and with one descriptor at a time.
+//! Goes through a directory tree, in bounded memory and with one descriptor at a time.
 //!
 //! It follows no symbolic link and enters no other mount. A level that is left for a subdirectory is
 //! remembered as a name and a position, so neither depth nor breadth costs memory. A tree that changes
-//! meanwhile is measured approximately.
+//! meanwhile is seen approximately. Deeper than PATH_MAX, where no tool can write, it does not go.
 
 use super::budget::Stop;
 use super::resolve;
 use super::temp::PREFIX;
-use rustix::fd::{AsFd, OwnedFd};
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{AtFlags, FileType, OFlags, RawDir, SeekFrom, fstat, seek, statat};
 use rustix::io::{Errno, Result};
 use std::ffi::CStr;
 use std::mem::MaybeUninit;
+use std::ops::ControlFlow::{self, Break, Continue};
 
 /// Between two looks at the stop check lie at most this many entries.
-const ENTRIES_PER_CHECK: u32 = 256;
+pub(super) const ENTRIES_PER_CHECK: u64 = 256;
 
 /// Whether the caller wants the walk to end.
 pub(super) type StopCheck<'a> = &'a dyn Fn() -> Option<Stop>;
 
-/// A tree half walked.
-struct Walk<'a> {
-    stop: StopCheck<'a>,
-    device: u64,
-    bytes: u64,
-    entries: u32,
-    /// The way from the root to the current directory, without a leading `/`.
-    path: Vec<u8>,
-    /// For each directory on that way, the root first: where to go on reading it.
-    positions: Vec<u64>,
+/// An entry that the walk came to.
+pub(super) struct At<'a> {
+    /// The directory that it lies in.
+    pub(super) dir: &'a OwnedFd,
+    /// The way to that directory from the root, without a leading `/`.
+    pub(super) path: &'a [u8],
+    /// Its name there.
+    pub(super) name: &'a CStr,
+    /// What the directory says it is, which may be `Unknown`.
+    pub(super) kind: FileType,
+}
+
+impl At<'_> {
+    /// The way to it from the root.
+    pub(super) fn whole(&self) -> Vec<u8> {
+        join(self.path, self.name.to_bytes())
+    }
+}
+
+/// Where to go from an entry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Then {
+    /// To the next one.
+    On,
+    /// Into the directory that it is; from one that is done, through it once more.
+    Into,
+}
+
+/// Who walks, and what for.
+pub(super) trait Visit {
+    /// Why the walk may end early.
+    type End;
+
+    /// An entry was found.
+    fn entry(&mut self, at: &At<'_>) -> ControlFlow<Self::End, Then>;
+
+    /// The directory at `path` cannot be read, and is left out.
+    fn unreadable(&mut self, _path: &[u8], _errno: Errno) -> ControlFlow<Self::End> {
+        Continue(())
+    }
+
+    /// All of the directory `name` in `parent` was seen.
+    fn done(&mut self, _root: BorrowedFd<'_>, _parent: &[u8], _name: &[u8]) -> ControlFlow<Self::End, Then> {
+        Continue(Then::On)
+    }
+}
+
+/// Walks the tree beneath `root`, which itself is not visited.
+///
+/// # Errors
+/// When the root cannot be read.
+pub(super) fn walk<V: Visit>(root: impl AsFd, visitor: &mut V) -> Result<ControlFlow<V::End>> {
+    let root = root.as_fd();
+    let mut path: Vec<u8> = Vec::new();
+    // For each directory on the way to the current one, the root first: where to go on reading it.
+    let mut positions = vec![0];
+    while let Some(position) = positions.pop() {
+        let step = match resolve::directory(root, &path) {
+            Ok(dir) => read(&dir, &path, position, visitor),
+            Err(errno) => Err(errno),
+        };
+        let then = match step {
+            Ok(Break(end)) => return Ok(Break(end)),
+            Ok(Continue(Some((name, position)))) => {
+                positions.extend([position, 0]);
+                path = join(&path, &name);
+                continue;
+            }
+            Err(errno) if positions.is_empty() => return Err(errno),
+            Err(errno) => visitor.unreadable(&path, errno).map_continue(|()| Then::On),
+            Ok(Continue(None)) if positions.is_empty() => return Ok(Continue(())),
+            Ok(Continue(None)) => {
+                let (parent, name) = split(&path);
+                visitor.done(root, parent, name)
+            }
+        };
+        match then {
+            Break(end) => return Ok(Break(end)),
+            Continue(Then::Into) => positions.push(0),
+            Continue(Then::On) => path.truncate(split(&path).0.len()),
+        }
+    }
+    Ok(Continue(()))
+}
+
+/// Visits a directory from a position up to the next subdirectory to enter: its name, and where to go on.
+fn read<V: Visit>(
+    dir: &OwnedFd,
+    path: &[u8],
+    position: u64,
+    visitor: &mut V,
+) -> Result<ControlFlow<V::End, Option<(Vec<u8>, u64)>>> {
+    seek(dir, SeekFrom::Start(position))?;
+    let mut buffer = [MaybeUninit::uninit(); 8192];
+    let mut entries = RawDir::new(dir, &mut buffer);
+    while let Some(entry) = entries.next() {
+        let entry = entry?;
+        let name = entry.file_name();
+        if matches!(name.to_bytes(), b"." | b"..") {
+            continue;
+        }
+        match visitor.entry(&At { dir, path, name, kind: entry.file_type() }) {
+            Break(end) => return Ok(Break(end)),
+            Continue(Then::On) => {}
+            Continue(Then::Into) => {
+                return Ok(Continue(Some((name.to_bytes().to_vec(), entry.next_entry_cookie()))));
+            }
+        }
+    }
+    Ok(Continue(None))
+}
+
+pub(super) fn join(path: &[u8], name: &[u8]) -> Vec<u8> {
+    if path.is_empty() { name.to_vec() } else { [path, b"/", name].concat() }
+}
+
+fn split(path: &[u8]) -> (&[u8], &[u8]) {
+    match path.iter().rposition(|b| *b == b'/') {
+        Some(at) => (&path[..at], &path[at + 1..]),
+        None => (b"", path),
+    }
 }
 
 /// The bytes of all regular files beneath `root`, or why measuring ended early.
 ///
-/// Apparent sizes count; a file with several names counts once if all of them lie here. What lies deeper
-/// than PATH_MAX, where no tool can write, and subdirectories that cannot be read are left out.
+/// Apparent sizes count; a file with several names counts once if all of them lie here. Subdirectories
+/// that cannot be read are left out.
 pub(super) fn measure(root: impl AsFd, stop: StopCheck<'_>) -> Result<std::result::Result<u64, Stop>> {
     let root = root.as_fd();
-    let device = fstat(root)?.st_dev;
-    let mut walk = Walk { stop, device, bytes: 0, entries: 0, path: Vec::new(), positions: vec![0] };
-    while let Some(position) = walk.positions.pop() {
-        let step = match resolve::directory(root, &walk.path) {
-            Ok(dir) => walk.read(&dir, position),
-            Err(errno) => Err(errno),
+    let mut measure = Measure { stop, device: fstat(root)?.st_dev, bytes: 0, entries: 0 };
+    Ok(match walk(root, &mut measure)? {
+        Continue(()) => Ok(measure.bytes),
+        Break(stop) => Err(stop),
+    })
+}
+
+struct Measure<'a> {
+    stop: StopCheck<'a>,
+    device: u64,
+    bytes: u64,
+    entries: u64,
+}
+
+impl Visit for Measure<'_> {
+    type End = Stop;
+
+    fn entry(&mut self, at: &At<'_>) -> ControlFlow<Stop, Then> {
+        self.entries += 1;
+        if self.entries.is_multiple_of(ENTRIES_PER_CHECK)
+            && let Some(stop) = (self.stop)()
+        {
+            return Break(stop);
+        }
+        // What is staged, or being removed, counts where that happens.
+        if at.path.is_empty() && at.name.to_bytes().starts_with(PREFIX.as_bytes()) {
+            return Continue(Then::On);
+        }
+        let kind = match at.kind {
+            FileType::RegularFile | FileType::Unknown => self.count(at.dir, at.name),
+            other => other,
         };
-        match step {
-            Ok(Step::Down { name, position }) => {
-                walk.positions.extend([position, 0]);
-                if !walk.path.is_empty() {
-                    walk.path.push(b'/');
-                }
-                walk.path.extend(name);
-            }
-            Ok(Step::Stopped(stop)) => return Ok(Err(stop)),
-            Err(errno) if walk.positions.is_empty() => return Err(errno),
-            Ok(Step::Up) | Err(_) => {
-                let parent = walk.path.iter().rposition(|b| *b == b'/').unwrap_or(0);
-                walk.path.truncate(parent);
-            }
-        }
+        Continue(if kind == FileType::Directory { Then::Into } else { Then::On })
     }
-    Ok(Ok(walk.bytes))
 }
 
-/// Where to go next.
-enum Step {
-    /// Into this subdirectory, and later on from this position.
-    Down { name: Vec<u8>, position: u64 },
-    /// The directory is done.
-    Up,
-    /// The caller wants to end.
-    Stopped(Stop),
-}
-
-impl Walk<'_> {
-    /// Counts the files of a directory from a position up to the next subdirectory.
-    fn read(&mut self, dir: &OwnedFd, position: u64) -> Result<Step> {
-        seek(dir, SeekFrom::Start(position))?;
-        let mut buffer = [MaybeUninit::uninit(); 8192];
-        let mut entries = RawDir::new(dir, &mut buffer);
-        while let Some(entry) = entries.next() {
-            let entry = entry?;
-            self.entries = self.entries.wrapping_add(1);
-            if self.entries.is_multiple_of(ENTRIES_PER_CHECK)
-                && let Some(stop) = (self.stop)()
-            {
-                return Ok(Step::Stopped(stop));
-            }
-            let name = entry.file_name();
-            if self.is_staged(name) || matches!(name.to_bytes(), b"." | b"..") {
-                continue;
-            }
-            let kind = match entry.file_type() {
-                FileType::Directory => FileType::Directory,
-                FileType::RegularFile | FileType::Unknown => self.count(dir, name),
-                other => other,
-            };
-            if kind == FileType::Directory {
-                return Ok(Step::Down {
-                    name: name.to_bytes().to_vec(),
-                    position: entry.next_entry_cookie(),
-                });
-            }
-        }
-        Ok(Step::Up)
-    }
-
-    /// Staged files are counted where they are staged.
-    fn is_staged(&self, name: &CStr) -> bool {
-        self.path.is_empty() && name.to_bytes().starts_with(PREFIX.as_bytes())
-    }
-
+impl Measure<'_> {
     /// Adds a regular file's size; returns what the name really stands for.
     fn count(&mut self, dir: &OwnedFd, name: &CStr) -> FileType {
         let stat = match statat(dir, name, AtFlags::SYMLINK_NOFOLLOW) {
             Ok(stat) if stat.st_dev == self.device || on_this_mount(dir, name) => stat,
-            Ok(_) | Err(Errno::NOENT) | Err(_) => return FileType::Unknown,
+            Ok(_) | Err(_) => return FileType::Unknown,
         };
         let kind = FileType::from_raw_mode(stat.st_mode);
         if kind == FileType::RegularFile {
@@ -135,4 +210,10 @@ fn on_this_mount(dir: &OwnedFd, name: &CStr) -> bool {
 pub(super) fn share(stat: &rustix::fs::Stat) -> u64 {
     let size = u64::try_from(stat.st_size).unwrap_or(0);
     size.div_ceil(u64::from(stat.st_nlink).max(1))
+}
+
+/// What the workspace gets back when a name of this file goes: nothing, while it has another.
+pub(super) fn freed(stat: &rustix::fs::Stat) -> u64 {
+    let file = FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile;
+    if file && stat.st_nlink == 1 { share(stat) } else { 0 }
 }

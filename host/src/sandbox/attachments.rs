@@ -1,10 +1,12 @@
-//! `turn-attachments`: the list, and bytes as streams that copy as little as possible.
+//! `turn-attachments` and `recent-attachments`: the list, and bytes as streams that copy as little as possible.
 
+use super::bindings::cofferdam::tool::recent_attachments as recent;
 use super::bindings::cofferdam::tool::turn_attachments as wit;
 use super::bindings::cofferdam::tool::types::ToolError as WitError;
 use super::state::State;
 use crate::attachments::{Blob, BlobBytes};
 use bytes::Bytes;
+use cofferdam_core::attachment::AttachmentInfo;
 use wasmtime::component::Resource;
 use wasmtime_wasi::p2::{DynInputStream, InputStream, Pollable, StreamError, StreamResult};
 
@@ -14,22 +16,38 @@ pub struct OpenAttachment(Blob);
 
 impl wit::Host for State {
     fn list(&mut self) -> wasmtime::Result<Vec<wit::AttachmentInfo>> {
-        let infos = self.attachments.infos().into_iter().map(|a| wit::AttachmentInfo {
-            index: a.index,
-            name: a.name,
-            mime_type: a.mime_type,
-            size: if a.unavailable.is_some() { 0 } else { a.size },
-            sha256: a.sha256,
-            unavailable: a.unavailable,
-        });
-        Ok(infos.collect())
+        let infos = self.calls().attachments().map_err(wasmtime::Error::new)?;
+        Ok(infos.into_iter().map(info).collect())
     }
 
     fn open(&mut self, index: u32) -> wasmtime::Result<Result<Resource<OpenAttachment>, WitError>> {
-        match self.attachments.get(index) {
-            Ok((_, blob)) => Ok(Ok(self.table.push(OpenAttachment(blob.clone()))?)),
+        let opened = self.calls().attachment(index);
+        match opened {
+            Ok(blob) => Ok(Ok(self.table.push(OpenAttachment(blob))?)),
             Err(error) => Ok(Err(self.error(error)?)),
         }
+    }
+}
+
+impl recent::Host for State {
+    fn list(&mut self) -> wasmtime::Result<Vec<recent::RecentAttachment>> {
+        let infos = self.calls().attachments().map_err(wasmtime::Error::new)?;
+        let recent = infos.into_iter().map(|a| recent::RecentAttachment {
+            source_url: a.source.clone().unwrap_or_default(),
+            info: info(a),
+        });
+        Ok(recent.collect())
+    }
+}
+
+fn info(a: AttachmentInfo) -> wit::AttachmentInfo {
+    wit::AttachmentInfo {
+        index: a.index,
+        name: a.name,
+        mime_type: a.mime_type,
+        size: if a.unavailable.is_some() { 0 } else { a.size },
+        sha256: a.sha256,
+        unavailable: a.unavailable,
     }
 }
 

@@ -1,15 +1,18 @@
 //! Compiled components on disk, so that a start costs milliseconds.
 //!
 //! An entry is named by the component's SHA-256 and a hash of wasmtime's version and the engine's
-//! settings, and starts with the SHA-256 of what follows, so a damaged entry is recompiled and never
-//! run. The folder is this user's alone; an entry that another user could have written is not read.
+//! settings, and starts with the SHA-256 of that name and of what follows, so an entry that is damaged, or
+//! another component's under this name, is recompiled and never run. The folder is this user's alone; an
+//! entry that another user could have written is not read.
 
 use super::SandboxError;
 use cofferdam_core::text::one_line;
+use rustix::fs::{Mode, OFlags, openat};
 use sha2::{Digest, Sha256};
 use std::fs;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::{Read, Write};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use wasmtime::Engine;
@@ -23,85 +26,131 @@ pub const CACHE_ENTRIES_MAX: usize = 64;
 /// A temporary file this old was left by a crash.
 const STALE: std::time::Duration = std::time::Duration::from_secs(60 * 60);
 
+/// A hash over wasmtime's version, the target and every setting that changes the code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub(super) struct Compatibility(u64);
+
+impl Compatibility {
+    pub(super) fn of(engine: &Engine) -> Self {
+        let mut hasher = DefaultHasher::new();
+        engine.precompile_compatibility_hash().hash(&mut hasher);
+        Self(hasher.finish())
+    }
+}
+
+/// Reads entries of the folder; writes none.
+#[derive(Debug)]
+pub(super) struct Entries {
+    dir: OwnedFd,
+}
+
+impl Entries {
+    /// The folder that is open already.
+    pub(super) fn new(dir: OwnedFd) -> Self {
+        Self { dir }
+    }
+
+    /// The compiled component, if there is a sound entry.
+    pub(super) fn read(&self, engine: &Engine, sha256: &str) -> Option<Component> {
+        let name = entry_name(Compatibility::of(engine), sha256);
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let mut file = fs::File::from(openat(&self.dir, &name, flags, Mode::empty()).ok()?);
+        let meta = file.metadata().ok()?;
+        if !is_ours_alone(&meta) || !meta.is_file() {
+            tracing::warn!(entry = name, "not reading a cache entry that others could have written");
+            return None;
+        }
+        let mut bytes = Vec::new();
+        file.read_to_end(&mut bytes).ok()?;
+        let (sum, code) = bytes.split_at_checked(32).unwrap_or_default();
+        if seal(&name, code) != sum {
+            tracing::warn!(entry = name, "recompiling a damaged cache entry");
+            return None;
+        }
+        deserialize(engine, code).ok()
+    }
+}
+
 /// The folder of compiled components.
 #[derive(Debug)]
 pub(super) struct Cache {
-    dir: PathBuf,
+    path: PathBuf,
+    entries: Entries,
 }
 
 impl Cache {
-    /// The cache in `dir`, which is made, for this user only, if it is missing.
-    pub(super) fn open(dir: &Path) -> Result<Self, SandboxError> {
-        let failed = |e: std::io::Error| SandboxError::Cache(format!("{}: {e}", dir.display()));
-        fs::DirBuilder::new().recursive(true).mode(0o700).create(dir).map_err(failed)?;
-        let meta = fs::metadata(dir).map_err(failed)?;
-        if !is_ours_alone(&meta) {
+    /// The cache in `path`, which is made, for this user only, if it is missing.
+    pub(super) fn open(path: &Path) -> Result<Self, SandboxError> {
+        let failed = |e: std::io::Error| SandboxError::Cache(format!("{}: {e}", path.display()));
+        fs::DirBuilder::new().recursive(true).mode(0o700).create(path).map_err(failed)?;
+        let dir = fs::File::open(path).map_err(failed)?;
+        if !is_ours_alone(&dir.metadata().map_err(failed)?) {
             return Err(SandboxError::Cache(format!(
                 "{} can be written by others, who could make the gateway run their code; run: chmod 700 {0}",
-                dir.display()
+                path.display()
             )));
         }
-        Ok(Self { dir: dir.to_owned() })
+        Ok(Self { path: path.to_owned(), entries: Entries::new(dir.into()) })
     }
 
-    /// The compiled component; compiles and stores it if there is no sound entry.
+    /// The open folder, to be handed to whoever only reads.
+    pub(super) fn dir(&self) -> BorrowedFd<'_> {
+        self.entries.dir.as_fd()
+    }
+
+    /// The compiled component; compiles it in this process and stores it if there is no sound entry.
     pub(super) fn load(
         &self,
         engine: &Engine,
         bytes: &[u8],
         sha256: &str,
     ) -> Result<Component, SandboxError> {
-        if bytes.len() > COMPONENT_BYTES_MAX {
-            return Err(SandboxError::TooLarge(bytes.len()));
-        }
-        let path = self.dir.join(entry_name(engine, sha256));
-        if let Some(component) = read_entry(engine, &path) {
+        if let Some(component) = self.entries.read(engine, sha256) {
             return Ok(component);
         }
-        let started = std::time::Instant::now();
-        let code = engine.precompile_component(bytes).map_err(not_compiled)?;
-        tracing::info!(component = &sha256[..12], ms = started.elapsed().as_millis() as u64, "compiled");
-        if let Err(error) = write_entry(&self.dir, &path, &code) {
-            // Without the entry the next start is slower; nothing else depends on it.
-            tracing::warn!(%error, dir = %self.dir.display(), "cannot keep compiled code");
-        }
+        let code = compile(engine, bytes)?;
+        self.store(Compatibility::of(engine), sha256, &code);
         deserialize(engine, &code)
     }
+
+    /// Keeps compiled code. Without the entry the next start is slower; nothing else depends on it.
+    pub(super) fn store(&self, compatibility: Compatibility, sha256: &str, code: &[u8]) {
+        if let Err(error) = write_entry(&self.path, &entry_name(compatibility, sha256), code) {
+            tracing::warn!(%error, dir = %self.path.display(), "cannot keep compiled code");
+        }
+    }
+}
+
+/// The machine code of a component.
+pub(super) fn compile(engine: &Engine, bytes: &[u8]) -> Result<Vec<u8>, SandboxError> {
+    if bytes.len() > COMPONENT_BYTES_MAX {
+        return Err(SandboxError::TooLarge(bytes.len()));
+    }
+    let started = std::time::Instant::now();
+    let code = engine.precompile_component(bytes).map_err(not_compiled)?;
+    tracing::info!(ms = started.elapsed().as_millis() as u64, "compiled a component");
+    Ok(code)
 }
 
 fn is_ours_alone(meta: &fs::Metadata) -> bool {
     meta.uid() == rustix::process::geteuid().as_raw() && meta.mode() & 0o022 == 0
 }
 
-fn entry_name(engine: &Engine, sha256: &str) -> String {
-    let mut hasher = DefaultHasher::new();
-    // Covers wasmtime's version, the target and every setting that changes the code.
-    engine.precompile_compatibility_hash().hash(&mut hasher);
-    format!("{sha256}-{:016x}.cwasm", hasher.finish())
+fn entry_name(compatibility: Compatibility, sha256: &str) -> String {
+    format!("{sha256}-{:016x}.cwasm", compatibility.0)
 }
 
-fn read_entry(engine: &Engine, path: &Path) -> Option<Component> {
-    let mut file = fs::File::open(path).ok()?;
-    if !is_ours_alone(&file.metadata().ok()?) {
-        tracing::warn!(entry = %path.display(), "not reading a cache entry that others could have written");
-        return None;
-    }
-    let mut bytes = Vec::new();
-    file.read_to_end(&mut bytes).ok()?;
-    let (sum, code) = bytes.split_at_checked(32).unwrap_or_default();
-    if Sha256::digest(code).as_slice() != sum {
-        tracing::warn!(entry = %path.display(), "recompiling a damaged cache entry");
-        return None;
-    }
-    deserialize(engine, code).ok()
+/// Binds code to the name of its entry.
+fn seal(name: &str, code: &[u8]) -> [u8; 32] {
+    Sha256::new().chain_update(name).chain_update(code).finalize().into()
 }
 
-fn write_entry(dir: &Path, path: &Path, code: &[u8]) -> std::io::Result<()> {
+fn write_entry(dir: &Path, name: &str, code: &[u8]) -> std::io::Result<()> {
     let mut file = tempfile::NamedTempFile::new_in(dir)?;
-    file.write_all(&Sha256::digest(code))?;
+    file.write_all(&seal(name, code))?;
     file.write_all(code)?;
     file.as_file().sync_data()?;
-    file.persist(path)?;
+    file.persist(dir.join(name))?;
     sweep(dir)
 }
 

@@ -12,7 +12,7 @@ use rustix::io::Errno;
 use rustix::path::DecInt;
 use std::fs::{File, Metadata};
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::sync::{Arc, OnceLock};
 use types::{DescriptorFlags, DescriptorStat, DescriptorType, ErrorCode, OpenFlags, PathFlags};
@@ -32,9 +32,8 @@ pub(super) struct Mount {
 
 impl Mount {
     /// The mount `guest` over a folder that is open already.
-    pub(super) fn new(guest: &str, dir: &cap_std::fs::Dir) -> std::io::Result<Self> {
-        let dir = File::from(dir.as_fd().try_clone_to_owned()?);
-        Ok(Self { guest: guest.to_owned(), dir: Dir::new(dir, FsPerms::ReadOnly, OpenMode::READ, true) })
+    pub(super) fn new(guest: &str, dir: File) -> Self {
+        Self { guest: guest.to_owned(), dir: Dir::new(dir, FsPerms::ReadOnly, OpenMode::READ, true) }
     }
 
     pub(super) fn guest(&self) -> &str {
@@ -104,14 +103,19 @@ fn look(dir: &File, path: &str, follow: bool) -> Result<File, ErrorCode> {
     Err(ErrorCode::Busy)
 }
 
-/// Opens for reading what a bare handle stands for, by the handle itself, so nothing can be swapped.
-fn reopen(handle: &File, flags: OFlags) -> Result<OwnedFd, ErrorCode> {
-    // Opened once: each path through /proc would be four look-ups.
+/// This process's own handles by number, opened once: each path through /proc would be four look-ups, and a
+/// confined process cannot open it any more.
+pub(super) fn handles() -> Result<BorrowedFd<'static>, Errno> {
     static HANDLES: OnceLock<Result<OwnedFd, Errno>> = OnceLock::new();
     let own = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let handles = HANDLES.get_or_init(|| rustix::fs::open("/proc/self/fd", own, Mode::empty()));
+    handles.as_ref().map(AsFd::as_fd).map_err(|errno| *errno)
+}
+
+/// Opens for reading what a bare handle stands for, by the handle itself, so nothing can be swapped.
+fn reopen(handle: &File, flags: OFlags) -> Result<OwnedFd, ErrorCode> {
     // Without /proc nothing can be read; that is no "not found".
-    let handles = handles.as_ref().map_err(|_| ErrorCode::Io)?;
+    let handles = handles().map_err(|_| ErrorCode::Io)?;
     let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY | flags;
     let name = DecInt::from_fd(handle);
     rustix::fs::openat(handles, name.as_c_str(), flags, Mode::empty())

@@ -2,53 +2,75 @@
 //! reach but what its permit grants.
 //!
 //! The only room that names wasmtime. There is no native fallback: without a sandbox nothing runs.
-//! It publishes nothing; sealed files leave it as values.
+//! It publishes nothing; a call's plan leaves it as a value. Guests run in worker processes, or in this one
+//! where that was asked for by name.
 
 mod attachments;
+mod authority;
 mod bindings;
 mod cache;
+mod clock;
 mod engine;
 mod files;
+mod host_calls;
+mod machine;
 mod outcome;
 mod staging;
 mod state;
 mod stdio;
+pub mod worker;
 
+pub use authority::REPORT_BYTES_MAX;
 pub use cache::{CACHE_ENTRIES_MAX, COMPONENT_BYTES_MAX};
+pub use clock::CANCEL_GRACE;
 pub use stdio::OUTPUT_BYTES_MAX;
 
 use crate::attachments::Attachments;
-use crate::publish::{Budget, SealedFile, Stop, Workspace};
-use bindings::ToolWorldPre;
-use bindings::cofferdam::tool::{turn_attachments, workspace_write};
+use crate::confine::Report;
+use crate::publish::{Planned, Workspace};
+use authority::Authority;
+use cache::Cache;
+use clock::Clock;
 use cofferdam_core::audit::sha256_hex;
-use cofferdam_core::capability::{Grants, Interface, MOUNTS};
+use cofferdam_core::capability::{Grants, MOUNTS};
 use cofferdam_core::json::parse_strict;
-use cofferdam_core::limits::{ByteSize, Limits, Span};
+use cofferdam_core::limits::Limits;
 use cofferdam_core::policy::Permit;
 use cofferdam_core::text::one_line;
 use cofferdam_core::tool::{Description, ErrorCode, ToolError, ToolName};
-use engine::{Running, Ticker};
-use files::{HasFiles, Mount};
-use outcome::Stopped;
+use files::Mount;
+use machine::{DESCRIBE_LIMITS, Job, Linked, Machine, Said};
 use serde_json::Value;
-use state::{MemoryLimit, Staging, State};
+use std::borrow::Cow;
+use std::fs::File;
+use std::os::fd::AsFd;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
-use stdio::Output;
 use tokio_util::sync::CancellationToken;
-use wasmtime::component::{HasSelf, Linker, ResourceTable};
-use wasmtime::{Engine, Store, UpdateDeadline};
-use wasmtime_wasi::{WasiCtx, WasiCtxBuilder};
+use worker::{Known, Pool};
 
 /// What the sandbox is built with.
 #[derive(Clone, Debug)]
 pub struct Config {
     /// Where compiled components are kept.
     pub cache_dir: PathBuf,
-    /// Calls that may run at once; address space is reserved for this many.
+    /// Calls that may run at once; address space is reserved for this many in this process, or so many
+    /// workers of a profile are kept.
     pub calls_max: u32,
+    /// Where guests run.
+    pub isolation: Isolation,
+}
+
+/// Where guests run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Isolation {
+    /// In worker processes, confined by the kernel.
+    #[default]
+    Processes,
+    /// In this process: for embedding and unit tests. Never a fallback.
+    InProcess,
 }
 
 /// Why a component cannot be loaded, or the sandbox not be built.
@@ -85,30 +107,26 @@ pub const SCHEMA_BYTES_MAX: usize = 64 << 10;
 /// Longest summary of a tool.
 const SUMMARY_BYTES_MAX: usize = 400;
 
-/// What `describe` may use: it has nothing to do but return a text.
-const DESCRIBE_LIMITS: Limits = Limits {
-    memory: ByteSize::mib(16),
-    deadline: Span::seconds(2),
-    written_bytes: ByteSize(0),
-    arguments: ByteSize(0),
-    result: ByteSize::kib(256),
-};
-
 /// Loads components and runs calls.
 pub struct Sandbox {
-    engine: Engine,
-    ticker: Ticker,
-    cache: cache::Cache,
+    place: Place,
     /// None where tools are looked at and never called.
     workspace: Option<Arc<Workspace>>,
-    mounts: Vec<Mount>,
+}
+
+enum Place {
+    Here { machine: Box<Machine>, cache: Cache },
+    Workers(Pool),
 }
 
 /// A component that is compiled, linked with what its profile grants, and ready to be instantiated.
 #[derive(Clone)]
 pub struct Component {
-    pre: ToolWorldPre<State>,
     sha256: String,
+    bytes: Arc<[u8]>,
+    said: Arc<Said>,
+    /// In workers the link is theirs.
+    linked: Option<Linked>,
 }
 
 impl Component {
@@ -116,24 +134,40 @@ impl Component {
     pub fn sha256(&self) -> &str {
         &self.sha256
     }
+
+    fn known(&self) -> Known<'_> {
+        Known { sha256: &self.sha256, bytes: &self.bytes }
+    }
 }
 
+/// Takes what a call says of its progress.
+pub type Reports = Arc<dyn Fn(&str) + Send + Sync>;
+
 /// What a call needs besides its permit.
+#[derive(Clone)]
 pub struct Inputs {
-    /// The turn's attachments; not handed on unless the permit grants `turn-attachments`.
+    /// The call's attachments; not handed on unless the permit grants them.
     pub attachments: Attachments,
+    /// Takes progress reports, if anybody does.
+    pub report: Option<Reports>,
     /// Ends the call early.
     pub cancel: CancellationToken,
     /// When the call's time began.
     pub started: Instant,
 }
 
+impl Inputs {
+    fn clock(&self, limits: &Limits) -> Clock {
+        Clock::new(self.started + limits.deadline.0, self.cancel.clone())
+    }
+}
+
 /// How a call ended.
 pub struct Finished {
     /// The tool's JSON object, or why there is none.
     pub result: Result<Value, ToolError>,
-    /// What the guest sealed, in order. To be published only if `result` is ok.
-    pub sealed: Vec<SealedFile>,
+    /// What the guest planned, in order. To be carried out only if `result` is ok.
+    pub plan: Vec<Planned>,
 }
 
 impl Sandbox {
@@ -142,58 +176,56 @@ impl Sandbox {
     /// # Errors
     /// [`SandboxError::Engine`] and [`SandboxError::Cache`]; the gateway must not start then.
     pub fn new(config: &Config, workspace: Option<Arc<Workspace>>) -> Result<Self, SandboxError> {
-        let engine = engine::engine(config.calls_max, Limits::CEILING.memory.0 as usize)?;
-        let ticker = Ticker::start(&engine)?;
-        let mounts =
-            MOUNTS.iter().filter_map(|guest| Some(Mount::new(guest, workspace.as_ref()?.mount(guest)?)));
-        let mounts = mounts.collect::<Result<_, _>>().map_err(|e| SandboxError::Engine(e.to_string()))?;
-        Ok(Self { cache: cache::Cache::open(&config.cache_dir)?, engine, ticker, workspace, mounts })
+        let cache = Cache::open(&config.cache_dir)?;
+        let failed = |e: std::io::Error| SandboxError::Engine(e.to_string());
+        let folders = || {
+            MOUNTS.iter().filter_map(|guest| Some((guest, workspace.as_ref()?.mount(guest)?))).map(
+                |(guest, dir)| Ok(((*guest).to_owned(), dir.as_fd().try_clone_to_owned().map_err(failed)?)),
+            )
+        };
+        let place = match config.isolation {
+            Isolation::InProcess => {
+                let mount = |folder: Result<(String, _), _>| {
+                    folder.map(|(guest, dir)| Mount::new(&guest, File::from(dir)))
+                };
+                let mounts = folders().map(mount).collect::<Result<_, _>>()?;
+                Place::Here { machine: Box::new(Machine::interrupting(config.calls_max, mounts)?), cache }
+            }
+            Isolation::Processes => {
+                let shared =
+                    |folder: Result<(String, _), _>| folder.map(|(guest, dir)| (guest, Arc::new(dir)));
+                let folders = folders().map(shared).collect::<Result<_, _>>()?;
+                Place::Workers(Pool::new(cache, folders, config.calls_max as usize).map_err(failed)?)
+            }
+        };
+        Ok(Self { place, workspace })
     }
 
     /// The component of these bytes, linked with what `grants` allow.
     ///
     /// # Errors
     /// [`SandboxError`]; an import that is not granted is named.
-    pub fn load(&self, bytes: &[u8], grants: &Grants) -> Result<Component, SandboxError> {
-        let sha256 = sha256_hex(bytes);
-        let component = self.cache.load(&self.engine, bytes, &sha256)?;
-        let linker = self.linker(grants).map_err(|e| SandboxError::Engine(format!("{e:#}")))?;
-        let refused = |e: wasmtime::Error| SandboxError::Link(link_problem(&e));
-        let pre = linker.instantiate_pre(&component).map_err(refused)?;
-        let pre = ToolWorldPre::new(pre).map_err(refused)?;
-        Ok(Component { pre, sha256 })
+    pub fn load(&self, bytes: Cow<'_, [u8]>, grants: &Grants) -> Result<Component, SandboxError> {
+        let sha256 = sha256_hex(&bytes);
+        let (said, linked) = match &self.place {
+            Place::Here { machine, cache } => {
+                let component = cache.load(machine.engine(), &bytes, &sha256)?;
+                let linked = machine.link(&component, grants)?;
+                let clock = Clock::until(Instant::now() + DESCRIBE_LIMITS.deadline.0);
+                (machine.describe(&linked, &clock)?, Some(linked))
+            }
+            Place::Workers(pool) => (pool.describe(Known { sha256: &sha256, bytes: &bytes }, grants)?, None),
+        };
+        Ok(Component { sha256, bytes: bytes.into_owned().into(), said: Arc::new(said), linked })
     }
 
-    /// What the component says of itself, checked. Runs with nothing granted and tight limits.
+    /// What the component says of itself, checked.
     ///
     /// # Errors
     /// [`SandboxError::Describe`] says what is wrong with the description.
     pub fn describe(&self, component: &Component) -> Result<Description, SandboxError> {
-        let output = Output::new("describe");
-        let state = State {
-            wasi: context(&output),
-            table: ResourceTable::new(),
-            memory: MemoryLimit { bytes_max: DESCRIBE_LIMITS.memory.0 as usize, exceeded: false },
-            mounts: Vec::new(),
-            attachments: Attachments::default(),
-            staging: None,
-        };
-        let cancel = CancellationToken::new();
-        let mut run = self.start(state, &DESCRIBE_LIMITS, Instant::now(), &cancel);
-        let said = run.block_on(&DESCRIBE_LIMITS, async |store| {
-            let instance = component.pre.instantiate_async(&mut *store).await?;
-            instance.cofferdam_tool_tool().call_describe(store).await
-        });
-        let memory = &run.store.data().memory;
-        let said = said.map_err(|e| {
-            SandboxError::Describe(outcome::of_failure(&e, memory, &DESCRIBE_LIMITS, &output.tail()).message)
-        })?;
+        let said = &component.said;
         let schema = |what: &str, text: &str| {
-            if text.len() > SCHEMA_BYTES_MAX {
-                return Err(SandboxError::Describe(format!(
-                    "its {what} schema is longer than {SCHEMA_BYTES_MAX} bytes"
-                )));
-            }
             parse_strict(text)
                 .map_err(|e| SandboxError::Describe(format!("its {what} schema is not JSON: {e}")))
         };
@@ -205,177 +237,56 @@ impl Sandbox {
         })
     }
 
+    /// Has a worker of a profile ready for its first call; nothing where guests run in this process.
+    pub fn start_ahead(&self, profile: &str, grants: &Grants) {
+        if let Place::Workers(pool) = &self.place {
+            pool.start_ahead(profile, grants);
+        }
+    }
+
+    /// How workers are confined, as one of them says itself; none where guests run in this process.
+    ///
+    /// # Errors
+    /// [`SandboxError::Engine`] when no worker starts.
+    pub fn worker_report(&self) -> Result<Option<Report>, SandboxError> {
+        match &self.place {
+            Place::Here { .. } => Ok(None),
+            Place::Workers(pool) => pool.report().map_err(|e| SandboxError::Engine(e.to_string())),
+        }
+    }
+
     /// Runs a judged call to its end. Blocks; meant for a thread of its own, never an async worker.
     pub fn run(&self, permit: Permit, component: &Component, inputs: Inputs) -> Finished {
         let limits = *permit.limits();
-        let arguments = permit.call().arguments.to_string();
-        let output = Output::new(permit.call().tool.as_str());
-        let state = self.state(permit, &inputs, &output);
-        let mut run = self.start(state, &limits, inputs.started, &inputs.cancel);
-        let returned = run.block_on(&limits, async |store| {
-            let instance = component.pre.instantiate_async(&mut *store).await?;
-            instance.cofferdam_tool_tool().call_call(store, &arguments).await
-        });
-        output.finish();
-        let (deadline, cancel) = (run.deadline, run.cancel.clone());
-        let state = run.store.into_data();
-        let result = match returned {
-            Ok(Ok(text)) => read_result(&text, &limits),
-            // A guest that was stopped inside a host function tells of a failure; the reason is ours.
-            Ok(Err(error)) => Err(match stop(deadline, &cancel) {
-                Some(stopped) => stopped.to_tool_error(&limits),
-                None => state::from_guest(error),
-            }),
-            Err(error) => Err(outcome::of_failure(&error, &state.memory, &limits, &output.tail())),
+        let clock = inputs.clock(&limits);
+        let job =
+            Job { arguments: permit.call().arguments.to_string(), grants: permit.grants().clone(), limits };
+        let profile = permit.profile().to_owned();
+        let authority = Arc::new(Mutex::new(Authority::new(permit, inputs, self.workspace.as_ref())));
+        let mine = || authority.lock().unwrap_or_else(PoisonError::into_inner);
+        let returned = match (&self.place, &component.linked) {
+            (Place::Here { machine, .. }, Some(linked)) => {
+                machine.run(linked, &job, authority.clone(), &clock)
+            }
+            (Place::Workers(pool), _) => pool.call(component.known(), &profile, &job, &mut *mine(), &clock),
+            (Place::Here { .. }, None) => {
+                Err(ToolError::new(ErrorCode::Internal, "the component was loaded by another sandbox"))
+            }
         };
-        let sealed = state.staging.map(|s| s.sealed).unwrap_or_default();
-        Finished { result, sealed }
-    }
-
-    /// WASI 0.2 with nothing behind it, our own filesystem over the stock one, and what is granted.
-    fn linker(&self, grants: &Grants) -> wasmtime::Result<Linker<State>> {
-        let mut linker = Linker::new(&self.engine);
-        wasmtime_wasi::p2::add_to_linker_async(&mut linker)?;
-        linker.allow_shadowing(true);
-        use wasmtime_wasi::p2::bindings::filesystem::{preopens, types};
-        types::add_to_linker::<State, HasFiles>(&mut linker, State::files)?;
-        preopens::add_to_linker::<State, HasFiles>(&mut linker, State::files)?;
-        linker.allow_shadowing(false);
-        if grants.allows(Interface::TurnAttachments) {
-            turn_attachments::add_to_linker::<State, HasSelf<_>>(&mut linker, |state| state)?;
-        }
-        if grants.may_write() {
-            workspace_write::add_to_linker::<State, HasSelf<_>>(&mut linker, |state| state)?;
-        }
-        Ok(linker)
-    }
-
-    /// What a call finds within reach: nothing but its grants.
-    fn state(&self, permit: Permit, inputs: &Inputs, output: &Output) -> State {
-        let limits = *permit.limits();
-        let grants = permit.grants();
-        let mounts =
-            self.mounts.iter().filter(|mount| grants.access(mount.guest()).is_some()).cloned().collect();
-        let attachments = match grants.allows(Interface::TurnAttachments) {
-            true => inputs.attachments.clone(),
-            false => Attachments::default(),
+        // A guest that was stopped inside a host function tells of a failure; the reason is ours. Nobody
+        // waits for what a cancelled one says.
+        let result = match clock.useless() {
+            Some(stopped) => Err(stopped.to_tool_error(&limits)),
+            None => returned.and_then(|text| read_result(&text, &limits)),
         };
-        let staging = self.workspace.as_ref().filter(|_| grants.may_write()).map(|workspace| {
-            let deadline = inputs.started + limits.deadline.0;
-            let cancel = inputs.cancel.clone();
-            let budget = Budget::new(limits.written_bytes, move || {
-                stop(deadline, &cancel).map(|stopped| match stopped {
-                    Stopped::Deadline => Stop::Deadline,
-                    Stopped::Cancelled => Stop::Cancelled,
-                })
-            });
-            (workspace.clone(), Arc::new(budget))
-        });
-        State {
-            wasi: context(output),
-            table: ResourceTable::new(),
-            memory: MemoryLimit { bytes_max: limits.memory.0 as usize, exceeded: false },
-            mounts,
-            attachments,
-            staging: staging.map(|(workspace, budget)| Staging {
-                permit,
-                workspace,
-                budget,
-                sealed: Vec::new(),
-            }),
-        }
+        let plan = mine().take_plan();
+        Finished { result, plan }
     }
-
-    fn start(&self, mut state: State, limits: &Limits, started: Instant, cancel: &CancellationToken) -> Run {
-        state.table.set_max_capacity(HANDLES_MAX);
-        let mut store = Store::new(&self.engine, state);
-        store.limiter(|state| &mut state.memory);
-        store.set_hostcall_fuel(HOSTCALL_BYTES_MAX + limits.result.0 as usize);
-        store.set_max_component_handles(HANDLES_MAX);
-        store.set_epoch_deadline(1);
-        let deadline = started + limits.deadline.0;
-        let watched = cancel.clone();
-        store.epoch_deadline_callback(move |_| match stop(deadline, &watched) {
-            Some(stopped) => Err(wasmtime::Error::new(stopped)),
-            None => Ok(UpdateDeadline::Continue(1)),
-        });
-        Run { store, deadline, cancel: cancel.clone(), _running: self.ticker.run() }
-    }
-}
-
-fn stop(deadline: Instant, cancel: &CancellationToken) -> Option<Stopped> {
-    if cancel.is_cancelled() {
-        Some(Stopped::Cancelled)
-    } else if Instant::now() >= deadline {
-        Some(Stopped::Deadline)
-    } else {
-        None
-    }
-}
-
-/// A store with its deadline and its share of the ticking clock.
-struct Run {
-    store: Store<State>,
-    deadline: Instant,
-    cancel: CancellationToken,
-    _running: Running,
-}
-
-thread_local! {
-    /// Drives the guest's waits (clocks, polls) on this thread alone.
-    static RUNTIME: tokio::runtime::Runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_time()
-        .build()
-        .expect("a runtime without I/O needs only memory");
-}
-
-impl Run {
-    /// Runs `work` until it ends, the deadline passes or the call is cancelled: guest code is stopped
-    /// by the epoch, a wait in a host function by dropping it.
-    fn block_on<T>(
-        &mut self,
-        limits: &Limits,
-        work: impl AsyncFnOnce(&mut Store<State>) -> wasmtime::Result<T>,
-    ) -> wasmtime::Result<T> {
-        if let Some(stopped) = stop(self.deadline, &self.cancel) {
-            return Err(wasmtime::Error::new(stopped));
-        }
-        debug_assert!(limits.deadline.0 >= self.deadline.saturating_duration_since(Instant::now()));
-        let (deadline, cancel) = (self.deadline, self.cancel.clone());
-        let store = &mut self.store;
-        RUNTIME.with(|runtime| {
-            runtime.block_on(async move {
-                tokio::select! {
-                    biased;
-                    done = work(store) => done,
-                    () = cancel.cancelled() => Err(wasmtime::Error::new(Stopped::Cancelled)),
-                    () = tokio::time::sleep_until(deadline.into()) => Err(wasmtime::Error::new(Stopped::Deadline)),
-                }
-            })
-        })
-    }
-}
-
-/// WASI with nothing behind it: no environment, no arguments, closed stdin, no sockets.
-fn context(output: &Output) -> WasiCtx {
-    WasiCtxBuilder::new()
-        .stdout(output.clone())
-        .stderr(output.clone())
-        .max_random_size(RANDOM_BYTES_MAX)
-        .allow_blocking_current_thread(true)
-        .allow_tcp(false)
-        .allow_udp(false)
-        .build()
 }
 
 fn read_result(text: &str, limits: &Limits) -> Result<Value, ToolError> {
     if text.len() as u64 > limits.result.0 {
-        let said = format!(
-            "the tool returned {} bytes; at most {} are taken. Ask for less.",
-            text.len(),
-            limits.result
-        );
-        return Err(ToolError::new(ErrorCode::TooLarge, said));
+        return Err(machine::too_long(text.len(), limits));
     }
     match parse_strict(text) {
         // Printed, it could not be told from a failure, and its code may be one that only the host says.
@@ -387,14 +298,4 @@ fn read_result(text: &str, limits: &Limits) -> Result<Value, ToolError> {
         Ok(_) => Err(ToolError::new(ErrorCode::Trapped, "the tool returned JSON that is not an object")),
         Err(error) => Err(ToolError::new(ErrorCode::Trapped, format!("the tool returned no JSON: {error}"))),
     }
-}
-
-/// wasmtime's words on a missing import, with what to do.
-fn link_problem(error: &wasmtime::Error) -> String {
-    let said: Vec<String> = error.chain().map(|cause| one_line(&cause.to_string(), 300)).collect();
-    format!(
-        "{}. Its profile does not grant this, or the host does not know it; grant the interface in the profile or \
-         build the tool without it",
-        said.join(": ")
-    )
 }

@@ -1,61 +1,78 @@
-//! `workspace-write`: guests stage and seal here; publishing is somebody else's, after the call.
+//! `workspace-write` and `progress` as guests call them: handles and streams over what the gateway allows.
 //!
-//! Takes exactly the paths of the permit, whatever the guest asks for.
+//! It decides nothing: every request goes to [`HostCalls`](super::host_calls::HostCalls).
 
+use super::bindings::cofferdam::tool::progress;
 use super::bindings::cofferdam::tool::types::ToolError as WitError;
 use super::bindings::cofferdam::tool::workspace_write as wit;
-use super::state::State;
-use crate::attachments::BlobBytes;
-use crate::publish::{Disposition, PublishError, StagedFile};
+use super::host_calls::{Contents, Planning, SharedCalls, StagedId, Taken};
+use super::state::{State, lock};
+use crate::publish::Disposition;
 use bytes::Bytes;
-use cofferdam_core::policy::GuestPath;
-use cofferdam_core::tool::{ErrorCode, ToolError};
-use std::sync::{Arc, Mutex, PoisonError};
+use cofferdam_core::audit::EntryKind;
+use cofferdam_core::tool::ToolError;
+use std::sync::Arc;
 use wasmtime::component::Resource;
 use wasmtime_wasi::p2::{DynOutputStream, OutputStream, Pollable, StreamError, StreamResult};
 
 /// A staged file in a guest's hands. The body stream shares it.
 #[allow(unreachable_pub, reason = "the generated bindings re-export it")]
-pub struct Staged(Arc<Mutex<StagedFile>>);
+pub struct Staged(Arc<Handle>);
+
+/// The guest's hold on a staged file; the gateway forgets the file when it ends.
+struct Handle {
+    id: StagedId,
+    calls: SharedCalls,
+}
+
+impl Drop for Handle {
+    fn drop(&mut self) {
+        lock(&self.calls).discard(self.id);
+    }
+}
 
 impl State {
-    fn stage_judged(&mut self, path: &str, disposition: Disposition) -> Result<StagedFile, ToolError> {
-        let denied = |reason: String| ToolError::new(ErrorCode::PathDenied, reason);
-        let path = GuestPath::parse(path).map_err(|bad| denied(bad.to_string()))?;
-        let staging = self.staging.as_mut().ok_or_else(|| denied("nothing may be written here".into()))?;
-        if !staging.permit.may_stage(&path) {
-            return Err(denied(format!(
-                "{path} was not judged for writing in this call; use the path argument itself"
-            )));
-        }
-        Ok(staging.workspace.stage(&path, disposition, &staging.budget)?)
-    }
-
-    fn append_judged(
-        &mut self,
-        this: &Resource<Staged>,
-        index: u32,
-    ) -> wasmtime::Result<Result<u64, ToolError>> {
-        let staged = self.without_stream(this, "appended an attachment to")?;
-        let blob = match self.attachments.get(index) {
-            Ok((_, blob)) => blob,
-            Err(error) => return Ok(Err(error)),
-        };
-        let mut file = staged.lock().unwrap_or_else(PoisonError::into_inner);
-        let appended = match blob.bytes() {
-            BlobBytes::Memory(bytes) => file.append_bytes_known(bytes, blob.sha256()),
-            BlobBytes::File(source) => file.append_file_known(source, blob.len(), blob.sha256()),
-        };
-        Ok(appended.map(|()| blob.len()).map_err(ToolError::from))
-    }
-
     /// The file of a handle whose body stream nobody holds; otherwise the guest ends here.
-    fn without_stream(&self, this: &Resource<Staged>, did: &str) -> wasmtime::Result<Arc<Mutex<StagedFile>>> {
+    fn without_stream(&self, this: &Resource<Staged>, did: &str) -> wasmtime::Result<StagedId> {
         let staged = &self.table.get(this)?.0;
         if Arc::strong_count(staged) > 1 {
             wasmtime::bail!("it {did} a staged file while it held the file's body stream");
         }
-        Ok(staged.clone())
+        Ok(staged.id)
+    }
+
+    /// An answer as the guest may see it.
+    fn answer<T, W: From<T>>(&self, answer: Result<T, ToolError>) -> wasmtime::Result<Result<W, WitError>> {
+        Ok(match answer {
+            Ok(value) => Ok(value.into()),
+            Err(error) => Err(self.error(error)?),
+        })
+    }
+}
+
+impl From<Taken> for wit::Sealed {
+    fn from(taken: Taken) -> Self {
+        Self { bytes: taken.bytes, sha256: taken.sha256 }
+    }
+}
+
+impl From<Planning> for wit::Planned {
+    fn from(planning: Planning) -> Self {
+        let kind = match planning.kind {
+            EntryKind::File => wit::EntryKind::File,
+            EntryKind::Directory => wit::EntryKind::Directory,
+            EntryKind::Other => wit::EntryKind::Other,
+        };
+        Self { kind, entries: planning.entries, bytes: planning.bytes }
+    }
+}
+
+impl From<wit::Disposition> for Disposition {
+    fn from(disposition: wit::Disposition) -> Self {
+        match disposition {
+            wit::Disposition::CreateNew => Self::CreateNew,
+            wit::Disposition::Replace => Self::Replace,
+        }
     }
 }
 
@@ -65,21 +82,37 @@ impl wit::Host for State {
         path: String,
         disposition: wit::Disposition,
     ) -> wasmtime::Result<Result<Resource<Staged>, WitError>> {
-        let disposition = match disposition {
-            wit::Disposition::CreateNew => Disposition::CreateNew,
-            wit::Disposition::Replace => Disposition::Replace,
-        };
-        match self.stage_judged(&path, disposition) {
-            Ok(file) => Ok(Ok(self.table.push(Staged(Arc::new(Mutex::new(file))))?)),
+        let staged = self.calls().stage(&path, disposition.into());
+        match staged {
+            Ok(id) => {
+                let handle = Handle { id, calls: self.calls.clone() };
+                Ok(Ok(self.table.push(Staged(Arc::new(handle)))?))
+            }
             Err(error) => Ok(Err(self.error(error)?)),
         }
+    }
+
+    fn rename(
+        &mut self,
+        source: String,
+        target: String,
+        disposition: wit::Disposition,
+    ) -> wasmtime::Result<Result<wit::Planned, WitError>> {
+        let planned = self.calls().rename(&source, &target, disposition.into());
+        self.answer(planned)
+    }
+
+    fn remove(&mut self, path: String, recursive: bool) -> wasmtime::Result<Result<wit::Planned, WitError>> {
+        let contents = if recursive { Contents::Remove } else { Contents::Keep };
+        let planned = self.calls().remove(&path, contents);
+        self.answer(planned)
     }
 }
 
 impl wit::HostStagedFile for State {
     fn body(&mut self, this: Resource<Staged>) -> wasmtime::Result<Resource<DynOutputStream>> {
-        let staged = self.without_stream(&this, "asked for a second body stream of")?;
-        let stream: DynOutputStream = Box::new(BodyStream(staged));
+        self.without_stream(&this, "asked for a second body stream of")?;
+        let stream: DynOutputStream = Box::new(BodyStream(self.table.get(&this)?.0.clone()));
         Ok(self.table.push_child(stream, &this)?)
     }
 
@@ -88,24 +121,32 @@ impl wit::HostStagedFile for State {
         this: Resource<Staged>,
         index: u32,
     ) -> wasmtime::Result<Result<u64, WitError>> {
-        match self.append_judged(&this, index)? {
-            Ok(bytes) => Ok(Ok(bytes)),
-            Err(error) => Ok(Err(self.error(error)?)),
-        }
+        let file = self.without_stream(&this, "appended an attachment to")?;
+        let appended = self.calls().append_attachment(file, index);
+        self.answer(appended)
+    }
+
+    fn append_file(
+        &mut self,
+        this: Resource<Staged>,
+        path: String,
+    ) -> wasmtime::Result<Result<wit::Sealed, WitError>> {
+        let file = self.without_stream(&this, "appended a file to")?;
+        let appended = self.calls().append_file(file, &path);
+        self.answer(appended)
+    }
+
+    fn expect(&mut self, this: Resource<Staged>, sha256: String) -> wasmtime::Result<Result<(), WitError>> {
+        let file = self.table.get(&this)?.0.id;
+        let noted = self.calls().expect(file, &sha256);
+        self.answer(noted)
     }
 
     fn finish(&mut self, this: Resource<Staged>) -> wasmtime::Result<Result<wit::Sealed, WitError>> {
-        drop(self.without_stream(&this, "sealed")?);
-        let staged = Arc::into_inner(self.table.delete(this)?.0).expect("only a body stream would share it");
-        match staged.into_inner().unwrap_or_else(PoisonError::into_inner).seal() {
-            Ok(sealed) => {
-                let facts = sealed.facts();
-                let staging = self.staging.as_mut().expect("a staged file exists only where staging does");
-                staging.sealed.push(sealed);
-                Ok(Ok(wit::Sealed { bytes: facts.bytes, sha256: facts.sha256 }))
-            }
-            Err(error) => Ok(Err(self.error(error.into())?)),
-        }
+        let file = self.without_stream(&this, "sealed")?;
+        let sealed = self.calls().seal(file);
+        self.table.delete(this)?;
+        self.answer(sealed)
     }
 
     fn drop(&mut self, this: Resource<Staged>) -> wasmtime::Result<()> {
@@ -114,18 +155,28 @@ impl wit::HostStagedFile for State {
     }
 }
 
+impl progress::Host for State {
+    fn report(&mut self, message: String) -> wasmtime::Result<()> {
+        self.calls().report(&message);
+        Ok(())
+    }
+
+    fn cancelled(&mut self) -> wasmtime::Result<bool> {
+        Ok(self.calls().cancelled())
+    }
+}
+
 /// Bytes that one write may carry: large enough that 40 MiB are 40 calls.
 const PERMIT_BYTES: usize = 1 << 20;
 
-struct BodyStream(Arc<Mutex<StagedFile>>);
+struct BodyStream(Arc<Handle>);
 
 impl BodyStream {
     fn append(&mut self, bytes: &[u8]) -> StreamResult<()> {
-        let mut file = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         // The text starts with the code, so that the guest can tell a quota from a full disk.
-        file.write(bytes).map_err(|e: PublishError| {
-            StreamError::LastOperationFailed(wasmtime::Error::msg(ToolError::from(e).to_string()))
-        })
+        lock(&self.0.calls)
+            .write(self.0.id, bytes)
+            .map_err(|error| StreamError::LastOperationFailed(wasmtime::Error::msg(error.to_string())))
     }
 }
 

@@ -2,11 +2,9 @@
 
 use super::bindings::cofferdam::tool::types::{ErrorCode as WitCode, ToolError as WitError};
 use super::files::{Files, Mount};
-use crate::attachments::Attachments;
-use crate::publish::{Budget, SealedFile, Workspace};
-use cofferdam_core::policy::Permit;
+use super::host_calls::{HostCalls, SharedCalls};
 use cofferdam_core::tool::{ErrorCode, ToolError};
-use std::sync::Arc;
+use std::sync::{MutexGuard, PoisonError};
 use wasmtime::ResourceLimiter;
 use wasmtime::component::ResourceTable;
 use wasmtime_wasi::filesystem::WasiFilesystemCtxView;
@@ -18,16 +16,12 @@ pub(super) struct State {
     pub(super) table: ResourceTable,
     pub(super) memory: MemoryLimit,
     pub(super) mounts: Vec<Mount>,
-    pub(super) attachments: Attachments,
-    pub(super) staging: Option<Staging>,
+    pub(super) calls: SharedCalls,
 }
 
-/// What a call may stage, and what it has sealed.
-pub(super) struct Staging {
-    pub(super) permit: Permit,
-    pub(super) workspace: Arc<Workspace>,
-    pub(super) budget: Arc<Budget>,
-    pub(super) sealed: Vec<SealedFile>,
+/// The gateway's side, for one request. Nobody panics while holding it, and a poisoned one still refuses.
+pub(super) fn lock(calls: &SharedCalls) -> MutexGuard<'_, dyn HostCalls + 'static> {
+    calls.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl State {
@@ -35,6 +29,11 @@ impl State {
         let Self { wasi, table, mounts, .. } = self;
         let view = WasiFilesystemCtxView { ctx: wasi.filesystem(), table };
         Files { wasi: view, mounts }
+    }
+
+    /// The gateway's side.
+    pub(super) fn calls(&self) -> MutexGuard<'_, dyn HostCalls + 'static> {
+        lock(&self.calls)
     }
 
     /// An error as the guest may see it.

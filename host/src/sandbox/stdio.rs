@@ -1,5 +1,7 @@
-//! A guest's stdout and stderr: into the log, line by line, up to a cap, then into nothing.
+//! A guest's stdout and stderr: line by line to the gateway's log, up to a cap, then into nothing.
 
+use super::host_calls::SharedCalls;
+use super::state::lock;
 use bytes::Bytes;
 use cofferdam_core::text::one_line;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -19,7 +21,7 @@ const LINE_OVERHEAD_BYTES: usize = 96;
 pub(super) struct Output(Arc<Mutex<Captured>>);
 
 struct Captured {
-    tool: String,
+    calls: SharedCalls,
     line: Vec<u8>,
     last: String,
     left: usize,
@@ -27,9 +29,9 @@ struct Captured {
 }
 
 impl Output {
-    pub(super) fn new(tool: &str) -> Self {
+    pub(super) fn new(calls: SharedCalls) -> Self {
         Self(Arc::new(Mutex::new(Captured {
-            tool: tool.to_owned(),
+            calls,
             line: Vec::new(),
             last: String::new(),
             left: OUTPUT_BYTES_MAX,
@@ -49,11 +51,8 @@ impl Output {
         let mut captured = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         captured.end_line();
         if captured.dropped > 0 {
-            tracing::warn!(
-                tool = captured.tool,
-                dropped_bytes = captured.dropped,
-                "output over the cap was dropped"
-            );
+            let line = format!("output over the cap was dropped ({} bytes)", captured.dropped);
+            lock(&captured.calls).log(&line);
         }
     }
 }
@@ -80,7 +79,7 @@ impl Captured {
     fn end_line(&mut self) {
         if !self.line.is_empty() {
             let text = one_line(&String::from_utf8_lossy(&self.line), LINE_BYTES_MAX);
-            tracing::info!(tool = self.tool, "guest: {text}");
+            lock(&self.calls).log(&text);
             self.line.clear();
             // Rust's panic hook ends with a hint that says nothing here.
             if !text.starts_with("note: ") {

@@ -2,12 +2,13 @@
 
 use super::threads::{self, CallThreads, Handover};
 use super::{Journal, Registry, Tool};
-use crate::attachments::Attachments;
+use crate::attachments::{Attachments, RecentAttachments};
 use crate::audit::{AuditLog, Durability, PublishingGuard};
-use crate::publish::{SealedFile, Workspace};
-use crate::sandbox::{Finished, Inputs, Sandbox};
+use crate::publish::{Planned, Workspace};
+use crate::sandbox::{Finished, Inputs, Reports, Sandbox};
 use cofferdam_core::arguments::BadArguments;
-use cofferdam_core::audit::{CallFacts, Event, FileFacts, Intent, Outcome, VerdictKind, redact, sha256_hex};
+use cofferdam_core::audit::{CallFacts, Effect, Event, Intent, Outcome, VerdictKind, redact, sha256_hex};
+use cofferdam_core::capability::Interface;
 use cofferdam_core::id::{CallId, Caller, TurnId};
 use cofferdam_core::json::parse_strict;
 use cofferdam_core::limits::Limits;
@@ -37,6 +38,11 @@ pub struct CallRequest {
     pub arguments: Result<String, BadArguments>,
     /// The turn's attachments.
     pub attachments: Attachments,
+    /// Where a tool that may see them finds the attachments of an earlier message; absent where there is no
+    /// earlier message.
+    pub recent: Option<Arc<dyn RecentAttachments>>,
+    /// Takes what the call says of its progress; must not block.
+    pub report: Option<Reports>,
     /// Where replayed turns look first; absent where turns are not durable.
     pub journal: Option<Arc<dyn Journal>>,
     /// Ends the call early.
@@ -77,21 +83,42 @@ impl Toolbox {
     ///
     /// # Errors
     /// Every refusal and failure, by code; each is in the audit.
-    pub async fn call(&self, request: CallRequest) -> Result<Value, ToolError> {
-        let limits =
-            self.parts.registry.get(&request.tool).map_or(Limits::DEFAULT, |tool| tool.policy.limits);
-        let asked = Arc::new(Asked { request, told: AtomicBool::new(false) });
+    pub async fn call(&self, mut request: CallRequest) -> Result<Value, ToolError> {
+        let tool = self.parts.registry.get(&request.tool).ok();
+        let limits = tool.map_or(Limits::DEFAULT, |tool| tool.policy.limits);
+        let sees_recent = tool.is_some_and(|tool| tool.policy.grants.allows(Interface::RecentAttachments));
+        if sees_recent
+            && request.attachments.is_empty()
+            && let Some(recent) = request.recent.clone()
+        {
+            tokio::select! {
+                found = recent.recent() => request.attachments = found,
+                // The call itself then says what became of it.
+                () = request.cancel.cancelled() => {}
+                () = tokio::time::sleep(limits.deadline.0) => {
+                    let said = "fetching the files of the earlier message took longer than the call may take; \
+                                nothing was changed";
+                    return Err(self.refuse(Asked::of(request), ToolError::new(ErrorCode::TimedOut, said)).await);
+                }
+            }
+        }
+        let asked = Asked::of(request);
         let (parts, job) = (self.parts.clone(), asked.clone());
         let result = self.threads.run(limits.deadline.0, move |handover| parts.call(&job, &handover)).await;
         if let Err(refused) = &result
             && !asked.told.load(Ordering::Acquire)
         {
-            // No thread took it, or its thread does not come back. Appending blocks.
-            let (parts, refused) = (self.parts.clone(), refused.clone());
-            let appended = tokio::task::spawn_blocking(move || parts.refused(&asked, refused)).await;
-            return Err(appended.unwrap_or_else(|_| threads::crashed()));
+            // No thread took it, or its thread does not come back.
+            return Err(self.refuse(asked, refused.clone()).await);
         }
         result
+    }
+
+    /// Writes down a call that no thread answered, off the async threads, and returns what to answer.
+    async fn refuse(&self, asked: Arc<Asked>, refused: ToolError) -> ToolError {
+        let parts = self.parts.clone();
+        let appended = tokio::task::spawn_blocking(move || parts.refused(&asked, refused)).await;
+        appended.unwrap_or_else(|_| threads::crashed())
     }
 }
 
@@ -101,12 +128,18 @@ struct Asked {
     told: AtomicBool,
 }
 
+impl Asked {
+    fn of(request: CallRequest) -> Arc<Self> {
+        Arc::new(Self { request, told: AtomicBool::new(false) })
+    }
+}
+
 /// What is known of a call while it runs, for its audit records.
 struct Progress {
     facts: CallFacts,
     verdict: VerdictKind,
     intent: Option<u64>,
-    files: Vec<FileFacts>,
+    files: Vec<Effect>,
     /// Held from before the intent until after the outcome, so that an intent without an outcome
     /// can only come from a crash.
     publishing: Option<PublishingGuard>,
@@ -215,9 +248,11 @@ impl Parts {
         progress.facts.component_sha256 = Some(tool.component.sha256().to_owned());
         progress.facts.policy_sha256 = Some(tool.policy.sha256.clone());
         progress.facts.profile = Some(tool.policy.profile.clone());
-        let arguments = read_arguments(text, &tool).inspect_err(|_| {
+        let mut arguments = read_arguments(text, &tool).inspect_err(|_| {
             progress.facts.arguments = redact(&Value::String(text.to_owned()), None);
         })?;
+        // Before anybody looks: audit, schema, judge and guest see the same.
+        tool.policy.complete(&mut arguments);
         progress.facts.arguments = redact(&arguments, Some(&tool.policy));
         tool.validate(&arguments)?;
         let call = Call { id: request.id.clone(), tool: tool.policy.tool.clone(), arguments };
@@ -229,12 +264,16 @@ impl Parts {
         if let Some(earlier) = self.replayed(request, &permit, progress)? {
             return Ok(earlier);
         }
-        let inputs =
-            Inputs { attachments: request.attachments.clone(), cancel: request.cancel.clone(), started };
-        let Finished { result, sealed } = self.sandbox.run(permit, &tool.component, inputs);
+        let inputs = Inputs {
+            attachments: request.attachments.clone(),
+            report: request.report.clone(),
+            cancel: request.cancel.clone(),
+            started,
+        };
+        let Finished { result, plan } = self.sandbox.run(permit, &tool.component, inputs);
         let result = result?;
-        if !sealed.is_empty() {
-            self.publish(request, &result, sealed, progress, handover)?;
+        if !plan.is_empty() {
+            self.publish(request, &result, plan, progress, handover)?;
         }
         Ok(result)
     }
@@ -267,7 +306,7 @@ impl Parts {
         &self,
         request: &CallRequest,
         result: &Value,
-        sealed: Vec<SealedFile>,
+        plan: Vec<Planned>,
         progress: &mut Progress,
         handover: &Handover,
     ) -> Result<(), ToolError> {
@@ -286,10 +325,10 @@ impl Parts {
                 )
             })?;
         }
-        let files = sealed.iter().map(SealedFile::facts).collect();
+        let files = plan.iter().map(Planned::effect).collect();
         let intent = Event::Intent(Intent { facts: progress.facts.clone(), files });
         progress.intent = Some(self.audit.append(intent, Durability::Synced).map_err(|e| unaudited(&e))?);
-        match self.workspace.publish(sealed) {
+        match self.workspace.publish(plan) {
             Ok(files) => {
                 progress.files = files;
                 Ok(())

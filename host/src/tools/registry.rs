@@ -174,7 +174,7 @@ fn load(sandbox: &Sandbox, policy: &ToolPolicy, sources: &Sources) -> Loaded {
     let bytes = component_bytes(policy, sources)?;
     let refused =
         |e: crate::sandbox::SandboxError| RegistryError::Sandbox { file: file(), cause: e.to_string() };
-    let component = sandbox.load(&bytes, &policy.grants).map_err(refused)?;
+    let component = sandbox.load(bytes, &policy.grants).map_err(refused)?;
     let description = sandbox.describe(&component).map_err(refused)?;
     if description.name != policy.tool {
         return Err(RegistryError::Misnamed { file: file(), found: description.name.to_string() });

@@ -31,6 +31,8 @@ fn request(n: usize) -> CallRequest {
         tool: "t".into(),
         arguments: Ok("{}".into()),
         attachments: Attachments::default(),
+        recent: None,
+        report: None,
         journal: None,
         cancel: CancellationToken::new(),
     }

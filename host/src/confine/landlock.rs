@@ -1,0 +1,129 @@
+//! Landlock: which files and TCP ports a process reaches, whatever its descriptors and paths say.
+//!
+//! Every right that the kernel knows is handled, so what no rule grants is refused. It does not cover stat,
+//! chmod and UDP, nor what is open already.
+
+use super::report::Landlock;
+use super::{ConfineError, GatewayPaths};
+use ::landlock::{
+    ABI, Access, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible, LandlockStatus, NetPort,
+    PathBeneath, RestrictionStatus, Ruleset, RulesetAttr, RulesetCreated, RulesetCreatedAttr, RulesetError,
+    RulesetStatus, Scope,
+};
+use std::os::fd::{BorrowedFd, OwnedFd};
+use std::path::Path;
+
+/// The newest interface whose rights are asked for; older kernels handle fewer.
+const NEWEST: ABI = ABI::V9;
+
+/// Nothing but reading beneath `readable`; none when the kernel has no Landlock.
+pub(super) fn worker(readable: &[BorrowedFd<'_>]) -> Result<Option<Landlock>, ConfineError> {
+    let handled = AccessFs::from_all(NEWEST);
+    let mut rules = ruleset(handled)?;
+    for fd in readable {
+        rules =
+            rules.add_rule(PathBeneath::new(fd, AccessFs::ReadFile | AccessFs::ReadDir)).map_err(refused)?;
+    }
+    restrict(rules, handled)
+}
+
+/// The gateway's places and ports.
+pub(super) fn gateway(paths: &GatewayPaths, ports: &[u16]) -> Result<Option<Landlock>, ConfineError> {
+    // Without this right the first interface refuses every link and rename between folders, which is how
+    // files are published.
+    let publishes =
+        Ruleset::default().set_compatibility(CompatLevel::HardRequirement).handle_access(AccessFs::Refer);
+    if publishes.is_err() || publishes.is_ok_and(|ruleset| ruleset.create().is_err()) {
+        return Ok(None);
+    }
+    // Names resolve over UNIX sockets of the system's resolver, which the newest right would refuse.
+    let handled = AccessFs::from_all(NEWEST) & !BitFlags::from(AccessFs::ResolveUnix);
+    let mut rules = ruleset(handled)?;
+    let read = AccessFs::ReadFile | AccessFs::ReadDir;
+    // No device, FIFO or socket is made, and nothing there is a program.
+    let write = AccessFs::from_all(ABI::V3)
+        & !(AccessFs::Execute
+            | AccessFs::MakeChar
+            | AccessFs::MakeBlock
+            | AccessFs::MakeFifo
+            | AccessFs::MakeSock);
+    let grants = [
+        (&paths.read_write, write, Needed::Yes),
+        (&paths.read_only, read, Needed::No),
+        (&paths.execute, AccessFs::Execute | AccessFs::ReadFile, Needed::No),
+    ];
+    for (places, access, needed) in grants {
+        for place in places {
+            if let Some(fd) = open(place, needed)? {
+                let of_files = AccessFs::from_file(NEWEST);
+                let access = if is_folder(&fd) { access } else { access & of_files };
+                rules = rules.add_rule(PathBeneath::new(fd, access)).map_err(refused)?;
+            }
+        }
+    }
+    // Programs are started with no standard input, and libraries draw random bytes from a device.
+    for (device, access) in
+        [("/dev/null", AccessFs::ReadFile | AccessFs::WriteFile), ("/dev/urandom", AccessFs::ReadFile.into())]
+    {
+        if let Some(fd) = open(Path::new(device), Needed::No)? {
+            rules = rules.add_rule(PathBeneath::new(fd, access)).map_err(refused)?;
+        }
+    }
+    for port in ports {
+        rules = rules.add_rule(NetPort::new(*port, AccessNet::ConnectTcp)).map_err(refused)?;
+    }
+    restrict(rules, handled)
+}
+
+/// Whether a place that is not there is an error.
+#[derive(Clone, Copy, PartialEq)]
+enum Needed {
+    Yes,
+    No,
+}
+
+fn open(path: &Path, needed: Needed) -> Result<Option<OwnedFd>, ConfineError> {
+    use rustix::fs::{Mode, OFlags};
+    match rustix::fs::open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty()) {
+        Ok(fd) => Ok(Some(fd)),
+        Err(_) if needed == Needed::No => Ok(None),
+        Err(e) => Err(ConfineError::Place { path: path.display().to_string(), cause: e.into() }),
+    }
+}
+
+fn is_folder(fd: &OwnedFd) -> bool {
+    rustix::fs::fstat(fd).is_ok_and(|stat| rustix::fs::FileType::from_raw_mode(stat.st_mode).is_dir())
+}
+
+fn ruleset(handled: BitFlags<AccessFs>) -> Result<RulesetCreated, ConfineError> {
+    Ruleset::default()
+        .handle_access(handled)
+        .and_then(|rules| rules.handle_access(AccessNet::from_all(ABI::V4)))
+        .and_then(|rules| rules.scope(Scope::from_all(ABI::V6)))
+        .and_then(Ruleset::create)
+        .map_err(refused)
+}
+
+fn restrict(rules: RulesetCreated, handled: BitFlags<AccessFs>) -> Result<Option<Landlock>, ConfineError> {
+    let RestrictionStatus { ruleset, landlock, .. } = rules.restrict_self().map_err(refused)?;
+    let LandlockStatus::Available { effective_abi, kernel_abi } = landlock else { return Ok(None) };
+    if ruleset == RulesetStatus::NotEnforced {
+        return Ok(None);
+    }
+    let names = |text: String| text.split(" | ").map(str::to_owned).filter(|name| !name.is_empty()).collect();
+    Ok(Some(Landlock {
+        abi: kernel_abi.map_or(effective_abi as u32, |abi| u32::try_from(abi).unwrap_or(0)),
+        files: names(in_words(handled & AccessFs::from_all(effective_abi))),
+        tcp: names(in_words(AccessNet::from_all(effective_abi) & AccessNet::from_all(ABI::V4))),
+        scoped: names(in_words(Scope::from_all(effective_abi))),
+    }))
+}
+
+/// The flags by name, with ` | ` between.
+fn in_words<T: ::landlock::Access + std::fmt::Debug>(flags: BitFlags<T>) -> String {
+    flags.iter().map(|flag| format!("{flag:?}")).collect::<Vec<_>>().join(" | ")
+}
+
+fn refused(error: RulesetError) -> ConfineError {
+    ConfineError::refused("restrict files and ports with Landlock", error)
+}

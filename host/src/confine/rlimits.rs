@@ -1,0 +1,48 @@
+//! Resource limits of a confined process, soft and hard alike.
+//!
+//! The address space has none: wasmtime reserves terabytes of it. Nor has the number of processes: it
+//! counts those of the whole user, and seccomp forbids new ones.
+
+use super::{ConfineError, WorkerKind};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use std::collections::BTreeMap;
+
+/// Descriptors that a worker holds open at once.
+pub const WORKER_FD_MAX: u64 = 1024;
+/// The length to which a worker may write a file: images of linear memories live in memory files.
+pub const WORKER_FILE_BYTES_MAX: u64 = 64 << 20;
+/// Private writable memory of a worker, the guest's included.
+pub const WORKER_DATA_BYTES_MAX: u64 = 4 << 30;
+/// CPU time, in seconds over all threads, after which a compiling worker is killed.
+pub const WORKER_CPU_SECONDS_MAX: u64 = 60;
+
+/// Sets a worker's limits; what comes back is what is in force, by name.
+pub(super) fn worker(kind: WorkerKind) -> Result<BTreeMap<String, u64>, ConfineError> {
+    let mut limits = vec![
+        ("core", Resource::Core, 0),
+        ("nofile", Resource::Nofile, WORKER_FD_MAX),
+        ("data", Resource::Data, WORKER_DATA_BYTES_MAX),
+        ("fsize", Resource::Fsize, WORKER_FILE_BYTES_MAX),
+    ];
+    if kind == WorkerKind::Compile {
+        limits.push(("cpu", Resource::Cpu, WORKER_CPU_SECONDS_MAX));
+    }
+    set(&limits)
+}
+
+/// Sets the gateway's limits: a core dump would hold its secrets.
+pub(super) fn gateway() -> Result<BTreeMap<String, u64>, ConfineError> {
+    set(&[("core", Resource::Core, 0)])
+}
+
+fn set(limits: &[(&str, Resource, u64)]) -> Result<BTreeMap<String, u64>, ConfineError> {
+    let mut in_force = BTreeMap::new();
+    for &(name, resource, limit) in limits {
+        // A lower limit that was there stays.
+        let limit = getrlimit(resource).maximum.map_or(limit, |maximum| maximum.min(limit));
+        setrlimit(resource, Rlimit { current: Some(limit), maximum: Some(limit) })
+            .map_err(|e| ConfineError::refused("set a resource limit", e))?;
+        in_force.insert(name.to_owned(), limit);
+    }
+    Ok(in_force)
+}

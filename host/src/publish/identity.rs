@@ -1,0 +1,54 @@
+//! Whether a name still stands for what was looked at. A name may be given to something else at any
+//! time; a file number (inode), while a handle on it is open, may not.
+
+use cofferdam_core::audit::EntryKind;
+use rustix::fs::{FileType, Stat};
+
+/// Which file, directory or other thing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Identity {
+    device: u64,
+    inode: u64,
+    kind: u32,
+}
+
+impl Identity {
+    pub(super) fn of(stat: &Stat) -> Self {
+        let kind = FileType::from_raw_mode(stat.st_mode).as_raw_mode();
+        Self { device: stat.st_dev, inode: stat.st_ino, kind }
+    }
+
+    pub(super) fn inode(&self) -> u64 {
+        self.inode
+    }
+
+    /// What the audit calls it.
+    pub(super) fn kind(&self) -> EntryKind {
+        match FileType::from_raw_mode(self.kind) {
+            FileType::RegularFile => EntryKind::File,
+            FileType::Directory => EntryKind::Directory,
+            _ => EntryKind::Other,
+        }
+    }
+}
+
+/// A file at one moment: any change of its content makes another one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Version {
+    identity: Identity,
+    size: i64,
+    modified: (i64, i64),
+    changed: (i64, i64),
+}
+
+impl Version {
+    #[allow(clippy::unnecessary_cast, reason = "the widths differ between machines")]
+    pub(super) fn of(stat: &Stat) -> Self {
+        Self {
+            identity: Identity::of(stat),
+            size: stat.st_size as i64,
+            modified: (stat.st_mtime as i64, stat.st_mtime_nsec as i64),
+            changed: (stat.st_ctime as i64, stat.st_ctime_nsec as i64),
+        }
+    }
+}

@@ -1,0 +1,76 @@
+//! Holds a file that is about to be replaced, moved over or removed, so that of two gateways that change
+//! it at once each sees what the other did. It waits a bounded time, and never for its own call.
+
+use super::budget::Stop;
+use super::identity::Identity;
+use super::resolve;
+use rustix::fd::OwnedFd;
+use rustix::fs::{FlockOperation, Stat, flock};
+use rustix::io::{Errno, Result};
+use std::fs::File;
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// Longer than any gateway holds one, except while it hashes a very large file.
+const LOCK_WAIT: Duration = Duration::from_secs(5);
+
+/// How often a lock that is taken is asked for.
+const LOCK_ASK_EVERY: Duration = Duration::from_millis(1);
+
+/// What came of waiting.
+pub(super) enum Hold {
+    /// The name stands for the file, and until this is dropped no other gateway replaces it.
+    Taken(File),
+    /// The name stands for something else now.
+    Exchanged,
+    /// Somebody else holds it for long.
+    Busy,
+    /// The call has to end.
+    Stopped(Stop),
+}
+
+/// Locks the regular file `old` that `leaf` stands for.
+///
+/// # Errors
+/// When it cannot be read or locked at all.
+pub(super) fn hold(
+    parent: &OwnedFd,
+    leaf: &str,
+    old: &Stat,
+    stop: impl Fn() -> Option<Stop>,
+) -> Result<Hold> {
+    let Some((handle, stat)) = resolve::handle(parent, leaf)? else { return Ok(Hold::Exchanged) };
+    if Identity::of(&stat) != Identity::of(old) {
+        return Ok(Hold::Exchanged);
+    }
+    let file = File::from(resolve::reopen(handle)?);
+    let until = Instant::now() + LOCK_WAIT;
+    loop {
+        match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => break,
+            Err(Errno::INTR) => {}
+            Err(Errno::WOULDBLOCK) if Instant::now() < until => thread::sleep(LOCK_ASK_EVERY),
+            Err(Errno::WOULDBLOCK) => return Ok(Hold::Busy),
+            Err(errno) => return Err(errno),
+        }
+        if let Some(stop) = stop() {
+            return Ok(Hold::Stopped(stop));
+        }
+    }
+    // Whoever held it may have replaced it.
+    let now = resolve::handle(parent, leaf)?;
+    Ok(match now {
+        Some((_, now)) if Identity::of(&now) == Identity::of(old) => Hold::Taken(file),
+        _ => Hold::Exchanged,
+    })
+}
+
+/// The same for a change that was promised nothing: where the file cannot be locked it goes on without,
+/// as does everybody who knows of no locks. `None`: the name stands for something else now.
+pub(super) fn hold_if_possible(parent: &OwnedFd, leaf: &str, old: &Stat) -> Option<Option<File>> {
+    match hold(parent, leaf, old, || None) {
+        Ok(Hold::Taken(file)) => Some(Some(file)),
+        Ok(Hold::Exchanged) => None,
+        Ok(Hold::Busy | Hold::Stopped(_)) | Err(_) => Some(None),
+    }
+}

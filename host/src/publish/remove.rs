@@ -1,0 +1,266 @@
+//! Removing a name: planned, then done if it still stands for the same thing.
+//!
+//! A symbolic link is removed, never followed. A directory with all in it disappears at once under a
+//! name that no guest can use, and is deleted there; what cannot be deleted gets its name back. It
+//! refuses mounts, and directories in which one lies.
+//!
+//! Between the last look at a name and its removal lies one system call: what somebody puts there in
+//! that moment is removed instead. For a directory that is found out and taken back.
+
+use super::budget::Budget;
+use super::error::PublishError;
+use super::identity::{Identity, Version};
+use super::land::Landed;
+use super::lock;
+use super::plan::{self, Contents, Summary};
+use super::resolve;
+use super::temp::{self, Mount};
+use super::tree::{self, Deleted, Uncounted, Unreadable};
+use super::{Inner, Workspace, walk};
+use cofferdam_core::audit::{EntryKind, Removed};
+use cofferdam_core::policy::GuestPath;
+use cofferdam_core::text::one_line;
+use rustix::fd::OwnedFd;
+use rustix::fs::{AtFlags, FlockOperation, Stat, flock, fsync, unlinkat};
+use rustix::io::Errno;
+use std::sync::Arc;
+
+/// Files, directories and others that one removal may take with it.
+pub(super) const ENTRIES_MAX: u64 = 1_000_000;
+
+/// While a directory is deleted, others may add to it: so much more is deleted before it is given up.
+const ENTRIES_ADDED_MAX: u64 = 10_000;
+
+/// A name that will go.
+pub struct PlannedRemove {
+    inner: Arc<Inner>,
+    mount: Arc<Mount>,
+    path: GuestPath,
+    identity: Identity,
+    /// Removed only if it is this very version; for the source of a file that moves by being copied.
+    version: Option<Version>,
+    contents: Contents,
+    summary: Summary,
+}
+
+impl Workspace {
+    /// Plans to remove what `path` stands for.
+    ///
+    /// # Errors
+    /// Nothing is there, it is a mount, or a directory that is not empty and shall keep its content, that
+    /// holds more than a million entries, cannot be read whole, or in which another mount lies.
+    pub fn plan_remove(
+        &self,
+        path: &GuestPath,
+        contents: Contents,
+        budget: &Arc<Budget>,
+    ) -> Result<PlannedRemove, PublishError> {
+        budget.check(path)?;
+        let mount = Arc::clone(self.inner.mount_of(path)?);
+        let (handle, stat) = plan::find(&mount, path)?;
+        let counted = summary(&handle, &stat, Unreadable::Refuse, &|| budget.stop());
+        let summary = counted.map_err(|why| uncounted(path, why))?;
+        if summary.entries > 1 && contents == Contents::Keep {
+            return Err(PublishError::NotEmpty { path: path.clone() });
+        }
+        budget.take_change(path)?;
+        let (inner, identity) = (Arc::clone(&self.inner), Identity::of(&stat));
+        Ok(PlannedRemove { inner, mount, path: path.clone(), identity, version: None, contents, summary })
+    }
+}
+
+/// What a handle stands for, with all that lies in it.
+pub(super) fn summary(
+    handle: &OwnedFd,
+    stat: &Stat,
+    unreadable: Unreadable,
+    stop: walk::StopCheck<'_>,
+) -> Result<Summary, Uncounted> {
+    let kind = Identity::of(stat).kind();
+    match kind {
+        EntryKind::File => Ok(Summary { kind, entries: 1, bytes: u64::try_from(stat.st_size).unwrap_or(0) }),
+        EntryKind::Other => Ok(Summary { kind, entries: 1, bytes: 0 }),
+        EntryKind::Directory => {
+            let inside = tree::count(handle, ENTRIES_MAX - 1, unreadable, stop)?;
+            Ok(Summary { kind, entries: 1 + inside.entries, bytes: inside.bytes })
+        }
+    }
+}
+
+/// The error for a directory that could not be counted.
+pub(super) fn uncounted(path: &GuestPath, why: Uncounted) -> PublishError {
+    match why {
+        Uncounted::Stopped(stop) => stop.error(path),
+        Uncounted::TooMany => PublishError::TooManyEntries { path: path.clone(), limit: ENTRIES_MAX },
+        Uncounted::OtherMount(at) => PublishError::OtherMount { path: path.clone(), at: shown(path, &at) },
+        Uncounted::Unreadable(at, errno) => {
+            PublishError::InsideUnreadable { path: path.clone(), at: shown(path, &at), source: errno.into() }
+        }
+    }
+}
+
+/// A virtual path for a message, from the way below `path`.
+fn shown(path: &GuestPath, below: &[u8]) -> String {
+    let below = String::from_utf8_lossy(below);
+    one_line(&if below.is_empty() { path.to_string() } else { format!("{path}/{below}") }, 300)
+}
+
+impl PlannedRemove {
+    /// The same, but only if the file is still as it is in this version.
+    pub(super) fn only_if(mut self, version: Version) -> Self {
+        self.version = Some(version);
+        self
+    }
+
+    /// The path that goes.
+    pub fn path(&self) -> &GuestPath {
+        &self.path
+    }
+
+    /// What it takes with it.
+    pub fn summary(&self) -> Summary {
+        self.summary
+    }
+
+    pub(super) fn effect(&self) -> Removed {
+        let Summary { kind, entries, .. } = self.summary;
+        Removed { path: self.path.to_string(), removed: kind, entries }
+    }
+
+    /// Removes it. On an error it has its name, unless [`PublishError::Remains`] says otherwise.
+    pub(super) fn land(self) -> Result<Landed, PublishError> {
+        let (way, leaf) = resolve::split(&self.path);
+        let parent = match resolve::directory(&self.mount.dir, way.as_bytes()) {
+            Ok(parent) => parent,
+            Err(Errno::NOENT) => return Err(self.exchanged()),
+            Err(errno) => return Err(resolve::explain(&self.mount.dir, &self.path, errno)),
+        };
+        let (handle, stat) = self.still_there(&parent, leaf)?;
+        match (self.identity.kind(), self.contents) {
+            (EntryKind::Directory, Contents::Remove) => self.remove_tree(&parent, leaf, &handle),
+            (EntryKind::Directory, Contents::Keep) => self.unlink(&parent, leaf, AtFlags::REMOVEDIR, 0),
+            (EntryKind::File, _) => {
+                let Some(_held) = lock::hold_if_possible(&parent, leaf, &stat) else {
+                    return Err(self.exchanged());
+                };
+                let (_, stat) = self.still_there(&parent, leaf)?;
+                self.unlink(&parent, leaf, AtFlags::empty(), walk::freed(&stat))
+            }
+            (EntryKind::Other, _) => self.unlink(&parent, leaf, AtFlags::empty(), 0),
+        }
+    }
+
+    /// What has the name, if it is what was planned.
+    fn still_there(&self, parent: &OwnedFd, leaf: &str) -> Result<(OwnedFd, Stat), PublishError> {
+        let found = resolve::handle(parent, leaf)
+            .map_err(|errno| resolve::explain(&self.mount.dir, &self.path, errno))?;
+        match found {
+            Some((handle, stat))
+                if Identity::of(&stat) == self.identity
+                    && self.version.is_none_or(|version| version == Version::of(&stat)) =>
+            {
+                Ok((handle, stat))
+            }
+            _ => Err(self.exchanged()),
+        }
+    }
+
+    fn exchanged(&self) -> PublishError {
+        PublishError::Exchanged { path: self.path.clone() }
+    }
+
+    fn unlink(
+        &self,
+        parent: &OwnedFd,
+        leaf: &str,
+        flags: AtFlags,
+        freed: u64,
+    ) -> Result<Landed, PublishError> {
+        match unlinkat(parent, leaf, flags) {
+            Ok(()) => {
+                self.inner.quota.release(freed);
+                Ok(fsync(parent).into())
+            }
+            Err(Errno::NOENT | Errno::ISDIR | Errno::NOTDIR) => Err(self.exchanged()),
+            Err(Errno::NOTEMPTY | Errno::EXIST) => Err(PublishError::NotEmpty { path: self.path.clone() }),
+            Err(Errno::BUSY) => {
+                Err(PublishError::OtherMount { path: self.path.clone(), at: self.path.to_string() })
+            }
+            Err(errno) => Err(PublishError::from_io(&self.path, "removing it", errno)),
+        }
+    }
+
+    /// Takes a directory out of sight whole, then deletes it.
+    fn remove_tree(&self, parent: &OwnedFd, leaf: &str, handle: &OwnedFd) -> Result<Landed, PublishError> {
+        let failed = |errno| PublishError::from_io(&self.path, "removing it", errno);
+        let dir = resolve::directory(handle, b"").map_err(failed)?;
+        // Under this lock another process's sweep spares it. Whoever else holds it keeps a sweep off too.
+        let _ = flock(&dir, FlockOperation::NonBlockingLockExclusive);
+        let temp = self.hide(parent, leaf)?;
+        let root = &*self.mount.dir;
+        let is_it = resolve::handle(root, &temp)
+            .is_ok_and(|found| found.is_some_and(|(_, stat)| Identity::of(&stat) == self.identity));
+        if !is_it {
+            // Somebody gave the name to something else in between: that gets it back.
+            return Err(match temp::rename_new(root, &temp, parent, leaf) {
+                Ok(()) => self.exchanged(),
+                Err(_) => PublishError::Stranded { path: self.path.clone() },
+            });
+        }
+        let hidden = fsync(parent).and_then(|()| fsync(root));
+        let deleted = tree::delete(&dir, self.summary.entries + ENTRIES_ADDED_MAX);
+        let deleted = deleted.unwrap_or_else(Deleted::nothing);
+        self.inner.quota.release(deleted.freed);
+        match unlinkat(root, &temp, AtFlags::REMOVEDIR) {
+            Ok(()) | Err(Errno::NOENT) => Ok(hidden.into()),
+            Err(errno) => Err(self.give_back(parent, leaf, &temp, deleted, errno)),
+        }
+    }
+
+    /// Gives the directory a temporary name in the mount's root.
+    fn hide(&self, parent: &OwnedFd, leaf: &str) -> Result<String, PublishError> {
+        for _ in 0..temp::NAMES_MAX {
+            let name = temp::random_name();
+            match temp::rename_new(parent, leaf, &*self.mount.dir, &name) {
+                Ok(()) => return Ok(name),
+                Err(Errno::EXIST) => {}
+                Err(Errno::NOENT) => return Err(self.exchanged()),
+                Err(Errno::XDEV | Errno::BUSY) => {
+                    return Err(PublishError::OtherMount {
+                        path: self.path.clone(),
+                        at: self.path.to_string(),
+                    });
+                }
+                Err(errno) => return Err(PublishError::from_io(&self.path, "removing it", errno)),
+            }
+        }
+        Err(PublishError::Unsettled { path: self.path.clone() })
+    }
+
+    /// What could not be deleted gets its name back; the error says what that is.
+    fn give_back(
+        &self,
+        parent: &OwnedFd,
+        leaf: &str,
+        temp: &str,
+        mut deleted: Deleted,
+        errno: Errno,
+    ) -> PublishError {
+        if deleted.left_count == 0 {
+            deleted.left_count = 1;
+            deleted.left.push((Vec::new(), errno));
+        }
+        let root = &*self.mount.dir;
+        let back = temp::rename_new(root, temp, parent, leaf);
+        if let Err(errno) = fsync(parent).and_then(|()| fsync(root)) {
+            tracing::warn!(path = %self.path, %errno, "what remains of a directory may not be durable");
+        }
+        let left = deleted.left.iter().map(|(at, errno)| format!("{} ({errno})", shown(&self.path, at)));
+        PublishError::Remains {
+            path: self.path.clone(),
+            left: left.collect(),
+            count: deleted.left_count,
+            stranded: back.is_err(),
+        }
+    }
+}

@@ -1,0 +1,283 @@
+//! Giving a file or directory another name: planned, then done in one step that others see whole or not
+//! at all, if the old name still stands for the same thing.
+//!
+//! It follows no symbolic link and moves nothing but files and directories. Where one step cannot do it,
+//! because the names lie on different filesystems, a file is copied, and its source removed once the copy
+//! is durable; a directory is refused.
+
+use super::budget::Budget;
+use super::error::PublishError;
+use super::identity::{Identity, Version};
+use super::land::{Landed, TRIES_MAX, Tried};
+use super::plan::{self, Planned, Summary};
+use super::remove::{self, ENTRIES_MAX};
+use super::resolve::{self, Entry};
+use super::temp::{self, Mount};
+use super::tree::{Uncounted, Unreadable};
+use super::{Contents, Disposition, Inner, Workspace, lock, parents, source, walk};
+use cofferdam_core::audit::{EntryKind, Moved};
+use cofferdam_core::policy::GuestPath;
+use rustix::fd::OwnedFd;
+use rustix::fs::{AtFlags, StatxFlags, fstat, fsync, renameat, statx, unlinkat};
+use rustix::io::Errno;
+use std::sync::Arc;
+
+/// A name that will become another.
+pub struct PlannedRename {
+    inner: Arc<Inner>,
+    from: Arc<Mount>,
+    to: Arc<Mount>,
+    source: GuestPath,
+    target: GuestPath,
+    disposition: Disposition,
+    identity: Identity,
+}
+
+impl Workspace {
+    /// Plans to give `source` the name `target`: one rename, or, between filesystems, a copy and the
+    /// removal of the source as long as it is unchanged. Also says what moves; of a directory with more
+    /// than a million entries, that many.
+    ///
+    /// # Errors
+    /// There is no such file or directory, the target is taken, lies inside the source or is the source,
+    /// or a directory would have to leave its filesystem.
+    pub fn plan_rename(
+        &self,
+        source: &GuestPath,
+        target: &GuestPath,
+        disposition: Disposition,
+        budget: &Arc<Budget>,
+    ) -> Result<(Vec<Planned>, Summary), PublishError> {
+        budget.check(source)?;
+        let (from, to) = (self.inner.mount_of(source)?, self.inner.mount_of(target)?);
+        let (handle, stat) = plan::find(from, source)?;
+        let identity = Identity::of(&stat);
+        if let Entry::Other(kind) = resolve::kind(&stat) {
+            return Err(PublishError::NotARegularFile { path: source.clone(), kind });
+        }
+        refuse_itself(source, target)?;
+        if target.is_mount() {
+            return Err(PublishError::IsAMount { path: target.clone() });
+        }
+        let taken = resolve::entry(&to.dir, target.below_mount())
+            .map_err(|errno| resolve::explain(&to.dir, target, errno))?;
+        may_take(&taken, target, disposition, identity.kind())?;
+        let across = is_across(from, to)
+            .map_err(|errno| PublishError::from_io(target, "finding its directory", errno))?;
+        if across && identity.kind() == EntryKind::Directory {
+            return Err(PublishError::DirectoryAcross { path: source.clone() });
+        }
+        let summary = match remove::summary(&handle, &stat, Unreadable::Skip, &|| budget.stop()) {
+            Err(Uncounted::TooMany) => Summary { kind: identity.kind(), entries: ENTRIES_MAX, bytes: 0 },
+            counted => counted.map_err(|why| remove::uncounted(source, why))?,
+        };
+        if across {
+            return Ok((self.copy_and_remove(source, target, disposition, handle, budget)?, summary));
+        }
+        budget.take_change(target)?;
+        let rename = PlannedRename {
+            inner: Arc::clone(&self.inner),
+            from: Arc::clone(from),
+            to: Arc::clone(to),
+            source: source.clone(),
+            target: target.clone(),
+            disposition,
+            identity,
+        };
+        Ok((vec![Planned::Rename(rename)], summary))
+    }
+
+    /// The two steps that move a file to another filesystem.
+    fn copy_and_remove(
+        &self,
+        source: &GuestPath,
+        target: &GuestPath,
+        disposition: Disposition,
+        handle: OwnedFd,
+        budget: &Arc<Budget>,
+    ) -> Result<Vec<Planned>, PublishError> {
+        let failed = |errno| PublishError::from_io(source, "reading it", errno);
+        let (file, stat) = source::reopened(handle).map_err(failed)?;
+        let version = Version::of(&stat);
+        let mut copy = self.stage(target, disposition, budget)?;
+        copy.append_unknown(&file, u64::try_from(stat.st_size).unwrap_or(0))?;
+        if Version::of(&fstat(&file).map_err(failed)?) != version {
+            return Err(PublishError::Exchanged { path: source.clone() });
+        }
+        copy.take_after(&stat)?;
+        let remove = self.plan_remove(source, Contents::Keep, budget)?.only_if(version);
+        Ok(vec![Planned::Write(copy.seal()?), Planned::Remove(remove)])
+    }
+}
+
+/// Whether one step cannot bring a file from one mount to the other: they are different filesystems, or
+/// the same one mounted twice.
+fn is_across(from: &Mount, to: &Mount) -> Result<bool, Errno> {
+    let place = |mount: &Mount| {
+        let mask = StatxFlags::BASIC_STATS | StatxFlags::MNT_ID;
+        let stat = statx(&*mount.dir, "", AtFlags::EMPTY_PATH, mask)?;
+        let mount = StatxFlags::from_bits_retain(stat.stx_mask).contains(StatxFlags::MNT_ID);
+        Ok(((stat.stx_dev_major, stat.stx_dev_minor), mount.then_some(stat.stx_mnt_id)))
+    };
+    Ok(from.guest != to.guest && place(from)? != place(to)?)
+}
+
+fn refuse_itself(source: &GuestPath, target: &GuestPath) -> Result<(), PublishError> {
+    if source == target {
+        return Err(PublishError::SamePath { path: target.clone() });
+    }
+    if target.is_below(source) {
+        return Err(PublishError::IntoItself { path: target.clone(), source_path: source.clone() });
+    }
+    Ok(())
+}
+
+/// Whether something of this kind may take a name that stands for `found`.
+fn may_take(
+    found: &Entry,
+    target: &GuestPath,
+    disposition: Disposition,
+    kind: EntryKind,
+) -> Result<(), PublishError> {
+    let path = target.clone();
+    match (found, disposition, kind) {
+        (Entry::Absent, ..) | (Entry::File(_), Disposition::Replace, EntryKind::File) => Ok(()),
+        (Entry::File(_), ..) => Err(PublishError::AlreadyExists { path }),
+        (Entry::Directory, ..) => Err(PublishError::IsADirectory { path }),
+        (Entry::Other(kind), ..) => Err(PublishError::NotARegularFile { path, kind }),
+    }
+}
+
+impl PlannedRename {
+    /// The path that it will have.
+    pub fn target(&self) -> &GuestPath {
+        &self.target
+    }
+
+    pub(super) fn effect(&self) -> Moved {
+        Moved {
+            path: self.target.to_string(),
+            moved_from: self.source.to_string(),
+            kind: self.identity.kind(),
+            inode: self.identity.inode(),
+        }
+    }
+
+    /// Renames it. On an error both names are as they were, unless [`PublishError::Astray`] says otherwise.
+    pub(super) fn land(self) -> Result<Landed, PublishError> {
+        for _ in 0..TRIES_MAX {
+            let Some(target) = parents::open_or_make(&self.to, &self.target, self.inner.umask)? else {
+                continue;
+            };
+            let (source, handle) = self.still_there()?;
+            if let Tried::Placed { freed } = self.place(&source, &handle, &target.dir)? {
+                self.inner.quota.release(freed);
+                // The new name first: a power loss in between leaves both names, never neither.
+                return Ok(fsync(target.keep()).and_then(|()| fsync(source)).into());
+            }
+        }
+        Err(PublishError::Unsettled { path: self.target })
+    }
+
+    /// The source's directory, and a handle on what was planned, which has the name.
+    fn still_there(&self) -> Result<(OwnedFd, OwnedFd), PublishError> {
+        let (way, leaf) = resolve::split(&self.source);
+        let failed = |errno| resolve::explain(&self.from.dir, &self.source, errno);
+        let parent = match resolve::directory(&self.from.dir, way.as_bytes()) {
+            Err(Errno::NOENT) => return Err(self.exchanged()),
+            parent => parent.map_err(failed)?,
+        };
+        match resolve::handle(&parent, leaf).map_err(failed)? {
+            Some((handle, stat)) if Identity::of(&stat) == self.identity => Ok((parent, handle)),
+            _ => Err(self.exchanged()),
+        }
+    }
+
+    fn exchanged(&self) -> PublishError {
+        PublishError::Exchanged { path: self.source.clone() }
+    }
+
+    fn place(&self, source: &OwnedFd, handle: &OwnedFd, target: &OwnedFd) -> Result<Tried, PublishError> {
+        let ((_, old_leaf), (_, leaf)) = (resolve::split(&self.source), resolve::split(&self.target));
+        let found = resolve::handle(target, leaf)
+            .map_err(|errno| resolve::explain(&self.to.dir, &self.target, errno))?;
+        let entry = found.as_ref().map_or(Entry::Absent, |(_, stat)| resolve::kind(stat));
+        may_take(&entry, &self.target, self.disposition, self.identity.kind())?;
+        let Entry::File(old) = entry else {
+            let renamed = match temp::rename_new(source, old_leaf, target, leaf) {
+                Err(Errno::OPNOTSUPP) if self.identity.kind() == EntryKind::Directory => {
+                    return Err(PublishError::NoSafeRename { path: self.source.clone() });
+                }
+                Err(Errno::OPNOTSUPP) => self.link_and_unlink(source, handle, target),
+                renamed => renamed,
+            };
+            return self.outcome(renamed, source, handle, target, 0);
+        };
+        if Identity::of(&old) == self.identity {
+            // Two names of one file, which the system's rename leaves as they are.
+            return self.outcome(self.unlink_source(source), source, handle, target, 0);
+        }
+        let Some(_held) = lock::hold_if_possible(target, leaf, &old) else { return Ok(Tried::Changed) };
+        let renamed = renameat(source, old_leaf, target, leaf);
+        self.outcome(renamed, source, handle, target, walk::freed(&old))
+    }
+
+    /// For filesystems whose rename always replaces: the new name, made of the very file, then the old.
+    pub(super) fn link_and_unlink(
+        &self,
+        source: &OwnedFd,
+        handle: &OwnedFd,
+        target: &OwnedFd,
+    ) -> rustix::io::Result<()> {
+        temp::link_open_file(handle, target, resolve::split(&self.target).1)?;
+        self.unlink_source(source)
+    }
+
+    /// Removes the old name, if it still is one of the file.
+    fn unlink_source(&self, source: &OwnedFd) -> rustix::io::Result<()> {
+        let (_, leaf) = resolve::split(&self.source);
+        match resolve::handle(source, leaf)? {
+            Some((_, stat)) if Identity::of(&stat) == self.identity => {
+                unlinkat(source, leaf, AtFlags::empty())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// What came of a rename. What landed must be what was planned: somebody may have given the old name
+    /// to something else in the last moment, and gets that back.
+    fn outcome(
+        &self,
+        renamed: rustix::io::Result<()>,
+        source: &OwnedFd,
+        handle: &OwnedFd,
+        target: &OwnedFd,
+        freed: u64,
+    ) -> Result<Tried, PublishError> {
+        match renamed {
+            Ok(()) => {}
+            Err(Errno::EXIST | Errno::NOENT | Errno::ISDIR | Errno::NOTDIR | Errno::NOTEMPTY) => {
+                return Ok(Tried::Changed);
+            }
+            Err(Errno::XDEV | Errno::BUSY) => {
+                let (path, at) = (self.target.clone(), self.target.to_string());
+                return Err(PublishError::OtherMount { path, at });
+            }
+            Err(errno) => return Err(PublishError::from_io(&self.source, "renaming it", errno)),
+        }
+        let (_, leaf) = resolve::split(&self.target);
+        let landed = match resolve::handle(target, leaf) {
+            Ok(Some((_, stat))) => Identity::of(&stat),
+            // Renamed, and somebody took it away since.
+            Ok(None) | Err(_) => return Ok(Tried::Placed { freed }),
+        };
+        // Without any name, it was there and somebody replaced it since.
+        if landed == self.identity || fstat(handle).is_ok_and(|stat| stat.st_nlink == 0) {
+            return Ok(Tried::Placed { freed });
+        }
+        match temp::rename_new(target, leaf, source, resolve::split(&self.source).1) {
+            Ok(()) => Err(self.exchanged()),
+            Err(_) => Err(PublishError::Astray { path: self.source.clone(), target: self.target.clone() }),
+        }
+    }
+}

@@ -1,0 +1,61 @@
+//! A workspace file opened for reading, by the host for a guest. The way to it may lead through symbolic
+//! links that stay in the mount; it never blocks, opens nothing but regular files, and finds no reserved
+//! name.
+
+use super::error::PublishError;
+use super::resolve::{self, Entry};
+use super::temp::Mount;
+use cofferdam_core::policy::GuestPath;
+use rustix::fd::{AsFd, OwnedFd};
+use rustix::fs::{OFlags, Stat, fstat, readlink};
+use rustix::io::{Errno, Result};
+use std::fs::File;
+use std::os::unix::ffi::OsStringExt;
+use std::path::Path;
+
+/// Opens the regular file at `path` as reading resolves it: its length is what it is at that moment.
+pub(super) fn open(mount: &Mount, path: &GuestPath) -> std::result::Result<(File, Stat), PublishError> {
+    if path.is_mount() {
+        return Err(PublishError::IsADirectory { path: path.clone() });
+    }
+    let failed = |errno| explain(path, errno);
+    let handle = resolve::open_following(&mount.dir, path.below_mount()).map_err(failed)?;
+    match resolve::kind(&fstat(&handle).map_err(failed)?) {
+        Entry::File(_) => {}
+        Entry::Other(kind) => return Err(PublishError::NotARegularFile { path: path.clone(), kind }),
+        Entry::Directory | Entry::Absent => {
+            return Err(PublishError::IsADirectory { path: path.clone() });
+        }
+    }
+    if is_reserved(mount, &handle).map_err(failed)? {
+        return Err(PublishError::NotFound { path: path.clone() });
+    }
+    reopened(handle).map_err(failed)
+}
+
+/// The file behind a handle on a regular file.
+pub(super) fn reopened(handle: OwnedFd) -> Result<(File, Stat)> {
+    let file = File::from(resolve::reopen(handle)?);
+    let stat = fstat(&file)?;
+    Ok((file, stat))
+}
+
+/// Whether a symbolic link led to one of the gateway's own names, or below one.
+fn is_reserved(mount: &Mount, handle: impl AsFd) -> Result<bool> {
+    let place = |fd: String| Ok::<_, Errno>(std::ffi::OsString::from_vec(readlink(fd, Vec::new())?.into()));
+    let (root, found) = (place(resolve::proc_path(&*mount.dir))?, place(resolve::proc_path(handle))?);
+    // Beneath the mount, unless something moved meanwhile: then all of it is looked at.
+    let below = Path::new(&found).strip_prefix(&root).unwrap_or(Path::new(&found)).to_owned();
+    Ok(below
+        .components()
+        .any(|part| part.as_os_str().as_encoded_bytes().starts_with(GuestPath::RESERVED_PREFIX.as_bytes())))
+}
+
+fn explain(path: &GuestPath, errno: Errno) -> PublishError {
+    let path = path.clone();
+    match errno {
+        Errno::NOENT | Errno::NOTDIR => PublishError::NotFound { path },
+        Errno::XDEV | Errno::LOOP => PublishError::LeadsOutside { path },
+        errno => PublishError::Unreadable { path, source: errno.into() },
+    }
+}

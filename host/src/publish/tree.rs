@@ -1,0 +1,238 @@
+//! What lies below a directory: counted before a change, deleted by one.
+//!
+//! It never enters another mount: counting refuses one, deleting leaves it where it is and says so.
+
+use super::budget::Stop;
+use super::resolve;
+use super::walk::{self, At, ENTRIES_PER_CHECK, StopCheck, Then, Visit};
+use rustix::fd::{AsFd, BorrowedFd};
+use rustix::fs::{AtFlags, FileType, OFlags, fstat, statat, unlinkat};
+use rustix::io::{Errno, Result};
+use std::ffi::CStr;
+use std::ops::ControlFlow::{self, Break, Continue};
+
+/// What could not be deleted is listed so far, and counted beyond.
+pub(super) const LISTED_MAX: usize = 16;
+
+/// What subdirectories that cannot be read mean.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Unreadable {
+    /// They are counted as they are seen, one each.
+    Skip,
+    /// The count ends there.
+    Refuse,
+}
+
+/// Why counting ended early.
+#[derive(Debug)]
+pub(super) enum Uncounted {
+    /// The call has to end.
+    Stopped(Stop),
+    /// There are more entries than asked for.
+    TooMany,
+    /// Another mount lies there, at this way from the root.
+    OtherMount(Vec<u8>),
+    /// It cannot be read.
+    Unreadable(Vec<u8>, Errno),
+}
+
+/// What lies in a tree.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Counted {
+    /// Files, directories and others, the root not included.
+    pub(super) entries: u64,
+    /// Length of all regular files.
+    pub(super) bytes: u64,
+}
+
+struct Count<'a> {
+    stop: StopCheck<'a>,
+    entries_max: u64,
+    unreadable: Unreadable,
+    counted: Counted,
+}
+
+/// Counts what lies beneath `root`, up to `entries_max`.
+pub(super) fn count(
+    root: impl AsFd,
+    entries_max: u64,
+    unreadable: Unreadable,
+    stop: StopCheck<'_>,
+) -> std::result::Result<Counted, Uncounted> {
+    let mut count = Count { stop, entries_max, unreadable, counted: Counted::default() };
+    match walk::walk(root, &mut count) {
+        Ok(Continue(())) => Ok(count.counted),
+        Ok(Break(end)) => Err(end),
+        Err(_) if unreadable == Unreadable::Skip => Ok(count.counted),
+        Err(errno) => Err(Uncounted::Unreadable(Vec::new(), errno)),
+    }
+}
+
+impl Visit for Count<'_> {
+    type End = Uncounted;
+
+    fn entry(&mut self, at: &At<'_>) -> ControlFlow<Uncounted, Then> {
+        // First, so that even an empty directory's walk was allowed to begin.
+        if self.counted.entries.is_multiple_of(ENTRIES_PER_CHECK)
+            && let Some(stop) = (self.stop)()
+        {
+            return Break(Uncounted::Stopped(stop));
+        }
+        // Opening tells of a mount, also of one of the same filesystem.
+        let stat = match resolve::open(at.dir, at.name, OFlags::PATH | OFlags::NOFOLLOW).and_then(fstat) {
+            Ok(stat) => stat,
+            Err(Errno::NOENT) => return Continue(Then::On),
+            Err(Errno::XDEV) => return Break(Uncounted::OtherMount(at.whole())),
+            Err(errno) => return Break(Uncounted::Unreadable(at.whole(), errno)),
+        };
+        self.counted.entries += 1;
+        if self.counted.entries > self.entries_max {
+            return Break(Uncounted::TooMany);
+        }
+        Continue(match FileType::from_raw_mode(stat.st_mode) {
+            FileType::Directory => Then::Into,
+            FileType::RegularFile => {
+                let size = u64::try_from(stat.st_size).unwrap_or(0);
+                self.counted.bytes = self.counted.bytes.saturating_add(size);
+                Then::On
+            }
+            _ => Then::On,
+        })
+    }
+
+    fn unreadable(&mut self, path: &[u8], errno: Errno) -> ControlFlow<Uncounted> {
+        match (errno, self.unreadable) {
+            (Errno::NOENT, _) | (_, Unreadable::Skip) => Continue(()),
+            (Errno::XDEV, _) => Break(Uncounted::OtherMount(path.to_vec())),
+            (errno, Unreadable::Refuse) => Break(Uncounted::Unreadable(path.to_vec(), errno)),
+        }
+    }
+}
+
+/// What came of deleting.
+#[derive(Debug, Default)]
+pub(super) struct Deleted {
+    /// Files, directories and others that are gone.
+    pub(super) entries: u64,
+    /// What the workspace got back.
+    pub(super) freed: u64,
+    /// The first [`LISTED_MAX`] that could not be deleted, by their way from the root, and why.
+    pub(super) left: Vec<(Vec<u8>, Errno)>,
+    /// How many could not be deleted.
+    pub(super) left_count: u64,
+    /// As many were deleted as were asked for, and more are there.
+    pub(super) cut: bool,
+}
+
+impl Deleted {
+    /// The root itself cannot be read.
+    pub(super) fn nothing(errno: Errno) -> Self {
+        Self { left: vec![(Vec::new(), errno)], left_count: 1, ..Self::default() }
+    }
+}
+
+struct Delete {
+    entries_max: u64,
+    /// How many were gone when a directory was last gone through once more.
+    again_at: u64,
+    deleted: Deleted,
+}
+
+/// Deletes what lies beneath `root`, which itself stays, up to `entries_max` entries.
+///
+/// What cannot be deleted is left, and everything else goes all the same.
+///
+/// # Errors
+/// When the root cannot be read.
+pub(super) fn delete(root: impl AsFd, entries_max: u64) -> Result<Deleted> {
+    let root = root.as_fd();
+    let mut delete = Delete { entries_max, again_at: 0, deleted: Deleted::default() };
+    loop {
+        let before = delete.deleted.entries;
+        let ended = walk::walk(root, &mut delete)?;
+        // Where deleting moves the positions of what is left, one pass over the root misses some.
+        let missed = ended.is_continue() && delete.deleted.left_count == 0 && delete.deleted.entries > before;
+        if !missed || is_empty(root)? {
+            return Ok(delete.deleted);
+        }
+    }
+}
+
+fn is_empty(root: BorrowedFd<'_>) -> Result<bool> {
+    struct Any;
+    impl Visit for Any {
+        type End = ();
+        fn entry(&mut self, _: &At<'_>) -> ControlFlow<(), Then> {
+            Break(())
+        }
+    }
+    Ok(walk::walk(root, &mut Any)?.is_continue())
+}
+
+impl Delete {
+    fn gone(&mut self, freed: u64) {
+        self.deleted.entries += 1;
+        self.deleted.freed = self.deleted.freed.saturating_add(freed);
+    }
+
+    fn left(&mut self, path: Vec<u8>, errno: Errno) {
+        self.deleted.left_count += 1;
+        if self.deleted.left.len() < LISTED_MAX {
+            self.deleted.left.push((path, errno));
+        }
+    }
+}
+
+impl Visit for Delete {
+    type End = ();
+
+    fn entry(&mut self, at: &At<'_>) -> ControlFlow<(), Then> {
+        if self.deleted.entries >= self.entries_max {
+            self.deleted.cut = true;
+            return Break(());
+        }
+        match remove_entry(at) {
+            Ok(freed) => self.gone(freed),
+            Err(Errno::NOENT) => {}
+            Err(Errno::NOTEMPTY | Errno::EXIST) => return Continue(Then::Into),
+            Err(errno) => self.left(at.whole(), errno),
+        }
+        Continue(Then::On)
+    }
+
+    fn unreadable(&mut self, path: &[u8], errno: Errno) -> ControlFlow<()> {
+        if errno != Errno::NOENT {
+            self.left(path.to_vec(), errno);
+        }
+        Continue(())
+    }
+
+    fn done(&mut self, root: BorrowedFd<'_>, parent: &[u8], name: &[u8]) -> ControlFlow<(), Then> {
+        let name_of = || std::ffi::CString::new(name).map_err(|_| Errno::INVAL);
+        let removed = resolve::directory(root, parent)
+            .and_then(|parent| unlinkat(parent, &*name_of()?, AtFlags::REMOVEDIR));
+        match removed {
+            Ok(()) => self.gone(0),
+            Err(Errno::NOENT) => {}
+            // Because of what could not be deleted, which is told already.
+            Err(Errno::NOTEMPTY | Errno::EXIST) if self.deleted.left_count > 0 => {}
+            // Missed, or added meanwhile: once more, as long as that gets anywhere.
+            Err(Errno::NOTEMPTY | Errno::EXIST) if self.deleted.entries > self.again_at => {
+                self.again_at = self.deleted.entries;
+                return Continue(Then::Into);
+            }
+            Err(errno) => self.left(walk::join(parent, name), errno),
+        }
+        Continue(Then::On)
+    }
+}
+
+/// Removes a file's name or an empty directory; returns what the workspace gets back.
+fn remove_entry(at: &At<'_>) -> Result<u64> {
+    let name: &CStr = at.name;
+    let stat = statat(at.dir, name, AtFlags::SYMLINK_NOFOLLOW)?;
+    if FileType::from_raw_mode(stat.st_mode) == FileType::Directory {
+        return unlinkat(at.dir, name, AtFlags::REMOVEDIR).map(|()| 0);
+    }
+    unlinkat(at.dir, name, AtFlags::empty()).map(|()| walk::freed(&stat))
+}

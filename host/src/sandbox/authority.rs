@@ -1,0 +1,202 @@
+//! The authority of one call, in the gateway: its permit, the turn's attachments, and the publisher.
+//!
+//! Takes exactly the paths of the permit, whatever the guest asks for. It publishes nothing: the plan that
+//! it gathers is carried out by somebody else, after the call succeeded.
+
+use super::host_calls::{Contents, HostCalls, Planning, StagedId, Taken};
+use super::stdio::OUTPUT_BYTES_MAX;
+use super::{Inputs, outcome};
+use crate::attachments::{Attachments, Blob, BlobBytes};
+use crate::publish::{Budget, Disposition, Planned, StagedFile, Stop, Summary, Workspace};
+use cofferdam_core::attachment::AttachmentInfo;
+use cofferdam_core::capability::Interface;
+use cofferdam_core::policy::{GuestPath, Permit};
+use cofferdam_core::text::one_line;
+use cofferdam_core::tool::{ErrorCode, ToolError};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// Longer progress messages are cut.
+pub const REPORT_BYTES_MAX: usize = 200;
+
+/// What one call may do beyond reading its mounts, and what it has planned so far.
+pub(super) struct Authority {
+    permit: Permit,
+    inputs: Inputs,
+    workspace: Option<Arc<Workspace>>,
+    budget: Arc<Budget>,
+    staged: BTreeMap<StagedId, StagedFile>,
+    staged_ever: u32,
+    plan: Vec<Planned>,
+    log_left: usize,
+}
+
+impl Authority {
+    /// The authority of a permit; none over files where there is no workspace or nothing may be written.
+    pub(super) fn new(permit: Permit, mut inputs: Inputs, workspace: Option<&Arc<Workspace>>) -> Self {
+        let grants = permit.grants();
+        let attachments = [Interface::TurnAttachments, Interface::RecentAttachments];
+        if !attachments.iter().any(|interface| grants.allows(*interface)) {
+            inputs.attachments = Attachments::default();
+        }
+        let clock = inputs.clock(permit.limits());
+        let budget = Budget::new(permit.limits().written_bytes, move || {
+            clock.useless().map(|stopped| match stopped {
+                outcome::Stopped::Deadline => Stop::Deadline,
+                outcome::Stopped::Cancelled => Stop::Cancelled,
+            })
+        });
+        Self {
+            workspace: workspace.filter(|_| grants.may_write()).cloned(),
+            budget: Arc::new(budget),
+            staged: BTreeMap::new(),
+            staged_ever: 0,
+            plan: Vec::new(),
+            // What was dropped is told in a line more.
+            log_left: OUTPUT_BYTES_MAX + 1024,
+            permit,
+            inputs,
+        }
+    }
+
+    /// What is to be carried out if the call succeeded, in order.
+    pub(super) fn take_plan(&mut self) -> Vec<Planned> {
+        std::mem::take(&mut self.plan)
+    }
+
+    fn workspace(&self) -> Result<Arc<Workspace>, ToolError> {
+        self.workspace.clone().ok_or_else(|| denied("nothing may be written here"))
+    }
+
+    /// A path that the judge named for writing.
+    fn judged(&self, path: &str) -> Result<GuestPath, ToolError> {
+        let path = GuestPath::parse(path).map_err(|bad| denied(bad.to_string()))?;
+        if self.permit.may_stage(&path) {
+            return Ok(path);
+        }
+        let said = format!("{path} was not judged for writing in this call; use the path argument itself");
+        Err(denied(said))
+    }
+
+    /// A path on a mount that this call may read.
+    fn readable(&self, path: &str) -> Result<GuestPath, ToolError> {
+        let path = GuestPath::parse(path).map_err(|bad| denied(bad.to_string()))?;
+        if self.permit.grants().access(path.mount()).is_some() {
+            return Ok(path);
+        }
+        Err(denied(format!("{path} is in no mount of this call; use a path below one that is granted")))
+    }
+
+    fn file(&mut self, file: StagedId) -> Result<&mut StagedFile, ToolError> {
+        self.staged.get_mut(&file).ok_or_else(no_such_file)
+    }
+}
+
+fn denied(reason: impl AsRef<str>) -> ToolError {
+    ToolError::new(ErrorCode::PathDenied, reason)
+}
+
+/// Only a worker that does not keep to the protocol asks for one.
+fn no_such_file() -> ToolError {
+    ToolError::new(ErrorCode::Internal, "the sandbox asked for a staged file that does not exist")
+}
+
+impl From<Summary> for Planning {
+    fn from(summary: Summary) -> Self {
+        Self { kind: summary.kind, entries: summary.entries, bytes: summary.bytes }
+    }
+}
+
+impl HostCalls for Authority {
+    fn attachments(&mut self) -> Result<Vec<AttachmentInfo>, ToolError> {
+        Ok(self.inputs.attachments.infos())
+    }
+
+    fn attachment(&mut self, index: u32) -> Result<Blob, ToolError> {
+        self.inputs.attachments.get(index).map(|(_, blob)| blob.clone())
+    }
+
+    fn stage(&mut self, path: &str, disposition: Disposition) -> Result<StagedId, ToolError> {
+        let path = self.judged(path)?;
+        let file = self.workspace()?.stage(&path, disposition, &self.budget)?;
+        let id = StagedId(self.staged_ever);
+        self.staged_ever += 1;
+        self.staged.insert(id, file);
+        Ok(id)
+    }
+
+    fn write(&mut self, file: StagedId, bytes: &[u8]) -> Result<(), ToolError> {
+        Ok(self.file(file)?.write(bytes)?)
+    }
+
+    fn append_attachment(&mut self, file: StagedId, index: u32) -> Result<u64, ToolError> {
+        let blob = self.attachment(index)?;
+        let file = self.file(file)?;
+        match blob.bytes() {
+            BlobBytes::Memory(bytes) => file.append_bytes_known(bytes, blob.sha256()),
+            BlobBytes::File(source) => file.append_file_known(source, blob.len(), blob.sha256()),
+        }?;
+        Ok(blob.len())
+    }
+
+    fn append_file(&mut self, file: StagedId, path: &str) -> Result<Taken, ToolError> {
+        let path = self.readable(path)?;
+        let facts = self.file(file)?.append_file(&path)?;
+        Ok(Taken { bytes: facts.bytes, sha256: facts.sha256 })
+    }
+
+    fn expect(&mut self, file: StagedId, sha256: &str) -> Result<(), ToolError> {
+        let mut expected = [0; 32];
+        hex::decode_to_slice(sha256, &mut expected)
+            .map_err(|_| ToolError::new(ErrorCode::InvalidArguments, "what is expected is no SHA-256"))?;
+        self.file(file)?.expect(expected);
+        Ok(())
+    }
+
+    fn seal(&mut self, file: StagedId) -> Result<Taken, ToolError> {
+        let sealed = self.staged.remove(&file).ok_or_else(no_such_file)?.seal()?;
+        let facts = sealed.facts();
+        self.plan.push(Planned::Write(sealed));
+        Ok(Taken { bytes: facts.bytes, sha256: facts.sha256 })
+    }
+
+    fn discard(&mut self, file: StagedId) {
+        self.staged.remove(&file);
+    }
+
+    fn rename(&mut self, from: &str, to: &str, disposition: Disposition) -> Result<Planning, ToolError> {
+        let (from, to) = (self.judged(from)?, self.judged(to)?);
+        let (steps, summary) = self.workspace()?.plan_rename(&from, &to, disposition, &self.budget)?;
+        self.plan.extend(steps);
+        Ok(summary.into())
+    }
+
+    fn remove(&mut self, path: &str, contents: Contents) -> Result<Planning, ToolError> {
+        let path = self.judged(path)?;
+        let step = self.workspace()?.plan_remove(&path, contents, &self.budget)?;
+        let summary = step.summary();
+        self.plan.push(Planned::Remove(step));
+        Ok(summary.into())
+    }
+
+    fn report(&mut self, message: &str) {
+        if let Some(report) = &self.inputs.report {
+            report(&one_line(message, REPORT_BYTES_MAX));
+        }
+    }
+
+    fn cancelled(&mut self) -> bool {
+        self.inputs.cancel.is_cancelled()
+    }
+
+    fn log(&mut self, line: &str) {
+        // The guest's side counts too; this holds even if that side is not what it should be.
+        match self.log_left.checked_sub(line.len()) {
+            Some(left) => {
+                self.log_left = left;
+                tracing::info!(tool = %self.permit.call().tool, "guest: {}", one_line(line, 1024));
+            }
+            None => self.log_left = 0,
+        }
+    }
+}

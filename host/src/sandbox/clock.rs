@@ -1,0 +1,70 @@
+//! When a call has to end: its deadline, and whether somebody cancelled it.
+
+use super::outcome::Stopped;
+use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant};
+use tokio_util::sync::CancellationToken;
+
+/// How long a cancelled call may go on, so that a guest that looks can end by itself.
+pub const CANCEL_GRACE: Duration = Duration::from_millis(500);
+
+/// The time of one call. Clones are the same clock.
+#[derive(Clone, Debug)]
+pub(super) struct Clock {
+    pub(super) deadline: Instant,
+    cancel: CancellationToken,
+    cancelled_at: Arc<OnceLock<Instant>>,
+}
+
+impl Clock {
+    pub(super) fn new(deadline: Instant, cancel: CancellationToken) -> Self {
+        Self { deadline, cancel, cancelled_at: Arc::default() }
+    }
+
+    /// A clock that nobody can cancel.
+    pub(super) fn until(deadline: Instant) -> Self {
+        Self::new(deadline, CancellationToken::new())
+    }
+
+    /// Why the call's work is of no use any more: a cancelled one counts at once.
+    pub(super) fn useless(&self) -> Option<Stopped> {
+        if self.cancel.is_cancelled() {
+            Some(Stopped::Cancelled)
+        } else if Instant::now() >= self.deadline {
+            Some(Stopped::Deadline)
+        } else {
+            None
+        }
+    }
+
+    /// Why the call must stop now: a cancelled one has its grace.
+    pub(super) fn stop(&self) -> Option<Stopped> {
+        let now = Instant::now();
+        if self.cancel.is_cancelled() {
+            let since = *self.cancelled_at.get_or_init(|| now);
+            if now >= since + CANCEL_GRACE {
+                return Some(Stopped::Cancelled);
+            }
+        }
+        (now >= self.deadline).then(|| match self.cancel.is_cancelled() {
+            true => Stopped::Cancelled,
+            false => Stopped::Deadline,
+        })
+    }
+
+    /// How long ago the call had to stop; nothing while it need not.
+    pub(super) fn over_for(&self) -> Duration {
+        let given_up = self.cancelled_at.get().map(|since| *since + CANCEL_GRACE);
+        let end = given_up.map_or(self.deadline, |given_up| given_up.min(self.deadline));
+        Instant::now().saturating_duration_since(end)
+    }
+
+    /// Ends when a cancelled call's grace is over.
+    pub(super) fn gives_up(&self) -> impl Future<Output = ()> + use<> {
+        let cancel = self.cancel.clone();
+        async move {
+            cancel.cancelled().await;
+            tokio::time::sleep(CANCEL_GRACE).await;
+        }
+    }
+}

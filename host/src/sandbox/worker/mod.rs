@@ -1,0 +1,22 @@
+//! Guests in processes of their own: the gateway holds the authority, a worker runs the guest.
+//!
+//! A worker is this very program, started with a socket and nothing else; it confines itself before it reads
+//! a component. A call that is over its time ends with its process, whatever it was stuck in.
+
+mod answer;
+mod child;
+mod pool;
+mod process;
+mod protocol;
+mod remote;
+mod socket;
+mod starter;
+
+pub use answer::KILL_GRACE;
+pub use child::main;
+pub use pool::{CALLS_PER_WORKER_MAX, COMPILE_TIME_MAX};
+pub(super) use pool::{Known, Pool};
+pub use protocol::COMPILED_BYTES_MAX;
+
+/// The word that makes the program a worker.
+pub const COMMAND: &str = "worker";

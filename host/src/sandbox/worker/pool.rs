@@ -1,0 +1,313 @@
+//! The workers of a gateway: some of each profile kept ready, one call at a time in each, replaced when they
+//! die and after [`CALLS_PER_WORKER_MAX`] calls.
+
+use super::super::cache::Cache;
+use super::super::clock::Clock;
+use super::super::host_calls::HostCalls;
+use super::super::machine::{DESCRIBE_LIMITS, Job, Said};
+use super::super::{COMPONENT_BYTES_MAX, SandboxError};
+use super::answer::{Ended, converse};
+use super::process::Worker;
+use super::protocol::{COMPILED_BYTES_MAX, Compiled, Described, Kind, ToWorker};
+use super::socket::{Broken, decode};
+use super::starter::{Recipe, Starter};
+use crate::confine::Report;
+use cofferdam_core::capability::Grants;
+use cofferdam_core::tool::{ErrorCode, ToolError};
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+/// A worker that has run so many calls is replaced: what one guest might have left in it ends there.
+pub const CALLS_PER_WORKER_MAX: u32 = 1000;
+/// A component that is not compiled by then is refused.
+pub const COMPILE_TIME_MAX: Duration = Duration::from_secs(60);
+
+/// The folders that workers may be given, by guest name.
+pub(in crate::sandbox) type Folders = Vec<(String, Arc<OwnedFd>)>;
+
+/// A component as the pool knows it.
+#[derive(Clone, Copy)]
+pub(in crate::sandbox) struct Known<'a> {
+    pub(in crate::sandbox) sha256: &'a str,
+    pub(in crate::sandbox) bytes: &'a [u8],
+}
+
+/// All workers.
+pub(in crate::sandbox) struct Pool {
+    shared: Arc<Shared>,
+    folders: Folders,
+    cache: Cache,
+    cache_dir: Arc<OwnedFd>,
+}
+
+struct Shared {
+    starter: Starter,
+    /// Idle workers by profile.
+    idle: Mutex<BTreeMap<String, Vec<Worker>>>,
+    idle_max: usize,
+}
+
+/// The profile of workers that look at components and run no call: nothing is granted there.
+const LOOKING: &str = "";
+
+impl Pool {
+    /// No worker yet. `idle_max` are kept ready of each profile.
+    pub(in crate::sandbox) fn new(cache: Cache, folders: Folders, idle_max: usize) -> io::Result<Self> {
+        let cache_dir = Arc::new(cache.dir().try_clone_to_owned()?);
+        let shared = Shared { starter: Starter::start()?, idle: Mutex::default(), idle_max };
+        Ok(Self { shared: Arc::new(shared), folders, cache, cache_dir })
+    }
+
+    /// Starts a worker of a profile ahead of its first call.
+    pub(in crate::sandbox) fn start_ahead(&self, profile: &str, grants: &Grants) {
+        self.shared.clone().refill(profile.to_owned(), self.recipe(grants));
+    }
+
+    /// How a worker is confined, as it says itself.
+    pub(in crate::sandbox) fn report(&self) -> io::Result<Option<Report>> {
+        let worker = self.take(LOOKING, &nothing())?;
+        let report = worker.report.clone();
+        self.give_back(LOOKING, worker);
+        Ok(report)
+    }
+
+    /// What a component says of itself, compiled first if need be.
+    pub(in crate::sandbox) fn describe(
+        &self,
+        known: Known<'_>,
+        grants: &Grants,
+    ) -> Result<Said, SandboxError> {
+        match self.describe_once(known, grants)? {
+            Described::NotCompiled => {}
+            described => return said(described),
+        }
+        self.compile(known)?;
+        said(self.describe_once(known, grants)?)
+    }
+
+    fn describe_once(&self, known: Known<'_>, grants: &Grants) -> Result<Described, SandboxError> {
+        let mut worker = self.take(LOOKING, &nothing()).map_err(not_started)?;
+        let clock = Clock::until(Instant::now() + DESCRIBE_LIMITS.deadline.0);
+        let late = || clock.stop().is_some();
+        let asked = ToWorker::Describe {
+            sha256: Cow::Borrowed(known.sha256),
+            grants: Cow::Borrowed(grants),
+            time_ms: millis(DESCRIBE_LIMITS.deadline.0),
+        };
+        let described = worker.socket.send(&asked, &[], late).and_then(|()| {
+            worker.socket.receive(DESCRIBED_BYTES_MAX, late, |bytes| decode::<Described>(bytes))
+        });
+        match described {
+            Ok(described) => {
+                self.give_back(LOOKING, worker);
+                Ok(described)
+            }
+            Err(Broken::Stopped) => {
+                Err(SandboxError::Describe(format!("it did not finish within {}", DESCRIBE_LIMITS.deadline)))
+            }
+            Err(broken) => {
+                Err(SandboxError::Describe(format!("its process ended ({}; {broken})", worker.epitaph())))
+            }
+        }
+    }
+
+    /// Compiles a component in a process of its own and keeps the code.
+    fn compile(&self, known: Known<'_>) -> Result<(), SandboxError> {
+        if known.bytes.len() > COMPONENT_BYTES_MAX {
+            return Err(SandboxError::TooLarge(known.bytes.len()));
+        }
+        let recipe = Recipe { kind: Kind::Compile, mounts: Vec::new(), cache: None };
+        let mut worker = self.shared.starter.wait_for(recipe).map_err(not_started)?;
+        let started = Instant::now();
+        let late = || started.elapsed() >= COMPILE_TIME_MAX;
+        let asked = ToWorker::Compile(Cow::Borrowed(known.bytes));
+        let kept = worker.socket.send(&asked, &[], late).and_then(|()| {
+            worker.socket.receive(COMPILED_BYTES_MAX, late, |bytes| {
+                Ok(decode::<Compiled<'_>>(bytes)?.map(|(compatibility, code)| {
+                    self.cache.store(compatibility, known.sha256, &code);
+                }))
+            })
+        });
+        match kept {
+            Ok(Ok(())) => {
+                let ms = started.elapsed().as_millis() as u64;
+                tracing::info!(component = &known.sha256[..12], ms, "compiled");
+                Ok(())
+            }
+            Ok(Err(why)) => Err(SandboxError::Compile(why)),
+            Err(Broken::Stopped) => Err(SandboxError::Compile(format!(
+                "it is not compiled after {} s; make it smaller",
+                COMPILE_TIME_MAX.as_secs()
+            ))),
+            Err(broken) => {
+                Err(SandboxError::Compile(format!("its process ended ({}; {broken})", worker.epitaph())))
+            }
+        }
+    }
+
+    /// Runs a call in a worker of its profile.
+    pub(in crate::sandbox) fn call(
+        &self,
+        known: Known<'_>,
+        profile: &str,
+        job: &Job,
+        calls: &mut dyn HostCalls,
+        clock: &Clock,
+    ) -> Result<String, ToolError> {
+        for _ in 0..2 {
+            match self.call_once(known.sha256, profile, job, calls, clock)? {
+                Ended::Said(said) => return said,
+                // The cache lost it, or somebody damaged it.
+                Ended::NotCompiled => self
+                    .compile(known)
+                    .map_err(|error| ToolError::new(ErrorCode::ToolUnavailable, error.to_string()))?,
+            }
+        }
+        let said = "the compile cache does not keep what is compiled; the operator finds why in the log";
+        Err(ToolError::new(ErrorCode::ToolUnavailable, said))
+    }
+
+    fn call_once(
+        &self,
+        sha256: &str,
+        profile: &str,
+        job: &Job,
+        calls: &mut dyn HostCalls,
+        clock: &Clock,
+    ) -> Result<Ended, ToolError> {
+        let mut worker = self.take(profile, &job.grants).map_err(|error| {
+            tracing::error!(%error, "no worker");
+            ToolError::new(ErrorCode::ToolUnavailable, "no sandbox process could be started; see the log")
+        })?;
+        worker.calls += 1;
+        let asked = ToWorker::Call {
+            sha256: Cow::Borrowed(sha256),
+            job: Cow::Borrowed(job),
+            time_ms: millis(clock.deadline.saturating_duration_since(Instant::now())),
+        };
+        let result_bytes_max = usize::try_from(job.limits.result.0).unwrap_or(usize::MAX);
+        let ended = worker
+            .socket
+            .send(&asked, &[], || clock.stop().is_some())
+            .and_then(|()| converse(&mut worker.socket, calls, clock, result_bytes_max));
+        match ended {
+            Ok(ended) => {
+                self.give_back(profile, worker);
+                Ok(ended)
+            }
+            Err(broken) => {
+                self.start_ahead(profile, &job.grants);
+                Err(died(worker, &broken, sha256))
+            }
+        }
+    }
+
+    fn recipe(&self, grants: &Grants) -> Recipe {
+        let granted = self.folders.iter().filter(|(guest, _)| grants.access(guest).is_some());
+        Recipe { kind: Kind::Call, mounts: granted.cloned().collect(), cache: Some(self.cache_dir.clone()) }
+    }
+
+    fn take(&self, profile: &str, grants: &Grants) -> io::Result<Worker> {
+        let ready = self.shared.idle().get_mut(profile).and_then(Vec::pop);
+        match ready {
+            Some(worker) => Ok(worker),
+            None => self.shared.starter.wait_for(self.recipe(grants)),
+        }
+    }
+
+    fn give_back(&self, profile: &str, worker: Worker) {
+        if worker.calls >= CALLS_PER_WORKER_MAX {
+            let recipe = worker.recipe.clone();
+            drop(worker);
+            return self.shared.clone().refill(profile.to_owned(), recipe);
+        }
+        self.shared.keep(profile, worker);
+    }
+}
+
+impl Shared {
+    fn idle(&self) -> MutexGuard<'_, BTreeMap<String, Vec<Worker>>> {
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Keeps a worker ready, unless there are enough.
+    fn keep(&self, profile: &str, worker: Worker) {
+        let mut idle = self.idle();
+        // Surplus is dropped after the lock is let go: that kills a process.
+        let _surplus = match idle.get_mut(profile) {
+            Some(workers) if workers.len() >= self.idle_max => Some(worker),
+            Some(workers) => {
+                workers.push(worker);
+                None
+            }
+            None => {
+                idle.insert(profile.to_owned(), vec![worker]);
+                None
+            }
+        };
+        drop(idle);
+    }
+
+    /// Starts a worker in the background.
+    fn refill(self: Arc<Self>, profile: String, recipe: Recipe) {
+        let shared = self.clone();
+        self.starter.order(
+            recipe,
+            Box::new(move |worker| match worker {
+                Ok(worker) => shared.keep(&profile, worker),
+                // The next call tries again, and says so.
+                Err(error) => tracing::error!(%error, "no worker could be started ahead"),
+            }),
+        );
+    }
+}
+
+fn nothing() -> Grants {
+    Grants { mounts: Vec::new(), interfaces: Vec::new() }
+}
+
+fn millis(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+}
+
+fn not_started(error: io::Error) -> SandboxError {
+    SandboxError::Engine(error.to_string())
+}
+
+/// Longest description: two schemas, and what stands around them.
+const DESCRIBED_BYTES_MAX: usize = 1 << 20;
+
+fn said(described: Described) -> Result<Said, SandboxError> {
+    match described {
+        Described::Said(said) => Ok(said),
+        Described::NotCompiled => {
+            Err(SandboxError::Cache("it does not keep what is compiled; the log says why".into()))
+        }
+        Described::Link(why) => Err(SandboxError::Link(why)),
+        Described::Describe(why) => Err(SandboxError::Describe(why)),
+        Described::Engine(why) => Err(SandboxError::Engine(why)),
+    }
+}
+
+/// The error of a call whose worker is of no use any more; why it had to stop is said by its clock.
+fn died(mut worker: Worker, broken: &Broken, sha256: &str) -> ToolError {
+    let component = &sha256[..12];
+    match broken {
+        Broken::Stopped => ToolError::new(ErrorCode::TimedOut, "the deadline passed; nothing was changed"),
+        Broken::Closed => {
+            let how = worker.epitaph();
+            tracing::error!(component, how, "a worker died during a call");
+            let said = format!("the tool's sandbox process died ({how}) and nothing was changed");
+            ToolError::new(ErrorCode::Trapped, said)
+        }
+        broken => {
+            tracing::error!(component, %broken, "a worker was killed: it does not keep to the protocol");
+            let said = "the tool's sandbox process did what none should, was ended, and nothing was changed";
+            ToolError::new(ErrorCode::Trapped, said)
+        }
+    }
+}

@@ -1,0 +1,118 @@
+//! One worker process as the gateway holds it: started with nothing but a socket, and killed when it is of
+//! no use any more.
+
+use super::protocol::{Hello, Ready};
+use super::socket::{Broken, Socket, decode};
+use super::starter::Recipe;
+use crate::confine::Report;
+use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::Sender;
+use std::time::{Duration, Instant};
+
+/// A worker that is not ready by then is killed.
+const START_MAX: Duration = Duration::from_secs(10);
+/// How often a wait for a worker looks whether it should go on.
+const PATIENCE: Duration = Duration::from_millis(20);
+/// Longest first message of a worker.
+const READY_BYTES_MAX: usize = 64 << 10;
+
+/// A running worker. Dropped, it is killed.
+#[derive(Debug)]
+pub(super) struct Worker {
+    /// Taken when it is dropped.
+    child: Option<Child>,
+    pub(super) socket: Socket,
+    /// What it said of its confinement.
+    pub(super) report: Option<Report>,
+    /// Calls that it has run.
+    pub(super) calls: u32,
+    /// What it was started with, for the one that takes its place.
+    pub(super) recipe: Recipe,
+    /// Waits for the process to be gone, which may take as long as the system holds it.
+    reaper: Sender<Child>,
+}
+
+impl Worker {
+    /// Starts a worker of this very program and waits until it is confined.
+    ///
+    /// The thread that starts it must outlive it: the kernel kills a worker with its parent thread.
+    pub(super) fn start(recipe: Recipe, reaper: &Sender<Child>) -> io::Result<Self> {
+        let (ours, theirs) = socketpair(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)?;
+        let (child, socket) = (Some(spawn(theirs)?), Socket::new(ours));
+        // From here on dropping it ends the process.
+        let reaper = reaper.clone();
+        let mut worker = Self { child, socket, report: None, calls: 0, recipe, reaper };
+        worker.socket.set_patience(PATIENCE)?;
+        let end = Instant::now() + START_MAX;
+        let late = || Instant::now() >= end;
+        let mounts = &worker.recipe.mounts;
+        let hello = Hello {
+            kind: worker.recipe.kind,
+            mounts: mounts.iter().map(|(guest, _)| guest.clone()).collect(),
+        };
+        let cache = worker.recipe.cache.iter().map(|dir| dir.as_fd());
+        let folders: Vec<_> = cache.chain(mounts.iter().map(|(_, dir)| dir.as_fd())).collect();
+        let ready = worker
+            .socket
+            .send(&hello, &folders, late)
+            .and_then(|()| worker.socket.receive(READY_BYTES_MAX, late, |bytes| decode::<Ready>(bytes)));
+        match ready {
+            Ok(ready) => {
+                worker.report = Some(ready.report);
+                Ok(worker)
+            }
+            Err(Broken::Closed) => {
+                Err(io::Error::other(format!("a worker ended at its start: {}", worker.epitaph())))
+            }
+            Err(broken) => Err(io::Error::other(format!("a worker does not start: {broken}"))),
+        }
+    }
+
+    /// How it ended, in words, for a worker that closed its socket.
+    pub(super) fn epitaph(&mut self) -> String {
+        let Some(child) = &mut self.child else { return "it is gone".into() };
+        // It closed its socket, so it is ending; a moment is enough unless the system holds it.
+        for _ in 0..50 {
+            match child.try_wait() {
+                Ok(Some(status)) => {
+                    return match status.signal() {
+                        Some(signal) => format!("killed by signal {signal}"),
+                        None => format!("exit status {}", status.code().unwrap_or_default()),
+                    };
+                }
+                Ok(None) => std::thread::sleep(Duration::from_millis(2)),
+                Err(error) => return error.to_string(),
+            }
+        }
+        "it does not end".into()
+    }
+}
+
+impl Drop for Worker {
+    fn drop(&mut self) {
+        if let Some(mut child) = self.child.take() {
+            let _ = child.kill();
+            if !matches!(child.try_wait(), Ok(Some(_))) {
+                // Without a reaper the gateway is ending, and the system cleans up after it.
+                let _ = self.reaper.send(child);
+            }
+        }
+    }
+}
+
+fn spawn(socket: OwnedFd) -> io::Result<Child> {
+    // The program that is running, even if its file was replaced meanwhile.
+    Command::new("/proc/self/exe")
+        .arg0("cofferdam-worker")
+        .arg(super::COMMAND)
+        .env_clear()
+        .current_dir("/")
+        .stdin(Stdio::from(socket))
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+}

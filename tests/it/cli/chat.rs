@@ -227,3 +227,43 @@ fn a_signal_ends_it_while_a_tool_spins() {
     let record = home.audit().pop().expect("recorded");
     assert_eq!((&record["tool"], &record["code"]), (&"hostile".into(), &"cancelled".into()));
 }
+
+#[test]
+fn a_download_takes_the_files_of_the_last_message_that_had_any() {
+    let home = Home::new();
+    let (first, second) = (home.file("first.txt", b"1"), home.file("second.txt", b"2"));
+    let lines = format!(
+        "/attachment_download {{}}\n/attach {first}\nlook\n/attachment_download {{}}\n/attach {second}\n\
+         /attachment_download {{}}\nhello\n/attachment_download downloadDir=~/d\n/attachment_save index=0 path=/shared/x\n"
+    );
+    let said = replies(&home, &[], &lines);
+    // The listing has three lines.
+    let answers: Vec<_> = said.lines().filter(|line| !line.starts_with(['[', 'T'])).collect();
+    assert!(answers[0].starts_with("no_attachments: "), "{said}");
+    assert!(answers[2].contains(r#""sourceUrl":"file:first.txt""#), "{said}");
+    assert!(answers[3].contains(r#""sourceUrl":"file:second.txt""#), "{said}");
+    assert!(answers[5].starts_with(r#"{"ok":true,"downloadDir":"/shared/d","files":["#), "{said}");
+    assert!(answers[5].contains("second.txt"), "{said}");
+    assert!(answers[6].starts_with("no_attachments: "), "other tools see this message alone: {said}");
+    let dir = std::fs::read_dir(home.host("/shared/Downloads")).expect("there");
+    assert_eq!(dir.count(), 2);
+}
+
+#[test]
+fn what_a_long_call_does_is_on_standard_error() {
+    let home = Home::new().hostile("deadline = \"60s\"");
+    let mut chat = Open::start(&home);
+    chat.write("/hostile behaviour=report_until:step path=/shared/go");
+    let mut told = BufReader::new(chat.child.stderr.take().expect("piped")).lines();
+    let started = Instant::now();
+    for _ in 0..3 {
+        let line = told.next().expect("a line").expect("text");
+        assert!(line.starts_with("⏳ step "), "{line}");
+    }
+    assert!(started.elapsed() > Duration::from_secs(1), "two lines a second at most: {:?}", started.elapsed());
+    std::fs::write(home.host("/shared/go"), "").expect("writable");
+    assert_eq!(chat.read(), "{\"let_go\":true}\n", "standard output is the answers'");
+    assert_eq!(chat.stop(Signal::TERM), Some(0));
+    // A call that is over before it is worth a word says none.
+    assert_eq!(replies(&home, &[], "/hostile behaviour=report_until:step path=/shared/go\n"), "{\"let_go\":true}\n");
+}

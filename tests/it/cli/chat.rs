@@ -41,7 +41,7 @@ fn a_command_is_one_call_and_its_answer_one_reply() {
         ("/file_read index=0", "invalid_arguments: "),
         // Nothing that was typed is dropped, as a shell would drop a comment.
         ("/file_read path=/shared/a #b.txt", "invalid_arguments: \"#b.txt\" is not key=value"),
-        ("/nope", "unknown_tool: no tool \"nope\"; there is attachment_save, file_read, file_write_bytes"),
+        ("/nope", "unknown_tool: no tool \"nope\"; there is attachment_download, attachment_save, "),
         ("/FILE_READ path=/shared/a", "unknown_tool: "),
         ("/attachment_save index=0 path=/shared/x", "no_attachments: "),
         ("hello", "I run commands, not conversations. /help lists them."),
@@ -260,10 +260,17 @@ fn what_a_long_call_does_is_on_standard_error() {
         let line = told.next().expect("a line").expect("text");
         assert!(line.starts_with("⏳ step "), "{line}");
     }
-    assert!(started.elapsed() > Duration::from_secs(1), "two lines a second at most: {:?}", started.elapsed());
+    assert!(
+        started.elapsed() > Duration::from_secs(1),
+        "two lines a second at most: {:?}",
+        started.elapsed()
+    );
     std::fs::write(home.host("/shared/go"), "").expect("writable");
     assert_eq!(chat.read(), "{\"let_go\":true}\n", "standard output is the answers'");
     assert_eq!(chat.stop(Signal::TERM), Some(0));
     // A call that is over before it is worth a word says none.
-    assert_eq!(replies(&home, &[], "/hostile behaviour=report_until:step path=/shared/go\n"), "{\"let_go\":true}\n");
+    assert_eq!(
+        replies(&home, &[], "/hostile behaviour=report_until:step path=/shared/go\n"),
+        "{\"let_go\":true}\n"
+    );
 }

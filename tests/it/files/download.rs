@@ -12,7 +12,8 @@ use support::samples;
 /// Runs the tool with these files.
 fn download(home: &Home, arguments: &[&str], files: &[&str]) -> Ran {
     let attached = files.iter().flat_map(|file| ["--attach", file]);
-    let all: Vec<&str> = ["attachment_download"].into_iter().chain(arguments.iter().copied()).chain(attached).collect();
+    let all: Vec<&str> =
+        ["attachment_download"].into_iter().chain(arguments.iter().copied()).chain(attached).collect();
     home.call(&all)
 }
 
@@ -23,8 +24,9 @@ fn sha10(bytes: &[u8]) -> String {
 #[test]
 fn the_result_has_this_very_shape() {
     let home = home();
-    let (jpeg, odd) = (samples::jpeg(1000), vec![0xff, 0xfe, 0xfd, 1, 2, 3, 0]);
-    let files = [home.file("photo.png", &jpeg), home.file("some.ODD", &odd), home.file("bare", &[0xfd, 9, 0])];
+    let (jpeg, odd) = (samples::jpeg(1000), vec![0xfd, 0xfd, 0, 1, 2, 3, 0]);
+    let files =
+        [home.file("photo.png", &jpeg), home.file("some.ODD", &odd), home.file("bare", &[0xfd, 9, 0])];
     let ran = download(&home, &[], &files.each_ref().map(String::as_str));
     let (one, two, three) = (sha10(&jpeg), sha10(&odd), sha10(&[0xfd, 9, 0]));
     let dir = "/shared/Downloads";
@@ -104,12 +106,22 @@ fn where_it_may_write() {
         assert_eq!((ran.code, &ran.json()["downloadDir"]), (Some(0), &json!(lies)), "{ran:?}");
         assert_eq!(fs::read(home.host(&format!("{lies}/{name}"))).expect("there"), b"abc");
     }
-    for dir in ["/vault", "/etc", "~/../vault", "~root", "~//x", "~/", "/shared/", "shared", "", "/shared/../vault"] {
+    for dir in
+        ["/vault", "/etc", "~/../vault", "~root", "~//x", "~/", "/shared/", "shared", "", "/shared/../vault"]
+    {
         let dir = format!("downloadDir={dir}");
         refuses(&home, "path_denied", &["attachment_download", &dir, "--attach", &file]);
     }
-    refuses(&home, "invalid_arguments", &["attachment_download", "--args", r#"{"downloadDir":5}"#, "--attach", &file]);
-    refuses(&home, "invalid_arguments", &["attachment_download", "--args", r#"{"url":"https://x/y"}"#, "--attach", &file]);
+    refuses(
+        &home,
+        "invalid_arguments",
+        &["attachment_download", "--args", r#"{"downloadDir":5}"#, "--attach", &file],
+    );
+    refuses(
+        &home,
+        "invalid_arguments",
+        &["attachment_download", "--args", r#"{"url":"https://x/y"}"#, "--attach", &file],
+    );
     // Writing follows no link, and what lies behind one is not taken for written.
     symlink("x/y", home.host("/shared/link")).expect("writable");
     refuses(&home, "path_denied", &["attachment_download", "downloadDir=/shared/link", "--attach", &file]);
@@ -137,7 +149,11 @@ fn downloads_at_once_leave_each_file_once() {
     let file = home.file("a.txt", b"abc");
     let start = || {
         let mut command = home.command(&["call", "attachment_download", "--attach", &file]);
-        command.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped()).spawn().expect("it starts")
+        command
+            .stdout(std::process::Stdio::piped())
+            .stderr(std::process::Stdio::piped())
+            .spawn()
+            .expect("it starts")
     };
     let all: Vec<_> = (0..4).map(|_| start()).collect();
     let mut done = 0;

@@ -10,7 +10,7 @@ use support::telegram::{Fault, Hold, Incoming, Pushed, SentMessage, Target};
 const ANSWER: &str = r#"{"let_go":true}"#;
 
 fn slow(home: Home) -> Home {
-    home.hostile("memory = \"16 MiB\"\ndeadline = \"300s\"")
+    home.hostile("memory = \"16 MiB\"\ndeadline = \"120s\"")
 }
 
 /// Asks for a call that reports until [`let_go`].
@@ -43,7 +43,10 @@ async fn one_message_tells_what_a_long_call_does_and_becomes_the_answer() -> any
     let first = shown(&world).await?;
     assert_eq!((first.chat_id, first.reply_to), (ANN, Some(question.message_id)));
     let edits = world.server.wait_for_requests(PATIENCE, "editMessageText", 2).await?;
-    assert!(edits[1].at - edits[0].at > Duration::from_secs(2), "a person reads at leisure, and so does Telegram");
+    assert!(
+        edits[1].at - edits[0].at > Duration::from_secs(2),
+        "a person reads at leisure, and so does Telegram"
+    );
     let_go(&world)?;
     let answer = answered(&world).await?;
     assert_eq!((answer.message_id, answer.reply_to), (first.message_id, Some(question.message_id)));
@@ -156,7 +159,9 @@ async fn an_answer_comes_anew_where_the_message_was_deleted() -> anyhow::Result<
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn no_fault_of_the_message_costs_the_answer() -> anyhow::Result<()> {
     // Not sent: nothing stands there. Flood limits are kept.
-    for fault in [Fault::too_many_requests(1), Fault::internal_error(), Fault::api_error(400, "Bad Request: no")] {
+    for fault in
+        [Fault::too_many_requests(1), Fault::internal_error(), Fault::api_error(400, "Bad Request: no")]
+    {
         let world = World::running_in(slow).await?;
         world.server.fault("sendMessage", 1, fault);
         begin(&world);

@@ -25,7 +25,11 @@ fn place(bytes: &[u8], extension: &str) -> String {
 /// The paths of a result.
 fn paths(answer: &str) -> Vec<String> {
     let result: Value = serde_json::from_str(answer).unwrap_or_else(|e| panic!("{e}: {answer}"));
-    assert_eq!((&result["ok"], &result["downloadDir"]), (&json!(true), &json!("/shared/Downloads")), "{answer}");
+    assert_eq!(
+        (&result["ok"], &result["downloadDir"]),
+        (&json!(true), &json!("/shared/Downloads")),
+        "{answer}"
+    );
     let files = result["files"].as_array().expect("files");
     files.iter().map(|file| file["path"].as_str().expect("a path").to_owned()).collect()
 }
@@ -89,7 +93,11 @@ async fn what_was_sent_later_is_not_taken() -> anyhow::Result<()> {
     world.ask(document(ANN, "first", "first")).await?;
     // All three are there before the command runs.
     let gate = world.server.gate("getFile", Hold::BeforeEffect);
-    let pushed = world.server.push_all([document(ANN, "second", "second"), download(), document(ANN, "third", "third")]);
+    let pushed = world.server.push_all([
+        document(ANN, "second", "second"),
+        download(),
+        document(ANN, "third", "third"),
+    ]);
     gate.reached().await?;
     world.server.wait_until_confirmed(PATIENCE, pushed[2].update_id).await?;
     gate.release();
@@ -102,7 +110,8 @@ async fn what_was_sent_later_is_not_taken() -> anyhow::Result<()> {
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn an_album_is_one_message_with_its_late_part() -> anyhow::Result<()> {
     let world = World::running().await?;
-    let part = |n: i64, holds: &str| document(ANN, &format!("part-{n}"), holds).media_group("g").message_id(n);
+    let part =
+        |n: i64, holds: &str| document(ANN, &format!("part-{n}"), holds).media_group("g").message_id(n);
     // Two of them hold the same.
     world.server.push_all([part(12, "two"), part(11, "one"), part(14, "one")]);
     world.texts(1).await?;
@@ -160,13 +169,17 @@ async fn nothing_but_references_is_kept() -> anyhow::Result<()> {
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn all_or_nothing_where_telegram_has_lost_one() -> anyhow::Result<()> {
     let world = World::running().await?;
-    let part = |n: i64| document(ANN, &format!("part-{n}"), format!("part {n}")).media_group("g").message_id(n);
+    let part =
+        |n: i64| document(ANN, &format!("part-{n}"), format!("part {n}")).media_group("g").message_id(n);
     world.server.push_all([part(1), part(2)]);
     world.texts(1).await?;
     let expired = Fault::api_error(400, "Bad Request: wrong file_id or the file is temporarily unavailable");
     world.server.fault(support::telegram::Target::method("getFile").with("file_id", "part-2"), 1, expired);
     let refused = world.ask(download()).await?;
-    assert!(refused.starts_with("attachment_unavailable: Attachment 1 (part-2.txt) is not available"), "{refused}");
+    assert!(
+        refused.starts_with("attachment_unavailable: Attachment 1 (part-2.txt) is not available"),
+        "{refused}"
+    );
     assert!(refused.contains("wrong file_id"), "and why: {refused}");
     assert!(!world.home.host("/shared/Downloads").exists(), "nothing was written");
     assert_eq!(paths(&world.ask(download()).await?).len(), 2, "later it is there again");

@@ -77,3 +77,13 @@ fn until_staged(home: &Home, pid: u32) {
         std::thread::sleep(Duration::from_millis(2));
     }
 }
+
+/// The tools that the embedded policies have, by name.
+fn shipped() -> Vec<String> {
+    let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("../policies/tools");
+    let files = std::fs::read_dir(dir).expect("the policies are there");
+    let name = |file: std::fs::DirEntry| Some(file.file_name().to_str()?.strip_suffix(".toml")?.to_owned());
+    let mut names: Vec<_> = files.filter_map(|file| name(file.expect("readable"))).collect();
+    names.sort();
+    names
+}

@@ -60,8 +60,8 @@ enum AttachmentDownload {}
 
 impl Tool for AttachmentDownload {
     const NAME: &str = "attachment_download";
-    const SUMMARY: &str = "Places all files of the user's most recent message that has any in a directory, named \
-        by their content; what is there already is not written again.";
+    const SUMMARY: &str = "Places all files of the user's most recent message that has any in a directory, named by \
+        their content.";
     type Arguments = Arguments;
     type Output = Downloaded;
 

@@ -6,7 +6,6 @@ use crate::tools::{CallRequest, Journal, Toolbox};
 use cofferdam_core::attachment::{AttachmentInfo, addendum};
 use cofferdam_core::id::{CallId, Caller, TurnId};
 use cofferdam_core::message::OutgoingResponse;
-use cofferdam_core::text::one_line;
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
@@ -143,8 +142,7 @@ impl Runner {
 /// Takes what a call reports while it runs.
 fn reporting(progress: Arc<dyn Progress>, call: CallId) -> Arc<dyn Fn(&str) + Send + Sync> {
     Arc::new(move |message| {
-        let message = one_line(message, Step::REPORT_BYTES_MAX);
-        progress.step(Step::Report { call: call.clone(), message });
+        progress.step(Step::Report { call: call.clone(), message: message.to_owned() });
     })
 }
 

@@ -133,7 +133,7 @@ fn an_unknown_tool_is_answered_with_those_there_are() {
             let ran = home.call(arguments);
             assert_eq!((ran.code, ran.error().as_str()), (Some(1), "unknown_tool"), "{arguments:?}: {ran:?}");
             assert!(
-                ran.message().ends_with("; there is attachment_save, file_read, file_write_bytes"),
+                ran.message().ends_with(&format!("; there is {}", super::shipped().join(", "))),
                 "{ran:?}"
             );
             line(&ran);

@@ -21,7 +21,7 @@ fn programs_find_the_same_fields_in_every_tool() {
     let home = Home::new();
     let tools = listed(&home);
     let names: Vec<_> = tools.iter().map(|tool| tool["name"].as_str().expect("a name")).collect();
-    assert_eq!(names, ["attachment_save", "file_read", "file_write_bytes"], "by name");
+    assert_eq!(names, super::shipped(), "by name");
     for tool in &tools {
         assert_eq!(
             keys(tool),
@@ -60,26 +60,34 @@ fn what_is_listed_is_what_the_policies_say() {
     let reading =
         json!([{ "guest": "/shared", "access": "read-only" }, { "guest": "/tmp", "access": "read-only" }]);
     let expected = [
-        json!({ "profile": "file-read-write", "safety": "side-effecting",
+        json!({ "name": "attachment_download", "profile": "attachment-download", "safety": "side-effecting",
+                "grants": { "mounts": writing, "interfaces": ["turn-attachments", "recent-attachments"] },
+                "limits": { "memory": "32 MiB", "deadline": "300s", "written_bytes": "50 MiB", "arguments": "1 MiB", "result": "4 MiB" } }),
+        json!({ "name": "attachment_save", "profile": "file-read-write", "safety": "side-effecting",
                 "grants": { "mounts": writing, "interfaces": ["turn-attachments"] },
                 "limits": { "memory": "32 MiB", "deadline": "60s", "written_bytes": "50 MiB", "arguments": "1 MiB", "result": "4 MiB" } }),
-        json!({ "profile": "file-read-only", "safety": "read-only",
+        json!({ "name": "file_read", "profile": "file-read-only", "safety": "read-only",
                 "grants": { "mounts": reading, "interfaces": [] },
                 "limits": { "memory": "32 MiB", "deadline": "30s", "written_bytes": "50 MiB", "arguments": "1 MiB", "result": "4 MiB" } }),
-        json!({ "profile": "file-read-write", "safety": "side-effecting",
+        json!({ "name": "file_write_bytes", "profile": "file-read-write", "safety": "side-effecting",
                 "grants": { "mounts": writing, "interfaces": ["turn-attachments"] },
                 "limits": { "memory": "64 MiB", "deadline": "60s", "written_bytes": "8 MiB", "arguments": "12 MiB", "result": "4 MiB" } }),
     ];
-    for (tool, expected) in tools.iter().zip(&expected) {
+    let named = |name: &Value| tools.iter().find(|tool| tool["name"] == *name).expect("listed");
+    for expected in &expected {
+        let tool = named(&expected["name"]);
         for key in keys(expected) {
             assert_eq!(tool[key], expected[key], "{} {key}", tool["name"]);
         }
     }
-    let required = |n: usize| tools[n]["arguments"]["required"].clone();
-    assert_eq!(
-        [required(0), required(1), required(2)],
-        [json!(["index", "path"]), json!(["path"]), json!(["path", "content_base64"])]
-    );
+    for (name, required) in [
+        ("attachment_download", Value::Null),
+        ("attachment_save", json!(["index", "path"])),
+        ("file_read", json!(["path"])),
+        ("file_write_bytes", json!(["path", "content_base64"])),
+    ] {
+        assert_eq!(named(&name.into())["arguments"]["required"], required, "{name}");
+    }
 }
 
 #[test]

@@ -79,7 +79,7 @@ async fn answer(bot: &Arc<Bot>, origin: Origin) -> Option<Reply> {
             let mut target = prepared.target;
             typing = Some(Typing::start(bot.api.clone(), target));
             let placeholder = Placeholder::start(bot.clone(), turn.clone(), target, before);
-            let response = run(bot, turn.clone(), prepared, placeholder.progress()).await;
+            let response = run(bot, turn.clone(), *prepared, placeholder.progress()).await;
             // Before the reply is stored, which says what becomes of it.
             target.stand_in = placeholder.end().await;
             (target, response?)

@@ -19,7 +19,7 @@ pub(super) enum Todo {
     /// An answer in this channel's own words.
     Say(Target, String),
     /// A turn.
-    Run(Prepared),
+    Run(Box<Prepared>),
 }
 
 /// A turn that is ready but for the bytes of its files.
@@ -92,7 +92,8 @@ pub(super) fn prepare(
         let notice = if caption.is_empty() { words::LATE_PART } else { words::LATE_CAPTION };
         let notices = vec![notice.to_owned()];
         let files = Files::Own(own);
-        return Todo::Run(Prepared { target, sender, text: String::new(), files, album, notices });
+        let text = String::new();
+        return Todo::Run(Box::new(Prepared { target, sender, text, files, album, notices }));
     }
     let (text, is_command) = match spoken(&caption, me.username.as_deref()) {
         Spoken::Command(text) => (text, true),
@@ -110,7 +111,7 @@ pub(super) fn prepare(
         })
     });
     let files = replied.map_or(Files::Own(own), Files::Replied);
-    Todo::Run(Prepared { target, sender, text, files, album, notices: Vec::new() })
+    Todo::Run(Box::new(Prepared { target, sender, text, files, album, notices: Vec::new() }))
 }
 
 /// Whether a message in a group is meant for this bot: a command, or a reply to what the bot said.

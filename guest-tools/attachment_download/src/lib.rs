@@ -91,7 +91,7 @@ impl Tool for AttachmentDownload {
 /// Stages one file; nobody sees it before the host publishes it.
 fn place(placing: &Placing) -> Result<(), ToolError> {
     let RecentAttachment { info, .. } = &placing.source;
-    let mut file = StagedFile::create_new(&placing.path)?;
+    let mut file = StagedFile::create_new(&placing.path).map_err(overtaken)?;
     file.append_attachment(info.index)?;
     let sealed = file.finish()?;
     if sealed.sha256 == info.sha256 {
@@ -104,6 +104,17 @@ fn place(placing: &Placing) -> Result<(), ToolError> {
             info.index
         ),
     ))
+}
+
+/// Nothing had the name when this call looked: perhaps the same download runs twice.
+fn overtaken(error: ToolError) -> ToolError {
+    match error.code {
+        ErrorCode::AlreadyExists => {
+            let said = "Somebody else made it meanwhile, and nothing was written; call again to look at it";
+            ToolError::new(error.code, format!("{said}. {}", error.message))
+        }
+        _ => error,
+    }
 }
 
 impl From<Placing> for Placed {

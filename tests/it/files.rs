@@ -11,6 +11,7 @@ mod copy;
 mod crash;
 mod delete;
 mod disk;
+mod download;
 mod edit;
 mod faults;
 mod info;

@@ -127,7 +127,9 @@ fn take(intake: &mut Intake, path: &Path) -> anyhow::Result<()> {
         bail!("it is not a regular file");
     }
     let name = path.file_name().map(|n| n.to_string_lossy().into_owned());
-    let declared = Declared { name, mime_type: None, size: Some(meta.len()) };
+    // The name alone: where the file lies on this machine is nobody's business.
+    let source = name.as_ref().map(|name| format!("file:{name}"));
+    let declared = Declared { name, mime_type: None, size: Some(meta.len()), source };
     intake.read(declared, &mut file);
     Ok(())
 }

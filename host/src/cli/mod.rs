@@ -7,6 +7,7 @@ mod confine_check;
 mod doctor;
 mod init;
 mod policy;
+mod progress;
 mod serve;
 mod tools;
 

@@ -239,10 +239,10 @@ mod tests {
             name: Some("n".repeat(100)),
             mime_type: "image/jpeg".into(),
             declared_mime_type: None,
-            source: None,
             size: 1,
             sha256: String::new(),
             unavailable: (index == 0).then(|| "too large".into()),
+            source: None,
         };
         let text = decide(&user("", (0..100).map(file).collect()), &[]).text.expect("text");
         assert!(text.chars().count() <= LISTING_CHARS_MAX, "{}", text.chars().count());

@@ -102,21 +102,30 @@ impl Toolbox {
                 found = recent.recent() => request.attachments = found,
                 // The call itself then says what became of it.
                 () = request.cancel.cancelled() => {}
-                () = tokio::time::sleep(limits.deadline.0) => {}
+                () = tokio::time::sleep(limits.deadline.0) => {
+                    let said = "fetching the files of the earlier message took longer than the call may take; \
+                                nothing was changed";
+                    return Err(self.refuse(Asked::of(request), ToolError::new(ErrorCode::TimedOut, said)).await);
+                }
             }
         }
-        let asked = Arc::new(Asked { request, told: AtomicBool::new(false) });
+        let asked = Asked::of(request);
         let (parts, job) = (self.parts.clone(), asked.clone());
         let result = self.threads.run(limits.deadline.0, move |handover| parts.call(&job, &handover)).await;
         if let Err(refused) = &result
             && !asked.told.load(Ordering::Acquire)
         {
-            // No thread took it, or its thread does not come back. Appending blocks.
-            let (parts, refused) = (self.parts.clone(), refused.clone());
-            let appended = tokio::task::spawn_blocking(move || parts.refused(&asked, refused)).await;
-            return Err(appended.unwrap_or_else(|_| threads::crashed()));
+            // No thread took it, or its thread does not come back.
+            return Err(self.refuse(asked, refused.clone()).await);
         }
         result
+    }
+
+    /// Writes down a call that no thread answered, off the async threads, and returns what to answer.
+    async fn refuse(&self, asked: Arc<Asked>, refused: ToolError) -> ToolError {
+        let parts = self.parts.clone();
+        let appended = tokio::task::spawn_blocking(move || parts.refused(&asked, refused)).await;
+        appended.unwrap_or_else(|_| threads::crashed())
     }
 }
 
@@ -124,6 +133,12 @@ impl Toolbox {
 struct Asked {
     request: CallRequest,
     told: AtomicBool,
+}
+
+impl Asked {
+    fn of(request: CallRequest) -> Arc<Self> {
+        Arc::new(Self { request, told: AtomicBool::new(false) })
+    }
 }
 
 /// What is known of a call while it runs, for its audit records.
@@ -240,9 +255,11 @@ impl Parts {
         progress.facts.component_sha256 = Some(tool.component.sha256().to_owned());
         progress.facts.policy_sha256 = Some(tool.policy.sha256.clone());
         progress.facts.profile = Some(tool.policy.profile.clone());
-        let arguments = read_arguments(text, &tool).inspect_err(|_| {
+        let mut arguments = read_arguments(text, &tool).inspect_err(|_| {
             progress.facts.arguments = redact(&Value::String(text.to_owned()), None);
         })?;
+        // Before anybody looks: audit, schema, judge and guest see the same.
+        tool.policy.complete(&mut arguments);
         progress.facts.arguments = redact(&arguments, Some(&tool.policy));
         tool.validate(&arguments)?;
         let call = Call { id: request.id.clone(), tool: tool.policy.tool.clone(), arguments };

@@ -4,11 +4,13 @@
 //! tools to call. This room knows neither Telegram nor any model.
 
 mod conversation;
+mod newest;
 mod progress;
 mod provider;
 mod runner;
 
 pub use conversation::{Conversation, Entry};
+pub use newest::{Newest, Watcher};
 pub use progress::{Progress, Step};
 pub use provider::{Delta, Deltas, Provider, ProviderError, Reply, Request, ToolCall, ToolSpec};
 pub use runner::{Runner, Turn};

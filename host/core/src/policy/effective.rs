@@ -1,5 +1,6 @@
 //! The effective policy of one tool, and holding it against the tool's schema.
 
+use super::complete::Completion;
 use super::schema;
 use super::source::PolicyProblem;
 use super::words::{ArgumentClass, ComponentSource, Safety};
@@ -27,6 +28,9 @@ pub struct ToolPolicy {
     pub grants: Grants,
     /// Class of each argument, by its place: `path`, `paths[]`, `edits[].new_text`.
     pub arguments: BTreeMap<String, ArgumentClass>,
+    /// What is added to arguments before they are judged, by name.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub completions: BTreeMap<String, Completion>,
     /// The limits of one call.
     pub limits: Limits,
     /// SHA-256 over the SHA-256s of profile file and tool file, lower-case hex.

@@ -5,7 +5,7 @@
 
 use super::effective::ToolPolicy;
 use super::source::{PolicyProblem, Source};
-use super::words::{ArgumentClass, ComponentSource, PathUse, Safety};
+use super::words::{ArgumentClass, Classified, ComponentSource, PathUse, Safety};
 use crate::audit::sha256_hex;
 use crate::capability::{Grants, Interface, MOUNTS, MountGrant};
 use crate::limits::{ByteSize, Limits, Span};
@@ -38,7 +38,7 @@ pub(super) struct ToolFile {
     safety: Spanned<Safety>,
     why: Spanned<String>,
     #[serde(default)]
-    arguments: Option<Spanned<BTreeMap<String, Spanned<ArgumentClass>>>>,
+    arguments: Option<Spanned<BTreeMap<String, Spanned<Classified>>>>,
     #[serde(default)]
     limits: LimitsTable,
 }
@@ -174,7 +174,7 @@ impl ToolFile {
         };
         let problems: Vec<_> = arguments
             .iter()
-            .filter(|(_, class)| writes(class.get_ref()) && !profile.grants.may_write())
+            .filter(|(_, class)| writes(&class.get_ref().class) && !profile.grants.may_write())
             .map(|(at, class)| {
                 source.at(
                     class.span().start,
@@ -186,10 +186,17 @@ impl ToolFile {
                 )
             })
             .collect();
+        let incomplete = arguments.iter().filter_map(|(at, written)| {
+            let Classified { class, completion } = written.get_ref();
+            Some(source.at(written.span().start, &completion.problem(at, *class, &profile.grants)?))
+        });
+        let problems: Vec<_> = if problems.is_empty() { incomplete.collect() } else { problems };
         if !problems.is_empty() {
             return Err(problems);
         }
+        let completions = arguments.iter().map(|(k, v)| (k.clone(), v.get_ref().completion.clone()));
         Ok(ToolPolicy {
+            completions: completions.filter(|(_, completion)| !completion.is_empty()).collect(),
             tool,
             profile: profile.name.clone(),
             component: self.component,
@@ -197,7 +204,7 @@ impl ToolFile {
             why: self.why.into_inner(),
             grants: profile.grants.clone(),
             argument_lines: arguments.iter().map(|(k, v)| (k.clone(), source.line(v.span().start))).collect(),
-            arguments: arguments.into_iter().map(|(k, v)| (k, v.into_inner())).collect(),
+            arguments: arguments.into_iter().map(|(k, v)| (k, v.into_inner().class)).collect(),
             limits,
             sha256: sha256_hex(
                 format!("{}{}", profile.sha256, sha256_hex(source.text.as_bytes())).as_bytes(),

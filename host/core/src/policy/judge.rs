@@ -100,8 +100,9 @@ impl Permit {
 ///
 /// Fails closed: a string that no rule classifies, a path that does not parse, a mount that is not
 /// granted or not granted for this use, and a write by a read-only tool are each denied.
-pub fn judge(call: Call, policy: &ToolPolicy) -> Verdict {
+pub fn judge(mut call: Call, policy: &ToolPolicy) -> Verdict {
     debug_assert_eq!(call.tool, policy.tool, "a call is judged by its own tool's policy");
+    policy.complete(&mut call.arguments);
     let mut found = Found { policy, writes: Vec::new(), writes_below: Vec::new() };
     let Value::Object(arguments) = &call.arguments else {
         return deny(

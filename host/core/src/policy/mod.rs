@@ -1,7 +1,9 @@
-//! Policies: what they say (source, words, file, set), what holds for one tool (effective), what paths
+//! Policies: what they say (source, words, file, set), what holds for one tool (effective), what is added to
+//! arguments before they are judged (complete), what paths
 //! may look like (path), which arguments a schema lets be strings (schema), and what follows for one call
 //! (judge).
 
+mod complete;
 mod effective;
 mod file;
 pub mod judge;
@@ -13,6 +15,7 @@ mod source;
 mod tests;
 mod words;
 
+pub use complete::Completion;
 pub use effective::ToolPolicy;
 pub use judge::{Call, Denial, Permit, Verdict, judge};
 pub use path::{BadPath, GuestPath};

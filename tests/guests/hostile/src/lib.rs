@@ -4,6 +4,7 @@
 mod ambient;
 mod files;
 mod output;
+mod report;
 mod resources;
 mod staging;
 mod streams;
@@ -55,8 +56,16 @@ type Seen = Result<Value, ToolError>;
 /// A behaviour by name, if the group knows it.
 type Group = fn(&Arguments) -> Option<Seen>;
 
-const GROUPS: [Group; 7] =
-    [ambient::run, files::run, output::run, resources::run, staging::run, streams::run, time::run];
+const GROUPS: [Group; 8] = [
+    ambient::run,
+    files::run,
+    output::run,
+    report::run,
+    resources::run,
+    staging::run,
+    streams::run,
+    time::run,
+];
 
 enum Hostile {}
 

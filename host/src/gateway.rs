@@ -8,7 +8,7 @@ use crate::publish::{OpenError, Workspace};
 use crate::sandbox::{self, Sandbox, SandboxError};
 use crate::tools::{CallThreads, Journal, Registry, Sources, Toolbox};
 use crate::turn::Runner;
-use cofferdam_core::audit::{Outcome, VerdictKind};
+use cofferdam_core::audit::{Effect, Outcome, VerdictKind};
 use cofferdam_core::policy::{GuestPath, PolicyProblem, PolicySet};
 use cofferdam_core::tool::ErrorCode;
 use std::io;
@@ -86,7 +86,7 @@ impl Gateway {
         let policies = load_policies(config.policies_dir.as_deref()).map_err(GatewayError::Policies)?;
         make_private(&config.state_dir)?;
         let workspace = Arc::new(Workspace::open(&config.workspace)?);
-        let audit = Arc::new(AuditLog::open(&audit_file(config))?);
+        let audit = Arc::new(AuditLog::open_with(&audit_file(config), &config.audit)?);
         settle_open_intents(&audit, &workspace, role)?;
         let (sandbox, threads) = sandbox(config, Some(workspace.clone()))?;
         let registry = Registry::load(&sandbox, &policies, &sources(config.policies_dir.as_deref()));
@@ -220,10 +220,11 @@ fn settle_open_intents(audit: &AuditLog, workspace: &Workspace, role: Role) -> R
     };
     let open: Vec<_> = reconcile.intents().map(|(seq, intent)| (seq, intent.clone())).collect();
     for (seq, intent) in open {
-        let lies_there = |file: &cofferdam_core::audit::FileFacts| {
+        let lies_there = |effect: &Effect| {
+            let Effect::Written(file) = effect else { return None };
             let path = GuestPath::parse(&file.path).ok()?;
             let found = workspace.look(&path).ok()??;
-            (found.sha256 == file.sha256).then_some(found)
+            (found.sha256 == file.sha256).then(|| found.into())
         };
         let files: Vec<_> = intent.files.iter().filter_map(lies_there).collect();
         let (code, reason) = match files.len() {

@@ -80,14 +80,81 @@ pub struct FileFacts {
     pub sha256: String,
 }
 
-/// Files are about to be published, in this order.
+/// What a call changes: one step of its plan.
+///
+/// In JSON each is an object with `path`, told apart by `moved_from` and `removed`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum Effect {
+    /// A file or directory has another name now.
+    Moved(Moved),
+    /// A name is gone, with what lay below it.
+    Removed(Removed),
+    /// A file has these bytes.
+    Written(FileFacts),
+}
+
+/// A rename.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Moved {
+    /// The virtual path it has now.
+    pub path: String,
+    /// The virtual path it had.
+    pub moved_from: String,
+    /// What was moved.
+    pub kind: EntryKind,
+    /// Its inode number, by which a start after a crash recognizes it.
+    pub inode: u64,
+}
+
+/// A removal.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Removed {
+    /// The virtual path that is gone.
+    pub path: String,
+    /// What was removed.
+    pub removed: EntryKind,
+    /// Files and directories, the named one included.
+    pub entries: u64,
+}
+
+/// What a name stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum EntryKind {
+    /// A regular file.
+    File,
+    /// A directory.
+    Directory,
+    /// A symbolic link, FIFO, socket or device.
+    Other,
+}
+
+impl Effect {
+    /// The virtual path that it is about; for a rename the new one.
+    pub fn path(&self) -> &str {
+        match self {
+            Self::Written(file) => &file.path,
+            Self::Moved(moved) => &moved.path,
+            Self::Removed(removed) => &removed.path,
+        }
+    }
+}
+
+impl From<FileFacts> for Effect {
+    fn from(facts: FileFacts) -> Self {
+        Self::Written(facts)
+    }
+}
+
+/// The plan of a call is about to be carried out, in this order.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Intent {
     /// The call.
     #[serde(flatten)]
     pub facts: CallFacts,
-    /// What will be on disk.
-    pub files: Vec<FileFacts>,
+    /// What will be changed.
+    pub files: Vec<Effect>,
 }
 
 /// A call ended.
@@ -104,9 +171,9 @@ pub struct Outcome {
     /// The error code; absent when the call succeeded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub code: Option<ErrorCode>,
-    /// Files written.
+    /// What was changed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub files: Vec<FileFacts>,
+    pub files: Vec<Effect>,
     /// The `seq` of the intent that this settles.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub intent: Option<u64>,

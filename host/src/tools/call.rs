@@ -7,7 +7,7 @@ use crate::audit::{AuditLog, Durability, PublishingGuard};
 use crate::publish::{SealedFile, Workspace};
 use crate::sandbox::{Finished, Inputs, Sandbox};
 use cofferdam_core::arguments::BadArguments;
-use cofferdam_core::audit::{CallFacts, Event, FileFacts, Intent, Outcome, VerdictKind, redact, sha256_hex};
+use cofferdam_core::audit::{CallFacts, Effect, Event, Intent, Outcome, VerdictKind, redact, sha256_hex};
 use cofferdam_core::id::{CallId, Caller, TurnId};
 use cofferdam_core::json::parse_strict;
 use cofferdam_core::limits::Limits;
@@ -106,7 +106,7 @@ struct Progress {
     facts: CallFacts,
     verdict: VerdictKind,
     intent: Option<u64>,
-    files: Vec<FileFacts>,
+    files: Vec<Effect>,
     /// Held from before the intent until after the outcome, so that an intent without an outcome
     /// can only come from a crash.
     publishing: Option<PublishingGuard>,
@@ -286,16 +286,16 @@ impl Parts {
                 )
             })?;
         }
-        let files = sealed.iter().map(SealedFile::facts).collect();
+        let files = sealed.iter().map(|file| file.facts().into()).collect();
         let intent = Event::Intent(Intent { facts: progress.facts.clone(), files });
         progress.intent = Some(self.audit.append(intent, Durability::Synced).map_err(|e| unaudited(&e))?);
         match self.workspace.publish(sealed) {
             Ok(files) => {
-                progress.files = files;
+                progress.files = files.into_iter().map(Effect::from).collect();
                 Ok(())
             }
             Err(failure) => {
-                progress.files = failure.landed.clone();
+                progress.files = failure.landed.iter().cloned().map(Effect::from).collect();
                 Err(failure.into())
             }
         }

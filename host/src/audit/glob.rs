@@ -58,7 +58,7 @@ impl PathPattern {
         // Which prefixes of the pattern match what was read of the path.
         let mut reached = vec![false; self.0.len() + 1];
         reached[0] = true;
-        self.pass_stars(&mut reached);
+        self.pass_stars(&mut reached, '/');
         let below = self.is_below();
         for c in path.chars() {
             if below && reached[self.0.len()] && c == '/' {
@@ -74,7 +74,7 @@ impl PathPattern {
                     _ => {}
                 }
             }
-            self.pass_stars(&mut next);
+            self.pass_stars(&mut next, c);
             reached = next;
         }
         reached[self.0.len()]
@@ -85,13 +85,13 @@ impl PathPattern {
         self.0.iter().all(|token| matches!(token, Token::Char(_)))
     }
 
-    /// Stars match nothing, too; and `**/` matches no component at all.
-    fn pass_stars(&self, reached: &mut [bool]) {
+    /// Stars match nothing, too; and `**/` matches no component at all, where one would start: after a `/`,
+    /// and at the beginning.
+    fn pass_stars(&self, reached: &mut [bool], previous: char) {
         for (at, token) in self.0.iter().enumerate() {
             if reached[at] && matches!(token, Token::AnyInComponent | Token::Any) {
                 reached[at + 1] = true;
-                let component = at == 0 || self.0[at - 1] == Token::Char('/');
-                if *token == Token::Any && component && self.0.get(at + 1) == Some(&Token::Char('/')) {
+                if *token == Token::Any && previous == '/' && self.0.get(at + 1) == Some(&Token::Char('/')) {
                     reached[at + 2] = true;
                 }
             }
@@ -110,7 +110,11 @@ mod tests {
             assert_eq!(pattern.matches(path), expected, "{pattern:?} {path}");
         };
         for (pattern, yes, no) in [
-            ("/shared", &["/shared", "/shared/a", "/shared/a/b"][..], &["/share", "/shared2", "/tmp", ""][..]),
+            (
+                "/shared",
+                &["/shared", "/shared/a", "/shared/a/b"][..],
+                &["/share", "/shared2", "/tmp", ""][..],
+            ),
             ("/shared/", &["/shared", "/shared/a"], &["/shared2"]),
             ("/", &["/shared", "/tmp/a"], &["shared"]),
             ("/shared/*.txt", &["/shared/a.txt", "/shared/.txt"], &["/shared/a/b.txt", "/shared/a.txt2"]),

@@ -22,7 +22,9 @@ pub(super) fn tail(path: &Path, folder: &File, file: &File, end: u64) -> Result<
     if end == 0 {
         // Before the first record, so that the file's name, and the one that the file before it was
         // rotated to, are as durable as what they lead to.
-        folder.sync_all().map_err(|source| AuditError::Open { path: files::folder(path).to_owned(), source })?;
+        folder
+            .sync_all()
+            .map_err(|source| AuditError::Open { path: files::folder(path).to_owned(), source })?;
     }
     let mut tail = Tail::read(file, end)?;
     if tail.head.seq == 0

@@ -114,9 +114,7 @@ pub fn verify(source: Source<'_>, kept: &[Kept]) -> Result<Verification, AuditEr
     let mut expected = Expected::new(kept);
     let files = Files::of(source)?;
     let (mut chain, mut counts) = (Chain::new(begin), Counts::default());
-    let bad = |Broken { file, record }| {
-        Ok(Verification::Bad { file: files.path(file).to_owned(), record })
-    };
+    let bad = |Broken { file, record }| Ok(Verification::Bad { file: files.path(file).to_owned(), record });
     let mut ending = Ending::Whole;
     for index in 0..files.len() {
         if index > 0 {

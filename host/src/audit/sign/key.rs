@@ -87,7 +87,8 @@ impl SecretKey {
         if mode & 0o077 != 0 {
             return Err(KeyError::Exposed { path: path.to_owned(), mode });
         }
-        let bytes = unwrap_pem(&text, "PRIVATE KEY").and_then(|der| der.strip_prefix(&PKCS8)?.try_into().ok());
+        let bytes =
+            unwrap_pem(&text, "PRIVATE KEY").and_then(|der| der.strip_prefix(&PKCS8)?.try_into().ok());
         let bytes: [u8; 32] = bytes.ok_or_else(|| KeyError::NotSecret { path: path.to_owned() })?;
         Ok(Self(SigningKey::from_bytes(&bytes)))
     }
@@ -147,7 +148,8 @@ impl PublicKey {
 
     /// Whether `signature` is this key's over `bytes`; strictly, so that no second one is.
     pub(super) fn signed(&self, bytes: &[u8], signature: &[u8]) -> bool {
-        Signature::from_slice(signature).is_ok_and(|signature| self.0.verify_strict(bytes, &signature).is_ok())
+        Signature::from_slice(signature)
+            .is_ok_and(|signature| self.0.verify_strict(bytes, &signature).is_ok())
     }
 }
 

@@ -75,9 +75,7 @@ impl AuditLog {
     pub fn sign_head(&self) -> Result<(), AuditError> {
         let head = self.head();
         match &self.signer {
-            Some(signer) if head.seq > 0 => {
-                Ok(append(&self.beside(SIGNATURES), &signer.sign(&head)?)?)
-            }
+            Some(signer) if head.seq > 0 => Ok(append(&self.beside(SIGNATURES), &signer.sign(&head)?)?),
             _ => Ok(()),
         }
     }

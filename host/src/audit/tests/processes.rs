@@ -2,7 +2,6 @@
 //! itself.
 
 use super::*;
-use crate::audit::AuditError;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::env;
 use std::process::{Command, Stdio};
@@ -75,4 +74,58 @@ fn child_runs_out_of_space() {
     setrlimit(Resource::Fsize, Rlimit { current: hard, maximum: hard }).expect("lifts the limit");
     assert_eq!(log.append(outcome(None), Durability::Synced).expect("appends"), records + 1);
     assert_eq!((sound(path).records, sound(path).recovered), (records + 1, 0));
+}
+
+#[test]
+fn several_processes_rotate_one_chain() {
+    let fixture = Fixture::new();
+    let start = || child("", "child_rotates", &fixture.path()).spawn().expect("starts");
+    let children: Vec<_> = (0..3).map(|_| start()).collect();
+    for child in children {
+        let output = child.wait_with_output().expect("ends");
+        assert!(output.status.success(), "{output:?}");
+    }
+    let report = fixture.sound();
+    assert_eq!(report.records, 3 * EACH);
+    assert!(report.files.len() > 50, "{}", report.files.len());
+}
+
+#[test]
+fn child_rotates() {
+    let Some(path) = env::var_os(LOG) else { return };
+    let config = Config { rotate_bytes: ByteSize(5000), ..Config::default() };
+    let log = AuditLog::open_with(Path::new(&path), &config).expect("opens");
+    for _ in 0..EACH {
+        log.append(outcome(None), Durability::Buffered).expect("appends");
+    }
+}
+
+#[test]
+fn a_process_killed_while_it_rotates_leaves_a_chain() {
+    let fixture = Fixture::new();
+    for round in 0..10_u64 {
+        let mut child = child("", "child_rotates_until_it_is_killed", &fixture.path());
+        let mut child = child.spawn().expect("starts");
+        // It is in the midst of rotating once there are more files than before.
+        let files = fixture.names().len() + 3;
+        while fixture.names().len() < files {
+            assert!(child.try_wait().expect("asks").is_none(), "it ended by itself");
+        }
+        child.kill().expect("kills");
+        child.wait().expect("ends");
+        let records = fixture.sound().records;
+        let appended = fixture.append();
+        assert!(appended > records, "round {round}: {appended} after {records}");
+        assert_eq!(fixture.sound().records, appended, "round {round}");
+    }
+}
+
+#[test]
+fn child_rotates_until_it_is_killed() {
+    let Some(path) = env::var_os(LOG) else { return };
+    let config = Config { rotate_bytes: ByteSize(1), ..Config::default() };
+    let log = AuditLog::open_with(Path::new(&path), &config).expect("opens");
+    loop {
+        log.append(outcome(None), Durability::Buffered).expect("appends");
+    }
 }

@@ -34,14 +34,23 @@ pub(super) enum Command {
 
 pub(super) fn run(config: &Config, command: Command) -> anyhow::Result<Exit> {
     let active = crate::gateway::audit_file(config);
-    let mut out = io::stdout().lock();
+    let key = config.audit.sign_key_file.as_deref();
+    run_on(&active, key, command, &mut io::stdout().lock(), &mut io::stderr())
+}
+
+/// Runs the command on the log with this active file; results go to `out`, remarks to `notices`.
+fn run_on(
+    active: &Path,
+    key: Option<&Path>,
+    command: Command,
+    out: &mut dyn Write,
+    notices: &mut dyn Write,
+) -> anyhow::Result<Exit> {
     match command {
-        Command::Verify(arguments) => verify::run(&active, &arguments, &mut out),
-        Command::Show(arguments) => show::run(&active, &arguments, &mut out, &mut io::stderr()),
-        Command::Sign(arguments) => {
-            sign::sign(&active, config.audit.sign_key_file.as_deref(), &arguments, &mut out)
-        }
-        Command::Keygen(arguments) => sign::keygen(&arguments, &mut out),
+        Command::Verify(arguments) => verify::run(active, &arguments, out),
+        Command::Show(arguments) => show::run(active, &arguments, out, notices),
+        Command::Sign(arguments) => sign::sign(active, key, &arguments, out),
+        Command::Keygen(arguments) => sign::keygen(&arguments, out),
     }
 }
 

@@ -41,7 +41,7 @@ pub(in crate::cli) struct Arguments {
     /// Calls for this sender, by the channel's id
     #[arg(long, value_name = "ID")]
     sender: Option<String>,
-    /// Calls from this channel: telegram, cli, chat, …
+    /// Calls from this channel: telegram, terminal, cli
     #[arg(long, value_name = "NAME")]
     channel: Option<String>,
     /// Outcomes that the judge permitted or denied: permit | deny
@@ -124,7 +124,8 @@ fn print(entry: &Entry, format: Format, out: &mut dyn Write) -> std::io::Result<
         (Entry::Record { record, .. }, Format::Text) => line(out, row::row(record)),
         (Entry::Unreadable { file, offset, bytes, why }, Format::Json) => {
             let file = name(file);
-            let told = json!({ "unreadable": { "file": file, "offset": offset, "bytes": bytes, "why": why } });
+            let told =
+                json!({ "unreadable": { "file": file, "offset": offset, "bytes": bytes, "why": why } });
             line(out, told)
         }
         (Entry::Unreadable { file, offset, bytes, why }, Format::Text) => {

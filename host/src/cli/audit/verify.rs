@@ -65,7 +65,10 @@ pub(super) fn run(active: &Path, arguments: &Arguments, out: &mut dyn Write) -> 
             Ok(Exit::Done)
         }
         Verification::Bad { file, record } => {
-            line(out, if format == Format::Json { bad_json(&file, &record) } else { bad_text(&file, &record) })?;
+            line(
+                out,
+                if format == Format::Json { bad_json(&file, &record) } else { bad_text(&file, &record) },
+            )?;
             Ok(Exit::ProblemFound)
         }
     }

@@ -10,8 +10,6 @@ use super::sign::Signer;
 use super::tail::{Rest, Tail};
 use super::{AuditError, Config, Head, LINE_BYTES_MAX, LOCK_WAIT, NESTING_MAX, files, open, rotate};
 use cofferdam_core::audit::{CallFacts, Event, Record, sha256_hex};
-use rustix::fs::{AtFlags, statat};
-use rustix::io::Errno;
 use serde_json::Value;
 use std::fs::File;
 use std::io::Write;
@@ -54,17 +52,9 @@ pub(super) struct Current {
     pub(super) file: Arc<File>,
     pub(super) tail: Tail,
     /// Device and inode.
-    id: (u64, u64),
+    pub(super) id: (u64, u64),
     /// It is rotated away once it is this long.
     rotate_at: u64,
-}
-
-/// Where the file that this process holds open is now.
-enum Place {
-    /// Where it was.
-    Here { len: u64 },
-    /// Under another name: somebody rotated it away.
-    Moved,
 }
 
 impl AuditLog {
@@ -157,11 +147,18 @@ impl AuditLog {
     fn locked(&self, current: &mut Current) -> Result<Held<Arc<File>>, AuditError> {
         for _ in 0..MOVES_MAX {
             let lock = lock::log(current.file.clone(), Sharing::Exclusive, self.lock_wait)?;
-            if let Place::Here { len } = self.place(current)? {
-                if len != current.tail.end {
-                    self.read_tail(current, len)?;
+            let now = current.file.metadata().map_err(AuditError::Read)?;
+            if now.nlink() == 0 {
+                return Err(AuditError::Deleted);
+            }
+            // The seal tells a rotation for no system call more than the length costs.
+            let sealed = rotate::is_sealed(&now);
+            if !sealed || rotate::is_active(self, current)? {
+                if now.len() != current.tail.end {
+                    self.read_tail(current, now.len())?;
                 }
-                if current.tail.end < current.rotate_at || !self.rotated(current)? {
+                let full = sealed || current.tail.end >= current.rotate_at;
+                if !full || !self.rotated(current)? {
                     return Ok(lock);
                 }
             }
@@ -174,20 +171,6 @@ impl AuditLog {
             current.tail.end = u64::MAX;
         }
         Err(AuditError::Busy { what: "the audit file", waited: self.lock_wait })
-    }
-
-    /// Looks at the name, not at the open file: that costs the same, and tells a rotation.
-    fn place(&self, current: &Current) -> Result<Place, AuditError> {
-        match statat(&self.folder, self.path.file_name().unwrap_or_default(), AtFlags::empty()) {
-            Ok(there) if (there.st_dev, there.st_ino) == current.id => {
-                Ok(Place::Here { len: there.st_size.cast_unsigned() })
-            }
-            Ok(_) | Err(Errno::NOENT) => match current.file.metadata().map_err(AuditError::Read)?.nlink() {
-                0 => Err(AuditError::Deleted),
-                _ => Ok(Place::Moved),
-            },
-            Err(errno) => Err(AuditError::Read(errno.into())),
-        }
     }
 
     /// The tail of the file as it is now, which never lies before what is known of the log.

@@ -179,6 +179,7 @@ fn a_kill_before_any_step_of_a_rotation_leaves_one_chain() {
     let (mut renamed, mut not_renamed, mut between) = (0, 0, 0);
     for (syscall, on) in [
         ("fdatasync", Some("audit.jsonl")),
+        ("fchmod", Some("audit.jsonl")),
         ("renameat2", None),
         ("openat", Some("audit.jsonl")),
         ("fsync", Some("")),

@@ -137,28 +137,3 @@ fn lines_that_are_no_records_are_counted_where_kinds_are_asked_for() {
         entries.by_ref().map(|entry| matches!(entry.expect("reads"), Entry::Record { .. })).collect();
     assert_eq!((kinds, entries.unreadable()), (vec![true, false, true], 1));
 }
-
-#[test]
-fn a_hundred_thousand_records_are_filtered_in_the_memory_of_one() {
-    let fixture = Fixture::with(2);
-    let lines = fixture.bytes();
-    // Not a chain, which a filter does not ask about; 64 MiB, and as much memory would be seen.
-    let file = OpenOptions::new().write(true).open(fixture.path()).expect("opens");
-    let block = lines.repeat(500);
-    for n in 0..100 {
-        file.write_all_at(&block, n * block.len() as u64).expect("writes");
-    }
-    let before = resident();
-    let filter = Filter { verdict: Some(VerdictKind::Permit), ..Filter::default() };
-    let entries = show(Source::Log(&fixture.path()), Span::Last(40_000), filter).expect("opens");
-    assert_eq!(entries.count(), 40_000);
-    let grown = resident().saturating_sub(before);
-    assert!(grown < block.len() as u64 * 20, "{grown} bytes");
-}
-
-/// This process's memory in bytes.
-fn resident() -> u64 {
-    let text = fs::read_to_string("/proc/self/statm").expect("reads");
-    let pages: u64 = text.split(' ').nth(1).expect("a field").parse().expect("a number");
-    pages * 4096
-}

@@ -2,6 +2,7 @@
 //! itself.
 
 use super::*;
+use crate::audit::{Filter, Span, show};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::env;
 use std::process::{Command, Stdio};
@@ -128,4 +129,36 @@ fn child_rotates_until_it_is_killed() {
     loop {
         log.append(outcome(None), Durability::Buffered).expect("appends");
     }
+}
+
+#[test]
+fn many_records_are_filtered_in_the_memory_of_one() {
+    let fixture = Fixture::with(2);
+    let block = fixture.bytes().repeat(1000);
+    // Not a chain, which a filter does not ask about.
+    let file = OpenOptions::new().write(true).open(fixture.path()).expect("opens");
+    for n in 0..15 {
+        file.write_all_at(&block, n * block.len() as u64).expect("writes");
+    }
+    let output = child("", "child_filters", &fixture.path()).output().expect("ends");
+    assert!(output.status.success(), "{output:?}");
+}
+
+#[test]
+fn child_filters() {
+    let Some(path) = env::var_os(LOG) else { return };
+    let path = Path::new(&path);
+    let filter = Filter { verdict: Some(VerdictKind::Permit), ..Filter::default() };
+    let before = resident();
+    let entries = show(Source::Log(path), Span::Last(10_000), filter).expect("opens");
+    assert_eq!(entries.count(), 10_000);
+    let (grown, length) = (resident().saturating_sub(before), fs::metadata(path).expect("there").len());
+    assert!(grown < length / 8, "{grown} bytes for a log of {length}");
+}
+
+/// This process's memory in bytes.
+fn resident() -> u64 {
+    let text = fs::read_to_string("/proc/self/statm").expect("reads");
+    let pages: u64 = text.split(' ').nth(1).expect("a field").parse().expect("a number");
+    pages * 4096
 }

@@ -11,7 +11,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 pub(super) const EXAMPLE: &str = "\
-Conditions are joined by AND; --last counts what matches. Times: RFC 3339, a date (UTC), or 2h for two
+Conditions are joined by AND; --last counts what matches. Times: RFC 3339, a date (UTC), or 2h for two \
 hours ago. Verdict and code are those of outcomes. JSON is the log's own lines, byte for byte.
 Examples:
   cofferdam audit show --last 5

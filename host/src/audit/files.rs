@@ -70,7 +70,8 @@ impl Files {
                     return Ok(Self { rotated, active: Some((active.to_owned(), Arc::new(file), end)) });
                 }
                 Err(AuditError::Open { source, path }) if source.kind() == io::ErrorKind::NotFound => {
-                    let Some(newest) = newest(active)? else {
+                    // Without a folder there is no other file either.
+                    let Ok(Some(newest)) = newest(active) else {
                         return Err(AuditError::Open { source, path });
                     };
                     // Whoever rotates holds this lock until there is an active file again.

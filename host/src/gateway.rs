@@ -94,7 +94,7 @@ impl Gateway {
         let policies = load_policies(config.policies_dir.as_deref()).map_err(GatewayError::Policies)?;
         make_private(&config.state_dir)?;
         let workspace = Arc::new(Workspace::open(&config.workspace)?);
-        let audit = Arc::new(AuditLog::open(&audit_file(config))?);
+        let audit = Arc::new(AuditLog::open_with(&audit_file(config), &config.audit)?);
         settle_open_intents(&audit, &workspace, role)?;
         let (sandbox, threads) = sandbox(config, Some(workspace.clone()))?;
         if let Some(report) = sandbox.worker_report()? {

@@ -3,6 +3,8 @@
 
 mod attach;
 mod audit;
+mod audit_files;
+mod audit_signed;
 mod call;
 mod chat;
 mod config;

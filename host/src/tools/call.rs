@@ -341,7 +341,7 @@ impl Parts {
                 Ok(())
             }
             Err(failure) => {
-                progress.files = failure.landed.clone();
+                progress.files = failure.landed.iter().cloned().map(Effect::from).collect();
                 Err(failure.into())
             }
         }

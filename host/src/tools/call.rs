@@ -1,7 +1,7 @@
 //! One call: registry, schema, judge, sandbox, publisher, audit, in this order and no other.
 
 use super::threads::{self, CallThreads, Handover};
-use super::{Journal, Registry, Tool};
+use super::{Journal, Registry};
 use crate::attachments::{Attachments, RecentAttachments};
 use crate::audit::{AuditLog, Durability, PublishingGuard};
 use crate::publish::{Planned, Workspace};
@@ -10,9 +10,8 @@ use cofferdam_core::arguments::BadArguments;
 use cofferdam_core::audit::{CallFacts, Effect, Event, Intent, Outcome, VerdictKind, redact, sha256_hex};
 use cofferdam_core::capability::Interface;
 use cofferdam_core::id::{CallId, Caller, TurnId};
-use cofferdam_core::json::parse_strict;
 use cofferdam_core::limits::Limits;
-use cofferdam_core::policy::{Call, Permit, Safety, Verdict, judge};
+use cofferdam_core::policy::{Permit, Safety};
 use cofferdam_core::text::one_line;
 use cofferdam_core::tool::{ErrorCode, ToolError};
 use serde_json::Value;
@@ -255,18 +254,11 @@ impl Parts {
         progress.facts.component_sha256 = Some(tool.component.sha256().to_owned());
         progress.facts.policy_sha256 = Some(tool.policy.sha256.clone());
         progress.facts.profile = Some(tool.policy.profile.clone());
-        let mut arguments = read_arguments(text, &tool).inspect_err(|_| {
+        let arguments = tool.read(text).inspect_err(|_| {
             progress.facts.arguments = redact(&Value::String(text.to_owned()), None);
         })?;
-        // Before anybody looks: audit, schema, judge and guest see the same.
-        tool.policy.complete(&mut arguments);
         progress.facts.arguments = redact(&arguments, Some(&tool.policy));
-        tool.validate(&arguments)?;
-        let call = Call { id: request.id.clone(), tool: tool.policy.tool.clone(), arguments };
-        let permit = match judge(call, &tool.policy) {
-            Verdict::Permit(permit) => permit,
-            Verdict::Deny(denial) => return Err(denial.into()),
-        };
+        let permit = tool.judge(request.id.clone(), arguments)?;
         progress.verdict = VerdictKind::Permit;
         if let Some(earlier) = self.replayed(request, &permit, progress)? {
             return Ok(earlier);
@@ -346,17 +338,6 @@ impl Parts {
             }
         }
     }
-}
-
-fn read_arguments(text: &str, tool: &Tool) -> Result<Value, ToolError> {
-    let limit = tool.policy.limits.arguments;
-    if text.len() as u64 > limit.0 {
-        let said =
-            format!("the arguments have {} bytes; {} takes at most {limit}", text.len(), tool.policy.tool);
-        return Err(ToolError::new(ErrorCode::TooLarge, said));
-    }
-    parse_strict(text)
-        .map_err(|e| ToolError::new(ErrorCode::InvalidArguments, format!("the arguments are not JSON: {e}")))
 }
 
 fn unaudited(error: &crate::audit::AuditError) -> ToolError {

@@ -3,6 +3,7 @@
 //!
 //! Errs on the side of "widens": what a reviewer must look at again is never called neutral.
 
+use super::complete::Completion;
 use super::effective::ToolPolicy;
 use super::set::PolicySet;
 use super::spelling::{Spelled, plain};
@@ -76,6 +77,7 @@ impl Of<'_> {
         self.mounts(old, new);
         self.interfaces(old, new);
         self.arguments(old, new);
+        self.completions(old, new);
         self.limits(old, new);
         for (what, old, new) in [
             ("profile", &old.profile, &new.profile),
@@ -160,6 +162,25 @@ impl Of<'_> {
             };
             let what = format!("argument {}", one_line(at, 200));
             self.push(direction, &what, before.map(|c| c.spelled()), after.map(|c| c.spelled()));
+        }
+    }
+
+    /// A path that is filled in where none was given, or another directory behind `~`, lets more calls through.
+    fn completions(&mut self, old: &ToolPolicy, new: &ToolPolicy) {
+        for at in old.completions.keys().chain(new.completions.keys()).collect::<BTreeSet<_>>() {
+            let (before, after) = (old.completions.get(at), new.completions.get(at));
+            if before == after {
+                continue;
+            }
+            let fewer = after.is_none_or(|after| {
+                before.is_some_and(|before| {
+                    (after.default.is_none() || after.default == before.default)
+                        && (after.home.is_none() || after.home == before.home)
+                })
+            });
+            let direction = if fewer { Direction::Narrows } else { Direction::Widens };
+            let what = format!("completion of argument {}", one_line(at, 200));
+            self.push(direction, &what, before.map(Completion::spelled), after.map(Completion::spelled));
         }
     }
 

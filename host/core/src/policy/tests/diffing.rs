@@ -51,6 +51,12 @@ fn each_change_is_told_on_one_line_with_its_direction() {
             "\"privileged\"",
             "narrows: t: safety: side-effecting → privileged".to_owned(),
         ),
+        (
+            "path = { path = \"write\" }",
+            "path = { path = \"write\", default = \"/shared/a\", home = \"/shared\" }",
+            "widens: t: completion of argument path: none → default = \"/shared/a\", home = \"/shared\""
+                .to_owned(),
+        ),
         ("16 MiB", "17 MiB", "widens: t: limit memory: 16 MiB → 17 MiB".to_owned()),
         ("16 MiB", "15 MiB", "narrows: t: limit memory: 16 MiB → 15 MiB".to_owned()),
         (

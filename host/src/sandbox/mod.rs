@@ -9,6 +9,7 @@ mod bindings;
 mod cache;
 mod engine;
 mod files;
+pub mod imports;
 mod outcome;
 mod staging;
 mod state;

@@ -7,5 +7,5 @@ mod threads;
 
 pub use call::{CallRequest, Toolbox};
 pub use cofferdam_core::journal::Journal;
-pub use registry::{Loaded, Registry, RegistryError, Sources, Tool};
+pub use registry::{Loaded, Registry, RegistryError, Sources, Tool, not_granted, read_bounded};
 pub use threads::{CallThreads, Handover};

@@ -17,6 +17,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+pub mod candidate;
+
 mod builtin {
     include!(concat!(env!("OUT_DIR"), "/builtin.rs"));
 }
@@ -84,12 +86,24 @@ impl Gateway {
     /// [`GatewayError`]; nothing is half-open then.
     pub fn open(config: &Config, role: Role) -> Result<Self, GatewayError> {
         let policies = load_policies(config.policies_dir.as_deref()).map_err(GatewayError::Policies)?;
+        Self::open_with(config, role, &cache_dir(config), |sandbox| {
+            Registry::load(sandbox, &policies, &sources(config.policies_dir.as_deref()))
+        })
+    }
+
+    /// The same with tools from elsewhere, their compiled code kept in `cache`.
+    fn open_with(
+        config: &Config,
+        role: Role,
+        cache: &Path,
+        load: impl FnOnce(&Sandbox) -> Registry,
+    ) -> Result<Self, GatewayError> {
         make_private(&config.state_dir)?;
         let workspace = Arc::new(Workspace::open(&config.workspace)?);
         let audit = Arc::new(AuditLog::open(&audit_file(config))?);
         settle_open_intents(&audit, &workspace, role)?;
-        let (sandbox, threads) = sandbox(config, Some(workspace.clone()))?;
-        let registry = Registry::load(&sandbox, &policies, &sources(config.policies_dir.as_deref()));
+        let (sandbox, threads) = sandbox(cache, Some(workspace.clone()))?;
+        let registry = load(&sandbox);
         let blobs_dir = config.state_dir.join("blobs");
         let blobs = BlobStore::open(&blobs_dir)
             .map_err(|cause| GatewayError::State { what: blobs_dir.display().to_string(), cause })?;
@@ -112,13 +126,15 @@ fn call_threads() -> usize {
     2 * std::thread::available_parallelism().map_or(2, usize::from).clamp(2, 16)
 }
 
-fn sandbox(
-    config: &Config,
-    workspace: Option<Arc<Workspace>>,
-) -> Result<(Sandbox, CallThreads), GatewayError> {
+/// Where compiled components are kept.
+fn cache_dir(config: &Config) -> PathBuf {
+    config.state_dir.join("cache")
+}
+
+fn sandbox(cache: &Path, workspace: Option<Arc<Workspace>>) -> Result<(Sandbox, CallThreads), GatewayError> {
     let threads = call_threads();
     let limits = sandbox::Config {
-        cache_dir: config.state_dir.join("cache"),
+        cache_dir: cache.to_owned(),
         // Twice as many: threads that are given up keep their instance.
         calls_max: u32::try_from(2 * threads + 16).expect("a few dozen"),
     };
@@ -136,7 +152,7 @@ pub fn look(config: &Config, policies_dir: Option<&Path>) -> Result<Registry, Ga
     let policies = load_policies(policies_dir).map_err(GatewayError::Policies)?;
     make_private(&config.state_dir)?;
     // No workspace: opening one makes folders and sweeps, and a reviewer's machine has none.
-    let (sandbox, _) = sandbox(config, None)?;
+    let (sandbox, _) = sandbox(&cache_dir(config), None)?;
     Ok(Registry::load(&sandbox, &policies, &sources(policies_dir)))
 }
 

@@ -6,10 +6,12 @@ mod chat;
 mod init;
 mod policy;
 mod serve;
+mod tool;
 mod tools;
 
 use crate::audit::{Head, Span};
 use crate::config::Config;
+use audit::Format;
 use clap::{Args, Parser, Subcommand};
 use std::collections::BTreeMap;
 use std::io::Write as _;
@@ -66,6 +68,9 @@ enum Command {
     /// Reads the audit
     #[command(subcommand)]
     Audit(AuditCommand),
+    /// For authors: starts, inspects, runs and tests a tool
+    #[command(subcommand)]
+    Tool(tool::Command),
 }
 
 #[derive(Debug, Subcommand)]
@@ -165,6 +170,11 @@ fn run(cli: Cli) -> anyhow::Result<Exit> {
     if let Command::Init(arguments) = &cli.command {
         return init::run(arguments, cli.global.config.as_deref());
     }
+    if let Command::Tool(command) = &cli.command
+        && let Some(done) = command.run_bare()
+    {
+        return done;
+    }
     let environment = environment()?;
     let config = Config::load(cli.global.config.as_deref(), cli.global.workspace.as_deref(), &environment)?;
     match cli.command {
@@ -175,6 +185,7 @@ fn run(cli: Cli) -> anyhow::Result<Exit> {
         Command::Tools(output) => tools::run(&config, output),
         Command::Policy(command) => policy::run(&config, command),
         Command::Audit(command) => run_audit(&config, command),
+        Command::Tool(command) => tool::run(&config, command),
     }
 }
 
@@ -194,7 +205,7 @@ fn environment() -> anyhow::Result<BTreeMap<String, String>> {
 
 fn run_audit(config: &Config, command: AuditCommand) -> anyhow::Result<Exit> {
     let default = crate::gateway::audit_file(config);
-    let format = |output: Output| if output.json { audit::Format::Json } else { audit::Format::Text };
+    let format = |output: Output| if output.json { Format::Json } else { Format::Text };
     let mut out = std::io::stdout().lock();
     match command {
         AuditCommand::Verify { file, head, output } => {

@@ -235,9 +235,15 @@ impl Shared {
         self.idle.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A worker that is ready.
+    /// A worker that is ready. One that died meanwhile, killed by the system or an operator, is let go.
     fn ready(&self, profile: &str) -> Option<Worker> {
-        self.idle().get_mut(profile).and_then(Vec::pop)
+        loop {
+            let mut worker = self.idle().get_mut(profile).and_then(Vec::pop)?;
+            if worker.is_alive() {
+                return Some(worker);
+            }
+            tracing::warn!("an idle worker died and is replaced");
+        }
     }
 
     /// Keeps a worker ready, unless there are enough.

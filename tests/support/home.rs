@@ -243,7 +243,8 @@ impl Home {
 pub fn tools() -> Vec<String> {
     let policies = Path::new(env!("CARGO_MANIFEST_DIR")).join("../policies/tools");
     let entries = std::fs::read_dir(policies).expect("the policies are there");
-    let name = |entry: std::fs::DirEntry| entry.path().file_stem().and_then(|name| name.to_str()).map(str::to_owned);
+    let name =
+        |entry: std::fs::DirEntry| entry.path().file_stem().and_then(|name| name.to_str()).map(str::to_owned);
     let mut names: Vec<String> = entries.filter_map(|entry| name(entry.expect("readable"))).collect();
     names.sort();
     names

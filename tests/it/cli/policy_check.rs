@@ -322,10 +322,6 @@ fn sound_policies_are_told_with_their_grants() {
     let json = line(&home.run(&["policy", "check", "--json"]));
     let names: Vec<_> =
         json["tools"].as_array().expect("a list").iter().map(|tool| tool["name"].clone()).collect();
-    assert_eq!(
-        names,
-        support::home::tools(),
-        "without a folder, the embedded ones"
-    );
+    assert_eq!(names, support::home::tools(), "without a folder, the embedded ones");
     assert!(!home.workspace().exists(), "looking makes no workspace");
 }

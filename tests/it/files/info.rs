@@ -129,7 +129,11 @@ fn what_would_block_or_act_is_only_looked_at() {
 fn a_file_that_takes_longer_than_the_deadline() {
     let policy = include_str!("../../../policies/tools/file_info.toml").replace("60s", "300ms");
     let home = super::check::with_folders(Home::new().policy("tools/file_info.toml", &policy));
-    File::create(home.host("/shared/huge")).expect("writable").set_len(8 << 30).expect("sparse files are possible");
+    // So long that no machine hashes it in time, and still within the workspace's own limit.
+    File::create(home.host("/shared/huge"))
+        .expect("writable")
+        .set_len(8 << 30)
+        .expect("sparse files are possible");
     let ran = refuses(&home, "timed_out", &["file_info", "path=/shared/huge"]);
     assert!(ran.message().contains("300ms"), "{ran:?}");
 }

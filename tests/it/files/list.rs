@@ -1,6 +1,6 @@
 //! `file_list`: pages of folders of every kind and size, in order, each entry once.
 
-use super::check::{home, refuses, special};
+use super::check::{home, patient, refuses, special};
 use rustix::fs::FileType;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -137,7 +137,9 @@ fn everything_below_is_listed_and_links_are_not_entered() {
     for file in ["a/b/c/1.txt", "a/b/2.md", "a/3.txt", "a-b/4.txt", "5.txt", "naïve ü.txt"] {
         fs::write(shared.join(file), file).expect("writable");
     }
-    for (target, name) in [(".", "self"), ("../..", "d/up"), ("/", "root"), ("nothing", "dangling"), ("../a", "d/a")] {
+    for (target, name) in
+        [(".", "self"), ("../..", "d/up"), ("/", "root"), ("nothing", "dangling"), ("../a", "d/a")]
+    {
         symlink(target, shared.join(name)).expect("writable");
     }
     let everything = below(&shared);
@@ -159,7 +161,8 @@ fn names_that_nobody_can_type_neither_stop_nor_deceive() {
     let home = home();
     let shared = home.host("/shared");
     let long = "n".repeat(255);
-    for name in [&b"new\nline"[..], b"\x1b[2J", "gpj.\u{202e}exe".as_bytes(), b"back\\slash", long.as_bytes()] {
+    for name in [&b"new\nline"[..], b"\x1b[2J", "gpj.\u{202e}exe".as_bytes(), b"back\\slash", long.as_bytes()]
+    {
         fs::write(shared.join(OsStr::from_bytes(name)), "").expect("writable");
     }
     fs::create_dir(shared.join("odd")).expect("writable");
@@ -178,7 +181,10 @@ fn names_that_nobody_can_type_neither_stop_nor_deceive() {
     assert_eq!(escaped, [true, false, true, true, false, false, false]);
     assert_eq!(listed["unreadable_count"], 2);
     assert_eq!(listed["unreadable"][0]["path"], "/shared/odd");
-    assert!(listed["unreadable"][0]["reason"].as_str().is_some_and(|why| why.contains("2 names")), "{listed}");
+    assert!(
+        listed["unreadable"][0]["reason"].as_str().is_some_and(|why| why.contains("2 names")),
+        "{listed}"
+    );
     // A page may end at such a name.
     assert_eq!(pages(&home, &["recursive=true", "limit=1"], |_| ()), expected);
 }
@@ -232,7 +238,7 @@ fn pages_of_a_changing_folder_have_what_stays_exactly_once() {
 
 #[test]
 fn a_hundred_thousand_entries_in_one_folder_and_in_a_tree() {
-    let home = home();
+    let home = patient("file_list");
     let flat = home.host("/shared/flat");
     fs::create_dir(&flat).expect("writable");
     let file = flat.join("000000");

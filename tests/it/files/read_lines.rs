@@ -1,6 +1,6 @@
 //! `file_read` by lines: counted from the beginning however long the file is, in little memory.
 
-use super::check::{home, refuses};
+use super::check::{home, patient, refuses};
 use base64::{Engine, engine::general_purpose::STANDARD};
 use serde_json::{Value, json};
 use std::fs::{self, File};
@@ -38,14 +38,28 @@ fn lines_of_a_file() {
     fs::write(home.host("/shared/a"), "one\r\ntwö\n\nfour").expect("writable");
     let check = |range: &str, content: &str, offset: u64, told: Value| {
         let found = lines(&home, "/shared/a", range);
-        assert_eq!((&found["content"], &found["offset"]), (&json!(content), &json!(offset)), "{range}: {found}");
+        assert_eq!(
+            (&found["content"], &found["offset"]),
+            (&json!(content), &json!(offset)),
+            "{range}: {found}"
+        );
         assert_eq!(found["lines"], told, "{range}: {found}");
         assert_eq!(found["total_bytes"], 15);
     };
     check("{\"from\":1,\"to\":1}", "one\r\n", 0, json!({ "from": 1, "to": 1, "more": true, "cut": false }));
     check("{\"from\":2,\"to\":3}", "twö\n\n", 5, json!({ "from": 2, "to": 3, "more": true, "cut": false }));
-    check("{\"from\":3}", "\nfour", 10, json!({ "from": 3, "to": 4, "more": false, "cut": false, "total": 4 }));
-    check("{\"from\":5,\"to\":9}", "", 15, json!({ "from": 5, "to": 4, "more": false, "cut": false, "total": 4 }));
+    check(
+        "{\"from\":3}",
+        "\nfour",
+        10,
+        json!({ "from": 3, "to": 4, "more": false, "cut": false, "total": 4 }),
+    );
+    check(
+        "{\"from\":5,\"to\":9}",
+        "",
+        15,
+        json!({ "from": 5, "to": 4, "more": false, "cut": false, "total": 4 }),
+    );
     fs::write(home.host("/shared/b"), b"a\n\xff\xfe\nb\n").expect("writable");
     let found = lines(&home, "/shared/b", "{\"from\":2,\"to\":2}");
     assert_eq!(found["content_base64"], STANDARD.encode(b"\xff\xfe\n"), "{found}");
@@ -70,7 +84,7 @@ fn too_many_lines_end_with_a_whole_one_and_go_on() {
 
 #[test]
 fn lines_at_the_end_of_a_gigabyte_and_one_line_of_a_gigabyte() {
-    let home = home();
+    let home = patient("file_read");
     let mut huge = File::create(home.host("/shared/huge")).expect("writable");
     huge.write_all(b"first\n").expect("writable");
     huge.set_len((1 << 30) - 12).expect("sparse files are possible");
@@ -82,5 +96,8 @@ fn lines_at_the_end_of_a_gigabyte_and_one_line_of_a_gigabyte() {
     assert_eq!((&found["offset"], &found["lines"]["total"]), (&json!((1 << 30) - 11), &json!(4)));
     let long = lines(&home, "/shared/huge", "{\"from\":2,\"to\":3}");
     assert_eq!(long["lines"], json!({ "from": 2, "to": 2, "more": true, "cut": true }));
-    assert_eq!((&long["bytes"], &long["offset"], &long["truncated"]), (&json!(256 << 10), &json!(6), &json!(true)));
+    assert_eq!(
+        (&long["bytes"], &long["offset"], &long["truncated"]),
+        (&json!(256 << 10), &json!(6), &json!(true))
+    );
 }

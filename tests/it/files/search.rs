@@ -1,6 +1,6 @@
 //! `file_search`: what is found in trees that people and attackers make, where, and where it stops.
 
-use super::check::{home, refuses, special};
+use super::check::{home, patient, refuses, special};
 use rustix::fs::FileType;
 use serde_json::{Value, json};
 use std::ffi::OsStr;
@@ -51,7 +51,9 @@ fn what_is_not_searched_for_is_refused_with_advice() {
     regex("((a{100}){100}){100}", "too large");
     regex("\\w{5000}", "too large");
     regex("(\\pL{999}){999}", "too large");
-    for bad in ["context=11", "limit=0", "limit=1001", "glob=[", "cursor=x", "cursor=1:", "cursor=1:../a", "other=1"] {
+    for bad in
+        ["context=11", "limit=0", "limit=1001", "glob=[", "cursor=x", "cursor=1:", "cursor=1:../a", "other=1"]
+    {
         check("invalid_arguments", &["path=/shared", "pattern=a", bad], "");
     }
 }
@@ -90,7 +92,10 @@ fn matches_stand_where_they_are() {
     assert_eq!(with(&["pattern=E{2}D\\w", "regex=true"]), ["/shared/b/c/unix:4:2"]);
     assert_eq!(with(&["pattern=need.e"]), [""; 0]);
     let one = search(&home, &["path=/shared/b/c/unix", "pattern=two", "context=2"]);
-    assert_eq!((&one["matches"][0]["before"], &one["matches"][0]["after"]), (&json!(["one"]), &json!(["", "NEEDLE"])));
+    assert_eq!(
+        (&one["matches"][0]["before"], &one["matches"][0]["after"]),
+        (&json!(["one"]), &json!(["", "NEEDLE"]))
+    );
     // A pattern that other engines would try for ever.
     fs::write(shared.join("evil"), "a".repeat(1 << 20)).expect("writable");
     assert_eq!(with(&["pattern=(a*)*b", "regex=true", "glob=evil"]), [""; 0]);
@@ -164,7 +169,8 @@ fn links_special_files_and_odd_names_break_nothing() {
     let long = format!("/shared/{long}:1:1");
     assert_eq!(places(&found), ["/shared/d/e/file:1:1", "/shared/latin:1:6", &long]);
     assert_eq!(found["matches"][1]["text"], "caf\u{FFFD} needle \u{FFFD}[2J");
-    let counts = ["files_searched", "binary_skipped", "symlinks_skipped", "special_skipped", "unreadable_count"];
+    let counts =
+        ["files_searched", "binary_skipped", "symlinks_skipped", "special_skipped", "unreadable_count"];
     assert_eq!(counts.map(|key| found[key].as_u64()), [3, 1, 8, 2, 2].map(Some), "{found}");
     let told: Vec<_> = found["unreadable"].as_array().expect("some").iter().map(|it| &it["path"]).collect();
     assert_eq!(told, [&json!("/shared"), &json!("/shared/new\\u{a}needle")]);
@@ -174,7 +180,7 @@ fn links_special_files_and_odd_names_break_nothing() {
 
 #[test]
 fn a_gigabyte_without_a_line_end_costs_no_memory() {
-    let home = home();
+    let home = patient("file_search");
     let mut huge = File::create(home.host("/shared/huge")).expect("writable");
     huge.write_all(&b"x".repeat(9000)).expect("writable");
     huge.set_len(1 << 30).expect("sparse files are possible");

@@ -78,6 +78,8 @@ fn in_use(config: &Config, key: &str) -> Option<String> {
         "attachments.max_bytes" => quoted(&config.attachments.max_bytes),
         "attachments.max_turn_bytes" => quoted(&config.attachments.max_turn_bytes),
         "attachments.max_count" => config.attachments.max_count.to_string(),
+        "turns.written_bytes" => quoted(&config.turns.written_bytes),
+        "sandbox.compile_time" => quoted(&config.compile_time),
         "isolation.mode" => "\"processes\"".to_owned(),
         "isolation.require" => config.isolation.require.to_string(),
         "channels.telegram.token_env" => quoted(&telegram?.token_env),

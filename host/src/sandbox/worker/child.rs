@@ -43,7 +43,7 @@ pub fn main() -> ExitCode {
 fn work(mut socket: Socket) -> Result<(), Broken> {
     let hello: Hello = receive(&mut socket, |bytes| decode(bytes))?;
     match hello.kind {
-        Kind::Compile => compile(socket),
+        Kind::Compile { cpu_seconds } => compile(socket, cpu_seconds),
         Kind::Call => serve(socket, &hello.mounts),
     }
 }
@@ -67,8 +67,8 @@ fn confine(
     send(socket, &Ready { report })
 }
 
-fn compile(mut socket: Socket) -> Result<(), Broken> {
-    confine(&mut socket, confine::WorkerKind::Compile, &[], None)?;
+fn compile(mut socket: Socket, cpu_seconds: u64) -> Result<(), Broken> {
+    confine(&mut socket, confine::WorkerKind::Compile { cpu_seconds }, &[], None)?;
     let compiled = receive(&mut socket, |bytes| match decode(bytes)? {
         ToWorker::Compile(component) => Ok(engine::engine(1, Limits::CEILING.memory.0 as usize)
             .and_then(|engine| Ok((Compatibility::of(&engine), cache::compile(&engine, &component)?)))),

@@ -26,6 +26,8 @@ mod results;
 mod staging;
 mod streams;
 mod time;
+mod worker_ends;
+mod workers;
 
 use serde_json::Value;
 use std::path::Path;

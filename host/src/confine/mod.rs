@@ -13,6 +13,7 @@ mod status;
 mod tests;
 pub mod trial;
 
+pub use privileges::close_inherited;
 pub use report::{Capabilities, Confined, LANDLOCK_ABI_MIN, Landlock, Missing, Report, Seccomp};
 pub use rlimits::{COMPILE_CPU_SECONDS, WORKER_DATA_BYTES_MAX, WORKER_FD_MAX, WORKER_FILE_BYTES_MAX};
 

@@ -30,6 +30,9 @@ use wasmtime::component::Component;
 
 /// Runs the worker on the socket that is its standard input.
 pub fn main() -> ExitCode {
+    if confine::close_inherited().is_err() {
+        return ExitCode::FAILURE;
+    }
     let socket = match std::io::stdin().as_fd().try_clone_to_owned() {
         Ok(fd) => Socket::new(fd),
         Err(_) => return ExitCode::FAILURE,

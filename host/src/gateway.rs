@@ -7,11 +7,12 @@ use crate::confine::Mode;
 use crate::llm::commands::Commands;
 use crate::publish::{OpenError, Workspace};
 use crate::sandbox::{self, Sandbox, SandboxError};
-use crate::tools::{CallThreads, Journal, Registry, Sources, Toolbox};
+use crate::tools::{CallThreads, Journal, Registry, RegistryError, Sources, Toolbox};
 use crate::turn::Runner;
 use cofferdam_core::audit::{Outcome, VerdictKind};
-use cofferdam_core::policy::{PolicyProblem, PolicySet};
+use cofferdam_core::policy::{PolicyProblem, PolicySet, ToolPolicy};
 use cofferdam_core::tool::ErrorCode;
+use std::borrow::Cow;
 use std::io;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
@@ -94,7 +95,7 @@ impl Gateway {
         let policies = load_policies(config.policies_dir.as_deref()).map_err(GatewayError::Policies)?;
         make_private(&config.state_dir)?;
         let workspace = Arc::new(Workspace::open(&config.workspace)?);
-        let audit = Arc::new(AuditLog::open(&audit_file(config))?);
+        let audit = Arc::new(AuditLog::open_with(&audit_file(config), &config.audit)?);
         settle_open_intents(&audit, &workspace, role)?;
         let (sandbox, threads) = sandbox(config, Some(workspace.clone()))?;
         if let Some(report) = sandbox.worker_report()? {
@@ -159,11 +160,31 @@ fn sandbox(
 /// # Errors
 /// [`GatewayError`].
 pub fn look(config: &Config, policies_dir: Option<&Path>) -> Result<Registry, GatewayError> {
+    review(config, policies_dir).map(|(_, registry)| registry)
+}
+
+/// The same with the policies themselves, for commands that explain them.
+///
+/// # Errors
+/// [`GatewayError`].
+pub fn review(config: &Config, policies_dir: Option<&Path>) -> Result<(PolicySet, Registry), GatewayError> {
     let policies = load_policies(policies_dir).map_err(GatewayError::Policies)?;
     make_private(&config.state_dir)?;
     // No workspace: opening one makes folders and sweeps, and a reviewer's machine has none.
     let (sandbox, _) = sandbox(config, None)?;
-    Ok(Registry::load(&sandbox, &policies, &sources(policies_dir)))
+    let registry = Registry::load(&sandbox, &policies, &sources(policies_dir));
+    Ok((policies, registry))
+}
+
+/// The bytes of the component that a policy of this folder names, as pinned.
+///
+/// # Errors
+/// Why they cannot be had.
+pub fn component_bytes(
+    policy: &ToolPolicy,
+    policies_dir: Option<&Path>,
+) -> Result<Cow<'static, [u8]>, RegistryError> {
+    crate::tools::component_bytes(policy, &sources(policies_dir))
 }
 
 fn sources(policies_dir: Option<&Path>) -> Sources {
@@ -183,7 +204,7 @@ pub fn load_policies(dir: Option<&Path>) -> Result<PolicySet, Vec<PolicyProblem>
     for folder in ["profiles", "tools"] {
         let unreadable = |name: &str, e: io::Error| {
             let problem = format!("cannot read {}: {e}", dir.join(name).display());
-            vec![PolicyProblem { file: name.to_owned(), line: 1, problem }]
+            vec![PolicyProblem { file: name.to_owned(), line: None, problem }]
         };
         let entries = std::fs::read_dir(dir.join(folder)).map_err(|e| unreadable(folder, e))?;
         for entry in entries {

@@ -3,6 +3,8 @@
 
 mod attach;
 mod audit;
+mod audit_files;
+mod audit_signed;
 mod call;
 mod chat;
 mod config;
@@ -12,6 +14,10 @@ mod help;
 mod init;
 mod policies;
 mod policy_check;
+mod policy_diff;
+mod policy_explain;
+mod policy_report;
+mod policy_show;
 mod recorded;
 mod secrecy;
 mod streams;

@@ -28,6 +28,7 @@ mod replies;
 mod save;
 mod secrets;
 mod sending;
+mod signing;
 mod stop;
 mod tracer;
 mod typing;

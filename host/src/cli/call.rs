@@ -4,7 +4,7 @@ use super::Exit;
 use crate::attachments::{Attachments, Declared, Intake};
 use crate::config::Config;
 use crate::gateway::{self, Gateway, Readable, Role};
-use crate::tools::CallRequest;
+use crate::tools::{CallRequest, Registry};
 use anyhow::{Context, bail};
 use cofferdam_core::arguments::{BadArguments, from_pairs};
 use cofferdam_core::id::{Caller, TurnId};
@@ -19,35 +19,42 @@ use std::path::{Path, PathBuf};
     after_help = "Example: cofferdam call attachment_save index=0 path=/shared/photo.jpg --attach photo.jpg"
 )]
 pub(super) struct Arguments {
+    #[command(flatten)]
+    call: Typed,
+    /// A file that comes with the call, as if a person had sent it; repeat for several
+    #[arg(long, value_name = "FILE")]
+    attach: Vec<PathBuf>,
+}
+
+/// A call as it is typed.
+#[derive(Debug, clap::Args)]
+pub(super) struct Typed {
     /// The tool's name; `cofferdam tools` lists them
-    tool: String,
+    pub(super) tool: String,
     /// Arguments, typed by the tool's schema: text as it is where it takes text, else JSON
     #[arg(value_name = "KEY=VALUE")]
     pairs: Vec<String>,
     /// All arguments as one JSON object: the text itself, @FILE, or - for stdin
     #[arg(long, value_name = "JSON|@FILE|-", conflicts_with = "pairs")]
     args: Option<String>,
-    /// A file that comes with the call, as if a person had sent it; repeat for several
-    #[arg(long, value_name = "FILE")]
-    attach: Vec<PathBuf>,
 }
 
 pub(super) fn run(config: &Config, arguments: Arguments) -> anyhow::Result<Exit> {
-    let arguments_file = arguments.args.as_deref().and_then(|args| args.strip_prefix('@'));
+    let arguments_file = arguments.call.args.as_deref().and_then(|args| args.strip_prefix('@'));
     let files: Vec<_> = arguments.attach.iter().cloned().chain(arguments_file.map(PathBuf::from)).collect();
     gateway::confine(config, Readable::Listed(&files))?;
     let gateway = Gateway::open(config, Role::Beside)?;
     // While the arguments are read.
-    gateway.toolbox.start_ahead(&arguments.tool);
+    gateway.toolbox.start_ahead(&arguments.call.tool);
     let attachments = attach(&gateway, config, &arguments.attach)?;
-    let text = arguments_text(&gateway, &arguments)?;
+    let text = arguments.call.arguments(gateway.toolbox.registry())?;
     let result = super::runtime()?.block_on(async {
         let turn = one_shot_turn("cli");
         let request = CallRequest {
             id: turn.call(0),
             turn,
             caller: this_user("cli"),
-            tool: arguments.tool,
+            tool: arguments.call.tool,
             arguments: text,
             attachments,
             recent: None,
@@ -68,20 +75,26 @@ pub(super) fn run(config: &Config, arguments: Arguments) -> anyhow::Result<Exit>
     }
 }
 
-fn arguments_text(gateway: &Gateway, arguments: &Arguments) -> anyhow::Result<Result<String, BadArguments>> {
-    match &arguments.args {
-        Some(text) => match text.strip_prefix('@') {
-            Some(file) => {
-                let opened = std::fs::File::open(file).with_context(|| format!("cannot read {file}"))?;
-                bounded_text(opened, file).map(Ok)
+impl Typed {
+    /// The arguments as JSON text, typed by the tool's schema, or why what was typed cannot become JSON.
+    ///
+    /// # Errors
+    /// A file or standard input that cannot be read.
+    pub(super) fn arguments(&self, registry: &Registry) -> anyhow::Result<Result<String, BadArguments>> {
+        match &self.args {
+            Some(text) => match text.strip_prefix('@') {
+                Some(file) => {
+                    let opened = std::fs::File::open(file).with_context(|| format!("cannot read {file}"))?;
+                    bounded_text(opened, file).map(Ok)
+                }
+                None if text == "-" => bounded_text(std::io::stdin(), "stdin").map(Ok),
+                None => Ok(Ok(text.clone())),
+            },
+            None => {
+                let tool = registry.get(&self.tool);
+                let schema = tool.map_or(&Value::Null, |tool| &tool.description.arguments);
+                Ok(from_pairs(schema, &self.pairs).map(|arguments| arguments.to_string()))
             }
-            None if text == "-" => bounded_text(std::io::stdin(), "stdin").map(Ok),
-            None => Ok(Ok(text.clone())),
-        },
-        None => {
-            let tool = gateway.toolbox.registry().get(&arguments.tool);
-            let schema = tool.map_or(&Value::Null, |tool| &tool.description.arguments);
-            Ok(from_pairs(schema, &arguments.pairs).map(|arguments| arguments.to_string()))
         }
     }
 }

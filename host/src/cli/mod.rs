@@ -11,7 +11,6 @@ mod progress;
 mod serve;
 mod tools;
 
-use crate::audit::{Head, Span};
 use crate::config::Config;
 use crate::sandbox::worker;
 use clap::{Args, Parser, Subcommand};
@@ -36,9 +35,6 @@ stderr; COFFERDAM_LOG=debug shows more.";
 
 const SERVE_EXAMPLE: &str = "Example: TELEGRAM_BOT_TOKEN=… cofferdam serve --config cofferdam.toml";
 const TOOLS_EXAMPLE: &str = "Example: cofferdam tools --json | jq -r '.[].name'";
-const VERIFY_EXAMPLE: &str = "Example: cofferdam audit verify --head 42:9f86d081…  (all 64 digits, as printed by an earlier \
-check)";
-const SHOW_EXAMPLE: &str = "Example: cofferdam audit show --last 5";
 
 const DOCTOR_EXAMPLE: &str = "Example: cofferdam doctor --json | jq .findings";
 
@@ -69,44 +65,15 @@ enum Command {
     /// Looks at policies
     #[command(subcommand)]
     Policy(policy::Command),
-    /// Reads the audit
+    /// Reads, checks and signs the audit
     #[command(subcommand)]
-    Audit(AuditCommand),
+    Audit(audit::Command),
     /// Looks at the whole installation; exit 3 names each problem and what mends it
     #[command(after_help = DOCTOR_EXAMPLE)]
     Doctor(Output),
     /// Confines this process and tries things
     #[command(hide = true)]
     ConfineCheck(confine_check::Arguments),
-}
-
-#[derive(Debug, Subcommand)]
-enum AuditCommand {
-    /// Checks the hash chain and prints its head; exit 3 names the first bad record
-    #[command(after_help = VERIFY_EXAMPLE)]
-    Verify {
-        /// The audit file [default: audit.jsonl in the state folder]
-        file: Option<PathBuf>,
-        /// A head kept elsewhere, which the chain must still contain: finds a cut tail
-        #[arg(long, value_name = "SEQ:SHA256")]
-        head: Option<Head>,
-        #[command(flatten)]
-        output: Output,
-    },
-    /// Shows the newest records
-    #[command(after_help = SHOW_EXAMPLE)]
-    Show {
-        /// The audit file [default: audit.jsonl in the state folder]
-        file: Option<PathBuf>,
-        /// How many records, counted from the newest
-        #[arg(long, value_name = "N", default_value_t = 20, conflicts_with = "all")]
-        last: u64,
-        /// All records
-        #[arg(long)]
-        all: bool,
-        #[command(flatten)]
-        output: Output,
-    },
 }
 
 #[derive(Clone, Copy, Debug, Args)]
@@ -193,7 +160,7 @@ fn run(cli: Cli) -> anyhow::Result<Exit> {
         Command::Init(_) | Command::ConfineCheck(_) => Ok(Exit::Done),
         Command::Tools(output) => tools::run(&config, output),
         Command::Policy(command) => policy::run(&config, command),
-        Command::Audit(command) => run_audit(&config, command),
+        Command::Audit(command) => audit::run(&config, command),
         Command::Doctor(output) => doctor::run(&config, output),
     }
 }
@@ -210,25 +177,6 @@ fn environment() -> anyhow::Result<BTreeMap<String, String>> {
         }
     }
     Ok(environment)
-}
-
-fn run_audit(config: &Config, command: AuditCommand) -> anyhow::Result<Exit> {
-    let default = crate::gateway::audit_file(config);
-    let format = |output: Output| if output.json { audit::Format::Json } else { audit::Format::Text };
-    let mut out = std::io::stdout().lock();
-    match command {
-        AuditCommand::Verify { file, head, output } => {
-            match audit::verify(&file.unwrap_or(default), head.as_ref(), format(output), &mut out)? {
-                audit::Verified::Sound => Ok(Exit::Done),
-                audit::Verified::Bad => Ok(Exit::ProblemFound),
-            }
-        }
-        AuditCommand::Show { file, last, all, output } => {
-            let span = if all { Span::All } else { Span::Last(last) };
-            audit::show(&file.unwrap_or(default), span, format(output), &mut out)?;
-            Ok(Exit::Done)
-        }
-    }
 }
 
 /// The runtime of channels and waits. Built after the gateway: loading tools runs guests, which must

@@ -22,6 +22,8 @@ const KEYS: &[(&str, Kind)] = &[
     ("workspace.max_bytes", Kind::Text),
     ("state.dir", Kind::Path),
     ("policies.dir", Kind::Path),
+    ("audit.rotate_bytes", Kind::Text),
+    ("audit.sign_key_file", Kind::Path),
     ("provider.kind", Kind::Text),
     ("attachments.max_bytes", Kind::Text),
     ("attachments.max_turn_bytes", Kind::Text),

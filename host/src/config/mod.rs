@@ -8,7 +8,7 @@ mod settings;
 
 pub use settings::{Origin, Setting};
 
-use crate::{attachments, channels::telegram, confine, llm, publish, sandbox, turn};
+use crate::{attachments, audit, channels::telegram, confine, llm, publish, sandbox, turn};
 use cofferdam_core::capability::MOUNTS;
 use cofferdam_core::limits::{ByteSize, Span};
 use cofferdam_core::text::one_line;
@@ -25,6 +25,8 @@ pub struct Config {
     pub state_dir: PathBuf,
     /// Policies that replace the embedded ones.
     pub policies_dir: Option<PathBuf>,
+    /// When the audit is rotated, and whether its heads are signed.
+    pub audit: audit::Config,
     /// Who answers.
     pub provider: llm::Config,
     /// Limits on what comes in.
@@ -83,6 +85,7 @@ struct Written {
     workspace: WorkspaceTable,
     state: StateTable,
     policies: PoliciesTable,
+    audit: AuditTable,
     provider: llm::Config,
     attachments: AttachmentsTable,
     turns: turn::Config,
@@ -108,6 +111,13 @@ struct StateTable {
 #[serde(deny_unknown_fields, default)]
 struct PoliciesTable {
     dir: Option<PathBuf>,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct AuditTable {
+    rotate_bytes: Option<ByteSize>,
+    sign_key_file: Option<PathBuf>,
 }
 
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -188,6 +198,11 @@ impl Config {
                 sandbox::COMPILE_TIME_CEILING
             )));
         }
+        let audit = audit::Config {
+            rotate_bytes: written.audit.rotate_bytes.unwrap_or(audit::Config::default().rotate_bytes),
+            sign_key_file: written.audit.sign_key_file,
+        };
+        audit.check().map_err(|e| ConfigError::Invalid(format!("[audit] {e}")))?;
         let defaults = attachments::Config::default();
         let mut config = Self {
             workspace: publish::Config {
@@ -196,6 +211,7 @@ impl Config {
             },
             state_dir,
             policies_dir: written.policies.dir,
+            audit,
             provider: written.provider,
             attachments: attachments::Config {
                 max_bytes: written.attachments.max_bytes.unwrap_or(defaults.max_bytes),
@@ -226,6 +242,7 @@ impl Config {
             ("[state] dir", Some(&self.state_dir)),
             ("[policies] dir", self.policies_dir.as_ref()),
             ("the configuration", self.file.as_ref()),
+            ("[audit] sign_key_file", self.audit.sign_key_file.as_ref()),
         ];
         for mount in MOUNTS {
             let mount_dir = resolved(&self.workspace.root.join(mount.trim_start_matches('/')));

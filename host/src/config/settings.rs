@@ -74,6 +74,7 @@ fn in_use(config: &Config, key: &str) -> Option<String> {
         "workspace.root" => quoted(&config.workspace.root.display()),
         "workspace.max_bytes" => quoted(&config.workspace.max_bytes),
         "state.dir" => quoted(&config.state_dir.display()),
+        "audit.rotate_bytes" => quoted(&config.audit.rotate_bytes),
         "provider.kind" => "\"commands\"".to_owned(),
         "attachments.max_bytes" => quoted(&config.attachments.max_bytes),
         "attachments.max_turn_bytes" => quoted(&config.attachments.max_turn_bytes),

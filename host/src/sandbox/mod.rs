@@ -13,6 +13,7 @@ mod clock;
 mod engine;
 mod files;
 mod host_calls;
+pub mod imports;
 mod machine;
 mod outcome;
 mod staging;

@@ -2,7 +2,7 @@
 
 use super::ledger::Ledger;
 use super::threads::{self, CallThreads, Handover};
-use super::{Earlier, Journal, Registry, Tool};
+use super::{Earlier, Journal, Registry};
 use crate::attachments::{Attachments, RecentAttachments};
 use crate::audit::{AuditLog, Durability, PublishingGuard};
 use crate::publish::{Planned, Workspace};
@@ -11,9 +11,8 @@ use cofferdam_core::arguments::BadArguments;
 use cofferdam_core::audit::{CallFacts, Effect, Event, Intent, Outcome, VerdictKind, redact, sha256_hex};
 use cofferdam_core::capability::Interface;
 use cofferdam_core::id::{CallId, Caller, TurnId};
-use cofferdam_core::json::parse_strict;
 use cofferdam_core::limits::{ByteSize, Limits};
-use cofferdam_core::policy::{Call, Permit, Safety, Verdict, judge};
+use cofferdam_core::policy::{Permit, Safety};
 use cofferdam_core::text::one_line;
 use cofferdam_core::tool::{ErrorCode, ToolError};
 use serde_json::Value;
@@ -260,18 +259,11 @@ impl Parts {
         progress.facts.component_sha256 = Some(tool.component.sha256().to_owned());
         progress.facts.policy_sha256 = Some(tool.policy.sha256.clone());
         progress.facts.profile = Some(tool.policy.profile.clone());
-        let mut arguments = read_arguments(text, &tool).inspect_err(|_| {
+        let arguments = tool.read(text).inspect_err(|_| {
             progress.facts.arguments = redact(&Value::String(text.to_owned()), None);
         })?;
-        // Before anybody looks: audit, schema, judge and guest see the same.
-        tool.policy.complete(&mut arguments);
         progress.facts.arguments = redact(&arguments, Some(&tool.policy));
-        tool.validate(&arguments)?;
-        let call = Call { id: request.id.clone(), tool: tool.policy.tool.clone(), arguments };
-        let permit = match judge(call, &tool.policy) {
-            Verdict::Permit(permit) => permit,
-            Verdict::Deny(denial) => return Err(denial.into()),
-        };
+        let permit = tool.judge(request.id.clone(), arguments)?;
         progress.verdict = VerdictKind::Permit;
         let earlier = earlier(request, &permit, &progress.facts.arguments_sha256)?;
         if let Some(result) = self.replayed(request, earlier.as_ref(), progress)? {
@@ -345,7 +337,7 @@ impl Parts {
                 Ok(())
             }
             Err(failure) => {
-                progress.files = failure.landed.clone();
+                progress.files = failure.landed.iter().cloned().map(Effect::from).collect();
                 Err(failure.into())
             }
         }
@@ -369,17 +361,6 @@ fn earlier(
     };
     let unreadable = |e| ToolError::new(ErrorCode::Internal, format!("the journal cannot be read: {e}"));
     journal.earlier(request.id.as_str(), arguments_sha256).map(Some).map_err(unreadable)
-}
-
-fn read_arguments(text: &str, tool: &Tool) -> Result<Value, ToolError> {
-    let limit = tool.policy.limits.arguments;
-    if text.len() as u64 > limit.0 {
-        let said =
-            format!("the arguments have {} bytes; {} takes at most {limit}", text.len(), tool.policy.tool);
-        return Err(ToolError::new(ErrorCode::TooLarge, said));
-    }
-    parse_strict(text)
-        .map_err(|e| ToolError::new(ErrorCode::InvalidArguments, format!("the arguments are not JSON: {e}")))
 }
 
 fn unaudited(error: &crate::audit::AuditError) -> ToolError {

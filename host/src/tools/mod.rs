@@ -2,6 +2,7 @@
 
 mod call;
 mod fair;
+mod judging;
 mod ledger;
 mod queue;
 mod registry;
@@ -9,5 +10,6 @@ mod threads;
 
 pub use call::{CallRequest, Toolbox};
 pub use cofferdam_core::journal::{Earlier, Journal};
-pub use registry::{Loaded, Registry, RegistryError, Sources, Tool};
+pub use judging::Refused;
+pub use registry::{Loaded, Registry, RegistryError, Sources, Tool, component_bytes};
 pub use threads::{CallThreads, Handover};

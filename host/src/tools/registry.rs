@@ -93,6 +93,24 @@ pub enum RegistryError {
     },
 }
 
+impl RegistryError {
+    /// What is wrong, as problems of the tool's policy file; without a line where it lies in the component.
+    pub fn problems(&self) -> Vec<PolicyProblem> {
+        let file = match self {
+            Self::Policy(problems) => return problems.clone(),
+            Self::NoBuiltin { file, .. }
+            | Self::Unreadable { file, .. }
+            | Self::Mismatch { file, .. }
+            | Self::Sandbox { file, .. }
+            | Self::Misnamed { file, .. }
+            | Self::Schema { file, .. } => file,
+        };
+        let said = self.to_string();
+        let problem = said.strip_prefix(&format!("{file}: ")).unwrap_or(&said).to_owned();
+        vec![PolicyProblem { file: file.clone(), line: None, problem }]
+    }
+}
+
 fn join(problems: &[PolicyProblem]) -> String {
     problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
 }
@@ -195,7 +213,11 @@ fn load(sandbox: &Sandbox, policy: &ToolPolicy, sources: &Sources) -> Loaded {
     Ok(Arc::new(Tool { description, policy: policy.clone(), component, validator }))
 }
 
-fn component_bytes(
+/// The bytes of the component that a policy names, as pinned.
+///
+/// # Errors
+/// The builtin that is missing, the file that cannot be read, or the SHA-256 that differs.
+pub fn component_bytes(
     policy: &ToolPolicy,
     sources: &Sources,
 ) -> Result<std::borrow::Cow<'static, [u8]>, RegistryError> {

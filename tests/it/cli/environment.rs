@@ -84,6 +84,8 @@ const EFFECTS: &[(&str, &str, Seen, &str)] = &[
         |home, set| ran(home, set, &["policy", "check"]),
         "policies2/profiles",
     ),
+    ("COFFERDAM_AUDIT_ROTATE_BYTES", "1 KiB", |home, set| ran(home, set, &["tools"]), "at least 64 KiB"),
+    ("COFFERDAM_AUDIT_SIGN_KEY_FILE", "key2.pem", read, "key2.pem"),
     ("COFFERDAM_PROVIDER_KIND", "nobody", |home, set| ran(home, set, &["chat"]), "nobody"),
     ("COFFERDAM_ATTACHMENTS_MAX_BYTES", "3 B", save, "too large"),
     ("COFFERDAM_ATTACHMENTS_MAX_TURN_BYTES", "3 B", save, "together"),

@@ -51,7 +51,20 @@ fn every_commands_help_is_as_reviewed() {
     let home = Home::new();
     let commands = commands(&home);
     let names: Vec<String> = commands.iter().map(|(command, _)| command.join(" ")).collect();
-    for expected in ["call", "serve", "chat", "init", "tools", "policy check", "audit verify", "audit show"] {
+    for expected in [
+        "call",
+        "serve",
+        "chat",
+        "init",
+        "tools",
+        "policy check",
+        "policy explain",
+        "policy diff",
+        "policy show",
+        "policy report",
+        "audit verify",
+        "audit show",
+    ] {
         assert!(names.iter().any(|name| name == expected), "{expected} in {names:?}");
     }
     for (command, text) in &commands {

@@ -44,6 +44,14 @@ impl ToolPolicy {
 }
 
 impl Completion {
+    /// As policies write it: `default = "/shared/Downloads", home = "/shared"`.
+    pub fn spelled(&self) -> String {
+        let field =
+            |name: &str, value: &Option<String>| value.as_ref().map(|value| format!("{name} = {value:?}"));
+        let fields = [field("default", &self.default), field("home", &self.home)];
+        fields.into_iter().flatten().collect::<Vec<_>>().join(", ")
+    }
+
     /// Whether there is nothing to complete.
     pub(super) fn is_empty(&self) -> bool {
         *self == Self::default()

@@ -1,6 +1,7 @@
 //! The effective policy of one tool, and holding it against the tool's schema.
 
 use super::complete::Completion;
+use super::origin::Origins;
 use super::schema;
 use super::source::PolicyProblem;
 use super::words::{ArgumentClass, ComponentSource, Safety};
@@ -42,6 +43,9 @@ pub struct ToolPolicy {
     pub arguments_line: usize,
     #[serde(skip)]
     pub(super) argument_lines: BTreeMap<String, usize>,
+    /// Where everything else of it is written.
+    #[serde(skip)]
+    pub origins: Origins,
 }
 
 impl ToolPolicy {
@@ -50,13 +54,19 @@ impl ToolPolicy {
         self.arguments.get(at).copied()
     }
 
+    /// The line of the tool's file that classifies the argument at this place.
+    pub fn argument_line(&self, at: &str) -> Option<usize> {
+        self.argument_lines.get(at).copied()
+    }
+
     /// Holds the policy against the schema of the arguments: every place that can hold a string is
     /// classified, every classified place exists, and a path class sits on a string.
     ///
     /// # Errors
     /// One problem a place, each with the line to add or remove.
     pub fn check_schema(&self, arguments: &Value) -> Result<(), Vec<PolicyProblem>> {
-        let problem = |line, problem: String| PolicyProblem { file: self.file.clone(), line, problem };
+        let problem =
+            |line, problem: String| PolicyProblem { file: self.file.clone(), line: Some(line), problem };
         let leaves = schema::leaves(arguments).map_err(|what| {
             vec![problem(
                 self.arguments_line,

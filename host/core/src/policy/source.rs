@@ -1,16 +1,18 @@
 //! A policy file as text: turning places in it into lines, and what is wrong there into problems.
 
+use super::origin::Place;
 use serde::{Serialize, de};
 use std::ops::Range;
+use toml::Spanned;
 
 /// What is wrong with a policy, where, and what to do.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, thiserror::Error)]
-#[error("{file}:{line}: {problem}")]
+#[error("{file}{}: {problem}", .line.map_or_else(String::new, |line| format!(":{line}")))]
 pub struct PolicyProblem {
     /// The file as it was given, e.g. `tools/attachment_save.toml`.
     pub file: String,
-    /// The line, from 1.
-    pub line: usize,
+    /// The line, from 1; none where the problem has none, such as a file that cannot be read.
+    pub line: Option<usize>,
     /// What is wrong and what to write instead.
     pub problem: String,
 }
@@ -35,6 +37,19 @@ impl Source<'_> {
     }
 
     pub(super) fn at(&self, at: usize, problem: &str) -> PolicyProblem {
-        PolicyProblem { file: self.name.to_owned(), line: self.line(at), problem: problem.to_owned() }
+        PolicyProblem { file: self.name.to_owned(), line: Some(self.line(at)), problem: problem.to_owned() }
     }
+
+    pub(super) fn place<T>(&self, written: &Spanned<T>) -> Place {
+        let span = written.span();
+        Place { file: self.name.into(), line: self.line(span.start), span }
+    }
+}
+
+/// Refuses a name that could not be told from another one, or not be shown on its line.
+pub(super) fn plain(name: &str) -> Result<(), &'static str> {
+    if name.is_empty() || name.chars().any(crate::text::is_deceptive) {
+        return Err("is empty, or has a control or invisible character; use a plain name");
+    }
+    Ok(())
 }

@@ -2,7 +2,7 @@
 
 use super::super::Sources;
 use super::*;
-use crate::audit::{Entry, Span, show};
+use crate::audit::{Entry, Filter, Source, Span, show};
 use crate::{publish, sandbox};
 use cofferdam_core::limits::ByteSize;
 use cofferdam_core::policy::PolicySet;
@@ -65,7 +65,9 @@ async fn a_call_that_found_no_room_is_recorded_as_refused() {
     }
     let refused = toolbox.call(request(threads::QUEUE_MAX)).await.expect_err("there is no room");
     assert_eq!(refused.code, ErrorCode::ToolUnavailable);
-    let entries: Vec<_> = show(&dir.path().join("audit.jsonl"), Span::All).expect("readable").collect();
+    let entries: Vec<_> = show(Source::Log(&dir.path().join("audit.jsonl")), Span::All, Filter::default())
+        .expect("readable")
+        .collect();
     let [Ok(Entry::Record { record, .. })] = entries.as_slice() else { panic!("{entries:?}") };
     let Event::Outcome(outcome) = &record.event else { panic!("{record:?}") };
     assert_eq!(outcome.code, Some(ErrorCode::ToolUnavailable));

@@ -80,7 +80,7 @@ fn a_completion_that_could_never_do_is_refused_with_its_line() {
         let tool = format!("{TOOL}[arguments]\n{line}\n");
         let read = PolicySet::parse([("profiles/p.toml", &*profile), ("tools/t.toml", &*tool)]);
         let problem = read.expect_err(line).remove(0);
-        assert_eq!((problem.file.as_str(), problem.line), ("tools/t.toml", 8), "{line}");
+        assert_eq!((problem.file.as_str(), problem.line), ("tools/t.toml", Some(8)), "{line}");
         problem.problem
     };
     for (line, why) in [

@@ -9,6 +9,7 @@ mod attachments;
 mod cache;
 mod channel;
 mod chat;
+mod compiling;
 mod components;
 mod direct;
 mod discarded;

@@ -73,8 +73,7 @@ fn confine(
 fn compile(mut socket: Socket, cpu_seconds: u64) -> Result<(), Broken> {
     confine(&mut socket, confine::WorkerKind::Compile { cpu_seconds }, &[], None)?;
     let compiled = receive(&mut socket, |bytes| match decode(bytes)? {
-        ToWorker::Compile(component) => Ok(engine::engine(1, Limits::CEILING.memory.0 as usize)
-            .and_then(|engine| Ok((Compatibility::of(&engine), cache::compile(&engine, &component)?)))),
+        ToWorker::Compile(component) => Ok(loadable(component)),
         _ => Err(Broken::Malformed("a compiling worker compiles")),
     })?;
     let compiled = match &compiled {
@@ -82,6 +81,15 @@ fn compile(mut socket: Socket, cpu_seconds: u64) -> Result<(), Broken> {
         Err(error) => Compiled::Refused(error.to_string()),
     };
     send(&mut socket, &compiled)
+}
+
+/// The machine code of a component, once it is sure that a worker can load it: one with more parts than an
+/// instance may have is refused here, with the reason.
+fn loadable(component: &[u8]) -> Result<(Compatibility, Vec<u8>), SandboxError> {
+    let engine = engine::engine(1, Limits::CEILING.memory.0 as usize)?;
+    let code = cache::compile(&engine, component)?;
+    cache::deserialize(&engine, &code)?;
+    Ok((Compatibility::of(&engine), code))
 }
 
 /// A worker that runs guests.

@@ -247,9 +247,15 @@ impl Shared {
         self.idle.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A worker that is ready.
+    /// A worker that is ready. One that ended while it was idle is passed over: its end was no call's fault.
     fn ready(&self, profile: &str) -> Option<Worker> {
-        self.idle().get_mut(profile).and_then(Vec::pop)
+        loop {
+            let mut worker = self.idle().get_mut(profile).and_then(Vec::pop)?;
+            if worker.is_alive() {
+                return Some(worker);
+            }
+            tracing::warn!(how = worker.epitaph(), "a worker ended while it was idle");
+        }
     }
 
     /// Keeps a worker ready, unless there are enough.

@@ -72,6 +72,11 @@ impl Worker {
         }
     }
 
+    /// Whether it still runs.
+    pub(super) fn is_alive(&mut self) -> bool {
+        self.child.as_mut().is_some_and(|child| matches!(child.try_wait(), Ok(None)))
+    }
+
     /// How it ended, in words, for a worker that closed its socket.
     pub(super) fn epitaph(&mut self) -> String {
         match self.ending() {

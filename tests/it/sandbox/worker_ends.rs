@@ -110,7 +110,7 @@ fn a_worker_is_replaced_after_a_thousand_calls() {
 
 #[test]
 fn no_worker_outlives_its_gateway() {
-    let home = Home::new().hostile("deadline = \"600s\"");
+    let home = Home::new().hostile("deadline = \"120s\"");
     for behaviour in ["ok", "spin", "sleep", "spin_mid_write path=/shared/late"] {
         let mut chat = Chat::start(&home);
         works(&mut chat);
@@ -132,7 +132,7 @@ fn no_worker_outlives_its_gateway() {
 
 #[test]
 fn a_guest_sees_that_it_was_cancelled_and_ends_by_itself() {
-    let home = Home::new().hostile("deadline = \"600s\"");
+    let home = Home::new().hostile("deadline = \"120s\"");
     let mut command = home.command(&["call", "hostile", "behaviour=until_cancelled"]);
     command.env("COFFERDAM_LOG", "info").stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().expect("the program starts");

@@ -19,6 +19,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+pub mod candidate;
 mod isolation;
 
 pub use isolation::{Readable, confine, demand};
@@ -93,15 +94,27 @@ impl Gateway {
     /// [`GatewayError`]; nothing is half-open then.
     pub fn open(config: &Config, role: Role) -> Result<Self, GatewayError> {
         let policies = load_policies(config.policies_dir.as_deref()).map_err(GatewayError::Policies)?;
+        Self::open_with(config, role, &cache_dir(config), |sandbox| {
+            Registry::load(sandbox, &policies, &sources(config.policies_dir.as_deref()))
+        })
+    }
+
+    /// The same with tools from elsewhere, their compiled code kept in `cache`.
+    fn open_with(
+        config: &Config,
+        role: Role,
+        cache: &Path,
+        load: impl FnOnce(&Sandbox) -> Registry,
+    ) -> Result<Self, GatewayError> {
         make_private(&config.state_dir)?;
         let workspace = Arc::new(Workspace::open(&config.workspace)?);
         let audit = Arc::new(AuditLog::open_with(&audit_file(config), &config.audit)?);
         settle_open_intents(&audit, &workspace, role)?;
-        let (sandbox, threads) = sandbox(config, Some(workspace.clone()))?;
+        let (sandbox, threads) = sandbox(config, cache, Some(workspace.clone()))?;
         if let Some(report) = sandbox.worker_report()? {
             demand(config, &report)?;
         }
-        let registry = Registry::load(&sandbox, &policies, &sources(config.policies_dir.as_deref()));
+        let registry = load(&sandbox);
         if role == Role::Serve {
             registry.start_ahead(&sandbox);
         }
@@ -134,13 +147,19 @@ fn call_threads() -> usize {
     2 * std::thread::available_parallelism().map_or(2, usize::from).clamp(2, 16)
 }
 
+/// Where compiled components are kept.
+fn cache_dir(config: &Config) -> PathBuf {
+    config.state_dir.join("cache")
+}
+
 fn sandbox(
     config: &Config,
+    cache: &Path,
     workspace: Option<Arc<Workspace>>,
 ) -> Result<(Sandbox, CallThreads), GatewayError> {
     let threads = call_threads();
     let limits = sandbox::Config {
-        cache_dir: config.state_dir.join("cache"),
+        cache_dir: cache.to_owned(),
         // In this process twice as many: threads that are given up keep their instance.
         calls_max: match config.isolation.mode {
             Mode::InProcess => u32::try_from(2 * threads + 16).expect("a few dozen"),
@@ -171,7 +190,7 @@ pub fn review(config: &Config, policies_dir: Option<&Path>) -> Result<(PolicySet
     let policies = load_policies(policies_dir).map_err(GatewayError::Policies)?;
     make_private(&config.state_dir)?;
     // No workspace: opening one makes folders and sweeps, and a reviewer's machine has none.
-    let (sandbox, _) = sandbox(config, None)?;
+    let (sandbox, _) = sandbox(config, &cache_dir(config), None)?;
     let registry = Registry::load(&sandbox, &policies, &sources(policies_dir));
     Ok((policies, registry))
 }

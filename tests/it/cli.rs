@@ -10,7 +10,7 @@ mod chat;
 mod config;
 mod environment;
 mod exit_codes;
-mod help;
+pub(crate) mod help;
 mod init;
 mod policies;
 mod policy_check;

@@ -1,6 +1,7 @@
 //! The one integration-test binary: each module is a concern, each test enters where a user enters.
 
 mod architecture;
+mod authors;
 mod cli;
 mod files;
 mod isolation;

@@ -9,6 +9,7 @@ use anyhow::{Context, bail};
 use cofferdam_core::arguments::{BadArguments, from_pairs};
 use cofferdam_core::id::{Caller, TurnId};
 use cofferdam_core::limits::Limits;
+use cofferdam_core::tool::ToolError;
 use serde_json::Value;
 use std::io::{Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
@@ -48,22 +49,36 @@ pub(super) fn run(config: &Config, arguments: Arguments) -> anyhow::Result<Exit>
     gateway.toolbox.start_ahead(&arguments.call.tool);
     let attachments = attach(&gateway, config, &arguments.attach)?;
     let text = arguments.call.arguments(gateway.toolbox.registry())?;
-    let result = super::runtime()?.block_on(async {
+    print(answer(&gateway, arguments.call.tool, text, attachments)?)
+}
+
+/// What becomes of one call; SIGINT and SIGTERM cancel it.
+pub(super) fn answer(
+    gateway: &Gateway,
+    tool: String,
+    arguments: Result<String, BadArguments>,
+    attachments: Attachments,
+) -> anyhow::Result<Result<Value, ToolError>> {
+    super::runtime()?.block_on(async {
         let turn = one_shot_turn("cli");
         let request = CallRequest {
             id: turn.call(0),
             turn,
             caller: this_user("cli"),
-            tool: arguments.call.tool,
-            arguments: text,
+            tool,
+            arguments,
             attachments,
             recent: None,
             report: None,
             journal: None,
             cancel: super::serve::cancelled_by_signals()?,
         };
-        anyhow::Ok(gateway.toolbox.call(request).await)
-    })?;
+        Ok(gateway.toolbox.call(request).await)
+    })
+}
+
+/// The one line of JSON on stdout, and the exit code.
+pub(super) fn print(result: Result<Value, ToolError>) -> anyhow::Result<Exit> {
     let (line, exit) = match result {
         Ok(value) => (value, Exit::Done),
         Err(error) => (error.to_json(), Exit::ToolFailed),
@@ -81,20 +96,30 @@ impl Typed {
     /// # Errors
     /// A file or standard input that cannot be read.
     pub(super) fn arguments(&self, registry: &Registry) -> anyhow::Result<Result<String, BadArguments>> {
-        match &self.args {
-            Some(text) => match text.strip_prefix('@') {
-                Some(file) => {
-                    let opened = std::fs::File::open(file).with_context(|| format!("cannot read {file}"))?;
-                    bounded_text(opened, file).map(Ok)
-                }
-                None if text == "-" => bounded_text(std::io::stdin(), "stdin").map(Ok),
-                None => Ok(Ok(text.clone())),
-            },
-            None => {
-                let tool = registry.get(&self.tool);
-                let schema = tool.map_or(&Value::Null, |tool| &tool.description.arguments);
-                Ok(from_pairs(schema, &self.pairs).map(|arguments| arguments.to_string()))
+        arguments_text(registry, &self.tool, self.args.as_deref(), &self.pairs)
+    }
+}
+
+/// The arguments as JSON text: `args` as `--args` takes it, else the words typed by the tool's schema.
+pub(super) fn arguments_text(
+    registry: &Registry,
+    tool: &str,
+    args: Option<&str>,
+    pairs: &[String],
+) -> anyhow::Result<Result<String, BadArguments>> {
+    match args {
+        Some(text) => match text.strip_prefix('@') {
+            Some(file) => {
+                let opened = std::fs::File::open(file).with_context(|| format!("cannot read {file}"))?;
+                bounded_text(opened, file).map(Ok)
             }
+            None if text == "-" => bounded_text(std::io::stdin(), "stdin").map(Ok),
+            None => Ok(Ok(text.to_owned())),
+        },
+        None => {
+            let tool = registry.get(tool);
+            let schema = tool.map_or(&Value::Null, |tool| &tool.description.arguments);
+            Ok(from_pairs(schema, pairs).map(|arguments| arguments.to_string()))
         }
     }
 }

@@ -9,6 +9,7 @@ mod init;
 mod policy;
 mod progress;
 mod serve;
+mod tool;
 mod tools;
 
 use crate::config::Config;
@@ -74,6 +75,9 @@ enum Command {
     /// Confines this process and tries things
     #[command(hide = true)]
     ConfineCheck(confine_check::Arguments),
+    /// For authors: starts, inspects, runs and tests a tool
+    #[command(subcommand)]
+    Tool(tool::Command),
 }
 
 #[derive(Clone, Copy, Debug, Args)]
@@ -151,6 +155,11 @@ fn run(cli: Cli) -> anyhow::Result<Exit> {
     if let Command::ConfineCheck(arguments) = &cli.command {
         return confine_check::run(arguments);
     }
+    if let Command::Tool(command) = &cli.command
+        && let Some(done) = command.run_bare()
+    {
+        return done;
+    }
     let environment = environment()?;
     let config = Config::load(cli.global.config.as_deref(), cli.global.workspace.as_deref(), &environment)?;
     match cli.command {
@@ -162,6 +171,7 @@ fn run(cli: Cli) -> anyhow::Result<Exit> {
         Command::Policy(command) => policy::run(&config, command),
         Command::Audit(command) => audit::run(&config, command),
         Command::Doctor(output) => doctor::run(&config, output),
+        Command::Tool(command) => tool::run(&config, command),
     }
 }
 

@@ -237,7 +237,10 @@ impl Config {
     }
 
     /// Refuses a layout in which a tool's mount holds what the gateway relies on.
-    fn check_layout(&self) -> Result<(), ConfigError> {
+    ///
+    /// # Errors
+    /// [`ConfigError::Invalid`] names what lies where, and what to move.
+    pub fn check_layout(&self) -> Result<(), ConfigError> {
         let kept = [
             ("[state] dir", Some(&self.state_dir)),
             ("[policies] dir", self.policies_dir.as_ref()),

@@ -15,8 +15,8 @@ pub const INTERFACES_MAX: usize = 1000;
 
 /// The contract's package, whose 0.1.x are compatible.
 const CONTRACT: (&str, &str) = ("cofferdam:tool/", "0.1.");
-/// Values without anything behind them.
-const TYPES: &str = "types";
+/// Linked for every guest: values, and a word to whoever waits. Neither reaches anything.
+const ALWAYS: &[&str] = &["types", "progress"];
 /// Follows from a mount that may be written; see [`Interface`].
 const WORKSPACE_WRITE: &str = "workspace-write";
 /// What of WASI 0.2 is linked for every guest.
@@ -196,7 +196,7 @@ fn needs(name: &str) -> Option<Needs> {
     if let Some(interface) = path.strip_prefix(CONTRACT.0).filter(|_| version.starts_with(CONTRACT.1)) {
         let named = Interface::deserialize(StrDeserializer::<Unknown>::new(interface));
         return match (interface, named) {
-            (TYPES, _) => None,
+            (always, _) if ALWAYS.contains(&always) => None,
             (WORKSPACE_WRITE, _) => Some(Needs::WritableMount),
             (_, Ok(interface)) => Some(Needs::Interface(interface)),
             (_, Err(_)) => Some(Needs::Unknown),

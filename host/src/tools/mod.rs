@@ -11,5 +11,7 @@ mod threads;
 pub use call::{CallRequest, Toolbox};
 pub use cofferdam_core::journal::{Earlier, Journal};
 pub use judging::Refused;
-pub use registry::{Loaded, Registry, RegistryError, Sources, Tool, component_bytes};
+pub use registry::{
+    Loaded, Registry, RegistryError, Sources, Tool, component_bytes, not_granted, read_bounded,
+};
 pub use threads::{CallThreads, Handover};

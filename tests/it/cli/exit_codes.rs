@@ -139,7 +139,7 @@ fn usage_errors_go_to_stderr_and_say_where_help_is() {
     for words in [&["nope"][..], &["call", "--nope"], &["audit", "show", "--last", "few"]] {
         refused(&home.run(words), &["error: ", "--help"]);
     }
-    refused(&home.run(&["tool"]), &["tools"]);
+    refused(&home.run(&["toolz"]), &["tools"]);
     refused(&home.run(&["serve"]), &["no channel", "cofferdam init", "[channels.telegram]"]);
     refused(&home.run(&["audit", "verify", "missing.jsonl"]), &["missing.jsonl"]);
 }

@@ -6,7 +6,7 @@ use std::path::Path;
 use support::home::Home;
 
 /// Compares `text` with the snapshot of this name.
-pub(super) fn compare(name: &str, text: &str) {
+pub(crate) fn compare(name: &str, text: &str) {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("it/snapshots").join(format!("{name}.txt"));
     if std::env::var_os("UPDATE_SNAPSHOTS").is_some() {
         std::fs::write(&file, text).expect("writable");

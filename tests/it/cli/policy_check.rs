@@ -214,7 +214,7 @@ fn a_policy_that_does_not_fit_the_tools_schema_is_told_with_the_line_to_write() 
         "index = \"value\"",
         "index = { path = \"read\" }",
         9,
-        &["\"index\" can never be a path", "as \"value\""],
+        &["\"index\" can never be a path", "write index = \"value\""],
     );
     check(
         "path = { path = \"write\" }",
@@ -232,7 +232,7 @@ fn writing_needs_a_profile_that_may_write() {
     assert_eq!(
         found,
         [
-            r#"tools/t.toml:10: "path" is written, but profile p grants no mount for writing; use { path = "read" } or a profile with access = "atomic-write""#
+            r#"tools/t.toml:10: attachment_save: "path" is written, but profile p grants no mount for writing; use { path = "read" } or a profile with access = "atomic-write""#
         ]
     );
     let below = TOOL.replace("\"write\"", "\"write-below\"");
@@ -255,7 +255,8 @@ fn names_are_given_once_and_files_lie_where_they_belong() {
     );
     let without_profiles = problems(&home, &[("tools/t.toml", TOOL)]);
     assert!(
-        without_profiles.len() == 1 && without_profiles[0].starts_with("tools/t.toml:3: no profile \"p\""),
+        without_profiles.len() == 1
+            && without_profiles[0].starts_with("tools/t.toml:3: attachment_save: no profile \"p\""),
         "{without_profiles:?}"
     );
     // What is no policy by its name is nobody's business.

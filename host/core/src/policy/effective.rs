@@ -63,14 +63,14 @@ impl ToolPolicy {
     /// classified, every classified place exists, and a path class sits on a string.
     ///
     /// # Errors
-    /// One problem a place, each with the line to add or remove.
+    /// One problem a place, each with the tool and the line to add or remove.
     pub fn check_schema(&self, arguments: &Value) -> Result<(), Vec<PolicyProblem>> {
         let problem =
             |line, problem: String| PolicyProblem { file: self.file.clone(), line: Some(line), problem };
         let leaves = schema::leaves(arguments).map_err(|what| {
             vec![problem(
                 self.arguments_line,
-                format!("the schema of {} cannot be judged: {what}", self.tool),
+                format!("{}: the schema of its arguments cannot be judged: {what}", self.tool),
             )]
         })?;
         let mut problems = Vec::new();
@@ -79,8 +79,8 @@ impl ToolPolicy {
                 let key = toml_key(at);
                 problems.push(problem(
                     self.arguments_line,
-                    format!("argument {at:?} can hold text and is not classified; add to [arguments]: {key} = \"value\", \
-                             {key} = \"content\" or {key} = {{ path = \"read\" }}"),
+                    format!("{}: argument {at:?} can hold text and is not classified; add to [arguments]: {key} = \"value\", \
+                             {key} = \"content\" or {key} = {{ path = \"read\" }}", self.tool),
                 ));
             }
         }
@@ -93,7 +93,9 @@ impl ToolPolicy {
                     problems.push(problem(
                         line,
                         format!(
-                            "argument {at:?} can never be a path; classify it as \"value\" or remove the line"
+                            "{}: argument {at:?} can never be a path; write {} = \"value\" or remove the line",
+                            self.tool,
+                            toml_key(at)
                         ),
                     ))
                 }

@@ -185,7 +185,22 @@ impl ProfileFile {
 }
 
 impl ToolFile {
+    /// The tool's policy under its profile; each problem names the tool.
     pub(super) fn combine(
+        self,
+        source: &Source<'_>,
+        profiles: &BTreeMap<String, Profile>,
+    ) -> Result<ToolPolicy, Vec<PolicyProblem>> {
+        let tool = crate::text::one_line(self.tool.get_ref(), 80);
+        self.under(source, profiles).map_err(|mut problems| {
+            for found in &mut problems {
+                found.problem.insert_str(0, &format!("{tool}: "));
+            }
+            problems
+        })
+    }
+
+    fn under(
         self,
         source: &Source<'_>,
         profiles: &BTreeMap<String, Profile>,
@@ -195,7 +210,11 @@ impl ToolFile {
             .map_err(|bad| vec![source.at(self.tool.span().start, &bad.to_string())])?;
         let Some(profile) = profiles.get(self.profile.get_ref()) else {
             let known: Vec<_> = profiles.keys().map(String::as_str).collect();
-            let text = format!("no profile {:?}; write one of {}", self.profile.get_ref(), known.join(", "));
+            let wanted = self.profile.get_ref();
+            let text = match known.as_slice() {
+                [] => format!("no profile {wanted:?}, nor any other; add profiles/{wanted}.toml"),
+                known => format!("no profile {wanted:?}; write one of {}", known.join(", ")),
+            };
             return Err(vec![source.at(self.profile.span().start, &text)]);
         };
         let (limits, origins) = self.limits(source, profile).map_err(|p| vec![p])?;
@@ -302,10 +321,11 @@ fn check_head(
     why: &Spanned<String>,
 ) -> Result<(), PolicyProblem> {
     if *schema.get_ref() != 1 {
-        return Err(source.at(schema.span().start, "this gateway reads schema = 1; write that"));
+        return Err(source.at(schema.span().start, "this gateway reads schema = 1; write that: schema = 1"));
     }
     if why.get_ref().trim().is_empty() {
-        return Err(source.at(why.span().start, "why is empty; say in one sentence what this grant is for"));
+        let problem = "why is empty; say in one sentence what this grant is for, e.g. why = \"saves what the user sent\"";
+        return Err(source.at(why.span().start, problem));
     }
     Ok(())
 }

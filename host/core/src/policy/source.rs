@@ -28,7 +28,12 @@ impl Source<'_> {
     pub(super) fn parse<T: de::DeserializeOwned>(&self) -> Result<T, PolicyProblem> {
         toml::from_str(self.text).map_err(|error| {
             let at = error.span().unwrap_or(Range { start: 0, end: 0 }).start;
-            self.at(at, &crate::text::one_line(error.message(), 400))
+            let said = crate::text::one_line(error.message(), 400);
+            let missing = said.strip_prefix("missing field `").and_then(|rest| rest.split('`').next());
+            match missing.and_then(line_for) {
+                Some(line) => self.at(at, &format!("{said}; add a line such as {line}")),
+                None => self.at(at, &said),
+            }
         })
     }
 
@@ -52,4 +57,18 @@ pub(super) fn plain(name: &str) -> Result<(), &'static str> {
         return Err("is empty, or has a control or invisible character; use a plain name");
     }
     Ok(())
+}
+
+/// What to write where a field is missing.
+fn line_for(field: &str) -> Option<&'static str> {
+    Some(match field {
+        "schema" => "schema = 1",
+        "tool" => "tool = \"my_tool\"",
+        "profile" => "profile = \"file-read-only\"",
+        "safety" => "safety = \"read-only\"",
+        "why" => "why = \"saves what the user sent\"",
+        "mounts" => "mounts = []",
+        "guest" | "access" => "mounts = [ { guest = \"/shared\", access = \"read-only\" } ]",
+        _ => return None,
+    })
 }

@@ -105,7 +105,7 @@ impl<'de> Deserialize<'de> for ComponentSource {
                 Ok(Self::File { file, sha256 })
             }
             _ => Err(de::Error::custom(
-                r#"write "builtin" or { file = "my.wasm", sha256 = "…" } (both are needed)"#,
+                r#"no component is named; write "builtin" or { file = "my.wasm", sha256 = "…" } (both are needed), e.g. component = "builtin""#,
             )),
         }
     }

@@ -37,6 +37,11 @@ pub(super) fn check(active: &Path, out: &mut dyn Write) -> anyhow::Result<Exit> 
     verify::check(active, out)
 }
 
+/// Shows the newest records of a log.
+pub(super) fn newest(active: &Path, last: u64, output: Output, out: &mut dyn Write) -> anyhow::Result<Exit> {
+    show::run(active, &show::Arguments::newest(last, output), out, &mut io::sink())
+}
+
 pub(super) fn run(config: &Config, command: Command) -> anyhow::Result<Exit> {
     let active = crate::gateway::audit_file(config);
     let key = config.audit.sign_key_file.as_deref();

@@ -62,6 +62,25 @@ pub(in crate::cli) struct Arguments {
 }
 
 impl Arguments {
+    /// The newest records, whatever they tell of.
+    pub(super) fn newest(last: u64, output: Output) -> Self {
+        Self {
+            file: None,
+            last,
+            all: false,
+            since: None,
+            until: None,
+            tool: None,
+            sender: None,
+            channel: None,
+            verdict: None,
+            code: None,
+            path: None,
+            call: None,
+            output,
+        }
+    }
+
     fn filter(&self) -> Filter {
         let now = jiff::Timestamp::now();
         Filter {

@@ -247,14 +247,14 @@ impl Shared {
         self.idle.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A worker that is ready. One that ended while it was idle is passed over: its end was no call's fault.
+    /// A worker that is ready. One that died meanwhile, killed by the system or an operator, is let go.
     fn ready(&self, profile: &str) -> Option<Worker> {
         loop {
             let mut worker = self.idle().get_mut(profile).and_then(Vec::pop)?;
             if worker.is_alive() {
                 return Some(worker);
             }
-            tracing::warn!(how = worker.epitaph(), "a worker ended while it was idle");
+            tracing::warn!("an idle worker died and is replaced");
         }
     }
 

@@ -72,7 +72,7 @@ impl Worker {
         }
     }
 
-    /// Whether it still runs.
+    /// Whether the process runs, as far as the system knows by now.
     pub(super) fn is_alive(&mut self) -> bool {
         self.child.as_mut().is_some_and(|child| matches!(child.try_wait(), Ok(None)))
     }

@@ -21,6 +21,8 @@ mod tests;
 
 /// Descriptors that one message may bring: a folder for each mount, and the cache.
 const DESCRIPTORS_MAX: usize = 8;
+/// Given to the socket at once.
+const SLICE_BYTES: usize = 256 << 10;
 /// Taken from the socket at once.
 const PIECE_BYTES: usize = 64 << 10;
 
@@ -97,7 +99,9 @@ impl Socket {
         }
         let mut sent = 0;
         while sent < frame.len() {
-            match sendmsg(&self.fd, &[IoSlice::new(&frame[sent..])], &mut ancillary, SendFlags::NOSIGNAL) {
+            // The system goes on until all of a slice is sent, however slowly it is taken.
+            let slice = &frame[sent..frame.len().min(sent + SLICE_BYTES)];
+            match sendmsg(&self.fd, &[IoSlice::new(slice)], &mut ancillary, SendFlags::NOSIGNAL) {
                 Ok(n) => {
                     sent += n;
                     ancillary.clear();

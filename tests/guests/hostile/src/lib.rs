@@ -4,10 +4,13 @@
 mod ambient;
 mod files;
 mod output;
+mod plans;
+mod races;
 mod resources;
 mod staging;
 mod streams;
 mod time;
+mod wasi;
 
 use cofferdam_sdk::bindings::{self, exports::cofferdam::tool::tool};
 use cofferdam_sdk::schemars::JsonSchema;
@@ -55,8 +58,18 @@ type Seen = Result<Value, ToolError>;
 /// A behaviour by name, if the group knows it.
 type Group = fn(&Arguments) -> Option<Seen>;
 
-const GROUPS: [Group; 7] =
-    [ambient::run, files::run, output::run, resources::run, staging::run, streams::run, time::run];
+const GROUPS: [Group; 10] = [
+    ambient::run,
+    files::run,
+    output::run,
+    plans::run,
+    races::run,
+    resources::run,
+    staging::run,
+    streams::run,
+    time::run,
+    wasi::run,
+];
 
 enum Hostile {}
 

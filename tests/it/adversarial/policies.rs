@@ -26,7 +26,7 @@ pub(super) struct Case {
     /// What is replaced, at its first place; absent: all of it.
     replace: Option<String>,
     by: String,
-    /// The line of the problem; absent: the policy is sound.
+    /// The line of the problem, 0 for the file as a whole; absent: the policy is sound.
     line: Option<usize>,
     /// Where the problem is told, if not in the file that was changed.
     told_in: Option<File>,
@@ -96,7 +96,7 @@ fn refused(home: &Home, case: &Case, line: usize) -> Result<(), String> {
     let file =
         if case.told_in.unwrap_or(case.file) == File::Profile { "profiles/p.toml" } else { "tools/t.toml" };
     let problems = report["problems"].as_array().ok_or("no problems")?;
-    let place = format!("{file}:{line}: ");
+    let place = if line == 0 { format!("{file}: ") } else { format!("{file}:{line}: ") };
     let problem = problems.iter().filter_map(Value::as_str).find(|problem| problem.starts_with(&place));
     let Some(problem) = problem.filter(|_| ran.code == Some(3)) else {
         return Err(format!("no problem in line {line}: {ran:?}"));

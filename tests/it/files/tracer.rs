@@ -7,6 +7,7 @@
 
 use super::check::Gateway;
 use super::paused::{Call, Paused};
+use rustix::process::{Pid, Signal, kill_process};
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -35,6 +36,24 @@ pub(super) struct Traced {
     pub(super) ran: Ran,
     /// In order, those of the call's thread alone.
     pub(super) seen: Vec<Seen>,
+    /// Whether a system call met an error that it was to meet.
+    pub(super) met: bool,
+}
+
+/// A tracer of a program that goes on when it has left.
+pub(super) struct Attached(Child);
+
+impl Attached {
+    /// Joins; from now on the program's calls meet what they are to meet.
+    pub(super) fn to(gateway: &impl Gateway, pid: u32, met: &[String]) -> Self {
+        Self(join(&gateway.home().dir().join("strace"), pid, met))
+    }
+
+    /// Leaves, and the program meets nothing any more.
+    pub(super) fn leave(mut self) {
+        kill_process(Pid::from_child(&self.0), Signal::INT).expect("ours");
+        self.0.wait().expect("ours");
+    }
 }
 
 impl Seen {
@@ -66,8 +85,8 @@ pub(super) fn run(gateway: &impl Gateway, call: &Call, met: &[String]) -> Traced
     let mut tracer = join(&log, paused.pid(), met);
     let ran = paused.go(call);
     tracer.wait().expect("ours");
-    let seen = parse(&fs::read_to_string(log).expect("a log"));
-    Traced { ran, seen }
+    let log = fs::read_to_string(log).expect("a log");
+    Traced { ran, seen: parse(&log), met: log.contains("(INJECTED)") }
 }
 
 /// Runs the call, and `beside` while it is under way.

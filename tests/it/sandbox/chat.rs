@@ -7,13 +7,13 @@ use std::sync::mpsc::{Receiver, channel};
 use support::home::Home;
 
 /// A running `chat`; killed when dropped.
-pub(super) struct Chat {
+pub(crate) struct Chat {
     child: Child,
     answers: Receiver<String>,
 }
 
 impl Chat {
-    pub(super) fn start(home: &Home) -> Self {
+    pub(crate) fn start(home: &Home) -> Self {
         let mut command = home.command(&["chat"]);
         let command = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
         let mut child = command.spawn().expect("the program starts");
@@ -23,22 +23,37 @@ impl Chat {
         Self { child, answers }
     }
 
-    /// Says a line; returns the line that answers it.
-    pub(super) fn say(&mut self, line: &str) -> String {
+    /// Its process.
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Says a line that is not answered.
+    pub(crate) fn tell(&mut self, line: &str) {
         let stdin = self.child.stdin.as_mut().expect("piped");
         writeln!(stdin, "{line}").expect("chat reads");
+    }
+
+    /// Says a line; returns the line that answers it.
+    pub(crate) fn say(&mut self, line: &str) -> String {
+        self.tell(line);
         self.answers.recv_timeout(SOON).unwrap_or_else(|_| panic!("no answer to {line}"))
     }
 
+    /// The line that answers what was told before.
+    pub(crate) fn hear(&self) -> String {
+        self.answers.recv_timeout(SOON).expect("an answer")
+    }
+
     /// A line of `/proc/PID/status` in KiB: `VmHWM` is the most memory it ever held, `VmRSS` what it holds.
-    pub(super) fn kib(&self, name: &str) -> u64 {
+    pub(crate) fn kib(&self, name: &str) -> u64 {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).expect("it runs");
         let line = status.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':')).expect(name);
         line.trim().trim_end_matches(" kB").parse().expect("a number")
     }
 
     /// Ends it as a person does, and waits.
-    pub(super) fn end(mut self) {
+    pub(crate) fn end(mut self) {
         drop(self.child.stdin.take());
         assert!(self.child.wait().expect("ours to wait for").success());
     }

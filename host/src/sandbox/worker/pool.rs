@@ -235,9 +235,15 @@ impl Shared {
         self.idle.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A worker that is ready.
+    /// A worker that is ready; those that died meanwhile are dropped.
     fn ready(&self, profile: &str) -> Option<Worker> {
-        self.idle().get_mut(profile).and_then(Vec::pop)
+        loop {
+            let mut worker = self.idle().get_mut(profile).and_then(Vec::pop)?;
+            if worker.is_running() {
+                return Some(worker);
+            }
+            tracing::warn!(how = worker.epitaph(), "an idle worker died; another takes its place");
+        }
     }
 
     /// Keeps a worker ready, unless there are enough.

@@ -72,6 +72,11 @@ impl Worker {
         }
     }
 
+    /// Whether it runs: one that died while it was idle is of no use.
+    pub(super) fn is_running(&mut self) -> bool {
+        self.child.as_mut().is_some_and(|child| matches!(child.try_wait(), Ok(None)))
+    }
+
     /// How it ended, in words, for a worker that closed its socket.
     pub(super) fn epitaph(&mut self) -> String {
         let Some(child) = &mut self.child else { return "it is gone".into() };

@@ -2,13 +2,14 @@
 //! what the path stands for meanwhile.
 
 use std::collections::BTreeMap;
+use std::io;
 
-use cofferdam_sdk::files::{self, Opened};
+use cofferdam_sdk::files::{self, File, Opened};
 use cofferdam_sdk::serde_json::json;
 
 use crate::{Arguments, Seen};
 
-/// What is read of a file at once; the files of such tests are shorter.
+/// What is asked for at once; the host gives less.
 const READ_BYTES: u64 = 1 << 20;
 /// Outcomes told apart; more of them are as wrong as one that should not be.
 const OUTCOMES_MAX: usize = 100;
@@ -34,13 +35,24 @@ fn open_loop(arguments: &Arguments) -> Seen {
 
 fn once(path: &str) -> String {
     let read = files::open(path).and_then(|(opened, _)| match opened {
-        Opened::File(file) => file.read_at(0, READ_BYTES).map(|(bytes, _)| Some(bytes)),
+        Opened::File(file) => read(&file).map(Some),
         Opened::Directory(_) => Ok(None),
     });
     match read {
         Ok(Some(bytes)) => content(&bytes),
         Ok(None) => "directory".into(),
         Err(error) => error.kind().to_string(),
+    }
+}
+
+fn read(file: &File) -> io::Result<Vec<u8>> {
+    let mut all = Vec::new();
+    loop {
+        let (bytes, ended) = file.read_at(all.len() as u64, READ_BYTES)?;
+        all.extend_from_slice(&bytes);
+        if ended || bytes.is_empty() {
+            return Ok(all);
+        }
     }
 }
 

@@ -193,6 +193,8 @@ impl Gateway {
         if !left.is_empty() {
             return Err(format!("left behind: {left:?}"));
         }
+        // The case may have filled the workspace.
+        self.prepare(&[]);
         self.say(r#"/file_write {"path":"/tmp/next","content":"next","overwrite":true}"#);
         let answer = self.answers.recv_timeout(SOON).map_err(|_| "no answer to the next call".to_owned())?;
         if !answer.starts_with(r#"{"written":true"#) || self.content("/tmp/next") != "next" {

@@ -206,7 +206,7 @@ fn ledger(name: &str) {
         assert!(chat.say(&write("/tmp/first", 1)).starts_with('{'));
         let tracer = tracer::Attached::to(&home, chat.pid(), &[point.meets("error=EIO")]);
         let said = chat.say(&format!("/{} {}", subject.change.tool, subject.change.arguments));
-        tracer.leave();
+        assert!(tracer.leave(), "{point:?} never came: {said}");
         let used: usize = files(&home).values().map(Vec::len).sum();
         let links: usize =
             files(&home).iter().filter(|(path, _)| path.ends_with("/link")).map(|(_, to)| to.len()).sum();

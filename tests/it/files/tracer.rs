@@ -11,7 +11,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::{BufRead, BufReader};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use support::home::Ran;
 use support::needs;
@@ -41,18 +41,23 @@ pub(super) struct Traced {
 }
 
 /// A tracer of a program that goes on when it has left.
-pub(super) struct Attached(Child);
+pub(super) struct Attached {
+    tracer: Child,
+    log: PathBuf,
+}
 
 impl Attached {
     /// Joins; from now on the program's calls meet what they are to meet.
     pub(super) fn to(gateway: &impl Gateway, pid: u32, met: &[String]) -> Self {
-        Self(join(&gateway.home().dir().join("strace"), pid, met))
+        let log = gateway.home().dir().join("strace");
+        Self { tracer: join(&log, pid, met), log }
     }
 
-    /// Leaves, and the program meets nothing any more.
-    pub(super) fn leave(mut self) {
-        kill_process(Pid::from_child(&self.0), Signal::INT).expect("ours");
-        self.0.wait().expect("ours");
+    /// Leaves, and the program meets nothing any more. Whether it met an error that it was to meet.
+    pub(super) fn leave(mut self) -> bool {
+        kill_process(Pid::from_child(&self.tracer), Signal::INT).expect("ours");
+        self.tracer.wait().expect("ours");
+        fs::read_to_string(self.log).expect("a log").contains("(INJECTED)")
     }
 }
 

@@ -8,7 +8,7 @@ mod arguments;
 mod attachments;
 mod cache;
 mod channel;
-mod chat;
+pub(crate) mod chat;
 mod compiling;
 mod components;
 mod direct;

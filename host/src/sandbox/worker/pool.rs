@@ -247,14 +247,14 @@ impl Shared {
         self.idle.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A worker that is ready. One that died meanwhile, killed by the system or an operator, is let go.
+    /// A worker that is ready; those that died meanwhile are dropped.
     fn ready(&self, profile: &str) -> Option<Worker> {
         loop {
             let mut worker = self.idle().get_mut(profile).and_then(Vec::pop)?;
-            if worker.is_alive() {
+            if worker.is_running() {
                 return Some(worker);
             }
-            tracing::warn!("an idle worker died and is replaced");
+            tracing::warn!(how = worker.epitaph(), "an idle worker died; another takes its place");
         }
     }
 

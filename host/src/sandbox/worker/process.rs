@@ -72,8 +72,8 @@ impl Worker {
         }
     }
 
-    /// Whether the process runs, as far as the system knows by now.
-    pub(super) fn is_alive(&mut self) -> bool {
+    /// Whether it runs: one that died while it was idle is of no use.
+    pub(super) fn is_running(&mut self) -> bool {
         self.child.as_mut().is_some_and(|child| matches!(child.try_wait(), Ok(None)))
     }
 

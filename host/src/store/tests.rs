@@ -237,9 +237,8 @@ async fn references_are_forgotten_by_age_and_by_number() {
     let many = i64::from(RECENT_ROWS_MAX) + 5;
     let insert = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?1)
         INSERT INTO recent SELECT 'c', i, 's', NULL, '', ?2 + i FROM n";
-    let connection = fixture.store.connection.lock().expect("a connection");
-    connection.execute(insert, [many, now_ms()]).expect("inserted");
-    drop(connection);
+    let inserted = |connection: &Connection| connection.execute(insert, [many, now_ms()]);
+    inserted(&fixture.store.connection.lock().expect("a connection")).expect("inserted");
     fixture.store.prune(now_ms()).await.expect("it");
     assert_eq!(fixture.sql::<i64>("SELECT count(*) FROM recent"), i64::from(RECENT_ROWS_MAX));
     assert_eq!(
@@ -273,14 +272,9 @@ async fn a_placeholder_is_known_until_its_turn_ends() {
 async fn a_database_of_the_first_version_is_taken_over() {
     let fixture = Fixture::new();
     fixture.store.persist(CHANNEL, vec![new(1, None)]).await.expect("it");
-    let connection = fixture.store.connection.lock().expect("a connection");
-    connection
-        .execute_batch(
-            "DROP TABLE recent; DROP TABLE placeholder; ALTER TABLE journal DROP COLUMN written_bytes;
-             PRAGMA user_version = 1",
-        )
-        .expect("set");
-    drop(connection);
+    let older = "DROP TABLE recent; DROP TABLE placeholder; ALTER TABLE journal DROP COLUMN written_bytes;
+        PRAGMA user_version = 1";
+    fixture.store.connection.lock().expect("a connection").execute_batch(older).expect("set");
     let fixture = fixture.restart();
     assert_eq!(fixture.sql::<i64>("PRAGMA user_version"), 3);
     assert_eq!(ids(&fixture.store.pending(CHANNEL, None, 9).await.expect("it")), [1]);

@@ -337,7 +337,7 @@ impl Parts {
                 Ok(())
             }
             Err(failure) => {
-                progress.files = failure.landed.iter().cloned().map(Effect::from).collect();
+                progress.files = failure.landed.clone();
                 Err(failure.into())
             }
         }

@@ -1,4 +1,5 @@
-//! Builds the builtin guests for `wasm32-wasip2` and embeds them with the default policies.
+//! Builds the builtin guests for `wasm32-wasip2` and embeds them with the default policies, and the SDK's
+//! sources for `cofferdam tool new`.
 //!
 //! Plain cargo, in a target folder of its own: the outer cargo holds the lock of the other one.
 
@@ -13,7 +14,8 @@ fn main() {
     let host = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").expect("cargo sets it"));
     let root = host.parent().expect("host/ lies in the repository").to_owned();
     let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets it"));
-    for watched in ["guest-tools", "wit", "policies"] {
+    // The rules by which attachments are sniffed are compiled into a guest, too.
+    for watched in ["guest-tools", "wit", "policies", "host/src/attachments"] {
         watch(&root.join(watched));
     }
     let tools = policy_names(&root.join("policies/tools"));
@@ -41,6 +43,40 @@ fn main() {
     }
     code.push_str("];\n");
     fs::write(out.join("builtin.rs"), code).expect("OUT_DIR can be written");
+    embed_sdk(&root, &out);
+}
+
+/// Everything that an author's crate needs of the SDK: its sources with the contract, and the versions it
+/// was built with.
+fn embed_sdk(root: &Path, out: &Path) {
+    let sdk = root.join("guest-tools/sdk");
+    let mut files = Vec::new();
+    for part in ["Cargo.toml", "src", "wit"] {
+        collect(&sdk.join(part), part, &mut files);
+    }
+    files.sort();
+    let mut code =
+        String::from("/// The SDK's files: (path, text).\npub(super) static SDK: &[(&str, &str)] = &[\n");
+    for (name, file) in files {
+        writeln!(code, "    ({name:?}, include_str!({:?})),", file.display().to_string())
+            .expect("a String grows");
+    }
+    let lock = root.join("guest-tools/Cargo.lock").display().to_string();
+    writeln!(code, "];\n\n/// The versions that the guests are built with.\npub(super) static LOCK: &str = include_str!({lock:?});")
+        .expect("a String grows");
+    fs::write(out.join("sdk.rs"), code).expect("OUT_DIR can be written");
+}
+
+/// The files at or below a path, with their names from `name` on.
+fn collect(path: &Path, name: &str, files: &mut Vec<(String, PathBuf)>) {
+    let Ok(entries) = fs::read_dir(path) else {
+        files.push((name.to_owned(), path.to_owned()));
+        return;
+    };
+    for entry in entries.flatten() {
+        let inner = entry.file_name().into_string().expect("the SDK's names are text");
+        collect(&entry.path(), &format!("{name}/{inner}"), files);
+    }
 }
 
 /// Every file below, because cargo watches folders by their own time alone.

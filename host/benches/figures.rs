@@ -5,12 +5,14 @@ use anyhow::{Context, Result};
 use cofferdam::attachments::{Attachments, Declared, Intake};
 use cofferdam::config::Config;
 use cofferdam::gateway::{Gateway, Role};
+use cofferdam::sandbox::worker;
 use cofferdam::tools::CallRequest;
 use cofferdam_core::id::{Caller, TurnId};
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{Read, Write};
 use std::path::Path;
+use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use support::home::Home;
@@ -22,41 +24,82 @@ struct Bench {
     home: Home,
     config: Config,
     gateway: Gateway,
+    /// Where guests run, for the lines that are printed.
+    place: &'static str,
 }
 
-fn main() -> Result<()> {
+fn main() -> ExitCode {
+    // Workers are this very program.
+    if std::env::args().nth(1).is_some_and(|word| word == worker::COMMAND) {
+        return worker::main();
+    }
+    match run() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("{error:?}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run() -> Result<()> {
     // `cargo test --benches` runs this too: then one round of each proves that it still works.
     let quick = std::env::args().any(|a| a == "--test") || cfg!(debug_assertions);
-    let home = Home::new().config("[attachments]\nmax_bytes = \"64 MiB\"\nmax_turn_bytes = \"64 MiB\"\n");
-    let config = Config::load(Some(&home.config_file()), None, &BTreeMap::new())?;
-    let gateway = Gateway::open(&config, Role::Beside)?;
-    let bench = Arc::new(Bench { home, config, gateway });
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     println!("load average: {}", std::fs::read_to_string("/proc/loadavg")?.trim());
-    // Words after `--` choose: reads, many, growth, saves, start. None: all.
+    // Words after `--` choose: worker, in-process, reads, many, growth, saves, tools, start. None: all.
     let words: Vec<String> = std::env::args().skip(1).filter(|a| !a.starts_with('-')).collect();
-    let wanted = |name: &str| words.is_empty() || words.iter().any(|w| w == name);
-    runtime.block_on(async {
-        if wanted("reads") {
-            bench.small_reads(if quick { 20 } else { 20_000 }).await?;
+    let chosen = |of: &[&str], name: &str| {
+        let asked: Vec<_> = words.iter().filter(|word| of.contains(&word.as_str())).collect();
+        asked.is_empty() || asked.iter().any(|word| *word == name)
+    };
+    let wanted = |name: &str| chosen(&["reads", "many", "growth", "saves", "tools", "start"], name);
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
+    for (place, mode) in [("worker", "processes"), ("in-process", "in-process")] {
+        if !chosen(&["worker", "in-process"], place) {
+            continue;
         }
-        if wanted("many") {
-            bench.concurrent_reads(if quick { 64 } else { 200_000 }).await?;
-        }
-        if wanted("growth") {
-            bench.no_growth(if quick { 100 } else { 10_000 }).await?;
-        }
-        if wanted("saves") {
-            bench.large_saves(if quick { 1 } else { 15 }).await?;
-        }
-        if wanted("start") {
-            start_and_idle(if quick { 1 } else { 10 }).await?;
-        }
-        Ok(())
-    })
+        println!("\n-- {place}");
+        let bench = Arc::new(Bench::open(place, mode)?);
+        runtime.block_on(async {
+            if wanted("reads") {
+                bench.small_reads(if quick { 20 } else { 20_000 }).await?;
+            }
+            if wanted("many") {
+                bench.concurrent_reads(if quick { 64 } else { 200_000 }).await?;
+            }
+            if wanted("growth") {
+                bench.no_growth(if quick { 100 } else { 10_000 }).await?;
+            }
+            if wanted("saves") {
+                bench.large_saves(if quick { 1 } else { 15 }).await?;
+            }
+            if place == "worker" && wanted("start") {
+                bench.new_workers(if quick { 1 } else { 20 }).await?;
+            }
+            if place == "worker" && wanted("tools") {
+                bench.many_files(if quick { 1 } else { 1000 }, if quick { 1 } else { 5 }).await?;
+                bench.large_edit(if quick { 1 } else { 9 }).await?;
+            }
+            anyhow::Ok(())
+        })?;
+    }
+    if wanted("start") {
+        println!("\n-- program");
+        runtime.block_on(start_and_idle(if quick { 1 } else { 10 }))?;
+    }
+    Ok(())
 }
 
 impl Bench {
+    fn open(place: &'static str, mode: &str) -> Result<Self> {
+        let isolation = format!("[isolation]\nmode = \"{mode}\"\n");
+        let attachments = "[attachments]\nmax_bytes = \"64 MiB\"\nmax_turn_bytes = \"64 MiB\"\n";
+        let home = Home::new().config(&format!("{attachments}{isolation}"));
+        let config = Config::load(Some(&home.config_file()), None, &BTreeMap::new())?;
+        let gateway = Gateway::open(&config, Role::Serve)?;
+        Ok(Self { home, config, gateway, place })
+    }
+
     fn request(&self, n: usize, tool: &str, arguments: String, attachments: Attachments) -> CallRequest {
         let turn = TurnId::new(format!("bench-{n}"));
         CallRequest {
@@ -109,7 +152,7 @@ impl Bench {
             "open, fstat, read, close:      p50 {:?} (natively, to tell this machine's pace)",
             median(native)
         );
-        println!("file_read 4 KiB, one caller:   p50 {:?}  p99 {:?}  cpu {cpu:?} a call", at(50), at(99));
+        println!("file_read 4 KiB, {}:   p50 {:?}  p99 {:?}  cpu {cpu:?} a call", self.place, at(50), at(99));
         Ok(())
     }
 
@@ -145,6 +188,134 @@ impl Bench {
         println!(
             "{count} further calls:          resident {before} KiB -> {after} KiB, {descriptors} descriptors"
         );
+        Ok(())
+    }
+
+    /// A call in a worker that has just been started, against one in a worker that was there; and what an idle
+    /// worker holds.
+    async fn new_workers(&self, rounds: usize) -> Result<()> {
+        std::fs::write(self.home.host("/shared/4k.txt"), "x".repeat(4096))?;
+        let (mut fresh, mut warm) = (Vec::new(), Vec::new());
+        for n in 0..rounds {
+            for pid in children()? {
+                rustix::process::kill_process(pid, rustix::process::Signal::KILL)?;
+            }
+            // Until the system has let go of them.
+            while children()?.iter().any(|pid| memory_of(&pid.as_raw_nonzero().to_string(), "VmRSS:").is_ok())
+            {
+                tokio::task::yield_now().await;
+            }
+            for times in [&mut fresh, &mut warm] {
+                let started = Instant::now();
+                self.read(n).await?;
+                times.push(started.elapsed());
+            }
+        }
+        println!(
+            "a call in a new worker:        {:?} (median of {rounds}; in one that was there {:?})",
+            median(fresh),
+            median(warm)
+        );
+        for pid in children()? {
+            let rollup = std::fs::read_to_string(format!("/proc/{}/smaps_rollup", pid.as_raw_nonzero()))?;
+            let kib = |what: &str| -> u64 {
+                let lines = rollup.lines().filter_map(|line| line.strip_prefix(what));
+                lines.filter_map(|rest| rest.trim().trim_end_matches(" kB").parse::<u64>().ok()).sum()
+            };
+            println!(
+                "  an idle worker:              {} KiB resident, {} KiB in proportion, {} KiB of its own",
+                kib("Rss:"),
+                kib("Pss:"),
+                kib("Private_Dirty:") + kib("Private_Clean:")
+            );
+        }
+        Ok(())
+    }
+
+    async fn call(&self, n: usize, tool: &str, arguments: String) -> Result<(serde_json::Value, Duration)> {
+        let started = Instant::now();
+        let result =
+            self.gateway.toolbox.call(self.request(n, tool, arguments, Attachments::default())).await?;
+        Ok((result, started.elapsed()))
+    }
+
+    /// `folders` of 100 small files each: searched, against ripgrep where there is one, and listed page by page.
+    async fn many_files(&self, folders: usize, rounds: usize) -> Result<()> {
+        for folder in 0..folders {
+            let dir = self.home.host(&format!("/shared/tree/d{folder:04}"));
+            std::fs::create_dir_all(&dir)?;
+            for file in 0..100 {
+                let needle = if file == 50 { "the needle is here\n" } else { "" };
+                std::fs::write(
+                    dir.join(format!("f{file:03}.txt")),
+                    format!("line one of {file}\n{needle}{}", "some words of a text\n".repeat(10)),
+                )?;
+            }
+        }
+        let (mut ours, mut native) = (Vec::new(), Vec::new());
+        for n in 0..rounds {
+            let arguments = r#"{"path":"/shared/tree","pattern":"no such needle"}"#.to_owned();
+            let (result, time) = self.call(n, "file_search", arguments).await?;
+            anyhow::ensure!(result["files_searched"] == folders * 100, "{result}");
+            ours.push(time);
+            let started = Instant::now();
+            let ripgrep = std::process::Command::new("rg")
+                .args(["--no-config", "--no-ignore", "-j", "1", "-F", "no such needle"])
+                .arg(self.home.host("/shared/tree"))
+                .output();
+            if ripgrep.is_ok_and(|ran| ran.status.code() == Some(1)) {
+                native.push(started.elapsed());
+            }
+        }
+        let ours = median(ours);
+        match native.is_empty() {
+            true => println!(
+                "file_search, {} files:      {ours:?} (no ripgrep here to compare with)",
+                folders * 100
+            ),
+            false => {
+                let native = median(native);
+                let ratio = ours.as_secs_f64() / native.as_secs_f64();
+                println!(
+                    "file_search, {} files:      {ours:?} against ripgrep on one thread {native:?}; ratio {ratio:.1}",
+                    folders * 100
+                );
+            }
+        }
+        let (started, mut listed, mut cursor, mut pages) = (Instant::now(), 0, serde_json::Value::Null, 0);
+        loop {
+            let mut arguments =
+                serde_json::json!({ "path": "/shared/tree", "recursive": true, "limit": 1000 });
+            if !cursor.is_null() {
+                arguments["cursor"] = cursor;
+            }
+            let (mut result, _) = self.call(pages, "file_list", arguments.to_string()).await?;
+            listed += result["entries"].as_array().map_or(0, Vec::len);
+            pages += 1;
+            cursor = result["cursor"].take();
+            if cursor.is_null() {
+                break;
+            }
+        }
+        anyhow::ensure!(listed == folders * 101, "{listed} entries");
+        println!("file_list, {listed} entries:   {:?} in {pages} pages", started.elapsed());
+        Ok(())
+    }
+
+    /// One line in the middle of 10 MB is replaced and replaced back.
+    async fn large_edit(&self, rounds: usize) -> Result<()> {
+        let line = "some words of a text that is long\n";
+        let half = line.repeat(5_000_000 / line.len());
+        std::fs::write(self.home.host("/shared/large.txt"), format!("{half}before\n{half}"))?;
+        let mut times = Vec::new();
+        for n in 0..rounds {
+            let (old, new) = if n % 2 == 0 { ("before", "after") } else { ("after", "before") };
+            let edits =
+                serde_json::json!([{ "old_text": format!("\n{old}\n"), "new_text": format!("\n{new}\n") }]);
+            let arguments = serde_json::json!({ "path": "/shared/large.txt", "edits": edits });
+            times.push(self.call(n, "file_edit", arguments.to_string()).await?.1);
+        }
+        println!("file_edit of 10 MB:            {:?} (median of {rounds})", median(times));
         Ok(())
     }
 
@@ -188,6 +359,17 @@ impl Bench {
         println!("  memory on top of the bytes:  {extra} KiB at most");
         Ok(())
     }
+}
+
+/// The processes that this one has started.
+fn children() -> Result<Vec<rustix::process::Pid>> {
+    let mut found = Vec::new();
+    for task in std::fs::read_dir("/proc/self/task")? {
+        let text = std::fs::read_to_string(task?.path().join("children")).unwrap_or_default();
+        let pids = text.split_whitespace().filter_map(|pid| pid.parse().ok());
+        found.extend(pids.filter_map(rustix::process::Pid::from_raw));
+    }
+    Ok(found)
 }
 
 fn native_save(path: &Path, bytes: &[u8]) -> Result<()> {

@@ -7,17 +7,19 @@ use crate::confine::Mode;
 use crate::llm::commands::Commands;
 use crate::publish::{OpenError, Workspace};
 use crate::sandbox::{self, Sandbox, SandboxError};
-use crate::tools::{CallThreads, Journal, Registry, Sources, Toolbox};
+use crate::tools::{CallThreads, Journal, Registry, RegistryError, Sources, Toolbox};
 use crate::turn::Runner;
 use cofferdam_core::audit::{Outcome, VerdictKind};
-use cofferdam_core::policy::{PolicyProblem, PolicySet};
+use cofferdam_core::policy::{PolicyProblem, PolicySet, ToolPolicy};
 use cofferdam_core::tool::ErrorCode;
+use std::borrow::Cow;
 use std::io;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+pub mod candidate;
 mod isolation;
 
 pub use isolation::{Readable, confine, demand};
@@ -92,22 +94,41 @@ impl Gateway {
     /// [`GatewayError`]; nothing is half-open then.
     pub fn open(config: &Config, role: Role) -> Result<Self, GatewayError> {
         let policies = load_policies(config.policies_dir.as_deref()).map_err(GatewayError::Policies)?;
+        Self::open_with(config, role, &cache_dir(config), |sandbox| {
+            Registry::load(sandbox, &policies, &sources(config.policies_dir.as_deref()))
+        })
+    }
+
+    /// The same with tools from elsewhere, their compiled code kept in `cache`.
+    fn open_with(
+        config: &Config,
+        role: Role,
+        cache: &Path,
+        load: impl FnOnce(&Sandbox) -> Registry,
+    ) -> Result<Self, GatewayError> {
         make_private(&config.state_dir)?;
         let workspace = Arc::new(Workspace::open(&config.workspace)?);
-        let audit = Arc::new(AuditLog::open(&audit_file(config))?);
+        let audit = Arc::new(AuditLog::open_with(&audit_file(config), &config.audit)?);
         settle_open_intents(&audit, &workspace, role)?;
-        let (sandbox, threads) = sandbox(config, Some(workspace.clone()))?;
+        let (sandbox, threads) = sandbox(config, cache, Some(workspace.clone()))?;
         if let Some(report) = sandbox.worker_report()? {
             demand(config, &report)?;
         }
-        let registry = Registry::load(&sandbox, &policies, &sources(config.policies_dir.as_deref()));
+        let registry = load(&sandbox);
         if role == Role::Serve {
             registry.start_ahead(&sandbox);
         }
         let blobs_dir = config.state_dir.join("blobs");
         let blobs = BlobStore::open(&blobs_dir)
             .map_err(|cause| GatewayError::State { what: blobs_dir.display().to_string(), cause })?;
-        let toolbox = Arc::new(Toolbox::new(registry, Arc::new(sandbox), workspace, audit.clone(), threads));
+        let toolbox = Arc::new(Toolbox::new(
+            registry,
+            Arc::new(sandbox),
+            workspace,
+            audit.clone(),
+            threads,
+            config.turns.written_bytes,
+        ));
         Ok(Self { toolbox, audit, blobs })
     }
 
@@ -126,19 +147,26 @@ fn call_threads() -> usize {
     2 * std::thread::available_parallelism().map_or(2, usize::from).clamp(2, 16)
 }
 
+/// Where compiled components are kept.
+fn cache_dir(config: &Config) -> PathBuf {
+    config.state_dir.join("cache")
+}
+
 fn sandbox(
     config: &Config,
+    cache: &Path,
     workspace: Option<Arc<Workspace>>,
 ) -> Result<(Sandbox, CallThreads), GatewayError> {
     let threads = call_threads();
     let limits = sandbox::Config {
-        cache_dir: config.state_dir.join("cache"),
+        cache_dir: cache.to_owned(),
         // In this process twice as many: threads that are given up keep their instance.
         calls_max: match config.isolation.mode {
             Mode::InProcess => u32::try_from(2 * threads + 16).expect("a few dozen"),
             Mode::Processes => u32::try_from(threads).expect("a few dozen"),
         },
         mode: config.isolation.mode,
+        compile_time: config.compile_time,
     };
     let sandbox = Sandbox::new(&limits, workspace)?;
     let threads = CallThreads::start(threads)
@@ -151,11 +179,31 @@ fn sandbox(
 /// # Errors
 /// [`GatewayError`].
 pub fn look(config: &Config, policies_dir: Option<&Path>) -> Result<Registry, GatewayError> {
+    review(config, policies_dir).map(|(_, registry)| registry)
+}
+
+/// The same with the policies themselves, for commands that explain them.
+///
+/// # Errors
+/// [`GatewayError`].
+pub fn review(config: &Config, policies_dir: Option<&Path>) -> Result<(PolicySet, Registry), GatewayError> {
     let policies = load_policies(policies_dir).map_err(GatewayError::Policies)?;
     make_private(&config.state_dir)?;
     // No workspace: opening one makes folders and sweeps, and a reviewer's machine has none.
-    let (sandbox, _) = sandbox(config, None)?;
-    Ok(Registry::load(&sandbox, &policies, &sources(policies_dir)))
+    let (sandbox, _) = sandbox(config, &cache_dir(config), None)?;
+    let registry = Registry::load(&sandbox, &policies, &sources(policies_dir));
+    Ok((policies, registry))
+}
+
+/// The bytes of the component that a policy of this folder names, as pinned.
+///
+/// # Errors
+/// Why they cannot be had.
+pub fn component_bytes(
+    policy: &ToolPolicy,
+    policies_dir: Option<&Path>,
+) -> Result<Cow<'static, [u8]>, RegistryError> {
+    crate::tools::component_bytes(policy, &sources(policies_dir))
 }
 
 fn sources(policies_dir: Option<&Path>) -> Sources {
@@ -175,7 +223,7 @@ pub fn load_policies(dir: Option<&Path>) -> Result<PolicySet, Vec<PolicyProblem>
     for folder in ["profiles", "tools"] {
         let unreadable = |name: &str, e: io::Error| {
             let problem = format!("cannot read {}: {e}", dir.join(name).display());
-            vec![PolicyProblem { file: name.to_owned(), line: 1, problem }]
+            vec![PolicyProblem { file: name.to_owned(), line: None, problem }]
         };
         let entries = std::fs::read_dir(dir.join(folder)).map_err(|e| unreadable(folder, e))?;
         for entry in entries {

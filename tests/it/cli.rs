@@ -3,15 +3,21 @@
 
 mod attach;
 mod audit;
+mod audit_files;
+mod audit_signed;
 mod call;
 mod chat;
 mod config;
 mod environment;
 mod exit_codes;
-mod help;
+pub(crate) mod help;
 mod init;
 mod policies;
 mod policy_check;
+mod policy_diff;
+mod policy_explain;
+mod policy_report;
+mod policy_show;
 mod recorded;
 mod secrecy;
 mod streams;

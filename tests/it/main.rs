@@ -2,6 +2,7 @@
 
 mod adversarial;
 mod architecture;
+mod authors;
 mod cli;
 mod files;
 mod isolation;

@@ -9,6 +9,7 @@ mod attachments;
 mod cache;
 mod channel;
 pub(crate) mod chat;
+mod compiling;
 mod components;
 mod direct;
 mod discarded;
@@ -26,6 +27,8 @@ mod results;
 mod staging;
 mod streams;
 mod time;
+mod worker_ends;
+mod workers;
 
 use serde_json::Value;
 use std::path::Path;

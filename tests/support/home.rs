@@ -16,7 +16,7 @@ pub struct Home {
 }
 
 /// What one run of the program came to.
-#[derive(Debug)]
+#[derive(Debug, PartialEq, Eq)]
 pub struct Ran {
     /// The exit code; none when a signal ended it.
     pub code: Option<i32>,

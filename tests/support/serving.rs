@@ -48,7 +48,11 @@ impl Serving {
         Self::spawn(command, token)
     }
 
-    fn spawn(mut command: Command, token: &str) -> anyhow::Result<Self> {
+    /// Starts this command, which serves, with the token in its environment, and does not wait.
+    ///
+    /// # Errors
+    /// When it cannot be started.
+    pub fn spawn(mut command: Command, token: &str) -> anyhow::Result<Self> {
         command.env("TELEGRAM_BOT_TOKEN", token).stdout(Stdio::null()).stderr(Stdio::piped());
         let mut child = command.spawn().context("the program starts")?;
         let log = Arc::new(Mutex::new(String::new()));

@@ -168,7 +168,7 @@ impl Job {
     fn folder(&mut self, base: &str, walk: &mut Walk<files::Directory>, mut from: Option<(u64, String)>) {
         let mut path = String::new();
         while self.cursor.is_none() {
-            let Some(found) = walk.next() else {
+            let Some(found) = walk.step() else {
                 self.cursor = walk.stopped().then(|| cursor(u64::MAX, walk.position()));
                 return;
             };

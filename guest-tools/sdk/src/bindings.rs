@@ -3,7 +3,7 @@
 #![allow(unsafe_code, missing_docs, unreachable_pub, clippy::all, reason = "generated code")]
 
 wit_bindgen::generate!({
-    path: "../../wit",
+    path: "wit",
     world: "tool-world",
     generate_all,
     pub_export_macro: true,

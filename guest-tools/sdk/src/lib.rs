@@ -1,7 +1,8 @@
 //! Everything a Cofferdam tool needs: write a [`Tool`], name it in [`export_tool!`], build it for
 //! `wasm32-wasip2`. This crate holds no policy: what a tool may reach is decided by its host.
 //!
-//! A crate with `crate-type = ["cdylib"]` and this crate as its only dependency:
+//! `cofferdam tool new NAME` writes a crate that builds, with a policy and tests. What it comes to is
+//! `crate-type = ["cdylib"]` and this crate as the only dependency:
 //!
 //! ```
 //! use cofferdam_sdk::{Tool, ToolError, schemars::JsonSchema, serde::{Deserialize, Serialize}};

@@ -144,6 +144,32 @@ impl Limits {
     };
 }
 
+/// One of the [`Limits`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LimitRow {
+    /// As policies write it, e.g. `written_bytes`.
+    pub name: &'static str,
+    /// Bytes or nanoseconds; compared only with the same limit.
+    pub amount: u128,
+    /// With its unit, e.g. `32 MiB`.
+    pub shown: String,
+}
+
+impl Limits {
+    /// Every limit in the order of the documents.
+    pub fn rows(&self) -> [LimitRow; 5] {
+        let Self { memory, deadline, written_bytes, arguments, result } = self;
+        let size = |name, size: &ByteSize| LimitRow { name, amount: size.0.into(), shown: size.to_string() };
+        [
+            size("memory", memory),
+            LimitRow { name: "deadline", amount: deadline.0.as_nanos(), shown: deadline.to_string() },
+            size("written_bytes", written_bytes),
+            size("arguments", arguments),
+            size("result", result),
+        ]
+    }
+}
+
 #[cfg(test)]
 mod properties;
 

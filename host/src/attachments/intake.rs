@@ -26,6 +26,8 @@ pub struct Declared {
     pub mime_type: Option<String>,
     /// Length in bytes. Fewer bytes than this count as a broken download.
     pub size: Option<u64>,
+    /// Where it comes from, without secrets; see [`AttachmentInfo::source`].
+    pub source: Option<String>,
 }
 
 /// The attachments of one turn in the making. A channel's message bounds how many are offered.
@@ -202,7 +204,6 @@ fn info_of(index: u32, declared: Declared) -> AttachmentInfo {
         index,
         name: AttachmentInfo::shown(declared.name.as_deref(), AttachmentInfo::NAME_BYTES_MAX),
         mime_type: UNKNOWN_TYPE.to_owned(),
-        source: None,
         declared_mime_type: AttachmentInfo::shown(
             declared.mime_type.as_deref(),
             AttachmentInfo::MIME_BYTES_MAX,
@@ -210,6 +211,7 @@ fn info_of(index: u32, declared: Declared) -> AttachmentInfo {
         size: declared.size.unwrap_or(0),
         sha256: String::new(),
         unavailable: None,
+        source: AttachmentInfo::shown(declared.source.as_deref(), AttachmentInfo::SOURCE_BYTES_MAX),
     }
 }
 

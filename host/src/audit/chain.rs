@@ -49,6 +49,42 @@ pub enum Fault {
     /// A `recovered` record without a torn line before it.
     #[error("it recovers from a torn line, and there is none before it")]
     NoTornLine,
+    /// Records are missing between the end of this file and the next one.
+    #[error(
+        "records {expected} to {last} are missing before the next file begins: the end of this one was cut, or \
+             a file between the two is gone"
+    )]
+    MissingAfter {
+        /// The first that is missing.
+        expected: u64,
+        /// The last that is missing.
+        last: u64,
+    },
+    /// The first record of the next file was chained to something else.
+    #[error("the first record of the next file holds another hash of it: one of the two was changed")]
+    ChangedBeforeNext,
+    /// A file that was rotated away does not end with a whole line, as it did.
+    #[error("the file does not end with a whole line, as every rotated file does: its end was cut")]
+    CutFile,
+    /// A file that was rotated away holds no record.
+    #[error("the file holds no record, and every rotated file does: it was emptied")]
+    NoRecord,
+    /// The record differs from a signed head.
+    #[error("it is not the record of the signed head (statement {statement}): the log was rewritten")]
+    OtherSigned {
+        /// The statement's line, from 1.
+        statement: u64,
+    },
+    /// The chain ends before a signed head.
+    #[error(
+        "it is missing, and so is all up to the signed head (statement {statement}, seq {seq}): the tail was cut"
+    )]
+    CutSigned {
+        /// The statement's line, from 1.
+        statement: u64,
+        /// The position of that head.
+        seq: u64,
+    },
     /// The record differs from the head kept elsewhere.
     #[error("it is not the record of the head kept elsewhere: the log was rewritten")]
     OtherHead,
@@ -68,7 +104,23 @@ pub(super) enum Link {
     /// A line that a crash may have torn; what follows decides.
     Torn,
     /// The chain is broken.
-    Bad(BadRecord),
+    Bad(Broken),
+}
+
+/// A bad record and the file it is in, counted from 0.
+#[derive(Debug)]
+pub(super) struct Broken {
+    pub(super) file: usize,
+    pub(super) record: BadRecord,
+}
+
+/// Where a chain may begin.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Begin {
+    /// With the first record of a log.
+    AtGenesis,
+    /// With any record: what came before it is not looked at.
+    Anywhere,
 }
 
 /// Lines since the last record that are not complete JSON.
@@ -86,14 +138,20 @@ pub(super) struct Chain {
     pub(super) head: Head,
     /// Torn lines after it.
     pub(super) torn: Option<Torn>,
+    /// What the first record continues, where that is not the beginning of a log.
+    pub(super) continues: Option<Head>,
+    begin: Begin,
+    head_file: usize,
     head_line: u64,
+    file: usize,
     lines: u64,
 }
 
 impl Chain {
     /// The chain before its first record.
-    pub(super) fn new() -> Self {
-        Self { head: Head::genesis(), torn: None, head_line: 0, lines: 0 }
+    pub(super) fn new(begin: Begin) -> Self {
+        let (head, torn, continues) = (Head::genesis(), None, None);
+        Self { head, torn, continues, begin, head_file: 0, head_line: 0, file: 0, lines: 0 }
     }
 
     /// What the next line is to the chain.
@@ -108,6 +166,7 @@ impl Chain {
                 return Ok(Link::Torn);
             }
         };
+        self.begin_at(&record);
         if let Some(bad) = self.misplaced(&record) {
             return Ok(Link::Bad(bad));
         }
@@ -115,13 +174,13 @@ impl Chain {
             return Ok(Link::Bad(bad));
         }
         self.head = Head { seq: record.seq, sha256: sha256_hex(line.bytes) };
-        self.head_line = self.lines;
+        (self.head_file, self.head_line) = (self.file, self.lines);
         self.torn = None;
         Ok(Link::Record(record))
     }
 
     /// What is bad about an end at which `end` ended the last line, if anything.
-    pub(super) fn close(&self, end: LineEnd) -> Option<BadRecord> {
+    pub(super) fn close(&self, end: LineEnd) -> Option<Broken> {
         match (&self.torn, end) {
             // A line with its newline was written whole; only a later recovery may explain it.
             (Some(torn), LineEnd::Newline) => Some(self.unreadable(torn.why.clone())),
@@ -129,34 +188,72 @@ impl Chain {
         }
     }
 
-    /// The first record that is missing before the head `kept` elsewhere.
-    pub(super) fn cut(&self, kept: &Head) -> BadRecord {
+    /// What is bad about the end of a file that was rotated away: it was whole when that happened.
+    pub(super) fn close_rotated(&self, end: LineEnd) -> Option<Broken> {
+        let fault = match (&self.torn, end) {
+            (Some(torn), LineEnd::Newline) => return Some(self.unreadable(torn.why.clone())),
+            (_, LineEnd::EndOfFile) => Fault::CutFile,
+            (None, LineEnd::Newline) if self.head_file != self.file || self.head_line == 0 => Fault::NoRecord,
+            (None, LineEnd::Newline) => return None,
+        };
+        let (line, torn) = (self.lines.max(1), self.torn.is_some());
+        let seq = if torn || self.head_line != self.lines { self.head.seq + 1 } else { self.head.seq };
+        Some(self.broken(BadRecord { line, seq, fault }))
+    }
+
+    /// Goes on with the first line of the next file.
+    pub(super) fn next_file(&mut self) {
+        (self.file, self.lines) = (self.file + 1, 0);
+    }
+
+    /// The first record that is missing before a head that something says there was.
+    pub(super) fn cut(&self, fault: Fault) -> Broken {
         let line = self.torn.as_ref().map_or(self.lines + 1, |torn| torn.line);
-        BadRecord { line, seq: self.head.seq + 1, fault: Fault::CutTail { kept: kept.seq } }
+        self.broken(BadRecord { line, seq: self.head.seq + 1, fault })
     }
 
     /// A fault of the record that was just followed.
-    pub(super) fn fault_here(&self, fault: Fault) -> BadRecord {
-        BadRecord { line: self.head_line, seq: self.head.seq, fault }
+    pub(super) fn fault_here(&self, fault: Fault) -> Broken {
+        let record = BadRecord { line: self.head_line, seq: self.head.seq, fault };
+        Broken { file: self.head_file, record }
     }
 
-    fn misplaced(&self, record: &Record) -> Option<BadRecord> {
+    fn broken(&self, record: BadRecord) -> Broken {
+        Broken { file: self.file, record }
+    }
+
+    fn begin_at(&mut self, record: &Record) {
+        if self.begin == Begin::Anywhere && record.seq > 1 {
+            self.head = Head { seq: record.seq - 1, sha256: record.prev.clone() };
+            self.continues = Some(self.head.clone());
+        }
+        self.begin = Begin::AtGenesis;
+    }
+
+    fn misplaced(&self, record: &Record) -> Option<Broken> {
         let (expected, found) = (self.head.seq + 1, record.seq);
         let explains = matches!(record.event, Event::Recovered(_)) && found == expected;
         if let (Some(torn), false) = (&self.torn, explains) {
             return Some(self.unreadable(torn.why.clone()));
         }
+        // Whether the record before it, if there is one, is the last of another file.
+        let across = self.head_file != self.file && self.head_line > 0;
+        if found > expected && across {
+            let (line, fault) = (self.head_line + 1, Fault::MissingAfter { expected, last: found - 1 });
+            return Some(Broken { file: self.head_file, record: BadRecord { line, seq: expected, fault } });
+        }
         if found != expected {
             let fault = Fault::WrongSeq { expected, found };
-            return Some(BadRecord { line: self.lines, seq: found, fault });
+            return Some(self.broken(BadRecord { line: self.lines, seq: found, fault }));
         }
         if record.prev == self.head.sha256 {
             return None;
         }
         if self.head.seq == 0 {
-            return Some(BadRecord { line: self.lines, seq: found, fault: Fault::WrongStart });
+            return Some(self.broken(BadRecord { line: self.lines, seq: found, fault: Fault::WrongStart }));
         }
-        Some(self.fault_here(Fault::Changed { next_line: self.lines }))
+        let next_line = self.lines;
+        Some(self.fault_here(if across { Fault::ChangedBeforeNext } else { Fault::Changed { next_line } }))
     }
 
     fn misrecovered(
@@ -164,7 +261,7 @@ impl Chain {
         record: &Record,
         line: &Line<'_>,
         file: &File,
-    ) -> Result<Option<BadRecord>, AuditError> {
+    ) -> Result<Option<Broken>, AuditError> {
         let fault = match (&record.event, &self.torn) {
             (Event::Recovered(found), Some(torn)) => {
                 // Without the newline before this line: it belongs to the recovery.
@@ -176,15 +273,15 @@ impl Chain {
             (Event::Recovered(_), None) => Fault::NoTornLine,
             _ => return Ok(None),
         };
-        Ok(Some(BadRecord { line: self.lines, seq: record.seq, fault }))
+        Ok(Some(self.broken(BadRecord { line: self.lines, seq: record.seq, fault })))
     }
 
     /// The first of the lines that cannot be read: the torn one, or the one just met.
-    fn unreadable(&self, why: String) -> BadRecord {
+    fn unreadable(&self, why: String) -> Broken {
         let (line, why) = match &self.torn {
             Some(torn) => (torn.line, torn.why.clone()),
             None => (self.lines, why),
         };
-        BadRecord { line, seq: self.head.seq + 1, fault: Fault::NotARecord(why) }
+        self.broken(BadRecord { line, seq: self.head.seq + 1, fault: Fault::NotARecord(why) })
     }
 }

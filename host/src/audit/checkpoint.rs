@@ -3,12 +3,13 @@
 //! Only an optimization: it is believed when the log holds the very line it names, and ignored in every
 //! other case. It is no proof of anything; `audit verify` does not look at it.
 
+use super::files::{Files, Part};
 use super::lines::{LineEnd, Lines};
 use super::reading::{Reading, read};
 use super::{AuditError, open};
 use cofferdam_core::audit::sha256_hex;
 use serde::{Deserialize, Serialize};
-use std::fs::{self, File};
+use std::fs;
 use std::io::Read;
 use std::path::Path;
 
@@ -19,7 +20,7 @@ const BYTES_MAX: u64 = 1024;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Checkpoint {
-    /// Where the record's line starts.
+    /// Where the record's line starts in its file.
     pub(super) offset: u64,
     /// Its position.
     pub(super) seq: u64,
@@ -35,12 +36,24 @@ impl Checkpoint {
         serde_json::from_str(&text).ok()
     }
 
-    /// Where the lines after it start, if `log` holds the record it names below `end`.
-    pub(super) fn after(&self, log: &File, end: u64) -> Result<Option<u64>, AuditError> {
-        if self.offset >= end {
+    /// The file and the place in it where the lines after it start, if the log holds the record it names.
+    ///
+    /// Its file is found by its position: it may have been rotated away since.
+    pub(super) fn after(&self, files: &Files) -> Result<Option<(usize, u64)>, AuditError> {
+        for index in files.holding(self.seq) {
+            let part = files.open(index)?;
+            if let Some(start) = self.after_in(&part)? {
+                return Ok(Some((index, start)));
+            }
+        }
+        Ok(None)
+    }
+
+    fn after_in(&self, part: &Part) -> Result<Option<u64>, AuditError> {
+        if self.offset >= part.end {
             return Ok(None);
         }
-        let mut lines = Lines::new(log, self.offset, end);
+        let mut lines = Lines::new(&*part.file, self.offset, part.end);
         let Some(line) = lines.next()? else { return Ok(None) };
         let matches = line.end == LineEnd::Newline
             && sha256_hex(line.bytes) == self.sha256

@@ -1,6 +1,7 @@
 //! Why the audit could not be read or written; each message says what to do next.
 
-use super::{LINE_BYTES_MAX, NESTING_MAX, OPEN_INTENTS_MAX};
+use super::sign::{KeyError, StatementsError};
+use super::{LINE_BYTES_MAX, NESTING_MAX, OPEN_INTENTS_MAX, ROTATED_FILES_MAX};
 use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -65,20 +66,49 @@ pub enum AuditError {
         /// How long it was waited for.
         waited: Duration,
     },
+    /// More rotated files than are listed.
+    #[error("the log has more than {ROTATED_FILES_MAX} rotated files; archive the oldest elsewhere")]
+    TooManyFiles,
+    /// The newest rotated file does not end as it did when it was rotated away.
+    #[error(
+        "{path} does not end with a record, as every rotated file does; see `audit verify`, then move all files \
+             of the log away to begin a new one"
+    )]
+    RotatedEnd {
+        /// Which file.
+        path: PathBuf,
+    },
+    /// The log ends before a record that this process wrote or read.
+    #[error(
+        "the audit ended with record {known} and ends with record {found} now: it was cut or replaced while in \
+             use; see `audit verify`, then restart"
+    )]
+    WentBack {
+        /// The last record that is known.
+        known: u64,
+        /// The last record that is there.
+        found: u64,
+    },
+    /// The key that heads are signed with is unusable.
+    #[error(transparent)]
+    Key(#[from] KeyError),
+    /// A statement was not made or not written.
+    #[error(transparent)]
+    Statements(#[from] StatementsError),
     /// The open log was deleted: what is written to it could not be found again.
     #[error("the audit file was deleted while in use; restart to begin a new one")]
     Deleted,
     /// The log ends in a complete line that is no record of this version.
     #[error(
         "the audit ends in a line that this version does not write ({why}); use the version that wrote it, \
-             or move the log away to begin a new one"
+             or move all files of the log away to begin a new one"
     )]
     Foreign {
         /// What is wrong with the line.
         why: String,
     },
     /// The end of the log holds no record, and no crash tears that much.
-    #[error("the end of the audit holds no record; move the log away to begin a new one")]
+    #[error("the end of the audit holds no record; move all files of the log away to begin a new one")]
     Unrecognizable,
     /// So many intents lack an outcome that something else is wrong.
     #[error("more than {OPEN_INTENTS_MAX} intents have no outcome; check the log with `audit verify`")]

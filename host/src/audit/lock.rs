@@ -4,6 +4,7 @@
 //! lock when its holder dies, so none is ever left behind.
 
 use super::{AuditError, open};
+use std::borrow::Borrow;
 use std::fs::{File, TryLockError};
 use std::path::Path;
 use std::thread;
@@ -18,14 +19,14 @@ pub(super) enum Sharing {
     Exclusive,
 }
 
-/// A held lock on a borrowed file; dropping it unlocks.
+/// A held lock on a file; dropping it unlocks.
 #[derive(Debug)]
-pub(super) struct Held<'f>(&'f File);
+pub(super) struct Held<F: Borrow<File>>(F);
 
-impl Drop for Held<'_> {
+impl<F: Borrow<File>> Drop for Held<F> {
     fn drop(&mut self) {
         // Unlocking a file that is open and locked does not fail; closing it would unlock as well.
-        let _ = self.0.unlock();
+        let _ = self.0.borrow().unlock();
     }
 }
 
@@ -49,8 +50,8 @@ impl PublishingGuard {
 }
 
 /// The lock on the log, waited for at most `wait`.
-pub(super) fn log(file: &File, sharing: Sharing, wait: Duration) -> Result<Held<'_>, AuditError> {
-    acquire(file, "the audit file", sharing, wait)?;
+pub(super) fn log<F: Borrow<File>>(file: F, sharing: Sharing, wait: Duration) -> Result<Held<F>, AuditError> {
+    acquire(file.borrow(), "the audit file", sharing, wait)?;
     Ok(Held(file))
 }
 

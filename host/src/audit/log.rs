@@ -1,12 +1,14 @@
-//! Appending to the audit: one record, one lock, one write.
+//! Appending to the audit: one record, one lock, one write; rotating before it where the file is full.
 //!
 //! It refuses to claim what the disk did not confirm: after a failed synchronization nothing more is
-//! appended by this process, because a later success would not cover the earlier record.
+//! appended by this process, because a later success would not cover the earlier record. It refuses to go
+//! on behind a record that it knows: a log that was cut or taken away while in use stays as it is.
 
-use super::lock::{self, PublishingGuard, Sharing};
+use super::lock::{self, Held, PublishingGuard, Sharing};
 use super::reading::VERSION;
+use super::sign::Signer;
 use super::tail::{Rest, Tail};
-use super::{AuditError, Head, LINE_BYTES_MAX, LOCK_WAIT, NESTING_MAX, open};
+use super::{AuditError, Config, Head, LINE_BYTES_MAX, LOCK_WAIT, NESTING_MAX, files, open, rotate};
 use cofferdam_core::audit::{CallFacts, Event, Record, sha256_hex};
 use serde_json::Value;
 use std::fs::File;
@@ -14,8 +16,11 @@ use std::io::Write;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
+
+/// How often one append finds the file rotated away by others before it gives up.
+const MOVES_MAX: usize = 64;
 
 /// What an append promises when it returns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,50 +31,80 @@ pub enum Durability {
     Buffered,
 }
 
-/// The open audit file. Shared between threads; several processes may each hold one.
+/// The open audit. Shared between threads; several processes may each hold one.
 #[derive(Debug)]
 pub struct AuditLog {
     pub(super) path: PathBuf,
-    pub(super) file: File,
-    tail: Mutex<Tail>,
-    /// How far the disk has confirmed the file. Held while synchronizing, so that one
+    pub(super) folder: File,
+    pub(super) signer: Option<Signer>,
+    current: Mutex<Current>,
+    /// Up to which `seq` the disk has confirmed the log. Held while synchronizing, so that one
     /// synchronization serves every thread that waits for it.
     confirmed: Mutex<u64>,
     unconfirmed: AtomicBool,
     lock_wait: Duration,
+    rotate_bytes: u64,
+}
+
+/// The active file as this process knows it.
+#[derive(Debug)]
+pub(super) struct Current {
+    pub(super) file: Arc<File>,
+    pub(super) tail: Tail,
+    /// Device and inode.
+    pub(super) id: (u64, u64),
+    /// It is rotated away once it is this long.
+    rotate_at: u64,
 }
 
 impl AuditLog {
-    /// The log at `path`, created with mode 0600 when absent. Reads only its end and changes nothing: a
-    /// torn end is continued by the next append.
+    /// The log whose active file is at `path`, with the default configuration.
+    ///
+    /// # Errors
+    /// As [`AuditLog::open_with`].
+    pub fn open(path: &Path) -> Result<Self, AuditError> {
+        Self::open_with(path, &Config::default())
+    }
+
+    /// The log whose active file is at `path`, created with mode 0600 when absent. Reads only its end and
+    /// changes nothing: a torn end is continued by the next append.
     ///
     /// # Errors
     /// Among others [`AuditError::Foreign`] and [`AuditError::Unrecognizable`] when the log ends in
-    /// something that must not be continued.
-    pub fn open(path: &Path) -> Result<Self, AuditError> {
-        Self::over(open::for_appending(path)?, path, LOCK_WAIT)
+    /// something that must not be continued, and [`AuditError::Key`] when the signing key is unusable.
+    pub fn open_with(path: &Path, config: &Config) -> Result<Self, AuditError> {
+        let signer = config.sign_key_file.as_deref().map(Signer::load).transpose()?;
+        let log = Self::over(open::for_appending(path)?, path, LOCK_WAIT)?;
+        let mut current = relock(&log.current);
+        current.rotate_at = config.rotate_bytes.0;
+        drop(current);
+        Ok(Self { signer, rotate_bytes: config.rotate_bytes.0, ..log })
     }
 
-    /// The log in `file`; appends wait `lock_wait` for other processes.
+    /// The log in `file`, which is never rotated; appends wait `lock_wait` for other processes.
     pub(super) fn over(file: File, path: &Path, lock_wait: Duration) -> Result<Self, AuditError> {
+        let parent = files::folder(path);
+        let failed = |source| AuditError::Open { path: parent.to_owned(), source };
+        let folder = File::open(parent).map_err(failed)?;
         let end = open::settled_length(&file)?;
-        if end == 0 {
-            // Before the first record, so that the name is as durable as what it leads to.
-            sync_parent(path)?;
-        }
+        let tail = rotate::tail(path, &folder, &file, end)?;
+        let id = files::identity(&file)?;
         Ok(Self {
             path: path.to_owned(),
-            tail: Mutex::new(Tail::read(&file, end)?),
-            file,
+            folder,
+            signer: None,
+            current: Mutex::new(Current { file: Arc::new(file), tail, id, rotate_at: u64::MAX }),
             confirmed: Mutex::new(0),
             unconfirmed: AtomicBool::new(false),
             lock_wait,
+            rotate_bytes: u64::MAX,
         })
     }
 
     /// Appends one record and gives its `seq`. An intent is appended under a [`PublishingGuard`].
     ///
-    /// What other processes have appended is taken into account, and a torn end is recorded first.
+    /// What other processes have appended is taken into account, and a torn end is recorded first. A full
+    /// file is rotated away before.
     ///
     /// # Errors
     /// On any error the side effect must not happen. Except after [`AuditError::Sync`], the record is not
@@ -79,21 +114,20 @@ impl AuditLog {
             return Err(AuditError::Unconfirmed);
         }
         check_nesting(&event)?;
-        let (seq, end) = {
-            let mut tail = relock(&self.tail);
-            let _lock = lock::log(&self.file, Sharing::Exclusive, self.lock_wait)?;
-            self.refresh(&mut tail)?;
-            self.write(&mut tail, event)?
+        let seq = {
+            let mut current = relock(&self.current);
+            let _lock = self.locked(&mut current)?;
+            write(&mut current, event)?
         };
         if durability == Durability::Synced {
-            self.confirm(end)?;
+            self.confirm(seq)?;
         }
         Ok(seq)
     }
 
     /// The last record that this process knows: the head at the last open or append.
     pub fn head(&self) -> Head {
-        relock(&self.tail).head.clone()
+        relock(&self.current).tail.head.clone()
     }
 
     /// The guard to hold from before an intent to after its outcome.
@@ -104,63 +138,112 @@ impl AuditLog {
         PublishingGuard::take(&self.beside("publishing.lock"), Sharing::Shared, self.lock_wait)
     }
 
-    /// A file that belongs to the log, in its directory.
+    /// A file that belongs to the log, in its folder.
     pub(super) fn beside(&self, name: &str) -> PathBuf {
         self.path.with_file_name(name)
     }
 
-    /// Reads the tail again if the file is not as long as it was left; the lock is held.
-    fn refresh(&self, tail: &mut Tail) -> Result<(), AuditError> {
-        let now = self.file.metadata().map_err(AuditError::Read)?;
-        if now.nlink() == 0 {
-            return Err(AuditError::Deleted);
+    /// The lock on the active file, whose tail is known then and which has room for a record.
+    fn locked(&self, current: &mut Current) -> Result<Held<Arc<File>>, AuditError> {
+        for _ in 0..MOVES_MAX {
+            let lock = lock::log(current.file.clone(), Sharing::Exclusive, self.lock_wait)?;
+            let now = current.file.metadata().map_err(AuditError::Read)?;
+            if now.nlink() == 0 {
+                return Err(AuditError::Deleted);
+            }
+            // The seal tells a rotation for no system call more than the length costs.
+            let sealed = rotate::is_sealed(&now);
+            if !sealed || rotate::is_active(self, current)? {
+                if now.len() != current.tail.end {
+                    self.read_tail(current, now.len())?;
+                }
+                let full = sealed || current.tail.end >= current.rotate_at;
+                if !full || !self.rotated(current)? {
+                    return Ok(lock);
+                }
+            }
+            // Still under the lock of the old file, for which the others wait.
+            let file = open::for_appending(&self.path)?;
+            current.id = files::identity(&file)?;
+            current.file = Arc::new(file);
+            current.rotate_at = self.rotate_bytes;
+            // No file is this long: the next round reads the new one's end.
+            current.tail.end = u64::MAX;
         }
-        if now.len() != tail.end {
-            *tail = Tail::read(&self.file, now.len())?;
+        Err(AuditError::Busy { what: "the audit file", waited: self.lock_wait })
+    }
+
+    /// The tail of the file as it is now, which never lies before what is known of the log.
+    fn read_tail(&self, current: &mut Current, len: u64) -> Result<(), AuditError> {
+        let tail = rotate::tail(&self.path, &self.folder, &current.file, len)?;
+        if tail.head.seq < current.tail.head.seq {
+            return Err(AuditError::WentBack { known: current.tail.head.seq, found: tail.head.seq });
         }
+        current.tail = tail;
         Ok(())
     }
 
-    /// Writes the record, after what mends the end; the lock is held. Gives its `seq` and its end.
-    fn write(&self, tail: &mut Tail, event: Event) -> Result<(u64, u64), AuditError> {
-        let (newline, recovered) = tail.mend(&self.file)?;
-        let mut bytes = newline.to_vec();
-        let mut head = tail.head.clone();
-        for event in recovered.map(Event::Recovered).into_iter().chain([event]) {
-            head = push(&mut bytes, &head, event)?;
+    /// Rotates the file away; `false` where it must or can go on as it is. The lock is held.
+    fn rotated(&self, current: &mut Current) -> Result<bool, AuditError> {
+        // A torn end is recorded in the file that it ends.
+        if current.tail.rest != Rest::Whole {
+            return Ok(false);
         }
-        if let Err(source) = (&self.file).write_all(&bytes) {
-            // Ours alone, since the lock is held. If this fails too, the length tells the next append.
-            let _ = self.file.set_len(tail.end);
-            return Err(AuditError::Write(source));
+        current.file.sync_data().map_err(|source| self.lost(source))?;
+        if rotate::away(self, current) {
+            return Ok(true);
         }
-        let (seq, end) = (head.seq, tail.end + bytes.len() as u64);
-        *tail = Tail { end, head, rest: Rest::Whole };
-        Ok((seq, end))
+        current.rotate_at = current.tail.end.saturating_add(rotate::RETRY_BYTES);
+        Ok(false)
     }
 
-    /// Returns when the disk holds everything before `end`; other appends go on meanwhile.
-    fn confirm(&self, end: u64) -> Result<(), AuditError> {
+    /// Returns when the disk holds everything up to `seq`; other appends go on meanwhile.
+    fn confirm(&self, seq: u64) -> Result<(), AuditError> {
         let mut confirmed = relock(&self.confirmed);
         if self.unconfirmed.load(Ordering::Acquire) {
             return Err(AuditError::Unconfirmed);
         }
-        if *confirmed >= end {
+        if *confirmed >= seq {
             return Ok(());
         }
-        let written = relock(&self.tail).end;
-        self.file.sync_data().map_err(|source| {
-            self.unconfirmed.store(true, Ordering::Release);
-            AuditError::Sync(source)
-        })?;
+        // Whoever rotates synchronizes first, so this file is all that the disk may lack.
+        let (file, written) = {
+            let current = relock(&self.current);
+            (current.file.clone(), current.tail.head.seq)
+        };
+        file.sync_data().map_err(|source| self.lost(source))?;
         *confirmed = written;
         Ok(())
     }
+
+    fn lost(&self, source: std::io::Error) -> AuditError {
+        self.unconfirmed.store(true, Ordering::Release);
+        AuditError::Sync(source)
+    }
+}
+
+/// Writes the record, after what mends the end; the lock is held. Gives its `seq`.
+fn write(current: &mut Current, event: Event) -> Result<u64, AuditError> {
+    let Current { file, tail, .. } = current;
+    let (newline, recovered) = tail.mend(file)?;
+    let mut bytes = newline.to_vec();
+    let mut head = tail.head.clone();
+    for event in recovered.map(Event::Recovered).into_iter().chain([event]) {
+        head = push(&mut bytes, &head, event)?;
+    }
+    if let Err(source) = (&**file).write_all(&bytes) {
+        // Ours alone, since the lock is held. If this fails too, the length tells the next append.
+        let _ = file.set_len(tail.end);
+        return Err(AuditError::Write(source));
+    }
+    let (seq, end) = (head.seq, tail.end + bytes.len() as u64);
+    *tail = Tail { end, head, rest: Rest::Whole };
+    Ok(seq)
 }
 
 /// Adds the line of the record that follows `last`, and gives the new head.
 fn push(bytes: &mut Vec<u8>, last: &Head, event: Event) -> Result<Head, AuditError> {
-    let time = format!("{:.3}", jiff::Timestamp::now());
+    let time = now();
     let record = Record { v: VERSION, seq: last.seq + 1, time, prev: last.sha256.clone(), event };
     let start = bytes.len();
     serde_json::to_writer(&mut *bytes, &record).map_err(AuditError::Encode)?;
@@ -171,6 +254,11 @@ fn push(bytes: &mut Vec<u8>, last: &Head, event: Event) -> Result<Head, AuditErr
     let head = Head { seq: record.seq, sha256: sha256_hex(line) };
     bytes.push(b'\n');
     Ok(head)
+}
+
+/// UTC, RFC 3339, milliseconds.
+pub(super) fn now() -> String {
+    format!("{:.3}", jiff::Timestamp::now())
 }
 
 fn check_nesting(event: &Event) -> Result<(), AuditError> {
@@ -187,12 +275,6 @@ fn check_nesting(event: &Event) -> Result<(), AuditError> {
         Event::Recovered(_) => return Ok(()),
     };
     if fits(&facts.arguments, NESTING_MAX) { Ok(()) } else { Err(AuditError::TooDeep) }
-}
-
-fn sync_parent(path: &Path) -> Result<(), AuditError> {
-    let parent = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let failed = |source| AuditError::Open { path: parent.to_owned(), source };
-    File::open(parent).and_then(|directory| directory.sync_all()).map_err(failed)
 }
 
 /// What a panicking thread leaves is safe to use: the file's length tells whether the tail is current.

@@ -1,15 +1,19 @@
 //! The audit file: one append-only chain of records that several processes write and anyone can check.
 //!
 //! It refuses to guess: what it cannot read it does not continue, what it cannot write it reports, so
-//! that the caller can refuse the side effect. It never rewrites, rotates or deletes a record; the one
-//! thing it takes back is its own failed write. The format is described in `docs/audit-format.md`.
+//! that the caller can refuse the side effect. It never rewrites or deletes a record: a full file is rotated
+//! away and kept, and the one thing that is taken back is its own failed write. The format is described in `docs/audit-format.md`.
 //!
 //! Everything here blocks (locks, disk): it is called from threads that may wait, never from an async
 //! task.
 
 mod chain;
 mod checkpoint;
+mod config;
 mod error;
+mod files;
+mod filter;
+mod glob;
 mod head;
 mod landed;
 mod lines;
@@ -18,20 +22,26 @@ mod log;
 mod open;
 mod reading;
 mod reconcile;
+mod rotate;
 mod show;
+pub mod sign;
 mod tail;
 #[cfg(test)]
 mod tests;
 mod verify;
 
 pub use chain::{BadRecord, Fault};
+pub use config::{Config, ROTATE_BYTES_MIN};
 pub use error::AuditError;
+pub use files::{ROTATED_FILES_MAX, Source};
+pub use filter::Filter;
+pub use glob::PathPattern;
 pub use head::{BadHead, Head};
 pub use lock::PublishingGuard;
 pub use log::{AuditLog, Durability};
 pub use reconcile::Reconcile;
 pub use show::{Entries, Entry, Span, show};
-pub use verify::{Ending, Report, Verification, verify};
+pub use verify::{Ending, Kept, Report, Verification, Witness, verify};
 
 use std::time::Duration;
 

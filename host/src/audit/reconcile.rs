@@ -5,10 +5,11 @@
 //! chain either; that is `audit verify`.
 
 use super::checkpoint::Checkpoint;
+use super::files::{Files, Source};
 use super::lines::Lines;
 use super::lock::{PublishingGuard, Sharing};
 use super::reading::{Reading, read};
-use super::{AuditError, AuditLog, Durability, OPEN_INTENTS_MAX, open};
+use super::{AuditError, AuditLog, Durability, OPEN_INTENTS_MAX};
 use cofferdam_core::audit::{Event, Intent, Outcome, sha256_hex};
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -30,18 +31,19 @@ pub struct Reconcile<'log> {
 impl AuditLog {
     /// The intents that no outcome names, once nobody publishes; waits at most `wait` for that.
     ///
-    /// Called at start, before the first call. Reads the log from the last point known to be settled.
+    /// Called at start, before the first call. Reads the log from the last point known to be settled, rotated
+    /// files included.
     ///
     /// # Errors
     /// [`AuditError::Busy`] when a publication is under way for longer than `wait`, this process's own
     /// included; [`AuditError::TooManyOpen`] above [`OPEN_INTENTS_MAX`].
     pub fn open_intents(&self, wait: Duration) -> Result<Reconcile<'_>, AuditError> {
         let nobody = PublishingGuard::take(&self.beside("publishing.lock"), Sharing::Exclusive, wait)?;
-        let end = open::settled_length(&self.file)?;
+        let files = Files::of(Source::Log(&self.path))?;
         let checkpoint = Checkpoint::load(&self.checkpoint_path());
-        let start = match checkpoint {
-            Some(checkpoint) => checkpoint.after(&self.file, end)?.unwrap_or(0),
-            None => 0,
+        let (first, mut start) = match checkpoint {
+            Some(checkpoint) => checkpoint.after(&files)?.unwrap_or((0, 0)),
+            None => (0, 0),
         };
         let mut found = Reconcile {
             log: self,
@@ -50,7 +52,11 @@ impl AuditLog {
             last: None,
             _nobody_publishes: nobody,
         };
-        found.scan(Lines::new(&self.file, start, end))?;
+        for index in first..files.len() {
+            let part = files.open(index)?;
+            found.scan(Lines::new(&*part.file, start, part.end))?;
+            start = 0;
+        }
         Ok(found)
     }
 

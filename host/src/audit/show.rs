@@ -1,21 +1,24 @@
 //! Reading records back, the last ones or all, in the order they were written.
 //!
-//! It checks nothing but that a line is a record, and it hides nothing: what is none is an entry too.
+//! It checks nothing but that a line is a record, and it hides nothing: what is none is an entry too, or,
+//! where records of a kind are asked for, counted.
 
+use super::files::{Files, Part, Source};
 use super::lines::{Line, Lines};
 use super::reading::{Reading, read};
-use super::{AuditError, open};
+use super::{AuditError, Filter};
 use cofferdam_core::audit::Record;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
-use std::path::Path;
+use std::path::PathBuf;
+use std::sync::Arc;
 
 /// Which entries to show.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Span {
-    /// The last lines, at most this many.
+    /// The last ones, at most this many.
     Last(u64),
-    /// From the first line on.
+    /// From the first on.
     All,
 }
 
@@ -31,6 +34,8 @@ pub enum Entry {
     },
     /// A line that is no record.
     Unreadable {
+        /// The file it is in.
+        file: PathBuf,
         /// Where it starts in the file.
         offset: u64,
         /// Its length.
@@ -40,53 +45,127 @@ pub enum Entry {
     },
 }
 
-/// The entries of a log, newest last. One line is in memory at a time.
+/// The entries of a log, newest last. One line is in memory at a time, whatever is asked for.
 #[derive(Debug)]
 pub struct Entries {
-    lines: Lines<File>,
+    files: Files,
+    filter: Filter,
+    /// The file that is read.
+    index: usize,
+    lines: Option<Lines<Arc<File>>>,
+    /// How many matching records of that file are passed over.
+    skip: u64,
+    unreadable: u64,
 }
 
-/// The entries of the log at `path`; of a log in use, those that are there now.
+/// The entries of a log that match, from `span`; of a log in use, those that are there now.
+///
+/// Without a filter every line is an entry. The last ones are found from the end: no more files are read
+/// than hold them.
 ///
 /// # Errors
-/// When the file cannot be opened or read.
-pub fn show(path: &Path, span: Span) -> Result<Entries, AuditError> {
-    let file = open::for_reading(path)?;
-    let end = open::settled_length(&file)?;
-    let start = match span {
-        Span::All => 0,
-        Span::Last(count) => start_of_last(&file, end, count)?,
-    };
-    Ok(Entries { lines: Lines::new(file, start, end) })
+/// When a file cannot be opened or read.
+pub fn show(source: Source<'_>, span: Span, filter: Filter) -> Result<Entries, AuditError> {
+    let files = Files::of(source)?;
+    let mut entries = Entries { files, filter, index: 0, lines: None, skip: 0, unreadable: 0 };
+    if let Span::Last(count) = span {
+        entries.seek_last(count)?;
+    }
+    Ok(entries)
+}
+
+impl Entries {
+    /// How many lines were passed over so far that are no records; only with a filter.
+    pub fn unreadable(&self) -> u64 {
+        self.unreadable
+    }
+
+    fn seek_last(&mut self, count: u64) -> Result<(), AuditError> {
+        let mut left = count;
+        self.index = self.files.len();
+        while left > 0 && self.index > 0 {
+            self.index -= 1;
+            let part = self.files.open(self.index)?;
+            if self.filter.is_empty() {
+                let (start, found) = start_of_last(&part.file, part.end, left)?;
+                self.lines = Some(Lines::new(part.file, start, part.end));
+                left -= found;
+            } else {
+                let found = matching(&part, &self.filter)?;
+                self.lines = Some(Lines::new(part.file, 0, part.end));
+                self.skip = found.saturating_sub(left);
+                left = left.saturating_sub(found);
+            }
+        }
+        Ok(())
+    }
+
+    fn next_entry(&mut self) -> Result<Option<Entry>, AuditError> {
+        while self.index < self.files.len() {
+            let lines = match &mut self.lines {
+                Some(lines) => lines,
+                None => {
+                    let part = self.files.open(self.index)?;
+                    self.lines.insert(Lines::new(part.file, 0, part.end))
+                }
+            };
+            let Some(line) = lines.next()? else {
+                (self.index, self.lines) = (self.index + 1, None);
+                continue;
+            };
+            if self.filter.is_empty() {
+                return Ok(Some(entry(line, self.files.path(self.index))));
+            }
+            match quick(line.bytes) {
+                None => self.unreadable += 1,
+                Some(record) if !self.filter.matches(&record) => {}
+                Some(_) if self.skip > 0 => self.skip -= 1,
+                Some(_) => return Ok(Some(entry(line, self.files.path(self.index)))),
+            }
+        }
+        Ok(None)
+    }
 }
 
 impl Iterator for Entries {
     type Item = Result<Entry, AuditError>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        self.lines.next().map(|line| line.map(entry)).transpose()
+        self.next_entry().transpose()
     }
 }
 
-fn entry(line: Line<'_>) -> Entry {
+/// How many records of a file match.
+fn matching(part: &Part, filter: &Filter) -> Result<u64, AuditError> {
+    let mut lines = Lines::new(&*part.file, 0, part.end);
+    let mut found = 0;
+    while let Some(line) = lines.next()? {
+        found += u64::from(quick(line.bytes).is_some_and(|record| filter.matches(&record)));
+    }
+    Ok(found)
+}
+
+/// A record without the strict reading, which those that match get when they are shown.
+fn quick(line: &[u8]) -> Option<Record> {
+    serde_json::from_slice(line).ok()
+}
+
+fn entry(line: Line<'_>, file: &std::path::Path) -> Entry {
     match read(line.bytes) {
         // Lossless: what is not UTF-8 is no record.
         Reading::Record(record) => {
             Entry::Record { record, line: String::from_utf8_lossy(line.bytes).into_owned() }
         }
         Reading::Torn(why) | Reading::Foreign(why) => {
-            Entry::Unreadable { offset: line.offset, bytes: line.len, why }
+            Entry::Unreadable { file: file.to_owned(), offset: line.offset, bytes: line.len, why }
         }
     }
 }
 
-/// Where the last `count` lines start, found from the end.
-fn start_of_last(file: &File, end: u64, count: u64) -> Result<u64, AuditError> {
+/// Where the last `count` lines start, found from the end, and how many there are up to `count`.
+fn start_of_last(file: &File, end: u64, count: u64) -> Result<(u64, u64), AuditError> {
     const CHUNK: u64 = 64 * 1024;
-    if count == 0 {
-        return Ok(end);
-    }
-    let mut left = count;
+    let mut found = 0;
     // The newline at the very end is the last line's own.
     let mut upto = end.saturating_sub(1);
     while upto > 0 {
@@ -94,12 +173,13 @@ fn start_of_last(file: &File, end: u64, count: u64) -> Result<u64, AuditError> {
         let mut chunk = vec![0; usize::try_from(upto - start).expect("a chunk fits into memory")];
         file.read_exact_at(&mut chunk, start).map_err(AuditError::Read)?;
         for (at, _) in chunk.iter().enumerate().rev().filter(|(_, b)| **b == b'\n') {
-            left -= 1;
-            if left == 0 {
-                return Ok(start + at as u64 + 1);
+            found += 1;
+            if found == count {
+                return Ok((start + at as u64 + 1, found));
             }
         }
         upto = start;
     }
-    Ok(0)
+    // The first line has no newline before it.
+    Ok((0, found + u64::from(end > 0)))
 }

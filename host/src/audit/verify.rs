@@ -1,13 +1,15 @@
-//! Checking a whole log: every record, in bounded memory, without changing anything.
+//! Checking a whole log: every record of every file, in bounded memory, without changing anything.
 //!
-//! It refuses to say more than the file can show: a chain alone cannot show that its tail was cut or
-//! that all of it was written anew. A head kept elsewhere can.
+//! It refuses to say more than the files can show: a chain alone cannot show that its tail was cut or
+//! that all of it was written anew. A head kept elsewhere can, and so can a signed one.
 
-use super::chain::{BadRecord, Chain, Fault, Link};
+use super::chain::{BadRecord, Begin, Broken, Chain, Fault, Link};
+use super::files::{Files, Source};
 use super::lines::{LineEnd, Lines};
-use super::{AuditError, Head, open};
+use super::{AuditError, Head};
 use cofferdam_core::audit::{Event, Record};
-use std::path::Path;
+use std::collections::BTreeMap;
+use std::path::PathBuf;
 
 /// What a check found.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -16,19 +18,31 @@ pub enum Verification {
     /// Every record is what it must be.
     Sound(Report),
     /// The first record that is not.
-    Bad(BadRecord),
+    Bad {
+        /// The file it is in.
+        file: PathBuf,
+        /// Where, and what is wrong.
+        record: BadRecord,
+    },
 }
 
 /// What a sound log holds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Report {
-    /// Records, which is also the last `seq`.
+    /// How many records.
     pub records: u64,
+    /// The files, in order.
+    pub files: Vec<PathBuf>,
+    /// What the first record continues, where the first file is not the beginning of a log: nothing
+    /// proves that it was there.
+    pub continues: Option<Head>,
     /// Records that continue after a line torn by a crash.
     pub recovered: u64,
     /// Intents that no outcome names: publications under way, or cut off by a crash.
     pub intents_open: u64,
-    /// How the file ends.
+    /// Heads that were to be there, from before the first record here: not checked.
+    pub unchecked: u64,
+    /// How the last file ends.
     pub ending: Ending,
     /// The last record, to keep elsewhere.
     pub head: Head,
@@ -48,64 +62,155 @@ pub enum Ending {
     },
 }
 
-/// What the log at `path` shows, and whether it still holds the head `kept` elsewhere, if one is given.
+/// A head that the chain must still contain.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Kept {
+    /// The head.
+    pub head: Head,
+    /// Who says so.
+    pub by: Witness,
+}
+
+/// Who says that a head was there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Witness {
+    /// Whoever kept it elsewhere.
+    Person,
+    /// A signed statement.
+    Statement {
+        /// Its line, from 1.
+        line: u64,
+    },
+}
+
+impl Kept {
+    fn another(&self) -> Fault {
+        match self.by {
+            Witness::Person => Fault::OtherHead,
+            Witness::Statement { line } => Fault::OtherSigned { statement: line },
+        }
+    }
+
+    fn missing(&self) -> Fault {
+        match self.by {
+            Witness::Person => Fault::CutTail { kept: self.head.seq },
+            Witness::Statement { line } => Fault::CutSigned { statement: line, seq: self.head.seq },
+        }
+    }
+}
+
+/// What the log shows, and whether it still holds the heads that it must.
 ///
-/// Reads what is there when it starts; appends go on meanwhile. Needs memory for a few lines.
+/// Reads what is there when it starts; appends and rotations go on meanwhile. Needs memory for a few lines
+/// and the heads.
 ///
 /// # Errors
-/// [`AuditError`] when the file cannot be read; a bad record is not an error.
-pub fn verify(path: &Path, kept: Option<&Head>) -> Result<Verification, AuditError> {
-    let file = open::for_reading(path)?;
-    let end = open::settled_length(&file)?;
-    let mut lines = Lines::new(&file, 0, end);
-    let mut chain = Chain::new();
-    let mut counts = Counts::default();
-    let mut last_end = LineEnd::Newline;
-    while let Some(line) = lines.next()? {
-        last_end = line.end;
-        match chain.follow(&line, &file)? {
-            Link::Torn => {}
-            Link::Bad(bad) => return Ok(Verification::Bad(bad)),
-            Link::Record(record) => {
-                counts.count(&record);
-                if kept.is_some_and(|k| k.seq == record.seq && *k != chain.head) {
-                    return Ok(Verification::Bad(chain.fault_here(Fault::OtherHead)));
+/// [`AuditError`] when a file cannot be read; a bad record is not an error.
+pub fn verify(source: Source<'_>, kept: &[Kept]) -> Result<Verification, AuditError> {
+    let begin = match source {
+        Source::Log(_) => Begin::AtGenesis,
+        Source::Files(_) => Begin::Anywhere,
+    };
+    let mut expected = Expected::new(kept);
+    let files = Files::of(source)?;
+    let (mut chain, mut counts) = (Chain::new(begin), Counts::default());
+    let bad = |Broken { file, record }| Ok(Verification::Bad { file: files.path(file).to_owned(), record });
+    let mut ending = Ending::Whole;
+    for index in 0..files.len() {
+        if index > 0 {
+            chain.next_file();
+        }
+        let part = files.open(index)?;
+        let mut lines = Lines::new(&*part.file, 0, part.end);
+        let mut last_end = LineEnd::Newline;
+        while let Some(line) = lines.next()? {
+            last_end = line.end;
+            match chain.follow(&line, &part.file)? {
+                Link::Torn => {}
+                Link::Bad(broken) => return bad(broken),
+                Link::Record(record) => {
+                    counts.count(&record, &chain);
+                    if let Some(fault) = expected.contradicted(&chain.head) {
+                        return bad(chain.fault_here(fault));
+                    }
                 }
             }
         }
+        let whole = files.is_rotated(index) || index + 1 < files.len();
+        let broken = if whole { chain.close_rotated(last_end) } else { chain.close(last_end) };
+        if let Some(broken) = broken {
+            return bad(broken);
+        }
+        if let Some(torn) = &chain.torn {
+            ending = Ending::Torn { line: torn.line, bytes: part.end - torn.start };
+        }
     }
-    if let Some(bad) = chain.close(last_end) {
-        return Ok(Verification::Bad(bad));
+    if let Some(fault) = expected.missing() {
+        return bad(chain.cut(fault));
     }
-    if let Some(kept) = kept.filter(|k| k.seq > chain.head.seq) {
-        return Ok(Verification::Bad(chain.cut(kept)));
-    }
-    let ending = match chain.torn {
-        Some(torn) => Ending::Torn { line: torn.line, bytes: end - torn.start },
-        None => Ending::Whole,
-    };
     Ok(Verification::Sound(Report {
-        records: chain.head.seq,
+        records: counts.records,
+        files: (0..files.len()).map(|index| files.path(index).to_owned()).collect(),
+        continues: chain.continues,
         recovered: counts.recovered,
         intents_open: counts.intents.saturating_sub(counts.settled),
+        unchecked: expected.unchecked,
         ending,
         head: chain.head,
     }))
 }
 
+/// The heads that are still to come, by their `seq`.
+struct Expected<'k> {
+    heads: BTreeMap<u64, Vec<&'k Kept>>,
+    unchecked: u64,
+}
+
+impl<'k> Expected<'k> {
+    fn new(kept: &'k [Kept]) -> Self {
+        let mut heads: BTreeMap<u64, Vec<&Kept>> = BTreeMap::new();
+        // The head of an empty log is in every log.
+        for kept in kept.iter().filter(|kept| kept.head.seq > 0) {
+            heads.entry(kept.head.seq).or_default().push(kept);
+        }
+        Self { heads, unchecked: 0 }
+    }
+
+    /// What the record that was just followed says against a head.
+    fn contradicted(&mut self, head: &Head) -> Option<Fault> {
+        while let Some(entry) = self.heads.first_entry().filter(|entry| *entry.key() <= head.seq) {
+            let (seq, kept) = entry.remove_entry();
+            if seq < head.seq {
+                self.unchecked += kept.len() as u64;
+            } else if let Some(other) = kept.iter().find(|kept| kept.head != *head) {
+                return Some(other.another());
+            }
+        }
+        None
+    }
+
+    /// What the end of the chain says against the first head that did not come.
+    fn missing(&self) -> Option<Fault> {
+        self.heads.values().flatten().next().map(|kept| kept.missing())
+    }
+}
+
 /// Counted, not listed: a chain is checked in the same memory whatever it holds.
 #[derive(Default)]
 struct Counts {
+    records: u64,
     recovered: u64,
     intents: u64,
     settled: u64,
 }
 
 impl Counts {
-    fn count(&mut self, record: &Record) {
+    fn count(&mut self, record: &Record, chain: &Chain) {
+        self.records += 1;
+        let before = chain.continues.as_ref().map_or(0, |head| head.seq);
         match &record.event {
             Event::Intent(_) => self.intents += 1,
-            Event::Outcome(outcome) if outcome.intent.is_some() => self.settled += 1,
+            Event::Outcome(outcome) if outcome.intent.is_some_and(|seq| seq > before) => self.settled += 1,
             Event::Outcome(_) => {}
             Event::Recovered(_) => self.recovered += 1,
         }

@@ -4,11 +4,12 @@ use super::Exit;
 use crate::attachments::{Attachments, Declared, Intake};
 use crate::config::Config;
 use crate::gateway::{self, Gateway, Readable, Role};
-use crate::tools::CallRequest;
+use crate::tools::{CallRequest, Registry};
 use anyhow::{Context, bail};
 use cofferdam_core::arguments::{BadArguments, from_pairs};
 use cofferdam_core::id::{Caller, TurnId};
 use cofferdam_core::limits::Limits;
+use cofferdam_core::tool::ToolError;
 use serde_json::Value;
 use std::io::{Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
@@ -19,44 +20,65 @@ use std::path::{Path, PathBuf};
     after_help = "Example: cofferdam call attachment_save index=0 path=/shared/photo.jpg --attach photo.jpg"
 )]
 pub(super) struct Arguments {
+    #[command(flatten)]
+    call: Typed,
+    /// A file that comes with the call, as if a person had sent it; repeat for several
+    #[arg(long, value_name = "FILE")]
+    attach: Vec<PathBuf>,
+}
+
+/// A call as it is typed.
+#[derive(Debug, clap::Args)]
+pub(super) struct Typed {
     /// The tool's name; `cofferdam tools` lists them
-    tool: String,
+    pub(super) tool: String,
     /// Arguments, typed by the tool's schema: text as it is where it takes text, else JSON
     #[arg(value_name = "KEY=VALUE")]
     pairs: Vec<String>,
     /// All arguments as one JSON object: the text itself, @FILE, or - for stdin
     #[arg(long, value_name = "JSON|@FILE|-", conflicts_with = "pairs")]
     args: Option<String>,
-    /// A file that comes with the call, as if a person had sent it; repeat for several
-    #[arg(long, value_name = "FILE")]
-    attach: Vec<PathBuf>,
 }
 
 pub(super) fn run(config: &Config, arguments: Arguments) -> anyhow::Result<Exit> {
-    let arguments_file = arguments.args.as_deref().and_then(|args| args.strip_prefix('@'));
+    let arguments_file = arguments.call.args.as_deref().and_then(|args| args.strip_prefix('@'));
     let files: Vec<_> = arguments.attach.iter().cloned().chain(arguments_file.map(PathBuf::from)).collect();
     gateway::confine(config, Readable::Listed(&files))?;
     let gateway = Gateway::open(config, Role::Beside)?;
     // While the arguments are read.
-    gateway.toolbox.start_ahead(&arguments.tool);
+    gateway.toolbox.start_ahead(&arguments.call.tool);
     let attachments = attach(&gateway, config, &arguments.attach)?;
-    let text = arguments_text(&gateway, &arguments)?;
-    let result = super::runtime()?.block_on(async {
+    let text = arguments.call.arguments(gateway.toolbox.registry())?;
+    print(answer(&gateway, arguments.call.tool, text, attachments)?)
+}
+
+/// What becomes of one call; SIGINT and SIGTERM cancel it.
+pub(super) fn answer(
+    gateway: &Gateway,
+    tool: String,
+    arguments: Result<String, BadArguments>,
+    attachments: Attachments,
+) -> anyhow::Result<Result<Value, ToolError>> {
+    super::runtime()?.block_on(async {
         let turn = one_shot_turn("cli");
         let request = CallRequest {
             id: turn.call(0),
             turn,
             caller: this_user("cli"),
-            tool: arguments.tool,
-            arguments: text,
+            tool,
+            arguments,
             attachments,
             recent: None,
             report: None,
             journal: None,
             cancel: super::serve::cancelled_by_signals()?,
         };
-        anyhow::Ok(gateway.toolbox.call(request).await)
-    })?;
+        Ok(gateway.toolbox.call(request).await)
+    })
+}
+
+/// The one line of JSON on stdout, and the exit code.
+pub(super) fn print(result: Result<Value, ToolError>) -> anyhow::Result<Exit> {
     let (line, exit) = match result {
         Ok(value) => (value, Exit::Done),
         Err(error) => (error.to_json(), Exit::ToolFailed),
@@ -68,20 +90,36 @@ pub(super) fn run(config: &Config, arguments: Arguments) -> anyhow::Result<Exit>
     }
 }
 
-fn arguments_text(gateway: &Gateway, arguments: &Arguments) -> anyhow::Result<Result<String, BadArguments>> {
-    match &arguments.args {
+impl Typed {
+    /// The arguments as JSON text, typed by the tool's schema, or why what was typed cannot become JSON.
+    ///
+    /// # Errors
+    /// A file or standard input that cannot be read.
+    pub(super) fn arguments(&self, registry: &Registry) -> anyhow::Result<Result<String, BadArguments>> {
+        arguments_text(registry, &self.tool, self.args.as_deref(), &self.pairs)
+    }
+}
+
+/// The arguments as JSON text: `args` as `--args` takes it, else the words typed by the tool's schema.
+pub(super) fn arguments_text(
+    registry: &Registry,
+    tool: &str,
+    args: Option<&str>,
+    pairs: &[String],
+) -> anyhow::Result<Result<String, BadArguments>> {
+    match args {
         Some(text) => match text.strip_prefix('@') {
             Some(file) => {
                 let opened = std::fs::File::open(file).with_context(|| format!("cannot read {file}"))?;
                 bounded_text(opened, file).map(Ok)
             }
             None if text == "-" => bounded_text(std::io::stdin(), "stdin").map(Ok),
-            None => Ok(Ok(text.clone())),
+            None => Ok(Ok(text.to_owned())),
         },
         None => {
-            let tool = gateway.toolbox.registry().get(&arguments.tool);
+            let tool = registry.get(tool);
             let schema = tool.map_or(&Value::Null, |tool| &tool.description.arguments);
-            Ok(from_pairs(schema, &arguments.pairs).map(|arguments| arguments.to_string()))
+            Ok(from_pairs(schema, pairs).map(|arguments| arguments.to_string()))
         }
     }
 }
@@ -127,7 +165,9 @@ fn take(intake: &mut Intake, path: &Path) -> anyhow::Result<()> {
         bail!("it is not a regular file");
     }
     let name = path.file_name().map(|n| n.to_string_lossy().into_owned());
-    let declared = Declared { name, mime_type: None, size: Some(meta.len()) };
+    // The name alone: where the file lies on this machine is nobody's business.
+    let source = name.as_ref().map(|name| format!("file:{name}"));
+    let declared = Declared { name, mime_type: None, size: Some(meta.len()), source };
     intake.read(declared, &mut file);
     Ok(())
 }

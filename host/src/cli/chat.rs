@@ -2,11 +2,15 @@
 
 use super::Exit;
 use super::call::{attach, one_shot_turn, this_user};
+use super::progress::Shown;
+use crate::attachments::{Attachments, RecentAttachments};
 use crate::config::Config;
 use crate::gateway::{self, Gateway, Readable, Role};
 use crate::turn::Turn;
+use async_trait::async_trait;
 use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
+use std::sync::Arc;
 use tokio::io::{AsyncBufReadExt, BufReader};
 
 #[derive(Debug, clap::Args)]
@@ -30,6 +34,16 @@ pub(super) fn run(config: &Config, arguments: Arguments) -> anyhow::Result<Exit>
     exit
 }
 
+/// The files of the last message that had any, for as long as the chat lasts.
+struct Earlier(Attachments);
+
+#[async_trait]
+impl RecentAttachments for Earlier {
+    async fn recent(&self) -> Attachments {
+        self.0.clone()
+    }
+}
+
 async fn talk(config: &Config, gateway: &Gateway, mut files: Vec<PathBuf>) -> anyhow::Result<Exit> {
     let runner = gateway.runner(config, None);
     let stop = super::serve::cancelled_by_signals()?;
@@ -38,6 +52,7 @@ async fn talk(config: &Config, gateway: &Gateway, mut files: Vec<PathBuf>) -> an
     let mut lines = BufReader::new(tokio::io::stdin()).lines();
     let interactive = std::io::stdin().is_terminal();
     let mut out = std::io::stdout();
+    let mut earlier = Attachments::default();
     loop {
         if interactive {
             write!(out, "> ")?;
@@ -59,14 +74,21 @@ async fn talk(config: &Config, gateway: &Gateway, mut files: Vec<PathBuf>) -> an
         if line.trim().is_empty() && files.is_empty() {
             continue;
         }
+        let attachments = attach(gateway, config, &std::mem::take(&mut files))?;
         let turn = Turn {
             id: one_shot_turn("terminal"),
             caller: this_user("terminal"),
             text: line,
-            attachments: attach(gateway, config, &std::mem::take(&mut files))?,
+            attachments: attachments.clone(),
+            recent: Some(Arc::new(Earlier(earlier.clone()))),
             notices: Vec::new(),
         };
-        let response = runner.run(turn, &(), &stop).await;
+        if !attachments.is_empty() {
+            earlier = attachments;
+        }
+        let shown = Shown::start();
+        let response = runner.run(turn, shown.progress(), &stop).await;
+        shown.end().await;
         writeln!(out, "{}", response.text.unwrap_or_default())?;
     }
 }

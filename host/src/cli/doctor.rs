@@ -121,9 +121,9 @@ fn audit_chain(config: &Config, findings: &mut Vec<Finding>) -> serde_json::Valu
         return serde_json::Value::Null;
     }
     let mut bytes = Vec::new();
-    let what = match audit::verify(&file, None, audit::Format::Json, &mut bytes) {
-        Ok(audit::Verified::Sound) => None,
-        Ok(audit::Verified::Bad) => Some("the audit's chain is broken".to_owned()),
+    let what = match audit::check(&file, &mut bytes) {
+        Ok(Exit::Done) => None,
+        Ok(_) => Some("the audit's chain is broken".to_owned()),
         Err(error) => Some(format!("the audit cannot be read: {error}")),
     };
     if let Some(what) = what {

@@ -7,10 +7,11 @@ mod confine_check;
 mod doctor;
 mod init;
 mod policy;
+mod progress;
 mod serve;
+mod tool;
 mod tools;
 
-use crate::audit::{Head, Span};
 use crate::config::Config;
 use crate::sandbox::worker;
 use clap::{Args, Parser, Subcommand};
@@ -35,9 +36,6 @@ stderr; COFFERDAM_LOG=debug shows more.";
 
 const SERVE_EXAMPLE: &str = "Example: TELEGRAM_BOT_TOKEN=… cofferdam serve --config cofferdam.toml";
 const TOOLS_EXAMPLE: &str = "Example: cofferdam tools --json | jq -r '.[].name'";
-const VERIFY_EXAMPLE: &str = "Example: cofferdam audit verify --head 42:9f86d081…  (all 64 digits, as printed by an earlier \
-check)";
-const SHOW_EXAMPLE: &str = "Example: cofferdam audit show --last 5";
 
 const DOCTOR_EXAMPLE: &str = "Example: cofferdam doctor --json | jq .findings";
 
@@ -68,44 +66,18 @@ enum Command {
     /// Looks at policies
     #[command(subcommand)]
     Policy(policy::Command),
-    /// Reads the audit
+    /// Reads, checks and signs the audit
     #[command(subcommand)]
-    Audit(AuditCommand),
+    Audit(audit::Command),
     /// Looks at the whole installation; exit 3 names each problem and what mends it
     #[command(after_help = DOCTOR_EXAMPLE)]
     Doctor(Output),
     /// Confines this process and tries things
     #[command(hide = true)]
     ConfineCheck(confine_check::Arguments),
-}
-
-#[derive(Debug, Subcommand)]
-enum AuditCommand {
-    /// Checks the hash chain and prints its head; exit 3 names the first bad record
-    #[command(after_help = VERIFY_EXAMPLE)]
-    Verify {
-        /// The audit file [default: audit.jsonl in the state folder]
-        file: Option<PathBuf>,
-        /// A head kept elsewhere, which the chain must still contain: finds a cut tail
-        #[arg(long, value_name = "SEQ:SHA256")]
-        head: Option<Head>,
-        #[command(flatten)]
-        output: Output,
-    },
-    /// Shows the newest records
-    #[command(after_help = SHOW_EXAMPLE)]
-    Show {
-        /// The audit file [default: audit.jsonl in the state folder]
-        file: Option<PathBuf>,
-        /// How many records, counted from the newest
-        #[arg(long, value_name = "N", default_value_t = 20, conflicts_with = "all")]
-        last: u64,
-        /// All records
-        #[arg(long)]
-        all: bool,
-        #[command(flatten)]
-        output: Output,
-    },
+    /// For authors: starts, inspects, runs and tests a tool
+    #[command(subcommand)]
+    Tool(tool::Command),
 }
 
 #[derive(Clone, Copy, Debug, Args)]
@@ -183,6 +155,11 @@ fn run(cli: Cli) -> anyhow::Result<Exit> {
     if let Command::ConfineCheck(arguments) = &cli.command {
         return confine_check::run(arguments);
     }
+    if let Command::Tool(command) = &cli.command
+        && let Some(done) = command.run_bare()
+    {
+        return done;
+    }
     let environment = environment()?;
     let config = Config::load(cli.global.config.as_deref(), cli.global.workspace.as_deref(), &environment)?;
     match cli.command {
@@ -192,8 +169,9 @@ fn run(cli: Cli) -> anyhow::Result<Exit> {
         Command::Init(_) | Command::ConfineCheck(_) => Ok(Exit::Done),
         Command::Tools(output) => tools::run(&config, output),
         Command::Policy(command) => policy::run(&config, command),
-        Command::Audit(command) => run_audit(&config, command),
+        Command::Audit(command) => audit::run(&config, command),
         Command::Doctor(output) => doctor::run(&config, output),
+        Command::Tool(command) => tool::run(&config, command),
     }
 }
 
@@ -209,25 +187,6 @@ fn environment() -> anyhow::Result<BTreeMap<String, String>> {
         }
     }
     Ok(environment)
-}
-
-fn run_audit(config: &Config, command: AuditCommand) -> anyhow::Result<Exit> {
-    let default = crate::gateway::audit_file(config);
-    let format = |output: Output| if output.json { audit::Format::Json } else { audit::Format::Text };
-    let mut out = std::io::stdout().lock();
-    match command {
-        AuditCommand::Verify { file, head, output } => {
-            match audit::verify(&file.unwrap_or(default), head.as_ref(), format(output), &mut out)? {
-                audit::Verified::Sound => Ok(Exit::Done),
-                audit::Verified::Bad => Ok(Exit::ProblemFound),
-            }
-        }
-        AuditCommand::Show { file, last, all, output } => {
-            let span = if all { Span::All } else { Span::Last(last) };
-            audit::show(&file.unwrap_or(default), span, format(output), &mut out)?;
-            Ok(Exit::Done)
-        }
-    }
 }
 
 /// The runtime of channels and waits. Built after the gateway: loading tools runs guests, which must

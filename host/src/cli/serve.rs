@@ -42,6 +42,9 @@ pub(super) fn run(config: &Config) -> anyhow::Result<Exit> {
     let announce = |line: &str| super::tell(line);
     super::runtime()?
         .block_on(async { anyhow::Ok(telegram::serve(service, announce, cancelled_by_signals()?).await?) })?;
+    if let Err(error) = gateway.audit.sign_head() {
+        tracing::error!(error = &error as &dyn std::error::Error, "the head of the audit was not signed");
+    }
     Ok(Exit::Done)
 }
 

@@ -8,9 +8,9 @@ mod settings;
 
 pub use settings::{Origin, Setting};
 
-use crate::{attachments, channels::telegram, confine, llm, publish};
+use crate::{attachments, audit, channels::telegram, confine, llm, publish, sandbox, turn};
 use cofferdam_core::capability::MOUNTS;
-use cofferdam_core::limits::ByteSize;
+use cofferdam_core::limits::{ByteSize, Span};
 use cofferdam_core::text::one_line;
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -25,10 +25,16 @@ pub struct Config {
     pub state_dir: PathBuf,
     /// Policies that replace the embedded ones.
     pub policies_dir: Option<PathBuf>,
+    /// When the audit is rotated, and whether its heads are signed.
+    pub audit: audit::Config,
     /// Who answers.
     pub provider: llm::Config,
     /// Limits on what comes in.
     pub attachments: attachments::Config,
+    /// Limits on what one turn does.
+    pub turns: turn::Config,
+    /// How long a component may compile.
+    pub compile_time: Span,
     /// Where guests run, and what must confine them.
     pub isolation: confine::Config,
     /// The Telegram bot, if there is one.
@@ -79,8 +85,11 @@ struct Written {
     workspace: WorkspaceTable,
     state: StateTable,
     policies: PoliciesTable,
+    audit: AuditTable,
     provider: llm::Config,
     attachments: AttachmentsTable,
+    turns: turn::Config,
+    sandbox: SandboxTable,
     isolation: confine::Config,
     channels: ChannelsTable,
 }
@@ -106,10 +115,23 @@ struct PoliciesTable {
 
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
+struct AuditTable {
+    rotate_bytes: Option<ByteSize>,
+    sign_key_file: Option<PathBuf>,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
 struct AttachmentsTable {
     max_bytes: Option<ByteSize>,
     max_turn_bytes: Option<ByteSize>,
     max_count: Option<u32>,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct SandboxTable {
+    compile_time: Option<Span>,
 }
 
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -169,6 +191,18 @@ impl Config {
         if let Some(telegram) = &written.channels.telegram {
             telegram.check().map_err(|e| ConfigError::Invalid(format!("[channels.telegram] {e}")))?;
         }
+        let compile_time = written.sandbox.compile_time.unwrap_or(sandbox::COMPILE_TIME);
+        if !sandbox::compile_time_is_sound(compile_time) {
+            return Err(ConfigError::Invalid(format!(
+                "[sandbox] compile_time = \"{compile_time}\" is not from 1ms to {}",
+                sandbox::COMPILE_TIME_CEILING
+            )));
+        }
+        let audit = audit::Config {
+            rotate_bytes: written.audit.rotate_bytes.unwrap_or(audit::Config::default().rotate_bytes),
+            sign_key_file: written.audit.sign_key_file,
+        };
+        audit.check().map_err(|e| ConfigError::Invalid(format!("[audit] {e}")))?;
         let defaults = attachments::Config::default();
         let mut config = Self {
             workspace: publish::Config {
@@ -177,12 +211,15 @@ impl Config {
             },
             state_dir,
             policies_dir: written.policies.dir,
+            audit,
             provider: written.provider,
             attachments: attachments::Config {
                 max_bytes: written.attachments.max_bytes.unwrap_or(defaults.max_bytes),
                 max_turn_bytes: written.attachments.max_turn_bytes.unwrap_or(defaults.max_turn_bytes),
                 max_count: written.attachments.max_count.unwrap_or(defaults.max_count),
             },
+            turns: written.turns,
+            compile_time,
             isolation: written.isolation,
             telegram: written.channels.telegram,
             file,
@@ -200,11 +237,15 @@ impl Config {
     }
 
     /// Refuses a layout in which a tool's mount holds what the gateway relies on.
-    fn check_layout(&self) -> Result<(), ConfigError> {
+    ///
+    /// # Errors
+    /// [`ConfigError::Invalid`] names what lies where, and what to move.
+    pub fn check_layout(&self) -> Result<(), ConfigError> {
         let kept = [
             ("[state] dir", Some(&self.state_dir)),
             ("[policies] dir", self.policies_dir.as_ref()),
             ("the configuration", self.file.as_ref()),
+            ("[audit] sign_key_file", self.audit.sign_key_file.as_ref()),
         ];
         for mount in MOUNTS {
             let mount_dir = resolved(&self.workspace.root.join(mount.trim_start_matches('/')));

@@ -112,6 +112,7 @@ fn places(config: &Config, readable: Readable<'_>) -> Result<GatewayPaths, Confi
     // Often a link to where another service keeps it.
     places.read_only.extend(Path::new("/etc/resolv.conf").canonicalize().ok());
     places.read_only.extend(config.policies_dir.clone());
+    places.read_only.extend(config.audit.sign_key_file.clone());
     match readable {
         Readable::Listed(files) => places.read_only.extend(files.iter().cloned()),
         Readable::Anything => places.read_only.push("/".into()),

@@ -78,7 +78,9 @@ fn synopsis(tool: &ToolSpec) -> String {
         tool.arguments["required"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
     let mut words = vec![format!("/{}", tool.name)];
     for (name, schema) in tool.arguments["properties"].as_object().into_iter().flatten() {
-        let kind = match schema["type"].as_str() {
+        // One that may be left out is often `["string", "null"]`.
+        let kinds = [&schema["type"]].into_iter().chain(schema["type"].as_array().into_iter().flatten());
+        let kind = match kinds.filter_map(Value::as_str).find(|kind| *kind != "null") {
             Some("integer" | "number") => "N",
             Some("boolean") => "true|false",
             Some("string") => "TEXT",
@@ -90,17 +92,23 @@ fn synopsis(tool: &ToolSpec) -> String {
     words.join(" ")
 }
 
+/// Every tool with its summary; where that is too long for one message, without.
 fn help(tools: &[ToolSpec]) -> String {
-    let mut lines = Vec::new();
-    for tool in tools {
-        lines.push(synopsis(tool));
-        lines.push(format!("    {}", tool.summary));
+    let how = [
+        "A /tool alone explains its arguments. Quote text with spaces: path=\"/shared/my photo.jpg\".",
+        "Send a file with a command as its caption, or reply to a file with a command.",
+    ];
+    let with_how = |mut lines: Vec<String>| {
+        lines.extend(how.map(str::to_owned));
+        lines
+    };
+    let told = |tool: &ToolSpec| [synopsis(tool), format!("    {}", tool.summary)];
+    let whole = with_how(tools.iter().flat_map(told).collect());
+    let chars = whole.iter().map(|line| line.chars().count() + 1).sum::<usize>();
+    if chars <= LISTING_CHARS_MAX {
+        return bounded(whole);
     }
-    lines.push(
-        "A /tool alone explains its arguments. Quote text with spaces: path=\"/shared/my photo.jpg\".".into(),
-    );
-    lines.push("Send a file with a command as its caption, or reply to a file with a command.".into());
-    bounded(lines)
+    bounded(with_how(tools.iter().map(synopsis).collect()))
 }
 
 fn usage(tool: &ToolSpec) -> String {
@@ -239,10 +247,10 @@ mod tests {
             name: Some("n".repeat(100)),
             mime_type: "image/jpeg".into(),
             declared_mime_type: None,
-            source: None,
             size: 1,
             sha256: String::new(),
             unavailable: (index == 0).then(|| "too large".into()),
+            source: None,
         };
         let text = decide(&user("", (0..100).map(file).collect()), &[]).text.expect("text");
         assert!(text.chars().count() <= LISTING_CHARS_MAX, "{}", text.chars().count());

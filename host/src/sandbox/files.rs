@@ -6,14 +6,18 @@
 //! as a bare handle (`O_PATH`), then looked at, and only then opened: there is nothing to race.
 //! Everything that would change something is refused; writing is `workspace-write`'s.
 
+mod entries;
+
+pub use entries::DIRECTORY_ENTRIES_MAX;
+
 use cofferdam_core::policy::GuestPath;
-use rustix::fs::{Mode, OFlags, ResolveFlags};
+use entries::Entries;
+use rustix::fs::{FileType, Mode, OFlags, ResolveFlags, Stat};
 use rustix::io::Errno;
 use rustix::path::DecInt;
-use std::fs::{File, Metadata};
+use std::fs::File;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::sync::{Arc, OnceLock};
 use types::{DescriptorFlags, DescriptorStat, DescriptorType, ErrorCode, OpenFlags, PathFlags};
 use wasmtime::component::{HasData, Resource, ResourceTable};
@@ -45,7 +49,12 @@ impl Mount {
 pub(super) struct Files<'a> {
     pub(super) wasi: WasiFilesystemCtxView<'a>,
     pub(super) mounts: &'a [Mount],
+    /// Entries of directories that the call has read.
+    pub(super) entries_read: &'a mut u64,
 }
+
+/// Bytes that one call of `read` gives at most.
+const READ_BYTES_MAX: usize = 1 << 20;
 
 /// Names [`Files`] to the linker.
 pub(super) struct HasFiles;
@@ -83,11 +92,22 @@ impl Files<'_> {
 
 /// A bare handle (`O_PATH`) on whatever lies at `path` beneath `dir`.
 fn look(dir: &File, path: &str, follow: bool) -> Result<File, ErrorCode> {
+    let leaf = if follow { OFlags::empty() } else { OFlags::NOFOLLOW };
+    beneath(dir, path, OFlags::PATH | leaf)
+}
+
+/// The directory at `path` beneath `dir`, for reading. Nothing has to be looked at first: what is no
+/// directory, the kernel refuses before it is opened.
+fn look_into(dir: &File, path: &str, follow: bool) -> Result<File, ErrorCode> {
+    let leaf = if follow { OFlags::empty() } else { OFlags::NOFOLLOW };
+    beneath(dir, path, OFlags::RDONLY | OFlags::DIRECTORY | leaf)
+}
+
+fn beneath(dir: &File, path: &str, flags: OFlags) -> Result<File, ErrorCode> {
     if path.split('/').any(|name| name.starts_with(GuestPath::RESERVED_PREFIX)) {
         return Err(ErrorCode::NoEntry);
     }
-    let leaf = if follow { OFlags::empty() } else { OFlags::NOFOLLOW };
-    let flags = OFlags::PATH | OFlags::CLOEXEC | leaf;
+    let flags = flags | OFlags::CLOEXEC;
     let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS | ResolveFlags::NO_XDEV;
     // EAGAIN: something was renamed meanwhile, and the kernel cannot tell whether the path still lies
     // beneath. A guest that makes this happen only delays itself.
@@ -122,48 +142,45 @@ fn reopen(handle: &File, flags: OFlags) -> Result<OwnedFd, ErrorCode> {
         .map_err(|errno| std::io::Error::from(errno).into())
 }
 
-fn kind(meta: &Metadata) -> DescriptorType {
-    let kind = meta.file_type();
-    if kind.is_file() {
-        DescriptorType::RegularFile
-    } else if kind.is_dir() {
-        DescriptorType::Directory
-    } else if kind.is_symlink() {
-        DescriptorType::SymbolicLink
-    } else if kind.is_fifo() {
-        DescriptorType::Fifo
-    } else if kind.is_socket() {
-        DescriptorType::Socket
-    } else if kind.is_block_device() {
-        DescriptorType::BlockDevice
-    } else if kind.is_char_device() {
-        DescriptorType::CharacterDevice
-    } else {
-        DescriptorType::Unknown
+fn kind(kind: FileType) -> DescriptorType {
+    match kind {
+        FileType::RegularFile => DescriptorType::RegularFile,
+        FileType::Directory => DescriptorType::Directory,
+        FileType::Symlink => DescriptorType::SymbolicLink,
+        FileType::Fifo => DescriptorType::Fifo,
+        FileType::Socket => DescriptorType::Socket,
+        FileType::CharacterDevice => DescriptorType::CharacterDevice,
+        FileType::BlockDevice => DescriptorType::BlockDevice,
+        FileType::Unknown => DescriptorType::Unknown,
     }
 }
 
+fn stat(file: &File) -> Result<Stat, ErrorCode> {
+    rustix::fs::fstat(file).map_err(|errno| std::io::Error::from(errno).into())
+}
+
+#[allow(clippy::useless_conversion, reason = "these are narrower on other machines")]
 fn stat_of(file: &File) -> FsResult<DescriptorStat> {
-    let meta = file.metadata()?;
-    let time = |seconds: i64, nanoseconds: i64| {
+    let stat = stat(file)?;
+    let time = |seconds: i64, nanoseconds: u64| {
         let seconds = u64::try_from(seconds).ok()?;
         Some(Datetime { seconds, nanoseconds: u32::try_from(nanoseconds).ok()? })
     };
     Ok(DescriptorStat {
-        type_: kind(&meta),
-        link_count: meta.nlink(),
-        size: meta.size(),
-        data_access_timestamp: time(meta.atime(), meta.atime_nsec()),
-        data_modification_timestamp: time(meta.mtime(), meta.mtime_nsec()),
-        status_change_timestamp: time(meta.ctime(), meta.ctime_nsec()),
+        type_: kind(FileType::from_raw_mode(stat.st_mode)),
+        link_count: stat.st_nlink.into(),
+        size: u64::try_from(stat.st_size).unwrap_or(0),
+        data_access_timestamp: time(stat.st_atime, stat.st_atime_nsec.into()),
+        data_modification_timestamp: time(stat.st_mtime, stat.st_mtime_nsec.into()),
+        status_change_timestamp: time(stat.st_ctime, stat.st_ctime_nsec.into()),
     })
 }
 
 fn hash_of(file: &File) -> FsResult<types::MetadataHashValue> {
-    let meta = file.metadata()?;
+    let stat = stat(file)?;
     let half = |salt: u8| {
         let mut hasher = DefaultHasher::new();
-        (salt, meta.dev(), meta.ino()).hash(&mut hasher);
+        (salt, stat.st_dev, stat.st_ino).hash(&mut hasher);
         hasher.finish()
     };
     Ok(types::MetadataHashValue { lower: half(0), upper: half(1) })
@@ -210,15 +227,15 @@ impl types::HostDescriptor for Files<'_> {
         {
             return Err(READ_ONLY.into());
         }
+        let as_dir = |dir| Descriptor::Dir(Dir::new(dir, FsPerms::ReadOnly, OpenMode::READ, true));
+        if oflags.contains(OpenFlags::DIRECTORY) {
+            let follow = path_flags.contains(PathFlags::SYMLINK_FOLLOW);
+            let found = look_into(&*self.dir(&fd)?, &path, follow)?;
+            return Ok(self.table().push(as_dir(found))?);
+        }
         let handle = self.look(&fd, path_flags, &path)?;
-        let found = match kind(&handle.metadata()?) {
-            DescriptorType::Directory => {
-                let dir = File::from(reopen(&handle, OFlags::DIRECTORY)?);
-                Descriptor::Dir(Dir::new(dir, FsPerms::ReadOnly, OpenMode::READ, true))
-            }
-            DescriptorType::RegularFile if oflags.contains(OpenFlags::DIRECTORY) => {
-                return Err(ErrorCode::NotDirectory.into());
-            }
+        let found = match kind(FileType::from_raw_mode(stat(&handle)?.st_mode)) {
+            DescriptorType::Directory => as_dir(File::from(reopen(&handle, OFlags::DIRECTORY)?)),
             DescriptorType::RegularFile => {
                 let file = File::from(reopen(&handle, OFlags::empty())?);
                 Descriptor::File(WasiFile::new(file, FsPerms::ReadOnly, OpenMode::READ, true))
@@ -231,8 +248,7 @@ impl types::HostDescriptor for Files<'_> {
 
     async fn read_directory(&mut self, fd: Handle) -> FsResult<Resource<types::DirectoryEntryStream>> {
         let dir = self.dir(&fd)?;
-        let entries = Entries(rustix::fs::Dir::read_from(&*dir).map_err(std::io::Error::from)?);
-        let entries = self.table().push(entries)?;
+        let entries = self.table().push(Entries::of(&dir)?)?;
         // The stock stream type cannot be built outside its crate; the handle is looked up under our type.
         Ok(Resource::new_own(entries.rep()))
     }
@@ -255,8 +271,8 @@ impl types::HostDescriptor for Files<'_> {
     }
 
     async fn is_same_object(&mut self, a: Handle, b: Handle) -> wasmtime::Result<bool> {
-        let (a, b) = (self.any(&a)?.metadata()?, self.any(&b)?.metadata()?);
-        Ok((a.dev(), a.ino()) == (b.dev(), b.ino()))
+        let (a, b) = (rustix::fs::fstat(&*self.any(&a)?)?, rustix::fs::fstat(&*self.any(&b)?)?);
+        Ok((a.st_dev, a.st_ino) == (b.st_dev, b.st_ino))
     }
 
     async fn metadata_hash(&mut self, fd: Handle) -> FsResult<types::MetadataHashValue> {
@@ -286,7 +302,21 @@ impl types::HostDescriptor for Files<'_> {
     }
 
     async fn read(&mut self, fd: Handle, len: u64, offset: u64) -> FsResult<(Vec<u8>, bool)> {
-        self.wasi.read(fd, len, offset).await
+        let file = match self.table().get(&fd)? {
+            Descriptor::File(file) => &file.file,
+            Descriptor::Dir(_) => return Err(ErrorCode::IsDirectory.into()),
+        };
+        let wanted = usize::try_from(len).unwrap_or(usize::MAX).min(READ_BYTES_MAX);
+        let mut bytes = Vec::with_capacity(wanted);
+        let read = loop {
+            match rustix::io::pread(file, rustix::buffer::spare_capacity(&mut bytes), offset) {
+                Err(Errno::INTR) => {}
+                read => break read.map_err(std::io::Error::from)?,
+            }
+        };
+        bytes.truncate(wanted);
+        // Only at its end does a regular file give less than was asked for.
+        Ok((bytes, read < wanted))
     }
 
     fn read_via_stream(&mut self, fd: Handle, offset: u64) -> FsResult<Resource<DynInputStream>> {
@@ -362,40 +392,13 @@ impl types::HostDescriptor for Files<'_> {
     }
 }
 
-/// A directory being read, one kernel buffer at a time.
-struct Entries(rustix::fs::Dir);
-
-impl Entries {
-    fn next(&mut self) -> FsResult<Option<types::DirectoryEntry>> {
-        for entry in &mut self.0 {
-            let entry = entry.map_err(std::io::Error::from)?;
-            let name = entry.file_name().to_bytes();
-            if name == b"." || name == b".." || name.starts_with(GuestPath::RESERVED_PREFIX.as_bytes()) {
-                continue;
-            }
-            let name = std::str::from_utf8(name).map_err(|_| ErrorCode::IllegalByteSequence)?;
-            let type_ = match entry.file_type() {
-                rustix::fs::FileType::RegularFile => DescriptorType::RegularFile,
-                rustix::fs::FileType::Directory => DescriptorType::Directory,
-                rustix::fs::FileType::Symlink => DescriptorType::SymbolicLink,
-                rustix::fs::FileType::Fifo => DescriptorType::Fifo,
-                rustix::fs::FileType::Socket => DescriptorType::Socket,
-                rustix::fs::FileType::CharacterDevice => DescriptorType::CharacterDevice,
-                rustix::fs::FileType::BlockDevice => DescriptorType::BlockDevice,
-                rustix::fs::FileType::Unknown => DescriptorType::Unknown,
-            };
-            return Ok(Some(types::DirectoryEntry { type_, name: name.to_owned() }));
-        }
-        Ok(None)
-    }
-}
-
 impl types::HostDirectoryEntryStream for Files<'_> {
     async fn read_directory_entry(
         &mut self,
         stream: Resource<types::DirectoryEntryStream>,
     ) -> FsResult<Option<types::DirectoryEntry>> {
-        self.table().get_mut(&Resource::<Entries>::new_borrow(stream.rep()))?.next()
+        let Self { wasi, entries_read, .. } = self;
+        wasi.table.get_mut(&Resource::<Entries>::new_borrow(stream.rep()))?.next(entries_read)
     }
 
     fn drop(&mut self, stream: Resource<types::DirectoryEntryStream>) -> wasmtime::Result<()> {

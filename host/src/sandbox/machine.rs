@@ -191,6 +191,7 @@ impl Machine {
             table,
             memory: MemoryLimit { bytes_max: limits.memory.0 as usize, exceeded: false },
             mounts: granted.cloned().collect(),
+            entries_read: 0,
             calls,
         }
     }

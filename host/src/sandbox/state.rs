@@ -16,6 +16,8 @@ pub(super) struct State {
     pub(super) table: ResourceTable,
     pub(super) memory: MemoryLimit,
     pub(super) mounts: Vec<Mount>,
+    /// Entries of directories read so far.
+    pub(super) entries_read: u64,
     pub(super) calls: SharedCalls,
 }
 
@@ -26,9 +28,9 @@ pub(super) fn lock(calls: &SharedCalls) -> MutexGuard<'_, dyn HostCalls + 'stati
 
 impl State {
     pub(super) fn files(&mut self) -> Files<'_> {
-        let Self { wasi, table, mounts, .. } = self;
+        let Self { wasi, table, mounts, entries_read, .. } = self;
         let view = WasiFilesystemCtxView { ctx: wasi.filesystem(), table };
-        Files { wasi: view, mounts }
+        Files { wasi: view, mounts, entries_read }
     }
 
     /// The gateway's side.

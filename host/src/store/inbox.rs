@@ -4,7 +4,7 @@
 use super::replies::insert_reply;
 use super::{
     AlbumPart, BoundTurn, Claim, Fate, NewUpdate, Persisted, Standing, Store, StoreError, Stranger, Update,
-    now_ms, replies,
+    now_ms, placeholder, replies,
 };
 use cofferdam_core::id::TurnId;
 use rusqlite::{OptionalExtension, Transaction, params};
@@ -106,6 +106,7 @@ impl Store {
         let turn = turn.clone();
         self.write(move |tx| {
             done(tx, turn.as_str(), now_ms())?;
+            placeholder::forget(tx, turn.as_str())?;
             tx.execute("UPDATE inbox SET turn = NULL WHERE turn = ?1", [turn.as_str()])?;
             Ok(())
         })
@@ -113,14 +114,15 @@ impl Store {
     }
 }
 
-/// Marks a turn's updates as done. What was said is forgotten, except the parts of an album: a later
-/// reply to one of them means all of them.
-pub(super) fn done(tx: &Transaction<'_>, turn: &str, now: i64) -> Result<(), StoreError> {
-    tx.prepare_cached(
-        "UPDATE inbox SET done_at = ?2, raw = iif(album IS NULL, '', raw) WHERE turn = ?1 AND done_at IS NULL",
-    )?
-    .execute(params![turn, now])?;
-    Ok(())
+/// Marks a turn's updates as done and returns how many were not. What was said is forgotten, except the parts
+/// of an album: a later reply to one of them means all of them.
+pub(super) fn done(tx: &Transaction<'_>, turn: &str, now: i64) -> Result<usize, StoreError> {
+    let done = tx
+        .prepare_cached(
+            "UPDATE inbox SET done_at = ?2, raw = iif(album IS NULL, '', raw) WHERE turn = ?1 AND done_at IS NULL",
+        )?
+        .execute(params![turn, now])?;
+    Ok(done)
 }
 
 fn persist(

@@ -9,6 +9,8 @@
 
 mod inbox;
 mod journal;
+mod placeholder;
+mod recent;
 mod replies;
 mod retention;
 mod rows;
@@ -17,10 +19,11 @@ mod schema;
 mod tests;
 
 pub use inbox::STRANGERS_TOLD_PER_HOUR_MAX;
+pub use recent::RECENT_ROWS_MAX;
 pub use retention::{DONE_AGE_MAX, DONE_ROWS_MAX};
 pub use rows::{
-    AlbumPart, BoundTurn, Claim, Fate, NewPart, NewReply, NewUpdate, Part, PartKind, Persisted, Reply,
-    Standing, Stranger, Update,
+    AlbumPart, BoundTurn, Claim, Fate, NewPart, NewRecent, NewReply, NewUpdate, Part, PartKind, Persisted,
+    Placeholder, Recent, Reply, Standing, Stranger, Update,
 };
 
 use rusqlite::{Connection, Transaction, TransactionBehavior};

@@ -1,6 +1,6 @@
 //! Replies between the end of a turn and the platform's acknowledgement of their last part.
 
-use super::{NewReply, Part, Reply, Store, StoreError, inbox, now_ms};
+use super::{NewRecent, NewReply, Part, Reply, Store, StoreError, inbox, now_ms, placeholder, recent};
 use cofferdam_core::id::TurnId;
 use rusqlite::{OptionalExtension, Transaction, params};
 
@@ -11,10 +11,31 @@ impl Store {
     /// # Errors
     /// [`StoreError`]; then the turn has not ended.
     pub async fn end(&self, channel: &str, turn: &TurnId, reply: NewReply) -> Result<Reply, StoreError> {
+        self.end_noting(channel, turn, reply, None).await
+    }
+
+    /// The same, and in the same transaction the files of its message are noted as the sender's most
+    /// recent ones: they outlive the message, which is forgotten here.
+    ///
+    /// # Errors
+    /// [`StoreError`]; then the turn has not ended, and nothing is noted.
+    pub async fn end_noting(
+        &self,
+        channel: &str,
+        turn: &TurnId,
+        reply: NewReply,
+        files: Option<NewRecent>,
+    ) -> Result<Reply, StoreError> {
         let (channel, turn) = (channel.to_owned(), turn.clone());
         self.write(move |tx| {
-            inbox::done(tx, turn.as_str(), now_ms())?;
-            insert_reply(tx, &channel, &turn, reply, now_ms())?;
+            let now = now_ms();
+            if inbox::done(tx, turn.as_str(), now)? > 0
+                && let Some(files) = &files
+            {
+                recent::note(tx, &channel, files, now)?;
+            }
+            placeholder::forget(tx, turn.as_str())?;
+            insert_reply(tx, &channel, &turn, reply, now)?;
             self::reply(tx, &turn)
         })
         .await

@@ -1,12 +1,13 @@
 //! Keeps the database from growing: what is done is forgotten by age and by number. What waits for a turn
 //! or for its reply to be sent is never touched.
 
-use super::{Store, StoreError};
+use super::{Store, StoreError, recent};
 use rusqlite::{Transaction, params};
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-/// Updates that are done longer are forgotten, and with them their replies and journal.
+/// Updates that are done longer are forgotten, and with them their replies and journal; references to files
+/// that were sent are kept no longer either.
 pub const DONE_AGE_MAX: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 /// Of updates that are done so many are remembered at most, the latest.
 pub const DONE_ROWS_MAX: u32 = 10_000;
@@ -41,5 +42,6 @@ fn prune(tx: &Transaction<'_>, now: i64) -> Result<usize, StoreError> {
     }
     tx.execute("DELETE FROM journal WHERE recorded_at < ?1", [before])?;
     tx.execute("DELETE FROM stranger WHERE told_at < ?1", [before])?;
+    recent::prune(tx, before)?;
     Ok(gone.len())
 }

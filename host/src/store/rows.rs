@@ -144,6 +144,35 @@ pub struct Part {
     pub body: String,
 }
 
+/// The files of a person's most recent message that has any.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Recent {
+    /// The album that they are, in the channel's own words: a later part belongs to it.
+    pub album: Option<String>,
+    /// References to them, in the channel's own words; the channel bounds them.
+    pub files: String,
+}
+
+/// Files to be noted as somebody's most recent ones.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NewRecent {
+    /// The conversation, in the channel's own words: turns of one conversation run one after the other.
+    pub conversation: String,
+    /// The channel's immutable id of the sender.
+    pub sender: String,
+    /// What is noted.
+    pub recent: Recent,
+}
+
+/// The message that stands for the answer of a turn that runs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Placeholder {
+    /// It was about to be sent; whether it was, nobody knows.
+    Unknown,
+    /// It is there, under the platform's id.
+    Sent(String),
+}
+
 impl PartKind {
     const ALL: [(Self, &'static str); 3] =
         [(Self::Text, "text"), (Self::Voice, "voice"), (Self::Attachment, "attachment")];

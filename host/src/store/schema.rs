@@ -8,7 +8,7 @@ use std::path::Path;
 use std::time::Duration;
 
 /// The version that this program writes, kept in `user_version`.
-pub(super) const VERSION: i64 = 1;
+pub(super) const VERSION: i64 = 3;
 
 /// Times are milliseconds since 1970 UTC. `seq` is the order of arrival: Telegram starts its update ids
 /// anew at a random number after a quiet week.
@@ -66,6 +66,28 @@ CREATE TABLE journal (
 CREATE INDEX journal_turn ON journal (turn);
 ";
 
+const VERSION_2: &str = "
+CREATE TABLE recent (
+    channel      TEXT    NOT NULL,
+    conversation TEXT    NOT NULL,
+    sender       TEXT    NOT NULL,
+    album        TEXT,
+    files        TEXT    NOT NULL,
+    noted_at     INTEGER NOT NULL,
+    PRIMARY KEY (channel, conversation, sender)
+) STRICT;
+CREATE INDEX recent_noted ON recent (noted_at);
+
+CREATE TABLE placeholder (
+    turn    TEXT PRIMARY KEY,
+    message TEXT
+) STRICT;
+";
+
+const VERSION_3: &str = "
+ALTER TABLE journal ADD COLUMN written_bytes INTEGER NOT NULL DEFAULT 0;
+";
+
 /// The connection, with its pragmas set and its tables there.
 pub(super) fn open(path: &Path) -> Result<Connection, StoreError> {
     make_private(path).map_err(|source| StoreError::Open { path: path.to_owned(), source })?;
@@ -90,8 +112,11 @@ pub(super) fn open(path: &Path) -> Result<Connection, StoreError> {
 
 fn migrate(connection: &mut Connection) -> Result<(), StoreError> {
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-    if version(&transaction)? < 1 {
-        transaction.execute_batch(VERSION_1)?;
+    let found = version(&transaction)?;
+    for (version, tables) in [(1, VERSION_1), (2, VERSION_2), (3, VERSION_3)] {
+        if found < version {
+            transaction.execute_batch(tables)?;
+        }
     }
     transaction.pragma_update(None, "user_version", VERSION)?;
     transaction.commit()?;

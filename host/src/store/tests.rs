@@ -75,7 +75,7 @@ fn a_newer_version_is_refused_and_untouched() {
     let refused = Store::open(fixture.dir.path()).map(|_| ()).expect_err("refused").to_string();
     assert_eq!(
         refused,
-        "the database has version 9, this program knows 1; run the newer release, or restore a backup"
+        "the database has version 9, this program knows 3; run the newer release, or restore a backup"
     );
     assert_eq!(fixture.sql::<i64>("PRAGMA user_version"), 9);
 }
@@ -185,13 +185,116 @@ async fn a_crowd_of_strangers_is_told_slowly() {
     assert_eq!(told.replies.len(), STRANGERS_TOLD_PER_HOUR_MAX as usize);
 }
 
+/// References to files that Ann sent.
+fn files(conversation: &str, album: Option<&str>, files: &str) -> NewRecent {
+    let recent = Recent { album: album.map(Into::into), files: files.into() };
+    NewRecent { conversation: conversation.into(), sender: "ann".into(), recent }
+}
+
+impl Fixture {
+    async fn bound(&self, id: i64) -> TurnId {
+        self.store.persist(CHANNEL, vec![new(id, None)]).await.expect("it");
+        self.store.claim(CHANNEL, Claim::Update(id)).await.expect("it").expect("bound").turn
+    }
+
+    async fn ends(&self, id: i64, noting: NewRecent) {
+        let turn = self.bound(id).await;
+        self.store.end_noting(CHANNEL, &turn, text_reply(&["x"]), Some(noting)).await.expect("it");
+    }
+
+    async fn recent(&self, conversation: &str, sender: &str) -> Option<String> {
+        Some(self.store.recent(CHANNEL, conversation, sender).await.expect("it")?.files)
+    }
+}
+
+#[tokio::test]
+async fn the_last_files_of_each_person_in_each_conversation_are_known_after_a_restart() {
+    let fixture = Fixture::new();
+    fixture.ends(1, files("here", None, "first")).await;
+    fixture.ends(2, files("there", Some("a"), "other")).await;
+    fixture.ends(3, files("here", None, "second")).await;
+    let fixture = fixture.restart();
+    assert_eq!(fixture.recent("here", "ann").await.as_deref(), Some("second"));
+    assert_eq!(fixture.recent("there", "ann").await.as_deref(), Some("other"));
+    assert_eq!((fixture.recent("here", "ben").await, fixture.recent("", "ann").await), (None, None));
+    assert_eq!(fixture.store.recent("telegram-2", "here", "ann").await.expect("it"), None);
+    // A turn that ended once notes nothing more, however often it is ended.
+    let first = TurnId::new("telegram-1-1");
+    let noting = Some(files("here", None, "first"));
+    fixture.store.end_noting(CHANNEL, &first, text_reply(&["x"]), noting).await.expect("it");
+    assert_eq!(fixture.recent("here", "ann").await.as_deref(), Some("second"));
+}
+
+#[tokio::test]
+async fn references_are_forgotten_by_age_and_by_number() {
+    let fixture = Fixture::new();
+    fixture.ends(1, files("old", None, "x")).await;
+    let later = now_ms() + i64::try_from(DONE_AGE_MAX.as_millis()).expect("small") + 1;
+    fixture.store.prune(now_ms()).await.expect("it");
+    assert!(fixture.recent("old", "ann").await.is_some());
+    fixture.store.prune(later).await.expect("it");
+    assert_eq!(fixture.recent("old", "ann").await, None);
+    let many = i64::from(RECENT_ROWS_MAX) + 5;
+    let insert = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?1)
+        INSERT INTO recent SELECT 'c', i, 's', NULL, '', ?2 + i FROM n";
+    let connection = fixture.store.connection.lock().expect("a connection");
+    connection.execute(insert, [many, now_ms()]).expect("inserted");
+    drop(connection);
+    fixture.store.prune(now_ms()).await.expect("it");
+    assert_eq!(fixture.sql::<i64>("SELECT count(*) FROM recent"), i64::from(RECENT_ROWS_MAX));
+    assert_eq!(
+        fixture.sql::<i64>("SELECT min(CAST(conversation AS INTEGER)) FROM recent"),
+        6,
+        "the latest stay"
+    );
+}
+
+#[tokio::test]
+async fn a_placeholder_is_known_until_its_turn_ends() {
+    let fixture = Fixture::new();
+    let turn = fixture.bound(1).await;
+    assert_eq!(fixture.store.placeholder(&turn).await.expect("it"), None);
+    fixture.store.placeholder_begun(&turn).await.expect("it");
+    let fixture = fixture.restart();
+    assert_eq!(fixture.store.placeholder(&turn).await.expect("it"), Some(Placeholder::Unknown));
+    fixture.store.placeholder_sent(&turn, "77").await.expect("it");
+    fixture.store.placeholder_begun(&turn).await.expect("it");
+    let fixture = fixture.restart();
+    assert_eq!(fixture.store.placeholder(&turn).await.expect("it"), Some(Placeholder::Sent("77".into())));
+    fixture.store.end(CHANNEL, &turn, text_reply(&["x"])).await.expect("it");
+    assert_eq!(fixture.store.placeholder(&turn).await.expect("it"), None);
+    let dismissed = fixture.bound(2).await;
+    fixture.store.placeholder_begun(&dismissed).await.expect("it");
+    fixture.store.dismiss(&dismissed).await.expect("it");
+    assert_eq!(fixture.sql::<i64>("SELECT count(*) FROM placeholder"), 0);
+}
+
+#[tokio::test]
+async fn a_database_of_the_first_version_is_taken_over() {
+    let fixture = Fixture::new();
+    fixture.store.persist(CHANNEL, vec![new(1, None)]).await.expect("it");
+    let connection = fixture.store.connection.lock().expect("a connection");
+    connection
+        .execute_batch(
+            "DROP TABLE recent; DROP TABLE placeholder; ALTER TABLE journal DROP COLUMN written_bytes;
+             PRAGMA user_version = 1",
+        )
+        .expect("set");
+    drop(connection);
+    let fixture = fixture.restart();
+    assert_eq!(fixture.sql::<i64>("PRAGMA user_version"), 3);
+    assert_eq!(ids(&fixture.store.pending(CHANNEL, None, 9).await.expect("it")), [1]);
+    fixture.ends(2, files("here", None, "x")).await;
+    assert!(fixture.recent("here", "ann").await.is_some());
+}
+
 #[tokio::test]
 async fn what_is_done_is_forgotten_by_age_with_all_that_belongs_to_it() {
     let fixture = Fixture::new();
     fixture.store.persist(CHANNEL, vec![new(1, None), new(2, None), new(3, None)]).await.expect("it");
     for id in [1, 2] {
         let turn = fixture.store.claim(CHANNEL, Claim::Update(id)).await.expect("it").expect("bound").turn;
-        fixture.store.record(turn.call(0).as_str(), "hash", &json!({})).expect("recorded");
+        fixture.store.record(turn.call(0).as_str(), "hash", &json!({}), 0).expect("recorded");
         fixture.store.end(CHANNEL, &turn, text_reply(&["x"])).await.expect("it");
     }
     fixture.store.part_sent(&TurnId::new("telegram-1-1"), 0, "5").await.expect("it");
@@ -222,11 +325,31 @@ async fn what_is_done_is_forgotten_by_number() {
 fn a_call_is_remembered_with_its_arguments() {
     let fixture = Fixture::new();
     let result = json!({ "saved": true });
-    assert_eq!(fixture.store.recorded("t/0", "h"), Ok(None));
-    fixture.store.record("t/0", "h", &result).expect("recorded");
+    let known =
+        |fixture: &Fixture, hash: &str| fixture.store.earlier("t/0", hash).map(|earlier| earlier.result);
+    assert_eq!(known(&fixture, "h"), Ok(None));
+    fixture.store.record("t/0", "h", &result, 0).expect("recorded");
     let fixture = fixture.restart();
-    assert_eq!(fixture.store.recorded("t/0", "h"), Ok(Some(result)));
-    assert_eq!(fixture.store.recorded("t/0", "other"), Ok(None));
-    fixture.store.record("t/0", "other", &json!(1)).expect("recorded");
-    assert_eq!(fixture.store.recorded("t/0", "other"), Ok(Some(json!(1))));
+    assert_eq!(known(&fixture, "h"), Ok(Some(result)));
+    assert_eq!(known(&fixture, "other"), Ok(None));
+    fixture.store.record("t/0", "other", &json!(1), 0).expect("recorded");
+    assert_eq!(known(&fixture, "other"), Ok(Some(json!(1))));
+}
+
+#[test]
+fn what_a_turn_has_written_is_known_after_a_restart() {
+    let fixture = Fixture::new();
+    let written = |fixture: &Fixture, call: &str| fixture.store.earlier(call, "h").expect("it").written_bytes;
+    let writes = |call: &str, bytes| fixture.store.record(call, "h", &json!({}), bytes).expect("recorded");
+    writes("t/0", 100);
+    writes("t/1", 20);
+    writes("other/0", 5000);
+    // A call that runs again after a crash is counted once: its own bytes do not stand in its way.
+    writes("t/1", 30);
+    let fixture = fixture.restart();
+    assert_eq!(
+        (written(&fixture, "t/0"), written(&fixture, "t/1"), written(&fixture, "t/2")),
+        (30, 100, 130)
+    );
+    assert_eq!(written(&fixture, "new/0"), 0);
 }

@@ -1,12 +1,14 @@
 //! The tools a gateway has: each policy with its component, its schema and its validator, or the
 //! reason why the tool does not load.
 
-use crate::sandbox::{Component, Sandbox};
+use crate::sandbox::imports::{Import, Needs, imports_beyond_baseline};
+use crate::sandbox::{Component, Sandbox, SandboxError};
 use cofferdam_core::audit::sha256_hex;
 use cofferdam_core::policy::{ComponentSource, PolicyProblem, PolicySet, ToolPolicy};
 use cofferdam_core::text::one_line;
 use cofferdam_core::tool::{Description, ErrorCode, ToolError};
 use serde_json::Value;
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -26,12 +28,13 @@ pub struct Tool {
 /// A tool, or why it does not load.
 pub type Loaded = Result<Arc<Tool>, RegistryError>;
 
-/// Why a tool does not load. Other tools do.
+/// Why a tool does not load. Other tools do. Each names the policy file, the tool, and what to write.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum RegistryError {
     /// The policy names a builtin that this binary does not have.
     #[error(
-        "{file}: this binary has no builtin component {tool}; write component = {{ file = \"…\", sha256 = \"…\" }}"
+        "{file}: {tool}: this binary has no builtin component {tool}; write: \
+         component = {{ file = \"{tool}.wasm\", sha256 = \"…\" }}"
     )]
     NoBuiltin {
         /// The policy file.
@@ -40,10 +43,15 @@ pub enum RegistryError {
         tool: String,
     },
     /// The component file cannot be read.
-    #[error("{file}: cannot read component {component}: {cause}")]
+    #[error(
+        "{file}: {tool}: cannot read component {component}: {cause}; put it there (paths are relative to the policy \
+         file), or write where it is: component = {{ file = \"…\", sha256 = \"…\" }}"
+    )]
     Unreadable {
         /// The policy file.
         file: String,
+        /// The tool.
+        tool: String,
         /// The component as written.
         component: String,
         /// What the system said.
@@ -51,12 +59,14 @@ pub enum RegistryError {
     },
     /// The component is not the one the policy pins.
     #[error(
-        "{file}: component {component} has sha256 {found}, the policy pins {pinned}; review the new component, \
-         then write its sha256"
+        "{file}: {tool}: component {component} has sha256 {found}, the policy pins {pinned}; review the new component, \
+         then write: component = {{ file = {component:?}, sha256 = \"{found}\" }}"
     )]
     Mismatch {
         /// The policy file.
         file: String,
+        /// The tool.
+        tool: String,
         /// The component as written.
         component: String,
         /// What the policy says.
@@ -64,19 +74,37 @@ pub enum RegistryError {
         /// What the file has.
         found: String,
     },
+    /// It imports what its profile does not grant.
+    #[error("{file}: {tool}: the component does not load: {}", wanted(.profile, .imports))]
+    NotGranted {
+        /// The policy file.
+        file: String,
+        /// The tool.
+        tool: String,
+        /// The profile.
+        profile: String,
+        /// What is missing.
+        imports: Vec<Import>,
+    },
     /// The sandbox does not take it.
-    #[error("{file}: {cause}")]
+    #[error("{file}: {tool}: {cause}")]
     Sandbox {
         /// The policy file.
         file: String,
+        /// The tool.
+        tool: String,
         /// What the sandbox said.
         cause: String,
     },
     /// The component calls itself something else.
-    #[error("{file}: the component calls itself {found}; write tool = \"{found}\" or pin another component")]
+    #[error(
+        "{file}: {tool}: the component calls itself {found}; write tool = \"{found}\" or pin another component"
+    )]
     Misnamed {
         /// The policy file.
         file: String,
+        /// The tool.
+        tool: String,
         /// What the component says.
         found: String,
     },
@@ -84,13 +112,43 @@ pub enum RegistryError {
     #[error("{}", join(.0))]
     Policy(Vec<PolicyProblem>),
     /// The schema is not usable for validation.
-    #[error("{file}: the tool's schema is not usable: {cause}")]
+    #[error("{file}: {tool}: the tool's schema is not usable: {cause}; mend it in the tool's describe")]
     Schema {
         /// The policy file.
         file: String,
+        /// The tool.
+        tool: String,
         /// What is wrong with it.
         cause: String,
     },
+}
+
+impl RegistryError {
+    /// What is wrong, as problems of the tool's policy file; without a line where it lies in the component.
+    pub fn problems(&self) -> Vec<PolicyProblem> {
+        let file = match self {
+            Self::Policy(problems) => return problems.clone(),
+            Self::NoBuiltin { file, .. }
+            | Self::Unreadable { file, .. }
+            | Self::Mismatch { file, .. }
+            | Self::Sandbox { file, .. }
+            | Self::Misnamed { file, .. }
+            | Self::Schema { file, .. }
+            | Self::NotGranted { file, .. } => file,
+        };
+        let said = self.to_string();
+        let problem = said.strip_prefix(&format!("{file}: ")).unwrap_or(&said).to_owned();
+        vec![PolicyProblem { file: file.clone(), line: None, problem }]
+    }
+}
+
+/// Each missing import with the line that grants it.
+fn wanted(profile: &str, imports: &[Import]) -> String {
+    let one = |Import { name, needs }: &Import| match needs {
+        Needs::Unknown => format!("it imports `{name}`, which the host does not know; {needs}"),
+        _ => format!("it imports `{name}`; grant the interface in the profile {profile}: {needs}"),
+    };
+    imports.iter().map(one).collect::<Vec<_>>().join("; ")
 }
 
 fn join(problems: &[PolicyProblem]) -> String {
@@ -125,6 +183,12 @@ impl Registry {
         for (profile, grants) in profiles {
             sandbox.start_ahead(profile, grants);
         }
+    }
+
+    /// The one tool of these bytes under a policy, whatever component the policy pins: for an author who
+    /// tries what was just built. Nothing else about loading differs.
+    pub fn of_component(sandbox: &Sandbox, policy: &ToolPolicy, bytes: &[u8]) -> Self {
+        Self { tools: BTreeMap::from([(policy.tool.to_string(), load_bytes(sandbox, policy, bytes))]) }
     }
 
     /// The tool of this name.
@@ -180,22 +244,44 @@ impl Tool {
 }
 
 fn load(sandbox: &Sandbox, policy: &ToolPolicy, sources: &Sources) -> Loaded {
-    let file = || policy.file.clone();
-    let bytes = component_bytes(policy, sources)?;
-    let refused =
-        |e: crate::sandbox::SandboxError| RegistryError::Sandbox { file: file(), cause: e.to_string() };
-    let component = sandbox.load(bytes, &policy.grants).map_err(refused)?;
-    let description = sandbox.describe(&component).map_err(refused)?;
+    load_bytes(sandbox, policy, &component_bytes(policy, sources)?)
+}
+
+fn load_bytes(sandbox: &Sandbox, policy: &ToolPolicy, bytes: &[u8]) -> Loaded {
+    let (file, tool) = (|| policy.file.clone(), || policy.tool.to_string());
+    let refused = |e: SandboxError| {
+        // The linker names one import; the author wants them all, with what to write.
+        let missing = matches!(e, SandboxError::Link(_)).then(|| not_granted(policy, bytes)).flatten();
+        missing.unwrap_or_else(|| RegistryError::Sandbox { file: file(), tool: tool(), cause: e.to_string() })
+    };
+    let component = sandbox.load(Cow::Borrowed(bytes), &policy.grants).map_err(&refused)?;
+    let description = sandbox.describe(&component).map_err(&refused)?;
     if description.name != policy.tool {
-        return Err(RegistryError::Misnamed { file: file(), found: description.name.to_string() });
+        let found = description.name.to_string();
+        return Err(RegistryError::Misnamed { file: file(), tool: tool(), found });
     }
     policy.check_schema(&description.arguments).map_err(RegistryError::Policy)?;
-    let validator = jsonschema::draft202012::new(&description.arguments)
-        .map_err(|e| RegistryError::Schema { file: file(), cause: one_line(&e.to_string(), 400) })?;
+    let validator = jsonschema::draft202012::new(&description.arguments).map_err(|e| {
+        RegistryError::Schema { file: file(), tool: tool(), cause: one_line(&e.to_string(), 400) }
+    })?;
     Ok(Arc::new(Tool { description, policy: policy.clone(), component, validator }))
 }
 
-fn component_bytes(
+/// What these bytes import that the policy's profile does not grant, if anything.
+pub fn not_granted(policy: &ToolPolicy, bytes: &[u8]) -> Option<RegistryError> {
+    let imports: Vec<Import> = imports_beyond_baseline(bytes).ok()?;
+    let missing: Vec<Import> =
+        imports.into_iter().filter(|import| !import.needs.granted_by(&policy.grants)).collect();
+    let (file, tool) = (policy.file.clone(), policy.tool.to_string());
+    let profile = policy.profile.clone();
+    (!missing.is_empty()).then_some(RegistryError::NotGranted { file, tool, profile, imports: missing })
+}
+
+/// The bytes of the component that a policy names, as pinned.
+///
+/// # Errors
+/// The builtin that is missing, the file that cannot be read, or the SHA-256 that differs.
+pub fn component_bytes(
     policy: &ToolPolicy,
     sources: &Sources,
 ) -> Result<std::borrow::Cow<'static, [u8]>, RegistryError> {
@@ -209,6 +295,7 @@ fn component_bytes(
         ComponentSource::File { file: component, sha256: pinned } => {
             let unreadable = |cause: String| RegistryError::Unreadable {
                 file: policy.file.clone(),
+                tool: policy.tool.to_string(),
                 component: component.clone(),
                 cause,
             };
@@ -222,6 +309,7 @@ fn component_bytes(
             } else {
                 Err(RegistryError::Mismatch {
                     file: policy.file.clone(),
+                    tool: policy.tool.to_string(),
                     component: component.clone(),
                     pinned: pinned.clone(),
                     found,
@@ -231,7 +319,11 @@ fn component_bytes(
     }
 }
 
-fn read_bounded(path: &Path) -> std::io::Result<Vec<u8>> {
+/// The bytes of a component's file: a regular one, not larger than any component may be.
+///
+/// # Errors
+/// What the system said, or why the file is not taken.
+pub fn read_bounded(path: &Path) -> std::io::Result<Vec<u8>> {
     let limit = crate::sandbox::COMPONENT_BYTES_MAX as u64;
     // Not blocking: the path may name a FIFO.
     use std::os::unix::fs::OpenOptionsExt;

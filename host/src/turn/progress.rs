@@ -15,6 +15,14 @@ pub enum Step {
         /// The tool as it was asked for.
         tool: String,
     },
+    /// A call tells what it is doing now: the tool's own words, which the sandbox has made one short line.
+    /// They may come thousands of times a second; whoever shows them shows the newest, and not too often.
+    Report {
+        /// The call.
+        call: CallId,
+        /// What it is doing.
+        message: String,
+    },
 }
 
 /// Takes the steps of a turn. Must not block.

@@ -1,10 +1,10 @@
 //! Runs a turn: provider, tool calls, provider again, until there is an answer.
 
 use super::{Conversation, Delta, Deltas, Entry, Progress, Provider, Request, Step, ToolSpec};
-use crate::attachments::Attachments;
+use crate::attachments::{Attachments, RecentAttachments};
 use crate::tools::{CallRequest, Journal, Toolbox};
 use cofferdam_core::attachment::{AttachmentInfo, addendum};
-use cofferdam_core::id::{Caller, TurnId};
+use cofferdam_core::id::{CallId, Caller, TurnId};
 use cofferdam_core::message::OutgoingResponse;
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
@@ -20,6 +20,8 @@ pub struct Turn {
     pub text: String,
     /// What came with it, in order.
     pub attachments: Attachments,
+    /// Brings the files of an earlier message, for the tools that may ask for them.
+    pub recent: Option<Arc<dyn RecentAttachments>>,
     /// Lines that the user must read with the answer, besides those on unavailable attachments.
     pub notices: Vec<String>,
 }
@@ -65,7 +67,7 @@ impl Runner {
     pub async fn run(
         &self,
         turn: Turn,
-        progress: &dyn Progress,
+        progress: Arc<dyn Progress>,
         cancel: &CancellationToken,
     ) -> OutgoingResponse {
         let infos = turn.attachments.infos();
@@ -89,7 +91,7 @@ impl Runner {
         &self,
         turn: &Turn,
         conversation: &mut Conversation,
-        progress: &dyn Progress,
+        progress: Arc<dyn Progress>,
         cancel: &CancellationToken,
     ) -> String {
         let mut calls = 0;
@@ -114,6 +116,7 @@ impl Runner {
                 let id = turn.id.call(calls);
                 calls += 1;
                 progress.step(Step::Calling { call: id.clone(), tool: wanted.tool.clone() });
+                let report = reporting(progress.clone(), id.clone());
                 let result = self
                     .toolbox
                     .call(CallRequest {
@@ -123,8 +126,8 @@ impl Runner {
                         tool: wanted.tool.clone(),
                         arguments: wanted.arguments,
                         attachments: turn.attachments.clone(),
-                        recent: None,
-                        report: None,
+                        recent: turn.recent.clone(),
+                        report: Some(report),
                         journal: self.journal.clone(),
                         cancel: cancel.clone(),
                     })
@@ -134,6 +137,13 @@ impl Runner {
         }
         format!("The turn took more than {ROUNDS_MAX} rounds and was stopped.")
     }
+}
+
+/// Takes what a call reports while it runs.
+fn reporting(progress: Arc<dyn Progress>, call: CallId) -> Arc<dyn Fn(&str) + Send + Sync> {
+    Arc::new(move |message| {
+        progress.step(Step::Report { call: call.clone(), message: message.to_owned() });
+    })
 }
 
 /// No channel shows partial answers yet.

@@ -49,6 +49,13 @@ fn usage_and_configuration_are_2() {
             "policy",
             "policy nope",
             "policy check a b",
+            "policy explain",
+            "policy explain file_read --policies missing",
+            "policy explain file_read --args @missing.json",
+            "policy diff missing",
+            "policy diff missing missing",
+            "policy show nope",
+            "policy report --format pdf",
             "audit",
             "audit verify missing.jsonl",
             "audit show missing.jsonl",
@@ -132,7 +139,7 @@ fn usage_errors_go_to_stderr_and_say_where_help_is() {
     for words in [&["nope"][..], &["call", "--nope"], &["audit", "show", "--last", "few"]] {
         refused(&home.run(words), &["error: ", "--help"]);
     }
-    refused(&home.run(&["tool"]), &["tools"]);
+    refused(&home.run(&["toolz"]), &["tools"]);
     refused(&home.run(&["serve"]), &["no channel", "cofferdam init", "[channels.telegram]"]);
     refused(&home.run(&["audit", "verify", "missing.jsonl"]), &["missing.jsonl"]);
 }

@@ -6,7 +6,7 @@ use std::path::Path;
 use support::home::Home;
 
 /// Compares `text` with the snapshot of this name.
-pub(super) fn compare(name: &str, text: &str) {
+pub(crate) fn compare(name: &str, text: &str) {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("it/snapshots").join(format!("{name}.txt"));
     if std::env::var_os("UPDATE_SNAPSHOTS").is_some() {
         std::fs::write(&file, text).expect("writable");
@@ -51,7 +51,20 @@ fn every_commands_help_is_as_reviewed() {
     let home = Home::new();
     let commands = commands(&home);
     let names: Vec<String> = commands.iter().map(|(command, _)| command.join(" ")).collect();
-    for expected in ["call", "serve", "chat", "init", "tools", "policy check", "audit verify", "audit show"] {
+    for expected in [
+        "call",
+        "serve",
+        "chat",
+        "init",
+        "tools",
+        "policy check",
+        "policy explain",
+        "policy diff",
+        "policy show",
+        "policy report",
+        "audit verify",
+        "audit show",
+    ] {
         assert!(names.iter().any(|name| name == expected), "{expected} in {names:?}");
     }
     for (command, text) in &commands {

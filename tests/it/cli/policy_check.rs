@@ -60,7 +60,14 @@ fn problems(home: &Home, files: &[(&str, &str)]) -> Vec<String> {
         .as_array()
         .expect("a list")
         .iter()
-        .map(|p| p.as_str().expect("text").to_owned())
+        .map(|p| {
+            let (file, problem) = (p["file"].as_str().expect("text"), p["problem"].as_str().expect("text"));
+            assert_eq!(p.as_object().expect("an object").len(), 3, "file, line and problem: {p}");
+            match &p["line"] {
+                Value::Null => format!("{file}: {problem}"),
+                line => format!("{file}:{}: {problem}", line.as_u64().expect("a number")),
+            }
+        })
         .collect();
     let code = if problems.is_empty() { 0 } else { 3 };
     assert_eq!(
@@ -207,7 +214,7 @@ fn a_policy_that_does_not_fit_the_tools_schema_is_told_with_the_line_to_write() 
         "index = \"value\"",
         "index = { path = \"read\" }",
         9,
-        &["\"index\" can never be a path", "as \"value\""],
+        &["\"index\" can never be a path", "write index = \"value\""],
     );
     check(
         "path = { path = \"write\" }",
@@ -225,7 +232,7 @@ fn writing_needs_a_profile_that_may_write() {
     assert_eq!(
         found,
         [
-            r#"tools/t.toml:10: "path" is written, but profile p grants no mount for writing; use { path = "read" } or a profile with access = "atomic-write""#
+            r#"tools/t.toml:10: attachment_save: "path" is written, but profile p grants no mount for writing; use { path = "read" } or a profile with access = "atomic-write""#
         ]
     );
     let below = TOOL.replace("\"write\"", "\"write-below\"");
@@ -244,11 +251,12 @@ fn names_are_given_once_and_files_lie_where_they_belong() {
     check(&[("profiles/q.toml", PROFILE)], "profiles/q.toml:1: this profile is defined twice; keep one file");
     assert_eq!(
         problems(&home, &[("profiles/p.toml", PROFILE)]),
-        ["tools/:1: no tool has a policy; add tools/<tool>.toml and profiles/<profile>.toml"]
+        ["tools/: no tool has a policy; add tools/<tool>.toml and profiles/<profile>.toml"]
     );
     let without_profiles = problems(&home, &[("tools/t.toml", TOOL)]);
     assert!(
-        without_profiles.len() == 1 && without_profiles[0].starts_with("tools/t.toml:3: no profile \"p\""),
+        without_profiles.len() == 1
+            && without_profiles[0].starts_with("tools/t.toml:3: attachment_save: no profile \"p\""),
         "{without_profiles:?}"
     );
     // What is no policy by its name is nobody's business.
@@ -269,13 +277,13 @@ fn what_cannot_be_read_is_a_problem() {
     check("cofferdam.toml", &["cofferdam.toml/profiles"]);
     let dir = folder(&home, &[("profiles/p.toml", PROFILE), ("tools/t.toml", TOOL)]);
     std::fs::write(dir.join("tools/latin1.toml"), b"# \xe4").expect("writable");
-    check(dir.to_str().expect("text"), &["tools/latin1.toml:1: ", "UTF-8"]);
+    check(dir.to_str().expect("text"), &["problem: tools/latin1.toml: ", "UTF-8"]);
     std::fs::remove_file(dir.join("tools/latin1.toml")).expect("ours");
     std::fs::create_dir(dir.join("tools/folder.toml")).expect("writable");
-    check(dir.to_str().expect("text"), &["tools/folder.toml:1: "]);
+    check(dir.to_str().expect("text"), &["problem: tools/folder.toml: "]);
     std::fs::remove_dir(dir.join("tools/folder.toml")).expect("ours");
     std::os::unix::fs::symlink("nowhere", dir.join("tools/link.toml")).expect("writable");
-    check(dir.to_str().expect("text"), &["tools/link.toml:1: "]);
+    check(dir.to_str().expect("text"), &["problem: tools/link.toml: "]);
     std::fs::remove_file(dir.join("tools/link.toml")).expect("ours");
     std::fs::remove_dir_all(dir.join("profiles")).expect("ours");
     check(dir.to_str().expect("text"), &["profiles"]);

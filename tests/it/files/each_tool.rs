@@ -204,7 +204,7 @@ fn ledger(name: &str) {
             )
         };
         assert!(chat.say(&write("/tmp/first", 1)).starts_with('{'));
-        let tracer = tracer::Attached::to(&home, chat.pid(), &[point.meets("error=EIO")]);
+        let tracer = tracer::Attached::to(&home, chat.id(), &[point.meets("error=EIO")]);
         let said = chat.say(&format!("/{} {}", subject.change.tool, subject.change.arguments));
         assert!(tracer.leave(), "{point:?} never came: {said}");
         let used: usize = files(&home).values().map(Vec::len).sum();
@@ -233,7 +233,7 @@ macro_rules! each_tool {
     };
 }
 
-each_tool!(faults: write append write_bytes edit copy move_file move_folder delete_file delete_folder save);
-each_tool!(ends: write append write_bytes edit copy move_file move_folder delete_file delete_folder save);
-// Not `save`: in a terminal the thread that opens what is attached would meet the fault as well.
+each_tool!(faults: write append write_bytes edit copy move_file move_folder delete_file delete_folder save download);
+each_tool!(ends: write append write_bytes edit copy move_file move_folder delete_file delete_folder save download);
+// Not `save` and `download`: in a terminal the thread that opens what is attached would meet the fault as well.
 each_tool!(ledger: write append write_bytes edit copy move_file move_folder delete_file delete_folder);

@@ -55,7 +55,7 @@ fn unchanged(home: &Home, chat: &mut Chat, gone: &BTreeSet<i32>, code: &str) {
     let outcome = home.audit().pop().expect("a record");
     assert_eq!((&outcome["event"], &outcome["code"]), (&"outcome".into(), &code.into()), "{outcome}");
     // Of those that were killed, the ones that were idle are found out when they are needed.
-    wait_until("the worker is gone", || !gone.is_subset(&workers(chat.pid())));
+    wait_until("the worker is gone", || !gone.is_subset(&workers(chat.id())));
     let said = chat.say("/hostile behaviour=stage_create path=/shared/next");
     assert!(said.starts_with(r#"{"bytes":31,"#), "{said}");
     fs::remove_file(home.host("/shared/next")).expect("published");
@@ -68,11 +68,11 @@ fn a_worker_that_is_killed_in_a_call_changes_nothing() {
     assert_eq!(chat.say("/hostile behaviour=ok"), r#"{"ok":true}"#);
     for behaviour in ["spin_mid_write", "stage_then_spin"] {
         for by in [Signal::KILL, Signal::SYS, Signal::ABORT] {
-            chat.tell(&format!("/hostile behaviour={behaviour} path=/shared/a"));
-            wait_for_staging(chat.pid());
-            let running = workers(chat.pid());
+            chat.begin(&format!("/hostile behaviour={behaviour} path=/shared/a"));
+            wait_for_staging(chat.id());
+            let running = workers(chat.id());
             signal(&running, by);
-            let said = chat.hear();
+            let said = chat.answer();
             assert!(said.starts_with("trapped: the tool's sandbox process died"), "{said}");
             assert!(said.contains("nothing was changed"), "{said}");
             unchanged(&home, &mut chat, &running, "trapped");
@@ -86,7 +86,7 @@ fn a_worker_that_died_between_calls_is_not_asked() {
     let home = hostile("60s");
     let mut chat = Chat::start(&home);
     assert_eq!(chat.say("/hostile behaviour=ok"), r#"{"ok":true}"#);
-    let idle = workers(chat.pid());
+    let idle = workers(chat.id());
     assert!(!idle.is_empty());
     signal(&idle, Signal::KILL);
     wait_until("they are dead", || {
@@ -102,18 +102,18 @@ fn a_worker_that_stands_still_is_killed_at_its_deadline() {
     let home = hostile("1s");
     let mut chat = Chat::start(&home);
     assert_eq!(chat.say("/hostile behaviour=ok"), r#"{"ok":true}"#);
-    chat.tell("/hostile behaviour=stage_then_spin path=/shared/a");
-    wait_for_staging(chat.pid());
-    let running = workers(chat.pid());
+    chat.begin("/hostile behaviour=stage_then_spin path=/shared/a");
+    wait_for_staging(chat.id());
+    let running = workers(chat.id());
     // It does not run any more, so it cannot end by itself.
     signal(&running, Signal::STOP);
-    let said = chat.hear();
+    let said = chat.answer();
     assert!(said.starts_with("timed_out: "), "{said}");
     // Those that were idle stand still too, and nobody has a reason to kill them yet.
     signal(&running, Signal::CONT);
     assert_eq!(fs::read_to_string(home.host("/shared/a")).expect("there"), "old");
     assert!(home.leftovers().is_empty());
-    wait_until("the worker is gone", || !running.is_subset(&workers(chat.pid())));
+    wait_until("the worker is gone", || !running.is_subset(&workers(chat.id())));
     assert_eq!(chat.say("/hostile behaviour=ok"), r#"{"ok":true}"#);
     chat.end();
 }

@@ -2,7 +2,7 @@
 
 use super::SOON;
 use std::io::{BufRead, BufReader, Write};
-use std::process::{Child, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use support::home::Home;
 
@@ -14,7 +14,11 @@ pub(crate) struct Chat {
 
 impl Chat {
     pub(crate) fn start(home: &Home) -> Self {
-        let mut command = home.command(&["chat"]);
+        Self::spawn(home.command(&["chat"]))
+    }
+
+    /// Starts this command, which is to be `chat`.
+    pub(crate) fn spawn(mut command: Command) -> Self {
         let command = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
         let mut child = command.spawn().expect("the program starts");
         let stdout = BufReader::new(child.stdout.take().expect("piped"));
@@ -23,26 +27,26 @@ impl Chat {
         Self { child, answers }
     }
 
-    /// Its process.
-    pub(crate) fn pid(&self) -> u32 {
-        self.child.id()
+    /// Says a line; returns the line that answers it.
+    pub(crate) fn say(&mut self, line: &str) -> String {
+        self.begin(line);
+        self.answer()
     }
 
-    /// Says a line that is not answered.
-    pub(crate) fn tell(&mut self, line: &str) {
+    /// Says a line and does not wait.
+    pub(crate) fn begin(&mut self, line: &str) {
         let stdin = self.child.stdin.as_mut().expect("piped");
         writeln!(stdin, "{line}").expect("chat reads");
     }
 
-    /// Says a line; returns the line that answers it.
-    pub(crate) fn say(&mut self, line: &str) -> String {
-        self.tell(line);
-        self.answers.recv_timeout(SOON).unwrap_or_else(|_| panic!("no answer to {line}"))
+    /// The answer to the line that was said first of those that have none.
+    pub(crate) fn answer(&self) -> String {
+        self.answers.recv_timeout(SOON).expect("an answer")
     }
 
-    /// The line that answers what was told before.
-    pub(crate) fn hear(&self) -> String {
-        self.answers.recv_timeout(SOON).expect("an answer")
+    /// Its process.
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
     }
 
     /// A line of `/proc/PID/status` in KiB: `VmHWM` is the most memory it ever held, `VmRSS` what it holds.

@@ -18,7 +18,7 @@ fn under(mount: &str, interfaces: &str) -> Ran {
     if ran.code == Some(1) {
         assert_eq!(checked.code, Some(3), "{checked:?}");
         assert!(
-            checked.stdout.contains("problem: tools/hostile.toml: the component does not load"),
+            checked.stdout.contains("problem: tools/hostile.toml: hostile: the component does not load"),
             "{checked:?}"
         );
         assert_eq!(home.call(&["file_read", "path=/shared/none"]).error(), "not_found", "the others work");

@@ -122,3 +122,14 @@ fn a_large_directory_is_listed_piece_by_piece() {
     }
     assert_eq!(seen(&home, "list", "/shared/many")["count"], 3000);
 }
+
+#[test]
+fn one_call_reads_so_many_directory_entries_and_no_more() {
+    let home = Home::new().hostile("deadline = \"120s\"");
+    for n in 0..10_000 {
+        put(&home, &format!("/shared/many/{n}"), b"");
+    }
+    let ran = home.call(&["hostile", "behaviour=list_endlessly", "path=/shared/many"]);
+    assert_eq!((ran.code, ran.error().as_str()), (Some(1), "too_large"), "{ran:?}");
+    assert!(ran.message().contains("2000000 directory entries"), "{ran:?}");
+}

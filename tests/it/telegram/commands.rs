@@ -12,7 +12,7 @@ async fn say(world: &World, text: &str) -> anyhow::Result<String> {
 async fn help_lists_the_tools() -> anyhow::Result<()> {
     let world = World::running().await?;
     let help = say(&world, "/help").await?;
-    assert!(help.starts_with("/attachment_save index=N path=TEXT [overwrite=true|false]\n"), "{help}");
+    assert!(help.contains("/attachment_save index=N path=TEXT [overwrite=true|false]\n"), "{help}");
     for said in ["/file_read path=TEXT", "/file_write_bytes ", "A /tool alone explains its arguments."] {
         assert!(help.contains(said), "{help}");
     }
@@ -118,7 +118,7 @@ async fn in_a_group_only_what_is_meant_for_this_bot() -> anyhow::Result<()> {
     world.server.push(group("/help@other_bot").reply_to(&bots));
     world.server.push(Incoming::group(GROUP, ANN).field("new_chat_title", "x"));
     let help = world.ask(group("/help")).await?;
-    assert!(help.starts_with("/attachment_save "), "{help}");
+    assert!(help.contains("\n/attachment_save "), "{help}");
     assert_eq!(world.ask(group("/help@Cofferdam_Test_Bot")).await?, help);
     let thanks = world.ask(group("thanks").reply_to(&bots)).await?;
     assert!(thanks.starts_with("I run commands"), "{thanks}");

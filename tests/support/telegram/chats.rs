@@ -140,13 +140,18 @@ impl Chats {
     /// `deleteMessage`.
     pub(super) fn delete(&mut self, params: &Map<String, Value>) -> Result<Value, ApiError> {
         let (chat_id, message_id) = self.existing(params, "delete")?;
+        self.remove(chat_id, message_id);
+        Ok(Value::Bool(true))
+    }
+
+    /// Takes a message away, whoever asks.
+    pub(super) fn remove(&mut self, chat_id: i64, message_id: i64) {
         if let Some(chat) = self.known.get_mut(&chat_id) {
             chat.messages.remove(&message_id);
         }
         for own in &mut self.sent {
             own.deleted |= (own.chat_id, own.message_id) == (chat_id, message_id);
         }
-        Ok(Value::Bool(true))
     }
 
     fn existing(&self, params: &Map<String, Value>, to: &str) -> Result<(i64, i64), ApiError> {

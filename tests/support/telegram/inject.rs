@@ -88,6 +88,11 @@ impl TelegramServer {
         self.state.change(|inner| inner.chats.open(chat_id, chat));
     }
 
+    /// Deletes a message of the bot, as a person may: the bot is not told.
+    pub fn delete_message(&self, chat_id: i64, message_id: i64) {
+        self.state.change(|inner| inner.chats.remove(chat_id, message_id));
+    }
+
     /// Activates a webhook, as another program might: polling then answers 409 until it is deleted.
     pub fn set_webhook(&self, url: &str) {
         self.state.change(|inner| inner.bot.webhook = Some(url.to_owned()));

@@ -26,7 +26,11 @@ fn slowly(text: &str, pattern: &str) -> Vec<(u64, u64, String)> {
     let found = lines.filter_map(|(line, number)| {
         let line = line.strip_suffix('\r').unwrap_or(line);
         let found = pattern.find_at(line.as_bytes(), 0)?;
-        Some((number, line[..found.start].chars().count() as u64 + 1, line[found].replace(char::is_control, "\u{FFFD}")))
+        Some((
+            number,
+            line[..found.start].chars().count() as u64 + 1,
+            line[found].replace(char::is_control, "\u{FFFD}"),
+        ))
     });
     found.collect()
 }

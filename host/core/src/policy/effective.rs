@@ -1,5 +1,7 @@
 //! The effective policy of one tool, and holding it against the tool's schema.
 
+use super::complete::Completion;
+use super::origin::Origins;
 use super::schema;
 use super::source::PolicyProblem;
 use super::words::{ArgumentClass, ComponentSource, Safety};
@@ -27,6 +29,9 @@ pub struct ToolPolicy {
     pub grants: Grants,
     /// Class of each argument, by its place: `path`, `paths[]`, `edits[].new_text`.
     pub arguments: BTreeMap<String, ArgumentClass>,
+    /// What is added to arguments before they are judged, by name.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub completions: BTreeMap<String, Completion>,
     /// The limits of one call.
     pub limits: Limits,
     /// SHA-256 over the SHA-256s of profile file and tool file, lower-case hex.
@@ -38,6 +43,9 @@ pub struct ToolPolicy {
     pub arguments_line: usize,
     #[serde(skip)]
     pub(super) argument_lines: BTreeMap<String, usize>,
+    /// Where everything else of it is written.
+    #[serde(skip)]
+    pub origins: Origins,
 }
 
 impl ToolPolicy {
@@ -46,17 +54,23 @@ impl ToolPolicy {
         self.arguments.get(at).copied()
     }
 
+    /// The line of the tool's file that classifies the argument at this place.
+    pub fn argument_line(&self, at: &str) -> Option<usize> {
+        self.argument_lines.get(at).copied()
+    }
+
     /// Holds the policy against the schema of the arguments: every place that can hold a string is
     /// classified, every classified place exists, and a path class sits on a string.
     ///
     /// # Errors
-    /// One problem a place, each with the line to add or remove.
+    /// One problem a place, each with the tool and the line to add or remove.
     pub fn check_schema(&self, arguments: &Value) -> Result<(), Vec<PolicyProblem>> {
-        let problem = |line, problem: String| PolicyProblem { file: self.file.clone(), line, problem };
+        let problem =
+            |line, problem: String| PolicyProblem { file: self.file.clone(), line: Some(line), problem };
         let leaves = schema::leaves(arguments).map_err(|what| {
             vec![problem(
                 self.arguments_line,
-                format!("the schema of {} cannot be judged: {what}", self.tool),
+                format!("{}: the schema of its arguments cannot be judged: {what}", self.tool),
             )]
         })?;
         let mut problems = Vec::new();
@@ -65,8 +79,8 @@ impl ToolPolicy {
                 let key = toml_key(at);
                 problems.push(problem(
                     self.arguments_line,
-                    format!("argument {at:?} can hold text and is not classified; add to [arguments]: {key} = \"value\", \
-                             {key} = \"content\" or {key} = {{ path = \"read\" }}"),
+                    format!("{}: argument {at:?} can hold text and is not classified; add to [arguments]: {key} = \"value\", \
+                             {key} = \"content\" or {key} = {{ path = \"read\" }}", self.tool),
                 ));
             }
         }
@@ -79,7 +93,9 @@ impl ToolPolicy {
                     problems.push(problem(
                         line,
                         format!(
-                            "argument {at:?} can never be a path; classify it as \"value\" or remove the line"
+                            "{}: argument {at:?} can never be a path; write {} = \"value\" or remove the line",
+                            self.tool,
+                            toml_key(at)
                         ),
                     ))
                 }

@@ -4,10 +4,11 @@
 //! touches the disk.
 
 use super::effective::ToolPolicy;
-use super::source::{PolicyProblem, Source};
-use super::words::{ArgumentClass, ComponentSource, PathUse, Safety};
+use super::origin::{Origins, Place};
+use super::source::{PolicyProblem, Source, plain};
+use super::words::{ArgumentClass, Classified, ComponentSource, PathUse, Safety};
 use crate::audit::sha256_hex;
-use crate::capability::{Grants, Interface, MOUNTS, MountGrant};
+use crate::capability::{Access, Grants, Interface, MOUNTS, MountGrant};
 use crate::limits::{ByteSize, Limits, Span};
 use crate::tool::ToolName;
 use serde::Deserialize;
@@ -21,11 +22,19 @@ pub(super) struct ProfileFile {
     schema: Spanned<u32>,
     profile: Spanned<String>,
     why: Spanned<String>,
-    mounts: Spanned<Vec<Spanned<MountGrant>>>,
+    mounts: Spanned<Vec<Spanned<MountLine>>>,
     #[serde(default)]
     interfaces: Vec<Spanned<Interface>>,
     #[serde(default)]
     limits: LimitsTable,
+}
+
+/// A [`MountGrant`] as it is written, with the place of its right.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct MountLine {
+    guest: String,
+    access: Spanned<Access>,
 }
 
 #[derive(Deserialize)]
@@ -34,13 +43,13 @@ pub(super) struct ToolFile {
     schema: Spanned<u32>,
     tool: Spanned<String>,
     profile: Spanned<String>,
-    component: ComponentSource,
+    component: Spanned<ComponentSource>,
     safety: Spanned<Safety>,
     why: Spanned<String>,
     #[serde(default)]
-    arguments: Option<Spanned<BTreeMap<String, Spanned<ArgumentClass>>>>,
+    arguments: Option<Spanned<BTreeMap<String, Spanned<Classified>>>>,
     #[serde(default)]
-    limits: LimitsTable,
+    limits: Option<Spanned<LimitsTable>>,
 }
 
 #[derive(Default, Deserialize)]
@@ -58,9 +67,34 @@ pub(super) struct Profile {
     grants: Grants,
     limits: Limits,
     sha256: String,
+    why: String,
+    places: ProfilePlaces,
+}
+
+/// Where a profile says what it says.
+struct ProfilePlaces {
+    why: Place,
+    mounts: Place,
+    access: Vec<Place>,
+    interfaces: Vec<Place>,
+    limits: BTreeMap<&'static str, Place>,
 }
 
 impl LimitsTable {
+    /// Where each limit that is written here stands.
+    fn places(&self, source: &Source<'_>) -> BTreeMap<&'static str, Place> {
+        let Self { memory, deadline, written_bytes, arguments, result } = self;
+        let sizes = [
+            ("memory", memory),
+            ("written_bytes", written_bytes),
+            ("arguments", arguments),
+            ("result", result),
+        ];
+        let sizes = sizes.into_iter().filter_map(|(name, at)| Some((name, source.place(at.as_ref()?))));
+        let deadline = deadline.iter().map(|at| ("deadline", source.place(at)));
+        sizes.chain(deadline).collect()
+    }
+
     /// The limits written here, each at most `ceiling`'s; those not written are the smaller of the
     /// default and the ceiling, or the ceiling itself where `unset` says so.
     fn under(
@@ -110,10 +144,21 @@ impl LimitsTable {
 impl ProfileFile {
     pub(super) fn check(self, source: &Source<'_>) -> Result<Profile, PolicyProblem> {
         check_head(source, &self.schema, &self.why)?;
+        plain(self.profile.get_ref())
+            .map_err(|why| source.at(self.profile.span().start, &format!("the profile's name {why}")))?;
         let mut mounts: Vec<MountGrant> = Vec::new();
+        let mut places = ProfilePlaces {
+            why: source.place(&self.why),
+            mounts: source.place(&self.mounts),
+            access: Vec::new(),
+            interfaces: self.interfaces.iter().map(|interface| source.place(interface)).collect(),
+            limits: self.limits.places(source),
+        };
         for mount in self.mounts.into_inner() {
             let at = mount.span().start;
-            let mount = mount.into_inner();
+            let MountLine { guest, access } = mount.into_inner();
+            places.access.push(source.place(&access));
+            let mount = MountGrant { guest, access: access.into_inner() };
             if !MOUNTS.contains(&mount.guest.as_str()) {
                 return Err(
                     source.at(at, &format!("no mount {:?}; write one of {}", mount.guest, MOUNTS.join(", ")))
@@ -133,12 +178,29 @@ impl ProfileFile {
             },
             limits,
             sha256: sha256_hex(source.text.as_bytes()),
+            why: self.why.into_inner(),
+            places,
         })
     }
 }
 
 impl ToolFile {
+    /// The tool's policy under its profile; each problem names the tool.
     pub(super) fn combine(
+        self,
+        source: &Source<'_>,
+        profiles: &BTreeMap<String, Profile>,
+    ) -> Result<ToolPolicy, Vec<PolicyProblem>> {
+        let tool = crate::text::one_line(self.tool.get_ref(), 80);
+        self.under(source, profiles).map_err(|mut problems| {
+            for found in &mut problems {
+                found.problem.insert_str(0, &format!("{tool}: "));
+            }
+            problems
+        })
+    }
+
+    fn under(
         self,
         source: &Source<'_>,
         profiles: &BTreeMap<String, Profile>,
@@ -148,12 +210,14 @@ impl ToolFile {
             .map_err(|bad| vec![source.at(self.tool.span().start, &bad.to_string())])?;
         let Some(profile) = profiles.get(self.profile.get_ref()) else {
             let known: Vec<_> = profiles.keys().map(String::as_str).collect();
-            let text = format!("no profile {:?}; write one of {}", self.profile.get_ref(), known.join(", "));
+            let wanted = self.profile.get_ref();
+            let text = match known.as_slice() {
+                [] => format!("no profile {wanted:?}, nor any other; add profiles/{wanted}.toml"),
+                known => format!("no profile {wanted:?}; write one of {}", known.join(", ")),
+            };
             return Err(vec![source.at(self.profile.span().start, &text)]);
         };
-        let owner = format!("profile {}", profile.name);
-        let limits =
-            self.limits.under(&profile.limits, &Limits::DEFAULT, &owner, source).map_err(|p| vec![p])?;
+        let (limits, origins) = self.limits(source, profile).map_err(|p| vec![p])?;
         if *self.safety.get_ref() == Safety::ReadOnly && profile.grants.may_write() {
             let text = format!(
                 "safety = \"read-only\" under profile {}, which may write; use a read-only profile or \
@@ -174,7 +238,7 @@ impl ToolFile {
         };
         let problems: Vec<_> = arguments
             .iter()
-            .filter(|(_, class)| writes(class.get_ref()) && !profile.grants.may_write())
+            .filter(|(_, class)| writes(&class.get_ref().class) && !profile.grants.may_write())
             .map(|(at, class)| {
                 source.at(
                     class.span().start,
@@ -186,25 +250,68 @@ impl ToolFile {
                 )
             })
             .collect();
+        let incomplete = arguments.iter().filter_map(|(at, written)| {
+            let Classified { class, completion } = written.get_ref();
+            Some(source.at(written.span().start, &completion.problem(at, *class, &profile.grants)?))
+        });
+        let problems: Vec<_> = if problems.is_empty() { incomplete.collect() } else { problems };
         if !problems.is_empty() {
             return Err(problems);
         }
+        let completions = arguments.iter().map(|(k, v)| (k.clone(), v.get_ref().completion.clone()));
         Ok(ToolPolicy {
+            completions: completions.filter(|(_, completion)| !completion.is_empty()).collect(),
             tool,
             profile: profile.name.clone(),
-            component: self.component,
+            component: self.component.into_inner(),
             safety: self.safety.into_inner(),
             why: self.why.into_inner(),
             grants: profile.grants.clone(),
             argument_lines: arguments.iter().map(|(k, v)| (k.clone(), source.line(v.span().start))).collect(),
-            arguments: arguments.into_iter().map(|(k, v)| (k, v.into_inner())).collect(),
+            arguments: arguments.into_iter().map(|(k, v)| (k, v.into_inner().class)).collect(),
             limits,
             sha256: sha256_hex(
                 format!("{}{}", profile.sha256, sha256_hex(source.text.as_bytes())).as_bytes(),
             ),
             file: source.name.to_owned(),
             arguments_line: source.line(arguments_at),
+            origins,
         })
+    }
+
+    /// The limits of a call, and where they and everything else of the policy are written.
+    fn limits(&self, source: &Source<'_>, profile: &Profile) -> Result<(Limits, Origins), PolicyProblem> {
+        let none = LimitsTable::default();
+        let written = self.limits.as_ref().map_or(&none, Spanned::get_ref);
+        let owner = format!("profile {}", profile.name);
+        let limits = written.under(&profile.limits, &Limits::DEFAULT, &owner, source)?;
+        let mut places = written.places(source);
+        let defaults = Limits::DEFAULT.rows();
+        for (limit, default) in limits.rows().into_iter().zip(defaults) {
+            // Not written by the tool and below the default: the profile says so.
+            if limit != default
+                && let (false, Some(place)) =
+                    (places.contains_key(limit.name), profile.places.limits.get(limit.name))
+            {
+                places.insert(limit.name, place.clone());
+            }
+        }
+        let origins = Origins {
+            profile: source.place(&self.profile),
+            component: source.place(&self.component),
+            safety: source.place(&self.safety),
+            why: source.place(&self.why),
+            profile_why: profile.why.clone(),
+            profile_why_at: profile.places.why.clone(),
+            mounts: profile.places.mounts.clone(),
+            access: profile.places.access.clone(),
+            interfaces: profile.places.interfaces.clone(),
+            limits: places,
+            limits_table: self.limits.as_ref().map(|table| source.place(table)),
+            profile_limits: profile.limits,
+            profile_limits_at: profile.places.limits.clone(),
+        };
+        Ok((limits, origins))
     }
 }
 
@@ -214,10 +321,11 @@ fn check_head(
     why: &Spanned<String>,
 ) -> Result<(), PolicyProblem> {
     if *schema.get_ref() != 1 {
-        return Err(source.at(schema.span().start, "this gateway reads schema = 1; write that"));
+        return Err(source.at(schema.span().start, "this gateway reads schema = 1; write that: schema = 1"));
     }
     if why.get_ref().trim().is_empty() {
-        return Err(source.at(why.span().start, "why is empty; say in one sentence what this grant is for"));
+        let problem = "why is empty; say in one sentence what this grant is for, e.g. why = \"saves what the user sent\"";
+        return Err(source.at(why.span().start, problem));
     }
     Ok(())
 }

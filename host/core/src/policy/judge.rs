@@ -4,7 +4,7 @@
 //! settled where the disk is, by code that can only refuse more.
 
 use super::effective::ToolPolicy;
-use super::path::GuestPath;
+use super::path::{BadPath, GuestPath};
 use super::words::{ArgumentClass, PathUse, Safety};
 use crate::capability::{Access, Grants};
 use crate::id::CallId;
@@ -42,6 +42,42 @@ pub struct Denial {
     pub code: ErrorCode,
     /// What was refused and what to do instead; one line, virtual paths only.
     pub reason: String,
+    /// The rule that decided, for whoever asks what would have to change.
+    pub cause: Cause,
+}
+
+/// The rule by which a call was denied.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Cause {
+    /// The arguments are no JSON object.
+    NotAnObject,
+    /// No rule classifies the text at this place, or what stands there is no text although a path must.
+    Unclassified,
+    /// The text is no guest path.
+    BadPath(BadPath),
+    /// The profile does not grant this mount.
+    NotGranted {
+        /// The first component of the path, e.g. `/vault`; not always a mount that exists.
+        mount: String,
+        /// What the path is for.
+        how: PathUse,
+    },
+    /// The profile grants this mount for reading alone.
+    ReadOnlyMount {
+        /// The mount.
+        mount: String,
+    },
+    /// The mount itself was to be written, which nothing allows.
+    MountItself,
+}
+
+/// What the judge says of one place that nothing is wrong with.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ruling {
+    /// The class of the place; none where no rule is needed.
+    pub class: Option<ArgumentClass>,
+    /// The path that stands there.
+    pub path: Option<GuestPath>,
 }
 
 impl From<Denial> for ToolError {
@@ -100,21 +136,23 @@ impl Permit {
 ///
 /// Fails closed: a string that no rule classifies, a path that does not parse, a mount that is not
 /// granted or not granted for this use, and a write by a read-only tool are each denied.
-pub fn judge(call: Call, policy: &ToolPolicy) -> Verdict {
+pub fn judge(mut call: Call, policy: &ToolPolicy) -> Verdict {
     debug_assert_eq!(call.tool, policy.tool, "a call is judged by its own tool's policy");
-    let mut found = Found { policy, writes: Vec::new(), writes_below: Vec::new() };
-    let Value::Object(arguments) = &call.arguments else {
-        return deny(
-            ErrorCode::InvalidArguments,
-            "the arguments are not a JSON object; give {\"name\": value, …}",
-        );
-    };
-    for (name, value) in arguments {
-        if let Err(denial) = found.walk(name, value) {
-            return Verdict::Deny(denial);
+    policy.complete(&mut call.arguments);
+    let (mut writes, mut writes_below) = (Vec::new(), Vec::new());
+    let walked = rulings(&call.arguments, policy, |_, ruled| {
+        match ruled? {
+            Ruling { class: Some(ArgumentClass::Path(PathUse::Write)), path } => writes.extend(path),
+            Ruling { class: Some(ArgumentClass::Path(PathUse::WriteBelow)), path } => {
+                writes_below.extend(path)
+            }
+            _ => {}
         }
+        Ok(())
+    });
+    if let Err(denial) = walked {
+        return Verdict::Deny(denial);
     }
-    let Found { writes, writes_below, .. } = found;
     Verdict::Permit(Permit {
         profile: policy.profile.clone(),
         grants: policy.grants.clone(),
@@ -126,84 +164,95 @@ pub fn judge(call: Call, policy: &ToolPolicy) -> Verdict {
     })
 }
 
-fn deny(code: ErrorCode, reason: impl Into<String>) -> Verdict {
-    Verdict::Deny(Denial { code, reason: reason.into() })
+/// Hands the ruling on each place of `arguments` to `visit`, in order, until it returns an error: this is
+/// how [`judge`] decides, and how an explanation sees every place instead of the first that is denied.
+///
+/// # Errors
+/// What `visit` returned.
+pub fn rulings(
+    arguments: &Value,
+    policy: &ToolPolicy,
+    visit: impl FnMut(&str, Result<Ruling, Denial>) -> Result<(), Denial>,
+) -> Result<(), Denial> {
+    let mut walk = Walk { policy, visit };
+    let Value::Object(arguments) = arguments else {
+        let reason = "the arguments are not a JSON object; give {\"name\": value, …}".into();
+        let code = ErrorCode::InvalidArguments;
+        return (walk.visit)("", Err(Denial { code, reason, cause: Cause::NotAnObject }));
+    };
+    arguments.iter().try_for_each(|(name, value)| walk.place(name, value))
 }
 
-struct Found<'a> {
+struct Walk<'a, V> {
     policy: &'a ToolPolicy,
-    writes: Vec<GuestPath>,
-    writes_below: Vec<GuestPath>,
+    visit: V,
 }
 
-impl Found<'_> {
-    fn walk(&mut self, at: &str, value: &Value) -> Result<(), Denial> {
-        match (self.policy.class(at), value) {
-            (Some(ArgumentClass::Value | ArgumentClass::Content), _) => Ok(()),
+impl<V: FnMut(&str, Result<Ruling, Denial>) -> Result<(), Denial>> Walk<'_, V> {
+    fn place(&mut self, at: &str, value: &Value) -> Result<(), Denial> {
+        let class = self.policy.class(at);
+        let path = match (class, value) {
+            (Some(ArgumentClass::Value | ArgumentClass::Content), _) => Ok(None),
             // An optional path that was not given.
-            (Some(ArgumentClass::Path(_)), Value::Null) => Ok(()),
-            (Some(ArgumentClass::Path(how)), Value::String(text)) => self.path(how, text),
+            (Some(ArgumentClass::Path(_)), Value::Null) => Ok(None),
+            (Some(ArgumentClass::Path(how)), Value::String(text)) => path(self.policy, how, text).map(Some),
             (Some(ArgumentClass::Path(_)), _) => Err(unclassified(at)),
             (None, Value::String(_)) => Err(unclassified(at)),
             (None, Value::Array(items)) => {
                 let at = format!("{at}[]");
-                items.iter().try_for_each(|item| self.walk(&at, item))
+                return items.iter().try_for_each(|item| self.place(&at, item));
             }
             (None, Value::Object(fields)) => {
-                fields.iter().try_for_each(|(name, v)| self.walk(&format!("{at}.{name}"), v))
+                return fields.iter().try_for_each(|(name, v)| self.place(&format!("{at}.{name}"), v));
             }
-            (None, Value::Null | Value::Bool(_) | Value::Number(_)) => Ok(()),
-        }
+            (None, Value::Null | Value::Bool(_) | Value::Number(_)) => Ok(None),
+        };
+        (self.visit)(at, path.map(|path| Ruling { class, path }))
     }
+}
 
-    fn path(&mut self, how: PathUse, text: &str) -> Result<(), Denial> {
-        let denied = |reason: String| Denial { code: ErrorCode::PathDenied, reason };
-        let path = GuestPath::parse(text).map_err(|bad| denied(bad.to_string()))?;
-        let shown = one_line(text, 200);
-        let profile = &self.policy.profile;
-        let access = self.policy.grants.access(path.mount()).ok_or_else(|| {
-            denied(format!("{shown} is not in a mount of profile {profile}; use {}", self.mounts(how)))
-        })?;
-        if how == PathUse::Read {
-            return Ok(());
-        }
-        if access != Access::AtomicWrite {
-            return Err(denied(format!(
-                "{} is read-only under profile {profile}; write to {}",
-                path.mount(),
-                self.mounts(how)
-            )));
-        }
-        if how == PathUse::WriteBelow {
-            self.writes_below.push(path);
-            return Ok(());
-        }
-        if path.is_mount() {
-            return Err(denied(format!(
-                "{shown} is a mount, not a file; name a file below it, e.g. {shown}/file"
-            )));
-        }
-        self.writes.push(path);
-        Ok(())
+fn path(policy: &ToolPolicy, how: PathUse, text: &str) -> Result<GuestPath, Denial> {
+    let denied = |cause, reason: String| Denial { code: ErrorCode::PathDenied, reason, cause };
+    let path = GuestPath::parse(text).map_err(|bad| denied(Cause::BadPath(bad.clone()), bad.to_string()))?;
+    let shown = one_line(text, 200);
+    let profile = &policy.profile;
+    let mount = || path.mount().to_owned();
+    let access = policy.grants.access(path.mount()).ok_or_else(|| {
+        let usable = mounts(policy, how);
+        let reason = format!("{shown} is not in a mount of profile {profile}; use {usable}");
+        denied(Cause::NotGranted { mount: mount(), how }, reason)
+    })?;
+    if how == PathUse::Read {
+        return Ok(path);
     }
+    if access != Access::AtomicWrite {
+        let usable = mounts(policy, how);
+        let reason = format!("{} is read-only under profile {profile}; write to {usable}", path.mount());
+        return Err(denied(Cause::ReadOnlyMount { mount: mount() }, reason));
+    }
+    if how == PathUse::Write && path.is_mount() {
+        let reason = format!("{shown} is a mount, not a file; name a file below it, e.g. {shown}/file");
+        return Err(denied(Cause::MountItself, reason));
+    }
+    Ok(path)
+}
 
-    /// The mounts that `how` could use, for a message that says what to do.
-    fn mounts(&self, how: PathUse) -> String {
-        let usable: Vec<_> = self
-            .policy
-            .grants
-            .mounts
-            .iter()
-            .filter(|m| how == PathUse::Read || m.access == Access::AtomicWrite)
-            .map(|m| format!("{}/…", m.guest))
-            .collect();
-        if usable.is_empty() { "another tool: none is granted".into() } else { usable.join(" or ") }
-    }
+/// The mounts that `how` could use, for a message that says what to do.
+fn mounts(policy: &ToolPolicy, how: PathUse) -> String {
+    let usable: Vec<_> = policy
+        .grants
+        .mounts
+        .iter()
+        .filter(|m| how == PathUse::Read || m.access == Access::AtomicWrite)
+        .map(|m| format!("{}/…", m.guest))
+        .collect();
+    if usable.is_empty() { "another tool: none is granted".into() } else { usable.join(" or ") }
 }
 
 fn unclassified(at: &str) -> Denial {
     Denial {
         code: ErrorCode::InvalidArguments,
         reason: format!("the policy does not classify argument {:?}; remove it", one_line(at, 80)),
+        cause: Cause::Unclassified,
     }
 }

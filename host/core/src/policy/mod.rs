@@ -1,21 +1,34 @@
-//! Policies: what they say (source, words, file, set), what holds for one tool (effective), what paths
-//! may look like (path), which arguments a schema lets be strings (schema), and what follows for one call
-//! (judge).
+//! Policies: what they say (source, words, file, set), what holds for one tool (effective) and where that is
+//! written (origin), what is added to arguments before they are judged (complete), what paths may look like
+//! (path), which arguments a schema lets be strings (schema), and what follows for one call (judge). For
+//! reviewers: why a call is denied (explain) and what would permit it (mend, edit), and what two sets of
+//! policies differ in (diff).
 
+mod complete;
+pub mod diff;
+mod edit;
 mod effective;
+pub mod explain;
 mod file;
 pub mod judge;
+pub mod mend;
+mod origin;
 pub mod path;
 pub mod schema;
 mod set;
 mod source;
+mod spelling;
 #[cfg(test)]
 mod tests;
 mod words;
 
+pub use complete::Completion;
+pub use edit::{Action, Edit};
 pub use effective::ToolPolicy;
-pub use judge::{Call, Denial, Permit, Verdict, judge};
+pub use judge::{Call, Cause, Denial, Permit, Verdict, judge};
+pub use origin::{Origins, Place};
 pub use path::{BadPath, GuestPath};
 pub use set::PolicySet;
 pub use source::PolicyProblem;
+pub use spelling::Spelled;
 pub use words::{ArgumentClass, ComponentSource, PathUse, Safety};

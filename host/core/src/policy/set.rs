@@ -1,8 +1,11 @@
 //! All policies of a gateway, read together: a tool's policy means nothing without its profile.
 
+use super::edit::Edit;
 use super::effective::ToolPolicy;
 use super::file::{ProfileFile, ToolFile};
-use super::source::{PolicyProblem, Source};
+use super::source::{PolicyProblem, Source, plain};
+use crate::audit::sha256_hex;
+use crate::text::one_line;
 use crate::tool::ToolName;
 use std::collections::BTreeMap;
 
@@ -10,6 +13,9 @@ use std::collections::BTreeMap;
 #[derive(Clone, Debug, Default)]
 pub struct PolicySet {
     tools: BTreeMap<ToolName, ToolPolicy>,
+    /// Kept for whoever asks what a change would come to.
+    files: BTreeMap<String, String>,
+    profiles: Vec<String>,
 }
 
 impl PolicySet {
@@ -24,7 +30,14 @@ impl PolicySet {
         let mut problems = Vec::new();
         let mut profiles = BTreeMap::new();
         let mut tools = Vec::new();
+        let mut texts = BTreeMap::new();
         for (name, text) in files {
+            if let Err(why) = plain(name) {
+                let file = one_line(name, 200);
+                problems.push(PolicyProblem { file, line: None, problem: format!("the file's name {why}") });
+                continue;
+            }
+            texts.insert(name.to_owned(), text.to_owned());
             let source = Source { name, text };
             if name.starts_with("profiles/") {
                 match source.parse::<ProfileFile>().and_then(|file| file.check(&source)) {
@@ -44,7 +57,8 @@ impl PolicySet {
                 problems.push(source.at(0, "not a policy; move it to profiles/ or tools/"));
             }
         }
-        let mut set = Self::default();
+        let known = profiles.keys().cloned().collect();
+        let mut set = Self { tools: BTreeMap::new(), files: texts, profiles: known };
         for (source, file) in tools {
             match file.combine(&source, &profiles) {
                 Ok(policy) => {
@@ -61,7 +75,7 @@ impl PolicySet {
         if problems.is_empty() && set.tools.is_empty() {
             problems.push(PolicyProblem {
                 file: "tools/".into(),
-                line: 1,
+                line: None,
                 problem: "no tool has a policy; add tools/<tool>.toml and profiles/<profile>.toml".into(),
             });
         }
@@ -71,6 +85,30 @@ impl PolicySet {
     /// The policy of a tool.
     pub fn get(&self, tool: &str) -> Option<&ToolPolicy> {
         self.tools.values().find(|p| p.tool.as_str() == tool)
+    }
+
+    /// The policies as they would be after an edit; none when it cannot be made or they would not load.
+    pub fn edited(&self, edit: &Edit) -> Option<Self> {
+        let mut files = self.files.clone();
+        let text = files.get_mut(&edit.file)?;
+        *text = edit.apply(text)?;
+        Self::parse(files.iter().map(|(name, text)| (name.as_str(), text.as_str()))).ok()
+    }
+
+    /// The text of a policy file.
+    pub(super) fn file(&self, name: &str) -> Option<&str> {
+        self.files.get(name).map(String::as_str)
+    }
+
+    /// The names of all profiles, in order.
+    pub(super) fn profiles(&self) -> impl Iterator<Item = &str> {
+        self.profiles.iter().map(String::as_str)
+    }
+
+    /// SHA-256 over all files: what `sha256sum profiles/*.toml tools/*.toml | sha256sum` prints in their folder.
+    pub fn sha256(&self) -> String {
+        let line = |(name, text): (&String, &String)| format!("{}  {name}\n", sha256_hex(text.as_bytes()));
+        sha256_hex(self.files.iter().map(line).collect::<String>().as_bytes())
     }
 
     /// All policies, by name.

@@ -1,16 +1,18 @@
 //! A policy file as text: turning places in it into lines, and what is wrong there into problems.
 
+use super::origin::Place;
 use serde::{Serialize, de};
 use std::ops::Range;
+use toml::Spanned;
 
 /// What is wrong with a policy, where, and what to do.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, thiserror::Error)]
-#[error("{file}:{line}: {problem}")]
+#[error("{file}{}: {problem}", .line.map_or_else(String::new, |line| format!(":{line}")))]
 pub struct PolicyProblem {
     /// The file as it was given, e.g. `tools/attachment_save.toml`.
     pub file: String,
-    /// The line, from 1.
-    pub line: usize,
+    /// The line, from 1; none where the problem has none, such as a file that cannot be read.
+    pub line: Option<usize>,
     /// What is wrong and what to write instead.
     pub problem: String,
 }
@@ -26,7 +28,12 @@ impl Source<'_> {
     pub(super) fn parse<T: de::DeserializeOwned>(&self) -> Result<T, PolicyProblem> {
         toml::from_str(self.text).map_err(|error| {
             let at = error.span().unwrap_or(Range { start: 0, end: 0 }).start;
-            self.at(at, &crate::text::one_line(error.message(), 400))
+            let said = crate::text::one_line(error.message(), 400);
+            let missing = said.strip_prefix("missing field `").and_then(|rest| rest.split('`').next());
+            match missing.and_then(line_for) {
+                Some(line) => self.at(at, &format!("{said}; add a line such as {line}")),
+                None => self.at(at, &said),
+            }
         })
     }
 
@@ -35,6 +42,33 @@ impl Source<'_> {
     }
 
     pub(super) fn at(&self, at: usize, problem: &str) -> PolicyProblem {
-        PolicyProblem { file: self.name.to_owned(), line: self.line(at), problem: problem.to_owned() }
+        PolicyProblem { file: self.name.to_owned(), line: Some(self.line(at)), problem: problem.to_owned() }
     }
+
+    pub(super) fn place<T>(&self, written: &Spanned<T>) -> Place {
+        let span = written.span();
+        Place { file: self.name.into(), line: self.line(span.start), span }
+    }
+}
+
+/// Refuses a name that could not be told from another one, or not be shown on its line.
+pub(super) fn plain(name: &str) -> Result<(), &'static str> {
+    if name.is_empty() || name.chars().any(crate::text::is_deceptive) {
+        return Err("is empty, or has a control or invisible character; use a plain name");
+    }
+    Ok(())
+}
+
+/// What to write where a field is missing.
+fn line_for(field: &str) -> Option<&'static str> {
+    Some(match field {
+        "schema" => "schema = 1",
+        "tool" => "tool = \"my_tool\"",
+        "profile" => "profile = \"file-read-only\"",
+        "safety" => "safety = \"read-only\"",
+        "why" => "why = \"saves what the user sent\"",
+        "mounts" => "mounts = []",
+        "guest" | "access" => "mounts = [ { guest = \"/shared\", access = \"read-only\" } ]",
+        _ => return None,
+    })
 }

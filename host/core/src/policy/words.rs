@@ -1,5 +1,6 @@
 //! The words of a policy file that need reading of their own: argument classes, component sources, safety.
 
+use super::complete::Completion;
 use serde::{Deserialize, Deserializer, Serialize, de};
 
 /// How a path argument is used.
@@ -26,12 +27,21 @@ pub enum ArgumentClass {
     Path(PathUse),
 }
 
-impl<'de> Deserialize<'de> for ArgumentClass {
+/// What a policy says of one argument.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Classified {
+    pub(super) class: ArgumentClass,
+    pub(super) completion: Completion,
+}
+
+impl<'de> Deserialize<'de> for Classified {
     fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
         #[derive(Deserialize)]
         #[serde(deny_unknown_fields)]
         struct PathClass {
             path: PathUse,
+            default: Option<String>,
+            home: Option<String>,
         }
         #[derive(Deserialize)]
         #[serde(untagged)]
@@ -40,10 +50,13 @@ impl<'de> Deserialize<'de> for ArgumentClass {
             Path(PathClass),
         }
         const HOW: &str = r#"write "value", "content" or { path = "read" | "write" | "write-below" }"#;
+        let plain = |class| Self { class, completion: Completion::default() };
         match Written::deserialize(d) {
-            Ok(Written::Word(word)) if word == "value" => Ok(Self::Value),
-            Ok(Written::Word(word)) if word == "content" => Ok(Self::Content),
-            Ok(Written::Path(class)) => Ok(Self::Path(class.path)),
+            Ok(Written::Word(word)) if word == "value" => Ok(plain(ArgumentClass::Value)),
+            Ok(Written::Word(word)) if word == "content" => Ok(plain(ArgumentClass::Content)),
+            Ok(Written::Path(PathClass { path, default, home })) => {
+                Ok(Self { class: ArgumentClass::Path(path), completion: Completion { default, home } })
+            }
             Ok(Written::Word(word)) => Err(de::Error::custom(format_args!("unknown class {word:?}; {HOW}"))),
             Err(_) => Err(de::Error::custom(format_args!("not a class; {HOW}"))),
         }
@@ -92,7 +105,7 @@ impl<'de> Deserialize<'de> for ComponentSource {
                 Ok(Self::File { file, sha256 })
             }
             _ => Err(de::Error::custom(
-                r#"write "builtin" or { file = "my.wasm", sha256 = "…" } (both are needed)"#,
+                r#"no component is named; write "builtin" or { file = "my.wasm", sha256 = "…" } (both are needed), e.g. component = "builtin""#,
             )),
         }
     }

@@ -10,7 +10,8 @@ const DOCUMENT: &str = include_str!("../../../../docs/audit-format.md");
 fn script(fixture: &Fixture) -> Option<Result<String, String>> {
     let (_, rest) = DOCUMENT.split_once("```python\n").expect("a script");
     let (code, _) = rest.split_once("```").expect("its end");
-    let output = Command::new("python3").args(["-c", code]).arg(fixture.path()).output().ok()?;
+    let files = fixture.names().into_iter().map(|name| fixture.dir.path().join(name));
+    let output = Command::new("python3").args(["-c", code]).args(files).output().ok()?;
     let text = |bytes| String::from_utf8_lossy(bytes).trim().to_owned();
     Some(if output.status.success() { Ok(text(&output.stdout)) } else { Err(text(&output.stderr)) })
 }
@@ -34,4 +35,18 @@ fn the_documented_check_agrees() {
         let said = script(&fixture).expect("python3").expect_err("finds it");
         assert!(said.contains("bad record"), "{bad:?}: {said}");
     }
+}
+
+#[test]
+fn the_documented_check_takes_the_files_one_after_the_other() {
+    let fixture = Fixture::with(4);
+    let log = fixture.rotating(1);
+    for _ in 0..2 {
+        log.append(outcome(None), Durability::Buffered).expect("appends");
+    }
+    assert_eq!(fixture.names().len(), 3);
+    let Some(said) = script(&fixture) else { return eprintln!("no python3: skipped") };
+    assert_eq!(said, Ok(fixture.sound().head.to_string()));
+    fs::remove_file(fixture.dir.path().join(&fixture.names()[1])).expect("removes");
+    assert!(script(&fixture).expect("python3").is_err());
 }

@@ -2,15 +2,21 @@
 
 mod appending;
 mod document;
+mod filtering;
 mod processes;
 mod reconciling;
+mod rotating;
+mod segments;
 mod showing;
 mod tampering;
 mod torn;
 
-use super::{AuditLog, BadRecord, Durability, Head, Report, Verification, verify};
+use super::{
+    AuditError, AuditLog, BadRecord, Config, Durability, Head, Kept, Report, Source, Verification, Witness,
+};
 use cofferdam_core::audit::{CallFacts, Effect, Event, FileFacts, GENESIS, Intent, Outcome, VerdictKind};
 use cofferdam_core::id::{Caller, TurnId};
+use cofferdam_core::limits::ByteSize;
 use serde_json::json;
 use std::fs::{self, OpenOptions};
 use std::os::unix::fs::FileExt;
@@ -74,6 +80,21 @@ impl Fixture {
         bad(&self.path(), None)
     }
 
+    /// The log with files of about this many bytes.
+    fn rotating(&self, bytes: u64) -> AuditLog {
+        let config = Config { rotate_bytes: ByteSize(bytes), ..Config::default() };
+        AuditLog::open_with(&self.path(), &config).expect("opens")
+    }
+
+    /// The names of the log's files, in the order of the chain.
+    fn names(&self) -> Vec<String> {
+        let entries = fs::read_dir(self.dir.path()).expect("reads");
+        let names = entries.map(|e| e.expect("reads").file_name().into_string().expect("text"));
+        let mut names: Vec<_> = names.filter(|name| name.ends_with(".jsonl")).collect();
+        names.sort();
+        names
+    }
+
     fn append(&self) -> u64 {
         self.log().append(outcome(None), Durability::Buffered).expect("appends")
     }
@@ -82,13 +103,22 @@ impl Fixture {
 fn sound(path: &Path) -> Report {
     match verify(path, None).expect("reads") {
         Verification::Sound(report) => report,
-        Verification::Bad(bad) => panic!("bad at line {}: {}", bad.line, bad.fault),
+        Verification::Bad { file, record } => {
+            panic!("{file:?} bad at line {}: {}", record.line, record.fault)
+        }
     }
+}
+
+/// The check of a whole log, and of a head that a person kept.
+fn verify(path: &Path, kept: Option<&Head>) -> Result<Verification, AuditError> {
+    let kept: Vec<_> =
+        kept.into_iter().map(|head| Kept { head: head.clone(), by: Witness::Person }).collect();
+    super::verify(Source::Log(path), &kept)
 }
 
 fn bad(path: &Path, kept: Option<&Head>) -> BadRecord {
     match verify(path, kept).expect("reads") {
-        Verification::Bad(bad) => bad,
+        Verification::Bad { record, .. } => record,
         Verification::Sound(report) => panic!("sound: {report:?}"),
     }
 }

@@ -2,7 +2,7 @@
 //! itself.
 
 use super::*;
-use crate::audit::AuditError;
+use crate::audit::{Filter, Span, show};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::env;
 use std::process::{Command, Stdio};
@@ -75,4 +75,92 @@ fn child_runs_out_of_space() {
     setrlimit(Resource::Fsize, Rlimit { current: hard, maximum: hard }).expect("lifts the limit");
     assert_eq!(log.append(outcome(None), Durability::Synced).expect("appends"), records + 1);
     assert_eq!((sound(path).records, sound(path).recovered), (records + 1, 0));
+}
+
+#[test]
+fn several_processes_rotate_one_chain() {
+    let fixture = Fixture::new();
+    let start = || child("", "child_rotates", &fixture.path()).spawn().expect("starts");
+    let children: Vec<_> = (0..3).map(|_| start()).collect();
+    for child in children {
+        let output = child.wait_with_output().expect("ends");
+        assert!(output.status.success(), "{output:?}");
+    }
+    let report = fixture.sound();
+    assert_eq!(report.records, 3 * EACH);
+    assert!(report.files.len() > 50, "{}", report.files.len());
+}
+
+#[test]
+fn child_rotates() {
+    let Some(path) = env::var_os(LOG) else { return };
+    let config = Config { rotate_bytes: ByteSize(5000), ..Config::default() };
+    let log = AuditLog::open_with(Path::new(&path), &config).expect("opens");
+    for _ in 0..EACH {
+        log.append(outcome(None), Durability::Buffered).expect("appends");
+    }
+}
+
+#[test]
+fn a_process_killed_while_it_rotates_leaves_a_chain() {
+    let fixture = Fixture::new();
+    for round in 0..10_u64 {
+        let mut child = child("", "child_rotates_until_it_is_killed", &fixture.path());
+        let mut child = child.spawn().expect("starts");
+        // It is in the midst of rotating once there are more files than before.
+        let files = fixture.names().len() + 3;
+        while fixture.names().len() < files {
+            assert!(child.try_wait().expect("asks").is_none(), "it ended by itself");
+        }
+        child.kill().expect("kills");
+        child.wait().expect("ends");
+        let records = fixture.sound().records;
+        let appended = fixture.append();
+        assert!(appended > records, "round {round}: {appended} after {records}");
+        assert_eq!(fixture.sound().records, appended, "round {round}");
+    }
+}
+
+#[test]
+fn child_rotates_until_it_is_killed() {
+    let Some(path) = env::var_os(LOG) else { return };
+    let config = Config { rotate_bytes: ByteSize(1), ..Config::default() };
+    let log = AuditLog::open_with(Path::new(&path), &config).expect("opens");
+    loop {
+        log.append(outcome(None), Durability::Buffered).expect("appends");
+    }
+}
+
+#[test]
+fn many_records_are_filtered_in_the_memory_of_one() {
+    let fixture = Fixture::with(2);
+    let block = fixture.bytes().repeat(1000);
+    // Not a chain, which a filter does not ask about.
+    let file = OpenOptions::new().write(true).open(fixture.path()).expect("opens");
+    for n in 0..5 {
+        file.write_all_at(&block, n * block.len() as u64).expect("writes");
+    }
+    let output = child("", "child_filters", &fixture.path()).output().expect("ends");
+    assert!(output.status.success(), "{output:?}");
+}
+
+#[test]
+fn child_filters() {
+    let Some(path) = env::var_os(LOG) else { return };
+    let path = Path::new(&path);
+    let filter = Filter { verdict: Some(VerdictKind::Permit), ..Filter::default() };
+    let count = |last| show(Source::Log(path), Span::Last(last), filter.clone()).expect("opens").count();
+    // The first run brings the code into memory.
+    assert_eq!(count(1), 1);
+    let before = resident();
+    assert_eq!(count(4_000), 4_000);
+    let (grown, length) = (resident().saturating_sub(before), fs::metadata(path).expect("there").len());
+    assert!(grown < length / 8, "{grown} bytes for a log of {length}");
+}
+
+/// This process's memory in bytes.
+fn resident() -> u64 {
+    let text = fs::read_to_string("/proc/self/statm").expect("reads");
+    let pages: u64 = text.split(' ').nth(1).expect("a field").parse().expect("a number");
+    pages * 4096
 }

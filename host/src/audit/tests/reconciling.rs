@@ -1,7 +1,7 @@
 //! Open intents: which are found, who is held off meanwhile, and what the checkpoint may change.
 
 use super::*;
-use crate::audit::{AuditError, OPEN_INTENTS_MAX};
+use crate::audit::OPEN_INTENTS_MAX;
 use std::time::Duration;
 
 const NOW: Duration = Duration::ZERO;

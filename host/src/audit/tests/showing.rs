@@ -1,10 +1,10 @@
 //! Reading records back: the last ones exactly, whatever the lengths of lines.
 
 use super::*;
-use crate::audit::{Entry, LINE_BYTES_MAX, Span, show};
+use crate::audit::{Entry, Filter, LINE_BYTES_MAX, Span, show};
 
 fn seqs(fixture: &Fixture, span: Span) -> Vec<u64> {
-    let entries = show(&fixture.path(), span).expect("opens");
+    let entries = show(Source::Log(&fixture.path()), span, Filter::default()).expect("opens");
     let seq = |entry| match entry {
         Entry::Record { record, .. } => record.seq,
         Entry::Unreadable { .. } => 0,
@@ -48,7 +48,8 @@ fn what_is_no_record_is_shown_as_that() {
     fixture.put_lines(&lines);
     assert_eq!(seqs(&fixture, Span::All), [1, 0, 0, 2, 0]);
     assert_eq!(seqs(&fixture, Span::Last(2)), [2, 0]);
-    let last = show(&fixture.path(), Span::Last(1)).expect("opens").next().expect("one").expect("reads");
+    let last = show(Source::Log(&fixture.path()), Span::Last(1), Filter::default());
+    let last = last.expect("opens").next().expect("one").expect("reads");
     assert!(matches!(last, Entry::Unreadable { bytes: 6, .. }), "{last:?}");
 }
 

@@ -19,11 +19,13 @@ fn every_changed_byte_is_found() {
             let line = whole[..at].iter().filter(|b| **b == b'\n').count() as u64 + 1;
             match verify(&fixture.path(), Some(&head)).expect("reads") {
                 // The pair of records that disagree begins with the changed one or the one before it.
-                Verification::Bad(bad) => assert!(bad.line == line || bad.line + 1 == line, "{at}: {bad:?}"),
+                Verification::Bad { record: bad, .. } => {
+                    assert!(bad.line == line || bad.line + 1 == line, "{at}: {bad:?}");
+                }
                 Verification::Sound(_) => panic!("byte {at} as {flipped}: not found"),
             }
             match verify(&fixture.path(), None).expect("reads") {
-                Verification::Bad(_) => {}
+                Verification::Bad { .. } => {}
                 // Nothing holds the hash of the last record but a head kept elsewhere.
                 Verification::Sound(report) => {
                     assert!(at >= last_start, "byte {at} as {flipped}");

@@ -1,7 +1,7 @@
 //! Lines torn by a crash: recognized, recorded, continued; never hidden, never mistaken.
 
 use super::*;
-use crate::audit::{AuditError, Ending, Fault, LINE_BYTES_MAX};
+use crate::audit::{Ending, Fault, LINE_BYTES_MAX};
 use cofferdam_core::audit::{Recovered, sha256_hex};
 
 #[test]

@@ -7,7 +7,9 @@ use super::bot::Bot;
 use super::download::fetch_all;
 use super::lanes::Unit;
 use super::media::Media;
+use super::placeholder::Placeholder;
 use super::prepare::{Files, Prepared, Replied, Todo, prepare};
+use super::recent::{self, Earlier};
 use super::send::TEXT_UNITS_MAX;
 use super::typing::Typing;
 use super::wire;
@@ -15,7 +17,7 @@ use super::words;
 use crate::attachments::Attachments;
 use crate::outbound::{deliver, plan};
 use crate::store::{AlbumPart, BoundTurn, Claim, NewReply, Reply};
-use crate::turn::Turn;
+use crate::turn::{Progress, Turn};
 use cofferdam_core::id::{Caller, TurnId};
 use cofferdam_core::message::OutgoingResponse;
 use std::sync::Arc;
@@ -51,16 +53,21 @@ async fn answer(bot: &Arc<Bot>, origin: Origin) -> Option<Reply> {
         () = bot.stop.soon.cancelled() => return None,
         permit = bot.permits.acquire() => permit.ok()?,
     };
-    let bound = match origin {
-        Origin::Bound(turn) => turn,
+    let (bound, before) = match origin {
+        Origin::Bound(bound) => {
+            let left = bot.stored("look for a placeholder", || bot.store.placeholder(&bound.turn)).await?;
+            (bound, left)
+        }
         Origin::Waiting(claim) => {
-            bot.stored("bind a turn", || bot.store.claim(&bot.channel, claim.clone())).await??
+            let claimed =
+                bot.stored("bind a turn", || bot.store.claim(&bot.channel, claim.clone())).await??;
+            (claimed, None)
         }
     };
     let turn = bound.turn.clone();
     let messages =
         bound.updates.iter().filter_map(|update| wire::Update::read(&update.raw)?.message).collect();
-    let mut typing = None;
+    let (mut typing, mut noting) = (None, None);
     let (target, response) = match prepare(messages, bound.standing, &bot.allowed, &bot.me) {
         Todo::Nothing => {
             bot.stored("dismiss a turn", || bot.store.dismiss(&turn)).await;
@@ -68,13 +75,19 @@ async fn answer(bot: &Arc<Bot>, origin: Origin) -> Option<Reply> {
         }
         Todo::Say(target, text) => (target, OutgoingResponse::text(text)),
         Todo::Run(prepared) => {
-            let target = prepared.target;
+            noting = recent::to_note(bot, &prepared).await?;
+            let mut target = prepared.target;
             typing = Some(Typing::start(bot.api.clone(), target));
-            (target, run(bot, turn.clone(), prepared).await?)
+            let placeholder = Placeholder::start(bot.clone(), turn.clone(), target, before);
+            let response = run(bot, turn.clone(), *prepared, placeholder.progress()).await;
+            // Before the reply is stored, which says what becomes of it.
+            target.stand_in = placeholder.end().await;
+            (target, response?)
         }
     };
     let reply = NewReply { target: target.to_text(), parts: plan(response, TEXT_UNITS_MAX) };
-    let reply = bot.stored("store a reply", || bot.store.end(&bot.channel, &turn, reply.clone())).await;
+    let end = || bot.store.end_noting(&bot.channel, &turn, reply.clone(), noting.clone());
+    let reply = bot.stored("store a reply", end).await;
     if let Some(typing) = typing {
         typing.end().await;
     }
@@ -84,10 +97,15 @@ async fn answer(bot: &Arc<Bot>, origin: Origin) -> Option<Reply> {
 /// Runs a turn; `None` when it was cut off.
 ///
 /// In a task of its own: should anything in it panic, the person is told, and the gateway goes on.
-async fn run(bot: &Arc<Bot>, id: TurnId, prepared: Prepared) -> Option<OutgoingResponse> {
+async fn run(
+    bot: &Arc<Bot>,
+    id: TurnId,
+    prepared: Prepared,
+    progress: Arc<dyn Progress>,
+) -> Option<OutgoingResponse> {
     let (task_bot, task_id) = (bot.clone(), id.clone());
     let mut task = JoinSet::new();
-    task.spawn(async move { run_turn(&task_bot, task_id, prepared).await });
+    task.spawn(async move { run_turn(&task_bot, task_id, prepared, progress).await });
     match task.join_next().await? {
         Ok(response) => response,
         Err(error) => {
@@ -97,7 +115,13 @@ async fn run(bot: &Arc<Bot>, id: TurnId, prepared: Prepared) -> Option<OutgoingR
     }
 }
 
-async fn run_turn(bot: &Arc<Bot>, id: TurnId, prepared: Prepared) -> Option<OutgoingResponse> {
+async fn run_turn(
+    bot: &Arc<Bot>,
+    id: TurnId,
+    prepared: Prepared,
+    progress: Arc<dyn Progress>,
+) -> Option<OutgoingResponse> {
+    let earlier = Earlier::of(bot.clone(), &prepared);
     let attachments = tokio::select! {
         attachments = fetch(bot, prepared.files) => attachments?,
         () = bot.stop.now.cancelled() => return None,
@@ -107,9 +131,10 @@ async fn run_turn(bot: &Arc<Bot>, id: TurnId, prepared: Prepared) -> Option<Outg
         caller: Caller { channel: CHANNEL.into(), sender: prepared.sender.to_string() },
         text: prepared.text,
         attachments,
+        recent: Some(Arc::new(earlier)),
         notices: prepared.notices,
     };
-    let response = bot.runner.run(turn, &(), &bot.stop.now).await;
+    let response = bot.runner.run(turn, progress, &bot.stop.now).await;
     // A turn that was cut off answers so; that is for nobody to read, since it will run again.
     (!bot.stop.now.is_cancelled()).then_some(response)
 }

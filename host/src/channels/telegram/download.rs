@@ -34,7 +34,9 @@ pub(super) async fn fetch_all(bot: &Arc<Bot>, files: Vec<Media>) -> Attachments 
     let mut intake = Intake::new(&bot.blobs, &bot.limits);
     let mut admitted = Vec::new();
     for media in files {
-        let declared = Declared { name: Some(media.name), mime_type: media.mime_type, size: media.size };
+        let source = media.source();
+        let declared =
+            Declared { name: Some(media.name), mime_type: media.mime_type, size: media.size, source };
         match media.file_id {
             Some(file_id) => {
                 admitted.extend(intake.admit(declared).map(|item| Wanted { file_id, size: media.size, item }))

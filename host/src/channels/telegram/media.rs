@@ -1,17 +1,25 @@
 //! The file in a message: which one it is, and what its sender says about it.
 
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// The one file of a message. Name, type and size are the sender's words.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// The one file of a message; the store keeps it as JSON. Name, type and size are the sender's words.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Media {
+    /// The message that it is in.
+    pub(super) message_id: Option<i64>,
     /// What `getFile` takes; absent where the message does not say.
     pub(super) file_id: Option<String>,
+    /// The same for the same file in every message; nothing can be fetched by it.
+    pub(super) unique_id: Option<String>,
     pub(super) name: String,
     pub(super) mime_type: Option<String>,
     /// In bytes, as announced.
     pub(super) size: Option<u64>,
 }
+
+/// Longer unique ids are none; Telegram's have some 20 characters.
+const UNIQUE_ID_BYTES_MAX: usize = 64;
 
 /// The kinds in order of precedence: an animation appears as a document, too, and is one file.
 const KINDS: &[(&str, &str, Option<&str>)] = &[
@@ -26,6 +34,15 @@ const KINDS: &[(&str, &str, Option<&str>)] = &[
 impl Media {
     /// The file of a message, if it has one.
     pub(super) fn read(message: &Value) -> Option<Self> {
+        Some(Self { message_id: message["message_id"].as_i64(), ..Self::of_kind(message)? })
+    }
+
+    /// Where the file comes from, without the secret that its address holds.
+    pub(super) fn source(&self) -> Option<String> {
+        Some(format!("telegram:file/{}", self.unique_id.as_ref()?))
+    }
+
+    fn of_kind(message: &Value) -> Option<Self> {
         if let Some(sizes) = message.get("photo").filter(|photo| !photo.is_null()) {
             return Some(Self::of(largest(sizes), "photo.jpg", Some("image/jpeg")));
         }
@@ -44,8 +61,14 @@ impl Media {
 
     fn of(file: &Value, name: &str, mime_type: Option<&str>) -> Self {
         let text = |key: &str| file[key].as_str().map(str::to_owned).filter(|text| !text.is_empty());
+        let plain = |id: &String| {
+            let plain = |b: u8| b.is_ascii_alphanumeric() || b == b'_' || b == b'-';
+            id.len() <= UNIQUE_ID_BYTES_MAX && id.bytes().all(plain)
+        };
         Self {
+            message_id: None,
             file_id: text("file_id"),
+            unique_id: text("file_unique_id").filter(plain),
             name: text("file_name").filter(|name| !name.trim().is_empty()).unwrap_or_else(|| name.to_owned()),
             mime_type: text("mime_type").or_else(|| mime_type.map(str::to_owned)),
             size: file["file_size"].as_u64(),
@@ -125,6 +148,10 @@ mod tests {
         );
         for size in [json!(-1), json!("9"), json!(1.5), Value::Null] {
             assert_eq!(media(json!({ "file_id": "d", "file_size": size })).size, None);
+        }
+        for (id, source) in [("AQAD-_9", Some("telegram:file/AQAD-_9")), ("a/b\n", None), ("", None)] {
+            let found = media(json!({ "file_id": "d", "file_unique_id": id })).source();
+            assert_eq!(found.as_deref(), source, "{id}");
         }
         check(json!({ "photo": [] }), None, "photo.jpg", Some("image/jpeg"));
         check(json!({ "photo": "x" }), None, "photo.jpg", Some("image/jpeg"));

@@ -19,7 +19,7 @@ pub(super) enum Todo {
     /// An answer in this channel's own words.
     Say(Target, String),
     /// A turn.
-    Run(Prepared),
+    Run(Box<Prepared>),
 }
 
 /// A turn that is ready but for the bytes of its files.
@@ -29,6 +29,8 @@ pub(super) struct Prepared {
     pub(super) sender: i64,
     pub(super) text: String,
     pub(super) files: Files,
+    /// The album that its messages are.
+    pub(super) album: Option<String>,
     pub(super) notices: Vec<String>,
 }
 
@@ -84,11 +86,14 @@ pub(super) fn prepare(
     }
     let caption = messages.iter().map(|message| message.text.as_str()).find(|text| !text.is_empty());
     let caption = caption.unwrap_or_default().to_owned();
+    let album = first.album();
     let own: Vec<Media> = messages.iter().filter_map(|message| message.media.clone()).collect();
     if standing == Standing::Late {
         let notice = if caption.is_empty() { words::LATE_PART } else { words::LATE_CAPTION };
         let notices = vec![notice.to_owned()];
-        return Todo::Run(Prepared { target, sender, text: String::new(), files: Files::Own(own), notices });
+        let files = Files::Own(own);
+        let text = String::new();
+        return Todo::Run(Box::new(Prepared { target, sender, text, files, album, notices }));
     }
     let (text, is_command) = match spoken(&caption, me.username.as_deref()) {
         Spoken::Command(text) => (text, true),
@@ -106,7 +111,7 @@ pub(super) fn prepare(
         })
     });
     let files = replied.map_or(Files::Own(own), Files::Replied);
-    Todo::Run(Prepared { target, sender, text, files, notices: Vec::new() })
+    Todo::Run(Box::new(Prepared { target, sender, text, files, album, notices: Vec::new() }))
 }
 
 /// Whether a message in a group is meant for this bot: a command, or a reply to what the bot said.

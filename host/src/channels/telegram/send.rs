@@ -8,7 +8,7 @@ use crate::store::{Part, PartKind};
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use teloxide_core::payloads::SendMessage;
+use teloxide_core::payloads::{DeleteMessage, EditMessageText, SendMessage};
 use teloxide_core::types::{ChatId, LinkPreviewOptions, MessageId, ReplyParameters, ThreadId};
 
 /// A message's text holds so many UTF-16 units.
@@ -22,12 +22,25 @@ pub(super) struct Target {
     pub(super) thread: Option<i64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) reply_to: Option<i64>,
+    /// What stands there for the reply already.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) stand_in: Option<StandIn>,
+}
+
+/// What becomes of the message that stood for a reply while its turn ran.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum StandIn {
+    /// The first text takes its place.
+    Edit(i64),
+    /// It goes: an edit of it may still be on its way, and would overtake the reply.
+    Delete(i64),
 }
 
 impl Target {
     /// Where the answer to a message goes.
     pub(super) fn answering(message: &Message) -> Self {
-        Self { chat: message.chat.id, thread: message.thread, reply_to: message.message_id }
+        Self { chat: message.chat.id, thread: message.thread, reply_to: message.message_id, stand_in: None }
     }
 
     /// As the store keeps it.
@@ -47,6 +60,11 @@ impl Router for Api {
         let Some(mut target) = Target::from_text(target) else {
             return Err(SendError::Refused("the stored target is unreadable".into()));
         };
+        if let Some(stand_in) = target.stand_in.filter(|_| part.n == 0)
+            && let Some(message) = self.take_place(target.chat, stand_in, part).await?
+        {
+            return Ok(message);
+        }
         if part.kind != PartKind::Text {
             return Err(SendError::Refused(format!("this channel cannot send a {} yet", part.kind.as_str())));
         }
@@ -55,7 +73,7 @@ impl Router for Api {
         let mut sent = self.send_text(target, &part.body).await;
         if let Err(Failure::Migrated(chat)) = sent {
             // The old ids of topic and message mean nothing there.
-            target = Target { chat, thread: None, reply_to: None };
+            target = Target { chat, thread: None, reply_to: None, stand_in: None };
             sent = self.send_text(target, &part.body).await;
         }
         if sent.as_ref().is_err_and(|failure| failure.says("message thread not found")) {
@@ -67,29 +85,77 @@ impl Router for Api {
 }
 
 impl Api {
+    /// Puts the first part of a reply in the place of what stood for it; `None` when it must be sent anew,
+    /// and then nothing stands there any more, as far as Telegram lets a bot clear it away.
+    async fn take_place(
+        &self,
+        chat: i64,
+        stand_in: StandIn,
+        part: &Part,
+    ) -> Result<Option<String>, SendError> {
+        let id = match stand_in {
+            StandIn::Edit(id) if part.kind == PartKind::Text => {
+                match self.edit_text(chat, id, &part.body).await {
+                    Ok(()) => return Ok(Some(id.to_string())),
+                    // Somebody has deleted it, or it is too old.
+                    Err(Failure::Refused { .. } | Failure::Migrated(_)) => id,
+                    Err(failure) => return Err(send_error(failure)),
+                }
+            }
+            StandIn::Edit(id) | StandIn::Delete(id) => id,
+        };
+        match self.delete(chat, id).await {
+            Ok(()) | Err(Failure::Refused { .. } | Failure::Migrated(_)) => Ok(None),
+            Err(failure) => Err(send_error(failure)),
+        }
+    }
+
+    /// Gives a message of the bot another text. The text that it has already is fine.
+    pub(super) async fn edit_text(&self, chat: i64, message: i64, text: &str) -> Result<(), Failure> {
+        let mut edit = EditMessageText::new(ChatId(chat), message_id(message)?, text);
+        edit.link_preview_options = Some(NO_PREVIEW);
+        match self.call(&edit, REQUEST_MAX).await {
+            Err(failure) if failure.says("message is not modified") => Ok(()),
+            edited => edited.map(|_| ()),
+        }
+    }
+
+    async fn delete(&self, chat: i64, message: i64) -> Result<(), Failure> {
+        let delete = DeleteMessage::new(ChatId(chat), message_id(message)?);
+        self.call(&delete, REQUEST_MAX).await.map(|_| ())
+    }
+
     /// Sends plain text and returns the message's id.
     ///
     /// No markup: nothing in a tool's result can be taken for it. No link preview: Telegram would fetch
     /// an address that a file or a model has written.
-    async fn send_text(&self, target: Target, text: &str) -> Result<String, Failure> {
+    pub(super) async fn send_text(&self, target: Target, text: &str) -> Result<String, Failure> {
         // Ids beyond 31 bits do not exist yet; without them the answer still arrives.
         let id = |id: Option<i64>| id.and_then(|id| i32::try_from(id).ok()).map(MessageId);
         let mut message = SendMessage::new(ChatId(target.chat), text);
         message.message_thread_id = id(target.thread).map(ThreadId);
         message.reply_parameters =
             id(target.reply_to).map(|id| ReplyParameters::new(id).allow_sending_without_reply());
-        message.link_preview_options = Some(LinkPreviewOptions {
-            is_disabled: true,
-            url: None,
-            prefer_small_media: false,
-            prefer_large_media: false,
-            show_above_text: false,
-        });
+        message.link_preview_options = Some(NO_PREVIEW);
         let result = self.call(&message, REQUEST_MAX).await?;
         // The message is out whatever the rest of the answer looks like.
         let sent: Value = serde_json::from_str(result.get()).unwrap_or_default();
         Ok(sent["message_id"].as_i64().map_or_else(|| "unknown".to_owned(), |id| id.to_string()))
     }
+}
+
+const NO_PREVIEW: LinkPreviewOptions = LinkPreviewOptions {
+    is_disabled: true,
+    url: None,
+    prefer_small_media: false,
+    prefer_large_media: false,
+    show_above_text: false,
+};
+
+/// Ids beyond 31 bits do not exist yet.
+fn message_id(id: i64) -> Result<MessageId, Failure> {
+    let unknown = |_| Failure::Refused { code: 400, description: format!("{id} is no message's id") };
+    i32::try_from(id).map(MessageId).map_err(unknown)
 }
 
 fn send_error(failure: Failure) -> SendError {

@@ -25,6 +25,11 @@ pub(super) const LATE_PART: &str = "This is a late part of the album above, whos
 pub(super) const LATE_CAPTION: &str = "This is a late part of the album above, whose turn had already begun; \
     its caption was not run. Send the command as a reply to the message that it is meant for.";
 
+/// In place of an answer that is not there yet: what the tool says it is doing.
+pub(super) fn doing(report: &str) -> String {
+    format!("⏳ {report}")
+}
+
 /// In place of an answer when the gateway itself failed.
 pub(super) const BROKEN: &str =
     "internal: the gateway failed while working on this message; its operator finds why in the log.";

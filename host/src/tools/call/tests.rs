@@ -2,7 +2,7 @@
 
 use super::super::Sources;
 use super::*;
-use crate::audit::{Entry, Span, show};
+use crate::audit::{Entry, Filter, Source, Span, show};
 use crate::{publish, sandbox};
 use cofferdam_core::limits::ByteSize;
 use cofferdam_core::policy::PolicySet;
@@ -14,13 +14,24 @@ const TOOL: &str = "schema = 1\ntool = \"t\"\nprofile = \"p\"\ncomponent = \"bui
 fn threadless(dir: &std::path::Path) -> Toolbox {
     let config = publish::Config { root: dir.join("workspace"), max_bytes: ByteSize::mib(1) };
     let workspace = Arc::new(Workspace::open(&config).expect("a workspace"));
-    let config =
-        sandbox::Config { cache_dir: dir.join("cache"), calls_max: 1, mode: crate::confine::Mode::InProcess };
+    let config = sandbox::Config {
+        cache_dir: dir.join("cache"),
+        calls_max: 1,
+        mode: crate::confine::Mode::InProcess,
+        compile_time: sandbox::COMPILE_TIME,
+    };
     let sandbox = Arc::new(Sandbox::new(&config, Some(workspace.clone())).expect("a sandbox"));
     let policies = PolicySet::parse([("profiles/p.toml", PROFILE), ("tools/t.toml", TOOL)]).expect("sound");
     let registry = Registry::load(&sandbox, &policies, &Sources { builtins: |_| None, policies_dir: None });
     let audit = Arc::new(AuditLog::open(&dir.join("audit.jsonl")).expect("an audit"));
-    Toolbox::new(registry, sandbox, workspace, audit, CallThreads::start(0).expect("no thread"))
+    Toolbox::new(
+        registry,
+        sandbox,
+        workspace,
+        audit,
+        CallThreads::start(0).expect("no thread"),
+        ByteSize::mib(1),
+    )
 }
 
 fn request(n: usize) -> CallRequest {
@@ -28,7 +39,7 @@ fn request(n: usize) -> CallRequest {
     CallRequest {
         id: turn.call(n),
         turn,
-        caller: Caller { channel: "test".into(), sender: "7".into() },
+        caller: Caller { channel: "test".into(), sender: (n / threads::SESSION_QUEUE_MAX).to_string() },
         tool: "t".into(),
         arguments: Ok("{}".into()),
         attachments: Attachments::default(),
@@ -54,7 +65,9 @@ async fn a_call_that_found_no_room_is_recorded_as_refused() {
     }
     let refused = toolbox.call(request(threads::QUEUE_MAX)).await.expect_err("there is no room");
     assert_eq!(refused.code, ErrorCode::ToolUnavailable);
-    let entries: Vec<_> = show(&dir.path().join("audit.jsonl"), Span::All).expect("readable").collect();
+    let entries: Vec<_> = show(Source::Log(&dir.path().join("audit.jsonl")), Span::All, Filter::default())
+        .expect("readable")
+        .collect();
     let [Ok(Entry::Record { record, .. })] = entries.as_slice() else { panic!("{entries:?}") };
     let Event::Outcome(outcome) = &record.event else { panic!("{record:?}") };
     assert_eq!(outcome.code, Some(ErrorCode::ToolUnavailable));

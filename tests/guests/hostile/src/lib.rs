@@ -6,6 +6,7 @@ mod files;
 mod output;
 mod plans;
 mod races;
+mod report;
 mod resources;
 mod staging;
 mod streams;
@@ -58,12 +59,13 @@ type Seen = Result<Value, ToolError>;
 /// A behaviour by name, if the group knows it.
 type Group = fn(&Arguments) -> Option<Seen>;
 
-const GROUPS: [Group; 10] = [
+const GROUPS: [Group; 11] = [
     ambient::run,
     files::run,
     output::run,
     plans::run,
     races::run,
+    report::run,
     resources::run,
     staging::run,
     streams::run,

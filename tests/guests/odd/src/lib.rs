@@ -1,14 +1,17 @@
 //! What the odd components share: a component that describes itself in whatever way it likes. Each
-//! example is one that the host must refuse to load, or to describe in time.
+//! example is one that the host must refuse to load, to describe in time, or to show as what it is.
 
 /// A schema that is as it should be, for what an example has no quarrel with.
 pub const GOOD_SCHEMA: &str = r#"{"type":"object","properties":{},"additionalProperties":false}"#;
 
-/// Makes the example a component that describes itself by name, arguments' schema and result's schema;
+/// Makes the example a component that describes itself by name, summary, arguments' schema and result's schema;
 /// they may be expressions that never return.
 #[macro_export]
 macro_rules! describe_as {
     ($name:expr, $arguments:expr, $result:expr) => {
+        odd::describe_as!($name, "An odd tool.", $arguments, $result);
+    };
+    ($name:expr, $summary:expr, $arguments:expr, $result:expr) => {
         #[cfg(target_family = "wasm")]
         const _: () = {
             use cofferdam_sdk::ToolError;
@@ -20,7 +23,7 @@ macro_rules! describe_as {
                 fn describe() -> tool::Description {
                     tool::Description {
                         name: $name.into(),
-                        summary: "An odd tool.".into(),
+                        summary: $summary.into(),
                         arguments_schema: $arguments.into(),
                         result_schema: $result.into(),
                     }

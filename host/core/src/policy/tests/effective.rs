@@ -90,6 +90,22 @@ fn grants_are_the_profiles_and_told_in_words() {
 }
 
 #[test]
+fn names_that_would_not_stay_on_their_line_are_refused() {
+    for name in ["", "a\\u001b[31m", "a\\u202eb", "a\\nb"] {
+        let profile = PROFILE.replace("\"p\"", &format!("\"{name}\"")) + "mounts = []\n";
+        let problems = PolicySet::parse([("profiles/p.toml", &*profile)]).expect_err("refused");
+        let said = problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ");
+        assert!(said.starts_with("profiles/p.toml:2: the profile's name is empty, or has"), "{said}");
+    }
+    let problems = PolicySet::parse([("tools/a\u{1b}[31m\u{202e}.toml", super::TOOL)]).expect_err("refused");
+    assert_eq!(problems[0].file, "tools/a [31m .toml");
+    assert!(
+        problems[0].line.is_none() && problems[0].problem.starts_with("the file's name "),
+        "{problems:?}"
+    );
+}
+
+#[test]
 fn every_problem_is_told_in_one_round() {
     let problems = PolicySet::parse([
         ("profiles/a.toml", "schema = 2\nprofile = \"a\"\nwhy = \"w\"\nmounts = []"),
@@ -99,7 +115,8 @@ fn every_problem_is_told_in_one_round() {
         ("notes.toml", ""),
     ])
     .expect_err("refused");
-    let mut told: Vec<_> = problems.iter().map(|p| format!("{}:{}", p.file, p.line)).collect();
+    let mut told: Vec<_> =
+        problems.iter().map(|p| format!("{}:{}", p.file, p.line.unwrap_or_default())).collect();
     told.sort();
     assert_eq!(told, ["notes.toml:1", "profiles/a.toml:1", "tools/t.toml:6", "tools/u.toml:1"]);
 }

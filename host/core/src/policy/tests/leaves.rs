@@ -263,13 +263,13 @@ fn schema_and_policy_that_disagree_are_told_with_the_line_to_write() {
     assert_eq!(
         problems("\"edits[]\" = \"content\"", &schema),
         [
-            r#"tools/t.toml:7: argument "path" can hold text and is not classified; add to [arguments]: path = "value", path = "content" or path = { path = "read" }"#
+            r#"tools/t.toml:7: t: argument "path" can hold text and is not classified; add to [arguments]: path = "value", path = "content" or path = { path = "read" }"#
         ]
     );
     assert_eq!(
         problems("path = \"value\"", &schema),
         [
-            r#"tools/t.toml:7: argument "edits[]" can hold text and is not classified; add to [arguments]: "edits[]" = "value", "edits[]" = "content" or "edits[]" = { path = "read" }"#
+            r#"tools/t.toml:7: t: argument "edits[]" can hold text and is not classified; add to [arguments]: "edits[]" = "value", "edits[]" = "content" or "edits[]" = { path = "read" }"#
         ]
     );
     assert_eq!(
@@ -281,12 +281,12 @@ fn schema_and_policy_that_disagree_are_told_with_the_line_to_write() {
     );
     assert_eq!(
         problems("path = \"value\"\n\"edits[]\" = \"value\"\nn = { path = \"read\" }", &schema),
-        [r#"tools/t.toml:10: argument "n" can never be a path; classify it as "value" or remove the line"#]
+        [r#"tools/t.toml:10: t: argument "n" can never be a path; write n = "value" or remove the line"#]
     );
     assert_eq!(
         problems("", &json!({ "type": "object" })),
         [
-            r#"tools/t.toml:7: the schema of t cannot be judged: its root lets unnamed properties in; it must say "additionalProperties": false"#
+            r#"tools/t.toml:7: t: the schema of its arguments cannot be judged: its root lets unnamed properties in; it must say "additionalProperties": false"#
         ]
     );
 }

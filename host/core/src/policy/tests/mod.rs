@@ -1,8 +1,12 @@
 //! Policies as a reviewer would check them: tables of refusals first, then properties with an oracle.
 
+mod completing;
+mod diffing;
 mod effective;
+mod explaining;
 mod judging;
 mod leaves;
+mod mending;
 mod paths;
 mod staging;
 

@@ -1,0 +1,198 @@
+//! The files of a log: those that were rotated away, oldest first, then the active one.
+//!
+//! A rotated file is named by the first `seq` in it, `audit-00000000000000000001.jsonl`, so that names
+//! sort as the chain runs and two files never get one name. It refuses to guess from anything else.
+
+use super::{AuditError, open};
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// More rotated files than this are not listed, but reported.
+pub const ROTATED_FILES_MAX: usize = 65_536;
+
+/// How often a listing starts anew because a rotation came between.
+const TRIES: usize = 8;
+const DIGITS: usize = 20;
+
+/// Which files hold the records to read.
+#[derive(Clone, Copy, Debug)]
+pub enum Source<'a> {
+    /// The whole log whose active file this is: its rotated files, then itself.
+    Log(&'a Path),
+    /// These files as one chain, in this order. Where it begins is not proven then.
+    Files(&'a [PathBuf]),
+}
+
+/// The files as they were at one moment; what is appended or rotated later is not seen.
+#[derive(Debug)]
+pub(super) struct Files {
+    rotated: Vec<PathBuf>,
+    active: Option<(PathBuf, Arc<File>, u64)>,
+}
+
+/// One of the files, open.
+#[derive(Clone, Debug)]
+pub(super) struct Part {
+    pub(super) file: Arc<File>,
+    /// The length up to which it is read.
+    pub(super) end: u64,
+}
+
+impl Files {
+    pub(super) fn of(source: Source<'_>) -> Result<Self, AuditError> {
+        match source {
+            Source::Log(active) => Self::of_log(active),
+            Source::Files(paths) => {
+                for path in paths {
+                    open::for_reading(path)?;
+                }
+                Ok(Self { rotated: paths.to_vec(), active: None })
+            }
+        }
+    }
+
+    /// The active file is opened first: what is rotated away after that is known by its identity.
+    fn of_log(active: &Path) -> Result<Self, AuditError> {
+        for _ in 0..TRIES {
+            match open::for_reading(active) {
+                Ok(file) => {
+                    let end = open::settled_length(&file)?;
+                    let mut rotated: Vec<_> = list(active)?.into_iter().map(|(_, path)| path).collect();
+                    let id = identity(&file)?;
+                    let same = |path: &PathBuf| path.metadata().is_ok_and(|m| (m.dev(), m.ino()) == id);
+                    if let Some(at) = rotated.iter().rposition(same) {
+                        rotated.truncate(at);
+                    }
+                    return Ok(Self { rotated, active: Some((active.to_owned(), Arc::new(file), end)) });
+                }
+                Err(AuditError::Open { source, path }) if source.kind() == io::ErrorKind::NotFound => {
+                    // Without a folder there is no other file either.
+                    let Ok(Some(newest)) = newest(active) else {
+                        return Err(AuditError::Open { source, path });
+                    };
+                    // Whoever rotates holds this lock until there is an active file again.
+                    open::settled_length(&open::for_reading(&newest)?)?;
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        // A rotation was cut off between its two steps; the next append makes the active file.
+        let rotated = list(active)?.into_iter().map(|(_, path)| path).collect();
+        Ok(Self { rotated, active: None })
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.rotated.len() + usize::from(self.active.is_some())
+    }
+
+    pub(super) fn open(&self, index: usize) -> Result<Part, AuditError> {
+        match (self.rotated.get(index), &self.active) {
+            (Some(path), _) => {
+                let file = open::for_reading(path)?;
+                let end = open::settled_length(&file)?;
+                Ok(Part { file: Arc::new(file), end })
+            }
+            (None, Some((_, file, end))) => Ok(Part { file: file.clone(), end: *end }),
+            (None, None) => Err(AuditError::Read(io::ErrorKind::NotFound.into())),
+        }
+    }
+
+    pub(super) fn path(&self, index: usize) -> &Path {
+        match (self.rotated.get(index), &self.active) {
+            (Some(path), _) => path,
+            (None, Some((path, ..))) => path,
+            (None, None) => Path::new(""),
+        }
+    }
+
+    /// Whether the file is complete: nothing is ever appended to one that was rotated away.
+    pub(super) fn is_rotated(&self, index: usize) -> bool {
+        let name = self.rotated.get(index).and_then(|path| path.file_name()).map(OsStr::to_string_lossy);
+        name.and_then(|name| first_seq(name.strip_suffix(".jsonl")?.rsplit_once('-')?.1)).is_some()
+    }
+
+    /// The files that may hold the record `seq`, the likelier first.
+    pub(super) fn holding(&self, seq: u64) -> impl Iterator<Item = usize> {
+        let active = self.active.is_some().then_some(self.rotated.len());
+        let first = |path: &PathBuf| {
+            let name = path.file_stem()?.to_str()?;
+            first_seq(name.rsplit_once('-')?.1)
+        };
+        let rotated = self.rotated.iter().rposition(|path| first(path).is_some_and(|first| first <= seq));
+        active.into_iter().chain(rotated)
+    }
+}
+
+/// Device and inode: what stays the same when a file gets another name.
+pub(super) fn identity(file: &File) -> Result<(u64, u64), AuditError> {
+    let metadata = file.metadata().map_err(AuditError::Read)?;
+    Ok((metadata.dev(), metadata.ino()))
+}
+
+/// The name of a file that is rotated away and whose first record is `first`.
+pub(super) fn rotated_name(active: &Path, first: u64) -> OsString {
+    let mut name = active.file_stem().unwrap_or_default().to_owned();
+    name.push(format!("-{first:0DIGITS$}"));
+    if let Some(extension) = active.extension() {
+        name.push(".");
+        name.push(extension);
+    }
+    name
+}
+
+/// The newest rotated file.
+pub(super) fn newest(active: &Path) -> Result<Option<PathBuf>, AuditError> {
+    let mut newest = None;
+    each(active, |seq, path| {
+        if newest.as_ref().is_none_or(|(best, _)| seq > *best) {
+            newest = Some((seq, path));
+        }
+        Ok(())
+    })?;
+    Ok(newest.map(|(_, path)| path))
+}
+
+/// The folder that a file lies in.
+pub(super) fn folder(path: &Path) -> &Path {
+    path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
+/// The rotated files with their first `seq`, oldest first.
+fn list(active: &Path) -> Result<Vec<(u64, PathBuf)>, AuditError> {
+    let mut found = Vec::new();
+    each(active, |seq, path| {
+        if found.len() == ROTATED_FILES_MAX {
+            return Err(AuditError::TooManyFiles);
+        }
+        found.push((seq, path));
+        Ok(())
+    })?;
+    found.sort();
+    Ok(found)
+}
+
+fn each(
+    active: &Path,
+    mut found: impl FnMut(u64, PathBuf) -> Result<(), AuditError>,
+) -> Result<(), AuditError> {
+    let folder = folder(active);
+    let failed = |source| AuditError::Open { path: folder.to_owned(), source };
+    for entry in folder.read_dir().map_err(failed)? {
+        let name = entry.map_err(failed)?.file_name();
+        let digits = name.to_str().and_then(|name| name.strip_suffix(".jsonl")?.rsplit_once('-'));
+        let Some(seq) = digits.and_then(|(_, digits)| first_seq(digits)) else { continue };
+        if rotated_name(active, seq) == name {
+            found(seq, folder.join(name))?;
+        }
+    }
+    Ok(())
+}
+
+fn first_seq(digits: &str) -> Option<u64> {
+    let plain = digits.len() == DIGITS && digits.bytes().all(|b| b.is_ascii_digit());
+    if plain { digits.parse().ok() } else { None }
+}

@@ -1,0 +1,131 @@
+//! Signing heads while the gateway runs: at every rotation, and when it stops.
+//!
+//! A statement that cannot be written fails no call: the log is whole without it, and the next one covers
+//! all that it would have covered.
+
+use super::super::log::now;
+use super::super::{AuditError, AuditLog, Head};
+use super::key::{KeyError, SecretKey};
+use super::statement::Statement;
+use rustix::fs::{FlockOperation, flock};
+use std::fs::File;
+use std::io::{self, Write};
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+/// The file beside the log that statements are appended to.
+pub const SIGNATURES: &str = "audit.signatures.jsonl";
+
+/// A statement is shorter, so what a crash left of one is too.
+const TORN_BYTES_MAX: u64 = 4096;
+
+/// How every statement's line begins.
+const LINE_START: &[u8] = b"{\"v\":1,\"seq\":";
+
+/// Why a statement was not made or not written.
+#[derive(Debug, thiserror::Error)]
+pub enum StatementsError {
+    /// The log is empty.
+    #[error("the log holds no record, so there is no head to sign")]
+    Empty,
+    /// The file of statements did not open or take it.
+    #[error("cannot write the statement to {path}: {cause}")]
+    NotWritten {
+        /// Which file.
+        path: PathBuf,
+        /// What the system said.
+        cause: io::Error,
+    },
+    /// More statements than are read.
+    #[error("{path} holds more than {} statements; give the newest ones alone", super::STATEMENTS_MAX)]
+    TooMany {
+        /// Which file.
+        path: PathBuf,
+    },
+}
+
+/// Signs heads with a configured key.
+#[derive(Debug)]
+pub struct Signer(SecretKey);
+
+impl Signer {
+    /// A signer with the key in a file.
+    ///
+    /// # Errors
+    /// [`KeyError`] when the key is unusable, or others may read it.
+    pub fn load(path: &Path) -> Result<Self, KeyError> {
+        SecretKey::load(path).map(Self)
+    }
+
+    /// A statement about a head, made now.
+    ///
+    /// # Errors
+    /// [`StatementsError::Empty`] for the head of an empty log.
+    pub fn sign(&self, head: &Head) -> Result<Statement, StatementsError> {
+        if head.seq == 0 { Err(StatementsError::Empty) } else { Ok(Statement::sign(&self.0, head, now())) }
+    }
+}
+
+impl AuditLog {
+    /// Signs the head, as far as this process knows the log, into the file beside it; nothing without a
+    /// configured key or without a record.
+    ///
+    /// # Errors
+    /// When the statement cannot be written.
+    pub fn sign_head(&self) -> Result<(), AuditError> {
+        let head = self.head();
+        match &self.signer {
+            Some(signer) if head.seq > 0 => Ok(append(&self.beside(SIGNATURES), &signer.sign(&head)?)?),
+            _ => Ok(()),
+        }
+    }
+
+    /// The same for a head at a rotation, where nothing may fail for it.
+    pub(in super::super) fn sign_in_passing(&self, head: &Head) {
+        let Some(signer) = &self.signer else { return };
+        let signed = signer.sign(head).and_then(|statement| append(&self.beside(SIGNATURES), &statement));
+        if let Err(error) = signed {
+            tracing::error!(error = &error as &dyn std::error::Error, "a head of the audit was not signed");
+        }
+    }
+}
+
+/// Adds a statement to a file of them, durably; the file is made if it is not there.
+///
+/// # Errors
+/// [`StatementsError::NotWritten`].
+pub fn append(path: &Path, statement: &Statement) -> Result<(), StatementsError> {
+    let failed = |cause| StatementsError::NotWritten { path: path.to_owned(), cause };
+    let options = || File::options().read(true).append(true).create(true).mode(0o600).open(path);
+    let file = options().map_err(failed)?;
+    write(&file, statement).map_err(failed)
+}
+
+fn write(mut file: &File, statement: &Statement) -> io::Result<()> {
+    if !file.metadata()?.is_file() {
+        return file.write_all((statement.line() + "\n").as_bytes());
+    }
+    // Until the file is closed.
+    flock(file, FlockOperation::LockExclusive)?;
+    drop_torn(file)?;
+    file.write_all((statement.line() + "\n").as_bytes())?;
+    file.sync_all()
+}
+
+/// Takes back the part of a line that a crash left at the end: it says nothing, and would spoil the next.
+fn drop_torn(file: &File) -> io::Result<()> {
+    let end = file.metadata()?.len();
+    let start = end.saturating_sub(TORN_BYTES_MAX);
+    let mut last = vec![0; usize::try_from(end - start).unwrap_or_default()];
+    file.read_exact_at(&mut last, start)?;
+    if last.last().is_none_or(|b| *b == b'\n') {
+        return Ok(());
+    }
+    let torn = last.iter().rposition(|b| *b == b'\n').map_or(0, |at| at + 1);
+    let fragment = &last[torn..];
+    // A file of something else, named by mistake, keeps what it has.
+    if !(fragment.starts_with(LINE_START) || LINE_START.starts_with(fragment)) {
+        return Err(io::Error::other("it does not end as a file of statements does"));
+    }
+    file.set_len(start + torn as u64)
+}

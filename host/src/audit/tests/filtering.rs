@@ -1,0 +1,139 @@
+//! Which records a filter lets through, alone and with others, from the last ones and over files.
+
+use super::*;
+use crate::audit::{Entry, Filter, PathPattern, Span, show};
+use cofferdam_core::audit::{EntryKind, Moved, Recovered, Removed};
+use cofferdam_core::id::Caller;
+use cofferdam_core::tool::ErrorCode;
+use jiff::Timestamp;
+
+/// Seven records over several files: what is asked about them is in the table below.
+fn log() -> Fixture {
+    let fixture = Fixture::new();
+    let written =
+        |path: &str| Effect::from(FileFacts { path: path.into(), bytes: 1, sha256: "ab".repeat(32) });
+    let moved = Effect::Moved(Moved {
+        path: "/shared/new".into(),
+        moved_from: "/tmp/old".into(),
+        kind: EntryKind::File,
+        inode: 1,
+    });
+    let removed =
+        Effect::Removed(Removed { path: "/tmp/dir".into(), removed: EntryKind::Directory, entries: 3 });
+    let of = |n, channel: &str, sender: &str, tool: &str, arguments| CallFacts {
+        caller: Caller { channel: channel.into(), sender: sender.into() },
+        tool: tool.into(),
+        arguments,
+        ..facts(n)
+    };
+    let ended = |facts, files| Outcome { facts, files, ..settled(None) };
+    let failed = |code, outcome| Outcome { code: Some(code), reason: Some("why".into()), ..outcome };
+    let denied = |outcome| Outcome { verdict: VerdictKind::Deny, ..failed(ErrorCode::PathDenied, outcome) };
+    let save = of(1, "telegram", "123", "attachment_save", json!({ "path": "/shared/a" }));
+    let events = [
+        Event::Intent(Intent { facts: save.clone(), files: vec![written("/shared/a")] }),
+        Event::Outcome(ended(save, vec![written("/shared/a")])),
+        Event::Outcome(denied(ended(of(2, "cli", "0", "file_read", json!({ "path": "/vault/k" })), vec![]))),
+        Event::Outcome(ended(of(3, "cli", "123", "file_move", json!({ "from": "x" })), vec![moved])),
+        Event::Recovered(Recovered { torn_bytes: 1, torn_sha256: "ab".repeat(32) }),
+        Event::Outcome(ended(of(4, "telegram", "123", "file_delete", json!({})), vec![removed])),
+        Event::Outcome(failed(
+            ErrorCode::TimedOut,
+            ended(
+                of(5, "telegram", "7", "file_search", json!({ "paths": [{ "at": "/shared/b/c" }] })),
+                vec![],
+            ),
+        )),
+    ];
+    for event in events {
+        fixture.rotating(2000).append(event, Durability::Buffered).expect("appends");
+    }
+    assert!(fixture.names().len() > 1);
+    fixture
+}
+
+fn seqs(fixture: &Fixture, span: Span, filter: &Filter) -> Vec<u64> {
+    let entries = show(Source::Log(&fixture.path()), span, filter.clone()).expect("opens");
+    entries
+        .map(|entry| match entry.expect("reads") {
+            Entry::Record { record, .. } => record.seq,
+            Entry::Unreadable { .. } => 0,
+        })
+        .collect()
+}
+
+#[test]
+fn each_condition_lets_through_what_it_says() {
+    let fixture = log();
+    let none = Filter::default;
+    let text = |text: &str| Some(text.to_owned());
+    let path = |text: &str| Filter { path: Some(PathPattern::parse(text).expect("a pattern")), ..none() };
+    let time = |text: &str| Some(text.parse::<Timestamp>().expect("a time"));
+    let (past, future) = (time("2020-01-01T00:00:00Z"), time("2200-01-01T00:00:00Z"));
+    let cases: &[(Filter, &[u64])] = &[
+        (none(), &[1, 2, 3, 4, 5, 6, 7]),
+        (Filter { tool: text("attachment_save"), ..none() }, &[1, 2]),
+        (Filter { tool: text("attachment"), ..none() }, &[]),
+        (Filter { sender: text("123"), ..none() }, &[1, 2, 4, 6]),
+        (Filter { channel: text("cli"), ..none() }, &[3, 4]),
+        (Filter { sender: text("123"), channel: text("cli"), ..none() }, &[4]),
+        (Filter { verdict: Some(VerdictKind::Deny), ..none() }, &[3]),
+        (Filter { verdict: Some(VerdictKind::Permit), ..none() }, &[2, 4, 6, 7]),
+        (Filter { code: Some(ErrorCode::TimedOut), ..none() }, &[7]),
+        (Filter { code: Some(ErrorCode::TimedOut), verdict: Some(VerdictKind::Deny), ..none() }, &[]),
+        (Filter { call: text("telegram-829110/1"), ..none() }, &[1, 2]),
+        (path("/shared"), &[1, 2, 4, 7]),
+        (path("/tmp"), &[4, 6]),
+        (path("/tmp/*"), &[4, 6]),
+        (path("/vault"), &[3]),
+        (path("/shared/b"), &[7]),
+        (path("/shared/?"), &[1, 2]),
+        (path("/**/c"), &[7]),
+        (path("/shared/aa"), &[]),
+        (Filter { since: past, ..none() }, &[1, 2, 3, 4, 5, 6, 7]),
+        (Filter { before: past, ..none() }, &[]),
+        (Filter { since: future, ..none() }, &[]),
+        (Filter { since: past, before: future, tool: text("file_read"), ..none() }, &[3]),
+    ];
+    for (filter, expected) in cases {
+        assert_eq!(seqs(&fixture, Span::All, filter), *expected, "{filter:?}");
+        // The last ones are counted among those that match, whatever file they are in.
+        for count in 0..=expected.len() + 1 {
+            let last = &expected[expected.len() - count.min(expected.len())..];
+            assert_eq!(seqs(&fixture, Span::Last(count as u64), filter), last, "{count} of {filter:?}");
+        }
+        assert_eq!(seqs(&fixture, Span::Last(u64::MAX), filter), *expected);
+    }
+}
+
+#[test]
+fn times_bound_from_the_first_to_before_the_last() {
+    let fixture = Fixture::with(3);
+    let records: Vec<cofferdam_core::audit::Record> =
+        fixture.lines().iter().map(|line| serde_json::from_slice(line).expect("a record")).collect();
+    let at: Timestamp = records[1].time.parse().expect("a time");
+    let same =
+        |record: &&cofferdam_core::audit::Record| record.time.parse::<Timestamp>().is_ok_and(|t| t >= at);
+    let expected: Vec<u64> = records.iter().filter(same).map(|record| record.seq).collect();
+    let since = Filter { since: Some(at), ..Filter::default() };
+    assert_eq!(seqs(&fixture, Span::All, &since), expected);
+    let before = Filter { before: Some(at), ..Filter::default() };
+    assert_eq!(seqs(&fixture, Span::All, &before).len(), 3 - expected.len());
+}
+
+#[test]
+fn lines_that_are_no_records_are_counted_where_kinds_are_asked_for() {
+    let fixture = Fixture::with(3);
+    let mut lines = fixture.lines();
+    lines.insert(1, b"garbage\n".to_vec());
+    // A record to the quick look and not to the strict one is shown as what it is.
+    let foreign =
+        String::from_utf8(lines[2].clone()).expect("UTF-8").replacen("\"v\":1", "\"v\":1,\"more\":1", 1);
+    lines[2] = foreign.into_bytes();
+    fixture.put_lines(&lines);
+    let filter = Filter { tool: Some("attachment_save".into()), ..Filter::default() };
+    let mut entries = show(Source::Log(&fixture.path()), Span::All, filter).expect("opens");
+    let kinds: Vec<bool> =
+        entries.by_ref().map(|entry| matches!(entry.expect("reads"), Entry::Record { .. })).collect();
+    assert_eq!((kinds, entries.unreadable()), (vec![true, false, true], 1));
+}

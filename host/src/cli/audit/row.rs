@@ -1,0 +1,76 @@
+//! One record as one line for people: time, seq, event, sender, tool, what came of it, duration.
+
+use cofferdam_core::audit::{
+    CallFacts, Effect, EntryKind, Event, FileFacts, Intent, Moved, Outcome, Record, Recovered, Removed,
+    VerdictKind,
+};
+use cofferdam_core::text::one_line;
+use std::fmt::Write as _;
+
+/// One record on one line: time, seq, event, sender, tool, what came of it, files, duration.
+pub(super) fn row(record: &Record) -> String {
+    let told = match &record.event {
+        Event::Intent(Intent { facts, files }) => format!("intent   {}{}", who(facts), all(files)),
+        Event::Outcome(outcome) => format!("outcome  {} {}", who(&outcome.facts), end(outcome)),
+        Event::Recovered(Recovered { torn_bytes, torn_sha256 }) => {
+            format!("recovered after a torn line of {torn_bytes} bytes, sha256 {}", short(torn_sha256))
+        }
+    };
+    format!("{} {:>6} {told}", one_line(&record.time, 40), record.seq)
+}
+
+fn who(facts: &CallFacts) -> String {
+    let (channel, sender) = (&facts.caller.channel, &facts.caller.sender);
+    one_line(&format!("{channel}:{sender} {}", facts.tool), 200)
+}
+
+fn end(outcome: &Outcome) -> String {
+    let mut text = match (outcome.verdict, outcome.code) {
+        (VerdictKind::Permit, None) => "done".to_owned(),
+        (VerdictKind::Permit, Some(code)) => format!("failed {code}"),
+        (VerdictKind::Deny, None) => "denied".to_owned(),
+        (VerdictKind::Deny, Some(code)) => format!("denied {code}"),
+    };
+    if let Some(seq) = outcome.intent {
+        let _ = write!(text, " (intent {seq}{})", if outcome.reconciled { ", reconciled" } else { "" });
+    }
+    text.push_str(&all(&outcome.files));
+    if let Some(reason) = &outcome.reason {
+        let _ = write!(text, " {:?}", one_line(reason, 200));
+    }
+    text + " " + &duration(outcome.duration_us)
+}
+
+fn all(effects: &[Effect]) -> String {
+    effects.iter().map(|effect| format!(" {}", told(effect))).collect()
+}
+
+fn told(effect: &Effect) -> String {
+    let shown = |path: &str| one_line(path, 4096);
+    match effect {
+        Effect::Written(FileFacts { path, bytes, sha256 }) => {
+            format!("{} {bytes} bytes sha256 {}", shown(path), short(sha256))
+        }
+        Effect::Moved(Moved { path, moved_from, .. }) => {
+            format!("moved {} to {}", shown(moved_from), shown(path))
+        }
+        Effect::Removed(Removed { path, removed: EntryKind::Directory, entries }) => {
+            let plural = if *entries == 1 { "entry" } else { "entries" };
+            format!("removed {}, {entries} {plural}", shown(path))
+        }
+        Effect::Removed(Removed { path, .. }) => format!("removed {}", shown(path)),
+    }
+}
+
+/// The first 12 digits; the log has them all.
+fn short(sha256: &str) -> String {
+    one_line(sha256, 64).chars().take(12).collect()
+}
+
+fn duration(us: u64) -> String {
+    match us {
+        0..=999 => format!("{us} µs"),
+        1_000..=999_999 => format!("{:.1} ms", us as f64 / 1e3),
+        _ => format!("{:.1} s", us as f64 / 1e6),
+    }
+}

@@ -1,0 +1,68 @@
+//! `audit sign` and `audit keygen`: a head that its owner vouches for, and the key to do it with.
+//!
+//! Signing looks at the whole chain first: a log that is not sound gets no statement.
+
+use super::{Named, line, name};
+use crate::audit::sign::{self, SecretKey, Signer};
+use crate::audit::{self, Verification};
+use crate::cli::Exit;
+use anyhow::bail;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+pub(super) const SIGN_EXAMPLE: &str = "\
+Example: cofferdam audit sign --key key.pem --out /mnt/elsewhere/signatures.jsonl
+A statement helps where whoever writes the log does not write: keep it elsewhere.";
+pub(super) const KEYGEN_EXAMPLE: &str = "\
+Example: cofferdam audit keygen --out key.pem
+Then set sign_key_file in [audit], and keep key.pem.pub elsewhere.";
+
+#[derive(Debug, clap::Args)]
+pub(in crate::cli) struct SignArguments {
+    /// The private key, PKCS#8 PEM [default: sign_key_file in [audit] of the configuration]
+    #[arg(long, value_name = "FILE")]
+    key: Option<PathBuf>,
+    /// Where the statement is appended [default: stdout]
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+}
+
+#[derive(Debug, clap::Args)]
+pub(in crate::cli) struct KeygenArguments {
+    /// The file of the private key, mode 0600; the public key goes to FILE.pub. Neither may exist
+    #[arg(long, value_name = "FILE")]
+    out: PathBuf,
+}
+
+pub(super) fn sign(
+    active: &Path,
+    configured: Option<&Path>,
+    arguments: &SignArguments,
+    out: &mut dyn Write,
+) -> anyhow::Result<Exit> {
+    let Some(key) = arguments.key.as_deref().or(configured) else {
+        bail!("there is no key to sign with; give --key FILE, or set sign_key_file in [audit]");
+    };
+    let signer = Signer::load(key)?;
+    let report = match audit::verify(Named::new(active, &[]).source(), &[])? {
+        Verification::Sound(report) => report,
+        Verification::Bad { file, record } => {
+            let (at, file) = (record.line, name(&file));
+            line(out, format!("audit BAD at line {at} of {file}, so nothing is signed: {}", record.fault))?;
+            return Ok(Exit::ProblemFound);
+        }
+    };
+    let statement = signer.sign(&report.head)?;
+    match &arguments.out {
+        Some(file) => sign::append(file, &statement)?,
+        None => line(out, statement.line())?,
+    }
+    Ok(Exit::Done)
+}
+
+pub(super) fn keygen(arguments: &KeygenArguments, out: &mut dyn Write) -> anyhow::Result<Exit> {
+    let key = SecretKey::generate()?;
+    key.write(&arguments.out)?;
+    line(out, key.public())?;
+    Ok(Exit::Done)
+}

@@ -1,0 +1,147 @@
+//! `cofferdam policy explain`: what would become of exactly this call, and why. The call takes the way of
+//! a real one up to its permit, which is dropped: nothing runs, and nothing is audited.
+
+use super::super::{Exit, Output, call};
+use super::From;
+use crate::config::Config;
+use crate::gateway;
+use crate::tools::{Refused, Registry, Tool};
+use cofferdam_core::policy::explain::{Explained, explain};
+use cofferdam_core::policy::mend::{self, Remedy, Suggestion};
+use cofferdam_core::policy::{Denial, PolicyProblem, PolicySet};
+use cofferdam_core::tool::{ErrorCode, ToolError};
+use std::io::Write;
+
+mod json;
+mod text;
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = super::EXPLAIN_EXAMPLE)]
+pub(in crate::cli) struct Arguments {
+    #[command(flatten)]
+    call: call::Typed,
+    #[command(flatten)]
+    from: From,
+    #[command(flatten)]
+    output: Output,
+}
+
+/// What there is to say of a call.
+struct Answer {
+    tool: String,
+    policy: Option<Judged>,
+    /// None: permitted.
+    refusal: Option<ToolError>,
+    /// Why the tool does not load.
+    problems: Vec<PolicyProblem>,
+    places: Vec<Explained>,
+    /// How the call would have to change; a policy cannot help then.
+    change_call: Vec<String>,
+    suggestions: Vec<Suggestion>,
+}
+
+/// The policy that was asked.
+struct Judged {
+    profile: String,
+    file: String,
+    sha256: String,
+}
+
+pub(super) fn run(config: &Config, arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<Exit> {
+    let dir = arguments.from.dir(config);
+    let (policies, registry) = gateway::review(config, dir)?;
+    let answer = answer(&policies, &registry, &arguments.call)?;
+    if arguments.output.json {
+        writeln!(out, "{}", json::of(&answer))?;
+    } else {
+        text::write(&answer, dir.is_none(), out)?;
+    }
+    Ok(if answer.refusal.is_none() { Exit::Done } else { Exit::ToolFailed })
+}
+
+fn answer(policies: &PolicySet, registry: &Registry, typed: &call::Typed) -> anyhow::Result<Answer> {
+    let text = typed.arguments(registry)?;
+    let mut answer = Answer::of(policies, &typed.tool);
+    let tool = match registry.get(&typed.tool) {
+        Ok(tool) => tool,
+        Err(error) => {
+            let loaded = registry.iter().find(|(name, _)| *name == typed.tool);
+            answer.problems =
+                loaded.and_then(|(_, tool)| tool.as_ref().err()).map_or_else(Vec::new, |e| e.problems());
+            answer.refusal = Some(error.clone());
+            return Ok(answer);
+        }
+    };
+    match text {
+        Ok(text) => answer.judge(policies, tool, &text),
+        Err(why) => answer.refuse(ToolError::new(ErrorCode::InvalidArguments, why.to_string())),
+    }
+    Ok(answer)
+}
+
+impl Answer {
+    fn of(policies: &PolicySet, tool: &str) -> Self {
+        let policy = policies.get(tool).map(|policy| Judged {
+            profile: policy.profile.clone(),
+            file: policy.file.clone(),
+            sha256: policy.sha256.clone(),
+        });
+        Self {
+            tool: tool.to_owned(),
+            policy,
+            refusal: None,
+            problems: Vec::new(),
+            places: Vec::new(),
+            change_call: Vec::new(),
+            suggestions: Vec::new(),
+        }
+    }
+
+    fn judge(&mut self, policies: &PolicySet, tool: &Tool, text: &str) {
+        let arguments = match tool.read(text) {
+            Ok(arguments) => arguments,
+            Err(error) if error.code == ErrorCode::TooLarge => {
+                self.suggestions = mend::for_size(policies, &tool.policy, text.len());
+                if self.suggestions.is_empty() {
+                    self.change_call.push("no policy may allow that much; send less at once".to_owned());
+                }
+                self.refusal = Some(error);
+                return;
+            }
+            Err(error) => return self.refuse(error),
+        };
+        let id = call::one_shot_turn("explain").call(0);
+        match tool.judge(id, arguments.clone()) {
+            Ok(_unused) => self.places = explain(&tool.policy, &arguments),
+            Err(Refused::Schema(error)) => self.refuse(error),
+            Err(Refused::Denied(denial)) => {
+                self.places = explain(&tool.policy, &arguments);
+                let denials: Vec<Denial> = self
+                    .places
+                    .iter()
+                    .flat_map(|place| &place.denials)
+                    .map(|told| told.denial.clone())
+                    .collect();
+                for denial in &denials {
+                    if let Remedy::ChangeCall(how) = mend::remedy(denial)
+                        && !self.change_call.contains(&how)
+                    {
+                        self.change_call.push(how);
+                    }
+                }
+                self.suggestions = mend::for_call(policies, &tool.policy, &arguments, &denials);
+                self.refusal = Some(denial.into());
+            }
+        }
+    }
+
+    /// A refusal that lies in the call itself.
+    fn refuse(&mut self, error: ToolError) {
+        let shown = format!(
+            "the arguments are not what the tool takes; `cofferdam tools --json` shows the schema of {}",
+            self.tool
+        );
+        self.change_call.push(shown);
+        self.refusal = Some(error);
+    }
+}

@@ -1,0 +1,40 @@
+//! An explanation as JSON: `suggestions[].edits[]` can be made by a program.
+
+use super::Answer;
+use cofferdam_core::policy::explain::Explained;
+use serde_json::{Value, json};
+
+pub(super) fn of(answer: &Answer) -> Value {
+    let policy = answer.policy.as_ref();
+    json!({
+        "tool": answer.tool,
+        "verdict": if answer.refusal.is_none() { "permit" } else { "deny" },
+        "code": answer.refusal.as_ref().map(|refusal| refusal.code),
+        "reason": answer.refusal.as_ref().map(|refusal| &refusal.message),
+        "profile": policy.map(|policy| &policy.profile),
+        "policy_sha256": policy.map(|policy| &policy.sha256),
+        "problems": answer.problems,
+        "arguments": answer.places.iter().map(|place| argument(answer, place)).collect::<Vec<_>>(),
+        "change_call": answer.change_call,
+        "suggestions": answer.suggestions,
+    })
+}
+
+fn argument(answer: &Answer, place: &Explained) -> Value {
+    let rule = answer.policy.as_ref().zip(place.line);
+    let mounts = place.mounts.iter();
+    json!({
+        "name": place.at,
+        "class": place.class,
+        "values": place.values,
+        "rule": rule.map(|(policy, line)| json!({ "file": policy.file, "line": line })),
+        "mounts": mounts
+            .map(|(guest, (access, at))| json!({ "guest": guest, "access": access, "at": at }))
+            .collect::<Vec<_>>(),
+        "denied": place
+            .denials
+            .iter()
+            .map(|told| json!({ "code": told.denial.code, "reason": told.denial.reason, "at": told.decided_at }))
+            .collect::<Vec<_>>(),
+    })
+}

@@ -1,0 +1,84 @@
+//! An explanation for people: the verdict, each argument with its rule, and the lines to write.
+
+use super::Answer;
+use cofferdam_core::policy::explain::Explained;
+use cofferdam_core::policy::mend::Suggestion;
+use cofferdam_core::policy::{Action, Spelled};
+use cofferdam_core::text::one_line;
+use std::io::{self, Write};
+
+pub(super) fn write(answer: &Answer, embedded: bool, out: &mut dyn Write) -> io::Result<()> {
+    let verdict = if answer.refusal.is_none() { "permit" } else { "deny" };
+    match &answer.policy {
+        Some(policy) => {
+            let (tool, profile) = (&answer.tool, one_line(&policy.profile, 80));
+            writeln!(out, "{verdict}: {tool} under profile {profile} ({})", policy.file)?;
+        }
+        None => writeln!(out, "{verdict}: {:?}", one_line(&answer.tool, 80))?,
+    }
+    if let Some(refusal) = &answer.refusal {
+        writeln!(out, "  {refusal}")?;
+    }
+    for problem in &answer.problems {
+        writeln!(out, "  problem: {problem}")?;
+    }
+    for place in &answer.places {
+        argument(answer, place, out)?;
+    }
+    for how in &answer.change_call {
+        writeln!(out, "Change the call: {how}.")?;
+    }
+    for (n, suggestion) in answer.suggestions.iter().enumerate() {
+        writeln!(
+            out,
+            "{} the policy, and this call is permitted:",
+            if n == 0 { "Change" } else { "Or change" }
+        )?;
+        suggested(suggestion, out)?;
+    }
+    if embedded && !answer.suggestions.is_empty() {
+        writeln!(
+            out,
+            "These policies are embedded: change a copy of the folder policies/ and name it in [policies] dir."
+        )?;
+    }
+    Ok(())
+}
+
+fn argument(answer: &Answer, place: &Explained, out: &mut dyn Write) -> io::Result<()> {
+    let class = place.class.map_or_else(|| "no text, so no rule is needed".to_owned(), |c| c.spelled());
+    let rule = answer
+        .policy
+        .as_ref()
+        .zip(place.line)
+        .map_or_else(String::new, |(p, line)| format!("  {}:{line}", p.file));
+    writeln!(out, "  argument {} = {class}{rule}", one_line(&place.at, 200))?;
+    for (guest, (access, at)) in &place.mounts {
+        writeln!(out, "    in {guest}, {}  {at}", access.spelled())?;
+    }
+    for told in &place.denials {
+        let at = told.decided_at.as_ref().map_or_else(String::new, |at| format!("  {at}"));
+        writeln!(out, "    denied: {}{at}", told.denial.reason)?;
+    }
+    Ok(())
+}
+
+fn suggested(suggestion: &Suggestion, out: &mut dyn Write) -> io::Result<()> {
+    for edit in &suggestion.edits {
+        let what = match edit.action {
+            Action::Replace => "replace this line",
+            Action::Insert => "insert before this line",
+        };
+        writeln!(out, "  {}:{}: {what}", edit.file, edit.line)?;
+        for (sign, text) in [("-", edit.old.as_deref()), ("+", Some(&edit.text))] {
+            for line in text.into_iter().flat_map(str::lines) {
+                writeln!(out, "    {sign} {}", one_line(line, 1000))?;
+            }
+        }
+    }
+    writeln!(out, "  which changes:")?;
+    for change in &suggestion.changes {
+        writeln!(out, "    {change}")?;
+    }
+    Ok(())
+}

@@ -1,0 +1,91 @@
+//! `cofferdam policy`: what a reviewer asks of policies. One file a question; nothing here calls a tool.
+
+mod check;
+mod diff;
+mod explain;
+mod report;
+mod show;
+
+use super::{Exit, Output};
+use crate::config::Config;
+use crate::gateway;
+use cofferdam_core::policy::PolicySet;
+use std::path::{Path, PathBuf};
+
+const EXPLAIN_EXAMPLE: &str = "Example: cofferdam policy explain file_read path=/vault/key\n\nExit codes: 0 permit; 1 deny, \
+also for a tool that is unknown or does not load; 2 policies that do not load.";
+const DIFF_EXAMPLE: &str = "Example: cofferdam policy diff /etc/cofferdam/policies policies\n\nExit codes: 0 nothing widens; 3 \
+something widens; 2 a folder that does not load.";
+const REPORT_EXAMPLE: &str = "Example: cofferdam policy report policies --format markdown -o policies.md";
+
+#[derive(Debug, clap::Subcommand)]
+pub(super) enum Command {
+    /// Checks policies and the components they pin; exit 3 lists every problem with file and line
+    #[command(after_help = "Example: cofferdam policy check policies")]
+    Check {
+        /// A folder with profiles/ and tools/ [default: the configured one, else the embedded policies]
+        dir: Option<PathBuf>,
+        #[command(flatten)]
+        output: Output,
+    },
+    /// Says whether exactly this call would be permitted, by which lines, and what would have to change
+    #[command(after_help = EXPLAIN_EXAMPLE)]
+    Explain(explain::Arguments),
+    /// Compares two folders by what they allow; exit 3 when the second allows more
+    #[command(after_help = DIFF_EXAMPLE)]
+    Diff {
+        /// The policies as they were
+        old: PathBuf,
+        /// The policies as they would be
+        new: PathBuf,
+        #[command(flatten)]
+        output: Output,
+    },
+    /// Shows what each tool may do, with the line that says so
+    #[command(after_help = "Example: cofferdam policy show file_read")]
+    Show {
+        /// One tool alone
+        tool: Option<String>,
+        #[command(flatten)]
+        from: From,
+        #[command(flatten)]
+        output: Output,
+    },
+    /// Writes one page for a reviewer: every tool, its component, its grants, its limits, and why
+    #[command(after_help = REPORT_EXAMPLE)]
+    Report(report::Arguments),
+}
+
+/// Which policies a command looks at.
+#[derive(Debug, clap::Args)]
+pub(super) struct From {
+    /// A folder with profiles/ and tools/ [default: the configured one, else the embedded policies]
+    #[arg(long = "policies", value_name = "DIR")]
+    dir: Option<PathBuf>,
+}
+
+impl From {
+    fn dir<'a>(&'a self, config: &'a Config) -> Option<&'a Path> {
+        self.dir.as_deref().or(config.policies_dir.as_deref())
+    }
+}
+
+pub(super) fn run(config: &Config, command: Command) -> anyhow::Result<Exit> {
+    let mut out = std::io::stdout().lock();
+    match command {
+        Command::Check { dir, output } => {
+            check::run(config, dir.as_deref().or(config.policies_dir.as_deref()), output, &mut out)
+        }
+        Command::Explain(arguments) => explain::run(config, &arguments, &mut out),
+        Command::Diff { old, new, output } => diff::run(&old, &new, output, &mut out),
+        Command::Show { tool, from, output } => {
+            show::run(&load(from.dir(config))?, tool.as_deref(), output, &mut out)
+        }
+        Command::Report(arguments) => report::run(config, &arguments, &mut out),
+    }
+}
+
+/// The policies of a folder, without their components.
+fn load(dir: Option<&Path>) -> anyhow::Result<PolicySet> {
+    Ok(gateway::load_policies(dir).map_err(gateway::GatewayError::Policies)?)
+}

@@ -1,0 +1,137 @@
+//! `cofferdam policy show`: the effective policy of each tool, every part with the line that says so.
+
+use super::super::{Exit, Output};
+use crate::gateway;
+use anyhow::bail;
+use cofferdam_core::audit::sha256_hex;
+use cofferdam_core::policy::{ComponentSource, Place, PolicySet, Spelled, ToolPolicy};
+use cofferdam_core::text::one_line;
+use serde_json::{Value, json};
+use std::io::Write;
+
+pub(super) fn run(
+    policies: &PolicySet,
+    tool: Option<&str>,
+    output: Output,
+    out: &mut dyn Write,
+) -> anyhow::Result<Exit> {
+    let shown: Vec<_> = match tool {
+        None => policies.iter().collect(),
+        Some(name) => match policies.get(name) {
+            Some(policy) => vec![policy],
+            None => {
+                let known: Vec<_> = policies.iter().map(|policy| policy.tool.as_str()).collect();
+                bail!("no tool {:?} has a policy; there is {}", one_line(name, 80), known.join(", "));
+            }
+        },
+    };
+    if output.json {
+        let tools: Vec<_> = shown.iter().map(|policy| as_json(policy)).collect();
+        writeln!(out, "{}", json!({ "policies_sha256": policies.sha256(), "tools": tools }))?;
+        return Ok(Exit::Done);
+    }
+    for policy in shown {
+        write_rows(&rows(policy), out)?;
+    }
+    writeln!(out, "policies sha256 {}", policies.sha256())?;
+    Ok(Exit::Done)
+}
+
+/// SHA-256 of the component as the policy names it; none for a builtin that this binary lacks.
+pub(super) fn component_sha256(policy: &ToolPolicy) -> Option<String> {
+    match &policy.component {
+        ComponentSource::Builtin => Some(sha256_hex(&gateway::component_bytes(policy, None).ok()?)),
+        ComponentSource::File { sha256, .. } => Some(sha256.clone()),
+    }
+}
+
+/// Where the component comes from, e.g. `builtin` or `hello.wasm`.
+pub(super) fn component_source(policy: &ToolPolicy) -> String {
+    match &policy.component {
+        ComponentSource::Builtin => "builtin".to_owned(),
+        ComponentSource::File { file, .. } => one_line(file, 200),
+    }
+}
+
+/// Which file sets a limit: `tool`, `profile` or `default`.
+pub(super) fn owner(policy: &ToolPolicy, place: Option<&Place>) -> &'static str {
+    match place {
+        None => "default",
+        Some(place) if *place.file == *policy.file => "tool",
+        Some(_) => "profile",
+    }
+}
+
+fn as_json(policy: &ToolPolicy) -> Value {
+    let at = &policy.origins;
+    let mounts = policy.grants.mounts.iter().zip(&at.access);
+    let interfaces = policy.grants.interfaces.iter().zip(&at.interfaces);
+    let limit = |name: &str, shown: &str| {
+        let place = at.limits.get(name);
+        json!({ "name": name, "value": shown, "from": owner(policy, place), "at": place })
+    };
+    let argument = |place: &String| {
+        let class = policy.class(place);
+        let line = policy.argument_line(place).unwrap_or(policy.arguments_line);
+        json!({ "name": place, "class": class, "at": { "file": policy.file, "line": line } })
+    };
+    json!({
+        "tool": policy.tool,
+        "why": { "text": policy.why, "at": at.why },
+        "safety": { "value": policy.safety, "at": at.safety },
+        "component": { "source": component_source(policy), "sha256": component_sha256(policy), "at": at.component },
+        "profile": { "name": policy.profile, "at": at.profile, "why": { "text": at.profile_why, "at": at.profile_why_at } },
+        "mounts": mounts
+            .map(|(mount, at)| json!({ "guest": mount.guest, "access": mount.access, "at": at }))
+            .collect::<Vec<_>>(),
+        "interfaces": interfaces.map(|(name, at)| json!({ "name": name, "at": at })).collect::<Vec<_>>(),
+        "arguments": policy.arguments.keys().map(argument).collect::<Vec<_>>(),
+        "limits": policy.limits.rows().iter().map(|row| limit(row.name, &row.shown)).collect::<Vec<_>>(),
+        "policy_sha256": policy.sha256,
+    })
+}
+
+/// Lines of text, each with its origin.
+fn rows(policy: &ToolPolicy) -> Vec<(String, String)> {
+    let at = &policy.origins;
+    let text = |text: &str| one_line(text, 400);
+    let sha256 = component_sha256(policy).unwrap_or_else(|| "unknown: this binary has none".to_owned());
+    let mut rows = vec![
+        (policy.tool.to_string(), policy.file.clone()),
+        (format!("  why {}", text(&policy.why)), at.why.to_string()),
+        (format!("  safety {}", policy.safety.spelled()), at.safety.to_string()),
+        (format!("  component {} sha256 {sha256}", component_source(policy)), at.component.to_string()),
+        (format!("  profile {}", text(&policy.profile)), at.profile.to_string()),
+        (format!("    why {}", text(&at.profile_why)), at.profile_why_at.to_string()),
+    ];
+    for (mount, at) in policy.grants.mounts.iter().zip(&at.access) {
+        rows.push((format!("  mount {} {}", mount.guest, mount.access.spelled()), at.to_string()));
+    }
+    for (interface, at) in policy.grants.interfaces.iter().zip(&at.interfaces) {
+        rows.push((format!("  interface {}", interface.spelled()), at.to_string()));
+    }
+    for (place, class) in &policy.arguments {
+        let line = policy.argument_line(place).unwrap_or(policy.arguments_line);
+        let row = format!("  argument {} = {}", text(place), class.spelled());
+        rows.push((row, format!("{}:{line}", policy.file)));
+    }
+    for row in policy.limits.rows() {
+        let place = at.limits.get(row.name).map_or_else(|| "default".to_owned(), Place::to_string);
+        rows.push((format!("  limit {} {}", row.name, row.shown), place));
+    }
+    rows.push((format!("  policy sha256 {}", policy.sha256), String::new()));
+    rows
+}
+
+/// The origins in a column of their own, as far as lines are short enough for one.
+fn write_rows(rows: &[(String, String)], out: &mut dyn Write) -> std::io::Result<()> {
+    const COLUMN: usize = 56;
+    for (text, origin) in rows {
+        if origin.is_empty() {
+            writeln!(out, "{text}")?;
+        } else {
+            writeln!(out, "{text:COLUMN$}  {origin}")?;
+        }
+    }
+    Ok(())
+}

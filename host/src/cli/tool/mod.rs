@@ -1,0 +1,58 @@
+//! `cofferdam tool`: for people who write tools. Nothing here touches what a gateway serves: its audit, its
+//! workspace and its policies stay as they are.
+
+mod case;
+mod compare;
+mod inspect;
+mod new;
+mod places;
+mod run;
+mod template;
+mod test;
+
+use super::Exit;
+use crate::config::Config;
+use crate::gateway::candidate::{Candidate, CandidateError};
+use std::path::Path;
+
+#[derive(Debug, clap::Subcommand)]
+pub(super) enum Command {
+    /// Writes a crate for a new tool, with a policy that grants nothing and tests
+    New(new::Arguments),
+    /// Shows what a component is, wants and takes, and whether it loads under a policy
+    Inspect(inspect::Arguments),
+    /// Makes one call of a component in the real sandbox, beside any gateway
+    Run(run::Arguments),
+    /// Runs a tool's cases in the real sandbox; exit 1 when one fails
+    Test(test::Arguments),
+}
+
+impl Command {
+    /// Runs what needs no configuration.
+    pub(super) fn run_bare(&self) -> Option<anyhow::Result<Exit>> {
+        match self {
+            Self::New(arguments) => Some(new::run(arguments)),
+            Self::Inspect(_) | Self::Run(_) | Self::Test(_) => None,
+        }
+    }
+}
+
+pub(super) fn run(config: &Config, command: Command) -> anyhow::Result<Exit> {
+    match command {
+        Command::New(arguments) => new::run(&arguments),
+        Command::Inspect(arguments) => inspect::run(config, &arguments),
+        Command::Run(arguments) => run::run(config, arguments),
+        Command::Test(arguments) => test::run(config, &arguments),
+    }
+}
+
+/// The component of this file; none, and told, when it is no component.
+fn candidate(config: &Config, file: &Path) -> anyhow::Result<Option<Candidate>> {
+    match Candidate::open(config, file) {
+        Err(error @ CandidateError::NotAComponent { .. }) => {
+            super::tell(&error.to_string());
+            Ok(None)
+        }
+        opened => Ok(Some(opened?)),
+    }
+}

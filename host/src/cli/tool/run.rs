@@ -1,0 +1,89 @@
+//! `cofferdam tool run`: one call of a component, with everything that a call goes through. The result is
+//! on stdout as `call` prints it; the audit's records of it are on stderr.
+
+use super::super::{Exit, Output, audit, call, tell};
+use super::places::{Places, named_workspace};
+use crate::config::Config;
+use crate::gateway::audit_file;
+use crate::gateway::candidate::toml_key;
+use cofferdam_core::policy::ToolPolicy;
+use cofferdam_core::tool::{ErrorCode, ToolError};
+use std::path::PathBuf;
+
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Without --workspace the files are in a temporary folder; without --state the audit is. A gateway's own \
+                  are never used.\nExample: cofferdam tool run target/wasm32-wasip2/release/hello.wasm name=Ada"
+)]
+pub(in crate::cli) struct Arguments {
+    /// The component
+    file: PathBuf,
+    /// Arguments, typed by the tool's schema: text as it is where it takes text, else JSON
+    #[arg(value_name = "KEY=VALUE")]
+    pairs: Vec<String>,
+    /// All arguments as one JSON object: the text itself, @FILE, or - for stdin
+    #[arg(long, value_name = "JSON|@FILE|-", conflicts_with = "pairs")]
+    args: Option<String>,
+    /// A file that comes with the call, as if a person had sent it; repeat for several
+    #[arg(long, value_name = "FILE")]
+    attach: Vec<PathBuf>,
+    /// A folder of policies, or one tool's policy file [default: nothing is granted]
+    #[arg(long, value_name = "P")]
+    policy: Option<PathBuf>,
+    /// Where audit and attachments are kept [default: a temporary folder]
+    #[arg(long, value_name = "DIR")]
+    state: Option<PathBuf>,
+    /// Show the audit's records as JSON, for programs
+    #[arg(long)]
+    json: bool,
+}
+
+/// What to write for a tool that failed because nothing is granted; it may have failed for another reason.
+fn how_to_grant(policy: &ToolPolicy) -> String {
+    let tool = &policy.tool;
+    let argument = policy.arguments.keys().next().map_or_else(|| "path".into(), |at| toml_key(at));
+    format!(
+        "if {tool} needs files, write in its profile: mounts = [ {{ guest = \"/shared\", access = \"read-only\" }} ], \
+         and under [arguments] of tools/{tool}.toml for a path: {argument} = {{ path = \"read\" }}; then give --policy"
+    )
+}
+
+pub(super) fn run(config: &Config, arguments: Arguments) -> anyhow::Result<Exit> {
+    let Some(candidate) = super::candidate(config, &arguments.file)? else { return Ok(Exit::ToolFailed) };
+    let policy = match candidate.policy(arguments.policy.as_deref()) {
+        Ok(policy) => policy,
+        Err(problems) => {
+            let refused = ToolError::new(ErrorCode::ToolUnavailable, problems.join("; "));
+            return call::print(Err(refused));
+        }
+    };
+    let workspace = named_workspace();
+    match &workspace {
+        Some(dir) => tell(&format!("workspace: {}", dir.display())),
+        None => tell("workspace: a temporary folder, removed at the end; --workspace DIR keeps one"),
+    }
+    if arguments.policy.is_none() {
+        tell(
+            "policy: nothing is granted, no mount and no interface; --policy P takes a folder or a tool's file",
+        );
+    }
+    let places = Places::new(config, workspace.as_deref(), arguments.state.as_deref())?;
+    let gateway = candidate.gateway(config, &places.config, &policy)?;
+    let before = gateway.audit.head().seq;
+    let name = policy.tool.to_string();
+    let attachments = call::attach(&gateway, &places.config, &arguments.attach)?;
+    let text =
+        call::arguments_text(gateway.toolbox.registry(), &name, arguments.args.as_deref(), &arguments.pairs)?;
+    let result = call::answer(&gateway, name, text, attachments)?;
+    if result.is_err() && arguments.policy.is_none() {
+        tell(&how_to_grant(&policy));
+    }
+    let exit = call::print(result)?;
+    let records = gateway.audit.head().seq.saturating_sub(before);
+    let output = Output { json: arguments.json };
+    let shown = audit::newest(&audit_file(&places.config), records, output, &mut std::io::stderr());
+    if let Err(error) = shown {
+        tell(&format!("cannot show the audit: {error}"));
+    }
+    Ok(exit)
+}

@@ -1,0 +1,133 @@
+//! The files of a new tool's crate, as text. Pure: nothing is written here.
+
+use std::collections::BTreeSet;
+use toml::{Table, Value};
+
+mod embedded {
+    include!(concat!(env!("OUT_DIR"), "/sdk.rs"));
+}
+
+/// Where a new crate takes the SDK from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Sdk {
+    /// Written into the crate's own folder.
+    Written,
+    /// A checkout, by absolute path.
+    Path(String),
+    /// A registry, by version.
+    Version(String),
+}
+
+/// The folder in which a crate has its own copy of the SDK.
+const SDK_FOLDER: &str = "cofferdam-sdk";
+
+const FILES: &[(&str, &str)] = &[
+    ("Cargo.toml", include_str!("template/Cargo.toml.txt")),
+    ("src/lib.rs", include_str!("template/lib.rs")),
+    ("policies/profiles/nothing.toml", crate::gateway::candidate::NOTHING),
+    ("policies/tools/{{name}}.toml", include_str!("template/tool.toml")),
+    ("cases/greets.json", include_str!("template/greets.json")),
+    ("cases/refuses_nobody.json", include_str!("template/refuses_nobody.json")),
+    ("README.md", include_str!("template/README.md")),
+    (".gitignore", "/target\n"),
+];
+
+/// Every file of the crate `name`: (path, text).
+pub(super) fn files(name: &str, sdk: &Sdk) -> Vec<(String, String)> {
+    let dependency = match sdk {
+        Sdk::Written => format!("{{ path = {SDK_FOLDER:?} }}"),
+        Sdk::Path(path) => format!("{{ path = {} }}", Value::String(path.clone())),
+        Sdk::Version(version) => format!("{version:?}"),
+    };
+    let fill = |text: &str| {
+        text.replace("{{name}}", name)
+            .replace("{{rust}}", env!("CARGO_PKG_RUST_VERSION"))
+            .replace("{{sdk}}", &dependency)
+    };
+    let mut files: Vec<_> = FILES.iter().map(|(path, text)| (fill(path), fill(text))).collect();
+    if *sdk == Sdk::Written {
+        files.extend(
+            embedded::SDK.iter().map(|(path, text)| (format!("{SDK_FOLDER}/{path}"), (*text).to_owned())),
+        );
+    }
+    // A version from a registry brings its own choice of versions.
+    if !matches!(sdk, Sdk::Version(_)) {
+        files.extend(lock(name).map(|text| ("Cargo.lock".to_owned(), text)));
+    }
+    files
+}
+
+/// Whether the SDK is, or depends on, a crate of this name: cargo would have to tell the two apart.
+pub(super) fn is_dependency(name: &str) -> bool {
+    dependencies().iter().any(|taken| taken.replace('-', "_") == name)
+}
+
+/// The SDK and every crate that it depends on, by name.
+fn dependencies() -> BTreeSet<String> {
+    let whole: Table = toml::from_str(embedded::LOCK).unwrap_or_default();
+    let packages = whole.get("package").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
+    let named = |package: &Value| package.get("name").and_then(Value::as_str).map(str::to_owned);
+    let (mut wanted, mut next) = (BTreeSet::new(), vec!["cofferdam-sdk".to_owned()]);
+    while let Some(one) = next.pop() {
+        if !wanted.insert(one.clone()) {
+            continue;
+        }
+        for package in packages.iter().filter(|package| named(package).as_ref() == Some(&one)) {
+            let dependencies = package.get("dependencies").and_then(Value::as_array).into_iter().flatten();
+            // `name`, or `name version` where there are several.
+            next.extend(dependencies.filter_map(|d| d.as_str()?.split(' ').next().map(str::to_owned)));
+        }
+    }
+    wanted
+}
+
+/// The lock file of a crate that depends on the SDK alone, with the versions that the SDK is tested with.
+fn lock(name: &str) -> Option<String> {
+    let wanted = dependencies();
+    let own = format!("name = \"{name}\"\nversion = \"0.1.0\"\ndependencies = [\n \"cofferdam-sdk\",\n]\n");
+    let mut blocks: Vec<(String, String)> = vec![(name.to_owned(), own)];
+    let mut written = embedded::LOCK.split("[[package]]\n");
+    let head = written.next()?;
+    for block in written {
+        let package: Table = toml::from_str(block).ok()?;
+        let name = package.get("name")?.as_str()?;
+        if wanted.contains(name) {
+            blocks.push((name.to_owned(), format!("{}\n", block.trim_end())));
+        }
+    }
+    // Cargo's own order, so that it finds nothing to change. Versions of one name are in order already.
+    blocks.sort_by(|a, b| a.0.cmp(&b.0));
+    let blocks: Vec<_> = blocks.into_iter().map(|(_, block)| format!("[[package]]\n{block}")).collect();
+    Some(format!("{head}{}", blocks.join("\n")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_lock_file_has_the_sdks_dependencies_and_no_others() {
+        let text = lock("zeta").expect("the guests have a lock file");
+        let table: Table = toml::from_str(&text).expect("TOML");
+        let packages = table["package"].as_array().expect("a list");
+        let names: Vec<_> = packages.iter().filter_map(|p| p["name"].as_str()).collect();
+        assert!(names.is_sorted() && names.contains(&"serde_json") && names.contains(&"zeta"), "{names:?}");
+        assert!(!names.contains(&"file_read") && !names.contains(&"base64"), "{names:?}");
+        assert!(is_dependency("serde_json") && is_dependency("cofferdam_sdk") && !is_dependency("file_read"));
+        assert!(text.ends_with("\"\n") && !text.contains("\n\n\n"), "{text:?}");
+    }
+
+    #[test]
+    fn every_placeholder_is_filled() {
+        for sdk in [Sdk::Written, Sdk::Path("/a \"b\"".into()), Sdk::Version("0.1.0".into())] {
+            let files = files("hello", &sdk);
+            for (path, text) in &files {
+                assert!(!path.contains("{{") && !text.contains("{{name"), "{path}: {text}");
+            }
+            let manifest = &files[0].1;
+            toml::from_str::<Table>(manifest).expect("a manifest");
+            let own = files.iter().any(|(path, _)| path == "cofferdam-sdk/wit/tool.wit");
+            assert_eq!(own, sdk == Sdk::Written, "{sdk:?}");
+        }
+    }
+}

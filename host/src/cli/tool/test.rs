@@ -1,0 +1,188 @@
+//! `cofferdam tool test`: an author's cases, each a call in the real sandbox with a workspace of its own.
+//! Nothing passes in silence: no cases, a component older than its sources, a case that is not understood
+//! and a file that a case does not mention are each told.
+
+use super::super::{Exit, call, tell};
+use super::case::{Case, read_all};
+use super::compare::{Files, differences};
+use super::places::{Places, named_workspace};
+use crate::config::Config;
+use crate::gateway::candidate::Candidate;
+use anyhow::{Context, bail};
+use cofferdam_core::capability::MOUNTS;
+use cofferdam_core::policy::ToolPolicy;
+use serde_json::{Value, json};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "A case is a JSON file: { \"arguments\": {…}, \"expect\": { \"result\": {…} } }; docs/writing-a-tool.md has it \
+                  all.\nExit codes: 0 all passed; 1 a case failed, or the tool does not load; 2 usage, no cases among it.\n\
+                  Example: cofferdam tool test"
+)]
+pub(in crate::cli) struct Arguments {
+    /// The tool's folder, or a component
+    #[arg(value_name = "DIR|FILE.wasm", default_value = ".")]
+    path: PathBuf,
+    /// Where the cases are [default: cases in the tool's folder]
+    #[arg(long, value_name = "DIR")]
+    cases: Option<PathBuf>,
+    /// A folder of policies, or one tool's policy file [default: policies in the tool's folder]
+    #[arg(long, value_name = "P")]
+    policy: Option<PathBuf>,
+    /// Print JSON for programs
+    #[arg(long)]
+    json: bool,
+}
+
+pub(super) fn run(config: &Config, arguments: &Arguments) -> anyhow::Result<Exit> {
+    if named_workspace().is_some() {
+        bail!("each case has a workspace of its own; put its files under \"workspace\" of the case");
+    }
+    let (file, folder) = match arguments.path.is_dir() {
+        true => (built(&arguments.path)?, arguments.path.as_path()),
+        false => (arguments.path.clone(), Path::new(".")),
+    };
+    let cases = read_all(&arguments.cases.clone().unwrap_or_else(|| folder.join("cases")))?;
+    let beside = Some(folder.join("policies")).filter(|dir| arguments.path.is_dir() && dir.is_dir());
+    let chosen = arguments.policy.clone().or(beside);
+    let Some(candidate) = super::candidate(config, &file)? else { return Ok(Exit::ToolFailed) };
+    let policy = match candidate.policy(chosen.as_deref()) {
+        Ok(policy) => policy,
+        Err(problems) => return unloadable(&problems, arguments),
+    };
+    let problems = candidate.problems(&policy);
+    if !problems.is_empty() {
+        return unloadable(&problems, arguments);
+    }
+    let mut ran = Vec::new();
+    for case in &cases {
+        let told = one(config, &candidate, &policy, case)
+            .with_context(|| format!("{} cannot be run", case.file.display()))?;
+        if !arguments.json {
+            tell_one(case, &told)?;
+        }
+        ran.push((case, told));
+    }
+    let failed = ran.iter().filter(|(_, told)| !told.is_empty()).count();
+    let passed = ran.len() - failed;
+    let mut out = std::io::stdout();
+    if arguments.json {
+        let cases: Vec<Value> = ran
+            .iter()
+            .map(|(case, told)| {
+                let file = case.file.display().to_string();
+                json!({ "name": case.name, "file": file, "passed": told.is_empty(), "differences": told })
+            })
+            .collect();
+        let ok = failed == 0;
+        writeln!(out, "{}", json!({ "ok": ok, "passed": passed, "failed": failed, "cases": cases }))?;
+    } else {
+        writeln!(out, "{passed} passed, {failed} failed")?;
+    }
+    Ok(if failed == 0 { Exit::Done } else { Exit::ToolFailed })
+}
+
+fn unloadable(problems: &[String], arguments: &Arguments) -> anyhow::Result<Exit> {
+    if arguments.json {
+        let said = json!({ "ok": false, "passed": 0, "failed": 0, "cases": [], "problems": problems });
+        writeln!(std::io::stdout(), "{said}")?;
+    }
+    for problem in problems {
+        tell(&format!("the tool does not load: {problem}"));
+    }
+    Ok(Exit::ToolFailed)
+}
+
+fn tell_one(case: &Case, told: &[String]) -> anyhow::Result<()> {
+    let mut out = std::io::stdout();
+    if told.is_empty() {
+        writeln!(out, "ok    {}", case.name)?;
+        return Ok(());
+    }
+    writeln!(out, "FAIL  {} ({})", case.name, case.file.display())?;
+    for difference in told {
+        writeln!(out, "      {difference}")?;
+    }
+    Ok(())
+}
+
+/// Runs a case with a workspace, a state and a gateway of its own.
+fn one(
+    config: &Config,
+    candidate: &Candidate,
+    policy: &ToolPolicy,
+    case: &Case,
+) -> anyhow::Result<Vec<String>> {
+    let places = Places::new(config, None, None)?;
+    let gateway = candidate.gateway(config, &places.config, policy)?;
+    let root = &places.config.workspace.root;
+    for (path, content) in &case.workspace {
+        // A fresh folder of ours and a checked path: nothing can lead outside.
+        let file = root.join(path.trim_start_matches('/'));
+        std::fs::create_dir_all(file.parent().unwrap_or(root))
+            .and_then(|()| std::fs::write(&file, &content.0))
+            .with_context(|| format!("cannot write {path} of the case's workspace"))?;
+    }
+    let folder = case.file.parent().unwrap_or(Path::new(""));
+    let attached: Vec<_> = case.attachments.iter().map(|file| folder.join(file)).collect();
+    let attachments = call::attach(&gateway, &places.config, &attached)?;
+    let text = Value::Object(case.arguments.clone()).to_string();
+    let result = call::answer(&gateway, policy.tool.to_string(), Ok(text), attachments)?;
+    let mut after = Files::new();
+    for mount in MOUNTS {
+        list(&root.join(mount.trim_start_matches('/')), mount, &mut after)
+            .with_context(|| format!("cannot read {mount} of the case's workspace"))?;
+    }
+    Ok(differences(case, &result, &after))
+}
+
+/// The files below a folder of a workspace, which holds no links: nothing that runs in it can make one.
+fn list(dir: &Path, shown: &str, files: &mut Files) -> std::io::Result<()> {
+    for entry in std::fs::read_dir(dir)? {
+        let entry = entry?;
+        let path = format!("{shown}/{}", entry.file_name().to_string_lossy());
+        if entry.file_type()?.is_dir() {
+            list(&entry.path(), &path, files)?;
+        } else {
+            files.insert(path, std::fs::read(entry.path())?);
+        }
+    }
+    Ok(())
+}
+
+/// The component that cargo built from the crate in `dir`, if it is not older than its sources.
+fn built(dir: &Path) -> anyhow::Result<PathBuf> {
+    const BUILD: &str = "cargo build --release --target wasm32-wasip2";
+    let manifest = dir.join("Cargo.toml");
+    let text = std::fs::read_to_string(&manifest).with_context(|| {
+        format!("cannot read {}; give a tool's folder or a .wasm file", manifest.display())
+    })?;
+    let named = toml::from_str::<toml::Table>(&text).ok();
+    let key = |table: &str| Some(named.as_ref()?.get(table)?.get("name")?.as_str()?.replace('-', "_"));
+    let name = key("lib")
+        .or_else(|| key("package"))
+        .with_context(|| format!("{} has no [package] name; give the .wasm file", manifest.display()))?;
+    let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| dir.join("target"), PathBuf::from);
+    let file = target.join("wasm32-wasip2/release").join(format!("{name}.wasm"));
+    let Ok(made) = std::fs::metadata(&file).and_then(|meta| meta.modified()) else {
+        bail!("there is no {}; build the tool first: {BUILD}", file.display());
+    };
+    if let Some(newer) = newer_than(made, &[manifest, dir.join("src")]) {
+        bail!("{} is older than {}; build the tool again: {BUILD}", file.display(), newer.display());
+    }
+    Ok(file)
+}
+
+/// A file at or below these paths that was changed after `made`.
+fn newer_than(made: SystemTime, paths: &[PathBuf]) -> Option<PathBuf> {
+    paths.iter().find_map(|path| match std::fs::read_dir(path) {
+        Ok(entries) => newer_than(made, &entries.flatten().map(|e| e.path()).collect::<Vec<_>>()),
+        Err(_) => {
+            let changed = std::fs::metadata(path).and_then(|meta| meta.modified()).ok()?;
+            (changed > made).then(|| path.clone())
+        }
+    })
+}

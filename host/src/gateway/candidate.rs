@@ -1,0 +1,263 @@
+//! A component from a file, as its author tries it: looked at with nothing granted, held against a policy
+//! chosen for it, and opened in a gateway of its own.
+//!
+//! It takes the component that is given, whatever the policy pins; everything else is refused as it would
+//! be when served. It serves nobody else, and no pin is changed here.
+
+use super::{Gateway, GatewayError, Role, builtin, cache_dir, load_policies, make_private, sandbox};
+use crate::config::Config;
+use crate::sandbox::SandboxError;
+use crate::sandbox::imports::{Import, Interfaces, Needs, interfaces};
+use crate::tools::{Registry, RegistryError, not_granted, read_bounded};
+use cofferdam_core::audit::sha256_hex;
+use cofferdam_core::capability::{Access, Grants, MountGrant};
+use cofferdam_core::policy::schema::{Leaf, leaves};
+use cofferdam_core::policy::{ComponentSource, PolicySet, ToolPolicy};
+use cofferdam_core::tool::Description;
+use std::borrow::Cow;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// A component that somebody is working on.
+pub struct Candidate {
+    /// Where it was read from.
+    pub file: PathBuf,
+    /// The component.
+    pub bytes: Vec<u8>,
+    /// SHA-256 of the bytes, lower-case hex.
+    pub sha256: String,
+    /// What it imports and exports.
+    pub interfaces: Interfaces,
+    /// What it says of itself, or why it does not.
+    pub description: Result<Description, String>,
+}
+
+/// Why a file is not looked at further.
+#[derive(Debug, thiserror::Error)]
+pub enum CandidateError {
+    /// There is no such file, or it may not be read.
+    #[error("cannot read {file}: {cause}; build the tool with: cargo build --release --target wasm32-wasip2")]
+    Unreadable {
+        /// The file as given.
+        file: String,
+        /// What the system said.
+        cause: io::Error,
+    },
+    /// The file is no component that any gateway would take.
+    #[error("{file} is not a component: {cause}")]
+    NotAComponent {
+        /// The file as given.
+        file: String,
+        /// What is wrong with it.
+        cause: String,
+    },
+    /// There is no sandbox to look in.
+    #[error(transparent)]
+    Gateway(#[from] GatewayError),
+}
+
+impl Candidate {
+    /// Reads the component and lets it describe itself, in the sandbox and with nothing granted.
+    ///
+    /// # Errors
+    /// [`CandidateError`]. A component that does not describe itself is looked at all the same.
+    pub fn open(config: &Config, file: &Path) -> Result<Self, CandidateError> {
+        let shown = file.display().to_string();
+        let not_a_component = |cause: String| CandidateError::NotAComponent { file: shown.clone(), cause };
+        let bytes = read_bounded(file).map_err(|cause| match cause.kind() {
+            io::ErrorKind::Other => not_a_component(cause.to_string()),
+            _ => CandidateError::Unreadable { file: shown.clone(), cause },
+        })?;
+        let interfaces = interfaces(&bytes).map_err(|e| not_a_component(e.to_string()))?;
+        make_private(&config.state_dir)?;
+        let (sandbox, _) = sandbox(config, &cache_dir(config), None)?;
+        let described = match sandbox.load(Cow::Borrowed(&bytes), &linked(&interfaces.beyond_baseline())) {
+            Err(e @ (SandboxError::Compile(_) | SandboxError::TooLarge(_))) => {
+                return Err(not_a_component(e.to_string()));
+            }
+            Err(e) => Err(e),
+            Ok(component) => sandbox.describe(&component),
+        };
+        let description = described.map_err(|e| why_undescribed(&interfaces, &e));
+        Ok(Self { file: file.to_owned(), sha256: sha256_hex(&bytes), bytes, interfaces, description })
+    }
+
+    /// The policy that `chosen` (a folder of policies, or one tool's file) has for this tool; without it
+    /// one that grants nothing.
+    ///
+    /// # Errors
+    /// Everything that is wrong with what was chosen, each with what to write.
+    pub fn policy(&self, chosen: Option<&Path>) -> Result<ToolPolicy, Vec<String>> {
+        let description = self.description.as_ref().map_err(|why| vec![why.clone()])?;
+        let told = |problems: Vec<_>| problems.iter().map(ToString::to_string).collect::<Vec<_>>();
+        let name = description.name.as_str();
+        let (set, place) = match chosen {
+            None => {
+                let tool = self.granting_nothing(description);
+                let files = [("profiles/nothing.toml", NOTHING), (&*format!("tools/{name}.toml"), &*tool)];
+                (PolicySet::parse(files).map_err(told)?, "nothing".to_owned())
+            }
+            Some(file) if file.is_file() => {
+                let set = of_file(file)?;
+                if let Some(policy) = set.iter().next().filter(|policy| policy.tool != description.name) {
+                    let (file, tool) = (policy.file.clone(), policy.tool.to_string());
+                    let found = name.to_owned();
+                    return Err(vec![RegistryError::Misnamed { file, tool, found }.to_string()]);
+                }
+                (set, file.display().to_string())
+            }
+            Some(dir) => (load_policies(Some(dir)).map_err(told)?, dir.display().to_string()),
+        };
+        set.get(name).cloned().ok_or_else(|| {
+            vec![format!(
+                "{name}: {place} has no policy for it; add tools/{name}.toml, which `cofferdam tool inspect {}` prints",
+                self.file.display()
+            )]
+        })
+    }
+
+    /// The text of a tool's policy under which nothing is granted and every text is audited as it is.
+    pub fn granting_nothing(&self, description: &Description) -> String {
+        let texts = leaves(&description.arguments).unwrap_or_default();
+        let texts = texts.iter().filter(|(_, leaf)| **leaf == Leaf::MayBeText);
+        let lines: String = texts.map(|(at, _)| format!("{} = \"value\"\n", toml_key(at))).collect();
+        let name = &description.name;
+        format!(
+            "schema = 1\ntool = \"{name}\"\nprofile = \"nothing\"\n\
+             component = {{ file = \"{name}.wasm\", sha256 = \"{}\" }}\nsafety = \"read-only\"\n\
+             why = \"say what {name} is for\"\n\n[arguments]\n{lines}",
+            self.sha256
+        )
+    }
+
+    /// Everything for which the tool would not load under `policy`, its pin apart; each with what to write.
+    pub fn problems(&self, policy: &ToolPolicy) -> Vec<String> {
+        let description = match &self.description {
+            Ok(description) => description,
+            Err(why) => return vec![why.clone()],
+        };
+        let mut problems: Vec<String> =
+            not_granted(policy, &self.bytes).map(|e| e.to_string()).into_iter().collect();
+        if let Err(found) = policy.check_schema(&description.arguments) {
+            problems.extend(found.iter().map(ToString::to_string));
+        }
+        if let Err(e) = jsonschema::draft202012::new(&description.arguments) {
+            let why = cofferdam_core::text::one_line(&e.to_string(), 400);
+            let unusable = format!("the tool's schema is not usable: {why}; mend it in the tool's describe");
+            problems.push(format!("{}: {}: {unusable}", policy.file, policy.tool));
+        }
+        problems
+    }
+
+    /// Why a gateway that serves this policy would not take these bytes, if they are not the ones it pins.
+    pub fn unpinned(&self, policy: &ToolPolicy) -> Option<String> {
+        let (file, tool) = (policy.file.clone(), policy.tool.to_string());
+        match &policy.component {
+            ComponentSource::File { sha256, .. } if *sha256 == self.sha256 => None,
+            ComponentSource::File { file: component, sha256: pinned } => {
+                let (component, pinned, found) = (component.clone(), pinned.clone(), self.sha256.clone());
+                Some(RegistryError::Mismatch { file, tool, component, pinned, found }.to_string())
+            }
+            ComponentSource::Builtin => {
+                let builtin = builtin::COMPONENTS.iter().find(|(name, _)| *name == tool);
+                let same = builtin.is_some_and(|(_, bytes)| **bytes == *self.bytes);
+                (!same).then(|| {
+                    format!(
+                        "{file}: {tool}: the policy takes the builtin component, not this file; write: \
+                         component = {{ file = \"{tool}.wasm\", sha256 = \"{}\" }}",
+                        self.sha256
+                    )
+                })
+            }
+        }
+    }
+
+    /// A gateway that has this one tool under `policy`, with the workspace and state of `places`; compiled
+    /// code is kept where `config` keeps it.
+    ///
+    /// # Errors
+    /// [`GatewayError`].
+    pub fn gateway(
+        &self,
+        config: &Config,
+        places: &Config,
+        policy: &ToolPolicy,
+    ) -> Result<Gateway, GatewayError> {
+        Gateway::open_with(places, Role::Beside, &cache_dir(config), |sandbox| {
+            Registry::of_component(sandbox, policy, &self.bytes)
+        })
+    }
+}
+
+/// The profile that grants nothing.
+pub const NOTHING: &str =
+    "schema = 1\nprofile = \"nothing\"\nwhy = \"tools that compute, and touch nothing\"\nmounts = []\n";
+
+/// What must be linked for the component to be instantiated. `describe` finds nothing behind it.
+fn linked(imports: &[Import]) -> Grants {
+    let shared = MountGrant { guest: "/shared".into(), access: Access::AtomicWrite };
+    let writes = imports.iter().any(|import| import.needs == Needs::WritableMount);
+    let interface = |import: &Import| match import.needs {
+        Needs::Interface(interface) => Some(interface),
+        Needs::WritableMount | Needs::Unknown => None,
+    };
+    Grants {
+        mounts: writes.then_some(shared).into_iter().collect(),
+        interfaces: imports.iter().filter_map(interface).collect(),
+    }
+}
+
+fn why_undescribed(interfaces: &Interfaces, error: &SandboxError) -> String {
+    if !interfaces.exports.iter().any(|name| name.starts_with("cofferdam:tool/tool@0.1.")) {
+        return "it does not export cofferdam:tool/tool@0.1.0, so it is no tool; in Rust: \
+                cofferdam_sdk::export_tool!(YourTool);"
+            .into();
+    }
+    let unknown: Vec<_> =
+        interfaces.beyond_baseline().into_iter().filter(|import| import.needs == Needs::Unknown).collect();
+    match unknown.first() {
+        Some(Import { name, needs }) => {
+            format!("it imports `{name}`, which the host does not know; {needs}")
+        }
+        None => error.to_string(),
+    }
+}
+
+/// One tool's policy with its profile: from `../profiles` beside it, else the embedded one of that name.
+fn of_file(file: &Path) -> Result<PolicySet, Vec<String>> {
+    let read = |path: &Path| {
+        std::fs::read_to_string(path).map_err(|e| vec![format!("cannot read {}: {e}", path.display())])
+    };
+    let name = |path: &Path| path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let text = read(file)?;
+    let mut files = Vec::new();
+    let base = std::path::absolute(file).map_err(|e| vec![e.to_string()])?;
+    let beside = base.parent().and_then(Path::parent).map(|dir| dir.join("profiles"));
+    for entry in beside.and_then(|dir| std::fs::read_dir(dir).ok()).into_iter().flatten().flatten() {
+        if entry.path().extension().is_some_and(|e| e == "toml") {
+            files.push((format!("profiles/{}", name(&entry.path())), read(&entry.path())?));
+        }
+    }
+    let wanted = named(&text, "profile");
+    if !files.iter().any(|(_, text)| named(text, "profile") == wanted) {
+        let embedded = builtin::POLICIES.iter().filter(|(name, _)| name.starts_with("profiles/"));
+        let same = embedded.filter(|(_, text)| named(text, "profile") == wanted);
+        files.extend(same.map(|(name, text)| ((*name).to_owned(), (*text).to_owned())));
+    }
+    files.push((format!("tools/{}", name(file)), text));
+    files.sort();
+    PolicySet::parse(files.iter().map(|(name, text)| (name.as_str(), text.as_str())))
+        .map_err(|problems| problems.iter().map(ToString::to_string).collect())
+}
+
+/// The text under `key`, where the file is sound enough to have one; parsing for real tells what is not.
+fn named(text: &str, key: &str) -> Option<String> {
+    Some(toml::from_str::<toml::Table>(text).ok()?.get(key)?.as_str()?.to_owned())
+}
+
+/// The place of an argument as a key of `[arguments]`.
+pub fn toml_key(at: &str) -> String {
+    let bare = at.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-');
+    // JSON's escapes are TOML's, too.
+    if bare { at.to_owned() } else { serde_json::Value::from(at).to_string() }
+}

@@ -1,0 +1,57 @@
+//! The one message that may stand for an answer while its turn runs. It is written down before it is sent,
+//! so that a turn that runs again after a crash finds it and never sends a second one.
+
+use super::{Placeholder, Store, StoreError};
+use cofferdam_core::id::TurnId;
+use rusqlite::{OptionalExtension, Transaction, params};
+
+impl Store {
+    /// The placeholder of a turn that has not ended, if it has one.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn placeholder(&self, turn: &TurnId) -> Result<Option<Placeholder>, StoreError> {
+        let turn = turn.as_str().to_owned();
+        self.write(move |tx| {
+            let found: Option<Option<String>> = tx
+                .prepare_cached("SELECT message FROM placeholder WHERE turn = ?1")?
+                .query_row([&turn], |row| row.get(0))
+                .optional()?;
+            Ok(found.map(|message| message.map_or(Placeholder::Unknown, Placeholder::Sent)))
+        })
+        .await
+    }
+
+    /// Notes that the placeholder of a turn is about to be sent.
+    ///
+    /// # Errors
+    /// [`StoreError`]; then it must not be sent.
+    pub async fn placeholder_begun(&self, turn: &TurnId) -> Result<(), StoreError> {
+        let turn = turn.as_str().to_owned();
+        self.write(move |tx| {
+            tx.prepare_cached("INSERT OR IGNORE INTO placeholder (turn) VALUES (?1)")?.execute([&turn])?;
+            Ok(())
+        })
+        .await
+    }
+
+    /// Notes the platform's id of the placeholder of a turn.
+    ///
+    /// # Errors
+    /// [`StoreError`]; then a turn that runs again cannot find it.
+    pub async fn placeholder_sent(&self, turn: &TurnId, message: &str) -> Result<(), StoreError> {
+        let (turn, message) = (turn.as_str().to_owned(), message.to_owned());
+        self.write(move |tx| {
+            tx.prepare_cached("UPDATE placeholder SET message = ?2 WHERE turn = ?1")?
+                .execute(params![turn, message])?;
+            Ok(())
+        })
+        .await
+    }
+}
+
+/// Forgets it: from here on the stored reply, if any, says what becomes of the message.
+pub(super) fn forget(tx: &Transaction<'_>, turn: &str) -> Result<(), StoreError> {
+    tx.prepare_cached("DELETE FROM placeholder WHERE turn = ?1")?.execute([turn])?;
+    Ok(())
+}

@@ -1,0 +1,58 @@
+//! Which files a person sent last in a conversation: the channel's own references to them, one row each,
+//! never a byte and never a word that was said. They are noted when the turn that answered the message ends,
+//! so a later turn of the same conversation finds what came before it and nothing that came after.
+
+use super::{NewRecent, Recent, Store, StoreError};
+use rusqlite::{OptionalExtension, Transaction, params};
+
+/// Conversations whose last files are remembered, the latest; and none longer than
+/// [`DONE_AGE_MAX`](super::DONE_AGE_MAX).
+pub const RECENT_ROWS_MAX: u32 = 1000;
+
+impl Store {
+    /// What is noted of a sender in a conversation.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn recent(
+        &self,
+        channel: &str,
+        conversation: &str,
+        sender: &str,
+    ) -> Result<Option<Recent>, StoreError> {
+        let (channel, conversation, sender) =
+            (channel.to_owned(), conversation.to_owned(), sender.to_owned());
+        self.write(move |tx| {
+            let found = tx
+                .prepare_cached(
+                    "SELECT album, files FROM recent WHERE channel = ?1 AND conversation = ?2 AND sender = ?3",
+                )?
+                .query_row(params![channel, conversation, sender], |row| {
+                    Ok(Recent { album: row.get(0)?, files: row.get(1)? })
+                })
+                .optional()?;
+            Ok(found)
+        })
+        .await
+    }
+}
+
+/// Notes what was sent, in place of what was noted before.
+pub(super) fn note(tx: &Transaction<'_>, channel: &str, new: &NewRecent, now: i64) -> Result<(), StoreError> {
+    tx.prepare_cached(
+        "INSERT OR REPLACE INTO recent (channel, conversation, sender, album, files, noted_at)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+    )?
+    .execute(params![channel, new.conversation, new.sender, new.recent.album, new.recent.files, now])?;
+    Ok(())
+}
+
+/// Forgets what was noted before `before`, and all but the latest rows.
+pub(super) fn prune(tx: &Transaction<'_>, before: i64) -> Result<(), StoreError> {
+    tx.execute("DELETE FROM recent WHERE noted_at < ?1", [before])?;
+    tx.execute(
+        "DELETE FROM recent WHERE rowid IN (SELECT rowid FROM recent ORDER BY noted_at DESC LIMIT -1 OFFSET ?1)",
+        [RECENT_ROWS_MAX],
+    )?;
+    Ok(())
+}

@@ -1,0 +1,64 @@
+//! What a call passes before anything runs: its length, its JSON, the tool's schema, the judge. One way in,
+//! for calls that run and for explanations of calls alike.
+
+use super::Tool;
+use cofferdam_core::id::CallId;
+use cofferdam_core::json::parse_strict;
+use cofferdam_core::policy::{Call, Denial, Permit, Verdict, judge};
+use cofferdam_core::tool::{ErrorCode, ToolError};
+use serde_json::Value;
+
+/// Why a call whose arguments could be read gets no permit.
+#[derive(Clone, Debug)]
+pub enum Refused {
+    /// The arguments do not fit the tool's schema.
+    Schema(ToolError),
+    /// The judge said no.
+    Denied(Denial),
+}
+
+impl From<Refused> for ToolError {
+    fn from(refused: Refused) -> Self {
+        match refused {
+            Refused::Schema(error) => error,
+            Refused::Denied(denial) => denial.into(),
+        }
+    }
+}
+
+impl Tool {
+    /// The arguments of a call from their text, completed as the policy says: audit, schema, judge and guest
+    /// see the same.
+    ///
+    /// # Errors
+    /// `too_large` above the policy's limit, which is looked at first; `invalid_arguments` when the text is no
+    /// JSON, or has a key twice.
+    pub fn read(&self, text: &str) -> Result<Value, ToolError> {
+        let limit = self.policy.limits.arguments;
+        if text.len() as u64 > limit.0 {
+            let said = format!(
+                "the arguments have {} bytes; {} takes at most {limit}",
+                text.len(),
+                self.policy.tool
+            );
+            return Err(ToolError::new(ErrorCode::TooLarge, said));
+        }
+        let mut arguments = parse_strict(text).map_err(|e| {
+            ToolError::new(ErrorCode::InvalidArguments, format!("the arguments are not JSON: {e}"))
+        })?;
+        self.policy.complete(&mut arguments);
+        Ok(arguments)
+    }
+
+    /// The permit for a call with these arguments: the schema first, then the judge.
+    ///
+    /// # Errors
+    /// [`Refused`] by the first of the two that refuses.
+    pub fn judge(&self, id: CallId, arguments: Value) -> Result<Permit, Refused> {
+        self.validate(&arguments).map_err(Refused::Schema)?;
+        match judge(Call { id, tool: self.policy.tool.clone(), arguments }, &self.policy) {
+            Verdict::Permit(permit) => Ok(permit),
+            Verdict::Deny(denial) => Err(Refused::Denied(denial)),
+        }
+    }
+}

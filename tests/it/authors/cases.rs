@@ -1,0 +1,204 @@
+//! `tool test`: cases that are none, cases that fail with every difference told, and what makes one pass.
+
+use super::{guest, refused, told, within};
+use serde_json::{Value, json};
+use support::guests;
+use support::home::{Home, Ran};
+
+/// A folder with these cases.
+fn folder(home: &Home, cases: &[(&str, &str)]) -> String {
+    let dir = tempfile::Builder::new().prefix("cases-").tempdir_in(home.dir()).expect("writable").keep();
+    for (name, text) in cases {
+        std::fs::write(dir.join(name), text).expect("writable");
+    }
+    dir.to_str().expect("text").to_owned()
+}
+
+/// Tests a guest with these cases.
+fn test(home: &Home, guest_name: &str, cases: &[(&str, &str)], more: &[&str]) -> Ran {
+    let dir = folder(home, cases);
+    home.run(&[&["tool", "test", &guest(guest_name), "--cases", &dir], more].concat())
+}
+
+/// The policy of the attacker that may write, as a file.
+fn policy(home: &Home) -> String {
+    let text = format!(
+        "schema = 1\ntool = \"hostile\"\nprofile = \"file-read-write\"\nwhy = \"a test\"\nsafety = \"side-effecting\"\n\
+         component = {{ file = \"hostile.wasm\", sha256 = \"{}\" }}\n[arguments]\nbehaviour = \"value\"\n\
+         path = {{ path = \"write\" }}\nbytes = \"value\"\n[limits]\ndeadline = \"2s\"\n",
+        "0".repeat(64)
+    );
+    home.file("hostile.toml", text.as_bytes())
+}
+
+#[test]
+fn no_cases_is_no_pass() {
+    let home = Home::new();
+    refused(&test(&home, "minimal", &[], &[]), &["there are no cases in "]);
+    refused(&test(&home, "minimal", &[("a.txt", "{}"), ("b.json~", "{}")], &[]), &["there are no cases in "]);
+    let ran = home.run(&["tool", "test", &guest("minimal")]);
+    refused(&ran, &["cannot read the cases in ./cases"]);
+    let ran = home.run(&["tool", "test", &guest("minimal"), "--workspace", "w"]);
+    refused(&ran, &["each case has a workspace of its own"]);
+    let many: Vec<(String, String)> = (0..=1000).map(|n| (format!("{n}.json"), "{}".into())).collect();
+    let many: Vec<_> = many.iter().map(|(name, text)| (name.as_str(), text.as_str())).collect();
+    refused(&test(&home, "minimal", &many, &[]), &["has 1001 cases; at most 1000"]);
+}
+
+#[test]
+fn cases_that_are_none_are_refused_before_anything_runs() {
+    let home = Home::new();
+    let good = r#"{ "arguments": { "name": "Ada" }, "expect": { "result": { "greeting": "Hello, Ada!" } } }"#;
+    let long = format!("{{\"name\":\"{}\"}}", "x".repeat(4 << 20));
+    for (text, said) in [
+        ("", "not JSON"),
+        ("[]", "expected struct Case"),
+        ("{}", "missing field `expect`"),
+        (r#"{"expect":{}}"#, "exactly one of result, result_includes and error"),
+        (r#"{"expect":{"result":{},"error":"not_found"}}"#, "exactly one of"),
+        (r#"{"expect":{"result":{},"result_includes":{}}}"#, "exactly one of"),
+        (r#"{"expect":{"result":{},"message_contains":"x"}}"#, "message_contains goes with error"),
+        (r#"{"expect":{"error":"nope"}}"#, "unknown variant `nope`"),
+        (r#"{"expect":{"error":"not_found","files":{"/shared/a":"x"}}}"#, "a call that fails writes nothing"),
+        (r#"{"expect":{"result":{}},"expected":{}}"#, "unknown field `expected`"),
+        (r#"{"expect":{"result":{},"file":{}}}"#, "unknown field `file`"),
+        (r#"{"expect":{"result":{}},"expect":{"result":{}}}"#, "not JSON"),
+        (r#"{"expect":{"result":{}},"arguments":[]}"#, "invalid type"),
+        (r#"{"expect":{"result":{}},"workspace":{"/shared/a":1}}"#, "write \"text\" or"),
+        (r#"{"expect":{"result":{}},"workspace":{"/shared/a":{"base64":"*"}}}"#, "base64"),
+        (r#"{"expect":{"result":{}},"workspace":{"/shared/../../etc/x":""}}"#, "/shared/../../etc/x"),
+        (r#"{"expect":{"result":{}},"workspace":{"/etc/passwd":""}}"#, "/etc/passwd"),
+        (r#"{"expect":{"result":{}},"workspace":{"shared/a":""}}"#, "shared/a"),
+        (r#"{"expect":{"result":{}},"workspace":{"/shared":""}}"#, "write e.g. /shared/a.txt"),
+        (&long, "longer than 4194304 bytes"),
+    ] {
+        let ran = test(&home, "minimal", &[("a.json", good), ("b.json", text)], &[]);
+        let shown = &text[..text.len().min(80)];
+        assert_eq!((ran.code, ran.stdout.as_str()), (Some(2), ""), "{shown}: {ran:?}");
+        told(&ran, &["b.json: ", said]);
+    }
+    // All in one round.
+    refused(&test(&home, "minimal", &[("a.json", "{}"), ("b.json", "[")], &[]), &["a.json: ", "b.json: "]);
+    let dir = folder(&home, &[]);
+    std::fs::create_dir(format!("{dir}/a.json")).expect("ours");
+    refused(&home.run(&["tool", "test", &guest("minimal"), "--cases", &dir]), &["not a regular file"]);
+    let missing = r#"{ "attachments": ["nowhere.jpg"], "expect": { "result": {} } }"#;
+    refused(&test(&home, "minimal", &[("a.json", missing)], &[]), &["a.json cannot be run", "cannot attach"]);
+}
+
+#[test]
+fn a_failure_is_told_difference_by_difference() {
+    let home = Home::new();
+    let cases = [
+        (
+            "a.json",
+            r#"{ "name": "greets", "arguments": { "name": "Ada" }, "expect": { "result": { "greeting": "Hello, Ada!" } } }"#,
+        ),
+        (
+            "b.json",
+            r#"{ "name": "greets Bob", "arguments": { "name": "Bob" }, "expect": { "result": { "greeting": "Hello, Ada!", "n": 1 } } }"#,
+        ),
+        ("c.json", r#"{ "arguments": {}, "expect": { "error": "not_found" } }"#),
+        (
+            "d.json",
+            r#"{ "arguments": { "name": 1 }, "expect": { "error": "invalid_arguments", "message_contains": "string" } }"#,
+        ),
+    ];
+    let ran = test(&home, "minimal", &cases, &[]);
+    assert_eq!(ran.code, Some(1), "{ran:?}");
+    let dir = ran
+        .stdout
+        .split(['(', ')'])
+        .nth(1)
+        .and_then(|file| file.strip_suffix("/b.json"))
+        .expect("told")
+        .to_owned();
+    assert_eq!(
+        ran.stdout.replace(&dir, "cases"),
+        "ok    greets\n\
+         FAIL  greets Bob (cases/b.json)\n      result.greeting: expected \"Hello, Ada!\", got \"Hello, Bob!\"\n      \
+         result.n: expected 1, got nothing\n\
+         FAIL  c (cases/c.json)\n      expected the error not_found, got the error invalid_arguments: \"name\" is a \
+         required property\n\
+         ok    d\n2 passed, 2 failed\n"
+    );
+    let json = test(&home, "minimal", &cases, &["--json"]);
+    assert_eq!(json.code, Some(1));
+    let json = json.json();
+    assert_eq!((&json["ok"], &json["passed"], &json["failed"]), (&json!(false), &json!(2), &json!(2)));
+    assert_eq!(json["cases"][1]["differences"][1], json!("result.n: expected 1, got nothing"));
+    assert_eq!(test(&home, "minimal", &cases[..1], &[]).code, Some(0));
+}
+
+#[test]
+fn a_case_says_all_that_changes() {
+    let home = Home::new();
+    let policy = policy(&home);
+    let write = |expect: &str| {
+        format!(
+            r#"{{ "arguments": {{ "behaviour": "write_bytes", "path": "/shared/a", "bytes": 3 }},
+                 "workspace": {{ "/shared/deep/old": "old", "/tmp/b": {{ "base64": "AP8=" }} }}, "expect": {expect} }}"#
+        )
+    };
+    let run = |expect: &str| test(&home, "hostile", &[("a.json", &write(expect))], &["--policy", &policy]);
+    let ran = run(r#"{ "result_includes": {} }"#);
+    assert_eq!(ran.code, Some(1), "{ran:?}");
+    assert!(ran.stdout.contains("/shared/a: not in expect.files, got "), "{ran:?}");
+    let (_, got) = ran.stdout.split_once("got ").expect("told");
+    let got = got.lines().next().expect("a line").to_owned();
+    let ran = run(&format!(r#"{{ "result_includes": {{}}, "files": {{ "/shared/a": {got} }} }}"#));
+    assert_eq!(ran.code, Some(0), "each case has a workspace of its own: {ran:?}");
+    let ran =
+        run(&format!(r#"{{ "result_includes": {{}}, "files": {{ "/shared/a": {got}, "/tmp/b": null }} }}"#));
+    assert!(ran.code == Some(1) && ran.stdout.contains("/tmp/b: expected no file, got 2 bytes"), "{ran:?}");
+    // After a failure nothing has changed.
+    let spins = r#"{ "arguments": { "behaviour": "stage_then_trap", "path": "/shared/a" }, "expect": { "error": "trapped" } }"#;
+    let ran = test(&home, "hostile", &[("a.json", spins)], &["--policy", &policy]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert!(!home.workspace().exists(), "a gateway's workspace is not used");
+    assert_eq!(home.audit(), Vec::<Value>::new());
+}
+
+#[test]
+fn attachments_are_found_beside_the_case() {
+    let home = Home::new();
+    let policy = policy(&home);
+    let sum = guests::sha256(b"attached");
+    let case = format!(
+        r#"{{ "arguments": {{ "behaviour": "attachments" }}, "attachments": ["a.bin"],
+             "expect": {{ "result_includes": {{ "attachments": [ {{ "name": "a.bin", "sha256": "{sum}" }} ] }} }} }}"#
+    );
+    let ran = test(&home, "hostile", &[("a.json", &case), ("a.bin", "attached")], &["--policy", &policy]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+}
+
+#[test]
+fn a_tool_that_does_not_load_fails() {
+    let home = Home::new();
+    let case = [("a.json", r#"{ "expect": { "error": "tool_unavailable" } }"#)];
+    let ran = test(&home, "hostile", &case, &[]);
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(1), ""), "{ran:?}");
+    told(&ran, &["the tool does not load: ", "interfaces = [\"turn-attachments\"]"]);
+    let json = test(&home, "hostile", &case, &["--json"]).json();
+    assert_eq!((&json["ok"], &json["passed"]), (&json!(false), &json!(0)));
+    let file = home.file("no.wasm", b"no");
+    let dir = folder(&home, &case);
+    let ran = home.run(&["tool", "test", &file, "--cases", &dir]);
+    assert_eq!(ran.code, Some(1), "{ran:?}");
+    told(&ran, &["is not a component"]);
+}
+
+#[test]
+fn a_folder_that_was_not_built_is_refused() {
+    let home = Home::new();
+    refused(
+        &home.run(&["tool", "test"]),
+        &["cannot read ./Cargo.toml; give a tool's folder or a .wasm file"],
+    );
+    assert_eq!(home.run(&["tool", "new", "hello"]).code, Some(0));
+    let said = [
+        "there is no ./target/wasm32-wasip2/release/hello.wasm; build the tool first: cargo build --release",
+    ];
+    refused(&within(&home, &home.dir().join("hello"), &["tool", "test"]), &said);
+    refused(&home.run(&["tool", "test", "hello"]), &["there is no hello/target/wasm32-wasip2"]);
+}

@@ -1,0 +1,256 @@
+//! `tool inspect`: files that are no component, what a component is and wants, and the verdict under a policy
+//! with the line that would change it.
+
+use super::{guest, hello_policy, refused, told};
+use crate::cli::help::compare;
+use serde_json::{Value, json};
+use support::guests;
+use support::home::{Home, Ran};
+
+fn inspect(home: &Home, arguments: &[&str]) -> Ran {
+    home.run(&[&["tool", "inspect"], arguments].concat())
+}
+
+/// A profile file that grants this.
+fn profile(mounts: &str, interfaces: &str) -> String {
+    format!("schema = 1\nprofile = \"p\"\nwhy = \"w\"\nmounts = [{mounts}]\ninterfaces = [{interfaces}]\n")
+}
+
+#[test]
+fn files_that_are_no_component() {
+    let home = Home::new();
+    let minimal = guests::bytes("minimal");
+    let module = b"\0asm\x01\0\0\0".to_vec();
+    let mut broken = minimal.clone();
+    broken[minimal.len() / 2] ^= 0xff;
+    let many = [&b"\0asm\x0d\0\x01\0"[..], &[0xff; 4096]].concat();
+    for (name, bytes, says) in [
+        ("empty", Vec::new(), "the file is empty; build the tool with"),
+        ("script", b"#!/bin/sh\nexit 0\n".to_vec(), "this is not WebAssembly"),
+        ("garbage", vec![0x9d; 100_000], "this is not WebAssembly"),
+        ("module", module, "this is a core WebAssembly module, not a component"),
+        ("cut", minimal[..minimal.len() / 2].to_vec(), "is not a component"),
+        ("broken", broken, "is not a component"),
+        ("many", many, "is not a component"),
+        ("huge", vec![0; (32 << 20) + 1], "larger than 33554432 bytes"),
+    ] {
+        let file = home.file(name, &bytes);
+        for command in [&["inspect", &file][..], &["inspect", &file, "--json"], &["run", &file]] {
+            let ran = home.run(&[&["tool"], command].concat());
+            assert_eq!((ran.code, ran.stdout.as_str()), (Some(1), ""), "{name}: {ran:?}");
+            told(&ran, &[&format!("{file} is not a component: "), says]);
+            assert!(ran.stderr.lines().count() == 1 && ran.stderr.len() < 1000, "{name}: {ran:?}");
+        }
+    }
+    refused(&inspect(&home, &["missing.wasm"]), &["cannot read missing.wasm", "cargo build --release"]);
+    let dir = home.dir().to_str().expect("text").to_owned();
+    assert_eq!(inspect(&home, &[&dir]).code, Some(1));
+}
+
+#[test]
+fn a_fifo_is_not_waited_for() {
+    let home = Home::new();
+    let fifo = home.dir().join("fifo.wasm");
+    rustix::fs::mknodat(
+        rustix::fs::CWD,
+        &fifo,
+        rustix::fs::FileType::Fifo,
+        rustix::fs::Mode::from_raw_mode(0o600),
+        0,
+    )
+    .expect("ours");
+    let ran = inspect(&home, &[fifo.to_str().expect("text")]);
+    assert_eq!(ran.code, Some(1), "{ran:?}");
+    told(&ran, &["not a regular file"]);
+}
+
+#[test]
+fn a_component_is_shown_with_everything_that_a_policy_needs() {
+    let home = Home::new();
+    let ran = inspect(&home, &[&guest("minimal")]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    let bytes = guests::bytes("minimal");
+    let text = ran
+        .stdout
+        .replace(&guest("minimal"), "FILE")
+        .replace(&guests::sha256(&bytes), "SHA256")
+        .replace(&format!("{} bytes", bytes.len()), "SIZE bytes");
+    compare("tool-inspect", &text);
+    let json = inspect(&home, &[&guest("minimal"), "--json"]).json();
+    assert_eq!((&json["sha256"], &json["bytes"]), (&json!(guests::sha256(&bytes)), &json!(bytes.len())));
+    assert_eq!((&json["name"], &json["loads"]), (&json!("hello"), &json!(true)));
+    assert_eq!(json["imports_beyond_baseline"], json!([]));
+    assert_eq!(json["exports"], json!(["cofferdam:tool/tool@0.1.0"]));
+    assert_eq!(json["texts"], json!([{ "argument": "name", "class": null }]));
+}
+
+#[test]
+fn the_policy_that_it_prints_is_one() {
+    let home = Home::new();
+    let ran = inspect(&home, &[&guest("minimal")]);
+    let (_, policy) = ran.stdout.split_once("for tools/hello.toml:\n\n").expect("a policy is printed");
+    let file = home.file("hello.toml", policy.as_bytes());
+    // Its profile is none of the embedded ones.
+    let ran = inspect(&home, &[&guest("minimal"), "--policy", &file]);
+    assert_eq!(ran.code, Some(3), "{ran:?}");
+    assert!(
+        ran.stdout.contains("no profile \"nothing\", nor any other; add profiles/nothing.toml"),
+        "{ran:?}"
+    );
+    for folder in ["p/profiles", "p/tools"] {
+        std::fs::create_dir_all(home.dir().join(folder)).expect("ours");
+    }
+    home.file("p/profiles/nothing.toml", b"schema = 1\nprofile = \"nothing\"\nwhy = \"w\"\nmounts = []\n");
+    let file = home.file("p/tools/hello.toml", policy.as_bytes());
+    for under in [file.as_str(), "p"] {
+        let ran = inspect(&home, &[&guest("minimal"), "--policy", under]);
+        assert_eq!(ran.code, Some(0), "{ran:?}");
+        assert!(ran.stdout.contains(&format!("verdict   loads under {under}\n")), "{ran:?}");
+    }
+}
+
+#[test]
+fn the_verdict_names_tool_rule_and_line() {
+    let home = Home::new().own_policies();
+    let dir = home.policies_dir();
+    let dir = dir.to_str().expect("text");
+    let check = |file: &str, name: &str, text: &str, said: &[&str]| {
+        std::fs::write(home.policies_dir().join(format!("tools/{name}.toml")), text).expect("ours");
+        let ran = inspect(&home, &[&guest(file), "--policy", dir]);
+        assert_eq!(ran.code, Some(3), "{said:?}: {ran:?}");
+        let json = inspect(&home, &[&guest(file), "--policy", dir, "--json"]).json();
+        assert_eq!(json["loads"], json!(false));
+        let problems = json["problems"].to_string();
+        for said in said {
+            assert!(ran.stdout.contains(said), "{said:?} in {}", ran.stdout);
+            assert!(problems.contains(json!(said).to_string().trim_matches('"')), "{said:?} in {problems}");
+        }
+        std::fs::remove_file(home.policies_dir().join(format!("tools/{name}.toml"))).expect("ours");
+    };
+    check(
+        "minimal",
+        "other",
+        &hello_policy("file-read-only", "[arguments]\nname = \"value\"\n").replace("\"hello\"", "\"other\""),
+        &["hello: ", "has no policy for it; add tools/hello.toml"],
+    );
+    check(
+        "minimal",
+        "hello",
+        &hello_policy("file-read-only", ""),
+        &[
+            "tools/hello.toml:1: hello: argument \"name\" can hold text and is not classified",
+            "add to [arguments]: name = \"value\"",
+        ],
+    );
+    check(
+        "minimal",
+        "hello",
+        &hello_policy("file-read-only", "[arguments]\nname = \"value\"\nage = \"value\"\n"),
+        &["tools/hello.toml:9: hello has no argument \"age\"; remove the line"],
+    );
+    let unpinned = hello_policy("file-read-only", "[arguments]\nname = \"value\"\n");
+    let sha256 = guests::sha256(&guests::bytes("minimal"));
+    check(
+        "minimal",
+        "hello",
+        &unpinned.replace(&sha256, &"0".repeat(64)),
+        &[
+            "tools/hello.toml: hello: component hello.wasm has sha256",
+            &format!("then write: component = {{ file = \"hello.wasm\", sha256 = \"{sha256}\" }}"),
+        ],
+    );
+    let hostile = hello_policy("p", "[arguments]\nbehaviour = \"value\"\nbytes = \"value\"\n")
+        .replace("\"hello\"", "\"hostile\"");
+    std::fs::write(home.policies_dir().join("profiles/p.toml"), profile("", "")).expect("ours");
+    // Everything in one round, each with its line.
+    check(
+        "hostile",
+        "hostile",
+        &hostile,
+        &[
+            "tools/hostile.toml: hostile: the component does not load: it imports `cofferdam:tool/turn-attachments@0.1.0`",
+            "grant the interface in the profile p: interfaces = [\"turn-attachments\"]",
+            "it imports `cofferdam:tool/workspace-write@0.1.0`",
+            "mounts = [ { guest = \"/shared\", access = \"atomic-write\" } ]",
+            "argument \"path\" can hold text and is not classified",
+        ],
+    );
+    check(
+        "examples/unknown_import",
+        "x",
+        &hello_policy("p", ""),
+        &["`backdoor:host/shell@0.1.0`", "no profile can grant it"],
+    );
+}
+
+#[test]
+fn with_nothing_granted_it_describes_itself_all_the_same() {
+    let home = Home::new();
+    let json = inspect(&home, &[&guest("hostile"), "--json"]).json();
+    assert_eq!((&json["name"], &json["loads"]), (&json!("hostile"), &json!(false)));
+    let names: Vec<_> = json["imports_beyond_baseline"]
+        .as_array()
+        .expect("a list")
+        .iter()
+        .map(|i| i["name"].clone())
+        .collect();
+    assert!(names.contains(&json!("cofferdam:tool/turn-attachments@0.1.0")), "{names:?}");
+    assert!(names.contains(&json!("cofferdam:tool/workspace-write@0.1.0")), "{names:?}");
+    assert!(!home.workspace().exists(), "looking makes no workspace");
+    assert_eq!(home.audit(), Vec::<Value>::new());
+}
+
+#[test]
+fn odd_descriptions_are_told_and_not_followed() {
+    let home = Home::new();
+    for (name, says) in [
+        ("describe_spins", "did not finish within 2s"),
+        ("describe_traps", "the tool crashed"),
+        ("not_json", "schema is not JSON"),
+        ("bad_name", "is not a tool name"),
+        ("huge_schema", "longer than 65536 bytes"),
+        ("remote_ref", "$ref"),
+        ("open_arguments", "unnamed properties"),
+    ] {
+        let ran = inspect(&home, &[&guest(&format!("examples/{name}"))]);
+        assert_eq!(ran.code, Some(0), "{name}: {ran:?}");
+        assert!(
+            ran.stdout.contains("does not load under nothing granted:") && ran.stdout.contains(says),
+            "{name}: {ran:?}"
+        );
+    }
+}
+
+#[test]
+fn pinning_writes_the_hash_and_the_component_and_nothing_else() {
+    let home = Home::new();
+    assert_eq!(home.run(&["tool", "new", "hello"]).code, Some(0));
+    let policy = home.dir().join("hello/policies/tools/hello.toml");
+    let before = std::fs::read_to_string(&policy).expect("written");
+    let pin =
+        |guest_name: &str| inspect(&home, &[&guest(guest_name), "--pin", "hello/policies/tools/hello.toml"]);
+    // What would not load is not pinned.
+    let ran = pin("hostile");
+    assert_eq!(ran.code, Some(3), "{ran:?}");
+    assert!(ran.stdout.contains("the component calls itself hostile"), "{ran:?}");
+    assert_eq!(std::fs::read_to_string(&policy).expect("there"), before);
+    assert!(!policy.with_file_name("hello.wasm").exists());
+
+    for _ in 0..2 {
+        let ran = pin("minimal");
+        assert_eq!(ran.code, Some(0), "{ran:?}");
+        assert!(ran.stdout.contains("verdict   loads under hello/policies/tools/hello.toml\n"), "{ran:?}");
+        told(&ran, &["pinned "]);
+        let sha256 = guests::sha256(&guests::bytes("minimal"));
+        assert_eq!(
+            std::fs::read_to_string(&policy).expect("there"),
+            before.replace(&"0".repeat(64), &sha256)
+        );
+        assert_eq!(
+            std::fs::read(policy.with_file_name("hello.wasm")).expect("there"),
+            guests::bytes("minimal")
+        );
+    }
+    assert_eq!(home.run(&["policy", "check", "hello/policies"]).code, Some(0));
+    refused(&inspect(&home, &[&guest("minimal"), "--pin", "none.toml"]), &["cannot read none.toml"]);
+}

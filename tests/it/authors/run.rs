@@ -1,0 +1,172 @@
+//! `tool run`: one call with everything that a call goes through, and nothing of a gateway's touched.
+
+use super::{guest, hello_policy, refused, told};
+use serde_json::{Value, json};
+use support::guests;
+use support::home::{Home, Ran};
+
+fn run(home: &Home, arguments: &[&str]) -> Ran {
+    home.run(&[&["tool", "run"], arguments].concat())
+}
+
+/// The attacker's policy under a profile of the embedded ones, and where it lies.
+fn hostile_policy(home: &Home, limits: &str) -> String {
+    let text = format!(
+        "schema = 1\ntool = \"hostile\"\nprofile = \"file-read-write\"\nwhy = \"a test\"\nsafety = \"side-effecting\"\n\
+         component = {{ file = \"hostile.wasm\", sha256 = \"{}\" }}\n[arguments]\nbehaviour = \"value\"\n\
+         path = {{ path = \"write\" }}\nbytes = \"value\"\n[limits]\n{limits}\n",
+        "0".repeat(64)
+    );
+    home.file("hostile.toml", text.as_bytes())
+}
+
+#[test]
+fn with_nothing_granted_a_tool_that_computes_runs() {
+    let home = Home::new();
+    let ran = run(&home, &[&guest("minimal"), "name=Ada"]);
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), "{\"greeting\":\"Hello, Ada!\"}\n"), "{ran:?}");
+    told(
+        &ran,
+        &["policy: nothing is granted", "workspace: a temporary folder", " outcome  cli:", " hello done "],
+    );
+    assert_eq!(ran.stderr.lines().count(), 3, "{ran:?}");
+    // A gateway's own files are not touched.
+    assert_eq!(home.audit(), Vec::<Value>::new());
+    assert!(!home.workspace().exists());
+    let json = run(&home, &[&guest("minimal"), "--args", "{\"name\":\"Ada\"}", "--json"]);
+    let record: Value = serde_json::from_str(json.stderr.lines().last().expect("a record")).expect("JSON");
+    assert_eq!((&record["tool"], &record["arguments"]), (&json!("hello"), &json!({ "name": "Ada" })));
+    assert_eq!(record["component_sha256"], json!(guests::sha256(&guests::bytes("minimal"))));
+}
+
+#[test]
+fn what_is_not_granted_is_refused_with_the_line_that_grants_it() {
+    let home = Home::new();
+    let ran = run(&home, &[&guest("hostile"), "behaviour=ok"]);
+    assert_eq!((ran.code, ran.error().as_str()), (Some(1), "tool_unavailable"), "{ran:?}");
+    for said in [
+        "hostile",
+        "imports `cofferdam:tool/turn-attachments@0.1.0`",
+        "interfaces = [\"turn-attachments\"]",
+        "mounts = [ { guest = \"/shared\", access = \"atomic-write\" } ]",
+    ] {
+        assert!(ran.message().contains(said), "{said}: {ran:?}");
+    }
+    told(&ran, &["hostile denied tool_unavailable", "tools/hostile.toml", "access = \"read-only\""]);
+    for (guest_name, said) in
+        [("examples/unknown_import", "`backdoor:host/shell@0.1.0`"), ("examples/describe_spins", "within 2s")]
+    {
+        let ran = run(&home, &[&guest(guest_name)]);
+        assert_eq!((ran.code, ran.error().as_str()), (Some(1), "tool_unavailable"), "{ran:?}");
+        assert!(ran.message().contains(said), "{ran:?}");
+    }
+}
+
+#[test]
+fn arguments_are_refused_as_call_refuses_them() {
+    let home = Home::new();
+    for (arguments, said) in [
+        (&[][..], "\"name\" is a required property"),
+        (&["name"], "is not key=value"),
+        (&["name=Ada", "age=3"], "Additional properties"),
+        (&["name=Ada", "name=Bob"], "given twice"),
+        (&["--args", "{\"name\":\"a\",\"name\":\"b\"}"], "JSON"),
+        (&["--args", "["], "JSON"),
+    ] {
+        let ran = run(&home, &[&[&*guest("minimal")], arguments].concat());
+        assert_eq!(
+            (ran.code, ran.error().as_str()),
+            (Some(1), "invalid_arguments"),
+            "{arguments:?}: {ran:?}"
+        );
+        assert!(ran.message().contains(said), "{arguments:?}: {ran:?}");
+    }
+    refused(&run(&home, &[&guest("minimal"), "name=Ada", "--attach", "missing"]), &["cannot attach missing"]);
+    refused(&run(&home, &["missing.wasm"]), &["cannot read missing.wasm"]);
+}
+
+#[test]
+fn a_policy_file_is_enough_and_its_pin_does_not_matter() {
+    let home = Home::new();
+    let policy = hostile_policy(&home, "memory = \"16 MiB\"\ndeadline = \"20s\"");
+    let keep = home.dir().join("keep");
+    let keep = keep.to_str().expect("text");
+    let under = ["--policy", &policy, "--workspace", keep];
+    let write = run(
+        &home,
+        &[&[&*guest("hostile"), "behaviour=write_bytes", "path=/shared/a", "bytes=5"], &under[..]].concat(),
+    );
+    assert_eq!(write.code, Some(0), "{write:?}");
+    told(&write, &[&format!("workspace: {keep}"), " intent   ", "/shared/a ", " outcome  "]);
+    assert!(home.dir().join("keep/shared/a").is_file());
+    let ran = run(&home, &[&[&*guest("hostile"), "behaviour=ok", "path=/vault/a"], &under[..]].concat());
+    assert_eq!((ran.code, ran.error().as_str()), (Some(1), "path_denied"), "{ran:?}");
+    assert!(ran.message().contains("profile file-read-write"), "{ran:?}");
+    // A folder, too; and a broken one is refused before anything runs.
+    let home = Home::new().own_policies();
+    let dir = home.policies_dir();
+    let dir = dir.to_str().expect("text");
+    let none = run(&home, &[&guest("minimal"), "name=Ada", "--policy", dir]);
+    assert_eq!((none.code, none.error().as_str()), (Some(1), "tool_unavailable"), "{none:?}");
+    assert!(
+        none.message().contains("hello: ") && none.message().contains("add tools/hello.toml"),
+        "{none:?}"
+    );
+    let text = hello_policy("file-read-only", "[arguments]\nname = \"content\"\n");
+    std::fs::write(home.policies_dir().join("tools/hello.toml"), &text).expect("ours");
+    let ran = run(&home, &[&guest("minimal"), "name=Ada", "--policy", dir, "--json"]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert!(!ran.stderr.contains("Ada"), "classified as content: {ran:?}");
+    std::fs::write(home.policies_dir().join("tools/hello.toml"), text + "more = 1\n").expect("ours");
+    let ran = run(&home, &[&guest("minimal"), "name=Ada", "--policy", dir]);
+    assert_eq!(ran.error(), "tool_unavailable", "{ran:?}");
+    assert!(ran.message().contains("tools/hello.toml:9: "), "{ran:?}");
+}
+
+#[test]
+fn state_that_is_named_is_kept_and_only_this_calls_records_are_shown() {
+    let home = Home::new();
+    for calls in 1..=2 {
+        let ran = run(&home, &[&guest("minimal"), "name=Ada", "--state", "mine"]);
+        assert_eq!(ran.stderr.matches(" outcome ").count(), 1, "{ran:?}");
+        let kept = std::fs::read_to_string(home.dir().join("mine/audit.jsonl")).expect("kept");
+        assert_eq!(kept.lines().count(), calls);
+    }
+    assert_eq!(home.audit(), Vec::<Value>::new());
+    // Not where the tool could write it.
+    let ran = run(&home, &[&guest("minimal"), "name=Ada", "--workspace", "w", "--state", "w/shared/state"]);
+    refused(&ran, &["[state] dir", "lies in /shared, where tools read and write"]);
+}
+
+#[test]
+fn attachments_come_with_the_call_where_they_are_granted() {
+    let home = Home::new();
+    let policy = hostile_policy(&home, "");
+    let file = home.file("a.txt", b"attached");
+    let under = ["--policy", &policy, "--attach", &file];
+    let ran = run(&home, &[&[&*guest("hostile"), "behaviour=attachments"], &under[..]].concat());
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert!(ran.stdout.contains(&guests::sha256(b"attached")), "{ran:?}");
+}
+
+#[test]
+fn an_operators_workspace_is_not_an_experiments() {
+    let home = Home::new();
+    let policy = hostile_policy(&home, "");
+    let arguments = [
+        "tool",
+        "run",
+        &guest("hostile"),
+        "behaviour=write_bytes",
+        "path=/shared/a",
+        "bytes=5",
+        "--policy",
+        &policy,
+    ];
+    let mut command = home.command(&arguments);
+    command.env("COFFERDAM_WORKSPACE", home.dir().join("operators"));
+    let ran: Ran = command.output().expect("the program starts").into();
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    told(&ran, &["workspace: a temporary folder"]);
+    assert!(!home.dir().join("operators").exists() && !home.workspace().exists());
+}

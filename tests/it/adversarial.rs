@@ -99,7 +99,7 @@ fn try_way(gateway: &mut Gateway, case: &Case, way: &Way) -> Result<(), String> 
 
 /// Whether what was said is what the table says.
 fn fits(gateway: &Gateway, way: &Way, said: &Said) -> Result<(), String> {
-    if !way.expect.iter().any(|code| *code == said.code) {
+    if !way.expect.contains(&said.code) {
         return Err(format!("expected {:?}: {said:?}", way.expect));
     }
     for part in &way.says {

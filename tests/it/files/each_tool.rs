@@ -233,7 +233,7 @@ macro_rules! each_tool {
     };
 }
 
-each_tool!(faults: write append write_bytes edit copy move_file move_folder delete_file delete_folder save);
-each_tool!(ends: write append write_bytes edit copy move_file move_folder delete_file delete_folder save);
-// Not `save`: in a terminal the thread that opens what is attached would meet the fault as well.
+each_tool!(faults: write append write_bytes edit copy move_file move_folder delete_file delete_folder save download);
+each_tool!(ends: write append write_bytes edit copy move_file move_folder delete_file delete_folder save download);
+// Not `save` and `download`: in a terminal the thread that opens what is attached would meet the fault as well.
 each_tool!(ledger: write append write_bytes edit copy move_file move_folder delete_file delete_folder);

@@ -18,12 +18,12 @@ use std::time::Duration;
 use support::home::Home;
 
 /// Opens of one call.
-const OPENS_PER_CALL: u64 = 25_000;
+const OPENS_PER_CALL: u64 = 10_000;
 
 /// Exchanges in a row, and the rest after them: at full speed for a while, at another moment of an open each
 /// time, and the machine stays usable.
-const BURST: usize = 64;
-const REST: Duration = Duration::from_micros(100);
+const BURST: usize = 16;
+const REST: Duration = Duration::from_micros(200);
 
 /// How often the guest opens in all.
 fn opens() -> u64 {
@@ -36,7 +36,9 @@ fn version(letter: &str) -> String {
         "a" => 1000,
         "b" => 9000,
         "c" => 5000,
-        "d" => 70_000,
+        "d" => 3000,
+        // More than the host hands over at once.
+        "e" => 70_000,
         _ => 77,
     };
     letter.repeat(length)
@@ -193,7 +195,7 @@ fn a_folder_that_becomes_everything_is_never_left() {
     fs::create_dir(at("other2")).expect("writable");
     fs::write(at("other2/file"), version("c")).expect("writable");
     fs::write(at("plain"), version("d")).expect("writable");
-    let others = ["other", "link", "inside", "up", "plain"].map(|name| at(name)).to_vec();
+    let others = ["other", "link", "inside", "up", "plain"].map(at).to_vec();
     let (mut chat, mut found, opens) = (Chat::start(&home), BTreeMap::new(), opens() * 2 / 5);
     let (_, flips) = while_flipping(&at("way"), &others, || {
         open(&mut chat, "/shared/way/file", opens, &mut found);
@@ -208,7 +210,7 @@ fn a_folder_that_becomes_everything_is_never_left() {
 #[test]
 fn a_file_that_is_written_meanwhile_is_read_whole() {
     let home = reader();
-    let letters = ["a", "b", "d"];
+    let letters = ["a", "b", "e"];
     fs::write(home.host("/shared/file"), version("a")).expect("writable");
     let (mut chat, mut found, opens) = (Chat::start(&home), BTreeMap::new(), opens() / 10);
     let done = AtomicBool::new(false);
@@ -267,6 +269,14 @@ fn whole(folder: &Path) {
     }
 }
 
+/// The code of an error, or `ok` and, where it is told, what the name stood for.
+fn outcome(said: &str) -> String {
+    match serde_json::from_str::<Value>(said) {
+        Ok(result) => format!("ok {}", result["kind"].as_str().unwrap_or_default()),
+        Err(_) => said.split(':').next().unwrap_or_default().to_owned(),
+    }
+}
+
 #[test]
 fn tools_on_a_name_that_becomes_everything_touch_nothing_else() {
     let home = home();
@@ -282,15 +292,13 @@ fn tools_on_a_name_that_becomes_everything_touch_nothing_else() {
             let (said, _) =
                 while_flipping(&arena.name(), &arena.others(), || chat.say(&format!("/{tool} {arguments}")));
             assert!(!said.contains(&version("s")[..20]), "{tool} {arguments}: {said}");
-            let code = if said.starts_with('{') { "ok" } else { said.split(':').next().expect("a code") };
-            *codes.entry(code.to_owned()).or_default() += 1;
+            *codes.entry(outcome(&said)).or_default() += 1;
             whole(&arena.folder);
             assert_eq!(fs::read_to_string(home.host("/tmp/kept")).expect("there"), version("c"));
             fs::remove_dir_all(arena.folder).expect("ours");
         }
         assert_eq!(tree(&outside), before, "{tool}");
         let possible = [
-            "ok",
             "path_denied",
             "not_found",
             "not_a_regular_file",
@@ -299,7 +307,8 @@ fn tools_on_a_name_that_becomes_everything_touch_nothing_else() {
             "invalid_arguments",
             "already_exists",
         ];
-        assert!(codes.keys().all(|code| possible.contains(&&**code)), "{tool}: {codes:?}");
+        let fits = |code: &String| code.starts_with("ok") || possible.contains(&code.as_str());
+        assert!(codes.keys().all(fits), "{tool}: {codes:?}");
         assert!(codes.len() > 1, "{tool}: {codes:?}: no race");
     }
     chat.end();

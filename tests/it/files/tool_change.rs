@@ -44,6 +44,7 @@ pub(super) fn change(name: &str) -> Change {
         ("move_folder", "file_move", json!({ "from": "/shared/d", "to": "/tmp/n/d" }), FOLDER),
         ("delete_file", "file_delete", json!({ "path": "/shared/a" }), FILE),
         ("delete_folder", "file_delete", json!({ "path": "/shared/d", "recursive": true }), FOLDER),
+        ("download", "attachment_download", json!({ "downloadDir": "/shared/n" }), FILE),
         ("save", "attachment_save", json!({ "index": 0, "path": "/shared/a", "overwrite": true }), FILE),
     ];
     let found = all.into_iter().find(|(this, ..)| *this == name).expect("a change has this name");

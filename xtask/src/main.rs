@@ -3,6 +3,7 @@
 //! Needs nothing but rustup's plain toolchain; depends on no crate, so that it starts at once.
 
 mod demo;
+mod fuzz;
 mod setup;
 mod steps;
 mod test;
@@ -16,6 +17,9 @@ cargo xtask COMMAND
                saved by a sandboxed tool, audited and answered; each step is told and checked
   test         what CI runs, all of it: format, clippy, tests, docs, dependency rules
   bench        the benchmarks behind docs/benchmarks.md, in release mode
+  fuzz TARGET [SECONDS]
+               libFuzzer on one of fuzz/fuzz_targets for 60 s or as long as said, from the committed
+               corpus; `test` runs every target's check on the corpus without it
 ";
 
 fn main() -> ExitCode {
@@ -25,6 +29,7 @@ fn main() -> ExitCode {
         ["demo"] => demo::run(),
         ["test"] => test::run(),
         ["bench", rest @ ..] => test::bench(rest),
+        ["fuzz", rest @ ..] => fuzz::run(rest),
         [] | ["help" | "--help" | "-h"] => {
             print!("{HELP}");
             return ExitCode::SUCCESS;

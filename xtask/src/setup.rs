@@ -1,7 +1,7 @@
 //! What a fresh machine lacks: the guests' target, and the tools that some tests need.
 
 use crate::steps::{output_of, step};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 const TARGET: &str = "wasm32-wasip2";
@@ -44,23 +44,32 @@ pub(crate) fn test_tools() {
 }
 
 /// `cargo deny`, installed into `target/tools` once.
-pub(crate) fn cargo_deny() -> Result<std::path::PathBuf, String> {
-    if output_of("cargo-deny", &["--version"]).is_some() {
-        return Ok("cargo-deny".into());
+pub(crate) fn cargo_deny() -> Result<PathBuf, String> {
+    tool("cargo-deny", DENY_VERSION)
+}
+
+/// `cargo fuzz`, installed into `target/tools` once.
+pub(crate) fn cargo_fuzz() -> Result<PathBuf, String> {
+    tool("cargo-fuzz", FUZZ_VERSION)
+}
+
+fn tool(name: &str, version: &str) -> Result<PathBuf, String> {
+    if output_of(name, &["--version"]).is_some() {
+        return Ok(name.into());
     }
     let tools = crate::steps::root().join("target/tools");
-    let program = tools.join("bin/cargo-deny");
+    let program = tools.join("bin").join(name);
     if !program.exists() {
         let root = tools.display().to_string();
-        let arguments =
-            ["install", "--locked", "--quiet", "--root", &root, "cargo-deny", "--version", DENY_VERSION];
+        let arguments = ["install", "--locked", "--quiet", "--root", &root, name, "--version", version];
         // A profile of its own keeps the one-time build short; it is run for seconds.
         let mut install = crate::steps::cargo(&arguments);
         install.env("CARGO_PROFILE_RELEASE_OPT_LEVEL", "1").env("CARGO_PROFILE_RELEASE_LTO", "off");
         install.env("CARGO_PROFILE_RELEASE_CODEGEN_UNITS", "16");
-        step("install cargo-deny (once, a few minutes)", &mut install)?;
+        step(&format!("install {name} (once, a few minutes)"), &mut install)?;
     }
     Ok(program)
 }
 
 const DENY_VERSION: &str = "0.20.2";
+const FUZZ_VERSION: &str = "0.13.2";

@@ -10,7 +10,7 @@ pub(crate) fn run() -> Result<(), String> {
     setup::test_tools();
     let deny = setup::cargo_deny();
     step("format", &mut cargo(&["fmt", "--all", "--check"]))?;
-    for guests in ["guest-tools", "tests/guests"] {
+    for guests in ["guest-tools", "tests/guests", "fuzz"] {
         step(&format!("format of {guests}"), &mut in_guests(guests, &["fmt", "--all", "--check"]))?;
     }
     for guests in ["guest-tools", "tests/guests"] {

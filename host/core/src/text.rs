@@ -7,7 +7,7 @@
 pub fn is_deceptive(c: char) -> bool {
     c.is_control()
         || matches!(c,
-            '\u{061C}' | '\u{200B}'..='\u{200F}' | '\u{2028}'..='\u{202E}' | '\u{2060}'..='\u{2069}'
+            '\u{061C}' | '\u{200B}'..='\u{200F}' | '\u{2028}'..='\u{202E}' | '\u{2060}'..='\u{206F}'
             | '\u{FEFF}' | '\u{FFF9}'..='\u{FFFB}' | '\u{E0000}'..='\u{E007F}')
 }
 
@@ -48,6 +48,7 @@ mod tests {
     #[test]
     fn lines_are_bounded_and_plain() {
         assert_eq!(one_line("a\nb\u{202E}c\u{1b}[31m", 80), "a b c [31m");
+        assert_eq!(one_line("a\u{206A}b\u{206F}c", 80), "a b c");
         assert_eq!(one_line("ééé", 5), "é…");
         assert_eq!(one_line("ééé", 6), "ééé");
         assert_eq!(one_line("abc", 2), "");

@@ -212,7 +212,10 @@ impl ToolFile {
             let known: Vec<_> = profiles.keys().map(String::as_str).collect();
             let wanted = self.profile.get_ref();
             let text = match known.as_slice() {
-                [] => format!("no profile {wanted:?}, nor any other; add profiles/{wanted}.toml"),
+                [] => {
+                    let name = crate::text::one_line(wanted, 80);
+                    format!("no profile {wanted:?}, nor any other; add profiles/{name}.toml")
+                }
                 known => format!("no profile {wanted:?}; write one of {}", known.join(", ")),
             };
             return Err(vec![source.at(self.profile.span().start, &text)]);

@@ -19,6 +19,8 @@ mod cursor;
 mod dispatch;
 mod download;
 mod failure;
+#[cfg(test)]
+mod fuzzing;
 mod lanes;
 mod media;
 mod menu;

@@ -5,6 +5,8 @@
 
 mod answer;
 mod child;
+#[cfg(any(test, fuzzing))]
+pub mod fuzzing;
 mod pool;
 mod process;
 mod protocol;

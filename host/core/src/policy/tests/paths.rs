@@ -56,6 +56,8 @@ fn what_is_no_plain_absolute_path_is_refused() {
         ("/shared/\u{2028}", "deceptive character"),
         ("/shared/\u{202e}gpj.exe", "deceptive character"),
         ("/shared/\u{2066}a", "deceptive character"),
+        ("/shared/\u{206a}a", "deceptive character"),
+        ("/shared/\u{206f}", "deceptive character"),
         ("/shared/\u{200b}", "deceptive character"),
         ("/shared/\u{feff}a", "deceptive character"),
         ("/shared/\u{e0041}", "deceptive character"),

@@ -1,0 +1,44 @@
+//! What must hold for any bytes that reach the pure parts of the gateway: one file a fuzz target, each a plain
+//! function that panics where its claim does not hold.
+//!
+//! They run in two ways: under libFuzzer (`fuzz/fuzz_targets`), and on the committed corpus with mutations
+//! of it in `cargo test` ([`corpus`]). Nothing here is part of the gateway.
+#![forbid(unsafe_code)]
+
+mod addendum;
+mod arguments;
+mod audit_lines;
+pub mod corpus;
+mod guest_paths;
+mod oracle;
+mod policy_files;
+mod schemas;
+mod tree;
+
+pub use addendum::addendum;
+pub use arguments::arguments;
+pub use audit_lines::audit_lines;
+pub use guest_paths::guest_paths;
+pub use policy_files::policy_files;
+pub use schemas::schemas;
+
+/// A check: returns if its claims hold for these bytes.
+pub type Check = fn(&[u8]);
+
+/// Each target of this crate with its check.
+pub const CHECKS: &[(&str, Check)] = &[
+    ("addendum", addendum),
+    ("arguments", arguments),
+    ("audit_lines", audit_lines),
+    ("guest_paths", guest_paths),
+    ("policy_files", policy_files),
+    ("schemas", schemas),
+];
+
+/// Targets whose checks live in the host crate, beside the types that never leave it.
+pub const HOST_TARGETS: &[&str] = &["telegram_updates", "worker_protocol"];
+
+/// Text from outside that reached a message: one line without characters that move or hide the rest.
+fn assert_plain(said: &str) {
+    assert!(!said.chars().any(cofferdam_core::text::is_deceptive), "not plain: {said:?}");
+}

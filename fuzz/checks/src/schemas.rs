@@ -1,0 +1,77 @@
+//! Schemas and arguments: whatever text a validator lets through lies at a place that the policy had to
+//! classify.
+//!
+//! The bytes are two lines of JSON: a schema, and arguments for it.
+
+use cofferdam_core::json::parse_strict;
+use cofferdam_core::policy::PolicySet;
+use cofferdam_core::policy::schema::{Leaf, leaves};
+use cofferdam_core::policy::{ArgumentClass, ToolPolicy};
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
+
+/// Patterns may take a validator any time; they say nothing of where text may stand.
+const SLOW: [&str; 2] = ["pattern", "$dynamicRef"];
+
+static POLICY: LazyLock<ToolPolicy> = LazyLock::new(|| {
+    let profile = "schema = 1\nprofile = \"p\"\nwhy = \"w\"\nmounts = []\n";
+    let tool = "schema = 1\ntool = \"t\"\nprofile = \"p\"\ncomponent = \"builtin\"\nsafety = \"read-only\"\nwhy = \"w\"\n";
+    let set =
+        PolicySet::parse([("profiles/p.toml", profile), ("tools/t.toml", tool)]).expect("sound policies");
+    set.get("t").expect("there").clone()
+});
+
+/// Holds the places found in a schema against the validator that the gateway uses.
+pub fn schemas(data: &[u8]) {
+    let Ok(text) = std::str::from_utf8(data) else { return };
+    let (schema_text, arguments) = text.split_once('\n').unwrap_or((text, "{}"));
+    let Ok(schema) = parse_strict(schema_text) else { return };
+    let found = leaves(&schema);
+    assert_eq!(found, leaves(&schema), "twice the same");
+    let Ok(found) = found else {
+        assert!(POLICY.check_schema(&schema).is_err(), "a schema without places passes");
+        return;
+    };
+    classified(&found, &schema);
+    if SLOW.iter().any(|word| schema_text.contains(word)) || schema_text.contains('\\') {
+        return;
+    }
+    let Ok(arguments) = parse_strict(arguments) else { return };
+    let Ok(validator) = jsonschema::draft202012::new(&schema) else { return };
+    if let (true, Value::Object(fields)) = (validator.is_valid(&arguments), &arguments) {
+        fields.iter().for_each(|(name, value)| covered(&found, name, value, &schema));
+    }
+}
+
+/// A policy that classifies every place passes; one that leaves any text out does not.
+fn classified(found: &BTreeMap<String, Leaf>, schema: &Value) {
+    let text = || found.iter().filter(|(_, leaf)| **leaf == Leaf::MayBeText).map(|(at, _)| at);
+    let mut policy = POLICY.clone();
+    policy.arguments = text().map(|at| (at.clone(), ArgumentClass::Value)).collect();
+    assert_eq!(policy.check_schema(schema), Ok(()));
+    for at in text().take(8) {
+        let class = policy.arguments.remove(at).expect("there");
+        let problems = policy.check_schema(schema).expect_err("a place is not classified");
+        assert_eq!(problems.len(), 1, "{at}");
+        policy.arguments.insert(at.clone(), class);
+    }
+    policy.arguments.insert("no such place".into(), ArgumentClass::Value);
+    assert_eq!(policy.check_schema(schema).is_ok(), found.contains_key("no such place"));
+}
+
+fn covered(found: &BTreeMap<String, Leaf>, at: &str, value: &Value, schema: &Value) {
+    if found.get(at) == Some(&Leaf::MayBeText) {
+        return;
+    }
+    match value {
+        Value::String(text) => panic!("{text:?} is let in at {at:?}, which is not classified: {schema}"),
+        Value::Array(items) => {
+            items.iter().for_each(|item| covered(found, &format!("{at}[]"), item, schema));
+        }
+        Value::Object(fields) => {
+            fields.iter().for_each(|(name, value)| covered(found, &format!("{at}.{name}"), value, schema));
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
+}

@@ -121,7 +121,14 @@ impl Gateway {
         let blobs_dir = config.state_dir.join("blobs");
         let blobs = BlobStore::open(&blobs_dir)
             .map_err(|cause| GatewayError::State { what: blobs_dir.display().to_string(), cause })?;
-        let toolbox = Arc::new(Toolbox::new(registry, Arc::new(sandbox), workspace, audit.clone(), threads));
+        let toolbox = Arc::new(Toolbox::new(
+            registry,
+            Arc::new(sandbox),
+            workspace,
+            audit.clone(),
+            threads,
+            config.turns.written_bytes,
+        ));
         Ok(Self { toolbox, audit, blobs })
     }
 
@@ -159,6 +166,7 @@ fn sandbox(
             Mode::Processes => u32::try_from(threads).expect("a few dozen"),
         },
         mode: config.isolation.mode,
+        compile_time: config.compile_time,
     };
     let sandbox = Sandbox::new(&limits, workspace)?;
     let threads = CallThreads::start(threads)

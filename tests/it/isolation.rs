@@ -3,6 +3,7 @@
 
 mod confined;
 mod doctor;
+mod killed;
 mod require;
 mod trials;
 

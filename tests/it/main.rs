@@ -1,5 +1,6 @@
 //! The one integration-test binary: each module is a concern, each test enters where a user enters.
 
+mod adversarial;
 mod architecture;
 mod authors;
 mod cli;

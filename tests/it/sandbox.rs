@@ -8,7 +8,8 @@ mod arguments;
 mod attachments;
 mod cache;
 mod channel;
-mod chat;
+pub(crate) mod chat;
+mod compiling;
 mod components;
 mod direct;
 mod discarded;
@@ -26,6 +27,8 @@ mod results;
 mod staging;
 mod streams;
 mod time;
+mod worker_ends;
+mod workers;
 
 use serde_json::Value;
 use std::path::Path;

@@ -9,3 +9,4 @@ pub mod program;
 pub mod samples;
 pub mod serving;
 pub mod telegram;
+pub mod workers;

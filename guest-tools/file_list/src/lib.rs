@@ -134,7 +134,7 @@ impl Page {
         let mut gone = Vec::new();
         let (mut last, mut bytes) = (String::new(), 0);
         let rest = loop {
-            let Some(found) = walk.next() else {
+            let Some(found) = walk.step() else {
                 break walk.stopped().then(|| walk.position().to_owned());
             };
             if entries.len() + gone.len() == limit || bytes > PAGE_BYTES_MAX {

@@ -11,7 +11,7 @@ use cofferdam_sdk::glob::Glob;
 use cofferdam_sdk::schemars::JsonSchema;
 use cofferdam_sdk::serde::{Deserialize, Serialize};
 use cofferdam_sdk::walk::{self, Depth, Plan, Problem, Start, Told, Unreadable, Walk};
-use cofferdam_sdk::{ErrorCode, Tool, ToolError, export_tool, text};
+use cofferdam_sdk::{ErrorCode, Tool, ToolError, export_tool, progress, text};
 use excerpt::Match;
 use pattern::{Case, Pattern};
 use scan::{Ended, Scanner};
@@ -111,6 +111,7 @@ impl Tool for FileSearch {
             binary: 0,
             symlinks: 0,
             special: 0,
+            told: 0,
         };
         let unreadable = match files::open(&path).map_err(ToolError::on_path(&path))? {
             (Opened::File(file), _) => job.file(&path, &file, from),
@@ -146,7 +147,12 @@ struct Job {
     binary: usize,
     symlinks: usize,
     special: usize,
+    /// Files searched when progress was told last.
+    told: usize,
 }
+
+/// Files between two words of progress.
+const TOLD_EVERY: usize = 1000;
 
 impl Job {
     /// Searches the one file that `path` names.
@@ -168,7 +174,15 @@ impl Job {
     fn folder(&mut self, base: &str, walk: &mut Walk<files::Directory>, mut from: Option<(u64, String)>) {
         let mut path = String::new();
         while self.cursor.is_none() {
-            let Some(found) = walk.next() else {
+            if self.scanner.files >= self.told + TOLD_EVERY {
+                self.told = self.scanner.files;
+                progress::report(&format!("searched {} files", self.told));
+                // Nobody waits for what is found.
+                if progress::cancelled() {
+                    return;
+                }
+            }
+            let Some(found) = walk.step() else {
                 self.cursor = walk.stopped().then(|| cursor(u64::MAX, walk.position()));
                 return;
             };

@@ -22,7 +22,7 @@ pub(crate) enum Case {
 
 /// Something to find in a line.
 pub(crate) enum Pattern {
-    Text(memmem::Finder<'static>),
+    Text(Box<memmem::Finder<'static>>),
     Regex(Regex),
     /// A regular expression that asks for the ends of all that is searched, so that it needs each line
     /// alone.
@@ -36,7 +36,7 @@ impl Pattern {
             return Err("The pattern has a line break, and lines are searched one by one; search for a part of one line".into());
         }
         match case {
-            Case::AsWritten => Ok(Self::Text(memmem::Finder::new(text.as_bytes()).into_owned())),
+            Case::AsWritten => Ok(Self::Text(Box::new(memmem::Finder::new(text.as_bytes()).into_owned()))),
             Case::Either => compile(&regex::escape(text), case).map(Self::Regex),
         }
     }

@@ -108,8 +108,11 @@ impl Scanner {
         let mut place = Place { path, after, offset: 0, line: 1, chars_before: 0, lead: 0, answered: false };
         let mut read = text.len() as u64;
         self.bytes_left = self.bytes_left.saturating_sub(read);
+        // What is left of the piece before has no line feed.
+        let mut new = 0;
         loop {
-            let whole = if ended { Some(text.len()) } else { memrchr(b'\n', &text).map(|last| last + 1) };
+            let last = || memrchr(b'\n', &text[new..]).map(|last| new + last + 1);
+            let whole = if ended { Some(text.len()) } else { last() };
             let stopped = match whole {
                 Some(end) => self.lines(&mut place, &text, end, ended, read_at),
                 None if text.len() >= LINE_BYTES_MAX => self.part(&mut place, &text, read_at),
@@ -139,6 +142,7 @@ impl Scanner {
             ended = last || more.is_empty();
             read += more.len() as u64;
             self.bytes_left = self.bytes_left.saturating_sub(more.len() as u64);
+            new = text.len();
             text.extend(more);
         }
     }

@@ -75,6 +75,9 @@ pub struct File {
 #[derive(Debug)]
 pub struct Directory(Descriptor);
 
+/// What is called for each entry of a folder, with its name and kind.
+pub type Visit<'a> = dyn FnMut(io::Result<(&str, Kind)>) + 'a;
+
 /// Opens what lies at a virtual path such as `/shared/a`, and says what it is. Links are followed inside
 /// the mount.
 ///
@@ -173,7 +176,7 @@ impl Directory {
     ///
     /// # Errors
     /// When the folder cannot be read, or no further.
-    pub fn each(&self, visit: &mut dyn FnMut(io::Result<(&str, Kind)>)) -> io::Result<()> {
+    pub fn each(&self, visit: &mut Visit<'_>) -> io::Result<()> {
         let entries = self.0.read_directory().map_err(of_code)?;
         loop {
             match entries.read_directory_entry() {

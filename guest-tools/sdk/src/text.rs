@@ -16,7 +16,7 @@ pub fn is_deceptive(c: char) -> bool {
 /// Whether a name or path has such a character.
 pub fn has_deceptive(text: &str) -> bool {
     // Nearly every name is plain ASCII.
-    text.bytes().any(|byte| byte < b' ' || byte > b'~') && text.chars().any(is_deceptive)
+    text.bytes().any(|byte| !(b' '..=b'~').contains(&byte)) && text.chars().any(is_deceptive)
 }
 
 /// `text` with deceptive characters as `\u{…}` and a backslash doubled; [`unescape`] brings it back.

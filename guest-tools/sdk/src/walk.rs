@@ -8,7 +8,7 @@ mod unreadable;
 use std::io;
 
 use crate::ToolError;
-use crate::files::{Directory, Kind};
+use crate::files::{Directory, Kind, Visit};
 use crate::glob::Glob;
 use names::{Budget, From, Names};
 pub use unreadable::{Problem, Told, Unreadable};
@@ -34,7 +34,7 @@ pub trait Folder: Sized {
     ///
     /// # Errors
     /// When the folder cannot be read, or no further.
-    fn each(&self, visit: &mut dyn FnMut(io::Result<(&str, Kind)>)) -> io::Result<()>;
+    fn each(&self, visit: &mut Visit<'_>) -> io::Result<()>;
 }
 
 impl Folder for Directory {
@@ -42,7 +42,7 @@ impl Folder for Directory {
         self.open_directory(name)
     }
 
-    fn each(&self, visit: &mut dyn FnMut(io::Result<(&str, Kind)>)) -> io::Result<()> {
+    fn each(&self, visit: &mut Visit<'_>) -> io::Result<()> {
         Directory::each(self, visit)
     }
 }
@@ -141,7 +141,7 @@ impl<D: Folder> Walk<D> {
     }
 
     /// The next entry.
-    pub fn next(&mut self) -> Option<Found<'_, D>> {
+    pub fn step(&mut self) -> Option<Found<'_, D>> {
         let kind = self.advance()?;
         let level = self.levels.last()?;
         let name = self.path.get(level.prefix..).unwrap_or_default();

@@ -9,7 +9,7 @@ wit_bindgen::generate!({
             import wasi:filesystem/preopens@0.2.12;
         }
     ",
-    path: "../../wit",
+    path: "wit",
     world: "cofferdam:mounts/mounts",
     generate_all,
     with: {

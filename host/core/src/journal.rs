@@ -2,19 +2,35 @@
 
 use serde_json::Value;
 
+/// What a durable turn did before a call.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Earlier {
+    /// The result recorded for this very call.
+    pub result: Option<Value>,
+    /// Bytes that the other calls of its turn have published.
+    pub written_bytes: u64,
+}
+
 /// Remembers results of side-effecting calls, so that a replayed turn answers what already happened.
 ///
 /// [`Journal::record`] is durable when it returns; it is called before anything is published.
 pub trait Journal: Send + Sync {
-    /// The result recorded for a call with these very arguments (by their SHA-256).
+    /// What the turn of a call did before; a result is that of a call with these very arguments (by their
+    /// SHA-256).
     ///
     /// # Errors
     /// A sentence; the call is then refused before it changes anything.
-    fn recorded(&self, call: &str, arguments_sha256: &str) -> Result<Option<Value>, String>;
+    fn earlier(&self, call: &str, arguments_sha256: &str) -> Result<Earlier, String>;
 
-    /// Records a result.
+    /// Records a result, and the bytes that the call publishes with it.
     ///
     /// # Errors
     /// A sentence; the call is then refused before it changes anything.
-    fn record(&self, call: &str, arguments_sha256: &str, result: &Value) -> Result<(), String>;
+    fn record(
+        &self,
+        call: &str,
+        arguments_sha256: &str,
+        result: &Value,
+        written_bytes: u64,
+    ) -> Result<(), String>;
 }

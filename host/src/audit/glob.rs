@@ -27,7 +27,7 @@ impl PathPattern {
     /// The pattern that a text names.
     ///
     /// # Errors
-    /// [`BadPattern`] when it does not start with `/` or `*`, or is longer than a path can be.
+    /// `BadPattern` when it does not start with `/` or `*`, or is longer than a path can be.
     pub fn parse(text: &str) -> Result<Self, BadPattern> {
         if !text.starts_with(['/', '*']) || text.len() > PATTERN_BYTES_MAX {
             return Err(BadPattern(cofferdam_core::text::one_line(text, 100)));

@@ -28,6 +28,8 @@ const KEYS: &[(&str, Kind)] = &[
     ("attachments.max_bytes", Kind::Text),
     ("attachments.max_turn_bytes", Kind::Text),
     ("attachments.max_count", Kind::Integer),
+    ("turns.written_bytes", Kind::Text),
+    ("sandbox.compile_time", Kind::Text),
     ("isolation.mode", Kind::Text),
     ("isolation.require", Kind::Boolean),
     ("channels.telegram.token_env", Kind::Text),

@@ -8,9 +8,9 @@ mod settings;
 
 pub use settings::{Origin, Setting};
 
-use crate::{attachments, audit, channels::telegram, confine, llm, publish};
+use crate::{attachments, audit, channels::telegram, confine, llm, publish, sandbox, turn};
 use cofferdam_core::capability::MOUNTS;
-use cofferdam_core::limits::ByteSize;
+use cofferdam_core::limits::{ByteSize, Span};
 use cofferdam_core::text::one_line;
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -31,6 +31,10 @@ pub struct Config {
     pub provider: llm::Config,
     /// Limits on what comes in.
     pub attachments: attachments::Config,
+    /// Limits on what one turn does.
+    pub turns: turn::Config,
+    /// How long a component may compile.
+    pub compile_time: Span,
     /// Where guests run, and what must confine them.
     pub isolation: confine::Config,
     /// The Telegram bot, if there is one.
@@ -84,6 +88,8 @@ struct Written {
     audit: AuditTable,
     provider: llm::Config,
     attachments: AttachmentsTable,
+    turns: turn::Config,
+    sandbox: SandboxTable,
     isolation: confine::Config,
     channels: ChannelsTable,
 }
@@ -120,6 +126,12 @@ struct AttachmentsTable {
     max_bytes: Option<ByteSize>,
     max_turn_bytes: Option<ByteSize>,
     max_count: Option<u32>,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct SandboxTable {
+    compile_time: Option<Span>,
 }
 
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -179,6 +191,13 @@ impl Config {
         if let Some(telegram) = &written.channels.telegram {
             telegram.check().map_err(|e| ConfigError::Invalid(format!("[channels.telegram] {e}")))?;
         }
+        let compile_time = written.sandbox.compile_time.unwrap_or(sandbox::COMPILE_TIME);
+        if !sandbox::compile_time_is_sound(compile_time) {
+            return Err(ConfigError::Invalid(format!(
+                "[sandbox] compile_time = \"{compile_time}\" is not from 1ms to {}",
+                sandbox::COMPILE_TIME_CEILING
+            )));
+        }
         let audit = audit::Config {
             rotate_bytes: written.audit.rotate_bytes.unwrap_or(audit::Config::default().rotate_bytes),
             sign_key_file: written.audit.sign_key_file,
@@ -199,6 +218,8 @@ impl Config {
                 max_turn_bytes: written.attachments.max_turn_bytes.unwrap_or(defaults.max_turn_bytes),
                 max_count: written.attachments.max_count.unwrap_or(defaults.max_count),
             },
+            turns: written.turns,
+            compile_time,
             isolation: written.isolation,
             telegram: written.channels.telegram,
             file,

@@ -79,6 +79,8 @@ fn in_use(config: &Config, key: &str) -> Option<String> {
         "attachments.max_bytes" => quoted(&config.attachments.max_bytes),
         "attachments.max_turn_bytes" => quoted(&config.attachments.max_turn_bytes),
         "attachments.max_count" => config.attachments.max_count.to_string(),
+        "turns.written_bytes" => quoted(&config.turns.written_bytes),
+        "sandbox.compile_time" => quoted(&config.compile_time),
         "isolation.mode" => "\"processes\"".to_owned(),
         "isolation.require" => config.isolation.require.to_string(),
         "channels.telegram.token_env" => quoted(&telegram?.token_env),
@@ -121,9 +123,10 @@ mod tests {
         check(&config, "isolation.mode", "\"processes\"", Origin::Default);
         check(&config, "channels.telegram.allowed_users", "[1, 2]", Origin::Environment);
         check(&load(Some("/x")), "workspace.root", "\"/x\"", Origin::Flag);
-        // A key without a default of its own is the only one that may show nothing.
+        // Keys without a default of their own are the only ones that may show nothing.
         for setting in &config.settings {
-            assert!(setting.value.is_some() || setting.key == "policies.dir", "{setting:?}");
+            let may_be_none = ["policies.dir", "audit.sign_key_file"].contains(&setting.key);
+            assert!(setting.value.is_some() || may_be_none, "{setting:?}");
         }
     }
 }

@@ -13,8 +13,9 @@ mod status;
 mod tests;
 pub mod trial;
 
+pub use privileges::close_inherited;
 pub use report::{Capabilities, Confined, LANDLOCK_ABI_MIN, Landlock, Missing, Report, Seccomp};
-pub use rlimits::{WORKER_CPU_SECONDS_MAX, WORKER_DATA_BYTES_MAX, WORKER_FD_MAX, WORKER_FILE_BYTES_MAX};
+pub use rlimits::{COMPILE_CPU_SECONDS, WORKER_DATA_BYTES_MAX, WORKER_FD_MAX, WORKER_FILE_BYTES_MAX};
 
 use serde::{Deserialize, Serialize};
 use std::io;
@@ -48,7 +49,10 @@ pub enum WorkerKind {
     /// Runs calls: reads its mounts and the compile cache.
     Call,
     /// Compiles components: reads and writes nothing but its descriptors, and has a CPU budget.
-    Compile,
+    Compile {
+        /// Over all its threads.
+        cpu_seconds: u64,
+    },
 }
 
 /// The places that a gateway reaches after its configuration is read. Those that are missing are left out,
@@ -130,7 +134,7 @@ pub fn worker(
     let filtered = seccomp::worker()?;
     let who = match kind {
         WorkerKind::Call => Confined::CallWorker,
-        WorkerKind::Compile => Confined::CompileWorker,
+        WorkerKind::Compile { .. } => Confined::CompileWorker,
     };
     status.report(who, landlock, filtered, rlimits)
 }

@@ -54,6 +54,20 @@ fn keep(kept: CapabilitySet) -> Result<(), ConfineError> {
     set_no_new_privs(true).map_err(|e| ConfineError::refused("set no_new_privs", e))
 }
 
+/// Closes every descriptor but the standard three: whoever started the gateway may have left some open that
+/// were passed on and on.
+///
+/// Legal as the first thing that a process does: nothing in it may hold one.
+#[allow(unsafe_code, reason = "no library closes descriptors that nobody owns; see SAFETY")]
+pub fn close_inherited() -> std::io::Result<()> {
+    // SAFETY: no memory is passed, and no descriptor above the standard ones belongs to anything in this
+    // process yet, as the caller promises.
+    match unsafe { libc::syscall(libc::SYS_close_range, 3_u32, u32::MAX, 0_u32) } {
+        0 => Ok(()),
+        _ => Err(std::io::Error::last_os_error()),
+    }
+}
+
 /// No core dump, no debugger of the same user, and no life after the parent.
 pub(super) fn hide_and_die_with_parent() -> Result<(), ConfineError> {
     set_dumpable_behavior(DumpableBehavior::NotDumpable)

@@ -3,7 +3,7 @@
 //!
 //! It proves nothing in a process that is not confined, and there it may do what it tries.
 
-use super::{ConfineError, Confined, GatewayPaths, Report, WorkerKind};
+use super::{COMPILE_CPU_SECONDS, ConfineError, Confined, GatewayPaths, Report, WorkerKind};
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
@@ -168,7 +168,9 @@ impl Scene {
             Confined::CallWorker => {
                 super::worker(WorkerKind::Call, &[self.mount.as_fd()], Some(self.cache.as_fd()))
             }
-            Confined::CompileWorker => super::worker(WorkerKind::Compile, &[], None),
+            Confined::CompileWorker => {
+                super::worker(WorkerKind::Compile { cpu_seconds: COMPILE_CPU_SECONDS }, &[], None)
+            }
         }
     }
 

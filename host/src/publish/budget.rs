@@ -25,11 +25,21 @@ impl Stop {
     }
 }
 
+/// What is left of a turn's share when one of its calls begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TurnShare {
+    /// What the turn may write in all.
+    pub limit: ByteSize,
+    /// Bytes of it that its earlier calls have left.
+    pub left: u64,
+}
+
 /// The share of one call: bytes that it may stage and changes that it may plan in all, and its stop check.
 ///
 /// Discarded bytes stay spent, so that a loop of staging and dropping ends too.
 pub struct Budget {
     limit: ByteSize,
+    turn: Option<TurnShare>,
     spent: AtomicU64,
     changes: AtomicU32,
     stop: Box<dyn Fn() -> Option<Stop> + Send + Sync>,
@@ -42,7 +52,14 @@ impl Budget {
 
     /// A fresh share. `stop` is asked between the slices of host-side work, so a deadline covers them.
     pub fn new(limit: ByteSize, stop: impl Fn() -> Option<Stop> + Send + Sync + 'static) -> Self {
-        Self { limit, spent: AtomicU64::new(0), changes: AtomicU32::new(0), stop: Box::new(stop) }
+        let (spent, changes) = (AtomicU64::new(0), AtomicU32::new(0));
+        Self { limit, turn: None, spent, changes, stop: Box::new(stop) }
+    }
+
+    /// The same within what its turn has left.
+    #[must_use]
+    pub fn within(self, turn: TurnShare) -> Self {
+        Self { turn: Some(turn), ..self }
     }
 
     /// Bytes staged so far, discarded ones included.
@@ -71,10 +88,17 @@ impl Budget {
 
     /// Takes `bytes` of the share, all or nothing.
     pub(super) fn spend(&self, path: &GuestPath, bytes: u64) -> Result<(), PublishError> {
-        let more = |spent: u64| spent.checked_add(bytes).filter(|total| *total <= self.limit.0);
+        let left = self.turn.map_or(u64::MAX, |turn| turn.left);
+        let most = self.limit.0.min(left);
+        let more = |spent: u64| spent.checked_add(bytes).filter(|total| *total <= most);
         match self.spent.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more) {
             Ok(_) => Ok(()),
-            Err(_) => Err(PublishError::CallQuota { path: path.clone(), limit: self.limit }),
+            Err(_) => Err(match self.turn {
+                Some(turn) if left < self.limit.0 => {
+                    PublishError::TurnQuota { path: path.clone(), limit: turn.limit }
+                }
+                _ => PublishError::CallQuota { path: path.clone(), limit: self.limit },
+            }),
         }
     }
 }

@@ -38,6 +38,11 @@ pub enum PublishError {
     /// The call wrote its share.
     #[error("{path}: this call may write {limit} in all; write less, or raise written_bytes in the policy")]
     CallQuota { path: GuestPath, limit: ByteSize },
+    /// The calls of a turn wrote its share.
+    #[error(
+        "{path}: one turn may write {limit} in all; go on in another message, or raise turns.written_bytes"
+    )]
+    TurnQuota { path: GuestPath, limit: ByteSize },
     /// The call planned its number of changes.
     #[error("{path}: one call may make {limit} changes; make the rest in another call")]
     ChangeCount { path: GuestPath, limit: u32 },
@@ -146,9 +151,10 @@ impl PublishError {
             Self::SamePath { .. } | Self::IntoItself { .. } => ErrorCode::InvalidArguments,
             Self::TooManyEntries { .. } => ErrorCode::TooLarge,
             Self::NotARegularFile { .. } => ErrorCode::NotARegularFile,
-            Self::CallQuota { .. } | Self::ChangeCount { .. } | Self::WorkspaceQuota { .. } => {
-                ErrorCode::QuotaExceeded
-            }
+            Self::CallQuota { .. }
+            | Self::TurnQuota { .. }
+            | Self::ChangeCount { .. }
+            | Self::WorkspaceQuota { .. } => ErrorCode::QuotaExceeded,
             Self::NoSpace { .. } => ErrorCode::NoSpace,
             Self::WriteFailed { .. }
             | Self::Unsettled { .. }

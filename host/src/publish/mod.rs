@@ -31,7 +31,7 @@ mod tests;
 mod tree;
 mod walk;
 
-pub use budget::{Budget, Stop};
+pub use budget::{Budget, Stop, TurnShare};
 pub use error::{PublishError, PublishFailure};
 pub use land::SealedFile;
 pub use open::OpenError;

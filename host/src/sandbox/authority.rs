@@ -40,6 +40,7 @@ impl Authority {
             inputs.attachments = Attachments::default();
         }
         let clock = inputs.clock(permit.limits());
+        let turn = inputs.turn;
         let budget = Budget::new(permit.limits().written_bytes, move || {
             clock.useless().map(|stopped| match stopped {
                 outcome::Stopped::Deadline => Stop::Deadline,
@@ -48,7 +49,7 @@ impl Authority {
         });
         Self {
             workspace: workspace.filter(|_| grants.may_write()).cloned(),
-            budget: Arc::new(budget),
+            budget: Arc::new(budget.within(turn)),
             staged: BTreeMap::new(),
             staged_ever: 0,
             plan: Vec::new(),
@@ -59,9 +60,9 @@ impl Authority {
         }
     }
 
-    /// What is to be carried out if the call succeeded, in order.
-    pub(super) fn take_plan(&mut self) -> Vec<Planned> {
-        std::mem::take(&mut self.plan)
+    /// What is to be carried out if the call succeeded, in order, and the bytes that were staged for it.
+    pub(super) fn take_plan(&mut self) -> (Vec<Planned>, u64) {
+        (std::mem::take(&mut self.plan), self.budget.spent())
     }
 
     fn workspace(&self) -> Result<Arc<Workspace>, ToolError> {

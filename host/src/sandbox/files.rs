@@ -159,6 +159,7 @@ fn stat(file: &File) -> Result<Stat, ErrorCode> {
     rustix::fs::fstat(file).map_err(|errno| std::io::Error::from(errno).into())
 }
 
+#[allow(clippy::useless_conversion, reason = "these are narrower on other machines")]
 fn stat_of(file: &File) -> FsResult<DescriptorStat> {
     let stat = stat(file)?;
     let time = |seconds: i64, nanoseconds: u64| {

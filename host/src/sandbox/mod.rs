@@ -28,15 +28,15 @@ pub use files::DIRECTORY_ENTRIES_MAX;
 pub use stdio::OUTPUT_BYTES_MAX;
 
 use crate::attachments::Attachments;
-use crate::confine::{Mode, Report};
-use crate::publish::{Planned, Workspace};
+use crate::confine::{COMPILE_CPU_SECONDS, Mode, Report};
+use crate::publish::{Planned, TurnShare, Workspace};
 use authority::Authority;
 use cache::Cache;
 use clock::Clock;
 use cofferdam_core::audit::sha256_hex;
 use cofferdam_core::capability::{Grants, MOUNTS};
 use cofferdam_core::json::parse_strict;
-use cofferdam_core::limits::Limits;
+use cofferdam_core::limits::{Limits, Span};
 use cofferdam_core::policy::Permit;
 use cofferdam_core::text::one_line;
 use cofferdam_core::tool::{Description, ErrorCode, ToolError, ToolName};
@@ -48,7 +48,7 @@ use std::fs::File;
 use std::os::fd::AsFd;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use tokio_util::sync::CancellationToken;
 use worker::{Known, Pool};
 
@@ -62,6 +62,18 @@ pub struct Config {
     pub calls_max: u32,
     /// Where guests run.
     pub mode: Mode,
+    /// How long a component may compile, where a process does it that can be ended.
+    pub compile_time: Span,
+}
+
+/// How long a component may compile when nobody says.
+pub const COMPILE_TIME: Span = Span::seconds(COMPILE_CPU_SECONDS);
+/// The longest that can be asked for.
+pub const COMPILE_TIME_CEILING: Span = Span::seconds(3600);
+
+/// Whether components can be compiled within this.
+pub fn compile_time_is_sound(time: Span) -> bool {
+    time.0 > Duration::ZERO && time <= COMPILE_TIME_CEILING
 }
 
 /// Why a component cannot be loaded, or the sandbox not be built.
@@ -141,6 +153,8 @@ pub struct Inputs {
     pub attachments: Attachments,
     /// Takes progress reports, if anybody does.
     pub report: Option<Reports>,
+    /// What the call may write of its turn's share.
+    pub turn: TurnShare,
     /// Ends the call early.
     pub cancel: CancellationToken,
     /// When the call's time began.
@@ -159,6 +173,8 @@ pub struct Finished {
     pub result: Result<Value, ToolError>,
     /// What the guest planned, in order. To be carried out only if `result` is ok.
     pub plan: Vec<Planned>,
+    /// Bytes that were staged, discarded ones included.
+    pub written_bytes: u64,
 }
 
 impl Sandbox {
@@ -186,7 +202,8 @@ impl Sandbox {
                 let shared =
                     |folder: Result<(String, _), _>| folder.map(|(guest, dir)| (guest, Arc::new(dir)));
                 let folders = folders().map(shared).collect::<Result<_, _>>()?;
-                Place::Workers(Pool::new(cache, folders, config.calls_max as usize).map_err(failed)?)
+                let idle_max = config.calls_max as usize;
+                Place::Workers(Pool::new(cache, folders, idle_max, config.compile_time).map_err(failed)?)
             }
         };
         Ok(Self { place, workspace })
@@ -270,8 +287,8 @@ impl Sandbox {
             Some(stopped) => Err(stopped.to_tool_error(&limits)),
             None => returned.and_then(|text| read_result(&text, &limits)),
         };
-        let plan = mine().take_plan();
-        Finished { result, plan }
+        let (plan, written_bytes) = mine().take_plan();
+        Finished { result, plan, written_bytes }
     }
 }
 

@@ -1,43 +1,75 @@
-//! What side-effecting calls answered, so that a turn replayed after a crash does not run them again.
+//! What side-effecting calls answered and wrote, so that a turn replayed after a crash does not run them
+//! again and writes no more than one turn may.
 
 use super::{Store, StoreError, now_ms};
-use cofferdam_core::journal::Journal;
+use cofferdam_core::journal::{Earlier, Journal};
 use rusqlite::{OptionalExtension, params};
 use serde_json::Value;
 
 /// Blocks on the disk: for the threads of tool calls.
 impl Journal for Store {
-    fn recorded(&self, call: &str, arguments_sha256: &str) -> Result<Option<Value>, String> {
+    fn earlier(&self, call: &str, arguments_sha256: &str) -> Result<Earlier, String> {
         self.read_call(call, arguments_sha256).map_err(|error| error.to_string())
     }
 
-    fn record(&self, call: &str, arguments_sha256: &str, result: &Value) -> Result<(), String> {
-        self.write_call(call, arguments_sha256, result).map_err(|error| error.to_string())
+    fn record(
+        &self,
+        call: &str,
+        arguments_sha256: &str,
+        result: &Value,
+        written_bytes: u64,
+    ) -> Result<(), String> {
+        self.write_call(call, arguments_sha256, result, written_bytes).map_err(|error| error.to_string())
     }
 }
 
+/// The turn of a call, whose id is `<turn>/<n>`.
+fn turn_of(call: &str) -> &str {
+    call.rsplit_once('/').map_or(call, |(turn, _)| turn)
+}
+
 impl Store {
-    fn read_call(&self, call: &str, arguments_sha256: &str) -> Result<Option<Value>, StoreError> {
+    fn read_call(&self, call: &str, arguments_sha256: &str) -> Result<Earlier, StoreError> {
         self.write_here(|tx| {
             let found: Option<String> = tx
                 .prepare_cached("SELECT result FROM journal WHERE call_id = ?1 AND arguments_sha256 = ?2")?
                 .query_row([call, arguments_sha256], |row| row.get(0))
                 .optional()?;
             let parsed = found.map(|text| serde_json::from_str(&text)).transpose();
-            parsed.map_err(|_| StoreError::Corrupt(format!("a result of call {call} that is not JSON")))
+            let result = parsed
+                .map_err(|_| StoreError::Corrupt(format!("a result of call {call} that is not JSON")))?;
+            let written: i64 = tx
+                .prepare_cached(
+                    "SELECT coalesce(sum(written_bytes), 0) FROM journal WHERE turn = ?1 AND call_id <> ?2",
+                )?
+                .query_row([turn_of(call), call], |row| row.get(0))?;
+            Ok(Earlier { result, written_bytes: u64::try_from(written).unwrap_or(0) })
         })
     }
 
     /// A call of the same id with other arguments is another call: the later one counts.
-    fn write_call(&self, call: &str, arguments_sha256: &str, result: &Value) -> Result<(), StoreError> {
-        // A call id is `<turn>/<n>`.
-        let turn = call.rsplit_once('/').map_or(call, |(turn, _)| turn);
+    fn write_call(
+        &self,
+        call: &str,
+        arguments_sha256: &str,
+        result: &Value,
+        written_bytes: u64,
+    ) -> Result<(), StoreError> {
+        let written = i64::try_from(written_bytes).unwrap_or(i64::MAX);
         self.write_here(|tx| {
             tx.prepare_cached(
-                "INSERT OR REPLACE INTO journal (call_id, turn, arguments_sha256, result, recorded_at)
-                 VALUES (?1, ?2, ?3, ?4, ?5)",
+                "INSERT OR REPLACE INTO journal
+                 (call_id, turn, arguments_sha256, result, written_bytes, recorded_at)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
             )?
-            .execute(params![call, turn, arguments_sha256, result.to_string(), now_ms()])?;
+            .execute(params![
+                call,
+                turn_of(call),
+                arguments_sha256,
+                result.to_string(),
+                written,
+                now_ms()
+            ])?;
             Ok(())
         })
     }

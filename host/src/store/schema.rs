@@ -8,7 +8,7 @@ use std::path::Path;
 use std::time::Duration;
 
 /// The version that this program writes, kept in `user_version`.
-pub(super) const VERSION: i64 = 2;
+pub(super) const VERSION: i64 = 3;
 
 /// Times are milliseconds since 1970 UTC. `seq` is the order of arrival: Telegram starts its update ids
 /// anew at a random number after a quiet week.
@@ -84,6 +84,10 @@ CREATE TABLE placeholder (
 ) STRICT;
 ";
 
+const VERSION_3: &str = "
+ALTER TABLE journal ADD COLUMN written_bytes INTEGER NOT NULL DEFAULT 0;
+";
+
 /// The connection, with its pragmas set and its tables there.
 pub(super) fn open(path: &Path) -> Result<Connection, StoreError> {
     make_private(path).map_err(|source| StoreError::Open { path: path.to_owned(), source })?;
@@ -109,7 +113,7 @@ pub(super) fn open(path: &Path) -> Result<Connection, StoreError> {
 fn migrate(connection: &mut Connection) -> Result<(), StoreError> {
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     let found = version(&transaction)?;
-    for (version, tables) in [(1, VERSION_1), (2, VERSION_2)] {
+    for (version, tables) in [(1, VERSION_1), (2, VERSION_2), (3, VERSION_3)] {
         if found < version {
             transaction.execute_batch(tables)?;
         }

@@ -75,7 +75,7 @@ fn a_newer_version_is_refused_and_untouched() {
     let refused = Store::open(fixture.dir.path()).map(|_| ()).expect_err("refused").to_string();
     assert_eq!(
         refused,
-        "the database has version 9, this program knows 2; run the newer release, or restore a backup"
+        "the database has version 9, this program knows 3; run the newer release, or restore a backup"
     );
     assert_eq!(fixture.sql::<i64>("PRAGMA user_version"), 9);
 }
@@ -237,9 +237,8 @@ async fn references_are_forgotten_by_age_and_by_number() {
     let many = i64::from(RECENT_ROWS_MAX) + 5;
     let insert = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?1)
         INSERT INTO recent SELECT 'c', i, 's', NULL, '', ?2 + i FROM n";
-    let connection = fixture.store.connection.lock().expect("a connection");
-    connection.execute(insert, [many, now_ms()]).expect("inserted");
-    drop(connection);
+    let inserted = |connection: &Connection| connection.execute(insert, [many, now_ms()]);
+    inserted(&fixture.store.connection.lock().expect("a connection")).expect("inserted");
     fixture.store.prune(now_ms()).await.expect("it");
     assert_eq!(fixture.sql::<i64>("SELECT count(*) FROM recent"), i64::from(RECENT_ROWS_MAX));
     assert_eq!(
@@ -273,13 +272,11 @@ async fn a_placeholder_is_known_until_its_turn_ends() {
 async fn a_database_of_the_first_version_is_taken_over() {
     let fixture = Fixture::new();
     fixture.store.persist(CHANNEL, vec![new(1, None)]).await.expect("it");
-    let connection = fixture.store.connection.lock().expect("a connection");
-    connection
-        .execute_batch("DROP TABLE recent; DROP TABLE placeholder; PRAGMA user_version = 1")
-        .expect("set");
-    drop(connection);
+    let older = "DROP TABLE recent; DROP TABLE placeholder; ALTER TABLE journal DROP COLUMN written_bytes;
+        PRAGMA user_version = 1";
+    fixture.store.connection.lock().expect("a connection").execute_batch(older).expect("set");
     let fixture = fixture.restart();
-    assert_eq!(fixture.sql::<i64>("PRAGMA user_version"), 2);
+    assert_eq!(fixture.sql::<i64>("PRAGMA user_version"), 3);
     assert_eq!(ids(&fixture.store.pending(CHANNEL, None, 9).await.expect("it")), [1]);
     fixture.ends(2, files("here", None, "x")).await;
     assert!(fixture.recent("here", "ann").await.is_some());
@@ -291,7 +288,7 @@ async fn what_is_done_is_forgotten_by_age_with_all_that_belongs_to_it() {
     fixture.store.persist(CHANNEL, vec![new(1, None), new(2, None), new(3, None)]).await.expect("it");
     for id in [1, 2] {
         let turn = fixture.store.claim(CHANNEL, Claim::Update(id)).await.expect("it").expect("bound").turn;
-        fixture.store.record(turn.call(0).as_str(), "hash", &json!({})).expect("recorded");
+        fixture.store.record(turn.call(0).as_str(), "hash", &json!({}), 0).expect("recorded");
         fixture.store.end(CHANNEL, &turn, text_reply(&["x"])).await.expect("it");
     }
     fixture.store.part_sent(&TurnId::new("telegram-1-1"), 0, "5").await.expect("it");
@@ -322,11 +319,31 @@ async fn what_is_done_is_forgotten_by_number() {
 fn a_call_is_remembered_with_its_arguments() {
     let fixture = Fixture::new();
     let result = json!({ "saved": true });
-    assert_eq!(fixture.store.recorded("t/0", "h"), Ok(None));
-    fixture.store.record("t/0", "h", &result).expect("recorded");
+    let known =
+        |fixture: &Fixture, hash: &str| fixture.store.earlier("t/0", hash).map(|earlier| earlier.result);
+    assert_eq!(known(&fixture, "h"), Ok(None));
+    fixture.store.record("t/0", "h", &result, 0).expect("recorded");
     let fixture = fixture.restart();
-    assert_eq!(fixture.store.recorded("t/0", "h"), Ok(Some(result)));
-    assert_eq!(fixture.store.recorded("t/0", "other"), Ok(None));
-    fixture.store.record("t/0", "other", &json!(1)).expect("recorded");
-    assert_eq!(fixture.store.recorded("t/0", "other"), Ok(Some(json!(1))));
+    assert_eq!(known(&fixture, "h"), Ok(Some(result)));
+    assert_eq!(known(&fixture, "other"), Ok(None));
+    fixture.store.record("t/0", "other", &json!(1), 0).expect("recorded");
+    assert_eq!(known(&fixture, "other"), Ok(Some(json!(1))));
+}
+
+#[test]
+fn what_a_turn_has_written_is_known_after_a_restart() {
+    let fixture = Fixture::new();
+    let written = |fixture: &Fixture, call: &str| fixture.store.earlier(call, "h").expect("it").written_bytes;
+    let writes = |call: &str, bytes| fixture.store.record(call, "h", &json!({}), bytes).expect("recorded");
+    writes("t/0", 100);
+    writes("t/1", 20);
+    writes("other/0", 5000);
+    // A call that runs again after a crash is counted once: its own bytes do not stand in its way.
+    writes("t/1", 30);
+    let fixture = fixture.restart();
+    assert_eq!(
+        (written(&fixture, "t/0"), written(&fixture, "t/1"), written(&fixture, "t/2")),
+        (30, 100, 130)
+    );
+    assert_eq!(written(&fixture, "new/0"), 0);
 }

@@ -1,16 +1,17 @@
 //! One call: registry, schema, judge, sandbox, publisher, audit, in this order and no other.
 
+use super::ledger::Ledger;
 use super::threads::{self, CallThreads, Handover};
-use super::{Journal, Registry};
+use super::{Earlier, Journal, Registry};
 use crate::attachments::{Attachments, RecentAttachments};
 use crate::audit::{AuditLog, Durability, PublishingGuard};
 use crate::publish::{Planned, Workspace};
-use crate::sandbox::{Finished, Inputs, Reports, Sandbox};
+use crate::sandbox::{Inputs, Reports, Sandbox};
 use cofferdam_core::arguments::BadArguments;
 use cofferdam_core::audit::{CallFacts, Effect, Event, Intent, Outcome, VerdictKind, redact, sha256_hex};
 use cofferdam_core::capability::Interface;
 use cofferdam_core::id::{CallId, Caller, TurnId};
-use cofferdam_core::limits::Limits;
+use cofferdam_core::limits::{ByteSize, Limits};
 use cofferdam_core::policy::{Permit, Safety};
 use cofferdam_core::text::one_line;
 use cofferdam_core::tool::{ErrorCode, ToolError};
@@ -59,18 +60,21 @@ struct Parts {
     sandbox: Arc<Sandbox>,
     workspace: Arc<Workspace>,
     audit: Arc<AuditLog>,
+    ledger: Ledger,
 }
 
 impl Toolbox {
-    /// The tools over the mechanisms they need.
+    /// The tools over the mechanisms they need. The calls of one turn write `turn_bytes` at most.
     pub fn new(
         registry: Registry,
         sandbox: Arc<Sandbox>,
         workspace: Arc<Workspace>,
         audit: Arc<AuditLog>,
         threads: CallThreads,
+        turn_bytes: ByteSize,
     ) -> Self {
-        Self { parts: Arc::new(Parts { registry, sandbox, workspace, audit }), threads }
+        let ledger = Ledger::new(turn_bytes);
+        Self { parts: Arc::new(Parts { registry, sandbox, workspace, audit, ledger }), threads }
     }
 
     /// The tools there are.
@@ -110,7 +114,8 @@ impl Toolbox {
         }
         let asked = Asked::of(request);
         let (parts, job) = (self.parts.clone(), asked.clone());
-        let result = self.threads.run(limits.deadline.0, move |handover| parts.call(&job, &handover)).await;
+        let work = move |handover: Handover| parts.call(&job, &handover);
+        let result = self.threads.run(&asked.request.caller, limits.deadline.0, work).await;
         if let Err(refused) = &result
             && !asked.told.load(Ordering::Acquire)
         {
@@ -260,19 +265,22 @@ impl Parts {
         progress.facts.arguments = redact(&arguments, Some(&tool.policy));
         let permit = tool.judge(request.id.clone(), arguments)?;
         progress.verdict = VerdictKind::Permit;
-        if let Some(earlier) = self.replayed(request, &permit, progress)? {
-            return Ok(earlier);
+        let earlier = earlier(request, &permit, &progress.facts.arguments_sha256)?;
+        if let Some(result) = self.replayed(request, earlier.as_ref(), progress)? {
+            return Ok(result);
         }
         let inputs = Inputs {
             attachments: request.attachments.clone(),
             report: request.report.clone(),
+            turn: self.ledger.share(&request.turn, earlier.as_ref()),
             cancel: request.cancel.clone(),
             started,
         };
-        let Finished { result, plan } = self.sandbox.run(permit, &tool.component, inputs);
-        let result = result?;
-        if !plan.is_empty() {
-            self.publish(request, &result, plan, progress, handover)?;
+        let finished = self.sandbox.run(permit, &tool.component, inputs);
+        let result = finished.result?;
+        if !finished.plan.is_empty() {
+            let publishing = Publishing { result: &result, written_bytes: finished.written_bytes };
+            self.publish(request, &publishing, finished.plan, progress, handover)?;
         }
         Ok(result)
     }
@@ -281,16 +289,10 @@ impl Parts {
     fn replayed(
         &self,
         request: &CallRequest,
-        permit: &Permit,
+        earlier: Option<&Earlier>,
         progress: &mut Progress,
     ) -> Result<Option<Value>, ToolError> {
-        let Some(journal) = request.journal.as_ref().filter(|_| permit.safety() != Safety::ReadOnly) else {
-            return Ok(None);
-        };
-        let recorded = journal
-            .recorded(request.id.as_str(), &progress.facts.arguments_sha256)
-            .map_err(|e| ToolError::new(ErrorCode::Internal, format!("the journal cannot be read: {e}")))?;
-        let Some(result) = recorded else { return Ok(None) };
+        let Some(result) = earlier.and_then(|earlier| earlier.result.clone()) else { return Ok(None) };
         match self.audit.landed(&request.id) {
             Ok(Some(files)) => {
                 progress.files = files;
@@ -304,7 +306,7 @@ impl Parts {
     fn publish(
         &self,
         request: &CallRequest,
-        result: &Value,
+        publishing: &Publishing<'_>,
         plan: Vec<Planned>,
         progress: &mut Progress,
         handover: &Handover,
@@ -316,13 +318,15 @@ impl Parts {
             ));
         }
         progress.publishing = Some(self.audit.publishing().map_err(|e| unaudited(&e))?);
-        if let Some(journal) = &request.journal {
-            journal.record(request.id.as_str(), &progress.facts.arguments_sha256, result).map_err(|e| {
-                ToolError::new(
-                    ErrorCode::Internal,
-                    format!("the journal cannot be written, so nothing was changed: {e}"),
-                )
-            })?;
+        let Publishing { result, written_bytes } = *publishing;
+        match &request.journal {
+            Some(journal) => journal
+                .record(request.id.as_str(), &progress.facts.arguments_sha256, result, written_bytes)
+                .map_err(|e| {
+                    let said = format!("the journal cannot be written, so nothing was changed: {e}");
+                    ToolError::new(ErrorCode::Internal, said)
+                })?,
+            None => self.ledger.enter(&request.turn, written_bytes),
         }
         let files = plan.iter().map(Planned::effect).collect();
         let intent = Event::Intent(Intent { facts: progress.facts.clone(), files });
@@ -333,11 +337,30 @@ impl Parts {
                 Ok(())
             }
             Err(failure) => {
-                progress.files = failure.landed.iter().cloned().map(Effect::from).collect();
+                progress.files = failure.landed.clone();
                 Err(failure.into())
             }
         }
     }
+}
+
+/// What is published, besides the plan itself.
+struct Publishing<'a> {
+    result: &'a Value,
+    written_bytes: u64,
+}
+
+/// What the journal of a durable turn says, for a call that may change something.
+fn earlier(
+    request: &CallRequest,
+    permit: &Permit,
+    arguments_sha256: &str,
+) -> Result<Option<Earlier>, ToolError> {
+    let Some(journal) = request.journal.as_ref().filter(|_| permit.safety() != Safety::ReadOnly) else {
+        return Ok(None);
+    };
+    let unreadable = |e| ToolError::new(ErrorCode::Internal, format!("the journal cannot be read: {e}"));
+    journal.earlier(request.id.as_str(), arguments_sha256).map(Some).map_err(unreadable)
 }
 
 fn unaudited(error: &crate::audit::AuditError) -> ToolError {

@@ -1,9 +1,11 @@
 //! The bounded queue between those who ask for calls and the threads that run them.
 //!
-//! One waiting thread is woken for one job; a channel behind a lock would wake two.
+//! One waiting thread is woken for one job; a channel behind a lock would wake two. Whose job is next is
+//! decided by [`Fair`].
 
-use std::collections::VecDeque;
-use std::sync::{Condvar, Mutex, PoisonError};
+use super::fair::{Fair, Full, Shares, Taken};
+use cofferdam_core::id::Caller;
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 pub(super) type Job = Box<dyn FnOnce() -> AfterJob + Send>;
 
@@ -11,42 +13,50 @@ pub(super) type Job = Box<dyn FnOnce() -> AfterJob + Send>;
 pub(super) enum AfterJob {
     /// It takes the next one.
     Next,
+    /// The same, but the place of its call was given up already.
+    NextOfLost,
     /// It ends: it was given up, and another one took its place.
     End,
 }
 
-#[derive(Default)]
+/// Jobs that wait, by whoever asked for them.
 pub(super) struct Queue {
     waiting: Mutex<Waiting>,
     changed: Condvar,
 }
 
-#[derive(Default)]
 struct Waiting {
-    jobs: VecDeque<Job>,
+    jobs: Fair<Caller, Job>,
     closed: bool,
 }
 
 impl Queue {
-    /// Appends a job, unless `most` are waiting already.
-    pub(super) fn push(&self, job: Job, most: usize) -> Result<(), Job> {
-        let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
-        if waiting.jobs.len() >= most {
-            return Err(job);
+    pub(super) fn new(shares: Shares) -> Self {
+        let waiting = Mutex::new(Waiting { jobs: Fair::new(shares), closed: false });
+        Self { waiting, changed: Condvar::new() }
+    }
+
+    /// Takes a job of a session in, unless too many wait.
+    pub(super) fn push(&self, session: &Caller, job: Job) -> Result<(), Full> {
+        let taken = self.lock().jobs.push(session, job)?;
+        if taken == Taken::Ready {
+            self.changed.notify_one();
         }
-        waiting.jobs.push_back(job);
-        drop(waiting);
-        self.changed.notify_one();
         Ok(())
     }
 
-    /// The next job; waits for one. None once the queue is closed and empty.
-    pub(super) fn pop(&self) -> Option<Job> {
-        let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+    /// The next job; waits for one. None once the queue is closed and has nothing ready. `done` is the session of the job
+    /// that the thread has run: what it held up is found here, so nobody else is woken for it.
+    pub(super) fn pop(&self, done: Option<&Caller>) -> Option<(Caller, Job)> {
+        let mut waiting = self.lock();
+        if let Some(session) = done {
+            waiting.jobs.done(session);
+        }
         loop {
-            if let Some(job) = waiting.jobs.pop_front() {
-                return Some(job);
+            if let Some(next) = waiting.jobs.pop() {
+                return Some(next);
             }
+            // What is held is found by whoever runs for its session.
             if waiting.closed {
                 return None;
             }
@@ -54,9 +64,19 @@ impl Queue {
         }
     }
 
+    /// A call of the session was given up: another one may run in its place.
+    pub(super) fn give_up(&self, session: &Caller) {
+        self.lock().jobs.done(session);
+        self.changed.notify_one();
+    }
+
     /// Lets the threads end when nothing waits any more.
     pub(super) fn close(&self) {
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner).closed = true;
+        self.lock().closed = true;
         self.changed.notify_all();
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Waiting> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -1,9 +1,11 @@
-//! The threads that calls run on: a fixed number, a bounded queue, and a watchdog for each call.
+//! The threads that calls run on: a fixed number, a bounded fair queue, and a watchdog for each call.
 //!
 //! Blocking work never touches the async runtime that serves the channels, so a spinning guest or a
 //! slow disk delays nobody but itself.
 
+use super::fair::{Full, Shares};
 use super::queue::{AfterJob, Job, Queue};
+use cofferdam_core::id::Caller;
 use cofferdam_core::tool::{ErrorCode, ToolError};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -16,6 +18,11 @@ mod tests;
 
 /// Calls that may wait for a thread; one more is refused.
 pub(super) const QUEUE_MAX: usize = 1024;
+/// Calls of one session that may wait for a thread; one more is refused.
+pub(super) const SESSION_QUEUE_MAX: usize = 128;
+/// Calls of one session that run at once. With fewer threads it is one less than there are, so that somebody
+/// else's call finds one.
+pub(super) const CALLS_PER_SESSION_MAX: usize = 8;
 /// Threads that may be given up because a host call in them does not return; with more, calls are refused.
 const LOST_MAX: isize = 16;
 /// How long after its deadline a call may still be busy in the host before its answer is given up.
@@ -74,7 +81,12 @@ impl CallThreads {
     }
 
     fn with_grace(count: usize, grace: Duration) -> std::io::Result<Self> {
-        let threads = Self { queue: Arc::default(), lost: Arc::default(), grace };
+        let shares = Shares {
+            running: count.saturating_sub(1).clamp(1, CALLS_PER_SESSION_MAX),
+            waiting: SESSION_QUEUE_MAX,
+            waiting_in_all: QUEUE_MAX,
+        };
+        let threads = Self { queue: Arc::new(Queue::new(shares)), lost: Arc::default(), grace };
         for _ in 0..count {
             threads.spawn()?;
         }
@@ -84,17 +96,19 @@ impl CallThreads {
     fn spawn(&self) -> std::io::Result<()> {
         let queue = self.queue.clone();
         std::thread::Builder::new().name("call".into()).spawn(move || {
-            while let Some(job) = queue.pop() {
-                match job() {
-                    AfterJob::Next => {}
+            let mut done: Option<Caller> = None;
+            while let Some((session, job)) = queue.pop(done.as_ref()) {
+                done = match job() {
+                    AfterJob::Next => Some(session),
+                    AfterJob::NextOfLost => None,
                     AfterJob::End => return,
-                }
+                };
             }
         })?;
         Ok(())
     }
 
-    /// Runs `work` on a thread and waits for its answer, for `deadline` and a grace at most.
+    /// Runs `work` for a session on a thread and waits for its answer, for `deadline` and a grace at most.
     ///
     /// `work` must ask [`Handover::commit`] before it changes anything.
     ///
@@ -103,6 +117,7 @@ impl CallThreads {
     /// come back, `internal` when it panics.
     pub async fn run<T: Send + 'static>(
         &self,
+        session: &Caller,
         deadline: Duration,
         work: impl FnOnce(Handover) -> Result<T, ToolError> + Send + 'static,
     ) -> Result<T, ToolError> {
@@ -136,8 +151,13 @@ impl CallThreads {
             }
             AfterJob::Next
         });
-        if self.queue.push(job, QUEUE_MAX).is_err() {
-            let text = format!("{QUEUE_MAX} calls are waiting; try again later");
+        if let Err(full) = self.queue.push(session, job) {
+            let text = match full {
+                Full::Session => {
+                    format!("{SESSION_QUEUE_MAX} calls of yours are waiting; ask again when some are done")
+                }
+                Full::All => format!("{QUEUE_MAX} calls are waiting; try again later"),
+            };
             return Err(ToolError::new(ErrorCode::ToolUnavailable, text));
         }
         let mut answer = tokio::time::timeout(deadline + self.grace, &mut answered).await;
@@ -148,6 +168,7 @@ impl CallThreads {
         match answer {
             Ok(answer) => answer.unwrap_or_else(|_| Err(crashed())),
             Err(_) if handover.abandon() => {
+                self.queue.give_up(session);
                 self.replace_lost_thread();
                 Err(ToolError::new(
                     ErrorCode::TimedOut,
@@ -173,7 +194,7 @@ impl CallThreads {
 
 /// A thread that was given up is back after all; it ends if another one took its place.
 fn come_back(lost: &AtomicIsize) -> AfterJob {
-    if lost.fetch_sub(1, Ordering::AcqRel) <= LOST_MAX { AfterJob::End } else { AfterJob::Next }
+    if lost.fetch_sub(1, Ordering::AcqRel) <= LOST_MAX { AfterJob::End } else { AfterJob::NextOfLost }
 }
 
 impl Drop for CallThreads {

@@ -103,6 +103,8 @@ fn every_limit_that_others_see_is_in_a_table() {
     for key in [
         "[workspace] max_bytes",
         "[audit] rotate_bytes",
+        "[turns] written_bytes",
+        "[sandbox] compile_time",
         "[attachments] max_bytes",
         "[attachments] max_turn_bytes",
         "[attachments] max_count",

@@ -90,6 +90,13 @@ const EFFECTS: &[(&str, &str, Seen, &str)] = &[
     ("COFFERDAM_ATTACHMENTS_MAX_BYTES", "3 B", save, "too large"),
     ("COFFERDAM_ATTACHMENTS_MAX_TURN_BYTES", "3 B", save, "together"),
     ("COFFERDAM_ATTACHMENTS_MAX_COUNT", "0", save, "too many"),
+    ("COFFERDAM_TURNS_WRITTEN_BYTES", "3 B", save, "one turn may write 3 B in all"),
+    (
+        "COFFERDAM_SANDBOX_COMPILE_TIME",
+        "soon",
+        |home, set| ran(home, set, &["tools"]),
+        "\"soon\" is not a duration",
+    ),
     ("COFFERDAM_ISOLATION_MODE", "native", |home, set| ran(home, set, &["tools"]), "native"),
     (
         "COFFERDAM_ISOLATION_REQUIRE",

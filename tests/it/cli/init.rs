@@ -110,9 +110,14 @@ fn the_values_it_shows_are_the_defaults() {
     let text = template(&home);
     // The program refuses one more of each: what is shown is what holds without a configuration.
     assert!(text.contains("rotate_bytes = \"64 MiB\""));
-    for default in
-        ["max_bytes = \"20 MiB\"", "max_turn_bytes = \"40 MiB\"", "max_count = 10", "max_bytes = \"10 GiB\""]
-    {
+    for default in [
+        "written_bytes = \"4 GiB\"",
+        "compile_time = \"60s\"",
+        "max_bytes = \"20 MiB\"",
+        "max_turn_bytes = \"40 MiB\"",
+        "max_count = 10",
+        "max_bytes = \"10 GiB\"",
+    ] {
         assert!(text.contains(default), "{default}");
     }
     let file = home.file("sent", b"x");

@@ -7,11 +7,10 @@ use support::home::{Home, Ran};
 /// One tool of an outside author, whose policy's words try to become markup.
 fn fixture() -> Home {
     let home = Home::new().own_policies();
-    for file in ["attachment_save", "file_read", "file_write_bytes"] {
-        std::fs::remove_file(home.policies_dir().join(format!("tools/{file}.toml"))).expect("ours");
-    }
-    for file in ["file-read-only", "file-read-write"] {
-        std::fs::remove_file(home.policies_dir().join(format!("profiles/{file}.toml"))).expect("ours");
+    for folder in ["tools", "profiles"] {
+        for file in std::fs::read_dir(home.policies_dir().join(folder)).expect("there") {
+            std::fs::remove_file(file.expect("readable").path()).expect("ours");
+        }
     }
     let profile = "schema = 1\nprofile = \"p\"\nwhy = \"a | b `c` \\n# d\"\n\
                    mounts = [\n  { guest = \"/shared\", access = \"read-only\" },\n]\ninterfaces = [\"turn-attachments\"]\n";
@@ -99,10 +98,12 @@ fn the_imports_that_need_a_grant_are_named() {
     let home = Home::new();
     let page = report(&home, &["--format", "markdown"]).stdout;
     let imports: Vec<_> = page.lines().filter(|row| row.starts_with("| imports beyond")).collect();
-    assert_eq!(imports.len(), 3, "{page}");
+    let tools = support::home::builtin_tools();
+    assert_eq!(imports.len(), tools.len(), "{page}");
+    let of = |name: &str| imports[tools.iter().position(|tool| tool == name).expect("a tool")];
     let save = "cofferdam:tool/turn-attachments\\@0.1.0, cofferdam:tool/workspace-write\\@0.1.0";
-    assert!(imports[0].contains(save), "{imports:?}");
-    assert!(imports[1].contains("| none |"), "{imports:?}");
+    assert!(of("attachment_save").contains(save), "{imports:?}");
+    assert!(of("file_read").contains("| none |"), "{imports:?}");
 }
 
 #[test]

@@ -25,6 +25,20 @@ pub(super) fn with_folders(home: Home) -> Home {
     home
 }
 
+/// The same for a tool that may take ten minutes: what a test shows of huge files and folders is what they
+/// cost in memory, and debug builds on busy machines are slow.
+pub(super) fn patient(tool: &str) -> Home {
+    let policies = Path::new(env!("CARGO_MANIFEST_DIR")).join("../policies");
+    let text = |name: &str| {
+        let text = fs::read_to_string(policies.join(name)).expect("a default policy");
+        let lines =
+            text.lines().map(|line| if line.starts_with("deadline") { "deadline = \"600s\"" } else { line });
+        lines.map(|line| format!("{line}\n")).collect::<String>()
+    };
+    let (profile, tool) = ("profiles/file-read-only.toml", format!("tools/{tool}.toml"));
+    with_folders(Home::new().policy(profile, &text(profile)).policy(&tool, &text(&tool)))
+}
+
 /// So many bytes of which no two pieces are alike.
 pub(super) fn bytes(len: usize) -> Vec<u8> {
     let mut bytes = samples::jpeg(len);

@@ -10,7 +10,7 @@ const SMALL: &str =
 
 /// The state on a disk of its own, with what was compiled already.
 const OWN_STATE: &str =
-    "cp -a state saved; mount -t tmpfs -o size=8m,mode=700 none state; cp -a saved/. state/";
+    "cp -a state saved; mount -t tmpfs -o size=64m,mode=700 none state; cp -a saved/. state/";
 
 #[test]
 fn a_full_disk_keeps_what_was_there() {

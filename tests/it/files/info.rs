@@ -72,7 +72,7 @@ fn the_type_is_the_one_that_an_attachment_has() {
         ("mp3", b"ID3\x04\0\0\0\0\0\x0aTIT2\0\0\0\0\0\0\xff\xfb\x90\x64".to_vec(), "audio/mpeg"),
         ("zip", b"PK\x03\x04\x14\0\0\0\x08\0 cut off here".to_vec(), "application/zip"),
         ("script", b"#!/bin/sh\necho hello\n".to_vec(), "text/x-shellscript"),
-        ("noise", bytes(4000), "application/octet-stream"),
+        ("noise", bytes(4000).split_off(1000), "application/octet-stream"),
     ];
     for (name, content, mime) in samples {
         let file = home.file("sent", &content);
@@ -129,9 +129,10 @@ fn what_would_block_or_act_is_only_looked_at() {
 fn a_file_that_takes_longer_than_the_deadline() {
     let policy = include_str!("../../../policies/tools/file_info.toml").replace("60s", "300ms");
     let home = super::check::with_folders(Home::new().policy("tools/file_info.toml", &policy));
+    // So long that no machine hashes it in time, and still within the workspace's own limit.
     File::create(home.host("/shared/huge"))
         .expect("writable")
-        .set_len(1 << 40)
+        .set_len(8 << 30)
         .expect("sparse files are possible");
     let ran = refuses(&home, "timed_out", &["file_info", "path=/shared/huge"]);
     assert!(ran.message().contains("300ms"), "{ran:?}");

@@ -1,6 +1,6 @@
 //! `file_list`: pages of folders of every kind and size, in order, each entry once.
 
-use super::check::{home, refuses, special};
+use super::check::{home, patient, refuses, special};
 use rustix::fs::FileType;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -138,7 +138,7 @@ fn everything_below_is_listed_and_links_are_not_entered() {
         fs::write(shared.join(file), file).expect("writable");
     }
     for (target, name) in
-        [(".", "self"), ("../..", "d/up"), ("/", "root"), ("nothing", "dangling"), ("a", "d/a")]
+        [(".", "self"), ("../..", "d/up"), ("/", "root"), ("nothing", "dangling"), ("../a", "d/a")]
     {
         symlink(target, shared.join(name)).expect("writable");
     }
@@ -238,7 +238,7 @@ fn pages_of_a_changing_folder_have_what_stays_exactly_once() {
 
 #[test]
 fn a_hundred_thousand_entries_in_one_folder_and_in_a_tree() {
-    let home = home();
+    let home = patient("file_list");
     let flat = home.host("/shared/flat");
     fs::create_dir(&flat).expect("writable");
     let file = flat.join("000000");
@@ -259,8 +259,7 @@ fn a_hundred_thousand_entries_in_one_folder_and_in_a_tree() {
         let folder = wide.join(format!("{n:02}"));
         fs::create_dir_all(&folder).expect("writable");
         for m in 0..1000 {
-            fs::hard_link(flat.join(format!("{:06}", n * 1000 + m)), folder.join(format!("{m:03}")))
-                .or_else(|_| fs::write(folder.join(format!("{m:03}")), ""))
+            fs::rename(flat.join(format!("{:06}", n * 1000 + m)), folder.join(format!("{m:03}")))
                 .expect("writable");
         }
     }

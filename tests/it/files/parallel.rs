@@ -129,7 +129,7 @@ fn a_start_does_not_settle_what_another_is_publishing() {
     let link = scenario.seen(&[]).into_iter().find(|seen| seen.name == "linkat").expect("its name");
     let home = scenario.home();
     let traced =
-        tracer::run_beside(&home, &scenario.call(&home), &[link.meets("delay_enter=1500000")], || {
+        tracer::run_beside(&home, &scenario.call(&home), &[link.meets("delay_enter=6000000")], || {
             while home.audit().is_empty() {
                 std::thread::sleep(Duration::from_millis(1));
             }

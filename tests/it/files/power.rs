@@ -1,11 +1,12 @@
-//! The power fails right after success was told: the file, its folders and the audit are there.
+//! The power fails right after success was told: what was saved, edited, copied and moved is there, what was
+//! removed is not, and the audit has it.
 //!
 //! The disk is an image whose filesystem writes back on its own only every five minutes; what has
 //! reached the image at the moment of the failure is copied and mounted again.
 
 use super::check::{Gateway, bytes, saves, verified, with_folders};
 use super::namespace::{Namespace, available};
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::fs;
 use std::process::{Command, Stdio};
 use support::home::Home;
@@ -16,6 +17,9 @@ const FRESH_DISK: &str = "
     mkdir disk copy; mount -o loop,commit=300 image disk; mkdir disk/workspace disk/state; chmod 700 disk/state
     cp -a state/cache disk/state/; cp -a workspace/. disk/workspace/
     echo old > disk/workspace/shared/replaced
+    for name in edited appended moved removed; do echo old > disk/workspace/shared/$name; done
+    mkdir -p disk/workspace/shared/folder/below; echo old > disk/workspace/shared/folder/below/file
+    cp -r disk/workspace/shared/folder disk/workspace/shared/gone
     mount --bind disk/workspace workspace; mount --bind disk/state state
     sync -f disk";
 
@@ -39,6 +43,22 @@ fn what_was_reported_saved_survives() {
     let large = bytes(3 << 20);
     saves(&inside, "/shared/new/folder/file", "overwrite=false", &large);
     saves(&inside, "/shared/replaced", "overwrite=true", &bytes(1000));
+    let changes = [
+        (
+            "file_edit",
+            json!({ "path": "/shared/edited", "edits": [{ "old_text": "old", "new_text": "new" }] }),
+        ),
+        ("file_write", json!({ "path": "/shared/appended", "content": "new\n", "append": true })),
+        ("file_copy", json!({ "from": "/shared/edited", "to": "/tmp/new/copied" })),
+        ("file_move", json!({ "from": "/shared/moved", "to": "/tmp/new/moved" })),
+        ("file_move", json!({ "from": "/shared/folder", "to": "/tmp/new/folder" })),
+        ("file_delete", json!({ "path": "/shared/removed" })),
+        ("file_delete", json!({ "path": "/shared/gone", "recursive": true })),
+    ];
+    for (tool, arguments) in &changes {
+        let ran = inside.call(&[tool, "--args", &arguments.to_string()]);
+        assert_eq!(ran.code, Some(0), "{tool} {arguments}: {ran:?}");
+    }
     // Proves that the image does lose what nobody synced.
     fs::write(seen("disk/workspace/shared/unsynced"), &large).expect("writable");
     inside.sh(POWER_FAILURE);
@@ -46,6 +66,18 @@ fn what_was_reported_saved_survives() {
     assert!(after("unsynced") != large, "the simulation loses nothing, so it proves nothing");
     assert!(after("new/folder/file") == large);
     assert!(after("replaced") == bytes(1000));
+    for (path, holds) in [
+        ("edited", "new\n"),
+        ("appended", "old\nnew\n"),
+        ("../tmp/new/copied", "new\n"),
+        ("../tmp/new/moved", "old\n"),
+        ("../tmp/new/folder/below/file", "old\n"),
+    ] {
+        assert_eq!(after(path), holds.as_bytes(), "{path}");
+    }
+    for path in ["moved", "folder", "removed", "gone"] {
+        assert!(!seen(&format!("copy/workspace/shared/{path}")).exists(), "{path} is there again");
+    }
     // The intents are there; outcomes may be lost, and the next start settles them.
     inside.sh("umount workspace state; mount --bind copy/workspace workspace; mount --bind copy/state state");
     let records = verified(&inside)["records"].as_u64().expect("a number");

@@ -1,6 +1,6 @@
 //! `file_read` by lines: counted from the beginning however long the file is, in little memory.
 
-use super::check::{home, refuses};
+use super::check::{home, patient, refuses};
 use base64::{Engine, engine::general_purpose::STANDARD};
 use serde_json::{Value, json};
 use std::fs::{self, File};
@@ -84,7 +84,7 @@ fn too_many_lines_end_with_a_whole_one_and_go_on() {
 
 #[test]
 fn lines_at_the_end_of_a_gigabyte_and_one_line_of_a_gigabyte() {
-    let home = home();
+    let home = patient("file_read");
     let mut huge = File::create(home.host("/shared/huge")).expect("writable");
     huge.write_all(b"first\n").expect("writable");
     huge.set_len((1 << 30) - 12).expect("sparse files are possible");

@@ -80,7 +80,7 @@ impl Scenario {
     /// The system calls of a run that meets only `base`, and succeeds.
     pub(super) fn seen(&self, base: &[String]) -> Vec<Seen> {
         let home = self.home();
-        let Traced { ran, seen } = tracer::run(&home, &self.call(&home), base);
+        let Traced { ran, seen, .. } = tracer::run(&home, &self.call(&home), base);
         assert_eq!(ran.code, Some(0), "{ran:?}");
         assert!(self.is_new(&home));
         works(&home);

@@ -1,6 +1,6 @@
 //! `file_search`: what is found in trees that people and attackers make, where, and where it stops.
 
-use super::check::{home, refuses, special};
+use super::check::{home, patient, refuses, special};
 use rustix::fs::FileType;
 use serde_json::{Value, json};
 use std::ffi::OsStr;
@@ -180,7 +180,7 @@ fn links_special_files_and_odd_names_break_nothing() {
 
 #[test]
 fn a_gigabyte_without_a_line_end_costs_no_memory() {
-    let home = home();
+    let home = patient("file_search");
     let mut huge = File::create(home.host("/shared/huge")).expect("writable");
     huge.write_all(&b"x".repeat(9000)).expect("writable");
     huge.set_len(1 << 30).expect("sparse files are possible");

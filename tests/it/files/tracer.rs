@@ -7,10 +7,11 @@
 
 use super::check::Gateway;
 use super::paused::{Call, Paused};
+use rustix::process::{Pid, Signal, kill_process};
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::{BufRead, BufReader};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use support::home::Ran;
 use support::needs;
@@ -35,6 +36,29 @@ pub(super) struct Traced {
     pub(super) ran: Ran,
     /// In order, those of the call's thread alone.
     pub(super) seen: Vec<Seen>,
+    /// Whether a system call met an error that it was to meet.
+    pub(super) met: bool,
+}
+
+/// A tracer of a program that goes on when it has left.
+pub(super) struct Attached {
+    tracer: Child,
+    log: PathBuf,
+}
+
+impl Attached {
+    /// Joins; from now on the program's calls meet what they are to meet.
+    pub(super) fn to(gateway: &impl Gateway, pid: u32, met: &[String]) -> Self {
+        let log = gateway.home().dir().join("strace");
+        Self { tracer: join(&log, pid, met), log }
+    }
+
+    /// Leaves, and the program meets nothing any more. Whether it met an error that it was to meet.
+    pub(super) fn leave(mut self) -> bool {
+        kill_process(Pid::from_child(&self.tracer), Signal::INT).expect("ours");
+        self.tracer.wait().expect("ours");
+        fs::read_to_string(self.log).expect("a log").contains("(INJECTED)")
+    }
 }
 
 impl Seen {
@@ -66,8 +90,8 @@ pub(super) fn run(gateway: &impl Gateway, call: &Call, met: &[String]) -> Traced
     let mut tracer = join(&log, paused.pid(), met);
     let ran = paused.go(call);
     tracer.wait().expect("ours");
-    let seen = parse(&fs::read_to_string(log).expect("a log"));
-    Traced { ran, seen }
+    let log = fs::read_to_string(log).expect("a log");
+    Traced { ran, seen: parse(&log), met: log.contains("(INJECTED)") }
 }
 
 /// Runs the call, and `beside` while it is under way.

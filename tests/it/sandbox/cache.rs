@@ -148,3 +148,70 @@ fn where_nothing_can_be_kept_tools_still_run() {
     let kept = fs::read_dir(home.state().join("cache")).expect("there").count();
     assert_eq!(kept, entries(&home).len(), "nothing half-written stays");
 }
+
+/// Replaces the small tool's entry by `make` and holds that it is compiled again, with these words in the log.
+fn replaced(says: &str, make: impl FnOnce(&Home, &Path)) {
+    let home = hello();
+    let path = entry(&home);
+    let sound = sha256(&fs::read(&path).expect("ours"));
+    make(&home, &path);
+    let log = called(&home);
+    assert!(log.contains(says) && log.contains("compiled"), "{says:?}: {log}");
+    let kept = fs::symlink_metadata(&path).expect("there");
+    assert!(kept.is_file() && kept.mode() & 0o777 == 0o600, "one of our own: {kept:?}");
+    assert_eq!(sha256(&fs::read(&path).expect("written")), sound, "sound again");
+    assert!(!called(&home).contains("compiled"), "and used from then on");
+}
+
+const DAMAGED: &str = "recompiling a damaged cache entry";
+const FOREIGN: &str = "not reading a cache entry that others could have written";
+
+#[test]
+fn the_code_of_another_component_is_not_run_under_this_ones_name() {
+    replaced(DAMAGED, |home, path| {
+        let is_other = |other: &PathBuf| other.as_path() != path;
+        let other = entries(home).into_iter().find(is_other).expect("the builtin ones are warm");
+        fs::copy(other, path).expect("ours");
+    });
+}
+
+#[test]
+fn the_code_of_another_engine_is_not_run() {
+    let name = |path: &Path| path.file_name().expect("a file").to_string_lossy().into_owned();
+    // As another engine would have kept it: the same component, its own name, sealed for that.
+    let sealed = |name: &str, entry: &[u8]| {
+        let mut sealed = hex::decode(sha256(&[name.as_bytes(), &entry[32..]].concat())).expect("hex");
+        sealed.extend(&entry[32..]);
+        sealed
+    };
+    let others = |path: &Path| {
+        let name = name(path);
+        let (component, _) = name.split_once('-').expect("component and engine");
+        format!("{component}-{:016x}.cwasm", 7)
+    };
+    replaced(DAMAGED, |_, path| {
+        let sound = fs::read(path).expect("ours");
+        assert_eq!(sealed(&name(path), &sound), sound, "this test seals as the gateway does");
+        fs::write(path, sealed(&others(path), &sound)).expect("ours");
+    });
+    // Under its own name it is nobody's business, and there is none for this engine.
+    replaced("compiled", |_, path| {
+        let other = path.with_file_name(others(path));
+        fs::write(&other, sealed(&others(path), &fs::read(path).expect("ours"))).expect("ours");
+        fs::remove_file(path).expect("ours");
+    });
+}
+
+#[test]
+fn what_is_no_file_of_its_own_is_not_read() {
+    replaced(FOREIGN, |home, path| {
+        let elsewhere = home.dir().join("elsewhere.cwasm");
+        fs::rename(path, &elsewhere).expect("ours");
+        std::os::unix::fs::symlink(elsewhere, path).expect("ours");
+    });
+    replaced(FOREIGN, |_, path| {
+        fs::remove_file(path).expect("ours");
+        let mode = rustix::fs::Mode::from_raw_mode(0o600);
+        rustix::fs::mkfifoat(rustix::fs::CWD, path, mode).expect("ours");
+    });
+}

@@ -2,19 +2,23 @@
 
 use super::SOON;
 use std::io::{BufRead, BufReader, Write};
-use std::process::{Child, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use support::home::Home;
 
 /// A running `chat`; killed when dropped.
-pub(super) struct Chat {
+pub(crate) struct Chat {
     child: Child,
     answers: Receiver<String>,
 }
 
 impl Chat {
-    pub(super) fn start(home: &Home) -> Self {
-        let mut command = home.command(&["chat"]);
+    pub(crate) fn start(home: &Home) -> Self {
+        Self::spawn(home.command(&["chat"]))
+    }
+
+    /// Starts this command, which is to be `chat`.
+    pub(crate) fn spawn(mut command: Command) -> Self {
         let command = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
         let mut child = command.spawn().expect("the program starts");
         let stdout = BufReader::new(child.stdout.take().expect("piped"));
@@ -24,21 +28,36 @@ impl Chat {
     }
 
     /// Says a line; returns the line that answers it.
-    pub(super) fn say(&mut self, line: &str) -> String {
+    pub(crate) fn say(&mut self, line: &str) -> String {
+        self.begin(line);
+        self.answer()
+    }
+
+    /// Says a line and does not wait.
+    pub(crate) fn begin(&mut self, line: &str) {
         let stdin = self.child.stdin.as_mut().expect("piped");
         writeln!(stdin, "{line}").expect("chat reads");
-        self.answers.recv_timeout(SOON).unwrap_or_else(|_| panic!("no answer to {line}"))
+    }
+
+    /// The answer to the line that was said first of those that have none.
+    pub(crate) fn answer(&self) -> String {
+        self.answers.recv_timeout(SOON).expect("an answer")
+    }
+
+    /// Its process.
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
     }
 
     /// A line of `/proc/PID/status` in KiB: `VmHWM` is the most memory it ever held, `VmRSS` what it holds.
-    pub(super) fn kib(&self, name: &str) -> u64 {
+    pub(crate) fn kib(&self, name: &str) -> u64 {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).expect("it runs");
         let line = status.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':')).expect(name);
         line.trim().trim_end_matches(" kB").parse().expect("a number")
     }
 
     /// Ends it as a person does, and waits.
-    pub(super) fn end(mut self) {
+    pub(crate) fn end(mut self) {
         drop(self.child.stdin.take());
         assert!(self.child.wait().expect("ours to wait for").success());
     }

@@ -50,3 +50,21 @@ fn the_workspace_holds_what_its_configuration_says() {
     std::fs::remove_file(home.host("/shared/mine")).expect("ours");
     fits(&home, 700 << 10);
 }
+
+#[test]
+fn a_turn_writes_what_its_configuration_says() {
+    let home = hostile().config("[turns]\nwritten_bytes = \"1 MiB\"\n");
+    over(
+        &home,
+        (1 << 20) + 1,
+        "one turn may write 1 MiB in all; go on in another message, or raise turns.written_bytes",
+    );
+    assert!(!home.host("/shared/a").exists());
+    fits(&home, 1 << 20);
+    // Another turn has its own share.
+    fits(&home, 1 << 20);
+    // The smaller of the two limits counts, and is the one that is named.
+    let home =
+        Home::new().hostile("written_bytes = \"1 MiB\"").config("[turns]\nwritten_bytes = \"2 MiB\"\n");
+    over(&home, (1 << 20) + 1, "this call may write 1 MiB in all");
+}

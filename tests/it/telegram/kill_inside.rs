@@ -31,9 +31,11 @@ const OLD_CONTENT: &[u8] = b"the old content";
 /// A turn with a file, held at `hold` until the tracer has joined, killed at `last`, and started again. Beyond
 /// the one answer there may be `repeats`.
 async fn killed(asked: Asked, hold: (Target, Hold), last: Last, repeats: usize) -> anyhow::Result<()> {
-    let mut world = World::running().await?;
     // Spooled to disk, not held in memory.
     let bytes = samples::jpeg(400_000);
+    // As much as the turn writes: were it counted twice, the call that runs again would be refused.
+    let share = format!("[turns]\nwritten_bytes = \"{} B\"\n", bytes.len());
+    let mut world = World::running_in(|home| home.config(&share)).await?;
     std::fs::write(world.home.host(OLD), OLD_CONTENT)?;
     let (path, caption) = match asked {
         Asked::New => (NEW, save(0, NEW)),

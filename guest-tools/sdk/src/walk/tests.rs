@@ -54,7 +54,7 @@ impl Folder for Tree {
         }
     }
 
-    fn each(&self, visit: &mut dyn FnMut(io::Result<(&str, Kind)>)) -> io::Result<()> {
+    fn each(&self, visit: &mut Visit<'_>) -> io::Result<()> {
         self.reads.set(self.reads.get() + 1);
         // An order of its own: no one may rely on it.
         let mut entries: Vec<_> = self.entries.iter().collect();
@@ -79,7 +79,7 @@ fn plan(start: Start, names: usize) -> Plan {
 fn all(tree: &Tree, plan: Plan) -> Vec<String> {
     let mut walk = Walk::new(tree.clone(), plan).unwrap();
     let mut found = Vec::new();
-    while let Some(entry) = walk.next() {
+    while let Some(entry) = walk.step() {
         assert!(entry.path.ends_with(entry.name));
         found.push(entry.path.to_owned());
     }
@@ -161,7 +161,7 @@ fn pages_of_a_changing_folder_show_what_stays_exactly_once() {
         let mut walk = Walk::new(tree, plan(after, 8)).unwrap();
         let mut page = Vec::new();
         while page.len() < 7
-            && let Some(found) = walk.next()
+            && let Some(found) = walk.step()
         {
             page.push(found.path.to_owned());
         }
@@ -180,7 +180,7 @@ fn what_cannot_be_read_is_told_and_the_rest_is_there() {
     let mut walk = Walk::new(tree, plan(Start::Beginning, 1)).unwrap();
     walk.unreadable().below("/shared");
     let mut count = 0;
-    while walk.next().is_some() {
+    while walk.step().is_some() {
         count += 1;
     }
     let (told, unreadable) = std::mem::take(walk.unreadable()).into_told();
@@ -194,7 +194,7 @@ fn a_walk_is_as_deep_as_it_may_be() {
     let deep = "d/".repeat(DEPTH_MAX + 5);
     let mut walk = Walk::new(Tree::of(&[&deep]), plan(Start::Beginning, 4)).unwrap();
     let mut count = 0;
-    while walk.next().is_some() {
+    while walk.step().is_some() {
         count += 1;
     }
     assert_eq!(count, DEPTH_MAX);
@@ -248,7 +248,7 @@ fn a_walk_that_finds_too_little_says_where_to_go_on() {
     loop {
         let plan = Plan { depth: Depth::Recursive, glob: glob.clone(), start, names: 10 };
         let mut walk = Walk::new(tree.clone(), plan).unwrap();
-        assert!(walk.next().is_none());
+        assert!(walk.step().is_none());
         calls += 1;
         if !walk.stopped() {
             break;

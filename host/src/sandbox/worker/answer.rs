@@ -15,6 +15,9 @@ use std::borrow::Cow;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::time::Duration;
 
+#[cfg(test)]
+mod tests;
+
 /// How long after its end a call's worker may still answer before it is killed: a guest that waits in the
 /// worker ends by itself, and its worker lives on.
 pub const KILL_GRACE: Duration = Duration::from_millis(50);

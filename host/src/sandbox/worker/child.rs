@@ -30,6 +30,9 @@ use wasmtime::component::Component;
 
 /// Runs the worker on the socket that is its standard input.
 pub fn main() -> ExitCode {
+    if confine::close_inherited().is_err() {
+        return ExitCode::FAILURE;
+    }
     let socket = match std::io::stdin().as_fd().try_clone_to_owned() {
         Ok(fd) => Socket::new(fd),
         Err(_) => return ExitCode::FAILURE,
@@ -43,7 +46,7 @@ pub fn main() -> ExitCode {
 fn work(mut socket: Socket) -> Result<(), Broken> {
     let hello: Hello = receive(&mut socket, |bytes| decode(bytes))?;
     match hello.kind {
-        Kind::Compile => compile(socket),
+        Kind::Compile { cpu_seconds } => compile(socket, cpu_seconds),
         Kind::Call => serve(socket, &hello.mounts),
     }
 }
@@ -67,11 +70,10 @@ fn confine(
     send(socket, &Ready { report })
 }
 
-fn compile(mut socket: Socket) -> Result<(), Broken> {
-    confine(&mut socket, confine::WorkerKind::Compile, &[], None)?;
+fn compile(mut socket: Socket, cpu_seconds: u64) -> Result<(), Broken> {
+    confine(&mut socket, confine::WorkerKind::Compile { cpu_seconds }, &[], None)?;
     let compiled = receive(&mut socket, |bytes| match decode(bytes)? {
-        ToWorker::Compile(component) => Ok(engine::engine(1, Limits::CEILING.memory.0 as usize)
-            .and_then(|engine| Ok((Compatibility::of(&engine), cache::compile(&engine, &component)?)))),
+        ToWorker::Compile(component) => Ok(loadable(component)),
         _ => Err(Broken::Malformed("a compiling worker compiles")),
     })?;
     let compiled = match &compiled {
@@ -79,6 +81,15 @@ fn compile(mut socket: Socket) -> Result<(), Broken> {
         Err(error) => Compiled::Refused(error.to_string()),
     };
     send(&mut socket, &compiled)
+}
+
+/// The machine code of a component, once it is sure that a worker can load it: one with more parts than an
+/// instance may have is refused here, with the reason.
+fn loadable(component: &[u8]) -> Result<(Compatibility, Vec<u8>), SandboxError> {
+    let engine = engine::engine(1, Limits::CEILING.memory.0 as usize)?;
+    let code = cache::compile(&engine, component)?;
+    cache::deserialize(&engine, &code)?;
+    Ok((Compatibility::of(&engine), code))
 }
 
 /// A worker that runs guests.

@@ -16,7 +16,7 @@ mod starter;
 
 pub use answer::KILL_GRACE;
 pub use child::main;
-pub use pool::{CALLS_PER_WORKER_MAX, COMPILE_TIME_MAX};
+pub use pool::CALLS_PER_WORKER_MAX;
 pub(super) use pool::{Known, Pool};
 pub use protocol::COMPILED_BYTES_MAX;
 

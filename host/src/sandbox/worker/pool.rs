@@ -13,6 +13,7 @@ use super::socket::{Broken, decode};
 use super::starter::{Recipe, Starter};
 use crate::confine::Report;
 use cofferdam_core::capability::Grants;
+use cofferdam_core::limits::Span;
 use cofferdam_core::tool::{ErrorCode, ToolError};
 use serde_bytes::Bytes;
 use std::borrow::Cow;
@@ -24,8 +25,8 @@ use std::time::{Duration, Instant};
 
 /// A worker that has run so many calls is replaced: what one guest might have left in it ends there.
 pub const CALLS_PER_WORKER_MAX: u32 = 1000;
-/// A component that is not compiled by then is refused.
-pub const COMPILE_TIME_MAX: Duration = Duration::from_secs(60);
+/// How long a worker may take to receive machine code.
+const CODE_TIME_MAX: Duration = Duration::from_secs(60);
 
 /// The folders that workers may be given, by guest name.
 pub(in crate::sandbox) type Folders = Vec<(String, Arc<OwnedFd>)>;
@@ -43,6 +44,7 @@ pub(in crate::sandbox) struct Pool {
     folders: Folders,
     cache: Cache,
     cache_dir: Arc<OwnedFd>,
+    compile_time: Span,
     /// Code that the cache could not keep, by the component's SHA-256.
     unkept: Mutex<BTreeMap<String, Arc<[u8]>>>,
 }
@@ -66,11 +68,18 @@ struct Shared {
 const LOOKING: &str = "";
 
 impl Pool {
-    /// No worker yet. `idle_max` are kept ready of each profile.
-    pub(in crate::sandbox) fn new(cache: Cache, folders: Folders, idle_max: usize) -> io::Result<Self> {
+    /// No worker yet. `idle_max` are kept ready of each profile, and a component that is not compiled after
+    /// `compile_time` is refused.
+    pub(in crate::sandbox) fn new(
+        cache: Cache,
+        folders: Folders,
+        idle_max: usize,
+        compile_time: Span,
+    ) -> io::Result<Self> {
         let cache_dir = Arc::new(cache.dir().try_clone_to_owned()?);
         let shared = Shared { starter: Starter::start()?, idle: Mutex::default(), idle_max };
-        Ok(Self { shared: Arc::new(shared), folders, cache, cache_dir, unkept: Mutex::default() })
+        let shared = Arc::new(shared);
+        Ok(Self { shared, folders, cache, cache_dir, compile_time, unkept: Mutex::default() })
     }
 
     /// Starts a worker of a profile ahead of its first call.
@@ -122,7 +131,7 @@ impl Pool {
             },
         };
         let message = ToWorker::Code { sha256: Cow::Borrowed(known.sha256), code: Bytes::new(&code) };
-        let end = Instant::now() + COMPILE_TIME_MAX;
+        let end = Instant::now() + CODE_TIME_MAX;
         worker
             .socket
             .send(&message, &[], || Instant::now() >= end)
@@ -134,10 +143,12 @@ impl Pool {
         if known.bytes.len() > COMPONENT_BYTES_MAX {
             return Err(SandboxError::TooLarge(known.bytes.len()));
         }
-        let recipe = Recipe { kind: Kind::Compile, mounts: Vec::new(), cache: None };
+        // Over all its threads, and in case nobody is left to end it.
+        let cpu_seconds = self.compile_time.0.as_secs_f64().ceil() as u64;
+        let recipe = Recipe { kind: Kind::Compile { cpu_seconds }, mounts: Vec::new(), cache: None };
         let mut worker = self.shared.starter.wait_for(recipe, || None).map_err(not_started)?;
         let started = Instant::now();
-        let late = || started.elapsed() >= COMPILE_TIME_MAX;
+        let late = || started.elapsed() >= self.compile_time.0;
         let asked = ToWorker::Compile(Bytes::new(known.bytes));
         let compiled = worker.socket.send(&asked, &[], late).and_then(|()| {
             worker.socket.receive(COMPILED_BYTES_MAX, late, |bytes| match decode::<Compiled<'_>>(bytes)? {
@@ -152,14 +163,15 @@ impl Pool {
         });
         let compilation = match compiled {
             Ok(compiled) => compiled.map_err(SandboxError::Compile)?,
-            Err(Broken::Stopped) => {
-                let seconds = COMPILE_TIME_MAX.as_secs();
-                let said = format!("it is not compiled after {seconds} s; make it smaller");
-                return Err(SandboxError::Compile(said));
-            }
+            Err(Broken::Stopped) => return Err(too_slow(self.compile_time)),
             Err(broken) => {
-                let said = format!("its process ended ({}; {broken})", worker.epitaph());
-                return Err(SandboxError::Compile(said));
+                return Err(match worker.ended_by() {
+                    Some(libc::SIGXCPU) => too_slow(self.compile_time),
+                    _ => {
+                        let said = format!("its process ended ({}; {broken})", worker.epitaph());
+                        SandboxError::Compile(said)
+                    }
+                });
             }
         };
         if let Compilation::Unkept(code) = &compilation {
@@ -235,14 +247,14 @@ impl Shared {
         self.idle.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A worker that is ready. One that died meanwhile, killed by the system or an operator, is let go.
+    /// A worker that is ready; those that died meanwhile are dropped.
     fn ready(&self, profile: &str) -> Option<Worker> {
         loop {
             let mut worker = self.idle().get_mut(profile).and_then(Vec::pop)?;
-            if worker.is_alive() {
+            if worker.is_running() {
                 return Some(worker);
             }
-            tracing::warn!("an idle worker died and is replaced");
+            tracing::warn!(how = worker.epitaph(), "an idle worker died; another takes its place");
         }
     }
 
@@ -288,6 +300,12 @@ fn millis(time: Duration) -> u64 {
 
 fn not_started(error: io::Error) -> SandboxError {
     SandboxError::Engine(error.to_string())
+}
+
+fn too_slow(compile_time: Span) -> SandboxError {
+    SandboxError::Compile(format!(
+        "it is not compiled after {compile_time}; make it smaller, or raise sandbox.compile_time"
+    ))
 }
 
 /// Longest description: two schemas, and what stands around them.

@@ -9,7 +9,7 @@ use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc::Sender;
 use std::time::{Duration, Instant};
 
@@ -72,28 +72,38 @@ impl Worker {
         }
     }
 
-    /// Whether the process runs, as far as the system knows by now.
-    pub(super) fn is_alive(&mut self) -> bool {
+    /// Whether it runs: one that died while it was idle is of no use.
+    pub(super) fn is_running(&mut self) -> bool {
         self.child.as_mut().is_some_and(|child| matches!(child.try_wait(), Ok(None)))
     }
 
     /// How it ended, in words, for a worker that closed its socket.
     pub(super) fn epitaph(&mut self) -> String {
-        let Some(child) = &mut self.child else { return "it is gone".into() };
+        match self.ending() {
+            Ok(Some(status)) => match status.signal() {
+                Some(signal) => format!("killed by signal {signal}"),
+                None => format!("exit status {}", status.code().unwrap_or_default()),
+            },
+            Ok(None) => "it does not end".into(),
+            Err(error) => error.to_string(),
+        }
+    }
+
+    /// The signal that ended a worker which closed its socket.
+    pub(super) fn ended_by(&mut self) -> Option<i32> {
+        self.ending().ok().flatten().and_then(|status| status.signal())
+    }
+
+    fn ending(&mut self) -> io::Result<Option<ExitStatus>> {
+        let Some(child) = &mut self.child else { return Ok(None) };
         // It closed its socket, so it is ending; a moment is enough unless the system holds it.
         for _ in 0..50 {
-            match child.try_wait() {
-                Ok(Some(status)) => {
-                    return match status.signal() {
-                        Some(signal) => format!("killed by signal {signal}"),
-                        None => format!("exit status {}", status.code().unwrap_or_default()),
-                    };
-                }
-                Ok(None) => std::thread::sleep(Duration::from_millis(2)),
-                Err(error) => return error.to_string(),
+            if let Some(status) = child.try_wait()? {
+                return Ok(Some(status));
             }
+            std::thread::sleep(Duration::from_millis(2));
         }
-        "it does not end".into()
+        Ok(None)
     }
 }
 

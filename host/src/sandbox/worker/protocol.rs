@@ -19,8 +19,8 @@ use std::borrow::Cow;
 pub(super) enum Kind {
     /// Runs guests of one profile.
     Call,
-    /// Compiles one component.
-    Compile,
+    /// Compiles one component, in so much CPU time.
+    Compile { cpu_seconds: u64 },
 }
 
 /// The first message to a worker. The cache's folder and one folder a mount come with it, in this order; a

@@ -16,8 +16,13 @@ use std::io;
 use std::mem::MaybeUninit;
 use std::time::Duration;
 
+#[cfg(test)]
+mod tests;
+
 /// Descriptors that one message may bring: a folder for each mount, and the cache.
 const DESCRIPTORS_MAX: usize = 8;
+/// Given to the socket at once.
+const SLICE_BYTES: usize = 256 << 10;
 /// Taken from the socket at once.
 const PIECE_BYTES: usize = 64 << 10;
 
@@ -62,8 +67,8 @@ impl Socket {
         Self { fd, inbox: Vec::new(), read: 0, descriptors: VecDeque::new() }
     }
 
-    /// Sends one message, with descriptors if it brings any. Between waits `stop` is asked, where the socket
-    /// has a time-out.
+    /// Sends one message, with descriptors if it brings any. Between pieces `stop` is asked, and between waits
+    /// where the socket has a time-out.
     pub(super) fn send(
         &mut self,
         message: &impl Serialize,
@@ -94,13 +99,20 @@ impl Socket {
         }
         let mut sent = 0;
         while sent < frame.len() {
-            match sendmsg(&self.fd, &[IoSlice::new(&frame[sent..])], &mut ancillary, SendFlags::NOSIGNAL) {
-                Ok(n) => sent += n,
-                Err(Errno::INTR | Errno::AGAIN) if stop() => return Err(Broken::Stopped),
-                Err(Errno::INTR | Errno::AGAIN) => continue,
+            // The system goes on until all of a slice is sent, however slowly it is taken.
+            let slice = &frame[sent..frame.len().min(sent + SLICE_BYTES)];
+            match sendmsg(&self.fd, &[IoSlice::new(slice)], &mut ancillary, SendFlags::NOSIGNAL) {
+                Ok(n) => {
+                    sent += n;
+                    ancillary.clear();
+                }
+                Err(Errno::INTR | Errno::AGAIN) => {}
                 Err(errno) => return Err(errno.into()),
             }
-            ancillary.clear();
+            // After a piece too: a peer that takes them one by one must not go on for ever.
+            if sent < frame.len() && stop() {
+                return Err(Broken::Stopped);
+            }
         }
         Ok(())
     }
@@ -114,8 +126,8 @@ impl Socket {
         Ok(())
     }
 
-    /// The next message of at most `bytes_max`, handed to `take`. Between waits `stop` is asked, where the
-    /// socket has a time-out.
+    /// The next message of at most `bytes_max`, handed to `take`. Between pieces `stop` is asked, and between
+    /// waits where the socket has a time-out.
     pub(super) fn receive<T>(
         &mut self,
         bytes_max: usize,
@@ -160,10 +172,12 @@ impl Socket {
             self.inbox.truncate(start + *received.as_ref().unwrap_or(&0));
             match received {
                 Ok(0) => return Err(Broken::Closed),
-                Ok(_) => {}
-                Err(Errno::INTR | Errno::AGAIN) if stop() => return Err(Broken::Stopped),
-                Err(Errno::INTR | Errno::AGAIN) => {}
+                Ok(_) | Err(Errno::INTR | Errno::AGAIN) => {}
                 Err(errno) => return Err(errno.into()),
+            }
+            // After a piece too: a peer that brings them one by one must not go on for ever.
+            if self.inbox.len() - self.read < bytes && stop() {
+                return Err(Broken::Stopped);
             }
         }
         Ok(())

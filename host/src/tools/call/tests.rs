@@ -14,13 +14,24 @@ const TOOL: &str = "schema = 1\ntool = \"t\"\nprofile = \"p\"\ncomponent = \"bui
 fn threadless(dir: &std::path::Path) -> Toolbox {
     let config = publish::Config { root: dir.join("workspace"), max_bytes: ByteSize::mib(1) };
     let workspace = Arc::new(Workspace::open(&config).expect("a workspace"));
-    let config =
-        sandbox::Config { cache_dir: dir.join("cache"), calls_max: 1, mode: crate::confine::Mode::InProcess };
+    let config = sandbox::Config {
+        cache_dir: dir.join("cache"),
+        calls_max: 1,
+        mode: crate::confine::Mode::InProcess,
+        compile_time: sandbox::COMPILE_TIME,
+    };
     let sandbox = Arc::new(Sandbox::new(&config, Some(workspace.clone())).expect("a sandbox"));
     let policies = PolicySet::parse([("profiles/p.toml", PROFILE), ("tools/t.toml", TOOL)]).expect("sound");
     let registry = Registry::load(&sandbox, &policies, &Sources { builtins: |_| None, policies_dir: None });
     let audit = Arc::new(AuditLog::open(&dir.join("audit.jsonl")).expect("an audit"));
-    Toolbox::new(registry, sandbox, workspace, audit, CallThreads::start(0).expect("no thread"))
+    Toolbox::new(
+        registry,
+        sandbox,
+        workspace,
+        audit,
+        CallThreads::start(0).expect("no thread"),
+        ByteSize::mib(1),
+    )
 }
 
 fn request(n: usize) -> CallRequest {
@@ -28,7 +39,7 @@ fn request(n: usize) -> CallRequest {
     CallRequest {
         id: turn.call(n),
         turn,
-        caller: Caller { channel: "test".into(), sender: "7".into() },
+        caller: Caller { channel: "test".into(), sender: (n / threads::SESSION_QUEUE_MAX).to_string() },
         tool: "t".into(),
         arguments: Ok("{}".into()),
         attachments: Attachments::default(),

@@ -10,6 +10,15 @@ fn threads(count: usize) -> CallThreads {
     CallThreads::with_grace(count, Duration::from_millis(20)).expect("threads start")
 }
 
+/// A session.
+fn someone(sender: usize) -> Caller {
+    Caller { channel: "test".into(), sender: sender.to_string() }
+}
+
+fn one() -> Caller {
+    someone(1)
+}
+
 fn runtime() -> tokio::runtime::Runtime {
     tokio::runtime::Builder::new_current_thread().enable_time().build().expect("a runtime")
 }
@@ -18,9 +27,9 @@ fn runtime() -> tokio::runtime::Runtime {
 fn a_panic_is_told_and_the_thread_goes_on() {
     let threads = threads(1);
     runtime().block_on(async {
-        let told = threads.run(LONG, |_| -> Result<(), _> { panic!("host bug") }).await;
+        let told = threads.run(&one(), LONG, |_| -> Result<(), _> { panic!("host bug") }).await;
         assert_eq!(told.map_err(|e| e.code), Err(ErrorCode::Internal));
-        assert_eq!(threads.run(LONG, |_| Ok(1)).await, Ok(1));
+        assert_eq!(threads.run(&one(), LONG, |_| Ok(1)).await, Ok(1));
     });
 }
 
@@ -30,14 +39,15 @@ fn a_stuck_call_is_answered_and_must_not_publish_later() {
     let (release, released) = mpsc::channel::<()>();
     let (tell, told) = mpsc::channel();
     runtime().block_on(async {
-        let stuck = threads.run(NOW, move |handover| {
+        let session = one();
+        let stuck = threads.run(&session, NOW, move |handover| {
             let _ = released.recv();
             let _ = tell.send(handover.commit());
             Ok(())
         });
         assert_eq!(stuck.await.map_err(|e| e.code), Err(ErrorCode::TimedOut));
         // Another thread has taken its place.
-        assert_eq!(threads.run(LONG, |_| Ok(1)).await, Ok(1));
+        assert_eq!(threads.run(&one(), LONG, |_| Ok(1)).await, Ok(1));
     });
     drop(release);
     assert_eq!(told.recv(), Ok(false));
@@ -48,7 +58,8 @@ fn a_committed_call_is_waited_for() {
     // Time enough to commit on a busy machine, and then a call that outlasts it.
     let grace = Duration::from_millis(500);
     let threads = CallThreads::with_grace(1, grace).expect("a thread starts");
-    let committed = threads.run(NOW, move |handover| {
+    let session = one();
+    let committed = threads.run(&session, NOW, move |handover| {
         let won = handover.commit();
         std::thread::sleep(grace + grace / 2);
         Ok(won)
@@ -63,20 +74,20 @@ fn too_many_stuck_calls_refuse_more_until_they_come_back() {
     let released = Arc::new(Mutex::new(released));
     runtime().block_on(async {
         for _ in 0..=LOST_MAX {
-            let released = released.clone();
-            let stuck = threads.run(NOW, move |_| {
+            let (released, session) = (released.clone(), one());
+            let stuck = threads.run(&session, NOW, move |_| {
                 drop(released.lock().map(|released| released.recv()));
                 Ok(())
             });
             assert_eq!(stuck.await.map_err(|e| e.code), Err(ErrorCode::TimedOut));
         }
-        let refused = threads.run(LONG, |_| Ok(())).await.map_err(|e| e.code);
+        let refused = threads.run(&one(), LONG, |_| Ok(())).await.map_err(|e| e.code);
         assert_eq!(refused, Err(ErrorCode::ToolUnavailable));
         drop(release);
         while threads.lost.load(Ordering::Acquire) > 0 {
             tokio::time::sleep(Duration::from_millis(1)).await;
         }
-        assert_eq!(threads.run(LONG, |_| Ok(1)).await, Ok(1));
+        assert_eq!(threads.run(&one(), LONG, |_| Ok(1)).await, Ok(1));
     });
 }
 
@@ -84,17 +95,88 @@ fn too_many_stuck_calls_refuse_more_until_they_come_back() {
 fn a_full_queue_refuses() {
     let threads = CallThreads::with_grace(0, NOW).expect("no thread to start");
     runtime().block_on(async {
+        let sessions: Vec<_> = (0..QUEUE_MAX / SESSION_QUEUE_MAX).map(someone).collect();
         let mut waiting = Vec::new();
-        for _ in 0..QUEUE_MAX {
-            let mut call = Box::pin(threads.run(LONG, |_| Ok(())));
-            tokio::select! {
-                biased;
-                _ = &mut call => unreachable!("nobody runs it"),
-                () = std::future::ready(()) => waiting.push(call),
+        for session in &sessions {
+            for _ in 0..SESSION_QUEUE_MAX {
+                let mut call = Box::pin(threads.run(session, LONG, |_| Ok(())));
+                tokio::select! {
+                    biased;
+                    _ = &mut call => unreachable!("nobody runs it"),
+                    () = std::future::ready(()) => waiting.push(call),
+                }
+            }
+            if waiting.len() < QUEUE_MAX {
+                let refused = threads.run(session, LONG, |_| Ok(())).await.expect_err("it has its share");
+                assert_eq!(refused.code, ErrorCode::ToolUnavailable);
+                assert!(refused.message.contains("128 calls of yours are waiting"), "{}", refused.message);
             }
         }
-        let refused = threads.run(LONG, |_| Ok(())).await.map_err(|e| e.code);
-        assert_eq!(refused, Err(ErrorCode::ToolUnavailable));
+        let refused = threads.run(&someone(99), LONG, |_| Ok(())).await.expect_err("there is no room");
+        assert_eq!(refused.code, ErrorCode::ToolUnavailable);
+        assert!(refused.message.contains("1024 calls are waiting"), "{}", refused.message);
+    });
+}
+
+/// Runs until `release` is gone.
+async fn held(threads: &CallThreads, session: Caller, released: Arc<Mutex<mpsc::Receiver<()>>>) {
+    let ran = threads.run(&session, LONG, move |_| {
+        drop(released.lock().map(|released| released.recv()));
+        Ok(())
+    });
+    assert_eq!(ran.await, Ok(()));
+}
+
+#[test]
+fn one_session_leaves_a_thread_to_the_others() {
+    for count in [2, 4, 32] {
+        let threads = CallThreads::with_grace(count, Duration::ZERO).expect("threads start");
+        let (release, released) = mpsc::channel::<()>();
+        let released = Arc::new(Mutex::new(released));
+        runtime().block_on(async {
+            // Far more than there are threads, all at once, before anybody else comes.
+            let hold = || Box::pin(held(&threads, someone(1), released.clone()));
+            let mut greedy: Vec<_> = (0..100).map(|_| hold()).collect();
+            for call in &mut greedy {
+                tokio::select! {
+                    biased;
+                    () = call => unreachable!("it is held"),
+                    () = std::future::ready(()) => {}
+                }
+            }
+            for n in 0..50 {
+                assert_eq!(threads.run(&someone(2), LONG, move |_| Ok(n)).await, Ok(n));
+            }
+            drop(release);
+            for call in greedy {
+                call.await;
+            }
+        });
+    }
+}
+
+#[test]
+fn a_call_that_is_given_up_leaves_its_place_to_the_next_of_its_session() {
+    let threads = CallThreads::with_grace(2, Duration::from_millis(20)).expect("threads start");
+    let (release, released) = mpsc::channel::<()>();
+    let released = Arc::new(Mutex::new(released));
+    runtime().block_on(async {
+        for _ in 0..3 {
+            let (released, session) = (released.clone(), one());
+            let stuck = threads.run(&session, NOW, move |_| {
+                drop(released.lock().map(|released| released.recv()));
+                Ok(())
+            });
+            assert_eq!(stuck.await.map_err(|e| e.code), Err(ErrorCode::TimedOut));
+            // Its session may run one at once, and does.
+            assert_eq!(threads.run(&one(), LONG, |_| Ok(1)).await, Ok(1));
+        }
+        drop(release);
+        while threads.lost.load(Ordering::Acquire) > 0 {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+        // Those that came back did not take or give a place: still one at once, and one is served.
+        assert_eq!(threads.run(&one(), LONG, |_| Ok(1)).await, Ok(1));
     });
 }
 
@@ -103,7 +185,8 @@ fn what_nobody_waits_for_is_not_run() {
     let threads = CallThreads::with_grace(0, NOW).expect("no thread to start");
     let (tell, told) = mpsc::channel();
     runtime().block_on(async {
-        let mut call = Box::pin(threads.run(LONG, move |_| Ok(tell.send(()))));
+        let session = one();
+        let mut call = Box::pin(threads.run(&session, LONG, move |_| Ok(tell.send(()))));
         tokio::select! {
             biased;
             _ = &mut call => unreachable!("nobody runs it"),
@@ -111,7 +194,7 @@ fn what_nobody_waits_for_is_not_run() {
         }
         drop(call);
         threads.spawn().expect("a thread starts");
-        assert_eq!(threads.run(LONG, |_| Ok(1)).await, Ok(1));
+        assert_eq!(threads.run(&one(), LONG, |_| Ok(1)).await, Ok(1));
     });
     assert!(told.recv().is_err());
 }

@@ -4,11 +4,14 @@
 mod ambient;
 mod files;
 mod output;
+mod plans;
+mod races;
 mod report;
 mod resources;
 mod staging;
 mod streams;
 mod time;
+mod wasi;
 
 use cofferdam_sdk::bindings::{self, exports::cofferdam::tool::tool};
 use cofferdam_sdk::schemars::JsonSchema;
@@ -56,15 +59,18 @@ type Seen = Result<Value, ToolError>;
 /// A behaviour by name, if the group knows it.
 type Group = fn(&Arguments) -> Option<Seen>;
 
-const GROUPS: [Group; 8] = [
+const GROUPS: [Group; 11] = [
     ambient::run,
     files::run,
     output::run,
+    plans::run,
+    races::run,
     report::run,
     resources::run,
     staging::run,
     streams::run,
     time::run,
+    wasi::run,
 ];
 
 enum Hostile {}

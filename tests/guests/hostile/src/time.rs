@@ -3,6 +3,7 @@
 use std::hint::black_box;
 use std::time::Duration;
 
+use cofferdam_sdk::progress;
 use cofferdam_sdk::serde_json::json;
 use wasip2::clocks::monotonic_clock::subscribe_duration;
 
@@ -20,6 +21,14 @@ pub(crate) fn run(arguments: &Arguments) -> Option<Seen> {
         "poll_never" => {
             subscribe_duration(u64::MAX).block();
             json!({ "ready": true })
+        }
+        "until_cancelled" => {
+            println!("waiting");
+            while !progress::cancelled() {
+                std::thread::sleep(Duration::from_millis(5));
+            }
+            println!("let go");
+            json!({ "cancelled": true })
         }
         "trap" => trap(),
         "panic" => panic!("hostile \x1b[31mpanic\x1b[0m"),

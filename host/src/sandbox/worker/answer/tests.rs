@@ -1,0 +1,195 @@
+//! A hostile worker at the other end: it gets the answers of its call's authority and no more, and whatever it
+//! does the conversation ends.
+
+use super::super::super::Inputs;
+use super::super::super::authority::Authority;
+use super::super::super::host_calls::{Contents, Nothing, StagedId};
+use super::*;
+use crate::attachments::Attachments;
+use crate::publish::{self, Disposition, TurnShare, Workspace};
+use cofferdam_core::id::TurnId;
+use cofferdam_core::limits::ByteSize;
+use cofferdam_core::policy::{Call, Permit, PolicySet, Verdict, judge};
+use serde_bytes::Bytes;
+use std::io::Write;
+use std::os::unix::net::UnixStream;
+use std::sync::Arc;
+use std::thread;
+use std::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+const PROFILE: &str = "schema = 1\nprofile = \"p\"\nwhy = \"a test\"\n\
+    mounts = [ { guest = \"/shared\", access = \"atomic-write\" } ]\ninterfaces = [\"turn-attachments\"]\n";
+const TOOL: &str = "schema = 1\ntool = \"t\"\nprofile = \"p\"\ncomponent = \"builtin\"\n\
+    safety = \"side-effecting\"\nwhy = \"a test\"\n[arguments]\npath = { path = \"write\" }\n";
+
+/// A permit to write `/shared/mine`.
+fn permit() -> Permit {
+    let policies = PolicySet::parse([("profiles/p.toml", PROFILE), ("tools/t.toml", TOOL)]).expect("sound");
+    let policy = policies.iter().next().expect("one");
+    let call = Call {
+        id: TurnId::new("test").call(0),
+        tool: policy.tool.clone(),
+        arguments: serde_json::json!({ "path": "/shared/mine" }),
+    };
+    match judge(call, policy) {
+        Verdict::Permit(permit) => permit,
+        Verdict::Deny(denial) => panic!("{denial:?}"),
+    }
+}
+
+/// The gateway's end of a conversation over this authority, with the peer's.
+fn pair() -> (Socket, UnixStream) {
+    let (ours, theirs) = UnixStream::pair().expect("a pair");
+    let socket = Socket::new(ours.into());
+    socket.set_patience(Duration::from_millis(5)).expect("it has timeouts");
+    (socket, theirs)
+}
+
+fn soon() -> Clock {
+    Clock::until(Instant::now() + Duration::from_millis(50))
+}
+
+fn later() -> Clock {
+    Clock::until(Instant::now() + Duration::from_secs(600))
+}
+
+/// Asks one thing of a real authority over a workspace; returns the error's code and words, or the answer
+/// as it looks.
+fn asked<T: std::fmt::Debug + serde::de::DeserializeOwned>(asks: &[Ask<'_>]) -> Vec<String> {
+    let dir = tempfile::tempdir().expect("a folder");
+    let config = publish::Config { root: dir.path().join("workspace"), max_bytes: ByteSize::mib(1) };
+    let workspace = Arc::new(Workspace::open(&config).expect("a workspace"));
+    let inputs = Inputs {
+        attachments: Attachments::default(),
+        report: None,
+        turn: TurnShare { limit: ByteSize::mib(1), left: 1 << 20 },
+        cancel: CancellationToken::new(),
+        started: Instant::now(),
+    };
+    let mut authority = Authority::new(permit(), inputs, Some(&workspace));
+    let (mut ours, theirs) = pair();
+    let mut peer = Socket::new(theirs.into());
+    thread::scope(|scope| {
+        let conversation = scope.spawn(move || converse(&mut ours, &mut authority, &later(), 100));
+        let said = asks
+            .iter()
+            .map(|ask| {
+                let bytes = Socket::encode(ask).expect("encodes");
+                let ask = decode(&bytes[4..]).expect("as it was");
+                peer.send(&FromWorker::Ask(ask), &[], || false).expect("sent");
+                let answer = peer.receive(1 << 20, || false, |bytes| decode::<Result<T, ToolError>>(bytes));
+                match answer.expect("an answer") {
+                    Ok(answer) => format!("{answer:?}"),
+                    Err(error) => format!("{}: {}", error.code.as_str(), error.message),
+                }
+            })
+            .collect();
+        peer.send(&FromWorker::Ended(Ok(Cow::Borrowed("{}"))), &[], || false).expect("sent");
+        let ended = conversation.join().expect("no panic").expect("it ended well");
+        assert!(matches!(ended, Ended::Said(Ok(text)) if text == "{}"));
+        said
+    })
+}
+
+#[test]
+fn files_that_were_never_staged_are_not_there() {
+    let file = StagedId(7);
+    let sha256 = "0".repeat(64);
+    let said = asked::<serde::de::IgnoredAny>(&[
+        Ask::Write { file, bytes: Bytes::new(b"x") },
+        Ask::Write { file: StagedId(u32::MAX), bytes: Bytes::new(b"x") },
+        Ask::AppendFile { file, path: "/shared/a" },
+        Ask::Expect { file, sha256: &sha256 },
+        Ask::Seal(file),
+    ]);
+    for said in said {
+        assert_eq!(said, "internal: the sandbox asked for a staged file that does not exist");
+    }
+    let said = asked::<u64>(&[
+        Ask::AppendAttachment { file, index: 0 },
+        Ask::AppendAttachment { file, index: u32::MAX },
+    ]);
+    assert!(said.iter().all(|said| said.starts_with("no_attachments: ")), "{said:?}");
+}
+
+#[test]
+fn paths_that_were_not_judged_are_refused() {
+    let disposition = Disposition::Replace;
+    let stage = |path| Ask::Stage { path, disposition };
+    let paths =
+        ["/shared/other", "/vault/mine", "/shared/../etc/passwd", "", "/", "/shared", "/shared/mine/x", "\0"];
+    for said in asked::<StagedId>(&paths.map(stage)) {
+        assert!(said.starts_with("path_denied: "), "{said}");
+    }
+    let said = asked::<serde::de::IgnoredAny>(&[
+        Ask::Rename { from: "/shared/mine", to: "/shared/other", disposition },
+        Ask::Rename { from: "/shared/other", to: "/shared/mine", disposition },
+        Ask::Remove { path: "/shared", contents: Contents::Keep },
+    ]);
+    assert!(said.iter().all(|said| said.starts_with("path_denied: ")), "{said:?}");
+}
+
+#[test]
+fn a_file_is_sealed_once() {
+    let stage = Ask::Stage { path: "/shared/mine", disposition: Disposition::Replace };
+    assert_eq!(asked::<StagedId>(&[stage]), ["StagedId(0)"]);
+}
+
+/// What becomes of a conversation with a peer that does this, under a deadline that is near.
+fn with(peer: impl FnOnce(UnixStream) + Send + 'static) -> String {
+    let (mut ours, theirs) = pair();
+    let hostile = thread::spawn(move || peer(theirs));
+    let ended = match converse(&mut ours, &mut Nothing, &soon(), 100) {
+        Ok(_) => "an end".to_owned(),
+        Err(broken) => broken.to_string(),
+    };
+    drop(ours);
+    hostile.join().expect("no panic");
+    ended
+}
+
+/// Frames of a message, again and again, until the other side is gone.
+fn flood(mut peer: &UnixStream, message: &FromWorker<'_>) {
+    let mut frame = Socket::encode(message).expect("encodes");
+    let length = u32::try_from(frame.len() - 4).expect("short");
+    frame[..4].copy_from_slice(&length.to_le_bytes());
+    let many = frame.repeat(100);
+    while peer.write_all(&many).is_ok() {}
+}
+
+#[test]
+fn whatever_a_worker_does_not_stop_doing_ends_at_the_deadline() {
+    let over = "the time is over";
+    assert_eq!(with(|peer| flood(&peer, &FromWorker::Tell(Tell::Report("x")))), over);
+    assert_eq!(with(|peer| flood(&peer, &FromWorker::Tell(Tell::Log("x")))), over);
+    assert_eq!(with(|peer| flood(&peer, &FromWorker::Tell(Tell::Discard(StagedId(1))))), over);
+    // Asks, and reads no answer.
+    assert_eq!(with(|peer| flood(&peer, &FromWorker::Ask(Ask::Attachments))), over);
+    // Says nothing, or the beginning of something.
+    assert_eq!(with(|mut peer| drop(std::io::Read::read(&mut peer, &mut [0]))), over);
+    let trickle = |mut peer: UnixStream| {
+        let _ = peer.write_all(&[0, 0, 1, 0]);
+        while peer.write_all(b"x").is_ok() {
+            thread::yield_now();
+        }
+    };
+    let ended = with(trickle);
+    // A machine that is fast enough brings the whole of it in time, which is no message.
+    assert!(ended == over || ended.starts_with("a message does not fit: "), "{ended}");
+}
+
+#[test]
+fn what_is_no_message_ends_it_at_once() {
+    let said = |bytes: &'static [u8]| with(move |mut peer| peer.write_all(bytes).expect("there is room"));
+    assert_eq!(said(b""), "the other side ended");
+    assert_eq!(said(&[9, 0, 0, 0, 0]), "the other side ended");
+    assert_eq!(said(&[0xff; 8]), "a message does not fit: it is too long");
+    assert_eq!(said(&[2, 0, 0, 0, 99, 99]), "a message does not fit: it does not decode");
+    // A result over its limit, by its length alone.
+    let long = (ASK_BYTES_MAX + 101).to_le_bytes();
+    assert_eq!(
+        with(move |mut peer| peer.write_all(&long).expect("there is room")),
+        "a message does not fit: it is too long"
+    );
+}

@@ -1,0 +1,168 @@
+//! A peer that does not keep to the protocol: what it sends is refused, and what it brings is let go.
+
+use super::*;
+use std::io::{Read, Write};
+use std::os::unix::net::UnixStream;
+use std::thread;
+
+/// Our end, which looks up now and then, and the peer's.
+fn pair() -> (Socket, UnixStream) {
+    let (ours, theirs) = UnixStream::pair().expect("a pair");
+    let socket = Socket::new(ours.into());
+    socket.set_patience(Duration::from_millis(5)).expect("it has timeouts");
+    (socket, theirs)
+}
+
+/// What becomes of these bytes and an end after them, read as texts of at most 100 bytes.
+fn sent(bytes: &[u8]) -> Vec<String> {
+    let (mut socket, mut peer) = pair();
+    peer.write_all(bytes).expect("there is room");
+    drop(peer);
+    let mut said = Vec::new();
+    loop {
+        match socket.receive(100, || false, |bytes| decode::<String>(bytes)) {
+            Ok(text) => said.push(text),
+            Err(broken) => {
+                said.push(broken.to_string());
+                return said;
+            }
+        }
+    }
+}
+
+fn frame(text: &str) -> Vec<u8> {
+    let mut frame = Socket::encode(&text).expect("a text");
+    let length = u32::try_from(frame.len() - 4).expect("short");
+    frame[..4].copy_from_slice(&length.to_le_bytes());
+    frame
+}
+
+#[test]
+fn messages_come_as_they_were_sent() {
+    assert_eq!(
+        sent(&[frame("a"), frame(""), frame("ccc")].concat()),
+        ["a", "", "ccc", "the other side ended"]
+    );
+}
+
+#[test]
+fn what_is_no_message_ends_the_conversation() {
+    let (closed, long) = ("the other side ended", "a message does not fit: it is too long");
+    let (garbage, more) =
+        ("a message does not fit: it does not decode", "a message does not fit: it goes on after its end");
+    for (bytes, said) in [
+        (&b""[..], closed),
+        (&[5], closed),
+        // Cut off after its length, and in the middle.
+        (&[5, 0, 0, 0], closed),
+        (&[5, 0, 0, 0, 4, b'a'], closed),
+        (&[101, 0, 0, 0], long),
+        (&[0xff; 4], long),
+        (&[0; 4], garbage),
+        // A text that says to be longer than the message, and one that is no UTF-8.
+        (&[2, 0, 0, 0, 9, b'a'], garbage),
+        (&[2, 0, 0, 0, 1, 0xff], garbage),
+        (&[3, 0, 0, 0, 1, b'a', b'b'], more),
+    ] {
+        assert_eq!(sent(bytes), [said], "{bytes:?}");
+    }
+}
+
+#[test]
+fn a_length_over_the_bound_takes_no_memory() {
+    let (mut socket, mut peer) = pair();
+    peer.write_all(&[0xff, 0xff, 0xff, 0x7f]).expect("there is room");
+    let refused = socket.receive(1 << 20, || false, |_| Ok(()));
+    assert!(matches!(refused, Err(Broken::Malformed(_))));
+    assert!(socket.inbox.capacity() <= 2 * PIECE_BYTES, "{}", socket.inbox.capacity());
+}
+
+#[test]
+fn a_large_message_does_not_stay_in_memory() {
+    let (mut socket, mut peer) = pair();
+    let large = frame(&"x".repeat(3 << 20));
+    let sender = thread::spawn(move || peer.write_all(&large).map(|()| peer));
+    let text = socket.receive(4 << 20, || false, |bytes| decode::<String>(bytes)).expect("sound");
+    assert_eq!(text.len(), 3 << 20);
+    assert!(socket.inbox.capacity() <= PIECE_BYTES, "{}", socket.inbox.capacity());
+    sender.join().expect("no panic").expect("all was read");
+}
+
+/// Sends a text with `count` copies of a descriptor.
+fn send_with(peer: &UnixStream, text: &str, fd: &OwnedFd, count: usize) {
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(64))];
+    let mut ancillary = SendAncillaryBuffer::new(&mut space);
+    let copies = vec![fd.as_fd(); count];
+    assert!(ancillary.push(SendAncillaryMessage::ScmRights(&copies)));
+    sendmsg(peer, &[IoSlice::new(&frame(text))], &mut ancillary, SendFlags::NOSIGNAL).expect("sent");
+}
+
+#[test]
+fn more_descriptors_than_a_message_may_bring_are_let_go() {
+    let (mut socket, peer) = pair();
+    let (mut read, write) = UnixStream::pair().expect("a pair");
+    let write = OwnedFd::from(write);
+    for n in 0..5 {
+        send_with(&peer, &format!("{n}"), &write, [64, 8, 8, 1, 8][n]);
+    }
+    drop(write);
+    for n in 0..5 {
+        let text = socket.receive(100, || false, |bytes| decode::<String>(bytes)).expect("sound");
+        assert_eq!(text, format!("{n}"));
+        assert!(socket.descriptors.len() <= DESCRIPTORS_MAX, "{} held", socket.descriptors.len());
+    }
+    assert!(!socket.descriptors.is_empty());
+    drop(socket);
+    // Nobody holds the other end any more, or this would wait.
+    assert_eq!(read.read(&mut [0]).expect("an end"), 0);
+}
+
+#[test]
+fn a_descriptor_that_did_not_come_is_missing() {
+    let (mut socket, mut peer) = pair();
+    peer.write_all(&frame("none")).expect("there is room");
+    socket.receive(100, || false, |_| Ok(())).expect("a message");
+    assert!(matches!(socket.descriptor(), Err(Broken::Malformed("a descriptor is missing"))));
+    let (mut sender, _peer) = pair();
+    let copies: Vec<_> = (0..2 * DESCRIPTORS_MAX).map(|_| sender.fd.try_clone().expect("a copy")).collect();
+    let borrowed: Vec<_> = copies.iter().map(AsFd::as_fd).collect();
+    assert!(matches!(sender.send(&"", &borrowed, || false), Err(Broken::Malformed(_))));
+}
+
+/// The peer never falls silent, so there is no wait to be asked in; nor would there be an end to it.
+#[test]
+fn a_message_that_goes_piece_by_piece_can_be_stopped() {
+    let (mut socket, mut peer) = pair();
+    let trickle = thread::spawn(move || {
+        let mut sent = peer.write_all(&(64_u32 << 20).to_le_bytes());
+        while sent.is_ok() {
+            sent = peer.write_all(b"x");
+        }
+    });
+    let asked = std::cell::Cell::new(0);
+    let stop = || asked.replace(asked.get() + 1) == 10;
+    let stopped = socket.receive(64 << 20, stop, |_| Ok(()));
+    assert!(matches!(stopped, Err(Broken::Stopped)), "{stopped:?}");
+    drop(socket);
+    trickle.join().expect("no panic");
+
+    let (mut socket, mut peer) = pair();
+    let slow = thread::spawn(move || while peer.read(&mut [0; 4096]).is_ok_and(|bytes| bytes > 0) {});
+    asked.set(0);
+    let stopped = socket.send(&"x".repeat(64 << 20), &[], stop);
+    assert!(matches!(stopped, Err(Broken::Stopped)), "{stopped:?}");
+    drop(socket);
+    slow.join().expect("no panic");
+}
+
+#[test]
+fn a_peer_that_is_silent_or_does_not_read_can_be_given_up() {
+    let (mut socket, peer) = pair();
+    let stopped = socket.receive(100, || true, |_| Ok(()));
+    assert!(matches!(stopped, Err(Broken::Stopped)), "{stopped:?}");
+    let large = "x".repeat(8 << 20);
+    let stopped = socket.send(&large, &[], || true);
+    assert!(matches!(stopped, Err(Broken::Stopped)), "{stopped:?}");
+    drop(peer);
+    assert!(matches!(socket.send(&"", &[], || false), Err(Broken::Closed)));
+}

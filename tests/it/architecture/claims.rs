@@ -1,0 +1,65 @@
+//! `docs/threat-model.md` against the tests: every claim names tests, and they are there.
+
+use super::root;
+use std::path::{Path, PathBuf};
+
+/// The files that a module's path may stand for.
+fn files(module: &str) -> Vec<PathBuf> {
+    let path = module.replace("::", "/");
+    let folders = ["tests/it", "host/src", "host/core/src", "host/core/src/policy"];
+    let places = folders.iter().flat_map(|folder| {
+        let place = root().join(folder).join(&path);
+        [place.with_extension("rs"), place.join("mod.rs"), place.join("tests/mod.rs")]
+    });
+    places.filter(|place| place.is_file()).collect()
+}
+
+fn has_function(files: &[PathBuf], name: &str) -> bool {
+    let has = |file: &Path| {
+        let text = std::fs::read_to_string(file).expect("UTF-8");
+        text.contains(&format!("fn {name}("))
+    };
+    files.iter().any(|file| has(file))
+}
+
+/// The claims of a document: the last cell of each row of its table of claims.
+fn claims(document: &str) -> Vec<&str> {
+    let rows = document.split("| Claim | Shown by |").nth(1).expect("a table of claims").lines();
+    let rows = rows.skip(2).take_while(|line| line.starts_with('|'));
+    rows.map(|row| row.trim_matches('|').split('|').next_back().expect("a cell")).collect()
+}
+
+#[test]
+fn every_claim_names_tests_that_are_there() {
+    let document = std::fs::read_to_string(root().join("docs/threat-model.md")).expect("there");
+    let claims = claims(&document);
+    assert!(claims.len() > 40, "{} claims: this test reads the table wrongly", claims.len());
+    let mut missing = Vec::new();
+    for claim in claims {
+        let names: Vec<&str> =
+            claim.split('`').skip(1).step_by(2).filter(|name| !name.contains('/')).collect();
+        if names.is_empty() {
+            missing.push(format!("no test shows {claim}"));
+        }
+        let mut module = String::new();
+        for name in names {
+            let whole = name.trim_end_matches("::*");
+            // A module, a test in one, or another test of the module that was named before.
+            let within = whole.rsplit_once("::").unwrap_or((&module, whole));
+            let there = !files(whole).is_empty() || has_function(&files(within.0), within.1);
+            if !there {
+                missing.push(format!("{name} of {claim}"));
+            }
+            module = if whole.contains("::") && has_function(&files(within.0), within.1) {
+                within.0.to_owned()
+            } else {
+                module
+            };
+        }
+    }
+    assert!(
+        missing.is_empty(),
+        "docs/threat-model.md names tests that are not there:\n{}",
+        missing.join("\n")
+    );
+}

@@ -1,0 +1,316 @@
+//! Somebody exchanges a name with others as fast as the system can, while tools and a guest that opens in a
+//! loop work on it: a file becomes a link to the outside, a folder, a FIFO, another file, another name of a
+//! file. Nothing outside is read or changed, and whoever reads sees a whole version.
+//!
+//! `RACE_OPENS` says how often the guest opens in all, a million times if it is not set.
+
+use super::check::{home, tree, with_folders, works};
+use crate::sandbox::chat::Chat;
+use rustix::fs::{CWD, FileType, Mode, RenameFlags, mknodat, renameat_with};
+use rustix::io::Errno;
+use serde_json::{Value, json};
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+use support::home::Home;
+
+/// Opens of one call.
+const OPENS_PER_CALL: u64 = 10_000;
+
+/// Exchanges in a row, and the rest after them: at full speed for a while, at another moment of an open each
+/// time, and the machine stays usable.
+const BURST: usize = 16;
+const REST: Duration = Duration::from_micros(200);
+
+/// How often the guest opens in all.
+fn opens() -> u64 {
+    std::env::var("RACE_OPENS").ok().map_or(1_000_000, |text| text.parse().expect("RACE_OPENS is a number"))
+}
+
+/// A file that is told by its letter and its length.
+fn version(letter: &str) -> String {
+    let length = match letter {
+        "a" => 1000,
+        "b" => 9000,
+        "c" => 5000,
+        "d" => 3000,
+        // More than the host hands over at once.
+        "e" => 70_000,
+        _ => 77,
+    };
+    letter.repeat(length)
+}
+
+/// Exchanges `name` with each of `others` in turn while `work` runs; how often it did.
+fn while_flipping<T>(name: &Path, others: &[PathBuf], work: impl FnOnce() -> T) -> (T, u64) {
+    let done = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let flipper = scope.spawn(|| {
+            let mut flips = 0;
+            while !done.load(Ordering::Acquire) {
+                for other in others.iter().cycle().take(BURST) {
+                    match renameat_with(CWD, name, CWD, other, RenameFlags::EXCHANGE) {
+                        Ok(()) => flips += 1,
+                        // A tool took one of the names away.
+                        Err(Errno::NOENT) => std::thread::yield_now(),
+                        Err(errno) => panic!("the filesystem can exchange: {errno}"),
+                    }
+                }
+                std::thread::sleep(REST);
+            }
+            flips
+        });
+        // Dropped when `work` panics as well: the scope waits for the other thread.
+        let stop = Stop(&done);
+        let worked = work();
+        drop(stop);
+        (worked, flipper.join().expect("it exchanges"))
+    })
+}
+
+struct Stop<'a>(&'a AtomicBool);
+
+impl Drop for Stop<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Release);
+    }
+}
+
+/// A folder beside the workspace that nothing may reach.
+fn outside(home: &Home) -> PathBuf {
+    let outside = home.dir().join("outside");
+    fs::create_dir(&outside).expect("writable");
+    fs::write(outside.join("file"), version("s")).expect("writable");
+    outside
+}
+
+/// A folder of the workspace in which `name` is exchanged with all else.
+struct Arena {
+    folder: PathBuf,
+}
+
+impl Arena {
+    /// `name` is a file; beside it lie another, one with a second name in `kept`, a folder, a FIFO, and links
+    /// to the outside, to nothing and to a file beside.
+    fn new(home: &Home, guest: &str, outside: &Path) -> Self {
+        let folder = home.host(guest);
+        fs::create_dir(&folder).expect("writable");
+        let at = |name: &str| folder.join(name);
+        fs::write(at("name"), version("a")).expect("writable");
+        fs::write(at("other"), version("b")).expect("writable");
+        let kept = home.host("/tmp/kept");
+        if !kept.exists() {
+            fs::write(&kept, version("c")).expect("writable");
+        }
+        fs::hard_link(kept, at("hard")).expect("one filesystem");
+        fs::write(at("beside"), version("d")).expect("writable");
+        symlink("beside", at("inside")).expect("writable");
+        symlink(outside.join("file"), at("link")).expect("writable");
+        symlink("nothing", at("dangling")).expect("writable");
+        fs::create_dir(at("folder")).expect("writable");
+        mknodat(CWD, at("fifo"), FileType::Fifo, Mode::from_raw_mode(0o600), 0).expect("FIFOs are possible");
+        Self { folder }
+    }
+
+    fn name(&self) -> PathBuf {
+        self.folder.join("name")
+    }
+
+    fn others(&self) -> Vec<PathBuf> {
+        let others = ["other", "link", "hard", "folder", "fifo", "inside", "dangling"];
+        others.map(|name| self.folder.join(name)).to_vec()
+    }
+}
+
+/// The guest that opens in a loop; no policy knows its path.
+fn reader() -> Home {
+    let policy = "safety = \"side-effecting\"\n[arguments]\nbehaviour = \"value\"\npath = \"value\"\nbytes = \"value\"\n\
+                  [limits]\ndeadline = \"120s\"";
+    with_folders(Home::new().tool("hostile", "file-read-write", "hostile", policy))
+}
+
+/// Opens `path` so often, and counts what was found.
+fn open(chat: &mut Chat, path: &str, opens: u64, found: &mut BTreeMap<String, u64>) {
+    let mut left = opens;
+    while left > 0 {
+        let now = left.min(OPENS_PER_CALL);
+        let said = chat.say(&format!("/hostile behaviour=open_loop path={path} bytes={now}"));
+        let seen: Value = serde_json::from_str(&said).unwrap_or_else(|_| panic!("{said}"));
+        for (outcome, count) in seen["outcomes"].as_object().expect("an object") {
+            *found.entry(outcome.clone()).or_default() += count.as_u64().expect("a number");
+        }
+        left -= now;
+    }
+}
+
+/// Whole versions, and what else may be: each at least once, and nothing but those. `other error` is what the
+/// guest sees when a name changes faster than the kernel can tell where it lies.
+fn all_and_no_other(found: &BTreeMap<String, u64>, opens: u64, letters: &[&str], others: &[&str]) {
+    let whole = |letter: &&str| format!("{letter} x {}", version(letter).len());
+    let expected: BTreeSet<_> =
+        letters.iter().map(whole).chain(others.iter().map(|other| (*other).to_owned())).collect();
+    let seen: BTreeSet<_> = found.keys().filter(|outcome| *outcome != "other error").cloned().collect();
+    assert_eq!(seen, expected, "{found:?}");
+    assert_eq!(found.values().sum::<u64>(), opens, "{found:?}");
+}
+
+#[test]
+fn a_name_that_becomes_everything_is_never_followed_out() {
+    let home = reader();
+    let outside = outside(&home);
+    let before = tree(&outside);
+    let arena = Arena::new(&home, "/shared/arena", &outside);
+    let (mut chat, mut found, opens) = (Chat::start(&home), BTreeMap::new(), opens() / 2);
+    let (_, flips) = while_flipping(&arena.name(), &arena.others(), || {
+        open(&mut chat, "/shared/arena/name", opens, &mut found);
+    });
+    assert!(flips > opens / 100, "{flips} flips: no race");
+    all_and_no_other(
+        &found,
+        opens,
+        &["a", "b", "c", "d"],
+        &["directory", "permission denied", "unsupported", "entity not found"],
+    );
+    assert_eq!(tree(&outside), before);
+    chat.end();
+    works(&home);
+}
+
+#[test]
+fn a_folder_that_becomes_everything_is_never_left() {
+    let home = reader();
+    let outside = outside(&home);
+    let before = tree(&outside);
+    let at = |name: &str| home.host(&format!("/shared/{name}"));
+    for (folder, letter) in [("way", "a"), ("other", "b")] {
+        fs::create_dir(at(folder)).expect("writable");
+        fs::write(at(folder).join("file"), version(letter)).expect("writable");
+    }
+    symlink(&outside, at("link")).expect("writable");
+    symlink("../../outside", at("up")).expect("writable");
+    symlink("other2", at("inside")).expect("writable");
+    fs::create_dir(at("other2")).expect("writable");
+    fs::write(at("other2/file"), version("c")).expect("writable");
+    fs::write(at("plain"), version("d")).expect("writable");
+    let others = ["other", "link", "inside", "up", "plain"].map(at).to_vec();
+    let (mut chat, mut found, opens) = (Chat::start(&home), BTreeMap::new(), opens() * 2 / 5);
+    let (_, flips) = while_flipping(&at("way"), &others, || {
+        open(&mut chat, "/shared/way/file", opens, &mut found);
+    });
+    assert!(flips > opens / 100, "{flips} flips: no race");
+    all_and_no_other(&found, opens, &["a", "b", "c"], &["permission denied", "not a directory"]);
+    assert_eq!(tree(&outside), before);
+    chat.end();
+    works(&home);
+}
+
+#[test]
+fn a_file_that_is_written_meanwhile_is_read_whole() {
+    let home = reader();
+    let letters = ["a", "b", "e"];
+    fs::write(home.host("/shared/file"), version("a")).expect("writable");
+    let (mut chat, mut found, opens) = (Chat::start(&home), BTreeMap::new(), opens() / 10);
+    let done = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let mut writer = Chat::start(&home);
+            for letter in letters.iter().cycle() {
+                if done.load(Ordering::Acquire) {
+                    return writer.end();
+                }
+                let arguments =
+                    json!({ "path": "/shared/file", "content": version(letter), "overwrite": true });
+                let said = writer.say(&format!("/file_write {arguments}"));
+                assert!(said.starts_with(r#"{"written":true"#), "{said}");
+            }
+        });
+        let _stop = Stop(&done);
+        open(&mut chat, "/shared/file", opens, &mut found);
+    });
+    all_and_no_other(&found, opens, &letters, &[]);
+    chat.end();
+    works(&home);
+}
+
+/// Rounds of each tool.
+const ROUNDS: usize = 30;
+
+/// Every way in which a file tool works on `name`; `new` is free.
+fn ways(name: &str, new: &str) -> Vec<(&'static str, Value)> {
+    vec![
+        ("file_read", json!({ "path": name })),
+        ("file_search", json!({ "path": name, "pattern": "." , "regex": true })),
+        ("file_info", json!({ "path": name })),
+        ("file_copy", json!({ "from": name, "to": new })),
+        ("file_write", json!({ "path": name, "content": version("w"), "overwrite": true })),
+        ("file_write", json!({ "path": name, "content": version("w"), "append": true })),
+        (
+            "file_edit",
+            json!({ "path": name, "edits": [{ "old_text": version("a"), "new_text": version("w") }] }),
+        ),
+        ("file_copy", json!({ "from": "/tmp/kept", "to": name, "overwrite": true })),
+        ("file_move", json!({ "from": name, "to": new })),
+        ("file_delete", json!({ "path": name, "recursive": true })),
+    ]
+}
+
+/// Every regular file of the arena is a whole version, or one with a whole text appended.
+fn whole(folder: &Path) {
+    let whole: BTreeSet<String> = ["a", "b", "c", "d", "w"].map(version).into();
+    for entry in fs::read_dir(folder).expect("there").flatten() {
+        if entry.file_type().expect("there").is_file() {
+            let text = fs::read_to_string(entry.path()).expect("text");
+            let appended = text.strip_suffix(&version("w")).is_some_and(|old| whole.contains(old));
+            assert!(whole.contains(&text) || appended, "{:?} is torn: {:.80}", entry.path(), text);
+        }
+    }
+}
+
+/// The code of an error, or `ok` and, where it is told, what the name stood for.
+fn outcome(said: &str) -> String {
+    match serde_json::from_str::<Value>(said) {
+        Ok(result) => format!("ok {}", result["kind"].as_str().unwrap_or_default()),
+        Err(_) => said.split(':').next().unwrap_or_default().to_owned(),
+    }
+}
+
+#[test]
+fn tools_on_a_name_that_becomes_everything_touch_nothing_else() {
+    let home = home();
+    let outside = outside(&home);
+    let before = tree(&outside);
+    let mut chat = Chat::start(&home);
+    for (n, (tool, _)) in ways("", "").into_iter().enumerate() {
+        let mut codes = BTreeMap::<String, usize>::new();
+        for round in 0..ROUNDS {
+            let guest = format!("/shared/{n}-{round}");
+            let arena = Arena::new(&home, &guest, &outside);
+            let arguments = &ways(&format!("{guest}/name"), &format!("{guest}/new"))[n].1;
+            let (said, _) =
+                while_flipping(&arena.name(), &arena.others(), || chat.say(&format!("/{tool} {arguments}")));
+            assert!(!said.contains(&version("s")[..20]), "{tool} {arguments}: {said}");
+            *codes.entry(outcome(&said)).or_default() += 1;
+            whole(&arena.folder);
+            assert_eq!(fs::read_to_string(home.host("/tmp/kept")).expect("there"), version("c"));
+            fs::remove_dir_all(arena.folder).expect("ours");
+        }
+        assert_eq!(tree(&outside), before, "{tool}");
+        let possible = [
+            "path_denied",
+            "not_found",
+            "not_a_regular_file",
+            "is_a_directory",
+            "write_failed",
+            "invalid_arguments",
+            "already_exists",
+        ];
+        let fits = |code: &String| code.starts_with("ok") || possible.contains(&code.as_str());
+        assert!(codes.keys().all(fits), "{tool}: {codes:?}");
+        assert!(codes.len() > 1, "{tool}: {codes:?}: no race");
+    }
+    chat.end();
+    works(&home);
+}

@@ -1,0 +1,117 @@
+//! Compiling a component that somebody else wrote: in a process that is killed when it takes too long.
+
+use support::guests::sha256;
+use support::home::Home;
+use support::workers;
+
+/// A component with one core module of `count` functions that keep a compiler busy.
+fn slow(count: usize) -> Vec<u8> {
+    let mut code = vec![0_u8];
+    // x = ((x * k1) ^ x) + …, a thousand times: each step needs what was before.
+    for step in 0..1000_u32 {
+        code.extend([0x20, 0, 0x42]);
+        code.extend(leb(step % 64));
+        code.extend([0x7e, 0x20, 0, 0x85, 0x20, 0, 0x7c, 0x21, 0]);
+    }
+    code.extend([0x20, 0, 0x0b]);
+    let body = [leb(code.len() as u32), code].concat();
+    let functions = count as u32;
+    let module = [
+        b"\0asm\x01\0\0\0".to_vec(),
+        section(1, vec![1, 0x60, 1, 0x7e, 1, 0x7e]),
+        section(3, [leb(functions), vec![0; count]].concat()),
+        section(10, [leb(functions), body.repeat(count)].concat()),
+    ];
+    [b"\0asm\x0d\0\x01\0".to_vec(), section(1, module.concat())].concat()
+}
+
+fn section(id: u8, content: Vec<u8>) -> Vec<u8> {
+    [vec![id], leb(content.len() as u32), content].concat()
+}
+
+/// An unsigned number, seven bits a byte.
+fn leb(mut number: u32) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    loop {
+        let low = (number & 0x7f) as u8;
+        number >>= 7;
+        bytes.push(if number > 0 { low | 0x80 } else { low });
+        if number == 0 {
+            return bytes;
+        }
+    }
+}
+
+/// A component whose one core module has a table and a memory of these sizes, in elements and pages of 64 KiB.
+fn large(elements: u32, pages: u32) -> Vec<u8> {
+    let module = [
+        b"\0asm\x01\0\0\0".to_vec(),
+        section(4, [vec![1, 0x70, 0], leb(elements)].concat()),
+        section(5, [vec![1, 0], leb(pages)].concat()),
+    ];
+    // The module, and an instance of it.
+    let instance = section(2, vec![1, 0, 0, 0]);
+    [b"\0asm\x0d\0\x01\0".to_vec(), section(1, module.concat()), instance].concat()
+}
+
+/// A gateway with this component as a tool.
+fn with(component: &[u8], sections: &str) -> Home {
+    let text = format!(
+        "schema = 1\ntool = \"slow\"\nprofile = \"file-read-only\"\nwhy = \"a test\"\nsafety = \"read-only\"\n\
+         component = {{ file = \"slow.wasm\", sha256 = {:?} }}\n",
+        sha256(component)
+    );
+    let home = Home::new().config(sections).policy("tools/slow.toml", &text);
+    std::fs::write(home.policies_dir().join("tools/slow.wasm"), component).expect("writable");
+    home
+}
+
+#[test]
+fn a_component_that_takes_too_long_is_refused_and_its_process_ended() {
+    let home = with(&slow(800), "[sandbox]\ncompile_time = \"1s\"\n");
+    let ran = home.call(&["slow"]);
+    assert_eq!((ran.code, ran.error().as_str()), (Some(1), "tool_unavailable"), "{ran:?}");
+    let says = "it is not compiled after 1s; make it smaller, or raise sandbox.compile_time";
+    assert!(ran.message().contains(says), "{ran:?}");
+    assert_eq!(home.call(&["file_read", "path=/shared/none"]).error(), "not_found", "the others work");
+    let kept = std::fs::read_dir(home.state().join("cache")).expect("there").flatten();
+    let names = kept.map(|entry| entry.file_name().to_string_lossy().into_owned());
+    let component = sha256(&slow(800));
+    assert!(!names.into_iter().any(|name| name.starts_with(&component)), "there is no code of it");
+    assert_eq!(workers::of(1), Vec::<u32>::new(), "none was left behind");
+}
+
+#[test]
+fn a_small_one_of_the_kind_compiles() {
+    // It is no tool, which is only found once there is code.
+    let home = with(&slow(2), "");
+    let ran = home.call(&["slow"]);
+    assert!(ran.message().contains("the component does not load: "), "{ran:?}");
+}
+
+#[test]
+fn a_component_with_more_than_an_instance_may_have_is_refused_with_the_reason() {
+    for (component, says) in [
+        (large(20_000, 1), "the component does not load: "),
+        (large(20_001, 1), "20001"),
+        (large(1, 4097), "exceeds"),
+    ] {
+        let home = with(&component, "");
+        let ran = home.call(&["slow"]);
+        assert_eq!(ran.error(), "tool_unavailable", "{ran:?}");
+        assert!(ran.message().contains(says) && !ran.message().contains("cache"), "{says:?} in {ran:?}");
+    }
+}
+
+#[test]
+fn times_that_make_no_sense_are_refused() {
+    for (time, says) in [
+        ("0s", "[sandbox] compile_time = \"0s\" is not from 1ms to 3600s"),
+        ("2h", "is not from 1ms to 3600s"),
+        ("soon", "\"soon\" is not a duration"),
+    ] {
+        let ran = Home::new().config(&format!("[sandbox]\ncompile_time = \"{time}\"\n")).run(&["tools"]);
+        assert_eq!((ran.code, ran.stdout.as_str()), (Some(2), ""), "{ran:?}");
+        assert!(ran.stderr.contains(says), "{says:?} in {ran:?}");
+    }
+}

@@ -76,6 +76,7 @@ mod tests {
             ("new\nline", "new\\u{a}line"),
             ("\u{1b}[2J", "\\u{1b}[2J"),
             ("evil\u{202e}gpj.exe", "evil\\u{202e}gpj.exe"),
+            ("digits\u{206e}", "digits\\u{206e}"),
             ("back\\slash", "back\\\\slash"),
             ("\\u{a}", "\\\\u{a}"),
         ] {

@@ -27,7 +27,7 @@ pub(super) struct Case {
     replace: Option<String>,
     by: String,
     /// The line of the problem, 0 for the file as a whole; absent: the policy is sound.
-    line: Option<usize>,
+    line: Option<u64>,
     /// Where the problem is told, if not in the file that was changed.
     told_in: Option<File>,
     /// Parts of the problem, or of what the gateway says to `path`.
@@ -90,14 +90,14 @@ pub(super) fn run(table: &Table) {
 }
 
 /// The check tells the line, and nothing starts.
-fn refused(home: &Home, case: &Case, line: usize) -> Result<(), String> {
+fn refused(home: &Home, case: &Case, line: u64) -> Result<(), String> {
     let ran = home.run(&["policy", "check", "policies", "--json"]);
     let report: Value = serde_json::from_str(&ran.stdout).map_err(|e| format!("{e}: {ran:?}"))?;
     let file =
         if case.told_in.unwrap_or(case.file) == File::Profile { "profiles/p.toml" } else { "tools/t.toml" };
     let problems = report["problems"].as_array().ok_or("no problems")?;
-    let place = if line == 0 { format!("{file}: ") } else { format!("{file}:{line}: ") };
-    let problem = problems.iter().filter_map(Value::as_str).find(|problem| problem.starts_with(&place));
+    let placed = |problem: &&Value| problem["file"] == file && problem["line"].as_u64().unwrap_or(0) == line;
+    let problem = problems.iter().find(placed).and_then(|problem| problem["problem"].as_str());
     let Some(problem) = problem.filter(|_| ran.code == Some(3)) else {
         return Err(format!("no problem in line {line}: {ran:?}"));
     };

@@ -13,16 +13,23 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 use support::home::Home;
 
 /// Opens of one call.
 const OPENS_PER_CALL: u64 = 10_000;
 
-/// Exchanges in a row, and the rest after them: at full speed for a while, at another moment of an open each
-/// time, and the machine stays usable.
-const BURST: usize = 16;
+/// How exchanges follow each other.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Pace {
+    /// One after the other, for single calls.
+    Steady,
+    /// [`BURST`] in a row and then [`REST`], so that a million opens leave the machine usable.
+    Bursts,
+}
+
+const BURST: u64 = 16;
 const REST: Duration = Duration::from_micros(200);
 
 /// How often the guest opens in all.
@@ -45,29 +52,28 @@ fn version(letter: &str) -> String {
 }
 
 /// Exchanges `name` with each of `others` in turn while `work` runs; how often it did.
-fn while_flipping<T>(name: &Path, others: &[PathBuf], work: impl FnOnce() -> T) -> (T, u64) {
-    let done = AtomicBool::new(false);
+fn while_flipping<T>(name: &Path, others: &[PathBuf], pace: Pace, work: impl FnOnce() -> T) -> (T, u64) {
+    let (done, flips) = (AtomicBool::new(false), AtomicU64::new(0));
     std::thread::scope(|scope| {
-        let flipper = scope.spawn(|| {
-            let mut flips = 0;
-            while !done.load(Ordering::Acquire) {
-                for other in others.iter().cycle().take(BURST) {
-                    match renameat_with(CWD, name, CWD, other, RenameFlags::EXCHANGE) {
-                        Ok(()) => flips += 1,
-                        // A tool took one of the names away.
-                        Err(Errno::NOENT) => std::thread::yield_now(),
-                        Err(errno) => panic!("the filesystem can exchange: {errno}"),
-                    }
+        scope.spawn(|| {
+            for other in others.iter().cycle().take_while(|_| !done.load(Ordering::Acquire)) {
+                match renameat_with(CWD, name, CWD, other, RenameFlags::EXCHANGE) {
+                    // A tool took one of the names away, perhaps all.
+                    Err(Errno::NOENT) => std::thread::yield_now(),
+                    exchanged => exchanged.expect("the filesystem can exchange"),
                 }
-                std::thread::sleep(REST);
+                let flipped = flips.fetch_add(1, Ordering::AcqRel) + 1;
+                if pace == Pace::Bursts && flipped.is_multiple_of(BURST) {
+                    std::thread::sleep(REST);
+                }
             }
-            flips
         });
         // Dropped when `work` panics as well: the scope waits for the other thread.
-        let stop = Stop(&done);
-        let worked = work();
-        drop(stop);
-        (worked, flipper.join().expect("it exchanges"))
+        let _stop = Stop(&done);
+        while flips.load(Ordering::Acquire) == 0 {
+            std::thread::yield_now();
+        }
+        (work(), flips.load(Ordering::Acquire))
     })
 }
 
@@ -164,7 +170,7 @@ fn a_name_that_becomes_everything_is_never_followed_out() {
     let before = tree(&outside);
     let arena = Arena::new(&home, "/shared/arena", &outside);
     let (mut chat, mut found, opens) = (Chat::start(&home), BTreeMap::new(), opens() / 2);
-    let (_, flips) = while_flipping(&arena.name(), &arena.others(), || {
+    let (_, flips) = while_flipping(&arena.name(), &arena.others(), Pace::Bursts, || {
         open(&mut chat, "/shared/arena/name", opens, &mut found);
     });
     assert!(flips > opens / 100, "{flips} flips: no race");
@@ -197,7 +203,7 @@ fn a_folder_that_becomes_everything_is_never_left() {
     fs::write(at("plain"), version("d")).expect("writable");
     let others = ["other", "link", "inside", "up", "plain"].map(at).to_vec();
     let (mut chat, mut found, opens) = (Chat::start(&home), BTreeMap::new(), opens() * 2 / 5);
-    let (_, flips) = while_flipping(&at("way"), &others, || {
+    let (_, flips) = while_flipping(&at("way"), &others, Pace::Bursts, || {
         open(&mut chat, "/shared/way/file", opens, &mut found);
     });
     assert!(flips > opens / 100, "{flips} flips: no race");
@@ -289,8 +295,11 @@ fn tools_on_a_name_that_becomes_everything_touch_nothing_else() {
             let guest = format!("/shared/{n}-{round}");
             let arena = Arena::new(&home, &guest, &outside);
             let arguments = &ways(&format!("{guest}/name"), &format!("{guest}/new"))[n].1;
-            let (said, _) =
-                while_flipping(&arena.name(), &arena.others(), || chat.say(&format!("/{tool} {arguments}")));
+            // At the first pace no look at the name is true for long, at the second some are.
+            let pace = if round % 2 == 0 { Pace::Steady } else { Pace::Bursts };
+            let (said, _) = while_flipping(&arena.name(), &arena.others(), pace, || {
+                chat.say(&format!("/{tool} {arguments}"))
+            });
             assert!(!said.contains(&version("s")[..20]), "{tool} {arguments}: {said}");
             *codes.entry(outcome(&said)).or_default() += 1;
             whole(&arena.folder);
@@ -309,7 +318,8 @@ fn tools_on_a_name_that_becomes_everything_touch_nothing_else() {
         ];
         let fits = |code: &String| code.starts_with("ok") || possible.contains(&code.as_str());
         assert!(codes.keys().all(fits), "{tool}: {codes:?}");
-        assert!(codes.len() > 1, "{tool}: {codes:?}: no race");
+        // It came upon several things, or noticed an exchange between its look and its act.
+        assert!(codes.len() > 1 || codes.contains_key("write_failed"), "{tool}: {codes:?}: no race");
     }
     chat.end();
     works(&home);

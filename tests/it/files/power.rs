@@ -13,7 +13,7 @@ use support::home::Home;
 use support::needs;
 
 const FRESH_DISK: &str = "
-    truncate -s 48M image; mkfs.ext4 -q -F image
+    truncate -s 128M image; mkfs.ext4 -q -F image
     mkdir disk copy; mount -o loop,commit=300 image disk; mkdir disk/workspace disk/state; chmod 700 disk/state
     cp -a state/cache disk/state/; cp -a workspace/. disk/workspace/
     echo old > disk/workspace/shared/replaced

@@ -105,7 +105,7 @@ fn each_mistake_is_told_with_tool_rule_and_line() {
         "component = \"builtin\"",
         &[": hello: this binary has no builtin component", "component = { file = \"hello.wasm\""],
     );
-    check(&component, "", &["no component is named", "component = \"builtin\""]);
+    check(&component, "", &["missing field `component`", "component = \"builtin\""]);
 }
 
 #[test]

@@ -65,6 +65,7 @@ fn line_for(field: &str) -> Option<&'static str> {
         "schema" => "schema = 1",
         "tool" => "tool = \"my_tool\"",
         "profile" => "profile = \"file-read-only\"",
+        "component" => "component = \"builtin\"",
         "safety" => "safety = \"read-only\"",
         "why" => "why = \"saves what the user sent\"",
         "mounts" => "mounts = []",

@@ -30,7 +30,7 @@ impl Paused {
         Self::start_under(gateway, &[], call)
     }
 
-    /// The same under another program.
+    /// The same under another program, which must become it.
     pub(super) fn start_under(gateway: &impl Gateway, wrapper: &[&str], call: &Call) -> Self {
         let pipe = gateway.home().dir().join("arguments");
         if !pipe.exists() {
@@ -44,9 +44,7 @@ impl Paused {
         loop {
             // Opening fails as long as nobody reads.
             if let Ok(fd) = open(&pipe, OFlags::WRONLY | OFlags::NONBLOCK | OFlags::CLOEXEC, Mode::empty()) {
-                if wrapper.is_empty() {
-                    wait_for_workers(program.id());
-                }
+                wait_for_workers(program.id());
                 return Self { program, arguments: File::from(fd) };
             }
             let ended = program.try_wait().expect("ours");

@@ -47,6 +47,8 @@ fn skipped_tests() -> PathBuf {
 
 /// Bans, licences and sources; known vulnerabilities only where their database can be reached.
 fn dependency_rules(dir: &Path, deny: &Path) -> Result<(), String> {
+    // Those of other systems too: the rules look at every dependency in the lock file.
+    step("fetch every dependency", cargo(&["fetch", "--locked", "--quiet"]).current_dir(dir))?;
     let check = |arguments: &[&str]| {
         let mut command = Command::new(deny);
         command.current_dir(dir).args(arguments).arg("--config").arg(root().join("deny.toml")).arg("check");

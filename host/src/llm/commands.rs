@@ -2,7 +2,9 @@
 //!
 //! It makes the gateway a file drop that audits everything, and testable from end to end.
 
-use crate::turn::{Conversation, Deltas, Entry, Provider, ProviderError, Reply, Request, ToolCall, ToolSpec};
+use crate::turn::{
+    Conversation, Deltas, Entry, Memory, Provider, ProviderError, Reply, Request, ToolCall, ToolSpec,
+};
 use async_trait::async_trait;
 use cofferdam_core::arguments::{BadArguments, from_pairs};
 use cofferdam_core::attachment::AttachmentInfo;
@@ -21,6 +23,10 @@ impl Provider for Commands {
     async fn respond(&self, request: Request<'_>, _: &mut dyn Deltas) -> Result<Reply, ProviderError> {
         Ok(decide(request.conversation, request.tools))
     }
+
+    fn memory(&self) -> Memory {
+        Memory::None
+    }
 }
 
 fn decide(conversation: &Conversation, tools: &[ToolSpec]) -> Reply {
@@ -32,14 +38,14 @@ fn decide(conversation: &Conversation, tools: &[ToolSpec]) -> Reply {
             None if attachments.is_empty() => {
                 say("I run commands, not conversations. /help lists them.".into())
             }
-            None => say(listing(attachments)),
+            None => say(listing(&attachments.infos())),
         },
-        None => Reply::default(),
+        Some(Entry::Assistant { .. } | Entry::Summary { .. }) | None => Reply::default(),
     }
 }
 
 fn say(text: String) -> Reply {
-    Reply { text: Some(text), tool_calls: Vec::new() }
+    Reply { text: Some(text), ..Reply::default() }
 }
 
 fn run(command: &str, tools: &[ToolSpec]) -> Reply {
@@ -61,7 +67,8 @@ fn run(command: &str, tools: &[ToolSpec]) -> Reply {
             None => Err(BadArguments::OpenQuote),
         }
     };
-    Reply { text: None, tool_calls: vec![ToolCall { tool: one_line(name, 80), arguments }] }
+    let call = ToolCall { id: "0".into(), tool: one_line(name, 80), arguments };
+    Reply { tool_calls: vec![call], ..Reply::default() }
 }
 
 /// Words as a shell splits them, but without its comments: nothing that was typed is dropped.
@@ -160,8 +167,13 @@ fn bounded(lines: Vec<String>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::attachments::Attachment;
     use cofferdam_core::tool::{ErrorCode, ToolError};
     use serde_json::json;
+
+    fn result(result: Result<Value, ToolError>) -> Entry {
+        Entry::ToolResult { call: "0".into(), tool: "x".into(), result, shown: String::new() }
+    }
 
     fn tools() -> Vec<ToolSpec> {
         vec![ToolSpec {
@@ -175,6 +187,9 @@ mod tests {
     }
 
     fn user(text: &str, attachments: Vec<AttachmentInfo>) -> Conversation {
+        let attachments: Vec<_> =
+            attachments.into_iter().map(|info| Attachment { info, blob: None }).collect();
+        let attachments = attachments.into();
         Conversation { entries: vec![Entry::User { text: text.into(), attachments, addendum: None }] }
     }
 
@@ -194,8 +209,9 @@ mod tests {
             (r#"/attachment_save {"index":0,"index":1}"#, r#"{"index":0,"index":1}"#),
         ] {
             let reply = decide(&user(text, vec![]), &tools());
-            let call = ToolCall { tool: "attachment_save".into(), arguments: Ok(arguments.into()) };
-            assert_eq!(reply, Reply { text: None, tool_calls: vec![call] }, "{text}");
+            let arguments = Ok(arguments.into());
+            let call = ToolCall { id: "0".into(), tool: "attachment_save".into(), arguments };
+            assert_eq!(reply, Reply { tool_calls: vec![call], ..Reply::default() }, "{text}");
         }
         assert_eq!(decide(&user("/nope x", vec![]), &tools()).tool_calls[0].tool, "nope");
     }
@@ -231,12 +247,10 @@ mod tests {
     #[test]
     fn results_are_told_as_they_are() {
         let mut conversation = user("/x", vec![]);
-        conversation
-            .entries
-            .push(Entry::ToolResult { tool: "x".into(), result: Ok(json!({ "saved": true })) });
+        conversation.entries.push(result(Ok(json!({ "saved": true }))));
         assert_eq!(decide(&conversation, &[]).text.as_deref(), Some(r#"{"saved":true}"#));
         let error = ToolError::new(ErrorCode::AlreadyExists, "there is a file");
-        conversation.entries.push(Entry::ToolResult { tool: "x".into(), result: Err(error) });
+        conversation.entries.push(result(Err(error)));
         assert_eq!(decide(&conversation, &[]).text.as_deref(), Some("already_exists: there is a file"));
     }
 

@@ -1,10 +1,12 @@
-//! What has been said in a turn. Text only: attachment bytes never enter it.
+//! What has been said in a conversation. Its text can be stored and sent; attachment bytes never enter it:
+//! they are reached through the entry that they came with, and only while their turn runs.
 
-use cofferdam_core::attachment::AttachmentInfo;
+use super::ToolCall;
+use crate::attachments::Attachments;
 use cofferdam_core::tool::ToolError;
 use serde_json::Value;
 
-/// The entries of a turn, oldest first.
+/// The entries of a conversation, oldest first; those of the turn that runs come last.
 #[derive(Clone, Debug, Default)]
 pub struct Conversation {
     /// What was said and done.
@@ -14,20 +16,36 @@ pub struct Conversation {
 /// One thing said or done.
 #[derive(Clone, Debug)]
 pub enum Entry {
-    /// The user's message.
+    /// A message of the user.
     User {
         /// Text or caption, as typed.
         text: String,
-        /// What came with it.
-        attachments: Vec<AttachmentInfo>,
+        /// What came with it. In entries of earlier turns each is there without its bytes.
+        attachments: Attachments,
         /// What the provider is told of the attachments; absent without any, never kept in history.
         addendum: Option<String>,
     },
-    /// A tool's answer to a call of this turn.
+    /// What the provider said and which tools it asked for.
+    Assistant {
+        /// What it said; none when it only asked for tools.
+        text: Option<String>,
+        /// Each is answered by one [`Entry::ToolResult`] of the same id before the next `Assistant`.
+        tool_calls: Vec<ToolCall>,
+    },
+    /// A tool's answer to a call.
     ToolResult {
+        /// The call's id, as the provider gave it.
+        call: String,
         /// The tool as it was asked for.
         tool: String,
         /// The JSON object, or why there is none.
         result: Result<Value, ToolError>,
+        /// What a model is shown of it: bounded, and marked as data that nobody vouches for.
+        shown: String,
+    },
+    /// What stands for older entries that were left out to keep the conversation short.
+    Summary {
+        /// Who was told what, in prose.
+        text: String,
     },
 }

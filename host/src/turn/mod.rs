@@ -14,5 +14,7 @@ pub use config::Config;
 pub use conversation::{Conversation, Entry};
 pub use newest::{Newest, Watcher};
 pub use progress::{Progress, Step};
-pub use provider::{Delta, Deltas, Provider, ProviderError, Reply, Request, ToolCall, ToolSpec};
+pub use provider::{
+    Delta, Deltas, Memory, Provider, ProviderError, Reply, Request, Stop, ToolCall, ToolSpec, Usage,
+};
 pub use runner::{Runner, Turn};

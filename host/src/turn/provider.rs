@@ -11,17 +11,31 @@ use serde_json::Value;
 /// hands text to `deltas` as it arrives and still returns the whole at the end.
 #[async_trait]
 pub trait Provider: Send + Sync {
-    /// The next step.
+    /// The next step. Tries again by itself what time may heal, as long as nothing went to `deltas`.
     ///
     /// # Errors
     /// [`ProviderError`]; its text goes to the user in place of an answer. Dropping the future cancels.
     async fn respond(&self, request: Request<'_>, deltas: &mut dyn Deltas) -> Result<Reply, ProviderError>;
+
+    /// What it wants to know of earlier turns.
+    fn memory(&self) -> Memory;
+}
+
+/// What a provider is shown of earlier turns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Memory {
+    /// Nothing: each turn stands alone, and none is kept.
+    None,
+    /// The conversation of the session so far.
+    Conversation,
 }
 
 /// What a provider sees.
 #[derive(Clone, Copy)]
 pub struct Request<'a> {
-    /// The turn so far.
+    /// What the operator and this program tell a model of its task; empty where there is no model.
+    pub instructions: &'a str,
+    /// The conversation so far.
     pub conversation: &'a Conversation,
     /// The tools that may be called.
     pub tools: &'a [ToolSpec],
@@ -43,13 +57,40 @@ pub struct ToolSpec {
 pub struct Reply {
     /// What the user is to read.
     pub text: Option<String>,
-    /// Calls to run, in order.
+    /// Calls to run.
     pub tool_calls: Vec<ToolCall>,
+    /// Why it stopped.
+    pub stop: Stop,
+    /// What it cost, as far as the provider says.
+    pub usage: Usage,
+}
+
+/// Why a provider stopped speaking.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Stop {
+    /// It has said everything, or waits for its tools.
+    #[default]
+    Done,
+    /// Its limit of output tokens was reached: text and calls may be cut off.
+    Length,
+    /// It declined to go on.
+    Declined,
+}
+
+/// Tokens of one step; 0 where the provider does not say.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Usage {
+    /// Read, cached ones included.
+    pub input_tokens: u64,
+    /// Written.
+    pub output_tokens: u64,
 }
 
 /// A tool call as a provider asks for it: unchecked.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ToolCall {
+    /// Names the call among those of its step, in the provider's own words; the runner changes nothing in it.
+    pub id: String,
     /// The tool's name as given.
     pub tool: String,
     /// The arguments as JSON text, or why what was typed cannot become JSON.
@@ -69,10 +110,18 @@ pub trait Deltas: Send {
     fn take(&mut self, delta: Delta);
 }
 
-/// Why a provider could not decide.
-#[derive(Debug, thiserror::Error)]
+/// Why a provider could not decide. Each text is for the user, in plain words, without secrets or addresses;
+/// what an operator needs besides is in the log.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ProviderError {
-    /// The provider cannot be reached or answers nonsense; the text is for the user.
+    /// Not reached, overloaded or cut off, after trying again where that was right. The same request may
+    /// succeed later.
     #[error("{0}")]
     Unavailable(String),
+    /// The same request will be refused again: a wrong key, an unknown model.
+    #[error("{0}")]
+    Refused(String),
+    /// The conversation does not fit into the model; a shorter one may.
+    #[error("{0}")]
+    TooLong(String),
 }

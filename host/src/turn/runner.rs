@@ -80,7 +80,7 @@ impl Runner {
         conversation.entries.push(Entry::User {
             text: turn.text.clone(),
             addendum: addendum(&infos),
-            attachments: infos,
+            attachments: turn.attachments.clone(),
         });
         let answer = self.rounds(&turn, &mut conversation, progress, cancel).await;
         lines.extend(Some(answer).filter(|text| !text.is_empty()));
@@ -96,7 +96,7 @@ impl Runner {
     ) -> String {
         let mut calls = 0;
         for _ in 0..ROUNDS_MAX {
-            let request = Request { conversation, tools: &self.specs };
+            let request = Request { instructions: "", conversation, tools: &self.specs };
             let mut deltas = Ignore;
             let reply = tokio::select! {
                 reply = self.provider.respond(request, &mut deltas) => reply,
@@ -109,6 +109,9 @@ impl Runner {
             if reply.tool_calls.is_empty() {
                 return reply.text.unwrap_or_default();
             }
+            conversation
+                .entries
+                .push(Entry::Assistant { text: reply.text, tool_calls: reply.tool_calls.clone() });
             for wanted in reply.tool_calls {
                 if calls == CALLS_MAX {
                     return format!("The turn asked for more than {CALLS_MAX} tool calls and was stopped.");
@@ -132,7 +135,16 @@ impl Runner {
                         cancel: cancel.clone(),
                     })
                     .await;
-                conversation.entries.push(Entry::ToolResult { tool: wanted.tool, result });
+                let shown = match &result {
+                    Ok(value) => value.to_string(),
+                    Err(error) => error.to_json().to_string(),
+                };
+                conversation.entries.push(Entry::ToolResult {
+                    call: wanted.id,
+                    tool: wanted.tool,
+                    result,
+                    shown,
+                });
             }
         }
         format!("The turn took more than {ROUNDS_MAX} rounds and was stopped.")

@@ -109,6 +109,7 @@ impl Bench {
             tool: tool.into(),
             arguments: Ok(arguments),
             attachments,
+            session: None,
             recent: None,
             report: None,
             journal: None,

@@ -51,6 +51,32 @@ impl fmt::Display for CallId {
     }
 }
 
+/// A session: one conversation in one place, such as a chat and its topic. Turns of one session follow one
+/// another; what a session keeps (its history, its `/tmp`) no other session sees.
+///
+/// Stable across restarts, e.g. `telegram-99:7/0`.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct SessionId(String);
+
+impl SessionId {
+    /// A session id from a channel's own stable naming of its conversations.
+    pub fn new(text: impl Into<String>) -> Self {
+        Self(text.into())
+    }
+
+    /// The id as text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for SessionId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
 /// Who asked: a channel's name and its own immutable id of the sender, never a user name.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Caller {

@@ -68,6 +68,7 @@ pub(super) fn answer(
             tool,
             arguments,
             attachments,
+            session: None,
             recent: None,
             report: None,
             journal: None,

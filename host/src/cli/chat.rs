@@ -77,6 +77,7 @@ async fn talk(config: &Config, gateway: &Gateway, mut files: Vec<PathBuf>) -> an
         let attachments = attach(gateway, config, &std::mem::take(&mut files))?;
         let turn = Turn {
             id: one_shot_turn("terminal"),
+            session: None,
             caller: this_user("terminal"),
             text: line,
             attachments: attachments.clone(),

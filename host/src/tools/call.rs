@@ -10,7 +10,7 @@ use crate::sandbox::{Inputs, Reports, Sandbox};
 use cofferdam_core::arguments::BadArguments;
 use cofferdam_core::audit::{CallFacts, Effect, Event, Intent, Outcome, VerdictKind, redact, sha256_hex};
 use cofferdam_core::capability::Interface;
-use cofferdam_core::id::{CallId, Caller, TurnId};
+use cofferdam_core::id::{CallId, Caller, SessionId, TurnId};
 use cofferdam_core::limits::{ByteSize, Limits};
 use cofferdam_core::policy::{Permit, Safety};
 use cofferdam_core::text::one_line;
@@ -30,6 +30,8 @@ pub struct CallRequest {
     pub id: CallId,
     /// The turn.
     pub turn: TurnId,
+    /// The conversation that it belongs to; none where calls stand alone, as on the command line.
+    pub session: Option<SessionId>,
     /// Who asks.
     pub caller: Caller,
     /// The tool's name as given.

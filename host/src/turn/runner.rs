@@ -4,7 +4,7 @@ use super::{Conversation, Delta, Deltas, Entry, Progress, Provider, Request, Ste
 use crate::attachments::{Attachments, RecentAttachments};
 use crate::tools::{CallRequest, Journal, Toolbox};
 use cofferdam_core::attachment::{AttachmentInfo, addendum};
-use cofferdam_core::id::{CallId, Caller, TurnId};
+use cofferdam_core::id::{CallId, Caller, SessionId, TurnId};
 use cofferdam_core::message::OutgoingResponse;
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
@@ -14,6 +14,8 @@ use tokio_util::sync::CancellationToken;
 pub struct Turn {
     /// The same again when the turn is replayed after a crash.
     pub id: TurnId,
+    /// The conversation that it belongs to; none where turns stand alone.
+    pub session: Option<SessionId>,
     /// Who asks.
     pub caller: Caller,
     /// Text or caption; empty when there is none, or when it must not run (an album's straggler).
@@ -125,6 +127,7 @@ impl Runner {
                     .call(CallRequest {
                         id,
                         turn: turn.id.clone(),
+                        session: turn.session.clone(),
                         caller: turn.caller.clone(),
                         tool: wanted.tool.clone(),
                         arguments: wanted.arguments,

@@ -10,7 +10,7 @@ use super::media::Media;
 use super::placeholder::Placeholder;
 use super::prepare::{Files, Prepared, Replied, Todo, prepare};
 use super::recent::{self, Earlier};
-use super::send::TEXT_UNITS_MAX;
+use super::send::{TEXT_UNITS_MAX, Target};
 use super::typing::Typing;
 use super::wire;
 use super::words;
@@ -18,7 +18,7 @@ use crate::attachments::Attachments;
 use crate::outbound::{deliver, plan};
 use crate::store::{AlbumPart, BoundTurn, Claim, NewReply, Reply};
 use crate::turn::{Progress, Turn};
-use cofferdam_core::id::{Caller, TurnId};
+use cofferdam_core::id::{Caller, SessionId, TurnId};
 use cofferdam_core::message::OutgoingResponse;
 use std::sync::Arc;
 use tokio::task::JoinSet;
@@ -128,6 +128,7 @@ async fn run_turn(
     };
     let turn = Turn {
         id,
+        session: Some(session(bot, &prepared.target)),
         caller: Caller { channel: CHANNEL.into(), sender: prepared.sender.to_string() },
         text: prepared.text,
         attachments,
@@ -137,6 +138,11 @@ async fn run_turn(
     let response = bot.runner.run(turn, progress, &bot.stop.now).await;
     // A turn that was cut off answers so; that is for nobody to read, since it will run again.
     (!bot.stop.now.is_cancelled()).then_some(response)
+}
+
+/// A chat and topic of this bot.
+fn session(bot: &Bot, target: &Target) -> SessionId {
+    SessionId::new(format!("{}:{}/{}", bot.channel, target.chat, target.thread.unwrap_or_default()))
 }
 
 async fn fetch(bot: &Arc<Bot>, from: Files) -> Option<Attachments> {

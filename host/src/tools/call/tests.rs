@@ -43,6 +43,7 @@ fn request(n: usize) -> CallRequest {
         tool: "t".into(),
         arguments: Ok("{}".into()),
         attachments: Attachments::default(),
+        session: None,
         recent: None,
         report: None,
         journal: None,

@@ -1,6 +1,7 @@
 //! A kernel that lacks something: a program run under a filter that answers system calls as if they were not
-//! there.
+//! there, or so deep in Landlock's layers that it can add no more than one of its own.
 
+use landlock::{AccessFs, PathBeneath, PathFd, Ruleset, RulesetAttr, RulesetCreatedAttr};
 use seccompiler::{BpfProgram, SeccompAction, SeccompFilter, apply_filter};
 use std::io;
 use std::process::{Child, Command};
@@ -21,10 +22,35 @@ pub fn spawn_without(calls: &[libc::c_long], command: &mut Command) -> io::Resul
     let machine = std::env::consts::ARCH.try_into().expect("a machine that we build for");
     let filter = SeccompFilter::new(rules, SeccompAction::Allow, absent, machine).expect("sound");
     let program: BpfProgram = filter.try_into().expect("short");
-    // A filter holds for one thread and what it starts, and this thread ends.
+    spawn_after(command, || apply_filter(&program).expect("this kernel has filters"))
+}
+
+/// The layers of Landlock that one process can be under, by the kernel's own limit.
+pub const LANDLOCK_LAYERS_MAX: usize = 16;
+
+/// Starts a program under so many layers of Landlock, none of which forbids anything.
+///
+/// # Panics
+/// When this kernel has no Landlock.
+pub fn spawn_below(layers: usize, command: &mut Command) -> io::Result<Child> {
+    let all = AccessFs::Execute;
+    let layer = || {
+        let rules = Ruleset::default().handle_access(all)?.create()?;
+        rules.add_rule(PathBeneath::new(PathFd::new("/").expect("a root"), all))?.restrict_self()
+    };
+    spawn_after(command, || {
+        for _ in 0..layers {
+            layer().expect("this kernel has Landlock");
+        }
+    })
+}
+
+/// Starts a program from a thread that has taken something from itself: that holds for one thread and what it
+/// starts, and this thread ends.
+fn spawn_after(command: &mut Command, take: impl FnOnce() + Send) -> io::Result<Child> {
     std::thread::scope(|scope| {
         let started = scope.spawn(|| {
-            apply_filter(&program).expect("this kernel has filters");
+            take();
             command.spawn()
         });
         started.join().expect("does not panic")

@@ -60,6 +60,25 @@ fn without_it_the_gateway_works_with_what_there_is() {
 }
 
 #[test]
+fn a_worker_that_cannot_confine_itself_runs_no_guest() {
+    for home in [Home::new(), required()] {
+        put(&home);
+        let below = |layers| {
+            let mut command = home.command(&["call", "file_read", "path=/shared/a"]);
+            command.stdout(Stdio::piped()).stderr(Stdio::piped());
+            let child = kernel::spawn_below(layers, &mut command).expect("the program starts");
+            Ran::from(child.wait_with_output().expect("it ends"))
+        };
+        // One layer for the gateway and one for its worker.
+        let enough = below(kernel::LANDLOCK_LAYERS_MAX - 2);
+        assert_eq!(enough.code, Some(0), "{enough:?}");
+        let short = below(kernel::LANDLOCK_LAYERS_MAX - 1);
+        assert_eq!((short.code, short.stdout.as_str()), (Some(2), ""), "{short:?}");
+        assert!(short.stderr.contains("a worker cannot confine itself, so no guest runs"), "{short:?}");
+    }
+}
+
+#[test]
 fn serve_tells_what_lacks_once() {
     let home = Home::new().telegram("http://127.0.0.1:9", &[1]);
     let mut command = home.command(&["serve"]);

@@ -59,15 +59,17 @@ fn send(socket: &mut Socket, message: &impl serde::Serialize) -> Result<(), Brok
     socket.send(message, &[], || false)
 }
 
-/// No way back. What fails here ends the process: the gateway sees it close.
+/// No way back. What fails here ends the process, and the gateway is told why.
 fn confine(
     socket: &mut Socket,
     kind: confine::WorkerKind,
     mounts: &[BorrowedFd<'_>],
     cache: Option<BorrowedFd<'_>>,
 ) -> Result<(), Broken> {
-    let report = confine::worker(kind, mounts, cache).map_err(|e| Broken::Io(std::io::Error::other(e)))?;
-    send(socket, &Ready { report })
+    let confined = confine::worker(kind, mounts, cache);
+    let ready: Ready = confined.as_ref().map(Clone::clone).map_err(ToString::to_string);
+    send(socket, &ready)?;
+    confined.map(drop).map_err(|e| Broken::Io(std::io::Error::other(e)))
 }
 
 fn compile(mut socket: Socket, cpu_seconds: u64) -> Result<(), Broken> {

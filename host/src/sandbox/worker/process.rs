@@ -5,6 +5,7 @@ use super::protocol::{Hello, Ready};
 use super::socket::{Broken, Socket, decode};
 use super::starter::Recipe;
 use crate::confine::Report;
+use cofferdam_core::text::one_line;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -61,9 +62,13 @@ impl Worker {
             .send(&hello, &folders, late)
             .and_then(|()| worker.socket.receive(READY_BYTES_MAX, late, |bytes| decode::<Ready>(bytes)));
         match ready {
-            Ok(ready) => {
-                worker.report = Some(ready.report);
+            Ok(Ok(report)) => {
+                worker.report = Some(report);
                 Ok(worker)
+            }
+            Ok(Err(why)) => {
+                let why = one_line(&why, 500);
+                Err(io::Error::other(format!("a worker cannot confine itself, so no guest runs: {why}")))
             }
             Err(Broken::Closed) => {
                 Err(io::Error::other(format!("a worker ended at its start: {}", worker.epitaph())))

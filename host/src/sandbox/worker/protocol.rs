@@ -32,11 +32,8 @@ pub(super) struct Hello {
     pub(super) mounts: Vec<String>,
 }
 
-/// The first message of a worker: it is confined.
-#[derive(Debug, Serialize, Deserialize)]
-pub(super) struct Ready {
-    pub(super) report: Report,
-}
+/// The first message of a worker: what is in force, or why it cannot confine itself and ends.
+pub(super) type Ready = Result<Report, String>;
 
 /// What the gateway wants.
 #[derive(Debug, Serialize, Deserialize)]

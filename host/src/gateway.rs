@@ -213,6 +213,11 @@ fn sources(policies_dir: Option<&Path>) -> Sources {
     }
 }
 
+/// The embedded policies: each file's name, such as `tools/file_read.toml`, and its text.
+pub fn embedded_policies() -> &'static [(&'static str, &'static str)] {
+    builtin::POLICIES
+}
+
 /// The policies of a folder, or the embedded ones.
 ///
 /// # Errors

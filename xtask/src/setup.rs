@@ -28,8 +28,8 @@ fn has_target() -> bool {
 /// Installs what the fault tests need from Debian, where that is possible. A test that misses
 /// something skips itself and says so; in CI that is a failure.
 pub(crate) fn test_tools() {
-    for (program, package) in [("strace", "strace")] {
-        if output_of(program, &["-V"]).is_some() {
+    for (program, package) in [("strace", "strace"), ("systemd-analyze", "systemd")] {
+        if output_of(program, &["--version"]).is_some() {
             continue;
         }
         println!("{program} is missing; trying apt-get install {package}.");

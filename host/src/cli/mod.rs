@@ -9,6 +9,7 @@ mod init;
 mod policy;
 mod progress;
 mod serve;
+mod service;
 mod tool;
 mod tools;
 
@@ -75,6 +76,9 @@ enum Command {
     /// Confines this process and tries things
     #[command(hide = true)]
     ConfineCheck(confine_check::Arguments),
+    /// Prints what a service manager needs
+    #[command(subcommand)]
+    Service(service::Command),
     /// For authors: starts, inspects, runs and tests a tool
     #[command(subcommand)]
     Tool(tool::Command),
@@ -171,6 +175,7 @@ fn run(cli: Cli) -> anyhow::Result<Exit> {
         Command::Policy(command) => policy::run(&config, command),
         Command::Audit(command) => audit::run(&config, command),
         Command::Doctor(output) => doctor::run(&config, output),
+        Command::Service(command) => service::run(&config, &command),
         Command::Tool(command) => tool::run(&config, command),
     }
 }

@@ -60,6 +60,7 @@ fn every_commands_help_is_as_reviewed() {
         "policy check",
         "policy explain",
         "policy diff",
+        "policy export",
         "policy show",
         "policy report",
         "audit verify",

@@ -135,3 +135,16 @@ fn problems_stand_at_the_top() {
         assert!(ran.stdout.contains("Problems: 1") && ran.stdout.contains("hello.toml:1: "), "{ran:?}");
     }
 }
+
+#[test]
+fn programs_get_the_same_tables() {
+    let home = fixture();
+    let ran = report(&home, &["--json"]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    let page = ran.json();
+    assert_eq!((&page["tools"][0]["name"], &page["problems"]), (&"hello".into(), &serde_json::json!([])));
+    let rows: Vec<_> = page["tools"][0]["tables"].as_array().expect("tables").iter().collect();
+    let mount = serde_json::json!(["mount /shared", "read-only", "profiles/p.toml:5"]);
+    assert!(rows.iter().any(|table| table["rows"].as_array().is_some_and(|r| r.contains(&mount))), "{page}");
+    assert_eq!(report(&home, &["--json", "--format", "html"]).code, Some(2));
+}

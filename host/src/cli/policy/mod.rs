@@ -3,6 +3,7 @@
 mod check;
 mod diff;
 mod explain;
+mod export;
 mod report;
 mod show;
 
@@ -51,6 +52,12 @@ pub(super) enum Command {
         #[command(flatten)]
         output: Output,
     },
+    /// Writes the embedded policies into a new folder, to be changed and named in [policies] dir
+    #[command(after_help = "Example: cofferdam policy export policies")]
+    Export {
+        /// The folder, which does not exist yet or is empty
+        dir: PathBuf,
+    },
     /// Writes one page for a reviewer: every tool, its component, its grants, its limits, and why
     #[command(after_help = REPORT_EXAMPLE)]
     Report(report::Arguments),
@@ -81,6 +88,7 @@ pub(super) fn run(config: &Config, command: Command) -> anyhow::Result<Exit> {
         Command::Show { tool, from, output } => {
             show::run(&load(from.dir(config))?, tool.as_deref(), output, &mut out)
         }
+        Command::Export { dir } => export::run(&dir, &mut out),
         Command::Report(arguments) => report::run(config, &arguments, &mut out),
     }
 }

@@ -9,6 +9,7 @@ use crate::sandbox::imports::imports_beyond_baseline;
 use crate::tools::Loaded;
 use anyhow::Context;
 use cofferdam_core::policy::{ArgumentClass, PathUse, Place, PolicyProblem, Spelled, ToolPolicy};
+use serde::Serialize;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
@@ -22,6 +23,9 @@ pub(in crate::cli) struct Arguments {
     /// How the page is written
     #[arg(long, value_name = "FORMAT", value_enum, default_value_t = Format::Html)]
     format: Format,
+    /// Writes the same tables as JSON instead
+    #[arg(long, conflicts_with = "format")]
+    json: bool,
     /// The file to write, replaced if it exists [default: standard output]
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
@@ -34,7 +38,7 @@ enum Format {
 }
 
 /// Everything on the page, as plain text; each format escapes it in its own way.
-#[derive(Default)]
+#[derive(Default, Serialize)]
 struct Page {
     /// None when the policies do not load.
     policies_sha256: Option<String>,
@@ -43,6 +47,7 @@ struct Page {
 }
 
 /// One tool: titled tables of rows of equal length.
+#[derive(Serialize)]
 struct Section {
     name: String,
     why: String,
@@ -50,6 +55,7 @@ struct Section {
     tables: Vec<Table>,
 }
 
+#[derive(Serialize)]
 struct Table {
     title: &'static str,
     head: &'static [&'static str],
@@ -59,6 +65,7 @@ struct Table {
 pub(super) fn run(config: &Config, arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<Exit> {
     let page = page(config, arguments)?;
     let text = match arguments.format {
+        _ if arguments.json => format!("{}\n", serde_json::to_string(&page)?),
         Format::Html => html::page(&page),
         Format::Markdown => markdown::page(&page),
     };

@@ -1,0 +1,102 @@
+//! `cofferdam service print`: a hardened systemd unit for this configuration. It prints; installing is the
+//! operator's step.
+
+use super::Exit;
+use crate::config::Config;
+use anyhow::{Context, bail};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+const EXAMPLE: &str = "Example: cofferdam service print --config /etc/cofferdam/cofferdam.toml \\\n    --environment \
+/etc/cofferdam/environment > /etc/systemd/system/cofferdam.service\n\nThe environment file holds \
+TELEGRAM_BOT_TOKEN=… and is readable by root alone. The unit's first lines say what to do next.";
+
+#[derive(Debug, clap::Subcommand)]
+pub(super) enum Command {
+    /// Prints a hardened systemd unit that runs `cofferdam serve` with this configuration
+    #[command(after_help = EXAMPLE)]
+    Print(Arguments),
+}
+
+#[derive(Debug, clap::Args)]
+pub(super) struct Arguments {
+    /// The account that the service runs under
+    #[arg(long, value_name = "NAME", default_value = "cofferdam")]
+    user: String,
+    /// A file of NAME=value lines with the token and other secrets
+    #[arg(long, value_name = "FILE")]
+    environment: Option<PathBuf>,
+}
+
+pub(super) fn run(config: &Config, command: &Command) -> anyhow::Result<Exit> {
+    let Command::Print(arguments) = command;
+    let unit = unit(config, arguments)?;
+    std::io::stdout().write_all(unit.as_bytes())?;
+    Ok(Exit::Done)
+}
+
+fn unit(config: &Config, arguments: &Arguments) -> anyhow::Result<String> {
+    let Some(file) = &config.file else {
+        bail!("there is no configuration to serve; run `cofferdam init`, then name it with --config");
+    };
+    let program = std::env::current_exe().context("cannot tell where this program lies")?;
+    // A workspace that was given on the command line holds for the service, too.
+    let words = [quoted(&program)?, "--config".into(), quoted(file)?, "--workspace".into()];
+    let exec = format!("{} {} serve", words.join(" "), quoted(&config.workspace.root)?);
+    let user = &arguments.user;
+    if !is_account(user) {
+        bail!("{user:?} is not the name of an account");
+    }
+    let secrets = match &arguments.environment {
+        Some(file) => format!("EnvironmentFile={}\n", plain(file)?),
+        None => {
+            "# The token: put TELEGRAM_BOT_TOKEN=… into a file and name it here.\n#EnvironmentFile=\n".into()
+        }
+    };
+    let places = format!("{} {}", quoted(&config.workspace.root)?, quoted(&config.state_dir)?);
+    Ok(format!(
+        "# As root, before the first start:\n\
+         #   useradd --system --no-create-home --shell /usr/sbin/nologin {user}\n\
+         #   install -d -m 700 -o {user} {places}\n\
+         #   systemctl daemon-reload && systemctl enable --now cofferdam\n\
+         [Unit]\nDescription=Cofferdam agent gateway\nWants=network-online.target\nAfter=network-online.target\n\n\
+         [Service]\nType=exec\nExecStart={exec}\nUser={user}\n{secrets}{RUNNING}{HARDENING}\
+         # What it writes: the workspace and the state.\nReadWritePaths={places}\n\n\
+         [Install]\nWantedBy=multi-user.target\n"
+    ))
+}
+
+/// It stops within 10 s of SIGTERM, and a wrong configuration (exit 2) does not mend by a restart.
+const RUNNING: &str = "Restart=on-failure\nRestartSec=5\nRestartPreventExitStatus=2\nTimeoutStopSec=20\nKillMode=mixed\n\
+UMask=0077\n";
+
+/// On top of what the program does to itself. Not here: MemoryDenyWriteExecute and ProcSubset, because compiled
+/// guests are machine code and the sandbox reads /proc/self.
+const HARDENING: &str = "\n# Around what the program confines itself to.\n\
+NoNewPrivileges=yes\nCapabilityBoundingSet=\nProtectSystem=strict\nProtectHome=read-only\nPrivateTmp=yes\n\
+PrivateDevices=yes\nProtectClock=yes\nProtectHostname=yes\nProtectKernelLogs=yes\nProtectKernelModules=yes\n\
+ProtectKernelTunables=yes\nProtectControlGroups=yes\nProtectProc=invisible\nRestrictNamespaces=yes\n\
+RestrictRealtime=yes\nRestrictSUIDSGID=yes\nRestrictAddressFamilies=AF_UNIX AF_INET AF_INET6 AF_NETLINK\n\
+LockPersonality=yes\nSystemCallArchitectures=native\nSystemCallFilter=@system-service seccomp landlock_create_ruleset landlock_add_rule landlock_restrict_self\n\
+SystemCallErrorNumber=EPERM\n";
+
+/// A path as one word of a unit's line: quoted, with what systemd would expand written twice.
+fn quoted(path: &Path) -> anyhow::Result<String> {
+    let text = plain(path)?;
+    Ok(format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\"").replace('$', "$$")))
+}
+
+/// A path as the rest of a unit's line.
+fn plain(path: &Path) -> anyhow::Result<String> {
+    let path = std::path::absolute(path).with_context(|| format!("cannot resolve {}", path.display()))?;
+    let text = path.to_str().filter(|text| !text.chars().any(char::is_control));
+    let text = text.with_context(|| format!("{path:?} cannot be written into a unit; rename it"))?;
+    Ok(text.replace('%', "%%"))
+}
+
+/// As `useradd` takes it.
+fn is_account(name: &str) -> bool {
+    let first = |c: char| c.is_ascii_lowercase() || c == '_';
+    let rest = |c: char| first(c) || c.is_ascii_digit() || c == '-';
+    name.len() <= 32 && name.starts_with(first) && name.chars().all(rest)
+}

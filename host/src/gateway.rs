@@ -4,7 +4,7 @@ use crate::attachments::BlobStore;
 use crate::audit::{AuditError, AuditLog};
 use crate::config::Config;
 use crate::confine::Mode;
-use crate::llm::commands::Commands;
+use crate::llm::Answering;
 use crate::publish::{OpenError, Workspace};
 use crate::sandbox::{self, Sandbox, SandboxError};
 use crate::tools::{CallThreads, Journal, Registry, RegistryError, Sources, Toolbox};
@@ -132,12 +132,9 @@ impl Gateway {
         Ok(Self { toolbox, audit, blobs })
     }
 
-    /// A runner of turns with the configured provider.
-    pub fn runner(&self, config: &Config, journal: Option<Arc<dyn Journal>>) -> Runner {
-        let provider = match config.provider.kind {
-            crate::llm::Kind::Commands => Arc::new(Commands),
-        };
-        Runner::new(provider, self.toolbox.clone(), journal)
+    /// A runner of turns with this provider.
+    pub fn runner(&self, answering: Answering, journal: Option<Arc<dyn Journal>>) -> Runner {
+        Runner::new(answering.provider, self.toolbox.clone(), journal, answering.instructions)
     }
 }
 

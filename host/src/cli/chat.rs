@@ -6,7 +6,9 @@ use super::progress::Shown;
 use crate::attachments::{Attachments, RecentAttachments};
 use crate::config::Config;
 use crate::gateway::{self, Gateway, Readable, Role};
+use crate::llm::{self, Answering};
 use crate::turn::Turn;
+use anyhow::Context;
 use async_trait::async_trait;
 use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
@@ -25,10 +27,11 @@ pub(super) struct Arguments {
 }
 
 pub(super) fn run(config: &Config, arguments: Arguments) -> anyhow::Result<Exit> {
+    let answering = llm::open(&config.provider).context("[provider]")?;
     gateway::confine(config, Readable::Anything)?;
     let gateway = Gateway::open(config, Role::Beside)?;
     let runtime = super::runtime()?;
-    let exit = runtime.block_on(talk(config, &gateway, arguments.attach));
+    let exit = runtime.block_on(talk(config, &gateway, answering, arguments.attach));
     // Not waited for: a thread of it may be reading a line that never comes.
     runtime.shutdown_background();
     exit
@@ -44,8 +47,13 @@ impl RecentAttachments for Earlier {
     }
 }
 
-async fn talk(config: &Config, gateway: &Gateway, mut files: Vec<PathBuf>) -> anyhow::Result<Exit> {
-    let runner = gateway.runner(config, None);
+async fn talk(
+    config: &Config,
+    gateway: &Gateway,
+    answering: Answering,
+    mut files: Vec<PathBuf>,
+) -> anyhow::Result<Exit> {
+    let runner = gateway.runner(answering, None);
     let stop = super::serve::cancelled_by_signals()?;
     // Fails now rather than at the first message.
     attach(gateway, config, &files)?;

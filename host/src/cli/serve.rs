@@ -4,6 +4,7 @@ use super::Exit;
 use crate::channels::telegram;
 use crate::config::{Config, FILE_NAME};
 use crate::gateway::{self, Gateway, Readable, Role, ServeLock};
+use crate::llm;
 use crate::store::Store;
 use anyhow::{Context, bail};
 use std::sync::Arc;
@@ -17,6 +18,7 @@ pub(super) fn run(config: &Config) -> anyhow::Result<Exit> {
         );
     };
     let token = telegram.token()?;
+    let answering = llm::open(&config.provider).context("[provider]")?;
     let _lock = ServeLock::take(config)?;
     for missing in gateway::confine(config, Readable::Listed(&[]))? {
         tracing::warn!("the gateway is less isolated than it can be: {missing}");
@@ -28,7 +30,7 @@ pub(super) fn run(config: &Config) -> anyhow::Result<Exit> {
         }
     }
     let store = Store::open(&config.state_dir).context("cannot open the database")?;
-    let runner = Arc::new(gateway.runner(config, Some(Arc::new(store.clone()))));
+    let runner = Arc::new(gateway.runner(answering, Some(Arc::new(store.clone()))));
     let service = telegram::Service {
         config: telegram.clone(),
         token,

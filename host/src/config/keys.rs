@@ -15,6 +15,8 @@ enum Kind {
     Boolean,
     /// Whole numbers with commas between.
     Integers,
+    /// Words with commas between.
+    Texts,
 }
 
 const KEYS: &[(&str, Kind)] = &[
@@ -25,6 +27,13 @@ const KEYS: &[(&str, Kind)] = &[
     ("audit.rotate_bytes", Kind::Text),
     ("audit.sign_key_file", Kind::Path),
     ("provider.kind", Kind::Text),
+    ("provider.base_url", Kind::Text),
+    ("provider.model", Kind::Text),
+    ("provider.api_key_env", Kind::Text),
+    ("provider.api_key_file", Kind::Path),
+    ("provider.accepts", Kind::Texts),
+    ("provider.max_output_tokens", Kind::Integer),
+    ("provider.instructions_file", Kind::Path),
     ("attachments.max_bytes", Kind::Text),
     ("attachments.max_turn_bytes", Kind::Text),
     ("attachments.max_count", Kind::Integer),
@@ -82,16 +91,17 @@ pub(super) fn overlay(table: &mut Table, environment: &BTreeMap<String, String>)
                 "false" => Value::Boolean(false),
                 _ => return Err(refused(format!("{text:?} is neither true nor false"))),
             },
-            Kind::Integers => Value::Array(
-                text.split(',')
-                    .filter(|part| !part.trim().is_empty())
-                    .map(integer)
-                    .collect::<Result<_, _>>()?,
-            ),
+            Kind::Integers => Value::Array(parts(text).map(integer).collect::<Result<_, _>>()?),
+            Kind::Texts => Value::Array(parts(text).map(|part| Value::String(part.to_owned())).collect()),
         };
         set(table, key, value).map_err(refused)?;
     }
     Ok(())
+}
+
+/// What stands between commas.
+fn parts(text: &str) -> impl Iterator<Item = &str> {
+    text.split(',').map(str::trim).filter(|part| !part.is_empty())
 }
 
 fn set(table: &mut Table, key: &str, value: Value) -> Result<(), String> {

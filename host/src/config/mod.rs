@@ -191,6 +191,7 @@ impl Config {
         if let Some(telegram) = &written.channels.telegram {
             telegram.check().map_err(|e| ConfigError::Invalid(format!("[channels.telegram] {e}")))?;
         }
+        written.provider.check().map_err(|e| ConfigError::Invalid(format!("[provider] {e}")))?;
         let compile_time = written.sandbox.compile_time.unwrap_or(sandbox::COMPILE_TIME);
         if !sandbox::compile_time_is_sound(compile_time) {
             return Err(ConfigError::Invalid(format!(
@@ -246,6 +247,8 @@ impl Config {
             ("[policies] dir", self.policies_dir.as_ref()),
             ("the configuration", self.file.as_ref()),
             ("[audit] sign_key_file", self.audit.sign_key_file.as_ref()),
+            ("[provider] api_key_file", self.provider.api_key_file.as_ref()),
+            ("[provider] instructions_file", self.provider.instructions_file.as_ref()),
         ];
         for mount in MOUNTS {
             let mount_dir = resolved(&self.workspace.root.join(mount.trim_start_matches('/')));

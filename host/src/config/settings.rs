@@ -1,8 +1,9 @@
 //! Every key with the value in use and where it came from, for people who ask why.
 //!
-//! No value is secret: tokens and keys are in environment variables that the configuration only names.
+//! No value is secret: tokens and keys are in environment variables and files that the configuration only names.
 
 use super::{Config, keys};
+use crate::llm::Kind;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use toml::{Table, Value};
@@ -70,12 +71,16 @@ pub(super) fn complete(settings: &mut [Setting], config: &Config, flag: Option<O
 fn in_use(config: &Config, key: &str) -> Option<String> {
     let quoted = |text: &dyn std::fmt::Display| Value::String(text.to_string()).to_string();
     let telegram = config.telegram.as_ref();
+    let has_model = config.provider.kind != Kind::Commands;
     Some(match key {
         "workspace.root" => quoted(&config.workspace.root.display()),
         "workspace.max_bytes" => quoted(&config.workspace.max_bytes),
         "state.dir" => quoted(&config.state_dir.display()),
         "audit.rotate_bytes" => quoted(&config.audit.rotate_bytes),
         "provider.kind" => "\"commands\"".to_owned(),
+        "provider.base_url" if has_model => quoted(&config.provider.base_url()),
+        "provider.accepts" if has_model => format!("{:?}", config.provider.accepts()),
+        "provider.max_output_tokens" if has_model => config.provider.max_output_tokens().to_string(),
         "attachments.max_bytes" => quoted(&config.attachments.max_bytes),
         "attachments.max_turn_bytes" => quoted(&config.attachments.max_turn_bytes),
         "attachments.max_count" => config.attachments.max_count.to_string(),
@@ -125,7 +130,9 @@ mod tests {
         check(&load(Some("/x")), "workspace.root", "\"/x\"", Origin::Flag);
         // Keys without a default of their own are the only ones that may show nothing.
         for setting in &config.settings {
-            let may_be_none = ["policies.dir", "audit.sign_key_file"].contains(&setting.key);
+            let may_be_none = ["policies.dir", "audit.sign_key_file"].contains(&setting.key)
+                // None of a model's settings has a value where there is no model.
+                || setting.key.starts_with("provider.");
             assert!(setting.value.is_some() || may_be_none, "{setting:?}");
         }
     }

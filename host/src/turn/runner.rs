@@ -34,6 +34,7 @@ pub struct Runner {
     toolbox: Arc<Toolbox>,
     journal: Option<Arc<dyn Journal>>,
     specs: Vec<ToolSpec>,
+    instructions: String,
 }
 
 /// A provider that asks for more rounds than this is stopped.
@@ -42,11 +43,13 @@ const ROUNDS_MAX: usize = 16;
 const CALLS_MAX: usize = 64;
 
 impl Runner {
-    /// A runner over a provider and the tools; with a journal where turns are replayed after a crash.
+    /// A runner over a provider and the tools; with a journal where turns are replayed after a crash, and with what
+    /// the operator tells the provider of its task.
     pub fn new(
         provider: Arc<dyn Provider>,
         toolbox: Arc<Toolbox>,
         journal: Option<Arc<dyn Journal>>,
+        instructions: String,
     ) -> Self {
         let specs = toolbox
             .registry()
@@ -60,7 +63,7 @@ impl Runner {
                 })
             })
             .collect();
-        Self { provider, toolbox, journal, specs }
+        Self { provider, toolbox, journal, specs, instructions }
     }
 
     /// Answers a turn. Never fails: what went wrong is part of the answer.
@@ -98,7 +101,7 @@ impl Runner {
     ) -> String {
         let mut calls = 0;
         for _ in 0..ROUNDS_MAX {
-            let request = Request { instructions: "", conversation, tools: &self.specs };
+            let request = Request { instructions: &self.instructions, conversation, tools: &self.specs };
             let mut deltas = Ignore;
             let reply = tokio::select! {
                 reply = self.provider.respond(request, &mut deltas) => reply,

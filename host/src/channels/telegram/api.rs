@@ -4,9 +4,9 @@
 //! on a 5xx, reads results as types that lose a whole message for one unknown field, and follows
 //! redirects. This one follows none, sends no Referer and bounds what it reads.
 
-use super::config::Reach;
 use super::failure::{Failure, result_of};
 use super::token::Token;
+use crate::outbound::{Address, Reach};
 use reqwest::{Client, Response, Url, redirect};
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -32,18 +32,18 @@ impl Api {
     ///
     /// # Errors
     /// When the TLS library does not start.
-    pub(super) fn new(base: Url, reach: Reach, token: Token) -> Result<Self, Failure> {
+    pub(super) fn new(address: Address, token: Token) -> Result<Self, Failure> {
         let mut builder = Client::builder()
             .redirect(redirect::Policy::none())
             .referer(false)
             .connect_timeout(CONNECT_MAX)
             .tcp_nodelay(true)
             .user_agent(concat!("cofferdam/", env!("CARGO_PKG_VERSION")));
-        if reach == Reach::Loopback {
+        if address.reach == Reach::Loopback {
             builder = builder.no_proxy();
         }
         let client = builder.build().map_err(|error| Failure::network(error, &token))?;
-        Ok(Self { client, base, token })
+        Ok(Self { client, base: address.url, token })
     }
 
     /// Calls a method and returns its result, unparsed: what the caller cannot read must not hide that
@@ -121,8 +121,8 @@ mod tests {
 
     fn api(api_url: &str) -> Api {
         let config = Config { api_url: api_url.into(), ..Config::default() };
-        let (base, reach) = config.address().expect("an address");
-        Api::new(base, reach, Token::parse("1:abc").expect("a token")).expect("a client")
+        Api::new(config.address().expect("an address"), Token::parse("1:abc").expect("a token"))
+            .expect("a client")
     }
 
     #[test]

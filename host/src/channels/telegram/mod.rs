@@ -106,13 +106,13 @@ pub async fn serve(
     stop: CancellationToken,
 ) -> Result<(), ServeError> {
     service.config.check()?;
-    let (base, reach) = service.config.address()?;
+    let address = service.config.address()?;
     let variable = service.config.token_env.clone();
     let ended = |failure: Failure| match failure {
         Failure::Unauthorized(code) => ServeError::Unauthorized { variable: variable.clone(), code },
         other => ServeError::Client(other.to_string()),
     };
-    let api = Arc::new(Api::new(base, reach, service.token.clone()).map_err(ended)?);
+    let api = Arc::new(Api::new(address, service.token.clone()).map_err(ended)?);
     let Some(me) = who_am_i(&api, &stop).await.map_err(ended)? else { return Ok(()) };
     let name = me.username.clone().unwrap_or_else(|| me.id.to_string());
     let line = words::polling(&name, service.config.allowed_users.len());

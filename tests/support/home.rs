@@ -1,7 +1,9 @@
 //! A gateway's folder of its own: configuration, workspace, state, policies, gone at the end.
 
+use crate::llm::{Dialect, LlmServer};
 use crate::{guests, program};
 use serde_json::Value;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::sync::OnceLock;
@@ -78,6 +80,23 @@ impl Home {
         self.telegram = format!("[channels.telegram]\napi_url = {api_url:?}\nallowed_users = {users:?}\n");
         self.write_config();
         self
+    }
+
+    /// With a model of this server, its key in a file of the gateway's folder; `more` are further lines of the
+    /// section.
+    #[must_use]
+    pub fn model(self, llm: &LlmServer, dialect: Dialect, more: &str) -> Self {
+        use std::os::unix::fs::OpenOptionsExt;
+        let file = self.dir().join("model-key");
+        let mut options = std::fs::File::options();
+        let mut file =
+            options.create(true).write(true).truncate(true).mode(0o600).open(file).expect("writable");
+        file.write_all(llm.key().as_bytes()).expect("writable");
+        self.config(&format!(
+            "[provider]\nkind = {:?}\nbase_url = {:?}\nmodel = \"test-model\"\napi_key_file = \"model-key\"\n{more}",
+            dialect.kind(),
+            llm.base_url(dialect)
+        ))
     }
 
     /// With more sections in the configuration.

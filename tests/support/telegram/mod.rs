@@ -41,7 +41,6 @@ mod fault;
 mod files;
 mod gate;
 mod html;
-mod http;
 mod incoming;
 mod inject;
 mod journal;

@@ -4,7 +4,7 @@
 use serde_json::{Map, Value};
 
 use super::error::ApiError;
-use super::http::Request;
+use crate::http::Request;
 
 /// All parameters of a request; the body's win over the query's.
 pub(super) fn decode(query: &str, request: &Request) -> Result<Map<String, Value>, ApiError> {

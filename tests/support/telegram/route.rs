@@ -3,9 +3,9 @@
 use serde_json::{Map, Value};
 
 use super::error::ApiError;
-use super::http::Request;
 use super::params;
 use super::target::{Call, Kind};
+use crate::http::Request;
 
 /// The call, and why it must be refused before any fault or effect, if it must.
 #[derive(Debug)]

@@ -87,6 +87,18 @@ const EFFECTS: &[(&str, &str, Seen, &str)] = &[
     ("COFFERDAM_AUDIT_ROTATE_BYTES", "1 KiB", |home, set| ran(home, set, &["tools"]), "at least 64 KiB"),
     ("COFFERDAM_AUDIT_SIGN_KEY_FILE", "key2.pem", read, "key2.pem"),
     ("COFFERDAM_PROVIDER_KIND", "nobody", |home, set| ran(home, set, &["chat"]), "nobody"),
+    ("COFFERDAM_PROVIDER_BASE_URL", "http://127.0.0.1:1", no_model, "[provider] base_url has no effect"),
+    ("COFFERDAM_PROVIDER_MODEL", "m", no_model, "[provider] model has no effect"),
+    ("COFFERDAM_PROVIDER_API_KEY_ENV", "KEY", no_model, "[provider] api_key_env has no effect"),
+    ("COFFERDAM_PROVIDER_API_KEY_FILE", "key", no_model, "[provider] api_key_file has no effect"),
+    ("COFFERDAM_PROVIDER_ACCEPTS", "image/*", no_model, "[provider] accepts has no effect"),
+    ("COFFERDAM_PROVIDER_MAX_OUTPUT_TOKENS", "1", no_model, "[provider] max_output_tokens has no effect"),
+    (
+        "COFFERDAM_PROVIDER_INSTRUCTIONS_FILE",
+        "how.md",
+        no_model,
+        "[provider] instructions_file has no effect",
+    ),
     ("COFFERDAM_ATTACHMENTS_MAX_BYTES", "3 B", save, "too large"),
     ("COFFERDAM_ATTACHMENTS_MAX_TURN_BYTES", "3 B", save, "together"),
     ("COFFERDAM_ATTACHMENTS_MAX_COUNT", "0", save, "too many"),
@@ -121,6 +133,11 @@ const EFFECTS: &[(&str, &str, Seen, &str)] = &[
 
 fn ran(home: &Home, set: &[(&str, &str)], arguments: &[&str]) -> Ran {
     run(home.command(arguments).envs(set.iter().copied()))
+}
+
+/// Of a model's keys none has an effect without one, and that is said. What each does is in `llm::configuration`.
+fn no_model(home: &Home, set: &[(&str, &str)]) -> Ran {
+    ran(home, set, &["tools"])
 }
 
 fn read(home: &Home, set: &[(&str, &str)]) -> Ran {

@@ -15,22 +15,25 @@ const BROKEN_OFF: &str =
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn what_time_may_heal_is_tried_again_and_the_user_sees_one_answer() -> anyhow::Result<()> {
     for dialect in Dialect::ALL {
-        for trouble in [
+        let mut world = World::of(dialect).await?;
+        let troubles = [
             Turn::status(429).header("Retry-After", "0"),
             Turn::status(503),
             Turn::status(529),
             Turn::say("never").fails_after(1, "overloaded_error"),
             Turn::say("never").breaks_after(1),
             Turn::say("never").ends_after(0),
-        ] {
-            let mut world = World::of(dialect).await?;
-            world.llm.script([trouble.clone(), Turn::say("At last.")]);
-            assert_eq!(world.chat(&[], "hello\n"), "At last.\n", "{dialect:?}: {trouble:?}");
-            let requests = world.llm.requests();
-            assert_eq!(requests[0].body, requests[1].body, "the same once more");
-            assert!(world.log().contains("is asked again"), "{}", world.log());
-            world.end(2);
+        ];
+        let count = troubles.len();
+        for trouble in troubles {
+            world.llm.script([trouble, Turn::say("At last.")]);
         }
+        assert_eq!(world.chat(&[], &"hello\n".repeat(count)), "At last.\n".repeat(count), "{dialect:?}");
+        for pair in world.llm.requests().chunks(2) {
+            assert_eq!(pair[0].body, pair[1].body, "the same once more");
+        }
+        assert_eq!(world.log().matches("is asked again").count(), count, "{}", world.log());
+        world.end(2 * count);
     }
     Ok(())
 }
@@ -42,18 +45,18 @@ async fn half_an_answer_is_never_taken_for_one() -> anyhow::Result<()> {
         let call = || Turn::calls([Call::new("file_write", json!({ "path": "/shared/a", "content": "x" }))]);
         // Events until some of the text, or of a call, has come.
         let begun = if dialect == Dialect::Chat { 3 } else { 4 };
-        for turn in [
+        let turns = [
             half().breaks_after(begun),
             half().ends_after(begun),
             half().fails_after(begun, "api_error"),
             call().breaks_after(begun),
-        ] {
-            let mut world = World::of(dialect).await?;
-            world.llm.script([turn.clone()]);
-            assert_eq!(world.chat(&[], "hello\n"), BROKEN_OFF, "{dialect:?}: {turn:?}");
-            assert!(!world.home.host("/shared/a").exists(), "nothing of it was carried out");
-            world.end(1);
-        }
+        ];
+        let count = turns.len();
+        let mut world = World::of(dialect).await?;
+        world.llm.script(turns);
+        assert_eq!(world.chat(&[], &"hello\n".repeat(count)), BROKEN_OFF.repeat(count), "{dialect:?}");
+        assert!(!world.home.host("/shared/a").exists(), "nothing of it was carried out");
+        world.end(count);
     }
     Ok(())
 }
@@ -128,21 +131,24 @@ async fn a_redirect_is_not_followed_and_learns_nothing() -> anyhow::Result<()> {
 async fn what_will_be_refused_again_is_not_tried_again() -> anyhow::Result<()> {
     let too_long =
         json!({ "error": { "message": "too long", "code": "context_length_exceeded" } }).to_string();
-    for (turn, said) in [
+    let refusals = [
         (Turn::status(404), "was not found where this gateway looks for it"),
         (Turn::status(422), "refuses this request"),
         (Turn::status(413), "Send /new to begin another"),
         (Turn::plain("application/json", &too_long), "Send /new to begin another"),
         (Turn::plain("text/html", "<html>welcome</html>"), "was not found where"),
         (Turn::plain("text/event-stream", "data: {\"cho\n\n"), "was not found where"),
-    ] {
-        let mut world = World::of(Dialect::Chat).await?;
-        world.llm.script([turn.clone()]);
-        let told = world.chat(&[], "hello\n");
+    ];
+    let count = refusals.len();
+    let mut world = World::of(Dialect::Chat).await?;
+    world.llm.script(refusals.iter().map(|(turn, _)| turn.clone()));
+    let told = world.chat(&[], &"hello\n".repeat(count));
+    assert_eq!(told.lines().count(), count, "{told}");
+    for (told, (turn, said)) in told.lines().zip(&refusals) {
         assert!(told.contains(said), "{turn:?}: {told}");
-        assert!(world.log().contains("gives no answer"), "{}", world.log());
-        world.end(1);
     }
+    assert_eq!(world.log().matches("gives no answer").count(), count, "{}", world.log());
+    world.end(count);
     Ok(())
 }
 

@@ -29,8 +29,20 @@ impl LlmServer {
     /// # Errors
     /// If no port can be bound.
     pub async fn start() -> anyhow::Result<Self> {
+        Self::start_with(new_key).await
+    }
+
+    /// Starts a server that wants no key, as local ones do.
+    ///
+    /// # Errors
+    /// If no port can be bound.
+    pub async fn start_keyless() -> anyhow::Result<Self> {
+        Self::start_with(|_| String::new()).await
+    }
+
+    async fn start_with(key: impl FnOnce(SocketAddr) -> String) -> anyhow::Result<Self> {
         let (listener, address) = listen().await?;
-        let state = Arc::new(State::new(new_key(address)));
+        let state = Arc::new(State::new(key(address)));
         let shared = Arc::clone(&state);
         let tasks = accept(listener, move |connection| serve(Arc::clone(&shared), connection));
         Ok(Self { state, address, _tasks: Arc::new(tasks) })

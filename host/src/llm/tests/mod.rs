@@ -4,6 +4,8 @@
 //! The streams in `*/recorded/*.sse` follow the published formats of the APIs, event by event; texts, ids and
 //! numbers are made up.
 
+mod asking;
+
 use super::answer::Answer;
 use super::dialect::{Heard, Listener};
 use super::failure::Failure;

@@ -4,6 +4,7 @@
 //! Each test ends with [`world::World::end`], which holds what is true of every run: no request that the real API
 //! would refuse, a sound audit, and the key nowhere but in the headers of requests.
 
+mod aimock;
 mod answers;
 mod configuration;
 mod failures;

@@ -27,8 +27,10 @@ async fn what_is_accepted_is_shown_and_the_rest_is_told_and_saveable() -> anyhow
         let tried = if dialect == Dialect::Chat { 4 } else { 1 };
         for (more, expected) in settings.into_iter().take(tried) {
             let mut world = World::with(dialect, more).await?;
-            let (photo, pdf) =
-                (world.home.file("photo.jpg", &samples::jpeg(10)), world.home.file("a.pdf", &samples::pdf()));
+            let (photo, pdf) = (
+                world.home.file("holiday.jpg", &samples::jpeg(10)),
+                world.home.file("a.pdf", &samples::pdf()),
+            );
             let note = world.home.file("note.txt", b"a note that is only text");
             let save = |index: u32| {
                 Call::new("attachment_save", json!({ "index": index, "path": format!("/shared/{index}") }))
@@ -41,7 +43,7 @@ async fn what_is_accepted_is_shown_and_the_rest_is_told_and_saveable() -> anyhow
                 let text = request.text();
                 assert!(text.contains("User sent 3 attachments: [0] image/jpeg"), "{text}");
                 assert!(
-                    !text.contains("photo.jpg") && !text.contains("note.txt"),
+                    !text.contains("holiday.jpg") && !text.contains("note.txt"),
                     "no sender's names: {text}"
                 );
             }

@@ -33,10 +33,7 @@ impl World {
     }
 
     fn run(&mut self, flags: &[&str], lines: &str) -> Ran {
-        let file = self.home.file("lines", lines.as_bytes());
-        let mut command = self.home.command(&[&["chat"], flags].concat());
-        command.env("COFFERDAM_LOG", "trace").stdin(std::fs::File::open(file).expect("there"));
-        let ran: Ran = command.output().expect("the program starts").into();
+        let ran = replies(&self.home, flags, lines);
         self.printed.push_str(&ran.stdout);
         self.printed.push_str(&ran.stderr);
         ran
@@ -78,6 +75,14 @@ impl World {
             assert!(!request.text().contains(key) && request.header("referer").is_none(), "{request:?}");
         }
     }
+}
+
+/// Runs `chat` with these lines as standard input, logging everything.
+pub(super) fn replies(home: &Home, flags: &[&str], lines: &str) -> Ran {
+    let file = home.file("lines", lines.as_bytes());
+    let mut command = home.command(&[&["chat"], flags].concat());
+    command.env("COFFERDAM_LOG", "trace").stdin(std::fs::File::open(file).expect("there"));
+    command.output().expect("the program starts").into()
 }
 
 /// The end of what was logged, for whoever reads a failed test.

@@ -39,6 +39,9 @@ mod state;
 mod stream;
 mod wire;
 
+#[cfg(test)]
+mod tests;
+
 pub use dialect::Dialect;
 pub use gate::Gate;
 pub use journal::RequestRecord;

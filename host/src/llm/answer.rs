@@ -20,6 +20,8 @@ pub(super) struct Answer {
     text: String,
     /// Bytes of the text that were handed on.
     told: usize,
+    /// What is said next begins a paragraph.
+    apart: bool,
     calls: Vec<Growing>,
     /// Why it stopped.
     pub(super) stop: Stop,
@@ -40,16 +42,19 @@ struct Growing {
 impl Answer {
     /// More text.
     pub(super) fn say(&mut self, piece: &str) -> Result<(), Failure> {
-        if self.text.len() + piece.len() > ANSWER_TEXT_BYTES_MAX {
+        let apart = if self.apart && !piece.is_empty() { "\n\n" } else { "" };
+        if self.text.len() + apart.len() + piece.len() > ANSWER_TEXT_BYTES_MAX {
             return Err(Failure::TooMuch("text in one answer"));
         }
+        self.apart &= apart.is_empty();
+        self.text.push_str(apart);
         self.text.push_str(piece);
         Ok(())
     }
 
-    /// What is said next begins a paragraph.
-    pub(super) fn begin_paragraph(&mut self) -> Result<(), Failure> {
-        if self.text.is_empty() { Ok(()) } else { self.say("\n\n") }
+    /// What is said next begins a paragraph, unless it is the first.
+    pub(super) fn begin_paragraph(&mut self) {
+        self.apart = !self.text.is_empty();
     }
 
     /// The text that came since the last time.
@@ -144,7 +149,8 @@ mod tests {
         answer.say("ab").expect("fits");
         assert_eq!(answer.fresh(), Some("ab"));
         assert_eq!(answer.fresh(), None);
-        answer.begin_paragraph().expect("fits");
+        answer.begin_paragraph();
+        assert_eq!(answer.fresh(), None);
         answer.say("é").expect("fits");
         assert_eq!(answer.fresh(), Some("\n\né"));
         assert_eq!(answer.into_reply().text.as_deref(), Some("ab\n\né"));

@@ -96,21 +96,26 @@ impl Failure {
 
     /// The failure that an error in a stream tells of. Its code may be a status.
     pub(super) fn of_error(error: &Value) -> Self {
+        let status = error["code"].as_u64().and_then(|code| u16::try_from(code).ok());
+        if let Some(status @ 400..=599) = status {
+            let body = serde_json::json!({ "error": error }).to_string();
+            return Self::of_status(status, &body, None);
+        }
         let (kind, said) = (kinds(error), words(error));
         let says = |names: &[&str]| names.iter().any(|name| kind.contains(name));
-        let status = error["code"].as_u64().and_then(|code| u16::try_from(code).ok());
-        match status {
-            Some(400..=599) => {
-                let body = serde_json::json!({ "error": error }).to_string();
-                return Self::of_status(status.unwrap_or_default(), &body, None);
-            }
-            _ if says(&["insufficient_quota", "billing"]) => Self::Credit(said),
-            _ if says(&["authentication", "permission", "invalid_api_key"]) => Self::Key(kind),
-            _ if is_too_long(&said, &kind) => Self::TooLong(said),
-            _ if says(&["not_found"]) => Self::NotFound(said),
-            _ if says(&["invalid_request", "invalid_prompt"]) => Self::Refused(said),
+        if says(&["insufficient_quota", "billing"]) {
+            Self::Credit(said)
+        } else if says(&["authentication", "permission", "invalid_api_key"]) {
+            Self::Key(kind)
+        } else if is_too_long(&said, &kind) {
+            Self::TooLong(said)
+        } else if says(&["not_found"]) {
+            Self::NotFound(said)
+        } else if says(&["invalid_request", "invalid_prompt"]) {
+            Self::Refused(said)
+        } else {
             // Overloaded, rate limited, or a fault of the server's own.
-            _ => Self::Busy { said, after: None },
+            Self::Busy { said, after: None }
         }
     }
 

@@ -211,7 +211,7 @@ mod tests {
         let png = ("attachment-0".to_owned(), "data:image/png;base64,cG5n".to_owned());
         let pdf = ("attachment-1.pdf".to_owned(), "data:application/pdf;base64,JVBERg==".to_owned());
         let svg = ("attachment-5".to_owned(), "data:image/svg+xml;base64,c3Zn".to_owned());
-        assert_eq!(shown_of(all(), &["image/png"]).await, [png.clone()]);
+        assert_eq!(shown_of(all(), &["image/png"]).await, std::slice::from_ref(&png));
         assert_eq!(shown_of(all(), &["application/pdf", "image/*"]).await, [png, pdf, svg]);
         assert_eq!(shown_of(all(), &["text/plain"]).await, [], "no dialect has a part for it");
     }

@@ -69,7 +69,10 @@ impl Items {
 fn add(place: u64, item: &Value, answer: &mut Answer) -> Result<(), Failure> {
     let text = |name: &str| item[name].as_str().unwrap_or_default();
     match text("type") {
-        "message" => answer.begin_paragraph(),
+        "message" => {
+            answer.begin_paragraph();
+            Ok(())
+        }
         "function_call" => {
             answer.begin_call(place, text("call_id"), text("name"))?;
             answer.argue(place, text("arguments"))

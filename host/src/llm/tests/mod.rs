@@ -5,6 +5,7 @@
 //! numbers are made up.
 
 mod asking;
+mod garbled;
 
 use super::answer::Answer;
 use super::dialect::{Heard, Listener};

@@ -52,7 +52,7 @@ pub enum Kind {
 }
 
 /// Tokens of one answer when the configuration says nothing: every model can write so many.
-pub const TOKENS_DEFAULT: u32 = 4096;
+const TOKENS_DEFAULT: u32 = 4096;
 /// No answer is asked to be longer: a cost that nobody means.
 pub(super) const OUTPUT_TOKENS_MAX: u32 = 1_000_000;
 /// The operator's instructions are at most this long: they go with every request.

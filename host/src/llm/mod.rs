@@ -30,7 +30,7 @@ mod responses;
 #[cfg(test)]
 mod tests;
 
-pub use config::{Config, ConfigError, Kind, TOKENS_DEFAULT};
+pub use config::{Config, ConfigError, Kind};
 pub use patience::Patience;
 
 use crate::turn::Provider;

@@ -1,7 +1,7 @@
 //! What side-effecting calls answered and wrote, so that a turn replayed after a crash does not run them
 //! again and writes no more than one turn may.
 
-use super::{Store, StoreError, now_ms};
+use super::{Store, StoreError, now_ms, usage};
 use cofferdam_core::journal::{Earlier, Journal};
 use rusqlite::{OptionalExtension, params};
 use serde_json::Value;
@@ -57,6 +57,12 @@ impl Store {
     ) -> Result<(), StoreError> {
         let written = i64::try_from(written_bytes).unwrap_or(i64::MAX);
         self.write_here(|tx| {
+            let before: Option<i64> = tx
+                .prepare_cached("SELECT written_bytes FROM journal WHERE call_id = ?1")?
+                .query_row([call], |row| row.get(0))
+                .optional()?;
+            // A call that runs again after a crash is charged once.
+            usage::charge_written(tx, turn_of(call), written.saturating_sub(before.unwrap_or(0)))?;
             tx.prepare_cached(
                 "INSERT OR REPLACE INTO journal
                  (call_id, turn, arguments_sha256, result, written_bytes, recorded_at)

@@ -7,6 +7,8 @@
 //! persist ─► pending ─► claim ─► bound to a turn ─► end ─► done, and its reply stored ─► parts sent
 //! ```
 
+mod attempts;
+mod history;
 mod inbox;
 mod journal;
 mod placeholder;
@@ -17,7 +19,9 @@ mod rows;
 mod schema;
 #[cfg(test)]
 mod tests;
+mod usage;
 
+pub use history::{LINES_MAX, LOADED_BYTES_MAX, Line};
 pub use inbox::STRANGERS_TOLD_PER_HOUR_MAX;
 pub use recent::RECENT_ROWS_MAX;
 pub use retention::{DONE_AGE_MAX, DONE_ROWS_MAX};
@@ -25,6 +29,7 @@ pub use rows::{
     AlbumPart, BoundTurn, Claim, Fate, NewPart, NewRecent, NewReply, NewUpdate, Part, PartKind, Persisted,
     Placeholder, Recent, Reply, Standing, Stranger, Update,
 };
+pub use usage::{Used, WhoseTurn};
 
 use rusqlite::{Connection, Transaction, TransactionBehavior};
 use std::path::{Path, PathBuf};

@@ -1,5 +1,8 @@
 //! The store across restarts: everything that was reported as done is there again, and only once.
 
+mod history;
+mod used;
+
 use super::*;
 use cofferdam_core::id::TurnId;
 use cofferdam_core::journal::Journal;
@@ -75,7 +78,7 @@ fn a_newer_version_is_refused_and_untouched() {
     let refused = Store::open(fixture.dir.path()).map(|_| ()).expect_err("refused").to_string();
     assert_eq!(
         refused,
-        "the database has version 9, this program knows 3; run the newer release, or restore a backup"
+        "the database has version 9, this program knows 4; run the newer release, or restore a backup"
     );
     assert_eq!(fixture.sql::<i64>("PRAGMA user_version"), 9);
 }
@@ -273,10 +276,10 @@ async fn a_database_of_the_first_version_is_taken_over() {
     let fixture = Fixture::new();
     fixture.store.persist(CHANNEL, vec![new(1, None)]).await.expect("it");
     let older = "DROP TABLE recent; DROP TABLE placeholder; ALTER TABLE journal DROP COLUMN written_bytes;
-        PRAGMA user_version = 1";
+        DROP TABLE line; DROP TABLE attempt; DROP TABLE usage; PRAGMA user_version = 1";
     fixture.store.connection.lock().expect("a connection").execute_batch(older).expect("set");
     let fixture = fixture.restart();
-    assert_eq!(fixture.sql::<i64>("PRAGMA user_version"), 3);
+    assert_eq!(fixture.sql::<i64>("PRAGMA user_version"), 4);
     assert_eq!(ids(&fixture.store.pending(CHANNEL, None, 9).await.expect("it")), [1]);
     fixture.ends(2, files("here", None, "x")).await;
     assert!(fixture.recent("here", "ann").await.is_some());

@@ -7,8 +7,8 @@ use crate::confine::Mode;
 use crate::llm::Answering;
 use crate::publish::{OpenError, Workspace};
 use crate::sandbox::{self, Sandbox, SandboxError};
-use crate::tools::{CallThreads, Journal, Registry, RegistryError, Sources, Toolbox};
-use crate::turn::Runner;
+use crate::tools::{CallThreads, Registry, RegistryError, Sources, Toolbox};
+use crate::turn::{History, Runner};
 use cofferdam_core::audit::{Outcome, VerdictKind};
 use cofferdam_core::policy::{PolicyProblem, PolicySet, ToolPolicy};
 use cofferdam_core::tool::ErrorCode;
@@ -132,9 +132,10 @@ impl Gateway {
         Ok(Self { toolbox, audit, blobs })
     }
 
-    /// A runner of turns with this provider.
-    pub fn runner(&self, answering: Answering, journal: Option<Arc<dyn Journal>>) -> Runner {
-        Runner::new(answering.provider, self.toolbox.clone(), journal, answering.instructions)
+    /// A runner of turns with this provider; `history` keeps what it is to remember.
+    pub fn runner(&self, config: &Config, answering: Answering, history: Arc<dyn History>) -> Runner {
+        let Answering { provider, instructions } = answering;
+        Runner::new(provider, self.toolbox.clone(), history, config.turns, instructions)
     }
 }
 

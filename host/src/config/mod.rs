@@ -204,6 +204,7 @@ impl Config {
             sign_key_file: written.audit.sign_key_file,
         };
         audit.check().map_err(|e| ConfigError::Invalid(format!("[audit] {e}")))?;
+        written.turns.check().map_err(|e| ConfigError::Invalid(format!("[turns] {e}")))?;
         let defaults = attachments::Config::default();
         let mut config = Self {
             workspace: publish::Config {

@@ -21,8 +21,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+mod keep;
 #[cfg(test)]
 mod tests;
+
+pub use keep::Output;
 
 /// A call as somebody asks for it: nothing in it has been checked.
 pub struct CallRequest {
@@ -110,7 +113,7 @@ impl Toolbox {
                 () = tokio::time::sleep(limits.deadline.0) => {
                     let said = "fetching the files of the earlier message took longer than the call may take; \
                                 nothing was changed";
-                    return Err(self.refuse(Asked::of(request), ToolError::new(ErrorCode::TimedOut, said)).await);
+                    return Err(self.refuse(request, ToolError::new(ErrorCode::TimedOut, said)).await);
                 }
             }
         }
@@ -122,13 +125,18 @@ impl Toolbox {
             && !asked.told.load(Ordering::Acquire)
         {
             // No thread took it, or its thread does not come back.
-            return Err(self.refuse(asked, refused.clone()).await);
+            return Err(self.unanswered(asked, refused.clone()).await);
         }
         result
     }
 
+    /// Writes down that a call was refused before it ran, and returns what to answer.
+    pub async fn refuse(&self, request: CallRequest, why: ToolError) -> ToolError {
+        self.unanswered(Asked::of(request), why).await
+    }
+
     /// Writes down a call that no thread answered, off the async threads, and returns what to answer.
-    async fn refuse(&self, asked: Arc<Asked>, refused: ToolError) -> ToolError {
+    async fn unanswered(&self, asked: Arc<Asked>, refused: ToolError) -> ToolError {
         let parts = self.parts.clone();
         let appended = tokio::task::spawn_blocking(move || parts.refused(&asked, refused)).await;
         appended.unwrap_or_else(|_| threads::crashed())

@@ -1,5 +1,7 @@
 //! Calls that no thread answers are in the audit all the same.
 
+mod keep;
+
 use super::super::Sources;
 use super::*;
 use crate::audit::{Entry, Filter, Source, Span, show};
@@ -10,8 +12,8 @@ use cofferdam_core::policy::PolicySet;
 const PROFILE: &str = "schema = 1\nprofile = \"p\"\nwhy = \"a test\"\nmounts = []\n";
 const TOOL: &str = "schema = 1\ntool = \"t\"\nprofile = \"p\"\ncomponent = \"builtin\"\nsafety = \"read-only\"\nwhy = \"a test\"\n";
 
-/// A toolbox without any thread, over a real audit.
-fn threadless(dir: &std::path::Path) -> Toolbox {
+/// A toolbox over a real audit, with so many threads.
+fn toolbox(dir: &std::path::Path, threads: usize) -> Toolbox {
     let config = publish::Config { root: dir.join("workspace"), max_bytes: ByteSize::mib(1) };
     let workspace = Arc::new(Workspace::open(&config).expect("a workspace"));
     let config = sandbox::Config {
@@ -29,7 +31,7 @@ fn threadless(dir: &std::path::Path) -> Toolbox {
         sandbox,
         workspace,
         audit,
-        CallThreads::start(0).expect("no thread"),
+        CallThreads::start(threads).expect("threads"),
         ByteSize::mib(1),
     )
 }
@@ -54,7 +56,7 @@ fn request(n: usize) -> CallRequest {
 #[tokio::test]
 async fn a_call_that_found_no_room_is_recorded_as_refused() {
     let dir = tempfile::tempdir().expect("a folder");
-    let toolbox = threadless(dir.path());
+    let toolbox = toolbox(dir.path(), 0);
     let mut waiting = Vec::new();
     for n in 0..threads::QUEUE_MAX {
         let mut call = Box::pin(toolbox.call(request(n)));

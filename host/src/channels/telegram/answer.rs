@@ -5,11 +5,12 @@
 
 use super::bot::Bot;
 use super::download::fetch_all;
-use super::lanes::Unit;
+use super::lanes::{LaneKey, Unit};
 use super::media::Media;
 use super::placeholder::Placeholder;
 use super::prepare::{Files, Prepared, Replied, Todo, prepare};
 use super::recent::{self, Earlier};
+use super::running::Stopped;
 use super::send::{TEXT_UNITS_MAX, Target};
 use super::typing::Typing;
 use super::wire;
@@ -17,7 +18,7 @@ use super::words;
 use crate::attachments::Attachments;
 use crate::outbound::{deliver, plan};
 use crate::store::{AlbumPart, BoundTurn, Claim, NewReply, Reply};
-use crate::turn::{Progress, Turn};
+use crate::turn::{ATTEMPTS_MAX, Progress, Turn};
 use cofferdam_core::id::{Caller, SessionId, TurnId};
 use cofferdam_core::message::OutgoingResponse;
 use std::sync::Arc;
@@ -35,6 +36,23 @@ pub(super) async fn work(bot: Arc<Bot>, unit: Unit) {
         Unit::Album(gathering) => answer(&bot, Origin::Waiting(Claim::Album(gathering.album))).await,
     };
     if let Some(reply) = reply {
+        deliver(&bot.store, &*bot.api, reply, &bot.stop.soon).await;
+    }
+}
+
+/// Answers the message that stopped a turn, or found none: what was stopped says so in its own answer.
+pub(super) async fn stopped(bot: Arc<Bot>, update: i64, target: Target, stopped: Stopped, waiting: usize) {
+    let claim = || bot.store.claim(&bot.channel, Claim::Update(update));
+    let Some(Some(bound)) = bot.stored("bind a turn", claim).await else { return };
+    let turn = bound.turn;
+    if stopped == Stopped::Turn {
+        bot.stored("dismiss a turn", || bot.store.dismiss(&turn)).await;
+        return;
+    }
+    let response = OutgoingResponse::text(words::nothing_runs(waiting));
+    let reply = NewReply { target: target.to_text(), parts: plan(response, TEXT_UNITS_MAX) };
+    let end = || bot.store.end(&bot.channel, &turn, reply.clone());
+    if let Some(reply) = bot.stored("store a reply", end).await {
         deliver(&bot.store, &*bot.api, reply, &bot.stop.soon).await;
     }
 }
@@ -79,7 +97,7 @@ async fn answer(bot: &Arc<Bot>, origin: Origin) -> Option<Reply> {
             let mut target = prepared.target;
             typing = Some(Typing::start(bot.api.clone(), target));
             let placeholder = Placeholder::start(bot.clone(), turn.clone(), target, before);
-            let response = run(bot, turn.clone(), *prepared, placeholder.progress()).await;
+            let response = attempt(bot, turn.clone(), *prepared, placeholder.progress()).await;
             // Before the reply is stored, which says what becomes of it.
             target.stand_in = placeholder.end().await;
             (target, response?)
@@ -92,6 +110,28 @@ async fn answer(bot: &Arc<Bot>, origin: Origin) -> Option<Reply> {
         typing.end().await;
     }
     reply
+}
+
+/// Runs a turn, unless it was begun too often and never ended; `None` when it was cut off.
+async fn attempt(
+    bot: &Arc<Bot>,
+    turn: TurnId,
+    prepared: Prepared,
+    progress: Arc<dyn Progress>,
+) -> Option<OutgoingResponse> {
+    let caller = caller(&prepared);
+    let count = bot.stored("count an attempt", || bot.store.attempt(&turn, &caller)).await?;
+    if count > ATTEMPTS_MAX {
+        tracing::error!(%turn, "a turn was begun {ATTEMPTS_MAX} times, never ended, and is given up");
+        return Some(OutgoingResponse::text(words::given_up(ATTEMPTS_MAX)));
+    }
+    let response = run(bot, turn.clone(), prepared, progress).await;
+    if response.is_none()
+        && let Err(error) = bot.store.withdraw_attempt(&turn).await
+    {
+        tracing::warn!(%turn, %error, "a turn that the stop cut off counts as one that failed");
+    }
+    response
 }
 
 /// Runs a turn; `None` when it was cut off.
@@ -121,23 +161,35 @@ async fn run_turn(
     prepared: Prepared,
     progress: Arc<dyn Progress>,
 ) -> Option<OutgoingResponse> {
+    let run = bot.running.begin(LaneKey::of(&prepared.target), &bot.stop.now);
     let earlier = Earlier::of(bot.clone(), &prepared);
+    let caller = caller(&prepared);
     let attachments = tokio::select! {
         attachments = fetch(bot, prepared.files) => attachments?,
-        () = bot.stop.now.cancelled() => return None,
+        () = run.cancel().cancelled() => {
+            let waited = run.end().filter(|_| !bot.stop.now.is_cancelled())?;
+            return Some(OutgoingResponse::text(words::CANCELLED.to_owned() + &words::waiting_too(waited)));
+        }
     };
     let turn = Turn {
         id,
         session: Some(session(bot, &prepared.target)),
-        caller: Caller { channel: CHANNEL.into(), sender: prepared.sender.to_string() },
+        caller,
         text: prepared.text,
         attachments,
         recent: Some(Arc::new(earlier)),
         notices: prepared.notices,
     };
-    let response = bot.runner.run(turn, progress, &bot.stop.now).await;
+    let mut response = bot.runner.run(turn, progress, run.cancel()).await;
+    if let (Some(waited), Some(text)) = (run.end(), &mut response.text) {
+        text.push_str(&words::waiting_too(waited));
+    }
     // A turn that was cut off answers so; that is for nobody to read, since it will run again.
     (!bot.stop.now.is_cancelled()).then_some(response)
+}
+
+fn caller(prepared: &Prepared) -> Caller {
+    Caller { channel: CHANNEL.into(), sender: prepared.sender.to_string() }
 }
 
 /// A chat and topic of this bot.

@@ -3,6 +3,7 @@
 use super::api::{Api, REQUEST_MAX};
 use super::config::Timing;
 use super::failure::Failure;
+use super::running::Running;
 use crate::attachments::{self, BlobStore};
 use crate::outbound::Backoff;
 use crate::store::{Store, StoreError};
@@ -39,6 +40,8 @@ pub(super) struct Bot {
     pub(super) channel: String,
     pub(super) permits: Semaphore,
     pub(super) stop: Stop,
+    /// The turns that run now.
+    pub(super) running: Running,
 }
 
 /// The two stages of stopping.

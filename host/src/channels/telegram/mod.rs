@@ -29,6 +29,7 @@ mod placeholder;
 mod poll;
 mod prepare;
 mod recent;
+mod running;
 mod send;
 mod start;
 mod token;
@@ -48,6 +49,7 @@ use api::Api;
 use bot::{Bot, Me, Stop, TURNS_AT_ONCE_MAX};
 use dispatch::{ARRIVALS_MAX, dispatch};
 use failure::Failure;
+use running::Running;
 use start::{prune, resume_and_poll, who_am_i};
 use std::sync::Arc;
 use tokio::sync::{Semaphore, mpsc};
@@ -148,5 +150,6 @@ fn bot(service: Service, api: Arc<Api>, me: Me, soon: CancellationToken) -> Bot 
         me,
         permits: Semaphore::new(TURNS_AT_ONCE_MAX),
         stop: Stop { soon, now: CancellationToken::new() },
+        running: Running::default(),
     }
 }

@@ -30,6 +30,32 @@ pub(super) fn doing(report: &str) -> String {
     format!("⏳ {report}")
 }
 
+/// To `/cancel` when no turn runs.
+pub(super) fn nothing_runs(waiting: usize) -> String {
+    format!("Nothing is running here.{}", waiting_too(waiting))
+}
+
+/// After the answer of a turn that somebody stopped.
+pub(super) fn waiting_too(waiting: usize) -> String {
+    match waiting {
+        0 => String::new(),
+        1 => " 1 message is waiting and comes next.".into(),
+        n => format!(" {n} messages are waiting and come next."),
+    }
+}
+
+/// In place of an answer when somebody stopped the turn while its files came in.
+pub(super) const CANCELLED: &str =
+    "Cancelled: nothing had been done yet. Send the message again if it is needed.";
+
+/// In place of an answer to a message that was begun too often.
+pub(super) fn given_up(attempts: u32) -> String {
+    format!(
+        "internal: this message made the gateway fail {attempts} times and is not tried again; its operator finds \
+         more in the log."
+    )
+}
+
 /// In place of an answer when the gateway itself failed.
 pub(super) const BROKEN: &str =
     "internal: the gateway failed while working on this message; its operator finds why in the log.";

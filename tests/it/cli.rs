@@ -8,6 +8,7 @@ mod audit_signed;
 mod call;
 mod chat;
 mod config;
+mod conversation;
 mod environment;
 mod exit_codes;
 pub(crate) mod help;

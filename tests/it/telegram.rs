@@ -5,6 +5,7 @@
 //! sound audit, nothing left behind, and the bot's token nowhere but in the URLs of its server.
 
 mod absence;
+mod agent;
 mod albums;
 mod beside;
 mod chaos;

@@ -115,6 +115,13 @@ fn the_values_it_shows_are_the_defaults() {
     assert!(text.contains("rotate_bytes = \"64 MiB\""));
     for default in [
         "written_bytes = \"4 GiB\"",
+        "rounds = 16",
+        "calls = 64",
+        "deadline = \"900s\"",
+        "tokens = 1000000",
+        "history_tokens = 32000",
+        "user_tokens_per_day = 5000000",
+        "user_written_bytes_per_day = \"20 GiB\"",
         "compile_time = \"60s\"",
         "max_bytes = \"20 MiB\"",
         "max_turn_bytes = \"40 MiB\"",

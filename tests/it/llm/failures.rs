@@ -142,10 +142,10 @@ async fn what_will_be_refused_again_is_not_tried_again() -> anyhow::Result<()> {
     let count = refusals.len();
     let mut world = World::of(Dialect::Chat).await?;
     world.llm.script(refusals.iter().map(|(turn, _)| turn.clone()));
-    let told = world.chat(&[], &"hello\n".repeat(count));
-    assert_eq!(told.lines().count(), count, "{told}");
-    for (told, (turn, said)) in told.lines().zip(&refusals) {
-        assert!(told.contains(said), "{turn:?}: {told}");
+    for (turn, said) in &refusals {
+        // Each in a chat of its own: what was said before a refusal for length would be shortened.
+        let told = world.chat(&[], "hello\n");
+        assert!(told.lines().count() == 1 && told.contains(said), "{turn:?}: {told}");
     }
     assert_eq!(world.log().matches("gives no answer").count(), count, "{}", world.log());
     world.end(count);
@@ -164,7 +164,7 @@ async fn a_stop_while_the_model_is_silent_ends_the_request() -> anyhow::Result<(
     rustix::process::kill_process(rustix::process::Pid::from_child(&chat), rustix::process::Signal::INT)?;
     let output = chat.wait_with_output()?;
     assert_eq!(output.status.code(), Some(0));
-    assert!(String::from_utf8_lossy(&output.stdout).starts_with("cancelled: "), "{output:?}");
+    assert!(String::from_utf8_lossy(&output.stdout).starts_with("Cancelled: "), "{output:?}");
     world.llm.wait_until_idle(Duration::from_secs(10)).await?;
     world.end(1);
     Ok(())

@@ -16,7 +16,7 @@ async fn calls_that_change_nothing_run_side_by_side_and_answer_in_order() {
 
 #[tokio::test]
 async fn calls_that_change_something_run_in_the_order_given() {
-    let step = ["read", "WRITE", "WRITE", "read", "WRITE"].map(|tool| call(tool)).to_vec();
+    let step = ["read", "WRITE", "WRITE", "read", "WRITE"].map(call).to_vec();
     let world = World::new([Act::Call(step), Act::Call(vec![call("read")]), Act::Say("done")]);
     assert_eq!(world.ask("t", "go").await, "done");
     assert_eq!(

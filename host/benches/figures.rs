@@ -120,7 +120,7 @@ impl Bench {
     async fn read(&self, n: usize) -> Result<()> {
         let request =
             self.request(n, "file_read", r#"{"path":"/shared/4k.txt"}"#.into(), Attachments::default());
-        let result = self.gateway.toolbox.call(request).await?;
+        let result = self.gateway.toolbox.call(request).await?.result;
         anyhow::ensure!(result["bytes"] == 4096);
         Ok(())
     }
@@ -236,7 +236,7 @@ impl Bench {
     async fn call(&self, n: usize, tool: &str, arguments: String) -> Result<(serde_json::Value, Duration)> {
         let started = Instant::now();
         let result =
-            self.gateway.toolbox.call(self.request(n, tool, arguments, Attachments::default())).await?;
+            self.gateway.toolbox.call(self.request(n, tool, arguments, Attachments::default())).await?.result;
         Ok((result, started.elapsed()))
     }
 

@@ -1,15 +1,16 @@
 //! The composition root: builds the rooms from a configuration and joins them. Decides nothing else.
 
 use crate::attachments::BlobStore;
+use crate::attachments::outgoing::Outgoing;
 use crate::audit::{AuditError, AuditLog};
 use crate::config::Config;
 use crate::confine::Mode;
 use crate::llm::commands::Commands;
 use crate::publish::{OpenError, Workspace};
 use crate::sandbox::{self, Sandbox, SandboxError};
-use crate::tools::{CallThreads, Journal, Registry, RegistryError, Sources, Toolbox};
+use crate::tools::{CallThreads, Journal, Mechanisms, Registry, RegistryError, Sources, Toolbox};
 use crate::turn::Runner;
-use cofferdam_core::audit::{Outcome, VerdictKind};
+use cofferdam_core::audit::{Effect, Outcome, VerdictKind};
 use cofferdam_core::policy::{PolicyProblem, PolicySet, ToolPolicy};
 use cofferdam_core::tool::ErrorCode;
 use std::borrow::Cow;
@@ -36,6 +37,8 @@ pub struct Gateway {
     pub audit: Arc<AuditLog>,
     /// Where attachments' bytes are held.
     pub blobs: BlobStore,
+    /// Where the bytes of replies' files are held.
+    pub outgoing: Outgoing,
 }
 
 /// How a gateway shares its state directory.
@@ -109,7 +112,8 @@ impl Gateway {
         make_private(&config.state_dir)?;
         let workspace = Arc::new(Workspace::open(&config.workspace)?);
         let audit = Arc::new(AuditLog::open_with(&audit_file(config), &config.audit)?);
-        settle_open_intents(&audit, &workspace, role)?;
+        let outgoing = outgoing(config, role)?;
+        settle_open_intents(&audit, &workspace, &outgoing, role)?;
         let (sandbox, threads) = sandbox(config, cache, Some(workspace.clone()))?;
         if let Some(report) = sandbox.worker_report()? {
             demand(config, &report)?;
@@ -121,15 +125,14 @@ impl Gateway {
         let blobs_dir = config.state_dir.join("blobs");
         let blobs = BlobStore::open(&blobs_dir)
             .map_err(|cause| GatewayError::State { what: blobs_dir.display().to_string(), cause })?;
-        let toolbox = Arc::new(Toolbox::new(
-            registry,
-            Arc::new(sandbox),
+        let mechanisms = Mechanisms {
+            sandbox: Arc::new(sandbox),
             workspace,
-            audit.clone(),
-            threads,
-            config.turns.written_bytes,
-        ));
-        Ok(Self { toolbox, audit, blobs })
+            audit: audit.clone(),
+            outgoing: outgoing.clone(),
+        };
+        let toolbox = Arc::new(Toolbox::new(registry, mechanisms, threads, config.turns.written_bytes));
+        Ok(Self { toolbox, audit, blobs, outgoing })
     }
 
     /// A runner of turns with the configured provider.
@@ -139,6 +142,16 @@ impl Gateway {
         };
         Runner::new(provider, self.toolbox.clone(), journal)
     }
+}
+
+/// Where the bytes of replies' files are held: the one `serve`'s outlive it.
+fn outgoing(config: &Config, role: Role) -> Result<Outgoing, GatewayError> {
+    let dir = config.state_dir.join("outgoing");
+    let opened = match role {
+        Role::Serve => Outgoing::open(&dir, config.replies),
+        Role::Beside => Outgoing::beside(&dir, config.replies),
+    };
+    opened.map_err(|cause| GatewayError::State { what: dir.display().to_string(), cause })
 }
 
 /// Threads that calls run on, and calls that the sandbox reserves for. More threads than cores,
@@ -275,7 +288,12 @@ fn make_private(dir: &Path) -> Result<(), GatewayError> {
 /// Writes the missing outcome of every intent that a crash cut off, from what lies on disk.
 ///
 /// Publishing that is under way in another process is waited for.
-fn settle_open_intents(audit: &AuditLog, workspace: &Workspace, role: Role) -> Result<(), GatewayError> {
+fn settle_open_intents(
+    audit: &AuditLog,
+    workspace: &Workspace,
+    outgoing: &Outgoing,
+    role: Role,
+) -> Result<(), GatewayError> {
     let wait = match role {
         Role::Serve => Duration::from_secs(30),
         Role::Beside => Duration::from_millis(500),
@@ -286,7 +304,10 @@ fn settle_open_intents(audit: &AuditLog, workspace: &Workspace, role: Role) -> R
     };
     let open: Vec<_> = reconcile.intents().map(|(seq, intent)| (seq, intent.clone())).collect();
     for (seq, intent) in open {
-        let happened = |effect| workspace.happened(effect).ok().flatten();
+        let happened = |effect: &Effect| match effect {
+            Effect::Attached(file) => outgoing.holds(&file.sha256).then(|| effect.clone()),
+            _ => workspace.happened(effect).ok().flatten(),
+        };
         let files: Vec<_> = intent.files.iter().filter_map(happened).collect();
         let (code, reason) = match files.len() {
             n if n == intent.files.len() => (None, None),

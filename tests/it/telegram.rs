@@ -6,12 +6,14 @@
 
 mod absence;
 mod albums;
+mod attachments_out;
 mod beside;
 mod chaos;
 mod commands;
 mod disk;
 mod downloads;
 mod kill;
+mod kill_attaching;
 mod kill_inside;
 mod kinds;
 mod limits;

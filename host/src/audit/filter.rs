@@ -81,7 +81,7 @@ impl Filter {
 fn in_effect(pattern: &PathPattern, effect: &Effect) -> bool {
     let from = match effect {
         Effect::Moved(moved) => Some(moved.moved_from.as_str()),
-        Effect::Written(_) | Effect::Removed(_) => None,
+        Effect::Written(_) | Effect::Removed(_) | Effect::Attached(_) => None,
     };
     pattern.matches(effect.path()) || from.is_some_and(|from| pattern.matches(from))
 }

@@ -9,7 +9,8 @@ use anyhow::{Context, bail};
 use cofferdam_core::arguments::{BadArguments, from_pairs};
 use cofferdam_core::id::{Caller, TurnId};
 use cofferdam_core::limits::Limits;
-use cofferdam_core::tool::ToolError;
+use cofferdam_core::text::{about, one_line};
+use cofferdam_core::tool::{Answer, ToolError};
 use serde_json::Value;
 use std::io::{Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
@@ -74,7 +75,15 @@ pub(super) fn answer(
             journal: None,
             cancel: super::serve::cancelled_by_signals()?,
         };
-        Ok(gateway.toolbox.call(request).await)
+        let answer = gateway.toolbox.call(request).await;
+        Ok(answer.map(|Answer { result, attachments }| {
+            for file in attachments {
+                let (name, size) = (one_line(&file.name, 120), about(file.bytes));
+                // A call stands alone: `chat` and the channels have replies.
+                eprintln!("not sent, since a single call has no reply: {name} ({}, {size})", file.mime_type);
+            }
+            result
+        }))
     })
 }
 

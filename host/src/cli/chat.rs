@@ -8,6 +8,8 @@ use crate::config::Config;
 use crate::gateway::{self, Gateway, Readable, Role};
 use crate::turn::Turn;
 use async_trait::async_trait;
+use cofferdam_core::text::{about, one_line};
+use std::collections::BTreeSet;
 use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -75,8 +77,9 @@ async fn talk(config: &Config, gateway: &Gateway, mut files: Vec<PathBuf>) -> an
             continue;
         }
         let attachments = attach(gateway, config, &std::mem::take(&mut files))?;
+        let id = one_shot_turn("terminal");
         let turn = Turn {
-            id: one_shot_turn("terminal"),
+            id: id.clone(),
             session: None,
             caller: this_user("terminal"),
             text: line,
@@ -90,6 +93,13 @@ async fn talk(config: &Config, gateway: &Gateway, mut files: Vec<PathBuf>) -> an
         let shown = Shown::start();
         let response = runner.run(turn, shown.progress(), &stop).await;
         shown.end().await;
+        gateway.outgoing.release(&id);
         writeln!(out, "{}", response.text.unwrap_or_default())?;
+        for file in &response.attachments {
+            let (name, mime, sha256) = (one_line(&file.name, 120), &file.mime_type, &file.sha256);
+            writeln!(out, "[attachment] {name} ({mime}, {}) sha256 {}", about(file.bytes), &sha256[..12])?;
+        }
+        // Shown, and nothing else becomes of them here.
+        gateway.outgoing.sweep(|| Ok::<_, std::io::Error>(BTreeSet::new()))?;
     }
 }

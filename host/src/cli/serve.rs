@@ -35,6 +35,7 @@ pub(super) fn run(config: &Config) -> anyhow::Result<Exit> {
         store,
         runner,
         blobs: gateway.blobs.clone(),
+        outgoing: gateway.outgoing.clone(),
         attachments: config.attachments.clone(),
         menu: menu(&gateway),
     };

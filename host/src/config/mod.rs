@@ -31,6 +31,8 @@ pub struct Config {
     pub provider: llm::Config,
     /// Limits on what comes in.
     pub attachments: attachments::Config,
+    /// Limits on what goes out with replies.
+    pub replies: attachments::outgoing::Config,
     /// Limits on what one turn does.
     pub turns: turn::Config,
     /// How long a component may compile.
@@ -88,6 +90,7 @@ struct Written {
     audit: AuditTable,
     provider: llm::Config,
     attachments: AttachmentsTable,
+    replies: attachments::outgoing::Config,
     turns: turn::Config,
     sandbox: SandboxTable,
     isolation: confine::Config,
@@ -218,6 +221,7 @@ impl Config {
                 max_turn_bytes: written.attachments.max_turn_bytes.unwrap_or(defaults.max_turn_bytes),
                 max_count: written.attachments.max_count.unwrap_or(defaults.max_count),
             },
+            replies: written.replies,
             turns: written.turns,
             compile_time,
             isolation: written.isolation,

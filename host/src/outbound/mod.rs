@@ -4,11 +4,16 @@
 //! mechanism is the same for every channel; a channel translates through its [`Router`] and adds nothing.
 
 mod backoff;
+mod bundle;
 mod deliver;
+mod lost;
+mod manners;
 mod plan;
 mod split;
 
 pub use backoff::Backoff;
+pub use bundle::{Bundle, Shown};
 pub use deliver::{Delivery, ROUTING_ERROR, Router, SendError, deliver};
-pub use plan::{MESSAGES_MAX, plan};
+pub use manners::{Manners, Media};
+pub use plan::{MESSAGES_MAX, Opening, plan};
 pub use split::split;

@@ -32,6 +32,8 @@ impl Workspace {
                 self.inode(&moved.path)? == inode && self.inode(&moved.moved_from)? != inode
             }
             Effect::Removed(removed) => self.inode(&removed.path)?.is_none(),
+            // Nothing in the workspace tells of it.
+            Effect::Attached(_) => false,
         };
         Ok(happened.then(|| effect.clone()))
     }

@@ -2,6 +2,7 @@
 //! links that stay in the mount; it never blocks, opens nothing but regular files, and finds no reserved
 //! name.
 
+use super::Workspace;
 use super::error::PublishError;
 use super::resolve::{self, Entry};
 use super::temp::Mount;
@@ -12,6 +13,18 @@ use rustix::io::{Errno, Result};
 use std::fs::File;
 use std::os::unix::ffi::OsStringExt;
 use std::path::Path;
+
+impl Workspace {
+    /// The regular file at `path`, open for reading, and its length. The way there may lead through symbolic links
+    /// inside its mount; whether that mount is granted is for the caller to know.
+    ///
+    /// # Errors
+    /// There is no such regular file.
+    pub fn open_file(&self, path: &GuestPath) -> std::result::Result<(File, u64), PublishError> {
+        let (file, stat) = open(self.inner.mount_of(path)?, path)?;
+        Ok((file, u64::try_from(stat.st_size).unwrap_or(0)))
+    }
+}
 
 /// Opens the regular file at `path` as reading resolves it: its length is what it is at that moment.
 pub(super) fn open(mount: &Mount, path: &GuestPath) -> std::result::Result<(File, Stat), PublishError> {

@@ -5,7 +5,9 @@
 
 use super::SandboxError;
 use super::bindings::ToolWorldPre;
-use super::bindings::cofferdam::tool::{progress, recent_attachments, turn_attachments, workspace_write};
+use super::bindings::cofferdam::tool::{
+    progress, recent_attachments, reply_attachments, turn_attachments, workspace_write,
+};
 use super::clock::Clock;
 use super::engine::{self, Running, Ticker};
 use super::files::{HasFiles, Mount};
@@ -174,6 +176,9 @@ impl Machine {
         }
         if grants.allows(Interface::RecentAttachments) {
             recent_attachments::add_to_linker::<State, HasSelf<_>>(&mut linker, |state| state)?;
+        }
+        if grants.allows(Interface::ReplyAttachments) {
+            reply_attachments::add_to_linker::<State, HasSelf<_>>(&mut linker, |state| state)?;
         }
         if grants.may_write() {
             workspace_write::add_to_linker::<State, HasSelf<_>>(&mut linker, |state| state)?;

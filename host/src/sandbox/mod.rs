@@ -16,6 +16,7 @@ mod host_calls;
 pub mod imports;
 mod machine;
 mod outcome;
+mod reply;
 mod staging;
 mod state;
 mod stdio;
@@ -28,6 +29,7 @@ pub use files::DIRECTORY_ENTRIES_MAX;
 pub use stdio::OUTPUT_BYTES_MAX;
 
 use crate::attachments::Attachments;
+use crate::attachments::outgoing::Addition;
 use crate::confine::{COMPILE_CPU_SECONDS, Mode, Report};
 use crate::publish::{Planned, TurnShare, Workspace};
 use authority::Authority;
@@ -147,10 +149,11 @@ impl Component {
 pub type Reports = Arc<dyn Fn(&str) + Send + Sync>;
 
 /// What a call needs besides its permit.
-#[derive(Clone)]
 pub struct Inputs {
     /// The call's attachments; not handed on unless the permit grants them.
     pub attachments: Attachments,
+    /// Takes what the call adds to the reply; not handed on unless the permit grants it.
+    pub reply: Option<Addition>,
     /// Takes progress reports, if anybody does.
     pub report: Option<Reports>,
     /// What the call may write of its turn's share.
@@ -175,6 +178,8 @@ pub struct Finished {
     pub plan: Vec<Planned>,
     /// Bytes that were staged, discarded ones included.
     pub written_bytes: u64,
+    /// What the guest added to the reply. To be kept only if `result` is ok.
+    pub reply: Option<Addition>,
 }
 
 impl Sandbox {
@@ -287,8 +292,8 @@ impl Sandbox {
             Some(stopped) => Err(stopped.to_tool_error(&limits)),
             None => returned.and_then(|text| read_result(&text, &limits)),
         };
-        let (plan, written_bytes) = mine().take_plan();
-        Finished { result, plan, written_bytes }
+        let (plan, written_bytes, reply) = mine().take_plan();
+        Finished { result, plan, written_bytes, reply: reply.filter(|reply| !reply.is_empty()) }
     }
 }
 

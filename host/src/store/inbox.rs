@@ -4,7 +4,7 @@
 use super::replies::insert_reply;
 use super::{
     AlbumPart, BoundTurn, Claim, Fate, NewUpdate, Persisted, Standing, Store, StoreError, Stranger, Update,
-    now_ms, placeholder, replies,
+    now_ms, outgoing, placeholder, replies,
 };
 use cofferdam_core::id::TurnId;
 use rusqlite::{OptionalExtension, Transaction, params};
@@ -107,6 +107,7 @@ impl Store {
         self.write(move |tx| {
             done(tx, turn.as_str(), now_ms())?;
             placeholder::forget(tx, turn.as_str())?;
+            outgoing::forget(tx, turn.as_str())?;
             tx.execute("UPDATE inbox SET turn = NULL WHERE turn = ?1", [turn.as_str()])?;
             Ok(())
         })

@@ -9,6 +9,7 @@
 
 mod inbox;
 mod journal;
+mod outgoing;
 mod placeholder;
 mod recent;
 mod replies;

@@ -8,7 +8,7 @@ use std::path::Path;
 use std::time::Duration;
 
 /// The version that this program writes, kept in `user_version`.
-pub(super) const VERSION: i64 = 3;
+pub(super) const VERSION: i64 = 6;
 
 /// Times are milliseconds since 1970 UTC. `seq` is the order of arrival: Telegram starts its update ids
 /// anew at a random number after a quiet week.
@@ -88,6 +88,16 @@ const VERSION_3: &str = "
 ALTER TABLE journal ADD COLUMN written_bytes INTEGER NOT NULL DEFAULT 0;
 ";
 
+const VERSION_6: &str = "
+ALTER TABLE journal ADD COLUMN attachments TEXT NOT NULL DEFAULT '[]';
+
+CREATE TABLE outgoing (
+    turn   TEXT NOT NULL,
+    sha256 TEXT NOT NULL,
+    PRIMARY KEY (turn, sha256)
+) STRICT;
+";
+
 /// The connection, with its pragmas set and its tables there.
 pub(super) fn open(path: &Path) -> Result<Connection, StoreError> {
     make_private(path).map_err(|source| StoreError::Open { path: path.to_owned(), source })?;
@@ -113,7 +123,7 @@ pub(super) fn open(path: &Path) -> Result<Connection, StoreError> {
 fn migrate(connection: &mut Connection) -> Result<(), StoreError> {
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     let found = version(&transaction)?;
-    for (version, tables) in [(1, VERSION_1), (2, VERSION_2), (3, VERSION_3)] {
+    for (version, tables) in [(1, VERSION_1), (2, VERSION_2), (3, VERSION_3), (6, VERSION_6)] {
         if found < version {
             transaction.execute_batch(tables)?;
         }

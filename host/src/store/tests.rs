@@ -3,6 +3,8 @@
 use super::*;
 use cofferdam_core::id::TurnId;
 use cofferdam_core::journal::Journal;
+use cofferdam_core::message::OutgoingAttachment;
+use cofferdam_core::tool::Answer;
 use serde_json::json;
 use std::os::unix::fs::PermissionsExt;
 
@@ -73,10 +75,11 @@ fn a_newer_version_is_refused_and_untouched() {
     let fixture = Fixture::new();
     fixture.store.connection.lock().expect("it").pragma_update(None, "user_version", 9).expect("set");
     let refused = Store::open(fixture.dir.path()).map(|_| ()).expect_err("refused").to_string();
-    assert_eq!(
-        refused,
-        "the database has version 9, this program knows 3; run the newer release, or restore a backup"
+    let known = schema::VERSION;
+    let expected = format!(
+        "the database has version 9, this program knows {known}; run the newer release, or restore a backup"
     );
+    assert_eq!(refused, expected);
     assert_eq!(fixture.sql::<i64>("PRAGMA user_version"), 9);
 }
 
@@ -157,11 +160,47 @@ async fn only_unsent_parts_come_back() {
     );
     let again = fixture.store.end(CHANNEL, &turn, text_reply(&["other"])).await.expect("it");
     assert_eq!(again, unsent[0], "a turn ends once");
-    fixture.store.part_failed(&turn, 1, "blocked").await.expect("it");
+    let sorry = vec![NewPart { kind: PartKind::Text, body: "sorry".into() }];
+    let added = fixture.store.part_failed(&turn, 1, "blocked", sorry).await.expect("it");
+    assert_eq!(added, [Part { n: 3, kind: PartKind::Text, body: "sorry".into() }]);
+    let left = &fixture.store.unsent(CHANNEL).await.expect("it")[0];
+    assert_eq!((left.last_sent.as_deref(), left.parts.len()), (Some("100"), 2));
     fixture.store.part_sent(&turn, 2, "101").await.expect("it");
+    fixture.store.part_sent(&turn, 3, "102").await.expect("it");
     assert_eq!(fixture.store.unsent(CHANNEL).await.expect("it"), []);
     assert_eq!(fixture.store.bound(CHANNEL).await.expect("it"), []);
-    assert_eq!(fixture.sql::<String>("SELECT group_concat(outcome) FROM part"), "100,blocked,101");
+    assert_eq!(fixture.sql::<String>("SELECT group_concat(outcome) FROM part"), "100,blocked,101,102");
+}
+
+#[tokio::test]
+async fn blobs_are_in_use_from_the_call_until_the_reply_is_out() {
+    let fixture = Fixture::new();
+    let file = |sha256: &str| OutgoingAttachment {
+        sha256: sha256.into(),
+        name: "a.txt".into(),
+        mime_type: "text/plain".into(),
+        bytes: 3,
+    };
+    let in_use = |fixture: &Fixture| {
+        fixture.store.blobs_in_use().expect("it").into_iter().collect::<Vec<_>>().join(" ")
+    };
+    for (id, sha256) in [(1, "a"), (2, "b"), (3, "a")] {
+        let turn = fixture.bound(id).await;
+        let answer = Answer { result: json!({}), attachments: vec![file(sha256)] };
+        fixture.store.record(turn.call(0).as_str(), "h", &answer, 0).expect("recorded");
+    }
+    let fixture = fixture.restart();
+    assert_eq!(in_use(&fixture), "a b");
+    let turns: Vec<_> =
+        fixture.store.bound(CHANNEL).await.expect("it").into_iter().map(|bound| bound.turn).collect();
+    fixture.store.end(CHANNEL, &turns[0], text_reply(&["x", "y"])).await.expect("it");
+    fixture.store.part_sent(&turns[0], 0, "1").await.expect("it");
+    fixture.store.dismiss(&turns[2]).await.expect("it");
+    assert_eq!(in_use(&fixture), "a b", "something is still to be sent");
+    fixture.store.part_failed(&turns[0], 1, "no", Vec::new()).await.expect("it");
+    assert_eq!(in_use(&fixture), "b");
+    fixture.store.end(CHANNEL, &turns[1], text_reply(&[])).await.expect("it");
+    assert_eq!(in_use(&fixture), "", "nothing of it is sent");
 }
 
 #[tokio::test]
@@ -273,10 +312,11 @@ async fn a_database_of_the_first_version_is_taken_over() {
     let fixture = Fixture::new();
     fixture.store.persist(CHANNEL, vec![new(1, None)]).await.expect("it");
     let older = "DROP TABLE recent; DROP TABLE placeholder; ALTER TABLE journal DROP COLUMN written_bytes;
+        DROP TABLE outgoing; ALTER TABLE journal DROP COLUMN attachments;
         PRAGMA user_version = 1";
     fixture.store.connection.lock().expect("a connection").execute_batch(older).expect("set");
     let fixture = fixture.restart();
-    assert_eq!(fixture.sql::<i64>("PRAGMA user_version"), 3);
+    assert_eq!(fixture.sql::<i64>("PRAGMA user_version"), schema::VERSION);
     assert_eq!(ids(&fixture.store.pending(CHANNEL, None, 9).await.expect("it")), [1]);
     fixture.ends(2, files("here", None, "x")).await;
     assert!(fixture.recent("here", "ann").await.is_some());
@@ -288,7 +328,7 @@ async fn what_is_done_is_forgotten_by_age_with_all_that_belongs_to_it() {
     fixture.store.persist(CHANNEL, vec![new(1, None), new(2, None), new(3, None)]).await.expect("it");
     for id in [1, 2] {
         let turn = fixture.store.claim(CHANNEL, Claim::Update(id)).await.expect("it").expect("bound").turn;
-        fixture.store.record(turn.call(0).as_str(), "hash", &json!({}), 0).expect("recorded");
+        fixture.store.record(turn.call(0).as_str(), "hash", &json!({}).into(), 0).expect("recorded");
         fixture.store.end(CHANNEL, &turn, text_reply(&["x"])).await.expect("it");
     }
     fixture.store.part_sent(&TurnId::new("telegram-1-1"), 0, "5").await.expect("it");
@@ -318,23 +358,30 @@ async fn what_is_done_is_forgotten_by_number() {
 #[test]
 fn a_call_is_remembered_with_its_arguments() {
     let fixture = Fixture::new();
-    let result = json!({ "saved": true });
+    let file = OutgoingAttachment {
+        sha256: "ab".repeat(32),
+        name: "a.txt".into(),
+        mime_type: "text/plain".into(),
+        bytes: 3,
+    };
+    let answer = Answer { result: json!({ "saved": true }), attachments: vec![file] };
     let known =
-        |fixture: &Fixture, hash: &str| fixture.store.earlier("t/0", hash).map(|earlier| earlier.result);
+        |fixture: &Fixture, hash: &str| fixture.store.earlier("t/0", hash).map(|earlier| earlier.answer);
     assert_eq!(known(&fixture, "h"), Ok(None));
-    fixture.store.record("t/0", "h", &result, 0).expect("recorded");
+    fixture.store.record("t/0", "h", &answer, 0).expect("recorded");
     let fixture = fixture.restart();
-    assert_eq!(known(&fixture, "h"), Ok(Some(result)));
+    assert_eq!(known(&fixture, "h"), Ok(Some(answer)));
     assert_eq!(known(&fixture, "other"), Ok(None));
-    fixture.store.record("t/0", "other", &json!(1), 0).expect("recorded");
-    assert_eq!(known(&fixture, "other"), Ok(Some(json!(1))));
+    fixture.store.record("t/0", "other", &json!(1).into(), 0).expect("recorded");
+    assert_eq!(known(&fixture, "other"), Ok(Some(json!(1).into())));
 }
 
 #[test]
 fn what_a_turn_has_written_is_known_after_a_restart() {
     let fixture = Fixture::new();
     let written = |fixture: &Fixture, call: &str| fixture.store.earlier(call, "h").expect("it").written_bytes;
-    let writes = |call: &str, bytes| fixture.store.record(call, "h", &json!({}), bytes).expect("recorded");
+    let writes =
+        |call: &str, bytes| fixture.store.record(call, "h", &json!({}).into(), bytes).expect("recorded");
     writes("t/0", 100);
     writes("t/1", 20);
     writes("other/0", 5000);

@@ -3,6 +3,7 @@
 use super::ledger::Ledger;
 use super::threads::{self, CallThreads, Handover};
 use super::{Earlier, Journal, Registry};
+use crate::attachments::outgoing::{Addition, Outgoing};
 use crate::attachments::{Attachments, RecentAttachments};
 use crate::audit::{AuditLog, Durability, PublishingGuard};
 use crate::publish::{Planned, Workspace};
@@ -14,7 +15,7 @@ use cofferdam_core::id::{CallId, Caller, SessionId, TurnId};
 use cofferdam_core::limits::{ByteSize, Limits};
 use cofferdam_core::policy::{Permit, Safety};
 use cofferdam_core::text::one_line;
-use cofferdam_core::tool::{ErrorCode, ToolError};
+use cofferdam_core::tool::{Answer, ErrorCode, ToolError};
 use serde_json::Value;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -62,21 +63,33 @@ struct Parts {
     sandbox: Arc<Sandbox>,
     workspace: Arc<Workspace>,
     audit: Arc<AuditLog>,
+    outgoing: Outgoing,
     ledger: Ledger,
+}
+
+/// The mechanisms that calls need.
+pub struct Mechanisms {
+    /// Where guests run.
+    pub sandbox: Arc<Sandbox>,
+    /// The tools' files.
+    pub workspace: Arc<Workspace>,
+    /// What is written down of every call.
+    pub audit: Arc<AuditLog>,
+    /// What calls add to replies.
+    pub outgoing: Outgoing,
 }
 
 impl Toolbox {
     /// The tools over the mechanisms they need. The calls of one turn write `turn_bytes` at most.
     pub fn new(
         registry: Registry,
-        sandbox: Arc<Sandbox>,
-        workspace: Arc<Workspace>,
-        audit: Arc<AuditLog>,
+        mechanisms: Mechanisms,
         threads: CallThreads,
         turn_bytes: ByteSize,
     ) -> Self {
+        let Mechanisms { sandbox, workspace, audit, outgoing } = mechanisms;
         let ledger = Ledger::new(turn_bytes);
-        Self { parts: Arc::new(Parts { registry, sandbox, workspace, audit, ledger }), threads }
+        Self { parts: Arc::new(Parts { registry, sandbox, workspace, audit, outgoing, ledger }), threads }
     }
 
     /// The tools there are.
@@ -95,7 +108,7 @@ impl Toolbox {
     ///
     /// # Errors
     /// Every refusal and failure, by code; each is in the audit.
-    pub async fn call(&self, mut request: CallRequest) -> Result<Value, ToolError> {
+    pub async fn call(&self, mut request: CallRequest) -> Result<Answer, ToolError> {
         let tool = self.parts.registry.get(&request.tool).ok();
         let limits = tool.map_or(Limits::DEFAULT, |tool| tool.policy.limits);
         let sees_recent = tool.is_some_and(|tool| tool.policy.grants.allows(Interface::RecentAttachments));
@@ -181,7 +194,7 @@ impl Progress {
 }
 
 impl Parts {
-    fn call(&self, asked: &Asked, handover: &Handover) -> Result<Value, ToolError> {
+    fn call(&self, asked: &Asked, handover: &Handover) -> Result<Answer, ToolError> {
         let started = Instant::now();
         let mut progress = Progress::of(&asked.request);
         let text = match &asked.request.arguments {
@@ -212,7 +225,7 @@ impl Parts {
         &self,
         asked: &Asked,
         progress: Progress,
-        result: &Result<Value, ToolError>,
+        result: &Result<Answer, ToolError>,
         started: Instant,
     ) -> Result<(), ToolError> {
         // The watchdog may have answered meanwhile, and said so.
@@ -253,7 +266,7 @@ impl Parts {
         started: Instant,
         progress: &mut Progress,
         handover: &Handover,
-    ) -> Result<Value, ToolError> {
+    ) -> Result<Answer, ToolError> {
         let tool = self.registry.get(&request.tool).cloned().inspect_err(|_| {
             // Nothing classifies them, so they are audited by length and hash.
             progress.facts.arguments = redact(&Value::String(text.to_owned()), None);
@@ -268,38 +281,46 @@ impl Parts {
         let permit = tool.judge(request.id.clone(), arguments)?;
         progress.verdict = VerdictKind::Permit;
         let earlier = earlier(request, &permit, &progress.facts.arguments_sha256)?;
-        if let Some(result) = self.replayed(request, earlier.as_ref(), progress)? {
-            return Ok(result);
+        if let Some(answer) = self.replayed(request, earlier.as_ref(), progress)? {
+            return Ok(answer);
         }
         let inputs = Inputs {
             attachments: request.attachments.clone(),
+            reply: Some(self.outgoing.addition(&request.turn)),
             report: request.report.clone(),
             turn: self.ledger.share(&request.turn, earlier.as_ref()),
             cancel: request.cancel.clone(),
             started,
         };
         let finished = self.sandbox.run(permit, &tool.component, inputs);
-        let result = finished.result?;
-        if !finished.plan.is_empty() {
-            let publishing = Publishing { result: &result, written_bytes: finished.written_bytes };
-            self.publish(request, &publishing, finished.plan, progress, handover)?;
+        let attachments = finished.reply.as_ref().map(Addition::attachments).unwrap_or_default();
+        let answer = Answer { result: finished.result?, attachments };
+        if !finished.plan.is_empty() || finished.reply.is_some() {
+            let added = finished.reply.as_ref().map(Addition::effects).unwrap_or_default();
+            let publishing = Publishing { answer: &answer, added, written_bytes: finished.written_bytes };
+            self.publish(request, publishing, finished.plan, progress, handover)?;
         }
-        Ok(result)
+        // Not before: what fails until here adds nothing.
+        if let Some(reply) = finished.reply {
+            reply.keep();
+        }
+        Ok(answer)
     }
 
-    /// The result of this very call from before a crash, if its effects are there.
+    /// The answer of this very call from before a crash, if its effects are there.
     fn replayed(
         &self,
         request: &CallRequest,
         earlier: Option<&Earlier>,
         progress: &mut Progress,
-    ) -> Result<Option<Value>, ToolError> {
-        let Some(result) = earlier.and_then(|earlier| earlier.result.clone()) else { return Ok(None) };
+    ) -> Result<Option<Answer>, ToolError> {
+        let Some(answer) = earlier.and_then(|earlier| earlier.answer.clone()) else { return Ok(None) };
         match self.audit.landed(&request.id) {
-            Ok(Some(files)) => {
+            Ok(Some(files)) if self.outgoing.adopt(&request.turn, &answer.attachments) => {
                 progress.files = files;
-                Ok(Some(result))
+                Ok(Some(answer))
             }
+            Ok(Some(_)) => Ok(None),
             Ok(None) => Ok(None),
             Err(error) => Err(unaudited(&error)),
         }
@@ -308,7 +329,7 @@ impl Parts {
     fn publish(
         &self,
         request: &CallRequest,
-        publishing: &Publishing<'_>,
+        publishing: Publishing<'_>,
         plan: Vec<Planned>,
         progress: &mut Progress,
         handover: &Handover,
@@ -320,21 +341,22 @@ impl Parts {
             ));
         }
         progress.publishing = Some(self.audit.publishing().map_err(|e| unaudited(&e))?);
-        let Publishing { result, written_bytes } = *publishing;
+        let Publishing { answer, added, written_bytes } = publishing;
         match &request.journal {
             Some(journal) => journal
-                .record(request.id.as_str(), &progress.facts.arguments_sha256, result, written_bytes)
+                .record(request.id.as_str(), &progress.facts.arguments_sha256, answer, written_bytes)
                 .map_err(|e| {
                     let said = format!("the journal cannot be written, so nothing was changed: {e}");
                     ToolError::new(ErrorCode::Internal, said)
                 })?,
             None => self.ledger.enter(&request.turn, written_bytes),
         }
-        let files = plan.iter().map(Planned::effect).collect();
+        let files = plan.iter().map(Planned::effect).chain(added.iter().cloned()).collect();
         let intent = Event::Intent(Intent { facts: progress.facts.clone(), files });
         progress.intent = Some(self.audit.append(intent, Durability::Synced).map_err(|e| unaudited(&e))?);
         match self.workspace.publish(plan) {
-            Ok(files) => {
+            Ok(mut files) => {
+                files.extend(added);
                 progress.files = files;
                 Ok(())
             }
@@ -348,7 +370,9 @@ impl Parts {
 
 /// What is published, besides the plan itself.
 struct Publishing<'a> {
-    result: &'a Value,
+    answer: &'a Answer,
+    /// What the call adds to the reply.
+    added: Vec<Effect>,
     written_bytes: u64,
 }
 

@@ -8,7 +8,7 @@ mod queue;
 mod registry;
 mod threads;
 
-pub use call::{CallRequest, Toolbox};
+pub use call::{CallRequest, Mechanisms, Toolbox};
 pub use cofferdam_core::journal::{Earlier, Journal};
 pub use judging::Refused;
 pub use registry::{

@@ -5,7 +5,7 @@ use crate::attachments::{Attachments, RecentAttachments};
 use crate::tools::{CallRequest, Journal, Toolbox};
 use cofferdam_core::attachment::{AttachmentInfo, addendum};
 use cofferdam_core::id::{CallId, Caller, SessionId, TurnId};
-use cofferdam_core::message::OutgoingResponse;
+use cofferdam_core::message::{OutgoingAttachment, OutgoingResponse};
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
@@ -84,15 +84,17 @@ impl Runner {
             addendum: addendum(&infos),
             attachments: turn.attachments.clone(),
         });
-        let answer = self.rounds(&turn, &mut conversation, progress, cancel).await;
+        let mut attachments = Vec::new();
+        let answer = self.rounds(&turn, &mut conversation, &mut attachments, progress, cancel).await;
         lines.extend(Some(answer).filter(|text| !text.is_empty()));
-        OutgoingResponse::text(lines.join("\n"))
+        OutgoingResponse { text: Some(lines.join("\n")), voice: None, attachments }
     }
 
     async fn rounds(
         &self,
         turn: &Turn,
         conversation: &mut Conversation,
+        attachments: &mut Vec<OutgoingAttachment>,
         progress: Arc<dyn Progress>,
         cancel: &CancellationToken,
     ) -> String {
@@ -102,7 +104,10 @@ impl Runner {
             let mut deltas = Ignore;
             let reply = tokio::select! {
                 reply = self.provider.respond(request, &mut deltas) => reply,
-                () = cancel.cancelled() => return "cancelled: the turn was stopped".into(),
+                () = cancel.cancelled() => {
+                    attachments.clear();
+                    return "cancelled: the turn was stopped".into();
+                }
             };
             let reply = match reply {
                 Ok(reply) => reply,
@@ -137,7 +142,11 @@ impl Runner {
                         journal: self.journal.clone(),
                         cancel: cancel.clone(),
                     })
-                    .await;
+                    .await
+                    .map(|answer| {
+                        attachments.extend(answer.attachments);
+                        answer.result
+                    });
                 let shown = match &result {
                     Ok(value) => value.to_string(),
                     Err(error) => error.to_json().to_string(),

@@ -90,6 +90,10 @@ const EFFECTS: &[(&str, &str, Seen, &str)] = &[
     ("COFFERDAM_ATTACHMENTS_MAX_BYTES", "3 B", save, "too large"),
     ("COFFERDAM_ATTACHMENTS_MAX_TURN_BYTES", "3 B", save, "together"),
     ("COFFERDAM_ATTACHMENTS_MAX_COUNT", "0", save, "too many"),
+    ("COFFERDAM_REPLIES_MAX_BYTES", "3 B", attach, "files of at most 3 B"),
+    ("COFFERDAM_REPLIES_MAX_TURN_BYTES", "3 B", attach, "may have 3 B together"),
+    ("COFFERDAM_REPLIES_MAX_COUNT", "0", attach, "one reply takes 0 files"),
+    ("COFFERDAM_REPLIES_MAX_HELD_BYTES", "3 B", attach, "may take 3 B"),
     ("COFFERDAM_TURNS_WRITTEN_BYTES", "3 B", save, "one turn may write 3 B in all"),
     (
         "COFFERDAM_SANDBOX_COMPILE_TIME",
@@ -125,6 +129,11 @@ fn ran(home: &Home, set: &[(&str, &str)], arguments: &[&str]) -> Ran {
 
 fn read(home: &Home, set: &[(&str, &str)]) -> Ran {
     ran(home, set, &["call", "file_read", "path=/shared/a"])
+}
+
+fn attach(home: &Home, set: &[(&str, &str)]) -> Ran {
+    put(home, "/shared/four", b"four");
+    ran(home, set, &["call", "attachment_add", "path=/shared/four"])
 }
 
 fn save(home: &Home, set: &[(&str, &str)]) -> Ran {

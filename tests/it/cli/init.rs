@@ -112,6 +112,8 @@ fn the_values_it_shows_are_the_defaults() {
     assert!(text.contains("rotate_bytes = \"64 MiB\""));
     for default in [
         "written_bytes = \"4 GiB\"",
+        "max_turn_bytes = \"50 MiB\"",
+        "max_held_bytes = \"1 GiB\"",
         "compile_time = \"60s\"",
         "max_bytes = \"20 MiB\"",
         "max_turn_bytes = \"40 MiB\"",

@@ -163,6 +163,8 @@ impl World {
         assert_eq!(self.home.leftovers(), Vec::<std::path::PathBuf>::new());
         let spooled = std::fs::read_dir(self.home.state().join("blobs")).into_iter().flatten().count();
         assert_eq!(spooled, 0, "bytes of attachments are left in the state");
+        let held = std::fs::read_dir(self.home.state().join("outgoing")).into_iter().flatten().count();
+        assert_eq!(held, 0, "bytes of replies are left in the state");
         self.token_is_secret(&sent.join("\n"));
         Ok(())
     }

@@ -47,6 +47,7 @@ mod inject;
 mod journal;
 mod media;
 mod methods;
+mod multipart;
 mod observe;
 mod params;
 mod route;
@@ -56,6 +57,7 @@ mod sink;
 mod state;
 mod target;
 mod updates;
+mod uploads;
 mod wire;
 
 #[cfg(test)]
@@ -69,7 +71,7 @@ pub use incoming::Incoming;
 pub use inject::Pushed;
 pub use journal::RequestRecord;
 pub use media::Media;
-pub use sent::SentMessage;
+pub use sent::{SentFile, SentMessage};
 pub use server::TelegramServer;
 pub use sink::RedirectSink;
 pub use target::Target;

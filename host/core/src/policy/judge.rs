@@ -96,6 +96,7 @@ pub struct Permit {
     grants: Grants,
     limits: Limits,
     safety: Safety,
+    reads: Vec<GuestPath>,
     writes: Vec<GuestPath>,
     writes_below: Vec<GuestPath>,
 }
@@ -126,6 +127,11 @@ impl Permit {
         self.safety
     }
 
+    /// Whether this very path was judged for reading: what leaves with a reply is named in the call.
+    pub fn may_attach(&self, path: &GuestPath) -> bool {
+        self.reads.contains(path)
+    }
+
     /// Whether this very path was judged for writing.
     pub fn may_stage(&self, path: &GuestPath) -> bool {
         self.writes.contains(path) || self.writes_below.iter().any(|dir| path.is_below(dir))
@@ -139,9 +145,10 @@ impl Permit {
 pub fn judge(mut call: Call, policy: &ToolPolicy) -> Verdict {
     debug_assert_eq!(call.tool, policy.tool, "a call is judged by its own tool's policy");
     policy.complete(&mut call.arguments);
-    let (mut writes, mut writes_below) = (Vec::new(), Vec::new());
+    let (mut reads, mut writes, mut writes_below) = (Vec::new(), Vec::new(), Vec::new());
     let walked = rulings(&call.arguments, policy, |_, ruled| {
         match ruled? {
+            Ruling { class: Some(ArgumentClass::Path(PathUse::Read)), path } => reads.extend(path),
             Ruling { class: Some(ArgumentClass::Path(PathUse::Write)), path } => writes.extend(path),
             Ruling { class: Some(ArgumentClass::Path(PathUse::WriteBelow)), path } => {
                 writes_below.extend(path)
@@ -158,6 +165,7 @@ pub fn judge(mut call: Call, policy: &ToolPolicy) -> Verdict {
         grants: policy.grants.clone(),
         limits: policy.limits,
         safety: policy.safety,
+        reads,
         writes,
         writes_below,
         call,
@@ -196,6 +204,11 @@ impl<V: FnMut(&str, Result<Ruling, Denial>) -> Result<(), Denial>> Walk<'_, V> {
             // An optional path that was not given.
             (Some(ArgumentClass::Path(_)), Value::Null) => Ok(None),
             (Some(ArgumentClass::Path(how)), Value::String(text)) => path(self.policy, how, text).map(Some),
+            // One path or a list of them, each place with a class of its own.
+            (Some(ArgumentClass::Path(_)), Value::Array(items)) if self.lists_paths(at) => {
+                let at = format!("{at}[]");
+                return items.iter().try_for_each(|item| self.place(&at, item));
+            }
             (Some(ArgumentClass::Path(_)), _) => Err(unclassified(at)),
             (None, Value::String(_)) => Err(unclassified(at)),
             (None, Value::Array(items)) => {
@@ -208,6 +221,11 @@ impl<V: FnMut(&str, Result<Ruling, Denial>) -> Result<(), Denial>> Walk<'_, V> {
             (None, Value::Null | Value::Bool(_) | Value::Number(_)) => Ok(None),
         };
         (self.visit)(at, path.map(|path| Ruling { class, path }))
+    }
+
+    /// Whether what is in a list at this place is classified as paths.
+    fn lists_paths(&self, at: &str) -> bool {
+        matches!(self.policy.class(&format!("{at}[]")), Some(ArgumentClass::Path(_)))
     }
 }
 

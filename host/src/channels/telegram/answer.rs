@@ -10,12 +10,13 @@ use super::media::Media;
 use super::placeholder::Placeholder;
 use super::prepare::{Files, Prepared, Replied, Todo, prepare};
 use super::recent::{self, Earlier};
-use super::send::{TEXT_UNITS_MAX, Target};
+use super::send::{StandIn, Target};
 use super::typing::Typing;
+use super::upload::MANNERS;
 use super::wire;
 use super::words;
 use crate::attachments::Attachments;
-use crate::outbound::{deliver, plan};
+use crate::outbound::{Opening, deliver, plan};
 use crate::store::{AlbumPart, BoundTurn, Claim, NewReply, Reply};
 use crate::turn::{Progress, Turn};
 use cofferdam_core::id::{Caller, SessionId, TurnId};
@@ -35,7 +36,8 @@ pub(super) async fn work(bot: Arc<Bot>, unit: Unit) {
         Unit::Album(gathering) => answer(&bot, Origin::Waiting(Claim::Album(gathering.album))).await,
     };
     if let Some(reply) = reply {
-        deliver(&bot.store, &*bot.api, reply, &bot.stop.soon).await;
+        deliver(&bot.store, &*bot, reply, &bot.stop.soon).await;
+        bot.sweep().await;
     }
 }
 
@@ -85,9 +87,15 @@ async fn answer(bot: &Arc<Bot>, origin: Origin) -> Option<Reply> {
             (target, response?)
         }
     };
-    let reply = NewReply { target: target.to_text(), parts: plan(response, TEXT_UNITS_MAX) };
+    let opening = match target.stand_in {
+        Some(StandIn::Edit(_)) => Opening::Standing,
+        Some(StandIn::Delete(_)) | None => Opening::Fresh,
+    };
+    let reply = NewReply { target: target.to_text(), parts: plan(response, &MANNERS, opening) };
     let end = || bot.store.end_noting(&bot.channel, &turn, reply.clone(), noting.clone());
     let reply = bot.stored("store a reply", end).await;
+    // From here on the stored reply says which blobs are needed.
+    bot.outgoing.release(&turn);
     if let Some(typing) = typing {
         typing.end().await;
     }

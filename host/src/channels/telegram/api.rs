@@ -7,7 +7,8 @@
 use super::config::Reach;
 use super::failure::{Failure, result_of};
 use super::token::Token;
-use reqwest::{Client, Response, Url, redirect};
+use reqwest::multipart::Form;
+use reqwest::{Client, RequestBuilder, Response, Url, redirect};
 use serde::Serialize;
 use serde_json::value::RawValue;
 use std::time::Duration;
@@ -63,6 +64,24 @@ impl Api {
             .header("Content-Type", "application/json")
             .timeout(timeout)
             .body(body);
+        self.answer(request).await
+    }
+
+    /// The same for a method that takes files.
+    ///
+    /// # Errors
+    /// [`Failure`].
+    pub(super) async fn upload(
+        &self,
+        method: &str,
+        form: Form,
+        timeout: Duration,
+    ) -> Result<Box<RawValue>, Failure> {
+        let url = self.url(&["bot", self.token.reveal()], [method]);
+        self.answer(self.client.post(url).timeout(timeout).multipart(form)).await
+    }
+
+    async fn answer(&self, request: RequestBuilder) -> Result<Box<RawValue>, Failure> {
         let mut response = request.send().await.map_err(|error| self.network(error))?;
         let status = response.status().as_u16();
         let mut answer = Vec::new();

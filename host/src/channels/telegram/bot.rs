@@ -3,6 +3,7 @@
 use super::api::{Api, REQUEST_MAX};
 use super::config::Timing;
 use super::failure::Failure;
+use crate::attachments::outgoing::Outgoing;
 use crate::attachments::{self, BlobStore};
 use crate::outbound::Backoff;
 use crate::store::{Store, StoreError};
@@ -31,6 +32,7 @@ pub(super) struct Bot {
     pub(super) store: Store,
     pub(super) runner: Arc<Runner>,
     pub(super) blobs: BlobStore,
+    pub(super) outgoing: Outgoing,
     pub(super) limits: attachments::Config,
     pub(super) allowed: BTreeSet<i64>,
     pub(super) timing: Timing,
@@ -51,6 +53,15 @@ pub(super) struct Stop {
 }
 
 impl Bot {
+    /// Removes the blobs that no reply needs any more. One that stays for now is removed later.
+    pub(super) async fn sweep(&self) {
+        let (outgoing, store) = (self.outgoing.clone(), self.store.clone());
+        let swept = tokio::task::spawn_blocking(move || outgoing.sweep(|| store.blobs_in_use())).await;
+        if let Ok(Err(error)) = swept {
+            tracing::warn!(%error, "blobs of replies cannot be swept now");
+        }
+    }
+
     /// Repeats work in the store until it succeeds; `None` once the program stops.
     ///
     /// What cannot be written down must not happen, so there is nothing better to do than to wait.

@@ -34,6 +34,7 @@ mod start;
 mod token;
 mod trouble;
 mod typing;
+mod upload;
 mod wire;
 mod words;
 
@@ -41,6 +42,7 @@ pub use config::{Config, ConfigError, Timing};
 pub use menu::MenuEntry;
 pub use token::Token;
 
+use crate::attachments::outgoing::Outgoing;
 use crate::attachments::{self, BlobStore};
 use crate::store::{Store, StoreError};
 use crate::turn::Runner;
@@ -66,6 +68,8 @@ pub struct Service {
     pub runner: Arc<Runner>,
     /// Takes the bytes of attachments.
     pub blobs: BlobStore,
+    /// Holds the bytes of replies' files.
+    pub outgoing: Outgoing,
     /// Limits on attachments.
     pub attachments: attachments::Config,
     /// The tools, for the command menu.
@@ -122,6 +126,8 @@ pub async fn serve(
     let mut background = JoinSet::new();
     background.spawn(async move { menu::set_menu(&api, &menu).await });
     background.spawn(prune(bot.store.clone()));
+    // What the last run left and nobody needs.
+    bot.sweep().await;
     let (arrivals, queue) = mpsc::channel(ARRIVALS_MAX);
     let polling = async {
         let polled = resume_and_poll(&bot, &arrivals, || announce(&line)).await;
@@ -141,6 +147,7 @@ fn bot(service: Service, api: Arc<Api>, me: Me, soon: CancellationToken) -> Bot 
         store: service.store,
         runner: service.runner,
         blobs: service.blobs,
+        outgoing: service.outgoing,
         limits: service.attachments,
         allowed: service.config.allowed_users.iter().copied().collect(),
         timing: service.config.timing,

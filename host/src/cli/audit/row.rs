@@ -1,8 +1,8 @@
 //! One record as one line for people: time, seq, event, sender, tool, what came of it, duration.
 
 use cofferdam_core::audit::{
-    CallFacts, Effect, EntryKind, Event, FileFacts, Intent, Moved, Outcome, Record, Recovered, Removed,
-    VerdictKind,
+    Attached, CallFacts, Effect, EntryKind, Event, FileFacts, Intent, Moved, Outcome, Record, Recovered,
+    Removed, VerdictKind,
 };
 use cofferdam_core::text::one_line;
 use std::fmt::Write as _;
@@ -59,6 +59,9 @@ fn told(effect: &Effect) -> String {
             format!("removed {}, {entries} {plural}", shown(path))
         }
         Effect::Removed(Removed { path, .. }) => format!("removed {}", shown(path)),
+        Effect::Attached(Attached { path, bytes, sha256, .. }) => {
+            format!("attached {} {bytes} bytes sha256 {}", shown(path), short(sha256))
+        }
     }
 }
 

@@ -24,14 +24,9 @@ fn threadless(dir: &std::path::Path) -> Toolbox {
     let policies = PolicySet::parse([("profiles/p.toml", PROFILE), ("tools/t.toml", TOOL)]).expect("sound");
     let registry = Registry::load(&sandbox, &policies, &Sources { builtins: |_| None, policies_dir: None });
     let audit = Arc::new(AuditLog::open(&dir.join("audit.jsonl")).expect("an audit"));
-    Toolbox::new(
-        registry,
-        sandbox,
-        workspace,
-        audit,
-        CallThreads::start(0).expect("no thread"),
-        ByteSize::mib(1),
-    )
+    let outgoing = Outgoing::open(&dir.join("outgoing"), Default::default()).expect("a folder");
+    let mechanisms = Mechanisms { sandbox, workspace, audit, outgoing };
+    Toolbox::new(registry, mechanisms, CallThreads::start(0).expect("no thread"), ByteSize::mib(1))
 }
 
 fn request(n: usize) -> CallRequest {

@@ -3,12 +3,13 @@
 
 use super::super::super::Inputs;
 use super::super::super::authority::Authority;
-use super::super::super::host_calls::{Contents, Nothing, StagedId};
+use super::super::super::host_calls::{Contents, Nothing, ReplyFile, StagedId};
 use super::*;
 use crate::attachments::Attachments;
 use crate::publish::{self, Disposition, TurnShare, Workspace};
 use cofferdam_core::id::TurnId;
 use cofferdam_core::limits::ByteSize;
+use cofferdam_core::message::OutgoingAttachment;
 use cofferdam_core::policy::{Call, Permit, PolicySet, Verdict, judge};
 use serde_bytes::Bytes;
 use std::io::Write;
@@ -62,6 +63,7 @@ fn asked<T: std::fmt::Debug + serde::de::DeserializeOwned>(asks: &[Ask<'_>]) -> 
     let workspace = Arc::new(Workspace::open(&config).expect("a workspace"));
     let inputs = Inputs {
         attachments: Attachments::default(),
+        reply: None,
         report: None,
         turn: TurnShare { limit: ByteSize::mib(1), left: 1 << 20 },
         cancel: CancellationToken::new(),
@@ -128,6 +130,18 @@ fn paths_that_were_not_judged_are_refused() {
         Ask::Remove { path: "/shared", contents: Contents::Keep },
     ]);
     assert!(said.iter().all(|said| said.starts_with("path_denied: ")), "{said:?}");
+}
+
+#[test]
+fn a_reply_is_out_of_reach_where_it_is_not_granted() {
+    let files = |paths: &[&str]| {
+        let file = |path: &&str| ReplyFile { path: (*path).into(), name: None, mime_type: None };
+        Ask::AddToReply(paths.iter().map(file).collect())
+    };
+    for asks in [files(&["/shared/mine"]), files(&["/etc/passwd", ""]), files(&[])] {
+        let said = asked::<Vec<OutgoingAttachment>>(&[asks]).remove(0);
+        assert!(said.starts_with("path_denied: nothing may be added to the reply here"), "{said}");
+    }
 }
 
 #[test]

@@ -3,9 +3,8 @@
 use crate::attachments::BlobStore;
 use crate::audit::{AuditError, AuditLog};
 use crate::config::Config;
-use crate::confine::Mode;
 use crate::llm::commands::Commands;
-use crate::publish::{OpenError, Workspace};
+use crate::publish::{OpenError, Place, Workspaces};
 use crate::sandbox::{self, Sandbox, SandboxError};
 use crate::tools::{CallThreads, Journal, Registry, RegistryError, Sources, Toolbox};
 use crate::turn::Runner;
@@ -20,6 +19,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 pub mod candidate;
+mod expire;
 mod isolation;
 
 pub use isolation::{Readable, confine, demand};
@@ -107,16 +107,21 @@ impl Gateway {
         load: impl FnOnce(&Sandbox) -> Registry,
     ) -> Result<Self, GatewayError> {
         make_private(&config.state_dir)?;
-        let workspace = Arc::new(Workspace::open(&config.workspace)?);
+        let workspaces = Arc::new(Workspaces::open(&config.workspace)?);
         let audit = Arc::new(AuditLog::open_with(&audit_file(config), &config.audit)?);
-        settle_open_intents(&audit, &workspace, role)?;
-        let (sandbox, threads) = sandbox(config, cache, Some(workspace.clone()))?;
+        settle_open_intents(&audit, &workspaces, role)?;
+        let (sandbox, threads) = sandbox(config, cache)?;
         if let Some(report) = sandbox.worker_report()? {
             demand(config, &report)?;
         }
         let registry = load(&sandbox);
         if role == Role::Serve {
-            registry.start_ahead(&sandbox);
+            // Where each user has a folder, nobody knows yet whose will be needed.
+            if !workspaces.per_user() {
+                registry.start_ahead(&sandbox, workspaces.usual());
+            }
+            // Not before the intents are settled, from what lies in those folders.
+            expire::start(&workspaces)?;
         }
         let blobs_dir = config.state_dir.join("blobs");
         let blobs = BlobStore::open(&blobs_dir)
@@ -124,7 +129,7 @@ impl Gateway {
         let toolbox = Arc::new(Toolbox::new(
             registry,
             Arc::new(sandbox),
-            workspace,
+            workspaces,
             audit.clone(),
             threads,
             config.turns.written_bytes,
@@ -152,23 +157,16 @@ fn cache_dir(config: &Config) -> PathBuf {
     config.state_dir.join("cache")
 }
 
-fn sandbox(
-    config: &Config,
-    cache: &Path,
-    workspace: Option<Arc<Workspace>>,
-) -> Result<(Sandbox, CallThreads), GatewayError> {
+fn sandbox(config: &Config, cache: &Path) -> Result<(Sandbox, CallThreads), GatewayError> {
     let threads = call_threads();
     let limits = sandbox::Config {
         cache_dir: cache.to_owned(),
-        // In this process twice as many: threads that are given up keep their instance.
-        calls_max: match config.isolation.mode {
-            Mode::InProcess => u32::try_from(2 * threads + 16).expect("a few dozen"),
-            Mode::Processes => u32::try_from(threads).expect("a few dozen"),
-        },
+        // Twice as many and more: threads that are given up keep their instance.
+        calls_max: u32::try_from(2 * threads + 16).expect("a few dozen"),
         mode: config.isolation.mode,
         compile_time: config.compile_time,
     };
-    let sandbox = Sandbox::new(&limits, workspace)?;
+    let sandbox = Sandbox::new(&limits)?;
     let threads = CallThreads::start(threads)
         .map_err(|cause| GatewayError::State { what: "cannot start threads for calls".into(), cause })?;
     Ok((sandbox, threads))
@@ -190,7 +188,7 @@ pub fn review(config: &Config, policies_dir: Option<&Path>) -> Result<(PolicySet
     let policies = load_policies(policies_dir).map_err(GatewayError::Policies)?;
     make_private(&config.state_dir)?;
     // No workspace: opening one makes folders and sweeps, and a reviewer's machine has none.
-    let (sandbox, _) = sandbox(config, &cache_dir(config), None)?;
+    let (sandbox, _) = sandbox(config, &cache_dir(config))?;
     let registry = Registry::load(&sandbox, &policies, &sources(policies_dir));
     Ok((policies, registry))
 }
@@ -275,7 +273,7 @@ fn make_private(dir: &Path) -> Result<(), GatewayError> {
 /// Writes the missing outcome of every intent that a crash cut off, from what lies on disk.
 ///
 /// Publishing that is under way in another process is waited for.
-fn settle_open_intents(audit: &AuditLog, workspace: &Workspace, role: Role) -> Result<(), GatewayError> {
+fn settle_open_intents(audit: &AuditLog, workspaces: &Workspaces, role: Role) -> Result<(), GatewayError> {
     let wait = match role {
         Role::Serve => Duration::from_secs(30),
         Role::Beside => Duration::from_millis(500),
@@ -286,6 +284,8 @@ fn settle_open_intents(audit: &AuditLog, workspace: &Workspace, role: Role) -> R
     };
     let open: Vec<_> = reconcile.intents().map(|(seq, intent)| (seq, intent.clone())).collect();
     for (seq, intent) in open {
+        // The paths are those of the call's own session and user.
+        let workspace = workspaces.at(&Place::of(&intent.facts))?;
         let happened = |effect| workspace.happened(effect).ok().flatten();
         let files: Vec<_> = intent.files.iter().filter_map(happened).collect();
         let (code, reason) = match files.len() {

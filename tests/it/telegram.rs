@@ -19,6 +19,7 @@ mod listing;
 mod odd;
 mod outage;
 mod people;
+mod places;
 mod polling;
 mod progress;
 mod queue;

@@ -166,6 +166,16 @@ impl Home {
         self.workspace().join(guest.trim_start_matches('/'))
     }
 
+    /// The folder of a session such as `telegram-99:7/0`, in which its `tmp` lies: among those of the root, or
+    /// of the folder of a user such as `telegram-7`.
+    pub fn session(&self, user: Option<&str>, session: &str) -> PathBuf {
+        let plain = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' };
+        let shown: String = session.chars().take(32).map(plain).collect();
+        let name = format!("{shown}-{}", &guests::sha256(session.as_bytes())[..32]);
+        let base = user.map_or_else(|| self.workspace(), |user| self.workspace().join("users").join(user));
+        base.join("sessions").join(name)
+    }
+
     /// The state folder.
     pub fn state(&self) -> PathBuf {
         self.dir().join("state")

@@ -4,7 +4,7 @@
 //! before (without its newline), so a reviewer needs no canonical form to check them: the bytes on
 //! disk are the canonical form.
 
-use crate::id::{CallId, Caller, TurnId};
+use crate::id::{CallId, Caller, SessionId, TurnId};
 use crate::policy::{ArgumentClass, ToolPolicy};
 use crate::tool::ErrorCode;
 use serde::{Deserialize, Serialize};
@@ -49,9 +49,15 @@ pub struct CallFacts {
     pub call: CallId,
     /// The turn it belongs to.
     pub turn: TurnId,
+    /// The session whose `/tmp` its paths are in; absent for a call that belongs to none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session: Option<SessionId>,
     /// Channel and sender.
     #[serde(flatten)]
     pub caller: Caller,
+    /// Whether its paths are in the sender's own workspace, not in the one that users share.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub own_workspace: bool,
     /// The tool as it was asked for, bounded.
     pub tool: String,
     /// SHA-256 of the component that ran or would have run; absent for an unknown tool.

@@ -5,6 +5,7 @@
 
 use super::PathPattern;
 use cofferdam_core::audit::{Effect, Event, Record, VerdictKind};
+use cofferdam_core::id::SessionId;
 use cofferdam_core::tool::ErrorCode;
 use jiff::Timestamp;
 use serde_json::Value;
@@ -22,6 +23,8 @@ pub struct Filter {
     pub sender: Option<String>,
     /// From this channel.
     pub channel: Option<String>,
+    /// Of this session.
+    pub session: Option<String>,
     /// With this verdict.
     pub verdict: Option<VerdictKind>,
     /// Refused or failed with this code.
@@ -70,6 +73,8 @@ impl Filter {
             && is(&self.sender, &facts.caller.sender)
             && is(&self.channel, &facts.caller.channel)
             && is(&self.call, facts.call.as_str())
+            && (self.session.is_none()
+                || self.session.as_deref() == facts.session.as_ref().map(SessionId::as_str))
             && (self.verdict.is_none() || self.verdict == verdict)
             && (self.code.is_none() || self.code == code)
             && self.path.as_ref().is_none_or(|path| {

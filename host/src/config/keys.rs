@@ -20,6 +20,8 @@ enum Kind {
 const KEYS: &[(&str, Kind)] = &[
     ("workspace.root", Kind::Path),
     ("workspace.max_bytes", Kind::Text),
+    ("workspace.per_user", Kind::Boolean),
+    ("workspace.session_tmp_age", Kind::Text),
     ("state.dir", Kind::Path),
     ("policies.dir", Kind::Path),
     ("audit.rotate_bytes", Kind::Text),

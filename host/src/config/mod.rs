@@ -99,6 +99,8 @@ struct Written {
 struct WorkspaceTable {
     root: Option<PathBuf>,
     max_bytes: Option<ByteSize>,
+    per_user: bool,
+    session_tmp_age: Option<Span>,
 }
 
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -198,6 +200,13 @@ impl Config {
                 sandbox::COMPILE_TIME_CEILING
             )));
         }
+        let session_tmp_age = written.workspace.session_tmp_age.unwrap_or(publish::SESSION_TMP_AGE);
+        if session_tmp_age < publish::SESSION_TMP_AGE_LEAST {
+            let (age, least) = (session_tmp_age, publish::SESSION_TMP_AGE_LEAST);
+            return Err(ConfigError::Invalid(format!(
+                "[workspace] session_tmp_age = \"{age}\" is less than {least}; a call may still be using it"
+            )));
+        }
         let audit = audit::Config {
             rotate_bytes: written.audit.rotate_bytes.unwrap_or(audit::Config::default().rotate_bytes),
             sign_key_file: written.audit.sign_key_file,
@@ -208,6 +217,8 @@ impl Config {
             workspace: publish::Config {
                 root,
                 max_bytes: written.workspace.max_bytes.unwrap_or(WORKSPACE_BYTES_MAX),
+                per_user: written.workspace.per_user,
+                session_tmp_age,
             },
             state_dir,
             policies_dir: written.policies.dir,
@@ -247,12 +258,12 @@ impl Config {
             ("the configuration", self.file.as_ref()),
             ("[audit] sign_key_file", self.audit.sign_key_file.as_ref()),
         ];
-        for mount in MOUNTS {
-            let mount_dir = resolved(&self.workspace.root.join(mount.trim_start_matches('/')));
+        for folder in MOUNTS.iter().chain(publish::HOLDERS) {
+            let folder_dir = resolved(&self.workspace.root.join(folder.trim_start_matches('/')));
             for (what, path) in kept.iter().filter_map(|(what, path)| path.map(|p| (what, p))) {
-                if resolved(path).starts_with(&mount_dir) {
+                if resolved(path).starts_with(&folder_dir) {
                     return Err(ConfigError::Invalid(format!(
-                        "{what} ({}) lies in {mount}, where tools read and write; move it out of {}",
+                        "{what} ({}) lies in {folder}, where tools read and write; move it out of {}",
                         path.display(),
                         self.workspace.root.display()
                     )));

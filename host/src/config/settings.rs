@@ -73,6 +73,8 @@ fn in_use(config: &Config, key: &str) -> Option<String> {
     Some(match key {
         "workspace.root" => quoted(&config.workspace.root.display()),
         "workspace.max_bytes" => quoted(&config.workspace.max_bytes),
+        "workspace.per_user" => config.workspace.per_user.to_string(),
+        "workspace.session_tmp_age" => quoted(&config.workspace.session_tmp_age),
         "state.dir" => quoted(&config.state_dir.display()),
         "audit.rotate_bytes" => quoted(&config.audit.rotate_bytes),
         "provider.kind" => "\"commands\"".to_owned(),

@@ -6,7 +6,7 @@ use super::error::PublishError;
 use super::resolve::{self, Entry};
 use super::temp::Mount;
 use cofferdam_core::policy::GuestPath;
-use rustix::fd::OwnedFd;
+use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{Stat, fstat, readlink};
 use rustix::io::{Errno, Result};
 use std::fs::File;
@@ -27,7 +27,7 @@ pub(super) fn open(mount: &Mount, path: &GuestPath) -> std::result::Result<(File
             return Err(PublishError::IsADirectory { path: path.clone() });
         }
     }
-    if is_reserved(mount, &handle).map_err(failed)? {
+    if is_reserved(&*mount.dir, &handle).map_err(failed)? {
         return Err(PublishError::NotFound { path: path.clone() });
     }
     reopened(handle).map_err(failed)
@@ -40,11 +40,14 @@ pub(super) fn reopened(handle: OwnedFd) -> Result<(File, Stat)> {
     Ok((file, stat))
 }
 
-/// Whether a symbolic link led to one of the gateway's own names, or below one.
-fn is_reserved(mount: &Mount, handle: &OwnedFd) -> Result<bool> {
+/// Whether a symbolic link led from the directory to one of the gateway's own names, or below one.
+///
+/// # Errors
+/// Without `/proc`, which alone tells.
+pub fn is_reserved(dir: impl AsFd, found: impl AsFd) -> Result<bool> {
     let place = |fd: String| Ok::<_, Errno>(std::ffi::OsString::from_vec(readlink(fd, Vec::new())?.into()));
-    let (root, found) = (place(resolve::proc_path(&*mount.dir))?, place(resolve::proc_path(handle))?);
-    // Beneath the mount, unless something moved meanwhile: then all of it is looked at.
+    let (root, found) = (place(resolve::proc_path(&dir))?, place(resolve::proc_path(&found))?);
+    // Beneath the directory, unless something moved meanwhile: then all of it is looked at.
     let below = Path::new(&found).strip_prefix(&root).unwrap_or(Path::new(&found)).to_owned();
     Ok(below
         .components()

@@ -5,7 +5,7 @@ use super::threads::{self, CallThreads, Handover};
 use super::{Earlier, Journal, Registry};
 use crate::attachments::{Attachments, RecentAttachments};
 use crate::audit::{AuditLog, Durability, PublishingGuard};
-use crate::publish::{Planned, Workspace};
+use crate::publish::{OpenError, Place, Planned, Workspace, Workspaces};
 use crate::sandbox::{Inputs, Reports, Sandbox};
 use cofferdam_core::arguments::BadArguments;
 use cofferdam_core::audit::{CallFacts, Effect, Event, Intent, Outcome, VerdictKind, redact, sha256_hex};
@@ -60,7 +60,7 @@ pub struct Toolbox {
 struct Parts {
     registry: Registry,
     sandbox: Arc<Sandbox>,
-    workspace: Arc<Workspace>,
+    workspaces: Arc<Workspaces>,
     audit: Arc<AuditLog>,
     ledger: Ledger,
 }
@@ -70,13 +70,13 @@ impl Toolbox {
     pub fn new(
         registry: Registry,
         sandbox: Arc<Sandbox>,
-        workspace: Arc<Workspace>,
+        workspaces: Arc<Workspaces>,
         audit: Arc<AuditLog>,
         threads: CallThreads,
         turn_bytes: ByteSize,
     ) -> Self {
         let ledger = Ledger::new(turn_bytes);
-        Self { parts: Arc::new(Parts { registry, sandbox, workspace, audit, ledger }), threads }
+        Self { parts: Arc::new(Parts { registry, sandbox, workspaces, audit, ledger }), threads }
     }
 
     /// The tools there are.
@@ -84,10 +84,13 @@ impl Toolbox {
         &self.parts.registry
     }
 
-    /// Has a worker ready for the first call of a tool.
+    /// Has a worker ready for the first call of a tool, where users share their workspace.
     pub fn start_ahead(&self, tool: &str) {
-        if let Ok(tool) = self.parts.registry.get(tool) {
-            self.parts.sandbox.start_ahead(&tool.policy.profile, &tool.policy.grants);
+        let Parts { registry, sandbox, workspaces, .. } = &*self.parts;
+        if let Ok(tool) = registry.get(tool)
+            && !workspaces.per_user()
+        {
+            sandbox.start_ahead(&tool.policy.profile, &tool.policy.grants, workspaces.usual());
         }
     }
 
@@ -159,12 +162,14 @@ struct Progress {
 }
 
 impl Progress {
-    fn of(request: &CallRequest) -> Self {
+    fn of(request: &CallRequest, workspaces: &Workspaces) -> Self {
         Self {
             facts: CallFacts {
                 call: request.id.clone(),
                 turn: request.turn.clone(),
+                session: request.session.clone(),
                 caller: request.caller.clone(),
+                own_workspace: workspaces.per_user(),
                 tool: one_line(&request.tool, 80),
                 component_sha256: None,
                 policy_sha256: None,
@@ -183,7 +188,7 @@ impl Progress {
 impl Parts {
     fn call(&self, asked: &Asked, handover: &Handover) -> Result<Value, ToolError> {
         let started = Instant::now();
-        let mut progress = Progress::of(&asked.request);
+        let mut progress = Progress::of(&asked.request, &self.workspaces);
         let text = match &asked.request.arguments {
             Ok(text) => text,
             Err(why) => {
@@ -202,7 +207,7 @@ impl Parts {
 
     /// Writes down a call that no thread answered; returns what to answer.
     fn refused(&self, asked: &Asked, refused: ToolError) -> ToolError {
-        let progress = Progress::of(&asked.request);
+        let progress = Progress::of(&asked.request, &self.workspaces);
         let result = Err(refused.clone());
         self.record_outcome(asked, progress, &result, Instant::now()).err().unwrap_or(refused)
     }
@@ -271,6 +276,8 @@ impl Parts {
         if let Some(result) = self.replayed(request, earlier.as_ref(), progress)? {
             return Ok(result);
         }
+        // Not before: what is refused makes no folder.
+        let workspace = self.workspaces.at(&Place::of(&progress.facts)).map_err(|e| unopened(&e))?;
         let inputs = Inputs {
             attachments: request.attachments.clone(),
             report: request.report.clone(),
@@ -278,10 +285,11 @@ impl Parts {
             cancel: request.cancel.clone(),
             started,
         };
-        let finished = self.sandbox.run(permit, &tool.component, inputs);
+        let finished = self.sandbox.run(permit, &tool.component, &workspace, inputs);
         let result = finished.result?;
         if !finished.plan.is_empty() {
-            let publishing = Publishing { result: &result, written_bytes: finished.written_bytes };
+            let written_bytes = finished.written_bytes;
+            let publishing = Publishing { workspace: &workspace, result: &result, written_bytes };
             self.publish(request, &publishing, finished.plan, progress, handover)?;
         }
         Ok(result)
@@ -320,7 +328,7 @@ impl Parts {
             ));
         }
         progress.publishing = Some(self.audit.publishing().map_err(|e| unaudited(&e))?);
-        let Publishing { result, written_bytes } = *publishing;
+        let Publishing { workspace, result, written_bytes } = *publishing;
         match &request.journal {
             Some(journal) => journal
                 .record(request.id.as_str(), &progress.facts.arguments_sha256, result, written_bytes)
@@ -333,7 +341,7 @@ impl Parts {
         let files = plan.iter().map(Planned::effect).collect();
         let intent = Event::Intent(Intent { facts: progress.facts.clone(), files });
         progress.intent = Some(self.audit.append(intent, Durability::Synced).map_err(|e| unaudited(&e))?);
-        match self.workspace.publish(plan) {
+        match workspace.publish(plan) {
             Ok(files) => {
                 progress.files = files;
                 Ok(())
@@ -348,6 +356,7 @@ impl Parts {
 
 /// What is published, besides the plan itself.
 struct Publishing<'a> {
+    workspace: &'a Workspace,
     result: &'a Value,
     written_bytes: u64,
 }
@@ -363,6 +372,12 @@ fn earlier(
     };
     let unreadable = |e| ToolError::new(ErrorCode::Internal, format!("the journal cannot be read: {e}"));
     journal.earlier(request.id.as_str(), arguments_sha256).map(Some).map_err(unreadable)
+}
+
+fn unopened(error: &OpenError) -> ToolError {
+    tracing::error!(error = error as &dyn std::error::Error, "a folder of the workspace cannot be opened");
+    let said = "the folders of this conversation cannot be opened; the operator finds why in the log";
+    ToolError::new(if error.is_no_space() { ErrorCode::NoSpace } else { ErrorCode::Internal }, said)
 }
 
 fn unaudited(error: &crate::audit::AuditError) -> ToolError {

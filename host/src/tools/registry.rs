@@ -1,6 +1,7 @@
 //! The tools a gateway has: each policy with its component, its schema and its validator, or the
 //! reason why the tool does not load.
 
+use crate::publish::Workspace;
 use crate::sandbox::imports::{Import, Needs, imports_beyond_baseline};
 use crate::sandbox::{Component, Sandbox, SandboxError};
 use cofferdam_core::audit::sha256_hex;
@@ -175,13 +176,13 @@ impl Registry {
         Self { tools: tools.collect() }
     }
 
-    /// Has a worker of each profile in use ready.
-    pub fn start_ahead(&self, sandbox: &Sandbox) {
+    /// Has a worker of each profile in use ready for a first call in this workspace.
+    pub fn start_ahead(&self, sandbox: &Sandbox, workspace: &Workspace) {
         let loaded = self.tools.values().flatten();
         let profiles: BTreeMap<_, _> =
             loaded.map(|tool| (&tool.policy.profile, &tool.policy.grants)).collect();
         for (profile, grants) in profiles {
-            sandbox.start_ahead(profile, grants);
+            sandbox.start_ahead(profile, grants, workspace);
         }
     }
 

@@ -102,6 +102,7 @@ fn every_limit_that_others_see_is_in_a_table() {
     }
     for key in [
         "[workspace] max_bytes",
+        "[workspace] session_tmp_age",
         "[audit] rotate_bytes",
         "[turns] written_bytes",
         "[sandbox] compile_time",

@@ -77,6 +77,13 @@ type Seen = fn(&Home, &[(&str, &str)]) -> Ran;
 const EFFECTS: &[(&str, &str, Seen, &str)] = &[
     ("COFFERDAM_WORKSPACE_ROOT", "workspace2", read, "not_found"),
     ("COFFERDAM_WORKSPACE_MAX_BYTES", "3 B", save, "quota_exceeded"),
+    ("COFFERDAM_WORKSPACE_PER_USER", "true", read, "not_found"),
+    (
+        "COFFERDAM_WORKSPACE_SESSION_TMP_AGE",
+        "59m",
+        |home, set| ran(home, set, &["tools"]),
+        "\"3540s\" is less than 3600s",
+    ),
     ("COFFERDAM_STATE_DIR", "state2", |home, set| ran(home, set, &["audit", "show"]), "state2/audit.jsonl"),
     (
         "COFFERDAM_POLICIES_DIR",

@@ -1,6 +1,7 @@
 //! The one thread that starts workers and sees them off: the kernel ties a worker's life to the thread that
 //! started it, and a process that ends must be waited for.
 
+use super::pool::Folders;
 use super::process::Worker;
 use super::protocol::Kind;
 use std::io;
@@ -10,14 +11,28 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::Duration;
 
-/// What a worker is started with.
+/// What a worker is started with: for as long as it lives it reaches this and nothing else.
 #[derive(Clone, Debug)]
 pub(super) struct Recipe {
     pub(super) kind: Kind,
+    /// Whose calls it runs; of one that runs none nothing.
+    pub(super) profile: String,
     /// Guest names and folders of the mounts.
-    pub(super) mounts: Vec<(String, Arc<OwnedFd>)>,
+    pub(super) mounts: Folders,
     /// The folder of the compile cache; none for a compiling worker.
     pub(super) cache: Option<Arc<OwnedFd>>,
+}
+
+impl Recipe {
+    /// Whether a worker that was started with `other` serves as well: for the same profile, with the very same
+    /// folders. They are open as long as either recipe is there, so nothing else can stand for them.
+    pub(super) fn is_for_the_same(&self, other: &Self) -> bool {
+        let same = |((a, dir), (b, other)): (&(String, _), &(String, _))| a == b && Arc::ptr_eq(dir, other);
+        self.kind == other.kind
+            && self.profile == other.profile
+            && self.mounts.len() == other.mounts.len()
+            && self.mounts.iter().zip(&other.mounts).all(same)
+    }
 }
 
 /// Takes a worker, or why there is none.
@@ -81,6 +96,37 @@ fn run(orders: &Receiver<Order>) {
             }
             Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => return,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use cap_std::fs::Dir;
+    use std::fs::File;
+
+    #[test]
+    fn a_worker_serves_its_profile_and_its_very_folders_alone() {
+        let room = tempfile::tempdir().expect("a folder");
+        let open = || Arc::new(Dir::from_std_file(File::open(room.path()).expect("there")));
+        let (shared, tmp) = (open(), open());
+        let recipe = |profile: &str, mounts: &[(&str, &Arc<Dir>)]| {
+            let mounts = mounts.iter().map(|(guest, dir)| ((*guest).to_owned(), (*dir).clone())).collect();
+            Recipe { kind: Kind::Call, profile: profile.to_owned(), mounts, cache: None }
+        };
+        let mine = recipe("p", &[("/shared", &shared), ("/tmp", &tmp)]);
+        assert!(mine.is_for_the_same(&mine.clone()));
+        for (other, why) in [
+            (recipe("q", &[("/shared", &shared), ("/tmp", &tmp)]), "another profile"),
+            (recipe("p", &[("/shared", &shared)]), "fewer folders"),
+            (recipe("p", &[]), "no folder"),
+            (recipe("p", &[("/shared", &shared), ("/tmp", &tmp), ("/vault", &tmp)]), "more folders"),
+            (recipe("p", &[("/shared", &tmp), ("/tmp", &shared)]), "exchanged"),
+            // Removed and made again, a folder has its old name and is another one.
+            (recipe("p", &[("/shared", &shared), ("/tmp", &open())]), "opened anew"),
+        ] {
+            assert!(!mine.is_for_the_same(&other) && !other.is_for_the_same(&mine), "{why}");
         }
     }
 }

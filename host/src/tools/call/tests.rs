@@ -12,22 +12,22 @@ const TOOL: &str = "schema = 1\ntool = \"t\"\nprofile = \"p\"\ncomponent = \"bui
 
 /// A toolbox without any thread, over a real audit.
 fn threadless(dir: &std::path::Path) -> Toolbox {
-    let config = publish::Config { root: dir.join("workspace"), max_bytes: ByteSize::mib(1) };
-    let workspace = Arc::new(Workspace::open(&config).expect("a workspace"));
+    let config = publish::Config::shared(dir.join("workspace"), ByteSize::mib(1));
+    let workspaces = Arc::new(Workspaces::open(&config).expect("a workspace"));
     let config = sandbox::Config {
         cache_dir: dir.join("cache"),
         calls_max: 1,
         mode: crate::confine::Mode::InProcess,
         compile_time: sandbox::COMPILE_TIME,
     };
-    let sandbox = Arc::new(Sandbox::new(&config, Some(workspace.clone())).expect("a sandbox"));
+    let sandbox = Arc::new(Sandbox::new(&config).expect("a sandbox"));
     let policies = PolicySet::parse([("profiles/p.toml", PROFILE), ("tools/t.toml", TOOL)]).expect("sound");
     let registry = Registry::load(&sandbox, &policies, &Sources { builtins: |_| None, policies_dir: None });
     let audit = Arc::new(AuditLog::open(&dir.join("audit.jsonl")).expect("an audit"));
     Toolbox::new(
         registry,
         sandbox,
-        workspace,
+        workspaces,
         audit,
         CallThreads::start(0).expect("no thread"),
         ByteSize::mib(1),

@@ -6,14 +6,13 @@ use super::super::super::authority::Authority;
 use super::super::super::host_calls::{Contents, Nothing, StagedId};
 use super::*;
 use crate::attachments::Attachments;
-use crate::publish::{self, Disposition, TurnShare, Workspace};
+use crate::publish::{self, Disposition, TurnShare, Workspaces};
 use cofferdam_core::id::TurnId;
 use cofferdam_core::limits::ByteSize;
 use cofferdam_core::policy::{Call, Permit, PolicySet, Verdict, judge};
 use serde_bytes::Bytes;
 use std::io::Write;
 use std::os::unix::net::UnixStream;
-use std::sync::Arc;
 use std::thread;
 use std::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -58,8 +57,8 @@ fn later() -> Clock {
 /// as it looks.
 fn asked<T: std::fmt::Debug + serde::de::DeserializeOwned>(asks: &[Ask<'_>]) -> Vec<String> {
     let dir = tempfile::tempdir().expect("a folder");
-    let config = publish::Config { root: dir.path().join("workspace"), max_bytes: ByteSize::mib(1) };
-    let workspace = Arc::new(Workspace::open(&config).expect("a workspace"));
+    let config = publish::Config::shared(dir.path().join("workspace"), ByteSize::mib(1));
+    let workspace = Workspaces::open(&config).expect("a workspace").usual().clone();
     let inputs = Inputs {
         attachments: Attachments::default(),
         report: None,

@@ -5,7 +5,7 @@ use super::threads::{self, CallThreads, Handover};
 use super::{Earlier, Journal, Registry};
 use crate::attachments::{Attachments, RecentAttachments};
 use crate::audit::{AuditLog, Durability, PublishingGuard};
-use crate::publish::{OpenError, Place, Planned, Workspace, Workspaces};
+use crate::publish::{Place, Planned, Workspace, Workspaces};
 use crate::sandbox::{Inputs, Reports, Sandbox};
 use cofferdam_core::arguments::BadArguments;
 use cofferdam_core::audit::{CallFacts, Effect, Event, Intent, Outcome, VerdictKind, redact, sha256_hex};
@@ -277,7 +277,7 @@ impl Parts {
             return Ok(result);
         }
         // Not before: what is refused makes no folder.
-        let workspace = self.workspaces.at(&Place::of(&progress.facts)).map_err(|e| unopened(&e))?;
+        let workspace = self.workspace_of(&progress.facts)?;
         let inputs = Inputs {
             attachments: request.attachments.clone(),
             report: request.report.clone(),
@@ -293,6 +293,19 @@ impl Parts {
             self.publish(request, &publishing, finished.plan, progress, handover)?;
         }
         Ok(result)
+    }
+
+    /// The workspace that a call is in: its session's `/tmp`, its user's files where users have their own.
+    fn workspace_of(&self, facts: &CallFacts) -> Result<Arc<Workspace>, ToolError> {
+        self.workspaces.at(&Place::of(facts)).map_err(|error| {
+            tracing::error!(
+                error = &error as &dyn std::error::Error,
+                "a folder of the workspace cannot be opened"
+            );
+            let code = if error.is_no_space() { ErrorCode::NoSpace } else { ErrorCode::Internal };
+            let said = "the folders of this conversation cannot be opened; the operator finds why in the log";
+            ToolError::new(code, said)
+        })
     }
 
     /// The result of this very call from before a crash, if its effects are there.
@@ -372,12 +385,6 @@ fn earlier(
     };
     let unreadable = |e| ToolError::new(ErrorCode::Internal, format!("the journal cannot be read: {e}"));
     journal.earlier(request.id.as_str(), arguments_sha256).map(Some).map_err(unreadable)
-}
-
-fn unopened(error: &OpenError) -> ToolError {
-    tracing::error!(error = error as &dyn std::error::Error, "a folder of the workspace cannot be opened");
-    let said = "the folders of this conversation cannot be opened; the operator finds why in the log";
-    ToolError::new(if error.is_no_space() { ErrorCode::NoSpace } else { ErrorCode::Internal }, said)
 }
 
 fn unaudited(error: &crate::audit::AuditError) -> ToolError {

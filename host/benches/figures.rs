@@ -113,6 +113,7 @@ impl Bench {
             recent: None,
             report: None,
             journal: None,
+            approver: None,
             cancel: CancellationToken::new(),
         }
     }

@@ -6,6 +6,7 @@
 
 mod absence;
 mod albums;
+mod approvals;
 mod beside;
 mod chaos;
 mod commands;

@@ -80,6 +80,14 @@ impl Home {
         self
     }
 
+    /// With more lines in the section of the Telegram channel.
+    #[must_use]
+    pub fn telegram_more(mut self, lines: &str) -> Self {
+        self.telegram.push_str(lines);
+        self.write_config();
+        self
+    }
+
     /// With more sections in the configuration.
     #[must_use]
     pub fn config(mut self, sections: &str) -> Self {

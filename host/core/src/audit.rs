@@ -38,6 +38,8 @@ pub enum Event {
     Intent(Intent),
     /// A call ended: done, failed, or refused.
     Outcome(Outcome),
+    /// A person was asked about a call, or what came of that.
+    Approval(Approval),
     /// The line before this one was cut by a crash; this continues the chain without hiding it.
     Recovered(Recovered),
 }
@@ -155,6 +157,40 @@ pub struct Intent {
     pub facts: CallFacts,
     /// What will be changed.
     pub files: Vec<Effect>,
+}
+
+/// A person is asked about a call, or what came of that.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Approval {
+    /// The call.
+    #[serde(flatten)]
+    pub facts: CallFacts,
+    /// SHA-256 of the very call with its policy and the words in which it was shown, lower-case hex.
+    pub call_sha256: String,
+    /// What came of it.
+    pub approval: ApprovalState,
+    /// Who decided: channel and sender, `telegram:5000000001`; absent unless somebody did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by: Option<String>,
+    /// The rules that ask, or why nobody could be asked; one line.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+}
+
+/// Where an approval stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ApprovalState {
+    /// Somebody is being asked.
+    Asked,
+    /// Somebody agreed.
+    Approved,
+    /// Somebody did not.
+    Denied,
+    /// Nobody answered in time.
+    Expired,
+    /// The call ended before anybody answered.
+    Withdrawn,
 }
 
 /// A call ended.

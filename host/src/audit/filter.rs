@@ -54,8 +54,9 @@ impl Filter {
 
     fn matches_event(&self, event: &Event) -> bool {
         let (facts, files) = match event {
-            Event::Intent(intent) => (&intent.facts, &intent.files),
-            Event::Outcome(outcome) => (&outcome.facts, &outcome.files),
+            Event::Intent(intent) => (&intent.facts, intent.files.as_slice()),
+            Event::Outcome(outcome) => (&outcome.facts, outcome.files.as_slice()),
+            Event::Approval(approval) => (&approval.facts, &[][..]),
             Event::Recovered(_) => {
                 let timeless = Self { since: None, before: None, ..self.clone() };
                 return timeless.is_empty();

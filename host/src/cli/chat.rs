@@ -1,6 +1,7 @@
 //! `cofferdam chat`: turns from this terminal's lines, through the same machinery as a channel.
 
 use super::Exit;
+use super::approving::Questions;
 use super::call::{attach, one_shot_turn, this_user};
 use super::progress::Shown;
 use crate::attachments::{Attachments, RecentAttachments};
@@ -16,7 +17,8 @@ use tokio::io::{AsyncBufReadExt, BufReader};
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Lines are messages: /help lists the tools, /attach FILE adds a file to the next message, /quit or \
-                  Ctrl-D ends.\nExample: cofferdam chat --attach photo.jpg"
+                  Ctrl-D ends. Where a policy wants an approval, the call is shown, and the next line decides: y or \
+                  yes, anything else is no.\nExample: cofferdam chat --attach photo.jpg"
 )]
 pub(super) struct Arguments {
     /// A file that comes with the first message; repeat for several
@@ -53,6 +55,7 @@ async fn talk(config: &Config, gateway: &Gateway, mut files: Vec<PathBuf>) -> an
     let interactive = std::io::stdin().is_terminal();
     let mut out = std::io::stdout();
     let mut earlier = Attachments::default();
+    let mut questions = Questions::new(config.approvals.expires);
     loop {
         if interactive {
             write!(out, "> ")?;
@@ -82,13 +85,15 @@ async fn talk(config: &Config, gateway: &Gateway, mut files: Vec<PathBuf>) -> an
             text: line,
             attachments: attachments.clone(),
             recent: Some(Arc::new(Earlier(earlier.clone()))),
+            approver: Some(questions.approver()),
             notices: Vec::new(),
         };
         if !attachments.is_empty() {
             earlier = attachments;
         }
         let shown = Shown::start();
-        let response = runner.run(turn, shown.progress(), &stop).await;
+        let running = runner.run(turn, shown.progress(), &stop);
+        let response = questions.during(running, &mut out, &mut lines).await?;
         shown.end().await;
         writeln!(out, "{}", response.text.unwrap_or_default())?;
     }

@@ -1,5 +1,6 @@
 //! The command line: one file a command; parsing, exit codes and the log live here.
 
+mod approving;
 mod audit;
 mod call;
 mod chat;

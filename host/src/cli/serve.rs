@@ -36,6 +36,7 @@ pub(super) fn run(config: &Config) -> anyhow::Result<Exit> {
         runner,
         blobs: gateway.blobs.clone(),
         attachments: config.attachments.clone(),
+        approvals: config.approvals,
         menu: menu(&gateway),
     };
     // The one line that says the gateway is up.

@@ -29,12 +29,14 @@ const KEYS: &[(&str, Kind)] = &[
     ("attachments.max_turn_bytes", Kind::Text),
     ("attachments.max_count", Kind::Integer),
     ("turns.written_bytes", Kind::Text),
+    ("approvals.expires", Kind::Text),
     ("sandbox.compile_time", Kind::Text),
     ("isolation.mode", Kind::Text),
     ("isolation.require", Kind::Boolean),
     ("channels.telegram.token_env", Kind::Text),
     ("channels.telegram.api_url", Kind::Text),
     ("channels.telegram.allowed_users", Kind::Integers),
+    ("channels.telegram.approvers", Kind::Integers),
 ];
 
 const PREFIX: &str = "COFFERDAM_";

@@ -8,7 +8,7 @@ mod settings;
 
 pub use settings::{Origin, Setting};
 
-use crate::{attachments, audit, channels::telegram, confine, llm, publish, sandbox, turn};
+use crate::{attachments, audit, channels::telegram, confine, llm, publish, sandbox, tools, turn};
 use cofferdam_core::capability::MOUNTS;
 use cofferdam_core::limits::{ByteSize, Span};
 use cofferdam_core::text::one_line;
@@ -33,6 +33,8 @@ pub struct Config {
     pub attachments: attachments::Config,
     /// Limits on what one turn does.
     pub turns: turn::Config,
+    /// How long a person is waited for.
+    pub approvals: tools::Config,
     /// How long a component may compile.
     pub compile_time: Span,
     /// Where guests run, and what must confine them.
@@ -89,6 +91,7 @@ struct Written {
     provider: llm::Config,
     attachments: AttachmentsTable,
     turns: turn::Config,
+    approvals: tools::Config,
     sandbox: SandboxTable,
     isolation: confine::Config,
     channels: ChannelsTable,
@@ -191,6 +194,7 @@ impl Config {
         if let Some(telegram) = &written.channels.telegram {
             telegram.check().map_err(|e| ConfigError::Invalid(format!("[channels.telegram] {e}")))?;
         }
+        written.approvals.check().map_err(|e| ConfigError::Invalid(format!("[approvals] {e}")))?;
         let compile_time = written.sandbox.compile_time.unwrap_or(sandbox::COMPILE_TIME);
         if !sandbox::compile_time_is_sound(compile_time) {
             return Err(ConfigError::Invalid(format!(
@@ -219,6 +223,7 @@ impl Config {
                 max_count: written.attachments.max_count.unwrap_or(defaults.max_count),
             },
             turns: written.turns,
+            approvals: written.approvals,
             compile_time,
             isolation: written.isolation,
             telegram: written.channels.telegram,

@@ -80,12 +80,14 @@ fn in_use(config: &Config, key: &str) -> Option<String> {
         "attachments.max_turn_bytes" => quoted(&config.attachments.max_turn_bytes),
         "attachments.max_count" => config.attachments.max_count.to_string(),
         "turns.written_bytes" => quoted(&config.turns.written_bytes),
+        "approvals.expires" => quoted(&config.approvals.expires),
         "sandbox.compile_time" => quoted(&config.compile_time),
         "isolation.mode" => "\"processes\"".to_owned(),
         "isolation.require" => config.isolation.require.to_string(),
         "channels.telegram.token_env" => quoted(&telegram?.token_env),
         "channels.telegram.api_url" => quoted(&telegram?.api_url),
         "channels.telegram.allowed_users" => format!("{:?}", telegram?.allowed_users),
+        "channels.telegram.approvers" => format!("{:?}", telegram?.approvers),
         _ => return None,
     })
 }

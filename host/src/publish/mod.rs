@@ -119,7 +119,7 @@ impl Workspace {
         let reservation = Reservation::new(&self.inner.quota);
         let body = Body { file, temp, bytes: 0, digest: digest::Digest::new(), reservation };
         let (inner, path) = (Arc::clone(&self.inner), path.clone());
-        let place = Place { inner, mount, path, disposition, expected: None, mode: None };
+        let place = Place { inner, mount, path, disposition, expected: None, approved: None, mode: None };
         Ok(StagedFile::new(place, body, Arc::clone(budget)))
     }
 }

@@ -7,10 +7,10 @@ use super::host_calls::{Contents, HostCalls, Planning, StagedId, Taken};
 use super::stdio::OUTPUT_BYTES_MAX;
 use super::{Inputs, outcome};
 use crate::attachments::{Attachments, Blob, BlobBytes};
-use crate::publish::{Budget, Disposition, Planned, StagedFile, Stop, Summary, Workspace};
+use crate::publish::{Budget, Disposition, Planned, PublishError, StagedFile, Stop, Summary, Workspace};
 use cofferdam_core::attachment::AttachmentInfo;
 use cofferdam_core::capability::Interface;
-use cofferdam_core::policy::{GuestPath, Permit};
+use cofferdam_core::policy::{Expected, GuestPath, Permit};
 use cofferdam_core::text::one_line;
 use cofferdam_core::tool::{ErrorCode, ToolError};
 use std::collections::BTreeMap;
@@ -88,6 +88,25 @@ impl Authority {
         Err(denied(format!("{path} is in no mount of this call; use a path below one that is granted")))
     }
 
+    /// What becomes of what is at `path`, where the call was permitted for what was seen there.
+    fn as_approved(&self, path: &GuestPath, wanted: Disposition) -> Result<Disposition, ToolError> {
+        match self.permit.expected(path) {
+            Expected::Anything => Ok(wanted),
+            Expected::Nothing => Ok(Disposition::CreateNew),
+            Expected::This(seen) if self.workspace()?.seen(path)?.as_ref() == Some(seen) => Ok(wanted),
+            Expected::This(_) => Err(PublishError::NotAsApproved { path: path.clone() }.into()),
+        }
+    }
+
+    /// The same for a name that goes: what nobody saw does not.
+    fn may_go(&self, path: &GuestPath) -> Result<(), ToolError> {
+        let disposition = self.as_approved(path, Disposition::Replace)?;
+        if disposition == Disposition::CreateNew && self.workspace()?.seen(path)?.is_some() {
+            return Err(PublishError::NotAsApproved { path: path.clone() }.into());
+        }
+        Ok(())
+    }
+
     fn file(&mut self, file: StagedId) -> Result<&mut StagedFile, ToolError> {
         self.staged.get_mut(&file).ok_or_else(no_such_file)
     }
@@ -119,7 +138,11 @@ impl HostCalls for Authority {
 
     fn stage(&mut self, path: &str, disposition: Disposition) -> Result<StagedId, ToolError> {
         let path = self.judged(path)?;
-        let file = self.workspace()?.stage(&path, disposition, &self.budget)?;
+        let disposition = self.as_approved(&path, disposition)?;
+        let mut file = self.workspace()?.stage(&path, disposition, &self.budget)?;
+        if let Expected::This(seen) = self.permit.expected(&path) {
+            file.expect_approved(seen.clone());
+        }
         let id = StagedId(self.staged_ever);
         self.staged_ever += 1;
         self.staged.insert(id, file);
@@ -167,6 +190,8 @@ impl HostCalls for Authority {
 
     fn rename(&mut self, from: &str, to: &str, disposition: Disposition) -> Result<Planning, ToolError> {
         let (from, to) = (self.judged(from)?, self.judged(to)?);
+        self.may_go(&from)?;
+        let disposition = self.as_approved(&to, disposition)?;
         let (steps, summary) = self.workspace()?.plan_rename(&from, &to, disposition, &self.budget)?;
         self.plan.extend(steps);
         Ok(summary.into())
@@ -174,6 +199,7 @@ impl HostCalls for Authority {
 
     fn remove(&mut self, path: &str, contents: Contents) -> Result<Planning, ToolError> {
         let path = self.judged(path)?;
+        self.may_go(&path)?;
         let step = self.workspace()?.plan_remove(&path, contents, &self.budget)?;
         let summary = step.summary();
         self.plan.push(Planned::Remove(step));
@@ -201,3 +227,6 @@ impl HostCalls for Authority {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -7,6 +7,7 @@
 //! persist ─► pending ─► claim ─► bound to a turn ─► end ─► done, and its reply stored ─► parts sent
 //! ```
 
+mod approvals;
 mod inbox;
 mod journal;
 mod placeholder;
@@ -18,6 +19,7 @@ mod schema;
 #[cfg(test)]
 mod tests;
 
+pub use approvals::{APPROVED_PATHS_MAX, Approval, ApprovalState, ApprovedPaths, NewApproval};
 pub use inbox::STRANGERS_TOLD_PER_HOUR_MAX;
 pub use recent::RECENT_ROWS_MAX;
 pub use retention::{DONE_AGE_MAX, DONE_ROWS_MAX};

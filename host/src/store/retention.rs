@@ -1,7 +1,7 @@
 //! Keeps the database from growing: what is done is forgotten by age and by number. What waits for a turn
 //! or for its reply to be sent is never touched.
 
-use super::{Store, StoreError, recent};
+use super::{Store, StoreError, approvals, recent};
 use rusqlite::{Transaction, params};
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -43,5 +43,6 @@ fn prune(tx: &Transaction<'_>, now: i64) -> Result<usize, StoreError> {
     tx.execute("DELETE FROM journal WHERE recorded_at < ?1", [before])?;
     tx.execute("DELETE FROM stranger WHERE told_at < ?1", [before])?;
     recent::prune(tx, before)?;
+    approvals::prune(tx, before)?;
     Ok(gone.len())
 }

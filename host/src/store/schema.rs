@@ -8,7 +8,7 @@ use std::path::Path;
 use std::time::Duration;
 
 /// The version that this program writes, kept in `user_version`.
-pub(super) const VERSION: i64 = 3;
+pub(super) const VERSION: i64 = 5;
 
 /// Times are milliseconds since 1970 UTC. `seq` is the order of arrival: Telegram starts its update ids
 /// anew at a random number after a quiet week.
@@ -88,6 +88,30 @@ const VERSION_3: &str = "
 ALTER TABLE journal ADD COLUMN written_bytes INTEGER NOT NULL DEFAULT 0;
 ";
 
+const VERSION_5: &str = "
+CREATE TABLE approval (
+    id         TEXT    PRIMARY KEY,
+    call_id    TEXT    NOT NULL,
+    sha256     TEXT    NOT NULL,
+    place      TEXT    NOT NULL,
+    message    TEXT,
+    state      TEXT    NOT NULL CHECK (state IN ('asked', 'approved', 'denied', 'expired', 'withdrawn')),
+    decided_by TEXT,
+    asked_at   INTEGER NOT NULL,
+    expires_at INTEGER NOT NULL,
+    UNIQUE (call_id, sha256)
+) STRICT;
+
+CREATE TABLE approved_path (
+    channel     TEXT    NOT NULL,
+    sender      TEXT    NOT NULL,
+    tool        TEXT    NOT NULL,
+    path        TEXT    NOT NULL,
+    approved_at INTEGER NOT NULL,
+    PRIMARY KEY (channel, sender, tool, path)
+) STRICT;
+";
+
 /// The connection, with its pragmas set and its tables there.
 pub(super) fn open(path: &Path) -> Result<Connection, StoreError> {
     make_private(path).map_err(|source| StoreError::Open { path: path.to_owned(), source })?;
@@ -113,7 +137,7 @@ pub(super) fn open(path: &Path) -> Result<Connection, StoreError> {
 fn migrate(connection: &mut Connection) -> Result<(), StoreError> {
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     let found = version(&transaction)?;
-    for (version, tables) in [(1, VERSION_1), (2, VERSION_2), (3, VERSION_3)] {
+    for (version, tables) in [(1, VERSION_1), (2, VERSION_2), (3, VERSION_3), (5, VERSION_5)] {
         if found < version {
             transaction.execute_batch(tables)?;
         }

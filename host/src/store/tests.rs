@@ -75,7 +75,7 @@ fn a_newer_version_is_refused_and_untouched() {
     let refused = Store::open(fixture.dir.path()).map(|_| ()).expect_err("refused").to_string();
     assert_eq!(
         refused,
-        "the database has version 9, this program knows 3; run the newer release, or restore a backup"
+        "the database has version 9, this program knows 5; run the newer release, or restore a backup"
     );
     assert_eq!(fixture.sql::<i64>("PRAGMA user_version"), 9);
 }
@@ -272,11 +272,11 @@ async fn a_placeholder_is_known_until_its_turn_ends() {
 async fn a_database_of_the_first_version_is_taken_over() {
     let fixture = Fixture::new();
     fixture.store.persist(CHANNEL, vec![new(1, None)]).await.expect("it");
-    let older = "DROP TABLE recent; DROP TABLE placeholder; ALTER TABLE journal DROP COLUMN written_bytes;
+    let older = "DROP TABLE approval; DROP TABLE approved_path; DROP TABLE recent; DROP TABLE placeholder; ALTER TABLE journal DROP COLUMN written_bytes;
         PRAGMA user_version = 1";
     fixture.store.connection.lock().expect("a connection").execute_batch(older).expect("set");
     let fixture = fixture.restart();
-    assert_eq!(fixture.sql::<i64>("PRAGMA user_version"), 3);
+    assert_eq!(fixture.sql::<i64>("PRAGMA user_version"), 5);
     assert_eq!(ids(&fixture.store.pending(CHANNEL, None, 9).await.expect("it")), [1]);
     fixture.ends(2, files("here", None, "x")).await;
     assert!(fixture.recent("here", "ann").await.is_some());
@@ -346,4 +346,119 @@ fn what_a_turn_has_written_is_known_after_a_restart() {
         (30, 100, 130)
     );
     assert_eq!(written(&fixture, "new/0"), 0);
+}
+
+fn approval(call: &str, sha256: &str) -> NewApproval {
+    NewApproval {
+        id: format!("id of {call} {sha256}"),
+        call: call.into(),
+        sha256: sha256.into(),
+        place: "here".into(),
+        expires_at: now_ms() + 60_000,
+    }
+}
+
+#[tokio::test]
+async fn an_approval_waits_through_restarts_and_is_decided_once() {
+    let fixture = Fixture::new();
+    let (first, none) = fixture.store.ask(approval("t/0", "a")).await.expect("it");
+    assert_eq!((first.state, first.message.clone(), none), (ApprovalState::Asked, None, vec![]));
+    fixture.store.approval_shown(&first.id, "77").await.expect("it");
+    let fixture = fixture.restart();
+    // The same call again: the row that is there, whatever id the new one would have had.
+    let (again, _) =
+        fixture.store.ask(NewApproval { id: "x".into(), ..approval("t/0", "a") }).await.expect("it");
+    assert_eq!((again.id.as_str(), again.message.as_deref()), (first.id.as_str(), Some("77")));
+    let decided =
+        fixture.store.decide(&first.id, ApprovalState::Approved, Some("7".into())).await.expect("it");
+    assert_eq!(
+        decided.map(|row| (row.state, row.decided_by)),
+        Some((ApprovalState::Approved, Some("7".into())))
+    );
+    let late = fixture.store.decide(&first.id, ApprovalState::Denied, Some("8".into())).await.expect("it");
+    assert_eq!(
+        late.map(|row| (row.state, row.decided_by)),
+        Some((ApprovalState::Approved, Some("7".into())))
+    );
+    let fixture = fixture.restart();
+    let (known, _) = fixture.store.ask(approval("t/0", "a")).await.expect("it");
+    assert_eq!(known.state, ApprovalState::Approved);
+    assert_eq!(fixture.store.decide("nobody's", ApprovalState::Approved, None).await.expect("it"), None);
+    assert_eq!(fixture.store.approval("nobody's").await.expect("it"), None);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn of_many_who_decide_at_once_one_does() {
+    let fixture = Fixture::new();
+    for round in 0..20 {
+        let (asked, _) = fixture.store.ask(approval(&format!("t/{round}"), "a")).await.expect("it");
+        let mut deciding = tokio::task::JoinSet::new();
+        for n in 0..8 {
+            let (store, id) = (fixture.store.clone(), asked.id.clone());
+            let state = if n % 2 == 0 { ApprovalState::Approved } else { ApprovalState::Denied };
+            deciding.spawn(async move { (n, state, store.decide(&id, state, Some(n.to_string())).await) });
+        }
+        let mut winners = 0;
+        while let Some(decided) = deciding.join_next().await {
+            let (n, state, row) = decided.expect("no panic");
+            let row = row.expect("it").expect("there");
+            winners += usize::from(row.decided_by == Some(n.to_string()) && row.state == state);
+        }
+        assert_eq!(winners, 1, "round {round}");
+    }
+}
+
+#[tokio::test]
+async fn an_answer_that_comes_too_late_is_none() {
+    let fixture = Fixture::new();
+    let late = NewApproval { expires_at: now_ms() - 1, ..approval("t/0", "a") };
+    let (asked, _) = fixture.store.ask(late).await.expect("it");
+    let decided =
+        fixture.store.decide(&asked.id, ApprovalState::Approved, Some("7".into())).await.expect("it");
+    assert_eq!(decided.map(|row| (row.state, row.decided_by)), Some((ApprovalState::Expired, None)));
+}
+
+#[tokio::test]
+async fn what_a_call_asks_now_withdraws_what_it_asked_before() {
+    let fixture = Fixture::new();
+    let (old, _) = fixture.store.ask(approval("t/0", "a")).await.expect("it");
+    fixture.store.ask(approval("t/1", "a")).await.expect("it");
+    let (_, outdated) = fixture.store.ask(approval("t/0", "b")).await.expect("it");
+    let outdated: Vec<_> = outdated.into_iter().map(|row| (row.id, row.state)).collect();
+    assert_eq!(outdated, [(old.id.clone(), ApprovalState::Withdrawn)]);
+    let late = fixture.store.decide(&old.id, ApprovalState::Approved, Some("7".into())).await.expect("it");
+    assert_eq!(late.map(|row| row.state), Some(ApprovalState::Withdrawn));
+}
+
+#[tokio::test]
+async fn approved_paths_are_each_persons_and_tools_own_and_forgotten_in_time() {
+    let fixture = Fixture::new();
+    let of = |sender: &str, tool: &str| ApprovedPaths {
+        channel: CHANNEL.into(),
+        sender: sender.into(),
+        tool: tool.into(),
+    };
+    let known = |fixture: &Fixture, sender: &str, tool: &str| {
+        fixture
+            .store
+            .approved_paths(&of(sender, tool), &["/shared/a".into(), "/shared/b".into()])
+            .expect("it")
+    };
+    fixture.store.remember_paths(of("7", "t"), vec!["/shared/a".into()]).await.expect("it");
+    let fixture = fixture.restart();
+    assert_eq!(known(&fixture, "7", "t"), ["/shared/a"]);
+    assert_eq!((known(&fixture, "8", "t"), known(&fixture, "7", "u")), (vec![], vec![]));
+    fixture.store.ask(approval("t/0", "a")).await.expect("it");
+    let age = i64::try_from(DONE_AGE_MAX.as_millis()).expect("small");
+    fixture.store.prune(now_ms()).await.expect("it");
+    assert_eq!(fixture.sql::<i64>("SELECT count(*) FROM approval"), 1);
+    fixture.store.prune(now_ms() + age + 120_000).await.expect("it");
+    assert_eq!(known(&fixture, "7", "t"), [""; 0]);
+    assert_eq!(fixture.sql::<i64>("SELECT count(*) FROM approval"), 0);
+    let insert = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?1)
+        INSERT INTO approved_path SELECT 'c', 's', 't', i, ?2 + i FROM n";
+    let many = [i64::from(APPROVED_PATHS_MAX) + 5, now_ms()];
+    fixture.store.connection.lock().expect("a connection").execute(insert, many).expect("inserted");
+    fixture.store.prune(now_ms()).await.expect("it");
+    assert_eq!(fixture.sql::<i64>("SELECT count(*) FROM approved_path"), i64::from(APPROVED_PATHS_MAX));
 }

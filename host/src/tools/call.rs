@@ -2,7 +2,7 @@
 
 use super::ledger::Ledger;
 use super::threads::{self, CallThreads, Handover};
-use super::{Earlier, Journal, Registry};
+use super::{Approver, Earlier, Journal, Judged, Registry};
 use crate::attachments::{Attachments, RecentAttachments};
 use crate::audit::{AuditLog, Durability, PublishingGuard};
 use crate::publish::{Planned, Workspace};
@@ -12,7 +12,7 @@ use cofferdam_core::audit::{CallFacts, Effect, Event, Intent, Outcome, VerdictKi
 use cofferdam_core::capability::Interface;
 use cofferdam_core::id::{CallId, Caller, SessionId, TurnId};
 use cofferdam_core::limits::{ByteSize, Limits};
-use cofferdam_core::policy::{Permit, Safety};
+use cofferdam_core::policy::Safety;
 use cofferdam_core::text::one_line;
 use cofferdam_core::tool::{ErrorCode, ToolError};
 use serde_json::Value;
@@ -20,6 +20,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 use tokio_util::sync::CancellationToken;
+
+mod asking;
+
+use asking::{Approved, Asking, Ended};
 
 #[cfg(test)]
 mod tests;
@@ -47,6 +51,8 @@ pub struct CallRequest {
     pub report: Option<Reports>,
     /// Where replayed turns look first; absent where turns are not durable.
     pub journal: Option<Arc<dyn Journal>>,
+    /// Who can be asked to approve it; where nobody can, a call that a policy asks about is refused.
+    pub approver: Option<Arc<dyn Approver>>,
     /// Ends the call early.
     pub cancel: CancellationToken,
 }
@@ -115,16 +121,7 @@ impl Toolbox {
             }
         }
         let asked = Asked::of(request);
-        let (parts, job) = (self.parts.clone(), asked.clone());
-        let work = move |handover: Handover| parts.call(&job, &handover);
-        let result = self.threads.run(&asked.request.caller, limits.deadline.0, work).await;
-        if let Err(refused) = &result
-            && !asked.told.load(Ordering::Acquire)
-        {
-            // No thread took it, or its thread does not come back.
-            return Err(self.refuse(asked, refused.clone()).await);
-        }
-        result
+        self.asking_where_due(asked, limits).await
     }
 
     /// Writes down a call that no thread answered, off the async threads, and returns what to answer.
@@ -181,7 +178,12 @@ impl Progress {
 }
 
 impl Parts {
-    fn call(&self, asked: &Asked, handover: &Handover) -> Result<Value, ToolError> {
+    fn call(
+        &self,
+        asked: &Asked,
+        approved: Option<&Approved>,
+        handover: &Handover,
+    ) -> Result<Ended, ToolError> {
         let started = Instant::now();
         let mut progress = Progress::of(&asked.request);
         let text = match &asked.request.arguments {
@@ -196,13 +198,24 @@ impl Parts {
                 return self.record_outcome(asked, progress, &Err(audited), started).and(Err(told));
             }
         };
-        let result = self.judged(&asked.request, text, started, &mut progress, handover);
-        self.record_outcome(asked, progress, &result, started).and(result)
+        let running = Running { text, started, approved, handover };
+        match self.judged(&asked.request, &running, &mut progress) {
+            // It has not ended.
+            Ok(Ended::Waiting(waiting)) => Ok(Ended::Waiting(waiting)),
+            Ok(Ended::With(result)) => {
+                let result = Ok(result);
+                self.record_outcome(asked, progress, &result, started).and(result).map(Ended::With)
+            }
+            Err(error) => self.record_outcome(asked, progress, &Err(error.clone()), started).and(Err(error)),
+        }
     }
 
     /// Writes down a call that no thread answered; returns what to answer.
     fn refused(&self, asked: &Asked, refused: ToolError) -> ToolError {
-        let progress = Progress::of(&asked.request);
+        self.refused_knowing(asked, Progress::of(&asked.request), refused)
+    }
+
+    fn refused_knowing(&self, asked: &Asked, progress: Progress, refused: ToolError) -> ToolError {
         let result = Err(refused.clone());
         self.record_outcome(asked, progress, &result, Instant::now()).err().unwrap_or(refused)
     }
@@ -249,11 +262,10 @@ impl Parts {
     fn judged(
         &self,
         request: &CallRequest,
-        text: &str,
-        started: Instant,
+        running: &Running<'_>,
         progress: &mut Progress,
-        handover: &Handover,
-    ) -> Result<Value, ToolError> {
+    ) -> Result<Ended, ToolError> {
+        let text = running.text;
         let tool = self.registry.get(&request.tool).cloned().inspect_err(|_| {
             // Nothing classifies them, so they are audited by length and hash.
             progress.facts.arguments = redact(&Value::String(text.to_owned()), None);
@@ -265,26 +277,38 @@ impl Parts {
             progress.facts.arguments = redact(&Value::String(text.to_owned()), None);
         })?;
         progress.facts.arguments = redact(&arguments, Some(&tool.policy));
-        let permit = tool.judge(request.id.clone(), arguments)?;
-        progress.verdict = VerdictKind::Permit;
-        let earlier = earlier(request, &permit, &progress.facts.arguments_sha256)?;
-        if let Some(result) = self.replayed(request, earlier.as_ref(), progress)? {
-            return Ok(result);
+        let judged = tool.judge(request.id.clone(), arguments)?;
+        if matches!(judged, Judged::Permit(_)) {
+            progress.verdict = VerdictKind::Permit;
         }
+        let earlier = earlier(request, tool.policy.safety, &progress.facts.arguments_sha256)?;
+        // What happened is not asked about again.
+        if let Some(result) = self.replayed(request, earlier.as_ref(), progress)? {
+            progress.verdict = VerdictKind::Permit;
+            return Ok(Ended::With(result));
+        }
+        let permit = match judged {
+            Judged::Permit(permit) => permit,
+            Judged::Ask(ask) => match self.asking(request, &tool, ask, running.approved, progress)? {
+                Asking::Permit(permit) => *permit,
+                Asking::Wait(waiting) => return Ok(Ended::Waiting(waiting)),
+            },
+        };
+        progress.verdict = VerdictKind::Permit;
         let inputs = Inputs {
             attachments: request.attachments.clone(),
             report: request.report.clone(),
             turn: self.ledger.share(&request.turn, earlier.as_ref()),
             cancel: request.cancel.clone(),
-            started,
+            started: running.started,
         };
         let finished = self.sandbox.run(permit, &tool.component, inputs);
         let result = finished.result?;
         if !finished.plan.is_empty() {
             let publishing = Publishing { result: &result, written_bytes: finished.written_bytes };
-            self.publish(request, &publishing, finished.plan, progress, handover)?;
+            self.publish(request, &publishing, finished.plan, progress, running.handover)?;
         }
-        Ok(result)
+        Ok(Ended::With(result))
     }
 
     /// The result of this very call from before a crash, if its effects are there.
@@ -346,6 +370,14 @@ impl Parts {
     }
 }
 
+/// A call on its thread.
+struct Running<'a> {
+    text: &'a str,
+    started: Instant,
+    approved: Option<&'a Approved>,
+    handover: &'a Handover,
+}
+
 /// What is published, besides the plan itself.
 struct Publishing<'a> {
     result: &'a Value,
@@ -355,10 +387,10 @@ struct Publishing<'a> {
 /// What the journal of a durable turn says, for a call that may change something.
 fn earlier(
     request: &CallRequest,
-    permit: &Permit,
+    safety: Safety,
     arguments_sha256: &str,
 ) -> Result<Option<Earlier>, ToolError> {
-    let Some(journal) = request.journal.as_ref().filter(|_| permit.safety() != Safety::ReadOnly) else {
+    let Some(journal) = request.journal.as_ref().filter(|_| safety != Safety::ReadOnly) else {
         return Ok(None);
     };
     let unreadable = |e| ToolError::new(ErrorCode::Internal, format!("the journal cannot be read: {e}"));

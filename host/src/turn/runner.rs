@@ -2,7 +2,7 @@
 
 use super::{Conversation, Delta, Deltas, Entry, Progress, Provider, Request, Step, ToolSpec};
 use crate::attachments::{Attachments, RecentAttachments};
-use crate::tools::{CallRequest, Journal, Toolbox};
+use crate::tools::{Approver, CallRequest, Journal, Toolbox};
 use cofferdam_core::attachment::{AttachmentInfo, addendum};
 use cofferdam_core::id::{CallId, Caller, SessionId, TurnId};
 use cofferdam_core::message::OutgoingResponse;
@@ -24,6 +24,8 @@ pub struct Turn {
     pub attachments: Attachments,
     /// Brings the files of an earlier message, for the tools that may ask for them.
     pub recent: Option<Arc<dyn RecentAttachments>>,
+    /// Asks people about calls that a policy asks about; absent where nobody can be asked.
+    pub approver: Option<Arc<dyn Approver>>,
     /// Lines that the user must read with the answer, besides those on unavailable attachments.
     pub notices: Vec<String>,
 }
@@ -135,6 +137,7 @@ impl Runner {
                         recent: turn.recent.clone(),
                         report: Some(report),
                         journal: self.journal.clone(),
+                        approver: turn.approver.clone(),
                         cancel: cancel.clone(),
                     })
                     .await;

@@ -104,6 +104,7 @@ fn every_limit_that_others_see_is_in_a_table() {
         "[workspace] max_bytes",
         "[audit] rotate_bytes",
         "[turns] written_bytes",
+        "[approvals] expires",
         "[sandbox] compile_time",
         "[attachments] max_bytes",
         "[attachments] max_turn_bytes",

@@ -56,6 +56,8 @@ fn a_value_that_is_not_understood_is_refused() {
         ("COFFERDAM_CHANNELS_TELEGRAM_ALLOWED_USERS", "1,@ann", "\"@ann\" is not a whole number"),
         ("COFFERDAM_CHANNELS_TELEGRAM_ALLOWED_USERS", "-100", "-100 is not a user's id"),
         ("COFFERDAM_CHANNELS_TELEGRAM_API_URL", "http://example.org", "plain http"),
+        ("COFFERDAM_APPROVALS_EXPIRES", "25h", "[approvals] expires = \"90000s\" is not from 1s to 24h"),
+        ("COFFERDAM_APPROVALS_EXPIRES", "0s", "is not from 1s to 24h; write e.g. \"10m\""),
     ] {
         refused(&with(&home, name, value, &["tools"]), &[said]);
     }
@@ -91,6 +93,7 @@ const EFFECTS: &[(&str, &str, Seen, &str)] = &[
     ("COFFERDAM_ATTACHMENTS_MAX_TURN_BYTES", "3 B", save, "together"),
     ("COFFERDAM_ATTACHMENTS_MAX_COUNT", "0", save, "too many"),
     ("COFFERDAM_TURNS_WRITTEN_BYTES", "3 B", save, "one turn may write 3 B in all"),
+    ("COFFERDAM_APPROVALS_EXPIRES", "2d", |home, set| ran(home, set, &["tools"]), "\"2d\" is not a duration"),
     (
         "COFFERDAM_SANDBOX_COMPILE_TIME",
         "soon",
@@ -116,6 +119,12 @@ const EFFECTS: &[(&str, &str, Seen, &str)] = &[
         "1, 0",
         |home, set| ran(home, set, &["tools"]),
         "0 is not a user's id",
+    ),
+    (
+        "COFFERDAM_CHANNELS_TELEGRAM_APPROVERS",
+        "5",
+        |home, set| ran(home, set, &["tools"]),
+        "5 is not among allowed_users",
     ),
 ];
 

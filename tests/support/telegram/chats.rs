@@ -210,11 +210,32 @@ fn formatted_text(params: &Map<String, Value>, too_long: &str) -> Result<Formatt
     Ok(formatted)
 }
 
+/// Rows of buttons, each with a text and 1 to 64 bytes of data: the one kind that is used here.
+fn check_buttons(markup: &Value) -> Result<(), ApiError> {
+    if markup.is_null() {
+        return Ok(());
+    }
+    let rows = markup["inline_keyboard"].as_array();
+    let rows = rows.ok_or_else(|| ApiError::bad_request("object expected as reply markup"))?;
+    for button in rows.iter().flat_map(|row| row.as_array().into_iter().flatten()) {
+        if button["text"].as_str().is_none_or(str::is_empty) {
+            return Err(ApiError::bad_request(
+                "can't parse inline keyboard button: Text buttons are unallowed",
+            ));
+        }
+        if !button["callback_data"].as_str().is_some_and(|data| (1..=64).contains(&data.len())) {
+            return Err(ApiError::bad_request("BUTTON_DATA_INVALID"));
+        }
+    }
+    Ok(())
+}
+
 fn set_text(message: &mut Value, formatted: &Formatted, params: &Map<String, Value>) -> Result<(), ApiError> {
     message["text"] = formatted.text.clone().into();
     let given = params::structured(params, "entities")?;
     let entities = given.unwrap_or_else(|| Value::Array(formatted.entities.clone()));
     let markup = params::structured(params, "reply_markup")?.unwrap_or(Value::Null);
+    check_buttons(&markup)?;
     let fields = message.as_object_mut().expect("messages are objects");
     for (name, value) in [("entities", entities), ("reply_markup", markup)] {
         if value.is_null() || value.as_array().is_some_and(Vec::is_empty) {

@@ -72,6 +72,10 @@ fn act(inner: &mut Inner, method: &str, params: &Map<String, Value>) -> Result<V
         }
         "answercallbackquery" => {
             let id = params::string(params, "callback_query_id").unwrap_or_default();
+            let text = params::string(params, "text").unwrap_or_default();
+            if text.chars().count() > 200 {
+                return Err(ApiError::bad_request("MESSAGE_TOO_LONG"));
+            }
             match inner.chats.callbacks.remove(&id) {
                 true => Ok(Value::Bool(true)),
                 false => Err(ApiError::bad_request(

@@ -3,6 +3,7 @@
 //! At every point a crash leaves either the turn to be run again or the reply to be sent; never both,
 //! never neither.
 
+use super::approvals::Desk;
 use super::bot::Bot;
 use super::download::fetch_all;
 use super::lanes::Unit;
@@ -11,6 +12,7 @@ use super::placeholder::Placeholder;
 use super::prepare::{Files, Prepared, Replied, Todo, prepare};
 use super::recent::{self, Earlier};
 use super::send::{TEXT_UNITS_MAX, Target};
+use super::slot::Slot;
 use super::typing::Typing;
 use super::wire;
 use super::words;
@@ -48,10 +50,10 @@ enum Origin {
 /// Ends a turn; its reply, unless nobody is to be answered or the bot stops.
 async fn answer(bot: &Arc<Bot>, origin: Origin) -> Option<Reply> {
     // Held while working, not while sending: a chat that must wait to be sent to holds no other up.
-    let _permit = tokio::select! {
+    let slot = tokio::select! {
         biased;
         () = bot.stop.soon.cancelled() => return None,
-        permit = bot.permits.acquire() => permit.ok()?,
+        slot = Slot::take(&bot.permits) => slot?,
     };
     let (bound, before) = match origin {
         Origin::Bound(bound) => {
@@ -77,9 +79,9 @@ async fn answer(bot: &Arc<Bot>, origin: Origin) -> Option<Reply> {
         Todo::Run(prepared) => {
             noting = recent::to_note(bot, &prepared).await?;
             let mut target = prepared.target;
-            typing = Some(Typing::start(bot.api.clone(), target));
+            typing = Some(Typing::start(bot.api.clone(), target, slot.clone()));
             let placeholder = Placeholder::start(bot.clone(), turn.clone(), target, before);
-            let response = run(bot, turn.clone(), *prepared, placeholder.progress()).await;
+            let response = run(bot, turn.clone(), *prepared, placeholder.progress(), &slot).await;
             // Before the reply is stored, which says what becomes of it.
             target.stand_in = placeholder.end().await;
             (target, response?)
@@ -102,10 +104,11 @@ async fn run(
     id: TurnId,
     prepared: Prepared,
     progress: Arc<dyn Progress>,
+    slot: &Arc<Slot>,
 ) -> Option<OutgoingResponse> {
-    let (task_bot, task_id) = (bot.clone(), id.clone());
+    let (task_bot, task_id, slot) = (bot.clone(), id.clone(), slot.clone());
     let mut task = JoinSet::new();
-    task.spawn(async move { run_turn(&task_bot, task_id, prepared, progress).await });
+    task.spawn(async move { run_turn(&task_bot, task_id, prepared, progress, slot).await });
     match task.join_next().await? {
         Ok(response) => response,
         Err(error) => {
@@ -120,8 +123,10 @@ async fn run_turn(
     id: TurnId,
     prepared: Prepared,
     progress: Arc<dyn Progress>,
+    slot: Arc<Slot>,
 ) -> Option<OutgoingResponse> {
     let earlier = Earlier::of(bot.clone(), &prepared);
+    let desk = Desk { bot: bot.clone(), target: prepared.target, sender: prepared.sender, slot };
     let attachments = tokio::select! {
         attachments = fetch(bot, prepared.files) => attachments?,
         () = bot.stop.now.cancelled() => return None,
@@ -133,6 +138,7 @@ async fn run_turn(
         text: prepared.text,
         attachments,
         recent: Some(Arc::new(earlier)),
+        approver: Some(Arc::new(desk)),
         notices: prepared.notices,
     };
     let response = bot.runner.run(turn, progress, &bot.stop.now).await;

@@ -3,6 +3,7 @@
 use super::api::{Api, REQUEST_MAX};
 use super::config::Timing;
 use super::failure::Failure;
+use super::presses::Approvals;
 use crate::attachments::{self, BlobStore};
 use crate::outbound::Backoff;
 use crate::store::{Store, StoreError};
@@ -37,7 +38,8 @@ pub(super) struct Bot {
     pub(super) me: Me,
     /// `telegram-<bot id>`: in the store another bot's update ids never meet this one's.
     pub(super) channel: String,
-    pub(super) permits: Semaphore,
+    pub(super) permits: Arc<Semaphore>,
+    pub(super) approvals: Approvals,
     pub(super) stop: Stop,
 }
 

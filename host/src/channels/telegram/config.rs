@@ -18,6 +18,9 @@ pub struct Config {
     /// Numeric ids of the people who are served; empty: nobody.
     #[serde(deserialize_with = "user_ids")]
     pub allowed_users: Vec<i64>,
+    /// Numeric ids of those of them who may approve calls; empty: whoever asked for the call.
+    #[serde(deserialize_with = "user_ids")]
+    pub approvers: Vec<i64>,
     /// How long things take. No file sets it; tests shorten it.
     #[serde(skip)]
     pub timing: Timing,
@@ -29,6 +32,7 @@ impl Default for Config {
             token_env: "TELEGRAM_BOT_TOKEN".into(),
             api_url: "https://api.telegram.org".into(),
             allowed_users: Vec::new(),
+            approvers: Vec::new(),
             timing: Timing::default(),
         }
     }
@@ -92,6 +96,9 @@ pub enum ConfigError {
     /// A group, or nothing.
     #[error("allowed_users: {0} is not a user's id; people's ids are positive numbers")]
     UserId(i64),
+    /// Somebody who is not served.
+    #[error("approvers: {0} is not among allowed_users; add the id there, or remove it here")]
+    Approver(i64),
 }
 
 impl Config {
@@ -103,8 +110,11 @@ impl Config {
         if !is_variable_name(&self.token_env) {
             return Err(ConfigError::TokenEnv);
         }
-        match self.allowed_users.iter().find(|id| **id <= 0) {
-            Some(id) => Err(ConfigError::UserId(*id)),
+        if let Some(id) = self.allowed_users.iter().find(|id| **id <= 0) {
+            return Err(ConfigError::UserId(*id));
+        }
+        match self.approvers.iter().find(|id| !self.allowed_users.contains(id)) {
+            Some(id) => Err(ConfigError::Approver(*id)),
             None => self.address().map(|_| ()),
         }
     }

@@ -5,12 +5,16 @@
 //!         sender   durable              order    one unit  pure                       durable
 //! ```
 //!
+//! A press of a button is decided by the poller itself (`presses`), before it is confirmed; the turn that waits
+//! for it (`approvals`) holds its lane meanwhile, and nothing else.
+//!
 //! The token stays in [`Token`] and the URLs of `api`. Messages of people whom the configuration does not
 //! name are neither kept nor downloaded from.
 
 mod admit;
 mod answer;
 mod api;
+mod approvals;
 mod bot;
 mod command;
 mod config;
@@ -28,8 +32,10 @@ mod outline;
 mod placeholder;
 mod poll;
 mod prepare;
+mod presses;
 mod recent;
 mod send;
+mod slot;
 mod start;
 mod token;
 mod trouble;
@@ -43,11 +49,13 @@ pub use token::Token;
 
 use crate::attachments::{self, BlobStore};
 use crate::store::{Store, StoreError};
+use crate::tools;
 use crate::turn::Runner;
 use api::Api;
 use bot::{Bot, Me, Stop, TURNS_AT_ONCE_MAX};
 use dispatch::{ARRIVALS_MAX, dispatch};
 use failure::Failure;
+use presses::Approvals;
 use start::{prune, resume_and_poll, who_am_i};
 use std::sync::Arc;
 use tokio::sync::{Semaphore, mpsc};
@@ -68,6 +76,8 @@ pub struct Service {
     pub blobs: BlobStore,
     /// Limits on attachments.
     pub attachments: attachments::Config,
+    /// How long a person is waited for.
+    pub approvals: tools::Config,
     /// The tools, for the command menu.
     pub menu: Vec<MenuEntry>,
 }
@@ -146,7 +156,8 @@ fn bot(service: Service, api: Arc<Api>, me: Me, soon: CancellationToken) -> Bot 
         timing: service.config.timing,
         channel: format!("telegram-{}", me.id),
         me,
-        permits: Semaphore::new(TURNS_AT_ONCE_MAX),
+        permits: Arc::new(Semaphore::new(TURNS_AT_ONCE_MAX)),
+        approvals: Approvals::new(service.config.approvers, service.approvals.expires.0),
         stop: Stop { soon, now: CancellationToken::new() },
     }
 }

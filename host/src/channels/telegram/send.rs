@@ -144,7 +144,7 @@ impl Api {
     }
 }
 
-const NO_PREVIEW: LinkPreviewOptions = LinkPreviewOptions {
+pub(super) const NO_PREVIEW: LinkPreviewOptions = LinkPreviewOptions {
     is_disabled: true,
     url: None,
     prefer_small_media: false,

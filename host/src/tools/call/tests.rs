@@ -47,6 +47,7 @@ fn request(n: usize) -> CallRequest {
         recent: None,
         report: None,
         journal: None,
+        approver: None,
         cancel: CancellationToken::new(),
     }
 }

@@ -34,7 +34,7 @@ fn permit() -> Permit {
     };
     match judge(call, policy) {
         Verdict::Permit(permit) => permit,
-        Verdict::Deny(denial) => panic!("{denial:?}"),
+        other => panic!("{other:?}"),
     }
 }
 

@@ -113,6 +113,7 @@ impl Bench {
             recent: None,
             report: None,
             journal: None,
+            approver: None,
             cancel: CancellationToken::new(),
         }
     }
@@ -120,7 +121,7 @@ impl Bench {
     async fn read(&self, n: usize) -> Result<()> {
         let request =
             self.request(n, "file_read", r#"{"path":"/shared/4k.txt"}"#.into(), Attachments::default());
-        let result = self.gateway.toolbox.call(request).await?;
+        let result = self.gateway.toolbox.call(request).await?.result;
         anyhow::ensure!(result["bytes"] == 4096);
         Ok(())
     }
@@ -201,9 +202,8 @@ impl Bench {
             for pid in children()? {
                 rustix::process::kill_process(pid, rustix::process::Signal::KILL)?;
             }
-            // Until the system has let go of them.
-            while children()?.iter().any(|pid| memory_of(&pid.as_raw_nonzero().to_string(), "VmRSS:").is_ok())
-            {
+            // Until the gateway can see that they have ended.
+            while children()?.iter().any(|pid| !has_ended(*pid)) {
                 tokio::task::yield_now().await;
             }
             for times in [&mut fresh, &mut warm] {
@@ -236,7 +236,7 @@ impl Bench {
     async fn call(&self, n: usize, tool: &str, arguments: String) -> Result<(serde_json::Value, Duration)> {
         let started = Instant::now();
         let result =
-            self.gateway.toolbox.call(self.request(n, tool, arguments, Attachments::default())).await?;
+            self.gateway.toolbox.call(self.request(n, tool, arguments, Attachments::default())).await?.result;
         Ok((result, started.elapsed()))
     }
 
@@ -422,6 +422,12 @@ fn median(mut times: Vec<Duration>) -> Duration {
 
 fn memory(what: &str) -> Result<u64> {
     memory_of("self", what)
+}
+
+/// Whether a process is gone, or only waits to be asked how it ended.
+fn has_ended(pid: rustix::process::Pid) -> bool {
+    let status = std::fs::read_to_string(format!("/proc/{}/status", pid.as_raw_nonzero()));
+    status.map_or(true, |status| status.contains("State:\tZ"))
 }
 
 /// KiB, from `/proc/PID/status`.

@@ -1,15 +1,15 @@
 //! The composition root: builds the rooms from a configuration and joins them. Decides nothing else.
 
 use crate::attachments::BlobStore;
+use crate::attachments::outgoing::Outgoing;
 use crate::audit::{AuditError, AuditLog};
 use crate::config::Config;
-use crate::confine::Mode;
-use crate::llm::commands::Commands;
-use crate::publish::{OpenError, Workspace};
+use crate::llm::Answering;
+use crate::publish::{OpenError, Place, Workspaces};
 use crate::sandbox::{self, Sandbox, SandboxError};
-use crate::tools::{CallThreads, Journal, Registry, RegistryError, Sources, Toolbox};
-use crate::turn::Runner;
-use cofferdam_core::audit::{Outcome, VerdictKind};
+use crate::tools::{CallThreads, Mechanisms, Registry, RegistryError, Sources, Toolbox};
+use crate::turn::{History, Runner};
+use cofferdam_core::audit::{Effect, Outcome, VerdictKind};
 use cofferdam_core::policy::{PolicyProblem, PolicySet, ToolPolicy};
 use cofferdam_core::tool::ErrorCode;
 use std::borrow::Cow;
@@ -20,6 +20,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 pub mod candidate;
+mod expire;
 mod isolation;
 
 pub use isolation::{Readable, confine, demand};
@@ -36,6 +37,8 @@ pub struct Gateway {
     pub audit: Arc<AuditLog>,
     /// Where attachments' bytes are held.
     pub blobs: BlobStore,
+    /// Where the bytes of replies' files are held.
+    pub outgoing: Outgoing,
 }
 
 /// How a gateway shares its state directory.
@@ -107,38 +110,48 @@ impl Gateway {
         load: impl FnOnce(&Sandbox) -> Registry,
     ) -> Result<Self, GatewayError> {
         make_private(&config.state_dir)?;
-        let workspace = Arc::new(Workspace::open(&config.workspace)?);
+        let workspaces = Arc::new(Workspaces::open(&config.workspace)?);
         let audit = Arc::new(AuditLog::open_with(&audit_file(config), &config.audit)?);
-        settle_open_intents(&audit, &workspace, role)?;
-        let (sandbox, threads) = sandbox(config, cache, Some(workspace.clone()))?;
+        let outgoing = outgoing(config, role)?;
+        settle_open_intents(&audit, &workspaces, &outgoing, role)?;
+        let (sandbox, threads) = sandbox(config, cache)?;
         if let Some(report) = sandbox.worker_report()? {
             demand(config, &report)?;
         }
         let registry = load(&sandbox);
         if role == Role::Serve {
-            registry.start_ahead(&sandbox);
+            sandbox.keep_spare();
+            // Not before the intents are settled, from what lies in those folders.
+            expire::start(&workspaces)?;
         }
         let blobs_dir = config.state_dir.join("blobs");
         let blobs = BlobStore::open(&blobs_dir)
             .map_err(|cause| GatewayError::State { what: blobs_dir.display().to_string(), cause })?;
-        let toolbox = Arc::new(Toolbox::new(
-            registry,
-            Arc::new(sandbox),
-            workspace,
-            audit.clone(),
-            threads,
-            config.turns.written_bytes,
-        ));
-        Ok(Self { toolbox, audit, blobs })
+        let mechanisms = Mechanisms {
+            sandbox: Arc::new(sandbox),
+            workspaces,
+            audit: audit.clone(),
+            outgoing: outgoing.clone(),
+        };
+        let toolbox = Arc::new(Toolbox::new(registry, mechanisms, threads, config.turns.written_bytes));
+        Ok(Self { toolbox, audit, blobs, outgoing })
     }
 
-    /// A runner of turns with the configured provider.
-    pub fn runner(&self, config: &Config, journal: Option<Arc<dyn Journal>>) -> Runner {
-        let provider = match config.provider.kind {
-            crate::llm::Kind::Commands => Arc::new(Commands),
-        };
-        Runner::new(provider, self.toolbox.clone(), journal)
+    /// A runner of turns with this provider; `history` keeps what it is to remember.
+    pub fn runner(&self, config: &Config, answering: Answering, history: Arc<dyn History>) -> Runner {
+        let Answering { provider, instructions } = answering;
+        Runner::new(provider, self.toolbox.clone(), history, config.turns, instructions)
     }
+}
+
+/// Where the bytes of replies' files are held: the one `serve`'s outlive it.
+fn outgoing(config: &Config, role: Role) -> Result<Outgoing, GatewayError> {
+    let dir = config.state_dir.join("outgoing");
+    let opened = match role {
+        Role::Serve => Outgoing::open(&dir, config.replies),
+        Role::Beside => Outgoing::beside(&dir, config.replies),
+    };
+    opened.map_err(|cause| GatewayError::State { what: dir.display().to_string(), cause })
 }
 
 /// Threads that calls run on, and calls that the sandbox reserves for. More threads than cores,
@@ -152,23 +165,16 @@ fn cache_dir(config: &Config) -> PathBuf {
     config.state_dir.join("cache")
 }
 
-fn sandbox(
-    config: &Config,
-    cache: &Path,
-    workspace: Option<Arc<Workspace>>,
-) -> Result<(Sandbox, CallThreads), GatewayError> {
+fn sandbox(config: &Config, cache: &Path) -> Result<(Sandbox, CallThreads), GatewayError> {
     let threads = call_threads();
     let limits = sandbox::Config {
         cache_dir: cache.to_owned(),
-        // In this process twice as many: threads that are given up keep their instance.
-        calls_max: match config.isolation.mode {
-            Mode::InProcess => u32::try_from(2 * threads + 16).expect("a few dozen"),
-            Mode::Processes => u32::try_from(threads).expect("a few dozen"),
-        },
+        // Twice as many and more: threads that are given up keep their instance.
+        calls_max: u32::try_from(2 * threads + 16).expect("a few dozen"),
         mode: config.isolation.mode,
         compile_time: config.compile_time,
     };
-    let sandbox = Sandbox::new(&limits, workspace)?;
+    let sandbox = Sandbox::new(&limits)?;
     let threads = CallThreads::start(threads)
         .map_err(|cause| GatewayError::State { what: "cannot start threads for calls".into(), cause })?;
     Ok((sandbox, threads))
@@ -190,7 +196,7 @@ pub fn review(config: &Config, policies_dir: Option<&Path>) -> Result<(PolicySet
     let policies = load_policies(policies_dir).map_err(GatewayError::Policies)?;
     make_private(&config.state_dir)?;
     // No workspace: opening one makes folders and sweeps, and a reviewer's machine has none.
-    let (sandbox, _) = sandbox(config, &cache_dir(config), None)?;
+    let (sandbox, _) = sandbox(config, &cache_dir(config))?;
     let registry = Registry::load(&sandbox, &policies, &sources(policies_dir));
     Ok((policies, registry))
 }
@@ -280,7 +286,12 @@ fn make_private(dir: &Path) -> Result<(), GatewayError> {
 /// Writes the missing outcome of every intent that a crash cut off, from what lies on disk.
 ///
 /// Publishing that is under way in another process is waited for.
-fn settle_open_intents(audit: &AuditLog, workspace: &Workspace, role: Role) -> Result<(), GatewayError> {
+fn settle_open_intents(
+    audit: &AuditLog,
+    workspaces: &Workspaces,
+    outgoing: &Outgoing,
+    role: Role,
+) -> Result<(), GatewayError> {
     let wait = match role {
         Role::Serve => Duration::from_secs(30),
         Role::Beside => Duration::from_millis(500),
@@ -291,7 +302,12 @@ fn settle_open_intents(audit: &AuditLog, workspace: &Workspace, role: Role) -> R
     };
     let open: Vec<_> = reconcile.intents().map(|(seq, intent)| (seq, intent.clone())).collect();
     for (seq, intent) in open {
-        let happened = |effect| workspace.happened(effect).ok().flatten();
+        // The paths are those of the call's own session and user.
+        let workspace = workspaces.at(&Place::of(&intent.facts))?;
+        let happened = |effect: &Effect| match effect {
+            Effect::Attached(file) => outgoing.holds(&file.sha256).then(|| effect.clone()),
+            _ => workspace.happened(effect).ok().flatten(),
+        };
         let files: Vec<_> = intent.files.iter().filter_map(happened).collect();
         let (code, reason) = match files.len() {
             n if n == intent.files.len() => (None, None),

@@ -44,12 +44,24 @@ fn home(name: &str) -> Home {
         );
         Home::new().tool("hostile", "file-read-write", "hostile", &policy)
     };
+    // Where one mount may be written and the other only read.
+    let mixed = |path: &str, limits: &str| {
+        let profile = "schema = 1\nprofile = \"mixed\"\nwhy = \"a test\"\ninterfaces = [\"turn-attachments\"]\n\
+             mounts = [{ guest = \"/shared\", access = \"read-only\" }, { guest = \"/tmp\", access = \"atomic-write\" }]\n";
+        let policy = format!(
+            "safety = \"side-effecting\"\n[arguments]\nbehaviour = \"value\"\npath = {path}\nbytes = \"value\"\n\
+             [limits]\n{limits}\n"
+        );
+        Home::new().policy("profiles/mixed.toml", profile).tool("hostile", "mixed", "hostile", &policy)
+    };
     let (judged, ample) = ("{ path = \"write\" }", "memory = \"16 MiB\"\ndeadline = \"20s\"");
     match name {
         "default" => Home::new(),
         "judged" => hostile(judged, ample),
         // No policy knows its `path`: what it names there reaches the guest as it is.
         "unjudged" => hostile("\"value\"", ample),
+        "mixed" => mixed(judged, ample),
+        "mixed, unjudged" => mixed("\"value\"", ample),
         "impatient" => hostile(judged, "memory = \"48 MiB\"\ndeadline = \"400ms\""),
         "small" => Home::new().config("[workspace]\nroot = \"workspace\"\nmax_bytes = \"64 KiB\"\n"),
         other => panic!("there is no gateway {other:?}; see tests/it/adversarial.rs"),

@@ -1,6 +1,7 @@
 //! The command line as scripts, operators and reviewers use it: the real program, its exit codes, its one
 //! line of JSON, and what it says when it refuses.
 
+mod approvals;
 mod attach;
 mod audit;
 mod audit_files;
@@ -8,6 +9,7 @@ mod audit_signed;
 mod call;
 mod chat;
 mod config;
+mod conversation;
 mod environment;
 mod exit_codes;
 pub(crate) mod help;

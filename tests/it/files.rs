@@ -33,6 +33,7 @@ mod read;
 mod read_faults;
 mod read_lines;
 mod refusals;
+mod reply;
 mod save;
 mod scenario;
 mod search;

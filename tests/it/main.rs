@@ -6,5 +6,6 @@ mod authors;
 mod cli;
 mod files;
 mod isolation;
+mod llm;
 mod sandbox;
 mod telegram;

@@ -5,13 +5,17 @@
 //! sound audit, nothing left behind, and the bot's token nowhere but in the URLs of its server.
 
 mod absence;
+mod agent;
 mod albums;
+mod approvals;
+mod attachments_out;
 mod beside;
 mod chaos;
 mod commands;
 mod disk;
 mod downloads;
 mod kill;
+mod kill_attaching;
 mod kill_inside;
 mod kinds;
 mod limits;
@@ -19,6 +23,7 @@ mod listing;
 mod odd;
 mod outage;
 mod people;
+mod places;
 mod polling;
 mod progress;
 mod queue;

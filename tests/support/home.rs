@@ -1,7 +1,9 @@
 //! A gateway's folder of its own: configuration, workspace, state, policies, gone at the end.
 
+use crate::llm::{Dialect, LlmServer};
 use crate::{guests, program};
 use serde_json::Value;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::sync::OnceLock;
@@ -76,6 +78,31 @@ impl Home {
     #[must_use]
     pub fn telegram(mut self, api_url: &str, users: &[i64]) -> Self {
         self.telegram = format!("[channels.telegram]\napi_url = {api_url:?}\nallowed_users = {users:?}\n");
+        self.write_config();
+        self
+    }
+
+    /// With a model of this server, its key in a file of the gateway's folder; `more` are further lines of the
+    /// section.
+    #[must_use]
+    pub fn model(self, llm: &LlmServer, dialect: Dialect, more: &str) -> Self {
+        use std::os::unix::fs::OpenOptionsExt;
+        let file = self.dir().join("model-key");
+        let mut options = std::fs::File::options();
+        let mut file =
+            options.create(true).write(true).truncate(true).mode(0o600).open(file).expect("writable");
+        file.write_all(llm.key().as_bytes()).expect("writable");
+        self.config(&format!(
+            "[provider]\nkind = {:?}\nbase_url = {:?}\nmodel = \"test-model\"\napi_key_file = \"model-key\"\n{more}",
+            dialect.kind(),
+            llm.base_url(dialect)
+        ))
+    }
+
+    /// With more lines in the section of the Telegram channel.
+    #[must_use]
+    pub fn telegram_more(mut self, lines: &str) -> Self {
+        self.telegram.push_str(lines);
         self.write_config();
         self
     }
@@ -164,6 +191,16 @@ impl Home {
     /// The file behind a guest path such as `/shared/a.txt`.
     pub fn host(&self, guest: &str) -> PathBuf {
         self.workspace().join(guest.trim_start_matches('/'))
+    }
+
+    /// The folder of a session such as `telegram-99:7/0`, in which its `tmp` lies: among those of the root, or
+    /// of the folder of a user such as `telegram-7`.
+    pub fn session(&self, user: Option<&str>, session: &str) -> PathBuf {
+        let plain = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' };
+        let shown: String = session.chars().take(32).map(plain).collect();
+        let name = format!("{shown}-{}", &guests::sha256(session.as_bytes())[..32]);
+        let base = user.map_or_else(|| self.workspace(), |user| self.workspace().join("users").join(user));
+        base.join("sessions").join(name)
     }
 
     /// The state folder.

@@ -25,10 +25,10 @@ fn has_target() -> bool {
     libdir.is_some_and(|dir| Path::new(dir.trim()).exists())
 }
 
-/// Installs what the fault tests need from Debian, where that is possible. A test that misses
+/// Installs what some tests need from Debian, where that is possible. A test that misses
 /// something skips itself and says so; in CI that is a failure.
 pub(crate) fn test_tools() {
-    for (program, package) in [("strace", "strace"), ("systemd-analyze", "systemd")] {
+    for (program, package) in [("strace", "strace"), ("systemd-analyze", "systemd"), ("npm", "npm")] {
         if output_of(program, &["--version"]).is_some() {
             continue;
         }
@@ -40,6 +40,26 @@ pub(crate) fn test_tools() {
         if let Err(why) = installed {
             println!("    {why}; the tests that need {program} will be skipped");
         }
+    }
+}
+
+/// Installs the model's server that nobody here wrote, as its lock file pins it, into `target/tools/aimock` once.
+/// Without npm or the registry its test skips itself and says so; in CI that is a failure.
+pub(crate) fn aimock() {
+    let (from, to) =
+        (crate::steps::root().join("tests/aimock"), crate::steps::root().join("target/tools/aimock"));
+    if to.join("node_modules/@copilotkit/aimock/dist/cli.js").exists() {
+        return;
+    }
+    let files = ["package.json", "package-lock.json"];
+    let copied = std::fs::create_dir_all(&to)
+        .and_then(|()| files.iter().try_for_each(|f| std::fs::copy(from.join(f), to.join(f)).map(drop)));
+    let mut npm = Command::new("npm");
+    npm.args(["ci", "--ignore-scripts", "--no-audit", "--no-fund", "--silent"]).current_dir(&to);
+    let installed =
+        copied.map_err(|e| e.to_string()).and_then(|()| step("npm ci of aimock (once)", &mut npm));
+    if let Err(why) = installed {
+        println!("    {why}; the tests that need it will be skipped");
     }
 }
 

@@ -8,6 +8,7 @@ use std::process::Command;
 pub(crate) fn run() -> Result<(), String> {
     setup::guest_target()?;
     setup::test_tools();
+    setup::aimock();
     let deny = setup::cargo_deny();
     step("format", &mut cargo(&["fmt", "--all", "--check"]))?;
     for guests in ["guest-tools", "tests/guests", "fuzz"] {

@@ -116,6 +116,7 @@ fn judged(arguments: &Value) {
                 assert_eq!(permit.may_stage(&path), *may || staged(&writes, path.as_str()), "{path}");
             }
         }
+        Verdict::Ask(_) => panic!("this policy asks nobody"),
         Verdict::Deny(denial) => {
             assert!(!reasons.is_empty(), "denied: {}: {arguments}", denial.reason);
             assert!(denied, "explained as a permit: {arguments}");

@@ -91,6 +91,7 @@ fn judged(text: &str, how: &str) {
                 assert_eq!(permit.may_stage(&path), staged, "{how} {text:?}: staging {candidate:?}");
             }
         }
+        Verdict::Ask(_) => panic!("this policy asks nobody"),
         Verdict::Deny(denial) => {
             assert!(!expected, "{how} {text:?} is denied: {}", denial.reason);
             assert_eq!(denial.code, ErrorCode::PathDenied);

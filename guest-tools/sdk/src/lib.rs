@@ -41,7 +41,7 @@
 //! The two `crate = "…"` attributes are needed only where `serde` and `schemars` are not dependencies
 //! of the tool itself. Files are read with `std::fs` (the granted mounts are there, read-only) or, where
 //! many are, with [`files`] and [`walk`], and changed with a [`StagedFile`] or [`change`]; what came with the
-//! message is in [`attachments`]. A long call tells what it does by [`progress`].
+//! message is in [`attachments`], and what goes back with the answer is added with [`reply`]. A long call tells what it does by [`progress`].
 
 pub mod attachments;
 pub mod bindings;
@@ -52,6 +52,7 @@ pub mod files;
 pub mod glob;
 pub mod progress;
 pub mod recent;
+pub mod reply;
 pub mod schema;
 mod staged;
 mod stream;

@@ -15,6 +15,9 @@ pub enum BadArguments {
     /// A quote without its end.
     #[error("a quote is not closed; write path=\"/shared/my photo.jpg\"")]
     OpenQuote,
+    /// Whoever wrote them came to the end of what it may write before the end of the arguments.
+    #[error("the arguments were cut off at the limit of the model's output; make a call with shorter ones")]
+    CutOff,
 }
 
 /// An object from words `key=value`: where the schema takes a string the text is taken as it is,

@@ -4,7 +4,7 @@
 //! before (without its newline), so a reviewer needs no canonical form to check them: the bytes on
 //! disk are the canonical form.
 
-use crate::id::{CallId, Caller, TurnId};
+use crate::id::{CallId, Caller, SessionId, TurnId};
 use crate::policy::{ArgumentClass, ToolPolicy};
 use crate::tool::ErrorCode;
 use serde::{Deserialize, Serialize};
@@ -38,6 +38,8 @@ pub enum Event {
     Intent(Intent),
     /// A call ended: done, failed, or refused.
     Outcome(Outcome),
+    /// A person was asked about a call, or what came of that.
+    Approval(Approval),
     /// The line before this one was cut by a crash; this continues the chain without hiding it.
     Recovered(Recovered),
 }
@@ -49,9 +51,15 @@ pub struct CallFacts {
     pub call: CallId,
     /// The turn it belongs to.
     pub turn: TurnId,
+    /// The session whose `/tmp` its paths are in; absent for a call that belongs to none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session: Option<SessionId>,
     /// Channel and sender.
     #[serde(flatten)]
     pub caller: Caller,
+    /// Whether its paths are in the sender's own workspace, not in the one that users share.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub own_workspace: bool,
     /// The tool as it was asked for, bounded.
     pub tool: String,
     /// SHA-256 of the component that ran or would have run; absent for an unknown tool.
@@ -82,7 +90,7 @@ pub struct FileFacts {
 
 /// What a call changes: one step of its plan.
 ///
-/// In JSON each is an object with `path`, told apart by `moved_from` and `removed`.
+/// In JSON each is an object with `path`, told apart by `moved_from`, `removed` and `attached`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Effect {
@@ -90,6 +98,8 @@ pub enum Effect {
     Moved(Moved),
     /// A name is gone, with what lay below it.
     Removed(Removed),
+    /// The bytes of a file are part of the reply. The file itself stays as it is.
+    Attached(Attached),
     /// A file has these bytes.
     Written(FileFacts),
 }
@@ -118,6 +128,19 @@ pub struct Removed {
     pub entries: u64,
 }
 
+/// A file that goes out with a reply.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Attached {
+    /// The virtual path that the bytes were read from.
+    pub path: String,
+    /// The name that the person sees.
+    pub attached: String,
+    /// Length in bytes.
+    pub bytes: u64,
+    /// SHA-256 of the bytes, lower-case hex.
+    pub sha256: String,
+}
+
 /// What a name stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -137,6 +160,7 @@ impl Effect {
             Self::Written(file) => &file.path,
             Self::Moved(moved) => &moved.path,
             Self::Removed(removed) => &removed.path,
+            Self::Attached(attached) => &attached.path,
         }
     }
 }
@@ -155,6 +179,40 @@ pub struct Intent {
     pub facts: CallFacts,
     /// What will be changed.
     pub files: Vec<Effect>,
+}
+
+/// A person is asked about a call, or what came of that.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Approval {
+    /// The call.
+    #[serde(flatten)]
+    pub facts: CallFacts,
+    /// SHA-256 of the very call with its policy and the words in which it was shown, lower-case hex.
+    pub call_sha256: String,
+    /// What came of it.
+    pub approval: ApprovalState,
+    /// Who decided: channel and sender, `telegram:5000000001`; absent unless somebody did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by: Option<String>,
+    /// The rules that ask, or why nobody could be asked; one line.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+}
+
+/// Where an approval stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ApprovalState {
+    /// Somebody is being asked.
+    Asked,
+    /// Somebody agreed.
+    Approved,
+    /// Somebody did not.
+    Denied,
+    /// Nobody answered in time.
+    Expired,
+    /// The call ended before anybody answered.
+    Withdrawn,
 }
 
 /// A call ended.
@@ -249,14 +307,15 @@ const ARGUMENTS_MAX: usize = 64;
 fn redact_at(at: &str, value: &Value, policy: Option<&ToolPolicy>) -> Value {
     match policy.and_then(|p| p.class(at)) {
         Some(ArgumentClass::Content) => digest_of(value),
+        // One or a list of them: each in the list has a class of its own.
+        Some(_) if value.is_array() && policy.is_some_and(|p| p.class(&format!("{at}[]")).is_some()) => {
+            redact_items(at, value, policy)
+        }
         Some(ArgumentClass::Value | ArgumentClass::Path(_)) => bounded(value),
         None => match value {
             Value::Null | Value::Bool(_) | Value::Number(_) => value.clone(),
             Value::String(_) => digest_of(value),
-            Value::Array(items) => {
-                let at = format!("{at}[]");
-                items.iter().take(ARGUMENTS_MAX).map(|v| redact_at(&at, v, policy)).collect()
-            }
+            Value::Array(_) => redact_items(at, value, policy),
             Value::Object(fields) => fields
                 .iter()
                 .take(ARGUMENTS_MAX)
@@ -265,6 +324,12 @@ fn redact_at(at: &str, value: &Value, policy: Option<&ToolPolicy>) -> Value {
                 .into(),
         },
     }
+}
+
+fn redact_items(at: &str, value: &Value, policy: Option<&ToolPolicy>) -> Value {
+    let at = format!("{at}[]");
+    let items = value.as_array().into_iter().flatten();
+    items.take(ARGUMENTS_MAX).map(|v| redact_at(&at, v, policy)).collect()
 }
 
 fn bounded(value: &Value) -> Value {
@@ -316,6 +381,35 @@ mod tests {
         );
         assert!(shown.contains(&sha256_hex(b"SECRET")));
         assert!(!redact(&arguments, None).to_string().contains("seen"));
+    }
+
+    #[test]
+    fn one_path_or_a_list_of_them_is_told_as_it_is() {
+        let profile = "schema = 1\nprofile = \"p\"\nwhy = \"w\"\nmounts = [ { guest = \"/shared\", access = \"read-only\" } ]";
+        let tool = "schema = 1\ntool = \"t\"\nprofile = \"p\"\ncomponent = \"builtin\"\nsafety = \"read-only\"\nwhy = \"w\"\n\
+                    [arguments]\npaths = { path = \"read\" }\n\"paths[]\" = { path = \"read\" }\nlist = \"value\"";
+        let set = PolicySet::parse([("profiles/p.toml", profile), ("tools/t.toml", tool)]).expect("sound");
+        let told = |arguments: Value| redact(&arguments, set.get("t"));
+        for arguments in [json!({ "paths": "/shared/a" }), json!({ "paths": ["/shared/a", "/shared/b"] })] {
+            assert_eq!(told(arguments.clone()), arguments);
+        }
+        assert!(!told(json!({ "list": ["SECRET"] })).to_string().contains("SECRET"));
+        assert!(!told(json!({ "paths": [{ "x": "SECRET" }] })).to_string().contains("SECRET"));
+    }
+
+    #[test]
+    fn the_effects_of_a_record_are_told_apart() {
+        let sha256 = "ab".repeat(32);
+        let attached =
+            Attached { path: "/shared/a".into(), attached: "a".into(), bytes: 1, sha256: sha256.clone() };
+        for effect in [
+            Effect::Attached(attached),
+            Effect::Written(FileFacts { path: "/shared/a".into(), bytes: 1, sha256 }),
+            Effect::Removed(Removed { path: "/shared/a".into(), removed: EntryKind::File, entries: 1 }),
+        ] {
+            let text = serde_json::to_string(&effect).expect("plain data");
+            assert_eq!(serde_json::from_str::<Effect>(&text).expect("as it was"), effect);
+        }
     }
 
     #[test]

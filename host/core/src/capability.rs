@@ -35,6 +35,8 @@ pub enum Interface {
     TurnAttachments,
     /// The attachments of the most recent message that has any.
     RecentAttachments,
+    /// Adding files to the reply.
+    ReplyAttachments,
 }
 
 impl Interface {
@@ -43,6 +45,7 @@ impl Interface {
         match self {
             Interface::TurnAttachments => "turn-attachments",
             Interface::RecentAttachments => "recent-attachments",
+            Interface::ReplyAttachments => "reply-attachments",
         }
     }
 }

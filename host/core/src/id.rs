@@ -39,6 +39,11 @@ impl fmt::Display for TurnId {
 pub struct CallId(String);
 
 impl CallId {
+    /// The id under which the gateway keeps the long output of this call as a file: `<call>/output`.
+    pub fn output(&self) -> CallId {
+        CallId(format!("{}/output", self.0))
+    }
+
     /// The id as text.
     pub fn as_str(&self) -> &str {
         &self.0

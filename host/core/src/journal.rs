@@ -1,28 +1,29 @@
 //! The seam through which a durable turn remembers what its calls did.
 
-use serde_json::Value;
+use crate::tool::Answer;
 
 /// What a durable turn did before a call.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Earlier {
-    /// The result recorded for this very call.
-    pub result: Option<Value>,
+    /// The answer recorded for this very call.
+    pub answer: Option<Answer>,
     /// Bytes that the other calls of its turn have published.
     pub written_bytes: u64,
 }
 
-/// Remembers results of side-effecting calls, so that a replayed turn answers what already happened.
+/// Remembers answers of side-effecting calls, so that a replayed turn answers what already happened.
 ///
 /// [`Journal::record`] is durable when it returns; it is called before anything is published.
 pub trait Journal: Send + Sync {
-    /// What the turn of a call did before; a result is that of a call with these very arguments (by their
+    /// What the turn of a call did before; an answer is that of a call with these very arguments (by their
     /// SHA-256).
     ///
     /// # Errors
     /// A sentence; the call is then refused before it changes anything.
     fn earlier(&self, call: &str, arguments_sha256: &str) -> Result<Earlier, String>;
 
-    /// Records a result, and the bytes that the call publishes with it.
+    /// Records an answer, and the bytes that the call publishes with it. The blobs of its files are in use from
+    /// here on.
     ///
     /// # Errors
     /// A sentence; the call is then refused before it changes anything.
@@ -30,7 +31,7 @@ pub trait Journal: Send + Sync {
         &self,
         call: &str,
         arguments_sha256: &str,
-        result: &Value,
+        answer: &Answer,
         written_bytes: u64,
     ) -> Result<(), String>;
 }

@@ -14,5 +14,6 @@ pub mod json;
 pub mod limits;
 pub mod message;
 pub mod policy;
+pub mod secret;
 pub mod text;
 pub mod tool;

@@ -4,8 +4,8 @@ use serde::{Deserialize, Serialize};
 
 /// Everything that answers a turn, and the only source of what is sent.
 ///
-/// Routed in this order: text, then voice, then attachments. Voice and attachments have no producer
-/// yet; they are part of the contract so that routing never grows a side channel.
+/// Routed in this order: text, then voice, then attachments. Voice has no producer yet; it is part of the
+/// contract so that routing never grows a side channel.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OutgoingResponse {
     /// Plain text; a channel splits it at its own limit.
@@ -21,10 +21,17 @@ pub struct OutgoingResponse {
 pub struct OutgoingAttachment {
     /// SHA-256 of the blob, lower-case hex.
     pub sha256: String,
-    /// The name to show.
+    /// The name to show, on one line, at most [`OutgoingAttachment::NAME_BYTES_MAX`].
     pub name: String,
     /// Detected media type.
     pub mime_type: String,
+    /// Length in bytes.
+    pub bytes: u64,
+}
+
+impl OutgoingAttachment {
+    /// Longer names are cut.
+    pub const NAME_BYTES_MAX: usize = 120;
 }
 
 impl OutgoingResponse {

@@ -1,5 +1,6 @@
 //! What a tool is called, how it describes itself, and how a call fails.
 
+use crate::message::OutgoingAttachment;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::fmt;
@@ -55,6 +56,22 @@ pub struct Description {
     pub arguments: Value,
     /// JSON Schema of a successful result.
     pub result: Value,
+}
+
+/// What a call that succeeded came to.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Answer {
+    /// The tool's JSON object.
+    pub result: Value,
+    /// Files that go out with the turn's reply, in order.
+    pub attachments: Vec<OutgoingAttachment>,
+}
+
+impl From<Value> for Answer {
+    /// An answer without files.
+    fn from(result: Value) -> Self {
+        Self { result, attachments: Vec::new() }
+    }
 }
 
 macro_rules! error_codes {

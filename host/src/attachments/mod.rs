@@ -2,11 +2,13 @@
 //! needs them.
 //!
 //! A turn owns an ordered list of them; each has its index whatever became of its bytes. An intake builds
-//! the list under limits, a store holds the bytes, and sniffing says what they are. Nothing here knows where bytes come from or trusts what was said about them.
+//! the list under limits, a store holds the bytes, and sniffing says what they are. What goes out with replies is
+//! held beside. Nothing here knows where bytes come from or trusts what was said about them.
 
 mod blob;
 mod intake;
 mod list;
+pub mod outgoing;
 mod recent;
 mod sniff;
 mod store;

@@ -5,6 +5,7 @@
 
 use super::PathPattern;
 use cofferdam_core::audit::{Effect, Event, Record, VerdictKind};
+use cofferdam_core::id::SessionId;
 use cofferdam_core::tool::ErrorCode;
 use jiff::Timestamp;
 use serde_json::Value;
@@ -22,6 +23,8 @@ pub struct Filter {
     pub sender: Option<String>,
     /// From this channel.
     pub channel: Option<String>,
+    /// Of this session.
+    pub session: Option<String>,
     /// With this verdict.
     pub verdict: Option<VerdictKind>,
     /// Refused or failed with this code.
@@ -54,8 +57,9 @@ impl Filter {
 
     fn matches_event(&self, event: &Event) -> bool {
         let (facts, files) = match event {
-            Event::Intent(intent) => (&intent.facts, &intent.files),
-            Event::Outcome(outcome) => (&outcome.facts, &outcome.files),
+            Event::Intent(intent) => (&intent.facts, intent.files.as_slice()),
+            Event::Outcome(outcome) => (&outcome.facts, outcome.files.as_slice()),
+            Event::Approval(approval) => (&approval.facts, &[][..]),
             Event::Recovered(_) => {
                 let timeless = Self { since: None, before: None, ..self.clone() };
                 return timeless.is_empty();
@@ -70,6 +74,8 @@ impl Filter {
             && is(&self.sender, &facts.caller.sender)
             && is(&self.channel, &facts.caller.channel)
             && is(&self.call, facts.call.as_str())
+            && (self.session.is_none()
+                || self.session.as_deref() == facts.session.as_ref().map(SessionId::as_str))
             && (self.verdict.is_none() || self.verdict == verdict)
             && (self.code.is_none() || self.code == code)
             && self.path.as_ref().is_none_or(|path| {
@@ -81,7 +87,7 @@ impl Filter {
 fn in_effect(pattern: &PathPattern, effect: &Effect) -> bool {
     let from = match effect {
         Effect::Moved(moved) => Some(moved.moved_from.as_str()),
-        Effect::Written(_) | Effect::Removed(_) => None,
+        Effect::Written(_) | Effect::Removed(_) | Effect::Attached(_) => None,
     };
     pattern.matches(effect.path()) || from.is_some_and(|from| pattern.matches(from))
 }

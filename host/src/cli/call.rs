@@ -1,19 +1,22 @@
 //! `cofferdam call`: one call from the command line; the result is one line of JSON on stdout.
 
 use super::Exit;
+use super::approving::AtOnce;
 use crate::attachments::{Attachments, Declared, Intake};
 use crate::config::Config;
 use crate::gateway::{self, Gateway, Readable, Role};
-use crate::tools::{CallRequest, Registry};
+use crate::tools::{Approver, CallRequest, Registry};
 use anyhow::{Context, bail};
 use cofferdam_core::arguments::{BadArguments, from_pairs};
 use cofferdam_core::id::{Caller, TurnId};
 use cofferdam_core::limits::Limits;
-use cofferdam_core::tool::ToolError;
+use cofferdam_core::text::{about, one_line};
+use cofferdam_core::tool::{Answer, ToolError};
 use serde_json::Value;
 use std::io::{Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 #[derive(Debug, clap::Args)]
 #[command(
@@ -25,6 +28,9 @@ pub(super) struct Arguments {
     /// A file that comes with the call, as if a person had sent it; repeat for several
     #[arg(long, value_name = "FILE")]
     attach: Vec<PathBuf>,
+    /// Approve this very call, where its policy wants a person to; without it such a call is refused
+    #[arg(long)]
+    approve: bool,
 }
 
 /// A call as it is typed.
@@ -49,7 +55,8 @@ pub(super) fn run(config: &Config, arguments: Arguments) -> anyhow::Result<Exit>
     gateway.toolbox.start_ahead(&arguments.call.tool);
     let attachments = attach(&gateway, config, &arguments.attach)?;
     let text = arguments.call.arguments(gateway.toolbox.registry())?;
-    print(answer(&gateway, arguments.call.tool, text, attachments)?)
+    let approver = arguments.approve.then(|| Arc::new(AtOnce) as Arc<dyn Approver>);
+    print(answer(&gateway, arguments.call.tool, text, attachments, approver)?)
 }
 
 /// What becomes of one call; SIGINT and SIGTERM cancel it.
@@ -58,6 +65,7 @@ pub(super) fn answer(
     tool: String,
     arguments: Result<String, BadArguments>,
     attachments: Attachments,
+    approver: Option<Arc<dyn Approver>>,
 ) -> anyhow::Result<Result<Value, ToolError>> {
     super::runtime()?.block_on(async {
         let turn = one_shot_turn("cli");
@@ -72,9 +80,18 @@ pub(super) fn answer(
             recent: None,
             report: None,
             journal: None,
+            approver,
             cancel: super::serve::cancelled_by_signals()?,
         };
-        Ok(gateway.toolbox.call(request).await)
+        let answer = gateway.toolbox.call(request).await;
+        Ok(answer.map(|Answer { result, attachments }| {
+            for file in attachments {
+                let (name, size) = (one_line(&file.name, 120), about(file.bytes));
+                // A call stands alone: `chat` and the channels have replies.
+                eprintln!("not sent, since a single call has no reply: {name} ({}, {size})", file.mime_type);
+            }
+            result
+        }))
     })
 }
 

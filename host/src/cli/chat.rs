@@ -1,22 +1,34 @@
 //! `cofferdam chat`: turns from this terminal's lines, through the same machinery as a channel.
 
 use super::Exit;
+use super::approving::Questions;
 use super::call::{attach, one_shot_turn, this_user};
 use super::progress::Shown;
+use super::serve::{cancelled_by, cancelled_by_signals};
 use crate::attachments::{Attachments, RecentAttachments};
 use crate::config::Config;
 use crate::gateway::{self, Gateway, Readable, Role};
-use crate::turn::Turn;
+use crate::llm::{self, Answering};
+use crate::turn::{InMemory, Memory, Progress, Runner, Turn};
+use anyhow::Context;
 use async_trait::async_trait;
+use cofferdam_core::id::SessionId;
+use cofferdam_core::message::OutgoingResponse;
+use cofferdam_core::text::{about, one_line};
+use std::collections::BTreeSet;
 use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
 use std::sync::Arc;
 use tokio::io::{AsyncBufReadExt, BufReader};
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio_util::sync::CancellationToken;
 
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Lines are messages: /help lists the tools, /attach FILE adds a file to the next message, /quit or \
-                  Ctrl-D ends.\nExample: cofferdam chat --attach photo.jpg"
+    after_help = "Lines are messages: /help lists the tools, /attach FILE adds a file to the next message, /new \
+                  starts the conversation anew, /retry runs a failed message again, Ctrl-C stops what is \
+                  running, /quit or Ctrl-D ends. Where a policy wants an approval, the call is shown, and the next \
+                  line decides: y or yes, anything else is no.\nExample: cofferdam chat --attach photo.jpg"
 )]
 pub(super) struct Arguments {
     /// A file that comes with the first message; repeat for several
@@ -25,10 +37,11 @@ pub(super) struct Arguments {
 }
 
 pub(super) fn run(config: &Config, arguments: Arguments) -> anyhow::Result<Exit> {
+    let answering = llm::open(&config.provider).context("[provider]")?;
     gateway::confine(config, Readable::Anything)?;
     let gateway = Gateway::open(config, Role::Beside)?;
     let runtime = super::runtime()?;
-    let exit = runtime.block_on(talk(config, &gateway, arguments.attach));
+    let exit = runtime.block_on(talk(config, &gateway, answering, arguments.attach));
     // Not waited for: a thread of it may be reading a line that never comes.
     runtime.shutdown_background();
     exit
@@ -44,15 +57,21 @@ impl RecentAttachments for Earlier {
     }
 }
 
-async fn talk(config: &Config, gateway: &Gateway, mut files: Vec<PathBuf>) -> anyhow::Result<Exit> {
-    let runner = gateway.runner(config, None);
-    let stop = super::serve::cancelled_by_signals()?;
+async fn talk(
+    config: &Config,
+    gateway: &Gateway,
+    answering: Answering,
+    mut files: Vec<PathBuf>,
+) -> anyhow::Result<Exit> {
+    let runner = gateway.runner(config, answering, Arc::new(InMemory::default()));
+    let interactive = std::io::stdin().is_terminal();
+    let mut signals = Signals::new(interactive)?;
     // Fails now rather than at the first message.
     attach(gateway, config, &files)?;
     let mut lines = BufReader::new(tokio::io::stdin()).lines();
-    let interactive = std::io::stdin().is_terminal();
     let mut out = std::io::stdout();
     let mut earlier = Attachments::default();
+    let mut questions = Questions::new(config.approvals.expires);
     loop {
         if interactive {
             write!(out, "> ")?;
@@ -60,7 +79,7 @@ async fn talk(config: &Config, gateway: &Gateway, mut files: Vec<PathBuf>) -> an
         }
         let line = tokio::select! {
             line = lines.next_line() => line?,
-            () = stop.cancelled() => None,
+            () = signals.end() => None,
         };
         let Some(line) = line.filter(|line| line.trim() != "/quit") else { return Ok(Exit::Done) };
         if let Some(file) = line.strip_prefix("/attach ") {
@@ -75,21 +94,96 @@ async fn talk(config: &Config, gateway: &Gateway, mut files: Vec<PathBuf>) -> an
             continue;
         }
         let attachments = attach(gateway, config, &std::mem::take(&mut files))?;
+        let id = one_shot_turn("terminal");
         let turn = Turn {
-            id: one_shot_turn("terminal"),
-            session: None,
+            id: id.clone(),
+            session: session(&runner),
             caller: this_user("terminal"),
             text: line,
             attachments: attachments.clone(),
             recent: Some(Arc::new(Earlier(earlier.clone()))),
+            approver: Some(questions.approver()),
             notices: Vec::new(),
         };
         if !attachments.is_empty() {
             earlier = attachments;
         }
         let shown = Shown::start();
-        let response = runner.run(turn, shown.progress(), &stop).await;
+        let running = answered(&runner, turn, shown.progress(), &mut signals);
+        let response = questions.during(running, &mut out, &mut lines).await?;
         shown.end().await;
+        gateway.outgoing.release(&id);
         writeln!(out, "{}", response.text.unwrap_or_default())?;
+        for file in &response.attachments {
+            let (name, mime, sha256) = (one_line(&file.name, 120), &file.mime_type, &file.sha256);
+            writeln!(out, "[attachment] {name} ({mime}, {}) sha256 {}", about(file.bytes), &sha256[..12])?;
+        }
+        // Shown, and nothing else becomes of them here.
+        gateway.outgoing.sweep(|| Ok::<_, std::io::Error>(BTreeSet::new()))?;
+    }
+}
+
+/// The one conversation of this process, where a provider remembers one.
+fn session(runner: &Runner) -> Option<SessionId> {
+    let id = || SessionId::new(format!("terminal:{}", std::process::id()));
+    (runner.memory() == Memory::Conversation).then(id)
+}
+
+/// The answer to a turn. On a terminal Ctrl-C stops the turn; a second one ends the chat as well.
+async fn answered(
+    runner: &Runner,
+    turn: Turn,
+    progress: Arc<dyn Progress>,
+    signals: &mut Signals,
+) -> OutgoingResponse {
+    let cancel = signals.ended.child_token();
+    let answer = runner.run(turn, progress, &cancel);
+    tokio::pin!(answer);
+    loop {
+        tokio::select! {
+            answer = &mut answer => return answer,
+            () = signals.interrupted() => match cancel.is_cancelled() {
+                false => cancel.cancel(),
+                true => signals.ended.cancel(),
+            },
+        }
+    }
+}
+
+/// What a person at a terminal, or another program, sends besides lines.
+struct Signals {
+    /// The chat is to end.
+    ended: CancellationToken,
+    /// On a terminal: Ctrl-C.
+    interrupts: Option<Signal>,
+}
+
+impl Signals {
+    fn new(interactive: bool) -> anyhow::Result<Self> {
+        if !interactive {
+            return Ok(Self { ended: cancelled_by_signals()?, interrupts: None });
+        }
+        let ended = CancellationToken::new();
+        cancelled_by(SignalKind::terminate(), &ended)?;
+        Ok(Self { ended, interrupts: Some(signal(SignalKind::interrupt())?) })
+    }
+
+    /// The next Ctrl-C; never where it ends the chat.
+    async fn interrupted(&mut self) {
+        match &mut self.interrupts {
+            Some(interrupts) => {
+                interrupts.recv().await;
+            }
+            None => std::future::pending().await,
+        }
+    }
+
+    /// The end of a chat that waits for a line.
+    async fn end(&mut self) {
+        let ended = self.ended.clone();
+        tokio::select! {
+            () = ended.cancelled() => {}
+            () = self.interrupted() => {}
+        }
     }
 }

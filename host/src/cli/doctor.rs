@@ -11,7 +11,7 @@ use crate::config::{Config, Setting};
 use crate::gateway;
 use isolation::Isolation;
 use kernel::Kernel;
-use places::Place;
+use places::{Place, Tenants};
 use serde::Serialize;
 use std::io::Write;
 
@@ -25,6 +25,7 @@ struct Diagnosis {
     kernel: Kernel,
     configuration: Configuration,
     places: Vec<Place>,
+    tenants: Tenants,
     tools: Vec<Tool>,
     audit: serde_json::Value,
 }
@@ -65,7 +66,7 @@ struct Tool {
 pub(super) fn run(config: &Config, output: Output) -> anyhow::Result<Exit> {
     let mut findings = Vec::new();
     // Before anything is made.
-    let places = places::look(config, &mut findings);
+    let (places, tenants) = (places::look(config, &mut findings), places::tenants(config));
     let isolation = isolation::look(config, &mut findings)?;
     let kernel = kernel::look(&isolation, &mut findings);
     let tools = tools(config, &mut findings);
@@ -80,6 +81,7 @@ pub(super) fn run(config: &Config, output: Output) -> anyhow::Result<Exit> {
             keys: config.settings.clone(),
         },
         places,
+        tenants,
         tools,
         audit,
     };
@@ -154,6 +156,7 @@ fn in_words(diagnosis: &Diagnosis) -> String {
     for place in &diagnosis.places {
         line(format!("  {place}"));
     }
+    line(format!("  {}", diagnosis.tenants));
     let available = diagnosis.tools.iter().filter(|tool| tool.available).count();
     line(format!("tools: {available} of {} available", diagnosis.tools.len()));
     line(match (&diagnosis.audit, diagnosis.audit["head"].as_object()) {

@@ -1,5 +1,6 @@
 //! The command line: one file a command; parsing, exit codes and the log live here.
 
+mod approving;
 mod audit;
 mod call;
 mod chat;
@@ -209,9 +210,8 @@ fn start_log(command: &Command) {
     let default = if matches!(command, Command::Serve) { "info" } else { "warn" };
     let filter = std::env::var("COFFERDAM_LOG").unwrap_or_else(|_| default.to_owned());
     let filter = tracing_subscriber::EnvFilter::try_new(&filter).unwrap_or_else(|_| default.into());
-    let terminal = std::io::IsTerminal::is_terminal(&std::io::stderr());
-    let log =
-        tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).with_ansi(terminal);
+    // Without colours, on a terminal too: the library is built without them, and panics when asked for any.
+    let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
     // Else a log that nobody reads any more ends the program: the library panics when it cannot complain.
     log.log_internal_errors(false).init();
 }

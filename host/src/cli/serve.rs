@@ -4,7 +4,9 @@ use super::Exit;
 use crate::channels::telegram;
 use crate::config::{Config, FILE_NAME};
 use crate::gateway::{self, Gateway, Readable, Role, ServeLock};
+use crate::llm;
 use crate::store::Store;
+use crate::turn::Memory;
 use anyhow::{Context, bail};
 use std::sync::Arc;
 use tokio::signal::unix::{SignalKind, signal};
@@ -17,6 +19,7 @@ pub(super) fn run(config: &Config) -> anyhow::Result<Exit> {
         );
     };
     let token = telegram.token()?;
+    let answering = llm::open(&config.provider).context("[provider]")?;
     let _lock = ServeLock::take(config)?;
     for missing in gateway::confine(config, Readable::Listed(&[]))? {
         tracing::warn!("the gateway is less isolated than it can be: {missing}");
@@ -28,15 +31,17 @@ pub(super) fn run(config: &Config) -> anyhow::Result<Exit> {
         }
     }
     let store = Store::open(&config.state_dir).context("cannot open the database")?;
-    let runner = Arc::new(gateway.runner(config, Some(Arc::new(store.clone()))));
+    let runner = Arc::new(gateway.runner(config, answering, Arc::new(store.clone())));
     let service = telegram::Service {
         config: telegram.clone(),
         token,
         store,
+        menu: menu(&gateway, runner.memory()),
         runner,
         blobs: gateway.blobs.clone(),
+        outgoing: gateway.outgoing.clone(),
         attachments: config.attachments.clone(),
-        menu: menu(&gateway),
+        approvals: config.approvals,
     };
     // The one line that says the gateway is up.
     let announce = |line: &str| super::tell(line);
@@ -48,8 +53,20 @@ pub(super) fn run(config: &Config) -> anyhow::Result<Exit> {
     Ok(Exit::Done)
 }
 
-/// The tools as a channel's command menu shows them.
-fn menu(gateway: &Gateway) -> Vec<telegram::MenuEntry> {
+/// What a channel's command menu shows: the tools, or, where a model calls them, what is for the gateway.
+fn menu(gateway: &Gateway, memory: Memory) -> Vec<telegram::MenuEntry> {
+    if memory == Memory::Conversation {
+        let entry = |(name, summary): (&str, &str)| telegram::MenuEntry {
+            name: name.to_owned(),
+            summary: summary.to_owned(),
+        };
+        let words = [
+            ("new", "Start the conversation anew"),
+            ("retry", "Run the last message again if it failed"),
+            ("cancel", "Stop what is running"),
+        ];
+        return words.into_iter().map(entry).collect();
+    }
     let tools = gateway.toolbox.registry().iter();
     tools
         .filter_map(|(name, tool)| {
@@ -62,14 +79,18 @@ fn menu(gateway: &Gateway) -> Vec<telegram::MenuEntry> {
 /// Cancelled by the first SIGINT or SIGTERM.
 pub(super) fn cancelled_by_signals() -> anyhow::Result<CancellationToken> {
     let token = CancellationToken::new();
-    let (mut interrupt, mut terminate) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
-    let cancelled = token.clone();
-    tokio::spawn(async move {
-        tokio::select! {
-            _ = interrupt.recv() => {}
-            _ = terminate.recv() => {}
-        }
-        cancelled.cancel();
-    });
+    for kind in [SignalKind::interrupt(), SignalKind::terminate()] {
+        cancelled_by(kind, &token)?;
+    }
     Ok(token)
+}
+
+/// Has the first signal of a kind cancel the token.
+pub(super) fn cancelled_by(kind: SignalKind, token: &CancellationToken) -> anyhow::Result<()> {
+    let (mut signal, token) = (signal(kind)?, token.clone());
+    tokio::spawn(async move {
+        signal.recv().await;
+        token.cancel();
+    });
+    Ok(())
 }

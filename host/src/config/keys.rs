@@ -15,26 +15,50 @@ enum Kind {
     Boolean,
     /// Whole numbers with commas between.
     Integers,
+    /// Words with commas between.
+    Texts,
 }
 
 const KEYS: &[(&str, Kind)] = &[
     ("workspace.root", Kind::Path),
     ("workspace.max_bytes", Kind::Text),
+    ("workspace.per_user", Kind::Boolean),
+    ("workspace.session_tmp_age", Kind::Text),
     ("state.dir", Kind::Path),
     ("policies.dir", Kind::Path),
     ("audit.rotate_bytes", Kind::Text),
     ("audit.sign_key_file", Kind::Path),
     ("provider.kind", Kind::Text),
+    ("provider.base_url", Kind::Text),
+    ("provider.model", Kind::Text),
+    ("provider.api_key_env", Kind::Text),
+    ("provider.api_key_file", Kind::Path),
+    ("provider.accepts", Kind::Texts),
+    ("provider.max_output_tokens", Kind::Integer),
+    ("provider.instructions_file", Kind::Path),
     ("attachments.max_bytes", Kind::Text),
     ("attachments.max_turn_bytes", Kind::Text),
     ("attachments.max_count", Kind::Integer),
+    ("replies.max_bytes", Kind::Text),
+    ("replies.max_turn_bytes", Kind::Text),
+    ("replies.max_count", Kind::Integer),
+    ("replies.max_held_bytes", Kind::Text),
     ("turns.written_bytes", Kind::Text),
+    ("turns.rounds", Kind::Integer),
+    ("turns.calls", Kind::Integer),
+    ("turns.deadline", Kind::Text),
+    ("turns.tokens", Kind::Integer),
+    ("turns.history_tokens", Kind::Integer),
+    ("turns.user_tokens_per_day", Kind::Integer),
+    ("turns.user_written_bytes_per_day", Kind::Text),
+    ("approvals.expires", Kind::Text),
     ("sandbox.compile_time", Kind::Text),
     ("isolation.mode", Kind::Text),
     ("isolation.require", Kind::Boolean),
     ("channels.telegram.token_env", Kind::Text),
     ("channels.telegram.api_url", Kind::Text),
     ("channels.telegram.allowed_users", Kind::Integers),
+    ("channels.telegram.approvers", Kind::Integers),
 ];
 
 const PREFIX: &str = "COFFERDAM_";
@@ -82,16 +106,17 @@ pub(super) fn overlay(table: &mut Table, environment: &BTreeMap<String, String>)
                 "false" => Value::Boolean(false),
                 _ => return Err(refused(format!("{text:?} is neither true nor false"))),
             },
-            Kind::Integers => Value::Array(
-                text.split(',')
-                    .filter(|part| !part.trim().is_empty())
-                    .map(integer)
-                    .collect::<Result<_, _>>()?,
-            ),
+            Kind::Integers => Value::Array(parts(text).map(integer).collect::<Result<_, _>>()?),
+            Kind::Texts => Value::Array(parts(text).map(|part| Value::String(part.to_owned())).collect()),
         };
         set(table, key, value).map_err(refused)?;
     }
     Ok(())
+}
+
+/// What stands between commas.
+fn parts(text: &str) -> impl Iterator<Item = &str> {
+    text.split(',').map(str::trim).filter(|part| !part.is_empty())
 }
 
 fn set(table: &mut Table, key: &str, value: Value) -> Result<(), String> {

@@ -8,7 +8,7 @@ mod settings;
 
 pub use settings::{Origin, Setting};
 
-use crate::{attachments, audit, channels::telegram, confine, llm, publish, sandbox, turn};
+use crate::{attachments, audit, channels::telegram, confine, llm, publish, sandbox, tools, turn};
 use cofferdam_core::capability::MOUNTS;
 use cofferdam_core::limits::{ByteSize, Span};
 use cofferdam_core::text::one_line;
@@ -31,8 +31,12 @@ pub struct Config {
     pub provider: llm::Config,
     /// Limits on what comes in.
     pub attachments: attachments::Config,
+    /// Limits on what goes out with replies.
+    pub replies: attachments::outgoing::Config,
     /// Limits on what one turn does.
     pub turns: turn::Config,
+    /// How long a person is waited for.
+    pub approvals: tools::Config,
     /// How long a component may compile.
     pub compile_time: Span,
     /// Where guests run, and what must confine them.
@@ -88,7 +92,9 @@ struct Written {
     audit: AuditTable,
     provider: llm::Config,
     attachments: AttachmentsTable,
+    replies: attachments::outgoing::Config,
     turns: turn::Config,
+    approvals: tools::Config,
     sandbox: SandboxTable,
     isolation: confine::Config,
     channels: ChannelsTable,
@@ -99,6 +105,8 @@ struct Written {
 struct WorkspaceTable {
     root: Option<PathBuf>,
     max_bytes: Option<ByteSize>,
+    per_user: bool,
+    session_tmp_age: Option<Span>,
 }
 
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -191,6 +199,8 @@ impl Config {
         if let Some(telegram) = &written.channels.telegram {
             telegram.check().map_err(|e| ConfigError::Invalid(format!("[channels.telegram] {e}")))?;
         }
+        written.provider.check().map_err(|e| ConfigError::Invalid(format!("[provider] {e}")))?;
+        written.approvals.check().map_err(|e| ConfigError::Invalid(format!("[approvals] {e}")))?;
         let compile_time = written.sandbox.compile_time.unwrap_or(sandbox::COMPILE_TIME);
         if !sandbox::compile_time_is_sound(compile_time) {
             return Err(ConfigError::Invalid(format!(
@@ -198,16 +208,26 @@ impl Config {
                 sandbox::COMPILE_TIME_CEILING
             )));
         }
+        let session_tmp_age = written.workspace.session_tmp_age.unwrap_or(publish::SESSION_TMP_AGE);
+        if session_tmp_age < publish::SESSION_TMP_AGE_LEAST {
+            let (age, least) = (session_tmp_age, publish::SESSION_TMP_AGE_LEAST);
+            return Err(ConfigError::Invalid(format!(
+                "[workspace] session_tmp_age = \"{age}\" is less than {least}; a call may still be using it"
+            )));
+        }
         let audit = audit::Config {
             rotate_bytes: written.audit.rotate_bytes.unwrap_or(audit::Config::default().rotate_bytes),
             sign_key_file: written.audit.sign_key_file,
         };
         audit.check().map_err(|e| ConfigError::Invalid(format!("[audit] {e}")))?;
+        written.turns.check().map_err(|e| ConfigError::Invalid(format!("[turns] {e}")))?;
         let defaults = attachments::Config::default();
         let mut config = Self {
             workspace: publish::Config {
                 root,
                 max_bytes: written.workspace.max_bytes.unwrap_or(WORKSPACE_BYTES_MAX),
+                per_user: written.workspace.per_user,
+                session_tmp_age,
             },
             state_dir,
             policies_dir: written.policies.dir,
@@ -218,7 +238,9 @@ impl Config {
                 max_turn_bytes: written.attachments.max_turn_bytes.unwrap_or(defaults.max_turn_bytes),
                 max_count: written.attachments.max_count.unwrap_or(defaults.max_count),
             },
+            replies: written.replies,
             turns: written.turns,
+            approvals: written.approvals,
             compile_time,
             isolation: written.isolation,
             telegram: written.channels.telegram,
@@ -246,13 +268,15 @@ impl Config {
             ("[policies] dir", self.policies_dir.as_ref()),
             ("the configuration", self.file.as_ref()),
             ("[audit] sign_key_file", self.audit.sign_key_file.as_ref()),
+            ("[provider] api_key_file", self.provider.api_key_file.as_ref()),
+            ("[provider] instructions_file", self.provider.instructions_file.as_ref()),
         ];
-        for mount in MOUNTS {
-            let mount_dir = resolved(&self.workspace.root.join(mount.trim_start_matches('/')));
+        for folder in MOUNTS.iter().chain(publish::HOLDERS) {
+            let folder_dir = resolved(&self.workspace.root.join(folder.trim_start_matches('/')));
             for (what, path) in kept.iter().filter_map(|(what, path)| path.map(|p| (what, p))) {
-                if resolved(path).starts_with(&mount_dir) {
+                if resolved(path).starts_with(&folder_dir) {
                     return Err(ConfigError::Invalid(format!(
-                        "{what} ({}) lies in {mount}, where tools read and write; move it out of {}",
+                        "{what} ({}) lies in {folder}, where tools read and write; move it out of {}",
                         path.display(),
                         self.workspace.root.display()
                     )));

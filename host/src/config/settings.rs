@@ -1,8 +1,9 @@
 //! Every key with the value in use and where it came from, for people who ask why.
 //!
-//! No value is secret: tokens and keys are in environment variables that the configuration only names.
+//! No value is secret: tokens and keys are in environment variables and files that the configuration only names.
 
 use super::{Config, keys};
+use crate::llm::Kind;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use toml::{Table, Value};
@@ -70,22 +71,41 @@ pub(super) fn complete(settings: &mut [Setting], config: &Config, flag: Option<O
 fn in_use(config: &Config, key: &str) -> Option<String> {
     let quoted = |text: &dyn std::fmt::Display| Value::String(text.to_string()).to_string();
     let telegram = config.telegram.as_ref();
+    let has_model = config.provider.kind != Kind::Commands;
     Some(match key {
         "workspace.root" => quoted(&config.workspace.root.display()),
         "workspace.max_bytes" => quoted(&config.workspace.max_bytes),
+        "workspace.per_user" => config.workspace.per_user.to_string(),
+        "workspace.session_tmp_age" => quoted(&config.workspace.session_tmp_age),
         "state.dir" => quoted(&config.state_dir.display()),
         "audit.rotate_bytes" => quoted(&config.audit.rotate_bytes),
         "provider.kind" => "\"commands\"".to_owned(),
+        "provider.base_url" if has_model => quoted(&config.provider.base_url()),
+        "provider.accepts" if has_model => format!("{:?}", config.provider.accepts()),
+        "provider.max_output_tokens" if has_model => config.provider.max_output_tokens().to_string(),
         "attachments.max_bytes" => quoted(&config.attachments.max_bytes),
         "attachments.max_turn_bytes" => quoted(&config.attachments.max_turn_bytes),
         "attachments.max_count" => config.attachments.max_count.to_string(),
+        "replies.max_bytes" => quoted(&config.replies.max_bytes),
+        "replies.max_turn_bytes" => quoted(&config.replies.max_turn_bytes),
+        "replies.max_count" => config.replies.max_count.to_string(),
+        "replies.max_held_bytes" => quoted(&config.replies.max_held_bytes),
         "turns.written_bytes" => quoted(&config.turns.written_bytes),
+        "turns.rounds" => config.turns.rounds.to_string(),
+        "turns.calls" => config.turns.calls.to_string(),
+        "turns.deadline" => quoted(&config.turns.deadline),
+        "turns.tokens" => config.turns.tokens.to_string(),
+        "turns.history_tokens" => config.turns.history_tokens.to_string(),
+        "turns.user_tokens_per_day" => config.turns.user_tokens_per_day.to_string(),
+        "turns.user_written_bytes_per_day" => quoted(&config.turns.user_written_bytes_per_day),
+        "approvals.expires" => quoted(&config.approvals.expires),
         "sandbox.compile_time" => quoted(&config.compile_time),
         "isolation.mode" => "\"processes\"".to_owned(),
         "isolation.require" => config.isolation.require.to_string(),
         "channels.telegram.token_env" => quoted(&telegram?.token_env),
         "channels.telegram.api_url" => quoted(&telegram?.api_url),
         "channels.telegram.allowed_users" => format!("{:?}", telegram?.allowed_users),
+        "channels.telegram.approvers" => format!("{:?}", telegram?.approvers),
         _ => return None,
     })
 }
@@ -125,7 +145,9 @@ mod tests {
         check(&load(Some("/x")), "workspace.root", "\"/x\"", Origin::Flag);
         // Keys without a default of their own are the only ones that may show nothing.
         for setting in &config.settings {
-            let may_be_none = ["policies.dir", "audit.sign_key_file"].contains(&setting.key);
+            let may_be_none = ["policies.dir", "audit.sign_key_file"].contains(&setting.key)
+                // None of a model's settings has a value where there is no model.
+                || setting.key.starts_with("provider.");
             assert!(setting.value.is_some() || may_be_none, "{setting:?}");
         }
     }

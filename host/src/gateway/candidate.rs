@@ -70,7 +70,7 @@ impl Candidate {
         })?;
         let interfaces = interfaces(&bytes).map_err(|e| not_a_component(e.to_string()))?;
         make_private(&config.state_dir)?;
-        let (sandbox, _) = sandbox(config, &cache_dir(config), None)?;
+        let (sandbox, _) = sandbox(config, &cache_dir(config))?;
         let described = match sandbox.load(Cow::Borrowed(&bytes), &linked(&interfaces.beyond_baseline())) {
             Err(e @ (SandboxError::Compile(_) | SandboxError::TooLarge(_))) => {
                 return Err(not_a_component(e.to_string()));

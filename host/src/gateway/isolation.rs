@@ -124,6 +124,7 @@ fn places(config: &Config, readable: Readable<'_>) -> Result<GatewayPaths, Confi
 fn ports(config: &Config) -> Vec<u16> {
     let mut ports = PORTS.to_vec();
     ports.extend(config.telegram.as_ref().and_then(|telegram| telegram.port()));
+    ports.extend(config.provider.port());
     // A proxy of the environment stands between, and its port is the one that is connected to.
     for name in ["https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY", "http_proxy", "HTTP_PROXY"] {
         ports.extend(std::env::var(name).ok().and_then(|proxy| proxy_port(&proxy)));

@@ -1,29 +1,59 @@
-//! Providers: who decides what a turn does. `commands` needs no model and no key.
+//! Providers: who decides what a turn does. `commands` needs no model and no key; the others put the turn to a
+//! model over HTTP.
+//!
+//! A request passes through these files, in this order; what speaks to a server is shared, and each dialect is
+//! pure:
+//!
+//! ```text
+//! conversation ─► messages ─► chat | anthropic | responses ─► http ─► events ─► the dialect's listener ─► reply
+//! of the turn     + parts     the body of the request         retries  bounds    puts the answer together
+//! ```
+//!
+//! Nothing of a wire format leaves this room, and neither does an address, a key or a server's words: users are
+//! told in plain words, and the operator's log has the rest.
 
+mod answer;
+mod anthropic;
+mod chat;
 pub mod commands;
+mod config;
+mod dialect;
+mod events;
+mod failure;
+mod http;
+mod key;
+mod messages;
+mod model;
+mod parts;
+mod patience;
+mod responses;
+#[cfg(test)]
+mod tests;
 
-use serde::Deserialize;
+pub use config::{Config, ConfigError, Kind};
+pub use patience::Patience;
 
-/// `[provider]` of the configuration.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Config {
-    /// Which provider answers.
-    #[serde(default)]
-    pub kind: Kind,
+use crate::turn::Provider;
+use std::sync::Arc;
+
+/// A provider that is ready to answer.
+pub struct Answering {
+    /// The provider.
+    pub provider: Arc<dyn Provider>,
+    /// What the operator tells it of its task; empty when that is nothing.
+    pub instructions: String,
 }
 
-impl Default for Config {
-    fn default() -> Self {
-        Self { kind: Kind::Commands }
-    }
-}
-
-/// The providers there are.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Kind {
-    /// `/tool key=value …` is one call; no model.
-    #[default]
-    Commands,
+/// The configured provider. Reads the key and the instructions, which a confined process may no longer do, and
+/// contacts nobody.
+///
+/// # Errors
+/// [`ConfigError`] when the key or the instructions are not there.
+pub fn open(config: &Config) -> Result<Answering, ConfigError> {
+    let instructions = config.instructions()?;
+    let provider: Arc<dyn Provider> = match config.kind {
+        Kind::Commands => Arc::new(commands::Commands),
+        Kind::OpenaiChat | Kind::OpenaiResponses | Kind::Anthropic => Arc::new(model::Model::open(config)?),
+    };
+    Ok(Answering { provider, instructions })
 }

@@ -3,10 +3,12 @@
 //! Best effort: a part that is refused does not keep the next one back. What cannot be sent now is tried
 //! until it is sent, refused, or the program stops; then it waits in the store for the next start.
 
-use super::Backoff;
-use crate::store::{Part, Reply, Store, StoreError};
+use super::lost::instead;
+use super::{Backoff, Bundle};
+use crate::store::{NewPart, Part, PartKind, Reply, Store, StoreError};
 use async_trait::async_trait;
 use cofferdam_core::text::one_line;
+use std::collections::VecDeque;
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
@@ -16,11 +18,12 @@ pub const ROUTING_ERROR: &str = "ROUTING_ERROR";
 /// Sends single parts to where a channel reaches people.
 #[async_trait]
 pub trait Router: Send + Sync {
-    /// Sends one part and returns the platform's id of the message.
+    /// Sends one part and returns the platform's id of the message; of several, all ids with commas between. Files
+    /// answer the message `after`, the last one of the reply that is out.
     ///
     /// # Errors
     /// [`SendError`], which says whether trying again can help.
-    async fn send(&self, target: &str, part: &Part) -> Result<String, SendError>;
+    async fn send(&self, target: &str, part: &Part, after: Option<&str>) -> Result<String, SendError>;
 }
 
 /// Why a part was not sent. The texts hold no secret.
@@ -54,12 +57,20 @@ const PAUSE_MAX: Duration = Duration::from_secs(30);
 const PAUSE_FIRST: Duration = Duration::from_millis(500);
 
 /// Sends what is left of a reply. `stop` ends the waiting, not a request that is under way.
-pub async fn deliver(store: &Store, router: &dyn Router, reply: Reply, stop: &CancellationToken) -> Delivery {
+///
+/// What a person would miss of a part that is refused is told in a text at the end.
+pub async fn deliver(
+    store: &Store,
+    router: &dyn Router,
+    mut reply: Reply,
+    stop: &CancellationToken,
+) -> Delivery {
     let mut gone: Option<String> = None;
-    for part in &reply.parts {
-        let sent = match &gone {
-            Some(reason) => Err(reason.clone()),
-            None => match send_until_settled(router, &reply, part, stop).await {
+    let mut parts: VecDeque<Part> = std::mem::take(&mut reply.parts).into();
+    while let Some(part) = parts.pop_front() {
+        let sent = match gone.clone().or_else(|| refused_before(&part)) {
+            Some(reason) => Err(reason),
+            None => match send_until_settled(router, &reply, &part, stop).await {
                 Ok(message) => Ok(message),
                 Err(SendError::Gone(reason)) => {
                     gone = Some(reason.clone());
@@ -69,12 +80,25 @@ pub async fn deliver(store: &Store, router: &dyn Router, reply: Reply, stop: &Ca
                 Err(SendError::Later(_) | SendError::Unreachable(_)) => return Delivery::Left,
             },
         };
-        if let Err(error) = record(store, &reply, part, &sent, stop).await {
-            tracing::error!(turn = %reply.turn, part = part.n, %error, "what became of a message is not recorded; the next start may send it again");
-            return Delivery::Left;
+        let lost = match (&sent, &gone) {
+            (Err(reason), None) => instead(&part, reason),
+            _ => Vec::new(),
+        };
+        match record(store, &reply, &part, (&sent, lost), stop).await {
+            Ok(added) => parts.extend(added),
+            Err(error) => {
+                tracing::error!(turn = %reply.turn, part = part.n, %error, "what became of a message is not recorded; the next start may send it again");
+                return Delivery::Left;
+            }
         }
+        reply.last_sent = sent.ok().or(reply.last_sent);
     }
     Delivery::Settled
+}
+
+/// Why a part was refused when it was planned.
+fn refused_before(part: &Part) -> Option<String> {
+    if part.kind == PartKind::Attachment { Bundle::read(&part.body)?.refused } else { None }
 }
 
 /// The message's id, or why there is none. An error that time may heal is returned only on `stop`.
@@ -86,7 +110,7 @@ async fn send_until_settled(
 ) -> Result<String, SendError> {
     let mut backoff = Backoff::new(PAUSE_FIRST, PAUSE_MAX);
     loop {
-        let error = match router.send(&reply.target, part).await {
+        let error = match router.send(&reply.target, part, reply.last_sent.as_deref()).await {
             Ok(message) => {
                 if backoff.is_failing() {
                     tracing::info!(turn = %reply.turn, part = part.n, "the reply is sent at last");
@@ -110,27 +134,31 @@ async fn send_until_settled(
     }
 }
 
-/// Records an outcome. The message is out, so recording is tried until it succeeds or the program stops.
+/// Records an outcome, and what is to be sent instead, which comes back as parts. The message is out, so recording
+/// is tried until it succeeds or the program stops.
 async fn record(
     store: &Store,
     reply: &Reply,
     part: &Part,
-    sent: &Result<String, String>,
+    (sent, instead): (&Result<String, String>, Vec<NewPart>),
     stop: &CancellationToken,
-) -> Result<(), StoreError> {
+) -> Result<Vec<Part>, StoreError> {
     if let Err(reason) = sent {
         tracing::error!(code = ROUTING_ERROR, turn = %reply.turn, part = part.n, kind = part.kind.as_str(), %reason, "a part of a reply was not sent");
     }
     let mut backoff = Backoff::new(PAUSE_FIRST, PAUSE_MAX);
     loop {
         let stored = match sent {
-            Ok(message) => store.part_sent(&reply.turn, part.n, message).await,
+            Ok(message) => store.part_sent(&reply.turn, part.n, message).await.map(|()| Vec::new()),
             Err(reason) => {
                 let reason = format!("{ROUTING_ERROR}: {}", one_line(reason, 500));
-                store.part_failed(&reply.turn, part.n, &reason).await
+                store.part_failed(&reply.turn, part.n, &reason, instead.clone()).await
             }
         };
-        let Err(error) = stored else { return Ok(()) };
+        let error = match stored {
+            Ok(added) => return Ok(added),
+            Err(error) => error,
+        };
         if !backoff.is_failing() {
             tracing::error!(turn = %reply.turn, %error, "the store cannot be written");
         }
@@ -144,7 +172,9 @@ async fn record(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::store::{Claim, Fate, NewPart, NewReply, NewUpdate, PartKind};
+    use crate::outbound::{Media, Shown};
+    use crate::store::{Claim, Fate, NewReply, NewUpdate};
+    use cofferdam_core::message::OutgoingAttachment;
     use std::collections::VecDeque;
     use std::sync::Mutex;
 
@@ -157,12 +187,15 @@ mod tests {
 
     #[async_trait]
     impl Router for Scripted {
-        async fn send(&self, target: &str, part: &Part) -> Result<String, SendError> {
+        async fn send(&self, target: &str, part: &Part, after: Option<&str>) -> Result<String, SendError> {
             if let Some(error) = self.script.lock().expect("script").pop_front() {
                 return Err(error);
             }
             let mut sent = self.sent.lock().expect("sent");
-            sent.push(format!("{target}:{}", part.body));
+            sent.push(match part.kind {
+                PartKind::Attachment => format!("{target}:files after {}", after.unwrap_or("nothing")),
+                _ => format!("{target}:{}", part.body),
+            });
             Ok(sent.len().to_string())
         }
     }
@@ -174,13 +207,32 @@ mod tests {
         router: Scripted,
     }
 
+    fn texts(bodies: &[&str]) -> Vec<NewPart> {
+        bodies.iter().map(|b| NewPart { kind: PartKind::Text, body: (*b).into() }).collect()
+    }
+
+    fn file(caption: Option<&str>, refused: Option<&str>) -> NewPart {
+        let file = OutgoingAttachment {
+            sha256: "ab".into(),
+            name: "a.txt".into(),
+            mime_type: "text/plain".into(),
+            bytes: 1,
+        };
+        let files = vec![Shown { media: Media::Document, file }];
+        let owned = |text: Option<&str>| text.map(str::to_owned);
+        Bundle { caption: owned(caption), files, refused: owned(refused) }.part()
+    }
+
     async fn fixture(bodies: &[&str], script: impl IntoIterator<Item = SendError>) -> Fixture {
+        of_parts(texts(bodies), script).await
+    }
+
+    async fn of_parts(parts: Vec<NewPart>, script: impl IntoIterator<Item = SendError>) -> Fixture {
         let dir = tempfile::tempdir().expect("a directory");
         let store = Store::open(dir.path()).expect("a store");
         let update = NewUpdate { update_id: 1, album: None, raw: "{}".into(), fate: Fate::Pending };
         store.persist("c", vec![update]).await.expect("persisted");
         let turn = store.claim("c", Claim::Update(1)).await.expect("claimed").expect("bound").turn;
-        let parts = bodies.iter().map(|b| NewPart { kind: PartKind::Text, body: (*b).into() }).collect();
         let reply = store.end("c", &turn, NewReply { target: "t".into(), parts }).await.expect("ended");
         let router = Scripted { script: Mutex::new(script.into_iter().collect()), ..Scripted::default() };
         Fixture { _dir: dir, store, reply, router }
@@ -205,6 +257,28 @@ mod tests {
         let f = fixture(&["a", "b"], [SendError::Refused("no".into())]).await;
         assert_eq!(f.deliver(&CancellationToken::new()).await, Delivery::Settled);
         assert_eq!((f.sent(), f.unsent().await), (vec!["t:b".to_owned()], 0));
+    }
+
+    #[tokio::test]
+    async fn files_answer_the_last_message_that_is_out() {
+        let parts = [texts(&["a", "b"]), vec![file(None, None), file(None, None)]].concat();
+        let f = of_parts(parts, [SendError::Refused("no".into())]).await;
+        assert_eq!(f.deliver(&CancellationToken::new()).await, Delivery::Settled);
+        assert_eq!(f.sent(), ["t:b", "t:files after 1", "t:files after 2"]);
+    }
+
+    #[tokio::test]
+    async fn a_person_is_told_of_what_they_would_miss() {
+        let no = || SendError::Refused("no".into());
+        let voice = NewPart { kind: PartKind::Voice, body: "spoken".into() };
+        let parts = vec![file(Some("the answer"), None), voice, file(None, Some("too large"))];
+        let f = of_parts(parts, [no(), no()]).await;
+        assert_eq!(f.deliver(&CancellationToken::new()).await, Delivery::Settled);
+        let told = ["t:the answer", "t:1 file could not be sent: a.txt: no", "t:spoken"];
+        assert_eq!((f.sent().as_slice(), f.unsent().await), (&told.map(str::to_owned)[..], 0));
+        let f = of_parts(vec![file(Some("the answer"), None)], [SendError::Gone("blocked".into())]).await;
+        f.deliver(&CancellationToken::new()).await;
+        assert_eq!((f.sent().len(), f.unsent().await), (0, 0), "there is nobody to tell");
     }
 
     #[tokio::test]

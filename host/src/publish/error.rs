@@ -97,6 +97,9 @@ pub enum PublishError {
     /// What was to be replaced is not what the call read.
     #[error("{path} changed since it was read; read it again and repeat the edit")]
     Changed { path: GuestPath },
+    /// What a person approved is not what is there now.
+    #[error("{path} is not as it was when this call was approved; nothing was changed there, ask again")]
+    NotAsApproved { path: GuestPath },
     /// Another program holds the lock of what was to be replaced.
     #[error("{path} is locked by another program; try again when that is done")]
     Locked { path: GuestPath },
@@ -147,6 +150,7 @@ impl PublishError {
             Self::IsADirectory { .. } | Self::DirectoryAcross { .. } | Self::NotEmpty { .. } => {
                 ErrorCode::IsADirectory
             }
+            Self::NotAsApproved { .. } => ErrorCode::ApprovalDenied,
             Self::NotFound { .. } => ErrorCode::NotFound,
             Self::SamePath { .. } | Self::IntoItself { .. } => ErrorCode::InvalidArguments,
             Self::TooManyEntries { .. } => ErrorCode::TooLarge,
@@ -243,5 +247,6 @@ fn told(effect: &Effect) -> String {
         Effect::Written(file) => format!("saved {}", file.path),
         Effect::Moved(moved) => format!("moved {} to {}", moved.moved_from, moved.path),
         Effect::Removed(removed) => format!("removed {}", removed.path),
+        Effect::Attached(attached) => format!("attached {}", attached.path),
     }
 }

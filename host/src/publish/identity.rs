@@ -2,6 +2,7 @@
 //! time; a file number (inode), while a handle on it is open, may not.
 
 use cofferdam_core::audit::EntryKind;
+use cofferdam_core::policy::Seen;
 use rustix::fs::{FileType, Stat};
 
 /// Which file, directory or other thing.
@@ -29,6 +30,19 @@ impl Identity {
             FileType::Directory => EntryKind::Directory,
             _ => EntryKind::Other,
         }
+    }
+}
+
+/// What an approval relies on.
+#[allow(clippy::unnecessary_cast, reason = "the widths differ between machines")]
+pub(super) fn seen(stat: &Stat) -> Seen {
+    let identity = Identity::of(stat);
+    Seen {
+        kind: identity.kind(),
+        bytes: u64::try_from(stat.st_size).unwrap_or(0),
+        number: (identity.device, identity.inode),
+        modified: (stat.st_mtime as i64, stat.st_mtime_nsec as i64),
+        changed: (stat.st_ctime as i64, stat.st_ctime_nsec as i64),
     }
 }
 

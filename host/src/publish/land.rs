@@ -8,6 +8,7 @@ use super::budget::Budget;
 use super::copy::Job;
 use super::digest::Digest;
 use super::error::PublishError;
+use super::identity;
 use super::lock::{self, Hold};
 use super::parents;
 use super::resolve::{self, Entry};
@@ -15,7 +16,7 @@ use super::stage::{Body, Place};
 use super::temp::{TempName, link_open_file, rename_new};
 use super::walk;
 use cofferdam_core::audit::FileFacts;
-use cofferdam_core::policy::GuestPath;
+use cofferdam_core::policy::{GuestPath, Seen};
 use rustix::fd::OwnedFd;
 use rustix::fs::{Mode, Stat, fchmod, fsync, renameat};
 use rustix::io::Errno;
@@ -93,6 +94,10 @@ impl SealedFile {
         let (_, leaf) = resolve::split(&self.place.path);
         let found = resolve::entry(parent, leaf)
             .map_err(|errno| resolve::explain(&self.place.mount.dir, &self.place.path, errno))?;
+        let as_approved = |seen: &Seen| matches!(&found, Entry::File(old) if identity::seen(old) == *seen);
+        if self.place.approved.as_ref().is_some_and(|seen| !as_approved(seen)) {
+            return Err(PublishError::NotAsApproved { path: path() });
+        }
         match (found, self.place.disposition) {
             (Entry::Absent | Entry::Directory | Entry::Other(_), _) if self.place.expected.is_some() => {
                 Err(PublishError::Changed { path: path() })

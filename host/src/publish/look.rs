@@ -1,12 +1,12 @@
-//! What lies on disk under a path, for settling what a crash left open. It follows no symbolic link,
+//! What lies on disk under a path, for settling what a crash left open and for approvals. It follows no symbolic link,
 //! opens nothing but regular files, and never blocks.
 
 use super::copy::BUFFER_BYTES;
 use super::error::PublishError;
 use super::resolve;
-use super::{Workspace, digest::Digest, plan};
+use super::{Workspace, digest::Digest, identity, plan};
 use cofferdam_core::audit::{Effect, FileFacts};
-use cofferdam_core::policy::GuestPath;
+use cofferdam_core::policy::{GuestPath, Seen};
 use rustix::fs::{FileType, OFlags, fstat};
 use rustix::io::Errno;
 use std::fs::File;
@@ -32,6 +32,8 @@ impl Workspace {
                 self.inode(&moved.path)? == inode && self.inode(&moved.moved_from)? != inode
             }
             Effect::Removed(removed) => self.inode(&removed.path)?.is_none(),
+            // Nothing in the workspace tells of it.
+            Effect::Attached(_) => false,
         };
         Ok(happened.then(|| effect.clone()))
     }
@@ -45,6 +47,18 @@ impl Workspace {
             Err(PublishError::NotFound { .. } | PublishError::ParentNotADirectory { .. }) => Ok(None),
             Err(error) => Err(error),
         }
+    }
+
+    /// What stands at `path` now, a last symbolic link not followed; `None`: nothing.
+    ///
+    /// # Errors
+    /// When the mount is unknown, or the way there cannot be looked at or is not plain directories.
+    pub fn seen(&self, path: &GuestPath) -> Result<Option<Seen>, PublishError> {
+        let mount = self.inner.mount_of(path)?;
+        let relative = if path.is_mount() { "." } else { path.below_mount() };
+        let found = resolve::handle(&mount.dir, relative)
+            .map_err(|errno| resolve::explain(&mount.dir, path, errno))?;
+        Ok(found.map(|(_, stat)| identity::seen(&stat)))
     }
 
     /// Size and SHA-256 of the regular file at `path`; `None` when there is none, or something else,

@@ -11,12 +11,14 @@ mod budget;
 mod copy;
 mod digest;
 mod error;
+mod expire;
 mod identity;
 mod land;
 mod lock;
 mod look;
 mod open;
 mod parents;
+mod place;
 mod plan;
 mod quota;
 mod remove;
@@ -30,33 +32,55 @@ mod temp;
 mod tests;
 mod tree;
 mod walk;
+mod workspaces;
 
 pub use budget::{Budget, Stop, TurnShare};
 pub use error::{PublishError, PublishFailure};
+pub use expire::Expired;
 pub use land::SealedFile;
 pub use open::OpenError;
+pub use place::{HOLDERS, Place};
 pub use plan::{Contents, Planned, Summary};
 pub use remove::PlannedRemove;
 pub use rename::PlannedRename;
+pub use source::is_reserved;
 pub use stage::StagedFile;
+pub use workspaces::{PLACES_OPEN_MAX, Workspaces};
 
 use cap_std::fs::Dir;
-use cofferdam_core::limits::ByteSize;
+use cofferdam_core::limits::{ByteSize, Span};
 use cofferdam_core::policy::GuestPath;
 use quota::{Quota, Reservation};
+use rustix::fd::OwnedFd;
 use rustix::fs::Mode;
-use stage::{Body, Place};
+use stage::Body;
 use std::path::PathBuf;
 use std::sync::Arc;
 use temp::Mount;
 
-/// Where the workspace is and how much it may hold.
+/// Where the workspaces are, whose they are, and how much they may hold.
 #[derive(Clone, Debug)]
 pub struct Config {
-    /// Holds `shared/`, `tmp/` and `vault/`; made when missing.
+    /// Holds `shared/`, `tmp/` and `vault/`, `sessions/` and `users/`; made when missing.
     pub root: PathBuf,
-    /// Quota over all three, in bytes of all regular files.
+    /// Quota over all of them, in bytes of all regular files.
     pub max_bytes: ByteSize,
+    /// Whether each user has `/shared` and `/vault` alone.
+    pub per_user: bool,
+    /// The `/tmp` of a session that was not used for so long is removed.
+    pub session_tmp_age: Span,
+}
+
+/// How long an unused session's `/tmp` is kept when nobody says.
+pub const SESSION_TMP_AGE: Span = Span::seconds(7 * 24 * 3600);
+/// The least that can be asked for, longer than any call.
+pub const SESSION_TMP_AGE_LEAST: Span = Span::seconds(3600);
+
+impl Config {
+    /// Users share a workspace of this quota, and sessions are kept as long as when nobody says.
+    pub const fn shared(root: PathBuf, max_bytes: ByteSize) -> Self {
+        Self { root, max_bytes, per_user: false, session_tmp_age: SESSION_TMP_AGE }
+    }
 }
 
 /// What to do about a file that already has the name.
@@ -78,6 +102,15 @@ struct Inner {
     mounts: Vec<Arc<Mount>>,
     quota: Arc<Quota>,
     umask: Mode,
+    /// Where `/tmp` is a session's own.
+    session: Option<SessionFolder>,
+}
+
+/// A session's folder, in which its `/tmp` lies: locked for as long as it is open, its time that of the last use.
+struct SessionFolder {
+    folder: OwnedFd,
+    /// Its other mounts are of this one, which stays open with it.
+    _user: Arc<Workspace>,
 }
 
 impl Inner {
@@ -119,7 +152,8 @@ impl Workspace {
         let reservation = Reservation::new(&self.inner.quota);
         let body = Body { file, temp, bytes: 0, digest: digest::Digest::new(), reservation };
         let (inner, path) = (Arc::clone(&self.inner), path.clone());
-        let place = Place { inner, mount, path, disposition, expected: None, mode: None };
+        let place =
+            stage::Place { inner, mount, path, disposition, expected: None, approved: None, mode: None };
         Ok(StagedFile::new(place, body, Arc::clone(budget)))
     }
 }

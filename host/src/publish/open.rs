@@ -1,16 +1,14 @@
-//! Opens the workspace: makes its directories, opens each once, and checks what the system can do.
+//! Opens a workspace's directories: makes what is missing, and checks what the system can do.
 //!
 //! The only place of this room with authority over host paths. It refuses to start without openat2,
 //! and to take a symbolic link for one of its directories.
 
-use super::quota::Quota;
 use super::resolve;
 use super::sweep::{SWEPT_ENTRIES_MAX, sweep};
 use super::temp::{Mount, Technique};
-use super::{Config, Inner, Workspace};
 use cap_std::fs::Dir;
 use cofferdam_core::capability::MOUNTS;
-use rustix::fd::OwnedFd;
+use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{CWD, Mode, OFlags, fsync, mkdirat, openat};
 use rustix::io::Errno;
 use std::fs::{DirBuilder, File};
@@ -31,76 +29,117 @@ pub enum OpenError {
     Mount { path: PathBuf, source: io::Error },
     /// The kernel, or a filter in front of it, does not offer openat2.
     #[error(
-        "Linux 5.6+ with openat2 is required, and the system answers: {source}; in a container, allow openat2 in its seccomp profile"
+        "Linux 5.9 or newer is required (6.7 for [isolation] require = true), with openat2, and the system answers: \
+         {source}; in a container, allow openat2 in its seccomp profile"
     )]
     Openat2 { source: io::Error },
 }
 
-impl Workspace {
-    /// The workspace, its directories made when missing and cleared of what a crash left.
-    ///
-    /// # Errors
-    /// [`OpenError`]; without a workspace nothing starts.
-    pub fn open(config: &Config) -> Result<Self, OpenError> {
-        Self::open_with(config, Technique::detect(), umask())
+impl OpenError {
+    /// Whether there was no room to make it.
+    pub fn is_no_space(&self) -> bool {
+        let (Self::Root { source, .. } | Self::Mount { source, .. } | Self::Openat2 { source }) = self;
+        matches!(source.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
+    }
+}
+
+/// How the folders of a workspace are opened, whichever place they belong to.
+pub(super) struct Opening {
+    /// The root's path, for messages to the operator.
+    pub(super) root: PathBuf,
+    pub(super) technique: Technique,
+}
+
+impl Opening {
+    /// The mounts of the folder `base`, which lies at `at` below the root.
+    pub(super) fn mounts(&self, base: &OwnedFd, at: &str) -> Result<Vec<Arc<Mount>>, OpenError> {
+        MOUNTS.iter().map(|guest| self.mount(base, guest, at)).collect()
     }
 
-    /// The same with the choices that tests make.
-    pub(super) fn open_with(config: &Config, technique: Technique, umask: Mode) -> Result<Self, OpenError> {
-        let root = open_root(&config.root)
-            .map_err(|source| OpenError::Root { root: config.root.clone(), source })?;
-        let mut mounts = Vec::with_capacity(MOUNTS.len());
-        for guest in MOUNTS {
-            let name = guest.trim_start_matches('/');
-            let failed =
-                |errno: Errno| OpenError::Mount { path: config.root.join(name), source: errno.into() };
-            let dir = open_mount(&root, name).map_err(failed)?;
-            match resolve::directory(&dir, b"") {
-                Ok(_) => {}
-                Err(errno @ (Errno::NOSYS | Errno::PERM | Errno::INVAL)) => {
-                    return Err(OpenError::Openat2 { source: errno.into() });
-                }
-                Err(errno) => return Err(failed(errno)),
+    /// One mount, made when missing and cleared of what a crash left.
+    pub(super) fn mount(
+        &self,
+        base: &OwnedFd,
+        guest: &'static str,
+        at: &str,
+    ) -> Result<Arc<Mount>, OpenError> {
+        let name = guest.trim_start_matches('/');
+        let failed = |errno: Errno| self.failed(&format!("{at}{name}"), errno);
+        let dir = open_mount(base, name).map_err(failed)?;
+        match resolve::directory(&dir, b"") {
+            Ok(_) => {}
+            Err(errno @ (Errno::NOSYS | Errno::PERM | Errno::INVAL)) => {
+                return Err(OpenError::Openat2 { source: errno.into() });
             }
-            let dir = Arc::new(Dir::from_std_file(File::from(dir)));
-            let swept = sweep(&dir, SWEPT_ENTRIES_MAX).map_err(failed)?;
-            if swept.removed > 0 {
-                tracing::warn!(mount = guest, removed = swept.removed, "removed what a crash had left");
-            }
-            if swept.left > 0 {
-                tracing::warn!(
-                    mount = guest,
-                    left = swept.left,
-                    "directories whose removal a crash cut off are too large to delete at one start, or cannot be \
-                     deleted; they are hidden from tools, count against no quota, and the next start goes on"
-                );
-            }
-            mounts.push(Arc::new(Mount { guest, dir, technique, making: RwLock::new(()) }));
+            Err(errno) => return Err(failed(errno)),
         }
-        fsync(&root).map_err(|e| OpenError::Root { root: config.root.clone(), source: e.into() })?;
-        let quota = Arc::new(Quota::new(config.max_bytes, mounts.clone()));
-        Ok(Self { inner: Arc::new(Inner { mounts, quota, umask }) })
+        let dir = Arc::new(Dir::from_std_file(File::from(dir)));
+        let swept = sweep(&dir, SWEPT_ENTRIES_MAX).map_err(failed)?;
+        if swept.removed > 0 {
+            tracing::warn!(mount = guest, at, removed = swept.removed, "removed what a crash had left");
+        }
+        if swept.left > 0 {
+            tracing::warn!(
+                mount = guest,
+                at,
+                left = swept.left,
+                "directories whose removal a crash cut off are too large to delete at one start, or cannot be \
+                 deleted; they are hidden from tools, count against no quota, and the next start goes on"
+            );
+        }
+        Ok(Arc::new(Mount { guest, dir, technique: self.technique, making: RwLock::new(()) }))
+    }
+
+    /// A folder below the root cannot be used.
+    pub(super) fn failed(&self, below: &str, errno: Errno) -> OpenError {
+        OpenError::Mount { path: self.root.join(below), source: errno.into() }
     }
 }
 
 /// The root, made for its owner alone when missing.
-fn open_root(root: &Path) -> io::Result<OwnedFd> {
-    DirBuilder::new().recursive(true).mode(0o700).create(root)?;
-    Ok(openat(CWD, root, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?)
+pub(super) fn open_root(root: &Path) -> Result<OwnedFd, OpenError> {
+    let open = || -> io::Result<OwnedFd> {
+        DirBuilder::new().recursive(true).mode(0o700).create(root)?;
+        Ok(openat(CWD, root, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?)
+    };
+    open().map_err(|source| OpenError::Root { root: root.to_owned(), source })
 }
 
 /// A directory of the root, open so that it can be listed, synced and staged in.
 fn open_mount(root: &OwnedFd, name: &str) -> rustix::io::Result<OwnedFd> {
-    match mkdirat(root, name, Mode::from_raw_mode(0o755)) {
+    match mkdirat(root, name, MOUNT_MODE) {
         Ok(()) | Err(Errno::EXIST) => {}
         Err(errno) => return Err(errno),
     }
+    folder(root, name)
+}
+
+/// The mode of a mount that is made.
+pub(super) const MOUNT_MODE: Mode = Mode::from_raw_mode(0o755);
+
+/// Makes a directory that is missing, durably.
+pub(super) fn make(parent: impl AsFd, name: &str, mode: Mode) -> rustix::io::Result<()> {
+    match mkdirat(&parent, name, mode) {
+        Ok(()) => fsync(parent),
+        Err(Errno::EXIST) => Ok(()),
+        Err(errno) => Err(errno),
+    }
+}
+
+/// A directory of the gateway's own, made for its owner alone when missing.
+pub(super) fn private_folder(parent: impl AsFd, name: &str) -> rustix::io::Result<OwnedFd> {
+    make(&parent, name, Mode::RWXU)?;
+    folder(parent, name)
+}
+
+/// A directory that is there; a symbolic link is none.
+pub(super) fn folder(parent: impl AsFd, name: &str) -> rustix::io::Result<OwnedFd> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    openat(root, name, flags, Mode::empty())
+    openat(parent, name, flags, Mode::empty())
 }
 
 /// The process's umask, read without changing it, which would race with other threads.
-fn umask() -> Mode {
+pub(super) fn umask() -> Mode {
     let read = || {
         let status = std::fs::read_to_string("/proc/self/status").ok()?;
         let octal = status.lines().find_map(|line| line.strip_prefix("Umask:"))?;

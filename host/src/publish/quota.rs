@@ -1,4 +1,4 @@
-//! How many bytes the workspace may hold, counting what is being staged.
+//! How many bytes the workspaces may hold together, counting what is being staged.
 //!
 //! The trees are walked once, then the number is kept by what lands. It is measured again when it would
 //! refuse, and when it is older than [`MEASURED_AGE_MAX`], so that what people and other processes
@@ -7,10 +7,14 @@
 
 use super::budget::Stop;
 use super::error::PublishError;
+use super::open::folder;
+use super::place::HOLDERS;
 use super::temp::Mount;
-use super::walk::{self, StopCheck};
+use super::walk::{self, Hidden, StopCheck};
 use cofferdam_core::limits::ByteSize;
 use cofferdam_core::policy::GuestPath;
+use rustix::fd::OwnedFd;
+use rustix::io::Errno;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -30,6 +34,8 @@ const STOP_CHECK_EVERY: Duration = Duration::from_millis(20);
 pub(super) struct Quota {
     limit: ByteSize,
     mounts: Vec<Arc<Mount>>,
+    /// Holds the mounts of all other places.
+    root: Arc<OwnedFd>,
     state: Mutex<State>,
     walked: Condvar,
 }
@@ -55,13 +61,13 @@ struct Measured {
 enum Refusal {
     Full,
     Stopped(Stop),
-    Unreadable(rustix::io::Errno),
+    Unreadable(Errno),
 }
 
 impl Quota {
     /// Nothing is measured yet.
-    pub(super) fn new(limit: ByteSize, mounts: Vec<Arc<Mount>>) -> Self {
-        Self { limit, mounts, state: Mutex::default(), walked: Condvar::new() }
+    pub(super) fn new(limit: ByteSize, mounts: Vec<Arc<Mount>>, root: Arc<OwnedFd>) -> Self {
+        Self { limit, mounts, root, state: Mutex::default(), walked: Condvar::new() }
     }
 
     /// Bytes on disk as far as they are known.
@@ -132,7 +138,15 @@ impl Quota {
     fn walk(&self, stop: StopCheck<'_>) -> Result<u64, Refusal> {
         let mut total = 0u64;
         for mount in &self.mounts {
-            let bytes = walk::measure(&*mount.dir, stop).map_err(Refusal::Unreadable)?;
+            let bytes = walk::measure(&*mount.dir, Hidden::AtRoot, stop).map_err(Refusal::Unreadable)?;
+            total = total.saturating_add(bytes.map_err(Refusal::Stopped)?);
+        }
+        for places in HOLDERS {
+            let folder = match folder(&self.root, places) {
+                Err(Errno::NOENT) => continue,
+                folder => folder.map_err(Refusal::Unreadable)?,
+            };
+            let bytes = walk::measure(folder, Hidden::Anywhere, stop).map_err(Refusal::Unreadable)?;
             total = total.saturating_add(bytes.map_err(Refusal::Stopped)?);
         }
         Ok(total)

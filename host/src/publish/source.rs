@@ -2,16 +2,29 @@
 //! links that stay in the mount; it never blocks, opens nothing but regular files, and finds no reserved
 //! name.
 
+use super::Workspace;
 use super::error::PublishError;
 use super::resolve::{self, Entry};
 use super::temp::Mount;
 use cofferdam_core::policy::GuestPath;
-use rustix::fd::OwnedFd;
+use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{Stat, fstat, readlink};
 use rustix::io::{Errno, Result};
 use std::fs::File;
 use std::os::unix::ffi::OsStringExt;
 use std::path::Path;
+
+impl Workspace {
+    /// The regular file at `path`, open for reading, and its length. The way there may lead through symbolic links
+    /// inside its mount; whether that mount is granted is for the caller to know.
+    ///
+    /// # Errors
+    /// There is no such regular file.
+    pub fn open_file(&self, path: &GuestPath) -> std::result::Result<(File, u64), PublishError> {
+        let (file, stat) = open(self.inner.mount_of(path)?, path)?;
+        Ok((file, u64::try_from(stat.st_size).unwrap_or(0)))
+    }
+}
 
 /// Opens the regular file at `path` as reading resolves it: its length is what it is at that moment.
 pub(super) fn open(mount: &Mount, path: &GuestPath) -> std::result::Result<(File, Stat), PublishError> {
@@ -27,7 +40,7 @@ pub(super) fn open(mount: &Mount, path: &GuestPath) -> std::result::Result<(File
             return Err(PublishError::IsADirectory { path: path.clone() });
         }
     }
-    if is_reserved(mount, &handle).map_err(failed)? {
+    if is_reserved(&*mount.dir, &handle).map_err(failed)? {
         return Err(PublishError::NotFound { path: path.clone() });
     }
     reopened(handle).map_err(failed)
@@ -40,11 +53,14 @@ pub(super) fn reopened(handle: OwnedFd) -> Result<(File, Stat)> {
     Ok((file, stat))
 }
 
-/// Whether a symbolic link led to one of the gateway's own names, or below one.
-fn is_reserved(mount: &Mount, handle: &OwnedFd) -> Result<bool> {
+/// Whether a symbolic link led from the directory to one of the gateway's own names, or below one.
+///
+/// # Errors
+/// Without `/proc`, which alone tells.
+pub fn is_reserved(dir: impl AsFd, found: impl AsFd) -> Result<bool> {
     let place = |fd: String| Ok::<_, Errno>(std::ffi::OsString::from_vec(readlink(fd, Vec::new())?.into()));
-    let (root, found) = (place(resolve::proc_path(&*mount.dir))?, place(resolve::proc_path(handle))?);
-    // Beneath the mount, unless something moved meanwhile: then all of it is looked at.
+    let (root, found) = (place(resolve::proc_path(&dir))?, place(resolve::proc_path(&found))?);
+    // Beneath the directory, unless something moved meanwhile: then all of it is looked at.
     let below = Path::new(&found).strip_prefix(&root).unwrap_or(Path::new(&found)).to_owned();
     Ok(below
         .components()

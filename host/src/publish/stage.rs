@@ -14,7 +14,7 @@ use super::source;
 use super::temp::{Mount, TempName};
 use super::{Disposition, Inner};
 use cofferdam_core::audit::FileFacts;
-use cofferdam_core::policy::GuestPath;
+use cofferdam_core::policy::{GuestPath, Seen};
 use cofferdam_core::tool::ErrorCode;
 use rustix::fs::{Mode, Stat, Timespec, Timestamps, fchmod, fsync, futimens};
 use std::fs::File;
@@ -37,6 +37,8 @@ pub(super) struct Place {
     pub(super) disposition: Disposition,
     /// What the file that it replaces must be.
     pub(super) expected: Option<[u8; 32]>,
+    /// What was approved to be replaced.
+    pub(super) approved: Option<Box<Seen>>,
     /// The mode it shall have, whatever was there; for the copy of a file that moves.
     pub(super) mode: Option<Mode>,
 }
@@ -205,6 +207,12 @@ impl StagedFile {
     /// where anything else, or nothing, has the name then.
     pub fn expect(&mut self, sha256: [u8; 32]) {
         self.place.expected = Some(sha256);
+    }
+
+    /// Publishes only over what was approved to be replaced, and fails with [`PublishError::NotAsApproved`]
+    /// where anything else, or nothing, has the name then.
+    pub fn expect_approved(&mut self, seen: Seen) {
+        self.place.approved = Some(Box::new(seen));
     }
 
     /// The finished file, its bytes on disk. Nothing can be appended any more.

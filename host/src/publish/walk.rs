@@ -150,13 +150,27 @@ fn split(path: &[u8]) -> (&[u8], &[u8]) {
     }
 }
 
+/// Where names that only the gateway gives are passed over: what is staged, or being removed, counts where
+/// that happens.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Hidden {
+    /// In the root alone, which is a mount's: what has such a name deeper was put there by somebody.
+    AtRoot,
+    /// Everywhere, because mounts lie below.
+    Anywhere,
+}
+
 /// The bytes of all regular files beneath `root`, or why measuring ended early.
 ///
 /// Apparent sizes count; a file with several names counts once if all of them lie here. Subdirectories
 /// that cannot be read are left out.
-pub(super) fn measure(root: impl AsFd, stop: StopCheck<'_>) -> Result<std::result::Result<u64, Stop>> {
+pub(super) fn measure(
+    root: impl AsFd,
+    hidden: Hidden,
+    stop: StopCheck<'_>,
+) -> Result<std::result::Result<u64, Stop>> {
     let root = root.as_fd();
-    let mut measure = Measure { stop, device: fstat(root)?.st_dev, bytes: 0, entries: 0 };
+    let mut measure = Measure { stop, hidden, device: fstat(root)?.st_dev, bytes: 0, entries: 0 };
     Ok(match walk(root, &mut measure)? {
         Continue(()) => Ok(measure.bytes),
         Break(stop) => Err(stop),
@@ -165,6 +179,7 @@ pub(super) fn measure(root: impl AsFd, stop: StopCheck<'_>) -> Result<std::resul
 
 struct Measure<'a> {
     stop: StopCheck<'a>,
+    hidden: Hidden,
     device: u64,
     bytes: u64,
     entries: u64,
@@ -180,8 +195,8 @@ impl Visit for Measure<'_> {
         {
             return Break(stop);
         }
-        // What is staged, or being removed, counts where that happens.
-        if at.path.is_empty() && at.name.to_bytes().starts_with(PREFIX.as_bytes()) {
+        let may_be_hidden = self.hidden == Hidden::Anywhere || at.path.is_empty();
+        if may_be_hidden && at.name.to_bytes().starts_with(PREFIX.as_bytes()) {
             return Continue(Then::On);
         }
         let kind = match at.kind {

@@ -3,14 +3,17 @@
 //! Takes exactly the paths of the permit, whatever the guest asks for. It publishes nothing: the plan that
 //! it gathers is carried out by somebody else, after the call succeeded.
 
-use super::host_calls::{Contents, HostCalls, Planning, StagedId, Taken};
+use super::clock::Clock;
+use super::host_calls::{Contents, HostCalls, Planning, ReplyFile, StagedId, Taken};
 use super::stdio::OUTPUT_BYTES_MAX;
 use super::{Inputs, outcome};
+use crate::attachments::outgoing::{Addition, Source};
 use crate::attachments::{Attachments, Blob, BlobBytes};
-use crate::publish::{Budget, Disposition, Planned, StagedFile, Stop, Summary, Workspace};
+use crate::publish::{Budget, Disposition, Planned, PublishError, StagedFile, Stop, Summary, Workspace};
 use cofferdam_core::attachment::AttachmentInfo;
 use cofferdam_core::capability::Interface;
-use cofferdam_core::policy::{GuestPath, Permit};
+use cofferdam_core::message::OutgoingAttachment;
+use cofferdam_core::policy::{Expected, GuestPath, Permit};
 use cofferdam_core::text::one_line;
 use cofferdam_core::tool::{ErrorCode, ToolError};
 use std::collections::BTreeMap;
@@ -23,7 +26,9 @@ pub const REPORT_BYTES_MAX: usize = 200;
 pub(super) struct Authority {
     permit: Permit,
     inputs: Inputs,
+    /// None where tools are looked at and never called.
     workspace: Option<Arc<Workspace>>,
+    clock: Clock,
     budget: Arc<Budget>,
     staged: BTreeMap<StagedId, StagedFile>,
     staged_ever: u32,
@@ -32,7 +37,7 @@ pub(super) struct Authority {
 }
 
 impl Authority {
-    /// The authority of a permit; none over files where there is no workspace or nothing may be written.
+    /// The authority of a permit; none over files where there is no workspace.
     pub(super) fn new(permit: Permit, mut inputs: Inputs, workspace: Option<&Arc<Workspace>>) -> Self {
         let grants = permit.grants();
         let attachments = [Interface::TurnAttachments, Interface::RecentAttachments];
@@ -41,14 +46,16 @@ impl Authority {
         }
         let clock = inputs.clock(permit.limits());
         let turn = inputs.turn;
+        let watched = clock.clone();
         let budget = Budget::new(permit.limits().written_bytes, move || {
-            clock.useless().map(|stopped| match stopped {
+            watched.useless().map(|stopped| match stopped {
                 outcome::Stopped::Deadline => Stop::Deadline,
                 outcome::Stopped::Cancelled => Stop::Cancelled,
             })
         });
         Self {
-            workspace: workspace.filter(|_| grants.may_write()).cloned(),
+            workspace: workspace.cloned(),
+            clock,
             budget: Arc::new(budget.within(turn)),
             staged: BTreeMap::new(),
             staged_ever: 0,
@@ -60,13 +67,30 @@ impl Authority {
         }
     }
 
-    /// What is to be carried out if the call succeeded, in order, and the bytes that were staged for it.
-    pub(super) fn take_plan(&mut self) -> (Vec<Planned>, u64) {
-        (std::mem::take(&mut self.plan), self.budget.spent())
+    /// What is to be carried out if the call succeeded, in order; the bytes that were staged for it; and what it
+    /// adds to the reply. Legal once.
+    pub(super) fn take_plan(&mut self) -> (Vec<Planned>, u64, Option<Addition>) {
+        (std::mem::take(&mut self.plan), self.budget.spent(), self.inputs.reply.take())
     }
 
+    /// The workspace, to be written.
     fn workspace(&self) -> Result<Arc<Workspace>, ToolError> {
-        self.workspace.clone().ok_or_else(|| denied("nothing may be written here"))
+        let writable = self.workspace.as_ref().filter(|_| self.permit.grants().may_write());
+        writable.cloned().ok_or_else(|| denied("nothing may be written here"))
+    }
+
+    /// A path that the judge named for reading, opened: no call hands out a file that it does not name.
+    fn named(&self, file: ReplyFile) -> Result<Source, ToolError> {
+        let ReplyFile { path, name, mime_type } = file;
+        let path = self.readable(&path)?;
+        if !self.permit.may_attach(&path) {
+            let said =
+                format!("{path} was not judged for reading in this call; use the path argument itself");
+            return Err(denied(said));
+        }
+        let workspace = self.workspace.as_ref().ok_or_else(|| denied("there is no workspace here"))?;
+        let (file, len) = workspace.open_file(&path)?;
+        Ok(Source { path: path.to_string(), file, len, name, mime_type })
     }
 
     /// A path that the judge named for writing.
@@ -86,6 +110,34 @@ impl Authority {
             return Ok(path);
         }
         Err(denied(format!("{path} is in no mount of this call; use a path below one that is granted")))
+    }
+
+    /// What becomes of what is at `path`, where the call was permitted for what was seen there.
+    fn as_approved(&self, path: &GuestPath, wanted: Disposition) -> Result<Disposition, ToolError> {
+        match self.permit.expected(path) {
+            Expected::Anything => Ok(wanted),
+            Expected::Nothing => Ok(Disposition::CreateNew),
+            Expected::This(seen) if self.workspace()?.seen(path)?.as_ref() == Some(seen) => Ok(wanted),
+            Expected::This(_) => Err(PublishError::NotAsApproved { path: path.clone() }.into()),
+        }
+    }
+
+    /// The same for a name that goes: what nobody saw does not.
+    fn may_go(&self, path: &GuestPath) -> Result<(), ToolError> {
+        let disposition = self.as_approved(path, Disposition::Replace)?;
+        if disposition == Disposition::CreateNew && self.workspace()?.seen(path)?.is_some() {
+            return Err(PublishError::NotAsApproved { path: path.clone() }.into());
+        }
+        Ok(())
+    }
+
+    fn add(&self, reply: &mut Addition, files: Vec<ReplyFile>) -> Result<Vec<OutgoingAttachment>, ToolError> {
+        // Before so many files are open.
+        reply.admit(files.len())?;
+        let sources = files.into_iter().map(|file| self.named(file)).collect::<Result<_, _>>()?;
+        let limits = *self.permit.limits();
+        let check = || self.clock.useless().map_or(Ok(()), |stopped| Err(stopped.to_tool_error(&limits)));
+        Ok(reply.take(sources, &check)?)
     }
 
     fn file(&mut self, file: StagedId) -> Result<&mut StagedFile, ToolError> {
@@ -119,7 +171,11 @@ impl HostCalls for Authority {
 
     fn stage(&mut self, path: &str, disposition: Disposition) -> Result<StagedId, ToolError> {
         let path = self.judged(path)?;
-        let file = self.workspace()?.stage(&path, disposition, &self.budget)?;
+        let disposition = self.as_approved(&path, disposition)?;
+        let mut file = self.workspace()?.stage(&path, disposition, &self.budget)?;
+        if let Expected::This(seen) = self.permit.expected(&path) {
+            file.expect_approved(seen.clone());
+        }
         let id = StagedId(self.staged_ever);
         self.staged_ever += 1;
         self.staged.insert(id, file);
@@ -167,6 +223,8 @@ impl HostCalls for Authority {
 
     fn rename(&mut self, from: &str, to: &str, disposition: Disposition) -> Result<Planning, ToolError> {
         let (from, to) = (self.judged(from)?, self.judged(to)?);
+        self.may_go(&from)?;
+        let disposition = self.as_approved(&to, disposition)?;
         let (steps, summary) = self.workspace()?.plan_rename(&from, &to, disposition, &self.budget)?;
         self.plan.extend(steps);
         Ok(summary.into())
@@ -174,10 +232,24 @@ impl HostCalls for Authority {
 
     fn remove(&mut self, path: &str, contents: Contents) -> Result<Planning, ToolError> {
         let path = self.judged(path)?;
+        self.may_go(&path)?;
         let step = self.workspace()?.plan_remove(&path, contents, &self.budget)?;
         let summary = step.summary();
         self.plan.push(Planned::Remove(step));
         Ok(summary.into())
+    }
+
+    fn add_to_reply(&mut self, files: Vec<ReplyFile>) -> Result<Vec<OutgoingAttachment>, ToolError> {
+        if !self.permit.grants().allows(Interface::ReplyAttachments) {
+            return Err(denied("nothing may be added to the reply here; the policy's profile grants it"));
+        }
+        if files.is_empty() {
+            return Err(ToolError::new(ErrorCode::InvalidArguments, "no file is named; name at least one"));
+        }
+        let mut reply = self.inputs.reply.take().ok_or_else(|| denied("there is no reply here"))?;
+        let added = self.add(&mut reply, files);
+        self.inputs.reply = Some(reply);
+        added
     }
 
     fn report(&mut self, message: &str) {
@@ -201,3 +273,6 @@ impl HostCalls for Authority {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

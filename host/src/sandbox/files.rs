@@ -10,6 +10,7 @@ mod entries;
 
 pub use entries::DIRECTORY_ENTRIES_MAX;
 
+use crate::publish::is_reserved;
 use cofferdam_core::policy::GuestPath;
 use entries::Entries;
 use rustix::fs::{FileType, Mode, OFlags, ResolveFlags, Stat};
@@ -107,20 +108,41 @@ fn beneath(dir: &File, path: &str, flags: OFlags) -> Result<File, ErrorCode> {
     if path.split('/').any(|name| name.starts_with(GuestPath::RESERVED_PREFIX)) {
         return Err(ErrorCode::NoEntry);
     }
+    // Without a link on the way there is nothing more to ask; that is nearly always.
+    match open_beneath(dir, path, flags, ResolveFlags::NO_SYMLINKS) {
+        Err(Errno::LOOP) => {}
+        found => return found.map_err(refusal),
+    }
+    let found = open_beneath(dir, path, flags, ResolveFlags::empty()).map_err(refusal)?;
+    match is_reserved(dir, &found) {
+        Ok(false) => Ok(found),
+        Ok(true) => Err(ErrorCode::NoEntry),
+        Err(_) => Err(ErrorCode::Io),
+    }
+}
+
+fn open_beneath(dir: &File, path: &str, flags: OFlags, resolve: ResolveFlags) -> Result<File, Errno> {
     let flags = flags | OFlags::CLOEXEC;
-    let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS | ResolveFlags::NO_XDEV;
+    let resolve = resolve | ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS | ResolveFlags::NO_XDEV;
     // EAGAIN: something was renamed meanwhile, and the kernel cannot tell whether the path still lies
     // beneath. A guest that makes this happen only delays itself.
     for _ in 0..16 {
         match rustix::fs::openat2(dir, path, flags, Mode::empty(), resolve) {
             Ok(fd) => return Ok(File::from(fd)),
             Err(Errno::AGAIN | Errno::INTR) => {}
-            // Leaves the mount, or enters another one.
-            Err(Errno::XDEV) => return Err(ErrorCode::NotPermitted),
-            Err(errno) => return Err(std::io::Error::from(errno).into()),
+            Err(errno) => return Err(errno),
         }
     }
-    Err(ErrorCode::Busy)
+    Err(Errno::AGAIN)
+}
+
+fn refusal(errno: Errno) -> ErrorCode {
+    match errno {
+        Errno::AGAIN => ErrorCode::Busy,
+        // Leaves the mount, or enters another one.
+        Errno::XDEV => ErrorCode::NotPermitted,
+        errno => std::io::Error::from(errno).into(),
+    }
 }
 
 /// This process's own handles by number, opened once: each path through /proc would be four look-ups, and a

@@ -8,6 +8,7 @@ use crate::attachments::Blob;
 use crate::publish::Disposition;
 use cofferdam_core::attachment::AttachmentInfo;
 use cofferdam_core::audit::EntryKind;
+use cofferdam_core::message::OutgoingAttachment;
 use cofferdam_core::tool::{ErrorCode, ToolError};
 use serde::{Deserialize, Serialize};
 use std::sync::{Arc, Mutex};
@@ -29,6 +30,14 @@ pub(super) struct Planning {
     pub(super) kind: EntryKind,
     pub(super) entries: u64,
     pub(super) bytes: u64,
+}
+
+/// A workspace file that is to go out with the reply.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct ReplyFile {
+    pub(super) path: String,
+    pub(super) name: Option<String>,
+    pub(super) mime_type: Option<String>,
 }
 
 /// The gateway's side of a call. An error with a code that only the host may say ends the guest.
@@ -83,6 +92,11 @@ pub(super) trait HostCalls: Send {
 
     /// Plans a removal.
     fn remove(&mut self, _path: &str, _contents: Contents) -> Result<Planning, ToolError> {
+        Err(nothing_granted())
+    }
+
+    /// Adds files to the reply, all of them or none.
+    fn add_to_reply(&mut self, _files: Vec<ReplyFile>) -> Result<Vec<OutgoingAttachment>, ToolError> {
         Err(nothing_granted())
     }
 

@@ -5,7 +5,9 @@
 
 use super::SandboxError;
 use super::bindings::ToolWorldPre;
-use super::bindings::cofferdam::tool::{progress, recent_attachments, turn_attachments, workspace_write};
+use super::bindings::cofferdam::tool::{
+    progress, recent_attachments, reply_attachments, turn_attachments, workspace_write,
+};
 use super::clock::Clock;
 use super::engine::{self, Running, Ticker};
 use super::files::{HasFiles, Mount};
@@ -57,26 +59,33 @@ pub(super) struct Said {
 #[derive(Clone)]
 pub(super) struct Linked(ToolWorldPre<State>);
 
-/// An engine with the mounts that guests may see.
+/// What a call has to do with, besides its job.
+pub(super) struct Reach {
+    /// The folders of its workspace; it sees those of them that are granted.
+    pub(super) mounts: Vec<Mount>,
+    /// The gateway's side.
+    pub(super) calls: SharedCalls,
+}
+
+/// An engine.
 pub(super) struct Machine {
     engine: Engine,
     /// None where somebody outside ends a guest that does not return.
     ticker: Option<Ticker>,
-    mounts: Vec<Mount>,
 }
 
 impl Machine {
     /// A machine for `calls_max` calls at once whose guests are interrupted when their time is over.
-    pub(super) fn interrupting(calls_max: u32, mounts: Vec<Mount>) -> Result<Self, SandboxError> {
-        let mut machine = Self::uninterrupted(calls_max, mounts)?;
+    pub(super) fn interrupting(calls_max: u32) -> Result<Self, SandboxError> {
+        let mut machine = Self::uninterrupted(calls_max)?;
         machine.ticker = Some(Ticker::start(&machine.engine)?);
         Ok(machine)
     }
 
     /// The same for a process that is killed when a call's time is over: it has no thread of its own.
-    pub(super) fn uninterrupted(calls_max: u32, mounts: Vec<Mount>) -> Result<Self, SandboxError> {
+    pub(super) fn uninterrupted(calls_max: u32) -> Result<Self, SandboxError> {
         let engine = engine::engine(calls_max, Limits::CEILING.memory.0 as usize)?;
-        Ok(Self { engine, ticker: None, mounts })
+        Ok(Self { engine, ticker: None })
     }
 
     pub(super) fn engine(&self) -> &Engine {
@@ -101,12 +110,9 @@ impl Machine {
     pub(super) fn describe(&self, linked: &Linked, clock: &Clock) -> Result<Said, SandboxError> {
         let calls: SharedCalls = Arc::new(Mutex::new(Nothing));
         let output = Output::new(calls.clone());
-        let state = self.state(
-            &Grants { mounts: Vec::new(), interfaces: Vec::new() },
-            &DESCRIBE_LIMITS,
-            calls,
-            &output,
-        );
+        let nothing = Grants { mounts: Vec::new(), interfaces: Vec::new() };
+        let reach = Reach { mounts: Vec::new(), calls };
+        let state = state_of(&nothing, &DESCRIBE_LIMITS, reach, &output);
         let mut run = self.start(state, &DESCRIBE_LIMITS, clock);
         let said = run.block_on(async |store| {
             let instance = linked.0.instantiate_async(&mut *store).await?;
@@ -139,11 +145,11 @@ impl Machine {
         &self,
         linked: &Linked,
         job: &Job,
-        calls: SharedCalls,
+        reach: Reach,
         clock: &Clock,
     ) -> Result<String, ToolError> {
-        let output = Output::new(calls.clone());
-        let state = self.state(&job.grants, &job.limits, calls, &output);
+        let output = Output::new(reach.calls.clone());
+        let state = state_of(&job.grants, &job.limits, reach, &output);
         let mut run = self.start(state, &job.limits, clock);
         let returned = run.block_on(async |store| {
             let instance = linked.0.instantiate_async(&mut *store).await?;
@@ -175,25 +181,13 @@ impl Machine {
         if grants.allows(Interface::RecentAttachments) {
             recent_attachments::add_to_linker::<State, HasSelf<_>>(&mut linker, |state| state)?;
         }
+        if grants.allows(Interface::ReplyAttachments) {
+            reply_attachments::add_to_linker::<State, HasSelf<_>>(&mut linker, |state| state)?;
+        }
         if grants.may_write() {
             workspace_write::add_to_linker::<State, HasSelf<_>>(&mut linker, |state| state)?;
         }
         Ok(linker)
-    }
-
-    /// What a call finds within reach: nothing but its grants.
-    fn state(&self, grants: &Grants, limits: &Limits, calls: SharedCalls, output: &Output) -> State {
-        let granted = self.mounts.iter().filter(|mount| grants.access(mount.guest()).is_some());
-        let mut table = ResourceTable::new();
-        table.set_max_capacity(HANDLES_MAX);
-        State {
-            wasi: context(output),
-            table,
-            memory: MemoryLimit { bytes_max: limits.memory.0 as usize, exceeded: false },
-            mounts: granted.cloned().collect(),
-            entries_read: 0,
-            calls,
-        }
     }
 
     fn start(&self, state: State, limits: &Limits, clock: &Clock) -> Run {
@@ -208,6 +202,22 @@ impl Machine {
             None => Ok(UpdateDeadline::Continue(1)),
         });
         Run { store, clock: clock.clone(), _running: self.ticker.as_ref().map(Ticker::run) }
+    }
+}
+
+/// What a call finds within reach: nothing but its grants.
+fn state_of(grants: &Grants, limits: &Limits, reach: Reach, output: &Output) -> State {
+    let Reach { mut mounts, calls } = reach;
+    mounts.retain(|mount| grants.access(mount.guest()).is_some());
+    let mut table = ResourceTable::new();
+    table.set_max_capacity(HANDLES_MAX);
+    State {
+        wasi: context(output),
+        table,
+        memory: MemoryLimit { bytes_max: limits.memory.0 as usize, exceeded: false },
+        mounts,
+        entries_read: 0,
+        calls,
     }
 }
 

@@ -15,7 +15,9 @@ mod files;
 mod host_calls;
 pub mod imports;
 mod machine;
+mod mounts;
 mod outcome;
+mod reply;
 mod staging;
 mod state;
 mod stdio;
@@ -28,37 +30,35 @@ pub use files::DIRECTORY_ENTRIES_MAX;
 pub use stdio::OUTPUT_BYTES_MAX;
 
 use crate::attachments::Attachments;
+use crate::attachments::outgoing::Addition;
 use crate::confine::{COMPILE_CPU_SECONDS, Mode, Report};
 use crate::publish::{Planned, TurnShare, Workspace};
 use authority::Authority;
 use cache::Cache;
 use clock::Clock;
 use cofferdam_core::audit::sha256_hex;
-use cofferdam_core::capability::{Grants, MOUNTS};
+use cofferdam_core::capability::Grants;
 use cofferdam_core::json::parse_strict;
 use cofferdam_core::limits::{Limits, Span};
 use cofferdam_core::policy::Permit;
 use cofferdam_core::text::one_line;
 use cofferdam_core::tool::{Description, ErrorCode, ToolError, ToolName};
-use files::Mount;
-use machine::{DESCRIBE_LIMITS, Job, Linked, Machine, Said};
+use machine::{DESCRIBE_LIMITS, Job, Linked, Machine, Reach, Said};
+use mounts::{Mounts, granted};
 use serde_json::Value;
 use std::borrow::Cow;
-use std::fs::File;
-use std::os::fd::AsFd;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use tokio_util::sync::CancellationToken;
-use worker::{Known, Pool};
+use worker::{Known, Pool, Seat};
 
 /// What the sandbox is built with.
 #[derive(Clone, Debug)]
 pub struct Config {
     /// Where compiled components are kept.
     pub cache_dir: PathBuf,
-    /// Calls that may run at once; address space is reserved for this many in this process, or so many
-    /// workers of a profile are kept.
+    /// Calls that may run at once in this process: address space is reserved for this many.
     pub calls_max: u32,
     /// Where guests run.
     pub mode: Mode,
@@ -113,12 +113,10 @@ const SUMMARY_BYTES_MAX: usize = 400;
 /// Loads components and runs calls.
 pub struct Sandbox {
     place: Place,
-    /// None where tools are looked at and never called.
-    workspace: Option<Arc<Workspace>>,
 }
 
 enum Place {
-    Here { machine: Box<Machine>, cache: Cache },
+    Here { machine: Box<Machine>, cache: Cache, mounts: Mounts },
     Workers(Pool),
 }
 
@@ -147,10 +145,11 @@ impl Component {
 pub type Reports = Arc<dyn Fn(&str) + Send + Sync>;
 
 /// What a call needs besides its permit.
-#[derive(Clone)]
 pub struct Inputs {
     /// The call's attachments; not handed on unless the permit grants them.
     pub attachments: Attachments,
+    /// Takes what the call adds to the reply; not handed on unless the permit grants it.
+    pub reply: Option<Addition>,
     /// Takes progress reports, if anybody does.
     pub report: Option<Reports>,
     /// What the call may write of its turn's share.
@@ -175,38 +174,26 @@ pub struct Finished {
     pub plan: Vec<Planned>,
     /// Bytes that were staged, discarded ones included.
     pub written_bytes: u64,
+    /// What the guest added to the reply. To be kept only if `result` is ok.
+    pub reply: Option<Addition>,
 }
 
 impl Sandbox {
-    /// A sandbox whose guests see the granted mounts of `workspace`.
+    /// A sandbox without any guest yet.
     ///
     /// # Errors
     /// [`SandboxError::Engine`] and [`SandboxError::Cache`]; the gateway must not start then.
-    pub fn new(config: &Config, workspace: Option<Arc<Workspace>>) -> Result<Self, SandboxError> {
+    pub fn new(config: &Config) -> Result<Self, SandboxError> {
         let cache = Cache::open(&config.cache_dir)?;
         let failed = |e: std::io::Error| SandboxError::Engine(e.to_string());
-        let folders = || {
-            MOUNTS.iter().filter_map(|guest| Some((guest, workspace.as_ref()?.mount(guest)?))).map(
-                |(guest, dir)| Ok(((*guest).to_owned(), dir.as_fd().try_clone_to_owned().map_err(failed)?)),
-            )
-        };
         let place = match config.mode {
             Mode::InProcess => {
-                let mount = |folder: Result<(String, _), _>| {
-                    folder.map(|(guest, dir)| Mount::new(&guest, File::from(dir)))
-                };
-                let mounts = folders().map(mount).collect::<Result<_, _>>()?;
-                Place::Here { machine: Box::new(Machine::interrupting(config.calls_max, mounts)?), cache }
+                let machine = Box::new(Machine::interrupting(config.calls_max)?);
+                Place::Here { machine, cache, mounts: Mounts::default() }
             }
-            Mode::Processes => {
-                let shared =
-                    |folder: Result<(String, _), _>| folder.map(|(guest, dir)| (guest, Arc::new(dir)));
-                let folders = folders().map(shared).collect::<Result<_, _>>()?;
-                let idle_max = config.calls_max as usize;
-                Place::Workers(Pool::new(cache, folders, idle_max, config.compile_time).map_err(failed)?)
-            }
+            Mode::Processes => Place::Workers(Pool::new(cache, config.compile_time).map_err(failed)?),
         };
-        Ok(Self { place, workspace })
+        Ok(Self { place })
     }
 
     /// The component of these bytes, linked with what `grants` allow.
@@ -216,7 +203,7 @@ impl Sandbox {
     pub fn load(&self, bytes: Cow<'_, [u8]>, grants: &Grants) -> Result<Component, SandboxError> {
         let sha256 = sha256_hex(&bytes);
         let (said, linked) = match &self.place {
-            Place::Here { machine, cache } => {
+            Place::Here { machine, cache, .. } => {
                 let component = cache.load(machine.engine(), &bytes, &sha256)?;
                 let linked = machine.link(&component, grants)?;
                 let clock = Clock::until(Instant::now() + DESCRIBE_LIMITS.deadline.0);
@@ -245,10 +232,19 @@ impl Sandbox {
         })
     }
 
-    /// Has a worker of a profile ready for its first call; nothing where guests run in this process.
-    pub fn start_ahead(&self, profile: &str, grants: &Grants) {
+    /// Has a worker of a profile ready for its first call in this workspace; nothing where guests run in this
+    /// process.
+    pub fn start_ahead(&self, profile: &str, grants: &Grants, workspace: &Workspace) {
         if let Place::Workers(pool) = &self.place {
-            pool.start_ahead(profile, grants);
+            pool.start_ahead(Seat { profile: profile.to_owned(), folders: granted(grants, workspace) });
+        }
+    }
+
+    /// Has a process ready for whichever worker is wanted next, whoever it will serve; nothing where guests run
+    /// in this process.
+    pub fn keep_spare(&self) {
+        if let Place::Workers(pool) = &self.place {
+            pool.keep_spare();
         }
     }
 
@@ -263,20 +259,29 @@ impl Sandbox {
         }
     }
 
-    /// Runs a judged call to its end. Blocks; meant for a thread of its own, never an async worker.
-    pub fn run(&self, permit: Permit, component: &Component, inputs: Inputs) -> Finished {
+    /// Runs a judged call to its end; its guest sees the granted mounts of `workspace`. Blocks; meant for a
+    /// thread of its own, never an async worker.
+    pub fn run(
+        &self,
+        permit: Permit,
+        component: &Component,
+        workspace: &Arc<Workspace>,
+        inputs: Inputs,
+    ) -> Finished {
         let limits = *permit.limits();
         let clock = inputs.clock(&limits);
         let job =
             Job { arguments: permit.call().arguments.to_string(), grants: permit.grants().clone(), limits };
-        let profile = permit.profile().to_owned();
-        let authority = Arc::new(Mutex::new(Authority::new(permit, inputs, self.workspace.as_ref())));
+        let seat = Seat { profile: permit.profile().to_owned(), folders: granted(&job.grants, workspace) };
+        let authority = Arc::new(Mutex::new(Authority::new(permit, inputs, Some(workspace))));
         let mine = || authority.lock().unwrap_or_else(PoisonError::into_inner);
         let returned = match (&self.place, &component.linked) {
-            (Place::Here { machine, .. }, Some(linked)) => {
-                machine.run(linked, &job, authority.clone(), &clock)
+            (Place::Here { machine, mounts, .. }, Some(linked)) => {
+                let calls = authority.clone();
+                let opened = mounts.of(&seat.folders).map_err(unopened);
+                opened.and_then(|mounts| machine.run(linked, &job, Reach { mounts, calls }, &clock))
             }
-            (Place::Workers(pool), _) => pool.call(component.known(), &profile, &job, &mut *mine(), &clock),
+            (Place::Workers(pool), _) => pool.call(component.known(), seat, &job, &mut *mine(), &clock),
             (Place::Here { .. }, None) => {
                 Err(ToolError::new(ErrorCode::Internal, "the component was loaded by another sandbox"))
             }
@@ -287,9 +292,14 @@ impl Sandbox {
             Some(stopped) => Err(stopped.to_tool_error(&limits)),
             None => returned.and_then(|text| read_result(&text, &limits)),
         };
-        let (plan, written_bytes) = mine().take_plan();
-        Finished { result, plan, written_bytes }
+        let (plan, written_bytes, reply) = mine().take_plan();
+        Finished { result, plan, written_bytes, reply: reply.filter(|reply| !reply.is_empty()) }
     }
+}
+
+fn unopened(error: std::io::Error) -> ToolError {
+    tracing::error!(%error, "a folder of the workspace cannot be opened once more");
+    ToolError::new(ErrorCode::ToolUnavailable, "the sandbox cannot be set up; see the log")
 }
 
 fn read_result(text: &str, limits: &Limits) -> Result<Value, ToolError> {

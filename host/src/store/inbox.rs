@@ -4,7 +4,7 @@
 use super::replies::insert_reply;
 use super::{
     AlbumPart, BoundTurn, Claim, Fate, NewUpdate, Persisted, Standing, Store, StoreError, Stranger, Update,
-    now_ms, placeholder, replies,
+    attempts, now_ms, outgoing, placeholder, replies,
 };
 use cofferdam_core::id::TurnId;
 use rusqlite::{OptionalExtension, Transaction, params};
@@ -107,6 +107,7 @@ impl Store {
         self.write(move |tx| {
             done(tx, turn.as_str(), now_ms())?;
             placeholder::forget(tx, turn.as_str())?;
+            outgoing::forget(tx, turn.as_str())?;
             tx.execute("UPDATE inbox SET turn = NULL WHERE turn = ?1", [turn.as_str()])?;
             Ok(())
         })
@@ -122,6 +123,7 @@ pub(super) fn done(tx: &Transaction<'_>, turn: &str, now: i64) -> Result<usize, 
             "UPDATE inbox SET done_at = ?2, raw = iif(album IS NULL, '', raw) WHERE turn = ?1 AND done_at IS NULL",
         )?
         .execute(params![turn, now])?;
+    attempts::forget(tx, turn)?;
     Ok(done)
 }
 

@@ -7,8 +7,12 @@
 //! persist ─► pending ─► claim ─► bound to a turn ─► end ─► done, and its reply stored ─► parts sent
 //! ```
 
+mod approvals;
+mod attempts;
+mod history;
 mod inbox;
 mod journal;
+mod outgoing;
 mod placeholder;
 mod recent;
 mod replies;
@@ -17,7 +21,10 @@ mod rows;
 mod schema;
 #[cfg(test)]
 mod tests;
+mod usage;
 
+pub use approvals::{APPROVED_PATHS_MAX, Approval, ApprovalState, ApprovedPaths, NewApproval};
+pub use history::{LINES_MAX, LOADED_BYTES_MAX, Line};
 pub use inbox::STRANGERS_TOLD_PER_HOUR_MAX;
 pub use recent::RECENT_ROWS_MAX;
 pub use retention::{DONE_AGE_MAX, DONE_ROWS_MAX};
@@ -25,6 +32,7 @@ pub use rows::{
     AlbumPart, BoundTurn, Claim, Fate, NewPart, NewRecent, NewReply, NewUpdate, Part, PartKind, Persisted,
     Placeholder, Recent, Reply, Standing, Stranger, Update,
 };
+pub use usage::{Used, WhoseTurn};
 
 use rusqlite::{Connection, Transaction, TransactionBehavior};
 use std::path::{Path, PathBuf};

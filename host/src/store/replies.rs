@@ -1,6 +1,9 @@
 //! Replies between the end of a turn and the platform's acknowledgement of their last part.
 
-use super::{NewRecent, NewReply, Part, Reply, Store, StoreError, inbox, now_ms, placeholder, recent};
+use super::{
+    NewPart, NewRecent, NewReply, Part, Reply, Store, StoreError, inbox, now_ms, outgoing, placeholder,
+    recent,
+};
 use cofferdam_core::id::TurnId;
 use rusqlite::{OptionalExtension, Transaction, params};
 
@@ -62,40 +65,64 @@ impl Store {
     /// # Errors
     /// [`StoreError`]; then a restart sends it again.
     pub async fn part_sent(&self, turn: &TurnId, n: u32, message: &str) -> Result<(), StoreError> {
-        self.settle(turn, n, "sent", message).await
+        let (turn, message) = (turn.as_str().to_owned(), message.to_owned());
+        self.write(move |tx| settle(tx, &turn, n, ("sent", &message))).await
     }
 
-    /// Marks a part as failed for good, with the reason.
+    /// Marks a part as failed for good, with the reason. In the same transaction `instead` is added at the end of
+    /// the reply; what comes back are these parts.
     ///
     /// # Errors
     /// [`StoreError`]; then a restart tries it again.
-    pub async fn part_failed(&self, turn: &TurnId, n: u32, reason: &str) -> Result<(), StoreError> {
-        self.settle(turn, n, "failed", reason).await
-    }
-
-    async fn settle(
+    pub async fn part_failed(
         &self,
         turn: &TurnId,
         n: u32,
-        state: &'static str,
-        outcome: &str,
-    ) -> Result<(), StoreError> {
-        let (turn, outcome) = (turn.as_str().to_owned(), outcome.to_owned());
+        reason: &str,
+        instead: Vec<NewPart>,
+    ) -> Result<Vec<Part>, StoreError> {
+        let (turn, reason) = (turn.as_str().to_owned(), reason.to_owned());
         self.write(move |tx| {
-            // What was said is forgotten: nobody sends it again, and it may be what a file holds.
-            tx.prepare_cached(
-                "UPDATE part SET state = ?3, outcome = ?4, body = '' WHERE turn = ?1 AND n = ?2",
-            )?
-            .execute(params![turn, n, state, outcome])?;
-            tx.prepare_cached(
-                "UPDATE reply SET finished_at = ?2 WHERE turn = ?1 AND finished_at IS NULL
-                 AND NOT EXISTS (SELECT 1 FROM part WHERE part.turn = ?1 AND part.state = 'pending')",
-            )?
-            .execute(params![turn, now_ms()])?;
-            Ok(())
+            let last: u32 = tx
+                .prepare_cached("SELECT max(n) FROM part WHERE turn = ?1")?
+                .query_row([&turn], |row| row.get(0))?;
+            let numbered =
+                (last + 1..).zip(instead).map(|(n, NewPart { kind, body })| Part { n, kind, body });
+            let added: Vec<_> = numbered.collect();
+            insert_parts(tx, &turn, &added)?;
+            settle(tx, &turn, n, ("failed", &reason))?;
+            Ok(added)
         })
         .await
     }
+}
+
+/// Ends a part, and the reply with its last part.
+fn settle(
+    tx: &Transaction<'_>,
+    turn: &str,
+    n: u32,
+    (state, outcome): (&str, &str),
+) -> Result<(), StoreError> {
+    // What was said is forgotten: nobody sends it again, and it may be what a file holds.
+    tx.prepare_cached("UPDATE part SET state = ?3, outcome = ?4, body = '' WHERE turn = ?1 AND n = ?2")?
+        .execute(params![turn, n, state, outcome])?;
+    let finished = tx
+        .prepare_cached(
+            "UPDATE reply SET finished_at = ?2 WHERE turn = ?1 AND finished_at IS NULL
+             AND NOT EXISTS (SELECT 1 FROM part WHERE part.turn = ?1 AND part.state = 'pending')",
+        )?
+        .execute(params![turn, now_ms()])?;
+    if finished > 0 { outgoing::forget(tx, turn) } else { Ok(()) }
+}
+
+fn insert_parts(tx: &Transaction<'_>, turn: &str, parts: &[Part]) -> Result<(), StoreError> {
+    let mut insert = tx
+        .prepare_cached("INSERT INTO part (turn, n, kind, body, state) VALUES (?1, ?2, ?3, ?4, 'pending')")?;
+    for part in parts {
+        insert.execute(params![turn, part.n, part.kind, part.body])?;
+    }
+    Ok(())
 }
 
 /// Stores a reply, unless the turn has one.
@@ -117,12 +144,11 @@ pub(super) fn insert_reply(
     if inserted == 0 {
         return Ok(());
     }
-    let mut insert = tx
-        .prepare_cached("INSERT INTO part (turn, n, kind, body, state) VALUES (?1, ?2, ?3, ?4, 'pending')")?;
-    for (n, part) in reply.parts.into_iter().enumerate() {
-        insert.execute(params![turn.as_str(), n, part.kind, part.body])?;
+    if finished.is_some() {
+        outgoing::forget(tx, turn.as_str())?;
     }
-    Ok(())
+    let numbered = (0..).zip(reply.parts).map(|(n, NewPart { kind, body })| Part { n, kind, body });
+    insert_parts(tx, turn.as_str(), &numbered.collect::<Vec<_>>())
 }
 
 /// A stored reply and what is left of it.
@@ -137,5 +163,11 @@ pub(super) fn reply(tx: &Transaction<'_>, turn: &TurnId) -> Result<Reply, StoreE
     let parts = statement
         .query_map([turn.as_str()], |row| Ok(Part { n: row.get(0)?, kind: row.get(1)?, body: row.get(2)? }))?
         .collect::<Result<_, _>>()?;
-    Ok(Reply { turn: turn.clone(), target, parts })
+    let last_sent = tx
+        .prepare_cached(
+            "SELECT outcome FROM part WHERE turn = ?1 AND state = 'sent' ORDER BY n DESC LIMIT 1",
+        )?
+        .query_row([turn.as_str()], |row| row.get(0))
+        .optional()?;
+    Ok(Reply { turn: turn.clone(), target, parts, last_sent })
 }

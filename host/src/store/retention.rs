@@ -1,7 +1,7 @@
 //! Keeps the database from growing: what is done is forgotten by age and by number. What waits for a turn
 //! or for its reply to be sent is never touched.
 
-use super::{Store, StoreError, recent};
+use super::{Store, StoreError, approvals, attempts, history, outgoing, recent, usage};
 use rusqlite::{Transaction, params};
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -39,9 +39,14 @@ fn prune(tx: &Transaction<'_>, now: i64) -> Result<usize, StoreError> {
     for turn in turns {
         tx.prepare_cached("DELETE FROM journal WHERE turn = ?1")?.execute([turn])?;
         tx.prepare_cached("DELETE FROM reply WHERE turn = ?1")?.execute([turn])?;
+        outgoing::forget(tx, turn)?;
     }
     tx.execute("DELETE FROM journal WHERE recorded_at < ?1", [before])?;
     tx.execute("DELETE FROM stranger WHERE told_at < ?1", [before])?;
     recent::prune(tx, before)?;
+    history::prune(tx, before)?;
+    attempts::prune(tx, before)?;
+    usage::prune(tx, before)?;
+    approvals::prune(tx, before)?;
     Ok(gone.len())
 }

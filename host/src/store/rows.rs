@@ -107,7 +107,7 @@ pub struct NewReply {
 pub struct NewPart {
     /// What it is.
     pub kind: PartKind,
-    /// Text; for an attachment its description as JSON.
+    /// Text; for files a bundle of them as JSON.
     pub body: String,
 }
 
@@ -118,7 +118,7 @@ pub enum PartKind {
     Text,
     /// Text to be spoken.
     Voice,
-    /// A file.
+    /// Files that go together.
     Attachment,
 }
 
@@ -131,6 +131,8 @@ pub struct Reply {
     pub target: String,
     /// What is still to be sent, in order.
     pub parts: Vec<Part>,
+    /// The platform's id of what was sent of it last.
+    pub last_sent: Option<String>,
 }
 
 /// One message that is still to be sent.
@@ -140,7 +142,7 @@ pub struct Part {
     pub n: u32,
     /// What it is.
     pub kind: PartKind,
-    /// Text; for an attachment its description as JSON.
+    /// Text; for files a bundle of them as JSON.
     pub body: String,
 }
 

@@ -8,7 +8,7 @@ use std::path::Path;
 use std::time::Duration;
 
 /// The version that this program writes, kept in `user_version`.
-pub(super) const VERSION: i64 = 3;
+pub(super) const VERSION: i64 = 6;
 
 /// Times are milliseconds since 1970 UTC. `seq` is the order of arrival: Telegram starts its update ids
 /// anew at a random number after a quiet week.
@@ -88,6 +88,72 @@ const VERSION_3: &str = "
 ALTER TABLE journal ADD COLUMN written_bytes INTEGER NOT NULL DEFAULT 0;
 ";
 
+/// `line.seq` is the order of what was said; `day` counts days of UTC since 1970.
+const VERSION_4: &str = "
+CREATE TABLE line (
+    seq     INTEGER PRIMARY KEY,
+    session TEXT    NOT NULL,
+    turn    TEXT    NOT NULL,
+    n       INTEGER NOT NULL,
+    body    TEXT    NOT NULL,
+    said_at INTEGER NOT NULL,
+    UNIQUE (turn, n)
+) STRICT;
+CREATE INDEX line_session ON line (session, seq);
+CREATE INDEX line_said    ON line (said_at);
+
+CREATE TABLE attempt (
+    turn    TEXT    PRIMARY KEY,
+    channel TEXT    NOT NULL,
+    sender  TEXT    NOT NULL,
+    count   INTEGER NOT NULL,
+    last_at INTEGER NOT NULL
+) STRICT;
+
+CREATE TABLE usage (
+    day           INTEGER NOT NULL,
+    channel       TEXT    NOT NULL,
+    sender        TEXT    NOT NULL,
+    tokens        INTEGER NOT NULL DEFAULT 0,
+    written_bytes INTEGER NOT NULL DEFAULT 0,
+    PRIMARY KEY (day, channel, sender)
+) STRICT;
+";
+
+const VERSION_5: &str = "
+CREATE TABLE approval (
+    id         TEXT    PRIMARY KEY,
+    call_id    TEXT    NOT NULL,
+    sha256     TEXT    NOT NULL,
+    place      TEXT    NOT NULL,
+    message    TEXT,
+    state      TEXT    NOT NULL CHECK (state IN ('asked', 'approved', 'denied', 'expired', 'withdrawn')),
+    decided_by TEXT,
+    asked_at   INTEGER NOT NULL,
+    expires_at INTEGER NOT NULL,
+    UNIQUE (call_id, sha256)
+) STRICT;
+
+CREATE TABLE approved_path (
+    channel     TEXT    NOT NULL,
+    sender      TEXT    NOT NULL,
+    tool        TEXT    NOT NULL,
+    path        TEXT    NOT NULL,
+    approved_at INTEGER NOT NULL,
+    PRIMARY KEY (channel, sender, tool, path)
+) STRICT;
+";
+
+const VERSION_6: &str = "
+ALTER TABLE journal ADD COLUMN attachments TEXT NOT NULL DEFAULT '[]';
+
+CREATE TABLE outgoing (
+    turn   TEXT NOT NULL,
+    sha256 TEXT NOT NULL,
+    PRIMARY KEY (turn, sha256)
+) STRICT;
+";
+
 /// The connection, with its pragmas set and its tables there.
 pub(super) fn open(path: &Path) -> Result<Connection, StoreError> {
     make_private(path).map_err(|source| StoreError::Open { path: path.to_owned(), source })?;
@@ -113,7 +179,9 @@ pub(super) fn open(path: &Path) -> Result<Connection, StoreError> {
 fn migrate(connection: &mut Connection) -> Result<(), StoreError> {
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     let found = version(&transaction)?;
-    for (version, tables) in [(1, VERSION_1), (2, VERSION_2), (3, VERSION_3)] {
+    let versions =
+        [(1, VERSION_1), (2, VERSION_2), (3, VERSION_3), (4, VERSION_4), (5, VERSION_5), (6, VERSION_6)];
+    for (version, tables) in versions {
         if found < version {
             transaction.execute_batch(tables)?;
         }

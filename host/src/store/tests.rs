@@ -1,8 +1,13 @@
 //! The store across restarts: everything that was reported as done is there again, and only once.
 
+mod history;
+mod used;
+
 use super::*;
 use cofferdam_core::id::TurnId;
 use cofferdam_core::journal::Journal;
+use cofferdam_core::message::OutgoingAttachment;
+use cofferdam_core::tool::Answer;
 use serde_json::json;
 use std::os::unix::fs::PermissionsExt;
 
@@ -73,10 +78,11 @@ fn a_newer_version_is_refused_and_untouched() {
     let fixture = Fixture::new();
     fixture.store.connection.lock().expect("it").pragma_update(None, "user_version", 9).expect("set");
     let refused = Store::open(fixture.dir.path()).map(|_| ()).expect_err("refused").to_string();
-    assert_eq!(
-        refused,
-        "the database has version 9, this program knows 3; run the newer release, or restore a backup"
+    let known = schema::VERSION;
+    let expected = format!(
+        "the database has version 9, this program knows {known}; run the newer release, or restore a backup"
     );
+    assert_eq!(refused, expected);
     assert_eq!(fixture.sql::<i64>("PRAGMA user_version"), 9);
 }
 
@@ -157,11 +163,47 @@ async fn only_unsent_parts_come_back() {
     );
     let again = fixture.store.end(CHANNEL, &turn, text_reply(&["other"])).await.expect("it");
     assert_eq!(again, unsent[0], "a turn ends once");
-    fixture.store.part_failed(&turn, 1, "blocked").await.expect("it");
+    let sorry = vec![NewPart { kind: PartKind::Text, body: "sorry".into() }];
+    let added = fixture.store.part_failed(&turn, 1, "blocked", sorry).await.expect("it");
+    assert_eq!(added, [Part { n: 3, kind: PartKind::Text, body: "sorry".into() }]);
+    let left = &fixture.store.unsent(CHANNEL).await.expect("it")[0];
+    assert_eq!((left.last_sent.as_deref(), left.parts.len()), (Some("100"), 2));
     fixture.store.part_sent(&turn, 2, "101").await.expect("it");
+    fixture.store.part_sent(&turn, 3, "102").await.expect("it");
     assert_eq!(fixture.store.unsent(CHANNEL).await.expect("it"), []);
     assert_eq!(fixture.store.bound(CHANNEL).await.expect("it"), []);
-    assert_eq!(fixture.sql::<String>("SELECT group_concat(outcome) FROM part"), "100,blocked,101");
+    assert_eq!(fixture.sql::<String>("SELECT group_concat(outcome) FROM part"), "100,blocked,101,102");
+}
+
+#[tokio::test]
+async fn blobs_are_in_use_from_the_call_until_the_reply_is_out() {
+    let fixture = Fixture::new();
+    let file = |sha256: &str| OutgoingAttachment {
+        sha256: sha256.into(),
+        name: "a.txt".into(),
+        mime_type: "text/plain".into(),
+        bytes: 3,
+    };
+    let in_use = |fixture: &Fixture| {
+        fixture.store.blobs_in_use().expect("it").into_iter().collect::<Vec<_>>().join(" ")
+    };
+    for (id, sha256) in [(1, "a"), (2, "b"), (3, "a")] {
+        let turn = fixture.bound(id).await;
+        let answer = Answer { result: json!({}), attachments: vec![file(sha256)] };
+        fixture.store.record(turn.call(0).as_str(), "h", &answer, 0).expect("recorded");
+    }
+    let fixture = fixture.restart();
+    assert_eq!(in_use(&fixture), "a b");
+    let turns: Vec<_> =
+        fixture.store.bound(CHANNEL).await.expect("it").into_iter().map(|bound| bound.turn).collect();
+    fixture.store.end(CHANNEL, &turns[0], text_reply(&["x", "y"])).await.expect("it");
+    fixture.store.part_sent(&turns[0], 0, "1").await.expect("it");
+    fixture.store.dismiss(&turns[2]).await.expect("it");
+    assert_eq!(in_use(&fixture), "a b", "something is still to be sent");
+    fixture.store.part_failed(&turns[0], 1, "no", Vec::new()).await.expect("it");
+    assert_eq!(in_use(&fixture), "b");
+    fixture.store.end(CHANNEL, &turns[1], text_reply(&[])).await.expect("it");
+    assert_eq!(in_use(&fixture), "", "nothing of it is sent");
 }
 
 #[tokio::test]
@@ -268,15 +310,22 @@ async fn a_placeholder_is_known_until_its_turn_ends() {
     assert_eq!(fixture.sql::<i64>("SELECT count(*) FROM placeholder"), 0);
 }
 
+/// Takes away what later versions than the third have.
+const TO_VERSION_3: &str = "DROP TABLE line; DROP TABLE attempt; DROP TABLE usage; DROP TABLE approval;
+    DROP TABLE approved_path; DROP TABLE outgoing; ALTER TABLE journal DROP COLUMN attachments;
+    PRAGMA user_version = 3;";
+
 #[tokio::test]
 async fn a_database_of_the_first_version_is_taken_over() {
     let fixture = Fixture::new();
     fixture.store.persist(CHANNEL, vec![new(1, None)]).await.expect("it");
-    let older = "DROP TABLE recent; DROP TABLE placeholder; ALTER TABLE journal DROP COLUMN written_bytes;
-        PRAGMA user_version = 1";
-    fixture.store.connection.lock().expect("a connection").execute_batch(older).expect("set");
+    let older = format!(
+        "{TO_VERSION_3} DROP TABLE recent; DROP TABLE placeholder; ALTER TABLE journal DROP COLUMN written_bytes;
+         PRAGMA user_version = 1"
+    );
+    fixture.store.connection.lock().expect("a connection").execute_batch(&older).expect("set");
     let fixture = fixture.restart();
-    assert_eq!(fixture.sql::<i64>("PRAGMA user_version"), 3);
+    assert_eq!(fixture.sql::<i64>("PRAGMA user_version"), schema::VERSION);
     assert_eq!(ids(&fixture.store.pending(CHANNEL, None, 9).await.expect("it")), [1]);
     fixture.ends(2, files("here", None, "x")).await;
     assert!(fixture.recent("here", "ann").await.is_some());
@@ -288,7 +337,7 @@ async fn what_is_done_is_forgotten_by_age_with_all_that_belongs_to_it() {
     fixture.store.persist(CHANNEL, vec![new(1, None), new(2, None), new(3, None)]).await.expect("it");
     for id in [1, 2] {
         let turn = fixture.store.claim(CHANNEL, Claim::Update(id)).await.expect("it").expect("bound").turn;
-        fixture.store.record(turn.call(0).as_str(), "hash", &json!({}), 0).expect("recorded");
+        fixture.store.record(turn.call(0).as_str(), "hash", &json!({}).into(), 0).expect("recorded");
         fixture.store.end(CHANNEL, &turn, text_reply(&["x"])).await.expect("it");
     }
     fixture.store.part_sent(&TurnId::new("telegram-1-1"), 0, "5").await.expect("it");
@@ -318,23 +367,30 @@ async fn what_is_done_is_forgotten_by_number() {
 #[test]
 fn a_call_is_remembered_with_its_arguments() {
     let fixture = Fixture::new();
-    let result = json!({ "saved": true });
+    let file = OutgoingAttachment {
+        sha256: "ab".repeat(32),
+        name: "a.txt".into(),
+        mime_type: "text/plain".into(),
+        bytes: 3,
+    };
+    let answer = Answer { result: json!({ "saved": true }), attachments: vec![file] };
     let known =
-        |fixture: &Fixture, hash: &str| fixture.store.earlier("t/0", hash).map(|earlier| earlier.result);
+        |fixture: &Fixture, hash: &str| fixture.store.earlier("t/0", hash).map(|earlier| earlier.answer);
     assert_eq!(known(&fixture, "h"), Ok(None));
-    fixture.store.record("t/0", "h", &result, 0).expect("recorded");
+    fixture.store.record("t/0", "h", &answer, 0).expect("recorded");
     let fixture = fixture.restart();
-    assert_eq!(known(&fixture, "h"), Ok(Some(result)));
+    assert_eq!(known(&fixture, "h"), Ok(Some(answer)));
     assert_eq!(known(&fixture, "other"), Ok(None));
-    fixture.store.record("t/0", "other", &json!(1), 0).expect("recorded");
-    assert_eq!(known(&fixture, "other"), Ok(Some(json!(1))));
+    fixture.store.record("t/0", "other", &json!(1).into(), 0).expect("recorded");
+    assert_eq!(known(&fixture, "other"), Ok(Some(json!(1).into())));
 }
 
 #[test]
 fn what_a_turn_has_written_is_known_after_a_restart() {
     let fixture = Fixture::new();
     let written = |fixture: &Fixture, call: &str| fixture.store.earlier(call, "h").expect("it").written_bytes;
-    let writes = |call: &str, bytes| fixture.store.record(call, "h", &json!({}), bytes).expect("recorded");
+    let writes =
+        |call: &str, bytes| fixture.store.record(call, "h", &json!({}).into(), bytes).expect("recorded");
     writes("t/0", 100);
     writes("t/1", 20);
     writes("other/0", 5000);
@@ -346,4 +402,119 @@ fn what_a_turn_has_written_is_known_after_a_restart() {
         (30, 100, 130)
     );
     assert_eq!(written(&fixture, "new/0"), 0);
+}
+
+fn approval(call: &str, sha256: &str) -> NewApproval {
+    NewApproval {
+        id: format!("id of {call} {sha256}"),
+        call: call.into(),
+        sha256: sha256.into(),
+        place: "here".into(),
+        expires_at: now_ms() + 60_000,
+    }
+}
+
+#[tokio::test]
+async fn an_approval_waits_through_restarts_and_is_decided_once() {
+    let fixture = Fixture::new();
+    let (first, none) = fixture.store.ask(approval("t/0", "a")).await.expect("it");
+    assert_eq!((first.state, first.message.clone(), none), (ApprovalState::Asked, None, vec![]));
+    fixture.store.approval_shown(&first.id, "77").await.expect("it");
+    let fixture = fixture.restart();
+    // The same call again: the row that is there, whatever id the new one would have had.
+    let (again, _) =
+        fixture.store.ask(NewApproval { id: "x".into(), ..approval("t/0", "a") }).await.expect("it");
+    assert_eq!((again.id.as_str(), again.message.as_deref()), (first.id.as_str(), Some("77")));
+    let decided =
+        fixture.store.decide(&first.id, ApprovalState::Approved, Some("7".into())).await.expect("it");
+    assert_eq!(
+        decided.map(|row| (row.state, row.decided_by)),
+        Some((ApprovalState::Approved, Some("7".into())))
+    );
+    let late = fixture.store.decide(&first.id, ApprovalState::Denied, Some("8".into())).await.expect("it");
+    assert_eq!(
+        late.map(|row| (row.state, row.decided_by)),
+        Some((ApprovalState::Approved, Some("7".into())))
+    );
+    let fixture = fixture.restart();
+    let (known, _) = fixture.store.ask(approval("t/0", "a")).await.expect("it");
+    assert_eq!(known.state, ApprovalState::Approved);
+    assert_eq!(fixture.store.decide("nobody's", ApprovalState::Approved, None).await.expect("it"), None);
+    assert_eq!(fixture.store.approval("nobody's").await.expect("it"), None);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn of_many_who_decide_at_once_one_does() {
+    let fixture = Fixture::new();
+    for round in 0..20 {
+        let (asked, _) = fixture.store.ask(approval(&format!("t/{round}"), "a")).await.expect("it");
+        let mut deciding = tokio::task::JoinSet::new();
+        for n in 0..8 {
+            let (store, id) = (fixture.store.clone(), asked.id.clone());
+            let state = if n % 2 == 0 { ApprovalState::Approved } else { ApprovalState::Denied };
+            deciding.spawn(async move { (n, state, store.decide(&id, state, Some(n.to_string())).await) });
+        }
+        let mut winners = 0;
+        while let Some(decided) = deciding.join_next().await {
+            let (n, state, row) = decided.expect("no panic");
+            let row = row.expect("it").expect("there");
+            winners += usize::from(row.decided_by == Some(n.to_string()) && row.state == state);
+        }
+        assert_eq!(winners, 1, "round {round}");
+    }
+}
+
+#[tokio::test]
+async fn an_answer_that_comes_too_late_is_none() {
+    let fixture = Fixture::new();
+    let late = NewApproval { expires_at: now_ms() - 1, ..approval("t/0", "a") };
+    let (asked, _) = fixture.store.ask(late).await.expect("it");
+    let decided =
+        fixture.store.decide(&asked.id, ApprovalState::Approved, Some("7".into())).await.expect("it");
+    assert_eq!(decided.map(|row| (row.state, row.decided_by)), Some((ApprovalState::Expired, None)));
+}
+
+#[tokio::test]
+async fn what_a_call_asks_now_withdraws_what_it_asked_before() {
+    let fixture = Fixture::new();
+    let (old, _) = fixture.store.ask(approval("t/0", "a")).await.expect("it");
+    fixture.store.ask(approval("t/1", "a")).await.expect("it");
+    let (_, outdated) = fixture.store.ask(approval("t/0", "b")).await.expect("it");
+    let outdated: Vec<_> = outdated.into_iter().map(|row| (row.id, row.state)).collect();
+    assert_eq!(outdated, [(old.id.clone(), ApprovalState::Withdrawn)]);
+    let late = fixture.store.decide(&old.id, ApprovalState::Approved, Some("7".into())).await.expect("it");
+    assert_eq!(late.map(|row| row.state), Some(ApprovalState::Withdrawn));
+}
+
+#[tokio::test]
+async fn approved_paths_are_each_persons_and_tools_own_and_forgotten_in_time() {
+    let fixture = Fixture::new();
+    let of = |sender: &str, tool: &str| ApprovedPaths {
+        channel: CHANNEL.into(),
+        sender: sender.into(),
+        tool: tool.into(),
+    };
+    let known = |fixture: &Fixture, sender: &str, tool: &str| {
+        fixture
+            .store
+            .approved_paths(&of(sender, tool), &["/shared/a".into(), "/shared/b".into()])
+            .expect("it")
+    };
+    fixture.store.remember_paths(of("7", "t"), vec!["/shared/a".into()]).await.expect("it");
+    let fixture = fixture.restart();
+    assert_eq!(known(&fixture, "7", "t"), ["/shared/a"]);
+    assert_eq!((known(&fixture, "8", "t"), known(&fixture, "7", "u")), (vec![], vec![]));
+    fixture.store.ask(approval("t/0", "a")).await.expect("it");
+    let age = i64::try_from(DONE_AGE_MAX.as_millis()).expect("small");
+    fixture.store.prune(now_ms()).await.expect("it");
+    assert_eq!(fixture.sql::<i64>("SELECT count(*) FROM approval"), 1);
+    fixture.store.prune(now_ms() + age + 120_000).await.expect("it");
+    assert_eq!(known(&fixture, "7", "t"), [""; 0]);
+    assert_eq!(fixture.sql::<i64>("SELECT count(*) FROM approval"), 0);
+    let insert = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?1)
+        INSERT INTO approved_path SELECT 'c', 's', 't', i, ?2 + i FROM n";
+    let many = [i64::from(APPROVED_PATHS_MAX) + 5, now_ms()];
+    fixture.store.connection.lock().expect("a connection").execute(insert, many).expect("inserted");
+    fixture.store.prune(now_ms()).await.expect("it");
+    assert_eq!(fixture.sql::<i64>("SELECT count(*) FROM approved_path"), i64::from(APPROVED_PATHS_MAX));
 }

@@ -2,27 +2,35 @@
 
 use super::ledger::Ledger;
 use super::threads::{self, CallThreads, Handover};
-use super::{Earlier, Journal, Registry};
+use super::{Approver, Earlier, Journal, Judged, Registry};
+use crate::attachments::outgoing::{Addition, Outgoing};
 use crate::attachments::{Attachments, RecentAttachments};
 use crate::audit::{AuditLog, Durability, PublishingGuard};
-use crate::publish::{Planned, Workspace};
+use crate::publish::{Place, Planned, Workspace, Workspaces};
 use crate::sandbox::{Inputs, Reports, Sandbox};
 use cofferdam_core::arguments::BadArguments;
 use cofferdam_core::audit::{CallFacts, Effect, Event, Intent, Outcome, VerdictKind, redact, sha256_hex};
 use cofferdam_core::capability::Interface;
 use cofferdam_core::id::{CallId, Caller, SessionId, TurnId};
 use cofferdam_core::limits::{ByteSize, Limits};
-use cofferdam_core::policy::{Permit, Safety};
+use cofferdam_core::policy::Safety;
 use cofferdam_core::text::one_line;
-use cofferdam_core::tool::{ErrorCode, ToolError};
+use cofferdam_core::tool::{Answer, ErrorCode, ToolError};
 use serde_json::Value;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+mod asking;
+mod keep;
+
+use asking::{Approved, Asking, Ended};
+
 #[cfg(test)]
 mod tests;
+
+pub use keep::Output;
 
 /// A call as somebody asks for it: nothing in it has been checked.
 pub struct CallRequest {
@@ -47,6 +55,8 @@ pub struct CallRequest {
     pub report: Option<Reports>,
     /// Where replayed turns look first; absent where turns are not durable.
     pub journal: Option<Arc<dyn Journal>>,
+    /// Who can be asked to approve it; where nobody can, a call that a policy asks about is refused.
+    pub approver: Option<Arc<dyn Approver>>,
     /// Ends the call early.
     pub cancel: CancellationToken,
 }
@@ -60,23 +70,35 @@ pub struct Toolbox {
 struct Parts {
     registry: Registry,
     sandbox: Arc<Sandbox>,
-    workspace: Arc<Workspace>,
+    workspaces: Arc<Workspaces>,
     audit: Arc<AuditLog>,
+    outgoing: Outgoing,
     ledger: Ledger,
+}
+
+/// The mechanisms that calls need.
+pub struct Mechanisms {
+    /// Where guests run.
+    pub sandbox: Arc<Sandbox>,
+    /// The tools' files.
+    pub workspaces: Arc<Workspaces>,
+    /// What is written down of every call.
+    pub audit: Arc<AuditLog>,
+    /// What calls add to replies.
+    pub outgoing: Outgoing,
 }
 
 impl Toolbox {
     /// The tools over the mechanisms they need. The calls of one turn write `turn_bytes` at most.
     pub fn new(
         registry: Registry,
-        sandbox: Arc<Sandbox>,
-        workspace: Arc<Workspace>,
-        audit: Arc<AuditLog>,
+        mechanisms: Mechanisms,
         threads: CallThreads,
         turn_bytes: ByteSize,
     ) -> Self {
+        let Mechanisms { sandbox, workspaces, audit, outgoing } = mechanisms;
         let ledger = Ledger::new(turn_bytes);
-        Self { parts: Arc::new(Parts { registry, sandbox, workspace, audit, ledger }), threads }
+        Self { parts: Arc::new(Parts { registry, sandbox, workspaces, audit, outgoing, ledger }), threads }
     }
 
     /// The tools there are.
@@ -84,10 +106,13 @@ impl Toolbox {
         &self.parts.registry
     }
 
-    /// Has a worker ready for the first call of a tool.
+    /// Has a worker ready for the first call of a tool, where users share their workspace.
     pub fn start_ahead(&self, tool: &str) {
-        if let Ok(tool) = self.parts.registry.get(tool) {
-            self.parts.sandbox.start_ahead(&tool.policy.profile, &tool.policy.grants);
+        let Parts { registry, sandbox, workspaces, .. } = &*self.parts;
+        if let Ok(tool) = registry.get(tool)
+            && !workspaces.per_user()
+        {
+            sandbox.start_ahead(&tool.policy.profile, &tool.policy.grants, workspaces.usual());
         }
     }
 
@@ -95,7 +120,7 @@ impl Toolbox {
     ///
     /// # Errors
     /// Every refusal and failure, by code; each is in the audit.
-    pub async fn call(&self, mut request: CallRequest) -> Result<Value, ToolError> {
+    pub async fn call(&self, mut request: CallRequest) -> Result<Answer, ToolError> {
         let tool = self.parts.registry.get(&request.tool).ok();
         let limits = tool.map_or(Limits::DEFAULT, |tool| tool.policy.limits);
         let sees_recent = tool.is_some_and(|tool| tool.policy.grants.allows(Interface::RecentAttachments));
@@ -110,25 +135,21 @@ impl Toolbox {
                 () = tokio::time::sleep(limits.deadline.0) => {
                     let said = "fetching the files of the earlier message took longer than the call may take; \
                                 nothing was changed";
-                    return Err(self.refuse(Asked::of(request), ToolError::new(ErrorCode::TimedOut, said)).await);
+                    return Err(self.refuse(request, ToolError::new(ErrorCode::TimedOut, said)).await);
                 }
             }
         }
         let asked = Asked::of(request);
-        let (parts, job) = (self.parts.clone(), asked.clone());
-        let work = move |handover: Handover| parts.call(&job, &handover);
-        let result = self.threads.run(&asked.request.caller, limits.deadline.0, work).await;
-        if let Err(refused) = &result
-            && !asked.told.load(Ordering::Acquire)
-        {
-            // No thread took it, or its thread does not come back.
-            return Err(self.refuse(asked, refused.clone()).await);
-        }
-        result
+        self.asking_where_due(asked, limits).await
+    }
+
+    /// Writes down that a call was refused before it ran, and returns what to answer.
+    pub async fn refuse(&self, request: CallRequest, why: ToolError) -> ToolError {
+        self.unanswered(Asked::of(request), why).await
     }
 
     /// Writes down a call that no thread answered, off the async threads, and returns what to answer.
-    async fn refuse(&self, asked: Arc<Asked>, refused: ToolError) -> ToolError {
+    async fn unanswered(&self, asked: Arc<Asked>, refused: ToolError) -> ToolError {
         let parts = self.parts.clone();
         let appended = tokio::task::spawn_blocking(move || parts.refused(&asked, refused)).await;
         appended.unwrap_or_else(|_| threads::crashed())
@@ -159,12 +180,14 @@ struct Progress {
 }
 
 impl Progress {
-    fn of(request: &CallRequest) -> Self {
+    fn of(request: &CallRequest, workspaces: &Workspaces) -> Self {
         Self {
             facts: CallFacts {
                 call: request.id.clone(),
                 turn: request.turn.clone(),
+                session: request.session.clone(),
                 caller: request.caller.clone(),
+                own_workspace: workspaces.per_user(),
                 tool: one_line(&request.tool, 80),
                 component_sha256: None,
                 policy_sha256: None,
@@ -181,9 +204,14 @@ impl Progress {
 }
 
 impl Parts {
-    fn call(&self, asked: &Asked, handover: &Handover) -> Result<Value, ToolError> {
+    fn call(
+        &self,
+        asked: &Asked,
+        approved: Option<&Approved>,
+        handover: &Handover,
+    ) -> Result<Ended, ToolError> {
         let started = Instant::now();
-        let mut progress = Progress::of(&asked.request);
+        let mut progress = Progress::of(&asked.request, &self.workspaces);
         let text = match &asked.request.arguments {
             Ok(text) => text,
             Err(why) => {
@@ -196,13 +224,24 @@ impl Parts {
                 return self.record_outcome(asked, progress, &Err(audited), started).and(Err(told));
             }
         };
-        let result = self.judged(&asked.request, text, started, &mut progress, handover);
-        self.record_outcome(asked, progress, &result, started).and(result)
+        let running = Running { text, started, approved, handover };
+        match self.judged(&asked.request, &running, &mut progress) {
+            // It has not ended.
+            Ok(Ended::Waiting(waiting)) => Ok(Ended::Waiting(waiting)),
+            Ok(Ended::With(result)) => {
+                let result = Ok(result);
+                self.record_outcome(asked, progress, &result, started).and(result).map(Ended::With)
+            }
+            Err(error) => self.record_outcome(asked, progress, &Err(error.clone()), started).and(Err(error)),
+        }
     }
 
     /// Writes down a call that no thread answered; returns what to answer.
     fn refused(&self, asked: &Asked, refused: ToolError) -> ToolError {
-        let progress = Progress::of(&asked.request);
+        self.refused_knowing(asked, Progress::of(&asked.request, &self.workspaces), refused)
+    }
+
+    fn refused_knowing(&self, asked: &Asked, progress: Progress, refused: ToolError) -> ToolError {
         let result = Err(refused.clone());
         self.record_outcome(asked, progress, &result, Instant::now()).err().unwrap_or(refused)
     }
@@ -212,7 +251,7 @@ impl Parts {
         &self,
         asked: &Asked,
         progress: Progress,
-        result: &Result<Value, ToolError>,
+        result: &Result<Answer, ToolError>,
         started: Instant,
     ) -> Result<(), ToolError> {
         // The watchdog may have answered meanwhile, and said so.
@@ -249,11 +288,10 @@ impl Parts {
     fn judged(
         &self,
         request: &CallRequest,
-        text: &str,
-        started: Instant,
+        running: &Running<'_>,
         progress: &mut Progress,
-        handover: &Handover,
-    ) -> Result<Value, ToolError> {
+    ) -> Result<Ended, ToolError> {
+        let text = running.text;
         let tool = self.registry.get(&request.tool).cloned().inspect_err(|_| {
             // Nothing classifies them, so they are audited by length and hash.
             progress.facts.arguments = redact(&Value::String(text.to_owned()), None);
@@ -265,41 +303,77 @@ impl Parts {
             progress.facts.arguments = redact(&Value::String(text.to_owned()), None);
         })?;
         progress.facts.arguments = redact(&arguments, Some(&tool.policy));
-        let permit = tool.judge(request.id.clone(), arguments)?;
-        progress.verdict = VerdictKind::Permit;
-        let earlier = earlier(request, &permit, &progress.facts.arguments_sha256)?;
-        if let Some(result) = self.replayed(request, earlier.as_ref(), progress)? {
-            return Ok(result);
+        let judged = tool.judge(request.id.clone(), arguments)?;
+        if matches!(judged, Judged::Permit(_)) {
+            progress.verdict = VerdictKind::Permit;
         }
+        let earlier = earlier(request, tool.policy.safety, &progress.facts.arguments_sha256)?;
+        // What happened is not asked about again.
+        if let Some(result) = self.replayed(request, earlier.as_ref(), progress)? {
+            progress.verdict = VerdictKind::Permit;
+            return Ok(Ended::With(result));
+        }
+        let permit = match judged {
+            Judged::Permit(permit) => permit,
+            Judged::Ask(ask) => match self.asking(request, &tool, ask, running.approved, progress)? {
+                Asking::Permit(permit) => *permit,
+                Asking::Wait(waiting) => return Ok(Ended::Waiting(waiting)),
+            },
+        };
+        progress.verdict = VerdictKind::Permit;
+        // Not before: what is refused makes no folder.
+        let workspace = self.workspace_of(&progress.facts)?;
         let inputs = Inputs {
             attachments: request.attachments.clone(),
+            reply: Some(self.outgoing.addition(&request.turn)),
             report: request.report.clone(),
             turn: self.ledger.share(&request.turn, earlier.as_ref()),
             cancel: request.cancel.clone(),
-            started,
+            started: running.started,
         };
-        let finished = self.sandbox.run(permit, &tool.component, inputs);
-        let result = finished.result?;
-        if !finished.plan.is_empty() {
-            let publishing = Publishing { result: &result, written_bytes: finished.written_bytes };
-            self.publish(request, &publishing, finished.plan, progress, handover)?;
+        let finished = self.sandbox.run(permit, &tool.component, &workspace, inputs);
+        let attachments = finished.reply.as_ref().map(Addition::attachments).unwrap_or_default();
+        let answer = Answer { result: finished.result?, attachments };
+        if !finished.plan.is_empty() || finished.reply.is_some() {
+            let added = finished.reply.as_ref().map(Addition::effects).unwrap_or_default();
+            let written_bytes = finished.written_bytes;
+            let publishing = Publishing { workspace: &workspace, answer: &answer, added, written_bytes };
+            self.publish(request, publishing, finished.plan, progress, running.handover)?;
         }
-        Ok(result)
+        // Not before: what fails until here adds nothing.
+        if let Some(reply) = finished.reply {
+            reply.keep();
+        }
+        Ok(Ended::With(answer))
     }
 
-    /// The result of this very call from before a crash, if its effects are there.
+    /// The workspace that a call is in: its session's `/tmp`, its user's files where users have their own.
+    fn workspace_of(&self, facts: &CallFacts) -> Result<Arc<Workspace>, ToolError> {
+        self.workspaces.at(&Place::of(facts)).map_err(|error| {
+            tracing::error!(
+                error = &error as &dyn std::error::Error,
+                "a folder of the workspace cannot be opened"
+            );
+            let code = if error.is_no_space() { ErrorCode::NoSpace } else { ErrorCode::Internal };
+            let said = "the folders of this conversation cannot be opened; the operator finds why in the log";
+            ToolError::new(code, said)
+        })
+    }
+
+    /// The answer of this very call from before a crash, if its effects are there.
     fn replayed(
         &self,
         request: &CallRequest,
         earlier: Option<&Earlier>,
         progress: &mut Progress,
-    ) -> Result<Option<Value>, ToolError> {
-        let Some(result) = earlier.and_then(|earlier| earlier.result.clone()) else { return Ok(None) };
+    ) -> Result<Option<Answer>, ToolError> {
+        let Some(answer) = earlier.and_then(|earlier| earlier.answer.clone()) else { return Ok(None) };
         match self.audit.landed(&request.id) {
-            Ok(Some(files)) => {
+            Ok(Some(files)) if self.outgoing.adopt(&request.turn, &answer.attachments) => {
                 progress.files = files;
-                Ok(Some(result))
+                Ok(Some(answer))
             }
+            Ok(Some(_)) => Ok(None),
             Ok(None) => Ok(None),
             Err(error) => Err(unaudited(&error)),
         }
@@ -308,7 +382,7 @@ impl Parts {
     fn publish(
         &self,
         request: &CallRequest,
-        publishing: &Publishing<'_>,
+        publishing: Publishing<'_>,
         plan: Vec<Planned>,
         progress: &mut Progress,
         handover: &Handover,
@@ -320,21 +394,22 @@ impl Parts {
             ));
         }
         progress.publishing = Some(self.audit.publishing().map_err(|e| unaudited(&e))?);
-        let Publishing { result, written_bytes } = *publishing;
+        let Publishing { workspace, answer, added, written_bytes } = publishing;
         match &request.journal {
             Some(journal) => journal
-                .record(request.id.as_str(), &progress.facts.arguments_sha256, result, written_bytes)
+                .record(request.id.as_str(), &progress.facts.arguments_sha256, answer, written_bytes)
                 .map_err(|e| {
                     let said = format!("the journal cannot be written, so nothing was changed: {e}");
                     ToolError::new(ErrorCode::Internal, said)
                 })?,
             None => self.ledger.enter(&request.turn, written_bytes),
         }
-        let files = plan.iter().map(Planned::effect).collect();
+        let files = plan.iter().map(Planned::effect).chain(added.iter().cloned()).collect();
         let intent = Event::Intent(Intent { facts: progress.facts.clone(), files });
         progress.intent = Some(self.audit.append(intent, Durability::Synced).map_err(|e| unaudited(&e))?);
-        match self.workspace.publish(plan) {
-            Ok(files) => {
+        match workspace.publish(plan) {
+            Ok(mut files) => {
+                files.extend(added);
                 progress.files = files;
                 Ok(())
             }
@@ -346,19 +421,30 @@ impl Parts {
     }
 }
 
+/// A call on its thread.
+struct Running<'a> {
+    text: &'a str,
+    started: Instant,
+    approved: Option<&'a Approved>,
+    handover: &'a Handover,
+}
+
 /// What is published, besides the plan itself.
 struct Publishing<'a> {
-    result: &'a Value,
+    workspace: &'a Workspace,
+    answer: &'a Answer,
+    /// What the call adds to the reply.
+    added: Vec<Effect>,
     written_bytes: u64,
 }
 
 /// What the journal of a durable turn says, for a call that may change something.
 fn earlier(
     request: &CallRequest,
-    permit: &Permit,
+    safety: Safety,
     arguments_sha256: &str,
 ) -> Result<Option<Earlier>, ToolError> {
-    let Some(journal) = request.journal.as_ref().filter(|_| permit.safety() != Safety::ReadOnly) else {
+    let Some(journal) = request.journal.as_ref().filter(|_| safety != Safety::ReadOnly) else {
         return Ok(None);
     };
     let unreadable = |e| ToolError::new(ErrorCode::Internal, format!("the journal cannot be read: {e}"));

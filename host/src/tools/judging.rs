@@ -4,7 +4,7 @@
 use super::Tool;
 use cofferdam_core::id::CallId;
 use cofferdam_core::json::parse_strict;
-use cofferdam_core::policy::{Call, Denial, Permit, Verdict, judge};
+use cofferdam_core::policy::{Ask, Call, Denial, Permit, Verdict, judge};
 use cofferdam_core::tool::{ErrorCode, ToolError};
 use serde_json::Value;
 
@@ -15,6 +15,15 @@ pub enum Refused {
     Schema(ToolError),
     /// The judge said no.
     Denied(Denial),
+}
+
+/// What the judge says of a call that is not refused.
+#[derive(Debug)]
+pub enum Judged {
+    /// It may run.
+    Permit(Permit),
+    /// A person must approve it first, as far as the judge can tell without looking.
+    Ask(Ask),
 }
 
 impl From<Refused> for ToolError {
@@ -50,14 +59,15 @@ impl Tool {
         Ok(arguments)
     }
 
-    /// The permit for a call with these arguments: the schema first, then the judge.
+    /// The judgement of a call with these arguments: the schema first, then the judge.
     ///
     /// # Errors
     /// [`Refused`] by the first of the two that refuses.
-    pub fn judge(&self, id: CallId, arguments: Value) -> Result<Permit, Refused> {
+    pub fn judge(&self, id: CallId, arguments: Value) -> Result<Judged, Refused> {
         self.validate(&arguments).map_err(Refused::Schema)?;
         match judge(Call { id, tool: self.policy.tool.clone(), arguments }, &self.policy) {
-            Verdict::Permit(permit) => Ok(permit),
+            Verdict::Permit(permit) => Ok(Judged::Permit(permit)),
+            Verdict::Ask(ask) => Ok(Judged::Ask(ask)),
             Verdict::Deny(denial) => Err(Refused::Denied(denial)),
         }
     }

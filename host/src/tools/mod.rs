@@ -1,6 +1,8 @@
 //! Tools: which there are, and one call of one of them from the request to the audited outcome.
 
+mod approval;
 mod call;
+mod config;
 mod fair;
 mod judging;
 mod ledger;
@@ -8,9 +10,11 @@ mod queue;
 mod registry;
 mod threads;
 
-pub use call::{CallRequest, Toolbox};
+pub use approval::{Approval, Approver, Decision, SHOWN_UNITS_MAX};
+pub use call::{CallRequest, Mechanisms, Output, Toolbox};
 pub use cofferdam_core::journal::{Earlier, Journal};
-pub use judging::Refused;
+pub use config::{Config, EXPIRES_MAX};
+pub use judging::{Judged, Refused};
 pub use registry::{
     Loaded, Registry, RegistryError, Sources, Tool, component_bytes, not_granted, read_bounded,
 };

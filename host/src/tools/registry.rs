@@ -175,16 +175,6 @@ impl Registry {
         Self { tools: tools.collect() }
     }
 
-    /// Has a worker of each profile in use ready.
-    pub fn start_ahead(&self, sandbox: &Sandbox) {
-        let loaded = self.tools.values().flatten();
-        let profiles: BTreeMap<_, _> =
-            loaded.map(|tool| (&tool.policy.profile, &tool.policy.grants)).collect();
-        for (profile, grants) in profiles {
-            sandbox.start_ahead(profile, grants);
-        }
-    }
-
     /// The one tool of these bytes under a policy, whatever component the policy pins: for an author who
     /// tries what was just built. Nothing else about loading differs.
     pub fn of_component(sandbox: &Sandbox, policy: &ToolPolicy, bytes: &[u8]) -> Self {

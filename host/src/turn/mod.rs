@@ -2,19 +2,44 @@
 //!
 //! Channels make turns and get one `OutgoingResponse` back; providers decide what to say and which
 //! tools to call. This room knows neither Telegram nor any model.
+//!
+//! ```text
+//! Turn ─► runner ─► talk: what was said, kept as it happens ─► answer
+//!                     ▲ │
+//!             calls ──┘ └─► rounds: limits, provider, its step
+//! ```
 
+mod calls;
+mod compaction;
 mod config;
+mod control;
 mod conversation;
+mod history;
+mod instructions;
 mod newest;
 mod progress;
 mod provider;
+mod repeats;
+mod rounds;
 mod runner;
+mod talk;
+#[cfg(test)]
+mod tests;
+mod tools;
+mod untrusted;
+mod words;
 
 pub use config::Config;
 pub use conversation::{Conversation, Entry};
+pub use history::{Besides, History, HistoryError, InMemory, Kept};
 pub use newest::{Newest, Watcher};
 pub use progress::{Progress, Step};
 pub use provider::{
     Delta, Deltas, Memory, Provider, ProviderError, Reply, Request, Stop, ToolCall, ToolSpec, Usage,
 };
 pub use runner::{Runner, Turn};
+pub use tools::Tools;
+
+/// A turn that was begun so often and never ended is not run any more. A message that kills the gateway cannot be told
+/// from one that was under way whenever something else did, so the number is not small.
+pub const ATTEMPTS_MAX: u32 = 16;

@@ -1,11 +1,17 @@
-//! Runs a turn: provider, tool calls, provider again, until there is an answer.
+//! Runs a turn: what it is about, its conversation, the provider's steps, the answer.
 
-use super::{Conversation, Delta, Deltas, Entry, Progress, Provider, Request, Step, ToolSpec};
-use crate::attachments::{Attachments, RecentAttachments};
-use crate::tools::{CallRequest, Journal, Toolbox};
+use super::control::{Word, word};
+use super::history::{History, HistoryError, mended};
+use super::instructions::instructions;
+use super::rounds::{Circumstances, Rounds};
+use super::talk::{Keeping, Talk};
+use super::{Config, Entry, Memory, Progress, Provider, Step, ToolSpec, Tools, words};
+use crate::attachments::{Attachment, Attachments, RecentAttachments};
+use crate::store::WhoseTurn;
+use crate::tools::Approver;
 use cofferdam_core::attachment::{AttachmentInfo, addendum};
-use cofferdam_core::id::{CallId, Caller, SessionId, TurnId};
-use cofferdam_core::message::OutgoingResponse;
+use cofferdam_core::id::{Caller, SessionId, TurnId};
+use cofferdam_core::message::{OutgoingAttachment, OutgoingResponse};
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
@@ -24,6 +30,8 @@ pub struct Turn {
     pub attachments: Attachments,
     /// Brings the files of an earlier message, for the tools that may ask for them.
     pub recent: Option<Arc<dyn RecentAttachments>>,
+    /// Asks people about calls that a policy asks about; absent where nobody can be asked.
+    pub approver: Option<Arc<dyn Approver>>,
     /// Lines that the user must read with the answer, besides those on unavailable attachments.
     pub notices: Vec<String>,
 }
@@ -31,36 +39,37 @@ pub struct Turn {
 /// Runs turns.
 pub struct Runner {
     provider: Arc<dyn Provider>,
-    toolbox: Arc<Toolbox>,
-    journal: Option<Arc<dyn Journal>>,
+    tools: Arc<dyn Tools>,
+    history: Arc<dyn History>,
+    limits: Config,
+    instructions: String,
     specs: Vec<ToolSpec>,
 }
 
-/// A provider that asks for more rounds than this is stopped.
-const ROUNDS_MAX: usize = 16;
-/// More tool calls than this in one turn are refused.
-const CALLS_MAX: usize = 64;
+/// A turn that can be answered, or what to say instead.
+type Opened = Result<(Turn, Talk), String>;
 
 impl Runner {
-    /// A runner over a provider and the tools; with a journal where turns are replayed after a crash.
+    /// A runner over a provider and the tools. `history` keeps conversations, where the provider wants to
+    /// know of them; `operator` is what the operator tells a model besides the rules of this program.
     pub fn new(
         provider: Arc<dyn Provider>,
-        toolbox: Arc<Toolbox>,
-        journal: Option<Arc<dyn Journal>>,
+        tools: Arc<dyn Tools>,
+        history: Arc<dyn History>,
+        limits: Config,
+        operator: String,
     ) -> Self {
-        let specs = toolbox
-            .registry()
-            .iter()
-            .filter_map(|(name, tool)| {
-                let description = &tool.as_ref().ok()?.description;
-                Some(ToolSpec {
-                    name: name.to_owned(),
-                    summary: description.summary.clone(),
-                    arguments: description.arguments.clone(),
-                })
-            })
-            .collect();
-        Self { provider, toolbox, journal, specs }
+        let instructions = match provider.memory() {
+            Memory::None => String::new(),
+            Memory::Conversation => instructions(&operator),
+        };
+        let specs = tools.specs();
+        Self { provider, tools, history, limits, instructions, specs }
+    }
+
+    /// What its provider knows of earlier turns.
+    pub fn memory(&self) -> Memory {
+        self.provider.memory()
     }
 
     /// Answers a turn. Never fails: what went wrong is part of the answer.
@@ -72,98 +81,140 @@ impl Runner {
         progress: Arc<dyn Progress>,
         cancel: &CancellationToken,
     ) -> OutgoingResponse {
-        let infos = turn.attachments.infos();
-        if !infos.is_empty() {
-            progress.step(Step::Attachments(infos.clone()));
-        }
+        let mut infos = turn.attachments.infos();
         let mut lines = turn.notices.clone();
+        let opened = tokio::select! {
+            biased;
+            opened = self.open(turn) => opened,
+            // Files of a retried message may take long to come.
+            () = cancel.cancelled() => Err(words::cancelled(0)),
+        };
+        let (answer, attachments) = match opened {
+            Err(said) => (said, Vec::new()),
+            Ok((turn, talk)) => {
+                infos = turn.attachments.infos();
+                if !infos.is_empty() {
+                    progress.step(Step::Attachments(infos.clone()));
+                }
+                self.rounds(turn, talk, progress, cancel).await
+            }
+        };
         lines.extend(infos.iter().filter_map(AttachmentInfo::notice));
-        let mut conversation = Conversation::default();
-        conversation.entries.push(Entry::User {
-            text: turn.text.clone(),
-            addendum: addendum(&infos),
-            attachments: turn.attachments.clone(),
-        });
-        let answer = self.rounds(&turn, &mut conversation, progress, cancel).await;
         lines.extend(Some(answer).filter(|text| !text.is_empty()));
-        OutgoingResponse::text(lines.join("\n"))
+        OutgoingResponse { text: Some(lines.join("\n")), voice: None, attachments }
     }
 
     async fn rounds(
         &self,
-        turn: &Turn,
-        conversation: &mut Conversation,
+        turn: Turn,
+        talk: Talk,
         progress: Arc<dyn Progress>,
         cancel: &CancellationToken,
-    ) -> String {
-        let mut calls = 0;
-        for _ in 0..ROUNDS_MAX {
-            let request = Request { instructions: "", conversation, tools: &self.specs };
-            let mut deltas = Ignore;
-            let reply = tokio::select! {
-                reply = self.provider.respond(request, &mut deltas) => reply,
-                () = cancel.cancelled() => return "cancelled: the turn was stopped".into(),
-            };
-            let reply = match reply {
-                Ok(reply) => reply,
-                Err(error) => return error.to_string(),
-            };
-            if reply.tool_calls.is_empty() {
-                return reply.text.unwrap_or_default();
+    ) -> (String, Vec<OutgoingAttachment>) {
+        let journal = self.history.journal();
+        let around = Circumstances { turn, progress, journal, cancelled: cancel.clone() };
+        Rounds::new(self.parts(), around, talk).run().await
+    }
+
+    fn parts(&self) -> super::rounds::Parts<'_> {
+        super::rounds::Parts {
+            provider: &*self.provider,
+            tools: &self.tools,
+            history: &*self.history,
+            limits: &self.limits,
+            instructions: &self.instructions,
+            specs: &self.specs,
+        }
+    }
+
+    /// The conversation with the request of this turn in it.
+    async fn open(&self, turn: Turn) -> Opened {
+        let remembered = match self.memory() {
+            Memory::Conversation => turn.session.clone(),
+            Memory::None => None,
+        };
+        match (word(&turn.text), remembered) {
+            (Some(Word::Cancel), _) => Err(words::NOTHING_RUNS.into()),
+            (Some(Word::New | Word::Retry), None) => Err(words::NO_CONVERSATION.into()),
+            (Some(Word::New), Some(session)) => Err(self.forget(&turn, &session).await),
+            (Some(Word::Help), Some(_)) => Err(words::help(self.specs.len())),
+            (Some(Word::Retry), Some(session)) => self.reopen(turn, session).await,
+            (_, None) => {
+                let request = request(&turn);
+                let talk = Talk::alone(turn.id.clone(), request);
+                Ok((turn, talk))
             }
-            conversation
-                .entries
-                .push(Entry::Assistant { text: reply.text, tool_calls: reply.tool_calls.clone() });
-            for wanted in reply.tool_calls {
-                if calls == CALLS_MAX {
-                    return format!("The turn asked for more than {CALLS_MAX} tool calls and was stopped.");
-                }
-                let id = turn.id.call(calls);
-                calls += 1;
-                progress.step(Step::Calling { call: id.clone(), tool: wanted.tool.clone() });
-                let report = reporting(progress.clone(), id.clone());
-                let result = self
-                    .toolbox
-                    .call(CallRequest {
-                        id,
-                        turn: turn.id.clone(),
-                        session: turn.session.clone(),
-                        caller: turn.caller.clone(),
-                        tool: wanted.tool.clone(),
-                        arguments: wanted.arguments,
-                        attachments: turn.attachments.clone(),
-                        recent: turn.recent.clone(),
-                        report: Some(report),
-                        journal: self.journal.clone(),
-                        cancel: cancel.clone(),
-                    })
-                    .await;
-                let shown = match &result {
-                    Ok(value) => value.to_string(),
-                    Err(error) => error.to_json().to_string(),
+            (None, Some(session)) => {
+                let request = request(&turn);
+                let opened = async {
+                    let kept = mended(self.history.load(&session, &turn.id).await?, &turn.id);
+                    Talk::asked(self.keeping(&turn, session), kept, request).await
                 };
-                conversation.entries.push(Entry::ToolResult {
-                    call: wanted.id,
-                    tool: wanted.tool,
-                    result,
-                    shown,
-                });
+                opened.await.map(|talk| (turn, talk)).map_err(|error| lost(&error))
             }
         }
-        format!("The turn took more than {ROUNDS_MAX} rounds and was stopped.")
+    }
+
+    async fn forget(&self, turn: &Turn, session: &SessionId) -> String {
+        match self.history.forget(session).await {
+            Err(error) => lost(&error),
+            Ok(()) if turn.attachments.is_empty() => words::FORGOTTEN.into(),
+            Ok(()) => format!("{}\n{}", words::FORGOTTEN, words::FILES_UNUSED),
+        }
+    }
+
+    /// The conversation with its last request, which has no answer, and the files that came with it.
+    async fn reopen(&self, mut turn: Turn, session: SessionId) -> Opened {
+        let kept = self.history.load(&session, &turn.id).await.map_err(|error| lost(&error))?;
+        let keeping = self.keeping(&turn, session);
+        let talk = Talk::resumed(keeping, mended(kept, &turn.id));
+        // The turn itself may have answered it before a crash.
+        let unanswered = |talk: &Talk| talk.answer().is_none() || talk.has_begun();
+        let mut talk = talk.filter(unanswered).ok_or(words::NOTHING_TO_RETRY)?;
+        let wanted = talk.attachments().infos();
+        turn.attachments = again(&turn, wanted).await;
+        talk.attach(turn.attachments.clone(), addendum(&turn.attachments.infos()));
+        Ok((turn, talk))
+    }
+
+    fn keeping(&self, turn: &Turn, session: SessionId) -> Keeping {
+        let whose = WhoseTurn { session, turn: turn.id.clone(), caller: turn.caller.clone() };
+        Keeping { history: self.history.clone(), whose }
     }
 }
 
-/// Takes what a call reports while it runs.
-fn reporting(progress: Arc<dyn Progress>, call: CallId) -> Arc<dyn Fn(&str) + Send + Sync> {
-    Arc::new(move |message| {
-        progress.step(Step::Report { call: call.clone(), message: message.to_owned() });
-    })
+fn request(turn: &Turn) -> Entry {
+    Entry::User {
+        text: turn.text.clone(),
+        addendum: addendum(&turn.attachments.infos()),
+        attachments: turn.attachments.clone(),
+    }
 }
 
-/// No channel shows partial answers yet.
-struct Ignore;
+/// In place of an answer when the conversation cannot be kept or had.
+pub(super) fn lost(error: &HistoryError) -> String {
+    tracing::error!(%error, "a turn was not answered");
+    format!("internal: {error}; the operator finds more in the log")
+}
 
-impl Deltas for Ignore {
-    fn take(&mut self, _: Delta) {}
+/// The files that came with a request, fetched again: each is the one of the same content, or says that it
+/// is gone.
+async fn again(turn: &Turn, wanted: Vec<AttachmentInfo>) -> Attachments {
+    if wanted.is_empty() {
+        return Attachments::default();
+    }
+    let found = match (&turn.recent, turn.attachments.is_empty()) {
+        (Some(recent), true) => recent.recent().await,
+        _ => turn.attachments.clone(),
+    };
+    let same = |info: &AttachmentInfo| {
+        let same = |found: &&Attachment| found.blob.is_some() && found.info.sha256 == info.sha256;
+        found.iter().find(same).and_then(|found| found.blob.clone())
+    };
+    let one = |mut info: AttachmentInfo| {
+        let blob = same(&info).filter(|_| !info.sha256.is_empty());
+        info.unavailable = blob.is_none().then(|| words::FILE_GONE.to_owned());
+        Attachment { info, blob }
+    };
+    wanted.into_iter().map(one).collect::<Vec<_>>().into()
 }

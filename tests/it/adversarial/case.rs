@@ -114,6 +114,7 @@ fn ways_to(path: &str) -> Vec<(&'static str, &'static str, Kind, Value)> {
         ("search", "file_search", Reads, json!({ "path": path, "pattern": "CANARY" })),
         ("info", "file_info", Reads, json!({ "path": path })),
         ("copy_from", "file_copy", Reads, json!({ "from": path, "to": "/tmp/copied" })),
+        ("attach", "attachment_add", Reads, json!({ "path": path })),
         ("write", "file_write", Creates, json!({ "path": path, "content": "new", "overwrite": true })),
         ("append", "file_write", Creates, json!({ "path": path, "content": "new", "append": true })),
         (

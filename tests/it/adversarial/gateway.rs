@@ -64,7 +64,12 @@ impl Gateway {
         let mut child = command.spawn().expect("the program starts");
         let stdout = BufReader::new(child.stdout.take().expect("piped"));
         let (tell, answers) = channel();
-        std::thread::spawn(move || stdout.lines().map_while(Result::ok).try_for_each(|line| tell.send(line)));
+        std::thread::spawn(move || {
+            // What goes out with an answer is shown below it.
+            let lines =
+                stdout.lines().map_while(Result::ok).filter(|line| !line.starts_with("[attachment] "));
+            lines.into_iter().try_for_each(|line| tell.send(line))
+        });
         Self { home, child, answers, searched: [0; 2] }
     }
 

@@ -102,12 +102,25 @@ fn every_limit_that_others_see_is_in_a_table() {
     }
     for key in [
         "[workspace] max_bytes",
+        "[workspace] session_tmp_age",
         "[audit] rotate_bytes",
         "[turns] written_bytes",
+        "[turns] rounds",
+        "[turns] calls",
+        "[turns] deadline",
+        "[turns] tokens",
+        "[turns] history_tokens",
+        "[turns] user_tokens_per_day",
+        "[turns] user_written_bytes_per_day",
+        "[approvals] expires",
         "[sandbox] compile_time",
         "[attachments] max_bytes",
         "[attachments] max_turn_bytes",
         "[attachments] max_count",
+        "[replies] max_bytes",
+        "[replies] max_turn_bytes",
+        "[replies] max_count",
+        "[replies] max_held_bytes",
     ] {
         if !text.contains(&format!("`{key}`")) {
             missing.push(key.to_owned());

@@ -132,7 +132,8 @@ fn a_failure_is_told_difference_by_difference() {
 
 #[test]
 fn a_case_says_all_that_changes() {
-    let home = Home::new();
+    // Whatever the gateway's users have: a case is nobody's.
+    let home = Home::new().config("[workspace]\nroot = \"workspace\"\nper_user = true\n");
     let policy = policy(&home);
     let write = |expect: &str| {
         format!(

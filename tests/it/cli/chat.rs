@@ -41,7 +41,7 @@ fn a_command_is_one_call_and_its_answer_one_reply() {
         ("/file_read index=0", "invalid_arguments: "),
         // Nothing that was typed is dropped, as a shell would drop a comment.
         ("/file_read path=/shared/a #b.txt", "invalid_arguments: \"#b.txt\" is not key=value"),
-        ("/nope", "unknown_tool: no tool \"nope\"; there is attachment_download, attachment_save, "),
+        ("/nope", "unknown_tool: no tool \"nope\"; there is attachment_add, attachment_download, "),
         ("/FILE_READ path=/shared/a", "unknown_tool: "),
         ("/attachment_save index=0 path=/shared/x", "no_attachments: "),
         ("hello", "I run commands, not conversations. /help lists them."),

@@ -56,6 +56,8 @@ fn a_value_that_is_not_understood_is_refused() {
         ("COFFERDAM_CHANNELS_TELEGRAM_ALLOWED_USERS", "1,@ann", "\"@ann\" is not a whole number"),
         ("COFFERDAM_CHANNELS_TELEGRAM_ALLOWED_USERS", "-100", "-100 is not a user's id"),
         ("COFFERDAM_CHANNELS_TELEGRAM_API_URL", "http://example.org", "plain http"),
+        ("COFFERDAM_APPROVALS_EXPIRES", "25h", "[approvals] expires = \"90000s\" is not from 1s to 24h"),
+        ("COFFERDAM_APPROVALS_EXPIRES", "0s", "is not from 1s to 24h; write e.g. \"10m\""),
     ] {
         refused(&with(&home, name, value, &["tools"]), &[said]);
     }
@@ -77,6 +79,13 @@ type Seen = fn(&Home, &[(&str, &str)]) -> Ran;
 const EFFECTS: &[(&str, &str, Seen, &str)] = &[
     ("COFFERDAM_WORKSPACE_ROOT", "workspace2", read, "not_found"),
     ("COFFERDAM_WORKSPACE_MAX_BYTES", "3 B", save, "quota_exceeded"),
+    ("COFFERDAM_WORKSPACE_PER_USER", "true", read, "not_found"),
+    (
+        "COFFERDAM_WORKSPACE_SESSION_TMP_AGE",
+        "59m",
+        |home, set| ran(home, set, &["tools"]),
+        "\"3540s\" is less than 3600s",
+    ),
     ("COFFERDAM_STATE_DIR", "state2", |home, set| ran(home, set, &["audit", "show"]), "state2/audit.jsonl"),
     (
         "COFFERDAM_POLICIES_DIR",
@@ -87,10 +96,101 @@ const EFFECTS: &[(&str, &str, Seen, &str)] = &[
     ("COFFERDAM_AUDIT_ROTATE_BYTES", "1 KiB", |home, set| ran(home, set, &["tools"]), "at least 64 KiB"),
     ("COFFERDAM_AUDIT_SIGN_KEY_FILE", "key2.pem", read, "key2.pem"),
     ("COFFERDAM_PROVIDER_KIND", "nobody", |home, set| ran(home, set, &["chat"]), "nobody"),
+    ("COFFERDAM_PROVIDER_BASE_URL", "http://127.0.0.1:1", no_model, "[provider] base_url has no effect"),
+    ("COFFERDAM_PROVIDER_MODEL", "m", no_model, "[provider] model has no effect"),
+    ("COFFERDAM_PROVIDER_API_KEY_ENV", "KEY", no_model, "[provider] api_key_env has no effect"),
+    ("COFFERDAM_PROVIDER_API_KEY_FILE", "key", no_model, "[provider] api_key_file has no effect"),
+    ("COFFERDAM_PROVIDER_ACCEPTS", "image/*", no_model, "[provider] accepts has no effect"),
+    ("COFFERDAM_PROVIDER_MAX_OUTPUT_TOKENS", "1", no_model, "[provider] max_output_tokens has no effect"),
+    (
+        "COFFERDAM_PROVIDER_INSTRUCTIONS_FILE",
+        "how.md",
+        no_model,
+        "[provider] instructions_file has no effect",
+    ),
     ("COFFERDAM_ATTACHMENTS_MAX_BYTES", "3 B", save, "too large"),
     ("COFFERDAM_ATTACHMENTS_MAX_TURN_BYTES", "3 B", save, "together"),
     ("COFFERDAM_ATTACHMENTS_MAX_COUNT", "0", save, "too many"),
+    ("COFFERDAM_REPLIES_MAX_BYTES", "3 B", attach, "files of at most 3 B"),
+    ("COFFERDAM_REPLIES_MAX_TURN_BYTES", "3 B", attach, "may have 3 B together"),
+    ("COFFERDAM_REPLIES_MAX_COUNT", "0", attach, "one reply takes 0 files"),
+    ("COFFERDAM_REPLIES_MAX_HELD_BYTES", "3 B", attach, "may take 3 B"),
     ("COFFERDAM_TURNS_WRITTEN_BYTES", "3 B", save, "one turn may write 3 B in all"),
+    ("COFFERDAM_APPROVALS_EXPIRES", "2d", |home, set| ran(home, set, &["tools"]), "\"2d\" is not a duration"),
+    (
+        "COFFERDAM_TURNS_ROUNDS",
+        "0",
+        |home, set| ran(home, set, &["tools"]),
+        "rounds = 0 lets no turn be answered",
+    ),
+    (
+        "COFFERDAM_TURNS_CALLS",
+        "0",
+        |home, set| ran(home, set, &["tools"]),
+        "calls = 0 lets no turn be answered",
+    ),
+    ("COFFERDAM_TURNS_DEADLINE", "0s", |home, set| ran(home, set, &["tools"]), "write at least \"1s\""),
+    (
+        "COFFERDAM_TURNS_TOKENS",
+        "0",
+        |home, set| ran(home, set, &["tools"]),
+        " tokens = 0 lets no turn be answered",
+    ),
+    (
+        "COFFERDAM_TURNS_HISTORY_TOKENS",
+        "0",
+        |home, set| ran(home, set, &["tools"]),
+        "history_tokens = 0 lets no turn be answered",
+    ),
+    (
+        "COFFERDAM_TURNS_USER_TOKENS_PER_DAY",
+        "0",
+        |home, set| ran(home, set, &["tools"]),
+        "user_tokens_per_day = 0 lets no turn be answered",
+    ),
+    (
+        "COFFERDAM_TURNS_USER_WRITTEN_BYTES_PER_DAY",
+        "lots",
+        |home, set| ran(home, set, &["tools"]),
+        "\"lots\" is not a size",
+    ),
+    (
+        "COFFERDAM_TURNS_ROUNDS",
+        "0",
+        |home, set| ran(home, set, &["tools"]),
+        "rounds = 0 lets no turn be answered",
+    ),
+    (
+        "COFFERDAM_TURNS_CALLS",
+        "0",
+        |home, set| ran(home, set, &["tools"]),
+        "calls = 0 lets no turn be answered",
+    ),
+    ("COFFERDAM_TURNS_DEADLINE", "0s", |home, set| ran(home, set, &["tools"]), "write at least \"1s\""),
+    (
+        "COFFERDAM_TURNS_TOKENS",
+        "0",
+        |home, set| ran(home, set, &["tools"]),
+        " tokens = 0 lets no turn be answered",
+    ),
+    (
+        "COFFERDAM_TURNS_HISTORY_TOKENS",
+        "0",
+        |home, set| ran(home, set, &["tools"]),
+        "history_tokens = 0 lets no turn be answered",
+    ),
+    (
+        "COFFERDAM_TURNS_USER_TOKENS_PER_DAY",
+        "0",
+        |home, set| ran(home, set, &["tools"]),
+        "user_tokens_per_day = 0 lets no turn be answered",
+    ),
+    (
+        "COFFERDAM_TURNS_USER_WRITTEN_BYTES_PER_DAY",
+        "lots",
+        |home, set| ran(home, set, &["tools"]),
+        "\"lots\" is not a size",
+    ),
     (
         "COFFERDAM_SANDBOX_COMPILE_TIME",
         "soon",
@@ -117,14 +217,30 @@ const EFFECTS: &[(&str, &str, Seen, &str)] = &[
         |home, set| ran(home, set, &["tools"]),
         "0 is not a user's id",
     ),
+    (
+        "COFFERDAM_CHANNELS_TELEGRAM_APPROVERS",
+        "5",
+        |home, set| ran(home, set, &["tools"]),
+        "5 is not among allowed_users",
+    ),
 ];
 
 fn ran(home: &Home, set: &[(&str, &str)], arguments: &[&str]) -> Ran {
     run(home.command(arguments).envs(set.iter().copied()))
 }
 
+/// Of a model's keys none has an effect without one, and that is said. What each does is in `llm::configuration`.
+fn no_model(home: &Home, set: &[(&str, &str)]) -> Ran {
+    ran(home, set, &["tools"])
+}
+
 fn read(home: &Home, set: &[(&str, &str)]) -> Ran {
     ran(home, set, &["call", "file_read", "path=/shared/a"])
+}
+
+fn attach(home: &Home, set: &[(&str, &str)]) -> Ran {
+    put(home, "/shared/four", b"four");
+    ran(home, set, &["call", "attachment_add", "path=/shared/four"])
 }
 
 fn save(home: &Home, set: &[(&str, &str)]) -> Ran {

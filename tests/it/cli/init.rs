@@ -99,6 +99,9 @@ fn what_is_commented_out_is_understood_as_well() {
         })
         .collect();
     assert_ne!(all, text);
+    // A model's keys are refused without a model, and a key is in one place.
+    let all = all.replace("kind = \"commands\"", "kind = \"openai-chat\"");
+    let all = all.replace("api_key_env = \"OPENAI_API_KEY\"\n", "");
     fs::write(home.config_file(), &all).expect("writable");
     let shown = home.run(&["audit", "show"]);
     refused(&shown, &["/home/me/.local/state/cofferdam/audit.jsonl"]);
@@ -112,6 +115,15 @@ fn the_values_it_shows_are_the_defaults() {
     assert!(text.contains("rotate_bytes = \"64 MiB\""));
     for default in [
         "written_bytes = \"4 GiB\"",
+        "rounds = 16",
+        "calls = 64",
+        "deadline = \"900s\"",
+        "tokens = 1000000",
+        "history_tokens = 32000",
+        "user_tokens_per_day = 5000000",
+        "user_written_bytes_per_day = \"20 GiB\"",
+        "max_turn_bytes = \"50 MiB\"",
+        "max_held_bytes = \"1 GiB\"",
         "compile_time = \"60s\"",
         "max_bytes = \"20 MiB\"",
         "max_turn_bytes = \"40 MiB\"",

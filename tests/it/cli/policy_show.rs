@@ -10,7 +10,7 @@ fn a_tool_without_a_policy_is_a_mistake() {
     let home = Home::new();
     refused(
         &home.run(&["policy", "show", "nope"]),
-        &["no tool \"nope\" has a policy; there is attachment_download, attachment_save, "],
+        &["no tool \"nope\" has a policy; there is attachment_add, attachment_download, "],
     );
     refused(&home.run(&["policy", "show", "--policies", "missing"]), &["missing/profiles"]);
 }

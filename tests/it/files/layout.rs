@@ -29,7 +29,7 @@ fn refused_as_it_is(home: &Home, told: &[&str]) {
 #[test]
 fn state_or_policies_where_tools_write() {
     let home = Home::new().own_policies();
-    for mount in ["shared", "tmp", "vault"] {
+    for mount in ["shared", "tmp", "vault", "sessions", "users"] {
         let state =
             format!("[workspace]\nroot = \"workspace\"\n[state]\ndir = \"workspace/{mount}/state\"\n");
         refused(&home, &state, &["[state] dir", &format!("/{mount}"), "move it out"]);

@@ -34,7 +34,7 @@ fn runs(home: &Home, file: &str) {
 
 #[test]
 fn without_openat2() {
-    does_not_start("without_openat2", "inject=openat2:error=ENOSYS", &["Linux 5.6", "openat2"]);
+    does_not_start("without_openat2", "inject=openat2:error=ENOSYS", &["Linux 5.9", "openat2"]);
     // As a container's filter answers that does not know it.
     does_not_start("without_openat2", "inject=openat2:error=EPERM", &["openat2", "seccomp"]);
 }

@@ -14,7 +14,8 @@ fn a_sound_installation_is_told_whole() {
     let (ran, value) = doctor(&home);
     assert_eq!((ran.code, ran.stderr.as_str(), &value["ok"]), (Some(0), "", &true.into()), "{ran:?}");
     let keys: Vec<_> = value.as_object().expect("an object").keys().map(String::as_str).collect();
-    let expected = ["ok", "findings", "isolation", "kernel", "configuration", "places", "tools", "audit"];
+    let expected =
+        ["ok", "findings", "isolation", "kernel", "configuration", "places", "tenants", "tools", "audit"];
     assert_eq!(keys, expected);
     assert_eq!((&value["audit"]["ok"], &value["audit"]["records"]), (&true.into(), &1.into()));
     for place in value["places"].as_array().expect("a list") {
@@ -33,6 +34,7 @@ fn a_sound_installation_is_told_whole() {
         " 0 not as they should be\n",
         "\nconfiguration: ",
         "  workspace.max_bytes = \"10 GiB\"  (default)\n",
+        "  in the workspace: 0 sessions with a /tmp (unused it goes after 604800s), 0 users with",
         "\naudit: 1 records, head 1:",
         "\nall is well\n",
     ] {

@@ -112,6 +112,23 @@ fn the_gateways_own_names_are_invisible() {
     }
     assert_eq!(seen("list", "/shared")["names"], serde_json::json!(["folder"]));
     assert_eq!(seen("list", "/shared/folder")["names"], serde_json::json!(["seen"]));
+    // Nor does a link that somebody put there lead to one, as its leaf or on its way.
+    for (name, target) in [
+        ("to_file", ".cofferdam-1"),
+        ("to_folder", "folder/.cofferdam-dir"),
+        ("to_link", "to_file"),
+        ("folder/up", "../.cofferdam-1"),
+    ] {
+        symlink(target, home.host(&format!("/shared/{name}"))).expect("ours");
+        let path = format!("/shared/{name}");
+        assert_eq!(seen("read", &path)["error"], "NotFound", "{path}");
+        let listed = if target.ends_with("-dir") { "NotFound" } else { "NotADirectory" };
+        assert_eq!(seen("list", &path)["error"], listed, "{path}");
+        assert_eq!(seen("stat", &path)["follow"]["error"], "NotFound", "{path}");
+    }
+    assert_eq!(seen("read", "/shared/to_folder/file")["error"], "NotFound");
+    symlink("seen", home.host("/shared/folder/link")).expect("ours");
+    assert_eq!(seen("read", "/shared/folder/link")["text"], "seen");
 }
 
 #[test]

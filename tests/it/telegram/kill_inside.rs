@@ -18,6 +18,8 @@ type Last = (&'static str, u32, Option<&'static str>);
 enum Asked {
     /// A file to be saved where none is.
     New,
+    /// The same in the session's own folder.
+    Private,
     /// A file to be replaced.
     Overwrite,
     /// Nothing: a listing.
@@ -25,6 +27,7 @@ enum Asked {
 }
 
 const NEW: &str = "/shared/new/a.jpg";
+const PRIVATE: &str = "/tmp/new/a.jpg";
 const OLD: &str = "/shared/old.jpg";
 const OLD_CONTENT: &[u8] = b"the old content";
 
@@ -37,8 +40,11 @@ async fn killed(asked: Asked, hold: (Target, Hold), last: Last, repeats: usize) 
     let share = format!("[turns]\nwritten_bytes = \"{} B\"\n", bytes.len());
     let mut world = World::running_in(|home| home.config(&share)).await?;
     std::fs::write(world.home.host(OLD), OLD_CONTENT)?;
+    // The session has its folders, so that they are not among the calls that are counted.
+    world.ask(Incoming::private(ANN).text("/file_info path=/tmp")).await?;
     let (path, caption) = match asked {
         Asked::New => (NEW, save(0, NEW)),
+        Asked::Private => (PRIVATE, save(0, PRIVATE)),
         Asked::Overwrite => (OLD, format!("{} overwrite=true", save(0, OLD))),
         Asked::Listing => (NEW, "what is this?".to_owned()),
     };
@@ -51,7 +57,7 @@ async fn killed(asked: Asked, hold: (Target, Hold), last: Last, repeats: usize) 
     gate.release();
     assert_eq!(world.ended()?, None, "it was not killed at {last:?}");
     drop(tracer);
-    if let Ok(found) = std::fs::read(world.home.host(path)) {
+    if let Ok(found) = std::fs::read(world.host(path)) {
         assert!(found == bytes || (path == OLD && found == OLD_CONTENT), "torn by a kill at {last:?}");
     }
     world.start()?;
@@ -67,7 +73,7 @@ async fn killed(asked: Asked, hold: (Target, Hold), last: Last, repeats: usize) 
     let next = world.server.push(Incoming::private(ANN).text("hello"));
     world.answer(&next).await?;
     let count = world.server.sent_messages().len();
-    assert!((2..=2 + repeats).contains(&count), "{count} messages after a kill at {last:?}");
+    assert!((3..=3 + repeats).contains(&count), "{count} messages after a kill at {last:?}");
     world.end(count)
 }
 
@@ -128,7 +134,7 @@ async fn while_a_file_is_replaced() -> anyhow::Result<()> {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn while_the_outcome_is_recorded() -> anyhow::Result<()> {
-    for asked in [Asked::New, Asked::Overwrite] {
+    for asked in [Asked::New, Asked::Overwrite, Asked::Private] {
         // Locked for the intent, unlocked, locked for the outcome, unlocked: the answer is not stored yet.
         let lasts = [("write", 2, Some(AUDIT)), ("flock", 4, Some(AUDIT))];
         saving("while_the_outcome_is_recorded", asked, &lasts).await?;

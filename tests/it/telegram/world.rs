@@ -145,9 +145,23 @@ impl World {
         Ok(all.into_iter().map(|message| message.text).collect())
     }
 
-    /// The bytes of a file in the workspace.
+    /// The bytes of a file in the workspace, as [`ANN`] sees it in her private chat.
     pub(super) fn saved(&self, guest: &str) -> Vec<u8> {
-        std::fs::read(self.home.host(guest)).unwrap_or_else(|e| panic!("{guest}: {e}"))
+        std::fs::read(self.host(guest)).unwrap_or_else(|e| panic!("{guest}: {e}"))
+    }
+
+    /// The session of a chat, outside topics.
+    pub(super) fn session(&self, chat: i64) -> String {
+        let (bot, _) = self.server.token().split_once(':').expect("a token has two halves");
+        format!("telegram-{bot}:{chat}/0")
+    }
+
+    /// The file behind a guest path of [`ANN`]'s private chat, where users share their workspace.
+    pub(super) fn host(&self, guest: &str) -> std::path::PathBuf {
+        match guest.strip_prefix("/tmp/") {
+            Some(below) => self.home.session(None, &self.session(ANN)).join("tmp").join(below),
+            None => self.home.host(guest),
+        }
     }
 
     /// Stops the program and holds everything against what is true of every run. `messages` is how many
@@ -163,6 +177,8 @@ impl World {
         assert_eq!(self.home.leftovers(), Vec::<std::path::PathBuf>::new());
         let spooled = std::fs::read_dir(self.home.state().join("blobs")).into_iter().flatten().count();
         assert_eq!(spooled, 0, "bytes of attachments are left in the state");
+        let held = std::fs::read_dir(self.home.state().join("outgoing")).into_iter().flatten().count();
+        assert_eq!(held, 0, "bytes of replies are left in the state");
         self.token_is_secret(&sent.join("\n"));
         Ok(())
     }

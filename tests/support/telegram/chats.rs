@@ -8,7 +8,8 @@ use serde_json::{Map, Value, json};
 use super::error::ApiError;
 use super::html::{self, Formatted};
 use super::params;
-use super::sent::SentMessage;
+use super::sent::{SentFile, SentMessage};
+use super::uploads;
 
 /// Longest text of a message, in UTF-16 units after parsing.
 const MAX_TEXT_UNITS: usize = 4096;
@@ -76,6 +77,36 @@ impl Chats {
     /// `sendMessage`; the Message comes back.
     pub(super) fn send(&mut self, from: &Value, params: &Map<String, Value>) -> Result<Value, ApiError> {
         let formatted = formatted_text(params, "message is too long")?;
+        let mut sent = self.begin(from, params)?;
+        set_text(&mut sent.message, &formatted, params)?;
+        sent.text = formatted.text;
+        sent.source = params::string(params, "text").unwrap_or_default();
+        Ok(self.finish(sent))
+    }
+
+    /// A file with a caption, which may be empty; the Message comes back.
+    pub(super) fn send_file(
+        &mut self,
+        from: &Value,
+        params: &Map<String, Value>,
+        caption: String,
+        file: SentFile,
+    ) -> Result<Value, ApiError> {
+        let mut sent = self.begin(from, params)?;
+        let id = format!("sent-{}", self.sent.len());
+        sent.message[file.kind] = uploads::object(&file, &id);
+        if !caption.is_empty() {
+            sent.message["caption"] = caption.clone().into();
+        }
+        if let Some(group) = &file.group {
+            sent.message["media_group_id"] = group.clone().into();
+        }
+        (sent.text, sent.source, sent.file) = (caption.clone(), caption, Some(file));
+        Ok(self.finish(sent))
+    }
+
+    /// A message without anything in it yet.
+    fn begin(&mut self, from: &Value, params: &Map<String, Value>) -> Result<SentMessage, ApiError> {
         let chat_id = self.chat_id(params)?;
         let reply_to = self.reply_target(chat_id, params)?;
         let thread_id = params::integer(params, "message_thread_id")?;
@@ -94,21 +125,28 @@ impl Chats {
         if let Some(target) = reply_to.and_then(|id| chat.messages.get(&id)) {
             message["reply_to_message"] = without_reply(target);
         }
-        set_text(&mut message, &formatted, params)?;
-        chat.messages.insert(message_id, message.clone());
-        self.sent.push(SentMessage {
+        Ok(SentMessage {
             chat_id,
             message_id,
-            text: formatted.text,
-            source: params::string(params, "text").unwrap_or_default(),
+            text: String::new(),
+            source: String::new(),
             parse_mode: params::string(params, "parse_mode"),
             reply_to,
             thread_id,
             earlier_texts: Vec::new(),
             deleted: false,
-            message: message.clone(),
-        });
-        Ok(message)
+            file: None,
+            message,
+        })
+    }
+
+    fn finish(&mut self, sent: SentMessage) -> Value {
+        let message = sent.message.clone();
+        if let Some(chat) = self.known.get_mut(&sent.chat_id) {
+            chat.messages.insert(sent.message_id, message.clone());
+        }
+        self.sent.push(sent);
+        message
     }
 
     /// `editMessageText`; the changed Message comes back.
@@ -210,11 +248,32 @@ fn formatted_text(params: &Map<String, Value>, too_long: &str) -> Result<Formatt
     Ok(formatted)
 }
 
+/// Rows of buttons, each with a text and 1 to 64 bytes of data: the one kind that is used here.
+fn check_buttons(markup: &Value) -> Result<(), ApiError> {
+    if markup.is_null() {
+        return Ok(());
+    }
+    let rows = markup["inline_keyboard"].as_array();
+    let rows = rows.ok_or_else(|| ApiError::bad_request("object expected as reply markup"))?;
+    for button in rows.iter().flat_map(|row| row.as_array().into_iter().flatten()) {
+        if button["text"].as_str().is_none_or(str::is_empty) {
+            return Err(ApiError::bad_request(
+                "can't parse inline keyboard button: Text buttons are unallowed",
+            ));
+        }
+        if !button["callback_data"].as_str().is_some_and(|data| (1..=64).contains(&data.len())) {
+            return Err(ApiError::bad_request("BUTTON_DATA_INVALID"));
+        }
+    }
+    Ok(())
+}
+
 fn set_text(message: &mut Value, formatted: &Formatted, params: &Map<String, Value>) -> Result<(), ApiError> {
     message["text"] = formatted.text.clone().into();
     let given = params::structured(params, "entities")?;
     let entities = given.unwrap_or_else(|| Value::Array(formatted.entities.clone()));
     let markup = params::structured(params, "reply_markup")?.unwrap_or(Value::Null);
+    check_buttons(&markup)?;
     let fields = message.as_object_mut().expect("messages are objects");
     for (name, value) in [("entities", entities), ("reply_markup", markup)] {
         if value.is_null() || value.as_array().is_some_and(Vec::is_empty) {

@@ -5,13 +5,13 @@ use std::sync::Arc;
 use super::error::ApiError;
 use super::fault::{Effect, Fault, Wire};
 use super::gate::{Hold, Passage};
-use super::http::{Connection, Request};
 use super::journal::{RequestRecord, UnderWay};
 use super::methods;
 use super::route::{Routed, route};
 use super::state::State;
 use super::target::Call;
 use super::wire::{Answer, Delivery, Next};
+use crate::http::{Connection, Request};
 
 /// Serves until the client or a fault closes the connection.
 pub(super) async fn serve(state: Arc<State>, mut connection: Connection) {

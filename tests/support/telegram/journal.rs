@@ -6,10 +6,10 @@ use std::time::Instant;
 
 use serde_json::{Map, Value};
 
-use super::http::{Request, find_header};
 use super::route::Routed;
 use super::state::State;
 use super::target::{Kind, Target};
+use crate::http::{Request, find_header};
 
 /// Requests remembered; the oldest are forgotten beyond it, so that a long demo does not grow.
 pub(super) const MAX_RECORDS: usize = 100_000;

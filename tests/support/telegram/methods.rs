@@ -1,12 +1,13 @@
 //! One arm per method of the Bot API that this server knows.
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::error::ApiError;
 use super::params;
 use super::state::{Inner, State};
 use super::target::{Call, Kind};
 use super::updates::get_updates;
+use super::uploads;
 use super::wire::Answer;
 
 const CHAT_ACTIONS: [&str; 11] = [
@@ -32,7 +33,7 @@ pub(super) async fn perform(state: &State, call: &Call) -> Answer {
     let result = if method == "getupdates" {
         get_updates(state, &call.params).await
     } else {
-        state.change(|inner| act(inner, method, &call.params)).map(|value| value.to_string())
+        state.change(|inner| act(inner, method, call)).map(|value| value.to_string())
     };
     match result {
         // Updates are text that need not be JSON, hence no serializer here.
@@ -41,8 +42,13 @@ pub(super) async fn perform(state: &State, call: &Call) -> Answer {
     }
 }
 
-fn act(inner: &mut Inner, method: &str, params: &Map<String, Value>) -> Result<Value, ApiError> {
+fn act(inner: &mut Inner, method: &str, call: &Call) -> Result<Value, ApiError> {
+    let params = &call.params;
+    if let Some(field) = uploads::field_of(method) {
+        return uploads::send_one(&mut inner.chats, &inner.bot.user, field, call);
+    }
     match method {
+        "sendmediagroup" => uploads::send_album(&mut inner.chats, &inner.bot.user, call),
         "getme" => Ok(inner.bot.me()),
         "setmycommands" => inner.bot.set_commands(params),
         "getmycommands" => Ok(inner.bot.commands.clone()),
@@ -72,6 +78,10 @@ fn act(inner: &mut Inner, method: &str, params: &Map<String, Value>) -> Result<V
         }
         "answercallbackquery" => {
             let id = params::string(params, "callback_query_id").unwrap_or_default();
+            let text = params::string(params, "text").unwrap_or_default();
+            if text.chars().count() > 200 {
+                return Err(ApiError::bad_request("MESSAGE_TOO_LONG"));
+            }
             match inner.chats.callbacks.remove(&id) {
                 true => Ok(Value::Bool(true)),
                 false => Err(ApiError::bad_request(

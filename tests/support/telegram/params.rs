@@ -4,16 +4,24 @@
 use serde_json::{Map, Value};
 
 use super::error::ApiError;
-use super::http::Request;
+use super::multipart::{self, Uploads};
+use crate::http::Request;
 
-/// All parameters of a request; the body's win over the query's.
-pub(super) fn decode(query: &str, request: &Request) -> Result<Map<String, Value>, ApiError> {
+/// All parameters of a request, and its files; the body's win over the query's.
+pub(super) fn decode(query: &str, request: &Request) -> Result<(Map<String, Value>, Uploads), ApiError> {
     let mut params = Map::new();
     decode_form(query, &mut params);
     if request.body.is_empty() {
-        return Ok(params);
+        return Ok((params, Uploads::new()));
     }
-    let kind = request.header("content-type").unwrap_or_default().to_ascii_lowercase();
+    let given = request.header("content-type").unwrap_or_default();
+    let kind = given.to_ascii_lowercase();
+    if kind.starts_with("multipart/form-data") {
+        let boundary = multipart::boundary(given);
+        let uploads = boundary.and_then(|boundary| multipart::decode(&request.body, boundary, &mut params));
+        let uploads = uploads.ok_or_else(|| ApiError::bad_request("can't parse multipart form"))?;
+        return Ok((params, uploads));
+    }
     if kind.starts_with("application/json") {
         let body = serde_json::from_slice(&request.body)
             .map_err(|_| ApiError::bad_request("can't parse JSON object"))?;
@@ -27,7 +35,7 @@ pub(super) fn decode(query: &str, request: &Request) -> Result<Map<String, Value
         let known = "JSON and form bodies only, this server reads no other";
         return Err(ApiError::bad_request(format!("{known}: {kind:?}")));
     }
-    Ok(params)
+    Ok((params, Uploads::new()))
 }
 
 fn decode_form(form: &str, params: &mut Map<String, Value>) {

@@ -3,9 +3,10 @@
 use serde_json::{Map, Value};
 
 use super::error::ApiError;
-use super::http::Request;
+use super::multipart::Uploads;
 use super::params;
 use super::target::{Call, Kind};
+use crate::http::Request;
 
 /// The call, and why it must be refused before any fault or effect, if it must.
 #[derive(Debug)]
@@ -32,14 +33,14 @@ pub(super) fn route(token: &str, request: &Request) -> Routed {
         return refused(&name, ApiError::new(404, "Not Found"));
     };
     let mut refusal = None;
-    let params = match kind {
+    let (params, uploads) = match kind {
         Kind::Download => {
             let path = Value::String(params::percent_decode(rest));
-            Map::from_iter([("file_path".to_owned(), path)])
+            (Map::from_iter([("file_path".to_owned(), path)]), Uploads::new())
         }
         Kind::Method(_) => params::decode(query, request).unwrap_or_else(|error| {
             refusal = Some(error);
-            Map::new()
+            Default::default()
         }),
     };
     if !matches!(request.verb.as_str(), "GET" | "POST") {
@@ -48,10 +49,10 @@ pub(super) fn route(token: &str, request: &Request) -> Routed {
     if params::percent_decode(given) != token {
         refusal = Some(ApiError::new(401, "Unauthorized"));
     }
-    Routed { call: Call { kind, params }, name, refusal }
+    Routed { call: Call { kind, params, uploads }, name, refusal }
 }
 
 fn refused(name: &str, refusal: ApiError) -> Routed {
-    let call = Call { kind: Kind::method(name), params: Map::new() };
+    let call = Call { kind: Kind::method(name), params: Map::new(), uploads: Uploads::new() };
     Routed { call, name: name.to_owned(), refusal: Some(refusal) }
 }

@@ -5,9 +5,9 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::fault::Wire;
-use super::http::{Connection, Request};
-use super::server::{Tasks, accept, listen};
 use super::wire::{Answer, Delivery, Next};
+use crate::http::{Connection, Request};
+use crate::loopback::{Tasks, accept, listen};
 
 /// Requests kept; a sink that receives more has long proved its point.
 const MAX_REQUESTS: usize = 1000;

@@ -5,6 +5,8 @@ use std::fmt::Display;
 
 use serde_json::{Map, Value};
 
+use super::multipart::Uploads;
+
 /// What a request asks for. Methods are held in lower case, since the Bot API ignores case.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Kind {
@@ -23,6 +25,7 @@ impl Kind {
 pub(super) struct Call {
     pub(super) kind: Kind,
     pub(super) params: Map<String, Value>,
+    pub(super) uploads: Uploads,
 }
 
 /// A choice of requests. A plain string converts into the method of that name.

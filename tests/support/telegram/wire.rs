@@ -7,8 +7,8 @@ use tokio::io::AsyncWriteExt;
 
 use super::fault::Wire;
 use super::gate::{Passage, Slot};
-use super::http::Connection;
 use super::journal::RequestRecord;
+use crate::http::Connection;
 
 /// Most bytes of one write.
 const PIECE_BYTES: usize = 64 * 1024;

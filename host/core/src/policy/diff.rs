@@ -3,6 +3,7 @@
 //!
 //! Errs on the side of "widens": what a reviewer must look at again is never called neutral.
 
+use super::approval::When;
 use super::complete::Completion;
 use super::effective::ToolPolicy;
 use super::set::PolicySet;
@@ -78,6 +79,7 @@ impl Of<'_> {
         self.interfaces(old, new);
         self.arguments(old, new);
         self.completions(old, new);
+        self.approvals(old, new);
         self.limits(old, new);
         for (what, old, new) in [
             ("profile", &old.profile, &new.profile),
@@ -181,6 +183,27 @@ impl Of<'_> {
             let direction = if fewer { Direction::Narrows } else { Direction::Widens };
             let what = format!("completion of argument {}", one_line(at, 200));
             self.push(direction, &what, before.map(Completion::spelled), after.map(Completion::spelled));
+        }
+    }
+
+    /// Rules speak together, the more specific before the others, so they are compared together.
+    fn approvals(&mut self, old: &ToolPolicy, new: &ToolPolicy) {
+        let arguments: Vec<_> =
+            old.arguments.iter().chain(&new.arguments).map(|(at, class)| (at.as_str(), *class)).collect();
+        let stricter = new.approval.cover(&old.approval, &arguments);
+        let direction = match (stricter, old.approval.cover(&new.approval, &arguments)) {
+            (false, _) => Direction::Widens,
+            (true, false) => Direction::Narrows,
+            (true, true) => Direction::Neutral,
+        };
+        let all = old.approval.iter().chain(new.approval.iter()).map(|(about, _)| about);
+        for about in all.collect::<BTreeSet<_>>() {
+            let (before, after) = (old.approval.when(about), new.approval.when(about));
+            if before != after {
+                let shown = |when: Option<When>| when.map(|when| when.spelled());
+                let what = format!("approval {}", one_line(about, 200));
+                self.push(direction, &what, shown(before), shown(after));
+            }
         }
     }
 

@@ -1,5 +1,6 @@
 //! The effective policy of one tool, and holding it against the tool's schema.
 
+use super::approval::Approvals;
 use super::complete::Completion;
 use super::origin::Origins;
 use super::schema;
@@ -32,6 +33,9 @@ pub struct ToolPolicy {
     /// What is added to arguments before they are judged, by name.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub completions: BTreeMap<String, Completion>,
+    /// When a person must agree first.
+    #[serde(skip_serializing_if = "Approvals::is_empty")]
+    pub approval: Approvals,
     /// The limits of one call.
     pub limits: Limits,
     /// SHA-256 over the SHA-256s of profile file and tool file, lower-case hex.

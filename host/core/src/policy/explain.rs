@@ -82,7 +82,11 @@ fn decided_at(policy: &ToolPolicy, denial: &Denial) -> Option<Place> {
             let at = policy.grants.mounts.iter().position(|m| m.guest == *mount)?;
             origins.access.get(at).cloned()
         }
-        Cause::NotAnObject | Cause::Unclassified | Cause::BadPath(_) | Cause::MountItself => None,
+        Cause::NotAnObject
+        | Cause::Unclassified
+        | Cause::BadPath(_)
+        | Cause::MountItself
+        | Cause::NotApproved => None,
     }
 }
 

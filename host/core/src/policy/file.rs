@@ -3,8 +3,10 @@
 //! Everything unknown is refused with the file, the line and what to write instead; nothing here
 //! touches the disk.
 
+use super::approval::{self, Approvals, Rule, When};
 use super::effective::ToolPolicy;
 use super::origin::{Origins, Place};
+use super::path::GuestPath;
 use super::source::{PolicyProblem, Source, plain};
 use super::words::{ArgumentClass, Classified, ComponentSource, PathUse, Safety};
 use crate::audit::sha256_hex;
@@ -48,6 +50,8 @@ pub(super) struct ToolFile {
     why: Spanned<String>,
     #[serde(default)]
     arguments: Option<Spanned<BTreeMap<String, Spanned<Classified>>>>,
+    #[serde(default)]
+    approval: BTreeMap<String, Spanned<When>>,
     #[serde(default)]
     limits: Option<Spanned<LimitsTable>>,
 }
@@ -258,11 +262,13 @@ impl ToolFile {
             Some(source.at(written.span().start, &completion.problem(at, *class, &profile.grants)?))
         });
         let problems: Vec<_> = if problems.is_empty() { incomplete.collect() } else { problems };
-        if !problems.is_empty() {
-            return Err(problems);
-        }
+        let approval = approvals(self.approval, source, profile, &arguments);
+        let unaskable = approval.as_ref().err().into_iter().flatten().cloned();
+        let problems: Vec<_> = problems.into_iter().chain(unaskable).collect();
+        let (Ok(approval), true) = (approval, problems.is_empty()) else { return Err(problems) };
         let completions = arguments.iter().map(|(k, v)| (k.clone(), v.get_ref().completion.clone()));
         Ok(ToolPolicy {
+            approval,
             completions: completions.filter(|(_, completion)| !completion.is_empty()).collect(),
             tool,
             profile: profile.name.clone(),
@@ -316,6 +322,32 @@ impl ToolFile {
         };
         Ok((limits, origins))
     }
+}
+
+/// The rules of `[approval]`, or all that is wrong with them.
+fn approvals(
+    written: BTreeMap<String, Spanned<When>>,
+    source: &Source<'_>,
+    profile: &Profile,
+    arguments: &BTreeMap<String, Spanned<Classified>>,
+) -> Result<Approvals, Vec<PolicyProblem>> {
+    let writes = arguments.values().any(|c| c.get_ref().class == ArgumentClass::Path(PathUse::Write));
+    let granted = |path: &GuestPath| profile.grants.access(path.mount()).is_some();
+    let problems: Vec<_> = written
+        .iter()
+        .filter_map(|(about, when)| {
+            let class = arguments.get(about).map(|classified| classified.get_ref().class);
+            let problem = approval::problem(about, *when.get_ref(), class, writes, granted)?;
+            Some(source.at(when.span().start, &format!("[approval] {problem}")))
+        })
+        .collect();
+    if !problems.is_empty() {
+        return Err(problems);
+    }
+    Ok(Approvals::of(written.into_iter().map(|(about, when)| {
+        let at = source.place(&when);
+        (about, Rule { when: when.into_inner(), at })
+    })))
 }
 
 fn check_head(

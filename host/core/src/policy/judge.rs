@@ -3,9 +3,11 @@
 //! The only place where a [`Permit`] comes into being. It does no I/O: facts that need the disk are
 //! settled where the disk is, by code that can only refuse more.
 
+use super::approval::{Facts, Reason, Seen, When};
 use super::effective::ToolPolicy;
 use super::path::{BadPath, GuestPath};
 use super::words::{ArgumentClass, PathUse, Safety};
+use crate::audit::sha256_hex;
 use crate::capability::{Access, Grants};
 use crate::id::CallId;
 use crate::limits::Limits;
@@ -27,10 +29,11 @@ pub struct Call {
 /// What follows for a call. A refusal is not an error: it is an answer.
 #[must_use]
 #[derive(Debug)]
-#[expect(clippy::large_enum_variant, reason = "a permit is moved once, and boxing it would cost every call")]
 pub enum Verdict {
     /// The call may run, within what the permit carries.
     Permit(Permit),
+    /// A person must approve it first.
+    Ask(Ask),
     /// The call may not run.
     Deny(Denial),
 }
@@ -69,6 +72,8 @@ pub enum Cause {
     },
     /// The mount itself was to be written, which nothing allows.
     MountItself,
+    /// Another call, or another state of things, was approved.
+    NotApproved,
 }
 
 /// What the judge says of one place that nothing is wrong with.
@@ -78,6 +83,8 @@ pub struct Ruling {
     pub class: Option<ArgumentClass>,
     /// The path that stands there.
     pub path: Option<GuestPath>,
+    /// Why what stands there must be approved.
+    pub asks: Vec<Reason>,
 }
 
 impl From<Denial> for ToolError {
@@ -96,8 +103,22 @@ pub struct Permit {
     grants: Grants,
     limits: Limits,
     safety: Safety,
+    reads: Vec<GuestPath>,
     writes: Vec<GuestPath>,
     writes_below: Vec<GuestPath>,
+    /// What the judge, or the person who approved, relied on.
+    seen: Vec<(GuestPath, Option<Seen>)>,
+}
+
+/// What must stand at a path for the permit to hold there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Expected<'a> {
+    /// Whatever it is.
+    Anything,
+    /// Nothing: nobody agreed to more.
+    Nothing,
+    /// What was seen.
+    This(&'a Seen),
 }
 
 impl Permit {
@@ -126,9 +147,102 @@ impl Permit {
         self.safety
     }
 
+    /// What must stand at `path` when the call changes it.
+    pub fn expected(&self, path: &GuestPath) -> Expected<'_> {
+        match self.seen.iter().find(|(seen, _)| seen == path) {
+            None => Expected::Anything,
+            Some((_, None)) => Expected::Nothing,
+            Some((_, Some(seen))) => Expected::This(seen),
+        }
+    }
+
+    /// Whether this very path was judged for reading: what leaves with a reply is named in the call.
+    pub fn may_attach(&self, path: &GuestPath) -> bool {
+        self.reads.contains(path)
+    }
+
     /// Whether this very path was judged for writing.
     pub fn may_stage(&self, path: &GuestPath) -> bool {
         self.writes.contains(path) || self.writes_below.iter().any(|dir| path.is_below(dir))
+    }
+}
+
+/// A call that a person must approve: the permit that it would get, which only an approval of this very call
+/// brings out.
+#[derive(Debug)]
+pub struct Ask {
+    permit: Permit,
+    policy_sha256: String,
+    reasons: Vec<Reason>,
+    there: Vec<(GuestPath, Option<Seen>)>,
+}
+
+impl Ask {
+    /// The judged call.
+    pub fn call(&self) -> &Call {
+        &self.permit.call
+    }
+
+    /// Why it must be approved; never empty.
+    pub fn reasons(&self) -> &[Reason] {
+        &self.reasons
+    }
+
+    /// The paths that it may write, about which there may be facts.
+    pub fn writes(&self) -> &[GuestPath] {
+        &self.permit.writes
+    }
+
+    /// What stands at the paths that it may write, as far as facts were given.
+    pub fn there(&self) -> &[(GuestPath, Option<Seen>)] {
+        &self.there
+    }
+
+    /// The verdict in the light of the facts: a permit where no rule asks any more, valid only as long as
+    /// nothing comes to be where nothing was.
+    pub fn given(mut self, facts: &Facts) -> Verdict {
+        let mut new = Vec::new();
+        self.reasons.retain(|reason| match (reason.when, &reason.path) {
+            (When::OnOverwrite, Some(path)) if facts.there.get(path) == Some(&None) => {
+                new.push((path.clone(), None));
+                false
+            }
+            (When::FirstTimePerPath, Some(path)) => !facts.approved.contains(path),
+            _ => true,
+        });
+        if self.reasons.is_empty() {
+            self.permit.seen = new;
+            return Verdict::Permit(self.permit);
+        }
+        let there = self.permit.writes.iter().filter_map(|path| facts.there.get_key_value(path));
+        self.there = there.map(|(path, seen)| (path.clone(), seen.clone())).collect();
+        Verdict::Ask(self)
+    }
+
+    /// Names this very call, its policy, what stands at its paths, and the words in which all that was shown:
+    /// SHA-256, lower-case hex.
+    pub fn sha256(&self, shown: &str) -> String {
+        let Call { id, tool, arguments } = &self.permit.call;
+        let (policy, there) = (&self.policy_sha256, &self.there);
+        sha256_hex(format!("{id}\n{tool}\n{policy}\n{arguments}\n{there:?}\n{shown}").as_bytes())
+    }
+
+    /// The permit, for whoever holds the name of this very call as it was approved. It holds as long as what
+    /// was seen at its paths stands there.
+    ///
+    /// # Errors
+    /// The denial of a call that is not the one that was approved, or no longer.
+    pub fn grant(mut self, shown: &str, approved_sha256: &str) -> Result<Permit, Denial> {
+        if self.sha256(shown) != approved_sha256 {
+            return Err(Denial {
+                code: ErrorCode::ApprovalDenied,
+                reason: "what this call would do has changed since it was approved; nothing was changed, ask again"
+                    .into(),
+                cause: Cause::NotApproved,
+            });
+        }
+        self.permit.seen = self.there;
+        Ok(self.permit)
     }
 }
 
@@ -139,13 +253,15 @@ impl Permit {
 pub fn judge(mut call: Call, policy: &ToolPolicy) -> Verdict {
     debug_assert_eq!(call.tool, policy.tool, "a call is judged by its own tool's policy");
     policy.complete(&mut call.arguments);
-    let (mut writes, mut writes_below) = (Vec::new(), Vec::new());
+    let (mut reads, mut writes, mut writes_below) = (Vec::new(), Vec::new(), Vec::new());
+    let mut reasons = Vec::new();
     let walked = rulings(&call.arguments, policy, |_, ruled| {
-        match ruled? {
-            Ruling { class: Some(ArgumentClass::Path(PathUse::Write)), path } => writes.extend(path),
-            Ruling { class: Some(ArgumentClass::Path(PathUse::WriteBelow)), path } => {
-                writes_below.extend(path)
-            }
+        let Ruling { class, path, asks } = ruled?;
+        reasons.extend(asks);
+        match class {
+            Some(ArgumentClass::Path(PathUse::Read)) => reads.extend(path),
+            Some(ArgumentClass::Path(PathUse::Write)) => writes.extend(path),
+            Some(ArgumentClass::Path(PathUse::WriteBelow)) => writes_below.extend(path),
             _ => {}
         }
         Ok(())
@@ -153,15 +269,24 @@ pub fn judge(mut call: Call, policy: &ToolPolicy) -> Verdict {
     if let Err(denial) = walked {
         return Verdict::Deny(denial);
     }
-    Verdict::Permit(Permit {
+    if writes.len() + writes_below.len() + reads.len() == 0 {
+        reasons.extend(policy.approval.of_call());
+    }
+    let permit = Permit {
         profile: policy.profile.clone(),
         grants: policy.grants.clone(),
         limits: policy.limits,
         safety: policy.safety,
+        reads,
         writes,
         writes_below,
+        seen: Vec::new(),
         call,
-    })
+    };
+    if reasons.is_empty() {
+        return Verdict::Permit(permit);
+    }
+    Verdict::Ask(Ask { permit, policy_sha256: policy.sha256.clone(), reasons, there: Vec::new() })
 }
 
 /// Hands the ruling on each place of `arguments` to `visit`, in order, until it returns an error: this is
@@ -196,6 +321,11 @@ impl<V: FnMut(&str, Result<Ruling, Denial>) -> Result<(), Denial>> Walk<'_, V> {
             // An optional path that was not given.
             (Some(ArgumentClass::Path(_)), Value::Null) => Ok(None),
             (Some(ArgumentClass::Path(how)), Value::String(text)) => path(self.policy, how, text).map(Some),
+            // One path or a list of them, each place with a class of its own.
+            (Some(ArgumentClass::Path(_)), Value::Array(items)) if self.lists_paths(at) => {
+                let at = format!("{at}[]");
+                return items.iter().try_for_each(|item| self.place(&at, item));
+            }
             (Some(ArgumentClass::Path(_)), _) => Err(unclassified(at)),
             (None, Value::String(_)) => Err(unclassified(at)),
             (None, Value::Array(items)) => {
@@ -207,7 +337,23 @@ impl<V: FnMut(&str, Result<Ruling, Denial>) -> Result<(), Denial>> Walk<'_, V> {
             }
             (None, Value::Null | Value::Bool(_) | Value::Number(_)) => Ok(None),
         };
-        (self.visit)(at, path.map(|path| Ruling { class, path }))
+        let ruling =
+            path.map(|path| Ruling { class, asks: asks(self.policy, at, value, path.as_ref()), path });
+        (self.visit)(at, ruling)
+    }
+
+    /// Whether what is in a list at this place is classified as paths.
+    fn lists_paths(&self, at: &str) -> bool {
+        matches!(self.policy.class(&format!("{at}[]")), Some(ArgumentClass::Path(_)))
+    }
+}
+
+/// Why what stands at a place must be approved. What is null or false was as good as not given.
+fn asks(policy: &ToolPolicy, at: &str, value: &Value, path: Option<&GuestPath>) -> Vec<Reason> {
+    match (policy.class(at), path) {
+        (Some(ArgumentClass::Path(how)), Some(path)) => policy.approval.of_path(at, how, path),
+        (Some(_), None) if !matches!(value, Value::Null | Value::Bool(false)) => policy.approval.of_value(at),
+        _ => Vec::new(),
     }
 }
 

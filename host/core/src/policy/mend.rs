@@ -54,6 +54,7 @@ pub fn remedy(denial: &Denial) -> Remedy {
             call("leave the argument out, or classify it after reading what the tool does with it")
         }
         Cause::NotAnObject => call("give the arguments as one JSON object"),
+        Cause::NotApproved => call("ask again"),
     }
 }
 
@@ -86,7 +87,7 @@ pub fn for_call(
             tool: policy.tool.clone(),
             arguments: arguments.clone(),
         };
-        set.get(tool).is_some_and(|policy| matches!(judge(call, policy), Verdict::Permit(_)))
+        set.get(tool).is_some_and(|policy| !matches!(judge(call, policy), Verdict::Deny(_)))
     };
     let narrows = |s: &Suggestion| s.changes.iter().any(|change| change.direction == Direction::Narrows);
     let mut found: Vec<_> =

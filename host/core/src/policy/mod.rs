@@ -1,9 +1,10 @@
 //! Policies: what they say (source, words, file, set), what holds for one tool (effective) and where that is
-//! written (origin), what is added to arguments before they are judged (complete), what paths may look like
-//! (path), which arguments a schema lets be strings (schema), and what follows for one call (judge). For
+//! written (origin), what is added to arguments before they are judged (complete), when a person must agree
+//! first (approval), what paths may look like (path), which arguments a schema lets be strings (schema), and what follows for one call (judge). For
 //! reviewers: why a call is denied (explain) and what would permit it (mend, edit), and what two sets of
 //! policies differ in (diff).
 
+pub mod approval;
 mod complete;
 pub mod diff;
 mod edit;
@@ -22,10 +23,11 @@ mod spelling;
 mod tests;
 mod words;
 
+pub use approval::{Approvals, Facts, Reason, Seen, When};
 pub use complete::Completion;
 pub use edit::{Action, Edit};
 pub use effective::ToolPolicy;
-pub use judge::{Call, Cause, Denial, Permit, Verdict, judge};
+pub use judge::{Ask, Call, Cause, Denial, Expected, Permit, Verdict, judge};
 pub use origin::{Origins, Place};
 pub use path::{BadPath, GuestPath};
 pub use set::PolicySet;

@@ -1,5 +1,6 @@
 //! The words of policies as policy files write them, for messages and for lines to copy.
 
+use super::approval::When;
 use super::words::{ArgumentClass, PathUse, Safety};
 use crate::capability::{Access, Interface, MountGrant};
 use serde::Serialize;
@@ -45,6 +46,12 @@ impl Spelled for Safety {
 }
 
 impl Spelled for PathUse {
+    fn spelled(&self) -> String {
+        plain(self)
+    }
+}
+
+impl Spelled for When {
     fn spelled(&self) -> String {
         plain(self)
     }

@@ -3,7 +3,7 @@
 use super::*;
 use crate::audit::{Entry, Filter, PathPattern, Span, show};
 use cofferdam_core::audit::{EntryKind, Moved, Recovered, Removed};
-use cofferdam_core::id::Caller;
+use cofferdam_core::id::{Caller, SessionId};
 use cofferdam_core::tool::ErrorCode;
 use jiff::Timestamp;
 
@@ -22,6 +22,7 @@ fn log() -> Fixture {
         Effect::Removed(Removed { path: "/tmp/dir".into(), removed: EntryKind::Directory, entries: 3 });
     let of = |n, channel: &str, sender: &str, tool: &str, arguments| CallFacts {
         caller: Caller { channel: channel.into(), sender: sender.into() },
+        session: (sender == "7").then(|| SessionId::new("telegram-99:7/0")),
         tool: tool.into(),
         arguments,
         ..facts(n)
@@ -82,6 +83,8 @@ fn each_condition_lets_through_what_it_says() {
         (Filter { code: Some(ErrorCode::TimedOut), ..none() }, &[7]),
         (Filter { code: Some(ErrorCode::TimedOut), verdict: Some(VerdictKind::Deny), ..none() }, &[]),
         (Filter { call: text("telegram-829110/1"), ..none() }, &[1, 2]),
+        (Filter { session: text("telegram-99:7/0"), ..none() }, &[7]),
+        (Filter { session: text("telegram-99:7"), ..none() }, &[]),
         (path("/shared"), &[1, 2, 4, 7]),
         (path("/tmp"), &[4, 6]),
         (path("/tmp/*"), &[4, 6]),

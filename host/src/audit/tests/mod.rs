@@ -128,6 +128,8 @@ fn facts(n: usize) -> CallFacts {
     CallFacts {
         call: turn.call(n),
         turn,
+        session: None,
+        own_workspace: false,
         caller: Caller { channel: "telegram".into(), sender: "123456789".into() },
         tool: "attachment_save".into(),
         component_sha256: Some(GENESIS.into()),

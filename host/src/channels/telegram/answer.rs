@@ -3,21 +3,25 @@
 //! At every point a crash leaves either the turn to be run again or the reply to be sent; never both,
 //! never neither.
 
+use super::approvals::Desk;
 use super::bot::Bot;
 use super::download::fetch_all;
-use super::lanes::Unit;
+use super::lanes::{LaneKey, Unit};
 use super::media::Media;
 use super::placeholder::Placeholder;
 use super::prepare::{Files, Prepared, Replied, Todo, prepare};
 use super::recent::{self, Earlier};
-use super::send::{TEXT_UNITS_MAX, Target};
+use super::running::Stopped;
+use super::send::{StandIn, Target};
+use super::slot::Slot;
 use super::typing::Typing;
+use super::upload::MANNERS;
 use super::wire;
 use super::words;
 use crate::attachments::Attachments;
-use crate::outbound::{deliver, plan};
+use crate::outbound::{Opening, deliver, plan};
 use crate::store::{AlbumPart, BoundTurn, Claim, NewReply, Reply};
-use crate::turn::{Progress, Turn};
+use crate::turn::{ATTEMPTS_MAX, Progress, Turn};
 use cofferdam_core::id::{Caller, SessionId, TurnId};
 use cofferdam_core::message::OutgoingResponse;
 use std::sync::Arc;
@@ -35,7 +39,25 @@ pub(super) async fn work(bot: Arc<Bot>, unit: Unit) {
         Unit::Album(gathering) => answer(&bot, Origin::Waiting(Claim::Album(gathering.album))).await,
     };
     if let Some(reply) = reply {
-        deliver(&bot.store, &*bot.api, reply, &bot.stop.soon).await;
+        deliver(&bot.store, &*bot, reply, &bot.stop.soon).await;
+        bot.sweep().await;
+    }
+}
+
+/// Answers the message that stopped a turn, or found none: what was stopped says so in its own answer.
+pub(super) async fn stopped(bot: Arc<Bot>, update: i64, target: Target, stopped: Stopped, waiting: usize) {
+    let claim = || bot.store.claim(&bot.channel, Claim::Update(update));
+    let Some(Some(bound)) = bot.stored("bind a turn", claim).await else { return };
+    let turn = bound.turn;
+    if stopped == Stopped::Turn {
+        bot.stored("dismiss a turn", || bot.store.dismiss(&turn)).await;
+        return;
+    }
+    let response = OutgoingResponse::text(words::nothing_runs(waiting));
+    let reply = NewReply { target: target.to_text(), parts: plan(response, &MANNERS, Opening::Fresh) };
+    let end = || bot.store.end(&bot.channel, &turn, reply.clone());
+    if let Some(reply) = bot.stored("store a reply", end).await {
+        deliver(&bot.store, &*bot, reply, &bot.stop.soon).await;
     }
 }
 
@@ -48,10 +70,10 @@ enum Origin {
 /// Ends a turn; its reply, unless nobody is to be answered or the bot stops.
 async fn answer(bot: &Arc<Bot>, origin: Origin) -> Option<Reply> {
     // Held while working, not while sending: a chat that must wait to be sent to holds no other up.
-    let _permit = tokio::select! {
+    let slot = tokio::select! {
         biased;
         () = bot.stop.soon.cancelled() => return None,
-        permit = bot.permits.acquire() => permit.ok()?,
+        slot = Slot::take(&bot.permits) => slot?,
     };
     let (bound, before) = match origin {
         Origin::Bound(bound) => {
@@ -77,21 +99,50 @@ async fn answer(bot: &Arc<Bot>, origin: Origin) -> Option<Reply> {
         Todo::Run(prepared) => {
             noting = recent::to_note(bot, &prepared).await?;
             let mut target = prepared.target;
-            typing = Some(Typing::start(bot.api.clone(), target));
+            typing = Some(Typing::start(bot.api.clone(), target, slot.clone()));
             let placeholder = Placeholder::start(bot.clone(), turn.clone(), target, before);
-            let response = run(bot, turn.clone(), *prepared, placeholder.progress()).await;
+            let response = attempt(bot, turn.clone(), *prepared, placeholder.progress(), &slot).await;
             // Before the reply is stored, which says what becomes of it.
             target.stand_in = placeholder.end().await;
             (target, response?)
         }
     };
-    let reply = NewReply { target: target.to_text(), parts: plan(response, TEXT_UNITS_MAX) };
+    let opening = match target.stand_in {
+        Some(StandIn::Edit(_)) => Opening::Standing,
+        Some(StandIn::Delete(_)) | None => Opening::Fresh,
+    };
+    let reply = NewReply { target: target.to_text(), parts: plan(response, &MANNERS, opening) };
     let end = || bot.store.end_noting(&bot.channel, &turn, reply.clone(), noting.clone());
     let reply = bot.stored("store a reply", end).await;
+    // From here on the stored reply says which blobs are needed.
+    bot.outgoing.release(&turn);
     if let Some(typing) = typing {
         typing.end().await;
     }
     reply
+}
+
+/// Runs a turn, unless it was begun too often and never ended; `None` when it was cut off.
+async fn attempt(
+    bot: &Arc<Bot>,
+    turn: TurnId,
+    prepared: Prepared,
+    progress: Arc<dyn Progress>,
+    slot: &Arc<Slot>,
+) -> Option<OutgoingResponse> {
+    let caller = caller(&prepared);
+    let count = bot.stored("count an attempt", || bot.store.attempt(&turn, &caller)).await?;
+    if count > ATTEMPTS_MAX {
+        tracing::error!(%turn, "a turn was begun {ATTEMPTS_MAX} times, never ended, and is given up");
+        return Some(OutgoingResponse::text(words::given_up(ATTEMPTS_MAX)));
+    }
+    let response = run(bot, turn.clone(), prepared, progress, slot).await;
+    if response.is_none()
+        && let Err(error) = bot.store.withdraw_attempt(&turn).await
+    {
+        tracing::warn!(%turn, %error, "a turn that the stop cut off counts as one that failed");
+    }
+    response
 }
 
 /// Runs a turn; `None` when it was cut off.
@@ -102,10 +153,11 @@ async fn run(
     id: TurnId,
     prepared: Prepared,
     progress: Arc<dyn Progress>,
+    slot: &Arc<Slot>,
 ) -> Option<OutgoingResponse> {
-    let (task_bot, task_id) = (bot.clone(), id.clone());
+    let (task_bot, task_id, slot) = (bot.clone(), id.clone(), slot.clone());
     let mut task = JoinSet::new();
-    task.spawn(async move { run_turn(&task_bot, task_id, prepared, progress).await });
+    task.spawn(async move { run_turn(&task_bot, task_id, prepared, progress, slot).await });
     match task.join_next().await? {
         Ok(response) => response,
         Err(error) => {
@@ -120,24 +172,39 @@ async fn run_turn(
     id: TurnId,
     prepared: Prepared,
     progress: Arc<dyn Progress>,
+    slot: Arc<Slot>,
 ) -> Option<OutgoingResponse> {
+    let run = bot.running.begin(LaneKey::of(&prepared.target), &bot.stop.now);
     let earlier = Earlier::of(bot.clone(), &prepared);
+    let caller = caller(&prepared);
+    let desk = Desk { bot: bot.clone(), target: prepared.target, sender: prepared.sender, slot };
     let attachments = tokio::select! {
         attachments = fetch(bot, prepared.files) => attachments?,
-        () = bot.stop.now.cancelled() => return None,
+        () = run.cancel().cancelled() => {
+            let waited = run.end().filter(|_| !bot.stop.now.is_cancelled())?;
+            return Some(OutgoingResponse::text(words::CANCELLED.to_owned() + &words::waiting_too(waited)));
+        }
     };
     let turn = Turn {
         id,
         session: Some(session(bot, &prepared.target)),
-        caller: Caller { channel: CHANNEL.into(), sender: prepared.sender.to_string() },
+        caller,
         text: prepared.text,
         attachments,
         recent: Some(Arc::new(earlier)),
+        approver: Some(Arc::new(desk)),
         notices: prepared.notices,
     };
-    let response = bot.runner.run(turn, progress, &bot.stop.now).await;
+    let mut response = bot.runner.run(turn, progress, run.cancel()).await;
+    if let (Some(waited), Some(text)) = (run.end(), &mut response.text) {
+        text.push_str(&words::waiting_too(waited));
+    }
     // A turn that was cut off answers so; that is for nobody to read, since it will run again.
     (!bot.stop.now.is_cancelled()).then_some(response)
+}
+
+fn caller(prepared: &Prepared) -> Caller {
+    Caller { channel: CHANNEL.into(), sender: prepared.sender.to_string() }
 }
 
 /// A chat and topic of this bot.

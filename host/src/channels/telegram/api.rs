@@ -4,10 +4,11 @@
 //! on a 5xx, reads results as types that lose a whole message for one unknown field, and follows
 //! redirects. This one follows none, sends no Referer and bounds what it reads.
 
-use super::config::Reach;
 use super::failure::{Failure, result_of};
 use super::token::Token;
-use reqwest::{Client, Response, Url, redirect};
+use crate::outbound::{Address, Reach};
+use reqwest::multipart::Form;
+use reqwest::{Client, RequestBuilder, Response, Url, redirect};
 use serde::Serialize;
 use serde_json::value::RawValue;
 use std::time::Duration;
@@ -32,18 +33,18 @@ impl Api {
     ///
     /// # Errors
     /// When the TLS library does not start.
-    pub(super) fn new(base: Url, reach: Reach, token: Token) -> Result<Self, Failure> {
+    pub(super) fn new(address: Address, token: Token) -> Result<Self, Failure> {
         let mut builder = Client::builder()
             .redirect(redirect::Policy::none())
             .referer(false)
             .connect_timeout(CONNECT_MAX)
             .tcp_nodelay(true)
             .user_agent(concat!("cofferdam/", env!("CARGO_PKG_VERSION")));
-        if reach == Reach::Loopback {
+        if address.reach == Reach::Loopback {
             builder = builder.no_proxy();
         }
         let client = builder.build().map_err(|error| Failure::network(error, &token))?;
-        Ok(Self { client, base, token })
+        Ok(Self { client, base: address.url, token })
     }
 
     /// Calls a method and returns its result, unparsed: what the caller cannot read must not hide that
@@ -63,6 +64,24 @@ impl Api {
             .header("Content-Type", "application/json")
             .timeout(timeout)
             .body(body);
+        self.answer(request).await
+    }
+
+    /// The same for a method that takes files.
+    ///
+    /// # Errors
+    /// [`Failure`].
+    pub(super) async fn upload(
+        &self,
+        method: &str,
+        form: Form,
+        timeout: Duration,
+    ) -> Result<Box<RawValue>, Failure> {
+        let url = self.url(&["bot", self.token.reveal()], [method]);
+        self.answer(self.client.post(url).timeout(timeout).multipart(form)).await
+    }
+
+    async fn answer(&self, request: RequestBuilder) -> Result<Box<RawValue>, Failure> {
         let mut response = request.send().await.map_err(|error| self.network(error))?;
         let status = response.status().as_u16();
         let mut answer = Vec::new();
@@ -121,8 +140,8 @@ mod tests {
 
     fn api(api_url: &str) -> Api {
         let config = Config { api_url: api_url.into(), ..Config::default() };
-        let (base, reach) = config.address().expect("an address");
-        Api::new(base, reach, Token::parse("1:abc").expect("a token")).expect("a client")
+        Api::new(config.address().expect("an address"), Token::parse("1:abc").expect("a token"))
+            .expect("a client")
     }
 
     #[test]

@@ -3,6 +3,9 @@
 use super::api::{Api, REQUEST_MAX};
 use super::config::Timing;
 use super::failure::Failure;
+use super::presses::Approvals;
+use super::running::Running;
+use crate::attachments::outgoing::Outgoing;
 use crate::attachments::{self, BlobStore};
 use crate::outbound::Backoff;
 use crate::store::{Store, StoreError};
@@ -31,14 +34,18 @@ pub(super) struct Bot {
     pub(super) store: Store,
     pub(super) runner: Arc<Runner>,
     pub(super) blobs: BlobStore,
+    pub(super) outgoing: Outgoing,
     pub(super) limits: attachments::Config,
     pub(super) allowed: BTreeSet<i64>,
     pub(super) timing: Timing,
     pub(super) me: Me,
     /// `telegram-<bot id>`: in the store another bot's update ids never meet this one's.
     pub(super) channel: String,
-    pub(super) permits: Semaphore,
+    pub(super) permits: Arc<Semaphore>,
+    pub(super) approvals: Approvals,
     pub(super) stop: Stop,
+    /// The turns that run now.
+    pub(super) running: Running,
 }
 
 /// The two stages of stopping.
@@ -51,6 +58,15 @@ pub(super) struct Stop {
 }
 
 impl Bot {
+    /// Removes the blobs that no reply needs any more. One that stays for now is removed later.
+    pub(super) async fn sweep(&self) {
+        let (outgoing, store) = (self.outgoing.clone(), self.store.clone());
+        let swept = tokio::task::spawn_blocking(move || outgoing.sweep(|| store.blobs_in_use())).await;
+        if let Ok(Err(error)) = swept {
+            tracing::warn!(%error, "blobs of replies cannot be swept now");
+        }
+    }
+
     /// Repeats work in the store until it succeeds; `None` once the program stops.
     ///
     /// What cannot be written down must not happen, so there is nothing better to do than to wait.

@@ -1,10 +1,9 @@
 //! `[channels.telegram]`: what an operator may set, and what is refused before anything is contacted.
 
 use super::token::Token;
-use reqwest::Url;
+use crate::outbound::{Address, BadAddress};
 use serde::{Deserialize, Deserializer, de};
 use std::fmt;
-use std::net::IpAddr;
 use std::time::Duration;
 
 /// The section as written. Nothing in it is secret: the token is in the environment.
@@ -18,6 +17,9 @@ pub struct Config {
     /// Numeric ids of the people who are served; empty: nobody.
     #[serde(deserialize_with = "user_ids")]
     pub allowed_users: Vec<i64>,
+    /// Numeric ids of those of them who may approve calls; empty: whoever asked for the call.
+    #[serde(deserialize_with = "user_ids")]
+    pub approvers: Vec<i64>,
     /// How long things take. No file sets it; tests shorten it.
     #[serde(skip)]
     pub timing: Timing,
@@ -29,18 +31,10 @@ impl Default for Config {
             token_env: "TELEGRAM_BOT_TOKEN".into(),
             api_url: "https://api.telegram.org".into(),
             allowed_users: Vec::new(),
+            approvers: Vec::new(),
             timing: Timing::default(),
         }
     }
-}
-
-/// Where the Bot API is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Reach {
-    /// On this machine: no proxy stands between.
-    Loopback,
-    /// Elsewhere: the environment's proxy is used.
-    Remote,
 }
 
 /// Times of this channel.
@@ -87,11 +81,14 @@ pub enum ConfigError {
     #[error("the environment variable {0} does not hold a bot token; copy the token again from @BotFather")]
     TokenMalformed(String),
     /// `api_url` is no usable address.
-    #[error("api_url: {0:?} {1}; write e.g. \"https://api.telegram.org\"")]
-    ApiUrl(String, &'static str),
+    #[error("api_url: {0}; write e.g. \"https://api.telegram.org\"")]
+    ApiUrl(#[from] BadAddress),
     /// A group, or nothing.
     #[error("allowed_users: {0} is not a user's id; people's ids are positive numbers")]
     UserId(i64),
+    /// Somebody who is not served.
+    #[error("approvers: {0} is not among allowed_users; add the id there, or remove it here")]
+    Approver(i64),
 }
 
 impl Config {
@@ -103,8 +100,11 @@ impl Config {
         if !is_variable_name(&self.token_env) {
             return Err(ConfigError::TokenEnv);
         }
-        match self.allowed_users.iter().find(|id| **id <= 0) {
-            Some(id) => Err(ConfigError::UserId(*id)),
+        if let Some(id) = self.allowed_users.iter().find(|id| **id <= 0) {
+            return Err(ConfigError::UserId(*id));
+        }
+        match self.approvers.iter().find(|id| !self.allowed_users.contains(id)) {
+            Some(id) => Err(ConfigError::Approver(*id)),
             None => self.address().map(|_| ()),
         }
     }
@@ -129,29 +129,12 @@ impl Config {
 
     /// The TCP port of the Bot API.
     pub fn port(&self) -> Option<u16> {
-        self.address().ok().and_then(|(url, _)| url.port_or_known_default())
+        self.address().ok().and_then(|address| address.port())
     }
 
-    /// The Bot API's address, and whether it is on this machine.
-    pub(super) fn address(&self) -> Result<(Url, Reach), ConfigError> {
-        let refuse = |why| ConfigError::ApiUrl(cofferdam_core::text::one_line(&self.api_url, 200), why);
-        let url = Url::parse(self.api_url.trim_end_matches('/')).map_err(|_| refuse("is not an address"))?;
-        let host = url.host_str().unwrap_or_default();
-        let ip = host.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>();
-        let loopback = host == "localhost" || ip.is_ok_and(|ip| ip.is_loopback());
-        let reach = if loopback { Reach::Loopback } else { Reach::Remote };
-        if !url.username().is_empty() || url.password().is_some() {
-            // Not repeated: what is there is meant to be secret.
-            return Err(ConfigError::ApiUrl(host.to_owned(), "comes with a user name or password"));
-        }
-        match url.scheme() {
-            _ if host.is_empty() => Err(refuse("names no host")),
-            _ if url.query().is_some() || url.fragment().is_some() => Err(refuse("has a query or fragment")),
-            "https" => Ok((url, reach)),
-            "http" if loopback => Ok((url, reach)),
-            "http" => Err(refuse("is plain http, which only loopback may be")),
-            _ => Err(refuse("is not https")),
-        }
+    /// The Bot API's address.
+    pub(super) fn address(&self) -> Result<Address, ConfigError> {
+        Ok(Address::parse(&self.api_url)?)
     }
 }
 
@@ -204,10 +187,12 @@ impl de::Visitor<'_> for UserIdVisitor {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::outbound::Reach;
 
     fn with_url(api_url: &str) -> Result<Reach, String> {
         let config = Config { api_url: api_url.into(), ..Config::default() };
-        config.check().and_then(|()| config.address()).map(|(_, reach)| reach).map_err(|e| e.to_string())
+        let address = config.check().and_then(|()| config.address());
+        address.map(|address| address.reach).map_err(|e| e.to_string())
     }
 
     #[test]

@@ -3,9 +3,10 @@
 use super::answer;
 use super::bot::Bot;
 use super::lanes::{LaneKey, Lanes, Unit};
+use super::prepare::{Todo, prepare};
 use super::send::Target;
 use super::wire;
-use crate::store::{BoundTurn, Reply, Update};
+use crate::store::{BoundTurn, Reply, Standing, Update};
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -45,10 +46,19 @@ pub(super) async fn dispatch(bot: Arc<Bot>, mut arrivals: mpsc::Receiver<Arrival
             busy.insert(task.id(), key);
         }
         let due = lanes.next_due();
+        let beside = tasks.len().saturating_sub(busy.len());
         tokio::select! {
             () = bot.stop.soon.cancelled() => break,
-            arrival = arrivals.recv(), if lanes.load() < UNITS_MAX => match arrival {
-                Some(arrival) => add(&mut lanes, arrival),
+            arrival = arrivals.recv(), if lanes.load() + beside < UNITS_MAX => match arrival {
+                Some(arrival) => match stop_wanted(&bot, &arrival) {
+                    Some((update, target)) => {
+                        let lane = LaneKey::of(&target);
+                        let waiting = lanes.waiting(lane);
+                        let stopped = bot.running.stop(lane, waiting);
+                        tasks.spawn(answer::stopped(bot.clone(), update, target, stopped, waiting));
+                    }
+                    None => add(&mut lanes, arrival),
+                },
                 None => break,
             },
             Some(ended) = tasks.join_next_with_id() => {
@@ -79,6 +89,17 @@ async fn wind_down(bot: &Bot, mut tasks: JoinSet<()>) {
     bot.stop.now.cancel();
     if timeout(CUT_OFF_MAX, all()).await.is_err() {
         tracing::warn!(turns = tasks.len(), "turns were cut off; the next start runs them again");
+    }
+}
+
+/// The message that asks to stop what runs in its chat, and where it is to be answered. It waits for nothing
+/// that came before it.
+fn stop_wanted(bot: &Bot, arrival: &Arrival) -> Option<(i64, Target)> {
+    let Arrival::Update(update) = arrival else { return None };
+    let message = read(&update.raw).filter(|message| message.media_group_id.is_none())?;
+    match prepare(vec![message], Standing::First, &bot.allowed, &bot.me) {
+        Todo::Run(prepared) if prepared.text.trim() == "/cancel" => Some((update.update_id, prepared.target)),
+        _ => None,
     }
 }
 

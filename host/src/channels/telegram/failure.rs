@@ -67,6 +67,8 @@ pub(super) fn result_of(status: u16, body: &str, token: &Token) -> Result<Box<Ra
     }
     let Ok(envelope) = serde_json::from_str::<Envelope>(body) else {
         return Err(match status {
+            // The proxy in front of the Bot API says so, and will say so again.
+            413 => Failure::Refused { code: 413, description: "Request Entity Too Large".to_owned() },
             200 => Failure::Unreadable(beginning(body)),
             _ => {
                 Failure::Unreachable(format!("something else than the Bot API answers: HTTP status {status}"))
@@ -169,6 +171,7 @@ mod tests {
         assert!(matches!(refused(502, ""), Failure::Unreachable(_)));
         assert!(matches!(failure(502, "<html>"), Failure::Unreachable(_)));
         assert!(matches!(failure(404, "<html>"), Failure::Unreachable(_)));
+        assert!(matches!(failure(413, "<html>"), Failure::Refused { code: 413, .. }));
         assert!(matches!(failure(200, "<html>"), Failure::Unreadable(_)));
         assert!(matches!(failure(200, r#"{"ok":true}"#), Failure::Unreachable(_)));
         assert!(matches!(failure(200, r#"{"ok":"yes","result":1}"#), Failure::Unreachable(_)));

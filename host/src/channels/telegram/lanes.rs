@@ -3,6 +3,7 @@
 //!
 //! An album stands in its lane from its first part on, so nothing that was sent after it overtakes it.
 
+use super::send::Target;
 use crate::store::{BoundTurn, Reply};
 use std::collections::{HashMap, VecDeque};
 use std::time::Duration;
@@ -13,6 +14,13 @@ use tokio::time::Instant;
 pub(super) struct LaneKey {
     pub(super) chat: i64,
     pub(super) thread: Option<i64>,
+}
+
+impl LaneKey {
+    /// The lane of what is answered there.
+    pub(super) fn of(target: &Target) -> Self {
+        Self { chat: target.chat, thread: target.thread }
+    }
 }
 
 /// A piece of work.
@@ -69,6 +77,11 @@ impl Lanes {
     /// Units that wait or are worked on.
     pub(super) fn load(&self) -> usize {
         self.load
+    }
+
+    /// Units that wait in a lane.
+    pub(super) fn waiting(&self, key: LaneKey) -> usize {
+        self.lanes.get(&key).map_or(0, |lane| lane.queue.len())
     }
 
     /// Adds work at the end of a lane.
@@ -160,6 +173,7 @@ mod tests {
         begun.sort();
         assert_eq!(begun, [Some("1".into()), Some("3".into())]);
         assert_eq!((begin(&mut lanes, now), lanes.load()), (None, 3));
+        assert_eq!((lanes.waiting(ANN), lanes.waiting(TOPIC)), (1, 0));
         lanes.finished(ANN);
         assert_eq!(begin(&mut lanes, now).as_deref(), Some("2"));
         lanes.finished(ANN);

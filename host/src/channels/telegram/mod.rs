@@ -5,12 +5,16 @@
 //!         sender   durable              order    one unit  pure                       durable
 //! ```
 //!
+//! A press of a button is decided by the poller itself (`presses`), before it is confirmed; the turn that waits
+//! for it (`approvals`) holds its lane meanwhile, and nothing else.
+//!
 //! The token stays in [`Token`] and the URLs of `api`. Messages of people whom the configuration does not
 //! name are neither kept nor downloaded from.
 
 mod admit;
 mod answer;
 mod api;
+mod approvals;
 mod bot;
 mod command;
 mod config;
@@ -28,12 +32,16 @@ mod outline;
 mod placeholder;
 mod poll;
 mod prepare;
+mod presses;
 mod recent;
+mod running;
 mod send;
+mod slot;
 mod start;
 mod token;
 mod trouble;
 mod typing;
+mod upload;
 mod wire;
 mod words;
 
@@ -41,13 +49,17 @@ pub use config::{Config, ConfigError, Timing};
 pub use menu::MenuEntry;
 pub use token::Token;
 
+use crate::attachments::outgoing::Outgoing;
 use crate::attachments::{self, BlobStore};
 use crate::store::{Store, StoreError};
+use crate::tools;
 use crate::turn::Runner;
 use api::Api;
 use bot::{Bot, Me, Stop, TURNS_AT_ONCE_MAX};
 use dispatch::{ARRIVALS_MAX, dispatch};
 use failure::Failure;
+use presses::Approvals;
+use running::Running;
 use start::{prune, resume_and_poll, who_am_i};
 use std::sync::Arc;
 use tokio::sync::{Semaphore, mpsc};
@@ -66,8 +78,12 @@ pub struct Service {
     pub runner: Arc<Runner>,
     /// Takes the bytes of attachments.
     pub blobs: BlobStore,
+    /// Holds the bytes of replies' files.
+    pub outgoing: Outgoing,
     /// Limits on attachments.
     pub attachments: attachments::Config,
+    /// How long a person is waited for.
+    pub approvals: tools::Config,
     /// The tools, for the command menu.
     pub menu: Vec<MenuEntry>,
 }
@@ -106,13 +122,13 @@ pub async fn serve(
     stop: CancellationToken,
 ) -> Result<(), ServeError> {
     service.config.check()?;
-    let (base, reach) = service.config.address()?;
+    let address = service.config.address()?;
     let variable = service.config.token_env.clone();
     let ended = |failure: Failure| match failure {
         Failure::Unauthorized(code) => ServeError::Unauthorized { variable: variable.clone(), code },
         other => ServeError::Client(other.to_string()),
     };
-    let api = Arc::new(Api::new(base, reach, service.token.clone()).map_err(ended)?);
+    let api = Arc::new(Api::new(address, service.token.clone()).map_err(ended)?);
     let Some(me) = who_am_i(&api, &stop).await.map_err(ended)? else { return Ok(()) };
     let name = me.username.clone().unwrap_or_else(|| me.id.to_string());
     let line = words::polling(&name, service.config.allowed_users.len());
@@ -122,6 +138,8 @@ pub async fn serve(
     let mut background = JoinSet::new();
     background.spawn(async move { menu::set_menu(&api, &menu).await });
     background.spawn(prune(bot.store.clone()));
+    // What the last run left and nobody needs.
+    bot.sweep().await;
     let (arrivals, queue) = mpsc::channel(ARRIVALS_MAX);
     let polling = async {
         let polled = resume_and_poll(&bot, &arrivals, || announce(&line)).await;
@@ -141,12 +159,15 @@ fn bot(service: Service, api: Arc<Api>, me: Me, soon: CancellationToken) -> Bot 
         store: service.store,
         runner: service.runner,
         blobs: service.blobs,
+        outgoing: service.outgoing,
         limits: service.attachments,
         allowed: service.config.allowed_users.iter().copied().collect(),
         timing: service.config.timing,
         channel: format!("telegram-{}", me.id),
         me,
-        permits: Semaphore::new(TURNS_AT_ONCE_MAX),
+        permits: Arc::new(Semaphore::new(TURNS_AT_ONCE_MAX)),
+        approvals: Approvals::new(service.config.approvers, service.approvals.expires.0),
         stop: Stop { soon, now: CancellationToken::new() },
+        running: Running::default(),
     }
 }

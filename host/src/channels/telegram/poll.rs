@@ -7,6 +7,7 @@ use super::cursor::{Cursor, Cursored};
 use super::dispatch::Arrival;
 use super::failure::Failure;
 use super::prepare::concerns_us;
+use super::presses;
 use super::send::Target;
 use super::start::{Flow, hand_on};
 use super::trouble::Trouble;
@@ -80,7 +81,7 @@ async fn ask(bot: &Bot, cursor: &Cursor) -> Result<Vec<Box<RawValue>>, Failure> 
         limit: cursor.limit,
         timeout: bot.timing.long_poll.as_secs(),
         // Edits change nothing that ran, so they are not asked for.
-        allowed_updates: &["message"],
+        allowed_updates: &["message", "callback_query"],
     };
     let result = bot.api.call(&request, bot.timing.long_poll + OVERTIME).await?;
     serde_json::from_str(result.get()).map_err(|_| Failure::Unreachable("getUpdates brings no list".into()))
@@ -93,15 +94,21 @@ async fn take(
     cursor: &mut Cursor,
     arrivals: &mpsc::Sender<Arrival>,
 ) -> Result<Flow, Failure> {
-    let mut updates = Vec::with_capacity(batch.len());
+    let (mut updates, mut presses) = (Vec::with_capacity(batch.len()), Vec::new());
     for raw in &batch {
         match Update::read(raw.get()) {
-            Some(update) => updates.push(judged(bot, update, raw.get())),
+            Some(mut update) => {
+                presses.extend(update.press.take());
+                updates.push(judged(bot, update, raw.get()));
+            }
             None => tracing::error!("an update without an id was passed over"),
         }
     }
     if updates.is_empty() && !batch.is_empty() {
         return Err(Failure::Unreachable("getUpdates brings updates without ids".into()));
+    }
+    if presses::take(bot, presses).await == Flow::Stops {
+        return Ok(Flow::Stops);
     }
     let last = updates.iter().map(|update| update.update_id).max();
     let persist = || bot.store.persist(&bot.channel, updates.clone());

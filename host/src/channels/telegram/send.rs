@@ -1,9 +1,11 @@
 //! Where a reply goes, and the one request that sends a part of it.
 
 use super::api::{Api, REQUEST_MAX};
+use super::bot::Bot;
 use super::failure::Failure;
+use super::upload::send_files;
 use super::wire::Message;
-use crate::outbound::{Router, SendError};
+use crate::outbound::{Bundle, Router, SendError};
 use crate::store::{Part, PartKind};
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
@@ -54,33 +56,60 @@ impl Target {
     }
 }
 
+/// What one request sends.
+enum Content {
+    Text(String),
+    Files(Bundle),
+}
+
 #[async_trait]
-impl Router for Api {
-    async fn send(&self, target: &str, part: &Part) -> Result<String, SendError> {
+impl Router for Bot {
+    async fn send(&self, target: &str, part: &Part, after: Option<&str>) -> Result<String, SendError> {
         let Some(mut target) = Target::from_text(target) else {
             return Err(SendError::Refused("the stored target is unreadable".into()));
         };
         if let Some(stand_in) = target.stand_in.filter(|_| part.n == 0)
-            && let Some(message) = self.take_place(target.chat, stand_in, part).await?
+            && let Some(message) = self.api.take_place(target.chat, stand_in, part).await?
         {
             return Ok(message);
         }
-        if part.kind != PartKind::Text {
-            return Err(SendError::Refused(format!("this channel cannot send a {} yet", part.kind.as_str())));
-        }
-        // Only the first message of a reply points at the question.
-        target.reply_to = target.reply_to.filter(|_| part.n == 0);
-        let mut sent = self.send_text(target, &part.body).await;
+        let content = match part.kind {
+            PartKind::Text => Content::Text(part.body.clone()),
+            PartKind::Voice => return Err(SendError::Refused("this channel cannot speak yet".into())),
+            PartKind::Attachment => match Bundle::read(&part.body) {
+                Some(bundle) => Content::Files(bundle),
+                None => return Err(SendError::Refused("the stored files are unreadable".into())),
+            },
+        };
+        // Only the first message of a reply points at the question; files that follow, at what they follow.
+        target.reply_to = match (part.n, &content) {
+            (0, _) => target.reply_to,
+            (_, Content::Files(_)) => match after {
+                Some(ids) => ids.rsplit(',').next().and_then(|id| id.parse().ok()),
+                None => target.reply_to,
+            },
+            (_, Content::Text(_)) => None,
+        };
+        let mut sent = self.send_to(target, &content).await;
         if let Err(Failure::Migrated(chat)) = sent {
             // The old ids of topic and message mean nothing there.
             target = Target { chat, thread: None, reply_to: None, stand_in: None };
-            sent = self.send_text(target, &part.body).await;
+            sent = self.send_to(target, &content).await;
         }
         if sent.as_ref().is_err_and(|failure| failure.says("message thread not found")) {
             // A deleted topic: the answer goes to the chat rather than nowhere.
-            sent = self.send_text(Target { thread: None, ..target }, &part.body).await;
+            sent = self.send_to(Target { thread: None, ..target }, &content).await;
         }
         sent.map_err(send_error)
+    }
+}
+
+impl Bot {
+    async fn send_to(&self, target: Target, content: &Content) -> Result<String, Failure> {
+        match content {
+            Content::Text(text) => self.api.send_text(target, text).await,
+            Content::Files(bundle) => send_files(&self.api, &self.outgoing, target, bundle).await,
+        }
     }
 }
 
@@ -139,12 +168,16 @@ impl Api {
         message.link_preview_options = Some(NO_PREVIEW);
         let result = self.call(&message, REQUEST_MAX).await?;
         // The message is out whatever the rest of the answer looks like.
-        let sent: Value = serde_json::from_str(result.get()).unwrap_or_default();
-        Ok(sent["message_id"].as_i64().map_or_else(|| "unknown".to_owned(), |id| id.to_string()))
+        Ok(sent_id(&serde_json::from_str(result.get()).unwrap_or_default()))
     }
 }
 
-const NO_PREVIEW: LinkPreviewOptions = LinkPreviewOptions {
+/// The id in a message that Telegram has taken.
+pub(super) fn sent_id(message: &Value) -> String {
+    message["message_id"].as_i64().map_or_else(|| "unknown".to_owned(), |id| id.to_string())
+}
+
+pub(super) const NO_PREVIEW: LinkPreviewOptions = LinkPreviewOptions {
     is_disabled: true,
     url: None,
     prefer_small_media: false,

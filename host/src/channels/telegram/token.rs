@@ -1,13 +1,15 @@
 //! The bot's token: a secret that prints as `***` and is taken out of whatever might repeat it.
 
+use cofferdam_core::secret::Secret;
 use std::fmt;
 
 /// A bot token. It goes into request URLs and nowhere else.
 #[derive(Clone)]
-pub struct Token(String);
-
-/// What stands in for a token wherever text is shown.
-const HIDDEN: &str = "***";
+pub struct Token {
+    whole: Secret,
+    /// The half behind the colon, which goes alone, too: URLs may spell the colon `%3A`.
+    half: Option<Secret>,
+}
 
 impl Token {
     /// A token as an environment variable holds it; blanks around it are not part of it.
@@ -16,35 +18,35 @@ impl Token {
     pub fn parse(text: &str) -> Option<Self> {
         let text = text.trim();
         let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, ':' | '_' | '-');
-        (!text.is_empty() && text.len() <= 256 && text.chars().all(plain)).then(|| Self(text.to_owned()))
+        let sound = !text.is_empty() && text.len() <= 256 && text.chars().all(plain);
+        let half = text.split_once(':').map(|(_, half)| half).filter(|half| half.len() >= 8);
+        sound.then(|| Self { whole: Secret::new(text), half: half.map(Secret::new) })
     }
 
     /// The secret itself, for the URL of a request.
     pub(super) fn reveal(&self) -> &str {
-        &self.0
+        self.whole.reveal()
     }
 
     /// `text` without the token: for what a server or a library says.
-    ///
-    /// The secret half behind the colon goes alone, too: URLs may spell the colon `%3A`.
     pub fn scrub(&self, text: &str) -> String {
-        let scrubbed = text.replace(&self.0, HIDDEN);
-        match self.0.split_once(':') {
-            Some((_, secret)) if secret.len() >= 8 => scrubbed.replace(secret, HIDDEN),
-            _ => scrubbed,
+        let scrubbed = self.whole.scrub(text);
+        match &self.half {
+            Some(half) => half.scrub(&scrubbed),
+            None => scrubbed,
         }
     }
 }
 
 impl fmt::Debug for Token {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(HIDDEN)
+        write!(f, "{:?}", self.whole)
     }
 }
 
 impl fmt::Display for Token {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(HIDDEN)
+        write!(f, "{}", self.whole)
     }
 }
 

@@ -3,6 +3,7 @@
 use super::api::Api;
 use super::failure::Failure;
 use super::send::Target;
+use super::slot::Slot;
 use std::sync::Arc;
 use std::time::Duration;
 use teloxide_core::payloads::SendChatAction;
@@ -23,8 +24,8 @@ const AGAIN: Duration = Duration::from_secs(4);
 const END_MAX: Duration = Duration::from_secs(1);
 
 impl Typing {
-    /// Begins to show it. Failures are of no consequence.
-    pub(super) fn start(api: Arc<Api>, target: Target) -> Self {
+    /// Begins to show it, but while a person is waited for. Failures are of no consequence.
+    pub(super) fn start(api: Arc<Api>, target: Target, slot: Arc<Slot>) -> Self {
         let mut action = SendChatAction::new(ChatId(target.chat), ChatAction::Typing);
         action.message_thread_id =
             target.thread.and_then(|id| i32::try_from(id).ok()).map(|id| ThreadId(MessageId(id)));
@@ -32,9 +33,12 @@ impl Typing {
         let ended = end.clone();
         let task = tokio::spawn(async move {
             loop {
-                let pause = match api.call(&action, AGAIN).await {
-                    Err(Failure::TooMany(pause)) => pause.max(AGAIN),
-                    _ => AGAIN,
+                let pause = match slot.is_left() {
+                    true => AGAIN,
+                    false => match api.call(&action, AGAIN).await {
+                        Err(Failure::TooMany(pause)) => pause.max(AGAIN),
+                        _ => AGAIN,
+                    },
                 };
                 tokio::select! {
                     () = tokio::time::sleep(pause) => {}

@@ -13,6 +13,20 @@ pub(super) struct Update {
     pub(super) update_id: i64,
     /// Absent for every other kind of update, edited messages included.
     pub(super) message: Option<Message>,
+    /// A press of a button.
+    pub(super) press: Option<Press>,
+}
+
+/// A press of a button below a message of the bot.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Press {
+    /// Names the press when it is answered.
+    pub(super) query: String,
+    pub(super) from: Option<User>,
+    /// The chat of the message with the button.
+    pub(super) chat: Option<i64>,
+    /// What the button carries, or what somebody made up.
+    pub(super) data: String,
 }
 
 /// The parts of a message that this channel uses.
@@ -79,8 +93,24 @@ impl Update {
         let Ok(value) = serde_json::from_str::<Value>(text) else {
             return outline(text);
         };
-        let message = value.get("message").filter(|message| message.is_object());
-        Some(Self { update_id: value.get("update_id")?.as_i64()?, message: message.map(Message::read) })
+        let object = |key: &str| value.get(key).filter(|part| part.is_object());
+        Some(Self {
+            update_id: value.get("update_id")?.as_i64()?,
+            message: object("message").map(Message::read),
+            press: object("callback_query").map(Press::read),
+        })
+    }
+}
+
+impl Press {
+    fn read(value: &Value) -> Self {
+        let text = |key: &str| value[key].as_str().unwrap_or_default().to_owned();
+        Self {
+            query: text("id"),
+            from: User::read(&value["from"]),
+            chat: value["message"]["chat"]["id"].as_i64(),
+            data: text("data"),
+        }
     }
 }
 
@@ -191,6 +221,22 @@ mod tests {
         assert_eq!(message(json!({ "text": "x" })).content, Content::Usable);
         assert_eq!(message(json!({ "photo": [] })).content, Content::Usable);
         assert_eq!(message(json!({ "text": 5 })).content, Content::Unknown("unknown"));
+    }
+
+    #[test]
+    fn a_press_is_no_message_and_a_field_of_a_wrong_type_counts_as_missing() {
+        let press = |query: Value| {
+            let update = Update::read(&json!({ "update_id": 3, "callback_query": query }).to_string());
+            let update = update.expect("an update");
+            assert!(update.message.is_none());
+            update.press.expect("a press")
+        };
+        let whole = press(json!({ "id": "9", "from": { "id": 7, "is_bot": false }, "data": "approve:x",
+            "message": { "message_id": 5, "chat": { "id": -5 }, "text": "x" } }));
+        let from = Some(User { id: 7, kind: UserKind::Person });
+        assert_eq!(whole, Press { query: "9".into(), from, chat: Some(-5), data: "approve:x".into() });
+        let odd = press(json!({ "id": 9, "from": 7, "data": ["x"], "message": [] }));
+        assert_eq!(odd, Press { query: String::new(), from: None, chat: None, data: String::new() });
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! Everything that this channel says in its own words.
 
+use crate::store::ApprovalState;
+
 /// To a stranger in a private chat, once.
 pub(super) fn to_stranger(id: i64) -> String {
     format!(
@@ -30,9 +32,63 @@ pub(super) fn doing(report: &str) -> String {
     format!("⏳ {report}")
 }
 
+/// To `/cancel` when no turn runs.
+pub(super) fn nothing_runs(waiting: usize) -> String {
+    format!("Nothing is running here.{}", waiting_too(waiting))
+}
+
+/// After the answer of a turn that somebody stopped.
+pub(super) fn waiting_too(waiting: usize) -> String {
+    match waiting {
+        0 => String::new(),
+        1 => " 1 message is waiting and comes next.".into(),
+        n => format!(" {n} messages are waiting and come next."),
+    }
+}
+
+/// In place of an answer when somebody stopped the turn while its files came in.
+pub(super) const CANCELLED: &str =
+    "Cancelled: nothing had been done yet. Send the message again if it is needed.";
+
+/// In place of an answer to a message that was begun too often.
+pub(super) fn given_up(attempts: u32) -> String {
+    format!(
+        "internal: this message made the gateway fail {attempts} times and is not tried again; its operator finds \
+         more in the log."
+    )
+}
+
 /// In place of an answer when the gateway itself failed.
 pub(super) const BROKEN: &str =
     "internal: the gateway failed while working on this message; its operator finds why in the log.";
+
+/// To somebody who presses a button and is not served.
+pub(super) const NOT_SERVED: &str = "Only people whom the operator has named can decide this.";
+
+/// To a press that belongs to no approval of its chat.
+pub(super) const NO_APPROVAL: &str = "There is nothing to decide here any more.";
+
+/// To a call that must be approved, in a private chat where nobody may.
+pub(super) const NOBODY_HERE: &str = "in this chat nobody may approve it; ask in a group with one of the people whom the operator has named for that";
+
+/// To somebody who presses a button that is meant for others.
+pub(super) fn for_others(approvers: &[i64]) -> String {
+    match approvers {
+        [one] => format!("Only {one} may decide this."),
+        _ => "Only the people whom the operator has named for approvals may decide this.".to_owned(),
+    }
+}
+
+/// What became of an approval, below the call and to whoever pressed.
+pub(super) fn settled(state: ApprovalState, by: Option<&str>) -> String {
+    match (state, by) {
+        (ApprovalState::Approved, by) => format!("✅ Approved by {}.", by.unwrap_or("nobody")),
+        (ApprovalState::Denied, by) => format!("❌ Denied by {}.", by.unwrap_or("nobody")),
+        (ApprovalState::Expired, _) => "⌛ Expired: nobody decided in time. Nothing was changed.".to_owned(),
+        (ApprovalState::Withdrawn, _) => "🚫 Withdrawn: this is not asked any more.".to_owned(),
+        (ApprovalState::Asked, _) => "Not decided yet.".to_owned(),
+    }
+}
 
 /// The one line that tells that the channel works.
 pub(super) fn polling(name: &str, users: usize) -> String {

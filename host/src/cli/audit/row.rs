@@ -1,8 +1,8 @@
 //! One record as one line for people: time, seq, event, sender, tool, what came of it, duration.
 
 use cofferdam_core::audit::{
-    CallFacts, Effect, EntryKind, Event, FileFacts, Intent, Moved, Outcome, Record, Recovered, Removed,
-    VerdictKind,
+    Approval, ApprovalState, Attached, CallFacts, Effect, EntryKind, Event, FileFacts, Intent, Moved,
+    Outcome, Record, Recovered, Removed, VerdictKind,
 };
 use cofferdam_core::text::one_line;
 use std::fmt::Write as _;
@@ -12,6 +12,7 @@ pub(super) fn row(record: &Record) -> String {
     let told = match &record.event {
         Event::Intent(Intent { facts, files }) => format!("intent   {}{}", who(facts), all(files)),
         Event::Outcome(outcome) => format!("outcome  {} {}", who(&outcome.facts), end(outcome)),
+        Event::Approval(approval) => format!("approval {} {}", who(&approval.facts), decided(approval)),
         Event::Recovered(Recovered { torn_bytes, torn_sha256 }) => {
             format!("recovered after a torn line of {torn_bytes} bytes, sha256 {}", short(torn_sha256))
         }
@@ -41,6 +42,19 @@ fn end(outcome: &Outcome) -> String {
     text + " " + &duration(outcome.duration_us)
 }
 
+fn decided(approval: &Approval) -> String {
+    let state = match approval.approval {
+        ApprovalState::Asked => "asked",
+        ApprovalState::Approved => "approved",
+        ApprovalState::Denied => "denied",
+        ApprovalState::Expired => "expired",
+        ApprovalState::Withdrawn => "withdrawn",
+    };
+    let by = approval.by.as_ref().map_or_else(String::new, |by| format!(" by {}", one_line(by, 80)));
+    let why = approval.reason.as_ref().map_or_else(String::new, |why| format!(" {:?}", one_line(why, 200)));
+    format!("{state}{by} call sha256 {}{why}", short(&approval.call_sha256))
+}
+
 fn all(effects: &[Effect]) -> String {
     effects.iter().map(|effect| format!(" {}", told(effect))).collect()
 }
@@ -59,6 +73,9 @@ fn told(effect: &Effect) -> String {
             format!("removed {}, {entries} {plural}", shown(path))
         }
         Effect::Removed(Removed { path, .. }) => format!("removed {}", shown(path)),
+        Effect::Attached(Attached { path, bytes, sha256, .. }) => {
+            format!("attached {} {bytes} bytes sha256 {}", shown(path), short(sha256))
+        }
     }
 }
 

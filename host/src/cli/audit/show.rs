@@ -44,6 +44,9 @@ pub(in crate::cli) struct Arguments {
     /// Calls from this channel: telegram, terminal, cli
     #[arg(long, value_name = "NAME")]
     channel: Option<String>,
+    /// Calls of this session, e.g. telegram-99:7/0
+    #[arg(long, value_name = "ID")]
+    session: Option<String>,
     /// Outcomes that the judge permitted or denied: permit | deny
     #[arg(long, value_name = "VERDICT", value_parser = verdict)]
     verdict: Option<VerdictKind>,
@@ -73,6 +76,7 @@ impl Arguments {
             tool: None,
             sender: None,
             channel: None,
+            session: None,
             verdict: None,
             code: None,
             path: None,
@@ -89,6 +93,7 @@ impl Arguments {
             tool: self.tool.clone(),
             sender: self.sender.clone(),
             channel: self.channel.clone(),
+            session: self.session.clone(),
             verdict: self.verdict,
             code: self.code,
             call: self.call.clone(),

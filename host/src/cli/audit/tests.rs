@@ -18,6 +18,8 @@ fn facts() -> CallFacts {
     CallFacts {
         call: turn.call(0),
         turn,
+        session: None,
+        own_workspace: false,
         caller: Caller { channel: "telegram".into(), sender: "123456789".into() },
         tool: "attachment_save".into(),
         component_sha256: None,

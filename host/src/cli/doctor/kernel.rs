@@ -29,7 +29,7 @@ pub(super) fn look(isolation: &Isolation, findings: &mut Vec<Finding>) -> Kernel
             section: "kernel",
             weight: Weight::Problem,
             what: "openat2 does not work, and without it nothing starts".into(),
-            mend: "boot Linux 5.6 or newer; in a container, allow openat2 in its seccomp profile".into(),
+            mend: "boot Linux 5.9 or newer; in a container, allow openat2 in its seccomp profile".into(),
         });
     }
     let unnamed = OFlags::TMPFILE | OFlags::WRONLY | OFlags::CLOEXEC;

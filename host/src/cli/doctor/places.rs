@@ -3,11 +3,12 @@
 
 use super::{Finding, Weight};
 use crate::config::Config;
+use cofferdam_core::limits::Span;
 use serde::Serialize;
 use std::fmt;
 use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Less free space than this is a problem: a start compiles, and the audit must always have room.
 const FREE_BYTES_MIN: u64 = 100 << 20;
@@ -82,6 +83,42 @@ fn place(what: &'static str, path: &Path, allowed: Allowed, findings: &mut Vec<F
     }
     let found = Some(Found { owner: meta.uid(), mode: octal(&meta), free_bytes });
     Place { what, path: shown, found }
+}
+
+/// Who has folders of their own in the workspace.
+#[derive(Serialize)]
+pub(super) struct Tenants {
+    /// Sessions with a `/tmp`.
+    sessions: usize,
+    /// Users with a workspace.
+    users: usize,
+    /// How long an unused session's is kept.
+    session_tmp_age: Span,
+}
+
+/// Counts the folders, of users that are not configured any more too.
+pub(super) fn tenants(config: &Config) -> Tenants {
+    let root = &config.workspace.root;
+    let names = |dir: &Path| {
+        let entries = std::fs::read_dir(dir).into_iter().flatten().flatten();
+        let paths = entries.map(|entry| entry.path());
+        let hidden = |path: &PathBuf| path.file_name().is_some_and(|name| name.as_encoded_bytes()[0] == b'.');
+        paths.filter(|path| !hidden(path)).collect::<Vec<_>>()
+    };
+    let users = names(&root.join("users"));
+    let sessions = users.iter().chain([root]).map(|base| names(&base.join("sessions")).len()).sum();
+    Tenants { sessions, users: users.len(), session_tmp_age: config.workspace.session_tmp_age }
+}
+
+impl fmt::Display for Tenants {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { sessions, users, session_tmp_age } = self;
+        write!(
+            f,
+            "in the workspace: {sessions} sessions with a /tmp (unused it goes after {session_tmp_age}), "
+        )?;
+        write!(f, "{users} users with a workspace of their own")
+    }
 }
 
 fn octal(meta: &Metadata) -> String {

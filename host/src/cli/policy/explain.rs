@@ -5,10 +5,10 @@ use super::super::{Exit, Output, call};
 use super::From;
 use crate::config::Config;
 use crate::gateway;
-use crate::tools::{Refused, Registry, Tool};
+use crate::tools::{self, Refused, Registry, Tool};
 use cofferdam_core::policy::explain::{Explained, explain};
 use cofferdam_core::policy::mend::{self, Remedy, Suggestion};
-use cofferdam_core::policy::{Denial, PolicyProblem, PolicySet};
+use cofferdam_core::policy::{Denial, PolicyProblem, PolicySet, Reason};
 use cofferdam_core::tool::{ErrorCode, ToolError};
 use std::io::Write;
 
@@ -32,6 +32,8 @@ struct Answer {
     policy: Option<Judged>,
     /// None: permitted.
     refusal: Option<ToolError>,
+    /// Why a person must approve it, as far as can be told without looking at what is there.
+    asks: Vec<Reason>,
     /// Why the tool does not load.
     problems: Vec<PolicyProblem>,
     places: Vec<Explained>,
@@ -90,6 +92,7 @@ impl Answer {
             tool: tool.to_owned(),
             policy,
             refusal: None,
+            asks: Vec::new(),
             problems: Vec::new(),
             places: Vec::new(),
             change_call: Vec::new(),
@@ -112,7 +115,12 @@ impl Answer {
         };
         let id = call::one_shot_turn("explain").call(0);
         match tool.judge(id, arguments.clone()) {
-            Ok(_unused) => self.places = explain(&tool.policy, &arguments),
+            Ok(judged) => {
+                if let tools::Judged::Ask(ask) = judged {
+                    self.asks = ask.reasons().to_vec();
+                }
+                self.places = explain(&tool.policy, &arguments);
+            }
             Err(Refused::Schema(error)) => self.refuse(error),
             Err(Refused::Denied(denial)) => {
                 self.places = explain(&tool.policy, &arguments);
@@ -132,6 +140,15 @@ impl Answer {
                 self.suggestions = mend::for_call(policies, &tool.policy, &arguments, &denials);
                 self.refusal = Some(denial.into());
             }
+        }
+    }
+
+    /// The verdict in a word.
+    fn verdict(&self) -> &'static str {
+        match (&self.refusal, self.asks.is_empty()) {
+            (Some(_), _) => "deny",
+            (None, false) => "ask",
+            (None, true) => "permit",
         }
     }
 

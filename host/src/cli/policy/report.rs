@@ -8,6 +8,7 @@ use crate::gateway::{self, GatewayError};
 use crate::sandbox::imports::imports_beyond_baseline;
 use crate::tools::Loaded;
 use anyhow::Context;
+use cofferdam_core::policy::approval::{Rule, When};
 use cofferdam_core::policy::{ArgumentClass, PathUse, Place, PolicyProblem, Spelled, ToolPolicy};
 use serde::Serialize;
 use std::io::Write;
@@ -103,7 +104,11 @@ fn section(policy: &ToolPolicy, loaded: &Loaded, dir: Option<&Path>) -> Section 
         name: policy.tool.to_string(),
         why: policy.why.clone(),
         summary: tool.map(|tool| tool.description.summary.clone()),
-        tables: vec![facts(policy, dir), grants(policy), arguments(policy), limits(policy)],
+        tables: [facts(policy, dir), grants(policy), arguments(policy)]
+            .into_iter()
+            .chain(approvals(policy))
+            .chain([limits(policy)])
+            .collect(),
     }
 }
 
@@ -176,6 +181,22 @@ fn arguments(policy: &ToolPolicy) -> Table {
         head: &["argument", "class", "meaning", "said in"],
         rows: sorted.into_iter().map(row).collect(),
     }
+}
+
+/// Where a person must agree first; no table where there is no rule.
+fn approvals(policy: &ToolPolicy) -> Option<Table> {
+    let row = |(about, rule): (&str, &Rule)| {
+        let meaning = match rule.when {
+            When::Never => "an exception: nobody is asked",
+            When::FirstTimePerPath => "until this person's path was approved for this tool",
+            When::OnOverwrite => "when something is there that could be replaced, changed or removed",
+            When::Always => "each time",
+        };
+        vec![about.to_owned(), rule.when.spelled(), meaning.to_owned(), rule.at.to_string()]
+    };
+    let rows: Vec<_> = policy.approval.iter().map(row).collect();
+    let head = &["about", "asks", "meaning", "said in"];
+    (!rows.is_empty()).then_some(Table { title: "Where a person must agree", head, rows })
 }
 
 fn limits(policy: &ToolPolicy) -> Table {

@@ -85,6 +85,10 @@ fn as_json(policy: &ToolPolicy) -> Value {
             .map(|(mount, at)| json!({ "guest": mount.guest, "access": mount.access, "at": at }))
             .collect::<Vec<_>>(),
         "interfaces": interfaces.map(|(name, at)| json!({ "name": name, "at": at })).collect::<Vec<_>>(),
+        "approval": policy.approval
+            .iter()
+            .map(|(about, rule)| json!({ "about": about, "when": rule.when, "at": rule.at }))
+            .collect::<Vec<_>>(),
         "arguments": policy.arguments.keys().map(argument).collect::<Vec<_>>(),
         "limits": policy.limits.rows().iter().map(|row| limit(row.name, &row.shown)).collect::<Vec<_>>(),
         "policy_sha256": policy.sha256,
@@ -114,6 +118,9 @@ fn rows(policy: &ToolPolicy) -> Vec<(String, String)> {
         let line = policy.argument_line(place).unwrap_or(policy.arguments_line);
         let row = format!("  argument {} = {}", text(place), class.spelled());
         rows.push((row, format!("{}:{line}", policy.file)));
+    }
+    for (about, rule) in policy.approval.iter() {
+        rows.push((format!("  approval {} {}", text(about), rule.when.spelled()), rule.at.to_string()));
     }
     for row in policy.limits.rows() {
         let place = at.limits.get(row.name).map_or_else(|| "default".to_owned(), Place::to_string);

@@ -34,6 +34,8 @@ impl Places {
         config.workspace.root = workspace.map_or_else(|| own("workspace"), Path::to_owned);
         config.state_dir = state.map_or_else(|| own("state"), Path::to_owned);
         config.policies_dir = None;
+        // What a case puts into `/shared` is there for whoever runs it.
+        config.workspace.per_user = false;
         config.check_layout()?;
         Ok(Self { config, _temporary: temporary })
     }

@@ -74,7 +74,7 @@ pub(super) fn run(config: &Config, arguments: Arguments) -> anyhow::Result<Exit>
     let attachments = call::attach(&gateway, &places.config, &arguments.attach)?;
     let text =
         call::arguments_text(gateway.toolbox.registry(), &name, arguments.args.as_deref(), &arguments.pairs)?;
-    let result = call::answer(&gateway, name, text, attachments)?;
+    let result = call::answer(&gateway, name, text, attachments, None)?;
     if result.is_err() && arguments.policy.is_none() {
         tell(&how_to_grant(&policy));
     }

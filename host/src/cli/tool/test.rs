@@ -130,7 +130,7 @@ fn one(
     let attached: Vec<_> = case.attachments.iter().map(|file| folder.join(file)).collect();
     let attachments = call::attach(&gateway, &places.config, &attached)?;
     let text = Value::Object(case.arguments.clone()).to_string();
-    let result = call::answer(&gateway, policy.tool.to_string(), Ok(text), attachments)?;
+    let result = call::answer(&gateway, policy.tool.to_string(), Ok(text), attachments, None)?;
     let mut after = Files::new();
     for mount in MOUNTS {
         list(&root.join(mount.trim_start_matches('/')), mount, &mut after)

@@ -12,6 +12,7 @@ mod hashing;
 mod landing;
 mod leftovers;
 mod looking;
+mod places;
 mod quotas;
 mod races;
 mod refusals;
@@ -20,7 +21,9 @@ mod renaming;
 
 use super::quota::Quota;
 use super::temp::{Mount, Technique};
-use super::{Budget, Config, Contents, Disposition, Inner, Planned, PublishFailure, SealedFile, Workspace};
+use super::{
+    Budget, Config, Contents, Disposition, Inner, Planned, PublishFailure, SealedFile, Workspace, Workspaces,
+};
 use cofferdam_core::audit::{Effect, EntryKind, FileFacts, Moved, Removed};
 use cofferdam_core::limits::ByteSize;
 use cofferdam_core::policy::GuestPath;
@@ -47,15 +50,15 @@ impl Room {
 
     pub(super) fn with(technique: Technique, umask: u32, max_bytes: ByteSize) -> Self {
         let outer = tempfile::tempdir().unwrap();
-        let config = Config { root: outer.path().join("workspace"), max_bytes };
-        let workspace = Workspace::open_with(&config, technique, Mode::from_raw_mode(umask)).unwrap();
-        Self { outer, workspace }
+        let config = Config::shared(outer.path().join("workspace"), max_bytes);
+        let workspaces = Workspaces::open_with(&config, technique, Mode::from_raw_mode(umask)).unwrap();
+        Self { outer, workspace: (**workspaces.usual()).clone() }
     }
 
     /// The same directory opened anew, as the next start does.
     pub(super) fn reopened(&self) -> Workspace {
-        let config = Config { root: self.outer.path().join("workspace"), max_bytes: ByteSize::mib(64) };
-        Workspace::open(&config).unwrap()
+        let config = Config::shared(self.outer.path().join("workspace"), ByteSize::mib(64));
+        (**Workspaces::open(&config).unwrap().usual()).clone()
     }
 
     pub(super) fn host(&self, guest: &str) -> PathBuf {
@@ -121,8 +124,10 @@ impl Room {
             Arc::new(Mount { guest: mount.guest, dir, technique, making: RwLock::new(()) })
         };
         let mounts: Vec<_> = inner.mounts.iter().map(mount).collect();
-        let quota = Arc::new(Quota::new(ByteSize::mib(64), mounts.clone()));
-        let workspace = Workspace { inner: Arc::new(Inner { mounts, quota, umask: inner.umask }) };
+        let root = Arc::new(fs::File::open(room.host("/")).unwrap().into());
+        let quota = Arc::new(Quota::new(ByteSize::mib(64), mounts.clone(), root));
+        let inner = Inner { mounts, quota, umask: inner.umask, session: None };
+        let workspace = Workspace { inner: Arc::new(inner) };
         Some((Self { outer: room.outer, workspace }, other))
     }
 

@@ -104,7 +104,7 @@ fn what_is_kept_of_the_number_is_what_a_walk_finds() {
         room.save("/shared/a", CreateNew, b"exists").unwrap_err();
         check(5);
         let dirs = ["/shared", "/tmp", "/vault"].map(|guest| room.workspace.mount(guest).unwrap());
-        let walked = dirs.map(|dir| walk::measure(&**dir, &|| None).unwrap().unwrap());
+        let walked = dirs.map(|dir| walk::measure(&**dir, walk::Hidden::AtRoot, &|| None).unwrap().unwrap());
         check(walked.iter().sum::<u64>() as usize / KIB);
     }
 }
@@ -137,7 +137,9 @@ fn together_threads_stay_within_the_quota() {
         }
     });
     let stop: walk::StopCheck<'_> = &|| None;
-    let held = walk::measure(&**room.workspace.mount("/shared").unwrap(), stop).unwrap().unwrap();
+    let held = walk::measure(&**room.workspace.mount("/shared").unwrap(), walk::Hidden::AtRoot, stop)
+        .unwrap()
+        .unwrap();
     assert_eq!(held, 33 * 3 * KIB as u64);
 }
 
@@ -172,11 +174,11 @@ fn measuring_counts_every_file_once_and_follows_nothing() {
     // 5 bytes with two names count as 3 each.
     expected += 7 + 1;
     let dir = room.workspace.mount("/shared").unwrap();
-    assert_eq!(walk::measure(&**dir, &|| None), Ok(Ok(expected)));
+    assert_eq!(walk::measure(&**dir, walk::Hidden::AtRoot, &|| None), Ok(Ok(expected)));
     let asked = AtomicU32::new(0);
     let stop: walk::StopCheck<'_> =
         &|| (asked.fetch_add(1, Ordering::Relaxed) == 3).then_some(Stop::Cancelled);
-    assert_eq!(walk::measure(&**dir, stop), Ok(Err(Stop::Cancelled)));
+    assert_eq!(walk::measure(&**dir, walk::Hidden::AtRoot, stop), Ok(Err(Stop::Cancelled)));
 }
 
 #[test]

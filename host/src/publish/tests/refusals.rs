@@ -123,7 +123,7 @@ fn the_workspace_does_not_open_through_a_symbolic_link() {
     let root = outer.path().join("workspace");
     fs::create_dir(&root).unwrap();
     symlink(&elsewhere, root.join("vault")).unwrap();
-    let config = Config { root, max_bytes: ByteSize::mib(1) };
-    let Err(error) = Workspace::open(&config) else { panic!("it opened") };
+    let config = Config::shared(root, ByteSize::mib(1));
+    let Err(error) = Workspaces::open(&config) else { panic!("it opened") };
     assert!(error.to_string().contains("vault must be a directory"), "{error}");
 }

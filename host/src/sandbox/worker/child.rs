@@ -10,7 +10,7 @@ use super::super::clock::Clock;
 use super::super::engine;
 use super::super::files::{self, Mount};
 use super::super::host_calls::SharedCalls;
-use super::super::machine::{Job, Linked, Machine};
+use super::super::machine::{Job, Linked, Machine, Reach};
 use super::protocol::{Compiled, Described, FromWorker, Hello, Kind, Ready, TO_WORKER_BYTES_MAX, ToWorker};
 use super::remote::Remote;
 use super::socket::{Broken, Socket, decode};
@@ -97,6 +97,7 @@ fn loadable(component: &[u8]) -> Result<(Compatibility, Vec<u8>), SandboxError> 
 /// A worker that runs guests.
 struct Server {
     machine: Machine,
+    mounts: Vec<Mount>,
     entries: Entries,
     /// Components that the cache does not keep, by their SHA-256.
     given: HashMap<String, Component>,
@@ -111,12 +112,13 @@ fn serve(mut socket: Socket, mounts: &[String]) -> Result<(), Broken> {
     let _ = files::handles();
     let shared = folders.iter().map(OwnedFd::try_clone).collect::<Result<Vec<_>, _>>()?;
     let visible = mounts.iter().zip(shared).map(|(guest, dir)| Mount::new(guest, File::from(dir)));
-    let machine = Machine::uninterrupted(1, visible.collect()).map_err(|_| Broken::Closed)?;
+    let mounts = visible.collect();
+    let machine = Machine::uninterrupted(1).map_err(|_| Broken::Closed)?;
     let borrowed: Vec<_> = folders.iter().map(AsFd::as_fd).collect();
     confine(&mut socket, confine::WorkerKind::Call, &borrowed, Some(cache.as_fd()))?;
     drop(folders);
-    let mut server =
-        Server { machine, entries: Entries::new(cache), given: HashMap::new(), linked: HashMap::new() };
+    let (entries, given, linked) = (Entries::new(cache), HashMap::new(), HashMap::new());
+    let mut server = Server { machine, mounts, entries, given, linked };
     let socket = Arc::new(Mutex::new(socket));
     loop {
         server.next(&socket)?;
@@ -167,7 +169,8 @@ impl Server {
                 let ended = match self.link(&sha256, &job.grants) {
                     Ok(Ok(linked)) => {
                         let calls: SharedCalls = Arc::new(Mutex::new(Remote(socket.clone())));
-                        FromWorker::Ended(self.machine.run(&linked, &job, calls, &clock).map(Cow::Owned))
+                        let reach = Reach { mounts: self.mounts.clone(), calls };
+                        FromWorker::Ended(self.machine.run(&linked, &job, reach, &clock).map(Cow::Owned))
                     }
                     Ok(Err(missing)) => FromWorker::NotCompiled(missing),
                     // It linked when it was loaded, under the same grants.

@@ -4,12 +4,13 @@
 //! Built for fuzzing and tests alone.
 
 use super::super::clock::Clock;
-use super::super::host_calls::{Contents, HostCalls, Planning, StagedId, Taken};
+use super::super::host_calls::{Contents, HostCalls, Planning, ReplyFile, StagedId, Taken};
 use super::answer::converse;
 use super::socket::Socket;
 use crate::attachments::Blob;
 use crate::publish::Disposition;
 use cofferdam_core::attachment::AttachmentInfo;
+use cofferdam_core::message::OutgoingAttachment;
 use cofferdam_core::tool::ToolError;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 use std::io::{Read, Write};
@@ -126,6 +127,11 @@ impl HostCalls for Counting {
         self.planned(path.len())
     }
 
+    fn add_to_reply(&mut self, files: Vec<ReplyFile>) -> Result<Vec<OutgoingAttachment>, ToolError> {
+        self.asked(files.iter().map(|file| file.path.len()).sum());
+        Ok(Vec::new())
+    }
+
     fn report(&mut self, message: &str) {
         self.asked(message.len());
     }
@@ -169,7 +175,9 @@ mod tests {
             });
             (calls.asked, matches!(ended, Ok(Ended::Said(Ok(_)))))
         };
-        for (name, asked) in [("save", 3), ("replace", 4), ("rename", 2), ("cancelled", 3), ("tells", 3)] {
+        for (name, asked) in
+            [("save", 3), ("replace", 4), ("rename", 2), ("cancelled", 3), ("tells", 3), ("reply", 1)]
+        {
             let (_, entry) = entries.iter().find(|(entry, _)| entry == name).expect("in the corpus");
             assert_eq!(ended(entry), (asked, true), "{name}");
         }

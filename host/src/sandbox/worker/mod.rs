@@ -7,6 +7,7 @@ mod answer;
 mod child;
 #[cfg(any(test, fuzzing))]
 pub mod fuzzing;
+mod idle;
 mod pool;
 mod process;
 mod protocol;
@@ -16,8 +17,9 @@ mod starter;
 
 pub use answer::KILL_GRACE;
 pub use child::main;
+pub use idle::IDLE_WORKERS_MAX;
 pub use pool::CALLS_PER_WORKER_MAX;
-pub(super) use pool::{Known, Pool};
+pub(super) use pool::{Folders, Known, Pool, Seat};
 pub use protocol::COMPILED_BYTES_MAX;
 
 /// The word that makes the program a worker.

@@ -1,5 +1,8 @@
-//! The workers of a gateway: some of each profile kept ready, one call at a time in each, replaced when they
-//! die and after [`CALLS_PER_WORKER_MAX`] calls.
+//! The workers of a gateway: some kept ready, one call at a time in each, replaced when they die and after
+//! [`CALLS_PER_WORKER_MAX`] calls.
+//!
+//! A worker serves one profile, and the very folders that it was started with: never another session's or
+//! user's, since it could still read those of the one before.
 
 use super::super::cache::Cache;
 use super::super::clock::Clock;
@@ -7,11 +10,13 @@ use super::super::host_calls::HostCalls;
 use super::super::machine::{DESCRIBE_LIMITS, Job, Said};
 use super::super::{COMPONENT_BYTES_MAX, SandboxError};
 use super::answer::{Ended, converse};
+use super::idle::Idle;
 use super::process::Worker;
 use super::protocol::{COMPILED_BYTES_MAX, Compiled, Described, Kind, ToWorker};
 use super::socket::{Broken, decode};
 use super::starter::{Recipe, Starter};
 use crate::confine::Report;
+use cap_std::fs::Dir;
 use cofferdam_core::capability::Grants;
 use cofferdam_core::limits::Span;
 use cofferdam_core::tool::{ErrorCode, ToolError};
@@ -28,8 +33,15 @@ pub const CALLS_PER_WORKER_MAX: u32 = 1000;
 /// How long a worker may take to receive machine code.
 const CODE_TIME_MAX: Duration = Duration::from_secs(60);
 
-/// The folders that workers may be given, by guest name.
-pub(in crate::sandbox) type Folders = Vec<(String, Arc<OwnedFd>)>;
+/// Folders of a workspace, by guest name.
+pub(in crate::sandbox) type Folders = Vec<(String, Arc<Dir>)>;
+
+/// Which workers may run a call: those of its profile, with these folders.
+#[derive(Clone, Debug)]
+pub(in crate::sandbox) struct Seat {
+    pub(in crate::sandbox) profile: String,
+    pub(in crate::sandbox) folders: Folders,
+}
 
 /// A component as the pool knows it.
 #[derive(Clone, Copy)]
@@ -41,7 +53,6 @@ pub(in crate::sandbox) struct Known<'a> {
 /// All workers.
 pub(in crate::sandbox) struct Pool {
     shared: Arc<Shared>,
-    folders: Folders,
     cache: Cache,
     cache_dir: Arc<OwnedFd>,
     compile_time: Span,
@@ -59,39 +70,37 @@ enum Compilation {
 
 struct Shared {
     starter: Starter,
-    /// Idle workers by profile.
-    idle: Mutex<BTreeMap<String, Vec<Worker>>>,
-    idle_max: usize,
+    idle: Mutex<Idle<Worker>>,
 }
 
-/// The profile of workers that look at components and run no call: nothing is granted there.
-const LOOKING: &str = "";
+/// Of workers that look at components and run no call: nothing is granted there.
+fn looking() -> Seat {
+    Seat { profile: String::new(), folders: Vec::new() }
+}
 
 impl Pool {
-    /// No worker yet. `idle_max` are kept ready of each profile, and a component that is not compiled after
-    /// `compile_time` is refused.
-    pub(in crate::sandbox) fn new(
-        cache: Cache,
-        folders: Folders,
-        idle_max: usize,
-        compile_time: Span,
-    ) -> io::Result<Self> {
+    /// No worker yet. A component that is not compiled after `compile_time` is refused.
+    pub(in crate::sandbox) fn new(cache: Cache, compile_time: Span) -> io::Result<Self> {
         let cache_dir = Arc::new(cache.dir().try_clone_to_owned()?);
-        let shared = Shared { starter: Starter::start()?, idle: Mutex::default(), idle_max };
-        let shared = Arc::new(shared);
-        Ok(Self { shared, folders, cache, cache_dir, compile_time, unkept: Mutex::default() })
+        let shared = Arc::new(Shared { starter: Starter::start()?, idle: Mutex::default() });
+        Ok(Self { shared, cache, cache_dir, compile_time, unkept: Mutex::default() })
     }
 
-    /// Starts a worker of a profile ahead of its first call.
-    pub(in crate::sandbox) fn start_ahead(&self, profile: &str, grants: &Grants) {
-        self.shared.clone().refill(profile.to_owned(), self.recipe(grants));
+    /// Starts a worker ahead of its first call.
+    pub(in crate::sandbox) fn start_ahead(&self, seat: Seat) {
+        self.shared.clone().refill(self.recipe(seat));
+    }
+
+    /// Has a process ready for whichever worker is wanted next.
+    pub(in crate::sandbox) fn keep_spare(&self) {
+        self.shared.starter.keep_spare();
     }
 
     /// How a worker is confined, as it says itself.
     pub(in crate::sandbox) fn report(&self) -> io::Result<Option<Report>> {
-        let worker = self.take(LOOKING, &nothing())?;
+        let worker = self.take(looking())?;
         let report = worker.report.clone();
-        self.give_back(LOOKING, worker);
+        self.give_back(worker);
         Ok(report)
     }
 
@@ -101,7 +110,7 @@ impl Pool {
         known: Known<'_>,
         grants: &Grants,
     ) -> Result<Said, SandboxError> {
-        let mut worker = self.take(LOOKING, &nothing()).map_err(not_started)?;
+        let mut worker = self.take(looking()).map_err(not_started)?;
         let described = match describe_in(&mut worker, known, grants)? {
             Described::NotCompiled(missing) => {
                 missing.log(known.sha256);
@@ -110,7 +119,7 @@ impl Pool {
             }
             described => described,
         };
-        self.give_back(LOOKING, worker);
+        self.give_back(worker);
         match described {
             Described::Said(said) => Ok(said),
             Described::NotCompiled(_) => Err(SandboxError::Cache("a worker does not find the code".into())),
@@ -145,7 +154,8 @@ impl Pool {
         }
         // Over all its threads, and in case nobody is left to end it.
         let cpu_seconds = self.compile_time.0.as_secs_f64().ceil() as u64;
-        let recipe = Recipe { kind: Kind::Compile { cpu_seconds }, mounts: Vec::new(), cache: None };
+        let Seat { profile, folders: mounts } = looking();
+        let recipe = Recipe { kind: Kind::Compile { cpu_seconds }, profile, mounts, cache: None };
         let mut worker = self.shared.starter.wait_for(recipe, || None).map_err(not_started)?;
         let started = Instant::now();
         let late = || started.elapsed() >= self.compile_time.0;
@@ -183,17 +193,17 @@ impl Pool {
         Ok(compilation)
     }
 
-    /// Runs a call in a worker of its profile.
+    /// Runs a call in a worker that may.
     pub(in crate::sandbox) fn call(
         &self,
         known: Known<'_>,
-        profile: &str,
+        seat: Seat,
         job: &Job,
         calls: &mut dyn HostCalls,
         clock: &Clock,
     ) -> Result<String, ToolError> {
         let unavailable = |said: String| ToolError::new(ErrorCode::ToolUnavailable, said);
-        let mut worker = self.take(profile, &job.grants).map_err(|error| {
+        let mut worker = self.take(seat).map_err(|error| {
             tracing::error!(%error, "no worker");
             unavailable("no sandbox process could be started; see the log".into())
         })?;
@@ -201,7 +211,7 @@ impl Pool {
         for _ in 0..2 {
             match call_in(&mut worker, known.sha256, job, calls, clock) {
                 Ok(Ended::Said(said)) => {
-                    self.give_back(profile, worker);
+                    self.give_back(worker);
                     return said;
                 }
                 Ok(Ended::NotCompiled(missing)) => {
@@ -209,7 +219,7 @@ impl Pool {
                     self.bring_code(&mut worker, known).map_err(|error| unavailable(error.to_string()))?;
                 }
                 Err(broken) => {
-                    self.start_ahead(profile, &job.grants);
+                    self.shared.clone().refill(worker.recipe.clone());
                     return Err(died(worker, &broken, known.sha256));
                 }
             }
@@ -217,40 +227,40 @@ impl Pool {
         Err(unavailable("a sandbox process does not find the tool's code; see the log".into()))
     }
 
-    fn recipe(&self, grants: &Grants) -> Recipe {
-        let granted = self.folders.iter().filter(|(guest, _)| grants.access(guest).is_some());
-        Recipe { kind: Kind::Call, mounts: granted.cloned().collect(), cache: Some(self.cache_dir.clone()) }
+    fn recipe(&self, Seat { profile, folders: mounts }: Seat) -> Recipe {
+        Recipe { kind: Kind::Call, profile, mounts, cache: Some(self.cache_dir.clone()) }
     }
 
-    fn take(&self, profile: &str, grants: &Grants) -> io::Result<Worker> {
-        match self.shared.ready(profile) {
+    fn take(&self, seat: Seat) -> io::Result<Worker> {
+        let recipe = self.recipe(seat);
+        match self.shared.ready(&recipe) {
             Some(worker) => Ok(worker),
             None => {
-                let (shared, profile) = (self.shared.clone(), profile.to_owned());
-                self.shared.starter.wait_for(self.recipe(grants), move || shared.ready(&profile))
+                let (shared, wanted) = (self.shared.clone(), recipe.clone());
+                self.shared.starter.wait_for(recipe, move || shared.ready(&wanted))
             }
         }
     }
 
-    fn give_back(&self, profile: &str, worker: Worker) {
+    fn give_back(&self, worker: Worker) {
         if worker.calls >= CALLS_PER_WORKER_MAX {
             let recipe = worker.recipe.clone();
             drop(worker);
-            return self.shared.clone().refill(profile.to_owned(), recipe);
+            return self.shared.clone().refill(recipe);
         }
-        self.shared.keep(profile, worker);
+        self.shared.keep(worker);
     }
 }
 
 impl Shared {
-    fn idle(&self) -> MutexGuard<'_, BTreeMap<String, Vec<Worker>>> {
+    fn idle(&self) -> MutexGuard<'_, Idle<Worker>> {
         self.idle.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// A worker that is ready; those that died meanwhile are dropped.
-    fn ready(&self, profile: &str) -> Option<Worker> {
+    fn ready(&self, recipe: &Recipe) -> Option<Worker> {
         loop {
-            let mut worker = self.idle().get_mut(profile).and_then(Vec::pop)?;
+            let mut worker = self.idle().take(|worker| worker.recipe.is_for_the_same(recipe))?;
             if worker.is_running() {
                 return Some(worker);
             }
@@ -258,40 +268,25 @@ impl Shared {
         }
     }
 
-    /// Keeps a worker ready, unless there are enough.
-    fn keep(&self, profile: &str, worker: Worker) {
-        let mut idle = self.idle();
-        // Surplus is dropped after the lock is let go: that kills a process.
-        let _surplus = match idle.get_mut(profile) {
-            Some(workers) if workers.len() >= self.idle_max => Some(worker),
-            Some(workers) => {
-                workers.push(worker);
-                None
-            }
-            None => {
-                idle.insert(profile.to_owned(), vec![worker]);
-                None
-            }
-        };
-        drop(idle);
+    /// Keeps a worker ready; one that is too many then ends.
+    fn keep(&self, worker: Worker) {
+        let surplus = self.idle().keep(worker);
+        // After the lock is let go: that kills a process.
+        drop(surplus);
     }
 
     /// Starts a worker in the background.
-    fn refill(self: Arc<Self>, profile: String, recipe: Recipe) {
+    fn refill(self: Arc<Self>, recipe: Recipe) {
         let shared = self.clone();
         self.starter.order(
             recipe,
             Box::new(move |worker| match worker {
-                Ok(worker) => shared.keep(&profile, worker),
+                Ok(worker) => shared.keep(worker),
                 // The next call tries again, and says so.
                 Err(error) => tracing::error!(%error, "no worker could be started ahead"),
             }),
         );
     }
-}
-
-fn nothing() -> Grants {
-    Grants { mounts: Vec::new(), interfaces: Vec::new() }
 }
 
 fn millis(time: Duration) -> u64 {

@@ -37,15 +37,35 @@ pub(super) struct Worker {
     reaper: Sender<Child>,
 }
 
-impl Worker {
-    /// Starts a worker of this very program and waits until it is confined.
-    ///
-    /// The thread that starts it must outlive it: the kernel kills a worker with its parent thread.
-    pub(super) fn start(recipe: Recipe, reaper: &Sender<Child>) -> io::Result<Self> {
+/// A process that is no worker yet: it waits to be told what it will serve, and has nothing of it. It ends when
+/// its socket is closed.
+#[derive(Debug)]
+pub(super) struct Blank {
+    child: Child,
+    socket: Socket,
+}
+
+impl Blank {
+    /// Starts one of this very program.
+    pub(super) fn start() -> io::Result<Self> {
         let (ours, theirs) = socketpair(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)?;
-        let (child, socket) = (Some(spawn(theirs)?), Socket::new(ours));
+        Ok(Self { child: spawn(theirs)?, socket: Socket::new(ours) })
+    }
+
+    /// Whether it runs still.
+    pub(super) fn is_running(&mut self) -> bool {
+        matches!(self.child.try_wait(), Ok(None))
+    }
+}
+
+impl Worker {
+    /// Makes a worker of a process and waits until it is confined.
+    ///
+    /// The thread that started the process must outlive it: the kernel kills a worker with its parent thread.
+    pub(super) fn start(blank: Blank, recipe: Recipe, reaper: &Sender<Child>) -> io::Result<Self> {
+        let Blank { child, socket } = blank;
         // From here on dropping it ends the process.
-        let reaper = reaper.clone();
+        let (child, reaper) = (Some(child), reaper.clone());
         let mut worker = Self { child, socket, report: None, calls: 0, recipe, reaper };
         worker.socket.set_patience(PATIENCE)?;
         let end = Instant::now() + START_MAX;

@@ -4,7 +4,7 @@
 //! on behalf of the guest, and the gateway answers each request before the next.
 
 use super::super::cache::{Compatibility, Missing};
-use super::super::host_calls::{Contents, StagedId};
+use super::super::host_calls::{Contents, ReplyFile, StagedId};
 use super::super::machine::{Job, Said};
 use crate::confine::Report;
 use crate::publish::Disposition;
@@ -127,6 +127,7 @@ pub(super) enum Ask<'a> {
         contents: Contents,
     },
     Cancelled,
+    AddToReply(Vec<ReplyFile>),
 }
 
 /// A remark of a worker.

@@ -1,11 +1,12 @@
 //! The guest's side of a call in a worker: every request is sent to the gateway, which alone has authority.
 
-use super::super::host_calls::{Contents, HostCalls, Planning, StagedId, Taken};
+use super::super::host_calls::{Contents, HostCalls, Planning, ReplyFile, StagedId, Taken};
 use super::protocol::{ASK_BYTES_MAX, Ask, Content, FromWorker, Tell};
 use super::socket::{Broken, Socket, decode};
 use crate::attachments::Blob;
 use crate::publish::Disposition;
 use cofferdam_core::attachment::AttachmentInfo;
+use cofferdam_core::message::OutgoingAttachment;
 use cofferdam_core::tool::{ErrorCode, ToolError};
 use serde::de::DeserializeOwned;
 use serde_bytes::Bytes;
@@ -90,6 +91,10 @@ impl HostCalls for Remote {
 
     fn remove(&mut self, path: &str, contents: Contents) -> Result<Planning, ToolError> {
         self.ask(Ask::Remove { path, contents })
+    }
+
+    fn add_to_reply(&mut self, files: Vec<ReplyFile>) -> Result<Vec<OutgoingAttachment>, ToolError> {
+        self.ask(Ask::AddToReply(files))
     }
 
     fn report(&mut self, message: &str) {

@@ -1,5 +1,7 @@
 //! Calls that no thread answers are in the audit all the same.
 
+mod keep;
+
 use super::super::Sources;
 use super::*;
 use crate::audit::{Entry, Filter, Source, Span, show};
@@ -10,28 +12,24 @@ use cofferdam_core::policy::PolicySet;
 const PROFILE: &str = "schema = 1\nprofile = \"p\"\nwhy = \"a test\"\nmounts = []\n";
 const TOOL: &str = "schema = 1\ntool = \"t\"\nprofile = \"p\"\ncomponent = \"builtin\"\nsafety = \"read-only\"\nwhy = \"a test\"\n";
 
-/// A toolbox without any thread, over a real audit.
-fn threadless(dir: &std::path::Path) -> Toolbox {
-    let config = publish::Config { root: dir.join("workspace"), max_bytes: ByteSize::mib(1) };
-    let workspace = Arc::new(Workspace::open(&config).expect("a workspace"));
+/// A toolbox over a real audit, with so many threads.
+fn toolbox(dir: &std::path::Path, threads: usize) -> Toolbox {
+    let config = publish::Config::shared(dir.join("workspace"), ByteSize::mib(1));
+    let workspaces = Arc::new(Workspaces::open(&config).expect("a workspace"));
     let config = sandbox::Config {
         cache_dir: dir.join("cache"),
         calls_max: 1,
         mode: crate::confine::Mode::InProcess,
         compile_time: sandbox::COMPILE_TIME,
     };
-    let sandbox = Arc::new(Sandbox::new(&config, Some(workspace.clone())).expect("a sandbox"));
+    let sandbox = Arc::new(Sandbox::new(&config).expect("a sandbox"));
     let policies = PolicySet::parse([("profiles/p.toml", PROFILE), ("tools/t.toml", TOOL)]).expect("sound");
     let registry = Registry::load(&sandbox, &policies, &Sources { builtins: |_| None, policies_dir: None });
     let audit = Arc::new(AuditLog::open(&dir.join("audit.jsonl")).expect("an audit"));
-    Toolbox::new(
-        registry,
-        sandbox,
-        workspace,
-        audit,
-        CallThreads::start(0).expect("no thread"),
-        ByteSize::mib(1),
-    )
+    let outgoing = Outgoing::open(&dir.join("outgoing"), Default::default()).expect("a folder");
+    let mechanisms = Mechanisms { sandbox, workspaces, audit, outgoing };
+    let threads = CallThreads::start(threads).expect("threads");
+    Toolbox::new(registry, mechanisms, threads, ByteSize::mib(1))
 }
 
 fn request(n: usize) -> CallRequest {
@@ -47,6 +45,7 @@ fn request(n: usize) -> CallRequest {
         recent: None,
         report: None,
         journal: None,
+        approver: None,
         cancel: CancellationToken::new(),
     }
 }
@@ -54,7 +53,7 @@ fn request(n: usize) -> CallRequest {
 #[tokio::test]
 async fn a_call_that_found_no_room_is_recorded_as_refused() {
     let dir = tempfile::tempdir().expect("a folder");
-    let toolbox = threadless(dir.path());
+    let toolbox = toolbox(dir.path(), 0);
     let mut waiting = Vec::new();
     for n in 0..threads::QUEUE_MAX {
         let mut call = Box::pin(toolbox.call(request(n)));

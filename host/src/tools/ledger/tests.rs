@@ -24,7 +24,7 @@ fn a_journal_knows_better_than_memory() {
     let ledger = Ledger::new(ByteSize(10));
     let turn = TurnId::new("a");
     ledger.enter(&turn, 9);
-    let earlier = Earlier { result: None, written_bytes: 3 };
+    let earlier = Earlier { answer: None, written_bytes: 3 };
     assert_eq!(ledger.share(&turn, Some(&earlier)).left, 7);
 }
 

@@ -59,6 +59,37 @@ impl Client {
         self.send(&request).await;
     }
 
+    /// Calls a method with fields of text and files (field, name, bytes), and reads the answer.
+    pub(super) async fn upload(
+        &mut self,
+        method: &str,
+        params: &[(&str, &str)],
+        files: &[(&str, &str, &[u8])],
+    ) -> Reply {
+        let mut body = Vec::new();
+        for (name, value) in params {
+            let part =
+                format!("--b0undary\r\nContent-Disposition: form-data; name=\"{name}\"\r\n\r\n{value}\r\n");
+            body.extend(part.as_bytes());
+        }
+        for (field, name, bytes) in files {
+            let head = format!(
+                "--b0undary\r\nContent-Disposition: form-data; name=\"{field}\"; filename=\"{name}\"\r\n\
+                 Content-Type: application/octet-stream\r\n\r\n"
+            );
+            body.extend([head.as_bytes(), bytes, b"\r\n"].concat());
+        }
+        body.extend(b"--b0undary--\r\n");
+        let head = format!(
+            "POST /bot{}/{method} HTTP/1.1\r\nHost: t\r\nContent-Type: multipart/form-data; boundary=b0undary\r\n\
+             Content-Length: {}\r\n\r\n",
+            self.token,
+            body.len()
+        );
+        self.stream.write_all(&[head.into_bytes(), body].concat()).await.unwrap();
+        self.reply().await.unwrap()
+    }
+
     /// Calls a method and reads the answer.
     pub(super) async fn call(&mut self, method: &str, params: Value) -> Reply {
         self.post(method, params).await;

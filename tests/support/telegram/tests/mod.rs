@@ -8,6 +8,7 @@ mod incoming;
 mod messages;
 mod polling;
 mod protocol;
+mod uploads;
 
 use std::time::Duration;
 

@@ -5,7 +5,7 @@ use tokio::net::TcpStream;
 
 use super::SOON;
 use super::client::Client;
-use crate::telegram::http::MAX_BODY_BYTES;
+use crate::http::MAX_BODY_BYTES;
 use crate::telegram::{Target, TelegramServer};
 
 #[tokio::test]
@@ -90,7 +90,7 @@ async fn requests_beyond_the_limits_are_refused() {
 async fn connections_beyond_the_limit_are_closed() {
     let server = TelegramServer::start().await.unwrap();
     let mut clients = Vec::new();
-    for _ in 0..crate::telegram::server::MAX_CONNECTIONS {
+    for _ in 0..crate::loopback::MAX_CONNECTIONS {
         let mut client = Client::new(&server).await;
         client.call("getMe", json!({})).await.result();
         clients.push(client);

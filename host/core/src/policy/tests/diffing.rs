@@ -256,7 +256,8 @@ fn permit(set: &PolicySet, arguments: &Value) -> Option<Permit> {
     let call = Call { id: TurnId::new("turn").call(0), tool, arguments: arguments.clone() };
     match judge(call, set.get("t").expect("there")) {
         Verdict::Permit(permit) => Some(permit),
-        Verdict::Deny(_) => None,
+        // Not without a person.
+        Verdict::Ask(_) | Verdict::Deny(_) => None,
     }
 }
 

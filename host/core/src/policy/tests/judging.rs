@@ -2,7 +2,7 @@
 
 use super::{MIXED, READING, WRITING, policies};
 use crate::id::TurnId;
-use crate::policy::{Call, PathUse, Safety, ToolPolicy, Verdict, judge};
+use crate::policy::{Call, GuestPath, PathUse, Safety, ToolPolicy, Verdict, judge};
 use crate::tool::ToolName;
 use serde_json::{Value, json};
 
@@ -15,6 +15,7 @@ fn said(policy: &ToolPolicy, arguments: &Value) -> String {
     };
     match judge(call, policy) {
         Verdict::Deny(denial) => format!("deny: {} {}", denial.code, denial.reason),
+        Verdict::Ask(ask) => panic!("{ask:?}"),
         Verdict::Permit(permit) => {
             assert_eq!(permit.call().arguments, *arguments, "the permit owns the very call that was judged");
             assert_eq!(permit.limits(), &policy.limits);
@@ -205,4 +206,41 @@ fn the_uses_of_a_path_are_three() {
         assert_eq!(serde_json::from_value::<PathUse>(json!(word)).ok(), Some(how));
     }
     assert!(serde_json::from_value::<PathUse>(json!("delete")).is_err());
+}
+
+#[test]
+fn one_path_or_a_list_of_them_is_judged_path_by_path() {
+    let arguments = "one = { path = \"read\" }\n\"one[]\" = { path = \"read\" }\n\
+                     two = { path = \"read\" }\n\"two[]\" = \"value\"\n";
+    let policy = policies(READING, arguments).get("t").expect("there").clone();
+    let check = |arguments: &str, expected: &str| {
+        let value: Value = serde_json::from_str(arguments).expect("JSON");
+        let said = said(&policy, &value);
+        assert!(said.starts_with(expected), "{arguments}: {said}");
+    };
+    check(r#"{"one":"/shared/a"}"#, "permit");
+    check(r#"{"one":["/shared/a","/tmp/b"]}"#, "permit");
+    check(r#"{"one":[]}"#, "permit");
+    check(r#"{"one":["/shared/a","/vault/b"]}"#, "deny: path_denied /vault/b");
+    check(r#"{"one":["/shared/a",["/vault/b"]]}"#, "deny: invalid_arguments");
+    check(r#"{"one":[{"path":"/vault/b"}]}"#, "deny: invalid_arguments");
+    check(r#"{"one":{"path":"/vault/b"}}"#, "deny: invalid_arguments");
+    // A list whose places are no paths is no list of paths.
+    check(r#"{"two":["/vault/b"]}"#, "deny: invalid_arguments");
+}
+
+#[test]
+fn what_was_judged_for_reading_may_be_attached_and_nothing_else() {
+    let arguments =
+        "one = { path = \"read\" }\n\"one[]\" = { path = \"read\" }\nwrite = { path = \"write\" }\n";
+    let policy = policies(WRITING, arguments).get("t").expect("there").clone();
+    let call = Call {
+        id: TurnId::new("turn").call(0),
+        tool: ToolName::parse("t").expect("a name"),
+        arguments: json!({ "one": ["/shared/a", "/tmp/b"], "write": "/shared/c" }),
+    };
+    let Verdict::Permit(permit) = judge(call, &policy) else { panic!("denied") };
+    let may = |path: &str| permit.may_attach(&GuestPath::parse(path).expect("a path"));
+    assert!(may("/shared/a") && may("/tmp/b"));
+    assert!(!may("/shared/c") && !may("/shared/a/b") && !may("/shared") && !may("/shared/b"));
 }

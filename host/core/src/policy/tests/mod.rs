@@ -1,5 +1,6 @@
 //! Policies as a reviewer would check them: tables of refusals first, then properties with an oracle.
 
+mod approving;
 mod completing;
 mod diffing;
 mod effective;

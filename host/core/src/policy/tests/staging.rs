@@ -16,7 +16,7 @@ fn permit(arguments: Value) -> Permit {
         Call { id: TurnId::new("turn").call(0), tool: ToolName::parse("t").expect("a name"), arguments };
     match judge(call, set.get("t").expect("there")) {
         Verdict::Permit(permit) => permit,
-        Verdict::Deny(denial) => panic!("{denial:?}"),
+        other => panic!("{other:?}"),
     }
 }
 

@@ -8,11 +8,12 @@ pub(super) fn of(answer: &Answer) -> Value {
     let policy = answer.policy.as_ref();
     json!({
         "tool": answer.tool,
-        "verdict": if answer.refusal.is_none() { "permit" } else { "deny" },
+        "verdict": answer.verdict(),
         "code": answer.refusal.as_ref().map(|refusal| refusal.code),
         "reason": answer.refusal.as_ref().map(|refusal| &refusal.message),
         "profile": policy.map(|policy| &policy.profile),
         "policy_sha256": policy.map(|policy| &policy.sha256),
+        "asks": answer.asks,
         "problems": answer.problems,
         "arguments": answer.places.iter().map(|place| argument(answer, place)).collect::<Vec<_>>(),
         "change_call": answer.change_call,

@@ -8,7 +8,7 @@ use cofferdam_core::text::one_line;
 use std::io::{self, Write};
 
 pub(super) fn write(answer: &Answer, embedded: bool, out: &mut dyn Write) -> io::Result<()> {
-    let verdict = if answer.refusal.is_none() { "permit" } else { "deny" };
+    let verdict = answer.verdict();
     match &answer.policy {
         Some(policy) => {
             let (tool, profile) = (&answer.tool, one_line(&policy.profile, 80));
@@ -18,6 +18,11 @@ pub(super) fn write(answer: &Answer, embedded: bool, out: &mut dyn Write) -> io:
     }
     if let Some(refusal) = &answer.refusal {
         writeln!(out, "  {refusal}")?;
+    }
+    for reason in &answer.asks {
+        let about = one_line(&reason.about, 200);
+        let path = reason.path.as_ref().map_or_else(String::new, |path| format!(" for {path}"));
+        writeln!(out, "  asks {}{path}: {about}  {}", reason.when.spelled(), reason.at)?;
     }
     for problem in &answer.problems {
         writeln!(out, "  problem: {problem}")?;

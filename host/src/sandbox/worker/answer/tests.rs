@@ -3,17 +3,17 @@
 
 use super::super::super::Inputs;
 use super::super::super::authority::Authority;
-use super::super::super::host_calls::{Contents, Nothing, StagedId};
+use super::super::super::host_calls::{Contents, Nothing, ReplyFile, StagedId};
 use super::*;
 use crate::attachments::Attachments;
-use crate::publish::{self, Disposition, TurnShare, Workspace};
+use crate::publish::{self, Disposition, TurnShare, Workspaces};
 use cofferdam_core::id::TurnId;
 use cofferdam_core::limits::ByteSize;
+use cofferdam_core::message::OutgoingAttachment;
 use cofferdam_core::policy::{Call, Permit, PolicySet, Verdict, judge};
 use serde_bytes::Bytes;
 use std::io::Write;
 use std::os::unix::net::UnixStream;
-use std::sync::Arc;
 use std::thread;
 use std::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -34,7 +34,7 @@ fn permit() -> Permit {
     };
     match judge(call, policy) {
         Verdict::Permit(permit) => permit,
-        Verdict::Deny(denial) => panic!("{denial:?}"),
+        other => panic!("{other:?}"),
     }
 }
 
@@ -58,10 +58,11 @@ fn later() -> Clock {
 /// as it looks.
 fn asked<T: std::fmt::Debug + serde::de::DeserializeOwned>(asks: &[Ask<'_>]) -> Vec<String> {
     let dir = tempfile::tempdir().expect("a folder");
-    let config = publish::Config { root: dir.path().join("workspace"), max_bytes: ByteSize::mib(1) };
-    let workspace = Arc::new(Workspace::open(&config).expect("a workspace"));
+    let config = publish::Config::shared(dir.path().join("workspace"), ByteSize::mib(1));
+    let workspace = Workspaces::open(&config).expect("a workspace").usual().clone();
     let inputs = Inputs {
         attachments: Attachments::default(),
+        reply: None,
         report: None,
         turn: TurnShare { limit: ByteSize::mib(1), left: 1 << 20 },
         cancel: CancellationToken::new(),
@@ -128,6 +129,18 @@ fn paths_that_were_not_judged_are_refused() {
         Ask::Remove { path: "/shared", contents: Contents::Keep },
     ]);
     assert!(said.iter().all(|said| said.starts_with("path_denied: ")), "{said:?}");
+}
+
+#[test]
+fn a_reply_is_out_of_reach_where_it_is_not_granted() {
+    let files = |paths: &[&str]| {
+        let file = |path: &&str| ReplyFile { path: (*path).into(), name: None, mime_type: None };
+        Ask::AddToReply(paths.iter().map(file).collect())
+    };
+    for asks in [files(&["/shared/mine"]), files(&["/etc/passwd", ""]), files(&[])] {
+        let said = asked::<Vec<OutgoingAttachment>>(&[asks]).remove(0);
+        assert!(said.starts_with("path_denied: nothing may be added to the reply here"), "{said}");
+    }
 }
 
 #[test]

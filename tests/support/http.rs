@@ -1,5 +1,5 @@
-//! Reads HTTP/1.1 requests from one connection, within limits. It knows nothing of Telegram, and no
-//! chunked request bodies: clients of the Bot API send a Content-Length.
+//! Reads HTTP/1.1 requests from one connection, within limits. It knows nothing of any API, and no chunked
+//! request bodies: the gateway's clients send a Content-Length.
 
 use std::time::Duration;
 
@@ -8,9 +8,9 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
 /// Longest request head (request line and headers), in bytes.
-pub(super) const MAX_HEAD_BYTES: usize = 64 * 1024;
+pub(crate) const MAX_HEAD_BYTES: usize = 64 * 1024;
 /// Longest request body, in bytes.
-pub(super) const MAX_BODY_BYTES: usize = 64 * 1024 * 1024;
+pub(crate) const MAX_BODY_BYTES: usize = 64 * 1024 * 1024;
 /// How much of a refused request is read after the refusal, and for how long.
 const MAX_DRAINED_BYTES: usize = 1024 * 1024;
 const DRAINING: Duration = Duration::from_secs(1);
@@ -19,31 +19,31 @@ const MAX_HEADERS: usize = 128;
 
 /// One request, its body read completely.
 #[derive(Clone, Debug)]
-pub(super) struct Request {
-    pub(super) verb: String,
+pub(crate) struct Request {
+    pub(crate) verb: String,
     /// The request target as sent: still percent-encoded, with its query.
-    pub(super) target: String,
-    pub(super) headers: Vec<(String, String)>,
-    pub(super) body: Bytes,
-    pub(super) keep_alive: bool,
+    pub(crate) target: String,
+    pub(crate) headers: Vec<(String, String)>,
+    pub(crate) body: Bytes,
+    pub(crate) keep_alive: bool,
 }
 
 impl Request {
     /// The value of a header; names compare without case.
-    pub(super) fn header(&self, name: &str) -> Option<&str> {
+    pub(crate) fn header(&self, name: &str) -> Option<&str> {
         find_header(&self.headers, name)
     }
 }
 
 /// The value of the first header of this name.
-pub(super) fn find_header<'h>(headers: &'h [(String, String)], name: &str) -> Option<&'h str> {
+pub(crate) fn find_header<'h>(headers: &'h [(String, String)], name: &str) -> Option<&'h str> {
     let found = headers.iter().find(|(known, _)| known.eq_ignore_ascii_case(name));
     found.map(|(_, value)| value.as_str())
 }
 
 /// Why a request is refused before anything looks at it; the connection closes afterwards.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Unreadable {
+pub(crate) enum Unreadable {
     Malformed,
     HeadTooLarge,
     BodyTooLarge,
@@ -51,7 +51,7 @@ pub(super) enum Unreadable {
 }
 
 impl Unreadable {
-    pub(super) fn status(self) -> u16 {
+    pub(crate) fn status(self) -> u16 {
         match self {
             Self::Malformed => 400,
             Self::HeadTooLarge => 431,
@@ -62,18 +62,18 @@ impl Unreadable {
 }
 
 /// A client's connection, with the bytes that were read beyond the last request.
-pub(super) struct Connection {
-    pub(super) stream: TcpStream,
+pub(crate) struct Connection {
+    pub(crate) stream: TcpStream,
     buffer: BytesMut,
 }
 
 impl Connection {
-    pub(super) fn new(stream: TcpStream) -> Self {
+    pub(crate) fn new(stream: TcpStream) -> Self {
         Self { stream, buffer: BytesMut::new() }
     }
 
     /// The next request, or `None` once the client has gone.
-    pub(super) async fn next_request(&mut self) -> Result<Option<Request>, Unreadable> {
+    pub(crate) async fn next_request(&mut self) -> Result<Option<Request>, Unreadable> {
         let (mut request, body_bytes) = loop {
             match parse_head(&self.buffer)? {
                 Some((head_bytes, request, body_bytes)) => {
@@ -102,7 +102,7 @@ impl Connection {
 
     /// Returns once the client has closed the connection. A client that sends further bytes instead is
     /// alive, and is waited for without end.
-    pub(super) async fn closed(&self) {
+    pub(crate) async fn closed(&self) {
         if let Ok(1..) = self.stream.peek(&mut [0]).await {
             std::future::pending::<()>().await;
         }
@@ -110,7 +110,7 @@ impl Connection {
 
     /// Closes after a refusal of a request that was not read to its end: what still comes is read and
     /// thrown away for a while, since a reset would take the refusal from the client.
-    pub(super) async fn close_gently(&mut self) {
+    pub(crate) async fn close_gently(&mut self) {
         let draining = async {
             // Errors end the draining, as the end of the stream does.
             let _ = self.stream.shutdown().await;

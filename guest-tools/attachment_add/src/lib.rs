@@ -1,0 +1,93 @@
+//! `attachment_add`: adds files of the workspace to the reply, all of them or none. The bytes go from the host to
+//! the host; this component sees names, types and lengths only.
+
+mod wanted;
+
+use cofferdam_sdk::schemars::JsonSchema;
+use cofferdam_sdk::serde::{Deserialize, Serialize};
+use cofferdam_sdk::{Tool, ToolError, export_tool, progress, reply};
+use wanted::wanted;
+
+#[derive(Default, Deserialize, JsonSchema)]
+#[serde(crate = "cofferdam_sdk::serde", rename_all = "camelCase", default, deny_unknown_fields)]
+#[schemars(crate = "cofferdam_sdk::schemars")]
+struct Arguments {
+    /// The file to send: a full path under /shared or /tmp, for example "/shared/report.pdf". Ignored
+    /// where "paths" is given.
+    path: Option<String>,
+    /// The files to send, in this order, each a full path under /shared or /tmp.
+    paths: Option<Paths>,
+    /// The name that the user sees for the one file, for example "Report May.pdf". Otherwise it is the
+    /// name that the file has.
+    filename: Option<String>,
+    /// The names for "paths", by position; null keeps the name that the file has.
+    filenames: Option<Overrides>,
+    /// What the one file is believed to be, for example "text/csv". The content decides; this is asked
+    /// only where the content says nothing and the name has no extension.
+    mime_type: Option<String>,
+    /// The same for "paths", by position; null for none.
+    mime_types: Option<Overrides>,
+}
+
+/// A list, or the one thing in it.
+#[derive(Deserialize, JsonSchema)]
+#[serde(crate = "cofferdam_sdk::serde", untagged)]
+#[schemars(crate = "cofferdam_sdk::schemars")]
+enum Paths {
+    One(String),
+    Many(Vec<String>),
+}
+
+/// A list with gaps, or the one thing in it.
+#[derive(Deserialize, JsonSchema)]
+#[serde(crate = "cofferdam_sdk::serde", untagged)]
+#[schemars(crate = "cofferdam_sdk::schemars")]
+enum Overrides {
+    One(String),
+    Many(Vec<Option<String>>),
+}
+
+#[derive(Serialize, JsonSchema)]
+#[serde(crate = "cofferdam_sdk::serde")]
+#[schemars(crate = "cofferdam_sdk::schemars")]
+struct Output {
+    /// Always true: a failure is an error.
+    ok: bool,
+    /// The files that go out with the reply, in order.
+    attachments: Vec<Added>,
+}
+
+#[derive(Serialize, JsonSchema)]
+#[serde(crate = "cofferdam_sdk::serde", rename_all = "camelCase")]
+#[schemars(crate = "cofferdam_sdk::schemars")]
+struct Added {
+    /// The name that the user sees.
+    filename: String,
+    /// Media type detected from the content.
+    mime_type: String,
+    /// Length of the file in bytes.
+    bytes: u64,
+}
+
+enum AttachmentAdd {}
+
+impl Tool for AttachmentAdd {
+    const NAME: &str = "attachment_add";
+    const SUMMARY: &str = "Sends files from /shared or /tmp to the user, together with the reply to the current \
+        message.";
+    type Arguments = Arguments;
+    type Output = Output;
+
+    fn call(arguments: Arguments) -> Result<Output, ToolError> {
+        let files = wanted(arguments)?;
+        progress::report("reading the files to send");
+        let added = reply::add(&files)?.into_iter().map(|file| Added {
+            filename: file.name,
+            mime_type: file.mime_type,
+            bytes: file.bytes,
+        });
+        Ok(Output { ok: true, attachments: added.collect() })
+    }
+}
+
+export_tool!(AttachmentAdd);

@@ -1,0 +1,58 @@
+//! From arguments that overlap to one list of files. It refuses what could be meant in two ways.
+
+use crate::{Arguments, Overrides, Paths};
+use cofferdam_sdk::reply::ReplyFile;
+use cofferdam_sdk::{ErrorCode, ToolError};
+
+/// The files in order. Names and types belong to the paths by position.
+pub(crate) fn wanted(arguments: Arguments) -> Result<Vec<ReplyFile>, ToolError> {
+    let paths = match (arguments.paths, arguments.path) {
+        (Some(Paths::Many(paths)), _) => paths,
+        (Some(Paths::One(path)), _) | (None, Some(path)) => vec![path],
+        (None, None) => Vec::new(),
+    };
+    if paths.is_empty() {
+        return Err(bad("no file is named; give \"path\", or \"paths\" with at least one"));
+    }
+    let names = overrides("filename", arguments.filename, arguments.filenames, paths.len())?;
+    let types = overrides("mimeType", arguments.mime_type, arguments.mime_types, paths.len())?;
+    let files = paths.into_iter().zip(names).zip(types);
+    Ok(files.map(|((path, name), mime_type)| ReplyFile { path, name, mime_type }).collect())
+}
+
+/// One place for each of `count` paths. The list is preferred to the single one, as with the paths.
+fn overrides(
+    argument: &str,
+    one: Option<String>,
+    many: Option<Overrides>,
+    count: usize,
+) -> Result<Vec<Option<String>>, ToolError> {
+    let mut given = match (many, one) {
+        (Some(Overrides::Many(list)), _) => list,
+        (Some(Overrides::One(text)), _) => vec![Some(text)],
+        (None, Some(text)) if count == 1 => vec![Some(text)],
+        (None, Some(_)) => {
+            let said = format!(
+                "\"{argument}\" is for one file and there are {count}; give \"{argument}s\" with one for each"
+            );
+            return Err(bad(said));
+        }
+        (None, None) => Vec::new(),
+    };
+    if given.len() > count {
+        let said = format!(
+            "\"{argument}s\" has more entries ({}) than there are files ({count}); give one for each",
+            given.len()
+        );
+        return Err(bad(said));
+    }
+    given.resize(count, None);
+    Ok(given)
+}
+
+fn bad(said: impl Into<String>) -> ToolError {
+    ToolError::new(ErrorCode::InvalidArguments, said)
+}
+
+#[cfg(test)]
+mod tests;

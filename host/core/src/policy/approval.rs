@@ -1,0 +1,236 @@
+//! When a person must agree to a call first: what `[approval]` of a tool's policy says, and which of its rules
+//! speaks about a place of a call. The most specific rule decides: a path class before the argument, the
+//! argument before `"*"`. Pure; it asks nobody.
+
+use super::origin::Place;
+use super::path::GuestPath;
+use super::words::{ArgumentClass, PathUse};
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// When a call must be approved.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum When {
+    /// Not at all: the exception to a wider rule.
+    Never,
+    /// Until this path was approved for this tool and this person.
+    FirstTimePerPath,
+    /// When something is there already that the call could replace, change or remove.
+    OnOverwrite,
+    /// Each time.
+    Always,
+}
+
+/// One line of `[approval]`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Rule {
+    /// When it asks.
+    pub when: When,
+    /// Where it is written.
+    pub at: Place,
+}
+
+/// The rules of a tool, by what they are about: `"*"` (every call), an argument's place, or a path, which
+/// stands for itself and all below.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(transparent)]
+pub struct Approvals(BTreeMap<String, Rule>);
+
+/// Why a call must be approved: a rule, and the path that it speaks about.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Reason {
+    /// What the rule is about, as the policy writes it.
+    pub about: String,
+    /// When it asks here; stricter than it is written where what lies below a path is at stake.
+    pub when: When,
+    /// Where the rule is written.
+    pub at: Place,
+    /// The path of the call; none where the rule is not about one.
+    pub path: Option<GuestPath>,
+}
+
+/// What a path stood for at one moment. Any change of it, or of what it holds, makes another one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Seen {
+    /// What has the name.
+    pub kind: crate::audit::EntryKind,
+    /// Length of a file.
+    pub bytes: u64,
+    /// Device and file number.
+    pub number: (u64, u64),
+    /// When its content changed: seconds and nanoseconds since 1970 UTC.
+    pub modified: (i64, i64),
+    /// When anything about it changed.
+    pub changed: (i64, i64),
+}
+
+/// What only the disk and the memory of approvals can tell. What is missing here is taken for the worst.
+#[derive(Clone, Debug, Default)]
+pub struct Facts {
+    /// What stands at each path that the call may write; `None`: nothing.
+    pub there: BTreeMap<GuestPath, Option<Seen>>,
+    /// Paths that were approved before, for this tool and this person.
+    pub approved: BTreeSet<GuestPath>,
+}
+
+/// The key of the rule about every call.
+pub(super) const EVERY_CALL: &str = "*";
+
+impl Approvals {
+    pub(super) fn of(rules: impl IntoIterator<Item = (String, Rule)>) -> Self {
+        Self(rules.into_iter().collect())
+    }
+
+    /// Whether there is no rule.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// What each rule is about, and the rule.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &Rule)> {
+        self.0.iter().map(|(about, rule)| (about.as_str(), rule))
+    }
+
+    /// When the rule of this key asks.
+    pub(super) fn when(&self, about: &str) -> Option<When> {
+        self.0.get(about).map(|rule| rule.when)
+    }
+
+    /// Why the path given at a place must be approved; nothing where it need not.
+    ///
+    /// A rule about what lies below the path speaks too, unless it is an exception: whoever removes or moves a
+    /// folder does so with all that it holds.
+    pub(super) fn of_path(&self, at: &str, how: PathUse, path: &GuestPath) -> Vec<Reason> {
+        let decides = self
+            .classes()
+            .filter(|(class, _)| *class == path.as_str() || is_below(path.as_str(), class))
+            .max_by_key(|(class, _)| class.len())
+            .or_else(|| self.0.get_key_value(at).map(|(about, rule)| (about.as_str(), rule)))
+            .or_else(|| self.every());
+        let decided = decides.and_then(|(about, rule)| Some((about, rule, here(rule.when, how)?)));
+        let within = self
+            .classes()
+            .filter(|(class, rule)| is_below(class, path.as_str()) && here(rule.when, how).is_some())
+            .map(|(about, rule)| (about, rule, When::Always));
+        let reason = |(about, rule, when): (&str, &Rule, When)| Reason {
+            about: about.to_owned(),
+            when,
+            at: rule.at.clone(),
+            path: Some(path.clone()),
+        };
+        decided.into_iter().chain(within).map(reason).collect()
+    }
+
+    /// Why an argument that is no path must be approved, now that it was given.
+    pub(super) fn of_value(&self, at: &str) -> Vec<Reason> {
+        let rule = self.0.get_key_value(at);
+        rule.and_then(|(about, rule)| pathless(about, rule)).into_iter().collect()
+    }
+
+    /// Why a call that names no path at all must be approved.
+    pub(super) fn of_call(&self) -> Option<Reason> {
+        self.every().and_then(|(about, rule)| pathless(about, rule))
+    }
+
+    fn every(&self) -> Option<(&str, &Rule)> {
+        self.0.get_key_value(EVERY_CALL).map(|(about, rule)| (about.as_str(), rule))
+    }
+
+    fn classes(&self) -> impl Iterator<Item = (&str, &Rule)> {
+        self.iter().filter(|(about, _)| about.starts_with('/'))
+    }
+
+    /// Whether every call that `old` asks about is asked about here, at least as strictly. `arguments` are those
+    /// of both policies.
+    ///
+    /// The rules change at a class and at the folders that hold it; each of these, and one more name in each,
+    /// stand for all paths.
+    pub(super) fn cover(&self, old: &Self, arguments: &[(&str, ArgumentClass)]) -> bool {
+        let keys: Vec<&str> = self.classes().chain(old.classes()).map(|(class, _)| class).collect();
+        let mut other = "elsewhere".to_owned();
+        while keys.iter().any(|key| key.contains(&other)) {
+            other.push('_');
+        }
+        let folders = keys.iter().flat_map(|class| {
+            let ends = class.match_indices('/').map(|(at, _)| at).chain([class.len()]);
+            ends.map(|end| &class[..end])
+        });
+        let folders: BTreeSet<&str> = folders.chain([""]).collect();
+        let paths = folders.into_iter().flat_map(|folder| [folder.to_owned(), format!("{folder}/{other}")]);
+        let paths: Vec<_> = paths.filter_map(|path| GuestPath::parse(&path).ok()).collect();
+        let whens = |reasons: Vec<Reason>| reasons.into_iter().map(|reason| reason.when).collect::<Vec<_>>();
+        let enough = |new: Vec<Reason>, old: Vec<Reason>| {
+            let (new, old) = (whens(new), whens(old));
+            new.contains(&When::Always) || old.iter().all(|when| new.contains(when))
+        };
+        let everywhere = arguments.iter().all(|(at, class)| match class {
+            ArgumentClass::Path(how) => {
+                paths.iter().all(|path| enough(self.of_path(at, *how, path), old.of_path(at, *how, path)))
+            }
+            ArgumentClass::Value | ArgumentClass::Content => enough(self.of_value(at), old.of_value(at)),
+        });
+        everywhere && enough(self.of_call().into_iter().collect(), old.of_call().into_iter().collect())
+    }
+}
+
+/// What a rule comes to for a path of this use: nothing is overwritten by reading, and of a folder nobody knows
+/// beforehand which names in it are.
+fn here(when: When, how: PathUse) -> Option<When> {
+    match (when, how) {
+        (When::Never, _) | (When::OnOverwrite, PathUse::Read) => None,
+        (When::OnOverwrite, PathUse::WriteBelow) => Some(When::Always),
+        (when, _) => Some(when),
+    }
+}
+
+fn pathless(about: &str, rule: &Rule) -> Option<Reason> {
+    let asks = rule.when != When::Never;
+    asks.then(|| Reason { about: about.to_owned(), when: When::Always, at: rule.at.clone(), path: None })
+}
+
+fn is_below(path: &str, folder: &str) -> bool {
+    path.strip_prefix(folder).is_some_and(|rest| rest.starts_with('/'))
+}
+
+/// What is wrong with a rule about `about`, with what to write instead. `class` is that of the argument of this
+/// name, `writes` whether any argument of the tool is a path that is written itself.
+pub(super) fn problem(
+    about: &str,
+    when: When,
+    class: Option<ArgumentClass>,
+    writes: bool,
+    granted: impl Fn(&GuestPath) -> bool,
+) -> Option<String> {
+    if about == EVERY_CALL {
+        let fits = matches!(when, When::Always | When::Never);
+        let said = r#""*" is every call, not a path; write "*" = "always" or "never", or name an argument"#;
+        return (!fits).then(|| said.to_owned());
+    }
+    if about.starts_with('/') {
+        return match GuestPath::parse(about) {
+            Err(bad) => Some(bad.to_string()),
+            Ok(path) if !granted(&path) => {
+                Some(format!("{about:?} is in no mount of the profile; name a path in one of its mounts"))
+            }
+            Ok(_) if when == When::OnOverwrite && !writes => Some(
+                "no argument is a path that is written itself; write \"always\" or \"first-time-per-path\""
+                    .into(),
+            ),
+            Ok(_) => None,
+        };
+    }
+    match (class, when) {
+        (None, _) => Some(format!(
+            "no argument {about:?} is classified; write one of [arguments], \"*\" for every call, or a path such as \
+             \"/shared/Documents\""
+        )),
+        (Some(ArgumentClass::Path(PathUse::Read | PathUse::WriteBelow)), When::OnOverwrite) => Some(format!(
+            "{about:?} is no path that is written itself; write {about:?} = \"always\" or \"first-time-per-path\""
+        )),
+        (Some(ArgumentClass::Path(_)), _) | (Some(_), When::Always) => None,
+        (Some(_), _) => {
+            Some(format!("{about:?} is no path; write {about:?} = \"always\", or remove the line"))
+        }
+    }
+}

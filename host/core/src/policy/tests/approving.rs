@@ -1,0 +1,340 @@
+//! When a person is asked: each rule in a table, what does not load, what facts and approvals bring out, and
+//! that whatever a changed rule no longer asks is told as a widening.
+
+use super::{TOOL, WRITING};
+use crate::audit::EntryKind;
+use crate::id::TurnId;
+use crate::policy::diff::{diff, widens};
+use crate::policy::{Ask, Call, Expected, Facts, GuestPath, PolicySet, Seen, ToolPolicy, Verdict, judge};
+use crate::tool::{ErrorCode, ToolName};
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+const ARGUMENTS: &str = "read = { path = \"read\" }\nwrite = { path = \"write\" }\nbelow = { path = \"write-below\" }\n\
+                         \"many[]\" = { path = \"write\" }\nflag = \"value\"\nbody = \"content\"\n";
+
+fn parse(approval: &str) -> Result<PolicySet, String> {
+    let profile = format!("schema = 1\nprofile = \"p\"\nwhy = \"w\"\nmounts = [{WRITING}]\n");
+    let tool = format!("{TOOL}[arguments]\n{ARGUMENTS}[approval]\n{approval}\n");
+    PolicySet::parse([("profiles/p.toml", &*profile), ("tools/t.toml", &*tool)])
+        .map_err(|problems| problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))
+}
+
+fn policy(approval: &str) -> ToolPolicy {
+    parse(approval).expect(approval).get("t").expect("there").clone()
+}
+
+fn verdict(policy: &ToolPolicy, arguments: &Value) -> Verdict {
+    let tool = ToolName::parse("t").expect("a name");
+    judge(Call { id: TurnId::new("turn").call(0), tool, arguments: arguments.clone() }, policy)
+}
+
+fn path(text: &str) -> GuestPath {
+    GuestPath::parse(text).expect(text)
+}
+
+fn ask(policy: &ToolPolicy, arguments: &Value) -> Ask {
+    match verdict(policy, arguments) {
+        Verdict::Ask(ask) => ask,
+        other => panic!("{arguments}: {other:?}"),
+    }
+}
+
+/// `permit`, or each rule that asks with when and for which path.
+fn said(approval: &str, arguments: &str) -> String {
+    match verdict(&policy(approval), &serde_json::from_str(arguments).expect("JSON")) {
+        Verdict::Permit(_) => "permit".to_owned(),
+        Verdict::Deny(denial) => format!("deny: {}", denial.reason),
+        Verdict::Ask(ask) => {
+            let reasons = ask.reasons().iter().map(|reason| {
+                let path = reason.path.as_ref().map_or("-", GuestPath::as_str);
+                format!("{} {:?} {path}", reason.about, reason.when)
+            });
+            reasons.collect::<Vec<_>>().join("; ")
+        }
+    }
+}
+
+#[test]
+fn the_most_specific_rule_decides() {
+    let all = "\"*\" = \"always\"\n\"/tmp\" = \"never\"\n\"/tmp/keep\" = \"on-overwrite\"\nread = \"never\"";
+    for (approval, arguments, expected) in [
+        ("", r#"{"write":"/shared/a","flag":true}"#, "permit"),
+        (all, "{}", "* Always -"),
+        (all, r#"{"flag":true}"#, "* Always -"),
+        (all, r#"{"write":"/shared/a"}"#, "* Always /shared/a"),
+        (all, r#"{"read":"/shared/a"}"#, "permit"),
+        (all, r#"{"write":"/tmp/a"}"#, "permit"),
+        (all, r#"{"write":"/tmp/keep"}"#, "/tmp/keep OnOverwrite /tmp/keep"),
+        (all, r#"{"write":"/tmp/keep/a/b"}"#, "/tmp/keep OnOverwrite /tmp/keep/a/b"),
+        (all, r#"{"write":"/tmp/keeper"}"#, "permit"),
+        (all, r#"{"many":["/tmp/a","/shared/b","/shared/c"]}"#, "* Always /shared/b; * Always /shared/c"),
+        (all, r#"{"write":"/tmp/a","read":"/shared/b"}"#, "permit"),
+        // What is denied is not asked about.
+        (
+            all,
+            r#"{"write":"/vault/a"}"#,
+            "deny: /vault/a is not in a mount of profile p; use /shared/… or /tmp/…",
+        ),
+    ] {
+        assert_eq!(said(approval, arguments), expected, "{approval}: {arguments}");
+    }
+}
+
+#[test]
+fn each_rule_asks_where_it_says() {
+    for (approval, arguments, expected) in [
+        ("write = \"always\"", r#"{"write":"/shared/a"}"#, "write Always /shared/a"),
+        ("write = \"always\"", r#"{"read":"/shared/a","below":"/shared"}"#, "permit"),
+        ("write = \"on-overwrite\"", r#"{"write":"/shared/a"}"#, "write OnOverwrite /shared/a"),
+        ("read = \"first-time-per-path\"", r#"{"read":"/shared/a"}"#, "read FirstTimePerPath /shared/a"),
+        ("\"many[]\" = \"always\"", r#"{"many":["/tmp/a"]}"#, "many[] Always /tmp/a"),
+        ("\"many[]\" = \"always\"", r#"{"many":[]}"#, "permit"),
+        // An argument that is no path asks when it is given; null and false are as good as not given.
+        ("flag = \"always\"", r#"{"flag":true}"#, "flag Always -"),
+        ("flag = \"always\"", r#"{"flag":"false"}"#, "flag Always -"),
+        ("flag = \"always\"", r#"{"flag":0}"#, "flag Always -"),
+        ("flag = \"always\"", r#"{"flag":false}"#, "permit"),
+        ("flag = \"always\"", r#"{"flag":null}"#, "permit"),
+        ("flag = \"always\"", "{}", "permit"),
+        ("body = \"always\"", r#"{"body":""}"#, "body Always -"),
+        // Reading overwrites nothing; of a folder nobody knows beforehand.
+        ("\"/shared\" = \"on-overwrite\"", r#"{"read":"/shared/a"}"#, "permit"),
+        ("\"/shared\" = \"on-overwrite\"", r#"{"below":"/shared/a"}"#, "/shared Always /shared/a"),
+        // Who moves or removes a folder does so with all that it holds.
+        (
+            "\"/shared/a/b\" = \"first-time-per-path\"",
+            r#"{"write":"/shared/a"}"#,
+            "/shared/a/b Always /shared/a",
+        ),
+        ("\"/shared/a/b\" = \"always\"", r#"{"read":"/shared"}"#, "/shared/a/b Always /shared"),
+        ("\"/shared/a/b\" = \"never\"", r#"{"write":"/shared/a"}"#, "permit"),
+        ("\"*\" = \"always\"\n\"/shared/a/b\" = \"never\"", r#"{"write":"/shared/a"}"#, "* Always /shared/a"),
+        ("\"/shared/a\" = \"always\"", r#"{"write":"/shared/ab"}"#, "permit"),
+    ] {
+        assert_eq!(said(approval, arguments), expected, "{approval}: {arguments}");
+    }
+}
+
+#[test]
+fn what_could_never_be_meant_does_not_load() {
+    for (approval, expected) in [
+        (
+            "path = \"always\"",
+            "tools/t.toml:15: t: [approval] no argument \"path\" is classified; write one of",
+        ),
+        ("\"*\" = \"on-overwrite\"", "write \"*\" = \"always\" or \"never\", or name an argument"),
+        ("\"*\" = \"first-time-per-path\"", "\"*\" is every call, not a path"),
+        (
+            "read = \"on-overwrite\"",
+            "\"read\" is no path that is written itself; write \"read\" = \"always\"",
+        ),
+        ("below = \"on-overwrite\"", "\"below\" is no path that is written itself"),
+        ("flag = \"first-time-per-path\"", "\"flag\" is no path; write \"flag\" = \"always\", or remove"),
+        ("flag = \"on-overwrite\"", "\"flag\" is no path"),
+        ("body = \"never\"", "\"body\" is no path; write \"body\" = \"always\", or remove the line"),
+        ("\"/vault\" = \"always\"", "\"/vault\" is in no mount of the profile"),
+        ("\"/shared/../x\" = \"always\"", "has a . or .. component"),
+        ("\"/shared/\" = \"always\"", "has an empty component"),
+        ("write = \"sometimes\"", "tools/t.toml:15: unknown variant `sometimes`, expected one of `never`, "),
+        ("write = true", "tools/t.toml:15: "),
+        ("write = { ask = \"always\" }", "tools/t.toml:15: "),
+    ] {
+        let said = parse(approval).map(|_| ()).expect_err(approval);
+        assert!(said.contains(expected), "{approval}: {said}");
+    }
+    let nothing_written = "schema = 1\ntool = \"t\"\nprofile = \"p\"\ncomponent = \"builtin\"\nsafety = \"read-only\"\nwhy = \"w\"\n\
+        [arguments]\nread = { path = \"read\" }\n[approval]\n\"/shared\" = \"on-overwrite\"\n";
+    let profile = "schema = 1\nprofile = \"p\"\nwhy = \"w\"\nmounts = [ { guest = \"/shared\", access = \"read-only\" } ]\n";
+    let set = PolicySet::parse([("profiles/p.toml", profile), ("tools/t.toml", nothing_written)]);
+    let said = set.map(|_| ()).expect_err("nothing is written")[0].to_string();
+    assert!(said.contains("no argument is a path that is written itself"), "{said}");
+}
+
+fn file(inode: u64) -> Seen {
+    Seen { kind: EntryKind::File, bytes: 3, number: (1, inode), modified: (0, 0), changed: (0, 0) }
+}
+
+fn facts(there: &[(&str, Option<Seen>)], approved: &[&str]) -> Facts {
+    Facts {
+        there: there.iter().map(|(text, seen)| (path(text), seen.clone())).collect(),
+        approved: approved.iter().map(|text| path(text)).collect(),
+    }
+}
+
+#[test]
+fn facts_settle_what_they_can_and_their_absence_asks() {
+    let rules = policy("write = \"on-overwrite\"\nread = \"first-time-per-path\"\nbelow = \"always\"");
+    let asks = |arguments: Value, facts: Facts| match ask(&rules, &arguments).given(&facts) {
+        Verdict::Permit(_) => 0,
+        Verdict::Ask(ask) => ask.reasons().len(),
+        Verdict::Deny(denial) => panic!("{denial:?}"),
+    };
+    let write = json!({ "write": "/shared/a" });
+    assert_eq!(asks(write.clone(), facts(&[], &[])), 1, "nobody looked");
+    assert_eq!(asks(write.clone(), facts(&[("/shared/a", Some(file(1)))], &["/shared/a"])), 1);
+    assert_eq!(asks(write.clone(), facts(&[("/shared/b", None)], &[])), 1, "somebody looked elsewhere");
+    assert_eq!(asks(write, facts(&[("/shared/a", None)], &[])), 0);
+    let read = json!({ "read": "/shared/a" });
+    assert_eq!(asks(read.clone(), facts(&[("/shared/a", None)], &[])), 1);
+    assert_eq!(asks(read.clone(), facts(&[], &["/shared", "/shared/a/b"])), 1, "that very path");
+    assert_eq!(asks(read, facts(&[], &["/shared/a"])), 0);
+    let below = json!({ "below": "/shared/a" });
+    assert_eq!(asks(below, facts(&[("/shared/a", None)], &["/shared/a"])), 1);
+    let both = json!({ "write": "/shared/a", "read": "/shared/b" });
+    assert_eq!(asks(both.clone(), facts(&[("/shared/a", None)], &[])), 1);
+    assert_eq!(asks(both, facts(&[("/shared/a", None)], &["/shared/b"])), 0);
+}
+
+#[test]
+fn a_permit_holds_for_what_was_seen_and_no_more() {
+    let rules = policy("write = \"on-overwrite\"");
+    let write = json!({ "write": "/shared/a" });
+    let Verdict::Permit(permit) = ask(&rules, &write).given(&facts(&[("/shared/a", None)], &[])) else {
+        panic!("nothing is there")
+    };
+    assert_eq!(permit.expected(&path("/shared/a")), Expected::Nothing);
+    assert_eq!(permit.expected(&path("/shared/b")), Expected::Anything);
+    let seen = file(7);
+    let there = facts(&[("/shared/a", Some(seen.clone()))], &[]);
+    let Verdict::Ask(asked) = ask(&rules, &write).given(&there) else { panic!("it is there") };
+    let sha256 = asked.sha256("shown");
+    let permit = asked.grant("shown", &sha256).expect("this very call");
+    assert_eq!(permit.expected(&path("/shared/a")), Expected::This(&seen));
+}
+
+#[test]
+fn an_approval_is_good_for_exactly_what_was_shown() {
+    let rules = policy("write = \"always\"");
+    let there = |inode| facts(&[("/shared/a", Some(file(inode)))], &[]);
+    let asked =
+        |policy: &ToolPolicy, arguments: Value, facts: Facts| match ask(policy, &arguments).given(&facts) {
+            Verdict::Ask(ask) => ask,
+            other => panic!("{other:?}"),
+        };
+    let call = json!({ "write": "/shared/a", "body": "x" });
+    let sha256 = asked(&rules, call.clone(), there(1)).sha256("shown");
+    assert!(asked(&rules, call.clone(), there(1)).grant("shown", &sha256).is_ok());
+    let other_policy = policy("write = \"always\"\nflag = \"always\"");
+    for (why, ask, shown) in [
+        ("other words", asked(&rules, call.clone(), there(1)), "other"),
+        ("another file", asked(&rules, call.clone(), there(2)), "shown"),
+        ("nobody looked", asked(&rules, call.clone(), facts(&[], &[])), "shown"),
+        ("another content", asked(&rules, json!({ "write": "/shared/a", "body": "y" }), there(1)), "shown"),
+        ("another path", asked(&rules, json!({ "write": "/shared/b", "body": "x" }), there(1)), "shown"),
+        ("another policy", asked(&other_policy, call.clone(), there(1)), "shown"),
+    ] {
+        let denial = ask.grant(shown, &sha256).map(|_| ()).expect_err(why);
+        assert_eq!(denial.code, ErrorCode::ApprovalDenied, "{why}");
+    }
+    let again = Call {
+        id: TurnId::new("turn").call(1),
+        tool: ToolName::parse("t").expect("a name"),
+        arguments: call,
+    };
+    let Verdict::Ask(again) = judge(again, &rules) else { panic!("it asks") };
+    let Verdict::Ask(again) = again.given(&there(1)) else { panic!("it asks") };
+    assert!(again.grant("shown", &sha256).is_err(), "another call");
+    assert!(asked(&rules, json!({ "write": "/shared/a" }), there(1)).grant("shown", "").is_err());
+}
+
+#[test]
+fn a_changed_rule_is_told_with_its_direction() {
+    for (old, new, expected) in [
+        ("", "write = \"always\"", "narrows: t: approval write: none → always"),
+        ("write = \"always\"", "", "widens: t: approval write: always → none"),
+        (
+            "write = \"always\"",
+            "write = \"on-overwrite\"",
+            "widens: t: approval write: always → on-overwrite",
+        ),
+        (
+            "write = \"on-overwrite\"",
+            "write = \"always\"",
+            "narrows: t: approval write: on-overwrite → always",
+        ),
+        (
+            "write = \"on-overwrite\"",
+            "write = \"first-time-per-path\"",
+            "widens: t: approval write: on-overwrite → first-time-per-path",
+        ),
+        // A rule that is more specific can ask less than the one that it takes the place of.
+        (
+            "\"*\" = \"always\"",
+            "\"*\" = \"always\"\nwrite = \"on-overwrite\"",
+            "widens: t: approval write: none → on-overwrite",
+        ),
+        (
+            "\"*\" = \"always\"",
+            "\"*\" = \"always\"\n\"/tmp\" = \"never\"",
+            "widens: t: approval /tmp: none → never",
+        ),
+        (
+            "\"*\" = \"always\"\n\"/tmp\" = \"never\"",
+            "\"*\" = \"always\"",
+            "narrows: t: approval /tmp: never → none",
+        ),
+        ("", "\"/tmp\" = \"never\"", "neutral: t: approval /tmp: none → never"),
+        (
+            "\"*\" = \"always\"",
+            "\"*\" = \"always\"\n\"/tmp\" = \"always\"",
+            "neutral: t: approval /tmp: none → always",
+        ),
+        ("\"/tmp\" = \"always\"", "", "widens: t: approval /tmp: always → none"),
+    ] {
+        let (old, new) = (parse(old).expect(old), parse(new).expect(new));
+        let told: Vec<_> = diff(&old, &new).iter().map(ToString::to_string).collect();
+        assert_eq!(told, [expected]);
+    }
+}
+
+/// Sets of rules from few choices.
+fn rules() -> impl Strategy<Value = String> {
+    let when = prop::sample::select(vec!["", "never", "first-time-per-path", "on-overwrite", "always"]);
+    let keys = ["*", "read", "write", "below", "flag", "/shared", "/shared/a", "/shared/a/b", "/tmp"];
+    prop::collection::vec(when, keys.len()).prop_map(move |whens| {
+        let rule = |(key, when): (&str, &str)| {
+            let when = match (key, when) {
+                (_, "") => return None,
+                ("flag", _) => "always",
+                ("*", "never") => "never",
+                ("*", _) => "always",
+                ("read" | "below", "on-overwrite") => "always",
+                (_, when) => when,
+            };
+            Some(format!("{key:?} = {when:?}\n"))
+        };
+        keys.into_iter().zip(whens).filter_map(rule).collect()
+    })
+}
+
+/// Slow and obvious: whether a call runs without anybody being asked, under these facts.
+fn runs(set: &PolicySet, arguments: &Value, facts: &Facts) -> bool {
+    match verdict(set.get("t").expect("there"), arguments) {
+        Verdict::Permit(_) => true,
+        Verdict::Deny(_) => false,
+        Verdict::Ask(ask) => matches!(ask.given(facts), Verdict::Permit(_)),
+    }
+}
+
+proptest! {
+    #[test]
+    fn whatever_is_no_longer_asked_is_told_as_a_widening(old in rules(), new in rules()) {
+        let (old, new) = (parse(&old).expect("sound"), parse(&new).expect("sound"));
+        let paths = ["/shared", "/shared/x", "/shared/a", "/shared/a/x", "/shared/a/b", "/shared/a/b/c", "/tmp", "/tmp/x"];
+        let calls = paths.iter().flat_map(|path| {
+            [json!({ "read": path }), json!({ "write": path }), json!({ "below": path }), json!({ "many": [path] })]
+        });
+        let calls: Vec<_> = calls.chain([json!({}), json!({ "flag": true }), json!({ "flag": true, "read": "/tmp/x" })]).collect();
+        let nothing: Vec<_> = paths.iter().map(|path| (*path, None)).collect();
+        for facts in [facts(&[], &[]), facts(&nothing, &[]), facts(&[], &paths), facts(&nothing, &paths)] {
+            for call in &calls {
+                if runs(&new, call, &facts) && !runs(&old, call, &facts) {
+                    prop_assert!(widens(&diff(&old, &new)), "{call} {facts:?}: {:?}", diff(&old, &new));
+                }
+            }
+        }
+        prop_assert_eq!(diff(&old, &new).len(), diff(&new, &old).len());
+        prop_assert_eq!(diff(&old, &old), []);
+    }
+}

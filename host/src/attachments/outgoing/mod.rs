@@ -1,0 +1,188 @@
+//! Blobs of replies: the bytes of a file as they were when a tool added it, held by content until the reply is out.
+//!
+//! A call takes files in; delivery opens blobs by their SHA-256 and never a path. What a call took and did not end
+//! well is not part of any reply. It refuses what is over a limit before it is kept, and removes nothing that a
+//! turn or the store still needs.
+
+mod config;
+mod name;
+mod place;
+mod take;
+#[cfg(test)]
+mod tests;
+
+pub use config::Config;
+pub use take::{OutgoingError, Source};
+
+use cofferdam_core::audit::{Attached, Effect};
+use cofferdam_core::id::TurnId;
+use cofferdam_core::message::OutgoingAttachment;
+use place::Place;
+use std::collections::{BTreeSet, HashMap};
+use std::fs::File;
+use std::io;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// Where the blobs of replies are, and which of them running turns hold. Cheap to clone.
+#[derive(Clone)]
+pub struct Outgoing(Arc<Inner>);
+
+struct Inner {
+    place: Place,
+    limits: Config,
+    /// What the turns of this process have added, in order. Locked from a sweep's first look to its last removal.
+    turns: Mutex<HashMap<TurnId, Vec<Held>>>,
+    calls: AtomicU64,
+    /// Whether there may be something to sweep.
+    dirty: AtomicBool,
+}
+
+/// A file that a turn holds.
+struct Held {
+    /// The call that added it.
+    call: u64,
+    sha256: String,
+    bytes: u64,
+}
+
+impl Outgoing {
+    /// The blobs of the one `serve`: they outlive it. What other processes have left behind is removed.
+    ///
+    /// # Errors
+    /// When the folder cannot be made or listed.
+    pub fn open(dir: &Path, limits: Config) -> io::Result<Self> {
+        Ok(Self::at(Place::shared(dir)?, limits))
+    }
+
+    /// The blobs of a process beside it: they go when it ends.
+    ///
+    /// # Errors
+    /// When the folder cannot be made.
+    pub fn beside(dir: &Path, limits: Config) -> io::Result<Self> {
+        Ok(Self::at(Place::private(dir)?, limits))
+    }
+
+    fn at(place: Place, limits: Config) -> Self {
+        let (turns, calls) = (Mutex::default(), AtomicU64::new(0));
+        Self(Arc::new(Inner { place, limits, turns, calls, dirty: AtomicBool::new(true) }))
+    }
+
+    /// What one call of a turn adds. Dropped before [`Addition::keep`] it has added nothing.
+    pub fn addition(&self, turn: &TurnId) -> Addition {
+        let call = self.0.calls.fetch_add(1, Ordering::Relaxed);
+        Addition { outgoing: self.clone(), turn: turn.clone(), call, files: Vec::new(), kept: false }
+    }
+
+    /// Counts the files of a call that is answered from the journal as the turn's. False when a blob is gone, and
+    /// then none is counted: the call must run again.
+    pub fn adopt(&self, turn: &TurnId, files: &[OutgoingAttachment]) -> bool {
+        let mut turns = self.turns();
+        if !files.iter().all(|file| self.holds(&file.sha256)) {
+            return false;
+        }
+        let call = self.0.calls.fetch_add(1, Ordering::Relaxed);
+        let held = |file: &OutgoingAttachment| Held { call, sha256: file.sha256.clone(), bytes: file.bytes };
+        if !files.is_empty() {
+            turns.entry(turn.clone()).or_default().extend(files.iter().map(held));
+        }
+        true
+    }
+
+    /// Whether the blob is there, or with the one `serve`.
+    pub fn holds(&self, sha256: &str) -> bool {
+        self.0.place.has(sha256)
+    }
+
+    /// The bytes of a blob.
+    ///
+    /// # Errors
+    /// When it is not there.
+    pub fn file(&self, sha256: &str) -> io::Result<File> {
+        let path = self.0.place.blob(sha256).ok_or(io::ErrorKind::NotFound)?;
+        File::open(path)
+    }
+
+    /// Forgets what a turn holds: from here on the store says what is in use.
+    pub fn release(&self, turn: &TurnId) {
+        self.turns().remove(turn);
+    }
+
+    /// Removes every blob that no turn of this process holds and that is not among `in_use`, which is asked once
+    /// nothing can be added any more. Without anything added since the last sweep it does nothing. Blocks on the
+    /// disk.
+    ///
+    /// # Errors
+    /// What `in_use` says; then nothing is removed.
+    pub fn sweep<E>(&self, in_use: impl FnOnce() -> Result<BTreeSet<String>, E>) -> Result<(), E> {
+        if !self.0.dirty.swap(false, Ordering::AcqRel) {
+            return Ok(());
+        }
+        let turns = self.turns();
+        let mut kept = in_use().inspect_err(|_| self.0.dirty.store(true, Ordering::Release))?;
+        kept.extend(turns.values().flatten().map(|held| held.sha256.clone()));
+        let left = self.0.place.remove_all_but(&kept);
+        drop(turns);
+        self.0.dirty.fetch_or(left, Ordering::AcqRel);
+        Ok(())
+    }
+
+    fn turns(&self) -> MutexGuard<'_, HashMap<TurnId, Vec<Held>>> {
+        self.0.turns.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The files that one call adds to the reply of its turn.
+pub struct Addition {
+    outgoing: Outgoing,
+    turn: TurnId,
+    call: u64,
+    files: Vec<(String, OutgoingAttachment)>,
+    kept: bool,
+}
+
+impl Addition {
+    /// Whether nothing was added.
+    pub fn is_empty(&self) -> bool {
+        self.files.is_empty()
+    }
+
+    /// What was added, in order.
+    pub fn attachments(&self) -> Vec<OutgoingAttachment> {
+        self.files.iter().map(|(_, file)| file.clone()).collect()
+    }
+
+    /// What was added, as the audit tells it.
+    pub fn effects(&self) -> Vec<Effect> {
+        let effect = |(path, file): &(String, OutgoingAttachment)| {
+            Effect::Attached(Attached {
+                path: path.clone(),
+                attached: file.name.clone(),
+                bytes: file.bytes,
+                sha256: file.sha256.clone(),
+            })
+        };
+        self.files.iter().map(effect).collect()
+    }
+
+    /// The call ended well: its files are the turn's until [`Outgoing::release`].
+    pub fn keep(mut self) {
+        self.kept = true;
+    }
+}
+
+impl Drop for Addition {
+    fn drop(&mut self) {
+        if self.kept || self.files.is_empty() {
+            return;
+        }
+        let mut turns = self.outgoing.turns();
+        if let Some(held) = turns.get_mut(&self.turn) {
+            held.retain(|held| held.call != self.call);
+            if held.is_empty() {
+                turns.remove(&self.turn);
+            }
+        }
+    }
+}

@@ -1,0 +1,137 @@
+//! The folder that the blobs of replies lie in, each under its SHA-256. A process beside the one `serve` has a
+//! folder of its own in it, which is gone when the process is.
+
+use rustix::fs::{FlockOperation, flock};
+use std::collections::BTreeSet;
+use std::fs::{self, DirBuilder, DirEntry, File};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::path::{Path, PathBuf};
+use tempfile::{NamedTempFile, TempDir};
+
+/// What `tempfile` names a file that is not finished.
+const TEMP_PREFIX: &str = ".tmp";
+/// Begins the name of a folder of a process beside.
+const BESIDE_PREFIX: &str = ".beside-";
+
+/// Where blobs are.
+pub(super) struct Place {
+    dir: PathBuf,
+    /// The lock that says that the process of a private folder lives; it goes with the folder.
+    _private: Option<(TempDir, File)>,
+}
+
+impl Place {
+    /// The folder itself, made for its owner alone when missing, without what dead processes left in it.
+    pub(super) fn shared(dir: &Path) -> io::Result<Self> {
+        make_private(dir)?;
+        for entry in fs::read_dir(dir)? {
+            let entry = entry?;
+            if entry.file_name().to_string_lossy().starts_with(TEMP_PREFIX) && entry.file_type()?.is_file() {
+                let _ = fs::remove_file(entry.path());
+            }
+        }
+        sweep_left(dir)?;
+        Ok(Self { dir: dir.to_owned(), _private: None })
+    }
+
+    /// A folder within it for this process.
+    pub(super) fn private(dir: &Path) -> io::Result<Self> {
+        make_private(dir)?;
+        sweep_left(dir)?;
+        // Until it is locked: a start of another process would take it for one that was left.
+        let around = File::open(dir)?;
+        flock(&around, FlockOperation::LockShared)?;
+        let own = tempfile::Builder::new().prefix(BESIDE_PREFIX).tempdir_in(dir)?;
+        let lock = File::open(own.path())?;
+        flock(&lock, FlockOperation::NonBlockingLockExclusive)?;
+        Ok(Self { dir: own.path().to_owned(), _private: Some((own, lock)) })
+    }
+
+    /// Whether a blob is here, or in the folder around this one.
+    pub(super) fn has(&self, sha256: &str) -> bool {
+        let around = self._private.as_ref().and_then(|_| self.dir.parent());
+        let mut places = [Some(&*self.dir), around].into_iter().flatten();
+        is_sha256(sha256) && places.any(|dir| dir.join(sha256).is_file())
+    }
+
+    /// The path of a blob; none for what is no SHA-256.
+    pub(super) fn blob(&self, sha256: &str) -> Option<PathBuf> {
+        is_sha256(sha256).then(|| self.dir.join(sha256))
+    }
+
+    /// A file that becomes a blob or nothing.
+    pub(super) fn temp(&self) -> io::Result<NamedTempFile> {
+        tempfile::Builder::new().prefix(TEMP_PREFIX).tempfile_in(&self.dir)
+    }
+
+    /// Makes a file the blob of this SHA-256; the same bytes may be there already.
+    pub(super) fn keep(&self, temp: NamedTempFile, sha256: &str) -> io::Result<()> {
+        temp.persist(self.dir.join(sha256)).map(|_| ()).map_err(|error| error.error)
+    }
+
+    /// Makes the names durable.
+    pub(super) fn sync(&self) -> io::Result<()> {
+        File::open(&self.dir)?.sync_all()
+    }
+
+    /// Bytes of all blobs together.
+    pub(super) fn bytes(&self) -> io::Result<u64> {
+        let mut bytes: u64 = 0;
+        for entry in fs::read_dir(&self.dir)? {
+            let entry = entry?;
+            if entry.file_name().to_str().is_some_and(is_sha256) {
+                // Swept meanwhile: then it takes no room.
+                bytes = bytes.saturating_add(entry.metadata().map_or(0, |meta| meta.size()));
+            }
+        }
+        Ok(bytes)
+    }
+
+    /// Removes all other blobs; returns whether any is left.
+    pub(super) fn remove_all_but(&self, kept: &BTreeSet<String>) -> bool {
+        let mut left = false;
+        for entry in fs::read_dir(&self.dir).into_iter().flatten().flatten() {
+            let name = entry.file_name();
+            let Some(name) = name.to_str().filter(|name| is_sha256(name)) else { continue };
+            if kept.contains(name) {
+                left = true;
+            } else if let Err(error) = fs::remove_file(entry.path()) {
+                left = true;
+                tracing::warn!(%error, "a blob of a reply that is out cannot be removed");
+            }
+        }
+        left
+    }
+}
+
+fn make_private(dir: &Path) -> io::Result<()> {
+    DirBuilder::new().recursive(true).mode(0o700).create(dir)
+}
+
+fn is_sha256(name: &str) -> bool {
+    name.len() == 64 && name.bytes().all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b))
+}
+
+/// Removes the folders of processes that are dead; later, if another process is about to make its own.
+fn sweep_left(dir: &Path) -> io::Result<()> {
+    let around = File::open(dir)?;
+    if flock(&around, FlockOperation::NonBlockingLockExclusive).is_err() {
+        return Ok(());
+    }
+    for entry in fs::read_dir(dir)? {
+        // Another process may be about to remove the same name, which is as good.
+        let _ = sweep_entry(&entry?);
+    }
+    Ok(())
+}
+
+fn sweep_entry(entry: &DirEntry) -> io::Result<()> {
+    if entry.file_name().to_string_lossy().starts_with(BESIDE_PREFIX) && entry.file_type()?.is_dir() {
+        let lock = File::open(entry.path())?;
+        if flock(&lock, FlockOperation::NonBlockingLockExclusive).is_ok() {
+            return fs::remove_dir_all(entry.path());
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,206 @@
+//! What is taken, what is refused, and what a sweep leaves.
+
+use super::*;
+use cofferdam_core::limits::ByteSize;
+use cofferdam_core::tool::{ErrorCode, ToolError};
+use std::convert::Infallible;
+use std::io::{Read, Seek, SeekFrom, Write};
+use std::path::PathBuf;
+
+const LIMITS: Config = Config {
+    max_bytes: ByteSize(10),
+    max_turn_bytes: ByteSize(25),
+    max_count: 3,
+    max_held_bytes: ByteSize(40),
+};
+
+struct Fixture {
+    dir: tempfile::TempDir,
+    outgoing: Outgoing,
+}
+
+impl Fixture {
+    fn new() -> Self {
+        let dir = tempfile::tempdir().expect("a folder");
+        let outgoing = Outgoing::open(&dir.path().join("outgoing"), LIMITS).expect("it opens");
+        Self { dir, outgoing }
+    }
+
+    /// An open file of these bytes.
+    fn source(&self, name: &str, bytes: &str) -> Source {
+        let mut file = tempfile::tempfile_in(self.dir.path()).expect("a file");
+        file.write_all(bytes.as_bytes()).expect("written");
+        file.seek(SeekFrom::Start(0)).expect("a file");
+        let path = format!("/shared/{name}");
+        Source { path, file, len: bytes.len() as u64, name: None, mime_type: None }
+    }
+
+    /// What becomes of adding these files in a call of the turn that ends well.
+    fn add(&self, turn: &TurnId, files: &[(&str, &str)]) -> Result<Vec<OutgoingAttachment>, ToolError> {
+        let mut addition = self.outgoing.addition(turn);
+        let sources = files.iter().map(|(name, bytes)| self.source(name, bytes)).collect();
+        let added = addition.take(sources, &|| Ok(()))?;
+        addition.keep();
+        Ok(added)
+    }
+
+    /// The names in the folder.
+    fn names(&self) -> Vec<PathBuf> {
+        let entries = std::fs::read_dir(self.dir.path().join("outgoing")).expect("a folder");
+        entries.map(|entry| entry.expect("an entry").path()).collect()
+    }
+
+    fn sweep(&self, in_use: &[&str]) {
+        let in_use = in_use.iter().map(|sha256| (*sha256).to_owned()).collect();
+        self.outgoing.sweep(|| Ok::<_, Infallible>(in_use)).expect("nothing fails");
+    }
+}
+
+fn turn(n: usize) -> TurnId {
+    TurnId::new(format!("t{n}"))
+}
+
+#[test]
+fn the_bytes_are_there_whatever_becomes_of_the_file() {
+    let f = Fixture::new();
+    let added = f.add(&turn(1), &[("a.txt", "hello"), ("b", "world"), ("c.txt", "hello")]).expect("taken");
+    let names: Vec<_> = added.iter().map(|file| (file.name.as_str(), file.mime_type.as_str())).collect();
+    assert_eq!(names, [("a.txt", "text/plain"), ("b", "text/plain"), ("c.txt", "text/plain")]);
+    assert_eq!(added[0].sha256, cofferdam_core::audit::sha256_hex(b"hello"));
+    assert_eq!((&added[0].sha256, f.names().len()), (&added[2].sha256, 2), "the same bytes are held once");
+    let mut held = String::new();
+    f.outgoing.file(&added[1].sha256).expect("held").read_to_string(&mut held).expect("readable");
+    assert_eq!(held, "world");
+    for nothing in ["", "../outgoing", &"0".repeat(64), &"A".repeat(64)] {
+        assert!(f.outgoing.file(nothing).is_err() && !f.outgoing.holds(nothing), "{nothing}");
+    }
+}
+
+#[test]
+fn one_bad_file_among_good_ones_adds_none() {
+    let check = |files: &[(&str, &str)], code: ErrorCode, part: &str| {
+        let f = Fixture::new();
+        let refused = f.add(&turn(1), files).expect_err("refused");
+        assert_eq!(refused.code, code, "{refused}");
+        assert!(refused.message.contains(part), "{refused}");
+        assert!(f.names().is_empty());
+        f.add(&turn(1), &[("a", "0123456789"), ("b", "0123456789"), ("c", "01234")]).expect("nothing counts");
+    };
+    check(&[("a", "x"), ("b", "")], ErrorCode::InvalidArguments, "/shared/b is empty");
+    check(&[("a", "x"), ("b", "0123456789x")], ErrorCode::TooLarge, "/shared/b has 11 bytes");
+    let ten = "0123456789";
+    check(&[("a", ten), ("b", ten), ("c", "012345")], ErrorCode::QuotaExceeded, "max_turn_bytes");
+    check(&[("a", "x"), ("b", "x"), ("c", "x"), ("d", "x")], ErrorCode::QuotaExceeded, "max_count");
+}
+
+#[test]
+fn the_limits_of_a_turn_hold_over_its_calls() {
+    let f = Fixture::new();
+    f.add(&turn(1), &[("a", "0123456789"), ("b", "0123456789")]).expect("taken");
+    assert_eq!(f.add(&turn(1), &[("c", "012345")]).expect_err("refused").code, ErrorCode::QuotaExceeded);
+    f.add(&turn(1), &[("c", "01234")]).expect("as much as may be");
+    assert_eq!(f.add(&turn(1), &[("d", "x")]).expect_err("refused").code, ErrorCode::QuotaExceeded);
+    f.add(&turn(2), &[("d", "another turn")]).expect_err("too long a file");
+    f.add(&turn(2), &[("d", "another")]).expect("a turn of its own");
+}
+
+#[test]
+fn what_waits_to_be_sent_is_bounded() {
+    let f = Fixture::new();
+    for n in 0..4 {
+        f.add(&turn(n), &[("a", &format!("{n}123456789"))]).expect("taken");
+    }
+    let full = f.add(&turn(5), &[("a", "x")]).expect_err("full");
+    assert_eq!(full.code, ErrorCode::NoSpace);
+    assert!(full.message.contains("max_held_bytes"), "{full}");
+    f.outgoing.release(&turn(0));
+    f.sweep(&[]);
+    f.add(&turn(5), &[("a", "x")]).expect("there is room again");
+}
+
+#[test]
+fn a_call_that_does_not_end_well_adds_nothing() {
+    let f = Fixture::new();
+    let mut addition = f.outgoing.addition(&turn(1));
+    addition.take(vec![f.source("a", "0123456789")], &|| Ok(())).expect("taken");
+    assert_eq!(addition.attachments().len(), 1);
+    drop(addition);
+    f.add(&turn(1), &[("a", "x"), ("b", "x"), ("c", "x")]).expect("all of the turn's share is there");
+    let stopped = ToolError::new(ErrorCode::TimedOut, "late");
+    let mut addition = f.outgoing.addition(&turn(2));
+    let said = addition.take(vec![f.source("a", "x")], &|| Err(stopped.clone())).expect_err("stopped");
+    assert_eq!(ToolError::from(said), stopped);
+    let mut addition = f.outgoing.addition(&turn(2));
+    let shrunk = Source { len: 5, ..f.source("a", "x") };
+    let said = ToolError::from(addition.take(vec![shrunk], &|| Ok(())).expect_err("it shrank"));
+    assert_eq!(said.code, ErrorCode::WriteFailed);
+}
+
+#[test]
+fn a_sweep_leaves_what_a_turn_or_the_store_needs() {
+    let f = Fixture::new();
+    let one = |n: usize| f.add(&turn(n), &[("a", &n.to_string())]).expect("taken").remove(0).sha256;
+    let (first, second, third) = (one(1), one(2), one(3));
+    f.outgoing.release(&turn(1));
+    f.outgoing.release(&turn(2));
+    let failed = f.outgoing.sweep(|| Err::<BTreeSet<String>, _>("the store fails"));
+    assert_eq!((failed, f.names().len()), (Err("the store fails"), 3));
+    f.sweep(&[&second]);
+    let held = |sha256: &str| f.outgoing.holds(sha256);
+    assert_eq!((held(&first), held(&second), held(&third)), (false, true, true));
+    f.outgoing.release(&turn(3));
+    f.sweep(&[]);
+    assert!(f.names().is_empty(), "what was left is looked at again");
+    let unasked = || -> Result<BTreeSet<String>, Infallible> { unreachable!("there is nothing to sweep") };
+    f.outgoing.sweep(unasked).expect("nothing happens");
+}
+
+#[test]
+fn a_turn_that_runs_again_has_its_files_back_or_runs_the_call_again() {
+    let f = Fixture::new();
+    let added = f.add(&turn(1), &[("a", "x"), ("b", "y")]).expect("taken");
+    let again = Outgoing::open(&f.dir.path().join("outgoing"), LIMITS).expect("it opens");
+    assert!(again.adopt(&turn(1), &added));
+    again.sweep(|| Ok::<_, Infallible>(BTreeSet::new())).expect("nothing fails");
+    assert!(again.holds(&added[0].sha256), "the turn holds it");
+    std::fs::remove_file(f.dir.path().join("outgoing").join(&added[1].sha256)).expect("there");
+    assert!(!again.adopt(&turn(2), &added));
+}
+
+#[test]
+fn what_dead_processes_leave_is_removed_and_what_living_ones_hold_is_not() {
+    let f = Fixture::new();
+    let dir = f.dir.path().join("outgoing");
+    let beside = Outgoing::beside(&dir, LIMITS).expect("it opens");
+    let mut addition = beside.addition(&turn(1));
+    let added = addition.take(vec![f.source("a", "x")], &|| Ok(())).expect("taken");
+    addition.keep();
+    for left in [".beside-dead", ".beside-dead/inner"] {
+        std::fs::create_dir(dir.join(left)).expect("made");
+    }
+    std::fs::write(dir.join(".tmpdead"), "x").expect("written");
+    let served = f.add(&turn(2), &[("b", "y")]).expect("taken");
+    let again = Outgoing::open(&dir, LIMITS).expect("it opens");
+    assert!(beside.holds(&added[0].sha256) && beside.holds(&served[0].sha256));
+    assert_eq!(f.names().len(), 2, "a blob, and the folder of the process beside: {:?}", f.names());
+    assert!(!again.holds(&added[0].sha256));
+    drop(beside);
+    assert_eq!(f.names().len(), 1, "the folder goes with its process");
+}
+
+#[test]
+fn processes_that_start_at_once_each_have_a_folder() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let outgoing = dir.path().join("outgoing");
+    std::thread::scope(|scope| {
+        for _ in 0..8 {
+            scope.spawn(|| {
+                for _ in 0..50 {
+                    drop(Outgoing::beside(&outgoing, LIMITS).expect("it opens"));
+                }
+            });
+        }
+    });
+    let left = std::fs::read_dir(&outgoing).expect("there").count();
+    assert_eq!(left, 0, "each is gone with its process");
+}

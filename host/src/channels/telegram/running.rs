@@ -1,0 +1,102 @@
+//! The turns that run now, and how a person stops one: beside the lanes, since what waits in a lane would
+//! come too late.
+
+use super::lanes::LaneKey;
+use std::collections::HashMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use tokio_util::sync::CancellationToken;
+
+/// The running turn of each lane; there is one at most.
+#[derive(Debug, Default)]
+pub(super) struct Running(Mutex<HashMap<LaneKey, Stoppable>>);
+
+#[derive(Debug)]
+struct Stoppable {
+    cancel: CancellationToken,
+    /// Messages that waited when somebody stopped it.
+    waited: Option<usize>,
+}
+
+/// A turn that runs, until this is dropped.
+#[derive(Debug)]
+pub(super) struct Run<'a> {
+    running: &'a Running,
+    lane: LaneKey,
+    cancel: CancellationToken,
+}
+
+/// What came of stopping.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Stopped {
+    /// A turn ran, and its answer will say so.
+    Turn,
+    /// Nothing ran.
+    Nothing,
+}
+
+impl Running {
+    /// Notes that a turn runs in a lane. It is cancelled with `parent`, too.
+    pub(super) fn begin(&self, lane: LaneKey, parent: &CancellationToken) -> Run<'_> {
+        let cancel = parent.child_token();
+        self.turns().insert(lane, Stoppable { cancel: cancel.clone(), waited: None });
+        Run { running: self, lane, cancel }
+    }
+
+    /// Stops the turn of a lane in which so many messages wait.
+    pub(super) fn stop(&self, lane: LaneKey, waiting: usize) -> Stopped {
+        match self.turns().get_mut(&lane) {
+            Some(turn) => {
+                turn.waited = Some(waiting);
+                turn.cancel.cancel();
+                Stopped::Turn
+            }
+            None => Stopped::Nothing,
+        }
+    }
+
+    fn turns(&self) -> MutexGuard<'_, HashMap<LaneKey, Stoppable>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Run<'_> {
+    /// Cancelled when somebody stops the turn.
+    pub(super) fn cancel(&self) -> &CancellationToken {
+        &self.cancel
+    }
+
+    /// Ends it: nobody can stop it any more. How many messages waited if somebody has.
+    pub(super) fn end(self) -> Option<usize> {
+        self.running.turns().remove(&self.lane)?.waited
+    }
+}
+
+impl Drop for Run<'_> {
+    fn drop(&mut self) {
+        self.running.turns().remove(&self.lane);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ANN: LaneKey = LaneKey { chat: 1, thread: None };
+    const BEN: LaneKey = LaneKey { chat: 2, thread: None };
+
+    #[test]
+    fn only_the_turn_of_the_lane_is_stopped_and_only_while_it_runs() {
+        let (running, all) = (Running::default(), CancellationToken::new());
+        assert_eq!(running.stop(ANN, 0), Stopped::Nothing);
+        let (ann, ben) = (running.begin(ANN, &all), running.begin(BEN, &all));
+        assert_eq!(running.stop(ANN, 3), Stopped::Turn);
+        assert!(ann.cancel().is_cancelled() && !ben.cancel().is_cancelled() && !all.is_cancelled());
+        assert_eq!((ann.end(), ben.end()), (Some(3), None));
+        assert_eq!(running.stop(ANN, 0), Stopped::Nothing);
+        drop(running.begin(ANN, &all));
+        assert_eq!(running.stop(ANN, 0), Stopped::Nothing);
+        let ben = running.begin(BEN, &all);
+        all.cancel();
+        assert!(ben.cancel().is_cancelled());
+    }
+}

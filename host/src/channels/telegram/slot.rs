@@ -1,0 +1,78 @@
+//! A turn's place among those that are worked on at once. It is given up while the turn does nothing but wait
+//! for a person, however long they take.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+/// Held while it lives, but for the time of waiting.
+pub(super) struct Slot {
+    all: Arc<Semaphore>,
+    held: Mutex<Held>,
+}
+
+struct Held {
+    permit: Option<OwnedSemaphorePermit>,
+    /// Calls of the turn that wait for a person.
+    waiting: usize,
+}
+
+impl Slot {
+    /// Waits for a place; `None` when there are none any more.
+    pub(super) async fn take(all: &Arc<Semaphore>) -> Option<Arc<Self>> {
+        let permit = all.clone().acquire_owned().await.ok()?;
+        let held = Mutex::new(Held { permit: Some(permit), waiting: 0 });
+        Some(Arc::new(Self { all: all.clone(), held }))
+    }
+
+    /// A call of the turn begins to wait.
+    pub(super) fn leave(&self) {
+        let mut held = self.held();
+        held.waiting += 1;
+        held.permit = None;
+    }
+
+    /// A call of the turn waits no longer; it goes on once there is a place again.
+    pub(super) async fn back(&self) {
+        let others = {
+            let mut held = self.held();
+            held.waiting -= 1;
+            held.waiting
+        };
+        if others == 0 {
+            let permit = self.all.clone().acquire_owned().await.ok();
+            self.held().permit = permit;
+        }
+    }
+
+    /// Whether the turn waits for a person.
+    pub(super) fn is_left(&self) -> bool {
+        self.held().waiting > 0
+    }
+
+    fn held(&self) -> MutexGuard<'_, Held> {
+        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_place_is_free_while_its_turn_waits() {
+        let all = Arc::new(Semaphore::new(1));
+        let slot = Slot::take(&all).await.expect("a place");
+        assert!(all.try_acquire().is_err() && !slot.is_left());
+        slot.leave();
+        slot.leave();
+        assert!(slot.is_left());
+        let other = all.clone().try_acquire_owned().expect("the place is free");
+        slot.back().await;
+        assert!(slot.is_left(), "one call still waits");
+        drop(other);
+        slot.back().await;
+        assert!(all.try_acquire().is_err() && !slot.is_left(), "it has its place again");
+        drop(slot);
+        assert!(all.try_acquire().is_ok());
+    }
+}

@@ -1,0 +1,195 @@
+//! An answer as it grows from the pieces of a stream, whatever the dialect. It refuses to grow without bounds.
+
+use super::failure::Failure;
+use crate::turn::{Reply, Stop, ToolCall, Usage};
+use std::collections::BTreeSet;
+use std::hash::{BuildHasher, RandomState};
+
+/// Text of one answer.
+pub(super) const ANSWER_TEXT_BYTES_MAX: usize = 1 << 20;
+/// Tool calls of one answer: as many as a turn may make.
+pub(super) const ANSWER_CALLS_MAX: usize = 64;
+/// Arguments of one call: as many as a tool takes without a policy that says otherwise.
+pub(super) const CALL_ARGUMENTS_BYTES_MAX: usize = 1 << 20;
+/// A call's id or name; longer ones are cut, and then belong to no tool.
+const NAME_BYTES_MAX: usize = 200;
+
+/// What has come of an answer.
+#[derive(Debug, Default)]
+pub(super) struct Answer {
+    text: String,
+    /// Bytes of the text that were handed on.
+    told: usize,
+    /// What is said next begins a paragraph.
+    apart: bool,
+    calls: Vec<Growing>,
+    /// Why it stopped.
+    pub(super) stop: Stop,
+    /// What it cost.
+    pub(super) usage: Usage,
+}
+
+/// A tool call that grows.
+#[derive(Debug)]
+struct Growing {
+    /// Its place, as the stream counts.
+    index: u64,
+    id: String,
+    name: String,
+    arguments: String,
+}
+
+impl Answer {
+    /// More text.
+    pub(super) fn say(&mut self, piece: &str) -> Result<(), Failure> {
+        let apart = if self.apart && !piece.is_empty() { "\n\n" } else { "" };
+        if self.text.len() + apart.len() + piece.len() > ANSWER_TEXT_BYTES_MAX {
+            return Err(Failure::TooMuch("text in one answer"));
+        }
+        self.apart &= apart.is_empty();
+        self.text.push_str(apart);
+        self.text.push_str(piece);
+        Ok(())
+    }
+
+    /// What is said next begins a paragraph, unless it is the first.
+    pub(super) fn begin_paragraph(&mut self) {
+        self.apart = !self.text.is_empty();
+    }
+
+    /// The text that came since the last time.
+    pub(super) fn fresh(&mut self) -> Option<&str> {
+        let fresh = self.text.get(self.told..).filter(|fresh| !fresh.is_empty());
+        self.told = self.text.len();
+        fresh
+    }
+
+    /// A call begins at this place.
+    pub(super) fn begin_call(&mut self, index: u64, id: &str, name: &str) -> Result<(), Failure> {
+        if self.calls.len() == ANSWER_CALLS_MAX {
+            return Err(Failure::TooMuch("tool calls in one answer"));
+        }
+        let cut = |text: &str| text[..text.floor_char_boundary(NAME_BYTES_MAX)].to_owned();
+        self.calls.push(Growing { index, id: cut(id), name: cut(name), arguments: String::new() });
+        Ok(())
+    }
+
+    /// The id of the newest call at this place; none when there is no call.
+    pub(super) fn call_at(&self, index: u64) -> Option<&str> {
+        self.calls.iter().rev().find(|call| call.index == index).map(|call| call.id.as_str())
+    }
+
+    /// The place of the newest call.
+    pub(super) fn newest_call(&self) -> Option<u64> {
+        self.calls.last().map(|call| call.index)
+    }
+
+    /// More of the arguments of the newest call at this place. Without a call there, nothing.
+    pub(super) fn argue(&mut self, index: u64, fragment: &str) -> Result<(), Failure> {
+        let Some(call) = self.calls.iter_mut().rev().find(|call| call.index == index) else { return Ok(()) };
+        if call.arguments.len() + fragment.len() > CALL_ARGUMENTS_BYTES_MAX {
+            return Err(Failure::TooMuch("arguments of one tool call"));
+        }
+        call.arguments.push_str(fragment);
+        Ok(())
+    }
+
+    /// The arguments of the newest call at this place as a whole, in place of the fragments.
+    pub(super) fn argue_whole(&mut self, index: u64, arguments: &str) -> Result<(), Failure> {
+        if let Some(call) = self.calls.iter_mut().rev().find(|call| call.index == index) {
+            call.arguments.clear();
+        }
+        self.argue(index, arguments)
+    }
+
+    /// Whether anything of it has come.
+    pub(super) fn has_begun(&self) -> bool {
+        !self.text.is_empty() || !self.calls.is_empty()
+    }
+
+    /// The whole answer. A call without an id, or with that of another, gets one that nobody else has; one
+    /// without arguments has an empty object.
+    pub(super) fn into_reply(self) -> Reply {
+        let mut taken = BTreeSet::new();
+        let tool_calls = self.calls.into_iter().map(|call| {
+            let id =
+                if call.id.is_empty() || taken.contains(&call.id) { made_up(taken.len()) } else { call.id };
+            taken.insert(id.clone());
+            let empty = call.arguments.trim().is_empty();
+            let arguments = if empty { "{}".to_owned() } else { call.arguments };
+            ToolCall { id, tool: call.name, arguments: Ok(arguments) }
+        });
+        Reply {
+            tool_calls: tool_calls.collect(),
+            text: Some(self.text).filter(|text| !text.trim().is_empty()),
+            stop: self.stop,
+            usage: self.usage,
+        }
+    }
+}
+
+/// An id in the form that every server takes. The hasher's keys are random, so no two conversations share one.
+fn made_up(number: usize) -> String {
+    format!("call_{:016x}", RandomState::new().hash_one(number))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn calls(answer: Answer) -> Vec<(String, String, String)> {
+        let calls = answer.into_reply().tool_calls.into_iter();
+        calls.map(|call| (call.id, call.tool, call.arguments.expect("text"))).collect()
+    }
+
+    #[test]
+    fn text_is_handed_on_once_and_returned_whole() {
+        let mut answer = Answer::default();
+        assert!(answer.fresh().is_none() && !answer.has_begun());
+        answer.say("ab").expect("fits");
+        assert_eq!(answer.fresh(), Some("ab"));
+        assert_eq!(answer.fresh(), None);
+        answer.begin_paragraph();
+        assert_eq!(answer.fresh(), None);
+        answer.say("é").expect("fits");
+        assert_eq!(answer.fresh(), Some("\n\né"));
+        assert_eq!(answer.into_reply().text.as_deref(), Some("ab\n\né"));
+        let mut blank = Answer::default();
+        blank.say(" \n").expect("fits");
+        assert_eq!(blank.into_reply().text, None);
+    }
+
+    #[test]
+    fn each_call_has_an_id_of_its_own_and_arguments() {
+        let mut answer = Answer::default();
+        for (index, id) in [(0, "a"), (1, ""), (2, "a"), (0, "b")] {
+            answer.begin_call(index, id, "t").expect("fits");
+        }
+        answer.argue(0, "{\"x\":").expect("fits");
+        answer.argue(0, "1}").expect("fits");
+        answer.argue_whole(2, " ").expect("fits");
+        answer.argue(7, "lost").expect("no such call");
+        let calls = calls(answer);
+        let arguments: Vec<_> = calls.iter().map(|(_, _, arguments)| arguments.as_str()).collect();
+        assert_eq!(arguments, ["{}", "{}", "{}", "{\"x\":1}"], "the newest call of a place grows");
+        let ids: BTreeSet<_> = calls.iter().map(|(id, ..)| id.clone()).collect();
+        assert_eq!(ids.len(), 4, "{calls:?}");
+        assert!(ids.contains("a") && ids.contains("b"));
+        assert!(ids.iter().all(|id| !id.is_empty()));
+    }
+
+    #[test]
+    fn nothing_grows_without_end() {
+        let mut answer = Answer::default();
+        let whole = "x".repeat(ANSWER_TEXT_BYTES_MAX);
+        answer.say(&whole).expect("just fits");
+        assert_eq!(answer.say("x"), Err(Failure::TooMuch("text in one answer")));
+        for index in 0..ANSWER_CALLS_MAX as u64 {
+            answer.begin_call(index, "", &"n".repeat(1000)).expect("fits");
+        }
+        assert_eq!(answer.begin_call(99, "", "n"), Err(Failure::TooMuch("tool calls in one answer")));
+        answer.argue(0, &"x".repeat(CALL_ARGUMENTS_BYTES_MAX)).expect("just fits");
+        assert_eq!(answer.argue(0, "x"), Err(Failure::TooMuch("arguments of one tool call")));
+        assert!(answer.into_reply().tool_calls.iter().all(|call| call.tool.len() == NAME_BYTES_MAX));
+    }
+}

@@ -1,0 +1,125 @@
+//! The body of a Messages request. Users and models take turns, so results and what the user says besides are one
+//! message, the results first.
+
+use crate::llm::messages::{Block, Call, Message, Outcome, Prompt, Tool};
+use crate::llm::parts::{Encoded, Part, Shape};
+use serde::Serialize;
+use serde_json::Value;
+use std::borrow::Cow;
+
+#[derive(Serialize)]
+struct Body<'a> {
+    model: &'a str,
+    max_tokens: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    system: Option<&'a str>,
+    messages: Vec<Said<'a>>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    tools: Vec<Offered<'a>>,
+    stream: bool,
+}
+
+#[derive(Serialize)]
+struct Said<'a> {
+    role: Role,
+    content: Vec<Piece<'a>>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+enum Role {
+    User,
+    Assistant,
+}
+
+#[derive(Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+enum Piece<'a> {
+    Text { text: &'a str },
+    Image { source: Source<'a> },
+    Document { source: Source<'a> },
+    ToolUse { id: Cow<'a, str>, name: &'a str, input: &'a Value },
+    ToolResult { tool_use_id: Cow<'a, str>, content: &'a str, is_error: bool },
+}
+
+#[derive(Serialize)]
+struct Source<'a> {
+    r#type: &'static str,
+    media_type: &'a str,
+    data: Encoded<'a>,
+}
+
+#[derive(Serialize)]
+struct Offered<'a> {
+    name: &'a str,
+    description: &'a str,
+    input_schema: &'a Value,
+}
+
+/// The body.
+pub(super) fn body(prompt: &Prompt<'_>) -> Vec<u8> {
+    let mut messages: Vec<Said<'_>> = Vec::new();
+    for message in &prompt.messages {
+        let (role, pieces) = pieces(message);
+        match messages.last_mut() {
+            Some(last) if last.role == role => last.content.extend(pieces),
+            _ => messages.push(Said { role, content: pieces }),
+        }
+    }
+    let body = Body {
+        model: prompt.model,
+        max_tokens: prompt.max_output_tokens,
+        system: Some(prompt.instructions).filter(|text| !text.trim().is_empty()),
+        messages,
+        tools: prompt.tools.iter().map(offered).collect(),
+        stream: true,
+    };
+    serde_json::to_vec(&body).expect("plain data")
+}
+
+fn pieces<'a>(message: &'a Message<'a>) -> (Role, Vec<Piece<'a>>) {
+    match message {
+        Message::User(blocks) => (Role::User, blocks.iter().map(block).collect()),
+        Message::Results(outcomes) => (Role::User, outcomes.iter().map(tool_result).collect()),
+        Message::Assistant { text, calls } => {
+            let text = text.map(|text| Piece::Text { text });
+            (Role::Assistant, text.into_iter().chain(calls.iter().map(tool_use)).collect())
+        }
+    }
+}
+
+fn block<'a>(block: &'a Block<'a>) -> Piece<'a> {
+    match block {
+        Block::Text(text) => Piece::Text { text },
+        Block::Part(part) => part_piece(part),
+    }
+}
+
+fn part_piece(part: &Part) -> Piece<'_> {
+    let source = Source { r#type: "base64", media_type: &part.mime_type, data: part.base64() };
+    match part.shape {
+        Shape::Image => Piece::Image { source },
+        Shape::Document => Piece::Document { source },
+    }
+}
+
+fn tool_use<'a>(call: &'a Call<'a>) -> Piece<'a> {
+    Piece::ToolUse { id: wire_id(call.id), name: &call.tool, input: &call.arguments }
+}
+
+fn tool_result<'a>(outcome: &'a Outcome<'a>) -> Piece<'a> {
+    Piece::ToolResult { tool_use_id: wire_id(outcome.call), content: outcome.shown, is_error: outcome.failed }
+}
+
+/// An id in the alphabet that this API accepts: a conversation may have begun with another server.
+fn wire_id(id: &str) -> Cow<'_, str> {
+    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
+    if id.chars().all(plain) {
+        return id.into();
+    }
+    id.chars().map(|c| if plain(c) { c } else { '_' }).collect::<String>().into()
+}
+
+fn offered<'a>(tool: &'a Tool<'a>) -> Offered<'a> {
+    Offered { name: tool.name, description: tool.summary, input_schema: &tool.arguments }
+}

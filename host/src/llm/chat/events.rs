@@ -1,0 +1,84 @@
+//! The chunks of a Chat Completions stream. A call is known by its index; some servers give every call the index 0
+//! and a new id, some leave the index out, some repeat the name. The last chunk may hold usage and no choice.
+
+use crate::llm::answer::Answer;
+use crate::llm::dialect::{Heard, Listener, json};
+use crate::llm::failure::Failure;
+use crate::turn::Stop;
+use serde_json::Value;
+
+/// Takes chunks.
+#[derive(Default)]
+pub(super) struct Chunks {
+    finished: bool,
+}
+
+impl Listener for Chunks {
+    fn hear(&mut self, data: &str, answer: &mut Answer) -> Result<Heard, Failure> {
+        if data.trim() == "[DONE]" {
+            self.finished = true;
+            return Ok(Heard::End);
+        }
+        let chunk = json(data)?;
+        if !chunk["error"].is_null() {
+            return Err(Failure::of_error(&chunk["error"]));
+        }
+        if let Some(tokens) = chunk["usage"]["prompt_tokens"].as_u64() {
+            answer.usage.input_tokens = tokens;
+        }
+        if let Some(tokens) = chunk["usage"]["completion_tokens"].as_u64() {
+            answer.usage.output_tokens = tokens;
+        }
+        let choice = &chunk["choices"][0];
+        let delta = &choice["delta"];
+        if let Some(text) = delta["content"].as_str() {
+            answer.say(text)?;
+        }
+        if let Some(text) = delta["refusal"].as_str() {
+            answer.stop = Stop::Declined;
+            answer.say(text)?;
+        }
+        for call in delta["tool_calls"].as_array().into_iter().flatten() {
+            hear_call(call, answer)?;
+        }
+        match choice["finish_reason"].as_str() {
+            None => return Ok(Heard::More),
+            Some("length") => answer.stop = Stop::Length,
+            Some("content_filter") => answer.stop = Stop::Declined,
+            // A proxy whose own server broke off.
+            Some("error") => return Err(Failure::Cut),
+            Some(_) => {}
+        }
+        self.finished = true;
+        Ok(Heard::More)
+    }
+
+    /// Some servers close after the last choice, without a `[DONE]`.
+    fn is_whole(&self) -> bool {
+        self.finished
+    }
+}
+
+fn hear_call(call: &Value, answer: &mut Answer) -> Result<(), Failure> {
+    let id = call["id"].as_str().unwrap_or_default();
+    let name = call["function"]["name"].as_str().unwrap_or_default();
+    let index = match call["index"].as_u64() {
+        Some(index) => index,
+        // Without an index an id begins the next call, and all else goes on with the newest.
+        None if id.is_empty() => answer.newest_call().unwrap_or(0),
+        None => answer.newest_call().map_or(0, |newest| newest + 1),
+    };
+    let begins = match answer.call_at(index) {
+        None => true,
+        Some(known) => !id.is_empty() && !known.is_empty() && id != known,
+    };
+    if begins {
+        answer.begin_call(index, id, name)?;
+    }
+    match &call["function"]["arguments"] {
+        Value::String(fragment) => answer.argue(index, fragment),
+        // Some servers send the arguments as the object itself.
+        Value::Object(whole) => answer.argue(index, &Value::Object(whole.clone()).to_string()),
+        _ => Ok(()),
+    }
+}

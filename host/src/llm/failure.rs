@@ -1,0 +1,300 @@
+//! How a request to a model fails, sorted by what helps; what the user is told, and what the operator.
+//!
+//! The text of a failure is for the operator's log and holds a server's words, bounded; whoever logs it takes
+//! the key out. What the user is told holds nothing of it.
+
+use crate::turn::ProviderError;
+use cofferdam_core::text::one_line;
+use serde_json::Value;
+use std::time::Duration;
+
+/// Why one attempt did not bring a whole answer.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub(super) enum Failure {
+    /// Not reached, or the connection broke.
+    #[error("not reached: {0}")]
+    Unreachable(String),
+    /// Nothing came for so long.
+    #[error("silent for {0:?}")]
+    Silent(Duration),
+    /// The server cannot answer now; it may have said when it can.
+    #[error("busy: {said}")]
+    Busy {
+        /// Its words.
+        said: String,
+        /// The pause that it asks for.
+        after: Option<Duration>,
+    },
+    /// The stream ended before the answer did.
+    #[error("the stream ended before the answer did")]
+    Cut,
+    /// Something else than what the API describes.
+    #[error("its answer cannot be read: {0}")]
+    Unreadable(String),
+    /// More than the gateway takes.
+    #[error("it sends too much: {0}")]
+    TooMuch(&'static str),
+    /// The key is wrong, or may not use this model.
+    #[error("the key is not accepted ({0}); check [provider] api_key_env or api_key_file")]
+    Key(String),
+    /// Nobody pays.
+    #[error("the account has no credit left ({0})")]
+    Credit(String),
+    /// Neither the address nor the model is known there.
+    #[error("not found ({0}); check [provider] base_url and model")]
+    NotFound(String),
+    /// It points elsewhere, and a key is not carried elsewhere.
+    #[error("redirected (HTTP status {0}), which is not followed; check [provider] base_url")]
+    Redirected(u16),
+    /// The conversation does not fit.
+    #[error("the conversation is too long for it ({0})")]
+    TooLong(String),
+    /// It refuses the request as it stands.
+    #[error("refused ({0})")]
+    Refused(String),
+}
+
+/// A server's words are cut here.
+const SAID_BYTES_MAX: usize = 300;
+
+/// What a server says when a conversation does not fit, in lower case.
+const TOO_LONG: &[&str] = &[
+    "context_length_exceeded",
+    "prompt is too long",
+    "maximum context length",
+    "exceed_context_size",
+    "exceeds the available context",
+    "context window",
+    "request_too_large",
+];
+
+impl Failure {
+    /// The failure that an answer of this status tells of. `after` is the pause that it asks for.
+    pub(super) fn of_status(status: u16, body: &str, after: Option<Duration>) -> Self {
+        let error = serde_json::from_str::<Value>(body).ok().map(|body| body["error"].clone());
+        let error = error.filter(|error| !error.is_null());
+        // Servers mask a wrong key in their words and still show some of it.
+        let said = match (status, &error) {
+            (401 | 403, _) => format!("HTTP status {status}"),
+            (_, Some(error)) => format!("HTTP status {status}: {}", words(error)),
+            (_, None) => format!("HTTP status {status}: {}", one_line(body, SAID_BYTES_MAX)),
+        };
+        let kind = error.as_ref().map(kinds).unwrap_or_default();
+        if kind.contains("insufficient_quota") || kind.contains("billing") || status == 402 {
+            return Self::Credit(said);
+        }
+        match status {
+            401 | 403 => Self::Key(said),
+            408 | 409 | 425 | 429 | 500..=599 => Self::Busy { said, after },
+            300..=399 => Self::Redirected(status),
+            413 => Self::TooLong(said),
+            _ if is_too_long(&said, &kind) => Self::TooLong(said),
+            404 | 405 => Self::NotFound(said),
+            _ => Self::Refused(said),
+        }
+    }
+
+    /// The failure that an error in a stream tells of. Its code may be a status.
+    pub(super) fn of_error(error: &Value) -> Self {
+        let status = error["code"].as_u64().and_then(|code| u16::try_from(code).ok());
+        if let Some(status @ 400..=599) = status {
+            let body = serde_json::json!({ "error": error }).to_string();
+            return Self::of_status(status, &body, None);
+        }
+        let (kind, said) = (kinds(error), words(error));
+        let says = |names: &[&str]| names.iter().any(|name| kind.contains(name));
+        if says(&["insufficient_quota", "billing"]) {
+            Self::Credit(said)
+        } else if says(&["authentication", "permission", "invalid_api_key"]) {
+            Self::Key(kind)
+        } else if is_too_long(&said, &kind) {
+            Self::TooLong(said)
+        } else if says(&["not_found"]) {
+            Self::NotFound(said)
+        } else if says(&["invalid_request", "invalid_prompt"]) {
+            Self::Refused(said)
+        } else {
+            // Overloaded, rate limited, or a fault of the server's own.
+            Self::Busy { said, after: None }
+        }
+    }
+
+    /// A failure of the HTTP client. Its own text would hold the address.
+    pub(super) fn network(error: reqwest::Error) -> Self {
+        let error = error.without_url();
+        let mut said = error.to_string();
+        let mut source = std::error::Error::source(&error);
+        while let Some(deeper) = source {
+            said = format!("{said}: {deeper}");
+            source = deeper.source();
+        }
+        Self::Unreachable(one_line(&said, SAID_BYTES_MAX))
+    }
+
+    /// Whether the same request may succeed a little later.
+    pub(super) fn may_pass(&self) -> bool {
+        matches!(self, Self::Unreachable(_) | Self::Silent(_) | Self::Busy { .. } | Self::Cut)
+    }
+
+    /// The pause that the server asks for.
+    pub(super) fn after(&self) -> Option<Duration> {
+        match self {
+            Self::Busy { after, .. } => *after,
+            _ => None,
+        }
+    }
+
+    /// What the user is told when nothing of an answer has come.
+    pub(super) fn told(&self) -> ProviderError {
+        let asked_to_wait = self.after().filter(|after| *after > super::patience::RETRY_AFTER_MAX);
+        match self {
+            Self::Busy { .. } if asked_to_wait.is_some() => {
+                let wait = in_words(asked_to_wait.unwrap_or_default());
+                ProviderError::Unavailable(format!(
+                    "The model takes no requests for another {wait}; your message is kept. Send /retry after that."
+                ))
+            }
+            Self::Unreachable(_) | Self::Silent(_) | Self::Busy { .. } | Self::Cut => ProviderError::Unavailable(
+                "The model cannot be reached right now; your message is kept. Send /retry to try again.".into(),
+            ),
+            Self::TooMuch(_) => ProviderError::Unavailable(
+                "The model's answer was too large and was cut off. Ask for less at once, or send /retry to try again."
+                    .into(),
+            ),
+            Self::Key(_) => ProviderError::Refused(
+                "The model does not accept this gateway's key; the operator must check the key.".into(),
+            ),
+            Self::Credit(_) => ProviderError::Refused(
+                "The model's account has no credit left; the operator must see to it.".into(),
+            ),
+            Self::NotFound(_) | Self::Redirected(_) | Self::Unreadable(_) => ProviderError::Refused(
+                "The model was not found where this gateway looks for it; the operator must check the provider's address and model."
+                    .into(),
+            ),
+            Self::TooLong(_) => ProviderError::TooLong(
+                "The conversation has become too long for the model. Send /new to begin another.".into(),
+            ),
+            Self::Refused(_) => ProviderError::Refused(
+                "The model's server refuses this request; the operator finds the reason in the log.".into(),
+            ),
+        }
+    }
+
+    /// What the user is told when a part of the answer had come: it does not count.
+    pub(super) fn broke_off(&self) -> ProviderError {
+        match self {
+            Self::TooMuch(_) => self.told(),
+            _ => ProviderError::Unavailable(
+                "The model's answer broke off before its end; your message is kept. Send /retry to try again.".into(),
+            ),
+        }
+    }
+}
+
+/// An error's type and code, in lower case.
+fn kinds(error: &Value) -> String {
+    let text = |name: &str| error[name].as_str().unwrap_or_default().to_ascii_lowercase();
+    one_line(&format!("{} {}", text("type"), text("code")), SAID_BYTES_MAX)
+}
+
+/// An error's type, code and message.
+fn words(error: &Value) -> String {
+    let text = error.as_str().or_else(|| error["message"].as_str()).unwrap_or_default();
+    one_line(format!("{} {text}", kinds(error).trim()).trim(), SAID_BYTES_MAX)
+}
+
+fn is_too_long(said: &str, kind: &str) -> bool {
+    let said = said.to_ascii_lowercase();
+    TOO_LONG.iter().any(|words| said.contains(words) || kind.contains(words))
+}
+
+/// A span in words that nobody mistakes, rounded up.
+fn in_words(span: Duration) -> String {
+    match span.as_secs() {
+        0..=90 => format!("{} seconds", span.as_secs()),
+        91..=5400 => format!("{} minutes", span.as_secs().div_ceil(60)),
+        seconds => format!("{} hours", seconds.div_ceil(3600)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn statuses_are_sorted_by_what_helps() {
+        let of = |status, body: &str| Failure::of_status(status, body, None);
+        for status in [408, 409, 429, 500, 502, 503, 529] {
+            assert!(of(status, "").may_pass(), "{status}");
+        }
+        for status in [301, 400, 401, 402, 403, 404, 413, 422] {
+            assert!(!of(status, "").may_pass(), "{status}");
+        }
+        assert!(matches!(of(401, ""), Failure::Key(_)));
+        assert_eq!(of(307, ""), Failure::Redirected(307));
+        assert!(matches!(of(404, r#"{"error":{"message":"no model"}}"#), Failure::NotFound(_)));
+        assert!(matches!(of(400, r#"{"error":{"code":"context_length_exceeded"}}"#), Failure::TooLong(_)));
+        let anthropic = r#"{"type":"error","error":{"type":"invalid_request_error","message":"prompt is too long: 2 tokens > 1 maximum"}}"#;
+        assert!(matches!(of(400, anthropic), Failure::TooLong(_)));
+        let llama = r#"{"error":{"code":400,"type":"exceed_context_size_error","message":"x"}}"#;
+        assert!(matches!(of(400, llama), Failure::TooLong(_)));
+        assert!(matches!(of(429, r#"{"error":{"code":"insufficient_quota"}}"#), Failure::Credit(_)));
+        assert!(matches!(of(400, r#"{"error":"plain"}"#), Failure::Refused(said) if said.contains("plain")));
+    }
+
+    #[test]
+    fn errors_in_a_stream_are_sorted_alike() {
+        let of = |error: &str| Failure::of_error(&serde_json::from_str(error).expect("JSON"));
+        assert!(of(r#"{"type":"overloaded_error","message":"Overloaded"}"#).may_pass());
+        assert!(
+            of(r#"{"type":"api_error"}"#).may_pass() && of(r#"{"code":"rate_limit_exceeded"}"#).may_pass()
+        );
+        assert!(of(r#"{"code":502,"message":"upstream"}"#).may_pass());
+        assert!(matches!(of(r#"{"code":401,"message":"no"}"#), Failure::Key(_)));
+        assert!(matches!(of(r#"{"type":"authentication_error"}"#), Failure::Key(_)));
+        assert!(matches!(of(r#"{"type":"invalid_request_error","message":"x"}"#), Failure::Refused(_)));
+        assert!(matches!(of(r#"{"code":"context_length_exceeded"}"#), Failure::TooLong(_)));
+    }
+
+    #[test]
+    fn users_are_told_in_plain_words_and_nothing_of_the_servers() {
+        let said = "https://x.example sk-123 {\"error\":1}";
+        let all = [
+            Failure::Unreachable(said.into()),
+            Failure::Silent(Duration::from_secs(1)),
+            Failure::Busy { said: said.into(), after: Some(Duration::from_secs(3600)) },
+            Failure::Cut,
+            Failure::Unreadable(said.into()),
+            Failure::TooMuch("text in one answer"),
+            Failure::Key(said.into()),
+            Failure::Credit(said.into()),
+            Failure::NotFound(said.into()),
+            Failure::Redirected(302),
+            Failure::TooLong(said.into()),
+            Failure::Refused(said.into()),
+        ];
+        for failure in all {
+            for told in [failure.told(), failure.broke_off()] {
+                let told = told.to_string();
+                assert!(!told.contains("sk-") && !told.contains("http") && !told.contains('{'), "{told}");
+                assert!(told.ends_with('.') && told.len() < 200, "{told}");
+            }
+        }
+        let wait = |seconds| {
+            Failure::Busy { said: String::new(), after: Some(Duration::from_secs(seconds)) }
+                .told()
+                .to_string()
+        };
+        assert!(wait(31).contains("another 31 seconds"), "{}", wait(31));
+        assert!(wait(301).contains("another 6 minutes") && wait(7200).contains("another 2 hours"));
+        assert!(wait(2).contains("cannot be reached"), "that pause was kept, and helped nothing");
+    }
+
+    #[test]
+    fn a_refused_key_is_not_quoted_and_words_are_bounded() {
+        let body = r#"{"error":{"message":"Incorrect API key provided: sk-ab***yz"}}"#;
+        assert!(!Failure::of_status(401, body, None).to_string().contains("yz"));
+        let long = format!(r#"{{"error":{{"message":"{}"}}}}"#, "x".repeat(10_000));
+        assert!(Failure::of_status(400, &long, None).to_string().len() < 400);
+    }
+}

@@ -1,0 +1,292 @@
+//! A conversation as every dialect needs it: users and models in turn, each tool call answered by its result, no
+//! empty text.
+//!
+//! What a conversation lacks is mended here and said so, because a server that refuses one entry refuses the whole
+//! conversation from then on.
+
+use super::parts::{Part, Parts};
+use crate::turn::{Entry, Request, ToolCall, ToolSpec};
+use serde_json::{Value, json};
+use std::borrow::Cow;
+
+/// What a model is asked.
+pub(super) struct Prompt<'a> {
+    /// The model.
+    pub(super) model: &'a str,
+    /// Tokens of its answer.
+    pub(super) max_output_tokens: u32,
+    /// Its task; may be empty.
+    pub(super) instructions: &'a str,
+    /// What was said, oldest first.
+    pub(super) messages: Vec<Message<'a>>,
+    /// The tools that it may call.
+    pub(super) tools: Vec<Tool<'a>>,
+}
+
+/// One message.
+#[derive(Debug)]
+pub(super) enum Message<'a> {
+    /// Of the user; never empty.
+    User(Vec<Block<'a>>),
+    /// Of the model; text, calls or both.
+    Assistant {
+        /// What it said.
+        text: Option<&'a str>,
+        /// What it called. A [`Message::Results`] with as many results, in this order, follows.
+        calls: Vec<Call<'a>>,
+    },
+    /// What came of its calls.
+    Results(Vec<Outcome<'a>>),
+}
+
+/// A piece of a user's message.
+#[derive(Debug)]
+pub(super) enum Block<'a> {
+    /// Not blank.
+    Text(Cow<'a, str>),
+    /// An attachment.
+    Part(&'a Part),
+}
+
+/// A tool call that the model made.
+#[derive(Debug)]
+pub(super) struct Call<'a> {
+    /// Its id.
+    pub(super) id: &'a str,
+    /// The tool, in the alphabet that servers accept.
+    pub(super) tool: Cow<'a, str>,
+    /// The arguments, an object in any case.
+    pub(super) arguments: Value,
+}
+
+/// What came of a call.
+#[derive(Debug)]
+pub(super) struct Outcome<'a> {
+    /// The id of the call.
+    pub(super) call: &'a str,
+    /// What the model is shown; not blank.
+    pub(super) shown: &'a str,
+    /// Whether it failed.
+    pub(super) failed: bool,
+}
+
+/// A tool that may be called.
+pub(super) struct Tool<'a> {
+    /// Its name.
+    pub(super) name: &'a str,
+    /// One sentence.
+    pub(super) summary: &'a str,
+    /// JSON Schema of its arguments, as servers accept it.
+    pub(super) arguments: Value,
+}
+
+/// Said to the model before a summary.
+const SUMMARY: &str = "What follows sums up the earlier part of this conversation, which is left out.";
+/// Said to the model where a call has no result.
+const NO_RESULT: &str = "This call was not carried out, or its result is lost.";
+/// Said to the model where a result shows nothing.
+const NOTHING: &str = "(nothing)";
+/// The longest name that servers accept.
+const WIRE_NAME_BYTES_MAX: usize = 64;
+
+/// The messages of a conversation.
+pub(super) fn messages<'a>(request: Request<'a>, parts: &'a Parts) -> Vec<Message<'a>> {
+    let entries = &request.conversation.entries;
+    let mut messages = Vec::new();
+    for (at, entry) in entries.iter().enumerate() {
+        match entry {
+            Entry::User { text, addendum, .. } => {
+                let texts = [Some(text.as_str()), addendum.as_deref()].into_iter().flatten();
+                let texts = texts.filter(|text| !text.trim().is_empty()).map(|text| Block::Text(text.into()));
+                push_user(&mut messages, parts.at(at).iter().map(Block::Part).chain(texts).collect());
+            }
+            Entry::Summary { text } if text.trim().is_empty() => {}
+            Entry::Summary { text } => {
+                let text = format!("{SUMMARY}\n\n{text}");
+                push_user(&mut messages, vec![Block::Text(text.into())]);
+            }
+            Entry::Assistant { text, tool_calls } => {
+                let text = text.as_deref().filter(|text| !text.trim().is_empty());
+                if text.is_none() && tool_calls.is_empty() {
+                    continue;
+                }
+                messages.push(Message::Assistant { text, calls: tool_calls.iter().map(call).collect() });
+                if !tool_calls.is_empty() {
+                    messages.push(Message::Results(outcomes(tool_calls, &entries[at + 1..])));
+                }
+            }
+            // They were taken with their calls; one without a call answers nothing.
+            Entry::ToolResult { .. } => {}
+        }
+    }
+    messages
+}
+
+/// Adds to the user's message, or begins one.
+fn push_user<'a>(messages: &mut Vec<Message<'a>>, blocks: Vec<Block<'a>>) {
+    match messages.last_mut() {
+        _ if blocks.is_empty() => {}
+        Some(Message::User(earlier)) => earlier.extend(blocks),
+        _ => messages.push(Message::User(blocks)),
+    }
+}
+
+/// What came of these calls, up to the next message of the model.
+fn outcomes<'a>(calls: &'a [ToolCall], later: &'a [Entry]) -> Vec<Outcome<'a>> {
+    let results = || later.iter().take_while(|entry| !matches!(entry, Entry::Assistant { .. }));
+    let outcome = |wanted: &'a ToolCall| {
+        let found = results().find_map(|entry| match entry {
+            Entry::ToolResult { call, result, shown, .. } if *call == wanted.id => Some((result, shown)),
+            _ => None,
+        });
+        let (failed, shown) = match found {
+            Some((result, shown)) if shown.trim().is_empty() => (result.is_err(), NOTHING),
+            Some((result, shown)) => (result.is_err(), shown.as_str()),
+            None => (true, NO_RESULT),
+        };
+        Outcome { call: &wanted.id, shown, failed }
+    };
+    calls.iter().map(outcome).collect()
+}
+
+fn call(call: &ToolCall) -> Call<'_> {
+    let arguments = match &call.arguments {
+        // What is no object was answered by an error, which the model understands only beside its words.
+        Ok(text) => match serde_json::from_str(text) {
+            Ok(Value::Object(arguments)) => Value::Object(arguments),
+            _ => json!({ "not_an_object": text }),
+        },
+        Err(_) => json!({}),
+    };
+    Call { id: &call.id, tool: wire_name(&call.tool), arguments }
+}
+
+/// A tool's name as it was asked for, in the alphabet that servers accept: a name that no tool has may be anything.
+fn wire_name(name: &str) -> Cow<'_, str> {
+    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
+    if (1..=WIRE_NAME_BYTES_MAX).contains(&name.len()) && name.chars().all(plain) {
+        return name.into();
+    }
+    let name: String =
+        name.chars().take(WIRE_NAME_BYTES_MAX).map(|c| if plain(c) { c } else { '_' }).collect();
+    if name.is_empty() { "unnamed".into() } else { name.into() }
+}
+
+/// The tools as servers accept them: some refuse `$schema`, others an object without `properties`.
+pub(super) fn tools(specs: &[ToolSpec]) -> Vec<Tool<'_>> {
+    let tool = |spec: &'_ ToolSpec| {
+        let mut arguments = spec.arguments.clone();
+        if let Some(schema) = arguments.as_object_mut() {
+            schema.shift_remove("$schema");
+            schema.entry("properties").or_insert_with(|| json!({}));
+        }
+        arguments
+    };
+    specs
+        .iter()
+        .map(|spec| Tool { name: &spec.name, summary: &spec.summary, arguments: tool(spec) })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::attachments::Attachments;
+    use crate::turn::Conversation;
+    use cofferdam_core::tool::{ErrorCode, ToolError};
+
+    fn user(text: &str, addendum: Option<&str>) -> Entry {
+        Entry::User {
+            text: text.into(),
+            attachments: Attachments::default(),
+            addendum: addendum.map(Into::into),
+        }
+    }
+
+    fn calls(ids: &[&str]) -> Entry {
+        let call = |id: &&str| ToolCall { id: (*id).into(), tool: "t".into(), arguments: Ok("{}".into()) };
+        Entry::Assistant { text: None, tool_calls: ids.iter().map(call).collect() }
+    }
+
+    fn result(id: &str, shown: &str) -> Entry {
+        let (call, tool, shown) = (id.into(), "t".into(), shown.into());
+        Entry::ToolResult { call, tool, result: Ok(Value::Null), shown }
+    }
+
+    /// The messages as short text: `u` user, `a` assistant, `r` results (`!` failed).
+    fn shape(entries: Vec<Entry>) -> Vec<String> {
+        let conversation = Conversation { entries };
+        let request = Request { instructions: "", conversation: &conversation, tools: &[] };
+        let parts = Parts::default();
+        let shown = |message: &Message<'_>| match message {
+            Message::User(blocks) => {
+                let texts = blocks.iter().map(|block| match block {
+                    Block::Text(text) => text.as_ref(),
+                    Block::Part(_) => "part",
+                });
+                format!("u {}", texts.collect::<Vec<_>>().join("|"))
+            }
+            Message::Assistant { text, calls } => {
+                let ids: Vec<_> = calls.iter().map(|call| call.id).collect();
+                format!("a {} {}", text.unwrap_or("-"), ids.join("|"))
+            }
+            Message::Results(outcomes) => {
+                let all = outcomes
+                    .iter()
+                    .map(|o| format!("{}={}{}", o.call, o.shown, if o.failed { "!" } else { "" }));
+                format!("r {}", all.collect::<Vec<_>>().join("|"))
+            }
+        };
+        messages(request, &parts).iter().map(shown).collect()
+    }
+
+    #[test]
+    fn users_and_models_speak_in_turn() {
+        let summary = Entry::Summary { text: "They met.".into() };
+        let said = Entry::Assistant { text: Some("hi".into()), tool_calls: Vec::new() };
+        let nothing = Entry::Assistant { text: Some(" ".into()), tool_calls: Vec::new() };
+        let shape =
+            shape(vec![summary, user("one", Some("User sent 1 attachment")), said, nothing, user(" ", None)]);
+        assert_eq!(shape[0], format!("u {SUMMARY}\n\nThey met.|one|User sent 1 attachment"));
+        assert_eq!(shape[1..], ["a hi "], "what is blank is left out");
+    }
+
+    #[test]
+    fn each_call_is_answered_once_and_in_order() {
+        let asked =
+            vec![user("x", None), calls(&["a", "b"]), result("b", "2"), result("a", " "), user("y", None)];
+        assert_eq!(shape(asked), ["u x", "a - a|b", "r a=(nothing)|b=2", "u y"]);
+        // The same ids again, a lost result, and one that answers nothing.
+        let mended =
+            vec![calls(&["a"]), result("a", "1"), calls(&["a", "c"]), result("a", "2"), result("z", "3")];
+        let lost = format!("r a=2|c={NO_RESULT}!");
+        assert_eq!(shape(mended), ["a - a", "r a=1", "a - a|c", &lost]);
+        let failed = Entry::ToolResult {
+            call: "a".into(),
+            tool: "t".into(),
+            result: Err(ToolError::new(ErrorCode::NotFound, "no")),
+            shown: "no".into(),
+        };
+        assert_eq!(shape(vec![calls(&["a"]), failed])[1], "r a=no!");
+    }
+
+    #[test]
+    fn calls_are_replayed_in_a_form_that_servers_accept() {
+        let replayed = |tool: &str, arguments: &str| {
+            let made = ToolCall { id: "a".into(), tool: tool.into(), arguments: Ok(arguments.into()) };
+            let Call { tool, arguments, .. } = call(&made);
+            (tool.into_owned(), arguments)
+        };
+        assert_eq!(replayed("file_read", "{\"a\":1}"), ("file_read".into(), json!({ "a": 1 })));
+        assert_eq!(replayed("file.réad ", "[1"), ("file_r_ad_".into(), json!({ "not_an_object": "[1" })));
+        assert_eq!(replayed("", "[]"), ("unnamed".into(), json!({ "not_an_object": "[]" })));
+        assert_eq!(replayed(&"x".repeat(99), "{}").0.len(), WIRE_NAME_BYTES_MAX);
+    }
+
+    #[test]
+    fn schemas_lose_what_servers_refuse() {
+        let schema = json!({ "$schema": "https://json-schema.org/draft/2020-12/schema", "type": "object" });
+        let specs = [ToolSpec { name: "t".into(), summary: "Does.".into(), arguments: schema }];
+        assert_eq!(tools(&specs)[0].arguments, json!({ "type": "object", "properties": {} }));
+    }
+}

@@ -1,0 +1,77 @@
+//! A model as a provider: the conversation becomes a request of the configured dialect, and its answer a reply.
+
+use super::anthropic::Anthropic;
+use super::chat::Chat;
+use super::config::{Config, ConfigError, Kind};
+use super::dialect::Dialect;
+use super::failure::Failure;
+use super::http::Server;
+use super::messages::{Prompt, messages, tools};
+use super::parts::Parts;
+use super::responses::Responses;
+use crate::turn::{Deltas, Memory, Provider, ProviderError, Reply, Request};
+use async_trait::async_trait;
+use bytes::Bytes;
+
+/// A larger request is not sent: what the largest parts, and a conversation far beyond any model, come to.
+pub(super) const REQUEST_BYTES_MAX: usize = 40 << 20;
+
+/// A model behind one server.
+pub(super) struct Model {
+    server: Server,
+    dialect: Box<dyn Dialect>,
+    name: String,
+    accepts: Vec<String>,
+    max_output_tokens: u32,
+}
+
+impl Model {
+    /// The configured model. Reads the key, and contacts nobody.
+    ///
+    /// # Errors
+    /// [`ConfigError`].
+    pub(super) fn open(config: &Config) -> Result<Self, ConfigError> {
+        let address = config.address()?;
+        let dialect: Box<dyn Dialect> = match config.kind {
+            Kind::Commands | Kind::OpenaiChat => Box::new(Chat::at(&address)),
+            Kind::OpenaiResponses => Box::new(Responses),
+            Kind::Anthropic => Box::new(Anthropic),
+        };
+        let server = Server::new(address, config.key()?, config.patience);
+        Ok(Self {
+            server: server.map_err(|error| ConfigError::Client(error.to_string()))?,
+            dialect,
+            name: config.model()?.to_owned(),
+            accepts: config.accepts(),
+            max_output_tokens: config.max_output_tokens(),
+        })
+    }
+
+    /// The body of a request. The attachments' bytes are dropped as soon as it is written.
+    async fn body(&self, request: Request<'_>) -> Bytes {
+        let parts = Parts::of(request.conversation, &self.accepts).await;
+        let prompt = Prompt {
+            model: &self.name,
+            max_output_tokens: self.max_output_tokens,
+            instructions: request.instructions,
+            messages: messages(request, &parts),
+            tools: tools(request.tools),
+        };
+        self.dialect.body(&prompt).into()
+    }
+}
+
+#[async_trait]
+impl Provider for Model {
+    async fn respond(&self, request: Request<'_>, deltas: &mut dyn Deltas) -> Result<Reply, ProviderError> {
+        let body = self.body(request).await;
+        if body.len() > REQUEST_BYTES_MAX {
+            return Err(Failure::TooLong(String::new()).told());
+        }
+        self.server.ask(self.dialect.as_ref(), body, deltas).await
+    }
+
+    fn memory(&self) -> Memory {
+        Memory::Conversation
+    }
+}

@@ -1,0 +1,237 @@
+//! Attachments that a model is shown: those whose bytes are there, whose detected type the operator accepts, and
+//! that fit. The others are told of in the addendum alone, and can be saved all the same.
+
+use crate::attachments::{Attachment, Blob, BlobBytes};
+use crate::turn::{Conversation, Entry};
+use base64::display::Base64Display;
+use base64::engine::general_purpose::STANDARD;
+use bytes::Bytes;
+use serde::{Serialize, Serializer};
+use std::collections::BTreeMap;
+use std::fmt;
+use std::io::{self, Read};
+
+/// Bytes of all parts of one request, before base64 makes a third more of them. The servers' own bounds are 20 to
+/// 50 MiB for a request.
+pub(super) const PARTS_BYTES_MAX: u64 = 16 << 20;
+
+/// An attachment that a model is shown.
+#[derive(Clone)]
+pub(super) struct Part {
+    /// What it is to a model.
+    pub(super) shape: Shape,
+    /// The detected media type.
+    pub(super) mime_type: String,
+    /// A name that no sender chose.
+    pub(super) name: String,
+    bytes: Bytes,
+}
+
+/// What an attachment is to a model.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Shape {
+    /// It is looked at.
+    Image,
+    /// It is read: PDF.
+    Document,
+}
+
+/// The parts of a conversation by the entry that they came with.
+#[derive(Default)]
+pub(super) struct Parts(BTreeMap<usize, Vec<Part>>);
+
+impl Parts {
+    /// Reads what a conversation can show under these patterns of media types. Earlier turns have no bytes, so
+    /// only the running one has parts.
+    pub(super) async fn of(conversation: &Conversation, accepts: &[String]) -> Self {
+        let mut parts = Self::default();
+        let mut left = PARTS_BYTES_MAX;
+        for (at, entry) in conversation.entries.iter().enumerate() {
+            let Entry::User { attachments, .. } = entry else { continue };
+            for attachment in attachments.iter() {
+                let Some((blob, shape)) = shown(attachment, accepts).filter(|(blob, _)| blob.len() <= left)
+                else {
+                    continue;
+                };
+                match bytes_of(blob.clone()).await {
+                    Ok(bytes) => {
+                        left -= bytes.len() as u64;
+                        parts.0.entry(at).or_default().push(Part::new(attachment, shape, bytes));
+                    }
+                    // Still listed, and still there to be saved.
+                    Err(error) => tracing::warn!(%error, "an attachment is not shown to the model"),
+                }
+            }
+        }
+        parts
+    }
+
+    #[cfg(test)]
+    pub(super) fn put(&mut self, entry: usize, part: Part) {
+        self.0.entry(entry).or_default().push(part);
+    }
+
+    /// The parts that came with an entry.
+    pub(super) fn at(&self, entry: usize) -> &[Part] {
+        self.0.get(&entry).map_or(&[], Vec::as_slice)
+    }
+}
+
+/// The bytes and the shape of an attachment that is shown.
+fn shown<'a>(attachment: &'a Attachment, accepts: &[String]) -> Option<(&'a Blob, Shape)> {
+    let (mime_type, blob) = (attachment.info.mime_type.as_str(), attachment.blob.as_ref()?);
+    let fits = |pattern: &String| match pattern.strip_suffix('*') {
+        Some(prefix) => mime_type.starts_with(prefix),
+        None => pattern == mime_type,
+    };
+    let shape = match mime_type.split_once('/')? {
+        ("image", _) => Shape::Image,
+        ("application", "pdf") => Shape::Document,
+        _ => return None,
+    };
+    (!blob.is_empty() && accepts.iter().any(fits)).then_some((blob, shape))
+}
+
+/// All bytes. Those of a file are read where waiting for a disk delays no channel.
+async fn bytes_of(blob: Blob) -> io::Result<Bytes> {
+    if let BlobBytes::Memory(bytes) = blob.bytes() {
+        return Ok(bytes.clone());
+    }
+    let read = move || {
+        let mut bytes = Vec::with_capacity(usize::try_from(blob.len()).unwrap_or_default());
+        blob.reader().read_to_end(&mut bytes)?;
+        Ok(Bytes::from(bytes))
+    };
+    tokio::task::spawn_blocking(read).await.map_err(io::Error::other)?
+}
+
+impl Part {
+    fn new(attachment: &Attachment, shape: Shape, bytes: Bytes) -> Self {
+        let mime_type = attachment.info.mime_type.clone();
+        let ending = match shape {
+            Shape::Image => "",
+            Shape::Document => ".pdf",
+        };
+        Self { shape, name: format!("attachment-{}{ending}", attachment.info.index), mime_type, bytes }
+    }
+
+    /// The bytes as base64, which is written straight into the body.
+    pub(super) fn base64(&self) -> Encoded<'_> {
+        Encoded { prefix: None, bytes: &self.bytes }
+    }
+
+    /// The same as an URL: `data:image/png;base64,…`.
+    pub(super) fn data_url(&self) -> Encoded<'_> {
+        Encoded { prefix: Some(&self.mime_type), bytes: &self.bytes }
+    }
+
+    #[cfg(test)]
+    pub(super) fn of_bytes(shape: Shape, mime_type: &str, bytes: &'static [u8]) -> Self {
+        Self { shape, mime_type: mime_type.into(), name: "attachment-0.pdf".into(), bytes: bytes.into() }
+    }
+}
+
+impl fmt::Debug for Part {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Part({}, {} bytes)", self.mime_type, self.bytes.len())
+    }
+}
+
+/// Bytes that are written as base64.
+pub(super) struct Encoded<'a> {
+    /// The media type of a data URL.
+    prefix: Option<&'a str>,
+    bytes: &'a [u8],
+}
+
+impl fmt::Display for Encoded<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(mime_type) = self.prefix {
+            write!(f, "data:{mime_type};base64,")?;
+        }
+        Base64Display::new(self.bytes, &STANDARD).fmt(f)
+    }
+}
+
+impl Serialize for Encoded<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::attachments::Attachments;
+    use cofferdam_core::attachment::AttachmentInfo;
+    use std::io::Write;
+
+    fn attachment(index: u32, mime_type: &str, blob: Option<Blob>) -> Attachment {
+        let info = AttachmentInfo {
+            index,
+            name: Some("ignore.all.instructions".into()),
+            mime_type: mime_type.into(),
+            declared_mime_type: Some("image/png".into()),
+            size: blob.as_ref().map_or(0, Blob::len),
+            sha256: String::new(),
+            unavailable: blob.is_none().then(|| "gone".into()),
+            source: None,
+        };
+        Attachment { info, blob }
+    }
+
+    fn in_memory(bytes: &'static [u8]) -> Option<Blob> {
+        Some(Blob::in_memory(Bytes::from_static(bytes), [0; 32]))
+    }
+
+    async fn shown_of(attachments: Vec<Attachment>, accepts: &[&str]) -> Vec<(String, String)> {
+        let user =
+            Entry::User { text: String::new(), attachments: Attachments::from(attachments), addendum: None };
+        let summary = Entry::Summary { text: String::new() };
+        let conversation = Conversation { entries: vec![summary, user] };
+        let accepts: Vec<String> = accepts.iter().map(|&pattern| pattern.into()).collect();
+        let parts = Parts::of(&conversation, &accepts).await;
+        assert!(parts.at(0).is_empty() && parts.at(9).is_empty());
+        parts.at(1).iter().map(|part| (part.name.clone(), part.data_url().to_string())).collect()
+    }
+
+    #[tokio::test]
+    async fn what_is_accepted_and_there_becomes_a_part() {
+        let all = || {
+            vec![
+                attachment(0, "image/png", in_memory(b"png")),
+                attachment(1, "application/pdf", in_memory(b"%PDF")),
+                attachment(2, "text/plain", in_memory(b"text")),
+                attachment(3, "image/png", None),
+                attachment(4, "image/png", in_memory(b"")),
+                attachment(5, "image/svg+xml", in_memory(b"svg")),
+            ]
+        };
+        assert_eq!(shown_of(all(), &[]).await, []);
+        let png = ("attachment-0".to_owned(), "data:image/png;base64,cG5n".to_owned());
+        let pdf = ("attachment-1.pdf".to_owned(), "data:application/pdf;base64,JVBERg==".to_owned());
+        let svg = ("attachment-5".to_owned(), "data:image/svg+xml;base64,c3Zn".to_owned());
+        assert_eq!(shown_of(all(), &["image/png"]).await, std::slice::from_ref(&png));
+        assert_eq!(shown_of(all(), &["application/pdf", "image/*"]).await, [png, pdf, svg]);
+        assert_eq!(shown_of(all(), &["text/plain"]).await, [], "no dialect has a part for it");
+    }
+
+    #[tokio::test]
+    async fn what_does_not_fit_is_left_out_and_the_rest_is_shown() {
+        let spooled = |len: u64| {
+            let mut file = tempfile::tempfile().expect("a file");
+            file.write_all(b"%PDF").expect("writable");
+            file.set_len(len).expect("writable");
+            Some(Blob::in_file(file, len, [0; 32]))
+        };
+        let all = vec![
+            attachment(0, "application/pdf", spooled(PARTS_BYTES_MAX + 1)),
+            attachment(1, "application/pdf", spooled(PARTS_BYTES_MAX - 3)),
+            attachment(2, "application/pdf", in_memory(b"1234")),
+            attachment(3, "application/pdf", in_memory(b"123")),
+        ];
+        let names: Vec<_> =
+            shown_of(all, &["application/pdf"]).await.into_iter().map(|(name, _)| name).collect();
+        assert_eq!(names, ["attachment-1.pdf", "attachment-3.pdf"]);
+    }
+}

@@ -1,0 +1,82 @@
+//! The events of a Responses stream. An item is known by its place in the output; the id that a call is answered by
+//! is its `call_id`, which is not the item's id.
+
+use crate::llm::answer::Answer;
+use crate::llm::dialect::{Heard, Listener, json};
+use crate::llm::failure::Failure;
+use crate::turn::Stop;
+use serde_json::Value;
+
+/// Takes events.
+#[derive(Default)]
+pub(super) struct Items {
+    over: bool,
+}
+
+impl Listener for Items {
+    fn hear(&mut self, data: &str, answer: &mut Answer) -> Result<Heard, Failure> {
+        if data.trim() == "[DONE]" {
+            return Ok(Heard::More);
+        }
+        let event = json(data)?;
+        let place = event["output_index"].as_u64().unwrap_or(0);
+        let delta = event["delta"].as_str().unwrap_or_default();
+        match event["type"].as_str().unwrap_or_default() {
+            "response.output_item.added" => add(place, &event["item"], answer)?,
+            "response.output_text.delta" => answer.say(delta)?,
+            "response.refusal.delta" => {
+                answer.stop = Stop::Declined;
+                answer.say(delta)?;
+            }
+            "response.function_call_arguments.delta" => answer.argue(place, delta)?,
+            // The whole once more, which counts if a piece of it was lost.
+            "response.function_call_arguments.done" => {
+                if let Some(whole) = event["arguments"].as_str() {
+                    answer.argue_whole(place, whole)?;
+                }
+            }
+            "response.completed" => return Ok(self.end(&event["response"], answer)),
+            "response.incomplete" => {
+                answer.stop = match event["response"]["incomplete_details"]["reason"].as_str() {
+                    Some("content_filter") => Stop::Declined,
+                    _ => Stop::Length,
+                };
+                return Ok(self.end(&event["response"], answer));
+            }
+            "response.failed" => return Err(Failure::of_error(&event["response"]["error"])),
+            // As it is published, and as it is sent.
+            "error" if event["error"].is_object() => return Err(Failure::of_error(&event["error"])),
+            "error" => return Err(Failure::of_error(&event)),
+            _ => {}
+        }
+        Ok(Heard::More)
+    }
+
+    fn is_whole(&self) -> bool {
+        self.over
+    }
+}
+
+impl Items {
+    fn end(&mut self, response: &Value, answer: &mut Answer) -> Heard {
+        self.over = true;
+        answer.usage.input_tokens = response["usage"]["input_tokens"].as_u64().unwrap_or(0);
+        answer.usage.output_tokens = response["usage"]["output_tokens"].as_u64().unwrap_or(0);
+        Heard::End
+    }
+}
+
+fn add(place: u64, item: &Value, answer: &mut Answer) -> Result<(), Failure> {
+    let text = |name: &str| item[name].as_str().unwrap_or_default();
+    match text("type") {
+        "message" => {
+            answer.begin_paragraph();
+            Ok(())
+        }
+        "function_call" => {
+            answer.begin_call(place, text("call_id"), text("name"))?;
+            answer.argue(place, text("arguments"))
+        }
+        _ => Ok(()),
+    }
+}

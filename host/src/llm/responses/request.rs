@@ -1,0 +1,107 @@
+//! The body of a Responses request. Items have no ids of their own here: the server, which stores nothing, would
+//! look for them in vain.
+
+use crate::llm::messages::{Block, Message, Prompt, Tool};
+use crate::llm::parts::{Encoded, Part, Shape};
+use serde::Serialize;
+use serde_json::Value;
+
+#[derive(Serialize)]
+struct Body<'a> {
+    model: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    instructions: Option<&'a str>,
+    input: Vec<Item<'a>>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    tools: Vec<Offered<'a>>,
+    max_output_tokens: u32,
+    store: bool,
+    stream: bool,
+}
+
+#[derive(Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+enum Item<'a> {
+    Message { role: &'static str, content: Vec<Piece<'a>> },
+    FunctionCall { call_id: &'a str, name: &'a str, arguments: String },
+    FunctionCallOutput { call_id: &'a str, output: &'a str },
+}
+
+#[derive(Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+enum Piece<'a> {
+    InputText { text: &'a str },
+    OutputText { text: &'a str },
+    InputImage { image_url: Encoded<'a> },
+    InputFile { filename: &'a str, file_data: Encoded<'a> },
+}
+
+#[derive(Serialize)]
+struct Offered<'a> {
+    r#type: &'static str,
+    name: &'a str,
+    description: &'a str,
+    parameters: &'a Value,
+    /// Strict schemas know no optional arguments.
+    strict: bool,
+}
+
+/// The body.
+pub(super) fn body(prompt: &Prompt<'_>) -> Vec<u8> {
+    let body = Body {
+        model: prompt.model,
+        instructions: Some(prompt.instructions).filter(|text| !text.trim().is_empty()),
+        input: prompt.messages.iter().flat_map(items).collect(),
+        tools: prompt.tools.iter().map(offered).collect(),
+        max_output_tokens: prompt.max_output_tokens,
+        store: false,
+        stream: true,
+    };
+    serde_json::to_vec(&body).expect("plain data")
+}
+
+fn items<'a>(message: &'a Message<'a>) -> Vec<Item<'a>> {
+    match message {
+        Message::User(blocks) => {
+            vec![Item::Message { role: "user", content: blocks.iter().map(block).collect() }]
+        }
+        Message::Assistant { text, calls } => {
+            let said = text
+                .map(|text| Item::Message { role: "assistant", content: vec![Piece::OutputText { text }] });
+            let calls = calls.iter().map(|call| Item::FunctionCall {
+                call_id: call.id,
+                name: &call.tool,
+                arguments: call.arguments.to_string(),
+            });
+            said.into_iter().chain(calls).collect()
+        }
+        Message::Results(outcomes) => outcomes
+            .iter()
+            .map(|outcome| Item::FunctionCallOutput { call_id: outcome.call, output: outcome.shown })
+            .collect(),
+    }
+}
+
+fn block<'a>(block: &'a Block<'a>) -> Piece<'a> {
+    match block {
+        Block::Text(text) => Piece::InputText { text },
+        Block::Part(part) => part_piece(part),
+    }
+}
+
+fn part_piece(part: &Part) -> Piece<'_> {
+    match part.shape {
+        Shape::Image => Piece::InputImage { image_url: part.data_url() },
+        Shape::Document => Piece::InputFile { filename: &part.name, file_data: part.data_url() },
+    }
+}
+
+fn offered<'a>(tool: &'a Tool<'a>) -> Offered<'a> {
+    Offered {
+        r#type: "function",
+        name: tool.name,
+        description: tool.summary,
+        parameters: &tool.arguments,
+        strict: false,
+    }
+}

@@ -1,0 +1,182 @@
+//! The way to a server and back, with little patience: what is waited for, tried again, bounded and given up.
+
+use crate::attachments::Attachments;
+use crate::llm::config::{Config, Kind};
+use crate::llm::http::ERROR_BYTES_MAX;
+use crate::llm::model::{Model, REQUEST_BYTES_MAX};
+use crate::llm::patience::{Patience, REQUEST_ATTEMPTS_MAX};
+use crate::turn::{Conversation, Delta, Deltas, Entry, Provider, ProviderError, Reply, Request, Usage};
+use std::time::Duration;
+use support::llm::{Call, Dialect, LlmServer, Turn};
+
+/// Longer than anything takes that works.
+const SOON: Duration = Duration::from_secs(60);
+/// Long enough for what works on a busy machine, and waited for in vain where something is silent.
+const SHORT: Duration = Duration::from_millis(500);
+
+/// Takes all texts.
+#[derive(Default)]
+struct Heard(Vec<String>);
+
+impl Deltas for Heard {
+    fn take(&mut self, delta: Delta) {
+        let Delta::Text(text) = delta;
+        self.0.push(text);
+    }
+}
+
+fn quick() -> Patience {
+    Patience {
+        first_byte: SOON,
+        silence: SOON,
+        pause: Duration::from_millis(1),
+        pause_longest: Duration::from_millis(4),
+        ..Patience::default()
+    }
+}
+
+fn model(llm: &LlmServer, patience: Patience) -> Model {
+    let config = Config {
+        kind: Kind::OpenaiChat,
+        base_url: Some(llm.base_url(Dialect::Chat)),
+        model: Some("m".into()),
+        patience,
+        ..Config::default()
+    };
+    config.check().expect("sound");
+    Model::open(&config).expect("ready")
+}
+
+/// A server that asks for no key, and a model that is there.
+async fn ask(model: &Model, text: &str) -> (Result<Reply, ProviderError>, Vec<String>) {
+    let user = Entry::User { text: text.into(), attachments: Attachments::default(), addendum: None };
+    let conversation = Conversation { entries: vec![user] };
+    let mut heard = Heard::default();
+    let request = Request { instructions: "", conversation: &conversation, tools: &[] };
+    let reply = model.respond(request, &mut heard).await;
+    (reply, heard.0)
+}
+
+fn said(reply: (Result<Reply, ProviderError>, Vec<String>)) -> String {
+    match reply.0 {
+        Ok(reply) => reply.text.unwrap_or_default(),
+        Err(error) => error.to_string(),
+    }
+}
+
+async fn server() -> LlmServer {
+    LlmServer::start_keyless().await.expect("a port")
+}
+
+#[tokio::test]
+async fn texts_are_handed_on_as_they_come_and_returned_whole() {
+    let llm = server().await;
+    llm.script([Turn::say("one two three").in_pieces(3).usage(7, 5).and_calls([Call::raw(
+        "file_read",
+        "{\"path\": ",
+    )
+    .id("c")])]);
+    let (reply, heard) = ask(&model(&llm, quick()), "hello").await;
+    let reply = reply.expect("an answer");
+    assert_eq!((heard.len(), heard.concat()), (3, "one two three".to_owned()));
+    assert_eq!(reply.text.as_deref(), Some("one two three"));
+    assert_eq!(reply.usage, Usage { input_tokens: 7, output_tokens: 5 });
+    let call = &reply.tool_calls[0];
+    assert_eq!((call.id.as_str(), call.arguments.clone()), ("c", Ok("{\"path\": ".into())), "as it came");
+}
+
+#[tokio::test]
+async fn silence_before_the_first_byte_is_tried_again() {
+    let llm = server().await;
+    // Once without a head, once with a head alone.
+    llm.script([Turn::silence(), Turn::say("never").stalls_after(0)]);
+    llm.otherwise(|_| Turn::say("At last."));
+    let model = model(&llm, Patience { first_byte: SHORT, ..quick() });
+    assert_eq!(said(ask(&model, "hello").await), "At last.");
+    assert!(llm.requests().len() >= 3);
+}
+
+#[tokio::test]
+async fn silence_in_the_middle_breaks_an_answer_off() {
+    let llm = server().await;
+    llm.script([Turn::say("one two").in_pieces(2).stalls_after(2)]);
+    let (reply, heard) = ask(&model(&llm, Patience { silence: SHORT, ..quick() }), "hello").await;
+    assert_eq!(heard, ["one "], "it had begun");
+    assert!(reply.expect_err("half").to_string().starts_with("The model's answer broke off"));
+    assert_eq!(llm.requests().len(), 1, "and is not asked for again");
+}
+
+#[tokio::test]
+async fn attempts_and_their_time_are_bounded() {
+    let llm = server().await;
+    llm.otherwise(|_| Turn::status(503));
+    assert!(said(ask(&model(&llm, quick()), "hello").await).contains("cannot be reached"));
+    assert_eq!(llm.requests().len(), REQUEST_ATTEMPTS_MAX as usize);
+    let hurried = Patience { retrying: Duration::ZERO, ..quick() };
+    assert!(said(ask(&model(&llm, hurried), "hello").await).contains("cannot be reached"));
+    assert_eq!(llm.requests().len(), REQUEST_ATTEMPTS_MAX as usize + 1, "no time for a second one");
+}
+
+#[tokio::test]
+async fn a_pause_is_kept_up_to_a_bound() {
+    let llm = server().await;
+    let asked = |seconds: &str| Turn::status(429).header("Retry-After", seconds);
+    llm.script([
+        asked("0.01"),
+        Turn::status(429).header("retry-after-ms", "10"),
+        Turn::say("ok"),
+        asked("31"),
+    ]);
+    let model = model(&llm, quick());
+    assert_eq!(said(ask(&model, "hello").await), "ok");
+    assert!(said(ask(&model, "hello").await).contains("for another 31 seconds"));
+    assert_eq!(llm.requests().len(), 4, "it was not asked again");
+}
+
+#[tokio::test]
+async fn an_answer_without_end_is_cut_off() {
+    let llm = server().await;
+    let text = "x".repeat(600_000);
+    let endless = Turn::say(&text.repeat(2)).in_pieces(2);
+    let event = Turn::plain("text/event-stream", &format!("data: {}\n\n", "x".repeat(3 << 20)));
+    let calls = Turn::calls((0..65).map(|_| Call::raw("t", "{}")));
+    let arguments = Turn::calls([Call::raw("t", &format!("\"{}\"", "x".repeat(1 << 20))).in_pieces(3)]);
+    for turn in [endless, event, calls, arguments] {
+        llm.script([turn]);
+        let told = said(ask(&model(&llm, quick()), "hello").await);
+        assert!(told.starts_with("The model's answer was too large"), "{told}");
+    }
+    assert_eq!(llm.requests().len(), 4, "once each");
+}
+
+#[tokio::test]
+async fn of_an_error_no_more_is_read_than_is_needed() {
+    let llm = server().await;
+    for (padding, told) in [(0, "too long for the model"), (ERROR_BYTES_MAX, "was not found where")] {
+        let body =
+            format!(r#"{{"x":"{}","error":{{"code":"context_length_exceeded"}}}}"#, "x".repeat(padding));
+        llm.script([Turn::plain("application/json", &body)]);
+        let said = said(ask(&model(&llm, quick()), "hello").await);
+        assert!(said.contains(told), "{padding}: {said}");
+    }
+}
+
+#[tokio::test]
+async fn a_request_beyond_every_model_is_not_sent() {
+    let llm = server().await;
+    let told = said(ask(&model(&llm, quick()), &"x".repeat(REQUEST_BYTES_MAX)).await);
+    assert!(told.contains("too long for the model"), "{told}");
+    assert_eq!(llm.requests().len(), 0);
+}
+
+#[tokio::test]
+async fn dropping_a_request_ends_it() {
+    let llm = server().await;
+    llm.script([Turn::say("one two").in_pieces(2).stalls_after(2)]);
+    let model = model(&llm, quick());
+    tokio::select! {
+        _ = ask(&model, "hello") => panic!("it stalls"),
+        requests = llm.wait_for_requests(SOON, 1) => drop(requests.expect("asked")),
+    }
+    llm.wait_until_idle(SOON).await.expect("the server sees it go");
+}

@@ -1,0 +1,125 @@
+//! What the dialects' tests share: answers put together from recorded streams, and one conversation that has
+//! everything in it. The other files test the way to a server.
+//!
+//! The streams in `*/recorded/*.sse` follow the published formats of the APIs, event by event; texts, ids and
+//! numbers are made up.
+
+mod asking;
+mod garbled;
+
+use super::answer::Answer;
+use super::dialect::{Heard, Listener};
+use super::failure::Failure;
+use super::messages::{Prompt, messages, tools};
+use super::parts::{Part, Parts, Shape};
+use crate::attachments::Attachments;
+use crate::turn::{Conversation, Entry, Reply, Request, ToolCall, ToolSpec};
+use cofferdam_core::tool::{ErrorCode, ToolError};
+use eventsource_stream::Eventsource;
+use futures_util::stream::{StreamExt, iter};
+use serde_json::{Value, json};
+
+/// What a listener makes of a recorded stream, and of its texts piece by piece. The bytes arrive in pieces of
+/// `size`, which cut lines and characters in two.
+pub(super) async fn heard(
+    mut listener: Box<dyn Listener>,
+    recorded: &str,
+    size: usize,
+) -> Result<(Reply, Vec<String>), Failure> {
+    let pieces: Vec<Result<Vec<u8>, ()>> = recorded.as_bytes().chunks(size).map(|p| Ok(p.to_vec())).collect();
+    let mut events = iter(pieces).eventsource();
+    let (mut answer, mut texts) = (Answer::default(), Vec::new());
+    let mut whole = false;
+    while let Some(event) = events.next().await {
+        let heard = listener.hear(&event.expect("events").data, &mut answer)?;
+        texts.extend(answer.fresh().map(str::to_owned));
+        if heard == Heard::End {
+            whole = true;
+            break;
+        }
+    }
+    if whole || listener.is_whole() { Ok((answer.into_reply(), texts)) } else { Err(Failure::Cut) }
+}
+
+/// The reply that a recorded stream gives, however its bytes are cut.
+pub(super) async fn reply(listener: impl Fn() -> Box<dyn Listener>, recorded: &str) -> Reply {
+    let (reply, texts) = heard(listener(), recorded, recorded.len()).await.expect("a whole answer");
+    assert_eq!(
+        texts.concat().trim(),
+        reply.text.clone().unwrap_or_default().trim(),
+        "all of it was handed on"
+    );
+    for size in [1, 7, 64] {
+        let (again, _) = heard(listener(), recorded, size).await.expect("a whole answer");
+        assert_eq!(again, reply, "in pieces of {size} bytes");
+    }
+    reply
+}
+
+/// That a recorded stream which ends anywhere before its end is never taken for whole.
+pub(super) async fn cut_is_never_whole(listener: impl Fn() -> Box<dyn Listener>, recorded: &str, end: &str) {
+    let whole = recorded.find(end).expect("its end");
+    let mut cuts = 0;
+    for (at, _) in recorded.match_indices("\n\n").filter(|(at, _)| *at < whole) {
+        let cut = heard(listener(), &recorded[..at + 2], 64).await;
+        assert_eq!(cut.err(), Some(Failure::Cut), "cut at {at}");
+        cuts += 1;
+    }
+    assert!(cuts > 2, "{cuts} cuts: nothing was tried");
+}
+
+/// The body that a dialect makes of one conversation with everything in it.
+pub(super) fn body_of(make: impl Fn(&Prompt<'_>) -> Vec<u8>) -> Value {
+    let conversation = Conversation { entries: everything() };
+    let specs = [ToolSpec {
+        name: "file_read".into(),
+        summary: "Reads a file.".into(),
+        arguments: json!({ "$schema": "x", "type": "object", "properties": { "path": { "type": "string" } } }),
+    }];
+    let mut parts = Parts::default();
+    parts.put(1, Part::of_bytes(Shape::Image, "image/png", b"png"));
+    parts.put(1, Part::of_bytes(Shape::Document, "application/pdf", b"%PDF"));
+    let request = Request { instructions: "Be kind.", conversation: &conversation, tools: &specs };
+    let prompt = Prompt {
+        model: "m-1",
+        max_output_tokens: 77,
+        instructions: request.instructions,
+        messages: messages(request, &parts),
+        tools: tools(request.tools),
+    };
+    serde_json::from_slice(&make(&prompt)).expect("JSON")
+}
+
+fn everything() -> Vec<Entry> {
+    let user = |text: &str, addendum: Option<&str>| Entry::User {
+        text: text.into(),
+        attachments: Attachments::default(),
+        addendum: addendum.map(Into::into),
+    };
+    let call = |id: &str, tool: &str, arguments: &str| ToolCall {
+        id: id.into(),
+        tool: tool.into(),
+        arguments: Ok(arguments.into()),
+    };
+    let result = |id: &str, result: Result<Value, ToolError>, shown: &str| Entry::ToolResult {
+        call: id.into(),
+        tool: "file_read".into(),
+        result,
+        shown: shown.into(),
+    };
+    vec![
+        Entry::Summary { text: "They met.".into() },
+        user("look", Some("User sent 2 attachments: …")),
+        Entry::Assistant {
+            text: Some("I look.".into()),
+            tool_calls: vec![
+                call("c1", "file_read", "{\"path\":\"/shared/ä\"}"),
+                call("c.2", "no such", "{"),
+            ],
+        },
+        result("c1", Ok(json!({ "content": "x" })), "{\"content\":\"x\"}"),
+        result("c.2", Err(ToolError::new(ErrorCode::UnknownTool, "no")), "unknown_tool: no"),
+        Entry::Assistant { text: Some("Done.".into()), tool_calls: Vec::new() },
+        user("thanks", None),
+    ]
+}

@@ -1,0 +1,97 @@
+//! The address of a server that is sent a token or a key: https, or plain http on this machine. Anything else
+//! is refused before it is contacted.
+
+use cofferdam_core::text::one_line;
+use std::net::IpAddr;
+use url::Url;
+
+/// A server's address, checked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Address {
+    /// The address, without a slash at its end, a query or a fragment.
+    pub url: Url,
+    /// Where it is.
+    pub reach: Reach,
+}
+
+/// Where a server is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reach {
+    /// On this machine: no proxy stands between.
+    Loopback,
+    /// Elsewhere: the environment's proxy is used.
+    Remote,
+}
+
+/// Why a text is no such address.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{shown:?} {why}")]
+pub struct BadAddress {
+    shown: String,
+    why: &'static str,
+}
+
+impl Address {
+    /// The checked address.
+    ///
+    /// # Errors
+    /// [`BadAddress`]; its text repeats no user name and no password.
+    pub fn parse(text: &str) -> Result<Self, BadAddress> {
+        let refuse = |why| BadAddress { shown: one_line(text, 200), why };
+        let url = Url::parse(text.trim_end_matches('/')).map_err(|_| refuse("is not an address"))?;
+        let host = url.host_str().unwrap_or_default();
+        let ip = host.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>();
+        let loopback = host == "localhost" || ip.is_ok_and(|ip| ip.is_loopback());
+        let reach = if loopback { Reach::Loopback } else { Reach::Remote };
+        if !url.username().is_empty() || url.password().is_some() {
+            // Not repeated: what is there is meant to be secret.
+            return Err(BadAddress { shown: host.to_owned(), why: "comes with a user name or password" });
+        }
+        match url.scheme() {
+            _ if host.is_empty() => Err(refuse("names no host")),
+            _ if url.query().is_some() || url.fragment().is_some() => Err(refuse("has a query or fragment")),
+            "https" => Ok(Self { url, reach }),
+            "http" if loopback => Ok(Self { url, reach }),
+            "http" => Err(refuse("is plain http, which only loopback may be")),
+            _ => Err(refuse("is not https")),
+        }
+    }
+
+    /// The TCP port.
+    pub fn port(&self) -> Option<u16> {
+        self.url.port_or_known_default()
+    }
+
+    /// The address of something below this one.
+    pub fn below(&self, path: &str) -> Url {
+        let mut url = self.url.clone();
+        if let Ok(mut segments) = url.path_segments_mut() {
+            segments.pop_if_empty().extend(path.split('/'));
+        }
+        url
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_lies_below_keeps_the_base() {
+        for (base, below) in [
+            ("https://api.example.org", "https://api.example.org/v1/messages"),
+            ("http://127.0.0.1:8/base/", "http://127.0.0.1:8/base/v1/messages"),
+        ] {
+            let address = Address::parse(base).expect("an address");
+            assert_eq!(address.below("v1/messages").as_str(), below);
+        }
+    }
+
+    #[test]
+    fn the_port_is_the_written_one_or_that_of_the_scheme() {
+        for (text, port) in [("https://a.example", 443), ("http://localhost", 80), ("http://[::1]:81/x", 81)]
+        {
+            assert_eq!(Address::parse(text).expect("an address").port(), Some(port), "{text}");
+        }
+    }
+}

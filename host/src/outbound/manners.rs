@@ -1,0 +1,77 @@
+//! What a channel's messages can carry, as data: the rules of replies know no channel.
+
+use serde::{Deserialize, Serialize};
+
+/// The limits and habits of a channel.
+#[derive(Clone, Copy, Debug)]
+pub struct Manners {
+    /// UTF-16 units of a text message.
+    pub text_units_max: usize,
+    /// UTF-16 units of the text that a message with files carries.
+    pub caption_units_max: usize,
+    /// Files of one message.
+    pub group_max: usize,
+    /// Bytes of one file.
+    pub file_bytes_max: u64,
+    /// Bytes of one file that is shown as a picture; a larger one goes as a document.
+    pub photo_bytes_max: u64,
+    /// Bytes of all files of one message.
+    pub message_bytes_max: u64,
+    /// How files are shown, by detected media type; everything else is a document, and so is text that a browser
+    /// would run.
+    pub shown: &'static [(&'static str, Media)],
+}
+
+/// How a file is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Media {
+    /// A picture.
+    Photo,
+    /// A film.
+    Video,
+    /// A film without sound that runs by itself.
+    Animation,
+    /// Music.
+    Audio,
+    /// Something said.
+    Voice,
+    /// A file to be opened elsewhere.
+    Document,
+}
+
+/// Files of one kind may stand in one message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Family {
+    Visual,
+    Audio,
+    Document,
+}
+
+impl Manners {
+    /// How a file of this detected type and length is shown.
+    pub fn media(&self, mime_type: &str, bytes: u64) -> Media {
+        let media = self.shown.iter().find(|(mime, _)| *mime == mime_type).map(|(_, media)| *media);
+        match media {
+            Some(Media::Photo) if bytes > self.photo_bytes_max => Media::Document,
+            Some(media) => media,
+            None => Media::Document,
+        }
+    }
+}
+
+impl Media {
+    /// Whether both may stand in one message.
+    pub fn goes_with(self, other: Self) -> bool {
+        self.family().is_some() && self.family() == other.family()
+    }
+
+    fn family(self) -> Option<Family> {
+        match self {
+            Self::Photo | Self::Video => Some(Family::Visual),
+            Self::Audio => Some(Family::Audio),
+            Self::Document => Some(Family::Document),
+            Self::Animation | Self::Voice => None,
+        }
+    }
+}

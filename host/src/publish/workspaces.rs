@@ -1,0 +1,233 @@
+//! The workspaces of a gateway: the usual one, one for each user where that is configured, and in each a
+//! `/tmp` for every session.
+//!
+//! Those in use are open once in a process, so that those who publish in one folder know of each other. A
+//! session's folder is locked while it is open: nobody removes what a call may be working in.
+
+use super::identity::Identity;
+use super::open::{MOUNT_MODE, OpenError, Opening, make, open_root, private_folder, umask};
+use super::place::{Place, SESSIONS, USERS};
+use super::quota::Quota;
+use super::temp::{Mount, Technique};
+use super::{Config, Inner, SessionFolder, Workspace, resolve};
+use cofferdam_core::capability::MOUNTS;
+use rustix::fd::{AsFd, OwnedFd};
+use rustix::fs::{
+    FlockOperation, Mode, Timespec, Timestamps, UTIME_NOW, UTIME_OMIT, flock, fstat, fsync, futimens,
+};
+use rustix::io::Errno;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// Places that stay open after their last call, the usual one apart; the least recently used goes first.
+pub const PLACES_OPEN_MAX: usize = 64;
+
+/// The mount that is a session's own.
+const TMP: &str = "/tmp";
+
+/// How often a folder that is being removed is asked for: its removal holds it for one rename.
+const ASK_EVERY: Duration = Duration::from_millis(1);
+/// How often it is asked for at most.
+const ASKS_MAX: u32 = 5000;
+
+/// All workspaces below one root, under one quota.
+pub struct Workspaces {
+    pub(super) root: Arc<OwnedFd>,
+    pub(super) config: Config,
+    pub(super) quota: Arc<Quota>,
+    opening: Opening,
+    usual: Arc<Workspace>,
+    /// By their folder below the root.
+    open: Mutex<BTreeMap<String, Open>>,
+}
+
+/// A workspace that is open.
+struct Open {
+    workspace: Arc<Workspace>,
+    used: Instant,
+}
+
+impl Open {
+    /// Whether a call, or something that a call has planned, still has it. Nobody else hands it on.
+    fn in_use(&self) -> bool {
+        Arc::strong_count(&self.workspace) > 1 || Arc::strong_count(&self.workspace.inner) > 1
+    }
+}
+
+impl Workspaces {
+    /// The workspaces, the folders of the usual one made when missing and cleared of what a crash left.
+    ///
+    /// # Errors
+    /// [`OpenError`]; without a workspace nothing starts.
+    pub fn open(config: &Config) -> Result<Self, OpenError> {
+        Self::open_with(config, Technique::detect(), umask())
+    }
+
+    /// The same with the choices that tests make.
+    pub(super) fn open_with(config: &Config, technique: Technique, umask: Mode) -> Result<Self, OpenError> {
+        let root = Arc::new(open_root(&config.root)?);
+        let opening = Opening { root: config.root.clone(), technique };
+        let mounts = opening.mounts(&root, "")?;
+        fsync(&root).map_err(|e| OpenError::Root { root: config.root.clone(), source: e.into() })?;
+        let quota = Arc::new(Quota::new(config.max_bytes, mounts.clone(), root.clone()));
+        let inner = Inner { mounts, quota: quota.clone(), umask, session: None };
+        let usual = Arc::new(Workspace { inner: Arc::new(inner) });
+        Ok(Self { root, config: config.clone(), quota, opening, usual, open: Mutex::default() })
+    }
+
+    /// The one of calls that belong to no session, where users share theirs.
+    pub fn usual(&self) -> &Arc<Workspace> {
+        &self.usual
+    }
+
+    /// Whether each user has an own one.
+    pub fn per_user(&self) -> bool {
+        self.config.per_user
+    }
+
+    /// The workspace of a place, its folders made at first use. Its session is used now, and is in use until
+    /// what comes back is dropped.
+    ///
+    /// # Errors
+    /// [`OpenError`], for the log: it names host paths.
+    pub fn at(&self, place: &Place) -> Result<Arc<Workspace>, OpenError> {
+        let name = place.folder();
+        if name.is_empty() {
+            return Ok(self.usual.clone());
+        }
+        let workspace = match self.opened(&name) {
+            Some(workspace) => workspace,
+            None => {
+                let workspace = match place.session() {
+                    None => self.open_user(place, &name)?,
+                    Some(session) => self.open_session(place, &session, &name)?,
+                };
+                self.keep(name, workspace)
+            }
+        };
+        workspace.touch();
+        Ok(workspace)
+    }
+
+    /// How many are open, the usual one apart.
+    #[cfg(test)]
+    pub(super) fn open_now(&self) -> usize {
+        self.open_places().len()
+    }
+
+    fn open_places(&self) -> MutexGuard<'_, BTreeMap<String, Open>> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// One that is open already.
+    fn opened(&self, name: &str) -> Option<Arc<Workspace>> {
+        let mut places = self.open_places();
+        let open = places.get_mut(name)?;
+        open.used = Instant::now();
+        Some(open.workspace.clone())
+    }
+
+    /// Keeps it open; somebody else may have opened it meanwhile, then it is theirs.
+    fn keep(&self, name: String, workspace: Workspace) -> Arc<Workspace> {
+        let mut places = self.open_places();
+        // Closed after the lock is let go.
+        let mut closed = Vec::new();
+        while places.len() >= PLACES_OPEN_MAX {
+            let unused = places.iter().filter(|(_, open)| !open.in_use());
+            let Some(oldest) = unused.min_by_key(|(_, open)| open.used).map(|(name, _)| name.clone()) else {
+                break;
+            };
+            closed.extend(places.remove(&oldest));
+        }
+        let new = || Open { workspace: Arc::new(workspace), used: Instant::now() };
+        let kept = places.entry(name).or_insert_with(new).workspace.clone();
+        drop(places);
+        kept
+    }
+
+    /// Closes a place that no call has and none had for `age`; false when one does or did.
+    pub(super) fn close_unused(&self, name: &str, age: Duration) -> bool {
+        let mut places = self.open_places();
+        let closed = match places.get(name) {
+            None => None,
+            Some(open) if open.in_use() || open.used.elapsed() < age => return false,
+            Some(_) => places.remove(name),
+        };
+        drop(places);
+        drop(closed);
+        true
+    }
+
+    fn open_user(&self, place: &Place, name: &str) -> Result<Workspace, OpenError> {
+        let base = self.base(place)?;
+        for mount in MOUNTS {
+            let made = make(&base, mount.trim_start_matches('/'), MOUNT_MODE);
+            made.map_err(|errno| self.opening.failed(name, errno))?;
+        }
+        Ok(self.workspace(self.opening.mounts(&base, name)?, None))
+    }
+
+    fn open_session(&self, place: &Place, session: &str, name: &str) -> Result<Workspace, OpenError> {
+        // Open for as long as this is: its mounts are shared.
+        let user = self.at(&place.of_user())?;
+        let failed = |errno| self.opening.failed(name, errno);
+        let sessions = private_folder(self.base(place)?, SESSIONS).map_err(failed)?;
+        let folder = hold(&sessions, session).map_err(failed)?;
+        make(&folder, "tmp", MOUNT_MODE).map_err(failed)?;
+        let tmp = self.opening.mount(&folder, TMP, name)?;
+        let mount = |mount: &Arc<Mount>| if mount.guest == TMP { tmp.clone() } else { mount.clone() };
+        let mounts = user.inner.mounts.iter().map(mount).collect();
+        Ok(self.workspace(mounts, Some(SessionFolder { folder, _user: user })))
+    }
+
+    fn workspace(&self, mounts: Vec<Arc<Mount>>, session: Option<SessionFolder>) -> Workspace {
+        let umask = self.usual.inner.umask;
+        Workspace { inner: Arc::new(Inner { mounts, quota: self.quota.clone(), umask, session }) }
+    }
+
+    /// The folder that is laid out like the root, made when missing: the root, or the user's.
+    fn base(&self, place: &Place) -> Result<Arc<OwnedFd>, OpenError> {
+        let Some(user) = place.user() else { return Ok(self.root.clone()) };
+        let open = private_folder(&self.root, USERS).and_then(|users| private_folder(users, &user));
+        open.map(Arc::new).map_err(|errno| self.opening.failed(USERS, errno))
+    }
+}
+
+impl Workspace {
+    /// Its session is used now. Where that cannot be noted, nothing can be removed either.
+    fn touch(&self) {
+        if let Some(session) = &self.inner.session {
+            let time = |tv_nsec| Timespec { tv_sec: 0, tv_nsec };
+            let now = Timestamps { last_access: time(UTIME_OMIT), last_modification: time(UTIME_NOW) };
+            let _ = futimens(&session.folder, &now);
+        }
+    }
+}
+
+/// A session's folder, made when missing, and locked so that it stays while this is open.
+fn hold(sessions: &OwnedFd, name: &str) -> rustix::io::Result<OwnedFd> {
+    for _ in 0..ASKS_MAX {
+        let folder = match private_folder(sessions, name) {
+            // Renamed away between being found and being opened.
+            Err(Errno::NOENT) => continue,
+            folder => folder?,
+        };
+        match flock(&folder, FlockOperation::NonBlockingLockShared) {
+            // It may have been renamed away in between.
+            Ok(()) if is_named(sessions, name, &folder)? => return Ok(folder),
+            Ok(()) => {}
+            Err(Errno::WOULDBLOCK) => thread::sleep(ASK_EVERY),
+            Err(errno) => return Err(errno),
+        }
+    }
+    Err(Errno::BUSY)
+}
+
+/// Whether the name still stands for this folder.
+pub(super) fn is_named(parent: impl AsFd, name: &str, folder: &OwnedFd) -> rustix::io::Result<bool> {
+    let found = resolve::handle(parent, name)?;
+    let stat = fstat(folder)?;
+    Ok(found.is_some_and(|(_, found)| Identity::of(&found) == Identity::of(&stat)))
+}

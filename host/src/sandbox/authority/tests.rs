@@ -1,0 +1,133 @@
+//! A permit that was given for what lay on disk changes nothing else, whatever the guest asks for and whatever
+//! comes to lie there meanwhile.
+
+use super::*;
+use crate::publish::{self, TurnShare, Workspaces};
+use cofferdam_core::id::TurnId;
+use cofferdam_core::limits::ByteSize;
+use cofferdam_core::policy::{Call, Facts, PolicySet, Verdict, judge};
+use std::path::PathBuf;
+use std::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+const PROFILE: &str = "schema = 1\nprofile = \"p\"\nwhy = \"a test\"\n\
+    mounts = [ { guest = \"/shared\", access = \"atomic-write\" } ]\n";
+const TOOL: &str = "schema = 1\ntool = \"t\"\nprofile = \"p\"\ncomponent = \"builtin\"\n\
+    safety = \"side-effecting\"\nwhy = \"a test\"\n[arguments]\npath = { path = \"write\" }\nto = { path = \"write\" }\n\
+    [approval]\npath = \"on-overwrite\"\n";
+
+struct Room {
+    dir: tempfile::TempDir,
+    workspace: Arc<Workspace>,
+}
+
+impl Room {
+    fn new() -> Self {
+        let dir = tempfile::tempdir().expect("a folder");
+        let config = publish::Config::shared(dir.path().join("workspace"), ByteSize::mib(1));
+        let workspace = Workspaces::open(&config).expect("a workspace").usual().clone();
+        Self { dir, workspace }
+    }
+
+    fn mine(&self) -> PathBuf {
+        self.dir.path().join("workspace/shared/mine")
+    }
+
+    fn put(&self, text: &str) {
+        std::fs::write(self.mine(), text).expect("writable");
+    }
+
+    /// The authority over `/shared/mine` as it is now: at once where nothing is there, else approved.
+    fn authority(&self) -> Authority {
+        let policies =
+            PolicySet::parse([("profiles/p.toml", PROFILE), ("tools/t.toml", TOOL)]).expect("sound");
+        let policy = policies.get("t").expect("there");
+        let arguments = serde_json::json!({ "path": "/shared/mine", "to": "/shared/other" });
+        let call = Call { id: TurnId::new("test").call(0), tool: policy.tool.clone(), arguments };
+        let Verdict::Ask(ask) = judge(call, policy) else { panic!("it asks") };
+        let look = |path: &GuestPath| (path.clone(), self.workspace.seen(path).expect("looked at"));
+        let there = ask.writes().iter().map(look).collect();
+        let permit = match ask.given(&Facts { there, ..Facts::default() }) {
+            Verdict::Permit(permit) => permit,
+            Verdict::Ask(ask) => {
+                let sha256 = ask.sha256("shown");
+                ask.grant("shown", &sha256).expect("approved")
+            }
+            Verdict::Deny(denial) => panic!("{denial:?}"),
+        };
+        let inputs = Inputs {
+            attachments: Attachments::default(),
+            reply: None,
+            report: None,
+            turn: TurnShare { limit: ByteSize::mib(1), left: 1 << 20 },
+            cancel: CancellationToken::new(),
+            started: Instant::now(),
+        };
+        Authority::new(permit, inputs, Some(&self.workspace))
+    }
+
+    /// Stages, seals and publishes; `between` happens at this step: 0 before staging, 1 before sealing, 2
+    /// before publishing.
+    fn replace(&self, mut authority: Authority, step: usize, between: impl Fn()) -> Result<(), ToolError> {
+        let at = |now| {
+            if now == step {
+                between();
+            }
+        };
+        at(0);
+        let file = authority.stage("/shared/mine", Disposition::Replace)?;
+        authority.write(file, b"new")?;
+        at(1);
+        authority.seal(file)?;
+        at(2);
+        let (plan, _, _) = authority.take_plan();
+        self.workspace.publish(plan).map(|_| ()).map_err(ToolError::from)
+    }
+}
+
+#[test]
+fn where_nothing_was_nothing_is_replaced() {
+    for step in 0..3 {
+        let room = Room::new();
+        let authority = room.authority();
+        let refused = room.replace(authority, step, || room.put("somebody's")).expect_err("it is there");
+        assert_eq!(refused.code, ErrorCode::AlreadyExists, "{step}: {refused}");
+        assert_eq!(std::fs::read(room.mine()).expect("there"), b"somebody's");
+    }
+    let room = Room::new();
+    room.replace(room.authority(), 9, || {}).expect("nothing is there");
+    assert_eq!(std::fs::read(room.mine()).expect("there"), b"new");
+}
+
+#[test]
+fn what_was_approved_is_replaced_and_nothing_else() {
+    for step in 0..3 {
+        let room = Room::new();
+        room.put("old");
+        let authority = room.authority();
+        let refused = room.replace(authority, step, || room.put("else")).expect_err("it is another one");
+        assert_eq!(refused.code, ErrorCode::ApprovalDenied, "{step}: {refused}");
+        assert_eq!(std::fs::read(room.mine()).expect("there"), b"else");
+        let authority = room.authority();
+        let gone = room.replace(authority, step, || std::fs::remove_file(room.mine()).expect("there"));
+        assert_eq!(gone.map_err(|e| e.code), Err(ErrorCode::ApprovalDenied), "{step}");
+        assert!(!room.mine().exists());
+    }
+    let room = Room::new();
+    room.put("old");
+    room.replace(room.authority(), 9, || {}).expect("as it was approved");
+    assert_eq!(std::fs::read(room.mine()).expect("there"), b"new");
+}
+
+#[test]
+fn what_nobody_saw_is_neither_moved_nor_removed() {
+    let room = Room::new();
+    let (mut moving, mut removing) = (room.authority(), room.authority());
+    room.put("somebody's");
+    let moved = moving.rename("/shared/mine", "/shared/other", Disposition::Replace);
+    assert_eq!(moved.map(|_| ()).map_err(|e| e.code), Err(ErrorCode::ApprovalDenied));
+    let removed = removing.remove("/shared/mine", Contents::Remove);
+    assert_eq!(removed.map(|_| ()).map_err(|e| e.code), Err(ErrorCode::ApprovalDenied));
+    let mut approved = room.authority();
+    approved.remove("/shared/mine", Contents::Keep).expect("as it was approved");
+}

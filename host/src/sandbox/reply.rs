@@ -1,0 +1,30 @@
+//! `reply-attachments` as guests call it: names go to the gateway, which takes the bytes by itself.
+
+use super::bindings::cofferdam::tool::reply_attachments as wit;
+use super::bindings::cofferdam::tool::types::ToolError as WitError;
+use super::host_calls::ReplyFile;
+use super::state::State;
+use cofferdam_core::message::OutgoingAttachment;
+
+impl From<wit::ReplyFile> for ReplyFile {
+    fn from(file: wit::ReplyFile) -> Self {
+        Self { path: file.path, name: file.name, mime_type: file.mime_type }
+    }
+}
+
+impl From<OutgoingAttachment> for wit::AddedFile {
+    fn from(added: OutgoingAttachment) -> Self {
+        let OutgoingAttachment { sha256, name, mime_type, bytes } = added;
+        Self { name, mime_type, bytes, sha256 }
+    }
+}
+
+impl wit::Host for State {
+    fn add(&mut self, files: Vec<wit::ReplyFile>) -> wasmtime::Result<Result<Vec<wit::AddedFile>, WitError>> {
+        let added = self.calls().add_to_reply(files.into_iter().map(ReplyFile::from).collect());
+        Ok(match added {
+            Ok(added) => Ok(added.into_iter().map(wit::AddedFile::from).collect()),
+            Err(error) => Err(self.error(error)?),
+        })
+    }
+}

@@ -1,0 +1,251 @@
+//! Approvals: which call waits for a person, what they decided, and which paths need no approval any more.
+//!
+//! One step decides: whoever comes first, and only in time. What a call would have done is not kept, only the
+//! hash that names it.
+
+use super::{Store, StoreError, now_ms};
+use rusqlite::types::{FromSql, FromSqlError, FromSqlResult, ToSql, ToSqlOutput, ValueRef};
+use rusqlite::{OptionalExtension, Transaction, params};
+
+/// Paths that are remembered as approved, the latest; one that was forgotten is asked about again.
+pub const APPROVED_PATHS_MAX: u32 = 10_000;
+
+/// Where an approval stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ApprovalState {
+    /// Nobody has answered yet.
+    Asked,
+    /// Somebody agreed.
+    Approved,
+    /// Somebody did not.
+    Denied,
+    /// It is too late for an answer.
+    Expired,
+    /// The call ended first.
+    Withdrawn,
+}
+
+/// A call about which somebody is to be asked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NewApproval {
+    /// Names it to whoever answers: not to be guessed.
+    pub id: String,
+    /// The call, `<turn>/<n>`.
+    pub call: String,
+    /// Names the very call and what was shown of it.
+    pub sha256: String,
+    /// Where it is shown and who may decide, in the channel's own words.
+    pub place: String,
+    /// When it is too late, in milliseconds since 1970 UTC.
+    pub expires_at: i64,
+}
+
+/// An approval as it stands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Approval {
+    /// Names it.
+    pub id: String,
+    /// Where it is shown and who may decide, in the channel's own words.
+    pub place: String,
+    /// The platform's id of the message that shows it, once that is known.
+    pub message: Option<String>,
+    /// Where it stands.
+    pub state: ApprovalState,
+    /// Who decided.
+    pub decided_by: Option<String>,
+    /// When it is too late.
+    pub expires_at: i64,
+}
+
+/// Whose paths are meant, and for which tool.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ApprovedPaths {
+    /// The channel.
+    pub channel: String,
+    /// Who asks for the calls.
+    pub sender: String,
+    /// The tool.
+    pub tool: String,
+}
+
+impl Store {
+    /// The approval of exactly this call: the one that is there from before a restart, or this new one. What
+    /// else was asked about the same call is withdrawn, and returned: nobody waits for it.
+    ///
+    /// # Errors
+    /// [`StoreError`]; then nothing must be shown.
+    pub async fn ask(&self, new: NewApproval) -> Result<(Approval, Vec<Approval>), StoreError> {
+        self.write(move |tx| {
+            tx.prepare_cached(
+                "INSERT OR IGNORE INTO approval (id, call_id, sha256, place, state, asked_at, expires_at)
+                 VALUES (?1, ?2, ?3, ?4, 'asked', ?5, ?6)",
+            )?
+            .execute(params![new.id, new.call, new.sha256, new.place, now_ms(), new.expires_at])?;
+            let mut others = tx.prepare_cached(
+                "UPDATE approval SET state = 'withdrawn' WHERE call_id = ?1 AND sha256 <> ?2 AND state = 'asked'
+                 RETURNING id, place, message, state, decided_by, expires_at",
+            )?;
+            let others = others.query_map([&new.call, &new.sha256], approval)?.collect::<Result<_, _>>()?;
+            let mine = tx
+                .prepare_cached(
+                    "SELECT id, place, message, state, decided_by, expires_at FROM approval
+                     WHERE call_id = ?1 AND sha256 = ?2",
+                )?
+                .query_row([&new.call, &new.sha256], approval)?;
+            Ok((mine, others))
+        })
+        .await
+    }
+
+    /// Notes the platform's id of the message that shows it.
+    ///
+    /// # Errors
+    /// [`StoreError`]; then a turn that runs again shows it a second time.
+    pub async fn approval_shown(&self, id: &str, message: &str) -> Result<(), StoreError> {
+        let (id, message) = (id.to_owned(), message.to_owned());
+        self.write(move |tx| {
+            tx.prepare_cached("UPDATE approval SET message = ?2 WHERE id = ?1")?.execute([id, message])?;
+            Ok(())
+        })
+        .await
+    }
+
+    /// The approval of this id; `None`: there is none.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn approval(&self, id: &str) -> Result<Option<Approval>, StoreError> {
+        let id = id.to_owned();
+        self.write(move |tx| find(tx, &id)).await
+    }
+
+    /// Decides an approval that nobody has decided, and returns how it stands then: as another one decided, if
+    /// they were first. An answer that comes too late makes it expired. `None`: there is no such approval.
+    ///
+    /// # Errors
+    /// [`StoreError`]; then nothing is decided.
+    pub async fn decide(
+        &self,
+        id: &str,
+        state: ApprovalState,
+        by: Option<String>,
+    ) -> Result<Option<Approval>, StoreError> {
+        let id = id.to_owned();
+        self.write(move |tx| decide(tx, &id, state, by, now_ms())).await
+    }
+
+    /// Remembers paths as approved.
+    ///
+    /// # Errors
+    /// [`StoreError`]; then they are asked about again.
+    pub async fn remember_paths(&self, of: ApprovedPaths, paths: Vec<String>) -> Result<(), StoreError> {
+        self.write(move |tx| {
+            let mut insert =
+                tx.prepare_cached("INSERT OR REPLACE INTO approved_path VALUES (?1, ?2, ?3, ?4, ?5)")?;
+            for path in paths {
+                insert.execute(params![of.channel, of.sender, of.tool, path, now_ms()])?;
+            }
+            Ok(())
+        })
+        .await
+    }
+
+    /// Those of the paths that are remembered. Blocks on the disk: for the threads of tool calls.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub fn approved_paths(&self, of: &ApprovedPaths, paths: &[String]) -> Result<Vec<String>, StoreError> {
+        self.write_here(|tx| {
+            let mut look = tx.prepare_cached(
+                "SELECT 1 FROM approved_path WHERE channel = ?1 AND sender = ?2 AND tool = ?3 AND path = ?4",
+            )?;
+            let mut known = Vec::new();
+            for path in paths {
+                if look.exists(params![of.channel, of.sender, of.tool, path])? {
+                    known.push(path.clone());
+                }
+            }
+            Ok(known)
+        })
+    }
+}
+
+fn decide(
+    tx: &Transaction<'_>,
+    id: &str,
+    state: ApprovalState,
+    by: Option<String>,
+    now: i64,
+) -> Result<Option<Approval>, StoreError> {
+    tx.prepare_cached(
+        "UPDATE approval SET state = 'expired' WHERE id = ?1 AND state = 'asked' AND expires_at <= ?2",
+    )?
+    .execute(params![id, now])?;
+    tx.prepare_cached("UPDATE approval SET state = ?2, decided_by = ?3 WHERE id = ?1 AND state = 'asked'")?
+        .execute(params![id, state, by])?;
+    find(tx, id)
+}
+
+fn find(tx: &Transaction<'_>, id: &str) -> Result<Option<Approval>, StoreError> {
+    let found = tx
+        .prepare_cached(
+            "SELECT id, place, message, state, decided_by, expires_at FROM approval WHERE id = ?1",
+        )?
+        .query_row([id], approval)
+        .optional()?;
+    Ok(found)
+}
+
+fn approval(row: &rusqlite::Row<'_>) -> rusqlite::Result<Approval> {
+    Ok(Approval {
+        id: row.get(0)?,
+        place: row.get(1)?,
+        message: row.get(2)?,
+        state: row.get(3)?,
+        decided_by: row.get(4)?,
+        expires_at: row.get(5)?,
+    })
+}
+
+/// Forgets what is old. An approval that still waits has a turn that waits for it: it is never that old.
+pub(super) fn prune(tx: &Transaction<'_>, before: i64) -> Result<(), StoreError> {
+    tx.execute("DELETE FROM approval WHERE expires_at < ?1", [before])?;
+    tx.execute("DELETE FROM approved_path WHERE approved_at < ?1", [before])?;
+    tx.execute(
+        "DELETE FROM approved_path WHERE rowid IN
+         (SELECT rowid FROM approved_path ORDER BY approved_at DESC, rowid DESC LIMIT -1 OFFSET ?1)",
+        [APPROVED_PATHS_MAX],
+    )?;
+    Ok(())
+}
+
+impl ApprovalState {
+    const ALL: [(Self, &'static str); 5] = [
+        (Self::Asked, "asked"),
+        (Self::Approved, "approved"),
+        (Self::Denied, "denied"),
+        (Self::Expired, "expired"),
+        (Self::Withdrawn, "withdrawn"),
+    ];
+
+    /// The state in a word.
+    pub fn as_str(self) -> &'static str {
+        Self::ALL.iter().find(|(state, _)| *state == self).map_or("", |(_, name)| name)
+    }
+}
+
+impl ToSql for ApprovalState {
+    fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
+        Ok(self.as_str().into())
+    }
+}
+
+impl FromSql for ApprovalState {
+    fn column_result(value: ValueRef<'_>) -> FromSqlResult<Self> {
+        let text = value.as_str()?;
+        let known = Self::ALL.iter().find(|(_, name)| *name == text).map(|(state, _)| *state);
+        known.ok_or_else(|| {
+            FromSqlError::Other(Box::new(StoreError::Corrupt(format!("an approval that is {text:?}"))))
+        })
+    }
+}

@@ -1,0 +1,52 @@
+//! How often a turn was begun, and whose it is: what brings the whole process down runs again at the next
+//! start, and must not do so for ever. Forgotten when the turn ends.
+
+use super::{Store, StoreError, now_ms};
+use cofferdam_core::id::{Caller, TurnId};
+use rusqlite::{Transaction, params};
+
+impl Store {
+    /// Notes that a turn is about to run; how often it was so far, this time included.
+    ///
+    /// # Errors
+    /// [`StoreError`]; then it must not run.
+    pub async fn attempt(&self, turn: &TurnId, caller: &Caller) -> Result<u32, StoreError> {
+        let (turn, caller) = (turn.as_str().to_owned(), caller.clone());
+        self.write(move |tx| {
+            let count = tx
+                .prepare_cached(
+                    "INSERT INTO attempt (turn, channel, sender, count, last_at) VALUES (?1, ?2, ?3, 1, ?4)
+                     ON CONFLICT (turn) DO UPDATE SET count = count + 1, last_at = ?4 RETURNING count",
+                )?
+                .query_row(params![turn, caller.channel, caller.sender, now_ms()], |row| row.get(0))?;
+            Ok(count)
+        })
+        .await
+    }
+
+    /// Takes the last attempt back: it was cut off on purpose, which says nothing against the turn.
+    ///
+    /// # Errors
+    /// [`StoreError`]; then it counts.
+    pub async fn withdraw_attempt(&self, turn: &TurnId) -> Result<(), StoreError> {
+        let turn = turn.as_str().to_owned();
+        self.write(move |tx| {
+            tx.prepare_cached("UPDATE attempt SET count = count - 1 WHERE turn = ?1 AND count > 0")?
+                .execute([&turn])?;
+            Ok(())
+        })
+        .await
+    }
+}
+
+/// Forgets the attempts of a turn that has ended.
+pub(super) fn forget(tx: &Transaction<'_>, turn: &str) -> Result<(), StoreError> {
+    tx.prepare_cached("DELETE FROM attempt WHERE turn = ?1")?.execute([turn])?;
+    Ok(())
+}
+
+/// Forgets those whose turns were never ended, by age.
+pub(super) fn prune(tx: &Transaction<'_>, before: i64) -> Result<(), StoreError> {
+    tx.execute("DELETE FROM attempt WHERE last_at < ?1", [before])?;
+    Ok(())
+}

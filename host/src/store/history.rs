@@ -1,0 +1,131 @@
+//! What was said in each session, line by line, in the order of saying. A line is opaque here: whoever adds
+//! it sees to it that it holds no attachment's bytes.
+
+use super::{Store, StoreError, WhoseTurn, now_ms, usage};
+use cofferdam_core::id::{SessionId, TurnId};
+use rusqlite::{Transaction, params};
+
+/// Lines that are kept of all sessions together, the latest; and none longer than
+/// [`DONE_AGE_MAX`](super::DONE_AGE_MAX).
+pub const LINES_MAX: u32 = 100_000;
+/// Of the lines of earlier turns so many bytes are loaded at most, the latest.
+pub const LOADED_BYTES_MAX: usize = 4 << 20;
+
+/// One thing said or done, in the words of whoever said it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Line {
+    /// The turn that it belongs to.
+    pub turn: TurnId,
+    /// As it was added.
+    pub body: String,
+}
+
+impl Store {
+    /// The latest lines of a session, oldest first; all of those of `turn`.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn lines(&self, session: &SessionId, turn: &TurnId) -> Result<Vec<Line>, StoreError> {
+        let (session, turn) = (session.clone(), turn.clone());
+        self.write(move |tx| {
+            let mut statement =
+                tx.prepare_cached("SELECT turn, body FROM line WHERE session = ?1 ORDER BY seq DESC")?;
+            let mut rows = statement.query([session.as_str()])?;
+            let (mut lines, mut loaded) = (Vec::new(), 0);
+            while let Some(row) = rows.next()? {
+                let line = Line { turn: TurnId::new(row.get::<_, String>(0)?), body: row.get(1)? };
+                if line.turn != turn {
+                    loaded += line.body.len();
+                    if loaded > LOADED_BYTES_MAX {
+                        break;
+                    }
+                }
+                lines.push(line);
+            }
+            lines.reverse();
+            Ok(lines)
+        })
+        .await
+    }
+
+    /// Adds line `n` of a turn, counted from 0, and charges `tokens` to its caller. A line that is there
+    /// already stays as it is, and costs nothing.
+    ///
+    /// # Errors
+    /// [`StoreError`]; then it is not there.
+    pub async fn add_line(
+        &self,
+        whose: &WhoseTurn,
+        n: usize,
+        body: String,
+        tokens: u64,
+    ) -> Result<(), StoreError> {
+        let whose = whose.clone();
+        self.write(move |tx| {
+            let added = tx
+                .prepare_cached(
+                    "INSERT OR IGNORE INTO line (session, turn, n, body, said_at) VALUES (?1, ?2, ?3, ?4, ?5)",
+                )?
+                .execute(params![whose.session.as_str(), whose.turn.as_str(), n, body, now_ms()])?;
+            if added == 1 { usage::charge_tokens(tx, &whose.caller, tokens) } else { Ok(()) }
+        })
+        .await
+    }
+
+    /// Puts one line in the place of all lines of the session before the first one of `kept_from`, and
+    /// charges `tokens` for it. Without a line of `kept_from` nothing changes.
+    ///
+    /// # Errors
+    /// [`StoreError`]; then nothing has changed.
+    pub async fn replace_lines(
+        &self,
+        whose: &WhoseTurn,
+        kept_from: &TurnId,
+        body: String,
+        tokens: u64,
+    ) -> Result<(), StoreError> {
+        let (whose, kept_from) = (whose.clone(), kept_from.clone());
+        self.write(move |tx| {
+            let session = whose.session.as_str();
+            let last: Option<i64> = tx
+                .prepare_cached(
+                    "SELECT max(seq) FROM line WHERE session = ?1
+                     AND seq < (SELECT min(seq) FROM line WHERE session = ?1 AND turn = ?2)",
+                )?
+                .query_row([session, kept_from.as_str()], |row| row.get(0))?;
+            let Some(last) = last else { return Ok(()) };
+            tx.prepare_cached("DELETE FROM line WHERE session = ?1 AND seq <= ?2")?
+                .execute(params![session, last])?;
+            // Its place is that of what it stands for; a turn of its own keeps it apart from theirs.
+            tx.prepare_cached(
+                "INSERT INTO line (seq, session, turn, n, body, said_at) VALUES (?1, ?2, ?3, 0, ?4, ?5)",
+            )?
+            .execute(params![last, session, format!("{session}#{last}"), body, now_ms()])?;
+            usage::charge_tokens(tx, &whose.caller, tokens)
+        })
+        .await
+    }
+
+    /// Forgets everything that was said in a session.
+    ///
+    /// # Errors
+    /// [`StoreError`]; then nothing is forgotten.
+    pub async fn forget_lines(&self, session: &SessionId) -> Result<(), StoreError> {
+        let session = session.clone();
+        self.write(move |tx| {
+            tx.prepare_cached("DELETE FROM line WHERE session = ?1")?.execute([session.as_str()])?;
+            Ok(())
+        })
+        .await
+    }
+}
+
+/// Forgets what was said before `before`, and all but the latest lines.
+pub(super) fn prune(tx: &Transaction<'_>, before: i64) -> Result<(), StoreError> {
+    tx.execute("DELETE FROM line WHERE said_at < ?1", [before])?;
+    tx.execute(
+        "DELETE FROM line WHERE seq <= coalesce((SELECT seq FROM line ORDER BY seq DESC LIMIT 1 OFFSET ?1), 0)",
+        [LINES_MAX],
+    )?;
+    Ok(())
+}

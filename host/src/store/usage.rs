@@ -1,0 +1,87 @@
+//! What each person has used today: tokens of a model, and bytes written. A day is one of UTC.
+//!
+//! Tokens are charged with the step that they paid for, bytes with the journal's row, each in the same
+//! transaction: what runs again after a crash is charged once.
+
+use super::{Store, StoreError, now_ms};
+use cofferdam_core::id::{Caller, SessionId, TurnId};
+use rusqlite::{OptionalExtension, Transaction, params};
+
+const DAY_MS: i64 = 24 * 60 * 60 * 1000;
+
+/// What somebody has used on one day.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Used {
+    /// Tokens, read and written.
+    pub tokens: u64,
+    /// Bytes that tool calls have published.
+    pub written_bytes: u64,
+}
+
+/// A turn, the session that it belongs to, and who pays for it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WhoseTurn {
+    /// The conversation.
+    pub session: SessionId,
+    /// The turn.
+    pub turn: TurnId,
+    /// Whose budget it uses.
+    pub caller: Caller,
+}
+
+impl Store {
+    /// What a caller has used on the day of `now`, in milliseconds since 1970 UTC.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn used(&self, caller: &Caller, now: i64) -> Result<Used, StoreError> {
+        let caller = caller.clone();
+        self.write(move |tx| {
+            let found: Option<(i64, i64)> = tx
+                .prepare_cached(
+                    "SELECT tokens, written_bytes FROM usage WHERE day = ?1 AND channel = ?2 AND sender = ?3",
+                )?
+                .query_row(params![now / DAY_MS, caller.channel, caller.sender], |row| {
+                    Ok((row.get(0)?, row.get(1)?))
+                })
+                .optional()?;
+            let (tokens, written) = found.unwrap_or_default();
+            let count = |n: i64| u64::try_from(n).unwrap_or(0);
+            Ok(Used { tokens: count(tokens), written_bytes: count(written) })
+        })
+        .await
+    }
+}
+
+/// Charges tokens to a caller, today.
+pub(super) fn charge_tokens(tx: &Transaction<'_>, caller: &Caller, tokens: u64) -> Result<(), StoreError> {
+    charge(tx, caller, i64::try_from(tokens).unwrap_or(i64::MAX), 0)
+}
+
+/// Charges written bytes to the person whose turn it is, if that is known; less than 0 gives back.
+pub(super) fn charge_written(tx: &Transaction<'_>, turn: &str, bytes: i64) -> Result<(), StoreError> {
+    let caller = tx
+        .prepare_cached("SELECT channel, sender FROM attempt WHERE turn = ?1")?
+        .query_row([turn], |row| Ok(Caller { channel: row.get(0)?, sender: row.get(1)? }))
+        .optional()?;
+    caller.map_or(Ok(()), |caller| charge(tx, &caller, 0, bytes))
+}
+
+fn charge(tx: &Transaction<'_>, caller: &Caller, tokens: i64, bytes: i64) -> Result<(), StoreError> {
+    if (tokens, bytes) == (0, 0) {
+        return Ok(());
+    }
+    tx.prepare_cached(
+        "INSERT INTO usage (day, channel, sender, tokens, written_bytes) VALUES (?1, ?2, ?3, ?4, max(?5, 0))
+         ON CONFLICT (day, channel, sender) DO UPDATE
+         SET tokens = tokens + ?4, written_bytes = max(written_bytes + ?5, 0)",
+    )?
+    .execute(params![now_ms() / DAY_MS, caller.channel, caller.sender, tokens, bytes])?;
+    Ok(())
+}
+
+/// Forgets days that ended before `before`.
+pub(super) fn prune(tx: &Transaction<'_>, before: i64) -> Result<(), StoreError> {
+    tx.execute("DELETE FROM usage WHERE day < ?1", [before / DAY_MS])?;
+    Ok(())
+}

@@ -1,0 +1,65 @@
+//! The seam behind which a person is asked whether a call may run: what they are shown, and what they answer.
+//!
+//! What is shown is built here, from the call and from what lies on disk; no guest and no model words it.
+
+mod words;
+
+pub use words::SHOWN_UNITS_MAX;
+pub(super) use words::{TooMuch, shown};
+
+use async_trait::async_trait;
+use cofferdam_core::id::{CallId, Caller, TurnId};
+use cofferdam_core::policy::GuestPath;
+use std::fmt;
+use tokio_util::sync::CancellationToken;
+
+/// A call that a person must approve.
+#[derive(Clone, Debug)]
+pub struct Approval {
+    /// The call: the same again when its turn is replayed.
+    pub call: CallId,
+    /// Its turn.
+    pub turn: TurnId,
+    /// Who asked for it.
+    pub caller: Caller,
+    /// The tool.
+    pub tool: String,
+    /// What will happen, in lines; at most [`SHOWN_UNITS_MAX`] UTF-16 units.
+    pub text: String,
+    /// Names this very call, its policy and this text: lower-case hex.
+    pub sha256: String,
+    /// Paths that need no approval any more once this is approved, for this tool and this person.
+    pub remember: Vec<GuestPath>,
+}
+
+/// What came of asking.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Decision {
+    /// This person agreed.
+    Approved(Caller),
+    /// This person did not.
+    Denied(Caller),
+    /// Nobody answered in time.
+    Expired,
+    /// The call was cancelled before anybody answered.
+    Withdrawn,
+    /// Nobody could be asked, for this reason.
+    Unasked(String),
+}
+
+/// Asks people. One is made for each turn; it knows where the turn belongs and who may decide.
+#[async_trait]
+pub trait Approver: Send + Sync {
+    /// Those of the paths that were approved before, for this tool and the person of this turn. May block.
+    fn approved_before(&self, tool: &str, paths: &[GuestPath]) -> Vec<GuestPath>;
+
+    /// Asks, and waits for an answer, for as long as its own limit allows. Asked again about the same `sha256`
+    /// by a turn that runs again, it goes on where it was. Returns soon once `cancel` is cancelled.
+    async fn decide(&self, approval: &Approval, cancel: &CancellationToken) -> Decision;
+}
+
+impl fmt::Debug for dyn Approver {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Approver")
+    }
+}

@@ -1,0 +1,241 @@
+//! A call that a policy asks about: what a person must see first, waiting for them without a thread, and going
+//! on with exactly what they agreed to.
+
+use super::{Asked, CallRequest, Parts, Progress, Toolbox, unaudited};
+use crate::audit::{AuditError, Durability};
+use crate::publish::Place;
+use crate::tools::approval::{TooMuch, shown};
+use crate::tools::threads::{self, Handover};
+use crate::tools::{Approval, Decision, Tool};
+use cofferdam_core::audit::{self, ApprovalState, CallFacts, Event};
+use cofferdam_core::limits::Limits;
+use cofferdam_core::policy::{Ask, Facts, GuestPath, Permit, Reason, Spelled, Verdict, When};
+use cofferdam_core::text::one_line;
+use cofferdam_core::tool::{Answer, ErrorCode, ToolError};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+/// How far a call got on its thread.
+pub(super) enum Ended {
+    /// Its result.
+    With(Answer),
+    /// A person must be asked first; no thread waits for the answer.
+    Waiting(Box<Waiting>),
+}
+
+/// A call that waits for a person.
+pub(super) struct Waiting {
+    approval: Approval,
+    facts: CallFacts,
+}
+
+/// The name of the call that was approved.
+pub(super) struct Approved {
+    sha256: String,
+}
+
+/// What a call that is asked about comes to now.
+pub(super) enum Asking {
+    /// It may run.
+    Permit(Box<Permit>),
+    /// A person must be asked.
+    Wait(Box<Waiting>),
+}
+
+/// Paths that one approval tells of.
+const PATHS_MAX: usize = 50;
+
+impl Parts {
+    /// The permit of a call that rules ask about: at once where the facts speak for it, or by an approval of
+    /// exactly this.
+    pub(super) fn asking(
+        &self,
+        request: &CallRequest,
+        tool: &Tool,
+        ask: Ask,
+        approved: Option<&Approved>,
+        progress: &Progress,
+    ) -> Result<Asking, ToolError> {
+        if ask.writes().len() > PATHS_MAX {
+            return Err(too_much());
+        }
+        let facts = self.facts(request, &ask, &Place::of(&progress.facts));
+        let ask = match ask.given(&facts) {
+            Verdict::Permit(permit) => return Ok(Asking::Permit(Box::new(permit))),
+            Verdict::Deny(denial) => return Err(denial.into()),
+            Verdict::Ask(ask) => ask,
+        };
+        let rules = rules(ask.reasons());
+        if request.approver.is_none() {
+            let said = format!(
+                "a person must approve this call ({rules}), and nobody can be asked here; ask in a chat, or add \
+                 --approve to cofferdam call"
+            );
+            return Err(ToolError::new(ErrorCode::ApprovalRequired, said));
+        }
+        let infos = request.attachments.infos();
+        let text = shown(tool, &ask, &request.caller, &infos).map_err(|TooMuch| too_much())?;
+        if let Some(Approved { sha256 }) = approved {
+            return Ok(Asking::Permit(Box::new(ask.grant(&text, sha256)?)));
+        }
+        let approval = Approval {
+            call: request.id.clone(),
+            turn: request.turn.clone(),
+            caller: request.caller.clone(),
+            tool: tool.policy.tool.to_string(),
+            sha256: ask.sha256(&text),
+            text,
+            remember: paths(ask.reasons()),
+        };
+        let facts = progress.facts.clone();
+        self.note(&facts, &approval, ApprovalState::Asked, None, Some(rules)).map_err(|e| unaudited(&e))?;
+        Ok(Asking::Wait(Box::new(Waiting { approval, facts })))
+    }
+
+    /// What the disk and the memory of approvals say. What cannot be looked at is left out, which asks.
+    fn facts(&self, request: &CallRequest, ask: &Ask, place: &Place) -> Facts {
+        let workspace = self.workspaces.at(place).ok();
+        let look = |path: &GuestPath| Some((path.clone(), workspace.as_ref()?.seen(path).ok()?));
+        let there = ask.writes().iter().filter_map(look).collect();
+        let first = paths(ask.reasons());
+        let approved = match &request.approver {
+            Some(approver) if !first.is_empty() => {
+                approver.approved_before(ask.call().tool.as_str(), &first).into_iter().collect()
+            }
+            _ => Default::default(),
+        };
+        Facts { there, approved }
+    }
+
+    fn note(
+        &self,
+        facts: &CallFacts,
+        approval: &Approval,
+        state: ApprovalState,
+        by: Option<String>,
+        reason: Option<String>,
+    ) -> Result<u64, AuditError> {
+        let event = Event::Approval(audit::Approval {
+            facts: facts.clone(),
+            call_sha256: approval.sha256.clone(),
+            approval: state,
+            by,
+            reason,
+        });
+        self.audit.append(event, Durability::Buffered)
+    }
+
+    /// Writes a decision down; without that a call that was approved does not run. A call that was not is
+    /// refused, and that is written down too.
+    fn settled(&self, asked: &Asked, waiting: Waiting, decision: Decision) -> Result<Approved, ToolError> {
+        let Waiting { approval, facts } = waiting;
+        let who = |by: &cofferdam_core::id::Caller| one_line(&format!("{}:{}", by.channel, by.sender), 80);
+        let (state, by, refused) = match &decision {
+            Decision::Approved(by) => (ApprovalState::Approved, Some(who(by)), None),
+            Decision::Denied(by) => {
+                let said = format!("{} did not approve this call; nothing was changed", who(by));
+                (ApprovalState::Denied, Some(who(by)), Some((ErrorCode::ApprovalDenied, said)))
+            }
+            Decision::Expired => {
+                let said = "nobody approved this call in time; nothing was changed, ask again".to_owned();
+                (ApprovalState::Expired, None, Some((ErrorCode::ApprovalDenied, said)))
+            }
+            Decision::Withdrawn => {
+                let said =
+                    "the call was cancelled before anybody approved it; nothing was changed".to_owned();
+                (ApprovalState::Withdrawn, None, Some((ErrorCode::Cancelled, said)))
+            }
+            Decision::Unasked(why) => {
+                let said = format!("this call needs an approval, and nobody could be asked: {why}");
+                (ApprovalState::Withdrawn, None, Some((ErrorCode::ApprovalRequired, said)))
+            }
+        };
+        let reason = refused.as_ref().map(|(_, said)| one_line(said, 400));
+        let noted = self.note(&facts, &approval, state, by, reason).map_err(|e| unaudited(&e));
+        let refused = match (noted, refused) {
+            (Ok(_), None) => return Ok(Approved { sha256: approval.sha256 }),
+            (Err(unaudited), None) => unaudited,
+            (_, Some((code, said))) => ToolError::new(code, said),
+        };
+        let progress = Progress { facts, ..Progress::of(&asked.request, &self.workspaces) };
+        Err(self.refused_knowing(asked, progress, refused))
+    }
+}
+
+impl Toolbox {
+    /// Runs a call to its audited end; between two runs on a thread a person is waited for, where a rule asks.
+    pub(super) async fn asking_where_due(
+        &self,
+        asked: Arc<Asked>,
+        limits: Limits,
+    ) -> Result<Answer, ToolError> {
+        match self.on_a_thread(&asked, limits, None).await? {
+            Ended::With(result) => Ok(result),
+            Ended::Waiting(waiting) => {
+                let approved = self.decided(&asked, *waiting).await?;
+                match self.on_a_thread(&asked, limits, Some(approved)).await? {
+                    Ended::With(result) => Ok(result),
+                    // Only a call without an approval waits for one.
+                    Ended::Waiting(_) => Err(self.unanswered(asked, threads::crashed()).await),
+                }
+            }
+        }
+    }
+
+    /// Runs the call on a thread, to its end or to the question that a person must answer first.
+    async fn on_a_thread(
+        &self,
+        asked: &Arc<Asked>,
+        limits: Limits,
+        approved: Option<Approved>,
+    ) -> Result<Ended, ToolError> {
+        let (parts, job) = (self.parts.clone(), asked.clone());
+        let work = move |handover: Handover| parts.call(&job, approved.as_ref(), &handover);
+        let ended = self.threads.run(&asked.request.caller, limits.deadline.0, work).await;
+        match ended {
+            // No thread took it, or its thread does not come back.
+            Err(refused) if !asked.told.load(Ordering::Acquire) => {
+                Err(self.unanswered(asked.clone(), refused).await)
+            }
+            ended => ended,
+        }
+    }
+
+    /// Asks, and waits for the answer off all threads.
+    ///
+    /// # Errors
+    /// Whatever is not an approval; it is in the audit.
+    async fn decided(&self, asked: &Arc<Asked>, waiting: Waiting) -> Result<Approved, ToolError> {
+        let request = &asked.request;
+        let decision = match &request.approver {
+            Some(approver) => approver.decide(&waiting.approval, &request.cancel).await,
+            None => Decision::Unasked("there is nobody".to_owned()),
+        };
+        let (parts, asked) = (self.parts.clone(), asked.clone());
+        let settled = tokio::task::spawn_blocking(move || parts.settled(&asked, waiting, decision)).await;
+        settled.unwrap_or_else(|_| Err(threads::crashed()))
+    }
+}
+
+/// The paths that an approval is remembered for.
+fn paths(reasons: &[Reason]) -> Vec<GuestPath> {
+    let first = reasons.iter().filter(|reason| reason.when == When::FirstTimePerPath);
+    first.filter_map(|reason| reason.path.clone()).collect()
+}
+
+/// `path = "on-overwrite" at tools/file_write.toml:12`, for each rule that asks.
+fn rules(reasons: &[Reason]) -> String {
+    let mut rules: Vec<String> = Vec::new();
+    for reason in reasons {
+        let rule = format!("{} = {:?} at {}", one_line(&reason.about, 200), reason.when.spelled(), reason.at);
+        if !rules.contains(&rule) {
+            rules.push(rule);
+        }
+    }
+    one_line(&rules.join(", "), 1000)
+}
+
+fn too_much() -> ToolError {
+    let said = "this call needs an approval, and touches more than a person can be shown at once; do less in one call";
+    ToolError::new(ErrorCode::ApprovalRequired, said)
+}

@@ -1,0 +1,210 @@
+//! The calls of a step. Those that change nothing run side by side, those that change something in the order
+//! in which they were asked for; each sees what came before it. Results are kept in that order, too.
+
+use super::history::{Besides, not_run};
+use super::repeats::{Again, again};
+use super::rounds::{End, Rounds, STEP_CALLS_MAX};
+use super::{Entry, Progress, Step, ToolCall, untrusted, words};
+use crate::tools::{CallRequest, Output};
+use cofferdam_core::id::CallId;
+use cofferdam_core::tool::{Answer, ErrorCode, ToolError};
+use serde_json::Value;
+use std::sync::Arc;
+use tokio::task::JoinSet;
+
+impl Rounds<'_> {
+    /// Runs the calls of the last step that have no result yet.
+    pub(super) async fn calls(&mut self) -> Result<(), End> {
+        let mut pending = self.talk.pending().to_vec();
+        let mut number = self.talk.calls() - pending.len();
+        let most = self.parts.limits.calls;
+        let beyond = pending.split_off(pending.len().min(most.saturating_sub(number)));
+        for batch in batches(pending, |tool| self.parts.tools.is_read_only(tool)) {
+            let calls = batch.len();
+            let results = self.batch(&batch, number).await?;
+            for (n, (wanted, result)) in batch.into_iter().zip(results).enumerate() {
+                let id = self.around.turn.id.call(number + n);
+                let (result, files) = match result {
+                    Ok(Answer { result, attachments }) => (Ok(result), attachments),
+                    // It changed nothing. Without a result it runs when the turn goes on, or is told as not run.
+                    Err(error) if error.code == ErrorCode::Cancelled && self.is_stopped() => {
+                        return Err(self.stopped());
+                    }
+                    Err(error) => (Err(error), Vec::new()),
+                };
+                let shown = self.shown(&id, &wanted, &result).await;
+                let entry = Entry::ToolResult { call: wanted.id, tool: wanted.tool, result, shown };
+                self.talk.push(entry, Besides { tokens: 0, files }).await?;
+            }
+            number += calls;
+        }
+        if beyond.is_empty() {
+            return Ok(());
+        }
+        self.give_up().await?;
+        Err(End::Answered(words::too_many_calls(most)))
+    }
+
+    /// Runs calls side by side; their results in order.
+    async fn batch(
+        &mut self,
+        batch: &[ToolCall],
+        first: usize,
+    ) -> Result<Vec<Result<Answer, ToolError>>, End> {
+        let mut requests = Vec::with_capacity(batch.len());
+        for (n, wanted) in batch.iter().enumerate() {
+            let refused = match again(self.talk.current(), wanted) {
+                Again::Run => self.over_the_day(wanted).await?,
+                Again::Refuse(error) => Some(error),
+                Again::Stop(code) => {
+                    self.give_up().await?;
+                    return Err(End::Answered(words::going_in_circles(&wanted.tool, code)));
+                }
+            };
+            requests.push((self.request(self.around.turn.id.call(first + n), wanted), refused));
+        }
+        let failed = || Err(ToolError::new(ErrorCode::Internal, "the gateway failed; see its log"));
+        let mut results: Vec<Result<Answer, ToolError>> = batch.iter().map(|_| failed()).collect();
+        let mut running = JoinSet::new();
+        for (n, (request, refused)) in requests.into_iter().enumerate() {
+            let tools = self.parts.tools.clone();
+            running.spawn(async move {
+                let result = match refused {
+                    Some(error) => Err(tools.refuse(request, error).await),
+                    None => tools.call(request).await,
+                };
+                (n, result)
+            });
+        }
+        while let Some(joined) = running.join_next().await {
+            match joined {
+                Ok((n, result)) => results[n] = result,
+                // Its place has the error already.
+                Err(error) => tracing::error!(%error, "a call failed"),
+            }
+        }
+        Ok(results)
+    }
+
+    fn request(&self, id: CallId, wanted: &ToolCall) -> CallRequest {
+        let turn = &self.around.turn;
+        let progress = self.around.progress.clone();
+        progress.step(Step::Calling { call: id.clone(), tool: wanted.tool.clone() });
+        CallRequest {
+            turn: turn.id.clone(),
+            session: turn.session.clone(),
+            caller: turn.caller.clone(),
+            tool: wanted.tool.clone(),
+            arguments: wanted.arguments.clone(),
+            attachments: turn.attachments.clone(),
+            recent: turn.recent.clone(),
+            approver: turn.approver.clone(),
+            report: Some(reporting(progress, id.clone())),
+            journal: self.around.journal.clone(),
+            cancel: self.stop.clone(),
+            id,
+        }
+    }
+
+    /// Why a call that may write is refused today.
+    async fn over_the_day(&self, wanted: &ToolCall) -> Result<Option<ToolError>, End> {
+        if self.parts.tools.is_read_only(&wanted.tool) {
+            return Ok(None);
+        }
+        let budget = self.parts.limits.user_written_bytes_per_day;
+        let used = self.parts.history.used(&self.around.turn.caller).await?;
+        let over = used.written_bytes >= budget.0;
+        Ok(over.then(|| ToolError::new(ErrorCode::QuotaExceeded, words::no_bytes_today(budget))))
+    }
+
+    /// Answers all calls that have no result: a conversation never has one without.
+    async fn give_up(&mut self) -> Result<(), End> {
+        for call in self.talk.pending().to_vec() {
+            self.talk.push(not_run(call, "the turn was stopped"), Besides::default()).await?;
+        }
+        Ok(())
+    }
+
+    /// What a model is shown of a result; a long one is kept as a file.
+    async fn shown(&self, id: &CallId, wanted: &ToolCall, result: &Result<Value, ToolError>) -> String {
+        let value = match result {
+            // Nobody looks at it.
+            _ if !self.remembers() => return String::new(),
+            Err(error) => return untrusted::error(&wanted.tool, error),
+            Ok(value) => value,
+        };
+        let last = self.talk.pending().len() == 1;
+        let left_out = self.left_out;
+        let noted = (last && left_out > 0).then(|| {
+            let note = format!(
+                "{left_out} further calls of this step were not run; a step has {STEP_CALLS_MAX} at most"
+            );
+            serde_json::json!({ "note": note, "result": value })
+        });
+        let value = noted.as_ref().unwrap_or(value);
+        if let Some(shown) = untrusted::whole(&wanted.tool, value) {
+            return shown;
+        }
+        let text = serde_json::to_string_pretty(value).expect("a JSON value");
+        let turn = &self.around.turn;
+        let output = Output {
+            call: id.clone(),
+            turn: turn.id.clone(),
+            session: turn.session.clone(),
+            caller: turn.caller.clone(),
+            tool: wanted.tool.clone(),
+            text: text.clone(),
+        };
+        let kept = self.parts.tools.keep(output).await;
+        untrusted::head(&wanted.tool, &text, kept.as_deref())
+    }
+}
+
+/// The calls in order, in groups of those that may run side by side. Two that are the same never do: the
+/// second may have to be told that the first has failed.
+fn batches(calls: Vec<ToolCall>, is_read_only: impl Fn(&str) -> bool) -> Vec<Vec<ToolCall>> {
+    let mut batches: Vec<Vec<ToolCall>> = Vec::new();
+    for call in calls {
+        let joins = |batch: &&mut Vec<ToolCall>| {
+            is_read_only(&call.tool)
+                && batch.iter().all(|other| {
+                    is_read_only(&other.tool)
+                        && (&other.tool, &other.arguments) != (&call.tool, &call.arguments)
+                })
+        };
+        match batches.last_mut().filter(joins) {
+            Some(batch) => batch.push(call),
+            None => batches.push(vec![call]),
+        }
+    }
+    batches
+}
+
+/// Takes what a call reports while it runs.
+fn reporting(progress: Arc<dyn Progress>, call: CallId) -> Arc<dyn Fn(&str) + Send + Sync> {
+    Arc::new(move |message| {
+        progress.step(Step::Report { call: call.clone(), message: message.to_owned() });
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(calls: &str, expected: &[&str]) {
+        let call = |c: char| ToolCall { id: "1".into(), tool: c.to_string(), arguments: Ok("{}".into()) };
+        let found = batches(calls.chars().map(call).collect(), |tool| tool.chars().all(char::is_lowercase));
+        let found: Vec<String> =
+            found.iter().map(|batch| batch.iter().map(|call| call.tool.as_str()).collect()).collect();
+        assert_eq!(found, expected, "{calls}");
+    }
+
+    #[test]
+    fn only_calls_that_change_nothing_run_side_by_side() {
+        check("", &[]);
+        check("abc", &["abc"]);
+        check("ABC", &["A", "B", "C"]);
+        check("abCdeF", &["ab", "C", "de", "F"]);
+        check("aba", &["ab", "a"]);
+    }
+}

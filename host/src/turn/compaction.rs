@@ -1,0 +1,142 @@
+//! Keeps a conversation short: what is older than the request and than a share of the bound is summarized by
+//! the provider, and where that fails, left out. Only whole turns go, so a call is never parted from its
+//! results; what the running turn does is never touched.
+
+use super::instructions::{SUMMARIZE, SUMMARIZE_NOW};
+use super::rounds::{End, Rounds};
+use super::{Conversation, Entry, Request, words};
+use crate::attachments::Attachments;
+
+/// Bytes of a conversation that are taken for one token.
+const BYTES_PER_TOKEN: u64 = 4;
+/// A longer summary is cut.
+const SUMMARY_BYTES_MAX: usize = 16 << 10;
+
+impl Rounds<'_> {
+    /// Shortens the conversation if it is over its bound.
+    pub(super) async fn shorten_if_long(&mut self) -> Result<(), End> {
+        let bound = self.parts.limits.history_tokens;
+        if self.remembers() && tokens(&self.talk.conversation.entries) > bound {
+            self.shorten(bound / 2).await?;
+        }
+        Ok(())
+    }
+
+    /// Shortens it to about `keep` tokens before the request. False when there is nothing to be shortened.
+    pub(super) async fn shorten(&mut self, keep: u64) -> Result<bool, End> {
+        let older = &self.talk.conversation.entries[..self.talk.start()];
+        let end = cut(older, keep);
+        if end == 0 || (end == 1 && matches!(older[0], Entry::Summary { .. })) {
+            return Ok(false);
+        }
+        let mut older = Conversation { entries: older[..end].to_vec() };
+        older.entries.push(Entry::User {
+            text: SUMMARIZE_NOW.into(),
+            attachments: Attachments::default(),
+            addendum: None,
+        });
+        let request = Request { instructions: SUMMARIZE, conversation: &older, tools: &[] };
+        let (text, spent) = match self.unless_stopped(request).await? {
+            Ok(reply) => {
+                let spent = reply.usage.input_tokens.saturating_add(reply.usage.output_tokens);
+                (reply.text.filter(|text| !text.trim().is_empty()), spent)
+            }
+            Err(error) => {
+                tracing::warn!(%error, "older messages are left out: they could not be summarized");
+                (None, 0)
+            }
+        };
+        let text = text.map_or_else(|| words::LEFT_OUT.to_owned(), bounded);
+        self.talk.summarize(end, Entry::Summary { text }, spent).await?;
+        Ok(true)
+    }
+}
+
+/// How many of the entries go so that about `keep` tokens stay; a turn begins after them, or the request.
+fn cut(entries: &[Entry], keep: u64) -> usize {
+    let (mut begin, mut kept) = (entries.len(), 0);
+    for (n, entry) in entries.iter().enumerate().rev() {
+        kept += bytes(entry);
+        if kept as u64 / BYTES_PER_TOKEN > keep {
+            break;
+        }
+        if matches!(entry, Entry::User { .. }) {
+            begin = n;
+        }
+    }
+    begin
+}
+
+/// About how many tokens the entries are to a model.
+fn tokens(entries: &[Entry]) -> u64 {
+    entries.iter().map(bytes).sum::<usize>() as u64 / BYTES_PER_TOKEN
+}
+
+fn bytes(entry: &Entry) -> usize {
+    match entry {
+        Entry::User { text, addendum, .. } => text.len() + addendum.as_ref().map_or(0, String::len),
+        Entry::Assistant { text, tool_calls } => {
+            let calls = tool_calls
+                .iter()
+                .map(|call| call.tool.len() + call.arguments.as_ref().map_or(0, String::len));
+            text.as_ref().map_or(0, String::len) + calls.sum::<usize>()
+        }
+        Entry::ToolResult { tool, shown, .. } => tool.len() + shown.len(),
+        Entry::Summary { text } => text.len(),
+    }
+}
+
+fn bounded(mut text: String) -> String {
+    let mut end = SUMMARY_BYTES_MAX.min(text.len());
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    text.truncate(end);
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// `u` a user's message, `a` a step, `r` a result, `s` a summary; 10 tokens each.
+    fn entries(kinds: &str) -> Vec<Entry> {
+        let text = "x".repeat(40);
+        let entry = |kind: char| match kind {
+            'u' => Entry::User { text: text.clone(), attachments: Attachments::default(), addendum: None },
+            'a' => Entry::Assistant { text: Some(text.clone()), tool_calls: Vec::new() },
+            'r' => Entry::ToolResult {
+                call: "1".into(),
+                tool: String::new(),
+                result: Ok(1.into()),
+                shown: text.clone(),
+            },
+            _ => Entry::Summary { text: text.clone() },
+        };
+        kinds.chars().map(entry).collect()
+    }
+
+    #[test]
+    fn whole_turns_go_and_never_a_part_of_one() {
+        let check = |kinds: &str, keep: u64, gone: &str| {
+            let entries = entries(kinds);
+            let end = cut(&entries, keep);
+            assert_eq!(&kinds[..end], gone, "{kinds} {keep}");
+            assert!(end == entries.len() || matches!(entries[end], Entry::User { .. }));
+        };
+        check("uarauara", 80, "");
+        check("uarauara", 79, "uara");
+        check("uarauara", 40, "uara");
+        check("uarauara", 39, "uarauara");
+        check("uarauara", 0, "uarauara");
+        check("suarara", 60, "s");
+        check("sua", 30, "s");
+        check("", 0, "");
+    }
+
+    #[test]
+    fn a_summary_is_bounded() {
+        assert_eq!(bounded("é".repeat(SUMMARY_BYTES_MAX)).len(), SUMMARY_BYTES_MAX);
+        assert_eq!(bounded("short".into()), "short");
+    }
+}

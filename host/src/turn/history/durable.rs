@@ -1,0 +1,56 @@
+//! Conversations in the database.
+
+use super::{Besides, History, HistoryError, Kept, line};
+use crate::store::{Store, StoreError, Used, WhoseTurn, now_ms};
+use crate::tools::Journal;
+use crate::turn::Entry;
+use async_trait::async_trait;
+use cofferdam_core::id::{Caller, SessionId, TurnId};
+use std::sync::Arc;
+
+#[async_trait]
+impl History for Store {
+    fn journal(&self) -> Option<Arc<dyn Journal>> {
+        Some(Arc::new(self.clone()))
+    }
+
+    async fn load(&self, session: &SessionId, turn: &TurnId) -> Result<Vec<Kept>, HistoryError> {
+        let lines = self.lines(session, turn).await?;
+        lines.into_iter().map(|kept| line::read(kept.turn, &kept.body)).collect()
+    }
+
+    async fn append(
+        &self,
+        whose: &WhoseTurn,
+        n: usize,
+        entry: &Entry,
+        besides: &Besides,
+    ) -> Result<(), HistoryError> {
+        Ok(self.add_line(whose, n, line::written(entry, besides), besides.tokens).await?)
+    }
+
+    async fn summarize(
+        &self,
+        whose: &WhoseTurn,
+        kept_from: &TurnId,
+        summary: &Entry,
+        tokens: u64,
+    ) -> Result<(), HistoryError> {
+        let body = line::written(summary, &Besides::default());
+        Ok(self.replace_lines(whose, kept_from, body, tokens).await?)
+    }
+
+    async fn forget(&self, session: &SessionId) -> Result<(), HistoryError> {
+        Ok(self.forget_lines(session).await?)
+    }
+
+    async fn used(&self, caller: &Caller) -> Result<Used, HistoryError> {
+        Ok(Store::used(self, caller, now_ms()).await?)
+    }
+}
+
+impl From<StoreError> for HistoryError {
+    fn from(error: StoreError) -> Self {
+        Self(error.to_string())
+    }
+}

@@ -1,0 +1,120 @@
+//! Entries as lines of JSON. It has no field that could hold an attachment's bytes or an addendum.
+
+use super::{Besides, HistoryError, Kept};
+use crate::attachments::{Attachment, Attachments};
+use crate::turn::{Entry, ToolCall};
+use cofferdam_core::arguments::BadArguments;
+use cofferdam_core::attachment::AttachmentInfo;
+use cofferdam_core::id::TurnId;
+use cofferdam_core::message::OutgoingAttachment;
+use cofferdam_core::tool::ToolError;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use std::borrow::Cow;
+
+#[derive(Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+enum Line<'a> {
+    User {
+        text: Cow<'a, str>,
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        attachments: Vec<AttachmentInfo>,
+    },
+    Assistant {
+        text: Option<Cow<'a, str>>,
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        calls: Vec<Call<'a>>,
+        tokens: u64,
+    },
+    Result {
+        call: Cow<'a, str>,
+        tool: Cow<'a, str>,
+        shown: Cow<'a, str>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        error: Option<ToolError>,
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        files: Vec<OutgoingAttachment>,
+    },
+    Summary {
+        text: Cow<'a, str>,
+    },
+}
+
+#[derive(Serialize, Deserialize)]
+struct Call<'a> {
+    id: Cow<'a, str>,
+    tool: Cow<'a, str>,
+    /// Absent when they were cut off.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    arguments: Option<Cow<'a, str>>,
+}
+
+/// Why the bytes of earlier attachments are not there.
+const EARLIER: &str = "it came with an earlier message";
+
+/// The line of an entry.
+pub(super) fn written(entry: &Entry, besides: &Besides) -> String {
+    let line = match entry {
+        Entry::User { text, attachments, .. } => {
+            Line::User { text: text.into(), attachments: attachments.infos() }
+        }
+        Entry::Assistant { text, tool_calls } => {
+            let calls = tool_calls.iter().map(called).collect();
+            Line::Assistant { text: text.as_deref().map(Cow::from), calls, tokens: besides.tokens }
+        }
+        Entry::ToolResult { call, tool, result, shown } => Line::Result {
+            call: call.into(),
+            tool: tool.into(),
+            shown: shown.into(),
+            error: result.as_ref().err().cloned(),
+            files: besides.files.clone(),
+        },
+        Entry::Summary { text } => Line::Summary { text: text.into() },
+    };
+    serde_json::to_string(&line).expect("plain data")
+}
+
+fn called(call: &ToolCall) -> Call<'_> {
+    Call {
+        id: (&call.id).into(),
+        tool: (&call.tool).into(),
+        arguments: call.arguments.as_ref().ok().map(Cow::from),
+    }
+}
+
+/// The entry of a line.
+///
+/// # Errors
+/// [`HistoryError`] for a line that no release writes.
+pub(super) fn read(turn: TurnId, line: &str) -> Result<Kept, HistoryError> {
+    let unreadable = |e| HistoryError(format!("a line of turn {turn} is unreadable: {e}"));
+    let mut besides = Besides::default();
+    let entry = match serde_json::from_str(line).map_err(unreadable)? {
+        Line::User { text, attachments } => {
+            let attachments = Attachments::from(attachments.into_iter().map(gone).collect::<Vec<_>>());
+            Entry::User { text: text.into(), attachments, addendum: None }
+        }
+        Line::Assistant { text, calls, tokens } => {
+            let call = |call: Call<'_>| ToolCall {
+                id: call.id.into(),
+                tool: call.tool.into(),
+                arguments: call.arguments.map(String::from).ok_or(BadArguments::CutOff),
+            };
+            let tool_calls = calls.into_iter().map(call).collect();
+            besides.tokens = tokens;
+            Entry::Assistant { text: text.map(Into::into), tool_calls }
+        }
+        Line::Result { call, tool, shown, error, files } => {
+            besides.files = files;
+            let result = error.map_or(Ok(Value::Null), Err);
+            Entry::ToolResult { call: call.into(), tool: tool.into(), result, shown: shown.into() }
+        }
+        Line::Summary { text } => Entry::Summary { text: text.into() },
+    };
+    Ok(Kept { turn, entry, besides })
+}
+
+fn gone(mut info: AttachmentInfo) -> Attachment {
+    info.unavailable.get_or_insert_with(|| EARLIER.to_owned());
+    Attachment { info, blob: None }
+}

@@ -1,0 +1,118 @@
+//! Makes a loaded conversation one that a provider takes: it begins with somebody's words, and each call of
+//! an earlier turn has its one result. The turn that runs is left as it is: its calls are still to be run.
+
+use super::{Besides, Kept};
+use crate::turn::{Entry, ToolCall};
+use cofferdam_core::id::TurnId;
+use cofferdam_core::tool::{ErrorCode, ToolError};
+use std::collections::VecDeque;
+
+/// The entries, mended. Results without a call go, as does what a model said before anybody spoke; calls of
+/// earlier turns without a result are answered as not run.
+pub(in crate::turn) fn mended(kept: Vec<Kept>, running: &TurnId) -> Vec<Kept> {
+    let mut sound: Vec<Kept> = Vec::with_capacity(kept.len());
+    let mut open = Open::default();
+    for entry in kept {
+        if let Entry::ToolResult { call, .. } = &entry.entry {
+            if open.calls.front().is_some_and(|asked| asked.id == *call) {
+                open.calls.pop_front();
+                sound.push(entry);
+            }
+            continue;
+        }
+        open.close(&mut sound);
+        if let Entry::Assistant { tool_calls, .. } = &entry.entry {
+            if sound.is_empty() {
+                continue;
+            }
+            open = Open { turn: Some(entry.turn.clone()), calls: tool_calls.clone().into() };
+        }
+        sound.push(entry);
+    }
+    if open.turn.as_ref() != Some(running) {
+        open.close(&mut sound);
+    }
+    sound
+}
+
+/// Calls that have no result yet.
+#[derive(Default)]
+struct Open {
+    turn: Option<TurnId>,
+    calls: VecDeque<ToolCall>,
+}
+
+impl Open {
+    fn close(&mut self, sound: &mut Vec<Kept>) {
+        for call in self.calls.drain(..) {
+            let Some(turn) = self.turn.clone() else { continue };
+            sound.push(Kept {
+                turn,
+                entry: not_run(call, "its turn was given up"),
+                besides: Besides::default(),
+            });
+        }
+    }
+}
+
+/// The result of a call that never ran.
+pub(in crate::turn) fn not_run(call: ToolCall, why: &str) -> Entry {
+    let error = ToolError::new(ErrorCode::Cancelled, format!("this call was not run: {why}"));
+    let shown = crate::turn::untrusted::error(&call.tool, &error);
+    Entry::ToolResult { call: call.id, tool: call.tool, result: Err(error), shown }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn kept(turn: &str, entry: Entry) -> Kept {
+        Kept { turn: TurnId::new(turn), entry, besides: Besides::default() }
+    }
+
+    fn user(turn: &str) -> Kept {
+        kept(turn, Entry::User { text: "u".into(), attachments: Default::default(), addendum: None })
+    }
+
+    fn asks(turn: &str, ids: &[&str]) -> Kept {
+        let call = |id: &&str| ToolCall { id: (*id).into(), tool: "t".into(), arguments: Ok("{}".into()) };
+        kept(turn, Entry::Assistant { text: None, tool_calls: ids.iter().map(call).collect() })
+    }
+
+    fn result(turn: &str, id: &str) -> Kept {
+        let (call, tool) = (id.into(), "t".into());
+        kept(turn, Entry::ToolResult { call, tool, result: Ok(1.into()), shown: "1".into() })
+    }
+
+    /// Each entry as a letter: user, assistant, result, result of a call that was not run.
+    fn check(entries: Vec<Kept>, expected: &str) {
+        let letter = |kept: &Kept| match &kept.entry {
+            Entry::User { .. } => 'u',
+            Entry::Assistant { .. } => 'a',
+            Entry::ToolResult { result: Ok(_), .. } => 'r',
+            Entry::ToolResult { .. } => 'x',
+            Entry::Summary { .. } => 's',
+        };
+        let found: String = mended(entries, &TurnId::new("now")).iter().map(letter).collect();
+        assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn every_call_of_an_earlier_turn_has_its_result() {
+        check(
+            vec![user("1"), asks("1", &["a", "b"]), result("1", "a"), result("1", "b"), asks("1", &[])],
+            "uarra",
+        );
+        check(vec![user("1"), asks("1", &["a", "b"]), result("1", "a"), user("now")], "uarxu");
+        check(vec![user("1"), asks("1", &["a"])], "uax");
+        check(vec![user("1"), asks("1", &["a"]), result("1", "z"), result("1", "a")], "uar");
+        check(vec![asks("1", &["a"]), result("1", "a"), user("2")], "u");
+        check(vec![result("1", "a"), user("2"), asks("2", &[])], "ua");
+    }
+
+    #[test]
+    fn calls_of_the_turn_that_runs_wait_to_be_run() {
+        check(vec![user("now"), asks("now", &["a", "b"]), result("now", "a")], "uar");
+        check(vec![user("1"), asks("1", &["a"]), user("now"), asks("now", &["b"])], "uaxua");
+    }
+}

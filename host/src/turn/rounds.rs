@@ -1,0 +1,234 @@
+//! The rounds of a turn: the provider decides a step, its calls run, and again, until there is an answer or
+//! a limit is reached. Where it stands is told by the conversation alone, so a turn that was cut off by a
+//! crash goes on from its last entry.
+
+use super::history::{Besides, History, HistoryError};
+use super::runner::lost;
+use super::talk::Talk;
+use super::{
+    Config, Delta, Deltas, Entry, Memory, Progress, Provider, ProviderError, Reply, Request, Stop, ToolSpec,
+    Tools, Turn, words,
+};
+use crate::tools::Journal;
+use cofferdam_core::arguments::BadArguments;
+use cofferdam_core::message::OutgoingAttachment;
+use std::sync::Arc;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+/// Calls of one step; what is asked for beyond them is dropped, and the model told so.
+pub(super) const STEP_CALLS_MAX: usize = 32;
+
+/// What every turn uses.
+#[derive(Clone, Copy)]
+pub(super) struct Parts<'a> {
+    pub(super) provider: &'a dyn Provider,
+    pub(super) tools: &'a Arc<dyn Tools>,
+    pub(super) history: &'a dyn History,
+    pub(super) limits: &'a Config,
+    pub(super) instructions: &'a str,
+    pub(super) specs: &'a [ToolSpec],
+}
+
+/// What is special about one turn.
+pub(super) struct Circumstances {
+    pub(super) turn: Turn,
+    pub(super) progress: Arc<dyn Progress>,
+    pub(super) journal: Option<Arc<dyn Journal>>,
+    /// Somebody stops it.
+    pub(super) cancelled: CancellationToken,
+}
+
+/// A turn under way.
+pub(super) struct Rounds<'a> {
+    pub(super) parts: Parts<'a>,
+    pub(super) around: Circumstances,
+    pub(super) talk: Talk,
+    /// Ends what is under way, for whatever reason.
+    pub(super) stop: CancellationToken,
+    /// Whether calls were left out of the last step.
+    pub(super) left_out: usize,
+}
+
+/// Why a turn ends without the provider's answer.
+#[derive(Debug)]
+pub(super) enum End {
+    /// What is said is the answer: going on would change nothing.
+    Answered(String),
+    /// The request stays without an answer, and may be retried.
+    Open(String),
+}
+
+impl From<HistoryError> for End {
+    fn from(error: HistoryError) -> Self {
+        Self::Open(lost(&error))
+    }
+}
+
+impl<'a> Rounds<'a> {
+    pub(super) fn new(parts: Parts<'a>, around: Circumstances, talk: Talk) -> Self {
+        let stop = around.cancelled.child_token();
+        Self { parts, around, talk, stop, left_out: 0 }
+    }
+
+    /// Goes on until there is an answer, and the files that come with it.
+    pub(super) async fn run(mut self) -> (String, Vec<OutgoingAttachment>) {
+        let deadline = Instant::now() + self.parts.limits.deadline.0;
+        let stop = self.stop.clone();
+        let ended = {
+            let work = self.until_answered();
+            tokio::pin!(work);
+            tokio::select! {
+                ended = &mut work => ended,
+                () = tokio::time::sleep_until(deadline) => {
+                    stop.cancel();
+                    // Calls that run notice, and say what became of them.
+                    work.as_mut().await
+                }
+            }
+        };
+        let said = match ended {
+            Ok(answer) => answer,
+            // What was added comes with the answer that a retry may bring.
+            Err(End::Open(said)) => return (said, Vec::new()),
+            Err(End::Answered(said)) => self.close(said).await,
+        };
+        (said, self.talk.files())
+    }
+
+    async fn until_answered(&mut self) -> Result<String, End> {
+        loop {
+            if let Some(answer) = self.talk.answer() {
+                return Ok(answer.to_owned());
+            }
+            if !self.talk.pending().is_empty() {
+                self.calls().await?;
+                continue;
+            }
+            self.check_limits().await?;
+            let reply = self.ask().await?;
+            self.take(reply).await?;
+        }
+    }
+
+    pub(super) fn remembers(&self) -> bool {
+        self.parts.provider.memory() == Memory::Conversation
+    }
+
+    /// Whether the turn is to go no further. Without a model results are told, whatever they are.
+    pub(super) fn is_stopped(&self) -> bool {
+        self.remembers() && self.stop.is_cancelled()
+    }
+
+    /// Whether the provider may be asked once more.
+    async fn check_limits(&mut self) -> Result<(), End> {
+        if self.is_stopped() {
+            return Err(self.stopped());
+        }
+        let limits = self.parts.limits;
+        if self.talk.rounds() >= limits.rounds {
+            return Err(End::Answered(words::too_many_rounds(limits.rounds)));
+        }
+        if self.talk.tokens() > limits.tokens {
+            return Err(End::Answered(words::too_many_tokens(limits.tokens)));
+        }
+        if self.remembers()
+            && self.parts.history.used(&self.around.turn.caller).await?.tokens >= limits.user_tokens_per_day
+        {
+            return Err(End::Open(words::no_tokens_today(limits.user_tokens_per_day)));
+        }
+        Ok(())
+    }
+
+    /// The provider's next step. A conversation that is too long for it is shortened once.
+    async fn ask(&mut self) -> Result<Reply, End> {
+        self.shorten_if_long().await?;
+        match self.respond().await? {
+            Err(ProviderError::TooLong(_)) if self.shorten(0).await? => {
+                self.respond().await?.map_err(|error| End::Open(error.to_string()))
+            }
+            answered => answered.map_err(|error| End::Open(error.to_string())),
+        }
+    }
+
+    async fn respond(&self) -> Result<Result<Reply, ProviderError>, End> {
+        let request = Request {
+            instructions: self.parts.instructions,
+            conversation: &self.talk.conversation,
+            tools: self.parts.specs,
+        };
+        self.unless_stopped(request).await
+    }
+
+    /// What the provider says to a request. Its future is dropped when the turn is stopped.
+    pub(super) async fn unless_stopped(
+        &self,
+        request: Request<'_>,
+    ) -> Result<Result<Reply, ProviderError>, End> {
+        let mut deltas = Ignore;
+        tokio::select! {
+            // Who answers at once is heard, so that results are told also after a stop.
+            biased;
+            reply = self.parts.provider.respond(request, &mut deltas) => Ok(reply),
+            () = self.stop.cancelled() => Err(self.stopped()),
+        }
+    }
+
+    /// Takes a step over into the conversation.
+    async fn take(&mut self, reply: Reply) -> Result<(), End> {
+        let tokens = reply.usage.input_tokens.saturating_add(reply.usage.output_tokens);
+        let (mut text, mut tool_calls) = (reply.text, reply.tool_calls);
+        match reply.stop {
+            Stop::Done => {}
+            Stop::Length if tool_calls.is_empty() => text = Some(followed(text, words::CUT_OFF)),
+            Stop::Length => {
+                for call in &mut tool_calls {
+                    let is_whole =
+                        |text: &String| serde_json::from_str::<serde::de::IgnoredAny>(text).is_ok();
+                    if !call.arguments.as_ref().is_ok_and(is_whole) {
+                        call.arguments = Err(BadArguments::CutOff);
+                    }
+                }
+            }
+            Stop::Declined => {
+                tool_calls.clear();
+                text = Some(followed(text, words::DECLINED));
+            }
+        }
+        self.left_out = tool_calls.len().saturating_sub(STEP_CALLS_MAX);
+        tool_calls.truncate(STEP_CALLS_MAX);
+        let besides = Besides { tokens, files: Vec::new() };
+        Ok(self.talk.push(Entry::Assistant { text, tool_calls }, besides).await?)
+    }
+
+    /// Why the turn was stopped.
+    pub(super) fn stopped(&self) -> End {
+        End::Open(match self.around.cancelled.is_cancelled() {
+            true => words::cancelled(self.talk.results()),
+            false => words::too_slow(self.parts.limits.deadline),
+        })
+    }
+
+    /// Ends the conversation's last request with this program's own words.
+    async fn close(&mut self, said: String) -> String {
+        let entry = Entry::Assistant { text: Some(said.clone()), tool_calls: Vec::new() };
+        match self.talk.push(entry, Besides::default()).await {
+            Ok(()) => said,
+            Err(error) => lost(&error),
+        }
+    }
+}
+
+fn followed(text: Option<String>, words: &str) -> String {
+    match text.filter(|text| !text.trim().is_empty()) {
+        Some(text) => format!("{}\n\n{words}", text.trim_end()),
+        None => words.to_owned(),
+    }
+}
+
+/// No channel shows partial answers yet.
+struct Ignore;
+
+impl Deltas for Ignore {
+    fn take(&mut self, _: Delta) {}
+}

@@ -1,0 +1,190 @@
+//! The conversation of one turn as it grows. An entry is kept before anything follows from it, so that a turn
+//! that runs again finds how far it came: which step was decided, which calls have their result.
+
+use super::history::{Besides, History, HistoryError, Kept};
+use super::{Conversation, Entry, ToolCall};
+use crate::attachments::Attachments;
+use crate::store::WhoseTurn;
+use cofferdam_core::id::TurnId;
+use cofferdam_core::message::OutgoingAttachment;
+use std::sync::Arc;
+
+/// A conversation, the request in it that is to be answered, and where it is kept.
+pub(super) struct Talk {
+    /// What was said, earlier turns first.
+    pub(super) conversation: Conversation,
+    /// The turn of each entry.
+    turns: Vec<TurnId>,
+    /// Where the request stands: an [`Entry::User`].
+    start: usize,
+    /// The turn that answers it.
+    turn: TurnId,
+    /// Tokens that the turn has cost.
+    tokens: u64,
+    /// Files that calls have added to the reply to the request.
+    files: Vec<OutgoingAttachment>,
+    /// Absent where no turn is kept.
+    keeping: Option<Keeping>,
+}
+
+/// Where a conversation is kept, and for whom.
+pub(super) struct Keeping {
+    pub(super) history: Arc<dyn History>,
+    pub(super) whose: WhoseTurn,
+}
+
+impl Talk {
+    /// A turn that stands alone and is kept nowhere.
+    pub(super) fn alone(turn: TurnId, request: Entry) -> Self {
+        let conversation = Conversation { entries: vec![request] };
+        let (turns, files) = (vec![turn.clone()], Vec::new());
+        Self { conversation, turns, start: 0, turn, tokens: 0, files, keeping: None }
+    }
+
+    /// What was kept, with its last request as the one that is to be answered. It may have been answered.
+    ///
+    /// `None` when nobody has asked for anything.
+    pub(super) fn resumed(keeping: Keeping, kept: Vec<Kept>) -> Option<Self> {
+        let turn = keeping.whose.turn.clone();
+        let start = kept.iter().rposition(|kept| matches!(kept.entry, Entry::User { .. }))?;
+        let tokens = kept.iter().filter(|kept| kept.turn == turn).map(|kept| kept.besides.tokens).sum();
+        let files = kept[start..].iter().flat_map(|kept| kept.besides.files.clone()).collect();
+        let turns = kept.iter().map(|kept| kept.turn.clone()).collect();
+        let conversation = Conversation { entries: kept.into_iter().map(|kept| kept.entry).collect() };
+        Some(Self { conversation, turns, start, turn, tokens, files, keeping: Some(keeping) })
+    }
+
+    /// The same with a new request of the turn at the end, which is kept unless it is there already.
+    pub(super) async fn asked(
+        keeping: Keeping,
+        mut kept: Vec<Kept>,
+        request: Entry,
+    ) -> Result<Self, HistoryError> {
+        let turn = keeping.whose.turn.clone();
+        match kept.iter_mut().find(|kept| kept.turn == turn) {
+            // Its attachments have their bytes again, and the provider is told of them.
+            Some(own) => own.entry = request,
+            None => {
+                let besides = Besides::default();
+                keeping.history.append(&keeping.whose, 0, &request, &besides).await?;
+                kept.push(Kept { turn, entry: request, besides });
+            }
+        }
+        Self::resumed(keeping, kept).ok_or_else(|| HistoryError("the request is not in it".into()))
+    }
+
+    /// Adds an entry, once it is kept.
+    pub(super) async fn push(&mut self, entry: Entry, besides: Besides) -> Result<(), HistoryError> {
+        if let Some(Keeping { history, whose }) = &self.keeping {
+            let n = self.turns.iter().filter(|turn| **turn == self.turn).count();
+            history.append(whose, n, &entry, &besides).await?;
+        }
+        self.conversation.entries.push(entry);
+        self.turns.push(self.turn.clone());
+        self.tokens += besides.tokens;
+        self.files.extend(besides.files);
+        Ok(())
+    }
+
+    /// Puts a summary in the place of the entries before `end`, which begins a turn.
+    pub(super) async fn summarize(
+        &mut self,
+        end: usize,
+        summary: Entry,
+        tokens: u64,
+    ) -> Result<(), HistoryError> {
+        if let Some(Keeping { history, whose }) = &self.keeping {
+            history.summarize(whose, &self.turns[end], &summary, tokens).await?;
+        }
+        self.conversation.entries.splice(..end, [summary]);
+        self.turns.splice(..end, [TurnId::new("")]);
+        self.start = self.start + 1 - end;
+        self.tokens += tokens;
+        Ok(())
+    }
+
+    /// The request: its text aside, what came with it.
+    pub(super) fn attachments(&self) -> Attachments {
+        match &self.conversation.entries[self.start] {
+            Entry::User { attachments, .. } => attachments.clone(),
+            _ => Attachments::default(),
+        }
+    }
+
+    /// Gives the request its attachments back.
+    pub(super) fn attach(&mut self, found: Attachments, told: Option<String>) {
+        if let Entry::User { attachments, addendum, .. } = &mut self.conversation.entries[self.start] {
+            (*attachments, *addendum) = (found, told);
+        }
+    }
+
+    /// Where the request stands among the entries.
+    pub(super) fn start(&self) -> usize {
+        self.start
+    }
+
+    /// The request and everything after it.
+    pub(super) fn current(&self) -> &[Entry] {
+        &self.conversation.entries[self.start..]
+    }
+
+    /// The answer, if the request has one. It ends with what is said without asking for a tool.
+    pub(super) fn answer(&self) -> Option<&str> {
+        match self.conversation.entries.last()? {
+            Entry::Assistant { text, tool_calls } if tool_calls.is_empty() => {
+                Some(text.as_deref().unwrap_or_default())
+            }
+            _ => None,
+        }
+    }
+
+    /// Whether the turn itself has said anything yet.
+    pub(super) fn has_begun(&self) -> bool {
+        self.own().next().is_some()
+    }
+
+    /// The calls of the last step that have no result yet, in order.
+    pub(super) fn pending(&self) -> &[ToolCall] {
+        let entries = &self.conversation.entries;
+        let results =
+            entries.iter().rev().take_while(|entry| matches!(entry, Entry::ToolResult { .. })).count();
+        match entries.iter().rev().nth(results) {
+            Some(Entry::Assistant { tool_calls, .. }) => tool_calls.get(results..).unwrap_or_default(),
+            _ => &[],
+        }
+    }
+
+    /// Steps that the turn has taken.
+    pub(super) fn rounds(&self) -> usize {
+        self.own().filter(|entry| matches!(entry, Entry::Assistant { .. })).count()
+    }
+
+    /// Calls that the turn has asked for, those without a result included.
+    pub(super) fn calls(&self) -> usize {
+        let asked = |entry: &Entry| match entry {
+            Entry::Assistant { tool_calls, .. } => tool_calls.len(),
+            _ => 0,
+        };
+        self.own().map(asked).sum()
+    }
+
+    /// Calls of the turn that have their result.
+    pub(super) fn results(&self) -> usize {
+        self.own().filter(|entry| matches!(entry, Entry::ToolResult { .. })).count()
+    }
+
+    /// Tokens that the turn has cost.
+    pub(super) fn tokens(&self) -> u64 {
+        self.tokens
+    }
+
+    /// Files that calls have added to the reply to the request, in order.
+    pub(super) fn files(&mut self) -> Vec<OutgoingAttachment> {
+        std::mem::take(&mut self.files)
+    }
+
+    fn own(&self) -> impl Iterator<Item = &Entry> {
+        let own = self.turns.iter().zip(&self.conversation.entries).filter(|(turn, _)| **turn == self.turn);
+        own.map(|(_, entry)| entry)
+    }
+}

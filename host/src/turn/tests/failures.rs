@@ -1,0 +1,72 @@
+//! What a provider does wrong: calls that cannot be, calls that fail again and again, steps that are cut off.
+
+use super::*;
+use cofferdam_core::arguments::BadArguments;
+
+#[tokio::test]
+async fn what_cannot_be_called_is_told_to_the_model() {
+    let world = World::new([Act::Call(vec![call("nobody"), call("fail")]), Act::Say("I see")]);
+    assert_eq!(world.ask("t", "go").await, "I see");
+    assert_eq!(world.script.asked()[1], "u:go a:nobody+fail x:unknown_tool x:not_found");
+}
+
+#[tokio::test]
+async fn a_call_that_fails_the_same_way_is_told_so_and_then_ends_the_turn() {
+    let world = World::new((0..4).map(|_| Act::Call(vec![call("fail")])));
+    assert_eq!(
+        world.ask("t", "go").await,
+        "The turn was stopped: the model asked for the same call of fail again and again, which fails each time \
+         (not_found)."
+    );
+    assert_eq!(world.tools.done(), ["t/0 fail", "t/1 fail"]);
+    assert_eq!(*world.tools.refused.lock().expect("refused"), [ErrorCode::NotFound]);
+    assert!(world.kept().await.starts_with(
+        "u:go a:fail x:not_found a:fail x:not_found a:fail x:not_found a:fail x:cancelled a:The turn"
+    ));
+}
+
+#[tokio::test]
+async fn the_same_call_twice_in_one_step_counts_twice() {
+    let world = World::new([Act::Call(vec![call("fail"), call("fail"), call("fail")]), Act::Say("ok")]);
+    assert_eq!(world.ask("t", "go").await, "ok");
+    assert_eq!(world.tools.done().len(), 2);
+}
+
+#[tokio::test]
+async fn calls_that_may_be_cut_off_are_not_run() {
+    let mut tool_calls = calls(&[call("WRITE"), ("WRITE", "{\"path\":\"/shared/a".into())]);
+    let step = Reply { tool_calls: tool_calls.clone(), stop: Stop::Length, ..Reply::default() };
+    let world = World::new([Act::Reply(step), Act::Say("shorter then")]);
+    assert_eq!(world.ask("t", "go").await, "shorter then");
+    assert_eq!(world.script.asked()[1], "u:go a:WRITE+WRITE r x:invalid_arguments");
+    tool_calls[1].arguments = Err(BadArguments::CutOff);
+    let kept = world.history.load(&session(), &TurnId::new("")).await.expect("kept");
+    let Entry::Assistant { tool_calls: found, .. } = &kept[1].entry else { panic!("{kept:?}") };
+    assert_eq!(*found, tool_calls, "they come back as they were");
+}
+
+#[tokio::test]
+async fn an_answer_that_is_cut_off_or_declined_says_so() {
+    let check = async |text: Option<&str>, stop: Stop, said: &str| {
+        let reply = Reply { text: text.map(Into::into), stop, ..Reply::default() };
+        assert_eq!(World::new([Act::Reply(reply)]).ask("t", "go").await, said);
+    };
+    let cut = "(The answer was cut off: the model came to the limit of its output.)";
+    check(Some("Once upon a \n"), Stop::Length, &format!("Once upon a\n\n{cut}")).await;
+    check(None, Stop::Length, cut).await;
+    check(Some("No."), Stop::Declined, "No.\n\nThe model declined to go on.").await;
+    check(Some(" "), Stop::Declined, "The model declined to go on.").await;
+    let reply = Reply { tool_calls: calls(&[call("WRITE")]), stop: Stop::Declined, ..Reply::default() };
+    let world = World::new([Act::Reply(reply)]);
+    assert_eq!(world.ask("t", "go").await, "The model declined to go on.");
+    assert!(world.tools.done().is_empty());
+}
+
+#[tokio::test]
+async fn a_provider_that_fails_answers_in_its_own_words() {
+    for error in [ProviderError::Unavailable, ProviderError::Refused, ProviderError::TooLong] {
+        let world = World::new([Act::Fail(error("The model is asleep.".into()))]);
+        assert_eq!(world.ask("t", "go").await, "The model is asleep.");
+        assert_eq!(world.kept().await, "u:go", "what was asked is kept, to be retried");
+    }
+}

@@ -1,0 +1,152 @@
+//! A turn that a crash cuts off at any point goes on where it was: no step is decided twice, no call runs
+//! under another id.
+
+use super::*;
+use crate::store::{Used, WhoseTurn};
+use crate::tools::Journal;
+use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// Where the crash comes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Crash {
+    /// Before the entry is kept.
+    Before,
+    /// As soon as it is.
+    After,
+}
+
+/// A history whose process dies at entry number `at`.
+struct Dying {
+    inner: Store,
+    crash: Crash,
+    at: usize,
+    count: AtomicUsize,
+    died: Notify,
+}
+
+impl Dying {
+    async fn die(&self) {
+        self.died.notify_one();
+        std::future::pending().await
+    }
+}
+
+#[async_trait]
+impl History for Dying {
+    fn journal(&self) -> Option<Arc<dyn Journal>> {
+        self.inner.journal()
+    }
+
+    async fn load(&self, session: &SessionId, turn: &TurnId) -> Result<Vec<Kept>, HistoryError> {
+        self.inner.load(session, turn).await
+    }
+
+    async fn append(
+        &self,
+        whose: &WhoseTurn,
+        n: usize,
+        entry: &Entry,
+        besides: &Besides,
+    ) -> Result<(), HistoryError> {
+        let dies = self.count.fetch_add(1, Ordering::SeqCst) == self.at;
+        if dies && self.crash == Crash::Before {
+            self.die().await;
+        }
+        self.inner.append(whose, n, entry, besides).await?;
+        if dies {
+            self.die().await;
+        }
+        Ok(())
+    }
+
+    async fn summarize(
+        &self,
+        whose: &WhoseTurn,
+        kept_from: &TurnId,
+        summary: &Entry,
+        tokens: u64,
+    ) -> Result<(), HistoryError> {
+        self.inner.summarize(whose, kept_from, summary, tokens).await
+    }
+
+    async fn forget(&self, session: &SessionId) -> Result<(), HistoryError> {
+        self.inner.forget(session).await
+    }
+
+    async fn used(&self, caller: &Caller) -> Result<Used, HistoryError> {
+        History::used(&self.inner, caller).await
+    }
+}
+
+/// Decides by what has happened since the request, as a model would.
+struct Model(Mutex<Vec<usize>>);
+
+#[async_trait]
+impl Provider for Model {
+    async fn respond(&self, request: Request<'_>, _: &mut dyn Deltas) -> Result<Reply, ProviderError> {
+        let steps =
+            request.conversation.entries.iter().filter(|e| matches!(e, Entry::Assistant { .. })).count();
+        self.0.lock().expect("asked").push(steps);
+        let step = match steps {
+            0 => calls(&[call("WRITE"), ("WRITE", "{\"n\":1}".into()), call("read")]),
+            1 => calls(&[call("fail"), call("SEND")]),
+            _ => Vec::new(),
+        };
+        let text = (steps == 2).then(|| "done".to_owned());
+        Ok(Reply { text, tool_calls: step, usage: TEN, ..Reply::default() })
+    }
+
+    fn memory(&self) -> Memory {
+        Memory::Conversation
+    }
+}
+
+const WHOLE: &str = "u:go a:WRITE+WRITE+read r r r a:fail+SEND x:not_found r a:done";
+const ENTRIES: usize = 9;
+
+#[tokio::test]
+async fn wherever_a_crash_comes_the_turn_goes_on_from_there() {
+    for crash in [Crash::After, Crash::Before] {
+        for at in 0..ENTRIES {
+            let (_dir, store) = store();
+            let dying = Arc::new(Dying {
+                inner: store.clone(),
+                crash,
+                at,
+                count: AtomicUsize::new(0),
+                died: Notify::new(),
+            });
+            let (model, tools) = (Arc::new(Model(Mutex::default())), Doing::meeting(1));
+            let runner = |history: Arc<dyn History>| {
+                Runner::new(model.clone(), tools.clone(), history, Config::default(), String::new())
+            };
+            let cancel = CancellationToken::new();
+            let first = runner(dying.clone());
+            tokio::select! {
+                said = first.run(turn("t", "go"), Arc::new(()), &cancel) => panic!("{crash:?} {at}: {said:?}"),
+                () = dying.died.notified() => {}
+            }
+            drop(first);
+            let said = runner(Arc::new(store.clone())).run(turn("t", "go"), Arc::new(()), &cancel).await;
+            assert_eq!(said.text.as_deref(), Some("done"), "{crash:?} {at}");
+            assert_eq!(said.attachments.len(), 1, "{crash:?} {at}: what a call added is there once");
+            let kept = store.load(&session(), &TurnId::new("")).await.expect("kept");
+            let kept: Vec<_> = kept.iter().map(|kept| shown(&kept.entry)).collect();
+            assert_eq!(kept.join(" "), WHOLE, "{crash:?} {at}");
+            check_once(crash, at, &model.0.lock().expect("asked"), &tools.done());
+            let used = History::used(&store, &ann()).await.expect("known");
+            assert_eq!(used.tokens, 30, "{crash:?} {at}: each step is charged once");
+        }
+    }
+}
+
+/// A step or a call comes again only if the crash came before it was kept, and then under its own id.
+fn check_once(crash: Crash, at: usize, asked: &[usize], done: &[String]) {
+    let ids: BTreeSet<_> = done.iter().collect();
+    let expected = ["t/0 WRITE", "t/1 WRITE", "t/2 read", "t/3 fail", "t/4 SEND"];
+    assert!(ids.iter().map(|id| id.as_str()).eq(expected), "{crash:?} {at}: {done:?}");
+    let again = (asked.len() - 3) + (done.len() - 5);
+    let most = usize::from(crash == Crash::Before && at > 0);
+    assert_eq!(again, most, "{crash:?} {at}: {asked:?} {done:?}");
+}

@@ -1,0 +1,57 @@
+//! A turn that somebody stops: nothing of it goes on, and the answer says what had been done.
+
+use super::*;
+
+#[tokio::test]
+async fn stopping_drops_the_provider() {
+    let world = World::new([Act::Call(vec![call("WRITE")]), Act::Hang]);
+    let cancel = CancellationToken::new();
+    let (said, ()) = tokio::join!(world.run(turn("t", "go"), &cancel), async {
+        world.script.hangs.notified().await;
+        assert_eq!(*world.script.dropped.lock().expect("a count"), 0);
+        cancel.cancel();
+    });
+    assert_eq!(said, "Cancelled: 1 tool call had been made. Write /retry to go on from here.");
+    assert_eq!(*world.script.dropped.lock().expect("a count"), 1);
+    assert_eq!(world.kept().await, "u:go a:WRITE r");
+}
+
+#[tokio::test]
+async fn stopping_cancels_the_tool_and_asks_the_provider_no_more() {
+    let world = World::new([Act::Call(vec![call("WRITE"), call("WAIT"), call("WRITE")])]);
+    let cancel = CancellationToken::new();
+    let (said, ()) = tokio::join!(world.run(turn("t", "go"), &cancel), async {
+        world.tools.waits.notified().await;
+        cancel.cancel();
+    });
+    assert_eq!(said, "Cancelled: 1 tool call had been made. Write /retry to go on from here.");
+    assert_eq!(world.kept().await, "u:go a:WRITE+WAIT+WRITE r");
+    assert_eq!(world.script.asked().len(), 1);
+    world.then([Act::Say("again")]);
+    assert_eq!(world.ask("t2", "/retry").await, "again");
+    assert_eq!(world.script.asked()[1], "u:go a:WRITE+WAIT+WRITE r x:cancelled x:cancelled");
+}
+
+#[tokio::test]
+async fn a_call_that_a_stop_cuts_off_runs_again_when_the_turn_does() {
+    let world = World::new([Act::Call(vec![call("WRITE"), call("WAIT")])]);
+    for _ in 0..2 {
+        let cancel = CancellationToken::new();
+        tokio::join!(world.run(turn("t", "go"), &cancel), async {
+            world.tools.waits.notified().await;
+            cancel.cancel();
+        });
+    }
+    assert_eq!(world.tools.done(), ["t/0 WRITE", "t/1 WAIT", "t/1 WAIT"]);
+    assert_eq!(world.script.asked().len(), 1);
+}
+
+#[tokio::test]
+async fn a_turn_that_is_stopped_before_it_begins_asks_nobody() {
+    let world = World::new([]);
+    let cancel = CancellationToken::new();
+    cancel.cancel();
+    let said = world.run(turn("t", "go"), &cancel).await;
+    assert!(said.starts_with("Cancelled: nothing had been done yet."), "{said}");
+    assert!(world.script.asked().is_empty());
+}

@@ -1,0 +1,64 @@
+//! What a turn needs of the tools.
+
+use super::ToolSpec;
+use crate::tools::{CallRequest, Output, Toolbox};
+use async_trait::async_trait;
+use cofferdam_core::policy::Safety;
+use cofferdam_core::tool::{Answer, ToolError};
+
+/// The tools of a turn.
+#[async_trait]
+pub trait Tools: Send + Sync {
+    /// Those that can be called.
+    fn specs(&self) -> Vec<ToolSpec>;
+
+    /// Whether calls of this tool change nothing, by its policy, so that their order does not matter. A tool
+    /// that is not there changes nothing.
+    fn is_read_only(&self, tool: &str) -> bool;
+
+    /// Runs one call to its audited end.
+    ///
+    /// # Errors
+    /// Every refusal and failure.
+    async fn call(&self, request: CallRequest) -> Result<Answer, ToolError>;
+
+    /// Writes down that a call was refused before it ran; returns what to answer.
+    async fn refuse(&self, request: CallRequest, why: ToolError) -> ToolError;
+
+    /// Keeps the output of a call as a file that tools can read; the file's path.
+    ///
+    /// # Errors
+    /// Why it could not be kept.
+    async fn keep(&self, output: Output) -> Result<String, ToolError>;
+}
+
+#[async_trait]
+impl Tools for Toolbox {
+    fn specs(&self) -> Vec<ToolSpec> {
+        let spec = |(name, tool): (&str, &crate::tools::Loaded)| {
+            let description = &tool.as_ref().ok()?.description;
+            Some(ToolSpec {
+                name: name.to_owned(),
+                summary: description.summary.clone(),
+                arguments: description.arguments.clone(),
+            })
+        };
+        self.registry().iter().filter_map(spec).collect()
+    }
+
+    fn is_read_only(&self, tool: &str) -> bool {
+        self.registry().get(tool).map_or(true, |tool| tool.policy.safety == Safety::ReadOnly)
+    }
+
+    async fn call(&self, request: CallRequest) -> Result<Answer, ToolError> {
+        Toolbox::call(self, request).await
+    }
+
+    async fn refuse(&self, request: CallRequest, why: ToolError) -> ToolError {
+        Toolbox::refuse(self, request, why).await
+    }
+
+    async fn keep(&self, output: Output) -> Result<String, ToolError> {
+        self.keep_output(output).await
+    }
+}

@@ -1,0 +1,84 @@
+//! What a turn says in this program's own words.
+
+use cofferdam_core::limits::{ByteSize, Span};
+use cofferdam_core::tool::ErrorCode;
+
+/// To `/new`.
+pub(super) const FORGOTTEN: &str = "A new conversation begins here. What was said before is forgotten.";
+/// To `/new` and `/retry` where nothing is remembered.
+pub(super) const NO_CONVERSATION: &str = "There is no conversation here: each message stands alone.";
+/// To `/retry` when the last request was answered.
+pub(super) const NOTHING_TO_RETRY: &str =
+    "There is nothing to retry: the last message was answered. Write what you want instead.";
+/// To `/cancel` when no turn runs.
+pub(super) const NOTHING_RUNS: &str = "Nothing is running here.";
+/// To `/new` with files.
+pub(super) const FILES_UNUSED: &str = "The files that came with this message were not used.";
+/// Of a file that a retried message had.
+pub(super) const FILE_GONE: &str =
+    "it came with the message that is retried and cannot be had again; send it anew";
+/// After an answer that is cut off.
+pub(super) const CUT_OFF: &str = "(The answer was cut off: the model came to the limit of its output.)";
+/// In place of an answer, or after its beginning.
+pub(super) const DECLINED: &str = "The model declined to go on.";
+/// In the place of older messages that could not be summarized.
+pub(super) const LEFT_OUT: &str = "Older messages of this conversation were left out to keep it short.";
+/// In place of an answer when the model's words say nothing.
+pub(super) const RETRY: &str = "Write /retry to go on from here.";
+
+/// To `/help` where a model answers.
+pub(super) fn help(tools: usize) -> String {
+    format!(
+        "Write what you want, and send files with it; there are {tools} tools to work with.\n\
+         /new starts the conversation anew\n/retry runs the last message again if it failed\n\
+         /cancel stops what is running"
+    )
+}
+
+/// In place of an answer when somebody stopped the turn.
+pub(super) fn cancelled(calls: usize) -> String {
+    match calls {
+        0 => format!("Cancelled: nothing had been done yet. {RETRY}"),
+        1 => format!("Cancelled: 1 tool call had been made. {RETRY}"),
+        n => format!("Cancelled: {n} tool calls had been made. {RETRY}"),
+    }
+}
+
+/// In place of an answer that took too long.
+pub(super) fn too_slow(deadline: Span) -> String {
+    format!("The turn took longer than {deadline} and was stopped. {RETRY}")
+}
+
+/// In place of an answer that took too many steps.
+pub(super) fn too_many_rounds(most: usize) -> String {
+    format!("The turn took more than {most} rounds and was stopped.")
+}
+
+/// In place of an answer that took too many calls.
+pub(super) fn too_many_calls(most: usize) -> String {
+    format!("The turn asked for more than {most} tool calls and was stopped.")
+}
+
+/// In place of an answer that cost too much.
+pub(super) fn too_many_tokens(most: u64) -> String {
+    format!("The turn used more than {most} tokens and was stopped.")
+}
+
+/// In place of an answer when a call is asked for again that cannot succeed.
+pub(super) fn going_in_circles(tool: &str, code: ErrorCode) -> String {
+    let tool = cofferdam_core::text::one_line(tool, 80);
+    format!(
+        "The turn was stopped: the model asked for the same call of {tool} again and again, which fails each \
+         time ({code})."
+    )
+}
+
+/// In place of an answer once somebody has used up the tokens of a day.
+pub(super) fn no_tokens_today(budget: u64) -> String {
+    format!("Today's budget of {budget} tokens is used up; it starts anew at 00:00 UTC. {RETRY}")
+}
+
+/// The error of a call that may write, once somebody has written what a day allows.
+pub(super) fn no_bytes_today(budget: ByteSize) -> String {
+    format!("today's budget of {budget} written bytes is used up; it starts anew at 00:00 UTC")
+}

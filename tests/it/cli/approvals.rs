@@ -1,0 +1,208 @@
+//! Approvals on the command line: `call` refuses without `--approve`, `chat` asks, and the policy commands show
+//! where a person is asked.
+
+use super::{line, put, run};
+use serde_json::json;
+use support::home::{Home, Ran};
+
+/// The default policies, where `file_write` has these rules.
+fn asking(rules: &str) -> Home {
+    let home = Home::new().own_policies();
+    let file = home.policies_dir().join("tools/file_write.toml");
+    let text = std::fs::read_to_string(&file).expect("there");
+    home.policy("tools/file_write.toml", &format!("{text}\n[approval]\n{rules}\n"))
+}
+
+const WRITE: &[&str] = &["call", "file_write", "path=/shared/a", "content=hello"];
+
+fn uid() -> u32 {
+    rustix::process::getuid().as_raw()
+}
+
+/// The states of approvals in the audit, and who decided.
+fn audited(home: &Home) -> Vec<String> {
+    let all = home.audit().into_iter().filter(|record| record["event"] == "approval");
+    all.map(|record| format!("{} {}", record["approval"], record["by"]).replace('"', "")).collect()
+}
+
+#[test]
+fn a_call_that_must_be_approved_says_how() {
+    let home = asking("\"*\" = \"always\"");
+    let ran = home.run(WRITE);
+    assert_eq!((ran.code, ran.error().as_str()), (Some(1), "approval_required"), "{ran:?}");
+    let said = ran.message();
+    assert!(said.contains("* = \"always\" at tools/file_write.toml:22"), "{said}");
+    assert!(said.contains("add --approve to cofferdam call"), "{said}");
+    assert!(!home.host("/shared/a").exists());
+    let outcome = home.audit().pop().expect("recorded");
+    assert_eq!((&outcome["verdict"], &outcome["code"]), (&json!("deny"), &json!("approval_required")));
+    assert_eq!(audited(&home), [""; 0]);
+}
+
+#[test]
+fn whoever_is_at_the_command_line_approves_one_call() {
+    let home = asking("\"*\" = \"always\"");
+    let ran = home.run(&[WRITE, &["--approve"]].concat());
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    let uid = uid();
+    assert!(
+        line(&ran)["total_bytes"] == 5 && ran.stderr.contains("approved: file_write needs approval: "),
+        "{ran:?}"
+    );
+    assert!(ran.stderr.contains(&format!("Asked for by cli {uid}.")), "{ran:?}");
+    assert_eq!(audited(&home), ["asked null".to_owned(), format!("approved cli:{uid}")]);
+    assert_eq!(home.run(&["audit", "verify"]).code, Some(0));
+    // It is not remembered, and where no rule asks it changes nothing.
+    assert_eq!(home.run(WRITE).error(), "approval_required");
+    let read = home.run(&["call", "file_read", "path=/shared/a", "--approve"]);
+    assert_eq!((read.code, read.stderr.as_str()), (Some(0), ""), "{read:?}");
+    assert_eq!(audited(&home).len(), 2);
+}
+
+#[test]
+fn what_was_approved_is_not_what_the_rules_deny() {
+    let home = asking("\"*\" = \"always\"");
+    let ran = home.run(&["call", "file_write", "path=/vault/a", "content=x", "--approve"]);
+    assert_eq!(ran.error(), "path_denied");
+    put(&home, "/shared/a", b"there");
+    assert_eq!(home.run(&[WRITE, &["--approve"]].concat()).error(), "already_exists", "as the tool decides");
+    assert_eq!(std::fs::read(home.host("/shared/a")).expect("there"), b"there");
+}
+
+fn chat(home: &Home, lines: &str) -> Ran {
+    let file = home.file("lines", lines.as_bytes());
+    let mut command = home.command(&["chat"]);
+    run(command.stdin(std::fs::File::open(file).expect("there")))
+}
+
+#[test]
+fn a_chat_shows_the_call_and_the_next_line_decides() {
+    for (answer, allowed) in
+        [("y\n", true), ("YES\n", true), ("n\n", false), ("yes please\n", false), ("", false)]
+    {
+        let home = asking("\"*\" = \"always\"");
+        let ran = chat(&home, &format!("/file_write path=/shared/a content=hello\n{answer}"));
+        assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""), "{answer:?}: {ran:?}");
+        let (shown, said) = ran.stdout.split_once("\nApprove? [y/N] ").expect("a question");
+        assert!(shown.contains("\ncreates /shared/a: nothing is there now\n"), "{shown}");
+        assert_eq!(said.starts_with('{'), allowed, "{answer:?}: {said}");
+        assert_eq!(
+            said.starts_with(&format!("approval_denied: terminal:{} did not", uid())),
+            !allowed,
+            "{said}"
+        );
+        assert_eq!(home.host("/shared/a").exists(), allowed);
+        let state = if allowed { "approved" } else { "denied" };
+        assert_eq!(audited(&home), ["asked null".to_owned(), format!("{state} terminal:{}", uid())]);
+    }
+}
+
+#[test]
+fn a_chat_remembers_a_path_as_long_as_it_lasts() {
+    let home = asking("path = \"first-time-per-path\"");
+    let write =
+        |path: &str, content: &str| format!("/file_write path={path} content={content} overwrite=true\n");
+    let lines = [
+        write("/shared/a", "1"),
+        "y\n".into(),
+        write("/shared/a", "2"),
+        write("/shared/b", "3"),
+        "n\n".into(),
+    ];
+    let ran = chat(&home, &lines.concat());
+    assert_eq!(ran.stdout.matches("Approve? [y/N] ").count(), 2, "{ran:?}");
+    assert_eq!(std::fs::read(home.host("/shared/a")).expect("there"), b"2");
+    assert!(!home.host("/shared/b").exists());
+    assert_eq!(chat(&home, &write("/shared/a", "4")).stdout.matches("Approve? [y/N] ").count(), 1);
+}
+
+#[test]
+fn nobody_in_time_is_a_no_in_a_chat_too() {
+    let home = asking("\"*\" = \"always\"").config("[approvals]\nexpires = \"1s\"\n");
+    let mut command = home.command(&["chat"]);
+    let mut child = command
+        .stdin(std::process::Stdio::piped())
+        .stdout(std::process::Stdio::piped())
+        .spawn()
+        .expect("the program starts");
+    let mut lines = child.stdin.take().expect("piped");
+    std::io::Write::write_all(&mut lines, b"/file_write path=/shared/a content=x\n").expect("it reads");
+    let mut said = String::new();
+    let mut out = std::io::BufReader::new(child.stdout.take().expect("piped"));
+    while !said.contains("approval_denied: ") {
+        assert!(std::io::BufRead::read_line(&mut out, &mut said).expect("text") > 0, "{said}");
+    }
+    assert!(said.contains("nobody approved this call in time"), "{said}");
+    drop(lines);
+    assert!(child.wait().expect("it ends").success());
+    assert_eq!(audited(&home), ["asked null", "expired null"]);
+}
+
+#[test]
+fn a_chat_that_is_stopped_takes_its_question_back() {
+    let home = asking("\"*\" = \"always\"");
+    let mut command = home.command(&["chat"]);
+    let piped = std::process::Stdio::piped;
+    let mut child = command.stdin(piped()).stdout(piped()).spawn().expect("the program starts");
+    let mut lines = child.stdin.take().expect("piped");
+    std::io::Write::write_all(&mut lines, b"/file_write path=/shared/a content=x\n").expect("it reads");
+    let mut out = child.stdout.take().expect("piped");
+    let mut said = Vec::new();
+    while !said.ends_with(b"Approve? [y/N] ") {
+        let mut byte = [0];
+        assert_eq!(std::io::Read::read(&mut out, &mut byte).expect("it speaks"), 1);
+        said.extend(byte);
+    }
+    rustix::process::kill_process(rustix::process::Pid::from_child(&child), rustix::process::Signal::INT)
+        .expect("it runs");
+    assert!(child.wait().expect("it ends").success());
+    assert!(!home.host("/shared/a").exists());
+    assert_eq!(audited(&home), ["asked null", "withdrawn null"]);
+    assert_eq!(home.audit().pop().expect("recorded")["code"], "cancelled");
+}
+
+#[test]
+fn the_policy_commands_tell_where_a_person_is_asked() {
+    let home = asking("path = \"on-overwrite\"\n\"/shared/docs\" = \"always\"");
+    let words = ["policy", "explain", "file_write", "path=/shared/docs/a", "content=x"];
+    let ran = home.run(&words);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert!(
+        ran.stdout.starts_with("ask: file_write under profile file-read-write (tools/file_write.toml)\n"),
+        "{ran:?}"
+    );
+    assert!(
+        ran.stdout.contains("  asks always for /shared/docs/a: /shared/docs  tools/file_write.toml:23\n"),
+        "{ran:?}"
+    );
+    let explained = line(&home.run(&[&words[..], &["--json"]].concat()));
+    let at = json!({ "file": "tools/file_write.toml", "line": 23 });
+    let asks = json!([{ "about": "/shared/docs", "when": "always", "at": at, "path": "/shared/docs/a" }]);
+    assert_eq!((&explained["verdict"], &explained["asks"]), (&json!("ask"), &asks));
+    let shown = home.run(&["policy", "show", "file_write"]).stdout;
+    assert!(
+        shown.contains("  approval path on-overwrite ") && shown.contains("  approval /shared/docs always "),
+        "{shown}"
+    );
+    let shown = line(&home.run(&["policy", "show", "file_write", "--json"]));
+    assert_eq!(shown["tools"][0]["approval"][0]["about"], "/shared/docs");
+    let report = home.run(&["policy", "report", "--format", "markdown"]).stdout;
+    assert!(report.contains("### Where a person must agree"), "{report}");
+    assert_eq!(home.run(&["policy", "check"]).code, Some(0));
+    let without = Home::new().own_policies();
+    let (old, new) = (home.policies_dir(), without.policies_dir());
+    let (old, new) = (old.to_str().expect("text"), new.to_str().expect("text"));
+    let widened = home.run(&["policy", "diff", old, new]);
+    assert_eq!(widened.code, Some(3), "{widened:?}");
+    assert!(
+        widened.stdout.contains("widens: file_write: approval path: on-overwrite → none\n"),
+        "{widened:?}"
+    );
+    assert_eq!(home.run(&["policy", "diff", new, old]).code, Some(0));
+    let bad = asking("paht = \"always\"").run(&["policy", "check"]);
+    assert_eq!(bad.code, Some(3));
+    assert!(
+        format!("{bad:?}").contains("tools/file_write.toml:22: file_write: [approval] no argument"),
+        "{bad:?}"
+    );
+}

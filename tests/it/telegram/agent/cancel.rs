@@ -1,0 +1,56 @@
+//! `/cancel`: what runs is stopped at once, however long it would take.
+
+use super::*;
+use crate::telegram::world::PATIENCE;
+use support::llm::Gate;
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_slow_model_is_dropped() -> anyhow::Result<()> {
+    let gate = Gate::new();
+    let (world, llm) = agent([Turn::say("too late").held_by(&gate), Turn::say("second")]).await?;
+    let slow = world.server.push(text("think"));
+    llm.wait_for_requests(PATIENCE, 1).await?;
+    let next = world.server.push(text("the next"));
+    world.server.push(text("/cancel"));
+    let said = world.answer(&slow).await?.text;
+    assert_eq!(
+        said,
+        "Cancelled: nothing had been done yet. Write /retry to go on from here. 1 message is waiting and comes next."
+    );
+    assert_eq!(world.answer(&next).await?.text, "second");
+    llm.wait_until_idle(PATIENCE).await?;
+    assert_eq!(world.ask(text("/cancel")).await?, "Nothing is running here.");
+    end(world, &llm, 3)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_slow_tool_is_cancelled() -> anyhow::Result<()> {
+    let wait = Call::new("hostile", json!({ "behaviour": "poll_never" }));
+    let hostile = |home: Home| home.hostile("deadline = \"120s\"");
+    let (world, llm) = agent_in(hostile, [Turn::calls([wait])]).await?;
+    let slow = world.server.push(text("wait"));
+    llm.wait_for_requests(PATIENCE, 1).await?;
+    llm.wait_until_idle(PATIENCE).await?;
+    world.server.push(text("/cancel"));
+    let said = world.answer(&slow).await?.text;
+    assert!(said.starts_with("Cancelled: "), "{said}");
+    llm.script([Turn::say("I was stopped.")]);
+    assert_eq!(world.ask(text("/retry")).await?, "I was stopped.");
+    end(world, &llm, 2)
+}
+
+/// Without a model as well.
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_command_that_takes_long_is_cancelled() -> anyhow::Result<()> {
+    let world = World::running_in(|home| home.hostile("deadline = \"120s\"")).await?;
+    let slow = world.server.push(text("/hostile behaviour=report_until:step path=/shared/go"));
+    world.server.wait_for_message(PATIENCE, |sent| sent.text.starts_with("⏳ step ")).await?;
+    world.server.push(text("/cancel"));
+    let said = world.server.wait_for_message(PATIENCE, |sent| sent.text.starts_with("cancelled: ")).await?;
+    assert_eq!(said.reply_to, Some(slow.message_id));
+    assert_eq!(outcomes(&world, "hostile"), [Some("cancelled".to_owned())]);
+    assert_eq!(world.ask(text("/cancel")).await?, "Nothing is running here.");
+    let said = world.ask(text("/retry")).await?;
+    assert_eq!(said, "There is no conversation here: each message stands alone.");
+    world.end(3)
+}

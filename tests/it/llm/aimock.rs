@@ -64,7 +64,7 @@ fn an_unrelated_server_is_understood_and_understands() -> anyhow::Result<()> {
     }
     let calls = json!([
         { "name": "attachment_save", "arguments": { "index": 0, "path": "/shared/Müller – 写真.txt" } },
-        { "name": "attachment_save", "arguments": { "index": 1, "path": "/tmp/b" } },
+        { "name": "attachment_save", "arguments": { "index": 1, "path": "/shared/b" } },
     ]);
     let fixtures = json!([
         { "match": { "hasToolResult": true }, "response": { "content": "Beide sind gespeichert. 📎" } },
@@ -85,7 +85,7 @@ fn an_unrelated_server_is_understood_and_understands() -> anyhow::Result<()> {
         let ran = replies(&home, &flags, "bitte beide speichern\n");
         assert!(ran.stdout.ends_with("Beide sind gespeichert. 📎\n"), "{dialect:?}: {ran:?}");
         assert_eq!(std::fs::read(home.host("/shared/Müller – 写真.txt"))?, b"eins");
-        assert_eq!(std::fs::read(home.host("/tmp/b"))?, b"zwei");
+        assert_eq!(std::fs::read(home.host("/shared/b"))?, b"zwei");
     }
     Ok(())
 }

@@ -52,7 +52,7 @@ pub(super) enum Command {
         #[command(flatten)]
         output: Output,
     },
-    /// Writes the embedded policies into a new folder, to be changed and named in [policies] dir
+    /// Writes the embedded policies into a new folder, to be changed and named in the configuration
     #[command(after_help = "Example: cofferdam policy export policies")]
     Export {
         /// The folder, which does not exist yet or is empty

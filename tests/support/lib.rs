@@ -13,3 +13,23 @@ pub mod samples;
 pub mod serving;
 pub mod telegram;
 pub mod workers;
+
+/// Whether `needle` is anywhere in `bytes`. Compiled code of many megabytes is looked through by every test that
+/// asks where a secret is.
+pub fn holds(bytes: &[u8], needle: &[u8]) -> bool {
+    memchr::memmem::find(bytes, needle).is_some()
+}
+
+/// The files below a folder that contain these bytes.
+pub fn containing(dir: &std::path::Path, bytes: &[u8]) -> Vec<std::path::PathBuf> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(dir).into_iter().flatten().flatten() {
+        let path = entry.path();
+        if path.is_dir() {
+            found.extend(containing(&path, bytes));
+        } else if std::fs::read(&path).is_ok_and(|held| holds(&held, bytes)) {
+            found.push(path);
+        }
+    }
+    found
+}

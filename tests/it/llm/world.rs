@@ -1,6 +1,6 @@
 //! A gateway with a model, and the server that it asks; and what is true of both at the end.
 
-use std::path::Path;
+use support::containing;
 use support::home::{Home, Ran};
 use support::llm::{Dialect, LlmServer};
 
@@ -89,18 +89,4 @@ pub(super) fn replies(home: &Home, flags: &[&str], lines: &str) -> Ran {
 fn tail(ran: &Ran) -> String {
     let lines: Vec<_> = ran.stderr.lines().collect();
     format!("{:?} {}\n{}", ran.code, ran.stdout, lines[lines.len().saturating_sub(30)..].join("\n"))
-}
-
-/// The files below a folder that contain these bytes.
-fn containing(dir: &Path, bytes: &[u8]) -> Vec<std::path::PathBuf> {
-    let mut found = Vec::new();
-    for entry in std::fs::read_dir(dir).into_iter().flatten().flatten() {
-        let path = entry.path();
-        if path.is_dir() {
-            found.extend(containing(&path, bytes));
-        } else if std::fs::read(&path).is_ok_and(|held| held.windows(bytes.len()).any(|w| w == bytes)) {
-            found.push(path);
-        }
-    }
-    found
 }

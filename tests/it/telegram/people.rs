@@ -1,7 +1,8 @@
 //! Who is served: people whom the configuration names by number, in private and in groups, and nobody else.
 
-use super::world::{ANN, EVE, GROUP, World, containing, save};
+use super::world::{ANN, EVE, GROUP, World, save};
 use serde_json::json;
+use support::containing;
 use support::home::Home;
 use support::telegram::{Incoming, Media};
 

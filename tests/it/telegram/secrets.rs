@@ -1,8 +1,9 @@
 //! What must not lie about: the bytes of attachments, and the token, even where a server repeats it or a
 //! proxy is configured. (That the token is nowhere else is held against every test here.)
 
-use super::world::{ANN, World, containing, save};
+use super::world::{ANN, World, save};
 use std::path::PathBuf;
+use support::containing;
 use support::telegram::{Fault, Incoming, Media, RedirectSink, Target};
 
 const MARKER: &str = "these-bytes-are-the-users-own";

@@ -2,8 +2,8 @@
 
 use rustix::process::Signal;
 use serde_json::Value;
-use std::path::Path;
 use std::time::{Duration, Instant};
+use support::containing;
 use support::home::Home;
 use support::serving::Serving;
 use support::telegram::{Incoming, Pushed, SentMessage, TelegramServer};
@@ -214,20 +214,6 @@ impl World {
         let lines: Vec<_> = log.lines().filter(worth).collect();
         lines[lines.len().saturating_sub(40)..].join("\n")
     }
-}
-
-/// The files below a folder that contain these bytes.
-pub(super) fn containing(dir: &Path, bytes: &[u8]) -> Vec<std::path::PathBuf> {
-    let mut found = Vec::new();
-    for entry in std::fs::read_dir(dir).into_iter().flatten().flatten() {
-        let path = entry.path();
-        if path.is_dir() {
-            found.extend(containing(&path, bytes));
-        } else if std::fs::read(&path).is_ok_and(|held| held.windows(bytes.len()).any(|w| w == bytes)) {
-            found.push(path);
-        }
-    }
-    found
 }
 
 /// The command that saves an attachment.

@@ -1,7 +1,8 @@
 //! What a conversation remembers, and what it must not.
 
 use super::*;
-use crate::telegram::world::{BEN, containing};
+use crate::telegram::world::BEN;
+use support::containing;
 use support::samples;
 use support::telegram::Media;
 

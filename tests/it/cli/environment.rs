@@ -155,43 +155,6 @@ const EFFECTS: &[(&str, &str, Seen, &str)] = &[
         "\"lots\" is not a size",
     ),
     (
-        "COFFERDAM_TURNS_ROUNDS",
-        "0",
-        |home, set| ran(home, set, &["tools"]),
-        "rounds = 0 lets no turn be answered",
-    ),
-    (
-        "COFFERDAM_TURNS_CALLS",
-        "0",
-        |home, set| ran(home, set, &["tools"]),
-        "calls = 0 lets no turn be answered",
-    ),
-    ("COFFERDAM_TURNS_DEADLINE", "0s", |home, set| ran(home, set, &["tools"]), "write at least \"1s\""),
-    (
-        "COFFERDAM_TURNS_TOKENS",
-        "0",
-        |home, set| ran(home, set, &["tools"]),
-        " tokens = 0 lets no turn be answered",
-    ),
-    (
-        "COFFERDAM_TURNS_HISTORY_TOKENS",
-        "0",
-        |home, set| ran(home, set, &["tools"]),
-        "history_tokens = 0 lets no turn be answered",
-    ),
-    (
-        "COFFERDAM_TURNS_USER_TOKENS_PER_DAY",
-        "0",
-        |home, set| ran(home, set, &["tools"]),
-        "user_tokens_per_day = 0 lets no turn be answered",
-    ),
-    (
-        "COFFERDAM_TURNS_USER_WRITTEN_BYTES_PER_DAY",
-        "lots",
-        |home, set| ran(home, set, &["tools"]),
-        "\"lots\" is not a size",
-    ),
-    (
         "COFFERDAM_SANDBOX_COMPILE_TIME",
         "soon",
         |home, set| ran(home, set, &["tools"]),

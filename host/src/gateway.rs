@@ -6,13 +6,12 @@ use crate::audit::{AuditError, AuditLog};
 use crate::config::Config;
 use crate::llm::Answering;
 use crate::publish::{OpenError, Place, Workspaces};
-use crate::sandbox::{self, Sandbox, SandboxError};
+use crate::sandbox::{self, Binary, Sandbox, SandboxError};
 use crate::tools::{CallThreads, Mechanisms, Registry, RegistryError, Sources, Toolbox};
 use crate::turn::{History, Runner};
 use cofferdam_core::audit::{Effect, Outcome, VerdictKind};
 use cofferdam_core::policy::{PolicyProblem, PolicySet, ToolPolicy};
 use cofferdam_core::tool::ErrorCode;
-use std::borrow::Cow;
 use std::io;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
@@ -205,18 +204,18 @@ pub fn review(config: &Config, policies_dir: Option<&Path>) -> Result<(PolicySet
 ///
 /// # Errors
 /// Why they cannot be had.
-pub fn component_bytes(
-    policy: &ToolPolicy,
-    policies_dir: Option<&Path>,
-) -> Result<Cow<'static, [u8]>, RegistryError> {
+pub fn component_bytes(policy: &ToolPolicy, policies_dir: Option<&Path>) -> Result<Binary, RegistryError> {
     crate::tools::component_bytes(policy, &sources(policies_dir))
 }
 
 fn sources(policies_dir: Option<&Path>) -> Sources {
-    Sources {
-        builtins: |tool| builtin::COMPONENTS.iter().find(|(name, _)| *name == tool).map(|(_, bytes)| *bytes),
-        policies_dir: policies_dir.map(Path::to_owned),
-    }
+    Sources { builtins: builtin_component, policies_dir: policies_dir.map(Path::to_owned) }
+}
+
+/// The component of a builtin tool.
+fn builtin_component(tool: &str) -> Option<Binary> {
+    let (_, sha256, bytes) = builtin::COMPONENTS.iter().find(|(name, ..)| *name == tool)?;
+    Some(Binary::embedded(sha256, bytes))
 }
 
 /// The embedded policies: each file's name, such as `tools/file_read.toml`, and its text.

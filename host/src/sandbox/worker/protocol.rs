@@ -62,7 +62,8 @@ pub(super) enum Compiled<'a> {
 /// What became of a description.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) enum Described {
-    Said(Said),
+    /// By code of this compatibility.
+    Said(Compatibility, Said),
     /// There is no code to link.
     NotCompiled(Missing),
     /// An import is not granted.

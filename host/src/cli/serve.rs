@@ -63,6 +63,7 @@ fn menu(gateway: &Gateway, memory: Memory) -> Vec<telegram::MenuEntry> {
         let words = [
             ("new", "Start the conversation anew"),
             ("retry", "Run the last message again if it failed"),
+            ("steer", "Add to what is running: /steer TEXT"),
             ("cancel", "Stop what is running"),
         ];
         return words.into_iter().map(entry).collect();

@@ -40,7 +40,9 @@ fn decide(conversation: &Conversation, tools: &[ToolSpec]) -> Reply {
             }
             None => say(listing(&attachments.infos())),
         },
-        Some(Entry::Assistant { .. } | Entry::Summary { .. }) | None => Reply::default(),
+        Some(Entry::Assistant { .. } | Entry::Steer { .. } | Entry::Summary { .. }) | None => {
+            Reply::default()
+        }
     }
 }
 

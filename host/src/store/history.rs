@@ -61,15 +61,7 @@ impl Store {
         tokens: u64,
     ) -> Result<(), StoreError> {
         let whose = whose.clone();
-        self.write(move |tx| {
-            let added = tx
-                .prepare_cached(
-                    "INSERT OR IGNORE INTO line (session, turn, n, body, said_at) VALUES (?1, ?2, ?3, ?4, ?5)",
-                )?
-                .execute(params![whose.session.as_str(), whose.turn.as_str(), n, body, now_ms()])?;
-            if added == 1 { usage::charge_tokens(tx, &whose.caller, tokens) } else { Ok(()) }
-        })
-        .await
+        self.write(move |tx| add(tx, &whose, n, &body, tokens)).await
     }
 
     /// Puts one line in the place of all lines of the session before the first one of `kept_from`, and
@@ -118,6 +110,22 @@ impl Store {
         })
         .await
     }
+}
+
+/// Adds line `n` of a turn and charges for it, unless it is there.
+pub(super) fn add(
+    tx: &Transaction<'_>,
+    whose: &WhoseTurn,
+    n: usize,
+    body: &str,
+    tokens: u64,
+) -> Result<(), StoreError> {
+    let added = tx
+        .prepare_cached(
+            "INSERT OR IGNORE INTO line (session, turn, n, body, said_at) VALUES (?1, ?2, ?3, ?4, ?5)",
+        )?
+        .execute(params![whose.session.as_str(), whose.turn.as_str(), n, body, now_ms()])?;
+    if added == 1 { usage::charge_tokens(tx, &whose.caller, tokens) } else { Ok(()) }
 }
 
 /// Forgets what was said before `before`, and all but the latest lines.

@@ -4,7 +4,7 @@
 use super::replies::insert_reply;
 use super::{
     AlbumPart, BoundTurn, Claim, Fate, NewUpdate, Persisted, Standing, Store, StoreError, Stranger, Update,
-    attempts, now_ms, outgoing, placeholder, replies,
+    attempts, now_ms, outgoing, placeholder, replies, steering,
 };
 use cofferdam_core::id::TurnId;
 use rusqlite::{OptionalExtension, Transaction, params};
@@ -87,11 +87,12 @@ impl Store {
         let (channel, album) = (channel.to_owned(), album.to_owned());
         self.write(move |tx| {
             let mut statement = tx.prepare_cached(
-                "SELECT update_id, raw, turn FROM inbox WHERE channel = ?1 AND album = ?2 ORDER BY seq LIMIT 100",
+                "SELECT update_id, raw, turn, received_at FROM inbox WHERE channel = ?1 AND album = ?2
+                 ORDER BY seq LIMIT 100",
             )?;
             let rows = statement.query_map(params![channel, album], |row| {
                 let turn: Option<String> = row.get(2)?;
-                Ok(AlbumPart { update: update(row)?, turn: turn.map(TurnId::new) })
+                Ok(AlbumPart { update: update(row)?, turn: turn.map(TurnId::new), received_at: row.get(3)? })
             })?;
             Ok(rows.collect::<Result<_, _>>()?)
         })
@@ -141,10 +142,11 @@ fn persist(
     for new in updates {
         let id = new.update_id;
         match new.fate {
-            Fate::Pending => {
+            Fate::Pending(headers) => {
                 if insert.execute(params![channel, id, now, new.album, new.raw, None::<&str>, None::<i64>])?
                     == 1
                 {
+                    steering::address(tx, tx.last_insert_rowid(), &headers)?;
                     persisted.pending.push(Update { update_id: id, raw: new.raw });
                 }
             }
@@ -214,14 +216,15 @@ fn claim_album(tx: &Transaction<'_>, channel: &str, album: &str) -> Result<Optio
 }
 
 fn bound_turn(tx: &Transaction<'_>, channel: &str, turn: String) -> Result<BoundTurn, StoreError> {
-    let mut statement =
-        tx.prepare_cached("SELECT update_id, raw FROM inbox WHERE turn = ?1 AND channel = ?2 ORDER BY seq")?;
+    let mut statement = tx.prepare_cached(
+        "SELECT update_id, raw FROM inbox WHERE turn = ?1 AND channel = ?2 AND joined IS NULL ORDER BY seq",
+    )?;
     let updates = statement.query_map(params![turn, channel], update)?.collect::<Result<_, _>>()?;
     let earlier = tx
         .prepare_cached(
             "SELECT 1 FROM inbox AS mine JOIN inbox AS other
              ON other.channel = mine.channel AND other.album = mine.album
-             WHERE mine.turn = ?1 AND mine.channel = ?2
+             WHERE mine.turn = ?1 AND mine.channel = ?2 AND mine.joined IS NULL
              AND other.turn IS NOT NULL AND other.turn <> ?1 AND other.seq < mine.seq LIMIT 1",
         )?
         .query_row(params![turn, channel], |_| Ok(()))
@@ -234,6 +237,6 @@ fn turn_id(channel: &str, update_id: i64) -> TurnId {
     TurnId::new(format!("{channel}-{update_id}"))
 }
 
-fn update(row: &rusqlite::Row<'_>) -> rusqlite::Result<Update> {
+pub(super) fn update(row: &rusqlite::Row<'_>) -> rusqlite::Result<Update> {
     Ok(Update { update_id: row.get(0)?, raw: row.get(1)? })
 }

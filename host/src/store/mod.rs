@@ -19,6 +19,7 @@ mod replies;
 mod retention;
 mod rows;
 mod schema;
+mod steering;
 #[cfg(test)]
 mod tests;
 mod usage;
@@ -29,8 +30,8 @@ pub use inbox::STRANGERS_TOLD_PER_HOUR_MAX;
 pub use recent::RECENT_ROWS_MAX;
 pub use retention::{DONE_AGE_MAX, DONE_ROWS_MAX};
 pub use rows::{
-    AlbumPart, BoundTurn, Claim, Fate, NewPart, NewRecent, NewReply, NewUpdate, Part, PartKind, Persisted,
-    Placeholder, Recent, Reply, Standing, Stranger, Update,
+    AlbumPart, BoundTurn, Claim, Fate, Headers, NewPart, NewRecent, NewReply, NewUpdate, Part, PartKind,
+    Persisted, Placeholder, Queue, Recent, Reply, Standing, Steer, Stranger, TakeUp, TakenUp, Update,
 };
 pub use usage::{Used, WhoseTurn};
 

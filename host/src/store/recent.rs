@@ -38,13 +38,41 @@ impl Store {
 }
 
 /// Notes what was sent, in place of what was noted before.
-pub(super) fn note(tx: &Transaction<'_>, channel: &str, new: &NewRecent, now: i64) -> Result<(), StoreError> {
+pub(super) fn note(
+    tx: &Transaction<'_>,
+    (channel, turn): (&str, &str),
+    new: &NewRecent,
+    now: i64,
+) -> Result<(), StoreError> {
     tx.prepare_cached(
-        "INSERT OR REPLACE INTO recent (channel, conversation, sender, album, files, noted_at)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+        "INSERT OR REPLACE INTO recent (channel, conversation, sender, album, files, noted_at, turn)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
     )?
-    .execute(params![channel, new.conversation, new.sender, new.recent.album, new.recent.files, now])?;
+    .execute(params![
+        channel,
+        new.conversation,
+        new.sender,
+        new.recent.album,
+        new.recent.files,
+        now,
+        turn
+    ])?;
     Ok(())
+}
+
+/// The same for the message that a turn began with, unless the turn has noted later files while it ran.
+pub(super) fn note_first(
+    tx: &Transaction<'_>,
+    (channel, turn): (&str, &str),
+    new: &NewRecent,
+    now: i64,
+) -> Result<(), StoreError> {
+    let later = tx
+        .prepare_cached(
+            "SELECT 1 FROM recent WHERE channel = ?1 AND conversation = ?2 AND sender = ?3 AND turn = ?4",
+        )?
+        .exists(params![channel, new.conversation, new.sender, turn])?;
+    if later { Ok(()) } else { note(tx, (channel, turn), new, now) }
 }
 
 /// Forgets what was noted before `before`, and all but the latest rows.

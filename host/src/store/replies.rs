@@ -35,7 +35,7 @@ impl Store {
             if inbox::done(tx, turn.as_str(), now)? > 0
                 && let Some(files) = &files
             {
-                recent::note(tx, &channel, files, now)?;
+                recent::note_first(tx, (&channel, turn.as_str()), files, now)?;
             }
             placeholder::forget(tx, turn.as_str())?;
             insert_reply(tx, &channel, &turn, reply, now)?;

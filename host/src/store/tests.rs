@@ -4,7 +4,7 @@ mod history;
 mod used;
 
 use super::*;
-use cofferdam_core::id::TurnId;
+use cofferdam_core::id::{SessionId, TurnId};
 use cofferdam_core::journal::Journal;
 use cofferdam_core::message::OutgoingAttachment;
 use cofferdam_core::tool::Answer;
@@ -18,7 +18,11 @@ fn new(update_id: i64, album: Option<&str>) -> NewUpdate {
         update_id,
         album: album.map(Into::into),
         raw: format!("raw {update_id}"),
-        fate: Fate::Pending,
+        fate: Fate::Pending(Headers {
+            session: SessionId::new("s"),
+            sender: "ann".into(),
+            queue: Queue::Turn,
+        }),
     }
 }
 
@@ -313,6 +317,9 @@ async fn a_placeholder_is_known_until_its_turn_ends() {
 /// Takes away what later versions than the third have.
 const TO_VERSION_3: &str = "DROP TABLE line; DROP TABLE attempt; DROP TABLE usage; DROP TABLE approval;
     DROP TABLE approved_path; DROP TABLE outgoing; ALTER TABLE journal DROP COLUMN attachments;
+    DROP INDEX inbox_session; DROP INDEX inbox_request; ALTER TABLE inbox DROP COLUMN session;
+    ALTER TABLE inbox DROP COLUMN sender; ALTER TABLE inbox DROP COLUMN request;
+    ALTER TABLE inbox DROP COLUMN joined; ALTER TABLE recent DROP COLUMN turn;
     PRAGMA user_version = 3;";
 
 #[tokio::test]

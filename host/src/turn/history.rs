@@ -10,7 +10,7 @@ pub use memory::InMemory;
 pub(super) use mend::{mended, not_run};
 
 use super::Entry;
-use crate::store::{Used, WhoseTurn};
+use crate::store::{TakeUp, TakenUp, Used, WhoseTurn};
 use crate::tools::Journal;
 use async_trait::async_trait;
 use cofferdam_core::id::{Caller, SessionId, TurnId};
@@ -41,6 +41,19 @@ pub trait History: Send + Sync {
         entry: &Entry,
         besides: &Besides,
     ) -> Result<(), HistoryError>;
+
+    /// Keeps what a turn takes up as its entry `n`, and in the same step makes it the turn's: what waited is
+    /// never said twice and never lost.
+    ///
+    /// # Errors
+    /// [`HistoryError`]; then it still waits.
+    async fn take_up(
+        &self,
+        whose: &WhoseTurn,
+        n: usize,
+        entry: &Entry,
+        taking: &TakeUp,
+    ) -> Result<TakenUp, HistoryError>;
 
     /// Puts a summary in the place of everything before the first entry of `kept_from`.
     ///

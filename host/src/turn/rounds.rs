@@ -9,6 +9,7 @@ use super::{
     Config, Delta, Deltas, Entry, Memory, Progress, Provider, ProviderError, Reply, Request, Stop, ToolSpec,
     Tools, Turn, words,
 };
+use crate::attachments::Attachments;
 use crate::tools::Journal;
 use cofferdam_core::arguments::BadArguments;
 use cofferdam_core::message::OutgoingAttachment;
@@ -71,8 +72,8 @@ impl<'a> Rounds<'a> {
         Self { parts, around, talk, stop, left_out: 0 }
     }
 
-    /// Goes on until there is an answer, and the files that come with it.
-    pub(super) async fn run(mut self) -> (String, Vec<OutgoingAttachment>) {
+    /// Goes on until there is an answer; with it the files that go out, and those that came in.
+    pub(super) async fn run(mut self) -> (String, Vec<OutgoingAttachment>, Attachments) {
         let deadline = Instant::now() + self.parts.limits.deadline.0;
         let stop = self.stop.clone();
         let ended = {
@@ -90,10 +91,10 @@ impl<'a> Rounds<'a> {
         let said = match ended {
             Ok(answer) => answer,
             // What was added comes with the answer that a retry may bring.
-            Err(End::Open(said)) => return (said, Vec::new()),
+            Err(End::Open(said)) => return (said, Vec::new(), self.around.turn.attachments),
             Err(End::Answered(said)) => self.close(said).await,
         };
-        (said, self.talk.files())
+        (said, self.talk.files(), self.around.turn.attachments)
     }
 
     async fn until_answered(&mut self) -> Result<String, End> {
@@ -106,6 +107,7 @@ impl<'a> Rounds<'a> {
                 continue;
             }
             self.check_limits().await?;
+            self.hear().await?;
             let reply = self.ask().await?;
             self.take(reply).await?;
         }

@@ -5,7 +5,7 @@ use super::history::{History, HistoryError, mended};
 use super::instructions::instructions;
 use super::rounds::{Circumstances, Rounds};
 use super::talk::{Keeping, Talk};
-use super::{Config, Entry, Memory, Progress, Provider, Step, ToolSpec, Tools, words};
+use super::{Config, Entry, Memory, Progress, Provider, Steering, Step, ToolSpec, Tools, words};
 use crate::attachments::{Attachment, Attachments, RecentAttachments};
 use crate::store::WhoseTurn;
 use crate::tools::Approver;
@@ -32,6 +32,8 @@ pub struct Turn {
     pub recent: Option<Arc<dyn RecentAttachments>>,
     /// Asks people about calls that a policy asks about; absent where nobody can be asked.
     pub approver: Option<Arc<dyn Approver>>,
+    /// Brings what the user adds while it runs; absent where nobody can.
+    pub steering: Option<Arc<dyn Steering>>,
     /// Lines that the user must read with the answer, besides those on unavailable attachments.
     pub notices: Vec<String>,
 }
@@ -96,7 +98,9 @@ impl Runner {
                 if !infos.is_empty() {
                     progress.step(Step::Attachments(infos.clone()));
                 }
-                self.rounds(turn, talk, progress, cancel).await
+                let (answer, files, came) = self.rounds(turn, talk, progress, cancel).await;
+                infos = came.infos();
+                (answer, files)
             }
         };
         lines.extend(infos.iter().filter_map(AttachmentInfo::notice));
@@ -110,7 +114,7 @@ impl Runner {
         talk: Talk,
         progress: Arc<dyn Progress>,
         cancel: &CancellationToken,
-    ) -> (String, Vec<OutgoingAttachment>) {
+    ) -> (String, Vec<OutgoingAttachment>, Attachments) {
         let journal = self.history.journal();
         let around = Circumstances { turn, progress, journal, cancelled: cancel.clone() };
         Rounds::new(self.parts(), around, talk).run().await
@@ -128,7 +132,7 @@ impl Runner {
     }
 
     /// The conversation with the request of this turn in it.
-    async fn open(&self, turn: Turn) -> Opened {
+    async fn open(&self, mut turn: Turn) -> Opened {
         let remembered = match self.memory() {
             Memory::Conversation => turn.session.clone(),
             Memory::None => None,
@@ -137,7 +141,9 @@ impl Runner {
             (Some(Word::Cancel), _) => Err(words::NOTHING_RUNS.into()),
             (Some(Word::New | Word::Retry), None) => Err(words::NO_CONVERSATION.into()),
             (Some(Word::New), Some(session)) => Err(self.forget(&turn, &session).await),
-            (Some(Word::Help), Some(_)) => Err(words::help(self.specs.len())),
+            (Some(Word::Help), Some(_)) => {
+                Err(words::help(self.specs.len(), turn.steering.as_ref().map(|_| words::STEER_HELP)))
+            }
             (Some(Word::Retry), Some(session)) => self.reopen(turn, session).await,
             (_, None) => {
                 let request = request(&turn);
@@ -150,7 +156,12 @@ impl Runner {
                     let kept = mended(self.history.load(&session, &turn.id).await?, &turn.id);
                     Talk::asked(self.keeping(&turn, session), kept, request).await
                 };
-                opened.await.map(|talk| (turn, talk)).map_err(|error| lost(&error))
+                let mut talk = opened.await.map_err(|error| lost(&error))?;
+                if talk.steers() > 0 {
+                    let found = std::iter::once(turn.attachments.clone()).chain(added(&turn).await);
+                    turn.attachments = talk.attach(found.collect());
+                }
+                Ok((turn, talk))
             }
         }
     }
@@ -171,9 +182,7 @@ impl Runner {
         // The turn itself may have answered it before a crash.
         let unanswered = |talk: &Talk| talk.answer().is_none() || talk.has_begun();
         let mut talk = talk.filter(unanswered).ok_or(words::NOTHING_TO_RETRY)?;
-        let wanted = talk.attachments().infos();
-        turn.attachments = again(&turn, wanted).await;
-        talk.attach(turn.attachments.clone(), addendum(&turn.attachments.infos()));
+        turn.attachments = talk.attach(again(&turn, talk.attachments()).await);
         Ok((turn, talk))
     }
 
@@ -197,24 +206,34 @@ pub(super) fn lost(error: &HistoryError) -> String {
     format!("internal: {error}; the operator finds more in the log")
 }
 
-/// The files that came with a request, fetched again: each is the one of the same content, or says that it
-/// is gone.
-async fn again(turn: &Turn, wanted: Vec<AttachmentInfo>) -> Attachments {
-    if wanted.is_empty() {
-        return Attachments::default();
+/// The files of what was added to a turn before a crash, a list for each message.
+async fn added(turn: &Turn) -> Vec<Attachments> {
+    match &turn.steering {
+        Some(steering) => steering.again().await,
+        None => Vec::new(),
     }
-    let found = match (&turn.recent, turn.attachments.is_empty()) {
+}
+
+/// The files of each message of a request, fetched again: each is the one of the same content, or says that it
+/// is gone.
+async fn again(turn: &Turn, wanted: Vec<Attachments>) -> Vec<Attachments> {
+    if wanted.iter().all(Attachments::is_empty) {
+        return wanted;
+    }
+    let mut found = added(turn).await;
+    found.push(match (&turn.recent, turn.attachments.is_empty()) {
         (Some(recent), true) => recent.recent().await,
         _ => turn.attachments.clone(),
-    };
+    });
     let same = |info: &AttachmentInfo| {
         let same = |found: &&Attachment| found.blob.is_some() && found.info.sha256 == info.sha256;
-        found.iter().find(same).and_then(|found| found.blob.clone())
+        found.iter().flat_map(Attachments::iter).find(same).and_then(|found| found.blob.clone())
     };
     let one = |mut info: AttachmentInfo| {
         let blob = same(&info).filter(|_| !info.sha256.is_empty());
         info.unavailable = blob.is_none().then(|| words::FILE_GONE.to_owned());
         Attachment { info, blob }
     };
-    wanted.into_iter().map(one).collect::<Vec<_>>().into()
+    let each = |list: &Attachments| list.infos().into_iter().map(one).collect::<Vec<_>>().into();
+    wanted.iter().map(each).collect()
 }

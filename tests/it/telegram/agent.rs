@@ -5,6 +5,7 @@ mod cancel;
 mod memory;
 mod outputs;
 mod resume;
+mod steer;
 
 use super::world::{ANN, World};
 use serde_json::{Value, json};

@@ -5,7 +5,7 @@ use super::api::REQUEST_MAX;
 use super::bot::Bot;
 use super::failure::Failure;
 use super::media::Media;
-use crate::attachments::{Attachments, Declared, Download, Intake, Rejected, Settled};
+use crate::attachments::{self, Attachments, Declared, Download, Intake, Rejected, Settled};
 use crate::outbound::Backoff;
 use cofferdam_core::limits::ByteSize;
 use reqwest::Response;
@@ -31,7 +31,16 @@ const AT_ONCE_MAX: usize = 3;
 
 /// Fetches all files. Dropping the future ends every download.
 pub(super) async fn fetch_all(bot: &Arc<Bot>, files: Vec<Media>) -> Attachments {
-    let mut intake = Intake::new(&bot.blobs, &bot.limits);
+    fetch_within(bot, files, &bot.limits).await
+}
+
+/// The same under other limits of the turn.
+pub(super) async fn fetch_within(
+    bot: &Arc<Bot>,
+    files: Vec<Media>,
+    limits: &attachments::Config,
+) -> Attachments {
+    let mut intake = Intake::new(&bot.blobs, limits);
     let mut admitted = Vec::new();
     for media in files {
         let source = media.source();

@@ -26,6 +26,7 @@ mod failure;
 #[cfg(test)]
 mod fuzzing;
 mod lanes;
+mod mailbox;
 mod media;
 mod menu;
 mod outline;

@@ -1,7 +1,7 @@
 //! Conversations in the database.
 
 use super::{Besides, History, HistoryError, Kept, line};
-use crate::store::{Store, StoreError, Used, WhoseTurn, now_ms};
+use crate::store::{Store, StoreError, TakeUp, TakenUp, Used, WhoseTurn, now_ms};
 use crate::tools::Journal;
 use crate::turn::Entry;
 use async_trait::async_trait;
@@ -27,6 +27,17 @@ impl History for Store {
         besides: &Besides,
     ) -> Result<(), HistoryError> {
         Ok(self.add_line(whose, n, line::written(entry, besides), besides.tokens).await?)
+    }
+
+    async fn take_up(
+        &self,
+        whose: &WhoseTurn,
+        n: usize,
+        entry: &Entry,
+        taking: &TakeUp,
+    ) -> Result<TakenUp, HistoryError> {
+        let body = line::written(entry, &Besides::default());
+        Ok(Store::take_up(self, whose, n, body, taking).await?)
     }
 
     async fn summarize(

@@ -1,7 +1,7 @@
 //! Conversations for as long as the program runs: for the terminal, which shares no database with `serve`.
 
 use super::{Besides, History, HistoryError, Kept, line};
-use crate::store::{Used, WhoseTurn};
+use crate::store::{TakeUp, TakenUp, Used, WhoseTurn};
 use crate::tools::Journal;
 use crate::turn::Entry;
 use async_trait::async_trait;
@@ -58,6 +58,17 @@ impl History for InMemory {
             held.charge(&whose.caller, besides.tokens);
         }
         Ok(())
+    }
+
+    /// Nothing waits where nothing is kept: whoever offers it has it in hand.
+    async fn take_up(
+        &self,
+        whose: &WhoseTurn,
+        n: usize,
+        entry: &Entry,
+        _: &TakeUp,
+    ) -> Result<TakenUp, HistoryError> {
+        self.append(whose, n, entry, &Besides::default()).await.map(|()| TakenUp::Yes)
     }
 
     async fn summarize(

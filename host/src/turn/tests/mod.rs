@@ -5,6 +5,7 @@ mod failures;
 mod limits;
 mod order;
 mod resume;
+mod steering;
 mod stopping;
 mod words;
 
@@ -81,6 +82,10 @@ fn shown(entry: &Entry) -> String {
             let files =
                 if attachments.is_empty() { String::new() } else { format!("[{}]", attachments.len()) };
             format!("u:{text}{files}{told}")
+        }
+        Entry::Steer { text, addendum, attachments } => {
+            let told = if addendum.is_some() { "!" } else { "" };
+            format!("+:{text}[{}]{told}", attachments.len())
         }
         Entry::Assistant { text, tool_calls } => {
             let tools: Vec<_> = tool_calls.iter().map(|call| call.tool.as_str()).collect();
@@ -272,6 +277,7 @@ fn turn(id: &str, text: &str) -> Turn {
         attachments: Attachments::default(),
         recent: None,
         approver: None,
+        steering: None,
         notices: Vec::new(),
     }
 }

@@ -8,7 +8,7 @@ use std::path::Path;
 use std::time::Duration;
 
 /// The version that this program writes, kept in `user_version`.
-pub(super) const VERSION: i64 = 6;
+pub(super) const VERSION: i64 = 7;
 
 /// Times are milliseconds since 1970 UTC. `seq` is the order of arrival: Telegram starts its update ids
 /// anew at a random number after a quiet week.
@@ -154,6 +154,22 @@ CREATE TABLE outgoing (
 ) STRICT;
 ";
 
+/// A part may be text with styles.
+const VERSION_7: &str = "
+CREATE TABLE part_of_any_kind (
+    turn    TEXT    NOT NULL REFERENCES reply (turn) ON DELETE CASCADE,
+    n       INTEGER NOT NULL,
+    kind    TEXT    NOT NULL CHECK (kind IN ('text', 'rich', 'voice', 'attachment')),
+    body    TEXT    NOT NULL,
+    state   TEXT    NOT NULL CHECK (state IN ('pending', 'sent', 'failed')),
+    outcome TEXT,
+    PRIMARY KEY (turn, n)
+) STRICT;
+INSERT INTO part_of_any_kind SELECT turn, n, kind, body, state, outcome FROM part;
+DROP TABLE part;
+ALTER TABLE part_of_any_kind RENAME TO part;
+";
+
 /// The connection, with its pragmas set and its tables there.
 pub(super) fn open(path: &Path) -> Result<Connection, StoreError> {
     make_private(path).map_err(|source| StoreError::Open { path: path.to_owned(), source })?;
@@ -179,8 +195,15 @@ pub(super) fn open(path: &Path) -> Result<Connection, StoreError> {
 fn migrate(connection: &mut Connection) -> Result<(), StoreError> {
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     let found = version(&transaction)?;
-    let versions =
-        [(1, VERSION_1), (2, VERSION_2), (3, VERSION_3), (4, VERSION_4), (5, VERSION_5), (6, VERSION_6)];
+    let versions = [
+        (1, VERSION_1),
+        (2, VERSION_2),
+        (3, VERSION_3),
+        (4, VERSION_4),
+        (5, VERSION_5),
+        (6, VERSION_6),
+        (7, VERSION_7),
+    ];
     for (version, tables) in versions {
         if found < version {
             transaction.execute_batch(tables)?;

@@ -6,8 +6,8 @@ use super::history::{Besides, History, HistoryError};
 use super::runner::lost;
 use super::talk::Talk;
 use super::{
-    Config, Delta, Deltas, Entry, Memory, Progress, Provider, ProviderError, Reply, Request, Stop, ToolSpec,
-    Tools, Turn, words,
+    Config, Delta, Deltas, Entry, Markup, Memory, Progress, Provider, ProviderError, Reply, Request, Stop,
+    ToolSpec, Tools, Turn, words,
 };
 use crate::tools::Journal;
 use cofferdam_core::arguments::BadArguments;
@@ -50,6 +50,21 @@ pub(super) struct Rounds<'a> {
     pub(super) left_out: usize,
 }
 
+/// What a turn says at its end.
+pub(super) struct Said {
+    pub(super) text: String,
+    pub(super) markup: Markup,
+    /// Files that come with it.
+    pub(super) files: Vec<OutgoingAttachment>,
+}
+
+impl Said {
+    /// This program's own words, and nothing with them.
+    pub(super) fn plainly(text: String) -> Self {
+        Self { text, markup: Markup::Plain, files: Vec::new() }
+    }
+}
+
 /// Why a turn ends without the provider's answer.
 #[derive(Debug)]
 pub(super) enum End {
@@ -71,8 +86,8 @@ impl<'a> Rounds<'a> {
         Self { parts, around, talk, stop, left_out: 0 }
     }
 
-    /// Goes on until there is an answer, and the files that come with it.
-    pub(super) async fn run(mut self) -> (String, Vec<OutgoingAttachment>) {
+    /// Goes on until there is an answer.
+    pub(super) async fn run(mut self) -> Said {
         let deadline = Instant::now() + self.parts.limits.deadline.0;
         let stop = self.stop.clone();
         let ended = {
@@ -88,12 +103,12 @@ impl<'a> Rounds<'a> {
             }
         };
         let said = match ended {
-            Ok(answer) => answer,
+            Ok(text) => Said { markup: self.parts.provider.markup(), ..Said::plainly(text) },
             // What was added comes with the answer that a retry may bring.
-            Err(End::Open(said)) => return (said, Vec::new()),
-            Err(End::Answered(said)) => self.close(said).await,
+            Err(End::Open(said)) => return Said::plainly(said),
+            Err(End::Answered(said)) => Said::plainly(self.close(said).await),
         };
-        (said, self.talk.files())
+        Said { files: self.talk.files(), ..said }
     }
 
     async fn until_answered(&mut self) -> Result<String, End> {

@@ -8,8 +8,10 @@ use serde::{Deserialize, Serialize};
 /// contract so that routing never grows a side channel.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OutgoingResponse {
-    /// Plain text; a channel splits it at its own limit.
+    /// What is to be read; a channel splits it at its own limit.
     pub text: Option<String>,
+    /// Where Markdown begins in the text, in bytes. What comes before, and all of it where this is absent, is plain.
+    pub markdown_from: Option<usize>,
     /// Text to be spoken.
     pub voice: Option<String>,
     /// Files to be sent, by content.
@@ -35,7 +37,7 @@ impl OutgoingAttachment {
 }
 
 impl OutgoingResponse {
-    /// A response of text alone.
+    /// A response of plain text alone.
     pub fn text(text: impl Into<String>) -> Self {
         Self { text: Some(text.into()), ..Self::default() }
     }

@@ -9,7 +9,7 @@ use super::http::Server;
 use super::messages::{Prompt, messages, tools};
 use super::parts::Parts;
 use super::responses::Responses;
-use crate::turn::{Deltas, Memory, Provider, ProviderError, Reply, Request};
+use crate::turn::{Deltas, Markup, Memory, Provider, ProviderError, Reply, Request};
 use async_trait::async_trait;
 use bytes::Bytes;
 
@@ -73,5 +73,9 @@ impl Provider for Model {
 
     fn memory(&self) -> Memory {
         Memory::Conversation
+    }
+
+    fn markup(&self) -> Markup {
+        Markup::Markdown
     }
 }

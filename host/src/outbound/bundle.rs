@@ -1,6 +1,6 @@
 //! Files that go out in one message, as the store keeps them; and which files go together.
 
-use super::{Manners, Media};
+use super::{Manners, Media, Rich, Span};
 use crate::store::{NewPart, PartKind};
 use cofferdam_core::message::OutgoingAttachment;
 use serde::{Deserialize, Serialize};
@@ -11,6 +11,9 @@ pub struct Bundle {
     /// The text that goes with them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub caption: Option<String>,
+    /// How it is shown.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub caption_spans: Vec<Span>,
     /// In order; all of them may stand in one message.
     pub files: Vec<Shown>,
     /// Why it is not even tried, where that is known; the text of the reply says so already.
@@ -42,7 +45,13 @@ impl Bundle {
 
     /// Files without a text.
     pub(super) fn of(files: Vec<Shown>) -> Self {
-        Self { caption: None, files, refused: None }
+        Self { caption: None, caption_spans: Vec::new(), files, refused: None }
+    }
+
+    /// The text that goes with the files, as it is shown.
+    pub fn words(&self) -> Option<Rich> {
+        let text = self.caption.clone()?;
+        Some(Rich { text, spans: self.caption_spans.clone() })
     }
 }
 

@@ -221,7 +221,7 @@ mod tests {
         };
         let files = vec![Shown { media: Media::Document, file }];
         let owned = |text: Option<&str>| text.map(str::to_owned);
-        Bundle { caption: owned(caption), files, refused: owned(refused) }.part()
+        Bundle { caption: owned(caption), caption_spans: Vec::new(), files, refused: owned(refused) }.part()
     }
 
     async fn fixture(bodies: &[&str], script: impl IntoIterator<Item = SendError>) -> Fixture {

@@ -1,6 +1,6 @@
 //! What a person is told in place of a part that cannot be sent, where they would miss something.
 
-use super::Bundle;
+use super::{Bundle, Rich};
 use crate::store::{NewPart, Part, PartKind};
 use cofferdam_core::text::one_line;
 
@@ -11,7 +11,7 @@ const REASON_BYTES_MAX: usize = 300;
 pub(super) fn instead(part: &Part, reason: &str) -> Vec<NewPart> {
     let text = |body: String| NewPart { kind: PartKind::Text, body };
     match part.kind {
-        PartKind::Text => Vec::new(),
+        PartKind::Text | PartKind::Rich => Vec::new(),
         // What cannot be spoken can be read.
         PartKind::Voice => vec![text(part.body.clone())],
         PartKind::Attachment => match Bundle::read(&part.body) {
@@ -19,7 +19,7 @@ pub(super) fn instead(part: &Part, reason: &str) -> Vec<NewPart> {
             Some(bundle) => {
                 // The answer itself may have been the caption.
                 let said = missing(&bundle, reason);
-                bundle.caption.into_iter().chain([said]).map(text).collect()
+                bundle.words().map(Rich::part).into_iter().chain([text(said)]).collect()
             }
         },
     }

@@ -10,7 +10,9 @@ mod bundle;
 mod deliver;
 mod lost;
 mod manners;
+mod markdown;
 mod plan;
+mod rich;
 mod split;
 
 pub use address::{Address, BadAddress, Reach};
@@ -18,5 +20,7 @@ pub use backoff::Backoff;
 pub use bundle::{Bundle, Shown};
 pub use deliver::{Delivery, ROUTING_ERROR, Router, SendError, deliver};
 pub use manners::{Manners, Media};
+pub use markdown::markdown;
 pub use plan::{MESSAGES_MAX, Opening, plan};
+pub use rich::{Rich, SPANS_MAX, Span, Style};
 pub use split::split;

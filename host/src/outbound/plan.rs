@@ -5,7 +5,7 @@
 //! never carries files: that message may have to be deleted.
 
 use super::bundle::{Shown, bundles};
-use super::{Bundle, Manners, split};
+use super::{Bundle, Manners, Rich, markdown, split};
 use crate::store::{NewPart, PartKind};
 use cofferdam_core::message::{OutgoingAttachment, OutgoingResponse};
 use cofferdam_core::text::about;
@@ -30,21 +30,23 @@ pub enum Opening {
 /// Pieces of blanks alone are left out: platforms refuse them. A file that the channel never takes is told of in the
 /// text, and its part says why it is refused.
 pub fn plan(response: OutgoingResponse, manners: &Manners, opening: Opening) -> Vec<NewPart> {
+    let mut said = said(response.text.unwrap_or_default(), response.markdown_from);
     let (fits, too_large): (Vec<_>, Vec<_>) =
         response.attachments.into_iter().partition(|file| file.bytes <= manners.file_bytes_max);
-    let mut lines: Vec<String> = response.text.filter(|text| !text.is_empty()).into_iter().collect();
-    lines.extend(too_large.iter().map(|file| told(file, manners)));
-    let text = lines.join("\n");
+    for file in &too_large {
+        said.push_line(&told(file, manners));
+    }
     let mut files = bundles(fits.into_iter().map(|file| shown(file, manners)).collect(), manners);
 
     let mut parts = Vec::new();
     match files.first_mut() {
         Some(first)
-            if opening == Opening::Fresh && response.voice.is_none() && is_caption(&text, manners) =>
+            if opening == Opening::Fresh && response.voice.is_none() && is_caption(&said.text, manners) =>
         {
-            first.caption = Some(text);
+            let said = said.bounded();
+            (first.caption, first.caption_spans) = (Some(said.text), said.spans);
         }
-        _ => parts = text_parts(&text, manners.text_units_max),
+        _ => parts = text_parts(&said, manners.text_units_max),
     }
     parts.extend(response.voice.map(|body| NewPart { kind: PartKind::Voice, body }));
     parts.extend(files.iter().map(Bundle::part));
@@ -53,6 +55,19 @@ pub fn plan(response: OutgoingResponse, manners: &Manners, opening: Opening) -> 
         parts.push(text_part(EMPTY));
     }
     parts
+}
+
+/// The text as it is shown. Markdown that shows nothing is shown as it was written.
+fn said(text: String, markdown_from: Option<usize>) -> Rich {
+    let Some((plain, source)) = markdown_from.and_then(|from| text.split_at_checked(from)) else {
+        return Rich::plain(text);
+    };
+    let mut said = Rich::plain(plain);
+    match markdown(source) {
+        shown if shown.text.trim().is_empty() => said.push(Rich::plain(source)),
+        shown => said.push(shown),
+    }
+    said
 }
 
 fn is_caption(text: &str, manners: &Manners) -> bool {
@@ -73,15 +88,22 @@ fn refused(file: OutgoingAttachment, manners: &Manners) -> Bundle {
     Bundle { refused: Some(reason), ..Bundle::of(vec![shown(file, manners)]) }
 }
 
-fn text_parts(text: &str, limit: usize) -> Vec<NewPart> {
-    let pieces = split(text, limit);
-    let mut said: Vec<&str> = pieces.into_iter().filter(|piece| !piece.trim().is_empty()).collect();
-    if said.len() <= MESSAGES_MAX {
-        return said.into_iter().map(text_part).collect();
+fn text_parts(said: &Rich, limit: usize) -> Vec<NewPart> {
+    let mut at = 0;
+    let pieces = split(&said.text, limit).into_iter().map(|piece| {
+        at += piece.len();
+        at - piece.len()..at
+    });
+    let mut shown: Vec<_> = pieces.filter(|piece| !said.text[piece.clone()].trim().is_empty()).collect();
+    let unshown = match shown.len() > MESSAGES_MAX {
+        true => shown.split_off(MESSAGES_MAX - 1),
+        false => Vec::new(),
+    };
+    let mut parts: Vec<NewPart> = shown.into_iter().map(|piece| said.slice(piece).bounded().part()).collect();
+    let unsaid: usize = unshown.into_iter().map(|piece| said.text[piece].chars().count()).sum();
+    if unsaid > 0 {
+        parts.push(text_part(&format!("… The answer is too long: {unsaid} more characters are not shown.")));
     }
-    let unsaid: usize = said.drain(MESSAGES_MAX - 1..).map(|piece| piece.chars().count()).sum();
-    let mut parts: Vec<NewPart> = said.into_iter().map(text_part).collect();
-    parts.push(text_part(&format!("… The answer is too long: {unsaid} more characters are not shown.")));
     parts
 }
 

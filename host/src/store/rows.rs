@@ -158,15 +158,17 @@ pub struct NewReply {
 pub struct NewPart {
     /// What it is.
     pub kind: PartKind,
-    /// Text; for files a bundle of them as JSON.
+    /// Text; with styles, or for files a bundle of them, as JSON.
     pub body: String,
 }
 
 /// What a part of a reply is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PartKind {
-    /// Text to be read.
+    /// Plain text to be read.
     Text,
+    /// Text to be read, with styles.
+    Rich,
     /// Text to be spoken.
     Voice,
     /// Files that go together.
@@ -193,7 +195,7 @@ pub struct Part {
     pub n: u32,
     /// What it is.
     pub kind: PartKind,
-    /// Text; for files a bundle of them as JSON.
+    /// Text; with styles, or for files a bundle of them, as JSON.
     pub body: String,
 }
 
@@ -227,8 +229,12 @@ pub enum Placeholder {
 }
 
 impl PartKind {
-    const ALL: [(Self, &'static str); 3] =
-        [(Self::Text, "text"), (Self::Voice, "voice"), (Self::Attachment, "attachment")];
+    const ALL: [(Self, &'static str); 4] = [
+        (Self::Text, "text"),
+        (Self::Rich, "rich"),
+        (Self::Voice, "voice"),
+        (Self::Attachment, "attachment"),
+    ];
 
     /// The kind as the database and the log name it.
     pub fn as_str(self) -> &'static str {

@@ -8,7 +8,7 @@ use std::path::Path;
 use std::time::Duration;
 
 /// The version that this program writes, kept in `user_version`.
-pub(super) const VERSION: i64 = 7;
+pub(super) const VERSION: i64 = 8;
 
 /// Times are milliseconds since 1970 UTC. `seq` is the order of arrival: Telegram starts its update ids
 /// anew at a random number after a quiet week.
@@ -167,6 +167,22 @@ CREATE INDEX inbox_request ON inbox (request)      WHERE request IS NOT NULL;
 ALTER TABLE recent ADD COLUMN turn TEXT;
 ";
 
+/// A part may be text with styles.
+const VERSION_8: &str = "
+CREATE TABLE part_of_any_kind (
+    turn    TEXT    NOT NULL REFERENCES reply (turn) ON DELETE CASCADE,
+    n       INTEGER NOT NULL,
+    kind    TEXT    NOT NULL CHECK (kind IN ('text', 'rich', 'voice', 'attachment')),
+    body    TEXT    NOT NULL,
+    state   TEXT    NOT NULL CHECK (state IN ('pending', 'sent', 'failed')),
+    outcome TEXT,
+    PRIMARY KEY (turn, n)
+) STRICT;
+INSERT INTO part_of_any_kind SELECT turn, n, kind, body, state, outcome FROM part;
+DROP TABLE part;
+ALTER TABLE part_of_any_kind RENAME TO part;
+";
+
 /// The connection, with its pragmas set and its tables there.
 pub(super) fn open(path: &Path) -> Result<Connection, StoreError> {
     make_private(path).map_err(|source| StoreError::Open { path: path.to_owned(), source })?;
@@ -192,7 +208,7 @@ pub(super) fn open(path: &Path) -> Result<Connection, StoreError> {
 fn migrate(connection: &mut Connection) -> Result<(), StoreError> {
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     let found = version(&transaction)?;
-    let versions = [VERSION_1, VERSION_2, VERSION_3, VERSION_4, VERSION_5, VERSION_6, VERSION_7];
+    let versions = [VERSION_1, VERSION_2, VERSION_3, VERSION_4, VERSION_5, VERSION_6, VERSION_7, VERSION_8];
     for (version, tables) in (1..).zip(versions) {
         if found < version {
             transaction.execute_batch(tables)?;

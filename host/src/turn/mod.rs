@@ -36,7 +36,7 @@ pub use history::{Besides, History, HistoryError, InMemory, Kept};
 pub use newest::{Newest, Watcher};
 pub use progress::{Progress, Step};
 pub use provider::{
-    Delta, Deltas, Memory, Provider, ProviderError, Reply, Request, Stop, ToolCall, ToolSpec, Usage,
+    Delta, Deltas, Markup, Memory, Provider, ProviderError, Reply, Request, Stop, ToolCall, ToolSpec, Usage,
 };
 pub use runner::{Runner, Turn};
 pub use steering::{Said, Steering};

@@ -19,6 +19,20 @@ pub trait Provider: Send + Sync {
 
     /// What it wants to know of earlier turns.
     fn memory(&self) -> Memory;
+
+    /// How its answers are written.
+    fn markup(&self) -> Markup {
+        Markup::Plain
+    }
+}
+
+/// How an answer is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Markup {
+    /// Every character stands for itself.
+    Plain,
+    /// In Markdown.
+    Markdown,
 }
 
 /// What a provider is shown of earlier turns.

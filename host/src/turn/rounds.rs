@@ -6,8 +6,8 @@ use super::history::{Besides, History, HistoryError};
 use super::runner::lost;
 use super::talk::Talk;
 use super::{
-    Config, Delta, Deltas, Entry, Memory, Progress, Provider, ProviderError, Reply, Request, Stop, ToolSpec,
-    Tools, Turn, words,
+    Config, Delta, Deltas, Entry, Markup, Memory, Progress, Provider, ProviderError, Reply, Request, Stop,
+    ToolSpec, Tools, Turn, words,
 };
 use crate::attachments::Attachments;
 use crate::tools::Journal;
@@ -51,6 +51,23 @@ pub(super) struct Rounds<'a> {
     pub(super) left_out: usize,
 }
 
+/// What a turn says at its end.
+pub(super) struct Said {
+    pub(super) text: String,
+    pub(super) markup: Markup,
+    /// Files that come with it.
+    pub(super) files: Vec<OutgoingAttachment>,
+    /// Files that came in, with the messages that were said to the turn while it ran.
+    pub(super) came: Attachments,
+}
+
+impl Said {
+    /// This program's own words, and nothing with them.
+    pub(super) fn plainly(text: String) -> Self {
+        Self { text, markup: Markup::Plain, files: Vec::new(), came: Attachments::default() }
+    }
+}
+
 /// Why a turn ends without the provider's answer.
 #[derive(Debug)]
 pub(super) enum End {
@@ -73,7 +90,7 @@ impl<'a> Rounds<'a> {
     }
 
     /// Goes on until there is an answer; with it the files that go out, and those that came in.
-    pub(super) async fn run(mut self) -> (String, Vec<OutgoingAttachment>, Attachments) {
+    pub(super) async fn run(mut self) -> Said {
         let deadline = Instant::now() + self.parts.limits.deadline.0;
         let stop = self.stop.clone();
         let ended = {
@@ -89,12 +106,14 @@ impl<'a> Rounds<'a> {
             }
         };
         let said = match ended {
-            Ok(answer) => answer,
+            Ok(text) => Said { markup: self.parts.provider.markup(), ..Said::plainly(text) },
             // What was added comes with the answer that a retry may bring.
-            Err(End::Open(said)) => return (said, Vec::new(), self.around.turn.attachments),
-            Err(End::Answered(said)) => self.close(said).await,
+            Err(End::Open(said)) => {
+                return Said { came: self.around.turn.attachments, ..Said::plainly(said) };
+            }
+            Err(End::Answered(said)) => Said::plainly(self.close(said).await),
         };
-        (said, self.talk.files(), self.around.turn.attachments)
+        Said { files: self.talk.files(), came: self.around.turn.attachments, ..said }
     }
 
     async fn until_answered(&mut self) -> Result<String, End> {

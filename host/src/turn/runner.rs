@@ -3,15 +3,15 @@
 use super::control::{Word, word};
 use super::history::{History, HistoryError, mended};
 use super::instructions::instructions;
-use super::rounds::{Circumstances, Rounds};
+use super::rounds::{Circumstances, Rounds, Said};
 use super::talk::{Keeping, Talk};
-use super::{Config, Entry, Memory, Progress, Provider, Steering, Step, ToolSpec, Tools, words};
+use super::{Config, Entry, Markup, Memory, Progress, Provider, Steering, Step, ToolSpec, Tools, words};
 use crate::attachments::{Attachment, Attachments, RecentAttachments};
 use crate::store::WhoseTurn;
 use crate::tools::Approver;
 use cofferdam_core::attachment::{AttachmentInfo, addendum};
 use cofferdam_core::id::{Caller, SessionId, TurnId};
-use cofferdam_core::message::{OutgoingAttachment, OutgoingResponse};
+use cofferdam_core::message::OutgoingResponse;
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
@@ -91,21 +91,20 @@ impl Runner {
             // Files of a retried message may take long to come.
             () = cancel.cancelled() => Err(words::cancelled(0)),
         };
-        let (answer, attachments) = match opened {
-            Err(said) => (said, Vec::new()),
+        let answer = match opened {
+            Err(said) => Said::plainly(said),
             Ok((turn, talk)) => {
                 infos = turn.attachments.infos();
                 if !infos.is_empty() {
                     progress.step(Step::Attachments(infos.clone()));
                 }
-                let (answer, files, came) = self.rounds(turn, talk, progress, cancel).await;
-                infos = came.infos();
-                (answer, files)
+                let said = self.rounds(turn, talk, progress, cancel).await;
+                infos = said.came.infos();
+                said
             }
         };
         lines.extend(infos.iter().filter_map(AttachmentInfo::notice));
-        lines.extend(Some(answer).filter(|text| !text.is_empty()));
-        OutgoingResponse { text: Some(lines.join("\n")), voice: None, attachments }
+        answered(lines, answer)
     }
 
     async fn rounds(
@@ -114,7 +113,7 @@ impl Runner {
         talk: Talk,
         progress: Arc<dyn Progress>,
         cancel: &CancellationToken,
-    ) -> (String, Vec<OutgoingAttachment>, Attachments) {
+    ) -> Said {
         let journal = self.history.journal();
         let around = Circumstances { turn, progress, journal, cancelled: cancel.clone() };
         Rounds::new(self.parts(), around, talk).run().await
@@ -190,6 +189,15 @@ impl Runner {
         let whose = WhoseTurn { session, turn: turn.id.clone(), caller: turn.caller.clone() };
         Keeping { history: self.history.clone(), whose }
     }
+}
+
+/// The answer below the lines that are to be read with it.
+fn answered(mut lines: Vec<String>, answer: Said) -> OutgoingResponse {
+    lines.extend(Some(answer.text).filter(|text| !text.is_empty()));
+    let text = lines.join("\n");
+    let markdown = lines.last().filter(|_| answer.markup == Markup::Markdown);
+    let markdown_from = markdown.map(|answer| text.len() - answer.len());
+    OutgoingResponse { text: Some(text), markdown_from, voice: None, attachments: answer.files }
 }
 
 fn request(turn: &Turn) -> Entry {

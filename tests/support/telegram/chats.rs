@@ -27,6 +27,13 @@ struct Chat {
     messages: BTreeMap<i64, Value>,
 }
 
+/// The text that comes with a file.
+pub(super) struct Caption {
+    pub(super) shown: Formatted,
+    pub(super) source: String,
+    pub(super) mode: Option<String>,
+}
+
 /// All chats that the bot may write to.
 #[derive(Default)]
 pub(super) struct Chats {
@@ -89,19 +96,23 @@ impl Chats {
         &mut self,
         from: &Value,
         params: &Map<String, Value>,
-        caption: String,
+        caption: Caption,
         file: SentFile,
     ) -> Result<Value, ApiError> {
         let mut sent = self.begin(from, params)?;
         let id = format!("sent-{}", self.sent.len());
         sent.message[file.kind] = uploads::object(&file, &id);
-        if !caption.is_empty() {
-            sent.message["caption"] = caption.clone().into();
+        if !caption.shown.text.is_empty() {
+            sent.message["caption"] = caption.shown.text.clone().into();
+        }
+        if !caption.shown.entities.is_empty() {
+            sent.message["caption_entities"] = caption.shown.entities.into();
         }
         if let Some(group) = &file.group {
             sent.message["media_group_id"] = group.clone().into();
         }
-        (sent.text, sent.source, sent.file) = (caption.clone(), caption, Some(file));
+        (sent.text, sent.source, sent.file) = (caption.shown.text, caption.source, Some(file));
+        sent.parse_mode = caption.mode;
         Ok(self.finish(sent))
     }
 

@@ -47,6 +47,8 @@ struct Open {
     attributes: String,
     /// Where it starts in the output, in UTF-16 units.
     offset: usize,
+    /// Of a block of code.
+    language: Option<String>,
 }
 
 /// Parses; the error is what follows `can't parse entities: `.
@@ -84,7 +86,15 @@ fn parse(source: &str) -> Result<Formatted, String> {
                     opened.tag
                 ));
             }
-            out.entities.extend(entity(&opened, units));
+            match open.last_mut() {
+                // `<pre><code class="language-x">` is one block in a language.
+                Some(block)
+                    if block.tag == "pre" && block.offset == opened.offset && is_language(&opened) =>
+                {
+                    block.language = language(&opened);
+                }
+                _ => out.entities.extend(entity(&opened, units)),
+            }
             continue;
         }
         let name_length = body.find(|c: char| c.is_whitespace() || c == '/').unwrap_or(body.len());
@@ -93,7 +103,10 @@ fn parse(source: &str) -> Result<Formatted, String> {
         if entity_of(&tag).is_none() {
             return Err(format!("Unsupported start tag \"{tag}\" at byte offset {start}"));
         }
-        open.push(Open { tag, attributes: attributes.to_owned(), offset: units });
+        if tag == "span" && attribute(attributes, "class") != Some("tg-spoiler") {
+            return Err(format!("Tag \"span\" must have class \"tg-spoiler\" at byte offset {start}"));
+        }
+        open.push(Open { tag, attributes: attributes.to_owned(), offset: units, language: None });
     }
     match open.pop() {
         Some(Open { tag, .. }) => Err(format!("Can't find end tag corresponding to start tag \"{tag}\"")),
@@ -140,8 +153,38 @@ fn entity(open: &Open, end: usize) -> Option<Value> {
     let kind = entity_of(&open.tag).filter(|_| end > open.offset)?;
     let mut entity = json!({ "type": kind, "offset": open.offset, "length": end - open.offset });
     if kind == "text_link" {
-        let url = open.attributes.split_once("href=").map_or("", |(_, rest)| rest);
-        entity["url"] = url.trim_matches(['"', '\'', ' ', '/']).into();
+        let url = attribute(&open.attributes, "href").unwrap_or_default();
+        entity["url"] = decoded(url).into();
+    }
+    if let Some(language) = &open.language {
+        entity["language"] = language.clone().into();
     }
     Some(entity)
+}
+
+/// The value of an attribute, in quotes or not, with its character references.
+fn attribute<'a>(attributes: &'a str, name: &str) -> Option<&'a str> {
+    let (_, rest) = attributes.split_once(&format!("{name}="))?;
+    match rest.chars().next() {
+        Some(quote @ ('"' | '\'')) => rest[1..].split(quote).next(),
+        _ => rest.split_whitespace().next(),
+    }
+}
+
+fn decoded(text: &str) -> String {
+    let (mut out, mut rest) = (String::new(), text);
+    while let Some(next) = rest.chars().next() {
+        let (decoded, length) = decode_reference(rest).unwrap_or((next, next.len_utf8()));
+        out.push(decoded);
+        rest = &rest[length..];
+    }
+    out
+}
+
+fn language(code: &Open) -> Option<String> {
+    attribute(&code.attributes, "class")?.strip_prefix("language-").map(str::to_owned)
+}
+
+fn is_language(code: &Open) -> bool {
+    code.tag == "code" && language(code).is_some()
 }

@@ -2,9 +2,10 @@
 
 use serde_json::{Map, Value, json};
 
-use super::chats::Chats;
+use super::chats::{Caption, Chats};
 use super::error::ApiError;
 use super::files::unique_id;
+use super::html;
 use super::multipart::Upload;
 use super::params;
 use super::sent::SentFile;
@@ -72,7 +73,7 @@ pub(super) fn send_album(chats: &mut Chats, from: &Value, call: &Call) -> Result
     Ok(Value::Array(sent.collect::<Result<_, _>>()?))
 }
 
-fn album_file(item: &Value, call: &Call, group: &str) -> Result<(String, SentFile), ApiError> {
+fn album_file(item: &Value, call: &Call, group: &str) -> Result<(Caption, SentFile), ApiError> {
     let bad = |what: &str| ApiError::bad_request(format!("can't parse InputMedia: {what}"));
     let kinds = ["photo", "video", "audio", "document"];
     let kind = kinds.into_iter().find(|kind| item["type"] == *kind).ok_or_else(|| bad("type is invalid"))?;
@@ -82,11 +83,13 @@ fn album_file(item: &Value, call: &Call, group: &str) -> Result<(String, SentFil
     Ok((caption(&own)?, file(kind, upload, Some(group.to_owned()))?))
 }
 
-fn caption(params: &Map<String, Value>) -> Result<String, ApiError> {
-    let caption = params::string(params, "caption").unwrap_or_default();
-    match caption.encode_utf16().count() > MAX_CAPTION_UNITS {
+fn caption(params: &Map<String, Value>) -> Result<Caption, ApiError> {
+    let source = params::string(params, "caption").unwrap_or_default();
+    let mode = params::string(params, "parse_mode");
+    let shown = html::format(&source, mode.as_deref())?;
+    match shown.text.encode_utf16().count() > MAX_CAPTION_UNITS {
         true => Err(ApiError::bad_request("message caption is too long")),
-        false => Ok(caption),
+        false => Ok(Caption { shown, source, mode }),
     }
 }
 

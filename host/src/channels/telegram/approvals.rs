@@ -7,7 +7,7 @@ use super::failure::Failure;
 use super::send::{NO_PREVIEW, Target};
 use super::slot::Slot;
 use super::words;
-use crate::outbound::Backoff;
+use crate::outbound::{Backoff, Rich};
 use crate::store::{self, ApprovalState, ApprovedPaths, NewApproval, now_ms};
 use crate::tools::{Approval, Approver, Decision};
 use async_trait::async_trait;
@@ -216,11 +216,12 @@ impl Desk {
     /// Says below the call what was decided, which takes the buttons away. The call does not wait for it.
     fn close(&self, settled: &store::Approval, text: &str) {
         let Some(message) = settled.message.as_ref().and_then(|id| id.parse::<i64>().ok()) else { return };
-        let text = format!("{text}\n\n{}", words::settled(settled.state, settled.decided_by.as_deref()));
+        let below = words::settled(settled.state, settled.decided_by.as_deref());
+        let text = Rich::plain(format!("{text}\n\n{below}"));
         let (api, chat) = (self.bot.api.clone(), self.target.chat);
         tokio::spawn(async move {
             for _ in 0..EDITS_MAX {
-                let pause = match api.edit_text(chat, message, &text).await {
+                let pause = match api.edit(chat, message, &text).await {
                     Ok(()) | Err(Failure::Refused { .. } | Failure::Migrated(_)) => return,
                     Err(Failure::TooMany(pause)) => pause,
                     Err(_) => Duration::from_secs(1),

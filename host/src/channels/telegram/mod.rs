@@ -25,6 +25,7 @@ mod download;
 mod failure;
 #[cfg(test)]
 mod fuzzing;
+mod html;
 mod lanes;
 mod mailbox;
 mod media;

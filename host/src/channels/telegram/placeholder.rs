@@ -5,6 +5,7 @@ use super::bot::Bot;
 use super::failure::Failure;
 use super::send::{StandIn, Target};
 use super::words;
+use crate::outbound::Rich;
 use crate::store;
 use crate::turn::{Newest, Progress, Watcher};
 use cofferdam_core::id::TurnId;
@@ -114,7 +115,7 @@ impl Show {
     async fn show(&self, state: State, text: &str) -> (State, Duration) {
         match state {
             State::None => (self.send(text).await, EVERY),
-            State::Shown(id) => match self.bot.api.edit_text(self.target.chat, id, text).await {
+            State::Shown(id) => match self.bot.api.edit(self.target.chat, id, &Rich::plain(text)).await {
                 Ok(()) => (state, EVERY),
                 Err(Failure::TooMany(asked)) => (state, asked.max(EVERY)),
                 Err(Failure::Refused { .. } | Failure::Migrated(_)) => (State::Over, EVERY),
@@ -130,7 +131,7 @@ impl Show {
             tracing::debug!(turn = %self.turn, %error, "nothing is shown of a long call");
             return State::Over;
         }
-        let sent = match self.bot.api.send_text(self.target, text).await {
+        let sent = match self.bot.api.send(self.target, &Rich::plain(text)).await {
             Ok(sent) => sent,
             Err(failure) => {
                 tracing::debug!(turn = %self.turn, %failure, "nothing is shown of a long call");

@@ -3,15 +3,16 @@
 use super::api::{Api, REQUEST_MAX};
 use super::bot::Bot;
 use super::failure::Failure;
+use super::html::html;
 use super::upload::send_files;
 use super::wire::Message;
-use crate::outbound::{Bundle, Router, SendError};
+use crate::outbound::{Bundle, Rich, Router, SendError};
 use crate::store::{Part, PartKind};
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use teloxide_core::payloads::{DeleteMessage, EditMessageText, SendMessage};
-use teloxide_core::types::{ChatId, LinkPreviewOptions, MessageId, ReplyParameters, ThreadId};
+use teloxide_core::types::{ChatId, LinkPreviewOptions, MessageId, ParseMode, ReplyParameters, ThreadId};
 
 /// A message's text holds so many UTF-16 units.
 pub(super) const TEXT_UNITS_MAX: usize = 4096;
@@ -58,7 +59,7 @@ impl Target {
 
 /// What one request sends.
 enum Content {
-    Text(String),
+    Text(Rich),
     Files(Bundle),
 }
 
@@ -74,7 +75,7 @@ impl Router for Bot {
             return Ok(message);
         }
         let content = match part.kind {
-            PartKind::Text => Content::Text(part.body.clone()),
+            PartKind::Text | PartKind::Rich => Content::Text(words(part)?),
             PartKind::Voice => return Err(SendError::Refused("this channel cannot speak yet".into())),
             PartKind::Attachment => match Bundle::read(&part.body) {
                 Some(bundle) => Content::Files(bundle),
@@ -107,7 +108,7 @@ impl Router for Bot {
 impl Bot {
     async fn send_to(&self, target: Target, content: &Content) -> Result<String, Failure> {
         match content {
-            Content::Text(text) => self.api.send_text(target, text).await,
+            Content::Text(text) => self.api.send(target, text).await,
             Content::Files(bundle) => send_files(&self.api, &self.outgoing, target, bundle).await,
         }
     }
@@ -123,8 +124,8 @@ impl Api {
         part: &Part,
     ) -> Result<Option<String>, SendError> {
         let id = match stand_in {
-            StandIn::Edit(id) if part.kind == PartKind::Text => {
-                match self.edit_text(chat, id, &part.body).await {
+            StandIn::Edit(id) if matches!(part.kind, PartKind::Text | PartKind::Rich) => {
+                match self.edit(chat, id, &words(part)?).await {
                     Ok(()) => return Ok(Some(id.to_string())),
                     // Somebody has deleted it, or it is too old.
                     Err(Failure::Refused { .. } | Failure::Migrated(_)) => id,
@@ -140,8 +141,18 @@ impl Api {
     }
 
     /// Gives a message of the bot another text. The text that it has already is fine.
-    pub(super) async fn edit_text(&self, chat: i64, message: i64, text: &str) -> Result<(), Failure> {
-        let mut edit = EditMessageText::new(ChatId(chat), message_id(message)?, text);
+    pub(super) async fn edit(&self, chat: i64, message: i64, text: &Rich) -> Result<(), Failure> {
+        match self.edit_as(chat, message, Written::of(text)).await {
+            Err(failure) if is_markup_refused(&failure, text) => {
+                self.edit_as(chat, message, Written::plain(text)).await
+            }
+            edited => edited,
+        }
+    }
+
+    async fn edit_as(&self, chat: i64, message: i64, written: Written) -> Result<(), Failure> {
+        let mut edit = EditMessageText::new(ChatId(chat), message_id(message)?, written.text);
+        edit.parse_mode = written.mode;
         edit.link_preview_options = Some(NO_PREVIEW);
         match self.call(&edit, REQUEST_MAX).await {
             Err(failure) if failure.says("message is not modified") => Ok(()),
@@ -154,14 +165,23 @@ impl Api {
         self.call(&delete, REQUEST_MAX).await.map(|_| ())
     }
 
-    /// Sends plain text and returns the message's id.
+    /// Sends text and returns the message's id.
     ///
-    /// No markup: nothing in a tool's result can be taken for it. No link preview: Telegram would fetch
-    /// an address that a file or a model has written.
-    pub(super) async fn send_text(&self, target: Target, text: &str) -> Result<String, Failure> {
+    /// No link preview: Telegram would fetch an address that a file or a model has written.
+    pub(super) async fn send(&self, target: Target, text: &Rich) -> Result<String, Failure> {
+        match self.send_as(target, Written::of(text)).await {
+            Err(failure) if is_markup_refused(&failure, text) => {
+                self.send_as(target, Written::plain(text)).await
+            }
+            sent => sent,
+        }
+    }
+
+    async fn send_as(&self, target: Target, written: Written) -> Result<String, Failure> {
         // Ids beyond 31 bits do not exist yet; without them the answer still arrives.
         let id = |id: Option<i64>| id.and_then(|id| i32::try_from(id).ok()).map(MessageId);
-        let mut message = SendMessage::new(ChatId(target.chat), text);
+        let mut message = SendMessage::new(ChatId(target.chat), written.text);
+        message.parse_mode = written.mode;
         message.message_thread_id = id(target.thread).map(ThreadId);
         message.reply_parameters =
             id(target.reply_to).map(|id| ReplyParameters::new(id).allow_sending_without_reply());
@@ -170,6 +190,41 @@ impl Api {
         // The message is out whatever the rest of the answer looks like.
         Ok(sent_id(&serde_json::from_str(result.get()).unwrap_or_default()))
     }
+}
+
+/// A text as a request carries it.
+pub(super) struct Written {
+    pub(super) text: String,
+    pub(super) mode: Option<ParseMode>,
+}
+
+impl Written {
+    /// With its styles as HTML. Plain text goes without a parse mode: nothing in it can be taken for markup.
+    pub(super) fn of(text: &Rich) -> Self {
+        match text.spans.is_empty() {
+            true => Self::plain(text),
+            false => Self { text: html(text), mode: Some(ParseMode::Html) },
+        }
+    }
+
+    fn plain(text: &Rich) -> Self {
+        Self { text: text.text.clone(), mode: None }
+    }
+}
+
+/// Whether it was the markup of this text that Telegram refused; then nothing was sent, and its words can be.
+pub(super) fn is_markup_refused(failure: &Failure, text: &Rich) -> bool {
+    let refused = !text.spans.is_empty() && failure.says("can't parse entities");
+    if refused {
+        tracing::warn!(%failure, "sending a text without its styles");
+    }
+    refused
+}
+
+/// What a part says.
+fn words(part: &Part) -> Result<Rich, SendError> {
+    let words = Rich::read(part.kind, &part.body);
+    words.ok_or_else(|| SendError::Refused("the stored text is unreadable".into()))
 }
 
 /// The id in a message that Telegram has taken.

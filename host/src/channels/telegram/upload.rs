@@ -4,7 +4,7 @@
 
 use super::api::Api;
 use super::failure::Failure;
-use super::send::{Target, sent_id};
+use super::send::{Target, Written, is_markup_refused, sent_id};
 use crate::attachments::outgoing::Outgoing;
 use crate::outbound::{Bundle, Manners, Media, Shown};
 use reqwest::Body;
@@ -45,7 +45,12 @@ pub(super) async fn send_files(
     target: Target,
     bundle: &Bundle,
 ) -> Result<String, Failure> {
+    let words = bundle.words().unwrap_or_default();
     match send_as(api, outgoing, target, bundle).await {
+        Err(failure) if is_markup_refused(&failure, &words) => {
+            let plain = Bundle { caption_spans: Vec::new(), ..bundle.clone() };
+            Box::pin(send_files(api, outgoing, target, &plain)).await
+        }
         Err(failure @ Failure::Refused { code: 400, .. })
             if !failure.chat_is_gone()
                 && !failure.says("message thread not found")
@@ -61,10 +66,11 @@ pub(super) async fn send_files(
 }
 
 async fn send_as(api: &Api, outgoing: &Outgoing, target: Target, bundle: &Bundle) -> Result<String, Failure> {
+    let caption = bundle.words().map(|words| Written::of(&words));
     let (method, form) = match &bundle.files[..] {
         [] => return Err(refused("a message without files")),
-        [one] => single(outgoing, one, bundle.caption.as_deref())?,
-        many => group(outgoing, many, bundle.caption.as_deref())?,
+        [one] => single(outgoing, one, caption)?,
+        many => group(outgoing, many, caption)?,
     };
     let result = api.upload(method, addressed(form, target), UPLOAD_MAX).await?;
     // The message is out whatever the rest of the answer looks like.
@@ -78,7 +84,7 @@ async fn send_as(api: &Api, outgoing: &Outgoing, target: Target, bundle: &Bundle
 fn single(
     outgoing: &Outgoing,
     shown: &Shown,
-    caption: Option<&str>,
+    caption: Option<Written>,
 ) -> Result<(&'static str, Form), Failure> {
     let (method, field) = match shown.media {
         Media::Photo => ("sendPhoto", "photo"),
@@ -89,8 +95,11 @@ fn single(
         Media::Document => ("sendDocument", "document"),
     };
     let mut form = Form::new().part(field, body(outgoing, shown)?);
-    if let Some(caption) = caption {
-        form = form.text("caption", caption.to_owned());
+    if let Some(Written { text, mode }) = caption {
+        form = form.text("caption", text);
+        if mode.is_some() {
+            form = form.text("parse_mode", "HTML");
+        }
     }
     if shown.media == Media::Document {
         // A page or a picture that is to be a document stays one.
@@ -102,7 +111,7 @@ fn single(
 fn group(
     outgoing: &Outgoing,
     files: &[Shown],
-    caption: Option<&str>,
+    caption: Option<Written>,
 ) -> Result<(&'static str, Form), Failure> {
     // People see the caption of an album's first picture, and that of the last document, as that of all.
     let documents = files.iter().all(|shown| !matches!(shown.media, Media::Photo | Media::Video));
@@ -120,8 +129,11 @@ fn group(
         if kind == "document" {
             item["disable_content_type_detection"] = true.into();
         }
-        if let Some(caption) = caption.filter(|_| n == captioned) {
-            item["caption"] = caption.into();
+        if let Some(Written { text, mode }) = caption.as_ref().filter(|_| n == captioned) {
+            item["caption"] = text.as_str().into();
+            if mode.is_some() {
+                item["parse_mode"] = "HTML".into();
+            }
         }
         media.push(item);
         form = form.part(name, body(outgoing, shown)?);

@@ -50,7 +50,7 @@ fn line(part: &NewPart) -> String {
 
 fn check_opening(text: &str, list: &[&str], opening: Opening, expected: &[&str]) {
     let text = Some(text.to_owned());
-    let response = OutgoingResponse { text, voice: None, attachments: files(list) };
+    let response = OutgoingResponse { text, attachments: files(list), ..OutgoingResponse::default() };
     let parts: Vec<_> = plan(response, &MANNERS, opening).iter().map(line).collect();
     assert_eq!(parts, expected);
 }
@@ -65,6 +65,7 @@ fn text_comes_before_voice_before_attachments() {
         text: Some("hi".into()),
         voice: Some("spoken".into()),
         attachments: files(&["a=text/plain:1"]),
+        ..OutgoingResponse::default()
     };
     let parts: Vec<_> = plan(response, &MANNERS, Opening::Fresh).iter().map(line).collect();
     assert_eq!(parts, ["text: hi", "voice: spoken", "files: a as Document"]);
@@ -139,8 +140,8 @@ fn a_large_picture_is_a_document_and_so_is_a_page() {
 fn what_the_channel_never_takes_is_told_in_the_text() {
     let response = OutgoingResponse {
         text: Some("hi".into()),
-        voice: None,
         attachments: files(&["a=x/y:1001", "b=x/y:1000"]),
+        ..OutgoingResponse::default()
     };
     let manners = Manners { text_units_max: 200, ..MANNERS };
     let parts: Vec<_> = plan(response, &manners, Opening::Fresh).iter().map(line).collect();

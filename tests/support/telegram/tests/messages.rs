@@ -111,6 +111,15 @@ fn html_is_parsed_or_refused() {
         "<a href=\"http://e.org/?a>b\">x</a>",
         r#"x [{"type":"text_link","offset":0,"length":1,"url":"http://e.org/?a>b"}]"#,
     );
+    check(
+        "<a href=\"http://e.org/?a=1&amp;b\">x</a>",
+        r#"x [{"type":"text_link","offset":0,"length":1,"url":"http://e.org/?a=1&b"}]"#,
+    );
+    check(
+        "<pre><code class=\"language-rust\">x</code></pre>",
+        r#"x [{"type":"pre","offset":0,"length":1,"language":"rust"}]"#,
+    );
+    check("<span>x</span>", "error: Tag \"span\" must have class \"tg-spoiler\" at byte offset 0");
     check("<p>x</p>", "error: Unsupported start tag \"p\" at byte offset 0");
     check("a < b >", "error: Unsupported start tag \"\" at byte offset 2");
     check("a < b", "error: Unclosed start tag at byte offset 2");

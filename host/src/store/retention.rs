@@ -1,7 +1,7 @@
 //! Keeps the database from growing: what is done is forgotten by age and by number. What waits for a turn
 //! or for its reply to be sent is never touched.
 
-use super::{Store, StoreError, approvals, attempts, history, outgoing, recent, usage};
+use super::{Store, StoreError, approvals, attempts, history, journal, outgoing, recent, usage};
 use rusqlite::{Transaction, params};
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -48,5 +48,6 @@ fn prune(tx: &Transaction<'_>, now: i64) -> Result<usize, StoreError> {
     attempts::prune(tx, before)?;
     usage::prune(tx, before)?;
     approvals::prune(tx, before)?;
+    journal::prune(tx, before)?;
     Ok(gone.len())
 }

@@ -193,7 +193,7 @@ async fn blobs_are_in_use_from_the_call_until_the_reply_is_out() {
     };
     for (id, sha256) in [(1, "a"), (2, "b"), (3, "a")] {
         let turn = fixture.bound(id).await;
-        let answer = Answer { result: json!({}), attachments: vec![file(sha256)] };
+        let answer = Answer { result: json!({}), attachments: vec![file(sha256)], delivery: None };
         fixture.store.record(turn.call(0).as_str(), "h", &answer, 0).expect("recorded");
     }
     let fixture = fixture.restart();
@@ -320,6 +320,7 @@ const TO_VERSION_3: &str = "DROP TABLE line; DROP TABLE attempt; DROP TABLE usag
     DROP INDEX inbox_session; DROP INDEX inbox_request; ALTER TABLE inbox DROP COLUMN session;
     ALTER TABLE inbox DROP COLUMN sender; ALTER TABLE inbox DROP COLUMN request;
     ALTER TABLE inbox DROP COLUMN joined; ALTER TABLE recent DROP COLUMN turn;
+    ALTER TABLE journal DROP COLUMN delivery; DROP TABLE delivery;
     PRAGMA user_version = 3;";
 
 #[tokio::test]
@@ -380,7 +381,7 @@ fn a_call_is_remembered_with_its_arguments() {
         mime_type: "text/plain".into(),
         bytes: 3,
     };
-    let answer = Answer { result: json!({ "saved": true }), attachments: vec![file] };
+    let answer = Answer { result: json!({ "saved": true }), attachments: vec![file], delivery: None };
     let known =
         |fixture: &Fixture, hash: &str| fixture.store.earlier("t/0", hash).map(|earlier| earlier.answer);
     assert_eq!(known(&fixture, "h"), Ok(None));

@@ -6,7 +6,7 @@ use crate::sandbox::{Component, Sandbox, SandboxError};
 use cofferdam_core::audit::sha256_hex;
 use cofferdam_core::policy::{ComponentSource, PolicyProblem, PolicySet, ToolPolicy};
 use cofferdam_core::text::one_line;
-use cofferdam_core::tool::{Description, ErrorCode, ToolError};
+use cofferdam_core::tool::{Description, ErrorCode, ToolError, wire_name};
 use serde_json::Value;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -181,12 +181,12 @@ impl Registry {
         Self { tools: BTreeMap::from([(policy.tool.to_string(), load_bytes(sandbox, policy, bytes))]) }
     }
 
-    /// The tool of this name.
+    /// The tool of this name, or of its dotted form: `attachment.add` for `attachment_add`.
     ///
     /// # Errors
     /// `unknown_tool` names the tools there are; `tool_unavailable` says why it did not load.
     pub fn get(&self, name: &str) -> Result<&Arc<Tool>, ToolError> {
-        match self.tools.get(name) {
+        match self.tools.get(&*wire_name(name)) {
             Some(Ok(tool)) => Ok(tool),
             Some(Err(why)) => {
                 Err(ToolError::new(ErrorCode::ToolUnavailable, format!("{name} did not load: {why}")))

@@ -73,6 +73,12 @@ pub trait History: Send + Sync {
     /// [`HistoryError`]; then nothing is forgotten.
     async fn forget(&self, session: &SessionId) -> Result<(), HistoryError>;
 
+    /// The files that calls of other requests have handed to this turn, in order.
+    ///
+    /// # Errors
+    /// [`HistoryError`].
+    async fn handed_over(&self, turn: &TurnId) -> Result<Vec<OutgoingAttachment>, HistoryError>;
+
     /// What a caller has used today.
     ///
     /// # Errors

@@ -7,6 +7,7 @@ use super::rounds::{Circumstances, Rounds};
 use super::talk::{Keeping, Talk};
 use super::{Config, Entry, Memory, Progress, Provider, Steering, Step, ToolSpec, Tools, words};
 use crate::attachments::{Attachment, Attachments, RecentAttachments};
+use crate::bus::Origin;
 use crate::store::WhoseTurn;
 use crate::tools::Approver;
 use cofferdam_core::attachment::{AttachmentInfo, addendum};
@@ -85,13 +86,19 @@ impl Runner {
     ) -> OutgoingResponse {
         let mut infos = turn.attachments.infos();
         let mut lines = turn.notices.clone();
+        let id = turn.id.clone();
+        let active = self.tools.requests().begin(Origin {
+            request: id.clone(),
+            session: turn.session.clone(),
+            caller: turn.caller.clone(),
+        });
         let opened = tokio::select! {
             biased;
             opened = self.open(turn) => opened,
             // Files of a retried message may take long to come.
             () = cancel.cancelled() => Err(words::cancelled(0)),
         };
-        let (answer, attachments) = match opened {
+        let (answer, mut attachments) = match opened {
             Err(said) => (said, Vec::new()),
             Ok((turn, talk)) => {
                 infos = turn.attachments.infos();
@@ -103,6 +110,12 @@ impl Runner {
                 (answer, files)
             }
         };
+        // From here on calls of others find it ended, so what they have handed over is all.
+        drop(active);
+        match self.history.handed_over(&id).await {
+            Ok(more) => attachments.extend(more),
+            Err(error) => lines.push(lost(&error)),
+        }
         lines.extend(infos.iter().filter_map(AttachmentInfo::notice));
         lines.extend(Some(answer).filter(|text| !text.is_empty()));
         OutgoingResponse { text: Some(lines.join("\n")), voice: None, attachments }

@@ -6,6 +6,7 @@ use crate::tools::Journal;
 use crate::turn::Entry;
 use async_trait::async_trait;
 use cofferdam_core::id::{Caller, SessionId, TurnId};
+use cofferdam_core::message::OutgoingAttachment;
 use std::sync::Arc;
 
 #[async_trait]
@@ -53,6 +54,10 @@ impl History for Store {
 
     async fn forget(&self, session: &SessionId) -> Result<(), HistoryError> {
         Ok(self.forget_lines(session).await?)
+    }
+
+    async fn handed_over(&self, turn: &TurnId) -> Result<Vec<OutgoingAttachment>, HistoryError> {
+        Ok(Store::handed_over(self, turn).await?)
     }
 
     async fn used(&self, caller: &Caller) -> Result<Used, HistoryError> {

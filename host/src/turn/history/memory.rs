@@ -6,6 +6,7 @@ use crate::tools::Journal;
 use crate::turn::Entry;
 use async_trait::async_trait;
 use cofferdam_core::id::{Caller, SessionId, TurnId};
+use cofferdam_core::message::OutgoingAttachment;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -91,6 +92,11 @@ impl History for InMemory {
     async fn forget(&self, session: &SessionId) -> Result<(), HistoryError> {
         self.held().lines.remove(session);
         Ok(())
+    }
+
+    /// Nobody else's calls run here.
+    async fn handed_over(&self, _: &TurnId) -> Result<Vec<OutgoingAttachment>, HistoryError> {
+        Ok(Vec::new())
     }
 
     async fn used(&self, caller: &Caller) -> Result<Used, HistoryError> {

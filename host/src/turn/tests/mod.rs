@@ -161,6 +161,10 @@ impl Tools for Doing {
         Vec::new()
     }
 
+    fn requests(&self) -> Arc<crate::bus::Requests> {
+        Arc::default()
+    }
+
     fn is_read_only(&self, tool: &str) -> bool {
         tool.chars().all(char::is_lowercase)
     }
@@ -193,7 +197,7 @@ impl Tools for Doing {
             bytes: 1,
         };
         let files = if request.tool == "SEND" { vec![file()] } else { Vec::new() };
-        result.map(|result| Answer { result, attachments: files })
+        result.map(|result| Answer { result, attachments: files, delivery: None })
     }
 
     async fn refuse(&self, _: CallRequest, why: ToolError) -> ToolError {

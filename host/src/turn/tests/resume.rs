@@ -103,6 +103,10 @@ impl History for Dying {
         self.inner.forget(session).await
     }
 
+    async fn handed_over(&self, turn: &TurnId) -> Result<Vec<OutgoingAttachment>, HistoryError> {
+        History::handed_over(&self.inner, turn).await
+    }
+
     async fn used(&self, caller: &Caller) -> Result<Used, HistoryError> {
         History::used(&self.inner, caller).await
     }

@@ -1,7 +1,7 @@
 //! What side-effecting calls answered and wrote, so that a turn replayed after a crash does not run them
 //! again and writes no more than one turn may.
 
-use super::{Store, StoreError, now_ms, outgoing, usage};
+use super::{Sqlite, StoreError, now_ms, outgoing, usage};
 use cofferdam_core::id::TurnId;
 use cofferdam_core::journal::{Earlier, Journal};
 use cofferdam_core::message::{Delivery, OutgoingAttachment};
@@ -10,7 +10,7 @@ use rusqlite::{OptionalExtension, Transaction, params};
 use serde_json::json;
 
 /// Blocks on the disk: for the threads of tool calls.
-impl Journal for Store {
+impl Journal for Sqlite {
     fn earlier(&self, call: &str, arguments_sha256: &str) -> Result<Earlier, String> {
         self.read_call(call, arguments_sha256).map_err(|error| error.to_string())
     }
@@ -47,7 +47,7 @@ fn read_answer(result: &str, attachments: &str, delivery: Option<&str>) -> serde
     })
 }
 
-impl Store {
+impl Sqlite {
     fn read_call(&self, call: &str, arguments_sha256: &str) -> Result<Earlier, StoreError> {
         self.write_here(|tx| {
             let found: Option<(String, String, Option<String>)> = tx
@@ -132,7 +132,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError`].
-    pub async fn handed_over(&self, request: &TurnId) -> Result<Vec<OutgoingAttachment>, StoreError> {
+    pub(super) async fn handed_over(&self, request: &TurnId) -> Result<Vec<OutgoingAttachment>, StoreError> {
         let request = request.clone();
         self.write(move |tx| {
             let mut statement =

@@ -293,6 +293,6 @@ fn call(tool: &'static str) -> (&'static str, String) {
 /// A database that lives as long as the folder.
 fn store() -> (tempfile::TempDir, Store) {
     let dir = tempfile::tempdir().expect("a folder");
-    let store = Store::open(dir.path()).expect("a store");
+    let store = crate::store::open(dir.path()).expect("a store");
     (dir, store)
 }

@@ -89,14 +89,18 @@ async fn another_persons_request_looks_as_if_it_were_not_there() -> anyhow::Resu
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn a_kill_sends_what_was_handed_over_once() -> anyhow::Result<()> {
     let mut two = Two::of("everyone", BEN).await?;
-    assert!(two.sends(two.there()).await?.contains("a.txt"));
+    let add = Turn::calls([Call::new("attachment_add", two.there())]);
+    two.llm.script([add, Turn::say("lost").held_by(&Gate::new())]);
+    two.world.server.push(text("send it there"));
+    // Handed over, and neither of the two requests is answered.
+    two.llm.wait_for_requests(PATIENCE, 3).await?;
     two.world.kill();
-    two.llm.script([Turn::say("Here it is again.")]);
+    two.llm.script([Turn::say("Here it is."), Turn::say("Here it is.")]);
     two.world.start()?;
-    let sent = two.world.server.wait_for_message(PATIENCE, |sent| sent.file.is_some()).await?;
-    assert_eq!((sent.chat_id, sent.text.as_str()), (GROUP, "Here it is again."));
-    let all = two.world.server.sent_messages();
-    assert_eq!(all.iter().filter(|sent| sent.file.is_some()).count(), 1);
+    let sent = two.world.server.wait_for_messages(PATIENCE, 2).await?;
+    let with_file: Vec<_> = sent.iter().filter(|sent| sent.file.is_some()).map(|sent| sent.chat_id).collect();
+    assert_eq!(with_file, [GROUP]);
+    assert_eq!(outcomes(&two.world, "attachment_add"), [None]);
     two.ends(2).await
 }
 

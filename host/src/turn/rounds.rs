@@ -91,9 +91,13 @@ impl<'a> Rounds<'a> {
         let said = match ended {
             Ok(answer) => answer,
             // What was added comes with the answer that a retry may bring.
-            Err(End::Open(said)) => return (said, Vec::new(), self.around.turn.attachments),
+            Err(End::Open(said)) => {
+                self.talk.keep_files_for_retry().await;
+                return (said, Vec::new(), self.around.turn.attachments);
+            }
             Err(End::Answered(said)) => self.close(said).await,
         };
+        self.talk.end_retry().await;
         (said, self.talk.files(), self.around.turn.attachments)
     }
 

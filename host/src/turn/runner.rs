@@ -195,6 +195,7 @@ impl Runner {
         // The turn itself may have answered it before a crash.
         let unanswered = |talk: &Talk| talk.answer().is_none() || talk.has_begun();
         let mut talk = talk.filter(unanswered).ok_or(words::NOTHING_TO_RETRY)?;
+        talk.take_over_files().await.map_err(|error| lost(&error))?;
         turn.attachments = talk.attach(again(&turn, talk.attachments()).await);
         Ok((turn, talk))
     }

@@ -3,6 +3,7 @@
 use crate::attachments::BlobStore;
 use crate::attachments::outgoing::Outgoing;
 use crate::audit::{AuditError, AuditLog};
+use crate::bus::Requests;
 use crate::config::Config;
 use crate::llm::Answering;
 use crate::publish::{OpenError, Place, Workspaces};
@@ -131,6 +132,7 @@ impl Gateway {
             workspaces,
             audit: audit.clone(),
             outgoing: outgoing.clone(),
+            requests: Arc::new(Requests::new(config.turns.reach)),
         };
         let toolbox = Arc::new(Toolbox::new(registry, mechanisms, threads, config.turns.written_bytes));
         Ok(Self { toolbox, audit, blobs, outgoing })

@@ -4,6 +4,7 @@
 
 pub mod attachments;
 pub mod audit;
+pub mod bus;
 pub mod channels;
 pub mod cli;
 pub mod config;

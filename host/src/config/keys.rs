@@ -51,6 +51,7 @@ const KEYS: &[(&str, Kind)] = &[
     ("turns.history_tokens", Kind::Integer),
     ("turns.user_tokens_per_day", Kind::Integer),
     ("turns.user_written_bytes_per_day", Kind::Text),
+    ("turns.reach", Kind::Text),
     ("approvals.expires", Kind::Text),
     ("sandbox.compile_time", Kind::Text),
     ("isolation.mode", Kind::Text),

@@ -98,6 +98,7 @@ fn in_use(config: &Config, key: &str) -> Option<String> {
         "turns.history_tokens" => config.turns.history_tokens.to_string(),
         "turns.user_tokens_per_day" => config.turns.user_tokens_per_day.to_string(),
         "turns.user_written_bytes_per_day" => quoted(&config.turns.user_written_bytes_per_day),
+        "turns.reach" => quoted(&config.turns.reach),
         "approvals.expires" => quoted(&config.approvals.expires),
         "sandbox.compile_time" => quoted(&config.compile_time),
         "isolation.mode" => "\"processes\"".to_owned(),

@@ -9,6 +9,7 @@ use async_trait::async_trait;
 use cofferdam_core::arguments::{BadArguments, from_pairs};
 use cofferdam_core::attachment::AttachmentInfo;
 use cofferdam_core::text::{about, one_line};
+use cofferdam_core::tool::wire_name;
 use serde_json::Value;
 
 /// Answers commands.
@@ -56,7 +57,7 @@ fn run(command: &str, tools: &[ToolSpec]) -> Reply {
     if name == "help" || name == "start" {
         return say(help(tools));
     }
-    let known = tools.iter().find(|t| t.name == name);
+    let known = tools.iter().find(|t| t.name == wire_name(name));
     if let (Some(tool), "") = (known, rest) {
         return say(usage(tool));
     }

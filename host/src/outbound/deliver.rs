@@ -230,7 +230,7 @@ mod tests {
 
     async fn of_parts(parts: Vec<NewPart>, script: impl IntoIterator<Item = SendError>) -> Fixture {
         let dir = tempfile::tempdir().expect("a directory");
-        let store = Store::open(dir.path()).expect("a store");
+        let store = crate::store::open(dir.path()).expect("a store");
         let headers = Headers { session: SessionId::new("s"), sender: "1".into(), queue: Queue::Turn };
         let fate = Fate::Pending(headers);
         let update = NewUpdate { update_id: 1, album: None, raw: "{}".into(), fate };

@@ -1,7 +1,7 @@
 //! What was said in each session, line by line, in the order of saying. A line is opaque here: whoever adds
 //! it sees to it that it holds no attachment's bytes.
 
-use super::{Store, StoreError, WhoseTurn, now_ms, usage};
+use super::{Sqlite, StoreError, WhoseTurn, now_ms, outgoing, usage};
 use cofferdam_core::id::{SessionId, TurnId};
 use rusqlite::{Transaction, params};
 
@@ -20,12 +20,12 @@ pub struct Line {
     pub body: String,
 }
 
-impl Store {
+impl Sqlite {
     /// The latest lines of a session, oldest first; all of those of `turn`.
     ///
     /// # Errors
     /// [`StoreError`].
-    pub async fn lines(&self, session: &SessionId, turn: &TurnId) -> Result<Vec<Line>, StoreError> {
+    pub(super) async fn lines(&self, session: &SessionId, turn: &TurnId) -> Result<Vec<Line>, StoreError> {
         let (session, turn) = (session.clone(), turn.clone());
         self.write(move |tx| {
             let mut statement =
@@ -53,7 +53,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError`]; then it is not there.
-    pub async fn add_line(
+    pub(super) async fn add_line(
         &self,
         whose: &WhoseTurn,
         n: usize,
@@ -69,7 +69,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError`]; then nothing has changed.
-    pub async fn replace_lines(
+    pub(super) async fn replace_lines(
         &self,
         whose: &WhoseTurn,
         kept_from: &TurnId,
@@ -102,11 +102,11 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError`]; then nothing is forgotten.
-    pub async fn forget_lines(&self, session: &SessionId) -> Result<(), StoreError> {
+    pub(super) async fn forget_lines(&self, session: &SessionId) -> Result<(), StoreError> {
         let session = session.clone();
         self.write(move |tx| {
             tx.prepare_cached("DELETE FROM line WHERE session = ?1")?.execute([session.as_str()])?;
-            Ok(())
+            outgoing::forget(tx, &outgoing::retry_key(session.as_str()))
         })
         .await
     }

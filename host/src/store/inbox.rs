@@ -3,7 +3,7 @@
 
 use super::replies::insert_reply;
 use super::{
-    AlbumPart, BoundTurn, Claim, Fate, NewUpdate, Persisted, Standing, Store, StoreError, Stranger, Update,
+    AlbumPart, BoundTurn, Claim, Fate, NewUpdate, Persisted, Sqlite, Standing, StoreError, Stranger, Update,
     attempts, now_ms, outgoing, placeholder, replies, steering,
 };
 use cofferdam_core::id::TurnId;
@@ -13,12 +13,16 @@ use rusqlite::{OptionalExtension, Transaction, params};
 pub const STRANGERS_TOLD_PER_HOUR_MAX: u32 = 20;
 const HOUR_MS: i64 = 60 * 60 * 1000;
 
-impl Store {
+impl Sqlite {
     /// Persists a batch in one transaction. An update that is known already changes nothing.
     ///
     /// # Errors
     /// [`StoreError`]; then none of the batch is persisted.
-    pub async fn persist(&self, channel: &str, updates: Vec<NewUpdate>) -> Result<Persisted, StoreError> {
+    pub(super) async fn persist(
+        &self,
+        channel: &str,
+        updates: Vec<NewUpdate>,
+    ) -> Result<Persisted, StoreError> {
         let channel = channel.to_owned();
         self.write(move |tx| persist(tx, &channel, updates, now_ms())).await
     }
@@ -29,7 +33,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError`].
-    pub async fn pending(
+    pub(super) async fn pending(
         &self,
         channel: &str,
         after: Option<i64>,
@@ -52,7 +56,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError`].
-    pub async fn bound(&self, channel: &str) -> Result<Vec<BoundTurn>, StoreError> {
+    pub(super) async fn bound(&self, channel: &str) -> Result<Vec<BoundTurn>, StoreError> {
         let channel = channel.to_owned();
         self.write(move |tx| {
             let mut statement = tx.prepare_cached(
@@ -70,7 +74,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError`]; then they wait as before.
-    pub async fn claim(&self, channel: &str, claim: Claim) -> Result<Option<BoundTurn>, StoreError> {
+    pub(super) async fn claim(&self, channel: &str, claim: Claim) -> Result<Option<BoundTurn>, StoreError> {
         let channel = channel.to_owned();
         self.write(move |tx| match claim {
             Claim::Update(id) => claim_update(tx, &channel, id),
@@ -83,7 +87,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError`].
-    pub async fn album(&self, channel: &str, album: &str) -> Result<Vec<AlbumPart>, StoreError> {
+    pub(super) async fn album(&self, channel: &str, album: &str) -> Result<Vec<AlbumPart>, StoreError> {
         let (channel, album) = (channel.to_owned(), album.to_owned());
         self.write(move |tx| {
             let mut statement = tx.prepare_cached(
@@ -103,7 +107,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError`].
-    pub async fn dismiss(&self, turn: &TurnId) -> Result<(), StoreError> {
+    pub(super) async fn dismiss(&self, turn: &TurnId) -> Result<(), StoreError> {
         let turn = turn.clone();
         self.write(move |tx| {
             done(tx, turn.as_str(), now_ms())?;

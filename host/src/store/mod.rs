@@ -1,7 +1,8 @@
 //! The durable memory of the channels: what came in, which turn answers it, what is still to be sent.
 //!
-//! One SQLite file with one writer; whatever a method reports as done is on disk. It holds raw updates
-//! and opaque targets: it knows no channel's wire format, decides nothing and sends nothing.
+//! Others see [`Storage`], the seam that every engine is held to; the engine here is one SQLite file with one writer.
+//! Whatever a method reports as done is on disk. It holds raw updates and opaque targets: it knows no channel's wire
+//! format, decides nothing and sends nothing.
 //!
 //! ```text
 //! persist ─► pending ─► claim ─► bound to a turn ─► end ─► done, and its reply stored ─► parts sent
@@ -9,6 +10,7 @@
 
 mod approvals;
 mod attempts;
+mod engine;
 mod history;
 mod inbox;
 mod journal;
@@ -19,6 +21,7 @@ mod replies;
 mod retention;
 mod rows;
 mod schema;
+mod seam;
 mod steering;
 #[cfg(test)]
 mod tests;
@@ -30,9 +33,11 @@ pub use inbox::STRANGERS_TOLD_PER_HOUR_MAX;
 pub use recent::RECENT_ROWS_MAX;
 pub use retention::{DONE_AGE_MAX, DONE_ROWS_MAX};
 pub use rows::{
-    AlbumPart, BoundTurn, Claim, Fate, Headers, NewPart, NewRecent, NewReply, NewUpdate, Part, PartKind,
-    Persisted, Placeholder, Queue, Recent, Reply, Standing, Steer, Stranger, TakeUp, TakenUp, Update,
+    AlbumPart, BoundTurn, Claim, Fate, Headers, Holder, NewPart, NewRecent, NewReply, NewUpdate, Part,
+    PartKind, Persisted, Placeholder, Queue, Recent, Reply, Standing, Steer, Stranger, TakeUp, TakenUp,
+    Update,
 };
+pub use seam::{Approvals, Conversations, Inbox, Outbox, Storage};
 pub use usage::{Used, WhoseTurn};
 
 use rusqlite::{Connection, Transaction, TransactionBehavior};
@@ -43,9 +48,20 @@ use std::time::{SystemTime, UNIX_EPOCH};
 /// The file's name within the state directory.
 pub const FILE_NAME: &str = "cofferdam.db";
 
+/// A handle of whatever engine keeps things; clones share it.
+pub type Store = Arc<dyn Storage>;
+
+/// The store of a state directory, made where it is missing.
+///
+/// # Errors
+/// [`StoreError`]; a file of a newer version stays untouched.
+pub fn open(dir: &Path) -> Result<Store, StoreError> {
+    Ok(Arc::new(Sqlite::open(dir)?))
+}
+
 /// A handle of the database; clones share it.
 #[derive(Clone)]
-pub struct Store {
+struct Sqlite {
     connection: Arc<Mutex<Connection>>,
 }
 
@@ -70,9 +86,9 @@ pub enum StoreError {
         /// The latest version that this program knows.
         known: i64,
     },
-    /// SQLite refuses, or the disk does.
+    /// The engine refuses, or the disk does.
     #[error("the database: {0}")]
-    Sqlite(#[from] rusqlite::Error),
+    Engine(#[source] Box<dyn std::error::Error + Send + Sync>),
     /// A row holds what no release writes.
     #[error("the database holds {0}, which no release writes; restore a backup")]
     Corrupt(String),
@@ -81,13 +97,13 @@ pub enum StoreError {
     Stopped,
 }
 
-impl Store {
+impl Sqlite {
     /// Opens the database of a state directory, making both where they are missing; the file is
     /// readable by its owner alone.
     ///
     /// # Errors
     /// [`StoreError`]; a file of a newer version stays untouched.
-    pub fn open(dir: &Path) -> Result<Self, StoreError> {
+    fn open(dir: &Path) -> Result<Self, StoreError> {
         let connection = schema::open(&dir.join(FILE_NAME))?;
         Ok(Self { connection: Arc::new(Mutex::new(connection)) })
     }
@@ -112,6 +128,12 @@ impl Store {
         let value = work(&transaction)?;
         transaction.commit()?;
         Ok(value)
+    }
+}
+
+impl From<rusqlite::Error> for StoreError {
+    fn from(error: rusqlite::Error) -> Self {
+        Self::Engine(Box::new(error))
     }
 }
 

@@ -86,6 +86,15 @@ pub struct Stranger {
     pub reply: NewReply,
 }
 
+/// Who needs blobs of replies.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Holder {
+    /// A turn, until its reply is out.
+    Turn(TurnId),
+    /// A session whose last request has no answer, until it is answered or forgotten: a retry sends them.
+    Retry(SessionId),
+}
+
 /// What came of persisting a batch.
 #[derive(Clone, Debug, Default)]
 pub struct Persisted {

@@ -165,6 +165,16 @@ CREATE INDEX inbox_session ON inbox (session, seq) WHERE done_at IS NULL;
 CREATE INDEX inbox_request ON inbox (request)      WHERE request IS NOT NULL;
 
 ALTER TABLE recent ADD COLUMN turn TEXT;
+
+ALTER TABLE journal ADD COLUMN delivery TEXT;
+
+CREATE TABLE delivery (
+    call_id      TEXT    PRIMARY KEY,
+    request      TEXT    NOT NULL,
+    files        TEXT    NOT NULL,
+    delivered_at INTEGER NOT NULL
+) STRICT;
+CREATE INDEX delivery_request ON delivery (request);
 ";
 
 /// A part may be text with styles.

@@ -3,7 +3,7 @@
 
 use super::inbox::update;
 use super::{
-    Headers, Queue, Steer, Store, StoreError, TakeUp, TakenUp, Update, WhoseTurn, history, now_ms, recent,
+    Headers, Queue, Sqlite, Steer, StoreError, TakeUp, TakenUp, Update, WhoseTurn, history, now_ms, recent,
 };
 use cofferdam_core::id::TurnId;
 use rusqlite::{OptionalExtension, Transaction, params};
@@ -11,12 +11,12 @@ use rusqlite::{OptionalExtension, Transaction, params};
 /// Updates that wait to be said to one turn and are looked at; the others are answered after it.
 const LOOKED_AT_MAX: u32 = 64;
 
-impl Store {
+impl Sqlite {
     /// What waits to be said to a turn, in the order of arrival.
     ///
     /// # Errors
     /// [`StoreError`].
-    pub async fn steers(&self, channel: &str, turn: &TurnId) -> Result<Vec<Steer>, StoreError> {
+    pub(super) async fn steers(&self, channel: &str, turn: &TurnId) -> Result<Vec<Steer>, StoreError> {
         let (channel, turn) = (channel.to_owned(), turn.clone());
         self.write(move |tx| {
             let mut statement = tx.prepare_cached(
@@ -37,7 +37,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError`]; then nothing has changed.
-    pub async fn take_up(
+    pub(super) async fn take_up(
         &self,
         whose: &WhoseTurn,
         n: usize,
@@ -71,7 +71,11 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError`].
-    pub async fn taken_up(&self, channel: &str, turn: &TurnId) -> Result<Vec<Vec<Update>>, StoreError> {
+    pub(super) async fn taken_up(
+        &self,
+        channel: &str,
+        turn: &TurnId,
+    ) -> Result<Vec<Vec<Update>>, StoreError> {
         let (channel, turn) = (channel.to_owned(), turn.clone());
         self.write(move |tx| {
             let mut statement = tx.prepare_cached(

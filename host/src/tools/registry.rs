@@ -5,7 +5,7 @@ use crate::sandbox::imports::{Import, Needs, imports_beyond_baseline};
 use crate::sandbox::{Binary, Component, Sandbox, SandboxError};
 use cofferdam_core::policy::{ComponentSource, PolicyProblem, PolicySet, ToolPolicy};
 use cofferdam_core::text::one_line;
-use cofferdam_core::tool::{Description, ErrorCode, ToolError};
+use cofferdam_core::tool::{Description, ErrorCode, ToolError, wire_name};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::io::Read;
@@ -179,12 +179,12 @@ impl Registry {
         Self { tools: BTreeMap::from([(policy.tool.to_string(), load_binary(sandbox, policy, binary))]) }
     }
 
-    /// The tool of this name.
+    /// The tool of this name, or of its dotted form: `attachment.add` for `attachment_add`.
     ///
     /// # Errors
     /// `unknown_tool` names the tools there are; `tool_unavailable` says why it did not load.
     pub fn get(&self, name: &str) -> Result<&Arc<Tool>, ToolError> {
-        match self.tools.get(name) {
+        match self.tools.get(&*wire_name(name)) {
             Some(Ok(tool)) => Ok(tool),
             Some(Err(why)) => {
                 Err(ToolError::new(ErrorCode::ToolUnavailable, format!("{name} did not load: {why}")))

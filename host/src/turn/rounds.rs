@@ -109,10 +109,12 @@ impl<'a> Rounds<'a> {
             Ok(text) => Said { markup: self.parts.provider.markup(), ..Said::plainly(text) },
             // What was added comes with the answer that a retry may bring.
             Err(End::Open(said)) => {
+                self.talk.keep_files_for_retry().await;
                 return Said { came: self.around.turn.attachments, ..Said::plainly(said) };
             }
             Err(End::Answered(said)) => Said::plainly(self.close(said).await),
         };
+        self.talk.end_retry().await;
         Said { files: self.talk.files(), came: self.around.turn.attachments, ..said }
     }
 

@@ -7,6 +7,7 @@ use super::rounds::{Circumstances, Rounds, Said};
 use super::talk::{Keeping, Talk};
 use super::{Config, Entry, Markup, Memory, Progress, Provider, Steering, Step, ToolSpec, Tools, words};
 use crate::attachments::{Attachment, Attachments, RecentAttachments};
+use crate::bus::Origin;
 use crate::store::WhoseTurn;
 use crate::tools::Approver;
 use cofferdam_core::attachment::{AttachmentInfo, addendum};
@@ -85,13 +86,19 @@ impl Runner {
     ) -> OutgoingResponse {
         let mut infos = turn.attachments.infos();
         let mut lines = turn.notices.clone();
+        let id = turn.id.clone();
+        let active = self.tools.requests().begin(Origin {
+            request: id.clone(),
+            session: turn.session.clone(),
+            caller: turn.caller.clone(),
+        });
         let opened = tokio::select! {
             biased;
             opened = self.open(turn) => opened,
             // Files of a retried message may take long to come.
             () = cancel.cancelled() => Err(words::cancelled(0)),
         };
-        let answer = match opened {
+        let mut answer = match opened {
             Err(said) => Said::plainly(said),
             Ok((turn, talk)) => {
                 infos = turn.attachments.infos();
@@ -103,6 +110,12 @@ impl Runner {
                 said
             }
         };
+        // From here on calls of others find it ended, so what they have handed over is all.
+        drop(active);
+        match self.history.handed_over(&id).await {
+            Ok(more) => answer.files.extend(more),
+            Err(error) => lines.push(lost(&error)),
+        }
         lines.extend(infos.iter().filter_map(AttachmentInfo::notice));
         answered(lines, answer)
     }
@@ -181,6 +194,7 @@ impl Runner {
         // The turn itself may have answered it before a crash.
         let unanswered = |talk: &Talk| talk.answer().is_none() || talk.has_begun();
         let mut talk = talk.filter(unanswered).ok_or(words::NOTHING_TO_RETRY)?;
+        talk.take_over_files().await.map_err(|error| lost(&error))?;
         turn.attachments = talk.attach(again(&turn, talk.attachments()).await);
         Ok((turn, talk))
     }

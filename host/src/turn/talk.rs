@@ -4,7 +4,7 @@
 use super::history::{Besides, History, HistoryError, Kept};
 use super::{Conversation, Entry, ToolCall};
 use crate::attachments::Attachments;
-use crate::store::{TakeUp, TakenUp, WhoseTurn};
+use crate::store::{Holder, TakeUp, TakenUp, WhoseTurn};
 use cofferdam_core::attachment::addendum as told_of;
 use cofferdam_core::id::TurnId;
 use cofferdam_core::message::OutgoingAttachment;
@@ -210,6 +210,35 @@ impl Talk {
     /// Files that calls have added to the reply to the request, in order.
     pub(super) fn files(&mut self) -> Vec<OutgoingAttachment> {
         std::mem::take(&mut self.files)
+    }
+
+    /// Has the files that were added stay for a retry. One that goes all the same is told of when it is sent.
+    pub(super) async fn keep_files_for_retry(&self) {
+        let Some(Keeping { history, whose }) = self.keeping.as_ref().filter(|_| !self.files.is_empty())
+        else {
+            return;
+        };
+        if let Err(error) = history.hold(&Holder::Retry(whose.session.clone()), &self.files).await {
+            tracing::error!(%error, "files may be gone before a retry sends them");
+        }
+    }
+
+    /// Has files that an earlier turn added be this turn's own.
+    pub(super) async fn take_over_files(&self) -> Result<(), HistoryError> {
+        match self.keeping.as_ref().filter(|_| !self.files.is_empty()) {
+            Some(Keeping { history, whose }) => {
+                history.hold(&Holder::Turn(whose.turn.clone()), &self.files).await
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// The request has its answer: nothing is retried.
+    pub(super) async fn end_retry(&self) {
+        let Some(Keeping { history, whose }) = &self.keeping else { return };
+        if let Err(error) = history.let_go(&Holder::Retry(whose.session.clone())).await {
+            tracing::warn!(%error, "files that nobody retries stay for a while");
+        }
     }
 
     fn own(&self) -> impl Iterator<Item = &Entry> {

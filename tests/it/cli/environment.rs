@@ -154,6 +154,7 @@ const EFFECTS: &[(&str, &str, Seen, &str)] = &[
         |home, set| ran(home, set, &["tools"]),
         "\"lots\" is not a size",
     ),
+    ("COFFERDAM_TURNS_REACH", "all", |home, set| ran(home, set, &["tools"]), "unknown variant `all`"),
     (
         "COFFERDAM_SANDBOX_COMPILE_TIME",
         "soon",

@@ -4,6 +4,7 @@ mod budgets;
 mod cancel;
 mod memory;
 mod outputs;
+mod reach;
 mod resume;
 mod steer;
 

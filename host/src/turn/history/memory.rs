@@ -1,11 +1,12 @@
 //! Conversations for as long as the program runs: for the terminal, which shares no database with `serve`.
 
 use super::{Besides, History, HistoryError, Kept, line};
-use crate::store::{TakeUp, TakenUp, Used, WhoseTurn};
+use crate::store::{Holder, TakeUp, TakenUp, Used, WhoseTurn};
 use crate::tools::Journal;
 use crate::turn::Entry;
 use async_trait::async_trait;
 use cofferdam_core::id::{Caller, SessionId, TurnId};
+use cofferdam_core::message::OutgoingAttachment;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -91,6 +92,20 @@ impl History for InMemory {
     async fn forget(&self, session: &SessionId) -> Result<(), HistoryError> {
         self.held().lines.remove(session);
         Ok(())
+    }
+
+    /// Files are shown here when they are added, and not sent.
+    async fn hold(&self, _: &Holder, _: &[OutgoingAttachment]) -> Result<(), HistoryError> {
+        Ok(())
+    }
+
+    async fn let_go(&self, _: &Holder) -> Result<(), HistoryError> {
+        Ok(())
+    }
+
+    /// Nobody else's calls run here.
+    async fn handed_over(&self, _: &TurnId) -> Result<Vec<OutgoingAttachment>, HistoryError> {
+        Ok(Vec::new())
     }
 
     async fn used(&self, caller: &Caller) -> Result<Used, HistoryError> {

@@ -161,6 +161,10 @@ impl Tools for Doing {
         Vec::new()
     }
 
+    fn requests(&self) -> Arc<crate::bus::Requests> {
+        Arc::default()
+    }
+
     fn is_read_only(&self, tool: &str) -> bool {
         tool.chars().all(char::is_lowercase)
     }
@@ -193,7 +197,7 @@ impl Tools for Doing {
             bytes: 1,
         };
         let files = if request.tool == "SEND" { vec![file()] } else { Vec::new() };
-        result.map(|result| Answer { result, attachments: files })
+        result.map(|result| Answer { result, attachments: files, delivery: None })
     }
 
     async fn refuse(&self, _: CallRequest, why: ToolError) -> ToolError {
@@ -289,6 +293,6 @@ fn call(tool: &'static str) -> (&'static str, String) {
 /// A database that lives as long as the folder.
 fn store() -> (tempfile::TempDir, Store) {
     let dir = tempfile::tempdir().expect("a folder");
-    let store = Store::open(dir.path()).expect("a store");
+    let store = crate::store::open(dir.path()).expect("a store");
     (dir, store)
 }

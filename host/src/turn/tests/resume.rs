@@ -2,7 +2,7 @@
 //! under another id.
 
 use super::*;
-use crate::store::{TakeUp, TakenUp, Used, WhoseTurn};
+use crate::store::{Holder, TakeUp, TakenUp, Used, WhoseTurn};
 use crate::tools::Journal;
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -101,6 +101,18 @@ impl History for Dying {
 
     async fn forget(&self, session: &SessionId) -> Result<(), HistoryError> {
         self.inner.forget(session).await
+    }
+
+    async fn hold(&self, holder: &Holder, files: &[OutgoingAttachment]) -> Result<(), HistoryError> {
+        History::hold(&self.inner, holder, files).await
+    }
+
+    async fn let_go(&self, holder: &Holder) -> Result<(), HistoryError> {
+        History::let_go(&self.inner, holder).await
+    }
+
+    async fn handed_over(&self, turn: &TurnId) -> Result<Vec<OutgoingAttachment>, HistoryError> {
+        History::handed_over(&self.inner, turn).await
     }
 
     async fn used(&self, caller: &Caller) -> Result<Used, HistoryError> {

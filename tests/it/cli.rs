@@ -15,6 +15,7 @@ mod environment;
 mod exit_codes;
 pub(crate) mod help;
 mod init;
+mod init_asked;
 mod policies;
 mod policy_check;
 mod policy_diff;

@@ -22,8 +22,10 @@ use std::time::Duration;
 pub mod candidate;
 mod expire;
 mod isolation;
+mod serving;
 
 pub use isolation::{Readable, confine, demand};
+pub use serving::{serving, workers};
 
 mod builtin {
     include!(concat!(env!("OUT_DIR"), "/builtin.rs"));
@@ -251,6 +253,11 @@ pub fn load_policies(dir: Option<&Path>) -> Result<PolicySet, Vec<PolicyProblem>
     PolicySet::parse(files.iter().map(|(name, text)| (name.as_str(), text.as_str())))
 }
 
+/// The file that the one `serve` of a state directory holds locked.
+fn lock_file(config: &Config) -> PathBuf {
+    config.state_dir.join("serve.lock")
+}
+
 /// The lock that makes a state directory one `serve`'s. Held until dropped.
 #[derive(Debug)]
 pub struct ServeLock(
@@ -264,7 +271,7 @@ impl ServeLock {
     /// [`GatewayError::Locked`] when another process holds it.
     pub fn take(config: &Config) -> Result<Self, GatewayError> {
         make_private(&config.state_dir)?;
-        let path = config.state_dir.join("serve.lock");
+        let path = lock_file(config);
         let failed = |cause: io::Error| GatewayError::State { what: path.display().to_string(), cause };
         let file =
             std::fs::File::options().create(true).truncate(false).write(true).open(&path).map_err(failed)?;

@@ -11,6 +11,7 @@ mod policy;
 mod progress;
 mod serve;
 mod service;
+mod status;
 mod tool;
 mod tools;
 
@@ -38,6 +39,9 @@ stderr; COFFERDAM_LOG=debug shows more.";
 
 const SERVE_EXAMPLE: &str = "Example: TELEGRAM_BOT_TOKEN=… cofferdam serve --config cofferdam.toml";
 const TOOLS_EXAMPLE: &str = "Example: cofferdam tools --json | jq -r '.[].name'";
+
+const STATUS_EXAMPLE: &str = "It reads the state folder and asks the gateway nothing. Exit codes: 0 running; 3 not running; 2 \
+configuration.\nExample: cofferdam status --json | jq .queue";
 
 const DOCTOR_EXAMPLE: &str = "Example: cofferdam doctor --json | jq .findings";
 
@@ -73,7 +77,10 @@ enum Command {
     Audit(audit::Command),
     /// Looks at the whole installation; exit 3 names each problem and what mends it
     #[command(after_help = DOCTOR_EXAMPLE)]
-    Doctor(Output),
+    Doctor(doctor::Arguments),
+    /// Says what the running gateway is doing; exit 3 when none runs
+    #[command(after_help = STATUS_EXAMPLE)]
+    Status(Output),
     /// Confines this process and tries things
     #[command(hide = true)]
     ConfineCheck(confine_check::Arguments),
@@ -175,7 +182,8 @@ fn run(cli: Cli) -> anyhow::Result<Exit> {
         Command::Tools(output) => tools::run(&config, output),
         Command::Policy(command) => policy::run(&config, command),
         Command::Audit(command) => audit::run(&config, command),
-        Command::Doctor(output) => doctor::run(&config, output),
+        Command::Doctor(arguments) => doctor::run(&config, &arguments),
+        Command::Status(output) => status::run(&config, output),
         Command::Service(command) => service::run(&config, &command),
         Command::Tool(command) => tool::run(&config, command),
     }

@@ -268,6 +268,7 @@ impl Config {
             ("[policies] dir", self.policies_dir.as_ref()),
             ("the configuration", self.file.as_ref()),
             ("[audit] sign_key_file", self.audit.sign_key_file.as_ref()),
+            ("[channels.telegram] token_file", self.telegram.as_ref().and_then(|t| t.token_file.as_ref())),
             ("[provider] api_key_file", self.provider.api_key_file.as_ref()),
             ("[provider] instructions_file", self.provider.instructions_file.as_ref()),
         ];

@@ -14,8 +14,10 @@ mod engine;
 mod history;
 mod inbox;
 mod journal;
+mod look;
 mod outgoing;
 mod placeholder;
+mod presence;
 mod recent;
 mod replies;
 mod retention;
@@ -30,6 +32,8 @@ mod usage;
 pub use approvals::{APPROVED_PATHS_MAX, Approval, ApprovalState, ApprovedPaths, NewApproval};
 pub use history::{LINES_MAX, LOADED_BYTES_MAX, Line};
 pub use inbox::STRANGERS_TOLD_PER_HOUR_MAX;
+pub use look::{DayOf, Look, PEOPLE_LISTED_MAX, Waiting};
+pub use presence::{Noted, Presence, noted};
 pub use recent::RECENT_ROWS_MAX;
 pub use retention::{DONE_AGE_MAX, DONE_ROWS_MAX};
 pub use rows::{
@@ -63,6 +67,7 @@ pub fn open(dir: &Path) -> Result<Store, StoreError> {
 #[derive(Clone)]
 struct Sqlite {
     connection: Arc<Mutex<Connection>>,
+    presence: Arc<Presence>,
 }
 
 /// Why the store cannot do what was asked.
@@ -105,7 +110,12 @@ impl Sqlite {
     /// [`StoreError`]; a file of a newer version stays untouched.
     fn open(dir: &Path) -> Result<Self, StoreError> {
         let connection = schema::open(&dir.join(FILE_NAME))?;
-        Ok(Self { connection: Arc::new(Mutex::new(connection)) })
+        Ok(Self { connection: Arc::new(Mutex::new(connection)), presence: Presence::new(dir) })
+    }
+
+    /// The note beside it for those who look.
+    pub fn presence(&self) -> &Arc<Presence> {
+        &self.presence
     }
 
     /// Runs work in one transaction, off the async threads.

@@ -7,7 +7,7 @@ use super::{Sqlite, StoreError, now_ms};
 use cofferdam_core::id::{Caller, SessionId, TurnId};
 use rusqlite::{OptionalExtension, Transaction, params};
 
-const DAY_MS: i64 = 24 * 60 * 60 * 1000;
+pub(super) const DAY_MS: i64 = 24 * 60 * 60 * 1000;
 
 /// What somebody has used on one day.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

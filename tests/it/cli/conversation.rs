@@ -1,10 +1,9 @@
 //! `chat` with a model: the conversation is remembered as long as the chat lasts.
 
-use std::io::{Read, Write};
-use std::process::{Command, Stdio};
+use std::process::Command;
 use support::home::{Home, Ran};
 use support::llm::{Call, Dialect, LlmServer, Turn};
-use support::program;
+use support::terminal::Terminal;
 
 /// Runs `chat` with these lines as standard input.
 fn chat(home: &Home, lines: &str) -> Ran {
@@ -40,38 +39,21 @@ async fn it_remembers_forgets_and_tries_again() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// What a terminal shows, until these words have come.
-fn until(terminal: &mut impl Read, seen: &mut String, words: &str) {
-    let mut bytes = [0; 1024];
-    while !seen.contains(words) {
-        let count = terminal.read(&mut bytes).expect("readable");
-        assert!(count > 0, "it ended without {words:?}: {seen:?}");
-        seen.push_str(&String::from_utf8_lossy(&bytes[..count]));
-    }
-    seen.clear();
-}
-
 #[test]
 fn on_a_terminal_ctrl_c_stops_what_runs_and_then_the_chat() {
     let home = Home::new().hostile("deadline = \"120s\"");
-    let chat = format!("{} --config {} chat", program::cofferdam().display(), home.config_file().display());
-    // `script` is a terminal to the program, and hands on what is typed.
-    let mut command = Command::new("script");
-    command.args(["-qec", &chat, "/dev/null"]).env("HOME", home.dir()).current_dir(home.dir());
-    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("script is there");
-    let (mut keys, mut screen) = (child.stdin.take().expect("piped"), child.stdout.take().expect("piped"));
-    let mut seen = String::new();
-    until(&mut screen, &mut seen, "> ");
-    keys.write_all(b"/hostile behaviour=report_until:step path=/shared/go\n").expect("it reads");
-    until(&mut screen, &mut seen, "\u{23f3} step");
-    keys.write_all(b"\x03").expect("it reads");
-    until(&mut screen, &mut seen, "cancelled: ");
-    keys.write_all(b"hello\n").expect("it reads");
-    until(&mut screen, &mut seen, "I run commands");
-    keys.write_all(b"\x03").expect("it reads");
-    assert_eq!(
-        child.wait().expect("ours").code(),
-        Some(0),
-        "and one that finds nothing running ends the chat"
-    );
+    let config = home.config_file();
+    let words = ["--config", config.to_str().expect("text"), "chat"];
+    let mut terminal = Terminal::start(&home, home.dir(), &words, &[]);
+    terminal.until("> ");
+    terminal.types("/hostile behaviour=report_until:step path=/shared/go\n");
+    terminal.until("\u{23f3} step");
+    terminal.types("\x03");
+    // The call ends as cancelled, and not as broken: Ctrl-C does not reach the worker that runs it.
+    terminal.until("cancelled: ");
+    terminal.types("hello\n");
+    terminal.until("I run commands");
+    terminal.types("\x03");
+    let (code, screen) = terminal.ended();
+    assert_eq!(code, Some(0), "and one that finds nothing running ends the chat: {screen:?}");
 }

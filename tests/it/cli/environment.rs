@@ -174,6 +174,12 @@ const EFFECTS: &[(&str, &str, Seen, &str)] = &[
         |home, set| ran(home, set, &["serve"]),
         "MY_TOKEN is not set",
     ),
+    (
+        "COFFERDAM_CHANNELS_TELEGRAM_TOKEN_FILE",
+        "no-such-token",
+        |home, set| ran(home, set, &["serve"]),
+        "token_file: cannot read no-such-token",
+    ),
     ("COFFERDAM_CHANNELS_TELEGRAM_API_URL", "ftp://x", |home, set| ran(home, set, &["tools"]), "ftp://x"),
     (
         "COFFERDAM_CHANNELS_TELEGRAM_ALLOWED_USERS",

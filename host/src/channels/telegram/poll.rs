@@ -85,6 +85,7 @@ async fn ask(bot: &Bot, cursor: &Cursor) -> Result<Vec<Box<RawValue>>, Failure> 
         allowed_updates: &["message", "callback_query"],
     };
     let result = bot.api.call(&request, bot.timing.long_poll + OVERTIME).await?;
+    bot.store.presence().polled();
     serde_json::from_str(result.get()).map_err(|_| Failure::Unreachable("getUpdates brings no list".into()))
 }
 

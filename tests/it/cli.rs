@@ -14,6 +14,7 @@ mod environment;
 mod exit_codes;
 pub(crate) mod help;
 mod init;
+mod logs;
 mod policies;
 mod policy_check;
 mod policy_diff;

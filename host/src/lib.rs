@@ -11,6 +11,7 @@ pub mod config;
 pub mod confine;
 pub mod gateway;
 pub mod llm;
+pub mod log;
 pub mod outbound;
 pub mod publish;
 pub mod sandbox;

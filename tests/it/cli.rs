@@ -16,6 +16,7 @@ mod exit_codes;
 pub(crate) mod help;
 mod init;
 mod init_asked;
+mod logs;
 mod policies;
 mod policy_check;
 mod policy_diff;

@@ -56,6 +56,8 @@ const KEYS: &[(&str, Kind)] = &[
     ("sandbox.compile_time", Kind::Text),
     ("isolation.mode", Kind::Text),
     ("isolation.require", Kind::Boolean),
+    ("log.format", Kind::Text),
+    ("log.filter", Kind::Text),
     ("channels.telegram.token_env", Kind::Text),
     ("channels.telegram.token_file", Kind::Path),
     ("channels.telegram.api_url", Kind::Text),

@@ -271,7 +271,8 @@ impl HostCalls for Authority {
         match self.log_left.checked_sub(line.len()) {
             Some(left) => {
                 self.log_left = left;
-                tracing::info!(tool = self.permit.call().tool.as_str(), "guest: {}", one_line(line, 1024));
+                // Not at the usual level: it may print what it reads.
+                tracing::debug!(tool = self.permit.call().tool.as_str(), "guest: {}", one_line(line, 1024));
             }
             None => self.log_left = 0,
         }

@@ -161,6 +161,13 @@ const EFFECTS: &[(&str, &str, Seen, &str)] = &[
         |home, set| ran(home, set, &["tools"]),
         "\"soon\" is not a duration",
     ),
+    ("COFFERDAM_LOG_FORMAT", "yaml", |home, set| ran(home, set, &["tools"]), "yaml"),
+    (
+        "COFFERDAM_LOG_FILTER",
+        "inof",
+        |home, set| ran(home, set, &["tools"]),
+        "filter = \"inof\" is not understood",
+    ),
     ("COFFERDAM_ISOLATION_MODE", "native", |home, set| ran(home, set, &["tools"]), "native"),
     (
         "COFFERDAM_ISOLATION_REQUIRE",

@@ -230,7 +230,8 @@ mod tests {
     async fn of_parts(parts: Vec<NewPart>, script: impl IntoIterator<Item = SendError>) -> Fixture {
         let dir = tempfile::tempdir().expect("a directory");
         let store = Store::open(dir.path()).expect("a store");
-        let update = NewUpdate { update_id: 1, album: None, raw: "{}".into(), fate: Fate::Pending };
+        let update =
+            NewUpdate { update_id: 1, album: None, message: None, raw: "{}".into(), fate: Fate::Pending };
         store.persist("c", vec![update]).await.expect("persisted");
         let turn = store.claim("c", Claim::Update(1)).await.expect("claimed").expect("bound").turn;
         let reply = store.end("c", &turn, NewReply { target: "t".into(), parts }).await.expect("ended");

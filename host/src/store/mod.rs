@@ -12,7 +12,9 @@ mod attempts;
 mod history;
 mod inbox;
 mod journal;
+mod moves;
 mod outgoing;
+pub mod people;
 mod placeholder;
 mod recent;
 mod replies;
@@ -26,6 +28,7 @@ mod usage;
 pub use approvals::{APPROVED_PATHS_MAX, Approval, ApprovalState, ApprovedPaths, NewApproval};
 pub use history::{LINES_MAX, LOADED_BYTES_MAX, Line};
 pub use inbox::STRANGERS_TOLD_PER_HOUR_MAX;
+pub use moves::MOVES_MAX;
 pub use recent::RECENT_ROWS_MAX;
 pub use retention::{DONE_AGE_MAX, DONE_ROWS_MAX};
 pub use rows::{

@@ -8,7 +8,7 @@ use std::path::Path;
 use std::time::Duration;
 
 /// The version that this program writes, kept in `user_version`.
-pub(super) const VERSION: i64 = 6;
+pub(super) const VERSION: i64 = 7;
 
 /// Times are milliseconds since 1970 UTC. `seq` is the order of arrival: Telegram starts its update ids
 /// anew at a random number after a quiet week.
@@ -154,6 +154,19 @@ CREATE TABLE outgoing (
 ) STRICT;
 ";
 
+const VERSION_7: &str = "
+ALTER TABLE inbox ADD COLUMN message TEXT;
+CREATE INDEX inbox_message ON inbox (channel, message) WHERE message IS NOT NULL AND done_at IS NULL;
+
+CREATE TABLE moved (
+    channel  TEXT    NOT NULL,
+    place    TEXT    NOT NULL,
+    goes_on  TEXT    NOT NULL,
+    noted_at INTEGER NOT NULL,
+    PRIMARY KEY (channel, place)
+) STRICT;
+";
+
 /// The connection, with its pragmas set and its tables there.
 pub(super) fn open(path: &Path) -> Result<Connection, StoreError> {
     make_private(path).map_err(|source| StoreError::Open { path: path.to_owned(), source })?;
@@ -179,8 +192,15 @@ pub(super) fn open(path: &Path) -> Result<Connection, StoreError> {
 fn migrate(connection: &mut Connection) -> Result<(), StoreError> {
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     let found = version(&transaction)?;
-    let versions =
-        [(1, VERSION_1), (2, VERSION_2), (3, VERSION_3), (4, VERSION_4), (5, VERSION_5), (6, VERSION_6)];
+    let versions = [
+        (1, VERSION_1),
+        (2, VERSION_2),
+        (3, VERSION_3),
+        (4, VERSION_4),
+        (5, VERSION_5),
+        (6, VERSION_6),
+        (7, VERSION_7),
+    ];
     for (version, tables) in versions {
         if found < version {
             transaction.execute_batch(tables)?;

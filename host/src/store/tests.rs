@@ -1,6 +1,7 @@
 //! The store across restarts: everything that was reported as done is there again, and only once.
 
 mod history;
+mod people;
 mod used;
 
 use super::*;
@@ -17,14 +18,15 @@ fn new(update_id: i64, album: Option<&str>) -> NewUpdate {
     NewUpdate {
         update_id,
         album: album.map(Into::into),
+        message: Some(format!("there/{update_id}")),
         raw: format!("raw {update_id}"),
         fate: Fate::Pending,
     }
 }
 
 fn stranger(update_id: i64, sender: &str) -> NewUpdate {
-    let stranger = Stranger { sender: sender.into(), reply: text_reply(&["who are you?"]) };
-    NewUpdate { update_id, album: None, raw: "secret".into(), fate: Fate::Stranger(stranger) }
+    let stranger = Stranger { sender: sender.into(), since: 0, reply: text_reply(&["who are you?"]) };
+    NewUpdate { update_id, album: None, message: None, raw: "secret".into(), fate: Fate::Stranger(stranger) }
 }
 
 fn text_reply(texts: &[&str]) -> NewReply {

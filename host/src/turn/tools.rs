@@ -5,6 +5,7 @@ use crate::tools::{CallRequest, Output, Toolbox};
 use async_trait::async_trait;
 use cofferdam_core::policy::Safety;
 use cofferdam_core::tool::{Answer, ToolError};
+use std::collections::BTreeSet;
 
 /// The tools of a turn.
 #[async_trait]
@@ -15,6 +16,9 @@ pub trait Tools: Send + Sync {
     /// Whether calls of this tool change nothing, by its policy, so that their order does not matter. A tool
     /// that is not there changes nothing.
     fn is_read_only(&self, tool: &str) -> bool;
+
+    /// Whether a tool's policy is of one of these profiles. A tool that is not there is of none.
+    fn is_among(&self, tool: &str, profiles: &BTreeSet<String>) -> bool;
 
     /// Runs one call to its audited end.
     ///
@@ -48,6 +52,10 @@ impl Tools for Toolbox {
 
     fn is_read_only(&self, tool: &str) -> bool {
         self.registry().get(tool).map_or(true, |tool| tool.policy.safety == Safety::ReadOnly)
+    }
+
+    fn is_among(&self, tool: &str, profiles: &BTreeSet<String>) -> bool {
+        self.registry().get(tool).is_ok_and(|tool| profiles.contains(&tool.policy.profile))
     }
 
     async fn call(&self, request: CallRequest) -> Result<Answer, ToolError> {

@@ -6,7 +6,7 @@
 use super::approvals::Desk;
 use super::bot::Bot;
 use super::download::fetch_all;
-use super::lanes::{LaneKey, Unit};
+use super::lanes::Unit;
 use super::media::Media;
 use super::placeholder::Placeholder;
 use super::prepare::{Files, Prepared, Replied, Todo, prepare};
@@ -90,7 +90,7 @@ async fn answer(bot: &Arc<Bot>, origin: Origin) -> Option<Reply> {
     let messages =
         bound.updates.iter().filter_map(|update| wire::Update::read(&update.raw)?.message).collect();
     let (mut typing, mut noting) = (None, None);
-    let (target, response) = match prepare(messages, bound.standing, &bot.allowed, &bot.me) {
+    let (target, response) = match prepare(messages, bound.standing, &bot.rules()) {
         Todo::Nothing => {
             bot.stored("dismiss a turn", || bot.store.dismiss(&turn)).await;
             return None;
@@ -174,7 +174,7 @@ async fn run_turn(
     progress: Arc<dyn Progress>,
     slot: Arc<Slot>,
 ) -> Option<OutgoingResponse> {
-    let run = bot.running.begin(LaneKey::of(&prepared.target), &bot.stop.now);
+    let run = bot.running.begin(bot.lane(prepared.target.chat, prepared.target.thread), &bot.stop.now);
     let earlier = Earlier::of(bot.clone(), &prepared);
     let caller = caller(&prepared);
     let desk = Desk { bot: bot.clone(), target: prepared.target, sender: prepared.sender, slot };
@@ -190,6 +190,8 @@ async fn run_turn(
         session: Some(session(bot, &prepared.target)),
         caller,
         text: prepared.text,
+        about: prepared.about,
+        profiles: prepared.profiles.map(Arc::new),
         attachments,
         recent: Some(Arc::new(earlier)),
         approver: Some(Arc::new(desk)),
@@ -207,9 +209,10 @@ fn caller(prepared: &Prepared) -> Caller {
     Caller { channel: CHANNEL.into(), sender: prepared.sender.to_string() }
 }
 
-/// A chat and topic of this bot.
+/// A chat and topic of this bot. A group that moved keeps its session.
 fn session(bot: &Bot, target: &Target) -> SessionId {
-    SessionId::new(format!("{}:{}/{}", bot.channel, target.chat, target.thread.unwrap_or_default()))
+    let home = bot.door.moves.home(target.chat);
+    SessionId::new(format!("{}:{home}/{}", bot.channel, target.thread.unwrap_or_default()))
 }
 
 async fn fetch(bot: &Arc<Bot>, from: Files) -> Option<Attachments> {

@@ -3,6 +3,7 @@
 use super::api::{Api, REQUEST_MAX};
 use super::config::Timing;
 use super::failure::Failure;
+use super::people::Door;
 use super::presses::Approvals;
 use super::running::Running;
 use crate::attachments::outgoing::Outgoing;
@@ -10,7 +11,6 @@ use crate::attachments::{self, BlobStore};
 use crate::outbound::Backoff;
 use crate::store::{Store, StoreError};
 use crate::turn::Runner;
-use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 use teloxide_core::payloads;
@@ -36,7 +36,8 @@ pub(super) struct Bot {
     pub(super) blobs: BlobStore,
     pub(super) outgoing: Outgoing,
     pub(super) limits: attachments::Config,
-    pub(super) allowed: BTreeSet<i64>,
+    /// Who is served.
+    pub(super) door: Door,
     pub(super) timing: Timing,
     pub(super) me: Me,
     /// `telegram-<bot id>`: in the store another bot's update ids never meet this one's.

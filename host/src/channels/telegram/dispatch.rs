@@ -52,12 +52,12 @@ pub(super) async fn dispatch(bot: Arc<Bot>, mut arrivals: mpsc::Receiver<Arrival
             arrival = arrivals.recv(), if lanes.load() + beside < UNITS_MAX => match arrival {
                 Some(arrival) => match stop_wanted(&bot, &arrival) {
                     Some((update, target)) => {
-                        let lane = LaneKey::of(&target);
+                        let lane = bot.lane(target.chat, target.thread);
                         let waiting = lanes.waiting(lane);
                         let stopped = bot.running.stop(lane, waiting);
                         tasks.spawn(answer::stopped(bot.clone(), update, target, stopped, waiting));
                     }
-                    None => add(&mut lanes, arrival),
+                    None => add(&bot, &mut lanes, arrival),
                 },
                 None => break,
             },
@@ -97,13 +97,18 @@ async fn wind_down(bot: &Bot, mut tasks: JoinSet<()>) {
 fn stop_wanted(bot: &Bot, arrival: &Arrival) -> Option<(i64, Target)> {
     let Arrival::Update(update) = arrival else { return None };
     let message = read(&update.raw).filter(|message| message.media_group_id.is_none())?;
-    match prepare(vec![message], Standing::First, &bot.allowed, &bot.me) {
+    match prepare(vec![message], Standing::First, &bot.rules()) {
         Todo::Run(prepared) if prepared.text.trim() == "/cancel" => Some((update.update_id, prepared.target)),
         _ => None,
     }
 }
 
-fn add(lanes: &mut Lanes, arrival: Arrival) {
+fn add(bot: &Bot, lanes: &mut Lanes, arrival: Arrival) {
+    let lane_of = |place: Option<(i64, Option<i64>)>| {
+        // What belongs to no chat shares one lane.
+        let (chat, thread) = place.unwrap_or_default();
+        bot.lane(chat, thread)
+    };
     match arrival {
         Arrival::Reply(reply) => {
             let target = Target::from_text(&reply.target);
@@ -125,10 +130,11 @@ fn add(lanes: &mut Lanes, arrival: Arrival) {
     }
 }
 
-/// What belongs to no chat shares one lane.
-fn lane_of(place: Option<(i64, Option<i64>)>) -> LaneKey {
-    let (chat, thread) = place.unwrap_or_default();
-    LaneKey { chat, thread }
+impl Bot {
+    /// The lane of a chat and topic. A group that moved keeps its lane.
+    pub(super) fn lane(&self, chat: i64, thread: Option<i64>) -> LaneKey {
+        LaneKey { chat: self.door.moves.home(chat), thread }
+    }
 }
 
 fn read(raw: &str) -> Option<wire::Message> {

@@ -5,14 +5,20 @@
 
 #[path = "../../host/src/channels/telegram/admit.rs"]
 mod admit;
+#[path = "../../host/src/channels/telegram/besides.rs"]
+mod besides;
 #[path = "../../host/src/channels/telegram/command.rs"]
 mod command;
 #[path = "../../host/src/channels/telegram/content.rs"]
 mod content;
 #[path = "../../host/src/channels/telegram/fuzzing.rs"]
 mod fuzzing;
+#[path = "../../host/src/channels/telegram/groups.rs"]
+mod groups;
 #[path = "../../host/src/channels/telegram/media.rs"]
 mod media;
+#[path = "../../host/src/channels/telegram/mention.rs"]
+mod mention;
 #[path = "../../host/src/channels/telegram/outline.rs"]
 mod outline;
 #[path = "../../host/src/channels/telegram/wire.rs"]

@@ -4,6 +4,7 @@
 //! Each test ends with [`world::World::end`], which holds what is true of every run: one reply a turn, a
 //! sound audit, nothing left behind, and the bot's token nowhere but in the URLs of its server.
 
+mod about;
 mod absence;
 mod agent;
 mod albums;
@@ -14,6 +15,8 @@ mod chaos;
 mod commands;
 mod disk;
 mod downloads;
+mod edits;
+mod groups;
 mod kill;
 mod kill_attaching;
 mod kill_inside;
@@ -22,8 +25,10 @@ mod limits;
 mod listing;
 mod logs;
 mod markdown;
+mod moving;
 mod odd;
 mod outage;
+mod pairing;
 mod people;
 mod places;
 mod polling;

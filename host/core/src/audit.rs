@@ -40,6 +40,8 @@ pub enum Event {
     Outcome(Outcome),
     /// A person was asked about a call, or what came of that.
     Approval(Approval),
+    /// The operator let somebody in, or did not any more.
+    Access(Access),
     /// The line before this one was cut by a crash; this continues the chain without hiding it.
     Recovered(Recovered),
 }
@@ -213,6 +215,28 @@ pub enum ApprovalState {
     Expired,
     /// The call ended before anybody answered.
     Withdrawn,
+}
+
+/// The operator let somebody in, or did not any more; on disk before it holds.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Access {
+    /// Who is served, or is not any more.
+    #[serde(flatten)]
+    pub person: Caller,
+    /// Which of the two.
+    pub access: AccessChange,
+    /// Who decided it: channel and sender, `cli:1000`.
+    pub by: String,
+}
+
+/// What the operator decided about a person.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AccessChange {
+    /// They are served from now on.
+    Allowed,
+    /// They are not served any more.
+    Removed,
 }
 
 /// A call ended.

@@ -4,7 +4,7 @@
 //! has no verdict.
 
 use super::PathPattern;
-use cofferdam_core::audit::{Effect, Event, Record, VerdictKind};
+use cofferdam_core::audit::{Access, Effect, Event, Record, VerdictKind};
 use cofferdam_core::id::SessionId;
 use cofferdam_core::tool::ErrorCode;
 use jiff::Timestamp;
@@ -64,6 +64,7 @@ impl Filter {
                 let timeless = Self { since: None, before: None, ..self.clone() };
                 return timeless.is_empty();
             }
+            Event::Access(access) => return self.matches_access(access),
         };
         let (verdict, code) = match event {
             Event::Outcome(outcome) => (Some(outcome.verdict), outcome.code),
@@ -81,6 +82,14 @@ impl Filter {
             && self.path.as_ref().is_none_or(|path| {
                 files.iter().any(|effect| in_effect(path, effect)) || in_arguments(path, &facts.arguments)
             })
+    }
+
+    /// It is about a person and no call.
+    fn matches_access(&self, access: &Access) -> bool {
+        let personless = Self { since: None, before: None, sender: None, channel: None, ..self.clone() };
+        personless.is_empty()
+            && self.sender.as_ref().is_none_or(|sender| *sender == access.person.sender)
+            && self.channel.as_ref().is_none_or(|channel| *channel == access.person.channel)
     }
 }
 

@@ -100,6 +100,8 @@ async fn talk(
             session: session(&runner),
             caller: this_user("terminal"),
             text: line,
+            about: None,
+            profiles: None,
             attachments: attachments.clone(),
             recent: Some(Arc::new(Earlier(earlier.clone()))),
             approver: Some(questions.approver()),

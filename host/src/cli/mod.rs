@@ -1,5 +1,6 @@
 //! The command line: one file a command; parsing, exit codes and the log live here.
 
+mod allow;
 mod approving;
 mod audit;
 mod call;
@@ -63,6 +64,8 @@ enum Command {
     /// Runs the gateway: polls Telegram until SIGINT or SIGTERM
     #[command(after_help = SERVE_EXAMPLE)]
     Serve,
+    /// Tells who is served, and lets in strangers by the code that they were told
+    Allow(allow::Arguments),
     /// Talks to the gateway in this terminal, with the same turns as a channel
     Chat(chat::Arguments),
     /// Writes a commented configuration
@@ -180,6 +183,7 @@ fn run(cli: Cli) -> anyhow::Result<Exit> {
     match cli.command {
         Command::Call(arguments) => call::run(&config, arguments),
         Command::Serve => serve::run(&config),
+        Command::Allow(arguments) => allow::run(&config, &arguments),
         Command::Chat(arguments) => chat::run(&config, arguments),
         Command::Init(_) | Command::ConfineCheck(_) => Ok(Exit::Done),
         Command::Tools(output) => tools::run(&config, output),

@@ -6,8 +6,10 @@ use crate::config::{Config, FILE_NAME};
 use crate::gateway::{self, Gateway, Readable, Role, ServeLock};
 use crate::llm;
 use crate::store;
+use crate::store::people::People;
 use crate::turn::Memory;
 use anyhow::{Context, bail};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
@@ -30,12 +32,15 @@ pub(super) fn run(config: &Config) -> anyhow::Result<Exit> {
             tracing::error!(tool = name, "unavailable: {why}");
         }
     }
+    check_groups(telegram, &gateway)?;
     let store = store::open(&config.state_dir).context("cannot open the database")?;
     let runner = Arc::new(gateway.runner(config, answering, Arc::new(store.clone())));
     let service = telegram::Service {
         config: telegram.clone(),
         token,
+        people: People::of(&config.state_dir),
         store,
+        presence: store::Presence::new(&config.state_dir),
         menu: menu(&gateway, runner.memory()),
         runner,
         blobs: gateway.blobs.clone(),
@@ -53,12 +58,30 @@ pub(super) fn run(config: &Config) -> anyhow::Result<Exit> {
     Ok(Exit::Done)
 }
 
+/// Refuses profiles of groups that no tool has: they would be a wrong word, and allow less than was meant.
+fn check_groups(telegram: &telegram::Config, gateway: &Gateway) -> anyhow::Result<()> {
+    let tools = gateway.toolbox.registry().iter().filter_map(|(_, tool)| tool.as_ref().ok());
+    let known: BTreeSet<&str> = tools.map(|tool| tool.policy.profile.as_str()).collect();
+    for (id, group) in &telegram.groups {
+        let unknown = group.profiles.iter().flatten().find(|profile| !known.contains(profile.as_str()));
+        if let Some(profile) = unknown {
+            let known: Vec<&str> = known.into_iter().collect();
+            bail!(
+                "[channels.telegram] groups.\"{id}\": no tool has the profile {profile:?}; there is {}",
+                known.join(", ")
+            );
+        }
+    }
+    Ok(())
+}
+
 /// What a channel's command menu shows: the tools, or, where a model calls them, what is for the gateway.
 fn menu(gateway: &Gateway, memory: Memory) -> Vec<telegram::MenuEntry> {
     if memory == Memory::Conversation {
         let entry = |(name, summary): (&str, &str)| telegram::MenuEntry {
             name: name.to_owned(),
             summary: summary.to_owned(),
+            profile: None,
         };
         let words = [
             ("new", "Start the conversation anew"),
@@ -71,8 +94,9 @@ fn menu(gateway: &Gateway, memory: Memory) -> Vec<telegram::MenuEntry> {
     let tools = gateway.toolbox.registry().iter();
     tools
         .filter_map(|(name, tool)| {
-            let summary = &tool.as_ref().ok()?.description.summary;
-            Some(telegram::MenuEntry { name: name.to_owned(), summary: summary.clone() })
+            let tool = tool.as_ref().ok()?;
+            let (summary, profile) = (tool.description.summary.clone(), Some(tool.policy.profile.clone()));
+            Some(telegram::MenuEntry { name: name.to_owned(), summary, profile })
         })
         .collect()
 }

@@ -17,6 +17,8 @@ enum Kind {
     Integers,
     /// Words with commas between.
     Texts,
+    /// Tables by name, in the environment as an inline table: `{ "-100" = { members = "none" } }`.
+    Tables,
 }
 
 const KEYS: &[(&str, Kind)] = &[
@@ -63,6 +65,10 @@ const KEYS: &[(&str, Kind)] = &[
     ("channels.telegram.api_url", Kind::Text),
     ("channels.telegram.allowed_users", Kind::Integers),
     ("channels.telegram.approvers", Kind::Integers),
+    ("channels.telegram.pairing", Kind::Boolean),
+    ("channels.telegram.pairing_expires", Kind::Text),
+    ("channels.telegram.groups", Kind::Tables),
+    ("channels.telegram.other_groups", Kind::Text),
 ];
 
 const PREFIX: &str = "COFFERDAM_";
@@ -111,11 +117,20 @@ pub(super) fn overlay(table: &mut Table, environment: &BTreeMap<String, String>)
                 _ => return Err(refused(format!("{text:?} is neither true nor false"))),
             },
             Kind::Integers => Value::Array(parts(text).map(integer).collect::<Result<_, _>>()?),
+            Kind::Tables => {
+                inline(text).ok_or_else(|| refused(format!("{text:?} is not an inline table of TOML")))?
+            }
             Kind::Texts => Value::Array(parts(text).map(|part| Value::String(part.to_owned())).collect()),
         };
         set(table, key, value).map_err(refused)?;
     }
     Ok(())
+}
+
+/// An inline table.
+fn inline(text: &str) -> Option<Value> {
+    let mut table = toml::from_str::<Table>(&format!("x = {text}")).ok()?;
+    table.remove("x").filter(|value| value.is_table() && table.is_empty())
 }
 
 /// What stands between commas.

@@ -108,6 +108,10 @@ fn in_use(config: &Config, key: &str) -> Option<String> {
         "channels.telegram.api_url" => quoted(&telegram?.api_url),
         "channels.telegram.allowed_users" => format!("{:?}", telegram?.allowed_users),
         "channels.telegram.approvers" => format!("{:?}", telegram?.approvers),
+        "channels.telegram.pairing" => telegram?.pairing.to_string(),
+        "channels.telegram.groups" => telegram.map(|_| "{}".to_owned())?,
+        "channels.telegram.other_groups" => "\"allowed\"".to_owned(),
+        "channels.telegram.pairing_expires" => quoted(&telegram?.pairing_expires),
         _ => return None,
     })
 }

@@ -233,7 +233,7 @@ mod tests {
         let store = crate::store::open(dir.path()).expect("a store");
         let headers = Headers { session: SessionId::new("s"), sender: "1".into(), queue: Queue::Turn };
         let fate = Fate::Pending(headers);
-        let update = NewUpdate { update_id: 1, album: None, raw: "{}".into(), fate };
+        let update = NewUpdate { update_id: 1, album: None, message: None, raw: "{}".into(), fate };
         store.persist("c", vec![update]).await.expect("persisted");
         let turn = store.claim("c", Claim::Update(1)).await.expect("claimed").expect("bound").turn;
         let reply = store.end("c", &turn, NewReply { target: "t".into(), parts }).await.expect("ended");

@@ -64,6 +64,14 @@ impl Inbox for Sqlite {
     async fn withdraw_attempt(&self, turn: &TurnId) -> Result<(), StoreError> {
         Sqlite::withdraw_attempt(self, turn).await
     }
+
+    async fn note_move(&self, channel: &str, place: String, goes_on: String) -> Result<(), StoreError> {
+        Sqlite::note_move(self, channel, place, goes_on).await
+    }
+
+    async fn moves(&self, channel: &str) -> Result<Vec<(String, String)>, StoreError> {
+        Sqlite::moves(self, channel).await
+    }
 }
 
 #[async_trait]
@@ -76,6 +84,10 @@ impl Outbox for Sqlite {
         files: Option<NewRecent>,
     ) -> Result<Reply, StoreError> {
         Sqlite::end_noting(self, channel, turn, reply, files).await
+    }
+
+    async fn tell(&self, channel: &str, turn: &TurnId, reply: NewReply) -> Result<Option<Reply>, StoreError> {
+        Sqlite::tell(self, channel, turn, reply).await
     }
 
     async fn unsent(&self, channel: &str) -> Result<Vec<Reply>, StoreError> {

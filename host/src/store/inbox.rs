@@ -140,27 +140,32 @@ fn persist(
 ) -> Result<Persisted, StoreError> {
     let mut persisted = Persisted::default();
     let mut insert = tx.prepare_cached(
-        "INSERT OR IGNORE INTO inbox (channel, update_id, received_at, album, raw, turn, done_at)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+        "INSERT OR IGNORE INTO inbox (channel, update_id, received_at, album, raw, turn, done_at, message)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
     )?;
+    let none = None::<&str>;
     for new in updates {
         let id = new.update_id;
         match new.fate {
             Fate::Pending(headers) => {
-                if insert.execute(params![channel, id, now, new.album, new.raw, None::<&str>, None::<i64>])?
-                    == 1
-                {
+                let row = params![channel, id, now, new.album, new.raw, none, None::<i64>, new.message];
+                if insert.execute(row)? == 1 {
                     steering::address(tx, tx.last_insert_rowid(), &headers)?;
                     persisted.pending.push(Update { update_id: id, raw: new.raw });
                 }
             }
+            Fate::Edited => {
+                if insert.execute(params![channel, id, now, none, "", none, now, none])? == 1 {
+                    amend(tx, channel, new.message.as_deref(), &new.raw)?;
+                }
+            }
             Fate::Ignored => {
-                insert.execute(params![channel, id, now, None::<&str>, "", None::<&str>, now])?;
+                insert.execute(params![channel, id, now, none, "", none, now, none])?;
             }
             Fate::Stranger(stranger) => {
                 let turn = turn_id(channel, id);
                 let fresh =
-                    insert.execute(params![channel, id, now, None::<&str>, "", turn.as_str(), now])? == 1;
+                    insert.execute(params![channel, id, now, none, "", turn.as_str(), now, none])? == 1;
                 if fresh && may_tell(tx, channel, &stranger, now)? {
                     insert_reply(tx, channel, &turn, stranger.reply, now)?;
                     persisted.replies.push(replies::reply(tx, &turn)?);
@@ -171,6 +176,15 @@ fn persist(
     Ok(persisted)
 }
 
+/// Has a message that waits for its turn read as it was edited. What a turn has is what that turn was asked.
+fn amend(tx: &Transaction<'_>, channel: &str, message: Option<&str>, raw: &str) -> Result<(), StoreError> {
+    tx.prepare_cached(
+        "UPDATE inbox SET raw = ?3 WHERE channel = ?1 AND message = ?2 AND turn IS NULL AND done_at IS NULL",
+    )?
+    .execute(params![channel, message, raw])?;
+    Ok(())
+}
+
 fn may_tell(tx: &Transaction<'_>, channel: &str, stranger: &Stranger, now: i64) -> Result<bool, StoreError> {
     let told: u32 = tx
         .prepare_cached("SELECT count(*) FROM stranger WHERE channel = ?1 AND told_at > ?2")?
@@ -178,10 +192,13 @@ fn may_tell(tx: &Transaction<'_>, channel: &str, stranger: &Stranger, now: i64) 
     if told >= STRANGERS_TOLD_PER_HOUR_MAX {
         return Ok(false);
     }
-    let inserted = tx
-        .prepare_cached("INSERT OR IGNORE INTO stranger (channel, sender, told_at) VALUES (?1, ?2, ?3)")?
-        .execute(params![channel, stranger.sender, now])?;
-    Ok(inserted == 1)
+    let told = tx
+        .prepare_cached(
+            "INSERT INTO stranger (channel, sender, told_at) VALUES (?1, ?2, ?3)
+             ON CONFLICT (channel, sender) DO UPDATE SET told_at = ?3 WHERE told_at < ?4",
+        )?
+        .execute(params![channel, stranger.sender, now, stranger.since])?;
+    Ok(told == 1)
 }
 
 fn claim_update(tx: &Transaction<'_>, channel: &str, id: i64) -> Result<Option<BoundTurn>, StoreError> {

@@ -15,7 +15,9 @@ mod history;
 mod inbox;
 mod journal;
 mod look;
+mod moves;
 mod outgoing;
+pub mod people;
 mod placeholder;
 mod presence;
 mod recent;
@@ -33,6 +35,7 @@ pub use approvals::{APPROVED_PATHS_MAX, Approval, ApprovalState, ApprovedPaths, 
 pub use history::{LINES_MAX, LOADED_BYTES_MAX, Line};
 pub use inbox::STRANGERS_TOLD_PER_HOUR_MAX;
 pub use look::{DayOf, Look, PEOPLE_LISTED_MAX, Waiting};
+pub use moves::MOVES_MAX;
 pub use presence::{Noted, Presence, noted};
 pub use recent::RECENT_ROWS_MAX;
 pub use retention::{DONE_AGE_MAX, DONE_ROWS_MAX};
@@ -67,7 +70,6 @@ pub fn open(dir: &Path) -> Result<Store, StoreError> {
 #[derive(Clone)]
 struct Sqlite {
     connection: Arc<Mutex<Connection>>,
-    presence: Arc<Presence>,
 }
 
 /// Why the store cannot do what was asked.
@@ -110,12 +112,7 @@ impl Sqlite {
     /// [`StoreError`]; a file of a newer version stays untouched.
     fn open(dir: &Path) -> Result<Self, StoreError> {
         let connection = schema::open(&dir.join(FILE_NAME))?;
-        Ok(Self { connection: Arc::new(Mutex::new(connection)), presence: Presence::new(dir) })
-    }
-
-    /// The note beside it for those who look.
-    pub fn presence(&self) -> &Arc<Presence> {
-        &self.presence
+        Ok(Self { connection: Arc::new(Mutex::new(connection)) })
     }
 
     /// Runs work in one transaction, off the async threads.

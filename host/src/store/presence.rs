@@ -40,7 +40,7 @@ pub struct Presence {
 
 impl Presence {
     /// A note in this state directory. Nothing is written yet.
-    pub(super) fn new(dir: &Path) -> Arc<Self> {
+    pub fn new(dir: &Path) -> Arc<Self> {
         let version = env!("CARGO_PKG_VERSION").to_owned();
         let noted =
             Noted { pid: std::process::id(), version, started_at: now_ms(), bot: None, polled_at: None };

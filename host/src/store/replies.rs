@@ -36,6 +36,28 @@ impl Sqlite {
         .await
     }
 
+    /// Stores something that answers no message, once for each `turn`; `None` when it was stored before.
+    ///
+    /// # Errors
+    /// [`StoreError`]; then it is not stored.
+    pub(super) async fn tell(
+        &self,
+        channel: &str,
+        turn: &TurnId,
+        reply: NewReply,
+    ) -> Result<Option<Reply>, StoreError> {
+        let (channel, turn) = (channel.to_owned(), turn.clone());
+        self.write(move |tx| {
+            let mut known = tx.prepare_cached("SELECT 1 FROM reply WHERE turn = ?1")?;
+            if known.exists([turn.as_str()])? {
+                return Ok(None);
+            }
+            insert_reply(tx, &channel, &turn, reply, now_ms())?;
+            self::reply(tx, &turn).map(Some)
+        })
+        .await
+    }
+
     /// Replies of which something is still to be sent, oldest first.
     ///
     /// # Errors

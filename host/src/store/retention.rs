@@ -42,6 +42,11 @@ fn prune(tx: &Transaction<'_>, now: i64) -> Result<usize, StoreError> {
         outgoing::forget(tx, turn)?;
     }
     tx.execute("DELETE FROM journal WHERE recorded_at < ?1", [before])?;
+    // Those that answer no update.
+    tx.execute(
+        "DELETE FROM reply WHERE finished_at < ?1 AND NOT EXISTS (SELECT 1 FROM inbox WHERE inbox.turn = reply.turn)",
+        [before],
+    )?;
     tx.execute("DELETE FROM stranger WHERE told_at < ?1", [before])?;
     recent::prune(tx, before)?;
     history::prune(tx, before)?;

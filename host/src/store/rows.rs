@@ -11,6 +11,8 @@ pub struct NewUpdate {
     pub update_id: i64,
     /// Names the album that it belongs to, in the channel's own words.
     pub album: Option<String>,
+    /// Names the message in it, in the channel's own words, so that an edit finds it.
+    pub message: Option<String>,
     /// As received. Kept only as long as it is needed.
     pub raw: String,
     /// What is to become of it.
@@ -22,9 +24,11 @@ pub struct NewUpdate {
 pub enum Fate {
     /// A turn will answer it.
     Pending(Headers),
+    /// It says how its message reads now: what waits for a turn reads so from here on. Nobody will answer it.
+    Edited,
     /// Nobody will answer it; its content is not kept.
     Ignored,
-    /// It comes from somebody who is not served and is told so once; its content is not kept.
+    /// It comes from somebody who is not served and may be told so; its content is not kept.
     Stranger(Stranger),
 }
 
@@ -82,7 +86,9 @@ pub enum TakenUp {
 pub struct Stranger {
     /// The channel's immutable id of the sender.
     pub sender: String,
-    /// What is said, at most once.
+    /// They are not told again if they were told at this time or later, in milliseconds since 1970 UTC.
+    pub since: i64,
+    /// What is said.
     pub reply: NewReply,
 }
 

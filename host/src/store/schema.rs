@@ -8,7 +8,7 @@ use std::path::Path;
 use std::time::Duration;
 
 /// The version that this program writes, kept in `user_version`.
-pub(super) const VERSION: i64 = 8;
+pub(super) const VERSION: i64 = 9;
 
 /// Times are milliseconds since 1970 UTC. `seq` is the order of arrival: Telegram starts its update ids
 /// anew at a random number after a quiet week.
@@ -193,6 +193,20 @@ DROP TABLE part;
 ALTER TABLE part_of_any_kind RENAME TO part;
 ";
 
+/// `inbox.message` names what a person sent, however often it is edited; `moved` where a group goes on.
+const VERSION_9: &str = "
+ALTER TABLE inbox ADD COLUMN message TEXT;
+CREATE INDEX inbox_message ON inbox (channel, message) WHERE message IS NOT NULL AND done_at IS NULL;
+
+CREATE TABLE moved (
+    channel  TEXT    NOT NULL,
+    place    TEXT    NOT NULL,
+    goes_on  TEXT    NOT NULL,
+    noted_at INTEGER NOT NULL,
+    PRIMARY KEY (channel, place)
+) STRICT;
+";
+
 /// The connection, with its pragmas set and its tables there.
 pub(super) fn open(path: &Path) -> Result<Connection, StoreError> {
     make_private(path).map_err(|source| StoreError::Open { path: path.to_owned(), source })?;
@@ -218,7 +232,8 @@ pub(super) fn open(path: &Path) -> Result<Connection, StoreError> {
 fn migrate(connection: &mut Connection) -> Result<(), StoreError> {
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     let found = version(&transaction)?;
-    let versions = [VERSION_1, VERSION_2, VERSION_3, VERSION_4, VERSION_5, VERSION_6, VERSION_7, VERSION_8];
+    let versions =
+        [VERSION_1, VERSION_2, VERSION_3, VERSION_4, VERSION_5, VERSION_6, VERSION_7, VERSION_8, VERSION_9];
     for (version, tables) in (1..).zip(versions) {
         if found < version {
             transaction.execute_batch(tables)?;

@@ -26,7 +26,8 @@ pub trait Storage: Inbox + Outbox + Approvals + Conversations + Journal {
 #[async_trait]
 pub trait Inbox: Send + Sync {
     /// Keeps a batch, all or nothing. An update that is known already changes nothing. One that steers is addressed to
-    /// the first message of its session that is not done, if that is the same sender's.
+    /// the first message of its session that is not done, if that is the same sender's. An edit changes what its message
+    /// says as long as that waits for a turn.
     async fn persist(&self, channel: &str, updates: Vec<NewUpdate>) -> Result<Persisted, StoreError>;
 
     /// Up to `limit` updates that wait for a turn, in order; `after` is the last one of the page before.
@@ -56,6 +57,12 @@ pub trait Inbox: Send + Sync {
 
     /// Takes the last attempt back.
     async fn withdraw_attempt(&self, turn: &TurnId) -> Result<(), StoreError>;
+
+    /// Remembers that what was in `place` goes on elsewhere, both in the channel's own words.
+    async fn note_move(&self, channel: &str, place: String, goes_on: String) -> Result<(), StoreError>;
+
+    /// Where conversations were, and where they are.
+    async fn moves(&self, channel: &str) -> Result<Vec<(String, String)>, StoreError>;
 }
 
 /// Replies between the end of a turn and the platform's acknowledgement, and what else is shown or held for them.
@@ -75,6 +82,9 @@ pub trait Outbox: Send + Sync {
         reply: NewReply,
         files: Option<NewRecent>,
     ) -> Result<Reply, StoreError>;
+
+    /// Stores something that answers no message, once for each `turn`; `None` when it was stored before.
+    async fn tell(&self, channel: &str, turn: &TurnId, reply: NewReply) -> Result<Option<Reply>, StoreError>;
 
     /// Replies of which something is still to be sent, oldest first, each with the parts that are left, in order.
     async fn unsent(&self, channel: &str) -> Result<Vec<Reply>, StoreError>;

@@ -54,7 +54,10 @@ impl Rounds<'_> {
         let mut requests = Vec::with_capacity(batch.len());
         for (n, wanted) in batch.iter().enumerate() {
             let refused = match again(self.talk.current(), wanted) {
-                Again::Run => self.over_the_day(wanted).await?,
+                Again::Run => match self.not_here(&wanted.tool) {
+                    Some(error) => Some(error),
+                    None => self.over_the_day(wanted).await?,
+                },
                 Again::Refuse(error) => Some(error),
                 Again::Stop(code) => {
                     self.give_up().await?;
@@ -104,6 +107,13 @@ impl Rounds<'_> {
             cancel: self.stop.clone(),
             id,
         }
+    }
+
+    /// Why a tool may not be called by this turn, wherever that is.
+    fn not_here(&self, tool: &str) -> Option<ToolError> {
+        let profiles = self.around.turn.profiles.as_deref()?;
+        let refused = || ToolError::new(ErrorCode::ToolUnavailable, words::not_here(tool, profiles));
+        (!self.parts.tools.is_among(tool, profiles)).then(refused)
     }
 
     /// Why a call that may write is refused today.

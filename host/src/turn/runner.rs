@@ -13,6 +13,8 @@ use crate::tools::Approver;
 use cofferdam_core::attachment::{AttachmentInfo, addendum};
 use cofferdam_core::id::{Caller, SessionId, TurnId};
 use cofferdam_core::message::OutgoingResponse;
+use std::borrow::Cow;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
@@ -27,6 +29,10 @@ pub struct Turn {
     pub caller: Caller,
     /// Text or caption; empty when there is none, or when it must not run (an album's straggler).
     pub text: String,
+    /// What a model is told of the message besides its words, as data on one line; kept with them.
+    pub about: Option<String>,
+    /// The profiles whose tools this turn may call; absent: all of them.
+    pub profiles: Option<Arc<BTreeSet<String>>>,
     /// What came with it, in order.
     pub attachments: Attachments,
     /// Brings the files of an earlier message, for the tools that may ask for them.
@@ -128,18 +134,30 @@ impl Runner {
         cancel: &CancellationToken,
     ) -> Said {
         let journal = self.history.journal();
+        let specs = self.specs_of(&turn);
         let around = Circumstances { turn, progress, journal, cancelled: cancel.clone() };
-        Rounds::new(self.parts(), around, talk).run().await
+        Rounds::new(self.parts(&specs), around, talk).run().await
     }
 
-    fn parts(&self) -> super::rounds::Parts<'_> {
+    /// The tools that a turn may call. Calls are held against the same list when they are made.
+    fn specs_of(&self, turn: &Turn) -> Cow<'_, [ToolSpec]> {
+        match &turn.profiles {
+            None => Cow::Borrowed(&self.specs),
+            Some(profiles) => {
+                let may = |spec: &&ToolSpec| self.tools.is_among(&spec.name, profiles);
+                Cow::Owned(self.specs.iter().filter(may).cloned().collect())
+            }
+        }
+    }
+
+    fn parts<'a>(&'a self, specs: &'a [ToolSpec]) -> super::rounds::Parts<'a> {
         super::rounds::Parts {
             provider: &*self.provider,
             tools: &self.tools,
             history: &*self.history,
             limits: &self.limits,
             instructions: &self.instructions,
-            specs: &self.specs,
+            specs,
         }
     }
 
@@ -153,9 +171,10 @@ impl Runner {
             (Some(Word::Cancel), _) => Err(words::NOTHING_RUNS.into()),
             (Some(Word::New | Word::Retry), None) => Err(words::NO_CONVERSATION.into()),
             (Some(Word::New), Some(session)) => Err(self.forget(&turn, &session).await),
-            (Some(Word::Help), Some(_)) => {
-                Err(words::help(self.specs.len(), turn.steering.as_ref().map(|_| words::STEER_HELP)))
-            }
+            (Some(Word::Help), Some(_)) => Err(words::help(
+                self.specs_of(&turn).len(),
+                turn.steering.as_ref().map(|_| words::STEER_HELP),
+            )),
             (Some(Word::Retry), Some(session)) => self.reopen(turn, session).await,
             (_, None) => {
                 let request = request(&turn);
@@ -163,7 +182,10 @@ impl Runner {
                 Ok((turn, talk))
             }
             (None, Some(session)) => {
-                let request = request(&turn);
+                let mut request = request(&turn);
+                if let (Entry::User { text, .. }, Some(about)) = (&mut request, &turn.about) {
+                    *text = format!("{about}\n{text}");
+                }
                 let opened = async {
                     let kept = mended(self.history.load(&session, &turn.id).await?, &turn.id);
                     Talk::asked(self.keeping(&turn, session), kept, request).await

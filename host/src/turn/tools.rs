@@ -6,6 +6,7 @@ use crate::tools::{CallRequest, Output, Toolbox};
 use async_trait::async_trait;
 use cofferdam_core::policy::Safety;
 use cofferdam_core::tool::{Answer, ToolError};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// The tools of a turn.
@@ -20,6 +21,9 @@ pub trait Tools: Send + Sync {
 
     /// The requests that calls may add to.
     fn requests(&self) -> Arc<Requests>;
+
+    /// Whether a tool's policy is of one of these profiles. A tool that is not there is of none.
+    fn is_among(&self, tool: &str, profiles: &BTreeSet<String>) -> bool;
 
     /// Runs one call to its audited end.
     ///
@@ -57,6 +61,10 @@ impl Tools for Toolbox {
 
     fn requests(&self) -> Arc<Requests> {
         Toolbox::requests(self).clone()
+    }
+
+    fn is_among(&self, tool: &str, profiles: &BTreeSet<String>) -> bool {
+        self.registry().get(tool).is_ok_and(|tool| profiles.contains(&tool.policy.profile))
     }
 
     async fn call(&self, request: CallRequest) -> Result<Answer, ToolError> {

@@ -2,6 +2,7 @@
 
 use cofferdam_core::limits::{ByteSize, Span};
 use cofferdam_core::tool::ErrorCode;
+use std::collections::BTreeSet;
 
 /// To `/new`.
 pub(super) const FORGOTTEN: &str = "A new conversation begins here. What was said before is forgotten.";
@@ -80,6 +81,16 @@ pub(super) fn going_in_circles(tool: &str, code: ErrorCode) -> String {
 /// In place of an answer once somebody has used up the tokens of a day.
 pub(super) fn no_tokens_today(budget: u64) -> String {
     format!("Today's budget of {budget} tokens is used up; it starts anew at 00:00 UTC. {RETRY}")
+}
+
+/// The error of a call of a tool that is not for this chat.
+pub(super) fn not_here(tool: &str, profiles: &BTreeSet<String>) -> String {
+    let tool = cofferdam_core::text::one_line(tool, 80);
+    let profiles: Vec<&str> = profiles.iter().map(String::as_str).collect();
+    let named = if profiles.is_empty() { "none".to_owned() } else { profiles.join(", ") };
+    format!(
+        "{tool} cannot be called from this chat: its operator allows tools of these profiles here: {named}; /help tells what there is"
+    )
 }
 
 /// The error of a call that may write, once somebody has written what a day allows.

@@ -200,6 +200,30 @@ const EFFECTS: &[(&str, &str, Seen, &str)] = &[
         |home, set| ran(home, set, &["tools"]),
         "5 is not among allowed_users",
     ),
+    (
+        "COFFERDAM_CHANNELS_TELEGRAM_GROUPS",
+        "{ team = {} }",
+        |home, set| ran(home, set, &["tools"]),
+        "\"team\" is not a group's id",
+    ),
+    (
+        "COFFERDAM_CHANNELS_TELEGRAM_OTHER_GROUPS",
+        "all",
+        |home, set| ran(home, set, &["tools"]),
+        "would serve whoever adds the bot",
+    ),
+    (
+        "COFFERDAM_CHANNELS_TELEGRAM_PAIRING",
+        "perhaps",
+        |home, set| ran(home, set, &["tools"]),
+        "\"perhaps\" is neither true nor false",
+    ),
+    (
+        "COFFERDAM_CHANNELS_TELEGRAM_PAIRING_EXPIRES",
+        "25h",
+        |home, set| ran(home, set, &["tools"]),
+        "pairing_expires = \"90000s\" is not from 1m to 24h",
+    ),
 ];
 
 fn ran(home: &Home, set: &[(&str, &str)], arguments: &[&str]) -> Ran {

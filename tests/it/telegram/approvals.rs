@@ -109,7 +109,7 @@ async fn a_call_is_shown_approved_and_done() -> anyhow::Result<()> {
     );
     let buttons = &approval.message["reply_markup"]["inline_keyboard"];
     assert_eq!((&buttons[0][0]["text"], &buttons[0][1]["text"]), (&json!("✅ Approve"), &json!("❌ Deny")));
-    assert_eq!(world.server.allowed_updates(), Some(json!(["message", "callback_query"])));
+    assert_eq!(world.server.allowed_updates(), Some(json!(["message", "edited_message", "callback_query"])));
     assert!(!world.home.host("/shared/a").exists(), "nobody has agreed yet");
     world.server.push(press(ANN, &approval, APPROVE));
     let answer = answered(&world, "{").await?;

@@ -99,11 +99,7 @@ async fn what_already_ran_is_not_changed_by_an_edit() -> anyhow::Result<()> {
     say(&world, "hello").await?;
     assert!(!world.home.host("/shared/b").exists());
     assert_eq!(world.home.audit().len(), 2, "{:?}", world.home.audit());
-    assert_eq!(
-        world.server.allowed_updates(),
-        Some(json!(["message", "callback_query"])),
-        "edits are not even asked for"
-    );
+    assert_eq!(world.server.requests("getFile").len(), 1, "and the file is not fetched for an edit");
     world.end(2)
 }
 

@@ -1,5 +1,7 @@
 //! The bot's own account: who it is, its webhook and its command menu.
 
+use std::collections::BTreeMap;
+
 use serde_json::{Map, Value, json};
 
 use super::error::ApiError;
@@ -14,8 +16,8 @@ pub(super) struct Bot {
     pub(super) user: Value,
     /// The address of an active webhook.
     pub(super) webhook: Option<String>,
-    /// The menu as last set, an array of `command` and `description`.
-    pub(super) commands: Value,
+    /// The menus as last set, each an array of `command` and `description`, by the JSON text of their scope.
+    commands: BTreeMap<String, Value>,
 }
 
 impl Bot {
@@ -28,7 +30,7 @@ impl Bot {
             "first_name": "Cofferdam under test",
             "username": "cofferdam_test_bot",
         });
-        Self { user, webhook: None, commands: json!([]) }
+        Self { user, webhook: None, commands: BTreeMap::new() }
     }
 
     /// The answer of `getMe`.
@@ -66,7 +68,46 @@ impl Bot {
                 return Err(ApiError::bad_request("BOT_COMMAND_DESCRIPTION_INVALID"));
             }
         }
-        self.commands = commands;
+        self.commands.insert(scope(params)?, commands);
         Ok(Value::Bool(true))
+    }
+
+    /// `getMyCommands`: what was set for this very scope, never what is shown instead.
+    pub(super) fn get_commands(&self, params: &Map<String, Value>) -> Result<Value, ApiError> {
+        Ok(self.commands_of(&scope(params)?))
+    }
+
+    /// `deleteMyCommands`.
+    pub(super) fn delete_commands(&mut self, params: &Map<String, Value>) -> Result<Value, ApiError> {
+        self.commands.remove(&scope(params)?);
+        Ok(Value::Bool(true))
+    }
+
+    /// The menu of a scope as [`scope`] names it.
+    pub(super) fn commands_of(&self, scope: &str) -> Value {
+        self.commands.get(scope).cloned().unwrap_or_else(|| json!([]))
+    }
+}
+
+/// The scope of all chats, as [`scope`] names it.
+pub(super) const DEFAULT_SCOPE: &str = r#"{"type":"default"}"#;
+
+/// The scope of one chat, as [`scope`] names it.
+pub(super) fn chat_scope(chat_id: i64) -> String {
+    json!({ "type": "chat", "chat_id": chat_id }).to_string()
+}
+
+/// Names the scope of a request.
+fn scope(params: &Map<String, Value>) -> Result<String, ApiError> {
+    let Some(scope) = params::structured(params, "scope")? else { return Ok(DEFAULT_SCOPE.to_owned()) };
+    match scope["type"].as_str() {
+        Some("default") => Ok(DEFAULT_SCOPE.to_owned()),
+        Some(kind @ ("all_private_chats" | "all_group_chats" | "all_chat_administrators")) => {
+            Ok(json!({ "type": kind }).to_string())
+        }
+        Some("chat") => {
+            scope["chat_id"].as_i64().map(chat_scope).ok_or_else(|| ApiError::bad_request("chat_id is empty"))
+        }
+        _ => Err(ApiError::bad_request("can't parse BotCommandScope: Unsupported type specified")),
     }
 }

@@ -40,6 +40,8 @@ pub(super) struct Chats {
     known: HashMap<i64, Chat>,
     /// The bot's messages in the order of sending.
     pub(super) sent: Vec<SentMessage>,
+    /// Groups that became supergroups: the new id of each.
+    pub(super) moved: HashMap<i64, i64>,
     /// Callback queries that wait for an answer.
     pub(super) callbacks: HashSet<String>,
 }
@@ -77,6 +79,10 @@ impl Chats {
             return Err(ApiError::bad_request("chat_id is empty"));
         }
         let id = params::integer(params, "chat_id").ok().flatten();
+        if let Some(to) = id.and_then(|id| self.moved.get(&id)) {
+            let error = ApiError::bad_request("group chat was upgraded to a supergroup chat");
+            return Err(error.with_parameter("migrate_to_chat_id", *to));
+        }
         let open = id.filter(|id| self.known.contains_key(id));
         open.ok_or_else(|| ApiError::bad_request("chat not found"))
     }
@@ -121,6 +127,10 @@ impl Chats {
         let chat_id = self.chat_id(params)?;
         let reply_to = self.reply_target(chat_id, params)?;
         let thread_id = params::integer(params, "message_thread_id")?;
+        // The topic General has no id that can be sent to.
+        if thread_id == Some(1) {
+            return Err(ApiError::bad_request("message thread not found"));
+        }
         let message_id = self.claim_message_id(chat_id, None);
         let chat = self.known.get_mut(&chat_id).expect("chat_id() returns open chats only");
         let mut message = json!({

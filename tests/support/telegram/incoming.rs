@@ -44,6 +44,12 @@ impl Incoming {
         Self::new(chat, user_id)
     }
 
+    /// A message of a user in a basic group, which has no topics and may become a supergroup.
+    pub fn basic_group(chat_id: i64, user_id: i64) -> Self {
+        let chat = json!({ "id": chat_id, "type": "group", "title": "Test group" });
+        Self::new(chat, user_id)
+    }
+
     /// A user presses a button below a message; `data` has 1–64 bytes in the real API.
     pub fn callback(user_id: i64, message: &Value, data: &str) -> Self {
         let callback = Self::new(message["chat"].clone(), user_id);
@@ -173,6 +179,13 @@ impl Incoming {
     #[must_use]
     pub fn reply_to(self, message: &Value) -> Self {
         self.field("reply_to_message", without_reply(message))
+    }
+
+    /// Sent on: somebody of this name, and of no account that may be known, wrote it.
+    #[must_use]
+    pub fn forwarded_from(self, name: &str) -> Self {
+        let origin = json!({ "type": "hidden_user", "sender_user_name": name, "date": unix_now() });
+        self.field("forward_origin", origin)
     }
 
     /// In a topic, of a group or of a private chat.

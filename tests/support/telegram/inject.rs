@@ -88,6 +88,13 @@ impl TelegramServer {
         self.state.change(|inner| inner.chats.open(chat_id, chat));
     }
 
+    /// Makes a group a supergroup of another id, as a person may: the bot can reach it under the new one alone.
+    /// The messages that tell of it come when they are pushed.
+    pub fn migrate(&self, from: i64, to: i64) {
+        self.open_chat(to);
+        self.state.change(|inner| inner.chats.moved.insert(from, to));
+    }
+
     /// Deletes a message of the bot, as a person may: the bot is not told.
     pub fn delete_message(&self, chat_id: i64, message_id: i64) {
         self.state.change(|inner| inner.chats.remove(chat_id, message_id));

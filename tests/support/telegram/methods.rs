@@ -51,7 +51,8 @@ fn act(inner: &mut Inner, method: &str, call: &Call) -> Result<Value, ApiError> 
         "sendmediagroup" => uploads::send_album(&mut inner.chats, &inner.bot.user, call),
         "getme" => Ok(inner.bot.me()),
         "setmycommands" => inner.bot.set_commands(params),
-        "getmycommands" => Ok(inner.bot.commands.clone()),
+        "getmycommands" => inner.bot.get_commands(params),
+        "deletemycommands" => inner.bot.delete_commands(params),
         "getwebhookinfo" => Ok(json!({
             "url": inner.bot.webhook.clone().unwrap_or_default(),
             "has_custom_certificate": false,

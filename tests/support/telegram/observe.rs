@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
+use super::bot::{DEFAULT_SCOPE, chat_scope};
 use super::journal::RequestRecord;
 use super::sent::SentMessage;
 use super::server::TelegramServer;
@@ -38,9 +39,14 @@ impl TelegramServer {
         self.state.read(|inner| inner.updates.allowed.clone())
     }
 
-    /// The command menu as last set, an array of `command` and `description`.
+    /// The command menu for all chats as last set, an array of `command` and `description`.
     pub fn commands(&self) -> Value {
-        self.state.read(|inner| inner.bot.commands.clone())
+        self.state.read(|inner| inner.bot.commands_of(DEFAULT_SCOPE))
+    }
+
+    /// The command menu of one chat; empty where none was set for it alone.
+    pub fn commands_of(&self, chat_id: i64) -> Value {
+        self.state.read(|inner| inner.bot.commands_of(&chat_scope(chat_id)))
     }
 
     /// The most requests of a method (or downloads) that were under way at once; a target's

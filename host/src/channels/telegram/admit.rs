@@ -1,6 +1,7 @@
 //! Who is served: decided from the sender's number and the kind of chat, before anything else of a
 //! message is used.
 
+use super::groups::Members;
 use super::wire::{ChatKind, Message, OnBehalf, UserKind};
 use std::collections::BTreeSet;
 
@@ -16,13 +17,19 @@ pub(super) enum Admission {
 }
 
 /// What is due to the sender. Strangers in groups get silence: an answer would invite abuse.
-pub(super) fn admit(message: &Message, allowed: &BTreeSet<i64>) -> Admission {
+///
+/// `members` says who of the message's group is served; in private it does not count.
+pub(super) fn admit(message: &Message, allowed: &BTreeSet<i64>, members: Members) -> Admission {
     let Some(from) = message.from else { return Admission::Ignore("no sender") };
     match (message.chat.kind, from.kind, message.on_behalf) {
         (ChatKind::Other, ..) => Admission::Ignore("not a private chat or group"),
         (_, UserKind::Bot, _) => Admission::Ignore("a bot"),
         // Whoever is behind it cannot be told from others.
         (_, _, OnBehalf::Chat) => Admission::Ignore("sent in the name of a chat"),
+        (ChatKind::Group, ..) if members == Members::None => {
+            Admission::Ignore("nobody is served in this group")
+        }
+        (ChatKind::Group, ..) if members == Members::All => Admission::Serve(from.id),
         _ if allowed.contains(&from.id) => Admission::Serve(from.id),
         (ChatKind::Private, ..) => Admission::Tell(from.id),
         (ChatKind::Group, ..) => Admission::Ignore("a stranger in a group"),
@@ -41,7 +48,33 @@ mod tests {
             on_behalf,
             ..Message::default()
         };
-        assert_eq!(admit(&message, &BTreeSet::from([7])), expected);
+        let allowed = BTreeSet::from([7]);
+        assert_eq!(admit(&message, &allowed, Members::Allowed), expected);
+        // What holds in groups says nothing of private chats, and never lets in who is no person.
+        if chat != ChatKind::Group {
+            for members in [Members::All, Members::None] {
+                assert_eq!(admit(&message, &allowed, members), expected);
+            }
+        }
+    }
+
+    #[test]
+    fn a_group_may_serve_all_or_nobody() {
+        let message = |from: (i64, UserKind), on_behalf| Message {
+            chat: Chat { id: -1, kind: ChatKind::Group },
+            from: Some(User { id: from.0, kind: from.1 }),
+            on_behalf,
+            ..Message::default()
+        };
+        let (ann, eve, bot) = ((7, UserKind::Person), (8, UserKind::Person), (9, UserKind::Bot));
+        let allowed = BTreeSet::from([7]);
+        let all = |from, on_behalf| admit(&message(from, on_behalf), &allowed, Members::All);
+        assert_eq!(all(ann, OnBehalf::Sender), Admission::Serve(7));
+        assert_eq!(all(eve, OnBehalf::Sender), Admission::Serve(8));
+        assert_eq!(all(bot, OnBehalf::Sender), Admission::Ignore("a bot"));
+        assert_eq!(all(eve, OnBehalf::Chat), Admission::Ignore("sent in the name of a chat"));
+        let none = admit(&message(ann, OnBehalf::Sender), &allowed, Members::None);
+        assert_eq!(none, Admission::Ignore("nobody is served in this group"));
     }
 
     #[test]
@@ -64,6 +97,6 @@ mod tests {
             from: Some(User { id: 7, kind: UserKind::Person }),
             ..Message::default()
         };
-        assert_eq!(admit(&message, &BTreeSet::new()), Admission::Tell(7));
+        assert_eq!(admit(&message, &BTreeSet::new(), Members::Allowed), Admission::Tell(7));
     }
 }

@@ -6,7 +6,7 @@
 use super::approvals::Desk;
 use super::bot::Bot;
 use super::download::fetch_all;
-use super::lanes::{LaneKey, Unit};
+use super::lanes::Unit;
 use super::mailbox::Mailbox;
 use super::media::Media;
 use super::placeholder::Placeholder;
@@ -91,7 +91,7 @@ async fn answer(bot: &Arc<Bot>, origin: Origin) -> Option<Reply> {
     let messages =
         bound.updates.iter().filter_map(|update| wire::Update::read(&update.raw)?.message).collect();
     let (mut typing, mut noting) = (None, None);
-    let (target, response) = match prepare(messages, bound.standing, &bot.allowed, &bot.me) {
+    let (target, response) = match prepare(messages, bound.standing, &bot.rules()) {
         Todo::Nothing => {
             bot.stored("dismiss a turn", || bot.store.dismiss(&turn)).await;
             return None;
@@ -175,7 +175,7 @@ async fn run_turn(
     progress: Arc<dyn Progress>,
     slot: Arc<Slot>,
 ) -> Option<OutgoingResponse> {
-    let lane = LaneKey::of(&prepared.target);
+    let lane = bot.lane(prepared.target.chat, prepared.target.thread);
     let run = bot.running.begin(lane, &bot.stop.now);
     let mailbox = Mailbox { bot: bot.clone(), turn: id.clone(), lane, sender: prepared.sender };
     let earlier = Earlier::of(bot.clone(), &prepared);
@@ -193,6 +193,8 @@ async fn run_turn(
         session: Some(session(bot, &prepared.target)),
         caller,
         text: prepared.text,
+        about: prepared.about,
+        profiles: prepared.profiles.map(Arc::new),
         attachments,
         recent: Some(Arc::new(earlier)),
         approver: Some(Arc::new(desk)),
@@ -211,9 +213,10 @@ fn caller(prepared: &Prepared) -> Caller {
     Caller { channel: CHANNEL.into(), sender: prepared.sender.to_string() }
 }
 
-/// A chat and topic of this bot.
+/// A chat and topic of this bot. A group that moved keeps its session.
 pub(super) fn session(bot: &Bot, target: &Target) -> SessionId {
-    SessionId::new(format!("{}:{}/{}", bot.channel, target.chat, target.thread.unwrap_or_default()))
+    let home = bot.door.moves.home(target.chat);
+    SessionId::new(format!("{}:{home}/{}", bot.channel, target.thread.unwrap_or_default()))
 }
 
 async fn fetch(bot: &Arc<Bot>, from: Files) -> Option<Attachments> {

@@ -76,6 +76,11 @@ impl Desk {
             [] => vec![self.sender],
             named => named.to_vec(),
         };
+        let approvers: Vec<_> =
+            approvers.into_iter().filter(|id| self.bot.rules().allowed.contains(id)).collect();
+        if approvers.is_empty() {
+            return Decision::Unasked(words::NOBODY_HERE.to_owned());
+        }
         let place = Place { chat: self.target.chat, approvers };
         // A private chat has the number of the person.
         if place.chat > 0 && !place.approvers.contains(&place.chat) {
@@ -129,27 +134,52 @@ impl Desk {
     async fn waited(&self, mut asked: store::Approval, approval: &Approval) -> Option<store::Approval> {
         let bot = &self.bot;
         let mut presses = bot.approvals.decided.subscribe();
-        if asked.state == ApprovalState::Asked && asked.message.is_none() {
-            match self.shown(&asked.id, &approval.text).await {
-                Ok(message) => {
-                    let note = || bot.store.approval_shown(&asked.id, &message);
-                    bot.stored("note where an approval is shown", note).await?;
-                    tracing::debug!(call = %approval.call, "an approval is shown");
-                }
-                Err(failure) => {
-                    tracing::warn!(call = %approval.call, %failure, "an approval cannot be shown");
-                    let end = || bot.store.decide(&asked.id, ApprovalState::Withdrawn, None);
-                    return bot.stored("end an approval", end).await?;
-                }
-            }
-        }
         loop {
             presses.borrow_and_update();
             asked = bot.stored("look up an approval", || bot.store.approval(&asked.id)).await??;
             if asked.state != ApprovalState::Asked {
                 return Some(asked);
             }
+            if !self.asker_is_served() {
+                let end = || bot.store.decide(&asked.id, ApprovalState::Withdrawn, None);
+                return bot.stored("end an approval", end).await?;
+            }
+            // Not yet, or in a group that has moved since, where nobody can press any more.
+            let shown_in = asked.message.as_deref().map(|message| self.message(message).0);
+            if shown_in != Some(self.chat()) {
+                match self.shown(&asked.id, &approval.text).await {
+                    Ok(message) => {
+                        let note = || bot.store.approval_shown(&asked.id, &message);
+                        bot.stored("note where an approval is shown", note).await?;
+                        tracing::debug!(call = %approval.call, "an approval is shown");
+                    }
+                    Err(failure) => {
+                        tracing::warn!(call = %approval.call, %failure, "an approval cannot be shown");
+                        let end = || bot.store.decide(&asked.id, ApprovalState::Withdrawn, None);
+                        return bot.stored("end an approval", end).await?;
+                    }
+                }
+                continue;
+            }
             presses.changed().await.ok()?;
+        }
+    }
+
+    /// Whether the person who asked is served still: what was removed meanwhile gets nothing.
+    fn asker_is_served(&self) -> bool {
+        self.bot.rules().serves(self.sender, self.target.chat)
+    }
+
+    /// Where the chat can be reached now.
+    fn chat(&self) -> i64 {
+        self.bot.door.moves.now(self.target.chat)
+    }
+
+    /// The chat and the number of a message that shows an approval, as the store keeps them.
+    fn message(&self, kept: &str) -> (i64, Option<i64>) {
+        match kept.split_once('/') {
+            Some((chat, id)) => (chat.parse().unwrap_or(self.target.chat), id.parse().ok()),
+            None => (self.target.chat, kept.parse().ok()),
         }
     }
 
@@ -160,6 +190,9 @@ impl Desk {
         self.close(&settled, &approval.text);
         let by = Caller { channel: approval.caller.channel.clone(), sender: by };
         match settled.state {
+            ApprovalState::Approved if !self.asker_is_served() => {
+                Decision::Unasked(words::ASKER_REMOVED.to_owned())
+            }
             ApprovalState::Approved => {
                 let paths: Vec<_> = approval.remember.iter().map(ToString::to_string).collect();
                 let person = self.person(&approval.tool);
@@ -190,6 +223,10 @@ impl Desk {
         loop {
             let pause = match self.send(id, text).await {
                 Err(Failure::TooMany(asked)) => asked.max(backoff.pause()),
+                Err(Failure::Migrated(to)) if self.chat() != to => {
+                    self.bot.moved(self.chat(), to).await;
+                    continue;
+                }
                 Err(failure @ (Failure::Refused { .. } | Failure::Migrated(_))) => return Err(failure),
                 Err(_) => backoff.pause(),
                 Ok(message) => return Ok(message),
@@ -200,25 +237,30 @@ impl Desk {
 
     async fn send(&self, id: &str, text: &str) -> Result<String, Failure> {
         let number = |id: Option<i64>| id.and_then(|id| i32::try_from(id).ok()).map(MessageId);
-        let mut message = SendMessage::new(ChatId(self.target.chat), text);
-        message.message_thread_id = number(self.target.thread).map(ThreadId);
+        let chat = self.chat();
+        // The old ids of topic and message mean nothing where a group has moved to.
+        let here = |id: Option<i64>| number(id.filter(|_| chat == self.target.chat));
+        let mut message = SendMessage::new(ChatId(chat), text);
+        message.message_thread_id = here(self.target.thread).map(ThreadId);
         message.reply_parameters =
-            number(self.target.reply_to).map(|id| ReplyParameters::new(id).allow_sending_without_reply());
+            here(self.target.reply_to).map(|id| ReplyParameters::new(id).allow_sending_without_reply());
         message.link_preview_options = Some(NO_PREVIEW);
         let button = |verb: Verb| InlineKeyboardButton::callback(verb.label(), data(verb, id));
         let buttons = InlineKeyboardMarkup::new([[button(Verb::Approve), button(Verb::Deny)]]);
         message.reply_markup = Some(ReplyMarkup::InlineKeyboard(buttons));
         let result = self.bot.api.call(&message, REQUEST_MAX).await?;
         let sent: serde_json::Value = serde_json::from_str(result.get()).unwrap_or_default();
-        Ok(sent["message_id"].as_i64().unwrap_or_default().to_string())
+        Ok(format!("{chat}/{}", sent["message_id"].as_i64().unwrap_or_default()))
     }
 
     /// Says below the call what was decided, which takes the buttons away. The call does not wait for it.
     fn close(&self, settled: &store::Approval, text: &str) {
-        let Some(message) = settled.message.as_ref().and_then(|id| id.parse::<i64>().ok()) else { return };
+        let Some((chat, Some(message))) = settled.message.as_deref().map(|kept| self.message(kept)) else {
+            return;
+        };
         let below = words::settled(settled.state, settled.decided_by.as_deref());
         let text = Rich::plain(format!("{text}\n\n{below}"));
-        let (api, chat) = (self.bot.api.clone(), self.target.chat);
+        let api = self.bot.api.clone();
         tokio::spawn(async move {
             for _ in 0..EDITS_MAX {
                 let pause = match api.edit(chat, message, &text).await {

@@ -3,15 +3,15 @@
 use super::api::{Api, REQUEST_MAX};
 use super::config::Timing;
 use super::failure::Failure;
+use super::people::Door;
 use super::presses::Approvals;
 use super::running::Running;
 use crate::attachments::outgoing::Outgoing;
 use crate::attachments::{self, BlobStore};
 use crate::outbound::Backoff;
-use crate::store::{Store, StoreError};
+use crate::store::{Presence, Store, StoreError};
 use crate::turn::Runner;
 use serde_json::value::RawValue;
-use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 use teloxide_core::payloads;
@@ -33,11 +33,13 @@ pub(super) struct Me {
 pub(super) struct Bot {
     pub(super) api: Arc<Api>,
     pub(super) store: Store,
+    pub(super) presence: Arc<Presence>,
     pub(super) runner: Arc<Runner>,
     pub(super) blobs: BlobStore,
     pub(super) outgoing: Outgoing,
     pub(super) limits: attachments::Config,
-    pub(super) allowed: BTreeSet<i64>,
+    /// Who is served.
+    pub(super) door: Door,
     pub(super) timing: Timing,
     pub(super) me: Me,
     /// `telegram-<bot id>`: in the store another bot's update ids never meet this one's.

@@ -1,8 +1,11 @@
 //! `[channels.telegram]`: what an operator may set, and what is refused before anything is contacted.
 
+use super::groups::{self, Group, Members};
 use super::token::Token;
 use crate::outbound::{Address, BadAddress, SecretFileError, read_secret};
+use cofferdam_core::limits::Span;
 use serde::{Deserialize, Deserializer, de};
+use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -23,6 +26,15 @@ pub struct Config {
     /// Numeric ids of those of them who may approve calls; empty: whoever asked for the call.
     #[serde(deserialize_with = "user_ids")]
     pub approvers: Vec<i64>,
+    /// Whether a stranger in private is told a one-time code by which the operator may let them in.
+    pub pairing: bool,
+    /// How long such a code is good; from 1 min to [`PAIRING_EXPIRES_MAX`].
+    pub pairing_expires: Span,
+    /// What holds in single groups, by their ids.
+    #[serde(deserialize_with = "groups::named")]
+    pub groups: BTreeMap<i64, Group>,
+    /// Who is served in groups that are not named: [`Members::Allowed`] or [`Members::None`].
+    pub other_groups: Members,
     /// How long things take. No file sets it; tests shorten it.
     #[serde(skip)]
     pub timing: Timing,
@@ -30,6 +42,9 @@ pub struct Config {
 
 /// The variable that holds the token when nobody says.
 const TOKEN_ENV: &str = "TELEGRAM_BOT_TOKEN";
+
+/// The longest that a one-time code may be good.
+pub const PAIRING_EXPIRES_MAX: Span = Span::seconds(24 * 60 * 60);
 
 impl Default for Config {
     fn default() -> Self {
@@ -39,6 +54,10 @@ impl Default for Config {
             api_url: "https://api.telegram.org".into(),
             allowed_users: Vec::new(),
             approvers: Vec::new(),
+            pairing: true,
+            pairing_expires: Span::seconds(60 * 60),
+            groups: BTreeMap::new(),
+            other_groups: Members::Allowed,
             timing: Timing::default(),
         }
     }
@@ -105,6 +124,19 @@ pub enum ConfigError {
     /// Somebody who is not served.
     #[error("approvers: {0} is not among allowed_users; add the id there, or remove it here")]
     Approver(i64),
+    /// Too short to be told, or too long to be guessed at.
+    #[error("pairing_expires = \"{0}\" is not from 1m to 24h; write e.g. \"1h\"")]
+    PairingExpires(Span),
+    /// Whoever makes a group with the bot in it would be served.
+    #[error(
+        "other_groups = \"all\" would serve whoever adds the bot to a group; write \"allowed\" or \"none\", and name the group in [channels.telegram.groups]"
+    )]
+    OtherGroups,
+    /// Strangers would get every tool.
+    #[error(
+        "groups.\"{0}\": members = \"all\" serves whoever writes there, so say which tools they get, by profile, e.g. profiles = [\"file-read-only\"]"
+    )]
+    OpenGroup(i64),
 }
 
 impl Config {
@@ -122,6 +154,16 @@ impl Config {
         }
         if let Some(id) = self.allowed_users.iter().find(|id| **id <= 0) {
             return Err(ConfigError::UserId(*id));
+        }
+        if self.other_groups == Members::All {
+            return Err(ConfigError::OtherGroups);
+        }
+        let open = |group: &Group| group.members == Members::All && group.profiles.is_none();
+        if let Some((id, _)) = self.groups.iter().find(|(_, group)| open(group)) {
+            return Err(ConfigError::OpenGroup(*id));
+        }
+        if !(Span::seconds(60)..=PAIRING_EXPIRES_MAX).contains(&self.pairing_expires) {
+            return Err(ConfigError::PairingExpires(self.pairing_expires));
         }
         match self.approvers.iter().find(|id| !self.allowed_users.contains(id)) {
             Some(id) => Err(ConfigError::Approver(*id)),
@@ -283,6 +325,33 @@ mod tests {
         assert!(said.contains("does not hold a bot token") && !said.contains("abcdefgh"), "{said}");
         let both = Config { token_env: "MY_TOKEN".into(), ..config };
         assert_eq!(both.check(), Err(ConfigError::TokenTwice));
+    }
+
+    #[test]
+    fn groups_are_named_by_number_and_a_wrong_word_is_refused() {
+        let read = |text: &str| {
+            let config = toml::from_str::<Config>(text).map_err(|error| error.message().to_owned())?;
+            config.check().map(|()| config).map_err(|error| error.to_string())
+        };
+        let group = "[groups.\"-1001234567890\"]\n";
+        let config = read(&format!("{group}members = \"all\"\nmention_required = false\nprofiles = [\"p\"]"));
+        let group_of = |config: Config| config.groups[&-1_001_234_567_890].clone();
+        let profiles = Some(["p".to_owned()].into());
+        let expected = Group { members: Members::All, mention_required: false, profiles };
+        assert_eq!(config.map(group_of), Ok(expected));
+        assert_eq!(read(group).map(group_of), Ok(Group::default()));
+        for (text, said) in [
+            ("[groups.team]", "\"team\" is not a group's id"),
+            ("[groups.\"5\"]", "\"5\" is not a group's id"),
+            ("[groups.\"-5\"]\nmember = \"all\"", "unknown field `member`"),
+            ("[groups.\"-5\"]\nmembers = \"some\"", "unknown variant `some`"),
+            ("[groups.\"-5\"]\nmembers = \"all\"", "profiles = [\"file-read-only\"]"),
+            ("other_groups = \"all\"", "write \"allowed\" or \"none\""),
+            ("other_groups = \"some\"", "unknown variant `some`"),
+        ] {
+            let refused = read(text).expect_err(text);
+            assert!(refused.contains(said), "{text}: {refused}");
+        }
     }
 
     #[test]

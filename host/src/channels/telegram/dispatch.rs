@@ -52,12 +52,12 @@ pub(super) async fn dispatch(bot: Arc<Bot>, mut arrivals: mpsc::Receiver<Arrival
             arrival = arrivals.recv(), if lanes.load() + beside < UNITS_MAX => match arrival {
                 Some(arrival) => match stop_wanted(&bot, &arrival) {
                     Some((update, target)) => {
-                        let lane = LaneKey::of(&target);
+                        let lane = bot.lane(target.chat, target.thread);
                         let waiting = lanes.waiting(lane);
                         let stopped = bot.running.stop(lane, waiting);
                         tasks.spawn(answer::stopped(bot.clone(), update, target, stopped, waiting));
                     }
-                    None => add(&mut lanes, arrival),
+                    None => add(&bot, &mut lanes, arrival),
                 },
                 None => break,
             },
@@ -96,15 +96,23 @@ async fn wind_down(bot: &Bot, mut tasks: JoinSet<()>) {
 /// that came before it.
 fn stop_wanted(bot: &Bot, arrival: &Arrival) -> Option<(i64, Target)> {
     let Arrival::Update(update) = arrival else { return None };
-    let message = read(&update.raw)
-        .filter(|message| message.media_group_id.is_none() && queue_of(message, &bot.me) == Queue::Turn)?;
-    match prepare(vec![message], Standing::First, &bot.allowed, &bot.me) {
+    let message = read(&update.raw).filter(|message| message.media_group_id.is_none())?;
+    let rules = bot.rules();
+    if queue_of(&message, &rules) != Queue::Turn {
+        return None;
+    }
+    match prepare(vec![message], Standing::First, &rules) {
         Todo::Run(prepared) if prepared.text.trim() == "/cancel" => Some((update.update_id, prepared.target)),
         _ => None,
     }
 }
 
-fn add(lanes: &mut Lanes, arrival: Arrival) {
+fn add(bot: &Bot, lanes: &mut Lanes, arrival: Arrival) {
+    let lane_of = |place: Option<(i64, Option<i64>)>| {
+        // What belongs to no chat shares one lane.
+        let (chat, thread) = place.unwrap_or_default();
+        bot.lane(chat, thread)
+    };
     match arrival {
         Arrival::Reply(reply) => {
             let target = Target::from_text(&reply.target);
@@ -126,10 +134,11 @@ fn add(lanes: &mut Lanes, arrival: Arrival) {
     }
 }
 
-/// What belongs to no chat shares one lane.
-fn lane_of(place: Option<(i64, Option<i64>)>) -> LaneKey {
-    let (chat, thread) = place.unwrap_or_default();
-    LaneKey { chat, thread }
+impl Bot {
+    /// The lane of a chat and topic. A group that moved keeps its lane.
+    pub(super) fn lane(&self, chat: i64, thread: Option<i64>) -> LaneKey {
+        LaneKey { chat: self.door.moves.home(chat), thread }
+    }
 }
 
 fn read(raw: &str) -> Option<wire::Message> {

@@ -4,7 +4,10 @@
 //! Used by the fuzz target, which includes this file, and by the run over the corpus below.
 
 use super::admit::{Admission, admit};
+use super::besides::PERSON_BYTES_MAX;
 use super::command::{Spoken, spoken};
+use super::groups::Members;
+use super::mention::without_mention;
 use super::wire::{ChatKind, Content, Message, OnBehalf, Update, UserKind};
 use serde_json::Value;
 use std::collections::BTreeSet;
@@ -33,7 +36,7 @@ pub(super) fn updates(data: &[u8]) {
 }
 
 fn read(message: &Message, value: Option<&Value>) {
-    match admit(message, &BTreeSet::from([ALLOWED])) {
+    match admit(message, &BTreeSet::from([ALLOWED]), Members::Allowed) {
         Admission::Serve(id) => {
             assert_eq!(id, ALLOWED);
             assert_eq!(message.from.map(|from| (from.id, from.kind)), Some((ALLOWED, UserKind::Person)));
@@ -50,7 +53,15 @@ fn read(message: &Message, value: Option<&Value>) {
         }
         Admission::Ignore(_) => {}
     }
-    assert_ne!(admit(message, &BTreeSet::new()), Admission::Serve(ALLOWED), "an empty list serves somebody");
+    for members in [Members::Allowed, Members::None] {
+        let admission = admit(message, &BTreeSet::new(), members);
+        assert_ne!(admission, Admission::Serve(ALLOWED), "an empty list serves somebody");
+    }
+    let name = &message.besides.name;
+    assert!(name.len() <= PERSON_BYTES_MAX && !name.contains(char::is_control), "{name:?}");
+    if let Some(rest) = without_mention(&message.text, "our_bot") {
+        assert!(rest.len() < message.text.len(), "{rest:?}");
+    }
     let usable = message.media.is_some() || !message.text.is_empty();
     assert_eq!(message.content == Content::Usable, usable);
     if let Some(source) = message.media.as_ref().and_then(|media| media.source()) {

@@ -3,7 +3,6 @@
 //!
 //! An album stands in its lane from its first part on, so nothing that was sent after it overtakes it.
 
-use super::send::Target;
 use crate::store::{BoundTurn, Reply};
 use std::collections::{HashMap, VecDeque};
 use std::time::Duration;
@@ -14,13 +13,6 @@ use tokio::time::Instant;
 pub(super) struct LaneKey {
     pub(super) chat: i64,
     pub(super) thread: Option<i64>,
-}
-
-impl LaneKey {
-    /// The lane of what is answered there.
-    pub(super) fn of(target: &Target) -> Self {
-        Self { chat: target.chat, thread: target.thread }
-    }
 }
 
 /// A piece of work.

@@ -80,7 +80,7 @@ impl Mailbox {
 
     fn read(&self, updates: &[Update]) -> Option<Prepared> {
         let messages = updates.iter().filter_map(|update| wire::Update::read(&update.raw)?.message).collect();
-        match prepare(messages, Standing::First, &self.bot.allowed, &self.bot.me) {
+        match prepare(messages, Standing::First, &self.bot.rules()) {
             Todo::Run(prepared) => Some(*prepared),
             Todo::Say(..) | Todo::Nothing => None,
         }

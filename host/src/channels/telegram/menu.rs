@@ -1,8 +1,13 @@
-//! The command menu of the chat window. Best effort: without it the bot works as well.
+//! The command menus of the chat windows: one for all chats, one for each group in which not every tool can be called.
+//! They are set where they are not as they should be. Best effort: without them the bot works as well.
 
 use super::api::{Api, REQUEST_MAX};
-use teloxide_core::payloads::SetMyCommands;
-use teloxide_core::types::BotCommand;
+use super::bot::Bot;
+use super::failure::Failure;
+use super::groups::Members;
+use std::collections::BTreeSet;
+use teloxide_core::payloads::{DeleteMyCommands, GetMyCommands, SetMyCommands};
+use teloxide_core::types::{BotCommand, BotCommandScope, ChatId, Recipient};
 
 /// An entry of the command menu.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -11,6 +16,8 @@ pub struct MenuEntry {
     pub name: String,
     /// One sentence.
     pub summary: String,
+    /// The profile of the tool; absent for a word to the gateway itself, which is there wherever the bot is.
+    pub profile: Option<String>,
 }
 
 /// Telegram takes no more commands.
@@ -20,21 +27,59 @@ const NAME_CHARS_MAX: usize = 32;
 /// Telegram takes no longer description.
 const SUMMARY_CHARS_MAX: usize = 256;
 
-/// Sets the menu to these tools and `/help`.
-pub(super) async fn set_menu(api: &Api, entries: &[MenuEntry]) {
-    if let Err(failure) = api.call(&SetMyCommands::new(commands(entries)), REQUEST_MAX).await {
-        tracing::warn!(%failure, "the command menu is not set; the bot works without it");
+/// Groups whose menus are looked at; the configuration may name more.
+const GROUPS_MAX: usize = 50;
+
+/// Sees to it that the menus show these and `/help`, in single groups as far as they can be called there.
+pub(super) async fn set_menus(bot: &Bot, entries: &[MenuEntry]) {
+    let mut failed = set_menu(&bot.api, BotCommandScope::Default, commands(entries, None)).await.err();
+    for (id, group) in bot.door.groups.named.iter().take(GROUPS_MAX) {
+        let chat_id = Recipient::Id(ChatId(bot.door.moves.now(*id)));
+        // Without one of its own a chat shows the menu for all.
+        let own = match &group.profiles {
+            Some(profiles) if group.members != Members::None => commands(entries, Some(profiles)),
+            _ => Vec::new(),
+        };
+        failed = failed.or(set_menu(&bot.api, BotCommandScope::Chat { chat_id }, own).await.err());
+    }
+    if let Some(failure) = failed {
+        tracing::warn!(%failure, "a command menu is not set; the bot works without it");
     }
 }
 
+async fn set_menu(api: &Api, scope: BotCommandScope, wanted: Vec<BotCommand>) -> Result<(), Failure> {
+    let mut look = GetMyCommands::new();
+    look.scope = Some(scope.clone());
+    let found = api.call(&look, REQUEST_MAX).await;
+    let found = found.ok().and_then(|found| serde_json::from_str::<Vec<BotCommand>>(found.get()).ok());
+    // What cannot be looked at, as the menu of a group without this bot, is not cleared either.
+    if found.as_ref() == Some(&wanted) || (found.is_none() && wanted.is_empty()) {
+        return Ok(());
+    }
+    if wanted.is_empty() {
+        let mut delete = DeleteMyCommands::new();
+        delete.scope = Some(scope);
+        return api.call(&delete, REQUEST_MAX).await.map(|_| ());
+    }
+    let mut set = SetMyCommands::new(wanted);
+    set.scope = Some(scope);
+    api.call(&set, REQUEST_MAX).await.map(|_| ())
+}
+
+/// The menu where tools of these profiles can be called; of all, where none is given.
+///
 /// One entry that Telegram refuses would cost the whole menu, so each is made to fit.
-fn commands(entries: &[MenuEntry]) -> Vec<BotCommand> {
-    let help = MenuEntry { name: "help".into(), summary: "List the tools".into() };
+fn commands(entries: &[MenuEntry], profiles: Option<&BTreeSet<String>>) -> Vec<BotCommand> {
+    let help = MenuEntry { name: "help".into(), summary: "List the tools".into(), profile: None };
     let fits = |entry: &&MenuEntry| {
         let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
         (1..=NAME_CHARS_MAX).contains(&entry.name.len()) && entry.name.chars().all(plain)
     };
-    let others = entries.iter().filter(|entry| entry.name != help.name).filter(fits);
+    let here = |entry: &&MenuEntry| match (profiles, &entry.profile) {
+        (Some(profiles), Some(profile)) => profiles.contains(profile),
+        _ => true,
+    };
+    let others = entries.iter().filter(|entry| entry.name != help.name).filter(fits).filter(here);
     let all = std::iter::once(&help).chain(others).take(ENTRIES_MAX);
     all.map(|entry| {
         let mut summary: String = entry.summary.trim().chars().take(SUMMARY_CHARS_MAX).collect();
@@ -51,7 +96,7 @@ mod tests {
     use super::*;
 
     fn entry(name: &str, summary: &str) -> MenuEntry {
-        MenuEntry { name: name.into(), summary: summary.into() }
+        MenuEntry { name: name.into(), summary: summary.into(), profile: Some("p".into()) }
     }
 
     #[test]
@@ -64,12 +109,30 @@ mod tests {
             entry("t", ""),
             entry("help", "other"),
         ];
-        let shown: Vec<_> = commands(&entries).into_iter().map(|c| (c.command, c.description)).collect();
+        let shown: Vec<_> =
+            commands(&entries, None).into_iter().map(|c| (c.command, c.description)).collect();
         let expected = [("help", "List the tools"), ("file_read", "Reads."), ("t", "t")];
         assert_eq!(shown, expected.map(|(a, b)| (a.to_owned(), b.to_owned())));
         let many: Vec<_> = (0..200).map(|n| entry(&format!("t{n}"), &"é".repeat(300))).collect();
-        let commands = commands(&many);
+        let commands = commands(&many, None);
         assert_eq!(commands.len(), ENTRIES_MAX);
         assert!(commands.iter().all(|c| c.description.chars().count() <= SUMMARY_CHARS_MAX));
+    }
+
+    #[test]
+    fn a_group_is_shown_what_can_be_called_there() {
+        let word = MenuEntry { profile: None, ..entry("cancel", "Stops.") };
+        let entries = [
+            entry("file_read", "Reads."),
+            MenuEntry { profile: Some("q".into()), ..entry("w", "Writes.") },
+            word,
+        ];
+        let shown = |profile: &str| {
+            let commands = commands(&entries, Some(&BTreeSet::from([profile.to_owned()])));
+            commands.into_iter().map(|c| c.command).collect::<Vec<_>>()
+        };
+        assert_eq!(shown("p"), ["help", "file_read", "cancel"]);
+        assert_eq!(shown("q"), ["help", "w", "cancel"]);
+        assert_eq!(shown("none"), ["help", "cancel"]);
     }
 }

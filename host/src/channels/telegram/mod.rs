@@ -11,10 +11,12 @@
 //! The token stays in [`Token`] and the URLs of `api`. Messages of people whom the configuration does not
 //! name are neither kept nor downloaded from.
 
+mod about;
 mod admit;
 mod answer;
 mod api;
 mod approvals;
+mod besides;
 mod bot;
 mod command;
 mod config;
@@ -25,18 +27,23 @@ mod download;
 mod failure;
 #[cfg(test)]
 mod fuzzing;
+mod groups;
 mod html;
 mod lanes;
 mod mailbox;
 mod media;
+mod mention;
 mod menu;
+mod moves;
 mod outline;
+mod people;
 mod placeholder;
 mod poll;
 mod prepare;
 mod presses;
 mod probe;
 mod recent;
+mod rules;
 mod running;
 mod send;
 mod slot;
@@ -48,24 +55,29 @@ mod upload;
 mod wire;
 mod words;
 
-pub use config::{Config, ConfigError, Timing};
+pub use config::{Config, ConfigError, PAIRING_EXPIRES_MAX, Timing};
+pub use groups::{Group, Groups, Members};
 pub use menu::MenuEntry;
 pub use probe::{Answered, ProbeError, who};
 pub use token::Token;
 
 use crate::attachments::outgoing::Outgoing;
 use crate::attachments::{self, BlobStore};
-use crate::store::{Store, StoreError};
+use crate::store::people::People;
+use crate::store::{Presence, Store, StoreError};
 use crate::tools;
 use crate::turn::Runner;
 use api::Api;
 use bot::{Bot, Me, Stop, TURNS_AT_ONCE_MAX};
 use dispatch::{ARRIVALS_MAX, dispatch};
 use failure::Failure;
+use moves::Moves;
+use people::Door;
 use presses::Approvals;
 use running::Running;
 use start::{prune, resume_and_poll, who_am_i};
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use tokio::sync::{Semaphore, mpsc};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
@@ -78,6 +90,10 @@ pub struct Service {
     pub token: Token,
     /// The inbox and the replies.
     pub store: Store,
+    /// The note for those who look at it.
+    pub presence: Arc<Presence>,
+    /// Those whom the operator lets in besides.
+    pub people: People,
     /// Answers turns.
     pub runner: Arc<Runner>,
     /// Takes the bytes of attachments.
@@ -126,7 +142,7 @@ pub async fn serve(
     stop: CancellationToken,
 ) -> Result<(), ServeError> {
     service.config.check()?;
-    service.store.presence().begins();
+    service.presence.begins();
     let address = service.config.address()?;
     let place = service.config.token_place();
     let ended = |failure: Failure| match failure {
@@ -136,17 +152,20 @@ pub async fn serve(
     let api = Arc::new(Api::new(address, service.token.clone()).map_err(ended)?);
     let Some(me) = who_am_i(&api, &stop).await.map_err(ended)? else { return Ok(()) };
     let name = me.username.clone().unwrap_or_else(|| me.id.to_string());
-    service.store.presence().polls_as(&me.called());
-    let line = words::polling(&name, service.config.allowed_users.len());
-    let menu = service.menu.clone();
-    let bot = Arc::new(bot(service, api.clone(), me, stop.child_token()));
+    service.presence.polls_as(&me.called());
+    let moves = Moves::known(service.store.moves(&channel_of(&me)).await?);
+    let (menu, users) = (service.menu.clone(), service.config.allowed_users.len());
+    let bot = Arc::new(bot(service, api, (me, moves), stop.child_token()));
+    let line = words::polling(&name, users, bot.door.let_in(), &bot.door.groups.told());
 
     let mut background = JoinSet::new();
-    background.spawn(async move { menu::set_menu(&api, &menu).await });
+    let shown = bot.clone();
+    background.spawn(async move { menu::set_menus(&shown, &menu).await });
     background.spawn(prune(bot.store.clone()));
     // What the last run left and nobody needs.
     bot.sweep().await;
     let (arrivals, queue) = mpsc::channel(ARRIVALS_MAX);
+    background.spawn(people::watch(bot.clone(), arrivals.clone()));
     let polling = async {
         let polled = resume_and_poll(&bot, &arrivals, || announce(&line)).await;
         bot.stop.soon.cancel();
@@ -159,20 +178,35 @@ pub async fn serve(
     }
 }
 
-fn bot(service: Service, api: Arc<Api>, me: Me, soon: CancellationToken) -> Bot {
+/// In the store another bot's update ids never meet this one's.
+fn channel_of(me: &Me) -> String {
+    format!("telegram-{}", me.id)
+}
+
+fn bot(service: Service, api: Arc<Api>, (me, moves): (Me, Moves), soon: CancellationToken) -> Bot {
+    let config = service.config;
+    let door = Door {
+        configured: config.allowed_users.iter().copied().collect(),
+        people: service.people,
+        pairing: config.pairing.then_some(config.pairing_expires),
+        groups: Arc::new(Groups { named: config.groups, others: config.other_groups }),
+        moves,
+        failing: AtomicBool::new(false),
+    };
     Bot {
         api,
         store: service.store,
+        presence: service.presence,
         runner: service.runner,
         blobs: service.blobs,
         outgoing: service.outgoing,
         limits: service.attachments,
-        allowed: service.config.allowed_users.iter().copied().collect(),
-        timing: service.config.timing,
-        channel: format!("telegram-{}", me.id),
+        door,
+        timing: config.timing,
+        channel: channel_of(&me),
         me,
         permits: Arc::new(Semaphore::new(TURNS_AT_ONCE_MAX)),
-        approvals: Approvals::new(service.config.approvers, service.approvals.expires.0),
+        approvals: Approvals::new(config.approvers, service.approvals.expires.0),
         stop: Stop { soon, now: CancellationToken::new() },
         running: Running::default(),
     }

@@ -8,7 +8,9 @@ use serde::de::IgnoredAny;
 /// What can be told of an update from a text that is no JSON value; `None` if not even its id.
 pub(super) fn outline(text: &str) -> Option<Update> {
     let outline = serde_json::from_str::<Outline>(text).ok().map(Outline::update);
-    outline.or_else(|| Some(Update { update_id: find_update_id(text)?, message: None, press: None }))
+    outline.or_else(|| {
+        Some(Update { update_id: find_update_id(text)?, message: None, edited: None, press: None })
+    })
 }
 
 /// The update's id in a text that may not be JSON. Quotes within strings are escaped, so no sender can
@@ -64,7 +66,7 @@ impl Outline {
             content: Content::Unreadable,
             ..Message::default()
         });
-        Update { update_id: self.update_id, message, press: None }
+        Update { update_id: self.update_id, message, edited: None, press: None }
     }
 }
 

@@ -13,8 +13,7 @@ use super::send::Target;
 use super::start::{Flow, hand_on};
 use super::trouble::Trouble;
 use super::wire::Update;
-use super::words;
-use crate::store::{Fate, Headers, NewPart, NewReply, NewUpdate, PartKind, Persisted, Stranger};
+use crate::store::{Fate, Headers, NewUpdate, Persisted};
 use serde::Serialize;
 use serde_json::value::RawValue;
 use std::time::Duration;
@@ -81,11 +80,10 @@ async fn ask(bot: &Bot, cursor: &Cursor) -> Result<Vec<Box<RawValue>>, Failure> 
         offset: cursor.offset(),
         limit: cursor.limit,
         timeout: bot.timing.long_poll.as_secs(),
-        // Edits change nothing that ran, so they are not asked for.
-        allowed_updates: &["message", "callback_query"],
+        allowed_updates: &["message", "edited_message", "callback_query"],
     };
     let result = bot.api.call(&request, bot.timing.long_poll + OVERTIME).await?;
-    bot.store.presence().polled();
+    bot.presence.polled();
     serde_json::from_str(result.get()).map_err(|_| Failure::Unreachable("getUpdates brings no list".into()))
 }
 
@@ -101,7 +99,12 @@ async fn take(
         match Update::read(raw.get()) {
             Some(mut update) => {
                 presses.extend(update.press.take());
-                updates.push(judged(bot, update, raw.get()));
+                if let Some(message) = &update.message
+                    && bot.noted_move(message).await.is_none()
+                {
+                    return Ok(Flow::Stops);
+                }
+                updates.push(judged(bot, update, raw.get()).await);
             }
             None => tracing::error!("an update without an id was passed over"),
         }
@@ -136,33 +139,45 @@ async fn take(
 }
 
 /// An update with its fate, which its sender decides before anything else.
-fn judged(bot: &Bot, update: Update, raw: &str) -> NewUpdate {
+async fn judged(bot: &Bot, update: Update, raw: &str) -> NewUpdate {
     let update_id = update.update_id;
-    let ignored = |why: &str| {
-        tracing::debug!(update_id, why, "an update is ignored");
-        NewUpdate { update_id, album: None, raw: String::new(), fate: Fate::Ignored }
+    let ignored = |why: &str, chat: Option<i64>| {
+        tracing::debug!(update_id, why, chat, "an update is ignored");
+        NewUpdate { update_id, album: None, message: None, raw: String::new(), fate: Fate::Ignored }
     };
-    let Some(message) = update.message else { return ignored("no message") };
-    match admit(&message, &bot.allowed) {
-        Admission::Ignore(why) => ignored(why),
+    let rules = bot.rules();
+    let (message, edited) = match (update.message, update.edited) {
+        (Some(message), _) => (message, false),
+        (None, Some(message)) => (message, true),
+        (None, None) => return ignored("no message", None),
+    };
+    let chat = Some(message.chat.id);
+    match admit(&message, &rules.allowed, rules.group(&message).members) {
+        Admission::Ignore(why) => ignored(why, chat),
+        // They were told when they wrote it.
+        Admission::Tell(_) if edited => ignored("an edit of a stranger", chat),
         Admission::Tell(sender) => {
-            let body = words::to_stranger(sender);
-            let reply = NewReply {
-                target: Target::answering(&message).to_text(),
-                parts: vec![NewPart { kind: PartKind::Text, body }],
-            };
-            let stranger = Stranger { sender: sender.to_string(), reply };
-            NewUpdate { update_id, album: None, raw: String::new(), fate: Fate::Stranger(stranger) }
+            let fate = Fate::Stranger(bot.stranger(&message, sender).await);
+            NewUpdate { update_id, album: None, message: None, raw: String::new(), fate }
         }
-        Admission::Serve(_) if !concerns_us(&message, &bot.me) => ignored("not meant for this bot"),
+        // It changes what waits; what ran, or was not meant for this bot, stays as it is.
+        Admission::Serve(_) if edited => match Update::as_sent(raw) {
+            Some(raw) => {
+                let message = message.name();
+                NewUpdate { update_id, album: None, message, raw, fate: Fate::Edited }
+            }
+            None => ignored("an edit that cannot be read", chat),
+        },
+        Admission::Serve(_) if !concerns_us(&message, &rules) => ignored("not meant for this bot", chat),
         Admission::Serve(sender) => {
+            tracing::debug!(update_id, chat, "an update waits for its turn");
             let headers = Headers {
                 session: session(bot, &Target::answering(&message)),
                 sender: sender.to_string(),
-                queue: queue_of(&message, &bot.me),
+                queue: queue_of(&message, &rules),
             };
-            let fate = Fate::Pending(headers);
-            NewUpdate { update_id, album: message.album(), raw: raw.to_owned(), fate }
+            let (album, raw, fate) = (message.album(), raw.to_owned(), Fate::Pending(headers));
+            NewUpdate { update_id, album, message: message.name(), raw, fate }
         }
     }
 }

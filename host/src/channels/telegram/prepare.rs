@@ -1,10 +1,13 @@
 //! From the messages of a turn to what is to be done: pure, so that every rule of who is answered, with
 //! which text and which files, is in one table.
 
+use super::about::about;
 use super::admit::{Admission, admit};
 use super::bot::Me;
 use super::command::{Spoken, spoken, steered};
 use super::media::Media;
+use super::mention::{after_mention, without_mention};
+use super::rules::Rules;
 use super::send::Target;
 use super::wire::{ChatKind, Content, Message};
 use super::words;
@@ -32,6 +35,10 @@ pub(super) struct Prepared {
     /// The album that its messages are.
     pub(super) album: Option<String>,
     pub(super) notices: Vec<String>,
+    /// What a model is told of the message besides its words.
+    pub(super) about: Option<String>,
+    /// The profiles whose tools may be called from there; absent: all of them.
+    pub(super) profiles: Option<BTreeSet<String>>,
 }
 
 /// Where a turn's files are.
@@ -53,29 +60,25 @@ pub(super) struct Replied {
 }
 
 /// Whether a message alone can say that it needs no answer; then it is not kept.
-pub(super) fn concerns_us(message: &Message, me: &Me) -> bool {
+pub(super) fn concerns_us(message: &Message, rules: &Rules) -> bool {
     match message.chat.kind {
         ChatKind::Private => message.content != Content::Service,
         // Another part of the album may carry the command.
-        ChatKind::Group => message.media_group_id.is_some() || is_for_us(message, me),
+        ChatKind::Group => message.media_group_id.is_some() || is_for_us(message, rules),
         ChatKind::Other => false,
     }
 }
 
 /// What the messages of one turn ask for. More than one message is an album.
-pub(super) fn prepare(
-    mut messages: Vec<Message>,
-    standing: Standing,
-    allowed: &BTreeSet<i64>,
-    me: &Me,
-) -> Todo {
+pub(super) fn prepare(mut messages: Vec<Message>, standing: Standing, rules: &Rules) -> Todo {
     messages.sort_by_key(|message| message.message_id);
     let Some(first) = messages.first() else { return Todo::Nothing };
-    let Admission::Serve(sender) = admit(first, allowed) else { return Todo::Nothing };
+    let group = rules.group(first);
+    let Admission::Serve(sender) = admit(first, &rules.allowed, group.members) else { return Todo::Nothing };
     let target = Target::answering(first);
     let in_group = first.chat.kind == ChatKind::Group;
     // A late part in a group follows an album that was meant for this bot.
-    if in_group && standing == Standing::First && !messages.iter().any(|message| is_for_us(message, me)) {
+    if in_group && standing == Standing::First && !messages.iter().any(|message| is_for_us(message, rules)) {
         return Todo::Nothing;
     }
     match &first.content {
@@ -84,70 +87,137 @@ pub(super) fn prepare(
         Content::Unknown(kind) => return Todo::Say(target, words::unused_kind(kind)),
         Content::Unreadable => return Todo::Say(target, words::UNREADABLE.into()),
     }
-    let caption = messages.iter().map(|message| message.text.as_str()).find(|text| !text.is_empty());
-    let caption = caption.unwrap_or_default().to_owned();
-    let album = first.album();
+    let captioned = messages.iter().find(|message| !message.text.is_empty()).unwrap_or(first);
     let own: Vec<Media> = messages.iter().filter_map(|message| message.media.clone()).collect();
-    if standing == Standing::Late {
-        let notice = if caption.is_empty() { words::LATE_PART } else { words::LATE_CAPTION };
-        let notices = vec![notice.to_owned()];
-        let files = Files::Own(own);
-        let text = String::new();
-        return Todo::Run(Box::new(Prepared { target, sender, text, files, album, notices }));
-    }
-    let (text, is_command) = match spoken(&caption, me.username.as_deref()) {
-        Spoken::Command(text) => (text, true),
-        Spoken::ForAnother if in_group => return Todo::Nothing,
-        // Nobody else is there to be meant.
-        Spoken::ForAnother => (caption, true),
-        Spoken::Plain(text) => (text, false),
+    let mut prepared = Prepared {
+        target,
+        sender,
+        text: String::new(),
+        files: Files::Own(own),
+        album: first.album(),
+        notices: Vec::new(),
+        about: about(captioned, &rules.me),
+        profiles: group.profiles.clone(),
     };
-    let steer = steered(&text).filter(|_| is_command).map(str::to_owned);
-    let replied = first.reply_to.as_ref().filter(|_| own.is_empty() && is_command);
-    let replied = replied.and_then(|message| {
-        Some(Replied {
-            media: message.media.clone()?,
-            album: message.album(),
-            message_id: message.message_id,
-        })
-    });
-    let files = replied.map_or(Files::Own(own), Files::Replied);
-    if steer.as_ref().is_some_and(String::is_empty) && files == Files::Own(Vec::new()) {
+    if standing == Standing::Late {
+        let notice = if captioned.text.is_empty() { words::LATE_PART } else { words::LATE_CAPTION };
+        prepared.notices.push(notice.to_owned());
+        return Todo::Run(Box::new(prepared));
+    }
+    let meant = match meant(captioned, &rules.me) {
+        Meant::ForAnother if in_group => return Todo::Nothing,
+        // Nobody else is there to be meant.
+        Meant::ForAnother => Meant::Command(captioned.text.clone()),
+        meant => meant,
+    };
+    let uses_replied = !matches!(meant, Meant::Said(_));
+    let steers = matches!(&meant, Meant::Command(text) if steered(text).is_some());
+    prepared.text = match meant {
+        // Whether it finds a turn to be said to or becomes one, its words are what follows.
+        Meant::Command(text) => steered(&text).map(str::to_owned).unwrap_or(text),
+        Meant::Mention(text) | Meant::Said(text) => text,
+        Meant::ForAnother => String::new(),
+    };
+    if let Some(message) = first.reply_to.as_ref().filter(|_| uses_replied && !prepared.has_files())
+        && let Some(media) = message.media.clone()
+    {
+        let (album, message_id) = (message.album(), message.message_id);
+        prepared.files = Files::Replied(Replied { media, album, message_id });
+    }
+    if steers && prepared.text.is_empty() && !prepared.has_files() {
         return Todo::Say(target, words::STEER_WHAT.into());
     }
-    // Whether it finds a turn to be said to or becomes one, its words are what follows.
-    let text = steer.unwrap_or(text);
-    Todo::Run(Box::new(Prepared { target, sender, text, files, album, notices: Vec::new() }))
+    Todo::Run(Box::new(prepared))
 }
 
 /// How a message wants to be taken.
-pub(super) fn queue_of(message: &Message, me: &Me) -> Queue {
-    match spoken(&message.text, me.username.as_deref()) {
-        Spoken::Command(command) if steered(&command).is_some() => Queue::Steer,
+pub(super) fn queue_of(message: &Message, rules: &Rules) -> Queue {
+    match meant(message, &rules.me) {
+        Meant::Command(command) if steered(&command).is_some() => Queue::Steer,
         _ => Queue::Turn,
     }
 }
 
-/// Whether a message in a group is meant for this bot: a command, or a reply to what the bot said.
-fn is_for_us(message: &Message, me: &Me) -> bool {
-    match spoken(&message.text, me.username.as_deref()) {
-        Spoken::Command(_) => true,
-        Spoken::ForAnother => false,
-        // In a topic that the bot opened every message replies to the notice of that.
-        Spoken::Plain(_) => message.reply_to.as_ref().is_some_and(|replied| {
-            replied.content != Content::Service && replied.from.is_some_and(|from| from.id == me.id)
-        }),
+impl Prepared {
+    fn has_files(&self) -> bool {
+        !matches!(&self.files, Files::Own(own) if own.is_empty())
+    }
+}
+
+/// What the words of a message are.
+enum Meant {
+    /// A command for this bot.
+    Command(String),
+    /// A command for another bot.
+    ForAnother,
+    /// Words that mention this bot, without that.
+    Mention(String),
+    /// Other words of the sender, as typed. Those of somebody else, which the sender only sends on, are none.
+    Said(String),
+}
+
+fn meant(message: &Message, me: &Me) -> Meant {
+    let name = me.username.as_deref();
+    if message.besides.forwarded.is_some() {
+        return Meant::Said(String::new());
+    }
+    let mentioned = message.chat.kind == ChatKind::Group;
+    let text = match spoken(&message.text, name) {
+        Spoken::Command(text) => return Meant::Command(text),
+        Spoken::ForAnother => return Meant::ForAnother,
+        Spoken::Plain(text) if !mentioned => return Meant::Said(text),
+        Spoken::Plain(text) => text,
+    };
+    // What follows is a command as it was typed: a mention within it is part of its arguments.
+    let command =
+        name.and_then(|name| after_mention(&text, name)).map(|text| spoken(text, me.username.as_deref()));
+    if let Some(Spoken::Command(command)) = command {
+        return Meant::Command(command);
+    }
+    match name.and_then(|name| without_mention(&text, name)) {
+        Some(rest) => Meant::Mention(rest),
+        None if message.besides.mentions.contains(&me.id) => Meant::Mention(text),
+        None => Meant::Said(text),
+    }
+}
+
+/// Whether a message in a group is meant for this bot: a command, a mention, or a reply to what the bot said; or
+/// anything that is said, where the group is there for that.
+fn is_for_us(message: &Message, rules: &Rules) -> bool {
+    match meant(message, &rules.me) {
+        Meant::Command(_) | Meant::Mention(_) => true,
+        Meant::ForAnother => false,
+        Meant::Said(_) => {
+            let listens = !rules.group(message).mention_required && message.content == Content::Usable;
+            // In a topic that the bot opened every message replies to the notice of that.
+            listens
+                || message.reply_to.as_ref().is_some_and(|replied| {
+                    replied.content != Content::Service
+                        && replied.from.is_some_and(|from| from.id == rules.me.id)
+                })
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::groups::{Group, Groups, Members};
+    use super::super::moves::Moves;
     use super::super::wire::Update;
     use super::*;
     use serde_json::{Value, json};
+    use std::collections::BTreeMap;
+    use std::sync::Arc;
 
-    fn me() -> Me {
-        Me { id: 99, username: Some("our_bot".into()) }
+    fn rules() -> Rules {
+        let me = Me { id: 99, username: Some("our_bot".into()) };
+        Rules { allowed: BTreeSet::from([7]), groups: Arc::default(), moves: Moves::default(), me }
+    }
+
+    /// The same with something of its own for the group.
+    fn rules_with(group: Group) -> Rules {
+        let groups = Groups { named: BTreeMap::from([(-5, group)]), ..Groups::default() };
+        Rules { groups: Arc::new(groups), ..rules() }
     }
 
     fn message(chat: Value, fields: Value) -> Message {
@@ -168,11 +238,15 @@ mod tests {
     }
 
     fn run(messages: Vec<Message>, standing: Standing) -> Todo {
-        prepare(messages, standing, &BTreeSet::from([7]), &me())
+        prepare(messages, standing, &rules())
     }
 
     fn text_of(message: Message) -> Option<String> {
-        match run(vec![message], Standing::First) {
+        text_under(message, &rules())
+    }
+
+    fn text_under(message: Message, rules: &Rules) -> Option<String> {
+        match prepare(vec![message], Standing::First, rules) {
             Todo::Run(prepared) => Some(prepared.text),
             Todo::Say(_, text) => Some(format!("say: {text}")),
             Todo::Nothing => None,
@@ -187,7 +261,7 @@ mod tests {
     fn in_private_everything_is_answered_but_events() {
         let check = |fields: Value, expected: Option<&str>| {
             let message = private(fields.clone());
-            assert_eq!(concerns_us(&message, &me()), expected.is_some(), "{fields}");
+            assert_eq!(concerns_us(&message, &rules()), expected.is_some(), "{fields}");
             assert_eq!(text_of(message).as_deref(), expected, "{fields}");
         };
         check(json!({ "text": "hello" }), Some("hello"));
@@ -205,7 +279,7 @@ mod tests {
     fn what_steers_loses_the_word_and_keeps_its_files() {
         let check = |fields: Value, queue: Queue, expected: &str| {
             let message = private(fields.clone());
-            assert_eq!(queue_of(&message, &me()), queue, "{fields}");
+            assert_eq!(queue_of(&message, &rules()), queue, "{fields}");
             assert_eq!(text_of(message).as_deref(), Some(expected), "{fields}");
         };
         check(json!({ "text": "/steer@our_bot use b" }), Queue::Steer, "use b");
@@ -218,7 +292,7 @@ mod tests {
     fn in_a_group_only_what_is_meant_for_the_bot() {
         let check = |fields: Value, expected: Option<&str>| {
             let message = group(fields.clone());
-            assert_eq!(concerns_us(&message, &me()), expected.is_some(), "{fields}");
+            assert_eq!(concerns_us(&message, &rules()), expected.is_some(), "{fields}");
             assert_eq!(text_of(message).as_deref(), expected, "{fields}");
         };
         let ours = json!({ "message_id": 1, "from": { "id": 99, "is_bot": true }, "text": "hi" });
@@ -238,6 +312,67 @@ mod tests {
         check(json!({ "document": document("d"), "caption": "/x" }), Some("/x"));
         check(json!({ "dice": {} }), None);
         check(json!({ "new_chat_title": "x" }), None);
+        check(json!({ "text": "@our_bot, what is this?" }), Some("what is this?"));
+        check(json!({ "text": "what is this @Our_Bot" }), Some("what is this"));
+        check(json!({ "text": "me@our_bot.example" }), None);
+        check(json!({ "text": "@our_bot_2 hi" }), None);
+        check(json!({ "text": "@our_bot /x a='@our_bot'" }), Some("/x a='@our_bot'"));
+        check(json!({ "text": "/x@other_bot @our_bot" }), None);
+        check(json!({ "document": document("d"), "caption": "@our_bot look" }), Some("look"));
+        let mention = json!([{ "type": "text_mention", "offset": 0, "length": 3, "user": { "id": 99 } }]);
+        check(json!({ "text": "Bot, hi", "entities": mention }), Some("Bot, hi"));
+    }
+
+    #[test]
+    fn a_group_may_be_there_for_the_bot_and_for_everybody() {
+        let listening = rules_with(Group { mention_required: false, ..Group::default() });
+        let from = |id: i64, fields: Value| {
+            let mut fields = fields;
+            fields["from"] = json!({ "id": id, "is_bot": false });
+            group(fields)
+        };
+        let text = |id: i64| from(id, json!({ "text": "hello" }));
+        assert_eq!(text_under(text(7), &listening).as_deref(), Some("hello"));
+        assert_eq!(text_under(text(8), &listening), None, "a stranger");
+        assert_eq!(text_under(from(7, json!({ "text": "/x@other_bot" })), &listening), None);
+        for not_said in [json!({ "dice": {} }), json!({ "new_chat_title": "x" })] {
+            assert_eq!(text_under(from(7, not_said), &listening), None);
+        }
+        let profiles = Some(BTreeSet::from(["p".to_owned()]));
+        let open =
+            rules_with(Group { members: Members::All, profiles: profiles.clone(), ..Group::default() });
+        let Todo::Run(turn) = prepare(vec![from(8, json!({ "text": "/x" }))], Standing::First, &open) else {
+            panic!("no turn")
+        };
+        assert_eq!((turn.sender, turn.profiles), (8, profiles));
+        let closed = rules_with(Group { members: Members::None, ..Group::default() });
+        assert_eq!(text_under(from(7, json!({ "text": "/x" })), &closed), None);
+        assert_eq!(text_under(private(json!({ "text": "/x" })), &closed).as_deref(), Some("/x"));
+    }
+
+    #[test]
+    fn what_is_sent_on_is_no_command_of_whoever_sends_it() {
+        let origin = json!({ "type": "user", "sender_user": { "id": 8, "first_name": "Eve" } });
+        let sent_on = |fields: Value| {
+            let mut fields = fields;
+            fields["forward_origin"] = origin.clone();
+            fields
+        };
+        let command = sent_on(json!({ "document": document("d"), "caption": "/x" }));
+        let Todo::Run(turn) = run(vec![private(command.clone())], Standing::First) else { panic!("no turn") };
+        assert!(matches!(&turn.files, Files::Own(files) if files.len() == 1), "its file is there");
+        assert_eq!(turn.text, "");
+        assert!(turn.about.expect("marked").contains(r#""forwarded":{"from":"Eve","text":"/x"}"#));
+        assert_eq!(text_of(group(command)), None);
+        assert_eq!(text_of(group(sent_on(json!({ "text": "@our_bot hi" })))), None);
+    }
+
+    #[test]
+    fn a_mention_takes_the_file_that_it_replies_to() {
+        let photo = json!({ "message_id": 2, "from": { "id": 8 }, "document": document("old") });
+        let asked = json!({ "text": "@our_bot what is this?", "reply_to_message": photo });
+        let Todo::Run(turn) = run(vec![group(asked)], Standing::First) else { panic!("no turn") };
+        assert!(matches!(turn.files, Files::Replied(replied) if replied.media.name == "old"));
     }
 
     #[test]
@@ -287,9 +422,7 @@ mod tests {
 
     #[test]
     fn whoever_is_no_longer_allowed_is_not_answered() {
-        assert_eq!(
-            prepare(vec![private(json!({ "text": "x" }))], Standing::First, &BTreeSet::new(), &me()),
-            Todo::Nothing
-        );
+        let nobody = Rules { allowed: BTreeSet::new(), ..rules() };
+        assert_eq!(prepare(vec![private(json!({ "text": "x" }))], Standing::First, &nobody), Todo::Nothing);
     }
 }

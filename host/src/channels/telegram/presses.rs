@@ -69,12 +69,14 @@ struct Said {
 /// Decides what a press asks for, if the presser may; `None` once the bot stops.
 async fn pressed(bot: &Bot, press: &Press) -> Option<Said> {
     let alert = |text: String| Some(Said { text, alert: true });
-    let person = press.from.filter(|user| user.kind == UserKind::Person && bot.allowed.contains(&user.id));
+    let rules = bot.rules();
+    let person = press.from.filter(|user| user.kind == UserKind::Person && rules.allowed.contains(&user.id));
     let Some(person) = person else { return alert(words::NOT_SERVED.to_owned()) };
     let Some((verb, id)) = read_data(&press.data) else { return alert(words::NO_APPROVAL.to_owned()) };
     let found = bot.stored("look up an approval", || bot.store.approval(id)).await?;
     let place = found.and_then(|approval| serde_json::from_str::<Place>(&approval.place).ok());
-    let Some(place) = place.filter(|place| press.chat == Some(place.chat)) else {
+    let home = |chat: i64| rules.moves.home(chat);
+    let Some(place) = place.filter(|place| press.chat.map(home) == Some(home(place.chat))) else {
         return alert(words::NO_APPROVAL.to_owned());
     };
     if !place.approvers.contains(&person.id) {

@@ -22,7 +22,7 @@ pub(super) async fn to_note(bot: &Bot, prepared: &Prepared) -> Option<Option<New
     if own.is_empty() {
         return Some(None);
     }
-    let (conversation, sender) = key(prepared);
+    let (conversation, sender) = key(bot, prepared);
     let look = || bot.store.recent(&bot.channel, &conversation, &sender);
     let before = match prepared.album {
         Some(_) => bot.stored("look up earlier files", look).await?,
@@ -45,7 +45,7 @@ pub(super) struct Earlier {
 impl Earlier {
     /// For a turn that is about to run.
     pub(super) fn of(bot: Arc<Bot>, prepared: &Prepared) -> Self {
-        let (conversation, sender) = key(prepared);
+        let (conversation, sender) = key(&bot, prepared);
         Self { bot, conversation, sender }
     }
 }
@@ -62,8 +62,9 @@ impl RecentAttachments for Earlier {
 
 /// The conversation and the sender, as the store knows them. A conversation is a lane: what was sent before
 /// has been noted by the time that a turn runs, and nothing that was sent after.
-fn key(prepared: &Prepared) -> (String, String) {
+fn key(bot: &Bot, prepared: &Prepared) -> (String, String) {
     let Target { chat, thread, .. } = prepared.target;
+    let chat = bot.door.moves.home(chat);
     (format!("{chat}/{}", thread.unwrap_or_default()), prepared.sender.to_string())
 }
 

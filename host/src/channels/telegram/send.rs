@@ -93,6 +93,8 @@ impl Router for Bot {
         };
         let mut sent = self.send_to(target, &content).await;
         if let Err(Failure::Migrated(chat)) = sent {
+            // Before it goes out: what is written there then is known to belong here.
+            self.moved(target.chat, chat).await;
             // The old ids of topic and message mean nothing there.
             target = Target { chat, thread: None, reply_to: None, stand_in: None };
             sent = self.send_to(target, &content).await;

@@ -1,6 +1,7 @@
 //! What an update says, read leniently: a field of a wrong type counts as missing and never takes the
 //! rest of the message with it. It judges nothing.
 
+use super::besides::Besides;
 pub(super) use super::content::Content;
 use super::content::other_content;
 use super::media::Media;
@@ -11,8 +12,10 @@ use serde_json::Value;
 #[derive(Clone, Debug)]
 pub(super) struct Update {
     pub(super) update_id: i64,
-    /// Absent for every other kind of update, edited messages included.
+    /// Absent for every other kind of update.
     pub(super) message: Option<Message>,
+    /// A message that was edited, as it is now.
+    pub(super) edited: Option<Message>,
     /// A press of a button.
     pub(super) press: Option<Press>,
 }
@@ -45,6 +48,18 @@ pub(super) struct Message {
     pub(super) media_group_id: Option<String>,
     pub(super) reply_to: Option<Box<Message>>,
     pub(super) content: Content,
+    pub(super) besides: Besides,
+    /// The group has another id from here on.
+    pub(super) moved: Option<Moved>,
+}
+
+/// What a service message says when a group becomes a supergroup.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Moved {
+    /// In the old group: its new id.
+    To(i64),
+    /// In the new one: its old id.
+    From(i64),
 }
 
 /// The chat of a message.
@@ -97,8 +112,16 @@ impl Update {
         Some(Self {
             update_id: value.get("update_id")?.as_i64()?,
             message: object("message").map(Message::read),
+            edited: object("edited_message").map(Message::read),
             press: object("callback_query").map(Press::read),
         })
+    }
+
+    /// The JSON text of an update with an edited message, as if the message had been sent so.
+    pub(super) fn as_sent(text: &str) -> Option<String> {
+        let value = serde_json::from_str::<Value>(text).ok()?;
+        let message = value.get("edited_message")?;
+        Some(serde_json::json!({ "update_id": value.get("update_id")?, "message": message }).to_string())
     }
 }
 
@@ -128,8 +151,9 @@ impl Message {
                 id: value["chat"]["id"].as_i64().unwrap_or_default(),
                 kind: chat_kind(&value["chat"]),
             },
-            // Elsewhere the field names a thread of replies, which is no place to send to.
-            thread: value["message_thread_id"].as_i64().filter(|_| is_topic),
+            // Elsewhere the field names a thread of replies, which is no place to send to. Neither is 1, the topic
+            // General: what is sent without a topic is in it.
+            thread: value["message_thread_id"].as_i64().filter(|id| is_topic && *id != 1),
             from: User::read(&value["from"]),
             on_behalf: if value["sender_chat"].is_null() { OnBehalf::Sender } else { OnBehalf::Chat },
             text: words,
@@ -141,6 +165,8 @@ impl Message {
                 .filter(|m| m.is_object())
                 .map(|m| Box::new(Self::read_last(m))),
             content,
+            besides: Besides::read(value),
+            moved: moved(value),
         }
     }
 
@@ -151,6 +177,11 @@ impl Message {
             fields.remove("reply_to_message");
         }
         Self::read(&value)
+    }
+
+    /// Names the message among all messages of all chats; `None` where it has no id.
+    pub(super) fn name(&self) -> Option<String> {
+        Some(format!("{}/{}", self.chat.id, self.message_id?))
     }
 
     /// Names the album that the message is part of, among all albums of all chats.
@@ -166,6 +197,11 @@ impl User {
         let kind = if value["is_bot"] == true { UserKind::Bot } else { UserKind::Person };
         Some(Self { id: value["id"].as_i64()?, kind })
     }
+}
+
+fn moved(message: &Value) -> Option<Moved> {
+    let id = |key: &str| message[key].as_i64();
+    id("migrate_to_chat_id").map(Moved::To).or_else(|| id("migrate_from_chat_id").map(Moved::From))
 }
 
 fn chat_kind(chat: &Value) -> ChatKind {
@@ -214,6 +250,8 @@ mod tests {
             message(json!({ "text": "x", "message_thread_id": 3, "is_topic_message": true })).thread,
             Some(3)
         );
+        let general = json!({ "text": "x", "message_thread_id": 1, "is_topic_message": true });
+        assert_eq!(message(general).thread, None);
     }
 
     #[test]
@@ -240,8 +278,28 @@ mod tests {
     }
 
     #[test]
-    fn edits_and_other_kinds_are_no_messages() {
-        for kind in ["edited_message", "callback_query", "channel_post", "my_chat_member"] {
+    fn an_edit_is_told_from_a_message_and_can_stand_for_it() {
+        let edit = json!({ "update_id": 3, "edited_message": { "message_id": 5, "text": "x", "chat": { "id": -9 } } });
+        let update = Update::read(&edit.to_string()).expect("an update");
+        assert!(update.message.is_none());
+        assert_eq!(update.edited.and_then(|message| message.name()).as_deref(), Some("-9/5"));
+        let sent = Update::read(&Update::as_sent(&edit.to_string()).expect("an edit")).expect("an update");
+        let (id, message) = (sent.update_id, sent.message.expect("a message"));
+        assert_eq!((id, message.text.as_str(), message.name().as_deref()), (3, "x", Some("-9/5")));
+        assert_eq!(Update::as_sent(r#"{"update_id":3,"message":{}}"#), None);
+    }
+
+    #[test]
+    fn a_group_that_moves_says_so() {
+        let moved = |fields: Value| message(fields).moved;
+        assert_eq!(moved(json!({ "migrate_to_chat_id": -1005 })), Some(Moved::To(-1005)));
+        assert_eq!(moved(json!({ "migrate_from_chat_id": -5 })), Some(Moved::From(-5)));
+        assert_eq!(moved(json!({ "migrate_to_chat_id": "x" })), None);
+    }
+
+    #[test]
+    fn other_kinds_are_no_messages() {
+        for kind in ["callback_query", "channel_post", "my_chat_member"] {
             let update = json!({ "update_id": 3, kind: { "text": "x" } }).to_string();
             assert!(Update::read(&update).expect("an update").message.is_none(), "{kind}");
         }

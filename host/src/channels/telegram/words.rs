@@ -1,15 +1,33 @@
 //! Everything that this channel says in its own words.
 
 use crate::store::ApprovalState;
+use crate::store::people::Waiting;
+use cofferdam_core::limits::Span;
 
-/// To a stranger in a private chat, once.
-pub(super) fn to_stranger(id: i64) -> String {
+/// To a stranger in a private chat, once; once more with each code that they are given.
+pub(super) fn to_stranger(id: i64, code: Option<(&Waiting, Span)>) -> String {
+    let code = code.map_or_else(String::new, |(Waiting { code, .. }, lasts)| {
+        let minutes = lasts.0.as_secs() / 60;
+        format!(
+            "To be served, give the operator this code within {minutes} min: {code}\n\
+             The operator runs: cofferdam allow {code}\n\
+             Or "
+        )
+    });
+    let ask = if code.is_empty() { "To be served, ask the operator to add it" } else { "they add your id" };
     format!(
         "This bot answers only people whom its operator has named, and does not know you.\n\
-         Your Telegram user id is {id}. To be served, ask the operator to add it to [channels.telegram] in \
-         cofferdam.toml:\nallowed_users = [{id}]"
+         Your Telegram user id is {id}. {code}{ask} to [channels.telegram] in cofferdam.toml:\n\
+         allowed_users = [{id}]"
     )
 }
+
+/// To somebody whom the operator has let in.
+pub(super) const LET_IN: &str =
+    "The operator has let you in: you are served from now on. /help says what I can do.";
+
+/// To a call that was to be approved, once whoever asked for it is not served any more.
+pub(super) const ASKER_REMOVED: &str = "whoever asked for it is not served any more";
 
 /// To a message of a kind that nothing here uses, by its name in the API.
 pub(super) fn unused_kind(kind: &str) -> String {
@@ -95,7 +113,10 @@ pub(super) fn settled(state: ApprovalState, by: Option<&str>) -> String {
 }
 
 /// The one line that tells that the channel works.
-pub(super) fn polling(name: &str, users: usize) -> String {
+///
+/// `let_in` are allowed by a code, `groups` what [`Groups::told`](super::groups::Groups::told) says.
+pub(super) fn polling(name: &str, users: usize, let_in: usize, groups: &str) -> String {
     let plural = if users == 1 { "" } else { "s" };
-    format!("polling as @{name} ({users} allowed user{plural})")
+    let let_in = if let_in == 0 { String::new() } else { format!(", {let_in} let in by a code") };
+    format!("polling as @{name} ({users} allowed user{plural}{let_in}{groups})")
 }

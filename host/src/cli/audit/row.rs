@@ -1,8 +1,8 @@
 //! One record as one line for people: time, seq, event, sender, tool, what came of it, duration.
 
 use cofferdam_core::audit::{
-    Approval, ApprovalState, Attached, CallFacts, Effect, EntryKind, Event, FileFacts, Intent, Moved,
-    Outcome, Record, Recovered, Removed, VerdictKind,
+    Access, AccessChange, Approval, ApprovalState, Attached, CallFacts, Effect, EntryKind, Event, FileFacts,
+    Intent, Moved, Outcome, Record, Recovered, Removed, VerdictKind,
 };
 use cofferdam_core::text::one_line;
 use std::fmt::Write as _;
@@ -13,11 +13,21 @@ pub(super) fn row(record: &Record) -> String {
         Event::Intent(Intent { facts, files }) => format!("intent   {}{}", who(facts), all(files)),
         Event::Outcome(outcome) => format!("outcome  {} {}", who(&outcome.facts), end(outcome)),
         Event::Approval(approval) => format!("approval {} {}", who(&approval.facts), decided(approval)),
+        Event::Access(access) => access_row(access),
         Event::Recovered(Recovered { torn_bytes, torn_sha256 }) => {
             format!("recovered after a torn line of {torn_bytes} bytes, sha256 {}", short(torn_sha256))
         }
     };
     format!("{} {:>6} {told}", one_line(&record.time, 40), record.seq)
+}
+
+fn access_row(Access { person, access, by }: &Access) -> String {
+    let what = match access {
+        AccessChange::Allowed => "allowed",
+        AccessChange::Removed => "removed",
+    };
+    let who = one_line(&format!("{}:{}", person.channel, person.sender), 200);
+    format!("access   {who} {what} by {}", one_line(by, 80))
 }
 
 fn who(facts: &CallFacts) -> String {

@@ -37,6 +37,7 @@ struct Held {
     approvals: Vec<(String, String, Approval)>,
     paths: Vec<(ApprovedPaths, String, i64)>,
     blobs: BTreeSet<(String, String)>,
+    moves: BTreeMap<(String, String), String>,
 }
 
 struct Row {
@@ -44,6 +45,7 @@ struct Row {
     update: Update,
     received_at: i64,
     album: Option<String>,
+    message: Option<String>,
     headers: Option<Headers>,
     /// Where the row is that it is said to.
     request: Option<usize>,
@@ -83,10 +85,20 @@ impl Held {
             return None;
         }
         let (update, album) = (Update { update_id: new.update_id, raw: new.raw.clone() }, new.album.clone());
-        let (headers, request, turn) = (None, None, None);
+        let (headers, request, turn, message) = (None, None, None, new.message.clone());
         let (channel, received_at) = (channel.to_owned(), now_ms());
-        let row =
-            Row { channel, update, received_at, album, headers, request, turn, joined: None, done_at: None };
+        let row = Row {
+            channel,
+            update,
+            received_at,
+            album,
+            message,
+            headers,
+            request,
+            turn,
+            joined: None,
+            done_at: None,
+        };
         self.inbox.push(row);
         self.inbox.last_mut()
     }

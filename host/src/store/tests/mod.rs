@@ -3,6 +3,7 @@
 
 mod conformance;
 mod memory;
+mod people;
 mod sqlite;
 
 use super::*;
@@ -76,14 +77,15 @@ fn new(update_id: i64, album: Option<&str>) -> NewUpdate {
     NewUpdate {
         update_id,
         album: album.map(Into::into),
+        message: Some(format!("there/{update_id}")),
         raw: format!("raw {update_id}"),
         fate: Fate::Pending(headers("s", "ann", Queue::Turn)),
     }
 }
 
 fn stranger(update_id: i64, sender: &str) -> NewUpdate {
-    let stranger = Stranger { sender: sender.into(), reply: text_reply(&["who are you?"]) };
-    NewUpdate { update_id, album: None, raw: "secret".into(), fate: Fate::Stranger(stranger) }
+    let stranger = Stranger { sender: sender.into(), since: 0, reply: text_reply(&["who are you?"]) };
+    NewUpdate { update_id, album: None, message: None, raw: "secret".into(), fate: Fate::Stranger(stranger) }
 }
 
 fn text_reply(texts: &[&str]) -> NewReply {

@@ -69,6 +69,7 @@ const TO_VERSION_3: &str = "DROP TABLE line; DROP TABLE attempt; DROP TABLE usag
     ALTER TABLE inbox DROP COLUMN sender; ALTER TABLE inbox DROP COLUMN request;
     ALTER TABLE inbox DROP COLUMN joined; ALTER TABLE recent DROP COLUMN turn;
     ALTER TABLE journal DROP COLUMN delivery; DROP TABLE delivery;
+    DROP TABLE moved; DROP INDEX inbox_message; ALTER TABLE inbox DROP COLUMN message;
     PRAGMA user_version = 3;";
 
 #[tokio::test]

@@ -18,7 +18,7 @@ use cofferdam_core::id::{Caller, SessionId, TurnId};
 use cofferdam_core::message::OutgoingAttachment;
 use cofferdam_core::tool::{Answer, ErrorCode, ToolError};
 use serde_json::{Value, json};
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::sync::{Arc, Mutex};
 use tokio::sync::{Barrier, Notify};
 use tokio_util::sync::CancellationToken;
@@ -169,6 +169,11 @@ impl Tools for Doing {
         tool.chars().all(char::is_lowercase)
     }
 
+    fn is_among(&self, tool: &str, profiles: &BTreeSet<String>) -> bool {
+        // Each tool has a profile of its own.
+        profiles.contains(tool)
+    }
+
     async fn call(&self, request: CallRequest) -> Result<Answer, ToolError> {
         let result = match request.tool.as_str() {
             "fail" => Err(ToolError::new(ErrorCode::NotFound, "nothing is there")),
@@ -278,6 +283,8 @@ fn turn(id: &str, text: &str) -> Turn {
         session: Some(session()),
         caller: ann(),
         text: text.into(),
+        about: None,
+        profiles: None,
         attachments: Attachments::default(),
         recent: None,
         approver: None,

@@ -48,7 +48,7 @@ impl Steering for FromStore {
 /// A message of Ann's in the one session.
 async fn comes(store: &Store, update_id: i64, queue: Queue, text: &str) {
     let fate = Fate::Pending(Headers { session: session(), sender: "1".into(), queue });
-    let update = NewUpdate { update_id, album: None, raw: text.into(), fate };
+    let update = NewUpdate { update_id, album: None, message: None, raw: text.into(), fate };
     store.persist(CHANNEL, vec![update]).await.expect("kept");
 }
 
@@ -144,7 +144,7 @@ async fn nobody_steers_anothers_turn_or_session() {
     };
     for (update_id, headers) in [(2, other("s", "2")), (3, other("t", "1"))] {
         let fate = Fate::Pending(headers);
-        let update = NewUpdate { update_id, album: None, raw: "hijack".into(), fate };
+        let update = NewUpdate { update_id, album: None, message: None, raw: "hijack".into(), fate };
         store.persist(CHANNEL, vec![update]).await.expect("kept");
     }
     assert_eq!(store.steers(CHANNEL, &turn.id).await.expect("known"), []);

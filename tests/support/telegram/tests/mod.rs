@@ -4,6 +4,7 @@ mod client;
 mod faults;
 mod files;
 mod gates;
+mod groups;
 mod incoming;
 mod messages;
 mod polling;

@@ -138,7 +138,7 @@ async fn menu_actions_and_callbacks_follow_the_rules() {
     let mut client = Client::new(&server).await;
     let menu = json!([{ "command": "help", "description": "Lists the tools" }]);
     client.call("setMyCommands", json!({ "commands": menu })).await.result();
-    assert_eq!(server.commands(), menu);
+    assert_eq!(server.commands(), menu.clone());
     for (commands, why) in [
         (json!([{ "command": "Help", "description": "x" }]), "BOT_COMMAND_INVALID"),
         (json!([{ "command": "help", "description": "" }]), "BOT_COMMAND_DESCRIPTION_INVALID"),
@@ -147,6 +147,15 @@ async fn menu_actions_and_callbacks_follow_the_rules() {
         let refused = client.call("setMyCommands", json!({ "commands": commands })).await;
         assert_eq!(refused.refusal(), (400, format!("Bad Request: {why}")));
     }
+    let other = json!([{ "command": "other", "description": "For one chat" }]);
+    let scope = json!({ "type": "chat", "chat_id": -5 });
+    client.call("setMyCommands", json!({ "commands": other, "scope": scope })).await.result();
+    assert_eq!((server.commands(), server.commands_of(-5)), (menu.clone(), other.clone()));
+    assert_eq!(client.call("getMyCommands", json!({ "scope": scope })).await.result(), other);
+    let none = client.call("getMyCommands", json!({ "scope": { "type": "all_group_chats" } })).await.result();
+    assert_eq!(none, json!([]), "not what is shown instead");
+    client.call("deleteMyCommands", json!({ "scope": scope })).await.result();
+    assert_eq!((server.commands(), server.commands_of(-5)), (menu, json!([])));
     server.open_chat(7);
     let typing = json!({ "chat_id": 7, "action": "typing" });
     assert_eq!(client.call("sendChatAction", typing).await.result(), json!(true));

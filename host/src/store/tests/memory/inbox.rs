@@ -15,6 +15,15 @@ impl Inbox for Memory {
                         persisted.pending.push(row.update.clone());
                     }
                 }
+                Fate::Edited => {
+                    let Some(row) = held.insert(channel, &new) else { continue };
+                    (row.done_at, row.message) = (Some(now_ms()), None);
+                    row.update.raw.clear();
+                    let of = |row: &&mut Row| row.channel == channel && row.message == new.message;
+                    for row in held.inbox.iter_mut().filter(of).filter(|row| row.waits()) {
+                        row.update.raw.clone_from(&new.raw);
+                    }
+                }
                 Fate::Ignored => {
                     if let Some(row) = held.insert(channel, &new) {
                         (row.done_at, row.update.raw) = (Some(now_ms()), String::new());
@@ -28,11 +37,12 @@ impl Inbox for Memory {
                     let hour_ago = now_ms() - HOUR_MS;
                     let told = held.strangers.iter().filter(|(of, _, at)| of == channel && *at > hour_ago);
                     let many = told.count() >= STRANGERS_TOLD_PER_HOUR_MAX as usize;
-                    let known = held
-                        .strangers
-                        .iter()
-                        .any(|(of, who, _)| (of.as_str(), who) == (channel, &stranger.sender));
+                    let of = |(of, who, _): &(String, String, i64)| {
+                        (of.as_str(), who) == (channel, &stranger.sender)
+                    };
+                    let known = held.strangers.iter().any(|told| of(told) && told.2 >= stranger.since);
                     if !many && !known {
+                        held.strangers.retain(|told| !of(told));
                         held.strangers.push((channel.to_owned(), stranger.sender.clone(), now_ms()));
                         let reply = held.reply(channel, &turn, stranger.reply.clone());
                         persisted.replies.push(reply);
@@ -140,5 +150,16 @@ impl Inbox for Memory {
             *count = count.saturating_sub(1);
         }
         Ok(())
+    }
+
+    async fn note_move(&self, channel: &str, place: String, goes_on: String) -> Result<(), StoreError> {
+        self.held().moves.insert((channel.to_owned(), place), goes_on);
+        Ok(())
+    }
+
+    async fn moves(&self, channel: &str) -> Result<Vec<(String, String)>, StoreError> {
+        let held = self.held();
+        let of = held.moves.iter().filter(|((of, _), _)| of == channel);
+        Ok(of.map(|((_, place), goes_on)| (place.clone(), goes_on.clone())).collect())
     }
 }

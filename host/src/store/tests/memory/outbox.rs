@@ -22,6 +22,12 @@ impl Outbox for Memory {
         Ok(held.reply(channel, turn, reply))
     }
 
+    async fn tell(&self, channel: &str, turn: &TurnId, reply: NewReply) -> Result<Option<Reply>, StoreError> {
+        let mut held = self.held();
+        let known = held.replies.iter().any(|stored| stored.reply.turn == *turn);
+        Ok((!known).then(|| held.reply(channel, turn, reply)))
+    }
+
     async fn unsent(&self, channel: &str) -> Result<Vec<Reply>, StoreError> {
         let held = self.held();
         let open = held.replies.iter().filter(|stored| stored.channel == channel && !stored.done);

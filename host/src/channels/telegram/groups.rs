@@ -1,0 +1,105 @@
+//! `[channels.telegram.groups]`: what holds in a group that the operator names. Pure.
+
+use serde::{Deserialize, Deserializer, de};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Who of a group is served.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Members {
+    /// Those who are served anyway.
+    #[default]
+    Allowed,
+    /// Whoever writes there.
+    All,
+    /// Nobody.
+    None,
+}
+
+/// What holds in a group.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Group {
+    /// Who is served there.
+    pub members: Members,
+    /// Whether only mentions of the bot, replies to it and commands are answered; else everything is.
+    pub mention_required: bool,
+    /// The profiles whose tools may be called from there; absent: all of them.
+    pub profiles: Option<BTreeSet<String>>,
+}
+
+/// What holds where nothing is said.
+pub(super) static USUAL: Group = Group { members: Members::Allowed, mention_required: true, profiles: None };
+/// What holds where nobody is served.
+static CLOSED: Group = Group { members: Members::None, mention_required: true, profiles: None };
+
+impl Default for Group {
+    fn default() -> Self {
+        USUAL.clone()
+    }
+}
+
+/// The groups that the configuration names, by id; and the others.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Groups {
+    /// By id; those of groups are negative.
+    pub named: BTreeMap<i64, Group>,
+    /// Who is served in groups that are not named.
+    pub others: Members,
+}
+
+impl Groups {
+    /// What holds in a group, by any of the ids that it has had.
+    pub(super) fn of(&self, ids: [i64; 2]) -> &Group {
+        let named = ids.iter().find_map(|id| self.named.get(id));
+        match (named, self.others) {
+            (Some(group), _) => group,
+            (None, Members::None) => &CLOSED,
+            (None, Members::Allowed | Members::All) => &USUAL,
+        }
+    }
+
+    /// How many groups have something of their own, and whether the others are served; for the line at the start.
+    pub(super) fn told(&self) -> String {
+        let named = match self.named.len() {
+            0 => String::new(),
+            1 => ", 1 group with rules of its own".to_owned(),
+            n => format!(", {n} groups with rules of their own"),
+        };
+        let others = if self.others == Members::None { ", no other group is served" } else { "" };
+        named + others
+    }
+}
+
+/// Tables by the id of their group, which TOML has as text.
+pub(super) fn named<'de, D: Deserializer<'de>>(deserializer: D) -> Result<BTreeMap<i64, Group>, D::Error> {
+    let written = BTreeMap::<String, Group>::deserialize(deserializer)?;
+    let read = |(id, group): (String, Group)| {
+        let id = id.trim().parse::<i64>().ok().filter(|id| *id < 0).ok_or_else(|| {
+            let said = cofferdam_core::text::one_line(&id, 80);
+            de::Error::custom(format!(
+                "groups: {said:?} is not a group's id, a negative number; write e.g. [channels.telegram.groups.\"-1001234567890\"] (the log at debug level names the group of each message)"
+            ))
+        })?;
+        Ok((id, group))
+    };
+    written.into_iter().map(read).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_group_is_known_by_any_of_its_ids_and_the_others_are_usual_or_closed() {
+        let open = Group { members: Members::All, mention_required: false, profiles: Some(BTreeSet::new()) };
+        let mut groups = Groups { named: BTreeMap::from([(-5, open.clone())]), others: Members::Allowed };
+        assert_eq!(groups.of([-5, -5]), &open);
+        assert_eq!(groups.of([-100, -5]), &open);
+        assert_eq!(groups.of([-7, -7]), &USUAL);
+        groups.others = Members::None;
+        assert_eq!((groups.of([-7, -7]).members, groups.of([-5, -5]).members), (Members::None, Members::All));
+        assert_eq!(groups.told(), ", 1 group with rules of its own, no other group is served");
+        assert_eq!(Groups::default().told(), "");
+    }
+}

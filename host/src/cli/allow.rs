@@ -1,0 +1,168 @@
+//! `cofferdam allow`: who is served, and letting in whoever has a one-time code. It works on the state folder
+//! alone, beside a `serve` that runs or without one.
+
+use super::Exit;
+use crate::audit::{AuditLog, Durability};
+use crate::config::{Config, FILE_NAME};
+use crate::gateway;
+use crate::store::now_ms;
+use crate::store::people::{Listed, Paired, People, PeopleError, Waiting, read_code};
+use anyhow::{Context, bail};
+use cofferdam_core::audit::{Access, AccessChange, Event};
+use cofferdam_core::id::Caller;
+use cofferdam_core::text::one_line;
+use serde_json::{Value, json};
+use std::io::Write;
+
+const EXAMPLES: &str = "Examples: cofferdam allow             who is served, and whose code waits\n          \
+cofferdam allow 7KQ2-M9XD   lets in whoever was told this code\n          \
+cofferdam allow --remove 6660000000\n\nA running serve notices by itself.";
+
+/// The channel of `allowed_users`.
+const TELEGRAM: &str = "telegram";
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(super) struct Arguments {
+    /// The one-time code that a stranger was told by the bot
+    code: Option<String>,
+    /// No longer serve the person of this id whom a code has let in
+    #[arg(long, value_name = "ID", conflicts_with = "code")]
+    remove: Option<String>,
+    /// Print JSON for programs
+    #[arg(long)]
+    json: bool,
+}
+
+pub(super) fn run(config: &Config, arguments: &Arguments) -> anyhow::Result<Exit> {
+    let people = People::of(&config.state_dir);
+    let told = match (&arguments.code, &arguments.remove) {
+        (Some(code), _) => let_in(config, &people, code)?,
+        (None, Some(id)) => remove(config, &people, id)?,
+        (None, None) => list(config, &*people.listed()?),
+    };
+    let mut out = std::io::stdout().lock();
+    match arguments.json {
+        true => writeln!(out, "{}", told.json)?,
+        false => write!(out, "{}", told.text)?,
+    }
+    Ok(Exit::Done)
+}
+
+/// The same for people and for programs.
+struct Told {
+    text: String,
+    json: Value,
+}
+
+fn let_in(config: &Config, people: &People, typed: &str) -> anyhow::Result<Told> {
+    let Some(code) = read_code(typed) else {
+        bail!("{:?} is not a code; one looks like 7KQ2-M9XD", one_line(typed, 80));
+    };
+    // Without a lock, which makes a file: there may be no state yet.
+    if !people.listed()?.waiting.iter().any(|waiting| waiting.code == code) {
+        return Err(PeopleError::UnknownCode(code).into());
+    }
+    let mut edit = people.edit()?;
+    let paired = edit.accept(&code, &who(), now_ms())?;
+    // In the audit first: nobody is served of whom it says nothing.
+    note(config, &paired, AccessChange::Allowed)?;
+    edit.commit()?;
+    let text = format!("allowed {}\n", named(&paired));
+    Ok(Told { text, json: json!({ "allowed": paired_json(&paired) }) })
+}
+
+fn remove(config: &Config, people: &People, id: &str) -> anyhow::Result<Told> {
+    let configured = configured(config).any(|user| user.to_string() == id);
+    let in_file =
+        format!("{id} is named in allowed_users of {FILE_NAME}; take it out there and restart serve");
+    if !people.listed()?.paired.iter().any(|one| one.sender == id) {
+        if configured {
+            bail!(in_file);
+        }
+        bail!(
+            "nobody of the id {:?} was let in by a code; `cofferdam allow` lists who was",
+            one_line(id, 80)
+        );
+    }
+    let mut edit = people.edit()?;
+    let removed = edit.remove(id);
+    for one in &removed {
+        note(config, one, AccessChange::Removed)?;
+    }
+    edit.commit()?;
+    let mut text: String = removed.iter().map(|one| format!("removed {}\n", named(one))).collect();
+    if configured {
+        text.push_str(&format!("still served: {in_file}\n"));
+    }
+    let removed: Vec<Value> = removed.iter().map(paired_json).collect();
+    Ok(Told { text, json: json!({ "removed": removed, "still_configured": configured }) })
+}
+
+fn list(config: &Config, listed: &Listed) -> Told {
+    let now = now_ms();
+    let waiting: Vec<&Waiting> = listed.waiting.iter().filter(|one| one.expires_at > now).collect();
+    let mut text = String::new();
+    for user in configured(config) {
+        text.push_str(&format!("{TELEGRAM}:{user} from the configuration\n"));
+    }
+    for one in &listed.paired {
+        text.push_str(&format!("{} let in {} by {}\n", named(one), time(one.since), one_line(&one.by, 80)));
+    }
+    if text.is_empty() {
+        text.push_str("nobody is served\n");
+    }
+    for one in &waiting {
+        let name = one_line(&one.name, 80);
+        text.push_str(&format!("waiting: {}:{} {name:?}", one.channel, one.sender));
+        text.push_str(&format!(
+            " until {}; to let them in: cofferdam allow {}\n",
+            time(one.expires_at),
+            one.code
+        ));
+    }
+    let from_file = configured(config)
+        .map(|user| json!({ "channel": TELEGRAM, "id": user.to_string(), "origin": "config" }));
+    let allowed: Vec<Value> = from_file.chain(listed.paired.iter().map(paired_json)).collect();
+    let waiting: Vec<Value> = waiting
+        .iter()
+        .map(|one| {
+            json!({ "channel": one.channel, "id": one.sender, "name": one.name, "code": one.code,
+                    "expires": time(one.expires_at) })
+        })
+        .collect();
+    Told { text, json: json!({ "allowed": allowed, "waiting": waiting }) }
+}
+
+fn configured(config: &Config) -> impl Iterator<Item = i64> {
+    config.telegram.iter().flat_map(|telegram| telegram.allowed_users.iter().copied())
+}
+
+fn note(config: &Config, paired: &Paired, access: AccessChange) -> anyhow::Result<()> {
+    let person = Caller { channel: paired.channel.clone(), sender: paired.sender.clone() };
+    let audit = AuditLog::open_with(&gateway::audit_file(config), &config.audit)?;
+    let event = Event::Access(Access { person, access, by: who() });
+    audit
+        .append(event, Durability::Synced)
+        .context("nothing was changed, since the audit cannot be written")?;
+    Ok(())
+}
+
+/// The person at the terminal.
+fn who() -> String {
+    let Caller { channel, sender } = super::call::this_user("cli");
+    format!("{channel}:{sender}")
+}
+
+fn named(one: &Paired) -> String {
+    format!("{}:{} {:?}", one.channel, one.sender, one_line(&one.name, 80))
+}
+
+fn paired_json(one: &Paired) -> Value {
+    json!({ "channel": one.channel, "id": one.sender, "origin": "paired", "name": one.name,
+            "since": time(one.since), "by": one.by })
+}
+
+fn time(ms: i64) -> String {
+    jiff::Timestamp::from_millisecond(ms).map(|time| format!("{time:.0}")).unwrap_or_default()
+}

@@ -1,0 +1,49 @@
+//! Conversations that go on elsewhere, such as a group that became a supergroup: where each was, and where it is.
+
+use super::{Sqlite, StoreError, now_ms};
+use rusqlite::params;
+
+/// Moves that are remembered, the latest.
+pub const MOVES_MAX: u32 = 10_000;
+
+impl Sqlite {
+    /// Remembers that what was in `place` goes on elsewhere, both in the channel's own words.
+    ///
+    /// # Errors
+    /// [`StoreError`]; then it is not remembered.
+    pub(super) async fn note_move(
+        &self,
+        channel: &str,
+        place: String,
+        goes_on: String,
+    ) -> Result<(), StoreError> {
+        let channel = channel.to_owned();
+        self.write(move |tx| {
+            tx.prepare_cached(
+                "INSERT OR REPLACE INTO moved (channel, place, goes_on, noted_at) VALUES (?1, ?2, ?3, ?4)",
+            )?
+            .execute(params![channel, place, goes_on, now_ms()])?;
+            tx.execute(
+                "DELETE FROM moved WHERE rowid IN
+                 (SELECT rowid FROM moved ORDER BY noted_at DESC, rowid DESC LIMIT -1 OFFSET ?1)",
+                [MOVES_MAX],
+            )?;
+            Ok(())
+        })
+        .await
+    }
+
+    /// Where conversations were, and where they are.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub(super) async fn moves(&self, channel: &str) -> Result<Vec<(String, String)>, StoreError> {
+        let channel = channel.to_owned();
+        self.write(move |tx| {
+            let mut statement = tx.prepare_cached("SELECT place, goes_on FROM moved WHERE channel = ?1")?;
+            let rows = statement.query_map([channel], |row| Ok((row.get(0)?, row.get(1)?)))?;
+            Ok(rows.collect::<Result<_, _>>()?)
+        })
+        .await
+    }
+}

@@ -1,0 +1,196 @@
+//! People whom the operator has let in besides those of the configuration, and strangers whose one-time code waits
+//! for the operator.
+//!
+//! A file of its own beside the database, since `cofferdam allow` changes it while `serve` runs: it is read whole,
+//! and written whole under a lock, by one rename. What cannot be read lets nobody in.
+
+mod code;
+mod edit;
+
+pub use code::read_code;
+pub use edit::{Edit, NewCode};
+
+use rustix::fs::{Mode, OFlags};
+use serde::{Deserialize, Serialize};
+use std::fs::{File, TryLockError};
+use std::io::{self, Read};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+/// Strangers whose code waits for the operator; further ones get none until one is used or expires.
+pub const CODES_MAX: usize = 32;
+/// People whom the operator has let in.
+pub const PAIRED_MAX: usize = 1000;
+/// A longer file is none of ours.
+const FILE_BYTES_MAX: u64 = 4 << 20;
+/// How long another process that changes the file is waited for.
+const LOCK_WAIT: Duration = Duration::from_secs(5);
+/// The file's name within the state directory.
+const FILE_NAME: &str = "people.json";
+const LOCK_NAME: &str = "people.lock";
+
+/// Somebody whom the operator has let in.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Paired {
+    /// The channel, `telegram`.
+    pub channel: String,
+    /// The channel's immutable id of the person.
+    pub sender: String,
+    /// What they called themselves; information only.
+    pub name: String,
+    /// When they were let in, in milliseconds since 1970 UTC.
+    pub since: i64,
+    /// Who let them in: channel and sender, `cli:1000`.
+    pub by: String,
+}
+
+/// A stranger whose code waits for the operator.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Waiting {
+    /// The channel.
+    pub channel: String,
+    /// The channel's immutable id of the person.
+    pub sender: String,
+    /// What they call themselves; information only.
+    pub name: String,
+    /// The code, as it is shown.
+    pub code: String,
+    /// When it was made.
+    pub issued_at: i64,
+    /// From when it is good for nothing.
+    pub expires_at: i64,
+}
+
+/// Everybody in the file.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Listed {
+    /// Who was let in.
+    pub paired: Vec<Paired>,
+    /// Whose code waits, expired ones included.
+    pub waiting: Vec<Waiting>,
+}
+
+/// The file; clones share what was read of it.
+#[derive(Clone, Debug)]
+pub struct People {
+    dir: PathBuf,
+    seen: Arc<Mutex<Option<(Stamp, Arc<Listed>)>>>,
+}
+
+/// Tells one state of the file from another: each is a file of its own.
+type Stamp = (u64, u64, i64, i64);
+
+/// Why the file cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum PeopleError {
+    /// It cannot be read or written.
+    #[error("{file}: {cause}")]
+    Io {
+        /// The file.
+        file: String,
+        /// What the system says.
+        cause: io::Error,
+    },
+    /// It says something that no release writes.
+    #[error("{file} is not what any release writes ({why}); restore it, or remove it, which lets in nobody")]
+    Foreign {
+        /// The file.
+        file: String,
+        /// What is wrong.
+        why: String,
+    },
+    /// Another process holds it.
+    #[error("another process has been changing {0} for {secs} s; try again", secs = LOCK_WAIT.as_secs())]
+    Busy(String),
+    /// The code is none, or not any more.
+    #[error(
+        "no stranger has the code {0}: it was used, has expired, or was never given; they get one by writing to the bot"
+    )]
+    UnknownCode(String),
+    /// There is no room.
+    #[error("{PAIRED_MAX} people were let in already; name further ones in the configuration")]
+    TooMany,
+    /// No code can be made.
+    #[error("the system gives no random numbers")]
+    NoRandom,
+}
+
+impl People {
+    /// The file of a state directory. It is looked at when it is asked.
+    pub fn of(dir: &Path) -> Self {
+        Self { dir: dir.to_owned(), seen: Arc::default() }
+    }
+
+    /// Everybody in it now; read again only when it has changed. Blocks on the disk, for a moment.
+    ///
+    /// # Errors
+    /// [`PeopleError`]; then nobody is let in by it.
+    pub fn listed(&self) -> Result<Arc<Listed>, PeopleError> {
+        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        let opened =
+            rustix::fs::open(self.file(), OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW, Mode::empty());
+        let mut file = match opened {
+            Ok(file) => File::from(file),
+            Err(rustix::io::Errno::NOENT) => {
+                *seen = None;
+                return Ok(Arc::default());
+            }
+            Err(errno) => return Err(self.failed(errno.into())),
+        };
+        let meta = file.metadata().map_err(|cause| self.failed(cause))?;
+        let stamp = (meta.dev(), meta.ino(), meta.ctime(), meta.ctime_nsec());
+        if let Some((_, listed)) = seen.as_ref().filter(|(before, _)| *before == stamp) {
+            return Ok(listed.clone());
+        }
+        let mut text = String::new();
+        let read = Read::by_ref(&mut file).take(FILE_BYTES_MAX).read_to_string(&mut text);
+        read.map_err(|cause| self.failed(cause))?;
+        let listed = serde_json::from_str::<Listed>(&text).map_err(|e| self.foreign(&e))?;
+        let listed = Arc::new(listed);
+        *seen = Some((stamp, listed.clone()));
+        Ok(listed)
+    }
+
+    /// Begins to change it; nobody else changes it meanwhile. Waits for those who do, so it is not for async
+    /// threads.
+    ///
+    /// # Errors
+    /// [`PeopleError`]
+    pub fn edit(&self) -> Result<Edit<'_>, PeopleError> {
+        let path = self.dir.join(LOCK_NAME);
+        let at = |cause: io::Error| PeopleError::Io { file: path.display().to_string(), cause };
+        let flags = OFlags::RDWR | OFlags::CREATE | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+        let lock = rustix::fs::open(&path, flags, Mode::RUSR | Mode::WUSR).map_err(|e| at(e.into()))?;
+        let lock = File::from(lock);
+        let start = Instant::now();
+        loop {
+            match lock.try_lock() {
+                Ok(()) => break,
+                Err(TryLockError::Error(cause)) => return Err(at(cause)),
+                Err(TryLockError::WouldBlock) if start.elapsed() >= LOCK_WAIT => {
+                    return Err(PeopleError::Busy(self.file().display().to_string()));
+                }
+                Err(TryLockError::WouldBlock) => std::thread::sleep(Duration::from_millis(1)),
+            }
+        }
+        let listed = (*self.listed()?).clone();
+        Ok(Edit::new(self, lock, listed))
+    }
+
+    fn file(&self) -> PathBuf {
+        self.dir.join(FILE_NAME)
+    }
+
+    fn failed(&self, cause: io::Error) -> PeopleError {
+        PeopleError::Io { file: self.file().display().to_string(), cause }
+    }
+
+    fn foreign(&self, why: &serde_json::Error) -> PeopleError {
+        PeopleError::Foreign { file: self.file().display().to_string(), why: why.to_string() }
+    }
+}

@@ -11,6 +11,7 @@ mod policy;
 mod progress;
 mod serve;
 mod service;
+mod streaming;
 mod tool;
 mod tools;
 

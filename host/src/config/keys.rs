@@ -59,6 +59,7 @@ const KEYS: &[(&str, Kind)] = &[
     ("channels.telegram.api_url", Kind::Text),
     ("channels.telegram.allowed_users", Kind::Integers),
     ("channels.telegram.approvers", Kind::Integers),
+    ("channels.telegram.flood_limits", Kind::Text),
 ];
 
 const PREFIX: &str = "COFFERDAM_";

@@ -106,6 +106,7 @@ fn in_use(config: &Config, key: &str) -> Option<String> {
         "channels.telegram.api_url" => quoted(&telegram?.api_url),
         "channels.telegram.allowed_users" => format!("{:?}", telegram?.allowed_users),
         "channels.telegram.approvers" => format!("{:?}", telegram?.approvers),
+        "channels.telegram.flood_limits" => quoted(&telegram?.flood_limits),
         _ => return None,
     })
 }

@@ -1,9 +1,9 @@
 //! `chat` with a model: the conversation is remembered as long as the chat lasts.
 
 use std::io::{Read, Write};
-use std::process::{Command, Stdio};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use support::home::{Home, Ran};
-use support::llm::{Call, Dialect, LlmServer, Turn};
+use support::llm::{Call, Dialect, Gate, LlmServer, Turn};
 use support::program;
 
 /// Runs `chat` with these lines as standard input.
@@ -51,15 +51,39 @@ fn until(terminal: &mut impl Read, seen: &mut String, words: &str) {
     seen.clear();
 }
 
-#[test]
-fn on_a_terminal_ctrl_c_stops_what_runs_and_then_the_chat() {
-    let home = Home::new().hostile("deadline = \"120s\"");
+/// `chat` on a terminal: the program, what is typed, and what is shown.
+fn terminal(home: &Home) -> (Child, ChildStdin, ChildStdout) {
     let chat = format!("{} --config {} chat", program::cofferdam().display(), home.config_file().display());
     // `script` is a terminal to the program, and hands on what is typed.
     let mut command = Command::new("script");
     command.args(["-qec", &chat, "/dev/null"]).env("HOME", home.dir()).current_dir(home.dir());
     let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("script is there");
-    let (mut keys, mut screen) = (child.stdin.take().expect("piped"), child.stdout.take().expect("piped"));
+    let (keys, screen) = (child.stdin.take().expect("piped"), child.stdout.take().expect("piped"));
+    (child, keys, screen)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn on_a_terminal_an_answer_comes_as_it_is_written() -> anyhow::Result<()> {
+    let (llm, gate) = (LlmServer::start().await?, Gate::new());
+    llm.script([Turn::say("first second").in_pieces(2).pauses_after(2, &gate)]);
+    let home = Home::new().model(&llm, Dialect::Chat, "");
+    let (mut child, mut keys, mut screen) = terminal(&home);
+    let mut seen = String::new();
+    until(&mut screen, &mut seen, "> ");
+    keys.write_all(b"go on\n")?;
+    until(&mut screen, &mut seen, "first ");
+    gate.open();
+    // Once, and then the next prompt.
+    until(&mut screen, &mut seen, "second\r\n> ");
+    keys.write_all(b"/quit\n")?;
+    assert_eq!((child.wait()?.code(), llm.violations()), (Some(0), vec![]));
+    Ok(())
+}
+
+#[test]
+fn on_a_terminal_ctrl_c_stops_what_runs_and_then_the_chat() {
+    let home = Home::new().hostile("deadline = \"120s\"");
+    let (mut child, mut keys, mut screen) = terminal(&home);
     let mut seen = String::new();
     until(&mut screen, &mut seen, "> ");
     keys.write_all(b"/hostile behaviour=report_until:step path=/shared/go\n").expect("it reads");

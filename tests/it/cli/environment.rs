@@ -186,6 +186,12 @@ const EFFECTS: &[(&str, &str, Seen, &str)] = &[
         |home, set| ran(home, set, &["tools"]),
         "5 is not among allowed_users",
     ),
+    (
+        "COFFERDAM_CHANNELS_TELEGRAM_FLOOD_LIMITS",
+        "none",
+        |home, set| ran(home, set, &["tools"]),
+        "expected `telegram` or `server`",
+    ),
 ];
 
 fn ran(home: &Home, set: &[(&str, &str)], arguments: &[&str]) -> Ran {

@@ -20,6 +20,8 @@ pub struct Config {
     /// Numeric ids of those of them who may approve calls; empty: whoever asked for the call.
     #[serde(deserialize_with = "user_ids")]
     pub approvers: Vec<i64>,
+    /// Who keeps messages from going out too fast.
+    pub flood_limits: FloodLimits,
     /// How long things take. No file sets it; tests shorten it.
     #[serde(skip)]
     pub timing: Timing,
@@ -32,9 +34,21 @@ impl Default for Config {
             api_url: "https://api.telegram.org".into(),
             allowed_users: Vec::new(),
             approvers: Vec::new(),
+            flood_limits: FloodLimits::default(),
             timing: Timing::default(),
         }
     }
+}
+
+/// Who keeps messages from going out too fast.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum FloodLimits {
+    /// This program, by the limits that Telegram has published.
+    #[default]
+    Telegram,
+    /// The server at `api_url`, by its answers alone.
+    Server,
 }
 
 /// Times of this channel.
@@ -89,6 +103,15 @@ pub enum ConfigError {
     /// Somebody who is not served.
     #[error("approvers: {0} is not among allowed_users; add the id there, or remove it here")]
     Approver(i64),
+}
+
+impl fmt::Display for FloodLimits {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Telegram => "telegram",
+            Self::Server => "server",
+        })
+    }
 }
 
 impl Config {

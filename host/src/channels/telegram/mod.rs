@@ -30,6 +30,7 @@ mod lanes;
 mod media;
 mod menu;
 mod outline;
+mod pace;
 mod placeholder;
 mod poll;
 mod prepare;
@@ -46,7 +47,7 @@ mod upload;
 mod wire;
 mod words;
 
-pub use config::{Config, ConfigError, Timing};
+pub use config::{Config, ConfigError, FloodLimits, Timing};
 pub use menu::MenuEntry;
 pub use token::Token;
 
@@ -59,6 +60,7 @@ use api::Api;
 use bot::{Bot, Me, Stop, TURNS_AT_ONCE_MAX};
 use dispatch::{ARRIVALS_MAX, dispatch};
 use failure::Failure;
+use pace::Pace;
 use presses::Approvals;
 use running::Running;
 use start::{prune, resume_and_poll, who_am_i};
@@ -129,12 +131,14 @@ pub async fn serve(
         Failure::Unauthorized(code) => ServeError::Unauthorized { variable: variable.clone(), code },
         other => ServeError::Client(other.to_string()),
     };
-    let api = Arc::new(Api::new(address, service.token.clone()).map_err(ended)?);
+    let soon = stop.child_token();
+    let pace = Pace::new(service.config.flood_limits, soon.clone());
+    let api = Arc::new(Api::new(address, service.token.clone(), pace).map_err(ended)?);
     let Some(me) = who_am_i(&api, &stop).await.map_err(ended)? else { return Ok(()) };
     let name = me.username.clone().unwrap_or_else(|| me.id.to_string());
     let line = words::polling(&name, service.config.allowed_users.len());
     let menu = service.menu.clone();
-    let bot = Arc::new(bot(service, api.clone(), me, stop.child_token()));
+    let bot = Arc::new(bot(service, api.clone(), me, soon));
 
     let mut background = JoinSet::new();
     background.spawn(async move { menu::set_menu(&api, &menu).await });

@@ -1,6 +1,9 @@
 //! Everything that this channel says in its own words.
 
+use super::send::TEXT_UNITS_MAX;
+use crate::outbound::{Rich, markdown, split};
 use crate::store::ApprovalState;
+use crate::turn::Sight;
 
 /// To a stranger in a private chat, once.
 pub(super) fn to_stranger(id: i64) -> String {
@@ -27,9 +30,22 @@ pub(super) const LATE_PART: &str = "This is a late part of the album above, whos
 pub(super) const LATE_CAPTION: &str = "This is a late part of the album above, whose turn had already begun; \
     its caption was not run. Send the command as a reply to the message that it is meant for.";
 
-/// In place of an answer that is not there yet: what the tool says it is doing.
-pub(super) fn doing(report: &str) -> String {
-    format!("⏳ {report}")
+/// In place of an answer that is not there yet: what is done, or what is said so far.
+pub(super) fn seen(sight: &Sight) -> Rich {
+    match sight {
+        Sight::Doing(words) => Rich::plain(format!("⏳ {words}")),
+        Sight::Saying(text) => so_far(text),
+    }
+}
+
+/// As much of an answer as one message holds, and a sign that it goes on.
+fn so_far(text: &str) -> Rich {
+    const GOES_ON: &str = " …";
+    let all = markdown(text);
+    let first = split(&all.text, TEXT_UNITS_MAX - GOES_ON.len()).first().map_or(0, |piece| piece.len());
+    let mut head = all.slice(0..first).bounded();
+    head.push(Rich::plain(GOES_ON));
+    head
 }
 
 /// To `/cancel` when no turn runs.

@@ -111,3 +111,19 @@ pub(super) fn polling(name: &str, users: usize) -> String {
     let plural = if users == 1 { "" } else { "s" };
     format!("polling as @{name} ({users} allowed user{plural})")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_said_so_far_fits_into_one_message_and_goes_on() {
+        let check = |text: &str, shown: &str| assert_eq!(so_far(text).text, shown, "{text:?}");
+        check("", " …");
+        check("**a** b", "a b …");
+        check("```\ncode", "code …");
+        let long = so_far(&"**👍** ".repeat(5000));
+        assert!(long.text.ends_with(" …") && long.text.encode_utf16().count() <= TEXT_UNITS_MAX);
+        assert!(long.spans.iter().all(|span| long.text.get(span.start..span.end).is_some()));
+    }
+}

@@ -3,6 +3,7 @@
 //!
 //! Plain cargo, in a target folder of its own: the outer cargo holds the lock of the other one.
 
+use sha2::{Digest, Sha256};
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -21,13 +22,16 @@ fn main() {
     let tools = policy_names(&root.join("policies/tools"));
     let built = build_guests(&root, &guests_target_dir(&out));
     let mut code = String::from(
-        "/// Builtin components by tool name.\npub(super) static COMPONENTS: &[(&str, &[u8])] = &[\n",
+        "/// Builtin components: tool name, SHA-256, bytes.\npub(super) static COMPONENTS: &[(&str, &str, &[u8])] = &[\n",
     );
     for tool in tools.iter().filter(|tool| built.join(format!("{tool}.wasm")).exists()) {
         let file = built.join(format!("{tool}.wasm"));
         let copy = out.join(format!("{tool}.wasm"));
         fs::copy(&file, &copy).unwrap_or_else(|e| panic!("cannot copy {}: {e}", file.display()));
-        writeln!(code, "    ({tool:?}, include_bytes!({:?})),", copy.display().to_string())
+        let bytes = fs::read(&copy).expect("it was written");
+        let sha256 =
+            Sha256::digest(bytes).iter().fold(String::new(), |hex, byte| hex + &format!("{byte:02x}"));
+        writeln!(code, "    ({tool:?}, {sha256:?}, include_bytes!({:?})),", copy.display().to_string())
             .expect("a String grows");
     }
     code.push_str(

@@ -46,7 +46,7 @@ fn run() -> Result<()> {
     // `cargo test --benches` runs this too: then one round of each proves that it still works.
     let quick = std::env::args().any(|a| a == "--test") || cfg!(debug_assertions);
     println!("load average: {}", std::fs::read_to_string("/proc/loadavg")?.trim());
-    // Words after `--` choose: worker, in-process, reads, many, growth, saves, tools, start. None: all.
+    // Words after `--` choose: workers, in-process, reads, many, growth, saves, tools, start. None: all.
     let words: Vec<String> = std::env::args().skip(1).filter(|a| !a.starts_with('-')).collect();
     let chosen = |of: &[&str], name: &str| {
         let asked: Vec<_> = words.iter().filter(|word| of.contains(&word.as_str())).collect();
@@ -54,8 +54,8 @@ fn run() -> Result<()> {
     };
     let wanted = |name: &str| chosen(&["reads", "many", "growth", "saves", "tools", "start"], name);
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
-    for (place, mode) in [("worker", "processes"), ("in-process", "in-process")] {
-        if !chosen(&["worker", "in-process"], place) {
+    for (place, mode) in [("workers", "processes"), ("in-process", "in-process")] {
+        if !chosen(&["workers", "in-process"], place) {
             continue;
         }
         println!("\n-- {place}");
@@ -73,10 +73,10 @@ fn run() -> Result<()> {
             if wanted("saves") {
                 bench.large_saves(if quick { 1 } else { 15 }).await?;
             }
-            if place == "worker" && wanted("start") {
+            if place == "workers" && wanted("start") {
                 bench.new_workers(if quick { 1 } else { 20 }).await?;
             }
-            if place == "worker" && wanted("tools") {
+            if place == "workers" && wanted("tools") {
                 bench.many_files(if quick { 1 } else { 1000 }, if quick { 1 } else { 5 }).await?;
                 bench.large_edit(if quick { 1 } else { 9 }).await?;
             }
@@ -217,7 +217,7 @@ impl Bench {
             median(fresh),
             median(warm)
         );
-        for pid in children()? {
+        for pid in children()?.into_iter().filter(|pid| !has_ended(*pid)) {
             let rollup = std::fs::read_to_string(format!("/proc/{}/smaps_rollup", pid.as_raw_nonzero()))?;
             let kib = |what: &str| -> u64 {
                 let lines = rollup.lines().filter_map(|line| line.strip_prefix(what));

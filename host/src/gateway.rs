@@ -3,16 +3,16 @@
 use crate::attachments::BlobStore;
 use crate::attachments::outgoing::Outgoing;
 use crate::audit::{AuditError, AuditLog};
+use crate::bus::Requests;
 use crate::config::Config;
 use crate::llm::Answering;
 use crate::publish::{OpenError, Place, Workspaces};
-use crate::sandbox::{self, Sandbox, SandboxError};
+use crate::sandbox::{self, Binary, Sandbox, SandboxError};
 use crate::tools::{CallThreads, Mechanisms, Registry, RegistryError, Sources, Toolbox};
 use crate::turn::{History, Runner};
 use cofferdam_core::audit::{Effect, Outcome, VerdictKind};
 use cofferdam_core::policy::{PolicyProblem, PolicySet, ToolPolicy};
 use cofferdam_core::tool::ErrorCode;
-use std::borrow::Cow;
 use std::io;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
@@ -22,8 +22,10 @@ use std::time::Duration;
 pub mod candidate;
 mod expire;
 mod isolation;
+mod serving;
 
 pub use isolation::{Readable, confine, demand};
+pub use serving::{serving, workers};
 
 mod builtin {
     include!(concat!(env!("OUT_DIR"), "/builtin.rs"));
@@ -132,6 +134,7 @@ impl Gateway {
             workspaces,
             audit: audit.clone(),
             outgoing: outgoing.clone(),
+            requests: Arc::new(Requests::new(config.turns.reach)),
         };
         let toolbox = Arc::new(Toolbox::new(registry, mechanisms, threads, config.turns.written_bytes));
         Ok(Self { toolbox, audit, blobs, outgoing })
@@ -205,18 +208,18 @@ pub fn review(config: &Config, policies_dir: Option<&Path>) -> Result<(PolicySet
 ///
 /// # Errors
 /// Why they cannot be had.
-pub fn component_bytes(
-    policy: &ToolPolicy,
-    policies_dir: Option<&Path>,
-) -> Result<Cow<'static, [u8]>, RegistryError> {
+pub fn component_bytes(policy: &ToolPolicy, policies_dir: Option<&Path>) -> Result<Binary, RegistryError> {
     crate::tools::component_bytes(policy, &sources(policies_dir))
 }
 
 fn sources(policies_dir: Option<&Path>) -> Sources {
-    Sources {
-        builtins: |tool| builtin::COMPONENTS.iter().find(|(name, _)| *name == tool).map(|(_, bytes)| *bytes),
-        policies_dir: policies_dir.map(Path::to_owned),
-    }
+    Sources { builtins: builtin_component, policies_dir: policies_dir.map(Path::to_owned) }
+}
+
+/// The component of a builtin tool.
+fn builtin_component(tool: &str) -> Option<Binary> {
+    let (_, sha256, bytes) = builtin::COMPONENTS.iter().find(|(name, ..)| *name == tool)?;
+    Some(Binary::embedded(sha256, bytes))
 }
 
 /// The embedded policies: each file's name, such as `tools/file_read.toml`, and its text.
@@ -250,6 +253,11 @@ pub fn load_policies(dir: Option<&Path>) -> Result<PolicySet, Vec<PolicyProblem>
     PolicySet::parse(files.iter().map(|(name, text)| (name.as_str(), text.as_str())))
 }
 
+/// The file that the one `serve` of a state directory holds locked.
+fn lock_file(config: &Config) -> PathBuf {
+    config.state_dir.join("serve.lock")
+}
+
 /// The lock that makes a state directory one `serve`'s. Held until dropped.
 #[derive(Debug)]
 pub struct ServeLock(
@@ -263,7 +271,7 @@ impl ServeLock {
     /// [`GatewayError::Locked`] when another process holds it.
     pub fn take(config: &Config) -> Result<Self, GatewayError> {
         make_private(&config.state_dir)?;
-        let path = config.state_dir.join("serve.lock");
+        let path = lock_file(config);
         let failed = |cause: io::Error| GatewayError::State { what: path.display().to_string(), cause };
         let file =
             std::fs::File::options().create(true).truncate(false).write(true).open(&path).map_err(failed)?;

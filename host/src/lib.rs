@@ -4,12 +4,14 @@
 
 pub mod attachments;
 pub mod audit;
+pub mod bus;
 pub mod channels;
 pub mod cli;
 pub mod config;
 pub mod confine;
 pub mod gateway;
 pub mod llm;
+pub mod log;
 pub mod outbound;
 pub mod publish;
 pub mod sandbox;

@@ -106,7 +106,7 @@ fn imports(code: &str) -> BTreeSet<String> {
 
 const EDGES: &[&str] = &["channels", "llm", "mcp"];
 const SERVICES: &[&str] = &["turn", "tools", "outbound", "workflows"];
-const MECHANISMS: &[&str] = &["sandbox", "publish", "attachments", "store", "audit", "confine"];
+const MECHANISMS: &[&str] = &["sandbox", "publish", "attachments", "store", "audit", "confine", "bus", "log"];
 
 /// What a room may import, besides itself.
 fn allowed(room: &str) -> Vec<&'static str> {
@@ -122,7 +122,7 @@ fn allowed(room: &str) -> Vec<&'static str> {
         "turn" => [&["tools"], MECHANISMS].concat(),
         "tools" | "outbound" | "workflows" => MECHANISMS.to_vec(),
         "sandbox" => vec!["publish", "attachments", "confine"],
-        "publish" | "attachments" | "store" | "audit" | "confine" => Vec::new(),
+        "publish" | "attachments" | "store" | "audit" | "confine" | "bus" | "log" => Vec::new(),
         "lib" => Vec::new(),
         other => panic!("{other} is a room that the design does not know; draw its arrows first"),
     }

@@ -81,10 +81,10 @@ fn answered(home: &Home, arguments: &[&str]) -> Value {
     ran.json()
 }
 
-/// A call that succeeds with the program's log at `info`; returns the log.
+/// A call that succeeds with the program's log at `debug`; returns the log.
 fn logged(home: &Home, arguments: &[&str]) -> String {
     let mut command = home.command(&[&["call", "hostile"], arguments].concat());
-    let ran = finished(command.env("COFFERDAM_LOG", "info"));
+    let ran = finished(command.env("COFFERDAM_LOG", "cofferdam=debug"));
     assert_eq!(ran.code, Some(0), "{arguments:?}: {ran:?}");
     ran.stderr
 }

@@ -21,6 +21,7 @@ mod kill_inside;
 mod kinds;
 mod limits;
 mod listing;
+mod logs;
 mod markdown;
 mod odd;
 mod outage;

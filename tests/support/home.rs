@@ -329,7 +329,7 @@ fn copy_warm_cache(state: &Path) {
     }
     for entry in std::fs::read_dir(cache).expect("warmed") {
         let entry = entry.expect("readable");
-        if entry.path().extension().is_none_or(|e| e != "cwasm") {
+        if entry.path().extension().is_none_or(|e| e != "cwasm" && e != "said") {
             continue;
         }
         std::fs::copy(entry.path(), state.join("cache").join(entry.file_name())).expect("writable");

@@ -84,7 +84,7 @@ fn tool(name: &str, version: &str) -> Result<PathBuf, String> {
         let arguments = ["install", "--locked", "--quiet", "--root", &root, name, "--version", version];
         // A profile of its own keeps the one-time build short; it is run for seconds.
         let mut install = crate::steps::cargo(&arguments);
-        install.env("CARGO_PROFILE_RELEASE_OPT_LEVEL", "1").env("CARGO_PROFILE_RELEASE_LTO", "off");
+        install.env("CARGO_PROFILE_RELEASE_OPT_LEVEL", "0").env("CARGO_PROFILE_RELEASE_LTO", "off");
         install.env("CARGO_PROFILE_RELEASE_CODEGEN_UNITS", "16");
         step(&format!("install {name} (once, a few minutes)"), &mut install)?;
     }

@@ -26,7 +26,13 @@ pub(crate) fn run() -> Result<(), String> {
     let skipped = skipped_tests();
     // Of an earlier run.
     let _ = std::fs::remove_file(&skipped);
-    step("tests", &mut cargo(&["test", "--locked", "--workspace"]))?;
+    let mut tests = cargo(&["test", "--locked", "--workspace"]);
+    // Most tests wait for processes, disks and clocks: two for each processor keep it busy.
+    if std::env::var_os("RUST_TEST_THREADS").is_none() {
+        let processors = std::thread::available_parallelism().map_or(2, usize::from);
+        tests.env("RUST_TEST_THREADS", (2 * processors).to_string());
+    }
+    step("tests", &mut tests)?;
     let lint = ["clippy", "--locked", "--workspace", "--all-targets", "--", "-D", "warnings"];
     step("clippy", &mut cargo(&lint))?;
     let mut docs = cargo(&["doc", "--locked", "--workspace", "--no-deps", "--document-private-items"]);

@@ -5,6 +5,7 @@ mod wanted;
 
 use cofferdam_sdk::schemars::JsonSchema;
 use cofferdam_sdk::serde::{Deserialize, Serialize};
+use cofferdam_sdk::reply::Address;
 use cofferdam_sdk::{Tool, ToolError, export_tool, progress, reply};
 use wanted::wanted;
 
@@ -27,6 +28,11 @@ struct Arguments {
     mime_type: Option<String>,
     /// The same for "paths", by position; null for none.
     mime_types: Option<Overrides>,
+    /// Leave this out: the files go with the reply to the current message. Otherwise the conversation whose
+    /// message is being answered now, where the operator lets calls reach it.
+    session: Option<String>,
+    /// Leave this out, too. Otherwise the id of the message that is being answered now.
+    request: Option<String>,
 }
 
 /// A list, or the one thing in it.
@@ -78,10 +84,11 @@ impl Tool for AttachmentAdd {
     type Arguments = Arguments;
     type Output = Output;
 
-    fn call(arguments: Arguments) -> Result<Output, ToolError> {
+    fn call(mut arguments: Arguments) -> Result<Output, ToolError> {
+        let to = Address { session: arguments.session.take(), request: arguments.request.take() };
         let files = wanted(arguments)?;
         progress::report("reading the files to send");
-        let added = reply::add(&files)?.into_iter().map(|file| Added {
+        let added = reply::add_to(&files, &to)?.into_iter().map(|file| Added {
             filename: file.name,
             mime_type: file.mime_type,
             bytes: file.bytes,

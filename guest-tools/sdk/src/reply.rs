@@ -4,7 +4,7 @@
 use crate::ToolError;
 use crate::bindings::cofferdam::tool::reply_attachments;
 
-pub use reply_attachments::{AddedFile, ReplyFile};
+pub use reply_attachments::{AddedFile, Address, ReplyFile};
 
 /// Adds all of these files to the reply, in this order, or none; returns what each will be sent as. The bytes are
 /// taken now, by the host; they do not pass through the tool.
@@ -14,4 +14,12 @@ pub use reply_attachments::{AddedFile, ReplyFile};
 /// this call; `too_large`, `quota_exceeded`; and those of reading a file.
 pub fn add(files: &[ReplyFile]) -> Result<Vec<AddedFile>, ToolError> {
     reply_attachments::add(files)
+}
+
+/// The same for the reply to another request, as far as the operator lets calls reach.
+///
+/// # Errors
+/// Those of [`add`]; `invalid_arguments` for a request out of reach; `not_found` where nothing is being answered.
+pub fn add_to(files: &[ReplyFile], to: &Address) -> Result<Vec<AddedFile>, ToolError> {
+    reply_attachments::add_to(files, to)
 }

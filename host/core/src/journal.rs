@@ -1,5 +1,6 @@
 //! The seam through which a durable turn remembers what its calls did.
 
+use crate::message::Delivery;
 use crate::tool::Answer;
 
 /// What a durable turn did before a call.
@@ -34,4 +35,16 @@ pub trait Journal: Send + Sync {
         answer: &Answer,
         written_bytes: u64,
     ) -> Result<(), String>;
+
+    /// Hands files to another request, once: whatever else comes of it, that request sends them.
+    ///
+    /// # Errors
+    /// A sentence; then nothing is handed over.
+    fn deliver(&self, call: &str, delivery: &Delivery) -> Result<(), String>;
+
+    /// Whether the call has handed its files over.
+    ///
+    /// # Errors
+    /// A sentence.
+    fn delivered(&self, call: &str) -> Result<bool, String>;
 }

@@ -1,5 +1,6 @@
 //! What leaves a turn: the one contract between what was decided and what is sent.
 
+use crate::id::TurnId;
 use serde::{Deserialize, Serialize};
 
 /// Everything that answers a turn, and the only source of what is sent.
@@ -15,6 +16,24 @@ pub struct OutgoingResponse {
     /// Text to be spoken.
     pub voice: Option<String>,
     /// Files to be sent, by content.
+    pub attachments: Vec<OutgoingAttachment>,
+}
+
+/// Which request is meant, as a call names it; nothing of it given means the call's own.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Address {
+    /// The one that is active in this session.
+    pub session: Option<String>,
+    /// The one of this id.
+    pub request: Option<String>,
+}
+
+/// Files that go out with the reply to another request than the call's own.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Delivery {
+    /// The request.
+    pub request: TurnId,
+    /// The files, in order.
     pub attachments: Vec<OutgoingAttachment>,
 }
 

@@ -1,19 +1,33 @@
 //! A text that must not be shown, such as a token or a key: it prints as `***`, and is taken out of whatever
 //! might repeat it.
+//!
+//! Whatever becomes a [`Secret`] is known to [`redact`] from then on, for as long as the process runs: a log
+//! that passes every line through it cannot be told one by a library, an error or a forgotten place. It takes
+//! out the text as it is, percent-encoded as in URLs, and escaped as in JSON; no other disguise of it.
 
+use std::borrow::Cow;
+use std::collections::VecDeque;
 use std::fmt;
+use std::sync::{PoisonError, RwLock};
 
 /// What stands in for a secret wherever text is shown.
 const HIDDEN: &str = "***";
+/// Secrets that [`redact`] knows at once: a token, a key, and those that a reload has brought; of more, the
+/// oldest are forgotten.
+pub const KNOWN_MAX: usize = 64;
+/// A shorter text is nobody's secret, and taking it out would leave no text whole.
+const KNOWN_BYTES_MIN: usize = 4;
 
 /// A secret. Only [`Secret::reveal`] gives it away.
 #[derive(Clone)]
 pub struct Secret(String);
 
 impl Secret {
-    /// Takes the text as it is.
+    /// Takes the text as it is, and has [`redact`] know it.
     pub fn new(text: impl Into<String>) -> Self {
-        Self(text.into())
+        let text = text.into();
+        KNOWN.write().unwrap_or_else(PoisonError::into_inner).learn(&text);
+        Self(text)
     }
 
     /// The secret itself, for the one place that sends it.
@@ -42,6 +56,62 @@ impl fmt::Display for Secret {
     }
 }
 
+/// `text` without any secret of this process.
+pub fn redact(text: &str) -> Cow<'_, str> {
+    KNOWN.read().unwrap_or_else(PoisonError::into_inner).redact(text)
+}
+
+static KNOWN: RwLock<Known> = RwLock::new(Known { secrets: VecDeque::new(), forms: Vec::new() });
+
+/// The secrets of a process.
+struct Known {
+    /// The oldest first.
+    secrets: VecDeque<String>,
+    /// How they may be written, the longest first: one may be a part of another.
+    forms: Vec<String>,
+}
+
+impl Known {
+    fn learn(&mut self, secret: &str) {
+        if secret.len() < KNOWN_BYTES_MIN || self.secrets.iter().any(|known| known == secret) {
+            return;
+        }
+        if self.secrets.len() == KNOWN_MAX {
+            self.secrets.pop_front();
+        }
+        self.secrets.push_back(secret.to_owned());
+        self.forms = self.secrets.iter().flat_map(|secret| forms(secret)).collect();
+        self.forms.sort_by(|a, b| b.len().cmp(&a.len()).then_with(|| a.cmp(b)));
+        self.forms.dedup();
+    }
+
+    fn redact<'t>(&self, text: &'t str) -> Cow<'t, str> {
+        let mut redacted = Cow::Borrowed(text);
+        for form in &self.forms {
+            if redacted.contains(form.as_str()) {
+                redacted = redacted.replace(form.as_str(), HIDDEN).into();
+            }
+        }
+        redacted
+    }
+}
+
+/// As it is, in a URL (with digits of either case), and in JSON.
+fn forms(secret: &str) -> [String; 4] {
+    let encoded = |digits: fn(u8) -> String| {
+        let plain = |b: u8| b.is_ascii_alphanumeric() || b"-._~".contains(&b);
+        let one = |b: u8| if plain(b) { char::from(b).to_string() } else { digits(b) };
+        secret.bytes().map(one).collect::<String>()
+    };
+    let json = serde_json::Value::from(secret).to_string();
+    [
+        secret.to_owned(),
+        encoded(|b| format!("%{b:02X}")),
+        encoded(|b| format!("%{b:02x}")),
+        json[1..json.len() - 1].to_owned(),
+    ]
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -53,5 +123,32 @@ mod tests {
         assert_eq!(format!("{secret} {secret:?} {:?}", Some(&secret)), "*** *** Some(***)");
         assert_eq!(secret.scrub("no sk-1, sk-12"), "no ***, ***2");
         assert_eq!(Secret::new("").scrub("as it is"), "as it is");
+    }
+
+    #[test]
+    fn whatever_became_a_secret_is_known_in_every_form() {
+        let said = "key k/1+\"x\\ in a URL: k%2F1%2B%22x%5C or k%2f1%2b%22x%5c; in JSON: \"k/1+\\\"x\\\\\"";
+        assert_eq!(redact(said), said);
+        drop(Secret::new("k/1+\"x\\"));
+        assert_eq!(redact(said), "key *** in a URL: *** or ***; in JSON: \"***\"");
+        // The longest first: a part of it is a secret, too.
+        drop((Secret::new("half-of-it"), Secret::new("7:half-of-it")));
+        assert_eq!(redact("/bot7:half-of-it/x /bot7%3Ahalf-of-it/x half-of-it"), "/bot***/x /bot***/x ***");
+        assert!(matches!(redact("nothing of it"), Cow::Borrowed(_)));
+    }
+
+    #[test]
+    fn what_is_no_secret_of_anybodys_takes_nothing_out() {
+        let mut known = Known { secrets: VecDeque::new(), forms: Vec::new() };
+        for short in ["", "a", "abc"] {
+            known.learn(short);
+        }
+        assert_eq!(known.redact("abc"), "abc");
+        for n in 0..=KNOWN_MAX {
+            known.learn(&format!("secret-{n:04}"));
+            known.learn(&format!("secret-{n:04}"));
+        }
+        assert_eq!(known.secrets.len(), KNOWN_MAX);
+        assert_eq!(known.redact("secret-0000 secret-0001 secret-0064"), "secret-0000 *** ***");
     }
 }

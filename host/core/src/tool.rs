@@ -1,8 +1,9 @@
 //! What a tool is called, how it describes itself, and how a call fails.
 
-use crate::message::OutgoingAttachment;
+use crate::message::{Delivery, OutgoingAttachment};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use std::borrow::Cow;
 use std::fmt;
 
 /// A tool's id, which is also its name on the wire: `^[a-z][a-z0-9_]{0,63}$`.
@@ -45,6 +46,15 @@ impl fmt::Display for ToolName {
     }
 }
 
+/// The wire name that a name stands for: `attachment.add` is another way to write `attachment_add`. Anything else
+/// stands for itself.
+pub fn wire_name(name: &str) -> Cow<'_, str> {
+    match name.contains('.') {
+        true => name.replace('.', "_").into(),
+        false => name.into(),
+    }
+}
+
 /// How a tool presents itself: the component's `describe`, checked.
 #[derive(Clone, Debug, Serialize)]
 pub struct Description {
@@ -65,12 +75,14 @@ pub struct Answer {
     pub result: Value,
     /// Files that go out with the turn's reply, in order.
     pub attachments: Vec<OutgoingAttachment>,
+    /// Files that go out with the reply to another request.
+    pub delivery: Option<Delivery>,
 }
 
 impl From<Value> for Answer {
     /// An answer without files.
     fn from(result: Value) -> Self {
-        Self { result, attachments: Vec::new() }
+        Self { result, attachments: Vec::new(), delivery: None }
     }
 }
 

@@ -40,6 +40,17 @@ impl Attachments {
         self.0.iter()
     }
 
+    /// These and then `more`, whose indices go on from here: the whole list, and `more` as they are in it.
+    pub fn followed_by(&self, more: &Self) -> (Self, Self) {
+        let first = self.len();
+        let moved = more.iter().cloned().enumerate().map(|(n, mut attachment)| {
+            attachment.info.index = u32::try_from(first + n).unwrap_or(u32::MAX);
+            attachment
+        });
+        let moved: Vec<_> = moved.collect();
+        (self.iter().cloned().chain(moved.iter().cloned()).collect::<Vec<_>>().into(), moved.into())
+    }
+
     /// The bytes of attachment `index`.
     ///
     /// # Errors

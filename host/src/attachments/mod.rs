@@ -37,6 +37,18 @@ pub struct Config {
     pub max_count: u32,
 }
 
+impl Config {
+    /// What a message may bring to a turn that has these already.
+    pub fn beside(&self, held: &Attachments) -> Self {
+        let bytes: u64 = held.iter().filter(|held| held.blob.is_some()).map(|held| held.info.size).sum();
+        Self {
+            max_bytes: self.max_bytes,
+            max_turn_bytes: ByteSize(self.max_turn_bytes.0.saturating_sub(bytes)),
+            max_count: self.max_count.saturating_sub(u32::try_from(held.len()).unwrap_or(u32::MAX)),
+        }
+    }
+}
+
 impl Default for Config {
     fn default() -> Self {
         Self { max_bytes: ByteSize::mib(20), max_turn_bytes: ByteSize::mib(40), max_count: 10 }

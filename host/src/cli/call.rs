@@ -84,7 +84,7 @@ pub(super) fn answer(
             cancel: super::serve::cancelled_by_signals()?,
         };
         let answer = gateway.toolbox.call(request).await;
-        Ok(answer.map(|Answer { result, attachments }| {
+        Ok(answer.map(|Answer { result, attachments, .. }| {
             for file in attachments {
                 let (name, size) = (one_line(&file.name, 120), about(file.bytes));
                 // A call stands alone: `chat` and the channels have replies.

@@ -104,6 +104,7 @@ async fn talk(
             attachments: attachments.clone(),
             recent: Some(Arc::new(Earlier(earlier.clone()))),
             approver: Some(questions.approver()),
+            steering: None,
             notices: Vec::new(),
         };
         if !attachments.is_empty() {

@@ -1,35 +1,108 @@
-//! `cofferdam init`: writes a commented configuration, and never over an existing file.
+//! `cofferdam init`: writes a commented configuration, and never over an existing file. On a terminal it asks what
+//! it must, and tries token and key before anything is written; elsewhere it asks nothing.
+
+mod asking;
+mod template;
+mod terminal;
 
 use super::Exit;
-use anyhow::Context;
-use std::io::Write;
+use crate::config::Config;
+use anyhow::{Context, bail};
+use asking::Answers;
+use std::io::{IsTerminal, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
+use template::TEMPLATE;
+use terminal::Terminal;
 
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Example: cofferdam init ~/.config/cofferdam/cofferdam.toml")]
+#[command(
+    after_help = "On a terminal it asks for the bot's token, who is served, who answers and where files lie; a token or \
+                  key goes into a file of its own beside the configuration, which only you can read.\nExample: \
+                  cofferdam init ~/.config/cofferdam/cofferdam.toml"
+)]
 pub(super) struct Arguments {
     /// Where to write it [default: --config, else ./cofferdam.toml]
     file: Option<PathBuf>,
+    /// Asks nothing and writes the defaults, as where there is no terminal
+    #[arg(long, short)]
+    yes: bool,
 }
-
-/// What is written: every key with its default and its meaning.
-const TEMPLATE: &str = include_str!("init.toml");
 
 pub(super) fn run(arguments: &Arguments, config: Option<&Path>) -> anyhow::Result<Exit> {
     let default = Path::new(crate::config::FILE_NAME);
     let file = arguments.file.as_deref().or(config).unwrap_or(default);
-    let mut created = std::fs::File::options()
-        .write(true)
-        .create_new(true)
-        .mode(0o600)
-        .open(file)
-        .with_context(|| format!("cannot create {}", file.display()))?;
-    created.write_all(TEMPLATE.as_bytes()).with_context(|| format!("cannot write {}", file.display()))?;
+    if !arguments.yes && std::io::stdin().is_terminal() && std::io::stdout().is_terminal() {
+        return asked(file);
+    }
+    create(file, TEMPLATE)?;
     let file = file.display();
     let mut out = std::io::stdout();
     writeln!(out, "wrote {file}")?;
     writeln!(out, "Next: put your numeric Telegram id into allowed_users, then run")?;
     writeln!(out, "    TELEGRAM_BOT_TOKEN=… cofferdam serve --config {file}")?;
     Ok(Exit::Done)
+}
+
+/// Makes a file that only its owner can read.
+fn create(file: &Path, text: &str) -> anyhow::Result<()> {
+    let mut options = std::fs::File::options();
+    let mut created = options
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(file)
+        .with_context(|| format!("cannot create {}", file.display()))?;
+    created.write_all(text.as_bytes()).with_context(|| format!("cannot write {}", file.display()))
+}
+
+/// Asks, then writes.
+fn asked(file: &Path) -> anyhow::Result<Exit> {
+    let (token_file, key_file) = (file.with_extension("telegram-token"), file.with_extension("api-key"));
+    for taken in [file, &token_file, &key_file] {
+        // Before a person types for nothing.
+        if taken.symlink_metadata().is_ok() {
+            bail!("cannot create {}: it exists, and nothing is overwritten", taken.display());
+        }
+    }
+    let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    if !folder.is_dir() {
+        bail!("cannot create {}: there is no folder {}", file.display(), folder.display());
+    }
+    let environment = super::environment()?;
+    let answers = Answers::ask(&mut Terminal::default(), &environment)?;
+    let secrets: Vec<(&Path, &str)> = [
+        answers.token.as_ref().map(|token| (&*token_file, token.reveal())),
+        answers.typed_key().map(|key| (&*key_file, key.reveal())),
+    ]
+    .into_iter()
+    .flatten()
+    .collect();
+    let name = |file: &Path| file.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let text = template::filled(&answers.settings(&name(&token_file), &name(&key_file)))?;
+    let mut written = Vec::new();
+    for (path, content) in secrets.into_iter().chain([(file, &*text)]) {
+        if let Err(error) = create(path, content) {
+            // A secret that no configuration names would only lie about.
+            written.iter().for_each(|path: &&Path| drop(std::fs::remove_file(path)));
+            return Err(error);
+        }
+        written.push(path);
+    }
+    tell(file, &written, &answers)?;
+    Config::load(Some(file), None, &environment)
+        .context("what was written is not accepted; mend it there")?;
+    Ok(Exit::Done)
+}
+
+fn tell(file: &Path, written: &[&Path], answers: &Answers) -> anyhow::Result<()> {
+    let names: Vec<_> = written.iter().rev().map(|path| path.display().to_string()).collect();
+    let them = if names.len() > 1 { "them" } else { "it" };
+    let mut out = std::io::stdout();
+    writeln!(out, "\nwrote {}; only you can read {them}", names.join(", "))?;
+    writeln!(out, "Next:")?;
+    let (file, variables) = (file.display(), answers.variables());
+    writeln!(out, "    {variables}cofferdam doctor --config {file}")?;
+    writeln!(out, "    {variables}cofferdam serve --config {file}")?;
+    Ok(())
 }

@@ -11,17 +11,19 @@ mod policy;
 mod progress;
 mod serve;
 mod service;
+mod status;
 mod streaming;
 mod tool;
 mod tools;
 
 use crate::config::Config;
+use crate::log;
 use crate::sandbox::worker;
 use clap::{Args, Parser, Subcommand};
 use std::collections::BTreeMap;
-use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
+use tracing::Level;
 
 /// A hardened agent gateway: every tool runs in its own WebAssembly sandbox.
 #[derive(Debug, Parser)]
@@ -39,6 +41,9 @@ stderr; COFFERDAM_LOG=debug shows more.";
 
 const SERVE_EXAMPLE: &str = "Example: TELEGRAM_BOT_TOKEN=… cofferdam serve --config cofferdam.toml";
 const TOOLS_EXAMPLE: &str = "Example: cofferdam tools --json | jq -r '.[].name'";
+
+const STATUS_EXAMPLE: &str = "It reads the state folder and asks the gateway nothing. Exit codes: 0 running; 3 not running; 2 \
+configuration.\nExample: cofferdam status --json | jq .queue";
 
 const DOCTOR_EXAMPLE: &str = "Example: cofferdam doctor --json | jq .findings";
 
@@ -74,7 +79,10 @@ enum Command {
     Audit(audit::Command),
     /// Looks at the whole installation; exit 3 names each problem and what mends it
     #[command(after_help = DOCTOR_EXAMPLE)]
-    Doctor(Output),
+    Doctor(doctor::Arguments),
+    /// Says what the running gateway is doing; exit 3 when none runs
+    #[command(after_help = STATUS_EXAMPLE)]
+    Status(Output),
     /// Confines this process and tries things
     #[command(hide = true)]
     ConfineCheck(confine_check::Arguments),
@@ -122,14 +130,15 @@ pub fn main() -> ExitCode {
             return exit.into();
         }
     };
-    start_log(&cli.command);
+    // Commands that print results are quiet unless asked.
+    log::start(if matches!(cli.command, Command::Serve) { "info" } else { "warn" });
     raise_descriptor_limit();
     match run(cli) {
         Ok(exit) => exit.into(),
         // Whoever read our output has seen enough.
         Err(error) if is_broken_pipe(&error) => Exit::Done.into(),
         Err(error) => {
-            tell(&format!("{error:#}"));
+            log::say(Level::ERROR, &format!("{error:#}"));
             Exit::Usage.into()
         }
     }
@@ -144,9 +153,9 @@ fn raise_descriptor_limit() {
     }
 }
 
-/// A line on stderr. Nobody may be reading it, which is no reason to panic.
+/// A line on stderr, for the person at the terminal.
 fn tell(line: &str) {
-    let _ = writeln!(std::io::stderr(), "cofferdam: {line}");
+    log::say(Level::INFO, line);
 }
 
 fn is_broken_pipe(error: &anyhow::Error) -> bool {
@@ -168,6 +177,7 @@ fn run(cli: Cli) -> anyhow::Result<Exit> {
     }
     let environment = environment()?;
     let config = Config::load(cli.global.config.as_deref(), cli.global.workspace.as_deref(), &environment)?;
+    log::configure(&config.log);
     match cli.command {
         Command::Call(arguments) => call::run(&config, arguments),
         Command::Serve => serve::run(&config),
@@ -176,7 +186,8 @@ fn run(cli: Cli) -> anyhow::Result<Exit> {
         Command::Tools(output) => tools::run(&config, output),
         Command::Policy(command) => policy::run(&config, command),
         Command::Audit(command) => audit::run(&config, command),
-        Command::Doctor(output) => doctor::run(&config, output),
+        Command::Doctor(arguments) => doctor::run(&config, &arguments),
+        Command::Status(output) => status::run(&config, output),
         Command::Service(command) => service::run(&config, &command),
         Command::Tool(command) => tool::run(&config, command),
     }
@@ -204,15 +215,4 @@ fn runtime() -> anyhow::Result<tokio::runtime::Runtime> {
         .max_blocking_threads(8)
         .enable_all()
         .build()?)
-}
-
-/// Logs go to stderr; commands that print results are quiet unless asked.
-fn start_log(command: &Command) {
-    let default = if matches!(command, Command::Serve) { "info" } else { "warn" };
-    let filter = std::env::var("COFFERDAM_LOG").unwrap_or_else(|_| default.to_owned());
-    let filter = tracing_subscriber::EnvFilter::try_new(&filter).unwrap_or_else(|_| default.into());
-    // Without colours, on a terminal too: the library is built without them, and panics when asked for any.
-    let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
-    // Else a log that nobody reads any more ends the program: the library panics when it cannot complain.
-    log.log_internal_errors(false).init();
 }

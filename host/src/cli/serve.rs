@@ -5,7 +5,7 @@ use crate::channels::telegram;
 use crate::config::{Config, FILE_NAME};
 use crate::gateway::{self, Gateway, Readable, Role, ServeLock};
 use crate::llm;
-use crate::store::Store;
+use crate::store;
 use crate::turn::Memory;
 use anyhow::{Context, bail};
 use std::sync::Arc;
@@ -30,7 +30,7 @@ pub(super) fn run(config: &Config) -> anyhow::Result<Exit> {
             tracing::error!(tool = name, "unavailable: {why}");
         }
     }
-    let store = Store::open(&config.state_dir).context("cannot open the database")?;
+    let store = store::open(&config.state_dir).context("cannot open the database")?;
     let runner = Arc::new(gateway.runner(config, answering, Arc::new(store.clone())));
     let service = telegram::Service {
         config: telegram.clone(),
@@ -63,6 +63,7 @@ fn menu(gateway: &Gateway, memory: Memory) -> Vec<telegram::MenuEntry> {
         let words = [
             ("new", "Start the conversation anew"),
             ("retry", "Run the last message again if it failed"),
+            ("steer", "Add to what is running: /steer TEXT"),
             ("cancel", "Stop what is running"),
         ];
         return words.into_iter().map(entry).collect();

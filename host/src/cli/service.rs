@@ -47,20 +47,28 @@ fn unit(config: &Config, arguments: &Arguments) -> anyhow::Result<String> {
     if !is_account(user) {
         bail!("{user:?} is not the name of an account");
     }
+    let token_file = config.telegram.as_ref().and_then(|telegram| telegram.token_file.as_deref());
     let secrets = match &arguments.environment {
         Some(file) => format!("EnvironmentFile={}\n", plain(file)?),
+        None if token_file.is_some() => String::new(),
         None => {
             "# The token: put TELEGRAM_BOT_TOKEN=… into a file and name it here.\n#EnvironmentFile=\n".into()
         }
     };
+    // What it reads, as the account that it runs under: `init` keeps these for whoever ran it.
+    let (api_key, signing) = (&config.provider.api_key_file, &config.audit.sign_key_file);
+    let read = [Some(file.as_path()), token_file, api_key.as_deref(), signing.as_deref()];
+    let read: Vec<_> = read.into_iter().flatten().map(quoted).collect::<Result<_, _>>()?;
+    let read = read.join(" ");
     let places = format!("{} {}", quoted(&config.workspace.root)?, quoted(&config.state_dir)?);
     Ok(format!(
         "# As root, before the first start:\n\
          #   useradd --system --no-create-home --shell /usr/sbin/nologin {user}\n\
          #   install -d -m 700 -o {user} {places}\n\
+         #   chown {user} {read}\n\
          #   systemctl daemon-reload && systemctl enable --now cofferdam\n\
          [Unit]\nDescription=Cofferdam agent gateway\nWants=network-online.target\nAfter=network-online.target\n\n\
-         [Service]\nType=exec\nExecStart={exec}\nUser={user}\n{secrets}{RUNNING}{HARDENING}\
+         [Service]\nType=exec\nExecStart={exec}\nExecReload=/bin/kill -HUP $MAINPID\nUser={user}\n{secrets}{RUNNING}{HARDENING}\
          # What it writes: the workspace and the state.\nReadWritePaths={places}\n\n\
          [Install]\nWantedBy=multi-user.target\n"
     ))

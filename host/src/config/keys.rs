@@ -51,11 +51,15 @@ const KEYS: &[(&str, Kind)] = &[
     ("turns.history_tokens", Kind::Integer),
     ("turns.user_tokens_per_day", Kind::Integer),
     ("turns.user_written_bytes_per_day", Kind::Text),
+    ("turns.reach", Kind::Text),
     ("approvals.expires", Kind::Text),
     ("sandbox.compile_time", Kind::Text),
     ("isolation.mode", Kind::Text),
     ("isolation.require", Kind::Boolean),
+    ("log.format", Kind::Text),
+    ("log.filter", Kind::Text),
     ("channels.telegram.token_env", Kind::Text),
+    ("channels.telegram.token_file", Kind::Path),
     ("channels.telegram.api_url", Kind::Text),
     ("channels.telegram.allowed_users", Kind::Integers),
     ("channels.telegram.approvers", Kind::Integers),
@@ -138,9 +142,15 @@ fn set(table: &mut Table, key: &str, value: Value) -> Result<(), String> {
 /// Makes relative paths of a file relative to the file's folder instead of the current one.
 pub(super) fn anchor_paths(table: &mut Table, base: &Path) {
     for (key, _) in KEYS.iter().filter(|(_, kind)| *kind == Kind::Path) {
-        let Some((section, name)) = key.split_once('.') else { continue };
-        if let Some(Value::String(path)) = table.get_mut(section).and_then(|s| s.get_mut(name)) {
+        if let Some(Value::String(path)) = get_mut(table, key) {
             *path = base.join(&*path).to_string_lossy().into_owned();
         }
     }
+}
+
+fn get_mut<'a>(table: &'a mut Table, key: &str) -> Option<&'a mut Value> {
+    let (sections, name) = key.rsplit_once('.')?;
+    let inner =
+        sections.split('.').try_fold(table, |table, section| table.get_mut(section)?.as_table_mut())?;
+    inner.get_mut(name)
 }

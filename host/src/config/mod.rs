@@ -8,7 +8,7 @@ mod settings;
 
 pub use settings::{Origin, Setting};
 
-use crate::{attachments, audit, channels::telegram, confine, llm, publish, sandbox, tools, turn};
+use crate::{attachments, audit, channels::telegram, confine, llm, log, publish, sandbox, tools, turn};
 use cofferdam_core::capability::MOUNTS;
 use cofferdam_core::limits::{ByteSize, Span};
 use cofferdam_core::text::one_line;
@@ -41,6 +41,8 @@ pub struct Config {
     pub compile_time: Span,
     /// Where guests run, and what must confine them.
     pub isolation: confine::Config,
+    /// How the log is written.
+    pub log: log::Config,
     /// The Telegram bot, if there is one.
     pub telegram: Option<telegram::Config>,
     /// The file that was read, if any.
@@ -97,6 +99,7 @@ struct Written {
     approvals: tools::Config,
     sandbox: SandboxTable,
     isolation: confine::Config,
+    log: log::Config,
     channels: ChannelsTable,
 }
 
@@ -221,6 +224,7 @@ impl Config {
         };
         audit.check().map_err(|e| ConfigError::Invalid(format!("[audit] {e}")))?;
         written.turns.check().map_err(|e| ConfigError::Invalid(format!("[turns] {e}")))?;
+        written.log.check().map_err(|e| ConfigError::Invalid(format!("[log] {e}")))?;
         let defaults = attachments::Config::default();
         let mut config = Self {
             workspace: publish::Config {
@@ -243,6 +247,7 @@ impl Config {
             approvals: written.approvals,
             compile_time,
             isolation: written.isolation,
+            log: written.log,
             telegram: written.channels.telegram,
             file,
             settings: Vec::new(),
@@ -268,6 +273,7 @@ impl Config {
             ("[policies] dir", self.policies_dir.as_ref()),
             ("the configuration", self.file.as_ref()),
             ("[audit] sign_key_file", self.audit.sign_key_file.as_ref()),
+            ("[channels.telegram] token_file", self.telegram.as_ref().and_then(|t| t.token_file.as_ref())),
             ("[provider] api_key_file", self.provider.api_key_file.as_ref()),
             ("[provider] instructions_file", self.provider.instructions_file.as_ref()),
         ];

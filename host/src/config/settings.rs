@@ -98,8 +98,10 @@ fn in_use(config: &Config, key: &str) -> Option<String> {
         "turns.history_tokens" => config.turns.history_tokens.to_string(),
         "turns.user_tokens_per_day" => config.turns.user_tokens_per_day.to_string(),
         "turns.user_written_bytes_per_day" => quoted(&config.turns.user_written_bytes_per_day),
+        "turns.reach" => quoted(&config.turns.reach),
         "approvals.expires" => quoted(&config.approvals.expires),
         "sandbox.compile_time" => quoted(&config.compile_time),
+        "log.format" => "\"text\"".to_owned(),
         "isolation.mode" => "\"processes\"".to_owned(),
         "isolation.require" => config.isolation.require.to_string(),
         "channels.telegram.token_env" => quoted(&telegram?.token_env),
@@ -146,7 +148,7 @@ mod tests {
         check(&load(Some("/x")), "workspace.root", "\"/x\"", Origin::Flag);
         // Keys without a default of their own are the only ones that may show nothing.
         for setting in &config.settings {
-            let may_be_none = ["policies.dir", "audit.sign_key_file"].contains(&setting.key)
+            let may_be_none = ["policies.dir", "audit.sign_key_file", "channels.telegram.token_file", "log.filter"].contains(&setting.key)
                 // None of a model's settings has a value where there is no model.
                 || setting.key.starts_with("provider.");
             assert!(setting.value.is_some() || may_be_none, "{setting:?}");

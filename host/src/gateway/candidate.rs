@@ -4,17 +4,17 @@
 //! It takes the component that is given, whatever the policy pins; everything else is refused as it would
 //! be when served. It serves nobody else, and no pin is changed here.
 
-use super::{Gateway, GatewayError, Role, builtin, cache_dir, load_policies, make_private, sandbox};
+use super::{
+    Gateway, GatewayError, Role, builtin, builtin_component, cache_dir, load_policies, make_private, sandbox,
+};
 use crate::config::Config;
-use crate::sandbox::SandboxError;
 use crate::sandbox::imports::{Import, Interfaces, Needs, interfaces};
+use crate::sandbox::{Binary, SandboxError};
 use crate::tools::{Registry, RegistryError, not_granted, read_bounded};
-use cofferdam_core::audit::sha256_hex;
 use cofferdam_core::capability::{Access, Grants, MountGrant};
 use cofferdam_core::policy::schema::{Leaf, leaves};
 use cofferdam_core::policy::{ComponentSource, PolicySet, ToolPolicy};
 use cofferdam_core::tool::Description;
-use std::borrow::Cow;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -23,9 +23,7 @@ pub struct Candidate {
     /// Where it was read from.
     pub file: PathBuf,
     /// The component.
-    pub bytes: Vec<u8>,
-    /// SHA-256 of the bytes, lower-case hex.
-    pub sha256: String,
+    pub binary: Binary,
     /// What it imports and exports.
     pub interfaces: Interfaces,
     /// What it says of itself, or why it does not.
@@ -68,10 +66,11 @@ impl Candidate {
             io::ErrorKind::Other => not_a_component(cause.to_string()),
             _ => CandidateError::Unreadable { file: shown.clone(), cause },
         })?;
-        let interfaces = interfaces(&bytes).map_err(|e| not_a_component(e.to_string()))?;
+        let binary = Binary::new(bytes);
+        let interfaces = interfaces(binary.bytes()).map_err(|e| not_a_component(e.to_string()))?;
         make_private(&config.state_dir)?;
         let (sandbox, _) = sandbox(config, &cache_dir(config))?;
-        let described = match sandbox.load(Cow::Borrowed(&bytes), &linked(&interfaces.beyond_baseline())) {
+        let described = match sandbox.load(binary.clone(), &linked(&interfaces.beyond_baseline())) {
             Err(e @ (SandboxError::Compile(_) | SandboxError::TooLarge(_))) => {
                 return Err(not_a_component(e.to_string()));
             }
@@ -79,7 +78,7 @@ impl Candidate {
             Ok(component) => sandbox.describe(&component),
         };
         let description = described.map_err(|e| why_undescribed(&interfaces, &e));
-        Ok(Self { file: file.to_owned(), sha256: sha256_hex(&bytes), bytes, interfaces, description })
+        Ok(Self { file: file.to_owned(), binary, interfaces, description })
     }
 
     /// The policy that `chosen` (a folder of policies, or one tool's file) has for this tool; without it
@@ -126,7 +125,7 @@ impl Candidate {
             "schema = 1\ntool = \"{name}\"\nprofile = \"nothing\"\n\
              component = {{ file = \"{name}.wasm\", sha256 = \"{}\" }}\nsafety = \"read-only\"\n\
              why = \"say what {name} is for\"\n\n[arguments]\n{lines}",
-            self.sha256
+            self.binary.sha256()
         )
     }
 
@@ -137,7 +136,7 @@ impl Candidate {
             Err(why) => return vec![why.clone()],
         };
         let mut problems: Vec<String> =
-            not_granted(policy, &self.bytes).map(|e| e.to_string()).into_iter().collect();
+            not_granted(policy, self.binary.bytes()).map(|e| e.to_string()).into_iter().collect();
         if let Err(found) = policy.check_schema(&description.arguments) {
             problems.extend(found.iter().map(ToString::to_string));
         }
@@ -153,19 +152,19 @@ impl Candidate {
     pub fn unpinned(&self, policy: &ToolPolicy) -> Option<String> {
         let (file, tool) = (policy.file.clone(), policy.tool.to_string());
         match &policy.component {
-            ComponentSource::File { sha256, .. } if *sha256 == self.sha256 => None,
+            ComponentSource::File { sha256, .. } if *sha256 == self.binary.sha256() => None,
             ComponentSource::File { file: component, sha256: pinned } => {
-                let (component, pinned, found) = (component.clone(), pinned.clone(), self.sha256.clone());
+                let (component, pinned, found) =
+                    (component.clone(), pinned.clone(), self.binary.sha256().to_owned());
                 Some(RegistryError::Mismatch { file, tool, component, pinned, found }.to_string())
             }
             ComponentSource::Builtin => {
-                let builtin = builtin::COMPONENTS.iter().find(|(name, _)| *name == tool);
-                let same = builtin.is_some_and(|(_, bytes)| **bytes == *self.bytes);
+                let same = builtin_component(&tool).is_some_and(|builtin| builtin == self.binary);
                 (!same).then(|| {
                     format!(
                         "{file}: {tool}: the policy takes the builtin component, not this file; write: \
                          component = {{ file = \"{tool}.wasm\", sha256 = \"{}\" }}",
-                        self.sha256
+                        self.binary.sha256()
                     )
                 })
             }
@@ -184,7 +183,7 @@ impl Candidate {
         policy: &ToolPolicy,
     ) -> Result<Gateway, GatewayError> {
         Gateway::open_with(places, Role::Beside, &cache_dir(config), |sandbox| {
-            Registry::of_component(sandbox, policy, &self.bytes)
+            Registry::of_component(sandbox, policy, self.binary.clone())
         })
     }
 }

@@ -9,6 +9,7 @@ use async_trait::async_trait;
 use cofferdam_core::arguments::{BadArguments, from_pairs};
 use cofferdam_core::attachment::AttachmentInfo;
 use cofferdam_core::text::{about, one_line};
+use cofferdam_core::tool::wire_name;
 use serde_json::Value;
 
 /// Answers commands.
@@ -40,7 +41,9 @@ fn decide(conversation: &Conversation, tools: &[ToolSpec]) -> Reply {
             }
             None => say(listing(&attachments.infos())),
         },
-        Some(Entry::Assistant { .. } | Entry::Summary { .. }) | None => Reply::default(),
+        Some(Entry::Assistant { .. } | Entry::Steer { .. } | Entry::Summary { .. }) | None => {
+            Reply::default()
+        }
     }
 }
 
@@ -54,7 +57,7 @@ fn run(command: &str, tools: &[ToolSpec]) -> Reply {
     if name == "help" || name == "start" {
         return say(help(tools));
     }
-    let known = tools.iter().find(|t| t.name == name);
+    let known = tools.iter().find(|t| t.name == wire_name(name));
     if let (Some(tool), "") = (known, rest) {
         return say(usage(tool));
     }

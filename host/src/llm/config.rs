@@ -3,7 +3,7 @@
 
 use super::key;
 use super::patience::Patience;
-use crate::outbound::{Address, BadAddress, Reach};
+use crate::outbound::{Address, BadAddress, Reach, SecretFileError};
 use cofferdam_core::secret::Secret;
 use cofferdam_core::text::one_line;
 use serde::Deserialize;
@@ -95,22 +95,9 @@ pub enum ConfigError {
         "the environment variable {0} is not set; put the key into it, or name another variable in api_key_env"
     )]
     KeyVariable(String),
-    /// The key's file did not open or read.
-    #[error("api_key_file: cannot read {file}: {cause}; put the key into that file, and nothing else")]
-    KeyFile {
-        /// Which file.
-        file: String,
-        /// What the system said.
-        cause: String,
-    },
-    /// Others may read the key.
-    #[error("api_key_file: {file} can be read by others (mode {mode:03o}); run `chmod 600 {file}`")]
-    KeyExposed {
-        /// Which file.
-        file: String,
-        /// Its permissions.
-        mode: u32,
-    },
+    /// The key's file did not open or read, or others may read it.
+    #[error("api_key_file: {0}")]
+    KeyFile(#[from] SecretFileError),
     /// It holds something else.
     #[error("{0} does not hold a key; a key is one word without blanks, so copy it again")]
     KeyMalformed(String),
@@ -147,6 +134,16 @@ struct Defaults {
 const SHOWN: &[&str] = &["image/jpeg", "image/png", "image/gif", "image/webp", "application/pdf"];
 
 impl Kind {
+    /// The variable that usually holds such a server's key.
+    pub fn key_env(self) -> &'static str {
+        self.defaults().key_env
+    }
+
+    /// A model that such a server may have.
+    pub fn model_example(self) -> &'static str {
+        self.defaults().model
+    }
+
     fn defaults(self) -> Defaults {
         let openai = Defaults {
             base_url: "https://api.openai.com/v1",
@@ -251,7 +248,10 @@ impl Config {
     }
 
     /// The key, from this process's environment or the file; none where none is needed.
-    pub(super) fn key(&self) -> Result<Option<Secret>, ConfigError> {
+    ///
+    /// # Errors
+    /// [`ConfigError`], which names the variable or file.
+    pub fn key(&self) -> Result<Option<Secret>, ConfigError> {
         match (&self.api_key_env, &self.api_key_file) {
             (Some(name), _) => key::from_environment(name, std::env::var(name).ok()).map(Some),
             (None, Some(file)) => key::from_file(file).map(Some),

@@ -8,12 +8,12 @@ use super::dialect::{Dialect, Heard};
 use super::events::Events;
 use super::failure::Failure;
 use super::patience::{Patience, REQUEST_ATTEMPTS_MAX};
-use crate::outbound::{Address, Backoff, Reach};
+use crate::outbound::{Address, Backoff, Reach, http_date};
 use crate::turn::{Delta, Deltas, ProviderError, Reply};
 use bytes::Bytes;
 use cofferdam_core::secret::Secret;
 use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, RETRY_AFTER};
-use reqwest::{Client, Response, redirect};
+use reqwest::{Client, RequestBuilder, Response, redirect};
 use std::time::{Duration, SystemTime};
 use tokio::time::{Instant, timeout};
 
@@ -88,8 +88,13 @@ impl Server {
         }
     }
 
+    /// A request for something below the address, without the key.
+    pub(super) fn get(&self, path: &str) -> RequestBuilder {
+        self.client.get(self.address.below(path))
+    }
+
     /// What a failure says, without the key.
-    fn scrub(&self, failure: &Failure) -> String {
+    pub(super) fn scrub(&self, failure: &Failure) -> String {
         let said = failure.to_string();
         self.key.as_ref().map_or(said.clone(), |key| key.scrub(&said))
     }
@@ -171,10 +176,7 @@ fn retry_after(headers: &HeaderMap, now: SystemTime) -> Option<Duration> {
     }
     let text = text(RETRY_AFTER.as_str())?;
     let seconds = text.parse::<f64>().ok().and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
-    seconds.or_else(|| {
-        let date = jiff::fmt::rfc2822::parse(text).ok()?;
-        Some(SystemTime::from(date.timestamp()).duration_since(now).unwrap_or_default())
-    })
+    seconds.or_else(|| Some(http_date(text)?.duration_since(now).unwrap_or_default()))
 }
 
 #[cfg(test)]

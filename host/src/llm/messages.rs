@@ -80,6 +80,8 @@ pub(super) struct Tool<'a> {
     pub(super) arguments: Value,
 }
 
+/// Said to the model before what its user adds while it is at work.
+const STEER: &str = "(The user adds this while you are at work. Go on with it in mind.)";
 /// Said to the model before a summary.
 const SUMMARY: &str = "What follows sums up the earlier part of this conversation, which is left out.";
 /// Said to the model where a call has no result.
@@ -96,9 +98,11 @@ pub(super) fn messages<'a>(request: Request<'a>, parts: &'a Parts) -> Vec<Messag
     for (at, entry) in entries.iter().enumerate() {
         match entry {
             Entry::User { text, addendum, .. } => {
-                let texts = [Some(text.as_str()), addendum.as_deref()].into_iter().flatten();
-                let texts = texts.filter(|text| !text.trim().is_empty()).map(|text| Block::Text(text.into()));
-                push_user(&mut messages, parts.at(at).iter().map(Block::Part).chain(texts).collect());
+                push_user(&mut messages, said([Some(text), addendum.as_deref()], parts.at(at)));
+            }
+            Entry::Steer { text, addendum, .. } => {
+                let texts = [Some(STEER), Some(text.as_str()), addendum.as_deref()];
+                push_user(&mut messages, said(texts, parts.at(at)));
             }
             Entry::Summary { text } if text.trim().is_empty() => {}
             Entry::Summary { text } => {
@@ -120,6 +124,12 @@ pub(super) fn messages<'a>(request: Request<'a>, parts: &'a Parts) -> Vec<Messag
         }
     }
     messages
+}
+
+/// What a person sent: parts first, then what is not blank of the texts.
+fn said<'a, const N: usize>(texts: [Option<&'a str>; N], parts: &'a [Part]) -> Vec<Block<'a>> {
+    let texts = texts.into_iter().flatten().filter(|text| !text.trim().is_empty());
+    parts.iter().map(Block::Part).chain(texts.map(|text| Block::Text(text.into()))).collect()
 }
 
 /// Adds to the user's message, or begins one.

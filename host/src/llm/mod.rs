@@ -26,12 +26,15 @@ mod messages;
 mod model;
 mod parts;
 mod patience;
+mod probe;
 mod responses;
 #[cfg(test)]
 mod tests;
 
 pub use config::{Config, ConfigError, Kind};
+pub use key::checked as checked_key;
 pub use patience::Patience;
+pub use probe::{KeyStanding, Known, ModelStanding, ProbeError, Probed, probe};
 
 use crate::turn::Provider;
 use std::sync::Arc;

@@ -47,7 +47,9 @@ impl Parts {
         let mut parts = Self::default();
         let mut left = PARTS_BYTES_MAX;
         for (at, entry) in conversation.entries.iter().enumerate() {
-            let Entry::User { attachments, .. } = entry else { continue };
+            let (Entry::User { attachments, .. } | Entry::Steer { attachments, .. }) = entry else {
+                continue;
+            };
             for attachment in attachments.iter() {
                 let Some((blob, shape)) = shown(attachment, accepts).filter(|(blob, _)| blob.len() <= left)
                 else {

@@ -173,7 +173,8 @@ async fn record(
 mod tests {
     use super::*;
     use crate::outbound::{Media, Shown};
-    use crate::store::{Claim, Fate, NewReply, NewUpdate};
+    use crate::store::{Claim, Fate, Headers, NewReply, NewUpdate, Queue};
+    use cofferdam_core::id::SessionId;
     use cofferdam_core::message::OutgoingAttachment;
     use std::collections::VecDeque;
     use std::sync::Mutex;
@@ -229,8 +230,10 @@ mod tests {
 
     async fn of_parts(parts: Vec<NewPart>, script: impl IntoIterator<Item = SendError>) -> Fixture {
         let dir = tempfile::tempdir().expect("a directory");
-        let store = Store::open(dir.path()).expect("a store");
-        let update = NewUpdate { update_id: 1, album: None, raw: "{}".into(), fate: Fate::Pending };
+        let store = crate::store::open(dir.path()).expect("a store");
+        let headers = Headers { session: SessionId::new("s"), sender: "1".into(), queue: Queue::Turn };
+        let fate = Fate::Pending(headers);
+        let update = NewUpdate { update_id: 1, album: None, raw: "{}".into(), fate };
         store.persist("c", vec![update]).await.expect("persisted");
         let turn = store.claim("c", Claim::Update(1)).await.expect("claimed").expect("bound").turn;
         let reply = store.end("c", &turn, NewReply { target: "t".into(), parts }).await.expect("ended");

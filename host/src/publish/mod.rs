@@ -31,6 +31,7 @@ mod temp;
 #[cfg(test)]
 mod tests;
 mod tree;
+mod used;
 mod walk;
 mod workspaces;
 
@@ -45,6 +46,7 @@ pub use remove::PlannedRemove;
 pub use rename::PlannedRename;
 pub use source::is_reserved;
 pub use stage::StagedFile;
+pub use used::{left_behind, used};
 pub use workspaces::{PLACES_OPEN_MAX, Workspaces};
 
 use cap_std::fs::Dir;

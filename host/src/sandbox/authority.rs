@@ -12,7 +12,7 @@ use crate::attachments::{Attachments, Blob, BlobBytes};
 use crate::publish::{Budget, Disposition, Planned, PublishError, StagedFile, Stop, Summary, Workspace};
 use cofferdam_core::attachment::AttachmentInfo;
 use cofferdam_core::capability::Interface;
-use cofferdam_core::message::OutgoingAttachment;
+use cofferdam_core::message::{Address, OutgoingAttachment};
 use cofferdam_core::policy::{Expected, GuestPath, Permit};
 use cofferdam_core::text::one_line;
 use cofferdam_core::tool::{ErrorCode, ToolError};
@@ -239,7 +239,11 @@ impl HostCalls for Authority {
         Ok(summary.into())
     }
 
-    fn add_to_reply(&mut self, files: Vec<ReplyFile>) -> Result<Vec<OutgoingAttachment>, ToolError> {
+    fn add_to_reply(
+        &mut self,
+        files: Vec<ReplyFile>,
+        to: Address,
+    ) -> Result<Vec<OutgoingAttachment>, ToolError> {
         if !self.permit.grants().allows(Interface::ReplyAttachments) {
             return Err(denied("nothing may be added to the reply here; the policy's profile grants it"));
         }
@@ -247,7 +251,7 @@ impl HostCalls for Authority {
             return Err(ToolError::new(ErrorCode::InvalidArguments, "no file is named; name at least one"));
         }
         let mut reply = self.inputs.reply.take().ok_or_else(|| denied("there is no reply here"))?;
-        let added = self.add(&mut reply, files);
+        let added = reply.address(&to).and_then(|()| self.add(&mut reply, files));
         self.inputs.reply = Some(reply);
         added
     }
@@ -267,7 +271,8 @@ impl HostCalls for Authority {
         match self.log_left.checked_sub(line.len()) {
             Some(left) => {
                 self.log_left = left;
-                tracing::info!(tool = self.permit.call().tool.as_str(), "guest: {}", one_line(line, 1024));
+                // Not at the usual level: it may print what it reads.
+                tracing::debug!(tool = self.permit.call().tool.as_str(), "guest: {}", one_line(line, 1024));
             }
             None => self.log_left = 0,
         }

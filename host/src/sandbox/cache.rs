@@ -1,15 +1,16 @@
 //! Compiled components on disk, so that a start costs milliseconds.
 //!
 //! An entry is named by the component's SHA-256 and a hash of wasmtime's version and the engine's
-//! settings, and starts with the SHA-256 of that name and of what follows, so an entry that is damaged, or
+//! settings; what the component says of itself lies beside it (`descriptions.rs`). An entry starts with the SHA-256 of that name and of what follows, so an entry that is damaged, or
 //! another component's under this name, is recompiled and never run. The folder is this user's alone; an
 //! entry that another user could have written is not read.
 
 use super::SandboxError;
 use cofferdam_core::text::one_line;
-use rustix::fs::{Mode, OFlags, openat};
+use rustix::fs::{AtFlags, Mode, OFlags, openat, statat};
 use rustix::io::Errno;
 use sha2::{Digest, Sha256};
+use std::ffi::OsStr;
 use std::fs;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::{Read, Write};
@@ -22,8 +23,12 @@ use wasmtime::component::Component;
 /// Larger components are refused before they are compiled.
 pub const COMPONENT_BYTES_MAX: usize = 32 << 20;
 
-/// Entries that are kept; of more, the oldest go.
+/// Entries of each kind (code, descriptions) that are kept; of more, the oldest go.
 pub const CACHE_ENTRIES_MAX: usize = 64;
+/// Extension of machine code.
+const CODE: &str = "cwasm";
+/// Extension of what a component says of itself.
+pub(super) const DESCRIPTION: &str = "said";
 /// A temporary file this old was left by a crash.
 const STALE: std::time::Duration = std::time::Duration::from_secs(60 * 60);
 
@@ -78,9 +83,14 @@ impl Entries {
 
     /// The compiled component, if there is a sound entry.
     pub(super) fn read(&self, engine: &Engine, sha256: &str) -> Result<Component, Missing> {
-        let name = entry_name(Compatibility::of(engine), sha256);
+        let code = self.sealed(&entry_name(Compatibility::of(engine), sha256))?;
+        deserialize(engine, &code).map_err(|_| Missing::Damaged)
+    }
+
+    /// What an entry holds, if it is what was written under this name, and by us.
+    pub(super) fn sealed(&self, name: &str) -> Result<Vec<u8>, Missing> {
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-        let mut file = match openat(&self.dir, &name, flags, Mode::empty()) {
+        let mut file = match openat(&self.dir, name, flags, Mode::empty()) {
             Ok(fd) => fs::File::from(fd),
             Err(Errno::NOENT) => return Err(Missing::Absent),
             Err(_) => return Err(Missing::Foreign),
@@ -89,13 +99,15 @@ impl Entries {
         if !is_ours_alone(&meta) || !meta.is_file() {
             return Err(Missing::Foreign);
         }
-        let mut bytes = Vec::new();
-        file.read_to_end(&mut bytes).map_err(|_| Missing::Damaged)?;
-        let (sum, code) = bytes.split_at_checked(32).unwrap_or_default();
-        if seal(&name, code) != sum {
-            return Err(Missing::Damaged);
-        }
-        deserialize(engine, code).map_err(|_| Missing::Damaged)
+        let (mut sum, mut content) = ([0; 32], Vec::new());
+        file.read_exact(&mut sum).map_err(|_| Missing::Damaged)?;
+        file.read_to_end(&mut content).map_err(|_| Missing::Damaged)?;
+        if seal(name, &content) == sum { Ok(content) } else { Err(Missing::Damaged) }
+    }
+
+    /// Whether there is code of a component, sound or not.
+    pub(super) fn has_code(&self, compatibility: Compatibility, sha256: &str) -> bool {
+        statat(&self.dir, entry_name(compatibility, sha256), AtFlags::SYMLINK_NOFOLLOW).is_ok()
     }
 }
 
@@ -103,7 +115,7 @@ impl Entries {
 #[derive(Debug)]
 pub(super) struct Cache {
     path: PathBuf,
-    entries: Entries,
+    pub(super) entries: Entries,
 }
 
 impl Cache {
@@ -153,9 +165,19 @@ impl Cache {
         sha256: &str,
         code: &[u8],
     ) -> std::io::Result<()> {
-        write_entry(&self.path, &entry_name(compatibility, sha256), code).inspect_err(|error| {
+        self.write(&entry_name(compatibility, sha256), code).inspect_err(|error| {
             tracing::warn!(%error, dir = %self.path.display(), "cannot keep compiled code");
         })
+    }
+
+    /// Writes an entry, whole and sealed, and keeps the folder bounded.
+    pub(super) fn write(&self, name: &str, content: &[u8]) -> std::io::Result<()> {
+        let mut file = tempfile::NamedTempFile::new_in(&self.path)?;
+        file.write_all(&seal(name, content))?;
+        file.write_all(content)?;
+        file.as_file().sync_data()?;
+        file.persist(self.path.join(name))?;
+        sweep(&self.path)
     }
 }
 
@@ -175,40 +197,35 @@ fn is_ours_alone(meta: &fs::Metadata) -> bool {
 }
 
 fn entry_name(compatibility: Compatibility, sha256: &str) -> String {
-    format!("{sha256}-{:016x}.cwasm", compatibility.0)
+    format!("{sha256}-{:016x}.{CODE}", compatibility.0)
 }
 
-/// Binds code to the name of its entry.
-fn seal(name: &str, code: &[u8]) -> [u8; 32] {
-    Sha256::new().chain_update(name).chain_update(code).finalize().into()
-}
-
-fn write_entry(dir: &Path, name: &str, code: &[u8]) -> std::io::Result<()> {
-    let mut file = tempfile::NamedTempFile::new_in(dir)?;
-    file.write_all(&seal(name, code))?;
-    file.write_all(code)?;
-    file.as_file().sync_data()?;
-    file.persist(dir.join(name))?;
-    sweep(dir)
+/// Binds what an entry holds to its name.
+fn seal(name: &str, content: &[u8]) -> [u8; 32] {
+    Sha256::new().chain_update(name).chain_update(content).finalize().into()
 }
 
 /// Keeps the folder bounded: the newest entries stay, temporary files of crashed processes go.
 fn sweep(dir: &Path) -> std::io::Result<()> {
-    let mut entries = Vec::new();
+    let mut kinds = [(CODE, Vec::new()), (DESCRIPTION, Vec::new())];
     for entry in fs::read_dir(dir)? {
         let entry = entry?;
         // Another process may be sweeping too.
         let Ok(modified) = entry.metadata().and_then(|meta| meta.modified()) else { continue };
-        if entry.path().extension().is_some_and(|e| e == "cwasm") {
-            entries.push((modified, entry.path()));
+        let path = entry.path();
+        let extension = path.extension().and_then(OsStr::to_str);
+        if let Some((_, entries)) = kinds.iter_mut().find(|(kind, _)| Some(*kind) == extension) {
+            entries.push((modified, path));
         } else if modified.elapsed().is_ok_and(|age| age > STALE) {
-            let _ = fs::remove_file(entry.path());
+            let _ = fs::remove_file(path);
         }
     }
-    entries.sort();
-    let surplus = entries.len().saturating_sub(CACHE_ENTRIES_MAX);
-    for (_, path) in entries.into_iter().take(surplus) {
-        let _ = fs::remove_file(path);
+    for (_, mut entries) in kinds {
+        entries.sort();
+        let surplus = entries.len().saturating_sub(CACHE_ENTRIES_MAX);
+        for (_, path) in entries.into_iter().take(surplus) {
+            let _ = fs::remove_file(path);
+        }
     }
     Ok(())
 }
@@ -240,6 +257,7 @@ mod tests {
         };
         for n in 0..CACHE_ENTRIES_MAX as u64 + 3 {
             file(&format!("{n:03}.cwasm"), n);
+            file(&format!("{n:03}.said"), n);
         }
         file(".tmpOLD", 2 * 60 * 60);
         file(".tmpNEW", 1);
@@ -247,7 +265,9 @@ mod tests {
         let mut names: Vec<_> =
             fs::read_dir(dir.path()).expect("there").flatten().map(|e| e.file_name()).collect();
         names.sort();
-        assert_eq!(names.len(), CACHE_ENTRIES_MAX + 1);
+        assert_eq!(names.len(), 2 * CACHE_ENTRIES_MAX + 1);
         assert_eq!((names[0].to_str(), names[1].to_str()), (Some(".tmpNEW"), Some("000.cwasm")));
+        let last = format!("{:03}.said", CACHE_ENTRIES_MAX - 1);
+        assert_eq!(names.last().and_then(|name| name.to_str()), Some(&*last), "of each kind the newest");
     }
 }

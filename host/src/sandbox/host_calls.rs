@@ -8,7 +8,7 @@ use crate::attachments::Blob;
 use crate::publish::Disposition;
 use cofferdam_core::attachment::AttachmentInfo;
 use cofferdam_core::audit::EntryKind;
-use cofferdam_core::message::OutgoingAttachment;
+use cofferdam_core::message::{Address, OutgoingAttachment};
 use cofferdam_core::tool::{ErrorCode, ToolError};
 use serde::{Deserialize, Serialize};
 use std::sync::{Arc, Mutex};
@@ -95,8 +95,12 @@ pub(super) trait HostCalls: Send {
         Err(nothing_granted())
     }
 
-    /// Adds files to the reply, all of them or none.
-    fn add_to_reply(&mut self, _files: Vec<ReplyFile>) -> Result<Vec<OutgoingAttachment>, ToolError> {
+    /// Adds files to the reply to a request, all of them or none.
+    fn add_to_reply(
+        &mut self,
+        _files: Vec<ReplyFile>,
+        _to: Address,
+    ) -> Result<Vec<OutgoingAttachment>, ToolError> {
         Err(nothing_granted())
     }
 

@@ -7,9 +7,11 @@
 
 mod attachments;
 mod authority;
+mod binary;
 mod bindings;
 mod cache;
 mod clock;
+mod descriptions;
 mod engine;
 mod files;
 mod host_calls;
@@ -24,6 +26,7 @@ mod stdio;
 pub mod worker;
 
 pub use authority::REPORT_BYTES_MAX;
+pub use binary::Binary;
 pub use cache::{CACHE_ENTRIES_MAX, COMPONENT_BYTES_MAX};
 pub use clock::CANCEL_GRACE;
 pub use files::DIRECTORY_ENTRIES_MAX;
@@ -36,7 +39,6 @@ use crate::publish::{Planned, TurnShare, Workspace};
 use authority::Authority;
 use cache::Cache;
 use clock::Clock;
-use cofferdam_core::audit::sha256_hex;
 use cofferdam_core::capability::Grants;
 use cofferdam_core::json::parse_strict;
 use cofferdam_core::limits::{Limits, Span};
@@ -46,7 +48,6 @@ use cofferdam_core::tool::{Description, ErrorCode, ToolError, ToolName};
 use machine::{DESCRIBE_LIMITS, Job, Linked, Machine, Reach, Said};
 use mounts::{Mounts, granted};
 use serde_json::Value;
-use std::borrow::Cow;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -123,8 +124,7 @@ enum Place {
 /// A component that is compiled, linked with what its profile grants, and ready to be instantiated.
 #[derive(Clone)]
 pub struct Component {
-    sha256: String,
-    bytes: Arc<[u8]>,
+    binary: Arc<Binary>,
     said: Arc<Said>,
     /// In workers the link is theirs.
     linked: Option<Linked>,
@@ -133,11 +133,11 @@ pub struct Component {
 impl Component {
     /// SHA-256 of the component's bytes, lower-case hex.
     pub fn sha256(&self) -> &str {
-        &self.sha256
+        self.binary.sha256()
     }
 
     fn known(&self) -> Known<'_> {
-        Known { sha256: &self.sha256, bytes: &self.bytes }
+        Known { sha256: self.binary.sha256(), bytes: self.binary.bytes() }
     }
 }
 
@@ -196,22 +196,22 @@ impl Sandbox {
         Ok(Self { place })
     }
 
-    /// The component of these bytes, linked with what `grants` allow.
+    /// The component, linked with what `grants` allow.
     ///
     /// # Errors
     /// [`SandboxError`]; an import that is not granted is named.
-    pub fn load(&self, bytes: Cow<'_, [u8]>, grants: &Grants) -> Result<Component, SandboxError> {
-        let sha256 = sha256_hex(&bytes);
+    pub fn load(&self, binary: Binary, grants: &Grants) -> Result<Component, SandboxError> {
+        let known = Known { sha256: binary.sha256(), bytes: binary.bytes() };
         let (said, linked) = match &self.place {
             Place::Here { machine, cache, .. } => {
-                let component = cache.load(machine.engine(), &bytes, &sha256)?;
+                let component = cache.load(machine.engine(), known.bytes, known.sha256)?;
                 let linked = machine.link(&component, grants)?;
                 let clock = Clock::until(Instant::now() + DESCRIBE_LIMITS.deadline.0);
                 (machine.describe(&linked, &clock)?, Some(linked))
             }
-            Place::Workers(pool) => (pool.describe(Known { sha256: &sha256, bytes: &bytes }, grants)?, None),
+            Place::Workers(pool) => (pool.describe(known, grants)?, None),
         };
-        Ok(Component { sha256, bytes: bytes.into_owned().into(), said: Arc::new(said), linked })
+        Ok(Component { binary: Arc::new(binary), said: Arc::new(said), linked })
     }
 
     /// What the component says of itself, checked.

@@ -4,7 +4,7 @@ use super::bindings::cofferdam::tool::reply_attachments as wit;
 use super::bindings::cofferdam::tool::types::ToolError as WitError;
 use super::host_calls::ReplyFile;
 use super::state::State;
-use cofferdam_core::message::OutgoingAttachment;
+use cofferdam_core::message::{Address, OutgoingAttachment};
 
 impl From<wit::ReplyFile> for ReplyFile {
     fn from(file: wit::ReplyFile) -> Self {
@@ -19,9 +19,16 @@ impl From<OutgoingAttachment> for wit::AddedFile {
     }
 }
 
+type Added = wasmtime::Result<Result<Vec<wit::AddedFile>, WitError>>;
+
 impl wit::Host for State {
-    fn add(&mut self, files: Vec<wit::ReplyFile>) -> wasmtime::Result<Result<Vec<wit::AddedFile>, WitError>> {
-        let added = self.calls().add_to_reply(files.into_iter().map(ReplyFile::from).collect());
+    fn add(&mut self, files: Vec<wit::ReplyFile>) -> Added {
+        self.add_to(files, wit::Address { session: None, request: None })
+    }
+
+    fn add_to(&mut self, files: Vec<wit::ReplyFile>, to: wit::Address) -> Added {
+        let to = Address { session: to.session, request: to.request };
+        let added = self.calls().add_to_reply(files.into_iter().map(ReplyFile::from).collect(), to);
         Ok(match added {
             Ok(added) => Ok(added.into_iter().map(wit::AddedFile::from).collect()),
             Err(error) => Err(self.error(error)?),

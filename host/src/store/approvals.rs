@@ -3,7 +3,7 @@
 //! One step decides: whoever comes first, and only in time. What a call would have done is not kept, only the
 //! hash that names it.
 
-use super::{Store, StoreError, now_ms};
+use super::{Sqlite, StoreError, now_ms};
 use rusqlite::types::{FromSql, FromSqlError, FromSqlResult, ToSql, ToSqlOutput, ValueRef};
 use rusqlite::{OptionalExtension, Transaction, params};
 
@@ -68,13 +68,13 @@ pub struct ApprovedPaths {
     pub tool: String,
 }
 
-impl Store {
+impl Sqlite {
     /// The approval of exactly this call: the one that is there from before a restart, or this new one. What
     /// else was asked about the same call is withdrawn, and returned: nobody waits for it.
     ///
     /// # Errors
     /// [`StoreError`]; then nothing must be shown.
-    pub async fn ask(&self, new: NewApproval) -> Result<(Approval, Vec<Approval>), StoreError> {
+    pub(super) async fn ask(&self, new: NewApproval) -> Result<(Approval, Vec<Approval>), StoreError> {
         self.write(move |tx| {
             tx.prepare_cached(
                 "INSERT OR IGNORE INTO approval (id, call_id, sha256, place, state, asked_at, expires_at)
@@ -101,7 +101,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError`]; then a turn that runs again shows it a second time.
-    pub async fn approval_shown(&self, id: &str, message: &str) -> Result<(), StoreError> {
+    pub(super) async fn approval_shown(&self, id: &str, message: &str) -> Result<(), StoreError> {
         let (id, message) = (id.to_owned(), message.to_owned());
         self.write(move |tx| {
             tx.prepare_cached("UPDATE approval SET message = ?2 WHERE id = ?1")?.execute([id, message])?;
@@ -114,7 +114,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError`].
-    pub async fn approval(&self, id: &str) -> Result<Option<Approval>, StoreError> {
+    pub(super) async fn approval(&self, id: &str) -> Result<Option<Approval>, StoreError> {
         let id = id.to_owned();
         self.write(move |tx| find(tx, &id)).await
     }
@@ -124,7 +124,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError`]; then nothing is decided.
-    pub async fn decide(
+    pub(super) async fn decide(
         &self,
         id: &str,
         state: ApprovalState,
@@ -138,7 +138,11 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError`]; then they are asked about again.
-    pub async fn remember_paths(&self, of: ApprovedPaths, paths: Vec<String>) -> Result<(), StoreError> {
+    pub(super) async fn remember_paths(
+        &self,
+        of: ApprovedPaths,
+        paths: Vec<String>,
+    ) -> Result<(), StoreError> {
         self.write(move |tx| {
             let mut insert =
                 tx.prepare_cached("INSERT OR REPLACE INTO approved_path VALUES (?1, ?2, ?3, ?4, ?5)")?;
@@ -154,7 +158,11 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError`].
-    pub fn approved_paths(&self, of: &ApprovedPaths, paths: &[String]) -> Result<Vec<String>, StoreError> {
+    pub(super) fn approved_paths(
+        &self,
+        of: &ApprovedPaths,
+        paths: &[String],
+    ) -> Result<Vec<String>, StoreError> {
         self.write_here(|tx| {
             let mut look = tx.prepare_cached(
                 "SELECT 1 FROM approved_path WHERE channel = ?1 AND sender = ?2 AND tool = ?3 AND path = ?4",

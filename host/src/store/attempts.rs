@@ -1,16 +1,16 @@
 //! How often a turn was begun, and whose it is: what brings the whole process down runs again at the next
 //! start, and must not do so for ever. Forgotten when the turn ends.
 
-use super::{Store, StoreError, now_ms};
+use super::{Sqlite, StoreError, now_ms};
 use cofferdam_core::id::{Caller, TurnId};
 use rusqlite::{Transaction, params};
 
-impl Store {
+impl Sqlite {
     /// Notes that a turn is about to run; how often it was so far, this time included.
     ///
     /// # Errors
     /// [`StoreError`]; then it must not run.
-    pub async fn attempt(&self, turn: &TurnId, caller: &Caller) -> Result<u32, StoreError> {
+    pub(super) async fn attempt(&self, turn: &TurnId, caller: &Caller) -> Result<u32, StoreError> {
         let (turn, caller) = (turn.as_str().to_owned(), caller.clone());
         self.write(move |tx| {
             let count = tx
@@ -28,7 +28,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError`]; then it counts.
-    pub async fn withdraw_attempt(&self, turn: &TurnId) -> Result<(), StoreError> {
+    pub(super) async fn withdraw_attempt(&self, turn: &TurnId) -> Result<(), StoreError> {
         let turn = turn.as_str().to_owned();
         self.write(move |tx| {
             tx.prepare_cached("UPDATE attempt SET count = count - 1 WHERE turn = ?1 AND count > 0")?

@@ -1,7 +1,7 @@
 //! What was said in each session, line by line, in the order of saying. A line is opaque here: whoever adds
 //! it sees to it that it holds no attachment's bytes.
 
-use super::{Store, StoreError, WhoseTurn, now_ms, usage};
+use super::{Sqlite, StoreError, WhoseTurn, now_ms, outgoing, usage};
 use cofferdam_core::id::{SessionId, TurnId};
 use rusqlite::{Transaction, params};
 
@@ -20,12 +20,12 @@ pub struct Line {
     pub body: String,
 }
 
-impl Store {
+impl Sqlite {
     /// The latest lines of a session, oldest first; all of those of `turn`.
     ///
     /// # Errors
     /// [`StoreError`].
-    pub async fn lines(&self, session: &SessionId, turn: &TurnId) -> Result<Vec<Line>, StoreError> {
+    pub(super) async fn lines(&self, session: &SessionId, turn: &TurnId) -> Result<Vec<Line>, StoreError> {
         let (session, turn) = (session.clone(), turn.clone());
         self.write(move |tx| {
             let mut statement =
@@ -53,7 +53,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError`]; then it is not there.
-    pub async fn add_line(
+    pub(super) async fn add_line(
         &self,
         whose: &WhoseTurn,
         n: usize,
@@ -61,15 +61,7 @@ impl Store {
         tokens: u64,
     ) -> Result<(), StoreError> {
         let whose = whose.clone();
-        self.write(move |tx| {
-            let added = tx
-                .prepare_cached(
-                    "INSERT OR IGNORE INTO line (session, turn, n, body, said_at) VALUES (?1, ?2, ?3, ?4, ?5)",
-                )?
-                .execute(params![whose.session.as_str(), whose.turn.as_str(), n, body, now_ms()])?;
-            if added == 1 { usage::charge_tokens(tx, &whose.caller, tokens) } else { Ok(()) }
-        })
-        .await
+        self.write(move |tx| add(tx, &whose, n, &body, tokens)).await
     }
 
     /// Puts one line in the place of all lines of the session before the first one of `kept_from`, and
@@ -77,7 +69,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError`]; then nothing has changed.
-    pub async fn replace_lines(
+    pub(super) async fn replace_lines(
         &self,
         whose: &WhoseTurn,
         kept_from: &TurnId,
@@ -110,14 +102,30 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError`]; then nothing is forgotten.
-    pub async fn forget_lines(&self, session: &SessionId) -> Result<(), StoreError> {
+    pub(super) async fn forget_lines(&self, session: &SessionId) -> Result<(), StoreError> {
         let session = session.clone();
         self.write(move |tx| {
             tx.prepare_cached("DELETE FROM line WHERE session = ?1")?.execute([session.as_str()])?;
-            Ok(())
+            outgoing::forget(tx, &outgoing::retry_key(session.as_str()))
         })
         .await
     }
+}
+
+/// Adds line `n` of a turn and charges for it, unless it is there.
+pub(super) fn add(
+    tx: &Transaction<'_>,
+    whose: &WhoseTurn,
+    n: usize,
+    body: &str,
+    tokens: u64,
+) -> Result<(), StoreError> {
+    let added = tx
+        .prepare_cached(
+            "INSERT OR IGNORE INTO line (session, turn, n, body, said_at) VALUES (?1, ?2, ?3, ?4, ?5)",
+        )?
+        .execute(params![whose.session.as_str(), whose.turn.as_str(), n, body, now_ms()])?;
+    if added == 1 { usage::charge_tokens(tx, &whose.caller, tokens) } else { Ok(()) }
 }
 
 /// Forgets what was said before `before`, and all but the latest lines.

@@ -3,8 +3,8 @@
 
 use super::replies::insert_reply;
 use super::{
-    AlbumPart, BoundTurn, Claim, Fate, NewUpdate, Persisted, Standing, Store, StoreError, Stranger, Update,
-    attempts, now_ms, outgoing, placeholder, replies,
+    AlbumPart, BoundTurn, Claim, Fate, NewUpdate, Persisted, Sqlite, Standing, StoreError, Stranger, Update,
+    attempts, now_ms, outgoing, placeholder, replies, steering,
 };
 use cofferdam_core::id::TurnId;
 use rusqlite::{OptionalExtension, Transaction, params};
@@ -13,12 +13,16 @@ use rusqlite::{OptionalExtension, Transaction, params};
 pub const STRANGERS_TOLD_PER_HOUR_MAX: u32 = 20;
 const HOUR_MS: i64 = 60 * 60 * 1000;
 
-impl Store {
+impl Sqlite {
     /// Persists a batch in one transaction. An update that is known already changes nothing.
     ///
     /// # Errors
     /// [`StoreError`]; then none of the batch is persisted.
-    pub async fn persist(&self, channel: &str, updates: Vec<NewUpdate>) -> Result<Persisted, StoreError> {
+    pub(super) async fn persist(
+        &self,
+        channel: &str,
+        updates: Vec<NewUpdate>,
+    ) -> Result<Persisted, StoreError> {
         let channel = channel.to_owned();
         self.write(move |tx| persist(tx, &channel, updates, now_ms())).await
     }
@@ -29,7 +33,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError`].
-    pub async fn pending(
+    pub(super) async fn pending(
         &self,
         channel: &str,
         after: Option<i64>,
@@ -52,7 +56,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError`].
-    pub async fn bound(&self, channel: &str) -> Result<Vec<BoundTurn>, StoreError> {
+    pub(super) async fn bound(&self, channel: &str) -> Result<Vec<BoundTurn>, StoreError> {
         let channel = channel.to_owned();
         self.write(move |tx| {
             let mut statement = tx.prepare_cached(
@@ -70,7 +74,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError`]; then they wait as before.
-    pub async fn claim(&self, channel: &str, claim: Claim) -> Result<Option<BoundTurn>, StoreError> {
+    pub(super) async fn claim(&self, channel: &str, claim: Claim) -> Result<Option<BoundTurn>, StoreError> {
         let channel = channel.to_owned();
         self.write(move |tx| match claim {
             Claim::Update(id) => claim_update(tx, &channel, id),
@@ -83,15 +87,16 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError`].
-    pub async fn album(&self, channel: &str, album: &str) -> Result<Vec<AlbumPart>, StoreError> {
+    pub(super) async fn album(&self, channel: &str, album: &str) -> Result<Vec<AlbumPart>, StoreError> {
         let (channel, album) = (channel.to_owned(), album.to_owned());
         self.write(move |tx| {
             let mut statement = tx.prepare_cached(
-                "SELECT update_id, raw, turn FROM inbox WHERE channel = ?1 AND album = ?2 ORDER BY seq LIMIT 100",
+                "SELECT update_id, raw, turn, received_at FROM inbox WHERE channel = ?1 AND album = ?2
+                 ORDER BY seq LIMIT 100",
             )?;
             let rows = statement.query_map(params![channel, album], |row| {
                 let turn: Option<String> = row.get(2)?;
-                Ok(AlbumPart { update: update(row)?, turn: turn.map(TurnId::new) })
+                Ok(AlbumPart { update: update(row)?, turn: turn.map(TurnId::new), received_at: row.get(3)? })
             })?;
             Ok(rows.collect::<Result<_, _>>()?)
         })
@@ -102,7 +107,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError`].
-    pub async fn dismiss(&self, turn: &TurnId) -> Result<(), StoreError> {
+    pub(super) async fn dismiss(&self, turn: &TurnId) -> Result<(), StoreError> {
         let turn = turn.clone();
         self.write(move |tx| {
             done(tx, turn.as_str(), now_ms())?;
@@ -141,10 +146,11 @@ fn persist(
     for new in updates {
         let id = new.update_id;
         match new.fate {
-            Fate::Pending => {
+            Fate::Pending(headers) => {
                 if insert.execute(params![channel, id, now, new.album, new.raw, None::<&str>, None::<i64>])?
                     == 1
                 {
+                    steering::address(tx, tx.last_insert_rowid(), &headers)?;
                     persisted.pending.push(Update { update_id: id, raw: new.raw });
                 }
             }
@@ -214,14 +220,15 @@ fn claim_album(tx: &Transaction<'_>, channel: &str, album: &str) -> Result<Optio
 }
 
 fn bound_turn(tx: &Transaction<'_>, channel: &str, turn: String) -> Result<BoundTurn, StoreError> {
-    let mut statement =
-        tx.prepare_cached("SELECT update_id, raw FROM inbox WHERE turn = ?1 AND channel = ?2 ORDER BY seq")?;
+    let mut statement = tx.prepare_cached(
+        "SELECT update_id, raw FROM inbox WHERE turn = ?1 AND channel = ?2 AND joined IS NULL ORDER BY seq",
+    )?;
     let updates = statement.query_map(params![turn, channel], update)?.collect::<Result<_, _>>()?;
     let earlier = tx
         .prepare_cached(
             "SELECT 1 FROM inbox AS mine JOIN inbox AS other
              ON other.channel = mine.channel AND other.album = mine.album
-             WHERE mine.turn = ?1 AND mine.channel = ?2
+             WHERE mine.turn = ?1 AND mine.channel = ?2 AND mine.joined IS NULL
              AND other.turn IS NOT NULL AND other.turn <> ?1 AND other.seq < mine.seq LIMIT 1",
         )?
         .query_row(params![turn, channel], |_| Ok(()))
@@ -234,6 +241,6 @@ fn turn_id(channel: &str, update_id: i64) -> TurnId {
     TurnId::new(format!("{channel}-{update_id}"))
 }
 
-fn update(row: &rusqlite::Row<'_>) -> rusqlite::Result<Update> {
+pub(super) fn update(row: &rusqlite::Row<'_>) -> rusqlite::Result<Update> {
     Ok(Update { update_id: row.get(0)?, raw: row.get(1)? })
 }

@@ -1,14 +1,16 @@
 //! What side-effecting calls answered and wrote, so that a turn replayed after a crash does not run them
 //! again and writes no more than one turn may.
 
-use super::{Store, StoreError, now_ms, outgoing, usage};
+use super::{Sqlite, StoreError, now_ms, outgoing, usage};
+use cofferdam_core::id::TurnId;
 use cofferdam_core::journal::{Earlier, Journal};
+use cofferdam_core::message::{Delivery, OutgoingAttachment};
 use cofferdam_core::tool::Answer;
-use rusqlite::{OptionalExtension, params};
+use rusqlite::{OptionalExtension, Transaction, params};
 use serde_json::json;
 
 /// Blocks on the disk: for the threads of tool calls.
-impl Journal for Store {
+impl Journal for Sqlite {
     fn earlier(&self, call: &str, arguments_sha256: &str) -> Result<Earlier, String> {
         self.read_call(call, arguments_sha256).map_err(|error| error.to_string())
     }
@@ -22,6 +24,14 @@ impl Journal for Store {
     ) -> Result<(), String> {
         self.write_call(call, arguments_sha256, answer, written_bytes).map_err(|error| error.to_string())
     }
+
+    fn deliver(&self, call: &str, delivery: &Delivery) -> Result<(), String> {
+        self.hand_over(call, delivery).map_err(|error| error.to_string())
+    }
+
+    fn delivered(&self, call: &str) -> Result<bool, String> {
+        self.was_handed_over(call).map_err(|error| error.to_string())
+    }
 }
 
 /// The turn of a call, whose id is `<turn>/<n>`.
@@ -29,20 +39,26 @@ fn turn_of(call: &str) -> &str {
     call.rsplit_once('/').map_or(call, |(turn, _)| turn)
 }
 
-fn read_answer(result: &str, attachments: &str) -> serde_json::Result<Answer> {
-    Ok(Answer { result: serde_json::from_str(result)?, attachments: serde_json::from_str(attachments)? })
+fn read_answer(result: &str, attachments: &str, delivery: Option<&str>) -> serde_json::Result<Answer> {
+    Ok(Answer {
+        result: serde_json::from_str(result)?,
+        attachments: serde_json::from_str(attachments)?,
+        delivery: delivery.map(serde_json::from_str).transpose()?,
+    })
 }
 
-impl Store {
+impl Sqlite {
     fn read_call(&self, call: &str, arguments_sha256: &str) -> Result<Earlier, StoreError> {
         self.write_here(|tx| {
-            let found: Option<(String, String)> = tx
+            let found: Option<(String, String, Option<String>)> = tx
                 .prepare_cached(
-                    "SELECT result, attachments FROM journal WHERE call_id = ?1 AND arguments_sha256 = ?2",
+                    "SELECT result, attachments, delivery FROM journal
+                     WHERE call_id = ?1 AND arguments_sha256 = ?2",
                 )?
-                .query_row([call, arguments_sha256], |row| Ok((row.get(0)?, row.get(1)?)))
+                .query_row([call, arguments_sha256], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))
                 .optional()?;
-            let parsed = found.map(|(result, files)| read_answer(&result, &files)).transpose();
+            let parsed =
+                found.map(|(result, files, to)| read_answer(&result, &files, to.as_deref())).transpose();
             let answer = parsed
                 .map_err(|_| StoreError::Corrupt(format!("an answer of call {call} that is not JSON")))?;
             let written: i64 = tx
@@ -71,10 +87,13 @@ impl Store {
             // A call that runs again after a crash is charged once.
             usage::charge_written(tx, turn_of(call), written.saturating_sub(before.unwrap_or(0)))?;
             outgoing::hold(tx, turn_of(call), &answer.attachments)?;
+            let delivery = answer.delivery.as_ref();
+            // Until they are handed over.
+            outgoing::hold(tx, turn_of(call), delivery.map_or(&[], |delivery| &delivery.attachments))?;
             tx.prepare_cached(
                 "INSERT OR REPLACE INTO journal
-                 (call_id, turn, arguments_sha256, result, attachments, written_bytes, recorded_at)
-                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+                 (call_id, turn, arguments_sha256, result, attachments, written_bytes, recorded_at, delivery)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
             )?
             .execute(params![
                 call,
@@ -83,9 +102,57 @@ impl Store {
                 answer.result.to_string(),
                 json!(answer.attachments).to_string(),
                 written,
-                now_ms()
+                now_ms(),
+                delivery.map(|delivery| json!(delivery).to_string()),
             ])?;
             Ok(())
         })
     }
+
+    fn hand_over(&self, call: &str, delivery: &Delivery) -> Result<(), StoreError> {
+        let request = delivery.request.as_str();
+        self.write_here(|tx| {
+            tx.prepare_cached("INSERT OR IGNORE INTO delivery VALUES (?1, ?2, ?3, ?4)")?.execute(params![
+                call,
+                request,
+                json!(delivery.attachments).to_string(),
+                now_ms()
+            ])?;
+            outgoing::hold(tx, request, &delivery.attachments)
+        })
+    }
+
+    fn was_handed_over(&self, call: &str) -> Result<bool, StoreError> {
+        self.write_here(|tx| {
+            Ok(tx.prepare_cached("SELECT 1 FROM delivery WHERE call_id = ?1")?.exists([call])?)
+        })
+    }
+
+    /// The files that calls of other requests have handed to this one, in order.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub(super) async fn handed_over(&self, request: &TurnId) -> Result<Vec<OutgoingAttachment>, StoreError> {
+        let request = request.clone();
+        self.write(move |tx| {
+            let mut statement =
+                tx.prepare_cached("SELECT files FROM delivery WHERE request = ?1 ORDER BY rowid")?;
+            let mut rows = statement.query([request.as_str()])?;
+            let mut files = Vec::new();
+            while let Some(row) = rows.next()? {
+                let unreadable = |_| StoreError::Corrupt(format!("files for {request} that are not JSON"));
+                let more: Vec<OutgoingAttachment> =
+                    serde_json::from_str(&row.get::<_, String>(0)?).map_err(unreadable)?;
+                files.extend(more);
+            }
+            Ok(files)
+        })
+        .await
+    }
+}
+
+/// Forgets what was handed over before `before`.
+pub(super) fn prune(tx: &Transaction<'_>, before: i64) -> Result<(), StoreError> {
+    tx.execute("DELETE FROM delivery WHERE delivered_at < ?1", [before])?;
+    Ok(())
 }

@@ -1,7 +1,8 @@
 //! The durable memory of the channels: what came in, which turn answers it, what is still to be sent.
 //!
-//! One SQLite file with one writer; whatever a method reports as done is on disk. It holds raw updates
-//! and opaque targets: it knows no channel's wire format, decides nothing and sends nothing.
+//! Others see [`Storage`], the seam that every engine is held to; the engine here is one SQLite file with one writer.
+//! Whatever a method reports as done is on disk. It holds raw updates and opaque targets: it knows no channel's wire
+//! format, decides nothing and sends nothing.
 //!
 //! ```text
 //! persist ─► pending ─► claim ─► bound to a turn ─► end ─► done, and its reply stored ─► parts sent
@@ -9,16 +10,21 @@
 
 mod approvals;
 mod attempts;
+mod engine;
 mod history;
 mod inbox;
 mod journal;
+mod look;
 mod outgoing;
 mod placeholder;
+mod presence;
 mod recent;
 mod replies;
 mod retention;
 mod rows;
 mod schema;
+mod seam;
+mod steering;
 #[cfg(test)]
 mod tests;
 mod usage;
@@ -26,12 +32,16 @@ mod usage;
 pub use approvals::{APPROVED_PATHS_MAX, Approval, ApprovalState, ApprovedPaths, NewApproval};
 pub use history::{LINES_MAX, LOADED_BYTES_MAX, Line};
 pub use inbox::STRANGERS_TOLD_PER_HOUR_MAX;
+pub use look::{DayOf, Look, PEOPLE_LISTED_MAX, Waiting};
+pub use presence::{Noted, Presence, noted};
 pub use recent::RECENT_ROWS_MAX;
 pub use retention::{DONE_AGE_MAX, DONE_ROWS_MAX};
 pub use rows::{
-    AlbumPart, BoundTurn, Claim, Fate, NewPart, NewRecent, NewReply, NewUpdate, Part, PartKind, Persisted,
-    Placeholder, Recent, Reply, Standing, Stranger, Update,
+    AlbumPart, BoundTurn, Claim, Fate, Headers, Holder, NewPart, NewRecent, NewReply, NewUpdate, Part,
+    PartKind, Persisted, Placeholder, Queue, Recent, Reply, Standing, Steer, Stranger, TakeUp, TakenUp,
+    Update,
 };
+pub use seam::{Approvals, Conversations, Inbox, Outbox, Storage};
 pub use usage::{Used, WhoseTurn};
 
 use rusqlite::{Connection, Transaction, TransactionBehavior};
@@ -42,10 +52,22 @@ use std::time::{SystemTime, UNIX_EPOCH};
 /// The file's name within the state directory.
 pub const FILE_NAME: &str = "cofferdam.db";
 
+/// A handle of whatever engine keeps things; clones share it.
+pub type Store = Arc<dyn Storage>;
+
+/// The store of a state directory, made where it is missing.
+///
+/// # Errors
+/// [`StoreError`]; a file of a newer version stays untouched.
+pub fn open(dir: &Path) -> Result<Store, StoreError> {
+    Ok(Arc::new(Sqlite::open(dir)?))
+}
+
 /// A handle of the database; clones share it.
 #[derive(Clone)]
-pub struct Store {
+struct Sqlite {
     connection: Arc<Mutex<Connection>>,
+    presence: Arc<Presence>,
 }
 
 /// Why the store cannot do what was asked.
@@ -69,9 +91,9 @@ pub enum StoreError {
         /// The latest version that this program knows.
         known: i64,
     },
-    /// SQLite refuses, or the disk does.
+    /// The engine refuses, or the disk does.
     #[error("the database: {0}")]
-    Sqlite(#[from] rusqlite::Error),
+    Engine(#[source] Box<dyn std::error::Error + Send + Sync>),
     /// A row holds what no release writes.
     #[error("the database holds {0}, which no release writes; restore a backup")]
     Corrupt(String),
@@ -80,15 +102,20 @@ pub enum StoreError {
     Stopped,
 }
 
-impl Store {
+impl Sqlite {
     /// Opens the database of a state directory, making both where they are missing; the file is
     /// readable by its owner alone.
     ///
     /// # Errors
     /// [`StoreError`]; a file of a newer version stays untouched.
-    pub fn open(dir: &Path) -> Result<Self, StoreError> {
+    fn open(dir: &Path) -> Result<Self, StoreError> {
         let connection = schema::open(&dir.join(FILE_NAME))?;
-        Ok(Self { connection: Arc::new(Mutex::new(connection)) })
+        Ok(Self { connection: Arc::new(Mutex::new(connection)), presence: Presence::new(dir) })
+    }
+
+    /// The note beside it for those who look.
+    pub fn presence(&self) -> &Arc<Presence> {
+        &self.presence
     }
 
     /// Runs work in one transaction, off the async threads.
@@ -111,6 +138,12 @@ impl Store {
         let value = work(&transaction)?;
         transaction.commit()?;
         Ok(value)
+    }
+}
+
+impl From<rusqlite::Error> for StoreError {
+    fn from(error: rusqlite::Error) -> Self {
+        Self::Engine(Box::new(error))
     }
 }
 

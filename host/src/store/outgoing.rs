@@ -1,23 +1,68 @@
 //! Which blobs a turn needs until its reply is out. Blobs themselves lie beside the database; nobody removes one
 //! that is listed here.
 
-use super::{Store, StoreError};
+use super::{Holder, Sqlite, StoreError};
 use cofferdam_core::message::OutgoingAttachment;
 use rusqlite::{Transaction, params};
 use std::collections::BTreeSet;
 
-impl Store {
+impl Sqlite {
     /// The SHA-256 of every blob that a turn or a stored reply still needs. Blocks on the disk.
     ///
     /// # Errors
     /// [`StoreError`]; then every blob may be needed.
-    pub fn blobs_in_use(&self) -> Result<BTreeSet<String>, StoreError> {
+    pub(super) fn blobs_in_use(&self) -> Result<BTreeSet<String>, StoreError> {
         self.write_here(|tx| {
             let mut statement = tx.prepare_cached("SELECT sha256 FROM outgoing")?;
             let found = statement.query_map([], |row| row.get(0))?;
             Ok(found.collect::<Result<_, _>>()?)
         })
     }
+}
+
+impl Sqlite {
+    /// Notes that the holder needs these blobs, besides what it needs already.
+    ///
+    /// # Errors
+    /// [`StoreError`]; then a sweep may remove them.
+    pub(super) async fn hold(&self, holder: &Holder, files: &[OutgoingAttachment]) -> Result<(), StoreError> {
+        let (holder, files) = (holder.key(), files.to_vec());
+        self.write(move |tx| hold(tx, &holder, &files)).await
+    }
+
+    /// Notes that the holder needs none any more.
+    ///
+    /// # Errors
+    /// [`StoreError`]; then they stay longer than they must.
+    pub(super) async fn let_go(&self, holder: &Holder) -> Result<(), StoreError> {
+        let holder = holder.key();
+        self.write(move |tx| forget(tx, &holder)).await
+    }
+}
+
+impl Holder {
+    /// How the table names it; no turn's id begins so.
+    fn key(&self) -> String {
+        match self {
+            Self::Turn(turn) => turn.to_string(),
+            Self::Retry(session) => retry_key(session.as_str()),
+        }
+    }
+}
+
+/// What is kept for a retry in a session.
+pub(super) fn retry_key(session: &str) -> String {
+    format!("retry:{session}")
+}
+
+/// Forgets what was kept for retries in sessions of which nothing is kept any more.
+pub(super) fn prune(tx: &Transaction<'_>) -> Result<(), StoreError> {
+    tx.execute(
+        "DELETE FROM outgoing WHERE turn LIKE 'retry:%'
+         AND NOT EXISTS (SELECT 1 FROM line WHERE session = substr(outgoing.turn, 7))",
+        [],
+    )?;
+    Ok(())
 }
 
 /// Notes that a turn needs these.

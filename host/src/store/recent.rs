@@ -2,19 +2,19 @@
 //! never a byte and never a word that was said. They are noted when the turn that answered the message ends,
 //! so a later turn of the same conversation finds what came before it and nothing that came after.
 
-use super::{NewRecent, Recent, Store, StoreError};
+use super::{NewRecent, Recent, Sqlite, StoreError};
 use rusqlite::{OptionalExtension, Transaction, params};
 
 /// Conversations whose last files are remembered, the latest; and none longer than
 /// [`DONE_AGE_MAX`](super::DONE_AGE_MAX).
 pub const RECENT_ROWS_MAX: u32 = 1000;
 
-impl Store {
+impl Sqlite {
     /// What is noted of a sender in a conversation.
     ///
     /// # Errors
     /// [`StoreError`].
-    pub async fn recent(
+    pub(super) async fn recent(
         &self,
         channel: &str,
         conversation: &str,
@@ -38,13 +38,41 @@ impl Store {
 }
 
 /// Notes what was sent, in place of what was noted before.
-pub(super) fn note(tx: &Transaction<'_>, channel: &str, new: &NewRecent, now: i64) -> Result<(), StoreError> {
+pub(super) fn note(
+    tx: &Transaction<'_>,
+    (channel, turn): (&str, &str),
+    new: &NewRecent,
+    now: i64,
+) -> Result<(), StoreError> {
     tx.prepare_cached(
-        "INSERT OR REPLACE INTO recent (channel, conversation, sender, album, files, noted_at)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+        "INSERT OR REPLACE INTO recent (channel, conversation, sender, album, files, noted_at, turn)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
     )?
-    .execute(params![channel, new.conversation, new.sender, new.recent.album, new.recent.files, now])?;
+    .execute(params![
+        channel,
+        new.conversation,
+        new.sender,
+        new.recent.album,
+        new.recent.files,
+        now,
+        turn
+    ])?;
     Ok(())
+}
+
+/// The same for the message that a turn began with, unless the turn has noted later files while it ran.
+pub(super) fn note_first(
+    tx: &Transaction<'_>,
+    (channel, turn): (&str, &str),
+    new: &NewRecent,
+    now: i64,
+) -> Result<(), StoreError> {
+    let later = tx
+        .prepare_cached(
+            "SELECT 1 FROM recent WHERE channel = ?1 AND conversation = ?2 AND sender = ?3 AND turn = ?4",
+        )?
+        .exists(params![channel, new.conversation, new.sender, turn])?;
+    if later { Ok(()) } else { note(tx, (channel, turn), new, now) }
 }
 
 /// Forgets what was noted before `before`, and all but the latest rows.

@@ -1,28 +1,20 @@
 //! Replies between the end of a turn and the platform's acknowledgement of their last part.
 
 use super::{
-    NewPart, NewRecent, NewReply, Part, Reply, Store, StoreError, inbox, now_ms, outgoing, placeholder,
+    NewPart, NewRecent, NewReply, Part, Reply, Sqlite, StoreError, inbox, now_ms, outgoing, placeholder,
     recent,
 };
 use cofferdam_core::id::TurnId;
 use rusqlite::{OptionalExtension, Transaction, params};
 
-impl Store {
-    /// Ends a turn: in one transaction its updates are done and its reply is stored, nothing of it sent
-    /// yet. Ending it again changes nothing and returns what is left of the first reply.
-    ///
-    /// # Errors
-    /// [`StoreError`]; then the turn has not ended.
-    pub async fn end(&self, channel: &str, turn: &TurnId, reply: NewReply) -> Result<Reply, StoreError> {
-        self.end_noting(channel, turn, reply, None).await
-    }
-
-    /// The same, and in the same transaction the files of its message are noted as the sender's most
-    /// recent ones: they outlive the message, which is forgotten here.
+impl Sqlite {
+    /// Ends a turn: in one transaction its updates are done, its reply is stored, nothing of it sent yet, and the
+    /// files of its message are noted as the sender's most recent ones: they outlive the message, which is
+    /// forgotten here. Ending it again changes nothing and returns what is left of the first reply.
     ///
     /// # Errors
     /// [`StoreError`]; then the turn has not ended, and nothing is noted.
-    pub async fn end_noting(
+    pub(super) async fn end_noting(
         &self,
         channel: &str,
         turn: &TurnId,
@@ -35,7 +27,7 @@ impl Store {
             if inbox::done(tx, turn.as_str(), now)? > 0
                 && let Some(files) = &files
             {
-                recent::note(tx, &channel, files, now)?;
+                recent::note_first(tx, (&channel, turn.as_str()), files, now)?;
             }
             placeholder::forget(tx, turn.as_str())?;
             insert_reply(tx, &channel, &turn, reply, now)?;
@@ -48,7 +40,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError`].
-    pub async fn unsent(&self, channel: &str) -> Result<Vec<Reply>, StoreError> {
+    pub(super) async fn unsent(&self, channel: &str) -> Result<Vec<Reply>, StoreError> {
         let channel = channel.to_owned();
         self.write(move |tx| {
             let mut statement = tx.prepare_cached(
@@ -64,7 +56,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError`]; then a restart sends it again.
-    pub async fn part_sent(&self, turn: &TurnId, n: u32, message: &str) -> Result<(), StoreError> {
+    pub(super) async fn part_sent(&self, turn: &TurnId, n: u32, message: &str) -> Result<(), StoreError> {
         let (turn, message) = (turn.as_str().to_owned(), message.to_owned());
         self.write(move |tx| settle(tx, &turn, n, ("sent", &message))).await
     }
@@ -74,7 +66,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError`]; then a restart tries it again.
-    pub async fn part_failed(
+    pub(super) async fn part_failed(
         &self,
         turn: &TurnId,
         n: u32,

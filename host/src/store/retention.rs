@@ -1,7 +1,7 @@
 //! Keeps the database from growing: what is done is forgotten by age and by number. What waits for a turn
 //! or for its reply to be sent is never touched.
 
-use super::{Store, StoreError, approvals, attempts, history, outgoing, recent, usage};
+use super::{Sqlite, StoreError, approvals, attempts, history, journal, outgoing, recent, usage};
 use rusqlite::{Transaction, params};
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -12,13 +12,13 @@ pub const DONE_AGE_MAX: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 /// Of updates that are done so many are remembered at most, the latest.
 pub const DONE_ROWS_MAX: u32 = 10_000;
 
-impl Store {
+impl Sqlite {
     /// Forgets what is older or more than the limits; `now` in milliseconds since 1970 UTC. Returns how
     /// many updates went.
     ///
     /// # Errors
     /// [`StoreError`]; then nothing is forgotten.
-    pub async fn prune(&self, now: i64) -> Result<usize, StoreError> {
+    pub(super) async fn prune(&self, now: i64) -> Result<usize, StoreError> {
         self.write(move |tx| prune(tx, now)).await
     }
 }
@@ -45,8 +45,10 @@ fn prune(tx: &Transaction<'_>, now: i64) -> Result<usize, StoreError> {
     tx.execute("DELETE FROM stranger WHERE told_at < ?1", [before])?;
     recent::prune(tx, before)?;
     history::prune(tx, before)?;
+    outgoing::prune(tx)?;
     attempts::prune(tx, before)?;
     usage::prune(tx, before)?;
     approvals::prune(tx, before)?;
+    journal::prune(tx, before)?;
     Ok(gone.len())
 }

@@ -1,7 +1,7 @@
 //! What goes into the store and comes out of it, as types.
 
 use super::StoreError;
-use cofferdam_core::id::TurnId;
+use cofferdam_core::id::{SessionId, TurnId};
 use rusqlite::types::{FromSql, FromSqlError, FromSqlResult, ToSql, ToSqlOutput, ValueRef};
 
 /// An update as a channel received it.
@@ -21,11 +21,60 @@ pub struct NewUpdate {
 #[derive(Clone, Debug)]
 pub enum Fate {
     /// A turn will answer it.
-    Pending,
+    Pending(Headers),
     /// Nobody will answer it; its content is not kept.
     Ignored,
     /// It comes from somebody who is not served and is told so once; its content is not kept.
     Stranger(Stranger),
+}
+
+/// What the order of work goes by, besides the time of arrival.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Headers {
+    /// The conversation: its turns run one after the other.
+    pub session: SessionId,
+    /// The channel's immutable id of the sender.
+    pub sender: String,
+    /// How it wants to be taken.
+    pub queue: Queue,
+}
+
+/// How a message wants to be taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Queue {
+    /// As a turn of its own, when those before it have ended.
+    Turn,
+    /// Into the turn that the session is at, if that is the same sender's; otherwise as [`Queue::Turn`].
+    Steer,
+}
+
+/// An update that is to be said to a turn that runs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Steer {
+    /// The update.
+    pub update: Update,
+    /// The album that it is part of.
+    pub album: Option<String>,
+}
+
+/// What a turn takes up while it runs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TakeUp {
+    /// The channel that the updates came by.
+    pub channel: String,
+    /// All of them, or none.
+    pub updates: Vec<i64>,
+    /// Files that came with them, which are the sender's most recent ones from here on.
+    pub noting: Option<NewRecent>,
+}
+
+/// Whether a turn has taken something up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TakenUp {
+    /// It has, for good.
+    Yes,
+    /// Another turn has it.
+    Gone,
 }
 
 /// Somebody who is not served, and what to say.
@@ -35,6 +84,15 @@ pub struct Stranger {
     pub sender: String,
     /// What is said, at most once.
     pub reply: NewReply,
+}
+
+/// Who needs blobs of replies.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Holder {
+    /// A turn, until its reply is out.
+    Turn(TurnId),
+    /// A session whose last request has no answer, until it is answered or forgotten: a retry sends them.
+    Retry(SessionId),
 }
 
 /// What came of persisting a batch.
@@ -82,6 +140,8 @@ pub struct AlbumPart {
     pub update: Update,
     /// The turn that answered it, or answers it now.
     pub turn: Option<TurnId>,
+    /// When it came, in milliseconds since 1970 UTC.
+    pub received_at: i64,
 }
 
 /// Where a turn stands among the turns of one album.

@@ -8,7 +8,7 @@ use std::path::Path;
 use std::time::Duration;
 
 /// The version that this program writes, kept in `user_version`.
-pub(super) const VERSION: i64 = 7;
+pub(super) const VERSION: i64 = 8;
 
 /// Times are milliseconds since 1970 UTC. `seq` is the order of arrival: Telegram starts its update ids
 /// anew at a random number after a quiet week.
@@ -154,8 +154,31 @@ CREATE TABLE outgoing (
 ) STRICT;
 ";
 
-/// A part may be text with styles.
+/// `inbox.request` is the `seq` of the update to whose turn this one is said; `inbox.joined` the number of the line
+/// with which that turn took it up. `recent.turn` is the turn that noted it.
 const VERSION_7: &str = "
+ALTER TABLE inbox ADD COLUMN session TEXT;
+ALTER TABLE inbox ADD COLUMN sender  TEXT;
+ALTER TABLE inbox ADD COLUMN request INTEGER;
+ALTER TABLE inbox ADD COLUMN joined  INTEGER;
+CREATE INDEX inbox_session ON inbox (session, seq) WHERE done_at IS NULL;
+CREATE INDEX inbox_request ON inbox (request)      WHERE request IS NOT NULL;
+
+ALTER TABLE recent ADD COLUMN turn TEXT;
+
+ALTER TABLE journal ADD COLUMN delivery TEXT;
+
+CREATE TABLE delivery (
+    call_id      TEXT    PRIMARY KEY,
+    request      TEXT    NOT NULL,
+    files        TEXT    NOT NULL,
+    delivered_at INTEGER NOT NULL
+) STRICT;
+CREATE INDEX delivery_request ON delivery (request);
+";
+
+/// A part may be text with styles.
+const VERSION_8: &str = "
 CREATE TABLE part_of_any_kind (
     turn    TEXT    NOT NULL REFERENCES reply (turn) ON DELETE CASCADE,
     n       INTEGER NOT NULL,
@@ -195,16 +218,8 @@ pub(super) fn open(path: &Path) -> Result<Connection, StoreError> {
 fn migrate(connection: &mut Connection) -> Result<(), StoreError> {
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     let found = version(&transaction)?;
-    let versions = [
-        (1, VERSION_1),
-        (2, VERSION_2),
-        (3, VERSION_3),
-        (4, VERSION_4),
-        (5, VERSION_5),
-        (6, VERSION_6),
-        (7, VERSION_7),
-    ];
-    for (version, tables) in versions {
+    let versions = [VERSION_1, VERSION_2, VERSION_3, VERSION_4, VERSION_5, VERSION_6, VERSION_7, VERSION_8];
+    for (version, tables) in (1..).zip(versions) {
         if found < version {
             transaction.execute_batch(tables)?;
         }
@@ -214,7 +229,7 @@ fn migrate(connection: &mut Connection) -> Result<(), StoreError> {
     Ok(())
 }
 
-fn version(connection: &Connection) -> Result<i64, StoreError> {
+pub(super) fn version(connection: &Connection) -> Result<i64, StoreError> {
     Ok(connection.pragma_query_value(None, "user_version", |row| row.get(0))?)
 }
 

@@ -3,11 +3,11 @@
 //! Tokens are charged with the step that they paid for, bytes with the journal's row, each in the same
 //! transaction: what runs again after a crash is charged once.
 
-use super::{Store, StoreError, now_ms};
+use super::{Sqlite, StoreError, now_ms};
 use cofferdam_core::id::{Caller, SessionId, TurnId};
 use rusqlite::{OptionalExtension, Transaction, params};
 
-const DAY_MS: i64 = 24 * 60 * 60 * 1000;
+pub(super) const DAY_MS: i64 = 24 * 60 * 60 * 1000;
 
 /// What somebody has used on one day.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -29,12 +29,12 @@ pub struct WhoseTurn {
     pub caller: Caller,
 }
 
-impl Store {
+impl Sqlite {
     /// What a caller has used on the day of `now`, in milliseconds since 1970 UTC.
     ///
     /// # Errors
     /// [`StoreError`].
-    pub async fn used(&self, caller: &Caller, now: i64) -> Result<Used, StoreError> {
+    pub(super) async fn used(&self, caller: &Caller, now: i64) -> Result<Used, StoreError> {
         let caller = caller.clone();
         self.write(move |tx| {
             let found: Option<(i64, i64)> = tx

@@ -3,9 +3,10 @@
 use super::ledger::Ledger;
 use super::threads::{self, CallThreads, Handover};
 use super::{Approver, Earlier, Journal, Judged, Registry};
-use crate::attachments::outgoing::{Addition, Outgoing};
+use crate::attachments::outgoing::{Addition, Outgoing, Resolve};
 use crate::attachments::{Attachments, RecentAttachments};
 use crate::audit::{AuditLog, Durability, PublishingGuard};
+use crate::bus::{Origin, Rejected, Requests};
 use crate::publish::{Place, Planned, Workspace, Workspaces};
 use crate::sandbox::{Inputs, Reports, Sandbox};
 use cofferdam_core::arguments::BadArguments;
@@ -13,9 +14,10 @@ use cofferdam_core::audit::{CallFacts, Effect, Event, Intent, Outcome, VerdictKi
 use cofferdam_core::capability::Interface;
 use cofferdam_core::id::{CallId, Caller, SessionId, TurnId};
 use cofferdam_core::limits::{ByteSize, Limits};
+use cofferdam_core::message::Delivery;
 use cofferdam_core::policy::Safety;
 use cofferdam_core::text::one_line;
-use cofferdam_core::tool::{Answer, ErrorCode, ToolError};
+use cofferdam_core::tool::{Answer, ErrorCode, ToolError, wire_name};
 use serde_json::Value;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -73,6 +75,7 @@ struct Parts {
     workspaces: Arc<Workspaces>,
     audit: Arc<AuditLog>,
     outgoing: Outgoing,
+    requests: Arc<Requests>,
     ledger: Ledger,
 }
 
@@ -86,6 +89,8 @@ pub struct Mechanisms {
     pub audit: Arc<AuditLog>,
     /// What calls add to replies.
     pub outgoing: Outgoing,
+    /// The requests whose replies they are.
+    pub requests: Arc<Requests>,
 }
 
 impl Toolbox {
@@ -96,9 +101,15 @@ impl Toolbox {
         threads: CallThreads,
         turn_bytes: ByteSize,
     ) -> Self {
-        let Mechanisms { sandbox, workspaces, audit, outgoing } = mechanisms;
+        let Mechanisms { sandbox, workspaces, audit, outgoing, requests } = mechanisms;
         let ledger = Ledger::new(turn_bytes);
-        Self { parts: Arc::new(Parts { registry, sandbox, workspaces, audit, outgoing, ledger }), threads }
+        let parts = Parts { registry, sandbox, workspaces, audit, outgoing, requests, ledger };
+        Self { parts: Arc::new(parts), threads }
+    }
+
+    /// The requests that calls may add to.
+    pub fn requests(&self) -> &Arc<Requests> {
+        &self.parts.requests
     }
 
     /// The tools there are.
@@ -121,6 +132,7 @@ impl Toolbox {
     /// # Errors
     /// Every refusal and failure, by code; each is in the audit.
     pub async fn call(&self, mut request: CallRequest) -> Result<Answer, ToolError> {
+        request.tool = wire_name(&request.tool).into_owned();
         let tool = self.parts.registry.get(&request.tool).ok();
         let limits = tool.map_or(Limits::DEFAULT, |tool| tool.policy.limits);
         let sees_recent = tool.is_some_and(|tool| tool.policy.grants.allows(Interface::RecentAttachments));
@@ -325,7 +337,7 @@ impl Parts {
         let workspace = self.workspace_of(&progress.facts)?;
         let inputs = Inputs {
             attachments: request.attachments.clone(),
-            reply: Some(self.outgoing.addition(&request.turn)),
+            reply: Some(self.outgoing.addition(&request.turn).reaching(self.reaching(request))),
             report: request.report.clone(),
             turn: self.ledger.share(&request.turn, earlier.as_ref()),
             cancel: request.cancel.clone(),
@@ -333,7 +345,14 @@ impl Parts {
         };
         let finished = self.sandbox.run(permit, &tool.component, &workspace, inputs);
         let attachments = finished.reply.as_ref().map(Addition::attachments).unwrap_or_default();
-        let answer = Answer { result: finished.result?, attachments };
+        let elsewhere = finished.reply.as_ref().map(Addition::request).filter(|to| **to != request.turn);
+        let answer = match elsewhere.cloned() {
+            None => Answer { result: finished.result?, attachments, delivery: None },
+            Some(to) => {
+                let delivery = Some(Delivery { request: to, attachments });
+                Answer { result: finished.result?, attachments: Vec::new(), delivery }
+            }
+        };
         if !finished.plan.is_empty() || finished.reply.is_some() {
             let added = finished.reply.as_ref().map(Addition::effects).unwrap_or_default();
             let written_bytes = finished.written_bytes;
@@ -370,6 +389,7 @@ impl Parts {
         let Some(answer) = earlier.and_then(|earlier| earlier.answer.clone()) else { return Ok(None) };
         match self.audit.landed(&request.id) {
             Ok(Some(files)) if self.outgoing.adopt(&request.turn, &answer.attachments) => {
+                self.deliver(request, &answer)?;
                 progress.files = files;
                 Ok(Some(answer))
             }
@@ -407,6 +427,7 @@ impl Parts {
         let files = plan.iter().map(Planned::effect).chain(added.iter().cloned()).collect();
         let intent = Event::Intent(Intent { facts: progress.facts.clone(), files });
         progress.intent = Some(self.audit.append(intent, Durability::Synced).map_err(|e| unaudited(&e))?);
+        self.deliver(request, answer)?;
         match workspace.publish(plan) {
             Ok(mut files) => {
                 files.extend(added);
@@ -418,6 +439,37 @@ impl Parts {
                 Err(failure.into())
             }
         }
+    }
+}
+
+impl Parts {
+    /// Finds the request that the call means.
+    fn reaching(&self, request: &CallRequest) -> Resolve {
+        let (requests, from) = (
+            self.requests.clone(),
+            Origin {
+                request: request.turn.clone(),
+                session: request.session.clone(),
+                caller: request.caller.clone(),
+            },
+        );
+        Arc::new(move |to| Ok(requests.resolve(&from, to)?))
+    }
+
+    /// Hands the files of a call to the other request that it named, once, while that is being answered.
+    fn deliver(&self, request: &CallRequest, answer: &Answer) -> Result<(), ToolError> {
+        let Some(delivery) = &answer.delivery else { return Ok(()) };
+        let unwritten = |e: String| {
+            let said = format!("the files cannot be handed over, so nothing was sent: {e}");
+            ToolError::new(ErrorCode::Internal, said)
+        };
+        let journal = request.journal.as_ref().ok_or_else(|| unwritten("no turn is kept here".into()))?;
+        let call = request.id.as_str();
+        if journal.delivered(call).map_err(unwritten)? {
+            return Ok(());
+        }
+        let handed = self.requests.while_open(&delivery.request, || journal.deliver(call, delivery));
+        handed.ok_or_else(|| Rejected::NothingOpen(delivery.request.to_string()))?.map_err(unwritten)
     }
 }
 

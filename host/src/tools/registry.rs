@@ -2,13 +2,11 @@
 //! reason why the tool does not load.
 
 use crate::sandbox::imports::{Import, Needs, imports_beyond_baseline};
-use crate::sandbox::{Component, Sandbox, SandboxError};
-use cofferdam_core::audit::sha256_hex;
+use crate::sandbox::{Binary, Component, Sandbox, SandboxError};
 use cofferdam_core::policy::{ComponentSource, PolicyProblem, PolicySet, ToolPolicy};
 use cofferdam_core::text::one_line;
-use cofferdam_core::tool::{Description, ErrorCode, ToolError};
+use cofferdam_core::tool::{Description, ErrorCode, ToolError, wire_name};
 use serde_json::Value;
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -158,7 +156,7 @@ fn join(problems: &[PolicyProblem]) -> String {
 /// Where components come from.
 pub struct Sources {
     /// Builtin components by tool name.
-    pub builtins: fn(&str) -> Option<&'static [u8]>,
+    pub builtins: fn(&str) -> Option<Binary>,
     /// The folder that policy files, and so component files, are relative to.
     pub policies_dir: Option<PathBuf>,
 }
@@ -175,18 +173,18 @@ impl Registry {
         Self { tools: tools.collect() }
     }
 
-    /// The one tool of these bytes under a policy, whatever component the policy pins: for an author who
+    /// The one tool of this component under a policy, whatever component the policy pins: for an author who
     /// tries what was just built. Nothing else about loading differs.
-    pub fn of_component(sandbox: &Sandbox, policy: &ToolPolicy, bytes: &[u8]) -> Self {
-        Self { tools: BTreeMap::from([(policy.tool.to_string(), load_bytes(sandbox, policy, bytes))]) }
+    pub fn of_component(sandbox: &Sandbox, policy: &ToolPolicy, binary: Binary) -> Self {
+        Self { tools: BTreeMap::from([(policy.tool.to_string(), load_binary(sandbox, policy, binary))]) }
     }
 
-    /// The tool of this name.
+    /// The tool of this name, or of its dotted form: `attachment.add` for `attachment_add`.
     ///
     /// # Errors
     /// `unknown_tool` names the tools there are; `tool_unavailable` says why it did not load.
     pub fn get(&self, name: &str) -> Result<&Arc<Tool>, ToolError> {
-        match self.tools.get(name) {
+        match self.tools.get(&*wire_name(name)) {
             Some(Ok(tool)) => Ok(tool),
             Some(Err(why)) => {
                 Err(ToolError::new(ErrorCode::ToolUnavailable, format!("{name} did not load: {why}")))
@@ -234,17 +232,18 @@ impl Tool {
 }
 
 fn load(sandbox: &Sandbox, policy: &ToolPolicy, sources: &Sources) -> Loaded {
-    load_bytes(sandbox, policy, &component_bytes(policy, sources)?)
+    load_binary(sandbox, policy, component_bytes(policy, sources)?)
 }
 
-fn load_bytes(sandbox: &Sandbox, policy: &ToolPolicy, bytes: &[u8]) -> Loaded {
+fn load_binary(sandbox: &Sandbox, policy: &ToolPolicy, binary: Binary) -> Loaded {
     let (file, tool) = (|| policy.file.clone(), || policy.tool.to_string());
     let refused = |e: SandboxError| {
         // The linker names one import; the author wants them all, with what to write.
-        let missing = matches!(e, SandboxError::Link(_)).then(|| not_granted(policy, bytes)).flatten();
+        let missing =
+            matches!(e, SandboxError::Link(_)).then(|| not_granted(policy, binary.bytes())).flatten();
         missing.unwrap_or_else(|| RegistryError::Sandbox { file: file(), tool: tool(), cause: e.to_string() })
     };
-    let component = sandbox.load(Cow::Borrowed(bytes), &policy.grants).map_err(&refused)?;
+    let component = sandbox.load(binary.clone(), &policy.grants).map_err(&refused)?;
     let description = sandbox.describe(&component).map_err(&refused)?;
     if description.name != policy.tool {
         let found = description.name.to_string();
@@ -271,17 +270,11 @@ pub fn not_granted(policy: &ToolPolicy, bytes: &[u8]) -> Option<RegistryError> {
 ///
 /// # Errors
 /// The builtin that is missing, the file that cannot be read, or the SHA-256 that differs.
-pub fn component_bytes(
-    policy: &ToolPolicy,
-    sources: &Sources,
-) -> Result<std::borrow::Cow<'static, [u8]>, RegistryError> {
+pub fn component_bytes(policy: &ToolPolicy, sources: &Sources) -> Result<Binary, RegistryError> {
     match &policy.component {
-        ComponentSource::Builtin => {
-            (sources.builtins)(policy.tool.as_str()).map(Into::into).ok_or_else(|| RegistryError::NoBuiltin {
-                file: policy.file.clone(),
-                tool: policy.tool.to_string(),
-            })
-        }
+        ComponentSource::Builtin => (sources.builtins)(policy.tool.as_str()).ok_or_else(|| {
+            RegistryError::NoBuiltin { file: policy.file.clone(), tool: policy.tool.to_string() }
+        }),
         ComponentSource::File { file: component, sha256: pinned } => {
             let unreadable = |cause: String| RegistryError::Unreadable {
                 file: policy.file.clone(),
@@ -292,17 +285,16 @@ pub fn component_bytes(
             let dir = sources.policies_dir.as_deref().unwrap_or(Path::new("."));
             let base = dir.join(&policy.file);
             let path = base.parent().unwrap_or(dir).join(component);
-            let bytes = read_bounded(&path).map_err(|e| unreadable(e.to_string()))?;
-            let found = sha256_hex(&bytes);
-            if found == *pinned {
-                Ok(bytes.into())
+            let binary = Binary::new(read_bounded(&path).map_err(|e| unreadable(e.to_string()))?);
+            if binary.sha256() == pinned {
+                Ok(binary)
             } else {
                 Err(RegistryError::Mismatch {
                     file: policy.file.clone(),
                     tool: policy.tool.to_string(),
                     component: component.clone(),
                     pinned: pinned.clone(),
-                    found,
+                    found: binary.sha256().to_owned(),
                 })
             }
         }

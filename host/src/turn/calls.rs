@@ -25,7 +25,7 @@ impl Rounds<'_> {
             for (n, (wanted, result)) in batch.into_iter().zip(results).enumerate() {
                 let id = self.around.turn.id.call(number + n);
                 let (result, files) = match result {
-                    Ok(Answer { result, attachments }) => (Ok(result), attachments),
+                    Ok(Answer { result, attachments, .. }) => (Ok(result), attachments),
                     // It changed nothing. Without a result it runs when the turn goes on, or is told as not run.
                     Err(error) if error.code == ErrorCode::Cancelled && self.is_stopped() => {
                         return Err(self.stopped());

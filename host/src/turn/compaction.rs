@@ -74,7 +74,9 @@ fn tokens(entries: &[Entry]) -> u64 {
 
 fn bytes(entry: &Entry) -> usize {
     match entry {
-        Entry::User { text, addendum, .. } => text.len() + addendum.as_ref().map_or(0, String::len),
+        Entry::User { text, addendum, .. } | Entry::Steer { text, addendum, .. } => {
+            text.len() + addendum.as_ref().map_or(0, String::len)
+        }
         Entry::Assistant { text, tool_calls } => {
             let calls = tool_calls
                 .iter()

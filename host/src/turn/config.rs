@@ -1,6 +1,7 @@
 //! `[turns]` of the configuration: what one turn may do in all, what is kept of earlier ones, and what one
 //! person may use in a day.
 
+use crate::bus::Reach;
 use cofferdam_core::limits::{ByteSize, Span};
 use serde::Deserialize;
 
@@ -24,6 +25,8 @@ pub struct Config {
     pub user_tokens_per_day: u64,
     /// Bytes that the calls of one person publish in a day.
     pub user_written_bytes_per_day: ByteSize,
+    /// To whose replies a call may add files.
+    pub reach: Reach,
 }
 
 impl Default for Config {
@@ -38,6 +41,7 @@ impl Default for Config {
             history_tokens: 32_000,
             user_tokens_per_day: 5_000_000,
             user_written_bytes_per_day: ByteSize(20 << 30),
+            reach: Reach::Own,
         }
     }
 }

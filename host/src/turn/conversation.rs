@@ -25,6 +25,15 @@ pub enum Entry {
         /// What the provider is told of the attachments; absent without any, never kept in history.
         addendum: Option<String>,
     },
+    /// What the user added while the turn was at work.
+    Steer {
+        /// Text or caption, as typed.
+        text: String,
+        /// What came with it; the indices go on from those that the turn has.
+        attachments: Attachments,
+        /// What the provider is told of them.
+        addendum: Option<String>,
+    },
     /// What the provider said and which tools it asked for.
     Assistant {
         /// What it said; none when it only asked for tools.

@@ -10,7 +10,7 @@ pub use memory::InMemory;
 pub(super) use mend::{mended, not_run};
 
 use super::Entry;
-use crate::store::{Used, WhoseTurn};
+use crate::store::{Holder, TakeUp, TakenUp, Used, WhoseTurn};
 use crate::tools::Journal;
 use async_trait::async_trait;
 use cofferdam_core::id::{Caller, SessionId, TurnId};
@@ -42,6 +42,19 @@ pub trait History: Send + Sync {
         besides: &Besides,
     ) -> Result<(), HistoryError>;
 
+    /// Keeps what a turn takes up as its entry `n`, and in the same step makes it the turn's: what waited is
+    /// never said twice and never lost.
+    ///
+    /// # Errors
+    /// [`HistoryError`]; then it still waits.
+    async fn take_up(
+        &self,
+        whose: &WhoseTurn,
+        n: usize,
+        entry: &Entry,
+        taking: &TakeUp,
+    ) -> Result<TakenUp, HistoryError>;
+
     /// Puts a summary in the place of everything before the first entry of `kept_from`.
     ///
     /// # Errors
@@ -59,6 +72,24 @@ pub trait History: Send + Sync {
     /// # Errors
     /// [`HistoryError`]; then nothing is forgotten.
     async fn forget(&self, session: &SessionId) -> Result<(), HistoryError>;
+
+    /// Has the files of a reply stay, for the turn that sends them or for a retry.
+    ///
+    /// # Errors
+    /// [`HistoryError`]; then they may be gone by then.
+    async fn hold(&self, holder: &Holder, files: &[OutgoingAttachment]) -> Result<(), HistoryError>;
+
+    /// Nobody needs what the holder needed.
+    ///
+    /// # Errors
+    /// [`HistoryError`]; then it stays for a while.
+    async fn let_go(&self, holder: &Holder) -> Result<(), HistoryError>;
+
+    /// The files that calls of other requests have handed to this turn, in order.
+    ///
+    /// # Errors
+    /// [`HistoryError`].
+    async fn handed_over(&self, turn: &TurnId) -> Result<Vec<OutgoingAttachment>, HistoryError>;
 
     /// What a caller has used today.
     ///

@@ -6,7 +6,7 @@
 //! ```text
 //! Turn ─► runner ─► talk: what was said, kept as it happens ─► answer
 //!                     ▲ │
-//!             calls ──┘ └─► rounds: limits, provider, its step
+//!             calls ──┘ └─► rounds: limits, steering, provider, its step
 //! ```
 
 mod calls;
@@ -22,6 +22,7 @@ mod provider;
 mod repeats;
 mod rounds;
 mod runner;
+mod steering;
 mod talk;
 #[cfg(test)]
 mod tests;
@@ -38,6 +39,7 @@ pub use provider::{
     Delta, Deltas, Markup, Memory, Provider, ProviderError, Reply, Request, Stop, ToolCall, ToolSpec, Usage,
 };
 pub use runner::{Runner, Turn};
+pub use steering::{Said, Steering};
 pub use tools::Tools;
 
 /// A turn that was begun so often and never ended is not run any more. A message that kills the gateway cannot be told

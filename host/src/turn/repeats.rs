@@ -51,6 +51,8 @@ fn failures<'a>(entries: &'a [Entry], wanted: &ToolCall) -> Vec<&'a ToolError> {
                     found.push(error);
                 }
             }
+            // What a person says may change what comes of a call.
+            Entry::Steer { .. } => found.clear(),
             Entry::User { .. } | Entry::Summary { .. } => {}
         }
     }

@@ -9,6 +9,7 @@ use super::{
     Config, Delta, Deltas, Entry, Markup, Memory, Progress, Provider, ProviderError, Reply, Request, Step,
     Stop, ToolSpec, Tools, Turn, words,
 };
+use crate::attachments::Attachments;
 use crate::tools::Journal;
 use cofferdam_core::arguments::BadArguments;
 use cofferdam_core::message::OutgoingAttachment;
@@ -56,12 +57,14 @@ pub(super) struct Said {
     pub(super) markup: Markup,
     /// Files that come with it.
     pub(super) files: Vec<OutgoingAttachment>,
+    /// Files that came in, with the messages that were said to the turn while it ran.
+    pub(super) came: Attachments,
 }
 
 impl Said {
     /// This program's own words, and nothing with them.
     pub(super) fn plainly(text: String) -> Self {
-        Self { text, markup: Markup::Plain, files: Vec::new() }
+        Self { text, markup: Markup::Plain, files: Vec::new(), came: Attachments::default() }
     }
 }
 
@@ -86,7 +89,7 @@ impl<'a> Rounds<'a> {
         Self { parts, around, talk, stop, left_out: 0 }
     }
 
-    /// Goes on until there is an answer.
+    /// Goes on until there is an answer; with it the files that go out, and those that came in.
     pub(super) async fn run(mut self) -> Said {
         let deadline = Instant::now() + self.parts.limits.deadline.0;
         let stop = self.stop.clone();
@@ -105,10 +108,14 @@ impl<'a> Rounds<'a> {
         let said = match ended {
             Ok(text) => Said { markup: self.parts.provider.markup(), ..Said::plainly(text) },
             // What was added comes with the answer that a retry may bring.
-            Err(End::Open(said)) => return Said::plainly(said),
+            Err(End::Open(said)) => {
+                self.talk.keep_files_for_retry().await;
+                return Said { came: self.around.turn.attachments, ..Said::plainly(said) };
+            }
             Err(End::Answered(said)) => Said::plainly(self.close(said).await),
         };
-        Said { files: self.talk.files(), ..said }
+        self.talk.end_retry().await;
+        Said { files: self.talk.files(), came: self.around.turn.attachments, ..said }
     }
 
     async fn until_answered(&mut self) -> Result<String, End> {
@@ -121,6 +128,7 @@ impl<'a> Rounds<'a> {
                 continue;
             }
             self.check_limits().await?;
+            self.hear().await?;
             let reply = self.ask().await?;
             self.take(reply).await?;
         }

@@ -5,8 +5,9 @@ use super::history::{History, HistoryError, mended};
 use super::instructions::instructions;
 use super::rounds::{Circumstances, Rounds, Said};
 use super::talk::{Keeping, Talk};
-use super::{Config, Entry, Markup, Memory, Progress, Provider, Step, ToolSpec, Tools, words};
+use super::{Config, Entry, Markup, Memory, Progress, Provider, Steering, Step, ToolSpec, Tools, words};
 use crate::attachments::{Attachment, Attachments, RecentAttachments};
+use crate::bus::Origin;
 use crate::store::WhoseTurn;
 use crate::tools::Approver;
 use cofferdam_core::attachment::{AttachmentInfo, addendum};
@@ -32,6 +33,8 @@ pub struct Turn {
     pub recent: Option<Arc<dyn RecentAttachments>>,
     /// Asks people about calls that a policy asks about; absent where nobody can be asked.
     pub approver: Option<Arc<dyn Approver>>,
+    /// Brings what the user adds while it runs; absent where nobody can.
+    pub steering: Option<Arc<dyn Steering>>,
     /// Lines that the user must read with the answer, besides those on unavailable attachments.
     pub notices: Vec<String>,
 }
@@ -83,22 +86,36 @@ impl Runner {
     ) -> OutgoingResponse {
         let mut infos = turn.attachments.infos();
         let mut lines = turn.notices.clone();
+        let id = turn.id.clone();
+        let active = self.tools.requests().begin(Origin {
+            request: id.clone(),
+            session: turn.session.clone(),
+            caller: turn.caller.clone(),
+        });
         let opened = tokio::select! {
             biased;
             opened = self.open(turn) => opened,
             // Files of a retried message may take long to come.
             () = cancel.cancelled() => Err(words::cancelled(0)),
         };
-        let answer = match opened {
+        let mut answer = match opened {
             Err(said) => Said::plainly(said),
             Ok((turn, talk)) => {
                 infos = turn.attachments.infos();
                 if !infos.is_empty() {
                     progress.step(Step::Attachments(infos.clone()));
                 }
-                self.rounds(turn, talk, progress, cancel).await
+                let said = self.rounds(turn, talk, progress, cancel).await;
+                infos = said.came.infos();
+                said
             }
         };
+        // From here on calls of others find it ended, so what they have handed over is all.
+        drop(active);
+        match self.history.handed_over(&id).await {
+            Ok(more) => answer.files.extend(more),
+            Err(error) => lines.push(lost(&error)),
+        }
         lines.extend(infos.iter().filter_map(AttachmentInfo::notice));
         answered(lines, answer)
     }
@@ -127,7 +144,7 @@ impl Runner {
     }
 
     /// The conversation with the request of this turn in it.
-    async fn open(&self, turn: Turn) -> Opened {
+    async fn open(&self, mut turn: Turn) -> Opened {
         let remembered = match self.memory() {
             Memory::Conversation => turn.session.clone(),
             Memory::None => None,
@@ -136,7 +153,9 @@ impl Runner {
             (Some(Word::Cancel), _) => Err(words::NOTHING_RUNS.into()),
             (Some(Word::New | Word::Retry), None) => Err(words::NO_CONVERSATION.into()),
             (Some(Word::New), Some(session)) => Err(self.forget(&turn, &session).await),
-            (Some(Word::Help), Some(_)) => Err(words::help(self.specs.len())),
+            (Some(Word::Help), Some(_)) => {
+                Err(words::help(self.specs.len(), turn.steering.as_ref().map(|_| words::STEER_HELP)))
+            }
             (Some(Word::Retry), Some(session)) => self.reopen(turn, session).await,
             (_, None) => {
                 let request = request(&turn);
@@ -149,7 +168,12 @@ impl Runner {
                     let kept = mended(self.history.load(&session, &turn.id).await?, &turn.id);
                     Talk::asked(self.keeping(&turn, session), kept, request).await
                 };
-                opened.await.map(|talk| (turn, talk)).map_err(|error| lost(&error))
+                let mut talk = opened.await.map_err(|error| lost(&error))?;
+                if talk.steers() > 0 {
+                    let found = std::iter::once(turn.attachments.clone()).chain(added(&turn).await);
+                    turn.attachments = talk.attach(found.collect());
+                }
+                Ok((turn, talk))
             }
         }
     }
@@ -170,9 +194,8 @@ impl Runner {
         // The turn itself may have answered it before a crash.
         let unanswered = |talk: &Talk| talk.answer().is_none() || talk.has_begun();
         let mut talk = talk.filter(unanswered).ok_or(words::NOTHING_TO_RETRY)?;
-        let wanted = talk.attachments().infos();
-        turn.attachments = again(&turn, wanted).await;
-        talk.attach(turn.attachments.clone(), addendum(&turn.attachments.infos()));
+        talk.take_over_files().await.map_err(|error| lost(&error))?;
+        turn.attachments = talk.attach(again(&turn, talk.attachments()).await);
         Ok((turn, talk))
     }
 
@@ -205,24 +228,34 @@ pub(super) fn lost(error: &HistoryError) -> String {
     format!("internal: {error}; the operator finds more in the log")
 }
 
-/// The files that came with a request, fetched again: each is the one of the same content, or says that it
-/// is gone.
-async fn again(turn: &Turn, wanted: Vec<AttachmentInfo>) -> Attachments {
-    if wanted.is_empty() {
-        return Attachments::default();
+/// The files of what was added to a turn before a crash, a list for each message.
+async fn added(turn: &Turn) -> Vec<Attachments> {
+    match &turn.steering {
+        Some(steering) => steering.again().await,
+        None => Vec::new(),
     }
-    let found = match (&turn.recent, turn.attachments.is_empty()) {
+}
+
+/// The files of each message of a request, fetched again: each is the one of the same content, or says that it
+/// is gone.
+async fn again(turn: &Turn, wanted: Vec<Attachments>) -> Vec<Attachments> {
+    if wanted.iter().all(Attachments::is_empty) {
+        return wanted;
+    }
+    let mut found = added(turn).await;
+    found.push(match (&turn.recent, turn.attachments.is_empty()) {
         (Some(recent), true) => recent.recent().await,
         _ => turn.attachments.clone(),
-    };
+    });
     let same = |info: &AttachmentInfo| {
         let same = |found: &&Attachment| found.blob.is_some() && found.info.sha256 == info.sha256;
-        found.iter().find(same).and_then(|found| found.blob.clone())
+        found.iter().flat_map(Attachments::iter).find(same).and_then(|found| found.blob.clone())
     };
     let one = |mut info: AttachmentInfo| {
         let blob = same(&info).filter(|_| !info.sha256.is_empty());
         info.unavailable = blob.is_none().then(|| words::FILE_GONE.to_owned());
         Attachment { info, blob }
     };
-    wanted.into_iter().map(one).collect::<Vec<_>>().into()
+    let each = |list: &Attachments| list.infos().into_iter().map(one).collect::<Vec<_>>().into();
+    wanted.iter().map(each).collect()
 }

@@ -4,7 +4,8 @@
 use super::history::{Besides, History, HistoryError, Kept};
 use super::{Conversation, Entry, ToolCall};
 use crate::attachments::Attachments;
-use crate::store::WhoseTurn;
+use crate::store::{Holder, TakeUp, TakenUp, WhoseTurn};
+use cofferdam_core::attachment::addendum as told_of;
 use cofferdam_core::id::TurnId;
 use cofferdam_core::message::OutgoingAttachment;
 use std::sync::Arc;
@@ -86,6 +87,18 @@ impl Talk {
         Ok(())
     }
 
+    /// Adds what was said to the turn meanwhile, once it is kept and the turn's own.
+    pub(super) async fn take_up(&mut self, entry: Entry, taking: &TakeUp) -> Result<TakenUp, HistoryError> {
+        let Some(Keeping { history, whose }) = &self.keeping else { return Ok(TakenUp::Gone) };
+        let n = self.turns.iter().filter(|turn| **turn == self.turn).count();
+        let taken = history.take_up(whose, n, &entry, taking).await?;
+        if taken == TakenUp::Yes {
+            self.conversation.entries.push(entry);
+            self.turns.push(self.turn.clone());
+        }
+        Ok(taken)
+    }
+
     /// Puts a summary in the place of the entries before `end`, which begins a turn.
     pub(super) async fn summarize(
         &mut self,
@@ -103,19 +116,35 @@ impl Talk {
         Ok(())
     }
 
-    /// The request: its text aside, what came with it.
-    pub(super) fn attachments(&self) -> Attachments {
-        match &self.conversation.entries[self.start] {
-            Entry::User { attachments, .. } => attachments.clone(),
-            _ => Attachments::default(),
-        }
+    /// What came with the request, and with each message that was added to it, in order.
+    pub(super) fn attachments(&self) -> Vec<Attachments> {
+        let came = |entry: &Entry| match entry {
+            Entry::User { attachments, .. } | Entry::Steer { attachments, .. } => Some(attachments.clone()),
+            _ => None,
+        };
+        self.current().iter().filter_map(came).collect()
     }
 
-    /// Gives the request its attachments back.
-    pub(super) fn attach(&mut self, found: Attachments, told: Option<String>) {
-        if let Entry::User { attachments, addendum, .. } = &mut self.conversation.entries[self.start] {
-            (*attachments, *addendum) = (found, told);
+    /// Gives the request and what was added to it their attachments back, as [`Talk::attachments`] lists them;
+    /// returns all of them, under one count.
+    pub(super) fn attach(&mut self, found: Vec<Attachments>) -> Attachments {
+        let (mut found, mut all) = (found.into_iter(), Attachments::default());
+        for entry in &mut self.conversation.entries[self.start..] {
+            let (Entry::User { attachments, addendum, .. } | Entry::Steer { attachments, addendum, .. }) =
+                entry
+            else {
+                continue;
+            };
+            let own = found.next().unwrap_or_else(|| attachments.clone());
+            (all, *attachments) = all.followed_by(&own);
+            *addendum = told_of(&attachments.infos());
         }
+        all
+    }
+
+    /// Messages that were added to the request.
+    pub(super) fn steers(&self) -> usize {
+        self.current().iter().filter(|entry| matches!(entry, Entry::Steer { .. })).count()
     }
 
     /// Where the request stands among the entries.
@@ -181,6 +210,35 @@ impl Talk {
     /// Files that calls have added to the reply to the request, in order.
     pub(super) fn files(&mut self) -> Vec<OutgoingAttachment> {
         std::mem::take(&mut self.files)
+    }
+
+    /// Has the files that were added stay for a retry. One that goes all the same is told of when it is sent.
+    pub(super) async fn keep_files_for_retry(&self) {
+        let Some(Keeping { history, whose }) = self.keeping.as_ref().filter(|_| !self.files.is_empty())
+        else {
+            return;
+        };
+        if let Err(error) = history.hold(&Holder::Retry(whose.session.clone()), &self.files).await {
+            tracing::error!(%error, "files may be gone before a retry sends them");
+        }
+    }
+
+    /// Has files that an earlier turn added be this turn's own.
+    pub(super) async fn take_over_files(&self) -> Result<(), HistoryError> {
+        match self.keeping.as_ref().filter(|_| !self.files.is_empty()) {
+            Some(Keeping { history, whose }) => {
+                history.hold(&Holder::Turn(whose.turn.clone()), &self.files).await
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// The request has its answer: nothing is retried.
+    pub(super) async fn end_retry(&self) {
+        let Some(Keeping { history, whose }) = &self.keeping else { return };
+        if let Err(error) = history.let_go(&Holder::Retry(whose.session.clone())).await {
+            tracing::warn!(%error, "files that nobody retries stay for a while");
+        }
     }
 
     fn own(&self) -> impl Iterator<Item = &Entry> {

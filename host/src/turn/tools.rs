@@ -1,10 +1,12 @@
 //! What a turn needs of the tools.
 
 use super::ToolSpec;
+use crate::bus::Requests;
 use crate::tools::{CallRequest, Output, Toolbox};
 use async_trait::async_trait;
 use cofferdam_core::policy::Safety;
 use cofferdam_core::tool::{Answer, ToolError};
+use std::sync::Arc;
 
 /// The tools of a turn.
 #[async_trait]
@@ -15,6 +17,9 @@ pub trait Tools: Send + Sync {
     /// Whether calls of this tool change nothing, by its policy, so that their order does not matter. A tool
     /// that is not there changes nothing.
     fn is_read_only(&self, tool: &str) -> bool;
+
+    /// The requests that calls may add to.
+    fn requests(&self) -> Arc<Requests>;
 
     /// Runs one call to its audited end.
     ///
@@ -48,6 +53,10 @@ impl Tools for Toolbox {
 
     fn is_read_only(&self, tool: &str) -> bool {
         self.registry().get(tool).map_or(true, |tool| tool.policy.safety == Safety::ReadOnly)
+    }
+
+    fn requests(&self) -> Arc<Requests> {
+        Toolbox::requests(self).clone()
     }
 
     async fn call(&self, request: CallRequest) -> Result<Answer, ToolError> {

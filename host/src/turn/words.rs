@@ -26,11 +26,15 @@ pub(super) const LEFT_OUT: &str = "Older messages of this conversation were left
 /// In place of an answer when the model's words say nothing.
 pub(super) const RETRY: &str = "Write /retry to go on from here.";
 
-/// To `/help` where a model answers.
-pub(super) fn help(tools: usize) -> String {
+/// The line of `/help` where somebody can speak to a turn that runs.
+pub(super) const STEER_HELP: &str = "\n/steer TEXT adds to what is running, before its next step";
+
+/// To `/help` where a model answers; `more` are lines for what is possible besides.
+pub(super) fn help(tools: usize, more: Option<&str>) -> String {
+    let more = more.unwrap_or_default();
     format!(
         "Write what you want, and send files with it; there are {tools} tools to work with.\n\
-         /new starts the conversation anew\n/retry runs the last message again if it failed\n\
+         /new starts the conversation anew\n/retry runs the last message again if it failed{more}\n\
          /cancel stops what is running"
     )
 }

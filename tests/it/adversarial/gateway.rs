@@ -59,7 +59,7 @@ impl Gateway {
         home.file("sent", b"sent");
         let mut command = home.command(&["chat"]);
         let log = fs::File::create(home.dir().join("log")).expect("writable");
-        command.env("SECRET", CANARY).env("COFFERDAM_LOG", "info");
+        command.env("SECRET", CANARY).env("COFFERDAM_LOG", "cofferdam=debug");
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::from(log));
         let mut child = command.spawn().expect("the program starts");
         let stdout = BufReader::new(child.stdout.take().expect("piped"));

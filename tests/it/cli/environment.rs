@@ -154,11 +154,19 @@ const EFFECTS: &[(&str, &str, Seen, &str)] = &[
         |home, set| ran(home, set, &["tools"]),
         "\"lots\" is not a size",
     ),
+    ("COFFERDAM_TURNS_REACH", "all", |home, set| ran(home, set, &["tools"]), "unknown variant `all`"),
     (
         "COFFERDAM_SANDBOX_COMPILE_TIME",
         "soon",
         |home, set| ran(home, set, &["tools"]),
         "\"soon\" is not a duration",
+    ),
+    ("COFFERDAM_LOG_FORMAT", "yaml", |home, set| ran(home, set, &["tools"]), "yaml"),
+    (
+        "COFFERDAM_LOG_FILTER",
+        "inof",
+        |home, set| ran(home, set, &["tools"]),
+        "filter = \"inof\" is not understood",
     ),
     ("COFFERDAM_ISOLATION_MODE", "native", |home, set| ran(home, set, &["tools"]), "native"),
     (
@@ -172,6 +180,12 @@ const EFFECTS: &[(&str, &str, Seen, &str)] = &[
         "MY_TOKEN",
         |home, set| ran(home, set, &["serve"]),
         "MY_TOKEN is not set",
+    ),
+    (
+        "COFFERDAM_CHANNELS_TELEGRAM_TOKEN_FILE",
+        "no-such-token",
+        |home, set| ran(home, set, &["serve"]),
+        "token_file: cannot read no-such-token",
     ),
     ("COFFERDAM_CHANNELS_TELEGRAM_API_URL", "ftp://x", |home, set| ran(home, set, &["tools"]), "ftp://x"),
     (

@@ -122,6 +122,7 @@ fn the_values_it_shows_are_the_defaults() {
         "history_tokens = 32000",
         "user_tokens_per_day = 5000000",
         "user_written_bytes_per_day = \"20 GiB\"",
+        "reach = \"own\"",
         "max_turn_bytes = \"50 MiB\"",
         "max_held_bytes = \"1 GiB\"",
         "compile_time = \"60s\"",

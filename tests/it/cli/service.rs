@@ -26,6 +26,17 @@ fn the_unit_names_this_installation() {
         assert!(writable.contains(dir.to_str().expect("plain")), "{dir:?} in {writable}");
     }
     assert_eq!(line("RestartPreventExitStatus="), "2");
+    assert_eq!(line("ExecReload="), "/bin/kill -HUP $MAINPID");
+    assert!(unit.contains(&format!("#   chown gate {:?}\n", home.config_file())), "{unit}");
+}
+
+#[test]
+fn files_of_secrets_need_no_environment_and_belong_to_the_account() {
+    let home = Home::new().telegram("http://127.0.0.1:9", &[7]).telegram_more("token_file = \"bot-token\"\n");
+    let unit = print(&home, &[]);
+    assert!(!unit.contains("EnvironmentFile"), "{unit}");
+    let files = [home.config_file(), home.dir().join("bot-token")];
+    assert!(unit.contains(&format!("#   chown cofferdam {:?} {:?}\n", files[0], files[1])), "{unit}");
 }
 
 #[test]

@@ -15,8 +15,9 @@ fn a_sound_installation_is_told_whole() {
     assert_eq!((ran.code, ran.stderr.as_str(), &value["ok"]), (Some(0), "", &true.into()), "{ran:?}");
     let keys: Vec<_> = value.as_object().expect("an object").keys().map(String::as_str).collect();
     let expected =
-        ["ok", "findings", "isolation", "kernel", "configuration", "places", "tenants", "tools", "audit"];
-    assert_eq!(keys, expected);
+        "ok findings isolation kernel configuration places tenants tools audit database leftovers network";
+    assert_eq!(keys.join(" "), expected);
+    assert_eq!((&value["database"], &value["leftovers"]["staged"]), (&Value::Null, &0.into()));
     assert_eq!((&value["audit"]["ok"], &value["audit"]["records"]), (&true.into(), &1.into()));
     for place in value["places"].as_array().expect("a list") {
         assert!(place["found"]["free_bytes"].as_u64() > Some(0), "{place}");
@@ -34,7 +35,9 @@ fn a_sound_installation_is_told_whole() {
         " 0 not as they should be\n",
         "\nconfiguration: ",
         "  workspace.max_bytes = \"10 GiB\"  (default)\n",
-        "  in the workspace: 0 sessions with a /tmp (unused it goes after 604800s), 0 users with",
+        "  in the workspace: 0 sessions with a /tmp (unused it goes after 604800s), 0 users with a workspace of their own, 0 MiB of 10 GiB\n",
+        "  left by crashes: 0; waiting with replies: 0 files, 0 KiB\n",
+        "\ndatabase: none yet\nnetwork:\n  telegram: not configured\n  model: none to ask\n",
         "\naudit: 1 records, head 1:",
         "\nall is well\n",
     ] {

@@ -26,16 +26,27 @@ fn called(home: &Home) -> String {
 fn entries(home: &Home) -> Vec<PathBuf> {
     let cache = fs::read_dir(home.state().join("cache")).expect("warmed");
     let entries: Vec<_> = cache.map(|entry| entry.expect("readable").path()).collect();
-    assert!(entries.iter().all(|path| path.extension().is_some_and(|e| e == "cwasm")), "{entries:?}");
+    let known = |path: &PathBuf| path.extension().is_some_and(|e| e == "cwasm" || e == "said");
+    assert!(entries.iter().all(known), "{entries:?}");
     entries
 }
 
-/// The small tool's entry.
+/// The small tool's code.
 fn entry(home: &Home) -> PathBuf {
+    of_hello(home, "cwasm")
+}
+
+fn of_hello(home: &Home, kind: &str) -> PathBuf {
     let component = sha256(&guests::bytes("minimal"));
-    let is_ours =
-        |path: &PathBuf| path.file_name().is_some_and(|n| n.to_string_lossy().starts_with(&component));
-    entries(home).into_iter().find(is_ours).expect("warmed")
+    let is_ours = |path: &PathBuf| {
+        let name = path.file_name().expect("a file").to_string_lossy();
+        name.starts_with(&component) && name.ends_with(kind)
+    };
+    let newest = entries(home)
+        .into_iter()
+        .filter(is_ours)
+        .max_by_key(|path| fs::metadata(path).and_then(|m| m.modified()).ok());
+    newest.expect("warmed")
 }
 
 fn mode(path: &Path) -> u32 {
@@ -71,6 +82,53 @@ fn a_damaged_entry_is_compiled_again_and_never_run() {
         assert!(log.contains("recompiling a damaged cache entry") && log.contains("compiled"), "{log}");
         assert_eq!(sha256(&fs::read(&path).expect("written")), sha256(&sound), "sound again");
     }
+}
+
+/// What `tools` says of the small tool; and the log.
+fn described(home: &Home) -> (String, String) {
+    let mut command = home.command(&["tools"]);
+    let ran = finished(command.env("COFFERDAM_LOG", "info"));
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    (ran.stdout, ran.stderr)
+}
+
+#[test]
+fn what_a_tool_said_is_not_asked_again() {
+    let home = hello();
+    let (asked, _) = described(&home);
+    let path = of_hello(&home, "said");
+    let name = path.file_name().expect("a file").to_string_lossy().into_owned();
+    let sound = fs::read(&path).expect("ours");
+    let mut other = sound[32..].to_vec();
+    let at = other.windows(6).position(|bytes| bytes == b"Greets").expect("the summary, as it is");
+    other[at..at + 6].copy_from_slice(b"Grrrts");
+    let sealed = |name: &str| {
+        let sum = hex::decode(sha256(&[name.as_bytes(), &other].concat())).expect("hex");
+        [sum, other.clone()].concat()
+    };
+    fs::write(&path, sealed(&name)).expect("ours");
+    let (kept, log) = described(&home);
+    assert!(asked.contains("Greets") && kept.contains("Grrrts"), "{kept} {log}");
+    // Not as it was written under this name, or others could have: the tool is asked again.
+    for spoil in [
+        &|| fs::write(&path, sealed("another")).expect("ours"),
+        &|| fs::write(&path, &sound[..40]).expect("ours"),
+        &|| {
+            fs::write(&path, sealed(&name)).expect("ours");
+            chmod(&path, 0o602);
+        },
+    ] as [&dyn Fn(); 3]
+    {
+        spoil();
+        let (said, log) = described(&home);
+        assert!(said == asked && log.contains("not reading a kept description"), "{said} {log}");
+        assert_eq!((fs::read(&path).expect("written"), mode(&path)), (sound.clone(), 0o600), "sound again");
+    }
+    // Without its code it counts for nothing.
+    fs::remove_file(entry(&home)).expect("ours");
+    let (said, log) = described(&home);
+    assert!(said == asked && log.contains("compiled"), "{said} {log}");
+    assert!(entry(&home).exists());
 }
 
 #[test]
@@ -160,7 +218,8 @@ fn replaced(says: &str, make: impl FnOnce(&Home, &Path)) {
     let kept = fs::symlink_metadata(&path).expect("there");
     assert!(kept.is_file() && kept.mode() & 0o777 == 0o600, "one of our own: {kept:?}");
     assert_eq!(sha256(&fs::read(&path).expect("written")), sound, "sound again");
-    assert!(!called(&home).contains("compiled"), "and used from then on");
+    let log = called(&home);
+    assert!(!log.contains("compiled"), "and used from then on: {log}");
 }
 
 const DAMAGED: &str = "recompiling a damaged cache entry";

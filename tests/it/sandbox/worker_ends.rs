@@ -134,7 +134,7 @@ fn no_worker_outlives_its_gateway() {
 fn a_guest_sees_that_it_was_cancelled_and_ends_by_itself() {
     let home = Home::new().hostile("deadline = \"120s\"");
     let mut command = home.command(&["call", "hostile", "behaviour=until_cancelled"]);
-    command.env("COFFERDAM_LOG", "info").stdout(Stdio::piped()).stderr(Stdio::piped());
+    command.env("COFFERDAM_LOG", "cofferdam=debug").stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().expect("the program starts");
     let mut log = BufReader::new(child.stderr.take().expect("piped")).lines().map_while(Result::ok);
     assert!(log.any(|line| line.contains("guest: waiting")), "it runs");

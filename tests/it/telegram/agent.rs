@@ -4,7 +4,9 @@ mod budgets;
 mod cancel;
 mod memory;
 mod outputs;
+mod reach;
 mod resume;
+mod steer;
 
 use super::world::{ANN, World};
 use serde_json::{Value, json};

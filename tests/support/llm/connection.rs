@@ -7,6 +7,7 @@ use serde_json::Value;
 use super::check;
 use super::dialect::Dialect;
 use super::journal::RequestRecord;
+use super::models;
 use super::script::{Turn, What};
 use super::state::State;
 use super::stream;
@@ -52,6 +53,9 @@ async fn exchange(state: &State, connection: &mut Connection, request: &Request)
         body,
         violation: None,
     };
+    if request.verb == "GET" {
+        return models::answer(state, connection, &record).await;
+    }
     let refused = match dialect {
         None => Some((404, "no such API".to_owned())),
         // It repeats what it was sent: no log may.

@@ -33,6 +33,7 @@ mod connection;
 mod dialect;
 mod gate;
 mod journal;
+mod models;
 mod script;
 mod server;
 mod state;

@@ -69,6 +69,16 @@ impl LlmServer {
         self.state.change(|inner| inner.otherwise = Some(Arc::new(decide)));
     }
 
+    /// Shows its models to anybody, as some do.
+    pub fn show_models_to_anybody(&self) {
+        self.state.change(|inner| inner.models.to_anybody = true);
+    }
+
+    /// Has this time by its clock, as the `Date` header of HTTP writes it, when it shows its models.
+    pub fn set_clock(&self, date: &str) {
+        self.state.change(|inner| inner.models.date = Some(date.to_owned()));
+    }
+
     /// Every request so far, in the order of arrival.
     pub fn requests(&self) -> Vec<RequestRecord> {
         self.state.read(|inner| inner.journal.clone())

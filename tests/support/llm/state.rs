@@ -8,6 +8,7 @@ use anyhow::bail;
 use tokio::sync::watch;
 
 use super::journal::RequestRecord;
+use super::models::Shown;
 use super::script::Turn;
 
 /// Decides what comes of a request where the script is at its end.
@@ -19,6 +20,7 @@ pub(super) struct Inner {
     pub(super) script: VecDeque<Turn>,
     pub(super) otherwise: Option<Otherwise>,
     pub(super) journal: Vec<RequestRecord>,
+    pub(super) models: Shown,
     /// Requests without their whole answer.
     pub(super) under_way: usize,
 }

@@ -16,7 +16,8 @@ pub use take::{OutgoingError, Source};
 
 use cofferdam_core::audit::{Attached, Effect};
 use cofferdam_core::id::TurnId;
-use cofferdam_core::message::OutgoingAttachment;
+use cofferdam_core::message::{Address, OutgoingAttachment};
+use cofferdam_core::tool::{ErrorCode, ToolError};
 use place::Place;
 use std::collections::{BTreeSet, HashMap};
 use std::fs::File;
@@ -72,7 +73,9 @@ impl Outgoing {
     /// What one call of a turn adds. Dropped before [`Addition::keep`] it has added nothing.
     pub fn addition(&self, turn: &TurnId) -> Addition {
         let call = self.0.calls.fetch_add(1, Ordering::Relaxed);
-        Addition { outgoing: self.clone(), turn: turn.clone(), call, files: Vec::new(), kept: false }
+        let resolve: Resolve =
+            Arc::new(|_| Err(ToolError::new(ErrorCode::NotFound, "there is no other reply here")));
+        Addition { outgoing: self.clone(), turn: turn.clone(), call, files: Vec::new(), kept: false, resolve }
     }
 
     /// Counts the files of a call that is answered from the journal as the turn's. False when a blob is gone, and
@@ -140,9 +143,39 @@ pub struct Addition {
     call: u64,
     files: Vec<(String, OutgoingAttachment)>,
     kept: bool,
+    resolve: Resolve,
 }
 
+/// Finds the request that a call means.
+pub type Resolve = Arc<dyn Fn(&Address) -> Result<TurnId, ToolError> + Send + Sync>;
+
 impl Addition {
+    /// The same for a call that may name another request than its own, which this finds.
+    #[must_use]
+    pub fn reaching(mut self, resolve: Resolve) -> Self {
+        self.resolve = resolve;
+        self
+    }
+
+    /// Has what is added go to the request that is meant. All of a call's files go to one request.
+    ///
+    /// # Errors
+    /// Whatever the address finds; `invalid_arguments` where something was added elsewhere.
+    pub fn address(&mut self, to: &Address) -> Result<(), ToolError> {
+        let turn = (self.resolve)(to)?;
+        if turn != self.turn && !self.files.is_empty() {
+            let said = "one call adds files to one reply; make another call for another";
+            return Err(ToolError::new(ErrorCode::InvalidArguments, said));
+        }
+        self.turn = turn;
+        Ok(())
+    }
+
+    /// The request whose reply they go with.
+    pub fn request(&self) -> &TurnId {
+        &self.turn
+    }
+
     /// Whether nothing was added.
     pub fn is_empty(&self) -> bool {
         self.files.is_empty()

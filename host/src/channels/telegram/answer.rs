@@ -7,6 +7,7 @@ use super::approvals::Desk;
 use super::bot::Bot;
 use super::download::fetch_all;
 use super::lanes::{LaneKey, Unit};
+use super::mailbox::Mailbox;
 use super::media::Media;
 use super::placeholder::Placeholder;
 use super::prepare::{Files, Prepared, Replied, Todo, prepare};
@@ -179,7 +180,9 @@ async fn run_turn(
     progress: Arc<dyn Progress>,
     slot: Arc<Slot>,
 ) -> Option<OutgoingResponse> {
-    let run = bot.running.begin(LaneKey::of(&prepared.target), &bot.stop.now);
+    let lane = LaneKey::of(&prepared.target);
+    let run = bot.running.begin(lane, &bot.stop.now);
+    let mailbox = Mailbox { bot: bot.clone(), turn: id.clone(), lane, sender: prepared.sender };
     let earlier = Earlier::of(bot.clone(), &prepared);
     let caller = caller(&prepared);
     let desk = Desk { bot: bot.clone(), target: prepared.target, sender: prepared.sender, slot };
@@ -198,6 +201,7 @@ async fn run_turn(
         attachments,
         recent: Some(Arc::new(earlier)),
         approver: Some(Arc::new(desk)),
+        steering: Some(Arc::new(mailbox)),
         notices: prepared.notices,
     };
     let mut response = bot.runner.run(turn, progress, run.cancel()).await;
@@ -213,7 +217,7 @@ fn caller(prepared: &Prepared) -> Caller {
 }
 
 /// A chat and topic of this bot.
-fn session(bot: &Bot, target: &Target) -> SessionId {
+pub(super) fn session(bot: &Bot, target: &Target) -> SessionId {
     SessionId::new(format!("{}:{}/{}", bot.channel, target.chat, target.thread.unwrap_or_default()))
 }
 
@@ -222,7 +226,7 @@ async fn fetch(bot: &Arc<Bot>, from: Files, progress: &Arc<dyn Progress>) -> Opt
 }
 
 /// The files of a turn, in order; `None` once the bot stops.
-async fn files(bot: &Bot, files: Files) -> Option<Vec<Media>> {
+pub(super) async fn files(bot: &Bot, files: Files) -> Option<Vec<Media>> {
     match files {
         Files::Own(files) => Some(files),
         Files::Replied(Replied { media, album: None, .. }) => Some(vec![media]),

@@ -7,12 +7,13 @@
 use super::failure::{Failure, result_of};
 use super::pace::Pace;
 use super::token::Token;
-use crate::outbound::{Address, Reach};
+use crate::outbound::{Address, Reach, http_date};
+use reqwest::header::DATE;
 use reqwest::multipart::Form;
 use reqwest::{Client, RequestBuilder, Response, Url, redirect};
 use serde::Serialize;
 use serde_json::value::RawValue;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 use teloxide_core::requests::Payload;
 
 /// The Bot API behind one token.
@@ -60,14 +61,30 @@ impl Api {
         payload: &P,
         timeout: Duration,
     ) -> Result<Box<RawValue>, Failure> {
+        self.answer(self.request(payload, timeout)).await
+    }
+
+    /// The same, with the time by the server's clock if there was an answer.
+    pub(super) async fn call_dated<P: Payload + Serialize>(
+        &self,
+        payload: &P,
+        timeout: Duration,
+    ) -> (Result<Box<RawValue>, Failure>, Option<SystemTime>) {
+        let response = match self.request(payload, timeout).send().await {
+            Ok(response) => response,
+            Err(error) => return (Err(self.network(error)), None),
+        };
+        let date = response.headers().get(DATE).and_then(|date| http_date(date.to_str().ok()?));
+        (self.result(response).await, date)
+    }
+
+    fn request<P: Payload + Serialize>(&self, payload: &P, timeout: Duration) -> RequestBuilder {
         let body = serde_json::to_vec(payload).expect("payloads are plain data");
-        let request = self
-            .client
+        self.client
             .post(self.url(&["bot", self.token.reveal()], [method_name(P::NAME).as_str()]))
             .header("Content-Type", "application/json")
             .timeout(timeout)
-            .body(body);
-        self.answer(request).await
+            .body(body)
     }
 
     /// The same for a method that takes files.
@@ -85,7 +102,11 @@ impl Api {
     }
 
     async fn answer(&self, request: RequestBuilder) -> Result<Box<RawValue>, Failure> {
-        let mut response = request.send().await.map_err(|error| self.network(error))?;
+        let response = request.send().await.map_err(|error| self.network(error))?;
+        self.result(response).await
+    }
+
+    async fn result(&self, mut response: Response) -> Result<Box<RawValue>, Failure> {
         let status = response.status().as_u16();
         let mut answer = Vec::new();
         while let Some(piece) = response.chunk().await.map_err(|error| self.network(error))? {

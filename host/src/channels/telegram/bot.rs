@@ -10,6 +10,7 @@ use crate::attachments::{self, BlobStore};
 use crate::outbound::Backoff;
 use crate::store::{Store, StoreError};
 use crate::turn::Runner;
+use serde_json::value::RawValue;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
@@ -102,7 +103,19 @@ impl Me {
     /// # Errors
     /// [`Failure`].
     pub(super) async fn ask(api: &Api) -> Result<Self, Failure> {
-        let result = api.call(&payloads::GetMe::new(), REQUEST_MAX).await?;
+        Self::read(&*api.call(&payloads::GetMe::new(), REQUEST_MAX).await?)
+    }
+
+    /// The bot as people call it: `@name`.
+    pub(super) fn called(&self) -> String {
+        self.username.as_ref().map_or_else(|| format!("bot {}", self.id), |name| format!("@{name}"))
+    }
+
+    /// What `getMe` has brought.
+    ///
+    /// # Errors
+    /// [`Failure::Unreachable`] for what is no bot's account.
+    pub(super) fn read(result: &RawValue) -> Result<Self, Failure> {
         let value: serde_json::Value = serde_json::from_str(result.get()).unwrap_or_default();
         let id = value["id"].as_i64();
         let id =

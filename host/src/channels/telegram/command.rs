@@ -35,6 +35,12 @@ pub(super) fn spoken(text: &str, bot_name: Option<&str>) -> Spoken {
     }
 }
 
+/// What a command adds to the turn that runs: all that follows `/steer`.
+pub(super) fn steered(command: &str) -> Option<&str> {
+    let rest = command.strip_prefix("/steer")?;
+    (rest.is_empty() || rest.starts_with(char::is_whitespace)).then(|| rest.trim_start())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -52,6 +58,19 @@ mod tests {
         check("/start", command("/help"));
         check("/start@our_bot payload", command("/help"));
         check(" /help", command("/help"));
+    }
+
+    #[test]
+    fn what_steers_is_all_that_follows_the_word() {
+        for (command, expected) in [
+            ("/steer use the other file", Some("use the other file")),
+            ("/steer\n in two\nlines", Some("in two\nlines")),
+            ("/steer", Some("")),
+            ("/steering wheel", None),
+            ("/new", None),
+        ] {
+            assert_eq!(steered(command), expected, "{command:?}");
+        }
     }
 
     #[test]

@@ -1,17 +1,20 @@
 //! `[channels.telegram]`: what an operator may set, and what is refused before anything is contacted.
 
 use super::token::Token;
-use crate::outbound::{Address, BadAddress};
+use crate::outbound::{Address, BadAddress, SecretFileError, read_secret};
 use serde::{Deserialize, Deserializer, de};
 use std::fmt;
+use std::path::PathBuf;
 use std::time::Duration;
 
-/// The section as written. Nothing in it is secret: the token is in the environment.
+/// The section as written. Nothing in it is secret: the token is in the environment, or in a file of its own.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Config {
     /// Name of the environment variable that holds the bot's token.
     pub token_env: String,
+    /// File that holds the token instead, readable by its owner alone.
+    pub token_file: Option<PathBuf>,
     /// Address of the Bot API; plain http only for loopback.
     pub api_url: String,
     /// Numeric ids of the people who are served; empty: nobody.
@@ -27,10 +30,14 @@ pub struct Config {
     pub timing: Timing,
 }
 
+/// The variable that holds the token when nobody says.
+const TOKEN_ENV: &str = "TELEGRAM_BOT_TOKEN";
+
 impl Default for Config {
     fn default() -> Self {
         Self {
-            token_env: "TELEGRAM_BOT_TOKEN".into(),
+            token_env: TOKEN_ENV.into(),
+            token_file: None,
             api_url: "https://api.telegram.org".into(),
             allowed_users: Vec::new(),
             approvers: Vec::new(),
@@ -94,6 +101,15 @@ pub enum ConfigError {
     /// The variable holds something else.
     #[error("the environment variable {0} does not hold a bot token; copy the token again from @BotFather")]
     TokenMalformed(String),
+    /// The token is in two places.
+    #[error("token_env and token_file are both written; take one of them out")]
+    TokenTwice,
+    /// The token's file did not open or read, or others may read it.
+    #[error("token_file: {0}")]
+    TokenFile(#[from] SecretFileError),
+    /// The file holds something else.
+    #[error("token_file: {0} does not hold a bot token; copy the token again from @BotFather")]
+    TokenFileMalformed(String),
     /// `api_url` is no usable address.
     #[error("api_url: {0}; write e.g. \"https://api.telegram.org\"")]
     ApiUrl(#[from] BadAddress),
@@ -123,6 +139,10 @@ impl Config {
         if !is_variable_name(&self.token_env) {
             return Err(ConfigError::TokenEnv);
         }
+        // The default says nothing: it is what the file stands for.
+        if self.token_file.is_some() && self.token_env != TOKEN_ENV {
+            return Err(ConfigError::TokenTwice);
+        }
         if let Some(id) = self.allowed_users.iter().find(|id| **id <= 0) {
             return Err(ConfigError::UserId(*id));
         }
@@ -132,11 +152,16 @@ impl Config {
         }
     }
 
-    /// The token, from this process's environment.
+    /// The token, from its file or this process's environment.
     ///
     /// # Errors
-    /// [`ConfigError`], which names the variable.
+    /// [`ConfigError`], which names the file or variable.
     pub fn token(&self) -> Result<Token, ConfigError> {
+        if let Some(file) = &self.token_file {
+            let text = read_secret(file)?;
+            let malformed = || ConfigError::TokenFileMalformed(file.display().to_string());
+            return Token::parse(&text).ok_or_else(malformed);
+        }
         self.token_in(|name| std::env::var(name).ok())
     }
 
@@ -148,6 +173,11 @@ impl Config {
         let value = env(name).filter(|value| !value.trim().is_empty());
         let value = value.ok_or_else(|| ConfigError::TokenMissing(name.clone()))?;
         Token::parse(&value).ok_or_else(|| ConfigError::TokenMalformed(name.clone()))
+    }
+
+    /// Where the token is, in words: the file or the variable.
+    pub fn token_place(&self) -> String {
+        self.token_file.as_ref().map_or_else(|| self.token_env.clone(), |file| file.display().to_string())
     }
 
     /// The TCP port of the Bot API.
@@ -254,6 +284,28 @@ mod tests {
         assert!(said("MY_TOKEN", Some(" ")).contains("is not set"));
         assert!(!said("MY_TOKEN", Some("12 34")).contains("12 34"));
         assert!(!said("123:abcdefgh", None).contains("abcdefgh"));
+    }
+
+    #[test]
+    fn a_file_holds_the_token_instead() {
+        use std::os::unix::fs::PermissionsExt;
+        let dir = tempfile::tempdir().expect("a folder");
+        let file = dir.path().join("token");
+        let config = Config { token_file: Some(file.clone()), ..Config::default() };
+        assert_eq!(config.check(), Ok(()));
+        assert_eq!(config.token_place(), file.display().to_string());
+        let put = |text: &str, mode| {
+            std::fs::write(&file, text).expect("writable");
+            std::fs::set_permissions(&file, PermissionsExt::from_mode(mode)).expect("ours");
+            config.token().map(|token| token.reveal().to_owned()).map_err(|error| error.to_string())
+        };
+        assert_eq!(put("12:abcdefgh\n", 0o600), Ok("12:abcdefgh".to_owned()));
+        let said = put("12:abcdefgh", 0o644).expect_err("refused");
+        assert!(said.starts_with("token_file: ") && said.contains("chmod 600"), "{said}");
+        let said = put("12 abcdefgh", 0o600).expect_err("refused");
+        assert!(said.contains("does not hold a bot token") && !said.contains("abcdefgh"), "{said}");
+        let both = Config { token_env: "MY_TOKEN".into(), ..config };
+        assert_eq!(both.check(), Err(ConfigError::TokenTwice));
     }
 
     #[test]

@@ -3,10 +3,10 @@
 use super::answer;
 use super::bot::Bot;
 use super::lanes::{LaneKey, Lanes, Unit};
-use super::prepare::{Todo, prepare};
+use super::prepare::{Todo, prepare, queue_of};
 use super::send::Target;
 use super::wire;
-use crate::store::{BoundTurn, Reply, Standing, Update};
+use crate::store::{BoundTurn, Queue, Reply, Standing, Update};
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -96,7 +96,8 @@ async fn wind_down(bot: &Bot, mut tasks: JoinSet<()>) {
 /// that came before it.
 fn stop_wanted(bot: &Bot, arrival: &Arrival) -> Option<(i64, Target)> {
     let Arrival::Update(update) = arrival else { return None };
-    let message = read(&update.raw).filter(|message| message.media_group_id.is_none())?;
+    let message = read(&update.raw)
+        .filter(|message| message.media_group_id.is_none() && queue_of(message, &bot.me) == Queue::Turn)?;
     match prepare(vec![message], Standing::First, &bot.allowed, &bot.me) {
         Todo::Run(prepared) if prepared.text.trim() == "/cancel" => Some((update.update_id, prepared.target)),
         _ => None,

@@ -5,7 +5,7 @@ use super::api::REQUEST_MAX;
 use super::bot::Bot;
 use super::failure::Failure;
 use super::media::Media;
-use crate::attachments::{Attachments, Declared, Download, Intake, Rejected, Settled};
+use crate::attachments::{self, Attachments, Declared, Download, Intake, Rejected, Settled};
 use crate::outbound::Backoff;
 use crate::turn::{Progress, Step};
 use cofferdam_core::limits::ByteSize;
@@ -32,7 +32,17 @@ const AT_ONCE_MAX: usize = 3;
 
 /// Fetches all files, and tells how far it is. Dropping the future ends every download.
 pub(super) async fn fetch_all(bot: &Arc<Bot>, files: Vec<Media>, progress: &dyn Progress) -> Attachments {
-    let mut intake = Intake::new(&bot.blobs, &bot.limits);
+    fetch_within(bot, files, &bot.limits, progress).await
+}
+
+/// The same under other limits of the turn.
+pub(super) async fn fetch_within(
+    bot: &Arc<Bot>,
+    files: Vec<Media>,
+    limits: &attachments::Config,
+    progress: &dyn Progress,
+) -> Attachments {
+    let mut intake = Intake::new(&bot.blobs, limits);
     let mut admitted = Vec::new();
     for media in files {
         let source = media.source();

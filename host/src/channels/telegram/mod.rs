@@ -27,6 +27,7 @@ mod failure;
 mod fuzzing;
 mod html;
 mod lanes;
+mod mailbox;
 mod media;
 mod menu;
 mod outline;
@@ -35,6 +36,7 @@ mod placeholder;
 mod poll;
 mod prepare;
 mod presses;
+mod probe;
 mod recent;
 mod running;
 mod send;
@@ -49,6 +51,7 @@ mod words;
 
 pub use config::{Config, ConfigError, FloodLimits, Timing};
 pub use menu::MenuEntry;
+pub use probe::{Answered, ProbeError, who};
 pub use token::Token;
 
 use crate::attachments::outgoing::Outgoing;
@@ -95,10 +98,10 @@ pub struct Service {
 #[derive(Debug, thiserror::Error)]
 pub enum ServeError {
     /// Telegram does not know the token.
-    #[error("Telegram does not accept the bot's token in {variable} ({code}); copy it again from @BotFather")]
+    #[error("Telegram does not accept the bot's token in {place} ({code}); copy it again from @BotFather")]
     Unauthorized {
-        /// The environment variable.
-        variable: String,
+        /// The environment variable, or the file.
+        place: String,
         /// HTTP status: 401, or 404 for a token of the wrong form.
         code: u16,
     },
@@ -125,10 +128,11 @@ pub async fn serve(
     stop: CancellationToken,
 ) -> Result<(), ServeError> {
     service.config.check()?;
+    service.store.presence().begins();
     let address = service.config.address()?;
-    let variable = service.config.token_env.clone();
+    let place = service.config.token_place();
     let ended = |failure: Failure| match failure {
-        Failure::Unauthorized(code) => ServeError::Unauthorized { variable: variable.clone(), code },
+        Failure::Unauthorized(code) => ServeError::Unauthorized { place: place.clone(), code },
         other => ServeError::Client(other.to_string()),
     };
     let soon = stop.child_token();
@@ -136,6 +140,7 @@ pub async fn serve(
     let api = Arc::new(Api::new(address, service.token.clone(), pace).map_err(ended)?);
     let Some(me) = who_am_i(&api, &stop).await.map_err(ended)? else { return Ok(()) };
     let name = me.username.clone().unwrap_or_else(|| me.id.to_string());
+    service.store.presence().polls_as(&me.called());
     let line = words::polling(&name, service.config.allowed_users.len());
     let menu = service.menu.clone();
     let bot = Arc::new(bot(service, api.clone(), me, soon));

@@ -2,18 +2,19 @@
 //! is waited out; only a refused token ends it.
 
 use super::admit::{Admission, admit};
+use super::answer::session;
 use super::bot::Bot;
 use super::cursor::{Cursor, Cursored};
 use super::dispatch::Arrival;
 use super::failure::Failure;
-use super::prepare::concerns_us;
+use super::prepare::{concerns_us, queue_of};
 use super::presses;
 use super::send::Target;
 use super::start::{Flow, hand_on};
 use super::trouble::Trouble;
 use super::wire::Update;
 use super::words;
-use crate::store::{Fate, NewPart, NewReply, NewUpdate, PartKind, Persisted, Stranger};
+use crate::store::{Fate, Headers, NewPart, NewReply, NewUpdate, PartKind, Persisted, Stranger};
 use serde::Serialize;
 use serde_json::value::RawValue;
 use std::time::Duration;
@@ -84,6 +85,7 @@ async fn ask(bot: &Bot, cursor: &Cursor) -> Result<Vec<Box<RawValue>>, Failure> 
         allowed_updates: &["message", "callback_query"],
     };
     let result = bot.api.call(&request, bot.timing.long_poll + OVERTIME).await?;
+    bot.store.presence().polled();
     serde_json::from_str(result.get()).map_err(|_| Failure::Unreachable("getUpdates brings no list".into()))
 }
 
@@ -153,8 +155,14 @@ fn judged(bot: &Bot, update: Update, raw: &str) -> NewUpdate {
             NewUpdate { update_id, album: None, raw: String::new(), fate: Fate::Stranger(stranger) }
         }
         Admission::Serve(_) if !concerns_us(&message, &bot.me) => ignored("not meant for this bot"),
-        Admission::Serve(_) => {
-            NewUpdate { update_id, album: message.album(), raw: raw.to_owned(), fate: Fate::Pending }
+        Admission::Serve(sender) => {
+            let headers = Headers {
+                session: session(bot, &Target::answering(&message)),
+                sender: sender.to_string(),
+                queue: queue_of(&message, &bot.me),
+            };
+            let fate = Fate::Pending(headers);
+            NewUpdate { update_id, album: message.album(), raw: raw.to_owned(), fate }
         }
     }
 }

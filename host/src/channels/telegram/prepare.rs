@@ -3,12 +3,12 @@
 
 use super::admit::{Admission, admit};
 use super::bot::Me;
-use super::command::{Spoken, spoken};
+use super::command::{Spoken, spoken, steered};
 use super::media::Media;
 use super::send::Target;
 use super::wire::{ChatKind, Content, Message};
 use super::words;
-use crate::store::Standing;
+use crate::store::{Queue, Standing};
 use std::collections::BTreeSet;
 
 /// What a turn's messages ask for.
@@ -102,6 +102,7 @@ pub(super) fn prepare(
         Spoken::ForAnother => (caption, true),
         Spoken::Plain(text) => (text, false),
     };
+    let steer = steered(&text).filter(|_| is_command).map(str::to_owned);
     let replied = first.reply_to.as_ref().filter(|_| own.is_empty() && is_command);
     let replied = replied.and_then(|message| {
         Some(Replied {
@@ -111,7 +112,20 @@ pub(super) fn prepare(
         })
     });
     let files = replied.map_or(Files::Own(own), Files::Replied);
+    if steer.as_ref().is_some_and(String::is_empty) && files == Files::Own(Vec::new()) {
+        return Todo::Say(target, words::STEER_WHAT.into());
+    }
+    // Whether it finds a turn to be said to or becomes one, its words are what follows.
+    let text = steer.unwrap_or(text);
     Todo::Run(Box::new(Prepared { target, sender, text, files, album, notices: Vec::new() }))
+}
+
+/// How a message wants to be taken.
+pub(super) fn queue_of(message: &Message, me: &Me) -> Queue {
+    match spoken(&message.text, me.username.as_deref()) {
+        Spoken::Command(command) if steered(&command).is_some() => Queue::Steer,
+        _ => Queue::Turn,
+    }
 }
 
 /// Whether a message in a group is meant for this bot: a command, or a reply to what the bot said.
@@ -185,6 +199,19 @@ mod tests {
             json!({ "dice": {} }),
             Some("say: A message of this kind (dice) cannot be used here. Send text or a file."),
         );
+    }
+
+    #[test]
+    fn what_steers_loses_the_word_and_keeps_its_files() {
+        let check = |fields: Value, queue: Queue, expected: &str| {
+            let message = private(fields.clone());
+            assert_eq!(queue_of(&message, &me()), queue, "{fields}");
+            assert_eq!(text_of(message).as_deref(), Some(expected), "{fields}");
+        };
+        check(json!({ "text": "/steer@our_bot use b" }), Queue::Steer, "use b");
+        check(json!({ "text": "steer use b" }), Queue::Turn, "steer use b");
+        check(json!({ "document": document("d"), "caption": "/steer" }), Queue::Steer, "");
+        check(json!({ "text": "/steer" }), Queue::Steer, &format!("say: {}", words::STEER_WHAT));
     }
 
     #[test]

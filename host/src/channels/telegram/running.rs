@@ -15,6 +15,8 @@ struct Stoppable {
     cancel: CancellationToken,
     /// Messages that waited when somebody stopped it.
     waited: Option<usize>,
+    /// Messages that it has taken up, and that have a place in the lane still.
+    taken: usize,
 }
 
 /// A turn that runs, until this is dropped.
@@ -38,15 +40,22 @@ impl Running {
     /// Notes that a turn runs in a lane. It is cancelled with `parent`, too.
     pub(super) fn begin(&self, lane: LaneKey, parent: &CancellationToken) -> Run<'_> {
         let cancel = parent.child_token();
-        self.turns().insert(lane, Stoppable { cancel: cancel.clone(), waited: None });
+        self.turns().insert(lane, Stoppable { cancel: cancel.clone(), waited: None, taken: 0 });
         Run { running: self, lane, cancel }
+    }
+
+    /// Notes that the turn of a lane has taken up a message of those that wait in it.
+    pub(super) fn take(&self, lane: LaneKey) {
+        if let Some(turn) = self.turns().get_mut(&lane) {
+            turn.taken += 1;
+        }
     }
 
     /// Stops the turn of a lane in which so many messages wait.
     pub(super) fn stop(&self, lane: LaneKey, waiting: usize) -> Stopped {
         match self.turns().get_mut(&lane) {
             Some(turn) => {
-                turn.waited = Some(waiting);
+                turn.waited = Some(waiting.saturating_sub(turn.taken));
                 turn.cancel.cancel();
                 Stopped::Turn
             }
@@ -89,7 +98,8 @@ mod tests {
         let (running, all) = (Running::default(), CancellationToken::new());
         assert_eq!(running.stop(ANN, 0), Stopped::Nothing);
         let (ann, ben) = (running.begin(ANN, &all), running.begin(BEN, &all));
-        assert_eq!(running.stop(ANN, 3), Stopped::Turn);
+        running.take(ANN);
+        assert_eq!(running.stop(ANN, 4), Stopped::Turn);
         assert!(ann.cancel().is_cancelled() && !ben.cancel().is_cancelled() && !all.is_cancelled());
         assert_eq!((ann.end(), ben.end()), (Some(3), None));
         assert_eq!(running.stop(ANN, 0), Stopped::Nothing);

@@ -62,6 +62,10 @@ pub(super) fn waiting_too(waiting: usize) -> String {
     }
 }
 
+/// To `/steer` with nothing else.
+pub(super) const STEER_WHAT: &str =
+    "Write what to add to the message that is being worked on: /steer TEXT. A file may come with it.";
+
 /// In place of an answer when somebody stopped the turn while its files came in.
 pub(super) const CANCELLED: &str =
     "Cancelled: nothing had been done yet. Send the message again if it is needed.";

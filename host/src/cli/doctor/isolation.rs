@@ -1,7 +1,7 @@
 //! What is in force in a confined gateway and in its workers: this program confines itself, as often as
 //! a try ends it, and tries everything of the tables.
 
-use super::{Finding, Weight};
+use super::finding::{Finding, Weight};
 use crate::config::Config;
 use crate::confine::trial::{Expected, Outcome, Scene, Trial, table};
 use crate::confine::{Confined, Mode, Report};
@@ -46,43 +46,60 @@ pub(super) fn look(config: &Config, findings: &mut Vec<Finding>) -> anyhow::Resu
     if mode == Mode::InProcess {
         finding(weight, "guests run in the gateway's own process".into(), "[isolation] mode = \"processes\"");
     }
-    for (who, word) in KINDS {
-        let trials = table(who);
-        let mut report = None;
-        let mut done = 0;
-        while let Some(rest) = trials.get(done..).filter(|rest| !rest.is_empty()) {
-            let tried = attempt(word, rest)?;
-            let Some(told) = tried.report else {
-                finding(
-                    Weight::Problem,
-                    format!("{who}: cannot be confined: {}", tried.said),
-                    "see the message",
-                );
-                break;
-            };
-            report = report.or(Some(told));
-            for (trial, outcome) in rest.iter().zip(tried.outcomes) {
-                let ok = outcome.is_some_and(|outcome| outcome.is(trial.expected));
-                let (attempt, expected) = (trial.name, trial.expected);
-                found.attempts.push(Attempt { who, attempt, expected, outcome, ok });
-                done += 1;
-            }
+    // Side by side: nearly all of it is starting processes, one for each try that ends one.
+    let tried = std::thread::scope(|scope| {
+        let threads = KINDS.map(|(who, word)| scope.spawn(move || Kind::tried(who, word)));
+        threads.map(|thread| thread.join().expect("trying does not panic"))
+    });
+    for kind in tried {
+        let Kind { who, report, attempts, refused } = kind?;
+        if let Some(said) = refused {
+            finding(Weight::Problem, format!("{who}: cannot be confined: {said}"), "see the message");
         }
         let missing = report.as_ref().map(Report::missing).unwrap_or_default();
         for missing in &missing {
             finding(weight, format!("{who}: {missing}"), "boot or allow what it names");
         }
-        for Attempt { attempt, expected, outcome, .. } in
-            found.attempts.iter().filter(|attempt| attempt.who == who && !attempt.ok)
-        {
+        for Attempt { attempt, expected, outcome, .. } in attempts.iter().filter(|attempt| !attempt.ok) {
             // With a mechanism missing, what it would have refused is no surprise.
             let weight = if missing.is_empty() { Weight::Problem } else { weight };
             let what = format!("{who}: {attempt}: {outcome:?} instead of {expected:?}");
             finding(weight, what, "report this with the output of cofferdam doctor --json");
         }
         found.reports.extend(report);
+        found.attempts.extend(attempts);
     }
     Ok(found)
+}
+
+/// What one kind of process came to.
+struct Kind {
+    who: Confined,
+    report: Option<Report>,
+    attempts: Vec<Attempt>,
+    /// What was said by a process that could not be confined.
+    refused: Option<String>,
+}
+
+impl Kind {
+    fn tried(who: Confined, word: &str) -> anyhow::Result<Self> {
+        let trials = table(who);
+        let mut found = Self { who, report: None, attempts: Vec::new(), refused: None };
+        while let Some(rest) = trials.get(found.attempts.len()..).filter(|rest| !rest.is_empty()) {
+            let tried = attempt(word, rest)?;
+            let Some(told) = tried.report else {
+                found.refused = Some(tried.said);
+                break;
+            };
+            found.report = found.report.or(Some(told));
+            for (trial, outcome) in rest.iter().zip(tried.outcomes) {
+                let ok = outcome.is_some_and(|outcome| outcome.is(trial.expected));
+                let (attempt, expected) = (trial.name, trial.expected);
+                found.attempts.push(Attempt { who, attempt, expected, outcome, ok });
+            }
+        }
+        Ok(found)
+    }
 }
 
 /// How far one process came.

@@ -1,7 +1,7 @@
 //! What this kernel can do of what the gateway uses.
 
+use super::finding::Finding;
 use super::isolation::Isolation;
-use super::{Finding, Weight};
 use crate::confine::Seccomp;
 use rustix::fs::{CWD, Mode, OFlags, ResolveFlags};
 use serde::Serialize;
@@ -25,12 +25,11 @@ pub(super) fn look(isolation: &Isolation, findings: &mut Vec<Finding>) -> Kernel
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let openat2 = rustix::fs::openat2(CWD, ".", flags, Mode::empty(), ResolveFlags::BENEATH).is_ok();
     if !openat2 {
-        findings.push(Finding {
-            section: "kernel",
-            weight: Weight::Problem,
-            what: "openat2 does not work, and without it nothing starts".into(),
-            mend: "boot Linux 5.9 or newer; in a container, allow openat2 in its seccomp profile".into(),
-        });
+        findings.push(Finding::problem(
+            "kernel",
+            "openat2 does not work, and without it nothing starts",
+            "boot Linux 5.9 or newer; in a container, allow openat2 in its seccomp profile",
+        ));
     }
     let unnamed = OFlags::TMPFILE | OFlags::WRONLY | OFlags::CLOEXEC;
     let report = isolation.reports.first();

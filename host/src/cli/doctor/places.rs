@@ -1,17 +1,23 @@
 //! The folders and files that the gateway trusts: whose they are, who else can write them, and what room is
 //! left.
 
-use super::{Finding, Weight};
+use super::finding::{Finding, shell};
 use crate::config::Config;
-use cofferdam_core::limits::Span;
+use crate::publish;
+use cofferdam_core::limits::{ByteSize, Span};
 use serde::Serialize;
 use std::fmt;
 use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 /// Less free space than this is a problem: a start compiles, and the audit must always have room.
 const FREE_BYTES_MIN: u64 = 100 << 20;
+/// Fewer names than this can soon not be made any more.
+const FREE_INODES_MIN: u64 = 1000;
+/// A workspace that takes longer to measure is not measured.
+const MEASURING_MAX: Duration = Duration::from_secs(5);
 
 #[derive(Serialize)]
 pub(super) struct Place {
@@ -27,6 +33,8 @@ struct Found {
     /// Octal, e.g. `0700`.
     mode: String,
     free_bytes: Option<u64>,
+    /// None where there is no number of them.
+    free_inodes: Option<u64>,
 }
 
 /// Who besides the owner may do what, at most.
@@ -47,33 +55,57 @@ pub(super) fn look(config: &Config, findings: &mut Vec<Finding>) -> Vec<Place> {
         ("state", Some(config.state_dir.as_path()), PRIVATE),
         ("policies", config.policies_dir.as_deref(), UNWRITABLE),
         ("configuration", config.file.as_deref(), UNWRITABLE),
+        ("signing key", config.audit.sign_key_file.as_deref(), PRIVATE),
     ];
     let there = places.into_iter().filter_map(|(what, path, allowed)| Some((what, path?, allowed)));
-    there.map(|(what, path, allowed)| place(what, path, allowed, findings)).collect()
+    let places: Vec<_> = there.map(|(what, path, allowed)| place(what, path, allowed, findings)).collect();
+    let (root, state) = (&config.workspace.root, &config.state_dir);
+    if std::path::absolute(root)
+        .is_ok_and(|root| std::path::absolute(state).is_ok_and(|s| root.starts_with(s)))
+    {
+        let beside = state.with_file_name("workspace");
+        findings.push(Finding::notice(
+            "places",
+            format!("the workspace {} lies in the state {}", root.display(), state.display()),
+            format!("[workspace] root = {:?}, after moving it there", beside.display().to_string()),
+        ));
+    }
+    findings.extend(spool(config));
+    places
+}
+
+/// The state must hold the attachments of a message while its turn runs.
+fn spool(config: &Config) -> Option<Finding> {
+    let (free, wanted) = (free(&config.state_dir)?, config.attachments.max_turn_bytes);
+    let room = free.saturating_sub(FREE_BYTES_MIN);
+    // With less than that something else is to be mended.
+    (room > 1 << 20 && wanted.0 > room).then(|| {
+        let what = format!("attachments of one message may have {wanted}, and the state has room for less");
+        let fits = ByteSize((room >> 20) / 2 * (1 << 20)).max(ByteSize::mib(1));
+        Finding::notice("places", what, format!("[attachments] max_turn_bytes = \"{fits}\""))
+    })
 }
 
 fn place(what: &'static str, path: &Path, allowed: Allowed, findings: &mut Vec<Finding>) -> Place {
-    let shown = path.display().to_string();
-    let mut problem = |what: String, mend: String| {
-        findings.push(Finding { section: "places", weight: Weight::Problem, what, mend });
-    };
+    let (shown, word) = (path.display().to_string(), shell(path));
+    let mut problem = |what: String, mend: String| findings.push(Finding::problem("places", what, mend));
     let Ok(meta) = std::fs::metadata(path) else { return Place { what, path: shown, found: None } };
     let us = rustix::process::geteuid().as_raw();
     if meta.uid() != us && meta.uid() != 0 {
         let owner = meta.uid();
         problem(
             format!("{what} {shown} belongs to user {owner}, who can change it"),
-            format!("chown {us} {shown}"),
+            format!("chown {us} {word}"),
         );
     }
     if meta.mode() & allowed.forbidden != 0 {
         let mode = octal(&meta);
         problem(
             format!("{what} {shown} is open to others (mode {mode})"),
-            format!("chmod {} {shown}", allowed.chmod),
+            format!("chmod {} {word}", allowed.chmod),
         );
     }
-    let free_bytes = free(path);
+    let (free_bytes, free_inodes) = (free(path), free_inodes(path));
     if meta.is_dir() && free_bytes.is_some_and(|free| free < FREE_BYTES_MIN) {
         let (free, least) = (free_bytes.unwrap_or(0) >> 20, FREE_BYTES_MIN >> 20);
         problem(
@@ -81,7 +113,14 @@ fn place(what: &'static str, path: &Path, allowed: Allowed, findings: &mut Vec<F
             format!("make room: at least {least} MiB"),
         );
     }
-    let found = Some(Found { owner: meta.uid(), mode: octal(&meta), free_bytes });
+    if meta.is_dir() && free_inodes.is_some_and(|free| free < FREE_INODES_MIN) {
+        let free = free_inodes.unwrap_or(0);
+        problem(
+            format!("{what} {shown} has room for {free} more files, however small"),
+            format!("remove files there: at least {FREE_INODES_MIN}"),
+        );
+    }
+    let found = Some(Found { owner: meta.uid(), mode: octal(&meta), free_bytes, free_inodes });
     Place { what, path: shown, found }
 }
 
@@ -94,10 +133,14 @@ pub(super) struct Tenants {
     users: usize,
     /// How long an unused session's is kept.
     session_tmp_age: Span,
+    /// What all of them hold; none when that takes long to measure.
+    used_bytes: Option<u64>,
+    /// The quota.
+    max_bytes: u64,
 }
 
-/// Counts the folders, of users that are not configured any more too.
-pub(super) fn tenants(config: &Config) -> Tenants {
+/// Counts the folders, of users that are not configured any more too, and what they hold.
+pub(super) fn tenants(config: &Config, findings: &mut Vec<Finding>) -> Tenants {
     let root = &config.workspace.root;
     let names = |dir: &Path| {
         let entries = std::fs::read_dir(dir).into_iter().flatten().flatten();
@@ -107,17 +150,40 @@ pub(super) fn tenants(config: &Config) -> Tenants {
     };
     let users = names(&root.join("users"));
     let sessions = users.iter().chain([root]).map(|base| names(&base.join("sessions")).len()).sum();
-    Tenants { sessions, users: users.len(), session_tmp_age: config.workspace.session_tmp_age }
+    let used_bytes = publish::used(root, Instant::now() + MEASURING_MAX).unwrap_or_default();
+    let max_bytes = config.workspace.max_bytes;
+    findings.extend(used_bytes.and_then(|used| quota(used, max_bytes)));
+    let session_tmp_age = config.workspace.session_tmp_age;
+    Tenants { sessions, users: users.len(), session_tmp_age, used_bytes, max_bytes: max_bytes.0 }
+}
+
+/// What is to be said of a workspace of which nine tenths are used.
+fn quota(used: u64, quota: ByteSize) -> Option<Finding> {
+    let what = format!("the workspace holds {used} bytes of at most {quota}");
+    // Twice as much, in whole MiB.
+    let twice = ByteSize(quota.0.max(used).saturating_mul(2).div_ceil(1 << 20).saturating_mul(1 << 20));
+    let mend = format!("[workspace] max_bytes = \"{twice}\"");
+    match used {
+        _ if used >= quota.0 => Some(Finding::problem("places", what, mend)),
+        _ if used.saturating_mul(10) >= quota.0.saturating_mul(9) => {
+            Some(Finding::notice("places", what, mend))
+        }
+        _ => None,
+    }
 }
 
 impl fmt::Display for Tenants {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { sessions, users, session_tmp_age } = self;
+        let Self { sessions, users, session_tmp_age, .. } = self;
         write!(
             f,
             "in the workspace: {sessions} sessions with a /tmp (unused it goes after {session_tmp_age}), "
         )?;
-        write!(f, "{users} users with a workspace of their own")
+        write!(f, "{users} users with a workspace of their own, ")?;
+        match self.used_bytes {
+            Some(used) => write!(f, "{} MiB of {}", used >> 20, ByteSize(self.max_bytes)),
+            None => f.write_str("more files than can be measured at a glance"),
+        }
     }
 }
 
@@ -131,14 +197,21 @@ fn free(path: &Path) -> Option<u64> {
     Some(space.f_bavail.saturating_mul(space.f_frsize))
 }
 
+/// Files that may still be made there; none on a filesystem that makes inodes as it needs them.
+fn free_inodes(path: &Path) -> Option<u64> {
+    let space = rustix::fs::statvfs(path).ok()?;
+    (space.f_files > 0).then_some(space.f_favail)
+}
+
 impl fmt::Display for Place {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} {}: ", self.what, self.path)?;
         match &self.found {
             None => f.write_str("not there yet"),
-            Some(Found { owner, mode, free_bytes }) => {
+            Some(Found { owner, mode, free_bytes, free_inodes }) => {
                 write!(f, "user {owner}, mode {mode}")?;
-                free_bytes.map_or(Ok(()), |free| write!(f, ", {} MiB free", free >> 20))
+                free_bytes.map_or(Ok(()), |free| write!(f, ", {} MiB free", free >> 20))?;
+                free_inodes.map_or(Ok(()), |free| write!(f, ", room for {free} files"))
             }
         }
     }

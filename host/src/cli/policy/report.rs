@@ -5,6 +5,7 @@ use super::super::Exit;
 use super::show;
 use crate::config::Config;
 use crate::gateway::{self, GatewayError};
+use crate::sandbox::Binary;
 use crate::sandbox::imports::imports_beyond_baseline;
 use crate::tools::Loaded;
 use anyhow::Context;
@@ -114,9 +115,13 @@ fn section(policy: &ToolPolicy, loaded: &Loaded, dir: Option<&Path>) -> Section 
 
 fn facts(policy: &ToolPolicy, dir: Option<&Path>) -> Table {
     // A component that does not load is described too, as long as it is the one that is pinned.
-    let bytes = gateway::component_bytes(policy, dir).ok();
+    let binary = gateway::component_bytes(policy, dir).ok();
     let of_bytes = |said: &dyn Fn(&[u8]) -> Option<String>| {
-        bytes.as_deref().and_then(said).unwrap_or_else(|| "unknown: it cannot be read as pinned".to_owned())
+        binary
+            .as_ref()
+            .map(Binary::bytes)
+            .and_then(said)
+            .unwrap_or_else(|| "unknown: it cannot be read as pinned".to_owned())
     };
     let size = of_bytes(&|bytes| Some(format!("{} bytes", bytes.len())));
     let imports = of_bytes(&|bytes| {

@@ -3,7 +3,6 @@
 use super::super::{Exit, Output};
 use crate::gateway;
 use anyhow::bail;
-use cofferdam_core::audit::sha256_hex;
 use cofferdam_core::policy::{ComponentSource, Place, PolicySet, Spelled, ToolPolicy};
 use cofferdam_core::text::one_line;
 use serde_json::{Value, json};
@@ -40,7 +39,7 @@ pub(super) fn run(
 /// SHA-256 of the component as the policy names it; none for a builtin that this binary lacks.
 pub(super) fn component_sha256(policy: &ToolPolicy) -> Option<String> {
     match &policy.component {
-        ComponentSource::Builtin => Some(sha256_hex(&gateway::component_bytes(policy, None).ok()?)),
+        ComponentSource::Builtin => Some(gateway::component_bytes(policy, None).ok()?.sha256().to_owned()),
         ComponentSource::File { sha256, .. } => Some(sha256.clone()),
     }
 }

@@ -46,7 +46,7 @@ pub(super) fn run(config: &Config, arguments: &Arguments) -> anyhow::Result<Exit
     };
     if let (Some(file), Some(policy), true) = (&arguments.pin, &policy, problems.is_empty()) {
         pin(&candidate, policy, file)?;
-        super::super::tell(&format!("pinned {} in {}", &candidate.sha256[..12], file.display()));
+        super::super::tell(&format!("pinned {} in {}", &candidate.binary.sha256()[..12], file.display()));
     } else {
         problems.extend(policy.as_ref().and_then(|policy| candidate.unpinned(policy)));
     }
@@ -69,7 +69,7 @@ struct Seen<'a> {
 
 impl Seen<'_> {
     fn json(&self) -> Value {
-        let Candidate { file, bytes, sha256, interfaces, description } = self.candidate;
+        let Candidate { file, binary, interfaces, description } = self.candidate;
         let beyond: Vec<_> = interfaces
             .beyond_baseline()
             .iter()
@@ -77,7 +77,7 @@ impl Seen<'_> {
             .collect();
         let described = description.as_ref().ok();
         json!({
-            "file": file.display().to_string(), "sha256": sha256, "bytes": bytes.len(),
+            "file": file.display().to_string(), "sha256": binary.sha256(), "bytes": binary.bytes().len(),
             "exports": interfaces.exports, "imports": interfaces.imports, "imports_beyond_baseline": beyond,
             "name": described.map(|d| d.name.as_str()), "summary": described.map(|d| d.summary.as_str()),
             "arguments": described.map(|d| &d.arguments), "result": described.map(|d| &d.result),
@@ -89,7 +89,7 @@ impl Seen<'_> {
     }
 
     fn text(&self) -> String {
-        let Candidate { file, bytes, sha256, interfaces, description } = self.candidate;
+        let Candidate { file, binary, interfaces, description } = self.candidate;
         let mut text = String::new();
         let mut row = |name: &str, said: &str| {
             let _ = writeln!(text, "{name:<10}{said}");
@@ -98,8 +98,8 @@ impl Seen<'_> {
             row("tool", &format!("{}: {}", described.name, described.summary));
         }
         row("file", &file.display().to_string());
-        row("sha256", sha256);
-        row("size", &format!("{} bytes", bytes.len()));
+        row("sha256", binary.sha256());
+        row("size", &format!("{} bytes", binary.bytes().len()));
         row("exports", &listed(&interfaces.exports));
         let beyond = interfaces.beyond_baseline();
         if beyond.is_empty() {
@@ -166,10 +166,10 @@ fn pin(candidate: &Candidate, policy: &ToolPolicy, file: &Path) -> anyhow::Resul
             "{}: {} takes the builtin component; write: component = {{ file = \"{1}.wasm\", sha256 = \"{}\" }}",
             file.display(),
             policy.tool,
-            candidate.sha256
+            candidate.binary.sha256()
         );
     };
-    if *sha256 == candidate.sha256 {
+    if *sha256 == candidate.binary.sha256() {
         return place(candidate, &beside(file, component));
     }
     let text = std::fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))?;
@@ -178,11 +178,11 @@ fn pin(candidate: &Candidate, policy: &ToolPolicy, file: &Path) -> anyhow::Resul
         bail!(
             "{}: its sha256 does not stand there once; write: component = {{ file = {component:?}, sha256 = \"{}\" }}",
             file.display(),
-            candidate.sha256
+            candidate.binary.sha256()
         );
     }
     place(candidate, &beside(file, component))?;
-    replace(file, text.replace(&quoted, &format!("\"{}\"", candidate.sha256)).as_bytes())
+    replace(file, text.replace(&quoted, &format!("\"{}\"", candidate.binary.sha256())).as_bytes())
 }
 
 fn beside(file: &Path, component: &str) -> PathBuf {
@@ -190,8 +190,8 @@ fn beside(file: &Path, component: &str) -> PathBuf {
 }
 
 fn place(candidate: &Candidate, to: &Path) -> anyhow::Result<()> {
-    let there = std::fs::read(to).is_ok_and(|bytes| bytes == candidate.bytes);
-    if there { Ok(()) } else { replace(to, &candidate.bytes) }
+    let there = std::fs::read(to).is_ok_and(|bytes| bytes == candidate.binary.bytes());
+    if there { Ok(()) } else { replace(to, candidate.binary.bytes()) }
 }
 
 /// All of the new content or the old, readable as any file that a person writes.

@@ -93,7 +93,7 @@ fn answer(calls: &mut dyn HostCalls, ask: Ask<'_>) -> Result<Answer, Broken> {
         Ask::Seal(file) => Socket::encode(&calls.seal(file)),
         Ask::Rename { from, to, disposition } => Socket::encode(&calls.rename(from, to, disposition)),
         Ask::Remove { path, contents } => Socket::encode(&calls.remove(path, contents)),
-        Ask::AddToReply(files) => Socket::encode(&calls.add_to_reply(files)),
+        Ask::AddToReply(files, to) => Socket::encode(&calls.add_to_reply(files, to)),
         Ask::Cancelled => Socket::encode(&Ok::<_, ToolError>(calls.cancelled())),
     };
     Ok(Answer { message: message?, descriptor: None })

@@ -190,7 +190,7 @@ impl Server {
             Err(error) => Err(error),
         };
         match said {
-            Ok(said) => Described::Said(said),
+            Ok(said) => Described::Said(Compatibility::of(self.machine.engine()), said),
             Err(SandboxError::Link(why)) => Described::Link(why),
             Err(SandboxError::Describe(why)) => Described::Describe(why),
             Err(error) => Described::Engine(error.to_string()),

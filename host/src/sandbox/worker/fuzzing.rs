@@ -10,7 +10,7 @@ use super::socket::Socket;
 use crate::attachments::Blob;
 use crate::publish::Disposition;
 use cofferdam_core::attachment::AttachmentInfo;
-use cofferdam_core::message::OutgoingAttachment;
+use cofferdam_core::message::{Address, OutgoingAttachment};
 use cofferdam_core::tool::ToolError;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 use std::io::{Read, Write};
@@ -127,8 +127,13 @@ impl HostCalls for Counting {
         self.planned(path.len())
     }
 
-    fn add_to_reply(&mut self, files: Vec<ReplyFile>) -> Result<Vec<OutgoingAttachment>, ToolError> {
-        self.asked(files.iter().map(|file| file.path.len()).sum());
+    fn add_to_reply(
+        &mut self,
+        files: Vec<ReplyFile>,
+        to: Address,
+    ) -> Result<Vec<OutgoingAttachment>, ToolError> {
+        let named = to.session.map_or(0, |name| name.len()) + to.request.map_or(0, |name| name.len());
+        self.asked(named + files.iter().map(|file| file.path.len()).sum::<usize>());
         Ok(Vec::new())
     }
 

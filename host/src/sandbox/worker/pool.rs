@@ -104,12 +104,15 @@ impl Pool {
         Ok(report)
     }
 
-    /// What a component says of itself, compiled first if need be.
+    /// What a component says of itself, compiled first if need be; nothing runs where that is known.
     pub(in crate::sandbox) fn describe(
         &self,
         known: Known<'_>,
         grants: &Grants,
     ) -> Result<Said, SandboxError> {
+        if let Some(said) = self.cache.said(known.sha256, grants) {
+            return Ok(said);
+        }
         let mut worker = self.take(looking()).map_err(not_started)?;
         let described = match describe_in(&mut worker, known, grants)? {
             Described::NotCompiled(missing) => {
@@ -121,7 +124,10 @@ impl Pool {
         };
         self.give_back(worker);
         match described {
-            Described::Said(said) => Ok(said),
+            Described::Said(compatibility, said) => {
+                self.cache.keep_said(known.sha256, grants, compatibility, &said);
+                Ok(said)
+            }
             Described::NotCompiled(_) => Err(SandboxError::Cache("a worker does not find the code".into())),
             Described::Link(why) => Err(SandboxError::Link(why)),
             Described::Describe(why) => Err(SandboxError::Describe(why)),

@@ -151,6 +151,8 @@ fn spawn(socket: OwnedFd) -> io::Result<Child> {
         .arg(super::COMMAND)
         .env_clear()
         .current_dir("/")
+        // Ctrl-C on a terminal is for the gateway, which stops what a worker runs in its own way.
+        .process_group(0)
         .stdin(Stdio::from(socket))
         .stdout(Stdio::null())
         .stderr(Stdio::null())

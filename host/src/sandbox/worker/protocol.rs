@@ -9,6 +9,7 @@ use super::super::machine::{Job, Said};
 use crate::confine::Report;
 use crate::publish::Disposition;
 use cofferdam_core::capability::Grants;
+use cofferdam_core::message::Address;
 use cofferdam_core::tool::ToolError;
 use serde::{Deserialize, Serialize};
 use serde_bytes::{ByteBuf, Bytes};
@@ -62,7 +63,8 @@ pub(super) enum Compiled<'a> {
 /// What became of a description.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) enum Described {
-    Said(Said),
+    /// By code of this compatibility.
+    Said(Compatibility, Said),
     /// There is no code to link.
     NotCompiled(Missing),
     /// An import is not granted.
@@ -127,7 +129,7 @@ pub(super) enum Ask<'a> {
         contents: Contents,
     },
     Cancelled,
-    AddToReply(Vec<ReplyFile>),
+    AddToReply(Vec<ReplyFile>, Address),
 }
 
 /// A remark of a worker.

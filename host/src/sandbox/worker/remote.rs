@@ -6,7 +6,7 @@ use super::socket::{Broken, Socket, decode};
 use crate::attachments::Blob;
 use crate::publish::Disposition;
 use cofferdam_core::attachment::AttachmentInfo;
-use cofferdam_core::message::OutgoingAttachment;
+use cofferdam_core::message::{Address, OutgoingAttachment};
 use cofferdam_core::tool::{ErrorCode, ToolError};
 use serde::de::DeserializeOwned;
 use serde_bytes::Bytes;
@@ -93,8 +93,12 @@ impl HostCalls for Remote {
         self.ask(Ask::Remove { path, contents })
     }
 
-    fn add_to_reply(&mut self, files: Vec<ReplyFile>) -> Result<Vec<OutgoingAttachment>, ToolError> {
-        self.ask(Ask::AddToReply(files))
+    fn add_to_reply(
+        &mut self,
+        files: Vec<ReplyFile>,
+        to: Address,
+    ) -> Result<Vec<OutgoingAttachment>, ToolError> {
+        self.ask(Ask::AddToReply(files, to))
     }
 
     fn report(&mut self, message: &str) {

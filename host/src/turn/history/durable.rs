@@ -1,21 +1,22 @@
 //! Conversations in the database.
 
 use super::{Besides, History, HistoryError, Kept, line};
-use crate::store::{Store, StoreError, Used, WhoseTurn, now_ms};
+use crate::store::{Holder, Store, StoreError, TakeUp, TakenUp, Used, WhoseTurn, now_ms};
 use crate::tools::Journal;
 use crate::turn::Entry;
 use async_trait::async_trait;
 use cofferdam_core::id::{Caller, SessionId, TurnId};
+use cofferdam_core::message::OutgoingAttachment;
 use std::sync::Arc;
 
 #[async_trait]
 impl History for Store {
     fn journal(&self) -> Option<Arc<dyn Journal>> {
-        Some(Arc::new(self.clone()))
+        Some(self.clone())
     }
 
     async fn load(&self, session: &SessionId, turn: &TurnId) -> Result<Vec<Kept>, HistoryError> {
-        let lines = self.lines(session, turn).await?;
+        let lines = (**self).lines(session, turn).await?;
         lines.into_iter().map(|kept| line::read(kept.turn, &kept.body)).collect()
     }
 
@@ -26,7 +27,18 @@ impl History for Store {
         entry: &Entry,
         besides: &Besides,
     ) -> Result<(), HistoryError> {
-        Ok(self.add_line(whose, n, line::written(entry, besides), besides.tokens).await?)
+        Ok((**self).add_line(whose, n, line::written(entry, besides), besides.tokens).await?)
+    }
+
+    async fn take_up(
+        &self,
+        whose: &WhoseTurn,
+        n: usize,
+        entry: &Entry,
+        taking: &TakeUp,
+    ) -> Result<TakenUp, HistoryError> {
+        let body = line::written(entry, &Besides::default());
+        Ok((**self).take_up(whose, n, body, taking).await?)
     }
 
     async fn summarize(
@@ -37,15 +49,27 @@ impl History for Store {
         tokens: u64,
     ) -> Result<(), HistoryError> {
         let body = line::written(summary, &Besides::default());
-        Ok(self.replace_lines(whose, kept_from, body, tokens).await?)
+        Ok((**self).replace_lines(whose, kept_from, body, tokens).await?)
     }
 
     async fn forget(&self, session: &SessionId) -> Result<(), HistoryError> {
-        Ok(self.forget_lines(session).await?)
+        Ok((**self).forget_lines(session).await?)
+    }
+
+    async fn hold(&self, holder: &Holder, files: &[OutgoingAttachment]) -> Result<(), HistoryError> {
+        Ok((**self).hold(holder, files).await?)
+    }
+
+    async fn let_go(&self, holder: &Holder) -> Result<(), HistoryError> {
+        Ok((**self).let_go(holder).await?)
+    }
+
+    async fn handed_over(&self, turn: &TurnId) -> Result<Vec<OutgoingAttachment>, HistoryError> {
+        Ok((**self).handed_over(turn).await?)
     }
 
     async fn used(&self, caller: &Caller) -> Result<Used, HistoryError> {
-        Ok(Store::used(self, caller, now_ms()).await?)
+        Ok((**self).used(caller, now_ms()).await?)
     }
 }
 

@@ -20,6 +20,11 @@ enum Line<'a> {
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         attachments: Vec<AttachmentInfo>,
     },
+    Steer {
+        text: Cow<'a, str>,
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        attachments: Vec<AttachmentInfo>,
+    },
     Assistant {
         text: Option<Cow<'a, str>>,
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -58,6 +63,9 @@ pub(super) fn written(entry: &Entry, besides: &Besides) -> String {
         Entry::User { text, attachments, .. } => {
             Line::User { text: text.into(), attachments: attachments.infos() }
         }
+        Entry::Steer { text, attachments, .. } => {
+            Line::Steer { text: text.into(), attachments: attachments.infos() }
+        }
         Entry::Assistant { text, tool_calls } => {
             let calls = tool_calls.iter().map(called).collect();
             Line::Assistant { text: text.as_deref().map(Cow::from), calls, tokens: besides.tokens }
@@ -91,8 +99,10 @@ pub(super) fn read(turn: TurnId, line: &str) -> Result<Kept, HistoryError> {
     let mut besides = Besides::default();
     let entry = match serde_json::from_str(line).map_err(unreadable)? {
         Line::User { text, attachments } => {
-            let attachments = Attachments::from(attachments.into_iter().map(gone).collect::<Vec<_>>());
-            Entry::User { text: text.into(), attachments, addendum: None }
+            Entry::User { text: text.into(), attachments: all_gone(attachments), addendum: None }
+        }
+        Line::Steer { text, attachments } => {
+            Entry::Steer { text: text.into(), attachments: all_gone(attachments), addendum: None }
         }
         Line::Assistant { text, calls, tokens } => {
             let call = |call: Call<'_>| ToolCall {
@@ -112,6 +122,10 @@ pub(super) fn read(turn: TurnId, line: &str) -> Result<Kept, HistoryError> {
         Line::Summary { text } => Entry::Summary { text: text.into() },
     };
     Ok(Kept { turn, entry, besides })
+}
+
+fn all_gone(infos: Vec<AttachmentInfo>) -> Attachments {
+    infos.into_iter().map(gone).collect::<Vec<_>>().into()
 }
 
 fn gone(mut info: AttachmentInfo) -> Attachment {

@@ -1,11 +1,12 @@
 //! Conversations for as long as the program runs: for the terminal, which shares no database with `serve`.
 
 use super::{Besides, History, HistoryError, Kept, line};
-use crate::store::{Used, WhoseTurn};
+use crate::store::{Holder, TakeUp, TakenUp, Used, WhoseTurn};
 use crate::tools::Journal;
 use crate::turn::Entry;
 use async_trait::async_trait;
 use cofferdam_core::id::{Caller, SessionId, TurnId};
+use cofferdam_core::message::OutgoingAttachment;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -60,6 +61,17 @@ impl History for InMemory {
         Ok(())
     }
 
+    /// Nothing waits where nothing is kept: whoever offers it has it in hand.
+    async fn take_up(
+        &self,
+        whose: &WhoseTurn,
+        n: usize,
+        entry: &Entry,
+        _: &TakeUp,
+    ) -> Result<TakenUp, HistoryError> {
+        self.append(whose, n, entry, &Besides::default()).await.map(|()| TakenUp::Yes)
+    }
+
     async fn summarize(
         &self,
         whose: &WhoseTurn,
@@ -80,6 +92,20 @@ impl History for InMemory {
     async fn forget(&self, session: &SessionId) -> Result<(), HistoryError> {
         self.held().lines.remove(session);
         Ok(())
+    }
+
+    /// Files are shown here when they are added, and not sent.
+    async fn hold(&self, _: &Holder, _: &[OutgoingAttachment]) -> Result<(), HistoryError> {
+        Ok(())
+    }
+
+    async fn let_go(&self, _: &Holder) -> Result<(), HistoryError> {
+        Ok(())
+    }
+
+    /// Nobody else's calls run here.
+    async fn handed_over(&self, _: &TurnId) -> Result<Vec<OutgoingAttachment>, HistoryError> {
+        Ok(Vec::new())
     }
 
     async fn used(&self, caller: &Caller) -> Result<Used, HistoryError> {

@@ -2,7 +2,6 @@
 
 use super::*;
 use crate::store::WhoseTurn;
-use crate::tools::Journal;
 
 /// Steps without end.
 fn for_ever(tool: &'static str) -> impl Iterator<Item = Act> {

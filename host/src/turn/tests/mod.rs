@@ -5,6 +5,7 @@ mod failures;
 mod limits;
 mod order;
 mod resume;
+mod steering;
 mod stopping;
 mod words;
 
@@ -82,6 +83,10 @@ fn shown(entry: &Entry) -> String {
                 if attachments.is_empty() { String::new() } else { format!("[{}]", attachments.len()) };
             format!("u:{text}{files}{told}")
         }
+        Entry::Steer { text, addendum, attachments } => {
+            let told = if addendum.is_some() { "!" } else { "" };
+            format!("+:{text}[{}]{told}", attachments.len())
+        }
         Entry::Assistant { text, tool_calls } => {
             let tools: Vec<_> = tool_calls.iter().map(|call| call.tool.as_str()).collect();
             format!("a:{}{}", text.as_deref().unwrap_or(""), tools.join("+"))
@@ -156,6 +161,10 @@ impl Tools for Doing {
         Vec::new()
     }
 
+    fn requests(&self) -> Arc<crate::bus::Requests> {
+        Arc::default()
+    }
+
     fn is_read_only(&self, tool: &str) -> bool {
         tool.chars().all(char::is_lowercase)
     }
@@ -188,7 +197,7 @@ impl Tools for Doing {
             bytes: 1,
         };
         let files = if request.tool == "SEND" { vec![file()] } else { Vec::new() };
-        result.map(|result| Answer { result, attachments: files })
+        result.map(|result| Answer { result, attachments: files, delivery: None })
     }
 
     async fn refuse(&self, _: CallRequest, why: ToolError) -> ToolError {
@@ -272,6 +281,7 @@ fn turn(id: &str, text: &str) -> Turn {
         attachments: Attachments::default(),
         recent: None,
         approver: None,
+        steering: None,
         notices: Vec::new(),
     }
 }
@@ -283,6 +293,6 @@ fn call(tool: &'static str) -> (&'static str, String) {
 /// A database that lives as long as the folder.
 fn store() -> (tempfile::TempDir, Store) {
     let dir = tempfile::tempdir().expect("a folder");
-    let store = Store::open(dir.path()).expect("a store");
+    let store = crate::store::open(dir.path()).expect("a store");
     (dir, store)
 }

@@ -2,14 +2,14 @@
 //! under another id.
 
 use super::*;
-use crate::store::{Used, WhoseTurn};
+use crate::store::{Holder, TakeUp, TakenUp, Used, WhoseTurn};
 use crate::tools::Journal;
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Where the crash comes.
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Crash {
+pub(super) enum Crash {
     /// Before the entry is kept.
     Before,
     /// As soon as it is.
@@ -17,7 +17,7 @@ enum Crash {
 }
 
 /// A history whose process dies at entry number `at`.
-struct Dying {
+pub(super) struct Dying {
     inner: Store,
     crash: Crash,
     at: usize,
@@ -26,6 +26,17 @@ struct Dying {
 }
 
 impl Dying {
+    /// Dies at entry number `at`.
+    pub(super) fn new(inner: &Store, crash: Crash, at: usize) -> Arc<Self> {
+        let (count, died) = (AtomicUsize::new(0), Notify::new());
+        Arc::new(Self { inner: inner.clone(), crash, at, count, died })
+    }
+
+    /// Returns once it has died.
+    pub(super) async fn died(&self) {
+        self.died.notified().await;
+    }
+
     async fn die(&self) {
         self.died.notify_one();
         std::future::pending().await
@@ -60,6 +71,24 @@ impl History for Dying {
         Ok(())
     }
 
+    async fn take_up(
+        &self,
+        whose: &WhoseTurn,
+        n: usize,
+        entry: &Entry,
+        taking: &TakeUp,
+    ) -> Result<TakenUp, HistoryError> {
+        let dies = self.count.fetch_add(1, Ordering::SeqCst) == self.at;
+        if dies && self.crash == Crash::Before {
+            self.die().await;
+        }
+        let taken = History::take_up(&self.inner, whose, n, entry, taking).await?;
+        if dies {
+            self.die().await;
+        }
+        Ok(taken)
+    }
+
     async fn summarize(
         &self,
         whose: &WhoseTurn,
@@ -72,6 +101,18 @@ impl History for Dying {
 
     async fn forget(&self, session: &SessionId) -> Result<(), HistoryError> {
         self.inner.forget(session).await
+    }
+
+    async fn hold(&self, holder: &Holder, files: &[OutgoingAttachment]) -> Result<(), HistoryError> {
+        History::hold(&self.inner, holder, files).await
+    }
+
+    async fn let_go(&self, holder: &Holder) -> Result<(), HistoryError> {
+        History::let_go(&self.inner, holder).await
+    }
+
+    async fn handed_over(&self, turn: &TurnId) -> Result<Vec<OutgoingAttachment>, HistoryError> {
+        History::handed_over(&self.inner, turn).await
     }
 
     async fn used(&self, caller: &Caller) -> Result<Used, HistoryError> {
@@ -110,13 +151,7 @@ async fn wherever_a_crash_comes_the_turn_goes_on_from_there() {
     for crash in [Crash::After, Crash::Before] {
         for at in 0..ENTRIES {
             let (_dir, store) = store();
-            let dying = Arc::new(Dying {
-                inner: store.clone(),
-                crash,
-                at,
-                count: AtomicUsize::new(0),
-                died: Notify::new(),
-            });
+            let dying = Dying::new(&store, crash, at);
             let (model, tools) = (Arc::new(Model(Mutex::default())), Doing::meeting(1));
             let runner = |history: Arc<dyn History>| {
                 Runner::new(model.clone(), tools.clone(), history, Config::default(), String::new())
@@ -125,7 +160,7 @@ async fn wherever_a_crash_comes_the_turn_goes_on_from_there() {
             let first = runner(dying.clone());
             tokio::select! {
                 said = first.run(turn("t", "go"), Arc::new(()), &cancel) => panic!("{crash:?} {at}: {said:?}"),
-                () = dying.died.notified() => {}
+                () = dying.died() => {}
             }
             drop(first);
             let said = runner(Arc::new(store.clone())).run(turn("t", "go"), Arc::new(()), &cancel).await;

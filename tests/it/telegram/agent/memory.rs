@@ -1,7 +1,7 @@
 //! What a conversation remembers, and what it must not.
 
 use super::*;
-use crate::telegram::world::BEN;
+use crate::telegram::world::{BEN, PATIENCE};
 use support::containing;
 use support::samples;
 use support::telegram::Media;
@@ -76,4 +76,22 @@ async fn a_long_conversation_is_summarized() -> anyhow::Result<()> {
     let last = requests[2].text();
     assert!(last.contains("They spoke of cats.") && !last.contains("cats cats"), "{last}");
     end(world, &llm, 2)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_file_that_was_added_before_a_failure_comes_with_the_retry() -> anyhow::Result<()> {
+    let add = Call::new("attachment_add", json!({ "path": "/shared/a.txt" }));
+    let turns = [Turn::calls([write("/shared/a.txt", "here"), add]), Turn::status(401)];
+    let (mut world, llm) = agent(turns).await?;
+    let failed = world.ask(text("send it")).await?;
+    // Blobs that nobody needs go with the next delivery, and with the start.
+    world.ask(Incoming::private(BEN).text("/help")).await?;
+    world.stop()?;
+    world.start()?;
+    llm.script([Turn::say("Here it is.")]);
+    world.server.push(text("/retry"));
+    let sent = world.server.wait_for_message(PATIENCE, |sent| sent.file.is_some()).await?;
+    assert_eq!((sent.text.as_str(), sent.chat_id), ("Here it is.", ANN), "after: {failed}");
+    assert_eq!(outcomes(&world, "attachment_add"), [None], "it was not added again");
+    end(world, &llm, 3)
 }

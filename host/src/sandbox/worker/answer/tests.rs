@@ -135,7 +135,7 @@ fn paths_that_were_not_judged_are_refused() {
 fn a_reply_is_out_of_reach_where_it_is_not_granted() {
     let files = |paths: &[&str]| {
         let file = |path: &&str| ReplyFile { path: (*path).into(), name: None, mime_type: None };
-        Ask::AddToReply(paths.iter().map(file).collect())
+        Ask::AddToReply(paths.iter().map(file).collect(), Default::default())
     };
     for asks in [files(&["/shared/mine"]), files(&["/etc/passwd", ""]), files(&[])] {
         let said = asked::<Vec<OutgoingAttachment>>(&[asks]).remove(0);

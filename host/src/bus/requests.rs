@@ -1,0 +1,192 @@
+//! The requests that are being answered now. A call names one by its id or by its session, or none and means its
+//! own; whoever it does not reach looks to it as if they were not there.
+
+use super::Reach;
+use cofferdam_core::id::{Caller, SessionId, TurnId};
+use cofferdam_core::message::Address;
+use cofferdam_core::text::one_line;
+use cofferdam_core::tool::{ErrorCode, ToolError};
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// The requests that are being answered, each from its turn's begin to its end.
+#[derive(Debug, Default)]
+pub struct Requests {
+    reach: Reach,
+    open: Mutex<BTreeMap<TurnId, Request>>,
+}
+
+#[derive(Debug)]
+struct Request {
+    session: Option<SessionId>,
+    caller: Caller,
+}
+
+/// Where a call comes from.
+#[derive(Clone, Debug)]
+pub struct Origin {
+    /// The request that it belongs to.
+    pub request: TurnId,
+    /// The session of that.
+    pub session: Option<SessionId>,
+    /// Who began it.
+    pub caller: Caller,
+}
+
+/// Why nothing goes to the request that a call names.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Rejected {
+    /// Calls here add to their own request alone.
+    #[error(
+        "this call may add files only to the reply of its own message; leave out \"session\" and \"request\" (an operator \
+         widens that with [turns] reach)"
+    )]
+    Elsewhere,
+    /// Nothing that the call reaches is being answered there.
+    #[error(
+        "no message is being answered in {0}, so nothing can be added to its reply; wait until one is, or leave out \
+         \"session\" and \"request\" to send it with this reply"
+    )]
+    NothingOpen(String),
+}
+
+impl From<Rejected> for ToolError {
+    fn from(rejected: Rejected) -> Self {
+        let code = match rejected {
+            Rejected::Elsewhere => ErrorCode::InvalidArguments,
+            Rejected::NothingOpen(_) => ErrorCode::NotFound,
+        };
+        Self::new(code, rejected.to_string())
+    }
+}
+
+impl Requests {
+    /// None yet; calls reach so far.
+    pub fn new(reach: Reach) -> Self {
+        Self { reach, open: Mutex::default() }
+    }
+
+    /// Notes that a request is being answered, until what comes back is dropped.
+    pub fn begin(self: &Arc<Self>, origin: Origin) -> Open {
+        let Origin { request, session, caller } = origin;
+        self.open().insert(request.clone(), Request { session, caller });
+        Open { requests: self.clone(), request }
+    }
+
+    /// The request that an address means to a call.
+    ///
+    /// # Errors
+    /// [`Rejected`].
+    pub fn resolve(&self, from: &Origin, to: &Address) -> Result<TurnId, Rejected> {
+        let is = |wanted: &Option<String>, found: Option<&str>| {
+            wanted.as_deref().is_none_or(|wanted| found == Some(wanted))
+        };
+        let named = |id: &TurnId, session: &Option<SessionId>| {
+            is(&to.request, Some(id.as_str())) && is(&to.session, session.as_ref().map(SessionId::as_str))
+        };
+        if named(&from.request, &from.session) {
+            return Ok(from.request.clone());
+        }
+        let reached = |request: &Request| match self.reach {
+            Reach::Own => false,
+            Reach::Person => request.caller == from.caller,
+            Reach::Everyone => true,
+        };
+        if self.reach == Reach::Own {
+            return Err(Rejected::Elsewhere);
+        }
+        let open = self.open();
+        let found = open.iter().find(|(id, request)| named(id, &request.session) && reached(request));
+        found.map(|(id, _)| id.clone()).ok_or_else(|| {
+            let named = to.request.as_ref().or(to.session.as_ref());
+            Rejected::NothingOpen(one_line(named.map_or("", String::as_str), 120))
+        })
+    }
+
+    /// Does work while a request stays open: it does not end before the work has. `None` when it has ended.
+    pub fn while_open<T>(&self, request: &TurnId, work: impl FnOnce() -> T) -> Option<T> {
+        let open = self.open();
+        open.contains_key(request).then(work)
+    }
+
+    fn open(&self) -> MutexGuard<'_, BTreeMap<TurnId, Request>> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A request that is being answered. Dropped, nothing is added to it any more.
+#[derive(Debug)]
+pub struct Open {
+    requests: Arc<Requests>,
+    request: TurnId,
+}
+
+impl Drop for Open {
+    fn drop(&mut self) {
+        self.requests.open().remove(&self.request);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn origin(request: &str, session: &str, sender: &str) -> Origin {
+        Origin {
+            request: TurnId::new(request),
+            session: Some(SessionId::new(session)),
+            caller: Caller { channel: "c".into(), sender: sender.into() },
+        }
+    }
+
+    /// What Ann's request 1 in session s reaches; her request 2 is in session t, Ben's 3 in session u.
+    fn check(reach: Reach, session: Option<&str>, request: Option<&str>, expected: Result<&str, &str>) {
+        let requests = Arc::new(Requests::new(reach));
+        let ann = origin("1", "s", "ann");
+        let _open = [ann.clone(), origin("2", "t", "ann"), origin("3", "u", "ben")]
+            .map(|origin| requests.begin(origin));
+        let to = Address { session: session.map(Into::into), request: request.map(Into::into) };
+        let found = requests.resolve(&ann, &to);
+        match expected {
+            Ok(id) => assert_eq!(found, Ok(TurnId::new(id)), "{reach} {to:?}"),
+            Err(part) => {
+                let said = found.expect_err("rejected").to_string();
+                assert!(said.contains(part), "{reach} {to:?}: {said}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_call_reaches_its_own_request_and_no_other_without_leave() {
+        for reach in [Reach::Own, Reach::Person, Reach::Everyone] {
+            check(reach, None, None, Ok("1"));
+            check(reach, Some("s"), None, Ok("1"));
+            check(reach, None, Some("1"), Ok("1"));
+            check(reach, Some("s"), Some("1"), Ok("1"));
+        }
+        for (session, request) in [(Some("t"), None), (None, Some("2")), (Some("u"), None), (Some("x"), None)]
+        {
+            check(Reach::Own, session, request, Err("only to the reply of its own message"));
+        }
+    }
+
+    #[test]
+    fn leave_reaches_active_requests_and_nobody_elses_look_as_if_they_were_not_there() {
+        check(Reach::Person, Some("t"), None, Ok("2"));
+        check(Reach::Person, None, Some("2"), Ok("2"));
+        check(Reach::Person, Some("s"), Some("2"), Err("no message is being answered in 2"));
+        check(Reach::Person, Some("u"), None, Err("no message is being answered in u"));
+        check(Reach::Person, Some("x"), None, Err("no message is being answered in x"));
+        check(Reach::Everyone, Some("u"), None, Ok("3"));
+        check(Reach::Everyone, None, Some("9"), Err("no message is being answered in 9"));
+    }
+
+    #[test]
+    fn what_has_ended_takes_nothing_more() {
+        let requests = Arc::new(Requests::new(Reach::Everyone));
+        let open = requests.begin(origin("1", "s", "ann"));
+        assert_eq!(requests.while_open(&TurnId::new("1"), || 7), Some(7));
+        drop(open);
+        assert_eq!(requests.while_open(&TurnId::new("1"), || 7), None);
+    }
+}

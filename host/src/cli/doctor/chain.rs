@@ -1,0 +1,82 @@
+//! The audit's chain, checked as by `audit verify`, beside everything else and no longer than is bearable.
+
+use super::super::{Exit, audit};
+use super::finding::Finding;
+use crate::config::Config;
+use crate::gateway;
+use serde_json::{Value, json};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::time::Duration;
+
+/// A check that takes longer is left to `audit verify`: some gigabytes.
+const CHAIN_TIME_MAX: Duration = Duration::from_secs(20);
+
+/// A check under way; none where there is no audit yet.
+pub(super) struct Checking(Option<Receiver<Checked>>);
+
+/// What `audit verify --json` says, and what is wrong.
+struct Checked {
+    said: Value,
+    wrong: Option<String>,
+}
+
+/// Begins the check.
+pub(super) fn begin(config: &Config) -> Checking {
+    let file = gateway::audit_file(config);
+    if !file.exists() {
+        return Checking(None);
+    }
+    let (give, given) = channel();
+    // Not waited for: it reads, and ends with the process at the latest.
+    std::thread::spawn(move || {
+        let mut bytes = Vec::new();
+        let wrong = match audit::check(&file, &mut bytes) {
+            Ok(Exit::Done) => None,
+            Ok(_) => Some("the audit's chain is broken".to_owned()),
+            Err(error) => Some(format!("the audit cannot be read: {error}")),
+        };
+        drop(give.send(Checked { said: serde_json::from_slice(&bytes).unwrap_or_default(), wrong }));
+    });
+    Checking(Some(given))
+}
+
+/// Waits for its end.
+pub(super) fn end(checking: Checking, findings: &mut Vec<Finding>) -> Value {
+    within(checking, CHAIN_TIME_MAX, findings)
+}
+
+fn within(Checking(given): Checking, limit: Duration, findings: &mut Vec<Finding>) -> Value {
+    let Some(given) = given else { return Value::Null };
+    let mend = "cofferdam audit verify";
+    match given.recv_timeout(limit) {
+        Ok(Checked { said, wrong }) => {
+            findings.extend(wrong.map(|what| Finding::problem("audit", what, mend)));
+            said
+        }
+        Err(RecvTimeoutError::Timeout) => {
+            let what =
+                format!("the audit is too long to be checked within {} s, so it was not", limit.as_secs());
+            findings.push(Finding::notice("audit", what, mend));
+            json!({ "ok": null })
+        }
+        Err(RecvTimeoutError::Disconnected) => {
+            findings.push(Finding::problem("audit", "the check of the audit broke off", mend));
+            json!({ "ok": false })
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::finding::Weight;
+    use super::*;
+
+    #[test]
+    fn a_check_that_takes_too_long_is_left_to_its_own_command() {
+        let (_still_reading, given) = channel();
+        let mut findings = Vec::new();
+        let said = within(Checking(Some(given)), Duration::ZERO, &mut findings);
+        assert_eq!(said, json!({ "ok": null }));
+        assert_eq!((findings[0].weight, &*findings[0].mend), (Weight::Notice, "cofferdam audit verify"));
+    }
+}

@@ -1,0 +1,53 @@
+//! What `doctor` finds, and how it writes the commands that mend it.
+
+use serde::Serialize;
+use std::path::Path;
+
+/// Something that should be otherwise.
+#[derive(Debug, Serialize)]
+pub(super) struct Finding {
+    pub(super) section: &'static str,
+    pub(super) weight: Weight,
+    /// What is wrong.
+    pub(super) what: String,
+    /// The command that mends it, or the line of the configuration: `[section] key = value`.
+    pub(super) mend: String,
+}
+
+/// Whether a finding counts for the exit code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum Weight {
+    /// It does: exit 3.
+    Problem,
+    /// It does not: the operator has accepted it, or nothing is lost by it.
+    Notice,
+}
+
+impl Finding {
+    pub(super) fn problem(section: &'static str, what: impl Into<String>, mend: impl Into<String>) -> Self {
+        Self { section, weight: Weight::Problem, what: what.into(), mend: mend.into() }
+    }
+
+    pub(super) fn notice(section: &'static str, what: impl Into<String>, mend: impl Into<String>) -> Self {
+        Self { weight: Weight::Notice, ..Self::problem(section, what, mend) }
+    }
+}
+
+/// A path as one word of a shell's command.
+pub(super) fn shell(path: &Path) -> String {
+    let text = path.display().to_string();
+    shlex::try_quote(&text).map_or(text.clone(), |quoted| quoted.into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_is_one_word_of_a_command() {
+        for path in ["/a/b", "/a b", "/a'b", "/$(x)"] {
+            assert_eq!(shlex::split(&shell(Path::new(path))), Some(vec![path.to_owned()]), "{path}");
+        }
+    }
+}

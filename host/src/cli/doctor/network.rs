@@ -1,0 +1,264 @@
+//! Whether the bot's token and the model's key are accepted, and whether the clock is right: one request without
+//! effect to each server, side by side. `getUpdates` is never asked for, because that would take messages away.
+
+use super::finding::Finding;
+use crate::channels::telegram::{self, Answered, ConfigError as TelegramError};
+use crate::config::Config;
+use crate::llm::{self, ConfigError as ModelError, KeyStanding, Known, ModelStanding, Probed};
+use crate::outbound::SecretFileError;
+use cofferdam_core::text::one_line;
+use serde::Serialize;
+use std::path::Path;
+use std::thread::JoinHandle;
+use std::time::{Duration, SystemTime};
+
+/// A server that has not answered by then is not reached.
+const PROBE_TIME_MAX: Duration = Duration::from_secs(10);
+/// A clock that is off by more makes certificates, budgets and the audit's times doubtful.
+const SKEW_SECONDS_MAX: i64 = 60;
+
+/// Whether anybody is contacted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Reach {
+    Online,
+    Offline,
+}
+
+#[derive(Serialize)]
+pub(super) struct Network {
+    /// Nobody was contacted.
+    offline: bool,
+    /// None without such a channel, or offline.
+    telegram: Option<Bot>,
+    /// None without a model, or offline.
+    model: Option<Model>,
+    /// By how much this machine's clock is ahead of theirs; none when no answer told the time.
+    clock_ahead_seconds: Option<i64>,
+}
+
+#[derive(Serialize)]
+struct Bot {
+    server: String,
+    /// None when that is not known.
+    bot: Option<String>,
+}
+
+#[derive(Serialize)]
+struct Model {
+    server: String,
+    /// None when nothing is known.
+    key: Option<KeyStanding>,
+    model: Option<ModelStanding>,
+}
+
+/// Requests under way.
+pub(super) struct Asked {
+    offline: bool,
+    answers: Option<JoinHandle<Answers>>,
+}
+
+#[derive(Default)]
+struct Answers {
+    telegram: Option<(Answered, SystemTime)>,
+    model: Option<(Probed, SystemTime)>,
+}
+
+/// Reads token and key, and asks the servers that they are for.
+pub(super) fn ask(config: &Config, reach: Reach, findings: &mut Vec<Finding>) -> Asked {
+    let mut problem = |what: String, mend: String| findings.push(Finding::problem("network", what, mend));
+    let token = config.telegram.as_ref().and_then(|telegram| {
+        let read = telegram.token();
+        Some((telegram.clone(), read.map_err(|error| problem(error.to_string(), mend_token(&error))).ok()?))
+    });
+    let key = config.provider.key().map_err(|error| problem(error.to_string(), mend_key(&error))).ok();
+    let offline = reach == Reach::Offline;
+    let provider = config.provider.clone();
+    let answers = (!offline).then(|| {
+        std::thread::spawn(move || {
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+            let Ok(runtime) = runtime else { return Answers::default() };
+            let telegram = async {
+                let (config, token) = token?;
+                Some((telegram::who(&config, token, PROBE_TIME_MAX).await, SystemTime::now()))
+            };
+            let model =
+                async { Some((llm::probe(&provider, key?, PROBE_TIME_MAX).await?, SystemTime::now())) };
+            let both = async { tokio::join!(telegram, model) };
+            let (telegram, model) = runtime.block_on(both);
+            Answers { telegram, model }
+        })
+    });
+    Asked { offline, answers }
+}
+
+fn mend_token(error: &TelegramError) -> String {
+    match error {
+        TelegramError::TokenMissing(name) => {
+            format!("export {name}=… (from @BotFather), where serve is started")
+        }
+        TelegramError::TokenFile(file) => mend_file(file),
+        _ => "ask @BotFather: /mybots, API Token".to_owned(),
+    }
+}
+
+fn mend_key(error: &ModelError) -> String {
+    match error {
+        ModelError::KeyVariable(name) => format!("export {name}=…, where serve is started"),
+        ModelError::KeyFile(file) => mend_file(file),
+        _ => "copy the key again from where it was made".to_owned(),
+    }
+}
+
+fn mend_file(error: &SecretFileError) -> String {
+    match error {
+        SecretFileError::Exposed { file, .. } => {
+            format!("chmod 600 {}", super::finding::shell(Path::new(file)))
+        }
+        SecretFileError::Unreadable { file, .. } => {
+            format!("(umask 077; cat > {}), and type it there", super::finding::shell(Path::new(file)))
+        }
+    }
+}
+
+impl Asked {
+    /// Waits for the answers; each is there, or given up, within [`PROBE_TIME_MAX`].
+    pub(super) fn answered(self, config: &Config, findings: &mut Vec<Finding>) -> Network {
+        let answers = self.answers.and_then(|answers| answers.join().ok()).unwrap_or_default();
+        let dates = [
+            answers.telegram.as_ref().and_then(|(answered, at)| Some((answered.date?, *at))),
+            answers.model.as_ref().and_then(|(probed, at)| Some((probed.date?, *at))),
+        ];
+        // Where two clocks differ, the one that is nearer to this one.
+        let ahead = dates.into_iter().flatten().map(|(theirs, ours)| ahead_seconds(ours, theirs));
+        let clock_ahead_seconds = ahead.min_by_key(|seconds| seconds.abs());
+        findings.extend(clock_ahead_seconds.and_then(clock));
+        let telegram = answers.telegram.zip(config.telegram.as_ref());
+        let telegram = telegram.map(|((answered, _), telegram)| {
+            bot(answered, &telegram.api_url, &telegram.token_place(), findings)
+        });
+        let model = answers.model.map(|(probed, _)| model(probed, config, findings));
+        Network { offline: self.offline, telegram, model, clock_ahead_seconds }
+    }
+}
+
+fn bot(answered: Answered, server: &str, place: &str, findings: &mut Vec<Finding>) -> Bot {
+    let failed = answered.bot.as_ref().err();
+    findings.extend(failed.map(|error| match error {
+        telegram::ProbeError::Refused(_) => Finding::problem(
+            "network",
+            format!("{error}; it is in {place}"),
+            "ask @BotFather: /mybots, API Token; then put the new one there",
+        ),
+        telegram::ProbeError::Unreachable(said) => {
+            let what = format!("the Bot API does not answer at {server}: {said}");
+            Finding::problem("network", what, format!("curl -sSI {server}"))
+        }
+    }));
+    Bot { server: server.to_owned(), bot: answered.bot.ok().map(|name| one_line(&name, 80)) }
+}
+
+fn model(probed: Probed, config: &Config, findings: &mut Vec<Finding>) -> Model {
+    let server = config.provider.base_url().to_owned();
+    let name = config.provider.model.clone().unwrap_or_default();
+    let finding = match &probed.known {
+        Ok(Known { model: ModelStanding::NotListed, .. }) => Some(Finding::notice(
+            "network",
+            format!("the model's server does not name {name:?} among its models"),
+            "[provider] model = \"…\", as the server calls it",
+        )),
+        Ok(_) => None,
+        Err(error @ llm::ProbeError::Key(_)) => {
+            let mend = match (&config.provider.api_key_env, &config.provider.api_key_file) {
+                (Some(name), _) => {
+                    format!("export {name}=… with a key of that server, where serve is started")
+                }
+                (None, Some(file)) => format!("put a key of that server into {}", file.display()),
+                (None, None) => "[provider] api_key_file = \"…\"".to_owned(),
+            };
+            Some(Finding::problem("network", error.to_string(), mend))
+        }
+        Err(error @ llm::ProbeError::NoList(_)) => {
+            let what = format!("{error}; it may be the wrong address, or one without such a list");
+            Some(Finding::notice("network", what, "[provider] base_url = \"…\"; many end in /v1"))
+        }
+        Err(llm::ProbeError::Unreachable(said)) => {
+            let what = format!("the model's server does not answer at {server}: {said}");
+            Some(Finding::problem("network", what, format!("curl -sSI {server}")))
+        }
+    };
+    findings.extend(finding);
+    let known = probed.known.ok();
+    Model { server, key: known.map(|known| known.key), model: known.map(|known| known.model) }
+}
+
+/// By how many seconds `ours` is ahead.
+fn ahead_seconds(ours: SystemTime, theirs: SystemTime) -> i64 {
+    let seconds = |span: Duration| i64::try_from(span.as_secs()).unwrap_or(i64::MAX);
+    match ours.duration_since(theirs) {
+        Ok(ahead) => seconds(ahead),
+        Err(behind) => -seconds(behind.duration()),
+    }
+}
+
+fn clock(ahead: i64) -> Option<Finding> {
+    let direction = if ahead > 0 { "ahead of" } else { "behind" };
+    let what = format!("this machine's clock is {} s {direction} the servers' clocks", ahead.abs());
+    (ahead.abs() > SKEW_SECONDS_MAX).then(|| Finding::problem("network", what, "timedatectl set-ntp true"))
+}
+
+impl Network {
+    pub(super) fn tell(&self, line: &mut impl FnMut(String)) {
+        if self.offline {
+            line("network: not tried (--offline)".to_owned());
+            return;
+        }
+        line("network:".to_owned());
+        match &self.telegram {
+            None => line("  telegram: not configured".to_owned()),
+            Some(Bot { server, bot: Some(bot) }) => {
+                line(format!("  telegram: {server} accepts the token of {bot}"))
+            }
+            Some(Bot { server, bot: None }) => line(format!("  telegram: {server}, NOT USABLE")),
+        }
+        match &self.model {
+            None => line("  model: none to ask".to_owned()),
+            Some(Model { server, key: None, .. }) => line(format!("  model: {server}, NOTHING KNOWN")),
+            Some(Model { server, key: Some(key), model }) => {
+                let key = match key {
+                    KeyStanding::NoKey => "answers without a key",
+                    KeyStanding::Accepted => "accepts the key",
+                    KeyStanding::Unproven => {
+                        "answers, with or without the key: it is proven by the first message alone"
+                    }
+                };
+                let model = match model {
+                    Some(ModelStanding::Listed) => "has the model",
+                    Some(ModelStanding::NotListed) => "does NOT NAME the model",
+                    Some(ModelStanding::Unknown) | None => "does not say which models it has",
+                };
+                line(format!("  model: {server} {key}, and {model}"));
+            }
+        }
+        line(match self.clock_ahead_seconds {
+            Some(ahead) if ahead.abs() <= 1 => "  clock: as theirs".to_owned(),
+            Some(ahead) => {
+                format!("  clock: {} s {} theirs", ahead.abs(), if ahead > 0 { "ahead of" } else { "behind" })
+            }
+            None => "  clock: not compared with another".to_owned(),
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_clock_may_be_off_by_a_minute() {
+        let (now, span) = (SystemTime::now(), Duration::from_secs);
+        assert_eq!((ahead_seconds(now, now - span(61)), ahead_seconds(now, now + span(3600))), (61, -3600));
+        assert!(clock(60).is_none() && clock(-60).is_none());
+        assert!(clock(61).is_some_and(|finding| finding.what.contains("61 s ahead of")));
+        assert!(clock(-3600).is_some_and(|finding| finding.what.contains("3600 s behind")));
+    }
+}

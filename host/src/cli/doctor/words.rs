@@ -1,0 +1,63 @@
+//! The diagnosis for people: everything that was looked at, then what was found.
+
+use super::{Diagnosis, Finding, Weight};
+use crate::config::Setting;
+use serde_json::Value;
+
+pub(super) fn of(diagnosis: &Diagnosis) -> String {
+    let mut text = String::new();
+    let mut line = |words: String| {
+        text.push_str(&words);
+        text.push('\n');
+    };
+    diagnosis.isolation.tell(&mut line);
+    diagnosis.kernel.tell(&mut line);
+    line(match &diagnosis.configuration.file {
+        Some(file) => format!("configuration: {file}"),
+        None => "configuration: no file".to_owned(),
+    });
+    for Setting { key, value, origin } in &diagnosis.configuration.keys {
+        let origin = serde_json::to_value(origin).unwrap_or_default();
+        let origin = origin.as_str().unwrap_or_default();
+        line(format!("  {key} = {}  ({origin})", value.as_deref().unwrap_or("(not set)")));
+    }
+    line("places:".to_owned());
+    for place in &diagnosis.places {
+        line(format!("  {place}"));
+    }
+    line(format!("  {}", diagnosis.tenants));
+    line(format!("  {}", diagnosis.leftovers));
+    let available = diagnosis.tools.iter().filter(|tool| tool.available).count();
+    line(format!("tools: {available} of {} available", diagnosis.tools.len()));
+    line(audit(&diagnosis.audit));
+    line(match &diagnosis.database {
+        Some(database) => format!("database: {database}"),
+        None => "database: none yet".to_owned(),
+    });
+    diagnosis.network.tell(&mut line);
+    for Finding { weight, what, mend, .. } in &diagnosis.findings {
+        let word = if *weight == Weight::Problem { "problem" } else { "notice" };
+        line(format!("{word}: {what}\n  mend: {mend}"));
+    }
+    let problems = diagnosis.findings.iter().filter(|finding| finding.weight == Weight::Problem).count();
+    line(match problems {
+        0 => "all is well".to_owned(),
+        1 => "1 problem".to_owned(),
+        n => format!("{n} problems"),
+    });
+    text
+}
+
+fn audit(audit: &Value) -> String {
+    match (audit, audit["head"].as_object()) {
+        (Value::Null, _) => "audit: none yet".to_owned(),
+        (_, Some(head)) => format!(
+            "audit: {} records, head {}:{}",
+            audit["records"],
+            head.get("seq").unwrap_or(&Value::Null),
+            head.get("sha256").and_then(|sha256| sha256.as_str()).unwrap_or_default()
+        ),
+        (_, None) if audit["ok"].is_null() => "audit: not checked to its end".to_owned(),
+        (_, None) => "audit: BAD".to_owned(),
+    }
+}

@@ -1,0 +1,179 @@
+//! Who answers: no model, or which one, where, and with which key; tried by asking its server for its models.
+
+use super::super::template::Setting;
+use super::super::terminal::Terminal;
+use super::{CHECK_TIME_MAX, wait_for};
+use crate::llm::{self, KeyStanding, Kind, Known, ModelStanding, ProbeError};
+use crate::outbound::{Address, Reach};
+use cofferdam_core::secret::Secret;
+use std::collections::BTreeMap;
+
+/// A model.
+pub(super) struct Model {
+    kind: &'static str,
+    /// None where it is the kind's own.
+    base_url: Option<String>,
+    name: String,
+    pub(super) key: Key,
+}
+
+/// Where its key is.
+pub(super) enum Key {
+    /// There is none.
+    Nowhere,
+    /// In the environment.
+    Variable(String),
+    /// Here; it goes into a file.
+    Typed(Secret),
+}
+
+const KINDS: [(&str, Kind); 4] = [
+    ("commands", Kind::Commands),
+    ("openai-chat", Kind::OpenaiChat),
+    ("openai-responses", Kind::OpenaiResponses),
+    ("anthropic", Kind::Anthropic),
+];
+
+/// What came of a try.
+enum Tried {
+    Keep,
+    /// Ask everything again.
+    Again,
+    /// Ask for the key again.
+    OtherKey,
+}
+
+impl Model {
+    /// What differs from the template.
+    pub(super) fn settings(&self, key_file: &str) -> Vec<Setting> {
+        let mut settings: Vec<Setting> =
+            vec![("provider", "kind", self.kind.into()), ("provider", "model", self.name.clone().into())];
+        if let Some(url) = &self.base_url {
+            settings.push(("provider", "base_url", url.clone().into()));
+        }
+        match &self.key {
+            Key::Nowhere => {}
+            Key::Variable(name) => settings.push(("provider", "api_key_env", name.clone().into())),
+            Key::Typed(_) => settings.push(("provider", "api_key_file", key_file.into())),
+        }
+        settings
+    }
+}
+
+/// Asks until something is kept; none where no model answers.
+pub(super) fn ask(
+    terminal: &mut Terminal,
+    environment: &BTreeMap<String, String>,
+) -> anyhow::Result<Option<Model>> {
+    loop {
+        let names = KINDS.map(|(name, _)| name).join(", ");
+        let word = terminal.ask(&format!("Who answers ({names})"), KINDS[0].0)?;
+        let Some((name, kind)) = KINDS.into_iter().find(|(name, _)| *name == word) else {
+            terminal.say(&format!("There is {names}; \"commands\" needs no model and no key."))?;
+            continue;
+        };
+        if kind == Kind::Commands {
+            return Ok(None);
+        }
+        if let Some(model) = described(terminal, environment, name, kind)? {
+            return Ok(Some(model));
+        }
+    }
+}
+
+/// A model of this kind; none to ask everything again.
+fn described(
+    terminal: &mut Terminal,
+    environment: &BTreeMap<String, String>,
+    word: &'static str,
+    kind: Kind,
+) -> anyhow::Result<Option<Model>> {
+    let mut config = llm::Config { kind, ..llm::Config::default() };
+    let usual = config.base_url().to_owned();
+    let url = terminal.ask("Address of its server", &usual)?;
+    let reach = match Address::parse(&url) {
+        Ok(address) => address.reach,
+        Err(bad) => {
+            terminal.say(&format!("{bad}."))?;
+            return Ok(None);
+        }
+    };
+    let base_url = Some(url).filter(|url| *url != usual);
+    config.base_url.clone_from(&base_url);
+    let name = terminal.ask("The model, as its server calls it", kind.model_example())?;
+    config.model = Some(name.clone());
+    loop {
+        let key = key(terminal, kind, reach)?;
+        let known = match &key {
+            Key::Nowhere => Some(None),
+            Key::Typed(key) => Some(Some(key.clone())),
+            Key::Variable(name) => {
+                config.api_key_env = Some(name.clone());
+                environment.get(name).and_then(|value| llm::checked_key(value)).map(Some)
+            }
+        };
+        if let Key::Typed(_) = &key {
+            // Any name passes the check, which wants to see that there is a key.
+            config.api_key_env = Some(kind.key_env().to_owned());
+        }
+        if let Err(error) = config.check() {
+            terminal.say(&format!("{error}."))?;
+            return Ok(None);
+        }
+        let Some(known) = known else {
+            terminal.say("That variable is not set here; `cofferdam doctor` tries it once it is.")?;
+            return Ok(Some(Model { kind: word, base_url, name, key }));
+        };
+        match tried(terminal, &config, known)? {
+            Tried::Keep => return Ok(Some(Model { kind: word, base_url, name, key })),
+            Tried::Again => return Ok(None),
+            Tried::OtherKey => {}
+        }
+    }
+}
+
+fn key(terminal: &mut Terminal, kind: Kind, reach: Reach) -> anyhow::Result<Key> {
+    let instead = match reach {
+        Reach::Loopback => "none",
+        Reach::Remote => "it is in a variable",
+    };
+    loop {
+        let text = terminal.ask_hidden(&format!("Its key (not shown; Enter: {instead})"))?;
+        match llm::checked_key(&text) {
+            Some(key) => return Ok(Key::Typed(key)),
+            None if !text.is_empty() => terminal.say("A key is one word without blanks. Copy it again.")?,
+            None if reach == Reach::Loopback => return Ok(Key::Nowhere),
+            None => {
+                let name = terminal.ask("The environment variable that holds it", kind.key_env())?;
+                return Ok(Key::Variable(name));
+            }
+        }
+    }
+}
+
+/// Asks the server for its models, and the person where the answer leaves a doubt.
+fn tried(terminal: &mut Terminal, config: &llm::Config, key: Option<Secret>) -> anyhow::Result<Tried> {
+    let Some(probed) = wait_for(llm::probe(config, key, CHECK_TIME_MAX))? else { return Ok(Tried::Keep) };
+    let doubt = match probed.known {
+        Ok(Known { model: ModelStanding::NotListed, .. }) => {
+            "The server answers, and does not name this model among its own.".to_owned()
+        }
+        Ok(Known { key: KeyStanding::Unproven, .. }) => {
+            terminal
+                .say("The server answers; it does so without a key, too, so the first message will show.")?;
+            return Ok(Tried::Keep);
+        }
+        Ok(Known { model, .. }) => {
+            let has = if model == ModelStanding::Listed { ", and has this model" } else { "" };
+            terminal.say(&format!("The server answers{has}."))?;
+            return Ok(Tried::Keep);
+        }
+        Err(ProbeError::Key(_)) => {
+            terminal.say("The server does not accept this key. Copy it again from where it was made.")?;
+            return Ok(Tried::OtherKey);
+        }
+        Err(error) => format!("It cannot be checked: {error}."),
+    };
+    terminal.say(&doubt)?;
+    Ok(if terminal.agrees("Keep it so?")? { Tried::Keep } else { Tried::Again })
+}

@@ -1,0 +1,153 @@
+//! `cofferdam status`: what the running gateway is doing, from what it keeps in the state folder and from the
+//! kernel. It asks the gateway nothing, takes no lock and contacts nobody, so it works when nothing runs, too.
+
+mod words;
+
+use super::{Exit, Output};
+use crate::audit::{self, Entry, Filter, Head, Source, Span};
+use crate::config::Config;
+use crate::store::{self, DayOf, Look, Noted, Waiting};
+use crate::{gateway, publish};
+use cofferdam_core::audit::sha256_hex;
+use serde::Serialize;
+use std::io::Write;
+use std::time::{Duration, Instant};
+
+/// A workspace that takes longer to measure is not measured.
+const MEASURING_MAX: Duration = Duration::from_secs(2);
+/// So many lines from the end the newest record is looked for: a crash leaves one torn line.
+const LINES_FROM_END: u64 = 4;
+
+/// What `--json` prints. The shape is stable: keys are added, never changed.
+#[derive(Serialize)]
+struct Status {
+    running: bool,
+    /// The process that serves; none when none does.
+    pid: Option<u32>,
+    /// The release that runs, or ran last; none when none ever did.
+    version: Option<String>,
+    /// Since when it runs; none when it does not.
+    started_at: Option<String>,
+    /// The bot, once it has polled.
+    bot: Option<String>,
+    /// When Telegram answered a poll last, of an earlier run as well.
+    polled_at: Option<String>,
+    workers: usize,
+    /// None without a database, or with one of another version.
+    queue: Option<Queue>,
+    today: Today,
+    workspace: Workspace,
+    /// None when there is no audit yet.
+    audit: Option<Newest>,
+}
+
+#[derive(Serialize)]
+struct Queue {
+    #[serde(flatten)]
+    waiting: Waiting,
+    /// When a message came last.
+    received_at: Option<String>,
+}
+
+/// Used today, a day of UTC.
+#[derive(Serialize)]
+struct Today {
+    people: Vec<DayOf>,
+    /// What one person may use.
+    tokens_max: u64,
+    written_bytes_max: u64,
+}
+
+#[derive(Serialize)]
+struct Workspace {
+    /// None when that takes long to measure.
+    used_bytes: Option<u64>,
+    max_bytes: u64,
+}
+
+/// The newest record of the audit.
+#[derive(Serialize)]
+struct Newest {
+    head: Head,
+    time: String,
+}
+
+pub(super) fn run(config: &Config, output: Output) -> anyhow::Result<Exit> {
+    let status = status(config)?;
+    let mut out = std::io::stdout().lock();
+    match output.json {
+        true => writeln!(out, "{}", serde_json::to_string(&status)?)?,
+        false => write!(out, "{}", words::of(&status))?,
+    }
+    Ok(if status.running { Exit::Done } else { Exit::ProblemFound })
+}
+
+fn status(config: &Config) -> anyhow::Result<Status> {
+    let pid = gateway::serving(config);
+    let noted = store::noted(&config.state_dir);
+    // An earlier process's note says nothing of when this one began.
+    let own = noted.as_ref().filter(|noted| Some(noted.pid) == pid);
+    let (queue, people) = kept(config)?;
+    let turns = &config.turns;
+    Ok(Status {
+        running: pid.is_some(),
+        pid,
+        version: noted.as_ref().map(|noted| noted.version.clone()),
+        started_at: own.map(|noted| time(noted.started_at)),
+        bot: noted.as_ref().and_then(|noted| noted.bot.clone()),
+        polled_at: noted.as_ref().and_then(|Noted { polled_at, .. }| polled_at.map(time)),
+        workers: pid.map_or(0, gateway::workers),
+        queue,
+        today: Today {
+            people,
+            tokens_max: turns.user_tokens_per_day,
+            written_bytes_max: turns.user_written_bytes_per_day.0,
+        },
+        workspace: Workspace {
+            used_bytes: publish::used(&config.workspace.root, Instant::now() + MEASURING_MAX)?,
+            max_bytes: config.workspace.max_bytes.0,
+        },
+        audit: newest(config)?,
+    })
+}
+
+/// What the database tells.
+fn kept(config: &Config) -> anyhow::Result<(Option<Queue>, Vec<DayOf>)> {
+    let look = Look::open(&config.state_dir)?.filter(|look| look.version() == Look::version_known());
+    let Some(look) = look else { return Ok((None, Vec::new())) };
+    let queue = Queue { waiting: look.waiting()?, received_at: look.received_at()?.map(time) };
+    Ok((Some(queue), look.today()?))
+}
+
+/// The newest record; no more of the log is read than holds it.
+fn newest(config: &Config) -> anyhow::Result<Option<Newest>> {
+    let file = gateway::audit_file(config);
+    if !file.exists() {
+        return Ok(None);
+    }
+    let mut newest = None;
+    for entry in audit::show(Source::Log(&file), Span::Last(LINES_FROM_END), Filter::default())? {
+        if let Entry::Record { record, line } = entry? {
+            let head = Head { seq: record.seq, sha256: sha256_hex(line.as_bytes()) };
+            newest = Some(Newest { head, time: record.time.clone() });
+        }
+    }
+    Ok(newest)
+}
+
+/// Milliseconds since 1970 as RFC 3339 to the second, UTC.
+fn time(ms: i64) -> String {
+    jiff::Timestamp::from_second(ms.div_euclid(1000)).map(|time| time.to_string()).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::time;
+
+    #[test]
+    fn times_are_read_by_people_and_programs() {
+        assert_eq!(time(784_111_777_999), "1994-11-06T08:49:37Z");
+        assert_eq!(time(-1), "1969-12-31T23:59:59Z");
+        assert_eq!(time(i64::MAX), "");
+    }
+}

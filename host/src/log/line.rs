@@ -1,0 +1,207 @@
+//! A line of the log from what is logged: pure. It is one line whatever the fields hold, no secret is in it, and
+//! no field is longer than [`FIELD_BYTES_MAX`].
+
+use super::Format;
+use cofferdam_core::secret::redact;
+use cofferdam_core::text::is_deceptive;
+use serde_json::{Map, Value};
+use std::error::Error;
+use std::fmt::{self, Write};
+use tracing::field::{Field, Visit};
+use tracing::{Event, Level};
+
+/// A longer message or value is cut: a line must not crowd out all others.
+pub(super) const FIELD_BYTES_MAX: usize = 8 << 10;
+
+/// What is logged.
+pub(super) struct Line<'a> {
+    /// UTC, RFC 3339.
+    pub(super) time: String,
+    pub(super) level: Level,
+    /// The module that says it.
+    pub(super) target: &'a str,
+    pub(super) fields: Fields,
+}
+
+/// The message and the named values of an event, in order.
+#[derive(Default)]
+pub(super) struct Fields {
+    message: String,
+    values: Vec<(&'static str, Logged)>,
+}
+
+/// A value.
+enum Logged {
+    /// A number or a word that stands as it is in JSON.
+    Plain(Value),
+    /// Something in words.
+    Said(String),
+    /// A text, which stands between quotes.
+    Quoted(String),
+}
+
+impl Fields {
+    pub(super) fn of(event: &Event<'_>) -> Self {
+        let mut fields = Self::default();
+        event.record(&mut fields);
+        fields
+    }
+
+    pub(super) fn message(text: &str) -> Self {
+        Self { message: fit(text), values: Vec::new() }
+    }
+
+    fn push(&mut self, field: &Field, value: Logged) {
+        self.values.push((field.name(), value));
+    }
+}
+
+impl Visit for Fields {
+    fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
+        let said = fit(&format!("{value:?}"));
+        match field.name() {
+            "message" => self.message = said,
+            _ => self.push(field, Logged::Said(said)),
+        }
+    }
+
+    fn record_str(&mut self, field: &Field, value: &str) {
+        match field.name() {
+            "message" => self.message = fit(value),
+            _ => self.push(field, Logged::Quoted(fit(value))),
+        }
+    }
+
+    fn record_i64(&mut self, field: &Field, value: i64) {
+        self.push(field, Logged::Plain(value.into()));
+    }
+
+    fn record_u64(&mut self, field: &Field, value: u64) {
+        self.push(field, Logged::Plain(value.into()));
+    }
+
+    fn record_bool(&mut self, field: &Field, value: bool) {
+        self.push(field, Logged::Plain(value.into()));
+    }
+
+    fn record_f64(&mut self, field: &Field, value: f64) {
+        self.push(field, Logged::Plain(value.into()));
+    }
+
+    /// With its causes.
+    fn record_error(&mut self, field: &Field, value: &(dyn Error + 'static)) {
+        let mut said = value.to_string();
+        let mut source = value.source();
+        while let Some(cause) = source {
+            let _ = write!(said, ": {cause}");
+            source = cause.source();
+        }
+        self.push(field, Logged::Said(fit(&said)));
+    }
+}
+
+impl Line<'_> {
+    /// The line, its newline included.
+    pub(super) fn written(&self, format: Format) -> String {
+        match format {
+            Format::Text => self.text(),
+            Format::Json => self.json(),
+        }
+    }
+
+    fn text(&self) -> String {
+        let mut line = format!("{} {:>5} {}: ", self.time, self.level.as_str(), self.target);
+        escape(&mut line, &self.fields.message);
+        for (name, value) in &self.fields.values {
+            let _ = write!(line, " {name}=");
+            match value {
+                Logged::Plain(value) => drop(write!(line, "{value}")),
+                Logged::Said(said) => escape(&mut line, said),
+                Logged::Quoted(text) => escape(&mut line, &format!("{text:?}")),
+            }
+        }
+        line.push('\n');
+        line
+    }
+
+    fn json(&self) -> String {
+        let mut object = Map::new();
+        let mut text = |name: &str, text: &str| object.insert(name.to_owned(), text.into());
+        text("timestamp", &self.time);
+        text("level", self.level.as_str());
+        text("target", self.target);
+        text("message", &self.fields.message);
+        let value = |value: &Logged| match value {
+            Logged::Plain(value) => value.clone(),
+            Logged::Said(text) | Logged::Quoted(text) => text.as_str().into(),
+        };
+        let fields = self.fields.values.iter().map(|(name, logged)| ((*name).to_owned(), value(logged)));
+        object.insert("fields".to_owned(), fields.collect::<Map<_, _>>().into());
+        format!("{}\n", Value::from(object))
+    }
+}
+
+/// Without secrets, and cut; in this order, so that no half of a secret is left at the cut.
+fn fit(text: &str) -> String {
+    let text = redact(text);
+    match text.len() {
+        0..=FIELD_BYTES_MAX => text.into_owned(),
+        length => {
+            let kept = &text[..text.floor_char_boundary(FIELD_BYTES_MAX)];
+            format!("{kept}… ({length} bytes)")
+        }
+    }
+}
+
+/// What could end the line, or move or hide what stands around it, is written as an escape.
+fn escape(line: &mut String, text: &str) {
+    for c in text.chars() {
+        if is_deceptive(c) { line.extend(c.escape_default()) } else { line.push(c) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use cofferdam_core::secret::Secret;
+
+    fn line(message: &str, values: Vec<(&'static str, Logged)>) -> [String; 2] {
+        let fields = Fields { values, ..Fields::message(message) };
+        let time = "2026-01-02T03:04:05.678901Z".to_owned();
+        let line = Line { time, level: Level::WARN, target: "cofferdam::x", fields };
+        [line.written(Format::Text), line.written(Format::Json)]
+    }
+
+    #[test]
+    fn it_is_one_line_in_either_format_whatever_it_holds() {
+        let values = || {
+            vec![
+                ("count", Logged::Plain(3.into())),
+                ("said", Logged::Said("a\nb\u{1b}[31m".into())),
+                ("name", Logged::Quoted("x\"\r\n".into())),
+            ]
+        };
+        let [text, json] = line("two\nlines\u{202e}", values());
+        assert_eq!(
+            text,
+            "2026-01-02T03:04:05.678901Z  WARN cofferdam::x: two\\nlines\\u{202e} count=3 said=a\\nb\\u{1b}[31m \
+             name=\"x\\\"\\r\\n\"\n"
+        );
+        assert_eq!(json.matches('\n').count(), 1);
+        let read: Value = serde_json::from_str(&json).expect("JSON");
+        let fields = serde_json::json!({ "count": 3, "said": "a\nb\u{1b}[31m", "name": "x\"\r\n" });
+        assert_eq!((&read["level"], &read["target"]), (&"WARN".into(), &"cofferdam::x".into()));
+        assert_eq!((&read["message"], &read["fields"]), (&"two\nlines\u{202e}".into(), &fields));
+        assert_eq!(read["timestamp"], "2026-01-02T03:04:05.678901Z");
+    }
+
+    #[test]
+    fn no_secret_is_left_even_where_a_value_is_cut() {
+        drop(Secret::new("key-of-the-log-test"));
+        let padding = "x".repeat(FIELD_BYTES_MAX - 4);
+        for line in line(&fit(&format!("{padding}key-of-the-log-test and more")), Vec::new()) {
+            assert!(!line.contains("key-") && line.contains("***"), "the cut left a part of it");
+            assert!(line.len() < FIELD_BYTES_MAX + 300);
+        }
+    }
+}

@@ -1,0 +1,100 @@
+//! The log: one line an event on standard error, as text or JSON, and never a secret in it.
+//!
+//! Everything that this process says there goes through [`write`], events of libraries, last words of a panic
+//! and messages for the person at the terminal alike, so nothing passes beside the redaction. A line is written
+//! at once: lines of several threads do not mix. Nobody may be reading, which is no reason to fail.
+
+mod config;
+mod line;
+
+pub use config::{Config, Format};
+
+use cofferdam_core::secret::redact;
+use line::{Fields, Line};
+use std::io::Write;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
+use tracing::{Event, Level, Subscriber};
+use tracing_subscriber::layer::{Context, Layer, SubscriberExt};
+use tracing_subscriber::util::SubscriberInitExt;
+use tracing_subscriber::{EnvFilter, Registry, reload};
+
+/// The variable whose filter goes before the configured one.
+const FILTER_VARIABLE: &str = "COFFERDAM_LOG";
+/// The configured format's twin in the environment, which is looked at before there is a configuration.
+const FORMAT_VARIABLE: &str = "COFFERDAM_LOG_FORMAT";
+
+static IS_JSON: AtomicBool = AtomicBool::new(false);
+static STARTED: OnceLock<Started> = OnceLock::new();
+
+struct Started {
+    filter: reload::Handle<EnvFilter, Registry>,
+    /// What is logged where nobody says otherwise.
+    usual: &'static str,
+}
+
+/// Starts the log of this process, with a filter for when neither environment nor configuration has one.
+pub fn start(usual: &'static str) {
+    set_format(match std::env::var(FORMAT_VARIABLE).as_deref() {
+        Ok("json") => Format::Json,
+        _ => Format::Text,
+    });
+    let (filter, handle) = reload::Layer::new(filter(None, usual));
+    if STARTED.set(Started { filter: handle, usual }).is_ok() {
+        Registry::default().with(filter).with(Lines).init();
+        std::panic::set_hook(Box::new(|panic| {
+            log(Level::ERROR, "cofferdam", Fields::message(&panic.to_string()))
+        }));
+    }
+}
+
+/// Goes on as the configuration says.
+pub fn configure(config: &Config) {
+    set_format(config.format);
+    let Some(started) = STARTED.get() else { return };
+    if let Err(error) = started.filter.reload(filter(config.filter.as_deref(), started.usual)) {
+        say(Level::ERROR, &format!("the log's filter stays as it was: {error}"));
+    }
+}
+
+/// A line for whoever looks at this process's standard error: a person at a terminal, or the log's reader.
+pub fn say(level: Level, text: &str) {
+    if !IS_JSON.load(Ordering::Relaxed) {
+        return write(&format!("cofferdam: {text}\n"));
+    }
+    log(level, "cofferdam", Fields::message(text));
+}
+
+fn log(level: Level, target: &str, fields: Fields) {
+    let format = if IS_JSON.load(Ordering::Relaxed) { Format::Json } else { Format::Text };
+    write(&Line { time: now(), level, target, fields }.written(format));
+}
+
+/// The one way to standard error.
+fn write(lines: &str) {
+    let _ = std::io::stderr().lock().write_all(redact(lines).as_bytes());
+}
+
+fn set_format(format: Format) {
+    IS_JSON.store(format == Format::Json, Ordering::Relaxed);
+}
+
+fn filter(configured: Option<&str>, usual: &str) -> EnvFilter {
+    let variable = std::env::var(FILTER_VARIABLE).ok();
+    let wanted = variable.as_deref().or(configured).unwrap_or(usual);
+    EnvFilter::try_new(wanted).unwrap_or_else(|_| usual.into())
+}
+
+/// UTC, RFC 3339, microseconds.
+fn now() -> String {
+    format!("{:.6}", jiff::Timestamp::now())
+}
+
+/// Writes each event as a line.
+struct Lines;
+
+impl<S: Subscriber> Layer<S> for Lines {
+    fn on_event(&self, event: &Event<'_>, _: Context<'_, S>) {
+        log(*event.metadata().level(), event.metadata().target(), Fields::of(event));
+    }
+}

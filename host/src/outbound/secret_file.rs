@@ -1,0 +1,80 @@
+//! A file that holds one secret and nothing else, and that its owner alone can read. No message repeats any of it.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::Path;
+
+/// Longer texts are no secrets that anybody was given.
+pub const SECRET_BYTES_MAX: usize = 4096;
+
+/// Why there is no secret.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SecretFileError {
+    /// It did not open or read.
+    #[error("cannot read {file}: {cause}; put the secret into that file, and nothing else")]
+    Unreadable {
+        /// Which file.
+        file: String,
+        /// What the system said.
+        cause: String,
+    },
+    /// Others may read it.
+    #[error("{file} can be read by others (mode {mode:03o}); run `chmod 600 {file}`")]
+    Exposed {
+        /// Which file.
+        file: String,
+        /// Its permissions.
+        mode: u32,
+    },
+}
+
+/// What the file holds; one byte more than [`SECRET_BYTES_MAX`] at most, which shows that it is too long.
+///
+/// # Errors
+/// [`SecretFileError`], among others when anybody else has a permission on the file.
+pub fn read_secret(path: &Path) -> Result<String, SecretFileError> {
+    let file = path.display().to_string();
+    match read(path) {
+        Ok((mode, _)) if mode & 0o077 != 0 => Err(SecretFileError::Exposed { file, mode }),
+        Ok((_, text)) => Ok(text),
+        Err(cause) => Err(SecretFileError::Unreadable { file, cause: cause.to_string() }),
+    }
+}
+
+/// The permissions and the beginning of a file. Without blocking, because opening a FIFO waits for its other end.
+fn read(path: &Path) -> io::Result<(u32, String)> {
+    let flags = rustix::fs::OFlags::NONBLOCK.bits().cast_signed();
+    let file = File::options().read(true).custom_flags(flags).open(path)?;
+    let metadata = file.metadata()?;
+    if !metadata.is_file() {
+        return Err(io::Error::other("it is not a regular file"));
+    }
+    let mut text = String::new();
+    (&file).take(SECRET_BYTES_MAX as u64 + 1).read_to_string(&mut text)?;
+    Ok((metadata.mode() & 0o777, text))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt;
+
+    #[test]
+    fn it_is_its_owners_alone() {
+        let dir = tempfile::tempdir().expect("a folder");
+        let path = dir.path().join("key");
+        std::fs::write(&path, "sk-1\n").expect("writable");
+        let mode = |mode| std::fs::set_permissions(&path, PermissionsExt::from_mode(mode)).expect("ours");
+        for exposed in [0o640, 0o604, 0o601] {
+            mode(exposed);
+            let said = read_secret(&path).expect_err("refused").to_string();
+            assert!(said.contains("chmod 600") && !said.contains("sk-1"), "{said}");
+        }
+        mode(0o600);
+        assert_eq!(read_secret(&path).as_deref(), Ok("sk-1\n"));
+        assert!(read_secret(dir.path()).is_err() && read_secret(&dir.path().join("missing")).is_err());
+        std::fs::write(&path, "k".repeat(2 * SECRET_BYTES_MAX)).expect("writable");
+        assert_eq!(read_secret(&path).map(|text| text.len()), Ok(SECRET_BYTES_MAX + 1));
+    }
+}

@@ -1,0 +1,131 @@
+//! The database for those who only look: opened for reading, also beside a `serve` that writes, and never made.
+
+use super::usage::DAY_MS;
+use super::{FILE_NAME, StoreError, now_ms, schema};
+use rusqlite::{Connection, OpenFlags};
+use std::path::Path;
+use std::time::Duration;
+
+/// More people of a day than this are not listed; the sums have them.
+pub const PEOPLE_LISTED_MAX: u32 = 100;
+
+/// The database as it is.
+pub struct Look {
+    connection: Connection,
+    version: i64,
+}
+
+/// What waits, by number.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
+pub struct Waiting {
+    /// Messages that no turn has taken yet.
+    pub messages: u64,
+    /// Turns that have begun and not ended.
+    pub turns: u64,
+    /// Calls that wait for a person.
+    pub approvals: u64,
+    /// Replies that are not sent to their end.
+    pub replies: u64,
+    /// Messages of them that are still to be sent.
+    pub parts: u64,
+}
+
+/// What somebody has used on one day.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+pub struct DayOf {
+    /// The channel.
+    pub channel: String,
+    /// Who, by the channel's id.
+    pub sender: String,
+    /// Tokens, read and written.
+    pub tokens: u64,
+    /// Bytes that tool calls have published.
+    pub written_bytes: u64,
+}
+
+impl Look {
+    /// The database of a state directory; none where there is no file.
+    ///
+    /// # Errors
+    /// [`StoreError`], also for a file that is no database.
+    pub fn open(dir: &Path) -> Result<Option<Self>, StoreError> {
+        let file = dir.join(FILE_NAME);
+        if !file.try_exists().map_err(|source| StoreError::Open { path: file.clone(), source })? {
+            return Ok(None);
+        }
+        let connection = Connection::open_with_flags(file, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
+        connection.busy_timeout(Duration::from_secs(1))?;
+        let version = schema::version(&connection)?;
+        Ok(Some(Self { connection, version }))
+    }
+
+    /// The version of the file.
+    pub fn version(&self) -> i64 {
+        self.version
+    }
+
+    /// The version that this program writes. An older file is brought to it by the next `serve`.
+    pub fn version_known() -> i64 {
+        schema::VERSION
+    }
+
+    /// What SQLite finds wrong with the file, if anything.
+    ///
+    /// # Errors
+    /// [`StoreError`] when it cannot be read at all.
+    pub fn damage(&self) -> Result<Option<String>, StoreError> {
+        let said: String = self.connection.query_row("PRAGMA quick_check(1)", [], |row| row.get(0))?;
+        Ok((said != "ok").then_some(said))
+    }
+
+    /// What waits now.
+    ///
+    /// # Errors
+    /// [`StoreError`], also for a file of another version.
+    pub fn waiting(&self) -> Result<Waiting, StoreError> {
+        let count = |sql: &str| -> Result<u64, StoreError> {
+            Ok(self
+                .connection
+                .query_row(sql, [], |row| row.get::<_, i64>(0))
+                .map(u64::try_from)?
+                .unwrap_or(0))
+        };
+        Ok(Waiting {
+            messages: count("SELECT count(*) FROM inbox WHERE done_at IS NULL AND turn IS NULL")?,
+            turns: count(
+                "SELECT count(DISTINCT turn) FROM inbox WHERE done_at IS NULL AND turn IS NOT NULL",
+            )?,
+            approvals: count(&format!(
+                "SELECT count(*) FROM approval WHERE state = 'asked' AND expires_at > {}",
+                now_ms()
+            ))?,
+            replies: count("SELECT count(*) FROM reply WHERE finished_at IS NULL")?,
+            parts: count("SELECT count(*) FROM part WHERE state = 'pending'")?,
+        })
+    }
+
+    /// What each person has used today, a day of UTC: the most first, and at most [`PEOPLE_LISTED_MAX`].
+    ///
+    /// # Errors
+    /// [`StoreError`], also for a file of another version.
+    pub fn today(&self) -> Result<Vec<DayOf>, StoreError> {
+        let mut statement = self.connection.prepare(
+            "SELECT channel, sender, tokens, written_bytes FROM usage WHERE day = ?1
+             ORDER BY tokens DESC, written_bytes DESC, channel, sender LIMIT ?2",
+        )?;
+        let count = |n: i64| u64::try_from(n).unwrap_or(0);
+        let people = statement.query_map([now_ms() / DAY_MS, i64::from(PEOPLE_LISTED_MAX)], |row| {
+            let (tokens, written_bytes) = (count(row.get(2)?), count(row.get(3)?));
+            Ok(DayOf { channel: row.get(0)?, sender: row.get(1)?, tokens, written_bytes })
+        })?;
+        Ok(people.collect::<Result<_, _>>()?)
+    }
+
+    /// When a message came last, in milliseconds since 1970 UTC.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub fn received_at(&self) -> Result<Option<i64>, StoreError> {
+        Ok(self.connection.query_row("SELECT max(received_at) FROM inbox", [], |row| row.get(0))?)
+    }
+}

@@ -1,0 +1,113 @@
+//! A note beside the database for those who look at a running `serve`: who it is, and when it polled last.
+//!
+//! It decides nothing and nothing depends on it: what is held is told by locks. Replaced in one step and never
+//! synchronized, because after a power loss nobody runs.
+
+use super::now_ms;
+use serde::{Deserialize, Serialize};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// The file's name within the state directory.
+const FILE_NAME: &str = "serving.json";
+/// A note that is longer is none.
+const NOTE_BYTES_MAX: u64 = 4096;
+/// Polls that follow each other faster than this, in milliseconds, are not all noted.
+const NOTED_EVERY_MS: i64 = 1000;
+
+/// What the note says. Times are milliseconds since 1970 UTC.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Noted {
+    /// The process.
+    pub pid: u32,
+    /// The release that runs.
+    pub version: String,
+    /// Since when.
+    pub started_at: i64,
+    /// The bot as people call it, once that is known.
+    pub bot: Option<String>,
+    /// When the platform answered a poll last.
+    pub polled_at: Option<i64>,
+}
+
+/// The note of this process.
+#[derive(Debug)]
+pub struct Presence {
+    path: PathBuf,
+    noted: Mutex<Noted>,
+}
+
+impl Presence {
+    /// A note in this state directory. Nothing is written yet.
+    pub(super) fn new(dir: &Path) -> Arc<Self> {
+        let version = env!("CARGO_PKG_VERSION").to_owned();
+        let noted =
+            Noted { pid: std::process::id(), version, started_at: now_ms(), bot: None, polled_at: None };
+        Arc::new(Self { path: dir.join(FILE_NAME), noted: Mutex::new(noted) })
+    }
+
+    /// Notes that this process has begun to serve.
+    pub fn begins(&self) {
+        self.note(|_| {});
+    }
+
+    /// Notes who polls.
+    pub fn polls_as(&self, bot: &str) {
+        self.note(|noted| noted.bot = Some(bot.to_owned()));
+    }
+
+    /// Notes that a poll was answered, off the async threads.
+    pub fn polled(self: &Arc<Self>) {
+        let now = now_ms();
+        let last = self.noted.lock().unwrap_or_else(PoisonError::into_inner).polled_at;
+        // A clock that was set back must not keep it from being noted.
+        if last.is_some_and(|last| (0..NOTED_EVERY_MS).contains(&(now - last))) {
+            return;
+        }
+        let presence = self.clone();
+        tokio::task::spawn_blocking(move || presence.note(|noted| noted.polled_at = Some(now)));
+    }
+
+    fn note(&self, change: impl FnOnce(&mut Noted)) {
+        // Held while it is written: two writers would share one temporary name.
+        let mut noted = self.noted.lock().unwrap_or_else(PoisonError::into_inner);
+        change(&mut noted);
+        let written = serde_json::to_vec(&*noted).map_err(std::io::Error::from).and_then(|text| {
+            let new = self.path.with_extension("json-new");
+            fs::write(&new, text)?;
+            fs::rename(&new, &self.path)
+        });
+        if let Err(error) = written {
+            tracing::debug!(%error, "the note for `cofferdam status` is not written");
+        }
+    }
+}
+
+/// The note of whoever served last in this state directory, if there is one.
+pub fn noted(dir: &Path) -> Option<Noted> {
+    let path = dir.join(FILE_NAME);
+    let is_short = fs::metadata(&path).is_ok_and(|meta| meta.is_file() && meta.len() <= NOTE_BYTES_MAX);
+    if is_short { serde_json::from_slice(&fs::read(path).ok()?).ok() } else { None }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_note_is_whole_or_none() {
+        let dir = tempfile::tempdir().expect("a folder");
+        assert_eq!(noted(dir.path()), None);
+        let presence = Presence::new(dir.path());
+        presence.begins();
+        let first = noted(dir.path()).expect("written");
+        assert_eq!((first.pid, first.bot, first.polled_at), (std::process::id(), None, None));
+        presence.polls_as("@bot");
+        assert_eq!(noted(dir.path()).and_then(|noted| noted.bot).as_deref(), Some("@bot"));
+        fs::write(dir.path().join(FILE_NAME), "{").expect("writable");
+        assert_eq!(noted(dir.path()), None);
+        fs::write(dir.path().join(FILE_NAME), " ".repeat(5000)).expect("writable");
+        assert_eq!(noted(dir.path()), None);
+    }
+}

@@ -1,0 +1,190 @@
+//! What every storage engine owes, whatever it is made of. `store::tests::conformance` holds an engine to it.
+//!
+//! For all of it: what a method reports as done is there after a crash, and is done as a whole or not at all. Of many
+//! who claim, decide or take up the same thing at once, one does. Text given is text had back, to the byte.
+
+use super::{
+    AlbumPart, Approval, ApprovalState, ApprovedPaths, BoundTurn, Claim, Holder, Line, NewApproval, NewPart,
+    NewRecent, NewReply, NewUpdate, Part, Persisted, Placeholder, Recent, Reply, Steer, StoreError, TakeUp,
+    TakenUp, Update, Used, WhoseTurn,
+};
+use async_trait::async_trait;
+use cofferdam_core::id::{Caller, SessionId, TurnId};
+use cofferdam_core::journal::Journal;
+use cofferdam_core::message::OutgoingAttachment;
+use std::collections::BTreeSet;
+
+/// A storage engine.
+#[async_trait]
+pub trait Storage: Inbox + Outbox + Approvals + Conversations + Journal {
+    /// Forgets what is done and older or more than the limits; `now` in milliseconds since 1970 UTC. What waits for
+    /// a turn, or to be sent, stays. Returns how many updates went.
+    async fn prune(&self, now: i64) -> Result<usize, StoreError>;
+}
+
+/// Messages on their way to a turn. They keep their order of arrival; each is known once, by its channel and id.
+#[async_trait]
+pub trait Inbox: Send + Sync {
+    /// Keeps a batch, all or nothing. An update that is known already changes nothing. One that steers is addressed to
+    /// the first message of its session that is not done, if that is the same sender's.
+    async fn persist(&self, channel: &str, updates: Vec<NewUpdate>) -> Result<Persisted, StoreError>;
+
+    /// Up to `limit` updates that wait for a turn, in order; `after` is the last one of the page before.
+    async fn pending(&self, channel: &str, after: Option<i64>, limit: u32)
+    -> Result<Vec<Update>, StoreError>;
+
+    /// Binds updates to a turn of their own, named after the first; `None` when there is nothing left to answer.
+    async fn claim(&self, channel: &str, claim: Claim) -> Result<Option<BoundTurn>, StoreError>;
+
+    /// Turns that were bound and have not ended, oldest first, each with the members that it was bound with.
+    async fn bound(&self, channel: &str) -> Result<Vec<BoundTurn>, StoreError>;
+
+    /// The parts of an album that are still known, in order.
+    async fn album(&self, channel: &str, album: &str) -> Result<Vec<AlbumPart>, StoreError>;
+
+    /// What waits to be said to a turn, in order.
+    async fn steers(&self, channel: &str, turn: &TurnId) -> Result<Vec<Steer>, StoreError>;
+
+    /// What a turn has taken up, in that order; the updates of one message together.
+    async fn taken_up(&self, channel: &str, turn: &TurnId) -> Result<Vec<Vec<Update>>, StoreError>;
+
+    /// Ends a turn that nobody waits for: its updates are done and free of it.
+    async fn dismiss(&self, turn: &TurnId) -> Result<(), StoreError>;
+
+    /// Counts that a turn is about to run; how often it was so, this time included. Its end forgets it.
+    async fn attempt(&self, turn: &TurnId, caller: &Caller) -> Result<u32, StoreError>;
+
+    /// Takes the last attempt back.
+    async fn withdraw_attempt(&self, turn: &TurnId) -> Result<(), StoreError>;
+}
+
+/// Replies between the end of a turn and the platform's acknowledgement, and what else is shown or held for them.
+#[async_trait]
+pub trait Outbox: Send + Sync {
+    /// [`Outbox::end_noting`] without files.
+    async fn end(&self, channel: &str, turn: &TurnId, reply: NewReply) -> Result<Reply, StoreError> {
+        self.end_noting(channel, turn, reply, None).await
+    }
+
+    /// Ends a turn: its updates are done, its reply is kept, and the files of its message are noted as the sender's
+    /// most recent ones. Ending it again changes nothing and returns what is left of the first reply.
+    async fn end_noting(
+        &self,
+        channel: &str,
+        turn: &TurnId,
+        reply: NewReply,
+        files: Option<NewRecent>,
+    ) -> Result<Reply, StoreError>;
+
+    /// Replies of which something is still to be sent, oldest first, each with the parts that are left, in order.
+    async fn unsent(&self, channel: &str) -> Result<Vec<Reply>, StoreError>;
+
+    /// Marks a part as sent, with the platform's id of the message; what it said is forgotten.
+    async fn part_sent(&self, turn: &TurnId, n: u32, message: &str) -> Result<(), StoreError>;
+
+    /// Marks a part as failed for good; `instead` is added at the end of the reply and returned.
+    async fn part_failed(
+        &self,
+        turn: &TurnId,
+        n: u32,
+        reason: &str,
+        instead: Vec<NewPart>,
+    ) -> Result<Vec<Part>, StoreError>;
+
+    /// The placeholder of a turn that has not ended.
+    async fn placeholder(&self, turn: &TurnId) -> Result<Option<Placeholder>, StoreError>;
+
+    /// Notes that it is about to be sent, unless it is noted.
+    async fn placeholder_begun(&self, turn: &TurnId) -> Result<(), StoreError>;
+
+    /// Notes the platform's id of it.
+    async fn placeholder_sent(&self, turn: &TurnId, message: &str) -> Result<(), StoreError>;
+
+    /// The files that a sender sent last in a conversation.
+    async fn recent(
+        &self,
+        channel: &str,
+        conversation: &str,
+        sender: &str,
+    ) -> Result<Option<Recent>, StoreError>;
+
+    /// The files that calls of other requests have handed to this one, in order.
+    async fn handed_over(&self, request: &TurnId) -> Result<Vec<OutgoingAttachment>, StoreError>;
+
+    /// Notes that the holder needs these blobs, besides what it needs already.
+    async fn hold(&self, holder: &Holder, files: &[OutgoingAttachment]) -> Result<(), StoreError>;
+
+    /// Notes that the holder needs none any more.
+    async fn let_go(&self, holder: &Holder) -> Result<(), StoreError>;
+
+    /// The SHA-256 of every blob that a holder or a kept reply still needs. May block.
+    fn blobs_in_use(&self) -> Result<BTreeSet<String>, StoreError>;
+}
+
+/// Which calls wait for a person, and what was decided.
+#[async_trait]
+pub trait Approvals: Send + Sync {
+    /// The approval of exactly this call, the first that was asked for; what else was asked about it is withdrawn and
+    /// returned.
+    async fn ask(&self, new: NewApproval) -> Result<(Approval, Vec<Approval>), StoreError>;
+
+    /// Notes the platform's id of the message that shows it.
+    async fn approval_shown(&self, id: &str, message: &str) -> Result<(), StoreError>;
+
+    /// The approval of this id.
+    async fn approval(&self, id: &str) -> Result<Option<Approval>, StoreError>;
+
+    /// Decides one that nobody has decided, in time, and returns how it stands then.
+    async fn decide(
+        &self,
+        id: &str,
+        state: ApprovalState,
+        by: Option<String>,
+    ) -> Result<Option<Approval>, StoreError>;
+
+    /// Remembers paths as approved.
+    async fn remember_paths(&self, of: ApprovedPaths, paths: Vec<String>) -> Result<(), StoreError>;
+
+    /// Those of the paths that are remembered. May block.
+    fn approved_paths(&self, of: &ApprovedPaths, paths: &[String]) -> Result<Vec<String>, StoreError>;
+}
+
+/// What was said in each session, and what it cost.
+#[async_trait]
+pub trait Conversations: Send + Sync {
+    /// The latest lines of a session, oldest first; all of those of `turn`.
+    async fn lines(&self, session: &SessionId, turn: &TurnId) -> Result<Vec<Line>, StoreError>;
+
+    /// Adds line `n` of a turn and charges for it; a line that is there stays, and costs nothing.
+    async fn add_line(
+        &self,
+        whose: &WhoseTurn,
+        n: usize,
+        body: String,
+        tokens: u64,
+    ) -> Result<(), StoreError>;
+
+    /// Takes updates up into a turn as its line `n`: both, or neither when one of them is another turn's.
+    async fn take_up(
+        &self,
+        whose: &WhoseTurn,
+        n: usize,
+        body: String,
+        taking: &TakeUp,
+    ) -> Result<TakenUp, StoreError>;
+
+    /// Puts one line in the place of all before the first one of `kept_from`, and charges for it.
+    async fn replace_lines(
+        &self,
+        whose: &WhoseTurn,
+        kept_from: &TurnId,
+        body: String,
+        tokens: u64,
+    ) -> Result<(), StoreError>;
+
+    /// Forgets everything that was said in a session.
+    async fn forget_lines(&self, session: &SessionId) -> Result<(), StoreError>;
+
+    /// What a caller has used on the day (of UTC) of `now`, in milliseconds since 1970 UTC.
+    async fn used(&self, caller: &Caller, now: i64) -> Result<Used, StoreError>;
+}

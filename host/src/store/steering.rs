@@ -1,0 +1,129 @@
+//! What is said to a turn while it runs. It waits in the inbox like everything else: either the turn takes it up,
+//! with the line that says so, or a turn of its own answers it when its place in the order has come.
+
+use super::inbox::update;
+use super::{
+    Headers, Queue, Sqlite, Steer, StoreError, TakeUp, TakenUp, Update, WhoseTurn, history, now_ms, recent,
+};
+use cofferdam_core::id::TurnId;
+use rusqlite::{OptionalExtension, Transaction, params};
+
+/// Updates that wait to be said to one turn and are looked at; the others are answered after it.
+const LOOKED_AT_MAX: u32 = 64;
+
+impl Sqlite {
+    /// What waits to be said to a turn, in the order of arrival.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub(super) async fn steers(&self, channel: &str, turn: &TurnId) -> Result<Vec<Steer>, StoreError> {
+        let (channel, turn) = (channel.to_owned(), turn.clone());
+        self.write(move |tx| {
+            let mut statement = tx.prepare_cached(
+                "SELECT update_id, raw, album FROM inbox
+                 WHERE request IN (SELECT seq FROM inbox WHERE turn = ?2 AND channel = ?1 AND joined IS NULL)
+                 AND channel = ?1 AND turn IS NULL AND done_at IS NULL ORDER BY seq LIMIT ?3",
+            )?;
+            let rows = statement.query_map(params![channel, turn.as_str(), LOOKED_AT_MAX], |row| {
+                Ok(Steer { update: update(row)?, album: row.get(2)? })
+            })?;
+            Ok(rows.collect::<Result<_, _>>()?)
+        })
+        .await
+    }
+
+    /// Takes updates up into a turn, as its line `n`: in one transaction they are the turn's, the line is there,
+    /// and their files are noted. When one of them is another turn's, nothing has changed.
+    ///
+    /// # Errors
+    /// [`StoreError`]; then nothing has changed.
+    pub(super) async fn take_up(
+        &self,
+        whose: &WhoseTurn,
+        n: usize,
+        body: String,
+        taking: &TakeUp,
+    ) -> Result<TakenUp, StoreError> {
+        let (whose, taking) = (whose.clone(), taking.clone());
+        self.write(move |tx| {
+            for id in &taking.updates {
+                if !is_free(tx, &taking.channel, *id)? {
+                    return Ok(TakenUp::Gone);
+                }
+            }
+            let turn = whose.turn.as_str();
+            let mut bind = tx.prepare_cached(
+                "UPDATE inbox SET turn = ?3, joined = ?4 WHERE channel = ?1 AND update_id = ?2",
+            )?;
+            for id in &taking.updates {
+                bind.execute(params![taking.channel, id, turn, n])?;
+            }
+            if let Some(files) = &taking.noting {
+                recent::note(tx, (&taking.channel, turn), files, now_ms())?;
+            }
+            history::add(tx, &whose, n, &body, 0)?;
+            Ok(TakenUp::Yes)
+        })
+        .await
+    }
+
+    /// What a turn has taken up, in that order; the updates of one message together.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub(super) async fn taken_up(
+        &self,
+        channel: &str,
+        turn: &TurnId,
+    ) -> Result<Vec<Vec<Update>>, StoreError> {
+        let (channel, turn) = (channel.to_owned(), turn.clone());
+        self.write(move |tx| {
+            let mut statement = tx.prepare_cached(
+                "SELECT update_id, raw, joined FROM inbox
+                 WHERE turn = ?1 AND channel = ?2 AND joined IS NOT NULL ORDER BY joined, seq",
+            )?;
+            let mut rows = statement.query(params![turn.as_str(), channel])?;
+            let (mut messages, mut last) = (Vec::<Vec<Update>>::new(), None);
+            while let Some(row) = rows.next()? {
+                let joined: i64 = row.get(2)?;
+                match messages.last_mut().filter(|_| last == Some(joined)) {
+                    Some(message) => message.push(update(row)?),
+                    None => messages.push(vec![update(row)?]),
+                }
+                last = Some(joined);
+            }
+            Ok(messages)
+        })
+        .await
+    }
+}
+
+fn is_free(tx: &Transaction<'_>, channel: &str, id: i64) -> Result<bool, StoreError> {
+    let mut look = tx.prepare_cached(
+        "SELECT 1 FROM inbox WHERE channel = ?1 AND update_id = ?2 AND turn IS NULL AND done_at IS NULL",
+    )?;
+    Ok(look.exists(params![channel, id])?)
+}
+
+/// Writes the headers of an update that has just come. What steers is addressed to the message that its session
+/// is at: the first one that is not answered yet. It has to be the same sender's, because whatever a turn does it
+/// does for whoever began it.
+pub(super) fn address(tx: &Transaction<'_>, seq: i64, headers: &Headers) -> Result<(), StoreError> {
+    let Headers { session, sender, queue } = headers;
+    let request = match queue {
+        Queue::Turn => None,
+        Queue::Steer => tx
+            .prepare_cached(
+                "SELECT seq, sender FROM inbox AS at WHERE session = ?1 AND seq < ?2 AND done_at IS NULL
+                 AND NOT EXISTS (SELECT 1 FROM inbox WHERE seq = at.request AND done_at IS NULL)
+                 ORDER BY seq LIMIT 1",
+            )?
+            .query_row(params![session.as_str(), seq], |row| Ok((row.get::<_, i64>(0)?, row.get(1)?)))
+            .optional()?
+            .filter(|(_, at): &(i64, Option<String>)| at.as_ref() == Some(sender))
+            .map(|(seq, _)| seq),
+    };
+    tx.prepare_cached("UPDATE inbox SET session = ?2, sender = ?3, request = ?4 WHERE seq = ?1")?
+        .execute(params![seq, session.as_str(), sender, request])?;
+    Ok(())
+}

@@ -1,0 +1,77 @@
+//! What every storage engine is held to. A second one is held to it by one more line here.
+
+mod approvals;
+mod calls;
+mod inbox;
+mod lines;
+mod outbox;
+mod steering;
+
+use super::*;
+
+macro_rules! conformance {
+    ($engine:ident: $check:ident => $($suite:ident { $($name:ident)+ })+) => {
+        mod $check {
+            use super::super::$check::$engine;
+
+            $($(
+                #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+                async fn $name() {
+                    super::$suite::$name::<$engine>().await;
+                }
+            )+)+
+        }
+    };
+    ($engine:ident: $check:ident) => {
+        conformance! { $engine: $check =>
+            inbox {
+                a_known_update_is_never_taken_twice
+                a_bound_turn_has_the_same_members_after_a_crash
+                dismissed_parts_join_a_later_part_that_carries_the_command
+                of_many_who_claim_at_once_one_does
+                strangers_are_told_once_and_their_words_are_not_kept
+                a_crowd_of_strangers_is_told_slowly
+                attempts_are_counted_until_the_turn_ends
+                what_is_done_is_forgotten_by_age_and_what_waits_is_not
+                text_comes_back_to_the_byte
+            }
+            steering {
+                what_steers_is_addressed_to_what_its_session_is_at
+                it_is_taken_up_with_its_line_once
+                of_many_who_take_it_up_at_once_one_does
+                an_album_is_taken_up_as_a_whole_or_not_at_all
+                what_is_not_taken_up_waits_in_its_place
+                its_files_are_the_most_recent_ones
+            }
+            outbox {
+                only_unsent_parts_come_back
+                blobs_are_in_use_from_the_call_until_the_reply_is_out
+                the_last_files_of_each_person_in_each_conversation_are_known_after_a_restart
+                a_placeholder_is_known_until_its_turn_ends
+                what_is_handed_over_is_there_once_and_in_order
+                blobs_are_kept_for_a_retry_until_it_is_over
+            }
+            approvals {
+                an_approval_waits_through_restarts_and_is_decided_once
+                of_many_who_decide_at_once_one_does
+                an_answer_that_comes_too_late_is_none
+                what_a_call_asks_now_withdraws_what_it_asked_before
+                approved_paths_are_each_persons_and_tools_own_and_forgotten_in_time
+            }
+            calls {
+                a_call_is_remembered_with_its_arguments
+                what_a_turn_has_written_is_known_after_a_restart
+                written_bytes_are_charged_to_whose_turn_it_is_and_once
+            }
+            lines {
+                lines_come_back_in_order_after_a_restart_and_each_once
+                a_line_takes_the_place_of_older_ones
+                of_earlier_turns_only_the_latest_are_loaded_and_all_of_the_own
+                a_step_is_charged_once_to_its_person_and_day
+            }
+        }
+    };
+}
+
+conformance!(Files: sqlite);
+conformance!(Memory: memory);

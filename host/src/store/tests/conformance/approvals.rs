@@ -1,0 +1,104 @@
+//! Calls that wait for a person.
+
+use super::*;
+
+fn approval(call: &str, sha256: &str) -> NewApproval {
+    NewApproval {
+        id: format!("id of {call} {sha256}"),
+        call: call.into(),
+        sha256: sha256.into(),
+        place: "here".into(),
+        expires_at: now_ms() + 60_000,
+    }
+}
+
+pub(super) async fn an_approval_waits_through_restarts_and_is_decided_once<E: Engine>() {
+    let fixture = Fixture::<E>::new();
+    let (first, none) = fixture.store.ask(approval("t/0", "a")).await.expect("it");
+    assert_eq!((first.state, first.message.clone(), none), (ApprovalState::Asked, None, vec![]));
+    fixture.store.approval_shown(&first.id, "77").await.expect("it");
+    let fixture = fixture.restart();
+    // The same call again: the row that is there, whatever id the new one would have had.
+    let (again, _) =
+        fixture.store.ask(NewApproval { id: "x".into(), ..approval("t/0", "a") }).await.expect("it");
+    assert_eq!((again.id.as_str(), again.message.as_deref()), (first.id.as_str(), Some("77")));
+    let decided =
+        fixture.store.decide(&first.id, ApprovalState::Approved, Some("7".into())).await.expect("it");
+    assert_eq!(
+        decided.map(|row| (row.state, row.decided_by)),
+        Some((ApprovalState::Approved, Some("7".into())))
+    );
+    let late = fixture.store.decide(&first.id, ApprovalState::Denied, Some("8".into())).await.expect("it");
+    assert_eq!(
+        late.map(|row| (row.state, row.decided_by)),
+        Some((ApprovalState::Approved, Some("7".into())))
+    );
+    let fixture = fixture.restart();
+    let (known, _) = fixture.store.ask(approval("t/0", "a")).await.expect("it");
+    assert_eq!(known.state, ApprovalState::Approved);
+    assert_eq!(fixture.store.decide("nobody's", ApprovalState::Approved, None).await.expect("it"), None);
+    assert_eq!(fixture.store.approval("nobody's").await.expect("it"), None);
+}
+
+pub(super) async fn of_many_who_decide_at_once_one_does<E: Engine>() {
+    let fixture = Fixture::<E>::new();
+    for round in 0..20 {
+        let (asked, _) = fixture.store.ask(approval(&format!("t/{round}"), "a")).await.expect("it");
+        let mut deciding = tokio::task::JoinSet::new();
+        for n in 0..8 {
+            let (store, id) = (fixture.store.clone(), asked.id.clone());
+            let state = if n % 2 == 0 { ApprovalState::Approved } else { ApprovalState::Denied };
+            deciding.spawn(async move { (n, state, store.decide(&id, state, Some(n.to_string())).await) });
+        }
+        let mut winners = 0;
+        while let Some(decided) = deciding.join_next().await {
+            let (n, state, row) = decided.expect("no panic");
+            let row = row.expect("it").expect("there");
+            winners += usize::from(row.decided_by == Some(n.to_string()) && row.state == state);
+        }
+        assert_eq!(winners, 1, "round {round}");
+    }
+}
+
+pub(super) async fn an_answer_that_comes_too_late_is_none<E: Engine>() {
+    let fixture = Fixture::<E>::new();
+    let late = NewApproval { expires_at: now_ms() - 1, ..approval("t/0", "a") };
+    let (asked, _) = fixture.store.ask(late).await.expect("it");
+    let decided =
+        fixture.store.decide(&asked.id, ApprovalState::Approved, Some("7".into())).await.expect("it");
+    assert_eq!(decided.map(|row| (row.state, row.decided_by)), Some((ApprovalState::Expired, None)));
+}
+
+pub(super) async fn what_a_call_asks_now_withdraws_what_it_asked_before<E: Engine>() {
+    let fixture = Fixture::<E>::new();
+    let (old, _) = fixture.store.ask(approval("t/0", "a")).await.expect("it");
+    fixture.store.ask(approval("t/1", "a")).await.expect("it");
+    let (_, outdated) = fixture.store.ask(approval("t/0", "b")).await.expect("it");
+    let outdated: Vec<_> = outdated.into_iter().map(|row| (row.id, row.state)).collect();
+    assert_eq!(outdated, [(old.id.clone(), ApprovalState::Withdrawn)]);
+    let late = fixture.store.decide(&old.id, ApprovalState::Approved, Some("7".into())).await.expect("it");
+    assert_eq!(late.map(|row| row.state), Some(ApprovalState::Withdrawn));
+}
+
+pub(super) async fn approved_paths_are_each_persons_and_tools_own_and_forgotten_in_time<E: Engine>() {
+    let fixture = Fixture::<E>::new();
+    let of = |sender: &str, tool: &str| ApprovedPaths {
+        channel: CHANNEL.into(),
+        sender: sender.into(),
+        tool: tool.into(),
+    };
+    let known = |fixture: &Fixture<E>, sender: &str, tool: &str| {
+        let paths = ["/shared/a".to_owned(), "/shared/b".to_owned()];
+        fixture.store.approved_paths(&of(sender, tool), &paths).expect("it")
+    };
+    fixture.store.remember_paths(of("7", "t"), vec!["/shared/a".into()]).await.expect("it");
+    let fixture = fixture.restart();
+    assert_eq!(known(&fixture, "7", "t"), ["/shared/a"]);
+    assert_eq!((known(&fixture, "8", "t"), known(&fixture, "7", "u")), (vec![], vec![]));
+    let (asked, _) = fixture.store.ask(approval("t/0", "a")).await.expect("it");
+    fixture.store.prune(now_ms()).await.expect("it");
+    assert!(fixture.store.approval(&asked.id).await.expect("it").is_some());
+    fixture.store.prune(much_later()).await.expect("it");
+    assert_eq!(known(&fixture, "7", "t"), [""; 0]);
+    assert_eq!(fixture.store.approval(&asked.id).await.expect("it"), None);
+}

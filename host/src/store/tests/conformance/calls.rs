@@ -1,0 +1,50 @@
+//! What side-effecting calls did.
+
+use super::*;
+
+pub(super) async fn a_call_is_remembered_with_its_arguments<E: Engine>() {
+    let fixture = Fixture::<E>::new();
+    let answer = answer(vec![file("ab")]);
+    let known =
+        |fixture: &Fixture<E>, hash: &str| fixture.store.earlier("t/0", hash).map(|earlier| earlier.answer);
+    assert_eq!(known(&fixture, "h"), Ok(None));
+    fixture.store.record("t/0", "h", &answer, 0).expect("recorded");
+    let fixture = fixture.restart();
+    assert_eq!(known(&fixture, "h"), Ok(Some(answer)));
+    assert_eq!(known(&fixture, "other"), Ok(None));
+    fixture.store.record("t/0", "other", &json!(1).into(), 0).expect("recorded");
+    assert_eq!(known(&fixture, "other"), Ok(Some(json!(1).into())));
+}
+
+pub(super) async fn what_a_turn_has_written_is_known_after_a_restart<E: Engine>() {
+    let fixture = Fixture::<E>::new();
+    let written =
+        |fixture: &Fixture<E>, call: &str| fixture.store.earlier(call, "h").expect("it").written_bytes;
+    let writes =
+        |call: &str, bytes| fixture.store.record(call, "h", &json!({}).into(), bytes).expect("recorded");
+    writes("t/0", 100);
+    writes("t/1", 20);
+    writes("other/0", 5000);
+    // A call that runs again after a crash is counted once: its own bytes do not stand in its way.
+    writes("t/1", 30);
+    let fixture = fixture.restart();
+    assert_eq!(
+        (written(&fixture, "t/0"), written(&fixture, "t/1"), written(&fixture, "t/2")),
+        (30, 100, 130)
+    );
+    assert_eq!(written(&fixture, "new/0"), 0);
+}
+
+pub(super) async fn written_bytes_are_charged_to_whose_turn_it_is_and_once<E: Engine>() {
+    let fixture = Fixture::<E>::new();
+    let writes =
+        |call: &str, bytes| fixture.store.record(call, "h", &json!({}).into(), bytes).expect("recorded");
+    writes("nobodys/0", 7);
+    fixture.store.attempt(&TurnId::new("t"), &caller("ann")).await.expect("noted");
+    writes("t/0", 100);
+    writes("t/1", 50);
+    // Again after a crash, and then with less.
+    writes("t/1", 50);
+    writes("t/0", 40);
+    assert_eq!(fixture.used("ann").await, (0, 90));
+}

@@ -1,0 +1,135 @@
+//! Messages on their way to a turn.
+
+use super::*;
+use tokio::task::JoinSet;
+
+pub(super) async fn a_known_update_is_never_taken_twice<E: Engine>() {
+    let fixture = Fixture::<E>::new();
+    let first =
+        fixture.store.persist(CHANNEL, vec![new(7, None), new(7, None), new(8, None)]).await.expect("it");
+    assert_eq!(ids(&first.pending), [7, 8]);
+    let fixture = fixture.restart();
+    let again = fixture.store.persist(CHANNEL, vec![new(8, None), new(9, None)]).await.expect("it");
+    assert_eq!(ids(&again.pending), [9]);
+    let other = fixture.store.persist("telegram-2", vec![new(8, None)]).await.expect("it");
+    assert_eq!(ids(&other.pending), [8], "another bot counts for itself");
+    assert_eq!(ids(&fixture.store.pending(CHANNEL, None, 2).await.expect("it")), [7, 8]);
+    assert_eq!(ids(&fixture.store.pending(CHANNEL, Some(8), 2).await.expect("it")), [9]);
+}
+
+pub(super) async fn a_bound_turn_has_the_same_members_after_a_crash<E: Engine>() {
+    let fixture = Fixture::<E>::new();
+    let batch = vec![new(1, Some("a")), new(2, None), new(3, Some("a")), new(4, Some("b"))];
+    fixture.store.persist(CHANNEL, batch).await.expect("it");
+    let album = fixture.store.claim(CHANNEL, Claim::Album("a".into())).await.expect("it").expect("bound");
+    assert_eq!((album.turn.as_str(), ids(&album.updates)), ("telegram-1-1", vec![1, 3]));
+    assert_eq!(album.standing, Standing::First);
+    fixture.store.persist(CHANNEL, vec![new(5, Some("a"))]).await.expect("it");
+
+    let fixture = fixture.restart();
+    assert_eq!(fixture.store.bound(CHANNEL).await.expect("it"), std::slice::from_ref(&album));
+    assert_eq!(ids(&fixture.store.pending(CHANNEL, None, 9).await.expect("it")), [2, 4, 5]);
+    assert_eq!(fixture.store.claim(CHANNEL, Claim::Update(1)).await.expect("it"), None);
+    let late = fixture.store.claim(CHANNEL, Claim::Album("a".into())).await.expect("it").expect("bound");
+    assert_eq!(
+        (late.turn.as_str(), ids(&late.updates), late.standing),
+        ("telegram-1-5", vec![5], Standing::Late)
+    );
+    assert_eq!(fixture.store.claim(CHANNEL, Claim::Album("a".into())).await.expect("it"), None);
+    let parts = fixture.store.album(CHANNEL, "a").await.expect("it");
+    let parts: Vec<_> = parts.iter().map(|p| (p.update.update_id, p.turn.clone())).collect();
+    assert_eq!(parts, [(1, Some(album.turn.clone())), (3, Some(album.turn.clone())), (5, Some(late.turn))]);
+
+    fixture.store.end(CHANNEL, &album.turn, text_reply(&["done"])).await.expect("it");
+    let standing: Vec<_> =
+        fixture.store.bound(CHANNEL).await.expect("it").into_iter().map(|t| t.standing).collect();
+    assert_eq!(standing, [Standing::Late], "it stays late when it is replayed");
+}
+
+pub(super) async fn dismissed_parts_join_a_later_part_that_carries_the_command<E: Engine>() {
+    let fixture = Fixture::<E>::new();
+    fixture.store.persist(CHANNEL, vec![new(1, Some("a"))]).await.expect("it");
+    let alone = fixture.store.claim(CHANNEL, Claim::Album("a".into())).await.expect("it").expect("bound");
+    fixture.store.dismiss(&alone.turn).await.expect("it");
+    assert_eq!(fixture.store.claim(CHANNEL, Claim::Album("a".into())).await.expect("it"), None);
+    assert_eq!(fixture.store.bound(CHANNEL).await.expect("it"), []);
+    fixture.store.persist(CHANNEL, vec![new(2, Some("a"))]).await.expect("it");
+    let both = fixture.store.claim(CHANNEL, Claim::Album("a".into())).await.expect("it").expect("bound");
+    assert_eq!((ids(&both.updates), both.standing), (vec![1, 2], Standing::First));
+}
+
+pub(super) async fn of_many_who_claim_at_once_one_does<E: Engine>() {
+    let fixture = Fixture::<E>::new();
+    for id in 1..=20 {
+        fixture.store.persist(CHANNEL, vec![new(id, None)]).await.expect("it");
+        let mut claiming = JoinSet::new();
+        for _ in 0..8 {
+            let store = fixture.store.clone();
+            claiming.spawn(async move { store.claim(CHANNEL, Claim::Update(id)).await });
+        }
+        let claimed = claiming.join_all().await;
+        let bound = claimed.into_iter().filter_map(|claimed| claimed.expect("it"));
+        assert_eq!(bound.count(), 1, "update {id}");
+    }
+}
+
+pub(super) async fn strangers_are_told_once_and_their_words_are_not_kept<E: Engine>() {
+    let fixture = Fixture::<E>::new();
+    let told = fixture.store.persist(CHANNEL, vec![stranger(1, "7"), stranger(2, "7")]).await.expect("it");
+    assert_eq!(told.replies.len(), 1);
+    let fixture = fixture.restart();
+    let again = fixture.store.persist(CHANNEL, vec![stranger(1, "7"), stranger(3, "7")]).await.expect("it");
+    assert!(again.replies.is_empty() && again.pending.is_empty());
+    assert_eq!(fixture.store.unsent(CHANNEL).await.expect("it").len(), 1, "until it is sent");
+    assert_eq!(fixture.store.pending(CHANNEL, None, 9).await.expect("it"), []);
+}
+
+pub(super) async fn a_crowd_of_strangers_is_told_slowly<E: Engine>() {
+    let fixture = Fixture::<E>::new();
+    let crowd =
+        (0..i64::from(STRANGERS_TOLD_PER_HOUR_MAX) + 5).map(|n| stranger(n, &n.to_string())).collect();
+    let told = fixture.store.persist(CHANNEL, crowd).await.expect("it");
+    assert_eq!(told.replies.len(), STRANGERS_TOLD_PER_HOUR_MAX as usize);
+}
+
+pub(super) async fn attempts_are_counted_until_the_turn_ends<E: Engine>() {
+    let fixture = Fixture::<E>::new();
+    let turn = fixture.bound(1).await;
+    let attempt =
+        async |fixture: &Fixture<E>| fixture.store.attempt(&turn, &caller("ann")).await.expect("noted");
+    assert_eq!(attempt(&fixture).await, 1);
+    let fixture = fixture.restart();
+    assert_eq!(attempt(&fixture).await, 2);
+    fixture.store.withdraw_attempt(&turn).await.expect("withdrawn");
+    assert_eq!(attempt(&fixture).await, 2, "a stop on purpose does not count");
+    fixture.store.end(CHANNEL, &turn, text_reply(&["x"])).await.expect("ended");
+    assert_eq!(attempt(&fixture).await, 1, "what has ended is forgotten");
+}
+
+pub(super) async fn what_is_done_is_forgotten_by_age_and_what_waits_is_not<E: Engine>() {
+    let fixture = Fixture::<E>::new();
+    for id in [1, 2] {
+        let turn = fixture.bound(id).await;
+        fixture.store.end(CHANNEL, &turn, text_reply(&["x"])).await.expect("it");
+    }
+    fixture.store.persist(CHANNEL, vec![new(3, None)]).await.expect("it");
+    fixture.store.part_sent(&TurnId::new("telegram-1-1"), 0, "5").await.expect("it");
+    assert_eq!(fixture.store.prune(now_ms()).await.expect("it"), 0);
+    assert_eq!(fixture.store.prune(much_later()).await.expect("it"), 1);
+    assert_eq!(fixture.store.prune(much_later()).await.expect("it"), 0);
+    let fixture = fixture.restart();
+    assert_eq!(ids(&fixture.store.pending(CHANNEL, None, 9).await.expect("it")), [3]);
+    let unsent = fixture.store.unsent(CHANNEL).await.expect("it");
+    assert_eq!(unsent.iter().map(|reply| reply.turn.as_str()).collect::<Vec<_>>(), ["telegram-1-2"]);
+}
+
+pub(super) async fn text_comes_back_to_the_byte<E: Engine>() {
+    let fixture = Fixture::<E>::new();
+    let odd = "it's\u{0} \"odd\"\r\n \u{202e}\u{1f600} \\ %s ; DROP TABLE inbox; --";
+    let update = NewUpdate { raw: odd.into(), ..new(1, None) };
+    fixture.store.persist(CHANNEL, vec![update]).await.expect("it");
+    fixture.says("s", "t", 0, odd).await;
+    let fixture = fixture.restart();
+    assert_eq!(fixture.store.pending(CHANNEL, None, 9).await.expect("it")[0].raw, odd);
+    assert_eq!(fixture.said("s", "t").await, format!("t:{odd}"));
+}

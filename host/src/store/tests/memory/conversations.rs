@@ -1,0 +1,132 @@
+//! What was said and done, in memory.
+
+use super::*;
+
+#[async_trait]
+impl Conversations for Memory {
+    async fn lines(&self, session: &SessionId, turn: &TurnId) -> Result<Vec<Line>, StoreError> {
+        let held = self.held();
+        let (mut lines, mut loaded) = (Vec::new(), 0);
+        for Spoken { line, .. } in held.lines.iter().rev().filter(|spoken| spoken.session == session.as_str())
+        {
+            loaded += if line.turn == *turn { 0 } else { line.body.len() };
+            if loaded > LOADED_BYTES_MAX {
+                break;
+            }
+            lines.push(line.clone());
+        }
+        lines.reverse();
+        Ok(lines)
+    }
+
+    async fn add_line(
+        &self,
+        whose: &WhoseTurn,
+        n: usize,
+        body: String,
+        tokens: u64,
+    ) -> Result<(), StoreError> {
+        self.held().add_line(whose, n, body, tokens);
+        Ok(())
+    }
+
+    async fn take_up(
+        &self,
+        whose: &WhoseTurn,
+        n: usize,
+        body: String,
+        taking: &TakeUp,
+    ) -> Result<TakenUp, StoreError> {
+        let mut held = self.held();
+        let meant =
+            |row: &Row| row.channel == taking.channel && taking.updates.contains(&row.update.update_id);
+        if held.inbox.iter().filter(|row| meant(row) && row.waits()).count() != taking.updates.len() {
+            return Ok(TakenUp::Gone);
+        }
+        for row in held.inbox.iter_mut().filter(|row| meant(row)) {
+            (row.turn, row.joined) = (Some(whose.turn.to_string()), Some(n));
+        }
+        if let Some(files) = taking.noting.clone() {
+            held.note(&taking.channel, whose.turn.as_str(), files);
+        }
+        held.add_line(whose, n, body, 0);
+        Ok(TakenUp::Yes)
+    }
+
+    async fn replace_lines(
+        &self,
+        whose: &WhoseTurn,
+        kept_from: &TurnId,
+        body: String,
+        tokens: u64,
+    ) -> Result<(), StoreError> {
+        let mut held = self.held();
+        let session = whose.session.as_str();
+        let of = |spoken: &Spoken| spoken.session == session;
+        let begins = |spoken: &Spoken| of(spoken) && spoken.line.turn == *kept_from;
+        let Some(first) = held.lines.iter().position(begins) else { return Ok(()) };
+        let Some(last) = held.lines[..first].iter().rposition(of) else { return Ok(()) };
+        held.lines[last].line = Line { turn: TurnId::new(format!("{session}#{last}")), body };
+        let mut at = 0;
+        held.lines.retain(|spoken| {
+            at += 1;
+            !of(spoken) || at > last
+        });
+        held.charge(&whose.caller, tokens, 0);
+        Ok(())
+    }
+
+    async fn forget_lines(&self, session: &SessionId) -> Result<(), StoreError> {
+        let mut held = self.held();
+        held.lines.retain(|spoken| spoken.session != session.as_str());
+        held.release(&outbox::key(&Holder::Retry(session.clone())));
+        Ok(())
+    }
+
+    async fn used(&self, caller: &Caller, now: i64) -> Result<Used, StoreError> {
+        let held = self.held();
+        let found = held.used.iter().find(|(day, who, _)| (*day, who) == (now / DAY_MS, caller));
+        Ok(found.map(|(_, _, used)| *used).unwrap_or_default())
+    }
+}
+
+impl Journal for Memory {
+    fn earlier(&self, call: &str, arguments_sha256: &str) -> Result<Earlier, String> {
+        let (held, turn) = (self.held(), turn_of(call));
+        let same = held.calls.get(call).filter(|(sha256, _, _)| sha256 == arguments_sha256);
+        let others = held.calls.iter().filter(|(other, _)| *other != call && turn_of(other) == turn);
+        let written_bytes: u64 = others.map(|(_, (_, _, bytes))| bytes).sum();
+        Ok(Earlier { answer: same.map(|(_, answer, _)| answer.clone()), written_bytes })
+    }
+
+    fn record(&self, call: &str, arguments_sha256: &str, answer: &Answer, bytes: u64) -> Result<(), String> {
+        let mut held = self.held();
+        let before = held.calls.get(call).map_or(0, |(_, _, bytes)| *bytes);
+        if let Some((caller, _)) = held.attempts.get(turn_of(call)).cloned() {
+            held.charge(&caller, 0, bytes.cast_signed() - before.cast_signed());
+        }
+        held.hold(turn_of(call), &answer.attachments);
+        if let Some(delivery) = &answer.delivery {
+            held.hold(turn_of(call), &delivery.attachments);
+        }
+        held.calls.insert(call.to_owned(), (arguments_sha256.to_owned(), answer.clone(), bytes));
+        Ok(())
+    }
+
+    fn deliver(&self, call: &str, delivery: &Delivery) -> Result<(), String> {
+        if !self.delivered(call)? {
+            let mut held = self.held();
+            held.hold(delivery.request.as_str(), &delivery.attachments);
+            held.deliveries.push((call.to_owned(), delivery.clone()));
+        }
+        Ok(())
+    }
+
+    fn delivered(&self, call: &str) -> Result<bool, String> {
+        Ok(self.held().deliveries.iter().any(|(of, _)| of == call))
+    }
+}
+
+fn turn_of(call: &str) -> &str {
+    call.rsplit_once('/').map_or(call, |(turn, _)| turn)
+}

@@ -1,0 +1,144 @@
+//! Messages in memory.
+
+use super::*;
+
+#[async_trait]
+impl Inbox for Memory {
+    async fn persist(&self, channel: &str, updates: Vec<NewUpdate>) -> Result<Persisted, StoreError> {
+        let (mut held, mut persisted) = (self.held(), Persisted::default());
+        for new in updates {
+            match &new.fate {
+                Fate::Pending(headers) => {
+                    let request = held.head(headers);
+                    if let Some(row) = held.insert(channel, &new) {
+                        (row.headers, row.request) = (Some(headers.clone()), request);
+                        persisted.pending.push(row.update.clone());
+                    }
+                }
+                Fate::Ignored => {
+                    if let Some(row) = held.insert(channel, &new) {
+                        (row.done_at, row.update.raw) = (Some(now_ms()), String::new());
+                    }
+                }
+                Fate::Stranger(stranger) => {
+                    let turn = TurnId::new(format!("{channel}-{}", new.update_id));
+                    let Some(row) = held.insert(channel, &new) else { continue };
+                    (row.done_at, row.turn) = (Some(now_ms()), Some(turn.to_string()));
+                    row.update.raw.clear();
+                    let hour_ago = now_ms() - HOUR_MS;
+                    let told = held.strangers.iter().filter(|(of, _, at)| of == channel && *at > hour_ago);
+                    let many = told.count() >= STRANGERS_TOLD_PER_HOUR_MAX as usize;
+                    let known = held
+                        .strangers
+                        .iter()
+                        .any(|(of, who, _)| (of.as_str(), who) == (channel, &stranger.sender));
+                    if !many && !known {
+                        held.strangers.push((channel.to_owned(), stranger.sender.clone(), now_ms()));
+                        let reply = held.reply(channel, &turn, stranger.reply.clone());
+                        persisted.replies.push(reply);
+                    }
+                }
+            }
+        }
+        Ok(persisted)
+    }
+
+    async fn pending(
+        &self,
+        channel: &str,
+        after: Option<i64>,
+        limit: u32,
+    ) -> Result<Vec<Update>, StoreError> {
+        let held = self.held();
+        let is_after = |row: &Row| row.channel == channel && Some(row.update.update_id) == after;
+        let first = held.inbox.iter().position(is_after).map_or(0, |at| at + 1);
+        let waiting = held.inbox[first..].iter().filter(|row| row.channel == channel && row.waits());
+        Ok(waiting.map(|row| row.update.clone()).take(limit as usize).collect())
+    }
+
+    async fn claim(&self, channel: &str, claim: Claim) -> Result<Option<BoundTurn>, StoreError> {
+        let mut held = self.held();
+        let meant = |row: &Row| {
+            row.channel == channel
+                && match &claim {
+                    Claim::Update(id) => row.waits() && row.update.update_id == *id,
+                    Claim::Album(album) => row.turn.is_none() && row.album.as_ref() == Some(album),
+                }
+        };
+        if !held.inbox.iter().any(|row| meant(row) && row.waits()) {
+            return Ok(None);
+        }
+        let first = held.inbox.iter().find(|row| meant(row)).map_or(0, |row| row.update.update_id);
+        let turn = format!("{channel}-{first}");
+        for row in held.inbox.iter_mut().filter(|row| meant(row)) {
+            (row.turn, row.done_at) = (Some(turn.clone()), None);
+        }
+        Ok(Some(held.bound(channel, &turn)))
+    }
+
+    async fn bound(&self, channel: &str) -> Result<Vec<BoundTurn>, StoreError> {
+        let held = self.held();
+        let mut turns: Vec<&String> = Vec::new();
+        for row in held.inbox.iter().filter(|row| row.channel == channel && row.done_at.is_none()) {
+            turns.extend(row.turn.as_ref().filter(|turn| !turns.contains(turn)));
+        }
+        Ok(turns.into_iter().map(|turn| held.bound(channel, turn)).collect())
+    }
+
+    async fn album(&self, channel: &str, album: &str) -> Result<Vec<AlbumPart>, StoreError> {
+        let held = self.held();
+        let parts =
+            held.inbox.iter().filter(|row| row.channel == channel && row.album.as_deref() == Some(album));
+        let part = |row: &Row| AlbumPart {
+            update: row.update.clone(),
+            turn: row.turn.clone().map(TurnId::new),
+            received_at: row.received_at,
+        };
+        Ok(parts.map(part).collect())
+    }
+
+    async fn steers(&self, channel: &str, turn: &TurnId) -> Result<Vec<Steer>, StoreError> {
+        let held = self.held();
+        let to = |row: &Row| {
+            let request = row.request.map(|at| &held.inbox[at]);
+            request.is_some_and(|at| at.is_of(channel, turn.as_str()) && at.joined.is_none())
+        };
+        let waiting = held.inbox.iter().filter(|row| row.channel == channel && row.waits() && to(row));
+        Ok(waiting.map(|row| Steer { update: row.update.clone(), album: row.album.clone() }).collect())
+    }
+
+    async fn taken_up(&self, channel: &str, turn: &TurnId) -> Result<Vec<Vec<Update>>, StoreError> {
+        let held = self.held();
+        let mut messages: BTreeMap<usize, Vec<Update>> = BTreeMap::new();
+        for row in held.inbox.iter().filter(|row| row.is_of(channel, turn.as_str())) {
+            if let Some(n) = row.joined {
+                messages.entry(n).or_default().push(row.update.clone());
+            }
+        }
+        Ok(messages.into_values().collect())
+    }
+
+    async fn dismiss(&self, turn: &TurnId) -> Result<(), StoreError> {
+        let mut held = self.held();
+        held.done(turn.as_str());
+        held.release(turn.as_str());
+        for row in held.inbox.iter_mut().filter(|row| row.turn.as_deref() == Some(turn.as_str())) {
+            row.turn = None;
+        }
+        Ok(())
+    }
+
+    async fn attempt(&self, turn: &TurnId, caller: &Caller) -> Result<u32, StoreError> {
+        let mut held = self.held();
+        let (_, count) = held.attempts.entry(turn.to_string()).or_insert_with(|| (caller.clone(), 0));
+        *count += 1;
+        Ok(*count)
+    }
+
+    async fn withdraw_attempt(&self, turn: &TurnId) -> Result<(), StoreError> {
+        if let Some((_, count)) = self.held().attempts.get_mut(turn.as_str()) {
+            *count = count.saturating_sub(1);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,107 @@
+//! Replies in memory.
+
+use super::*;
+
+#[async_trait]
+impl Outbox for Memory {
+    async fn end_noting(
+        &self,
+        channel: &str,
+        turn: &TurnId,
+        reply: NewReply,
+        files: Option<NewRecent>,
+    ) -> Result<Reply, StoreError> {
+        let mut held = self.held();
+        let was_open = held.done(turn.as_str()) > 0;
+        if let Some(files) = files.filter(|_| was_open) {
+            let key = [channel.to_owned(), files.conversation.clone(), files.sender.clone()];
+            if held.recent.get(&key).is_none_or(|(_, _, by)| by != turn.as_str()) {
+                held.note(channel, turn.as_str(), files);
+            }
+        }
+        Ok(held.reply(channel, turn, reply))
+    }
+
+    async fn unsent(&self, channel: &str) -> Result<Vec<Reply>, StoreError> {
+        let held = self.held();
+        let open = held.replies.iter().filter(|stored| stored.channel == channel && !stored.done);
+        Ok(open.map(|stored| stored.reply.clone()).collect())
+    }
+
+    async fn part_sent(&self, turn: &TurnId, n: u32, message: &str) -> Result<(), StoreError> {
+        self.held().settle(turn, n, Some(message));
+        Ok(())
+    }
+
+    async fn part_failed(
+        &self,
+        turn: &TurnId,
+        n: u32,
+        _: &str,
+        instead: Vec<NewPart>,
+    ) -> Result<Vec<Part>, StoreError> {
+        let mut held = self.held();
+        let Some(stored) = held.replies.iter_mut().find(|stored| stored.reply.turn == *turn) else {
+            return Err(StoreError::Corrupt(format!("no reply of turn {turn}")));
+        };
+        let numbered = (stored.next..).zip(instead).map(|(n, NewPart { kind, body })| Part { n, kind, body });
+        let added: Vec<Part> = numbered.collect();
+        stored.next += u32::try_from(added.len()).expect("few");
+        stored.reply.parts.extend(added.clone());
+        held.settle(turn, n, None);
+        Ok(added)
+    }
+
+    async fn placeholder(&self, turn: &TurnId) -> Result<Option<Placeholder>, StoreError> {
+        Ok(self.held().placeholders.get(turn.as_str()).cloned())
+    }
+
+    async fn placeholder_begun(&self, turn: &TurnId) -> Result<(), StoreError> {
+        self.held().placeholders.entry(turn.to_string()).or_insert(Placeholder::Unknown);
+        Ok(())
+    }
+
+    async fn placeholder_sent(&self, turn: &TurnId, message: &str) -> Result<(), StoreError> {
+        if let Some(placeholder) = self.held().placeholders.get_mut(turn.as_str()) {
+            *placeholder = Placeholder::Sent(message.to_owned());
+        }
+        Ok(())
+    }
+
+    async fn recent(
+        &self,
+        channel: &str,
+        conversation: &str,
+        sender: &str,
+    ) -> Result<Option<Recent>, StoreError> {
+        let key = [channel, conversation, sender].map(str::to_owned);
+        Ok(self.held().recent.get(&key).map(|(recent, _, _)| recent.clone()))
+    }
+
+    async fn handed_over(&self, request: &TurnId) -> Result<Vec<OutgoingAttachment>, StoreError> {
+        let held = self.held();
+        let to = held.deliveries.iter().filter(|(_, delivery)| delivery.request == *request);
+        Ok(to.flat_map(|(_, delivery)| delivery.attachments.clone()).collect())
+    }
+
+    async fn hold(&self, holder: &Holder, files: &[OutgoingAttachment]) -> Result<(), StoreError> {
+        self.held().hold(&key(holder), files);
+        Ok(())
+    }
+
+    async fn let_go(&self, holder: &Holder) -> Result<(), StoreError> {
+        self.held().release(&key(holder));
+        Ok(())
+    }
+
+    fn blobs_in_use(&self) -> Result<BTreeSet<String>, StoreError> {
+        Ok(self.held().blobs.iter().map(|(_, sha256)| sha256.clone()).collect())
+    }
+}
+
+pub(super) fn key(holder: &Holder) -> String {
+    match holder {
+        Holder::Turn(turn) => turn.to_string(),
+        Holder::Retry(session) => format!("retry of {session}"),
+    }
+}

@@ -1,0 +1,182 @@
+//! What only SQLite has: the file, its versions, what is overwritten, and bounds by number.
+
+use super::*;
+use rusqlite::Connection;
+use std::os::unix::fs::PermissionsExt;
+
+/// A database that lives as long as its folder.
+pub(super) struct Files {
+    dir: tempfile::TempDir,
+}
+
+impl Engine for Files {
+    fn new() -> Self {
+        Self { dir: tempfile::tempdir().expect("a folder") }
+    }
+
+    fn open(&self) -> Store {
+        Arc::new(Sqlite::open(self.dir.path()).expect("a store"))
+    }
+}
+
+impl Fixture<Files> {
+    fn path(&self) -> PathBuf {
+        self.engine.dir.path().join(FILE_NAME)
+    }
+
+    /// Beside the store: committed rows are there for every connection.
+    fn connection(&self) -> Connection {
+        Connection::open(self.path()).expect("a connection")
+    }
+
+    fn sql<T: rusqlite::types::FromSql>(&self, query: &str) -> T {
+        self.connection().query_row(query, [], |row| row.get(0)).expect(query)
+    }
+}
+
+#[test]
+fn the_file_is_private_even_if_it_was_not() {
+    let fixture = Fixture::<Files>::new();
+    let path = fixture.path();
+    let mode = || std::fs::metadata(&path).expect("metadata").permissions().mode() & 0o777;
+    assert_eq!(mode(), 0o600);
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o644)).expect("chmod");
+    let sqlite = Sqlite::open(fixture.engine.dir.path()).expect("a store");
+    assert_eq!(mode(), 0o600);
+    let connection = sqlite.connection.lock().expect("a connection");
+    let synchronous: i64 = connection.pragma_query_value(None, "synchronous", |row| row.get(0)).expect("it");
+    let mode: String = connection.pragma_query_value(None, "journal_mode", |row| row.get(0)).expect("it");
+    assert_eq!((synchronous, mode.as_str()), (2, "wal"));
+}
+
+#[test]
+fn a_newer_version_is_refused_and_untouched() {
+    let fixture = Fixture::<Files>::new();
+    fixture.connection().pragma_update(None, "user_version", 99).expect("set");
+    let refused = Sqlite::open(fixture.engine.dir.path()).map(|_| ()).expect_err("refused").to_string();
+    let known = schema::VERSION;
+    let expected = format!(
+        "the database has version 99, this program knows {known}; run the newer release, or restore a backup"
+    );
+    assert_eq!(refused, expected);
+    assert_eq!(fixture.sql::<i64>("PRAGMA user_version"), 99);
+}
+
+/// Takes away what later versions than the third have.
+const TO_VERSION_3: &str = "DROP TABLE line; DROP TABLE attempt; DROP TABLE usage; DROP TABLE approval;
+    DROP TABLE approved_path; DROP TABLE outgoing; ALTER TABLE journal DROP COLUMN attachments;
+    DROP INDEX inbox_session; DROP INDEX inbox_request; ALTER TABLE inbox DROP COLUMN session;
+    ALTER TABLE inbox DROP COLUMN sender; ALTER TABLE inbox DROP COLUMN request;
+    ALTER TABLE inbox DROP COLUMN joined; ALTER TABLE recent DROP COLUMN turn;
+    ALTER TABLE journal DROP COLUMN delivery; DROP TABLE delivery;
+    PRAGMA user_version = 3;";
+
+#[tokio::test]
+async fn a_database_of_the_first_version_is_taken_over() {
+    let fixture = Fixture::<Files>::new();
+    fixture.store.persist(CHANNEL, vec![new(1, None)]).await.expect("it");
+    let older = format!(
+        "{TO_VERSION_3} DROP TABLE recent; DROP TABLE placeholder; ALTER TABLE journal DROP COLUMN written_bytes;
+         PRAGMA user_version = 1"
+    );
+    fixture.connection().execute_batch(&older).expect("set");
+    let fixture = fixture.restart();
+    assert_eq!(fixture.sql::<i64>("PRAGMA user_version"), schema::VERSION);
+    assert_eq!(ids(&fixture.store.pending(CHANNEL, None, 9).await.expect("it")), [1]);
+    fixture.ends(2, files("here", None, "x")).await;
+    assert!(fixture.recent("here", "ann").await.is_some());
+}
+
+#[tokio::test]
+async fn a_database_of_the_third_version_is_taken_over() {
+    let fixture = Fixture::<Files>::new();
+    fixture.bound(1).await;
+    fixture.connection().execute_batch(TO_VERSION_3).expect("set");
+    let fixture = fixture.restart();
+    fixture.says("s", "t", 0, "a").await;
+    assert_eq!(fixture.said("s", "t").await, "t:a");
+    assert_eq!(fixture.store.bound(CHANNEL).await.expect("it").len(), 1, "what was there stays");
+}
+
+#[tokio::test]
+async fn what_was_said_is_forgotten_when_it_is_done() {
+    let fixture = Fixture::<Files>::new();
+    let turn = fixture.bound(1).await;
+    fixture.store.end(CHANNEL, &turn, text_reply(&["a", "b"])).await.expect("it");
+    assert_eq!(fixture.sql::<String>("SELECT raw FROM inbox"), "");
+    fixture.store.part_sent(&turn, 0, "100").await.expect("it");
+    fixture.store.part_failed(&turn, 1, "blocked", Vec::new()).await.expect("it");
+    assert_eq!(fixture.sql::<String>("SELECT group_concat(body || outcome) FROM part"), "100,blocked");
+    fixture.store.persist(CHANNEL, vec![stranger(2, "7")]).await.expect("it");
+    assert_eq!(fixture.sql::<i64>("SELECT count(*) FROM inbox WHERE raw <> ''"), 0);
+    fixture.says("here", "t", 0, "overwritten").await;
+    fixture.store.forget_lines(&SessionId::new("here")).await.expect("forgotten");
+    fixture.connection().pragma_update(None, "wal_checkpoint", "truncate").expect("written back");
+    let bytes = std::fs::read(fixture.path()).expect("the file");
+    assert!(!bytes.windows(11).any(|w| w == b"overwritten"), "what is forgotten is overwritten");
+}
+
+#[tokio::test]
+async fn what_belongs_to_a_turn_goes_with_it() {
+    let fixture = Fixture::<Files>::new();
+    for id in [1, 2] {
+        let turn = fixture.bound(id).await;
+        fixture.store.record(turn.call(0).as_str(), "hash", &json!({}).into(), 0).expect("recorded");
+        fixture.store.attempt(&turn, &caller("ann")).await.expect("noted");
+        fixture.store.end(CHANNEL, &turn, text_reply(&["x"])).await.expect("it");
+    }
+    assert_eq!(fixture.sql::<i64>("SELECT count(*) FROM attempt"), 0);
+    fixture.store.part_sent(&TurnId::new("telegram-1-1"), 0, "5").await.expect("it");
+    fixture.store.prune(much_later()).await.expect("it");
+    for table in ["inbox", "part", "reply"] {
+        assert_eq!(fixture.sql::<i64>(&format!("SELECT count(*) FROM {table}")), 1, "{table}");
+    }
+    assert_eq!(fixture.sql::<i64>("SELECT count(*) FROM journal"), 0);
+}
+
+#[tokio::test]
+async fn what_is_done_is_forgotten_by_number() {
+    let fixture = Fixture::<Files>::new();
+    let ignored = |id| NewUpdate { fate: Fate::Ignored, ..new(id, None) };
+    let many = (1..=i64::from(DONE_ROWS_MAX) + 3).map(ignored).collect();
+    fixture.store.persist(CHANNEL, many).await.expect("it");
+    assert_eq!(fixture.store.prune(now_ms()).await.expect("it"), 3);
+    assert_eq!(fixture.sql::<i64>("SELECT min(update_id) FROM inbox"), 4);
+    assert_eq!(fixture.store.prune(now_ms()).await.expect("it"), 0);
+}
+
+/// Fills a table with five rows more than its limit, and prunes: the latest stay.
+async fn check_pruned_by_number(insert: &str, limit: u32, smallest: &str) {
+    let fixture = Fixture::<Files>::new();
+    let insert = format!(
+        "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?1) INSERT INTO {insert} FROM n"
+    );
+    fixture.connection().execute(&insert, [i64::from(limit) + 5, now_ms()]).expect("inserted");
+    fixture.store.prune(now_ms()).await.expect("it");
+    assert_eq!(fixture.sql::<i64>(smallest), 6, "{insert}");
+    let table =
+        insert.split_once("INSERT INTO ").and_then(|(_, rest)| rest.split(' ').next()).expect("a table");
+    assert_eq!(fixture.sql::<i64>(&format!("SELECT count(*) FROM {table}")), i64::from(limit));
+}
+
+#[tokio::test]
+async fn tables_are_bounded_by_number() {
+    check_pruned_by_number(
+        "recent (channel, conversation, sender, album, files, noted_at) SELECT 'c', i, 's', NULL, '', ?2 + i",
+        RECENT_ROWS_MAX,
+        "SELECT min(CAST(conversation AS INTEGER)) FROM recent",
+    )
+    .await;
+    check_pruned_by_number(
+        "line (session, turn, n, body, said_at) SELECT 's', 't', i, '', ?2",
+        LINES_MAX,
+        "SELECT min(n) FROM line",
+    )
+    .await;
+    check_pruned_by_number(
+        "approved_path SELECT 'c', 's', 't', i, ?2 + i",
+        APPROVED_PATHS_MAX,
+        "SELECT min(CAST(path AS INTEGER)) FROM approved_path",
+    )
+    .await;
+}

@@ -1,0 +1,288 @@
+//! `doctor` about what lies outside the program: servers, clock, secrets, room, database and leftovers. Each problem
+//! is mended here by the very command or line that it names.
+
+use super::{put, run};
+use serde_json::{Value, json};
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::process::Command;
+use std::time::{Duration, SystemTime};
+use support::home::{Home, Ran};
+use support::llm::{Dialect, LlmServer};
+use support::serving::Serving;
+use support::telegram::{Fault, TelegramServer};
+
+/// `doctor --json` with this token in its environment.
+fn doctor(home: &Home, token: &str, flags: &[&str]) -> (Ran, Value) {
+    let mut command = home.command(&[&["doctor", "--json"], flags].concat());
+    let ran = run(command.env("TELEGRAM_BOT_TOKEN", token));
+    assert!(!ran.stderr.contains("panicked"), "{ran:?}");
+    let value = ran.json();
+    (ran, value)
+}
+
+/// The findings as `weight section: what`, and what mends the first.
+fn found(value: &Value) -> (Vec<String>, String) {
+    let all = value["findings"].as_array().expect("a list");
+    let text = |finding: &Value, key: &str| finding[key].as_str().expect("text").to_owned();
+    let line = |finding: &Value| {
+        format!("{} {}: {}", text(finding, "weight"), text(finding, "section"), text(finding, "what"))
+    };
+    (all.iter().map(line).collect(), all.first().map(|finding| text(finding, "mend")).unwrap_or_default())
+}
+
+/// One finding that begins like this; what mends it.
+fn one(value: &Value, beginning: &str) -> String {
+    let (lines, mend) = found(value);
+    assert!(lines.len() == 1 && lines[0].starts_with(beginning), "{beginning:?} in {lines:?}");
+    mend
+}
+
+fn sh(home: &Home, command: &str) {
+    let done = Command::new("sh").args(["-c", command]).current_dir(home.dir()).status();
+    assert!(done.expect("a shell").success(), "{command}");
+}
+
+/// Takes a line such as `[attachments] max_count = 3` into the configuration, in place of what the key was.
+fn write_line(home: &Home, line: &str) {
+    let (section, setting) = line.trim_start_matches('[').split_once("] ").expect("a section");
+    let text = fs::read_to_string(home.config_file()).expect("there");
+    let mut table: toml::Table = toml::from_str(&text).expect("TOML");
+    let set: toml::Table = toml::from_str(setting).expect("a key and its value");
+    let section = table.entry(section).or_insert_with(|| toml::Table::new().into());
+    section.as_table_mut().expect("a table").extend(set);
+    fs::write(home.config_file(), table.to_string()).expect("writable");
+}
+
+/// Nothing to mend any more.
+fn clean(home: &Home, token: &str, flags: &[&str]) {
+    let (ran, value) = doctor(home, token, flags);
+    assert_eq!((ran.code, found(&value).0), (Some(0), Vec::<String>::new()), "{ran:?}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn token_key_and_model_are_tried_and_nothing_else_is_asked() -> anyhow::Result<()> {
+    let (telegram, llm) = (TelegramServer::start().await?, LlmServer::start().await?);
+    for dialect in Dialect::ALL {
+        let home = Home::new().telegram(&telegram.api_url(), &[7]).model(&llm, dialect, "");
+        let (ran, value) = doctor(&home, telegram.token(), &[]);
+        assert_eq!((ran.code, found(&value).0), (Some(0), vec![]), "{ran:?}");
+        let expected = json!({
+            "offline": false,
+            "telegram": { "server": telegram.api_url(), "bot": "@cofferdam_test_bot" },
+            "model": { "server": llm.base_url(dialect), "key": "accepted", "model": "listed" },
+            "clock_ahead_seconds": null,
+        });
+        assert_eq!(value["network"], expected);
+        for secret in [telegram.token(), llm.key()] {
+            assert!(!ran.stdout.contains(secret) && !ran.stderr.contains(secret), "{ran:?}");
+        }
+    }
+    let asked: Vec<_> = telegram.journal().into_iter().map(|request| request.method).collect();
+    assert!(asked.len() == 3 && asked.iter().all(|method| method.eq_ignore_ascii_case("getMe")), "{asked:?}");
+    assert_eq!((llm.requests().len(), llm.violations()), (0, vec![]), "no model is asked anything");
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn it_notices_and_disturbs_nothing_while_the_bot_serves() -> anyhow::Result<()> {
+    let telegram = TelegramServer::start().await?;
+    let home = Home::new().telegram(&telegram.api_url(), &[7]);
+    let serving = Serving::start(&home, telegram.token())?;
+    clean(&home, telegram.token(), &[]);
+    let (_, value) = doctor(&home, telegram.token(), &[]);
+    assert_eq!(value["database"]["sound"], true, "{value}");
+    assert_eq!(value["database"]["waiting"]["messages"], 0, "{value}");
+    let (status, log) = serving.stop(rustix::process::Signal::TERM, Duration::from_secs(60))?;
+    assert!(status.success() && !log.contains("WARN") && !log.contains("ERROR"), "{log}");
+    clean(&home, telegram.token(), &[]);
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_token_or_key_that_is_refused_is_a_problem_and_is_not_repeated() -> anyhow::Result<()> {
+    let (telegram, llm) = (TelegramServer::start().await?, LlmServer::start().await?);
+    let home = Home::new().telegram(&telegram.api_url(), &[7]);
+    let (ran, value) = doctor(&home, "123456:WRONG-token", &[]);
+    one(
+        &value,
+        "problem network: Telegram does not accept the token (HTTP status 401); it is in TELEGRAM_BOT_TOKEN",
+    );
+    assert_eq!((ran.code, &value["network"]["telegram"]["bot"]), (Some(3), &Value::Null));
+    assert!(!ran.stdout.contains("WRONG"), "{ran:?}");
+    one(&doctor(&home, "", &[]).1, "problem network: the environment variable TELEGRAM_BOT_TOKEN is not set");
+    telegram.fault("getMe", 1, Fault::bad_gateway());
+    let mend =
+        one(&doctor(&home, telegram.token(), &[]).1, "problem network: the Bot API does not answer at ");
+    assert_eq!(mend, format!("curl -sSI {}", telegram.api_url()));
+
+    let home = Home::new().model(&llm, Dialect::Chat, "");
+    fs::write(home.dir().join("model-key"), "sk-wrong")?;
+    let (ran, value) = doctor(&home, "", &[]);
+    one(&value, "problem network: the model's server does not accept the key (HTTP status 401)");
+    assert!(ran.code == Some(3) && !ran.stdout.contains("sk-wrong"), "{ran:?}");
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn it_says_no_more_of_a_model_than_its_server_shows() -> anyhow::Result<()> {
+    let llm = LlmServer::start().await?;
+    llm.show_models_to_anybody();
+    let home = Home::new().model(&llm, Dialect::Chat, "");
+    fs::write(home.dir().join("model-key"), "sk-wrong")?;
+    let (ran, value) = doctor(&home, "", &[]);
+    assert_eq!((ran.code, &value["network"]["model"]["key"]), (Some(0), &"unproven".into()), "{ran:?}");
+    for dialect in Dialect::ALL {
+        let home = Home::new().model(&llm, dialect, "");
+        let text = fs::read_to_string(home.config_file())?.replace("test-model", "other-model");
+        fs::write(home.config_file(), text)?;
+        let (ran, value) = doctor(&home, "", &[]);
+        one(&value, "notice network: the model's server does not name \"other-model\" among its models");
+        assert_eq!((ran.code, &value["network"]["model"]["model"]), (Some(0), &"not-listed".into()));
+    }
+    // An address that lacks its last part answers, and not with a list.
+    let home = Home::new().model(&llm, Dialect::Chat, "");
+    let text = fs::read_to_string(home.config_file())?.replace("/v1\"", "\"");
+    fs::write(home.config_file(), text)?;
+    let (ran, value) = doctor(&home, "", &[]);
+    one(&value, "notice network: the model's server answers, but has no list of models where base_url says");
+    assert_eq!((ran.code, &value["network"]["model"]["key"]), (Some(0), &Value::Null));
+
+    let keyless = LlmServer::start_keyless().await?;
+    let base = keyless.base_url(Dialect::Chat);
+    let home = Home::new().config(&format!(
+        "[provider]\nkind = \"openai-chat\"\nmodel = \"test-model\"\nbase_url = {base:?}\n"
+    ));
+    assert_eq!(doctor(&home, "", &[]).1["network"]["model"]["key"], "no-key");
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_clock_that_is_off_is_a_problem() -> anyhow::Result<()> {
+    let llm = LlmServer::start().await?;
+    llm.set_clock("Sun, 06 Nov 1994 08:49:37 GMT");
+    let home = Home::new().model(&llm, Dialect::Responses, "");
+    let (ran, value) = doctor(&home, "", &[]);
+    assert_eq!(one(&value, "problem network: this machine's clock is "), "timedatectl set-ntp true");
+    assert!(ran.code == Some(3) && value["network"]["clock_ahead_seconds"].as_i64() > Some(900_000_000));
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn offline_nobody_is_contacted() -> anyhow::Result<()> {
+    let (telegram, llm) = (TelegramServer::start().await?, LlmServer::start().await?);
+    let home = Home::new().telegram(&telegram.api_url(), &[7]).model(&llm, Dialect::Chat, "");
+    clean(&home, telegram.token(), &["--offline"]);
+    assert_eq!(telegram.journal().len(), 0);
+    let told = run(home.command(&["doctor", "--offline"]).env("TELEGRAM_BOT_TOKEN", telegram.token()));
+    assert!(told.stdout.contains("\nnetwork: not tried (--offline)\n"), "{told:?}");
+    // What can be told without them is told.
+    one(
+        &doctor(&home, "no token", &["--offline"]).1,
+        "problem network: the environment variable TELEGRAM_BOT_TOKEN does not hold",
+    );
+    Ok(())
+}
+
+#[test]
+fn secrets_that_others_can_read_are_mended_by_the_command_it_names() {
+    let home =
+        Home::new().telegram("http://127.0.0.1:9", &[7]).telegram_more("token_file = \"a bot's token\"\n");
+    let home = home.config("[audit]\nsign_key_file = \"signing-key.pem\"\n");
+    assert_eq!(home.run(&["audit", "keygen", "--out", "signing-key.pem"]).code, Some(0));
+    home.file("a bot's token", b"123456:abcdefgh\n");
+    let mode = |file: &str, mode| {
+        fs::set_permissions(home.dir().join(file), PermissionsExt::from_mode(mode)).expect("ours");
+    };
+    mode("a bot's token", 0o600);
+    clean(&home, "", &["--offline"]);
+    for (file, section) in
+        [("a bot's token", "network: token_file: "), ("signing-key.pem", "places: signing key ")]
+    {
+        mode(file, 0o644);
+        let (ran, value) = doctor(&home, "", &["--offline"]);
+        assert_eq!(ran.code, Some(3), "{ran:?}");
+        assert!(!ran.stdout.contains("abcdefgh"), "{ran:?}");
+        sh(&home, &one(&value, &format!("problem {section}")));
+        clean(&home, "", &["--offline"]);
+    }
+}
+
+#[test]
+fn limits_that_the_disk_or_the_quota_cannot_hold_are_mended_by_the_line_it_names() {
+    let home = Home::new().config("[attachments]\nmax_turn_bytes = \"1000000 GiB\"\n");
+    let (ran, value) = doctor(&home, "", &["--offline"]);
+    assert_eq!(ran.code, Some(0), "nothing is lost by it: {ran:?}");
+    write_line(&home, &one(&value, "notice places: attachments of one message may have 1000000 GiB"));
+    clean(&home, "", &["--offline"]);
+
+    let home = Home::new().config("[workspace]\nroot = \"workspace\"\nmax_bytes = \"10 B\"\n");
+    put(&home, "/shared/a", b"0123456789");
+    let (ran, value) = doctor(&home, "", &["--offline"]);
+    assert_eq!((ran.code, &value["tenants"]["used_bytes"]), (Some(3), &10.into()), "{ran:?}");
+    write_line(&home, &one(&value, "problem places: the workspace holds 10 bytes of at most 10 B"));
+    clean(&home, "", &["--offline"]);
+}
+
+#[test]
+fn a_workspace_inside_the_state_is_noticed() {
+    let home = Home::new().config("[workspace]\nroot = \"state/files\"\n");
+    let (ran, value) = doctor(&home, "", &["--offline"]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    let mend = one(&value, "notice places: the workspace ");
+    write_line(&home, mend.split_once(", after").expect("when").0);
+    clean(&home, "", &["--offline"]);
+}
+
+/// A call makes the state; a `serve` that is refused by its server makes the database.
+async fn with_database() -> anyhow::Result<(TelegramServer, Home)> {
+    let telegram = TelegramServer::start().await?;
+    let home = Home::new().telegram(&telegram.api_url(), &[7]);
+    let serving = Serving::start(&home, telegram.token())?;
+    serving.stop(rustix::process::Signal::TERM, Duration::from_secs(60))?;
+    Ok((telegram, home))
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_damaged_database_is_moved_away_by_the_command_it_names() -> anyhow::Result<()> {
+    let (telegram, home) = with_database().await?;
+    clean(&home, telegram.token(), &[]);
+    let file = home.state().join("cofferdam.db");
+    let mut bytes = fs::read(&file)?;
+    bytes[100..].fill(0xAB);
+    fs::write(&file, bytes)?;
+    let (ran, value) = doctor(&home, telegram.token(), &[]);
+    assert_eq!((ran.code, &value["database"]["sound"]), (Some(3), &false.into()), "{ran:?}");
+    sh(&home, &one(&value, "problem database: the database is damaged: "));
+    clean(&home, telegram.token(), &[]);
+    Serving::start(&home, telegram.token())?;
+    assert!(home.state().join("damaged/cofferdam.db").exists());
+    Ok(())
+}
+
+#[test]
+fn what_a_crash_left_is_removed_by_the_command_it_names() {
+    let home = Home::new();
+    assert_eq!(home.call(&["file_list", "path=/tmp"]).code, Some(0));
+    let left = [home.host("/shared/.cofferdam-tmp-0"), home.state().join("outgoing/.beside-0")];
+    fs::write(&left[0], "x").expect("writable");
+    fs::create_dir(&left[1]).expect("writable");
+    clean(&home, "", &["--offline"]);
+    for path in &left {
+        age(path);
+    }
+    let (ran, value) = doctor(&home, "", &["--offline"]);
+    assert_eq!((ran.code, &value["leftovers"]["staged"]), (Some(0), &1.into()), "{ran:?}");
+    let mend = one(&value, "notice leftovers: 2 temporary files or folders were left by a crash");
+    let words = mend.strip_prefix("cofferdam ").expect("one of its own commands");
+    assert_eq!(home.run(&words.split(' ').collect::<Vec<_>>()).code, Some(0));
+    assert!(left.iter().all(|path| !path.exists()));
+    clean(&home, "", &["--offline"]);
+}
+
+/// As if it had been left a day ago.
+fn age(path: &Path) {
+    let day = SystemTime::now() - Duration::from_secs(24 * 3600);
+    fs::File::open(path).and_then(|file| file.set_modified(day)).expect("ours");
+}

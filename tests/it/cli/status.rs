@@ -1,0 +1,123 @@
+//! `status`: what a running gateway does, from what it keeps; and that nothing runs, when nothing does.
+
+use serde_json::{Value, json};
+use std::time::Duration;
+use support::home::{Home, Ran};
+use support::serving::Serving;
+use support::telegram::{Hold, Incoming, TelegramServer};
+
+const ANN: i64 = 5_000_000_001;
+
+fn status(home: &Home) -> (Ran, Value) {
+    let ran = home.run(&["status", "--json"]);
+    assert_eq!(ran.stderr, "", "{ran:?}");
+    let value = ran.json();
+    (ran, value)
+}
+
+/// The words with what differs from run to run taken out.
+fn plain(text: &str) -> String {
+    let mut plain = String::new();
+    let words = text.split_inclusive([' ', '\n']);
+    for word in words {
+        let bare = word.trim_end_matches([' ', '\n', ',']);
+        let digits = bare.bytes().filter(u8::is_ascii_digit).count();
+        let shown = match bare {
+            time if time.starts_with("20") && time.ends_with('Z') => "TIME",
+            head if head.len() > 64 && head.contains(':') => "HEAD",
+            pid if digits == pid.len() && plain.ends_with("process ") => "PID",
+            // One or more ahead of what is wanted, depending on when one looks.
+            workers if digits == workers.len() && plain.ends_with("workers: ") => "N",
+            other => other,
+        };
+        plain.push_str(shown);
+        plain.push_str(&word[bare.len()..]);
+    }
+    plain
+}
+
+#[test]
+fn where_nothing_ever_ran_it_says_so_and_makes_nothing() {
+    let home = Home::new();
+    std::fs::remove_dir_all(home.state()).expect("ours");
+    let (ran, value) = status(&home);
+    assert_eq!(ran.code, Some(3), "{ran:?}");
+    for (key, expected) in
+        [("running", json!(false)), ("pid", Value::Null), ("queue", Value::Null), ("audit", Value::Null)]
+    {
+        assert_eq!(value[key], expected, "{key} in {value}");
+    }
+    let told = home.run(&["status"]);
+    assert_eq!((told.code, told.stderr.as_str()), (Some(3), ""), "{told:?}");
+    super::help::compare("status-never", &told.stdout);
+    assert!(!home.state().exists() && !home.workspace().exists());
+    assert_eq!(home.run(&["--config", "missing.toml", "status"]).code, Some(2));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn it_tells_of_a_gateway_that_runs_works_and_has_stopped() -> anyhow::Result<()> {
+    let telegram = TelegramServer::start().await?;
+    let home = Home::new().telegram(&telegram.api_url(), &[ANN]);
+    let serving = Serving::start(&home, telegram.token())?;
+    telegram.push(Incoming::private(ANN).text("/file_write path=/shared/a content=hello"));
+    telegram.wait_for_message(Duration::from_secs(100), |message| message.chat_id == ANN).await?;
+    // A reply that is on its way: what waits is counted while it does.
+    let gate = telegram.gate("sendMessage", Hold::BeforeEffect);
+    telegram.push(Incoming::private(ANN).text("/help"));
+    gate.reached().await?;
+    let (ran, value) = status(&home);
+    assert_eq!((ran.code, &value["running"], &value["pid"]), (Some(0), &true.into(), &serving.pid().into()));
+    assert_eq!(
+        (&value["bot"], &value["version"]),
+        (&"@cofferdam_test_bot".into(), &env!("CARGO_PKG_VERSION").into())
+    );
+    assert!(value["started_at"].is_string() && value["polled_at"].is_string(), "{value}");
+    assert!(value["workers"].as_u64() >= Some(1), "{value}");
+    let queue = &value["queue"];
+    assert_eq!(
+        (&queue["messages"], &queue["replies"], &queue["parts"]),
+        (&0.into(), &1.into(), &1.into()),
+        "{value}"
+    );
+    let used = json!([{ "channel": "telegram", "sender": ANN.to_string(), "tokens": 0, "written_bytes": 5 }]);
+    assert_eq!((&value["today"]["people"], &value["workspace"]["used_bytes"]), (&used, &5.into()), "{value}");
+    let newest = home.audit().pop().expect("recorded");
+    assert_eq!((&value["audit"]["head"]["seq"], &value["audit"]["time"]), (&newest["seq"], &newest["time"]));
+    let verified = home.run(&["audit", "verify", "--json"]).json();
+    assert_eq!(value["audit"]["head"], verified["head"]);
+    let told = home.run(&["status"]);
+    super::help::compare("status", &plain(&told.stdout));
+    gate.release();
+    let (stopped, _) = serving.stop(rustix::process::Signal::TERM, Duration::from_secs(60))?;
+    assert!(stopped.success());
+
+    let (ran, value) = status(&home);
+    assert_eq!((ran.code, &value["running"], &value["started_at"]), (Some(3), &false.into(), &Value::Null));
+    assert_eq!((&value["queue"]["parts"], &value["workers"]), (&0.into(), &0.into()), "{value}");
+    assert!(value["polled_at"].is_string(), "{value}");
+    // Looking took nothing from the next start.
+    Serving::start(&home, telegram.token())?;
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn one_that_was_killed_does_not_run_and_what_it_left_is_counted() -> anyhow::Result<()> {
+    let telegram = TelegramServer::start().await?;
+    let home = Home::new().telegram(&telegram.api_url(), &[ANN]);
+    let serving = Serving::start(&home, telegram.token())?;
+    let gate = telegram.gate("sendMessage", Hold::BeforeEffect);
+    telegram.push(Incoming::private(ANN).text("/help"));
+    gate.reached().await?;
+    serving.kill();
+    gate.discard();
+    let (ran, value) = status(&home);
+    assert_eq!(
+        (ran.code, &value["running"], &value["pid"]),
+        (Some(3), &false.into(), &Value::Null),
+        "{ran:?}"
+    );
+    assert_eq!(value["queue"]["parts"], 1, "{value}");
+    let told = home.run(&["status"]).stdout;
+    assert!(told.starts_with("serve: not running; last was version "), "{told}");
+    Ok(())
+}

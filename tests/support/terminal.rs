@@ -1,0 +1,105 @@
+//! The program at a terminal: util-linux's `script` is the terminal, the test types and reads the screen.
+
+use crate::home::Home;
+use crate::program;
+use std::io::{Read, Write};
+use std::path::Path;
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::time::Duration;
+
+/// Longer than anything takes that is not stuck, in a debug build on a busy machine.
+const PATIENCE: Duration = Duration::from_secs(100);
+
+/// A terminal with one program; both are gone when dropped.
+pub struct Terminal {
+    child: Child,
+    keys: ChildStdin,
+    shown: Receiver<Vec<u8>>,
+    screen: String,
+    /// How much of the screen earlier waits have seen.
+    seen: usize,
+}
+
+impl Terminal {
+    /// Starts the program in a folder of this home, with nothing of the test's environment but PATH. Its end is
+    /// the terminal's end.
+    pub fn start(home: &Home, dir: &Path, words: &[&str], environment: &[(&str, &str)]) -> Self {
+        let program = program::cofferdam();
+        let program = program.to_str().expect("a build's path is text");
+        let words: Vec<_> = [&[program], words].concat().iter().map(|word| format!("'{word}'")).collect();
+        // In the shell's place: a shell that waits would be ended by the Ctrl-C that is for the program.
+        Self::run(home, dir, &format!("exec {}", words.join(" ")), environment)
+    }
+
+    /// The same for a shell's command.
+    pub fn run(home: &Home, dir: &Path, command: &str, environment: &[(&str, &str)]) -> Self {
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        let mut script = Command::new("script");
+        script.args(["-qec", command, "/dev/null"]).current_dir(dir).env_clear();
+        script.env("PATH", path).env("HOME", home.dir()).env("SHELL", "/bin/sh").env("TERM", "dumb");
+        script.envs(environment.iter().copied()).stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut child = script.spawn().expect("util-linux's script is there");
+        let (keys, mut output) = (child.stdin.take().expect("piped"), child.stdout.take().expect("piped"));
+        let (show, shown) = channel();
+        std::thread::spawn(move || {
+            let mut bytes = [0; 4096];
+            while let Ok(count @ 1..) = output.read(&mut bytes) {
+                if show.send(bytes[..count].to_vec()).is_err() {
+                    break;
+                }
+            }
+        });
+        Self { child, keys, shown, screen: String::new(), seen: 0 }
+    }
+
+    /// Waits until these words are on the screen, after those that were waited for before.
+    pub fn until(&mut self, words: &str) {
+        loop {
+            if let Some(at) = self.screen[self.seen..].find(words) {
+                self.seen += at + words.len();
+                return;
+            }
+            match self.shown.recv_timeout(PATIENCE) {
+                // Lossy at a cut in the middle of a character, which no test waits for.
+                Ok(bytes) => self.screen.push_str(&String::from_utf8_lossy(&bytes)),
+                Err(RecvTimeoutError::Timeout) => panic!("{words:?} never came: {:?}", self.screen),
+                Err(RecvTimeoutError::Disconnected) => {
+                    panic!("it ended without {words:?}: {:?}", self.screen)
+                }
+            }
+        }
+    }
+
+    /// Types; `\n` is Enter.
+    pub fn types(&mut self, text: &str) {
+        self.keys.write_all(text.as_bytes()).expect("the terminal is there");
+    }
+
+    /// Waits for a question, and answers it.
+    pub fn answers(&mut self, question: &str, answer: &str) {
+        self.until(question);
+        self.types(&format!("{answer}\n"));
+    }
+
+    /// Waits for the program's end: its exit code, and everything that was on the screen.
+    pub fn ended(mut self) -> (Option<i32>, String) {
+        let mut screen = std::mem::take(&mut self.screen);
+        loop {
+            match self.shown.recv_timeout(PATIENCE) {
+                Ok(bytes) => screen.push_str(&String::from_utf8_lossy(&bytes)),
+                Err(RecvTimeoutError::Timeout) => panic!("it does not end: {screen:?}"),
+                Err(RecvTimeoutError::Disconnected) => break,
+            }
+        }
+        let status = self.child.wait().expect("ours");
+        (status.code(), screen.replace("\r\n", "\n"))
+    }
+}
+
+impl Drop for Terminal {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}

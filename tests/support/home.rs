@@ -64,6 +64,9 @@ impl Default for Home {
     }
 }
 
+/// Messages go out as fast as the server takes them: no test waits for limits that it is not about.
+const AT_ITS_PACE: &str = "flood_limits = \"server\"\n";
+
 impl Home {
     /// A gateway without channels, with the embedded policies.
     pub fn new() -> Self {
@@ -77,7 +80,17 @@ impl Home {
     /// With a Telegram channel on this server, serving these users.
     #[must_use]
     pub fn telegram(mut self, api_url: &str, users: &[i64]) -> Self {
-        self.telegram = format!("[channels.telegram]\napi_url = {api_url:?}\nallowed_users = {users:?}\n");
+        self.telegram =
+            format!("[channels.telegram]\napi_url = {api_url:?}\nallowed_users = {users:?}\n{AT_ITS_PACE}");
+        self.write_config();
+        self
+    }
+
+    /// With messages that go out as fast as Telegram's published limits allow; else the loopback server alone limits
+    /// them, or nobody.
+    #[must_use]
+    pub fn paced(mut self) -> Self {
+        self.telegram = self.telegram.replace(AT_ITS_PACE, "");
         self.write_config();
         self
     }

@@ -2,6 +2,7 @@
 //! `chat` shows a call and takes the next line for the answer.
 
 use super::call::this_user;
+use super::streaming::Spoken;
 use crate::tools::{Approval, Approver, Decision};
 use async_trait::async_trait;
 use cofferdam_core::limits::Span;
@@ -61,11 +62,12 @@ impl Questions {
         Arc::new(Terminal { ask: self.ask.clone(), approved: self.approved.clone(), expires: self.expires })
     }
 
-    /// What `running` comes to; meanwhile each question is shown, and the next line is its answer. The end of
+    /// What `running` comes to; meanwhile what is said is shown, and each question, and the next line is its answer. The end of
     /// all lines is a no.
     pub(super) async fn during<T, R: AsyncBufRead + Unpin>(
         &mut self,
         running: impl Future<Output = T>,
+        spoken: &mut Spoken,
         out: &mut impl Write,
         lines: &mut Lines<R>,
     ) -> std::io::Result<T> {
@@ -73,6 +75,9 @@ impl Questions {
         let mut open: Option<Question> = None;
         loop {
             tokio::select! {
+                // What was said comes before what followed from it.
+                biased;
+                piece = spoken.next() => spoken.write(piece, out)?,
                 done = &mut running => return Ok(done),
                 Some(question) = self.asked.recv(), if open.is_none() => {
                     write!(out, "{}\nApprove? [y/N] ", question.text)?;

@@ -5,6 +5,7 @@ use super::approving::Questions;
 use super::call::{attach, one_shot_turn, this_user};
 use super::progress::Shown;
 use super::serve::{cancelled_by, cancelled_by_signals};
+use super::streaming::Spoken;
 use crate::attachments::{Attachments, RecentAttachments};
 use crate::config::Config;
 use crate::gateway::{self, Gateway, Readable, Role};
@@ -112,11 +113,15 @@ async fn talk(
             earlier = attachments;
         }
         let shown = Shown::start();
-        let running = answered(&runner, turn, shown.progress(), &mut signals);
-        let response = questions.during(running, &mut out, &mut lines).await?;
+        let (mut spoken, progress) = Spoken::beside(shown.progress());
+        let running = answered(&runner, turn, progress, &mut signals);
+        let response = questions.during(running, &mut spoken, &mut out, &mut lines).await?;
+        let rest = spoken.rest(response.text.unwrap_or_default(), &mut out)?;
         shown.end().await;
         gateway.outgoing.release(&id);
-        writeln!(out, "{}", response.text.unwrap_or_default())?;
+        if let Some(rest) = rest {
+            writeln!(out, "{rest}")?;
+        }
         for file in &response.attachments {
             let (name, mime, sha256) = (one_line(&file.name, 120), &file.mime_type, &file.sha256);
             writeln!(out, "[attachment] {name} ({mime}, {}) sha256 {}", about(file.bytes), &sha256[..12])?;

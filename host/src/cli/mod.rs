@@ -13,6 +13,7 @@ mod progress;
 mod serve;
 mod service;
 mod status;
+mod streaming;
 mod tool;
 mod tools;
 

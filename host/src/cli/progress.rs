@@ -1,7 +1,7 @@
 //! What a long call is doing, on standard error: on a terminal one line that is written over, elsewhere a
 //! line now and then. Standard output stays the answers'.
 
-use crate::turn::{Newest, Progress, Watcher};
+use crate::turn::{Newest, Patience, Progress, Sight, Watcher};
 use cofferdam_core::text::one_line;
 use std::io::IsTerminal;
 use std::sync::Arc;
@@ -12,6 +12,7 @@ use tokio_util::sync::CancellationToken;
 
 /// How old a call must be to be worth a line, and the time between two lines.
 const EVERY: Duration = Duration::from_millis(500);
+const PATIENCE: Patience = Patience { doing: EVERY, saying: EVERY };
 /// On a terminal a line must not wrap, or it could not be written over.
 const COLUMNS: usize = 76;
 
@@ -51,9 +52,17 @@ async fn show(mut watcher: Watcher, end: CancellationToken) {
         let words = tokio::select! {
             biased;
             () = end.cancelled() => break,
-            words = async { tokio::time::sleep(pause).await; watcher.next(EVERY).await } => words,
+            words = async { tokio::time::sleep(pause).await; watcher.next(PATIENCE).await } => words,
         };
-        let Some(words) = words else { break };
+        let words = match words {
+            None => break,
+            Some(Sight::Doing(words)) => words,
+            // It is on standard output, and has taken the line.
+            Some(Sight::Saying(_)) => {
+                (shown, pause) = (false, EVERY);
+                continue;
+            }
+        };
         let line = match on_terminal {
             true => format!("\r\x1b[K⏳ {}", one_line(&words, COLUMNS)),
             false => format!("⏳ {words}\n"),

@@ -69,6 +69,7 @@ const KEYS: &[(&str, Kind)] = &[
     ("channels.telegram.pairing_expires", Kind::Text),
     ("channels.telegram.groups", Kind::Tables),
     ("channels.telegram.other_groups", Kind::Text),
+    ("channels.telegram.flood_limits", Kind::Text),
 ];
 
 const PREFIX: &str = "COFFERDAM_";

@@ -112,6 +112,7 @@ fn in_use(config: &Config, key: &str) -> Option<String> {
         "channels.telegram.groups" => telegram.map(|_| "{}".to_owned())?,
         "channels.telegram.other_groups" => "\"allowed\"".to_owned(),
         "channels.telegram.pairing_expires" => quoted(&telegram?.pairing_expires),
+        "channels.telegram.flood_limits" => quoted(&telegram?.flood_limits),
         _ => return None,
     })
 }

@@ -100,7 +100,7 @@ impl Rich {
     }
 
     /// With as many spans as a message may have.
-    pub(super) fn bounded(mut self) -> Self {
+    pub fn bounded(mut self) -> Self {
         self.spans.truncate(SPANS_MAX);
         self
     }

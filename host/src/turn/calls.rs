@@ -66,16 +66,21 @@ impl Rounds<'_> {
             };
             requests.push((self.request(self.around.turn.id.call(first + n), wanted), refused));
         }
+        let number = self.step_calls() + 1 - self.talk.pending().len();
         let failed = || Err(ToolError::new(ErrorCode::Internal, "the gateway failed; see its log"));
         let mut results: Vec<Result<Answer, ToolError>> = batch.iter().map(|_| failed()).collect();
         let mut running = JoinSet::new();
         for (n, (request, refused)) in requests.into_iter().enumerate() {
-            let tools = self.parts.tools.clone();
+            let (tools, progress) = (self.parts.tools.clone(), self.around.progress.clone());
+            let (call, tool) = (request.id.clone(), request.tool.clone());
+            let of = self.step_calls();
+            progress.step(Step::Calling { call: call.clone(), tool, number: number + n, of });
             running.spawn(async move {
                 let result = match refused {
                     Some(error) => Err(tools.refuse(request, error).await),
                     None => tools.call(request).await,
                 };
+                progress.step(Step::Called { call });
                 (n, result)
             });
         }
@@ -89,10 +94,18 @@ impl Rounds<'_> {
         Ok(results)
     }
 
+    /// Calls of the last step, whether they have run or not.
+    fn step_calls(&self) -> usize {
+        let calls = |entry: &Entry| match entry {
+            Entry::Assistant { tool_calls, .. } => Some(tool_calls.len()),
+            _ => None,
+        };
+        self.talk.conversation.entries.iter().rev().find_map(calls).unwrap_or(0)
+    }
+
     fn request(&self, id: CallId, wanted: &ToolCall) -> CallRequest {
         let turn = &self.around.turn;
         let progress = self.around.progress.clone();
-        progress.step(Step::Calling { call: id.clone(), tool: wanted.tool.clone() });
         CallRequest {
             turn: turn.id.clone(),
             session: turn.session.clone(),

@@ -36,7 +36,7 @@ impl Rounds<'_> {
             addendum: None,
         });
         let request = Request { instructions: SUMMARIZE, conversation: &older, tools: &[] };
-        let (text, spent) = match self.unless_stopped(request).await? {
+        let (text, spent) = match self.unless_stopped(request, &mut ()).await? {
             Ok(reply) => {
                 let spent = reply.usage.input_tokens.saturating_add(reply.usage.output_tokens);
                 (reply.text.filter(|text| !text.trim().is_empty()), spent)

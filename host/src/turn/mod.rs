@@ -33,7 +33,7 @@ mod words;
 pub use config::Config;
 pub use conversation::{Conversation, Entry};
 pub use history::{Besides, History, HistoryError, InMemory, Kept};
-pub use newest::{Newest, Watcher};
+pub use newest::{Newest, Patience, Sight, Watcher};
 pub use progress::{Progress, Step};
 pub use provider::{
     Delta, Deltas, Markup, Memory, Provider, ProviderError, Reply, Request, Stop, ToolCall, ToolSpec, Usage,

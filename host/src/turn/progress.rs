@@ -8,12 +8,32 @@ use cofferdam_core::id::CallId;
 pub enum Step {
     /// The attachments are in.
     Attachments(Vec<AttachmentInfo>),
+    /// Files of the message come in.
+    Fetching {
+        /// So many are in, or cannot be had.
+        done: usize,
+        /// So many are fetched.
+        of: usize,
+    },
+    /// The provider is asked for its next step.
+    Asking,
+    /// More of what the provider says in this step; pieces come as fast as it writes.
+    Text(String),
     /// A tool call starts.
     Calling {
         /// The call.
         call: CallId,
         /// The tool as it was asked for.
         tool: String,
+        /// Its place among the calls of its step, from 1.
+        number: usize,
+        /// Calls of its step.
+        of: usize,
+    },
+    /// A tool call has ended.
+    Called {
+        /// The call.
+        call: CallId,
     },
     /// A call tells what it is doing now: the tool's own words, which the sandbox has made one short line.
     /// They may come thousands of times a second; whoever shows them shows the newest, and not too often.

@@ -124,6 +124,11 @@ pub trait Deltas: Send {
     fn take(&mut self, delta: Delta);
 }
 
+/// For nobody.
+impl Deltas for () {
+    fn take(&mut self, _: Delta) {}
+}
+
 /// Why a provider could not decide. Each text is for the user, in plain words, without secrets or addresses;
 /// what an operator needs besides is in the log.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -6,8 +6,8 @@ use super::history::{Besides, History, HistoryError};
 use super::runner::lost;
 use super::talk::Talk;
 use super::{
-    Config, Delta, Deltas, Entry, Markup, Memory, Progress, Provider, ProviderError, Reply, Request, Stop,
-    ToolSpec, Tools, Turn, words,
+    Config, Delta, Deltas, Entry, Markup, Memory, Progress, Provider, ProviderError, Reply, Request, Step,
+    Stop, ToolSpec, Tools, Turn, words,
 };
 use crate::attachments::Attachments;
 use crate::tools::Journal;
@@ -180,19 +180,21 @@ impl<'a> Rounds<'a> {
             conversation: &self.talk.conversation,
             tools: self.parts.specs,
         };
-        self.unless_stopped(request).await
+        let progress = self.around.progress.clone();
+        progress.step(Step::Asking);
+        self.unless_stopped(request, &mut Telling(progress)).await
     }
 
     /// What the provider says to a request. Its future is dropped when the turn is stopped.
     pub(super) async fn unless_stopped(
         &self,
         request: Request<'_>,
+        deltas: &mut dyn Deltas,
     ) -> Result<Result<Reply, ProviderError>, End> {
-        let mut deltas = Ignore;
         tokio::select! {
             // Who answers at once is heard, so that results are told also after a stop.
             biased;
-            reply = self.parts.provider.respond(request, &mut deltas) => Ok(reply),
+            reply = self.parts.provider.respond(request, deltas) => Ok(reply),
             () = self.stop.cancelled() => Err(self.stopped()),
         }
     }
@@ -249,9 +251,12 @@ fn followed(text: Option<String>, words: &str) -> String {
     }
 }
 
-/// No channel shows partial answers yet.
-struct Ignore;
+/// Hands on what the provider says while it says it.
+struct Telling(Arc<dyn Progress>);
 
-impl Deltas for Ignore {
-    fn take(&mut self, _: Delta) {}
+impl Deltas for Telling {
+    fn take(&mut self, delta: Delta) {
+        let Delta::Text(text) = delta;
+        self.0.step(Step::Text(text));
+    }
 }

@@ -40,6 +40,28 @@ pub(super) fn help(tools: usize, more: Option<&str>) -> String {
     )
 }
 
+/// While the files of a message come in, the number of the first that is not in.
+pub(super) fn fetching(number: usize, of: usize) -> String {
+    format!("fetching {number} of {of}")
+}
+
+/// While several calls of a step run, the number of the first that has not ended.
+pub(super) fn calling(tool: &str, number: usize, of: usize) -> String {
+    let doing = match tool {
+        "attachment_save" => "saving".into(),
+        "attachment_download" => "fetching".into(),
+        "attachment_add" => "attaching".into(),
+        "file_read" | "file_list" | "file_info" => "reading".into(),
+        "file_search" => "searching".into(),
+        "file_write" | "file_write_bytes" | "file_edit" => "writing".into(),
+        "file_copy" => "copying".into(),
+        "file_move" => "moving".into(),
+        "file_delete" => "deleting".into(),
+        other => cofferdam_core::text::one_line(other, 80),
+    };
+    format!("{doing} {number} of {of}")
+}
+
 /// In place of an answer when somebody stopped the turn.
 pub(super) fn cancelled(calls: usize) -> String {
     match calls {

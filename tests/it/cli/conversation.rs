@@ -2,7 +2,7 @@
 
 use std::process::Command;
 use support::home::{Home, Ran};
-use support::llm::{Call, Dialect, LlmServer, Turn};
+use support::llm::{Call, Dialect, Gate, LlmServer, Turn};
 use support::terminal::Terminal;
 
 /// Runs `chat` with these lines as standard input.
@@ -36,6 +36,24 @@ async fn it_remembers_forgets_and_tries_again() -> anyhow::Result<()> {
     let requests = llm.requests();
     assert!(requests[3].text().contains("It says hello.") && !requests[4].text().contains("hello"));
     assert!(!home.state().join("cofferdam.db").exists(), "it shares no database with serve");
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn on_a_terminal_an_answer_comes_as_it_is_written() -> anyhow::Result<()> {
+    let (llm, gate) = (LlmServer::start().await?, Gate::new());
+    llm.script([Turn::say("first second").in_pieces(2).pauses_after(2, &gate)]);
+    let home = Home::new().model(&llm, Dialect::Chat, "");
+    let config = home.config_file();
+    let words = ["--config", config.to_str().expect("text"), "chat"];
+    let mut terminal = Terminal::start(&home, home.dir(), &words, &[]);
+    terminal.until("> ");
+    terminal.types("go on\n");
+    terminal.until("first ");
+    gate.open();
+    // Once, and then the next prompt.
+    terminal.until("second\r\n> ");
+    assert_eq!(llm.violations(), [""; 0]);
     Ok(())
 }
 

@@ -224,6 +224,12 @@ const EFFECTS: &[(&str, &str, Seen, &str)] = &[
         |home, set| ran(home, set, &["tools"]),
         "pairing_expires = \"90000s\" is not from 1m to 24h",
     ),
+    (
+        "COFFERDAM_CHANNELS_TELEGRAM_FLOOD_LIMITS",
+        "none",
+        |home, set| ran(home, set, &["tools"]),
+        "expected `telegram` or `server`",
+    ),
 ];
 
 fn ran(home: &Home, set: &[(&str, &str)], arguments: &[&str]) -> Ran {

@@ -33,6 +33,8 @@ pub(super) struct Answer {
     /// Bytes of a piece on the wire; none: an event each.
     pub(super) bytes_at_once: Option<usize>,
     pub(super) usage: (u64, u64),
+    /// After so many events it waits at a gate.
+    pub(super) pauses: Vec<(usize, Gate)>,
 }
 
 /// Why the model stops, in no API's words.
@@ -108,6 +110,7 @@ impl Turn {
             ending: Ending::Whole,
             bytes_at_once: None,
             usage: (100, 10),
+            pauses: Vec::new(),
         }))
     }
 
@@ -153,6 +156,12 @@ impl Turn {
     #[must_use]
     pub fn bytes_at_once(self, bytes: usize) -> Self {
         self.answer(|answer| answer.bytes_at_once = Some(bytes))
+    }
+
+    /// It waits at this gate once so many events are sent; in Chat Completions the first has no text.
+    #[must_use]
+    pub fn pauses_after(self, events: usize, gate: &Gate) -> Self {
+        self.answer(|answer| answer.pauses.push((events, gate.clone())))
     }
 
     /// It says that this many tokens were read and written.

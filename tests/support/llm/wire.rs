@@ -52,8 +52,14 @@ pub(super) async fn stream(
     connection.stream.write_all(head.as_bytes()).await?;
     match answer.bytes_at_once {
         None => {
-            for event in &events {
+            for (n, event) in events.iter().enumerate() {
                 chunk(connection, event.as_bytes()).await?;
+                for (_, gate) in answer.pauses.iter().filter(|(after, _)| *after == n + 1) {
+                    tokio::select! {
+                        () = gate.opened() => {}
+                        () = connection.closed() => return Ok(Next::Close),
+                    }
+                }
             }
         }
         Some(bytes) => {

@@ -1,10 +1,11 @@
-//! What a test makes happen: updates, files, faults and gates.
+//! What a test makes happen: updates, files, faults, flood limits and gates.
 
 use anyhow::ensure;
 use serde_json::{Value, json};
 
 use super::fault::Fault;
 use super::files::StoredFile;
+use super::floods::FloodLimits;
 use super::gate::{Gate, Hold};
 use super::incoming::{Incoming, Source};
 use super::server::TelegramServer;
@@ -36,6 +37,11 @@ impl TelegramServer {
     pub fn push_all(&self, incoming: impl IntoIterator<Item = Incoming>) -> Vec<Pushed> {
         let incoming: Vec<_> = incoming.into_iter().collect();
         self.state.change(|inner| incoming.into_iter().map(|one| push(inner, one)).collect())
+    }
+
+    /// From now on too many messages are refused with 429.
+    pub fn limit_floods(&self, limits: FloodLimits) {
+        self.state.change(|inner| inner.floods.limits = Some(limits));
     }
 
     /// Queues an update as it stands, and returns its id. Where `update_id` is missing from an object,

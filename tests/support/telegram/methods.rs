@@ -44,6 +44,7 @@ pub(super) async fn perform(state: &State, call: &Call) -> Answer {
 
 fn act(inner: &mut Inner, method: &str, call: &Call) -> Result<Value, ApiError> {
     let params = &call.params;
+    inner.floods.take(method, params)?;
     if let Some(field) = uploads::field_of(method) {
         return uploads::send_one(&mut inner.chats, &inner.bot.user, field, call);
     }

@@ -39,6 +39,7 @@ mod connection;
 mod error;
 mod fault;
 mod files;
+mod floods;
 mod gate;
 mod html;
 mod incoming;
@@ -65,6 +66,7 @@ mod tests;
 
 pub use fault::Fault;
 pub use files::StoredFile;
+pub use floods::{FloodLimits, Rate};
 pub use gate::{Gate, Hold};
 pub use incoming::Incoming;
 pub use inject::Pushed;

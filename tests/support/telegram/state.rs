@@ -10,6 +10,7 @@ use super::bot::Bot;
 use super::chats::Chats;
 use super::fault::FaultPlan;
 use super::files::Files;
+use super::floods::Floods;
 use super::gate::GateBook;
 use super::journal::Journal;
 use super::updates::UpdateQueue;
@@ -25,6 +26,7 @@ pub(super) struct Inner {
     pub(super) files: Files,
     pub(super) journal: Journal,
     pub(super) faults: FaultPlan,
+    pub(super) floods: Floods,
     pub(super) gates: GateBook,
 }
 
@@ -44,6 +46,7 @@ impl State {
             files: Files::default(),
             journal: Journal::default(),
             faults: FaultPlan::default(),
+            floods: Floods::default(),
             gates: GateBook::default(),
         };
         Self { token, inner: Mutex::new(inner), changes: watch::Sender::new(()) }

@@ -70,12 +70,11 @@ enum Origin {
 
 /// Ends a turn; its reply, unless nobody is to be answered or the bot stops.
 async fn answer(bot: &Arc<Bot>, origin: Origin) -> Option<Reply> {
+    if bot.stop.soon.is_cancelled() {
+        return None;
+    }
     // Held while working, not while sending: a chat that must wait to be sent to holds no other up.
-    let slot = tokio::select! {
-        biased;
-        () = bot.stop.soon.cancelled() => return None,
-        slot = Slot::take(&bot.permits) => slot?,
-    };
+    let slot = Slot::among(&bot.permits);
     let (bound, before) = match origin {
         Origin::Bound(bound) => {
             let left = bot.stored("look for a placeholder", || bot.store.placeholder(&bound.turn)).await?;
@@ -101,6 +100,12 @@ async fn answer(bot: &Arc<Bot>, origin: Origin) -> Option<Reply> {
             noting = recent::to_note(bot, &prepared).await?;
             let mut target = prepared.target;
             typing = Some(Typing::start(bot.api.clone(), target, slot.clone()));
+            tokio::select! {
+                biased;
+                // It is bound, and runs at the next start.
+                () = bot.stop.soon.cancelled() => return None,
+                () = slot.take() => {}
+            }
             let placeholder = Placeholder::start(bot.clone(), turn.clone(), target, before);
             let response = attempt(bot, turn.clone(), *prepared, placeholder.progress(), &slot).await;
             // Before the reply is stored, which says what becomes of it.
@@ -182,7 +187,7 @@ async fn run_turn(
     let caller = caller(&prepared);
     let desk = Desk { bot: bot.clone(), target: prepared.target, sender: prepared.sender, slot };
     let attachments = tokio::select! {
-        attachments = fetch(bot, prepared.files) => attachments?,
+        attachments = fetch(bot, prepared.files, &progress) => attachments?,
         () = run.cancel().cancelled() => {
             let waited = run.end().filter(|_| !bot.stop.now.is_cancelled())?;
             return Some(OutgoingResponse::text(words::CANCELLED.to_owned() + &words::waiting_too(waited)));
@@ -219,8 +224,8 @@ pub(super) fn session(bot: &Bot, target: &Target) -> SessionId {
     SessionId::new(format!("{}:{home}/{}", bot.channel, target.thread.unwrap_or_default()))
 }
 
-async fn fetch(bot: &Arc<Bot>, from: Files) -> Option<Attachments> {
-    Some(fetch_all(bot, files(bot, from).await?).await)
+async fn fetch(bot: &Arc<Bot>, from: Files, progress: &Arc<dyn Progress>) -> Option<Attachments> {
+    Some(fetch_all(bot, files(bot, from).await?, &**progress).await)
 }
 
 /// The files of a turn, in order; `None` once the bot stops.

@@ -5,6 +5,7 @@
 //! redirects. This one follows none, sends no Referer and bounds what it reads.
 
 use super::failure::{Failure, result_of};
+use super::pace::Pace;
 use super::token::Token;
 use crate::outbound::{Address, Reach, http_date};
 use reqwest::header::DATE;
@@ -20,6 +21,8 @@ pub(super) struct Api {
     client: Client,
     base: Url,
     token: Token,
+    /// How fast it sends.
+    pub(super) pace: Pace,
 }
 
 /// Connecting takes at most so long.
@@ -34,7 +37,7 @@ impl Api {
     ///
     /// # Errors
     /// When the TLS library does not start.
-    pub(super) fn new(address: Address, token: Token) -> Result<Self, Failure> {
+    pub(super) fn new(address: Address, token: Token, pace: Pace) -> Result<Self, Failure> {
         let mut builder = Client::builder()
             .redirect(redirect::Policy::none())
             .referer(false)
@@ -45,7 +48,7 @@ impl Api {
             builder = builder.no_proxy();
         }
         let client = builder.build().map_err(|error| Failure::network(error, &token))?;
-        Ok(Self { client, base: address.url, token })
+        Ok(Self { client, base: address.url, token, pace })
     }
 
     /// Calls a method and returns its result, unparsed: what the caller cannot read must not hide that
@@ -161,8 +164,9 @@ mod tests {
 
     fn api(api_url: &str) -> Api {
         let config = Config { api_url: api_url.into(), ..Config::default() };
-        Api::new(config.address().expect("an address"), Token::parse("1:abc").expect("a token"))
-            .expect("a client")
+        let token = Token::parse("1:abc").expect("a token");
+        let pace = Pace::new(config.flood_limits, tokio_util::sync::CancellationToken::new());
+        Api::new(config.address().expect("an address"), token, pace).expect("a client")
     }
 
     #[test]

@@ -248,7 +248,8 @@ impl Desk {
         let button = |verb: Verb| InlineKeyboardButton::callback(verb.label(), data(verb, id));
         let buttons = InlineKeyboardMarkup::new([[button(Verb::Approve), button(Verb::Deny)]]);
         message.reply_markup = Some(ReplyMarkup::InlineKeyboard(buttons));
-        let result = self.bot.api.call(&message, REQUEST_MAX).await?;
+        let api = &self.bot.api;
+        let result = api.pace.reply(self.target.chat, api.call(&message, REQUEST_MAX)).await?;
         let sent: serde_json::Value = serde_json::from_str(result.get()).unwrap_or_default();
         Ok(format!("{chat}/{}", sent["message_id"].as_i64().unwrap_or_default()))
     }
@@ -263,7 +264,7 @@ impl Desk {
         let api = self.bot.api.clone();
         tokio::spawn(async move {
             for _ in 0..EDITS_MAX {
-                let pause = match api.edit(chat, message, &text).await {
+                let pause = match api.pace.reply(chat, api.edit(chat, message, &text)).await {
                     Ok(()) | Err(Failure::Refused { .. } | Failure::Migrated(_)) => return,
                     Err(Failure::TooMany(pause)) => pause,
                     Err(_) => Duration::from_secs(1),

@@ -35,6 +35,8 @@ pub struct Config {
     pub groups: BTreeMap<i64, Group>,
     /// Who is served in groups that are not named: [`Members::Allowed`] or [`Members::None`].
     pub other_groups: Members,
+    /// Who keeps messages from going out too fast.
+    pub flood_limits: FloodLimits,
     /// How long things take. No file sets it; tests shorten it.
     #[serde(skip)]
     pub timing: Timing,
@@ -58,9 +60,21 @@ impl Default for Config {
             pairing_expires: Span::seconds(60 * 60),
             groups: BTreeMap::new(),
             other_groups: Members::Allowed,
+            flood_limits: FloodLimits::default(),
             timing: Timing::default(),
         }
     }
+}
+
+/// Who keeps messages from going out too fast.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum FloodLimits {
+    /// This program, by the limits that Telegram has published.
+    #[default]
+    Telegram,
+    /// The server at `api_url`, by its answers alone.
+    Server,
 }
 
 /// Times of this channel.
@@ -137,6 +151,15 @@ pub enum ConfigError {
         "groups.\"{0}\": members = \"all\" serves whoever writes there, so say which tools they get, by profile, e.g. profiles = [\"file-read-only\"]"
     )]
     OpenGroup(i64),
+}
+
+impl fmt::Display for FloodLimits {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Telegram => "telegram",
+            Self::Server => "server",
+        })
+    }
 }
 
 impl Config {

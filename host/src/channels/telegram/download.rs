@@ -7,6 +7,7 @@ use super::failure::Failure;
 use super::media::Media;
 use crate::attachments::{self, Attachments, Declared, Download, Intake, Rejected, Settled};
 use crate::outbound::Backoff;
+use crate::turn::{Progress, Step};
 use cofferdam_core::limits::ByteSize;
 use reqwest::Response;
 use serde_json::Value;
@@ -29,9 +30,9 @@ const SLOWEST_BYTES_PER_S: u64 = 32 << 10;
 /// Files of one turn that are fetched at once.
 const AT_ONCE_MAX: usize = 3;
 
-/// Fetches all files. Dropping the future ends every download.
-pub(super) async fn fetch_all(bot: &Arc<Bot>, files: Vec<Media>) -> Attachments {
-    fetch_within(bot, files, &bot.limits).await
+/// Fetches all files, and tells how far it is. Dropping the future ends every download.
+pub(super) async fn fetch_all(bot: &Arc<Bot>, files: Vec<Media>, progress: &dyn Progress) -> Attachments {
+    fetch_within(bot, files, &bot.limits, progress).await
 }
 
 /// The same under other limits of the turn.
@@ -39,6 +40,7 @@ pub(super) async fn fetch_within(
     bot: &Arc<Bot>,
     files: Vec<Media>,
     limits: &attachments::Config,
+    progress: &dyn Progress,
 ) -> Attachments {
     let mut intake = Intake::new(&bot.blobs, limits);
     let mut admitted = Vec::new();
@@ -53,9 +55,11 @@ pub(super) async fn fetch_within(
             None => intake.refuse(declared, &Unavailable::Nameless.to_string()),
         }
     }
+    let (mut done, of) = (0, admitted.len());
     let mut admitted = admitted.into_iter();
     let mut tasks = JoinSet::new();
     loop {
+        progress.step(Step::Fetching { done, of });
         let free = AT_ONCE_MAX - tasks.len();
         for wanted in admitted.by_ref().take(free) {
             tasks.spawn(fetch(bot.clone(), wanted));
@@ -66,6 +70,7 @@ pub(super) async fn fetch_within(
             Some(Err(error)) => tracing::error!(%error, "a download failed"),
             None => return intake.finish(),
         }
+        done += 1;
     }
 }
 

@@ -38,7 +38,7 @@ impl Steering for Mailbox {
             let noting = recent::to_note(bot, &prepared).await?;
             let Prepared { text, files: from, .. } = prepared;
             let limits = bot.limits.beside(held);
-            let attachments = fetch_within(bot, files(bot, from).await?, &limits).await;
+            let attachments = fetch_within(bot, files(bot, from).await?, &limits, &()).await;
             let updates = updates.iter().map(|update| update.update_id).collect();
             let taking = TakeUp { channel: bot.channel.clone(), updates, noting };
             return Some(Said { text, attachments, taking });
@@ -56,7 +56,7 @@ impl Steering for Mailbox {
                 None => Vec::new(),
             };
             // They were admitted beside what the turn had; now their number is known.
-            found.push(fetch_within(bot, from, &bot.limits).await);
+            found.push(fetch_within(bot, from, &bot.limits, &()).await);
         }
         found
     }

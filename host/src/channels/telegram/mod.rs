@@ -36,6 +36,7 @@ mod mention;
 mod menu;
 mod moves;
 mod outline;
+mod pace;
 mod people;
 mod placeholder;
 mod poll;
@@ -55,7 +56,7 @@ mod upload;
 mod wire;
 mod words;
 
-pub use config::{Config, ConfigError, PAIRING_EXPIRES_MAX, Timing};
+pub use config::{Config, ConfigError, FloodLimits, PAIRING_EXPIRES_MAX, Timing};
 pub use groups::{Group, Groups, Members};
 pub use menu::MenuEntry;
 pub use probe::{Answered, ProbeError, who};
@@ -72,6 +73,7 @@ use bot::{Bot, Me, Stop, TURNS_AT_ONCE_MAX};
 use dispatch::{ARRIVALS_MAX, dispatch};
 use failure::Failure;
 use moves::Moves;
+use pace::Pace;
 use people::Door;
 use presses::Approvals;
 use running::Running;
@@ -149,13 +151,15 @@ pub async fn serve(
         Failure::Unauthorized(code) => ServeError::Unauthorized { place: place.clone(), code },
         other => ServeError::Client(other.to_string()),
     };
-    let api = Arc::new(Api::new(address, service.token.clone()).map_err(ended)?);
+    let soon = stop.child_token();
+    let pace = Pace::new(service.config.flood_limits, soon.clone());
+    let api = Arc::new(Api::new(address, service.token.clone(), pace).map_err(ended)?);
     let Some(me) = who_am_i(&api, &stop).await.map_err(ended)? else { return Ok(()) };
     let name = me.username.clone().unwrap_or_else(|| me.id.to_string());
     service.presence.polls_as(&me.called());
     let moves = Moves::known(service.store.moves(&channel_of(&me)).await?);
     let (menu, users) = (service.menu.clone(), service.config.allowed_users.len());
-    let bot = Arc::new(bot(service, api, (me, moves), stop.child_token()));
+    let bot = Arc::new(bot(service, api, (me, moves), soon));
     let line = words::polling(&name, users, bot.door.let_in(), &bot.door.groups.told());
 
     let mut background = JoinSet::new();

@@ -1,5 +1,6 @@
-//! The message that stands for the answer while a long call runs, and tells what the call is doing. One a
-//! turn at most, in reply to the question; the answer takes its place. Nothing about it can fail a turn.
+//! The message that stands for the answer while its turn runs, and shows what there is to show: what a long call is
+//! doing, how far several have come, what a model has said so far. One a turn at most, in reply to the question; the
+//! answer takes its place. Nothing about it can fail a turn.
 
 use super::bot::Bot;
 use super::failure::Failure;
@@ -7,7 +8,7 @@ use super::send::{StandIn, Target};
 use super::words;
 use crate::outbound::Rich;
 use crate::store;
-use crate::turn::{Newest, Progress, Watcher};
+use crate::turn::{Newest, Patience, Progress, Sight, Watcher};
 use cofferdam_core::id::TurnId;
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,10 +16,14 @@ use tokio::task::JoinHandle;
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
-/// A call that is over sooner needs no word: "typing…" is enough.
-const PATIENCE: Duration = Duration::from_secs(2);
-/// Between two edits; Telegram takes about one message a second in a chat, and 20 a minute in a group.
-const EVERY: Duration = Duration::from_secs(3);
+/// What is over sooner needs no word: "typing…" is enough.
+const PATIENCE: Patience = Patience { doing: Duration::from_secs(2), saying: Duration::from_secs(1) };
+/// Between two edits that tell what is done.
+const DOING_EVERY: Duration = Duration::from_secs(3);
+/// Between two edits that tell what is said, in a chat of two.
+const SAYING_EVERY: Duration = Duration::from_secs(1);
+/// Between any two edits in a group: it takes fewer messages a minute, and its members read other things as well.
+const GROUP_EVERY: Duration = Duration::from_secs(5);
 
 /// Shown when there is something to show, until it is ended.
 pub(super) struct Placeholder {
@@ -100,41 +105,62 @@ impl Show {
     async fn run(mut self, mut state: State) -> State {
         let mut pause = Duration::ZERO;
         while !matches!(state, State::Over | State::Doubtful(_)) {
-            let words = tokio::select! {
+            let end = self.end.clone();
+            let seen = tokio::select! {
                 biased;
-                () = self.end.cancelled() => break,
-                words = async { sleep(pause).await; self.watcher.next(PATIENCE).await } => words,
+                () = end.cancelled() => break,
+                seen = self.seen(pause) => seen,
             };
-            let Some(words) = words else { break };
-            (state, pause) = self.show(state, &words::doing(&words)).await;
+            let Some(seen) = seen else { break };
+            state = self.show(state, &words::seen(&seen)).await;
+            pause = self.every(&seen);
         }
         state
     }
 
-    /// Sends or edits; returns what there is then, and how long to leave it so.
-    async fn show(&self, state: State, text: &str) -> (State, Duration) {
+    /// The newest there is to show, once there is room for a message that could be left out. What comes meanwhile
+    /// takes the place of what was there: no edit waits behind another.
+    async fn seen(&mut self, pause: Duration) -> Option<Sight> {
+        sleep(pause).await;
+        let seen = self.watcher.next(PATIENCE).await?;
+        self.bot.api.pace.spare(self.target.chat).await;
+        Some(self.watcher.newest().unwrap_or(seen))
+    }
+
+    /// How long what is shown is left so.
+    fn every(&self, seen: &Sight) -> Duration {
+        match seen {
+            _ if self.target.is_group() => GROUP_EVERY,
+            Sight::Doing(_) => DOING_EVERY,
+            Sight::Saying(_) => SAYING_EVERY,
+        }
+    }
+
+    /// Sends or edits; returns what there is then.
+    async fn show(&self, state: State, text: &Rich) -> State {
+        let (api, chat) = (&self.bot.api, self.target.chat);
         match state {
-            State::None => (self.send(text).await, EVERY),
-            State::Shown(id) => match self.bot.api.edit(self.target.chat, id, &Rich::plain(text)).await {
-                Ok(()) => (state, EVERY),
-                Err(Failure::TooMany(asked)) => (state, asked.max(EVERY)),
-                Err(Failure::Refused { .. } | Failure::Migrated(_)) => (State::Over, EVERY),
-                Err(_) => (State::Doubtful(id), EVERY),
+            State::None => self.send(text).await,
+            State::Shown(id) => match api.pace.noted(chat, api.edit(chat, id, text)).await {
+                Ok(()) | Err(Failure::TooMany(_)) => state,
+                Err(Failure::Refused { .. } | Failure::Migrated(_)) => State::Over,
+                Err(_) => State::Doubtful(id),
             },
-            State::Doubtful(_) | State::Over => (state, EVERY),
+            State::Doubtful(_) | State::Over => state,
         }
     }
 
     /// Sends it, if it can be written down before: a turn that runs again must not send a second one.
-    async fn send(&self, text: &str) -> State {
+    async fn send(&self, text: &Rich) -> State {
         if let Err(error) = self.bot.store.placeholder_begun(&self.turn).await {
-            tracing::debug!(turn = %self.turn, %error, "nothing is shown of a long call");
+            tracing::debug!(turn = %self.turn, %error, "nothing is shown of a turn");
             return State::Over;
         }
-        let sent = match self.bot.api.send(self.target, &Rich::plain(text)).await {
+        let (api, chat) = (&self.bot.api, self.target.chat);
+        let sent = match api.pace.noted(chat, api.send(self.target, text)).await {
             Ok(sent) => sent,
             Err(failure) => {
-                tracing::debug!(turn = %self.turn, %failure, "nothing is shown of a long call");
+                tracing::debug!(turn = %self.turn, %failure, "nothing is shown of a turn");
                 return State::Over;
             }
         };

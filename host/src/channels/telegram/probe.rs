@@ -3,11 +3,13 @@
 
 use super::api::Api;
 use super::bot::Me;
-use super::config::Config;
+use super::config::{Config, FloodLimits};
 use super::failure::Failure;
+use super::pace::Pace;
 use super::token::Token;
 use std::time::{Duration, SystemTime};
 use teloxide_core::payloads::GetMe;
+use tokio_util::sync::CancellationToken;
 
 /// What the Bot API has answered.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -33,7 +35,8 @@ pub enum ProbeError {
 pub async fn who(config: &Config, token: Token, limit: Duration) -> Answered {
     let unreachable = |said: String| Answered { bot: Err(ProbeError::Unreachable(said)), date: None };
     let api = match config.address() {
-        Ok(address) => Api::new(address, token),
+        // It sends no message, so there is nothing to pace.
+        Ok(address) => Api::new(address, token, Pace::new(FloodLimits::Server, CancellationToken::new())),
         Err(error) => return unreachable(error.to_string()),
     };
     let (result, date) = match api {

@@ -56,7 +56,7 @@ impl RecentAttachments for Earlier {
         let bot = &self.bot;
         let look = || bot.store.recent(&bot.channel, &self.conversation, &self.sender);
         let found = bot.stored("look up earlier files", look).await.flatten();
-        fetch_all(bot, found.map(|found| read(&found.files)).unwrap_or_default()).await
+        fetch_all(bot, found.map(|found| read(&found.files)).unwrap_or_default(), &()).await
     }
 }
 

@@ -4,6 +4,7 @@ use super::api::{Api, REQUEST_MAX};
 use super::bot::Bot;
 use super::failure::Failure;
 use super::html::html;
+use super::typing::Typing;
 use super::upload::send_files;
 use super::wire::Message;
 use crate::outbound::{Bundle, Rich, Router, SendError};
@@ -12,7 +13,9 @@ use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use teloxide_core::payloads::{DeleteMessage, EditMessageText, SendMessage};
-use teloxide_core::types::{ChatId, LinkPreviewOptions, MessageId, ParseMode, ReplyParameters, ThreadId};
+use teloxide_core::types::{
+    ChatAction, ChatId, LinkPreviewOptions, MessageId, ParseMode, ReplyParameters, ThreadId,
+};
 
 /// A message's text holds so many UTF-16 units.
 pub(super) const TEXT_UNITS_MAX: usize = 4096;
@@ -46,6 +49,11 @@ impl Target {
         Self { chat: message.chat.id, thread: message.thread, reply_to: message.message_id, stand_in: None }
     }
 
+    /// Whether more than two see it.
+    pub(super) fn is_group(&self) -> bool {
+        is_group(self.chat)
+    }
+
     /// As the store keeps it.
     pub(super) fn to_text(self) -> String {
         serde_json::to_string(&self).expect("three numbers")
@@ -57,6 +65,11 @@ impl Target {
     }
 }
 
+/// Groups have negative numbers; a private chat has that of the person.
+pub(super) fn is_group(chat: i64) -> bool {
+    chat < 0
+}
+
 /// What one request sends.
 enum Content {
     Text(Rich),
@@ -66,9 +79,27 @@ enum Content {
 #[async_trait]
 impl Router for Bot {
     async fn send(&self, target: &str, part: &Part, after: Option<&str>) -> Result<String, SendError> {
-        let Some(mut target) = Target::from_text(target) else {
+        let Some(target) = Target::from_text(target) else {
             return Err(SendError::Refused("the stored target is unreadable".into()));
         };
+        let what = match part.kind {
+            PartKind::Attachment => ChatAction::UploadDocument,
+            _ => ChatAction::Typing,
+        };
+        let sign = Typing::sending(self.api.clone(), target, what);
+        let sent = self.send_part(target, part, after).await;
+        sign.end().await;
+        sent
+    }
+}
+
+impl Bot {
+    async fn send_part(
+        &self,
+        mut target: Target,
+        part: &Part,
+        after: Option<&str>,
+    ) -> Result<String, SendError> {
         if let Some(stand_in) = target.stand_in.filter(|_| part.n == 0)
             && let Some(message) = self.api.take_place(target.chat, stand_in, part).await?
         {
@@ -105,14 +136,15 @@ impl Router for Bot {
         }
         sent.map_err(send_error)
     }
-}
 
-impl Bot {
     async fn send_to(&self, target: Target, content: &Content) -> Result<String, Failure> {
-        match content {
-            Content::Text(text) => self.api.send(target, text).await,
-            Content::Files(bundle) => send_files(&self.api, &self.outgoing, target, bundle).await,
-        }
+        let sending = async {
+            match content {
+                Content::Text(text) => self.api.send(target, text).await,
+                Content::Files(bundle) => send_files(&self.api, &self.outgoing, target, bundle).await,
+            }
+        };
+        self.api.pace.reply(target.chat, sending).await
     }
 }
 
@@ -127,7 +159,8 @@ impl Api {
     ) -> Result<Option<String>, SendError> {
         let id = match stand_in {
             StandIn::Edit(id) if matches!(part.kind, PartKind::Text | PartKind::Rich) => {
-                match self.edit(chat, id, &words(part)?).await {
+                let text = words(part)?;
+                match self.pace.reply(chat, self.edit(chat, id, &text)).await {
                     Ok(()) => return Ok(Some(id.to_string())),
                     // Somebody has deleted it, or it is too old.
                     Err(Failure::Refused { .. } | Failure::Migrated(_)) => id,

@@ -17,11 +17,16 @@ struct Held {
 }
 
 impl Slot {
-    /// Waits for a place; `None` when there are none any more.
-    pub(super) async fn take(all: &Arc<Semaphore>) -> Option<Arc<Self>> {
-        let permit = all.clone().acquire_owned().await.ok()?;
-        let held = Mutex::new(Held { permit: Some(permit), waiting: 0 });
-        Some(Arc::new(Self { all: all.clone(), held }))
+    /// A place that is not taken yet.
+    pub(super) fn among(all: &Arc<Semaphore>) -> Arc<Self> {
+        let held = Mutex::new(Held { permit: None, waiting: 0 });
+        Arc::new(Self { all: all.clone(), held })
+    }
+
+    /// Waits until it is free.
+    pub(super) async fn take(&self) {
+        let permit = self.all.clone().acquire_owned().await.ok();
+        self.held().permit = permit;
     }
 
     /// A call of the turn begins to wait.
@@ -39,8 +44,7 @@ impl Slot {
             held.waiting
         };
         if others == 0 {
-            let permit = self.all.clone().acquire_owned().await.ok();
-            self.held().permit = permit;
+            self.take().await;
         }
     }
 
@@ -61,7 +65,9 @@ mod tests {
     #[tokio::test]
     async fn a_place_is_free_while_its_turn_waits() {
         let all = Arc::new(Semaphore::new(1));
-        let slot = Slot::take(&all).await.expect("a place");
+        let slot = Slot::among(&all);
+        assert!(all.try_acquire().is_ok(), "nobody has taken it yet");
+        slot.take().await;
         assert!(all.try_acquire().is_err() && !slot.is_left());
         slot.leave();
         slot.leave();

@@ -1,4 +1,5 @@
-//! The sign of life: "typing…" at once, and again before Telegram takes it away after 5 s.
+//! The sign of life: "typing…" at once, and again before Telegram takes it away after 5 s, however long a request
+//! about it takes; "sending a file…" where that takes long.
 
 use super::api::Api;
 use super::failure::Failure;
@@ -9,7 +10,7 @@ use std::time::Duration;
 use teloxide_core::payloads::SendChatAction;
 use teloxide_core::types::{ChatAction, ChatId, MessageId, ThreadId};
 use tokio::task::JoinHandle;
-use tokio::time::timeout;
+use tokio::time::{Instant, sleep, sleep_until, timeout, timeout_at};
 use tokio_util::sync::CancellationToken;
 
 /// Shown while it lives, or until it is ended.
@@ -18,33 +19,41 @@ pub(super) struct Typing {
     end: CancellationToken,
 }
 
-/// Telegram shows an action for 5 s.
+/// Telegram shows an action for so long.
+const SHOWN: Duration = Duration::from_secs(5);
+/// From one showing to the next.
 const AGAIN: Duration = Duration::from_secs(4);
+const _: () = assert!(AGAIN.as_millis() < SHOWN.as_millis(), "nobody sees silence");
 /// The end waits so long for a request that is under way.
 const END_MAX: Duration = Duration::from_secs(1);
+/// A message that is sent sooner needs no sign.
+const SENDING_PATIENCE: Duration = Duration::from_secs(2);
 
 impl Typing {
     /// Begins to show it, but while a person is waited for. Failures are of no consequence.
     pub(super) fn start(api: Arc<Api>, target: Target, slot: Arc<Slot>) -> Self {
-        let mut action = SendChatAction::new(ChatId(target.chat), ChatAction::Typing);
-        action.message_thread_id =
-            target.thread.and_then(|id| i32::try_from(id).ok()).map(|id| ThreadId(MessageId(id)));
+        Self::showing(Duration::ZERO, Sign::new(api, target, ChatAction::Typing, Some(slot)))
+    }
+
+    /// Shows that a message is on its way, once that takes long.
+    pub(super) fn sending(api: Arc<Api>, target: Target, what: ChatAction) -> Self {
+        Self::showing(SENDING_PATIENCE, Sign::new(api, target, what, None))
+    }
+
+    fn showing(first: Duration, sign: Sign) -> Self {
         let end = CancellationToken::new();
         let ended = end.clone();
+        let sign = Arc::new(sign);
         let task = tokio::spawn(async move {
-            loop {
-                let pause = match slot.is_left() {
-                    true => AGAIN,
-                    false => match api.call(&action, AGAIN).await {
-                        Err(Failure::TooMany(pause)) => pause.max(AGAIN),
-                        _ => AGAIN,
-                    },
-                };
-                tokio::select! {
-                    () = tokio::time::sleep(pause) => {}
-                    () = ended.cancelled() => return,
-                }
+            let show = || {
+                let sign = sign.clone();
+                async move { sign.show().await }
+            };
+            tokio::select! {
+                () = sleep(first) => {}
+                () = ended.cancelled() => return,
             }
+            beat(AGAIN, &ended, show).await;
         });
         Self { task, end }
     }
@@ -60,5 +69,95 @@ impl Typing {
 impl Drop for Typing {
     fn drop(&mut self) {
         self.task.abort();
+    }
+}
+
+/// Shows it every so often until the end. A showing that takes longer is given up, so that the next comes in time;
+/// only a pause that it says is asked for delays it.
+async fn beat<F>(every: Duration, ended: &CancellationToken, mut show: impl FnMut() -> F)
+where
+    F: Future<Output = Duration>,
+{
+    loop {
+        let next = Instant::now() + every;
+        let asked = timeout_at(next, show()).await.unwrap_or_default();
+        tokio::select! {
+            () = sleep_until(next.max(Instant::now() + asked)) => {}
+            () = ended.cancelled() => return,
+        }
+    }
+}
+
+/// What is shown, and where.
+struct Sign {
+    api: Arc<Api>,
+    chat: i64,
+    action: SendChatAction,
+    /// While its turn waits for a person nothing is shown.
+    slot: Option<Arc<Slot>>,
+}
+
+impl Sign {
+    fn new(api: Arc<Api>, target: Target, what: ChatAction, slot: Option<Arc<Slot>>) -> Self {
+        let mut action = SendChatAction::new(ChatId(target.chat), what);
+        action.message_thread_id =
+            target.thread.and_then(|id| i32::try_from(id).ok()).map(|id| ThreadId(MessageId(id)));
+        Self { api, chat: target.chat, action, slot }
+    }
+
+    /// Shows it once; the pause that Telegram asks for.
+    async fn show(&self) -> Duration {
+        if self.slot.as_ref().is_some_and(|slot| slot.is_left()) {
+            return Duration::ZERO;
+        }
+        self.api.pace.sign(self.chat).await;
+        match self.api.call(&self.action, AGAIN).await {
+            Err(Failure::TooMany(pause)) => pause,
+            _ => Duration::ZERO,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tokio::sync::mpsc;
+
+    /// One showing hangs for ever, one fails, one is slow: the next comes all the same, until the end.
+    #[tokio::test]
+    async fn no_showing_keeps_the_next_from_coming() {
+        let (shown, mut showings) = mpsc::unbounded_channel();
+        let ended = CancellationToken::new();
+        let end = ended.clone();
+        let beating = tokio::spawn(async move {
+            beat(Duration::from_millis(1), &end, || {
+                shown.send(()).expect("somebody counts");
+                std::future::pending()
+            })
+            .await;
+        });
+        for _ in 0..10 {
+            showings.recv().await.expect("the next one");
+        }
+        ended.cancel();
+        beating.await.expect("it ends");
+    }
+
+    #[tokio::test]
+    async fn a_pause_that_is_asked_for_is_kept_and_does_not_keep_the_end_from_coming() {
+        let (shown, mut showings) = mpsc::unbounded_channel();
+        let ended = CancellationToken::new();
+        let end = ended.clone();
+        let beating = tokio::spawn(async move {
+            beat(Duration::from_millis(1), &end, || {
+                shown.send(()).expect("somebody counts");
+                std::future::ready(Duration::from_secs(3600))
+            })
+            .await;
+        });
+        showings.recv().await.expect("the first one");
+        ended.cancel();
+        beating.await.expect("it ends");
+        assert!(showings.recv().await.is_none(), "there was no second one");
     }
 }

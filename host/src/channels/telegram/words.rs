@@ -1,7 +1,10 @@
 //! Everything that this channel says in its own words.
 
+use super::send::TEXT_UNITS_MAX;
+use crate::outbound::{Rich, markdown, split};
 use crate::store::ApprovalState;
 use crate::store::people::Waiting;
+use crate::turn::Sight;
 use cofferdam_core::limits::Span;
 
 /// To a stranger in a private chat, once; once more with each code that they are given.
@@ -45,9 +48,22 @@ pub(super) const LATE_PART: &str = "This is a late part of the album above, whos
 pub(super) const LATE_CAPTION: &str = "This is a late part of the album above, whose turn had already begun; \
     its caption was not run. Send the command as a reply to the message that it is meant for.";
 
-/// In place of an answer that is not there yet: what the tool says it is doing.
-pub(super) fn doing(report: &str) -> String {
-    format!("⏳ {report}")
+/// In place of an answer that is not there yet: what is done, or what is said so far.
+pub(super) fn seen(sight: &Sight) -> Rich {
+    match sight {
+        Sight::Doing(words) => Rich::plain(format!("⏳ {words}")),
+        Sight::Saying(text) => so_far(text),
+    }
+}
+
+/// As much of an answer as one message holds, and a sign that it goes on.
+fn so_far(text: &str) -> Rich {
+    const GOES_ON: &str = " …";
+    let all = markdown(text);
+    let first = split(&all.text, TEXT_UNITS_MAX - GOES_ON.len()).first().map_or(0, |piece| piece.len());
+    let mut head = all.slice(0..first).bounded();
+    head.push(Rich::plain(GOES_ON));
+    head
 }
 
 /// To `/cancel` when no turn runs.
@@ -119,4 +135,20 @@ pub(super) fn polling(name: &str, users: usize, let_in: usize, groups: &str) -> 
     let plural = if users == 1 { "" } else { "s" };
     let let_in = if let_in == 0 { String::new() } else { format!(", {let_in} let in by a code") };
     format!("polling as @{name} ({users} allowed user{plural}{let_in}{groups})")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_said_so_far_fits_into_one_message_and_goes_on() {
+        let check = |text: &str, shown: &str| assert_eq!(so_far(text).text, shown, "{text:?}");
+        check("", " …");
+        check("**a** b", "a b …");
+        check("```\ncode", "code …");
+        let long = so_far(&"**👍** ".repeat(5000));
+        assert!(long.text.ends_with(" …") && long.text.encode_utf16().count() <= TEXT_UNITS_MAX);
+        assert!(long.spans.iter().all(|span| long.text.get(span.start..span.end).is_some()));
+    }
 }

@@ -169,3 +169,40 @@ fn a_very_long_answer_says_how_much_is_missing() {
     assert_eq!(parts[19].body, "… The answer is too long: 24 more characters are not shown.");
     assert_eq!(planned("x".repeat(80)).len(), MESSAGES_MAX);
 }
+
+#[test]
+fn markdown_is_styled_from_where_it_begins_and_nothing_else_is() {
+    let planned = |text: &str, markdown_from, manners: &Manners| -> Vec<_> {
+        let text = Some(text.to_owned());
+        let response = OutgoingResponse { text, markdown_from, ..OutgoingResponse::default() };
+        plan(response, manners, Opening::Fresh).iter().map(line).collect()
+    };
+    assert_eq!(planned("**b**", None, &MANNERS), ["text: **b**"]);
+    assert_eq!(planned("plain", Some(0), &MANNERS), ["text: plain"]);
+    assert_eq!(
+        planned("*n*\n**b**", Some(4), &MANNERS),
+        [r#"rich: {"text":"*n*\nb","spans":[{"start":4,"end":5,"style":"bold"}]}"#]
+    );
+    assert_eq!(planned("[a]: b", Some(0), &MANNERS), ["text: [a]: b"], "never an empty answer");
+    let manners = Manners { text_units_max: 4, ..MANNERS };
+    let pre = r#""style":{"pre":{"language":"x"}}}]}"#;
+    assert_eq!(
+        planned("```x\naaa\nbb\n```\n", Some(0), &manners),
+        [
+            format!(r#"rich: {{"text":"aaa\n","spans":[{{"start":0,"end":4,{pre}"#),
+            format!(r#"rich: {{"text":"bb","spans":[{{"start":0,"end":2,{pre}"#),
+        ]
+    );
+}
+
+#[test]
+fn a_caption_keeps_its_styles() {
+    let response = OutgoingResponse {
+        text: Some("*hi*".into()),
+        markdown_from: Some(0),
+        attachments: files(&["a=image/jpeg:1"]),
+        ..OutgoingResponse::default()
+    };
+    let bundle = Bundle::read(&plan(response, &MANNERS, Opening::Fresh)[0].body).expect("a bundle");
+    assert_eq!(bundle.words().expect("a caption"), markdown("*hi*"));
+}

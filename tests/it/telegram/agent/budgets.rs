@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::telegram::world::{BEN, PATIENCE};
+use support::telegram::SentMessage;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn a_day_of_tokens_is_used_up_and_a_restart_gives_none_back() -> anyhow::Result<()> {
@@ -63,11 +64,14 @@ async fn many_calls_of_one_turn_delay_nobody_else() -> anyhow::Result<()> {
     llm.wait_for_requests(PATIENCE, 1).await?;
     llm.wait_until_idle(PATIENCE).await?;
     llm.script([Turn::calls([write("/shared/ben", "here")]), Turn::say("Written.")]);
-    assert_eq!(world.ask(Incoming::private(BEN).text("write")).await?, "Written.");
+    let quick = world.server.push(Incoming::private(BEN).text("write"));
+    assert_eq!(world.answer(&quick).await?.text, "Written.");
     assert_eq!(world.saved("/shared/ben"), b"here");
     world.server.push(text("/cancel"));
-    let said = world.answer(&slow).await?.text;
-    assert!(said.starts_with("Cancelled: "), "{said}");
+    // Until then a message tells how far the calls are.
+    let cancelled = |sent: &SentMessage| sent.text.starts_with("Cancelled: ");
+    let said = world.server.wait_for_message(PATIENCE, cancelled).await?;
+    assert_eq!(said.reply_to, Some(slow.message_id));
     // Nobody wants to look for secrets in it.
     std::fs::remove_file(world.home.host("/shared/huge"))?;
     let found = outcomes(&world, "file_search");

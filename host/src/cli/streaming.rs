@@ -1,0 +1,130 @@
+//! What a model says, on a terminal as it comes. Elsewhere the answer comes as a whole.
+
+use crate::turn::{Progress, Step};
+use std::io::{IsTerminal, Write};
+use std::sync::Arc;
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+
+/// Takes the steps of a turn and hands on what is said. Not bounded here: an answer is, where it is read.
+struct Telling {
+    pieces: UnboundedSender<Piece>,
+    others: Arc<dyn Progress>,
+}
+
+/// A piece of what is said.
+#[derive(Debug)]
+pub(super) enum Piece {
+    /// What was said until here is a text of its own.
+    Ends,
+    Text(String),
+}
+
+/// What was said of the answer so far.
+pub(super) struct Spoken {
+    /// None where nothing is shown as it comes.
+    pieces: Option<UnboundedReceiver<Piece>>,
+    /// What stands on the screen of the step that is under way.
+    said: String,
+}
+
+impl Spoken {
+    /// For one turn whose steps also go to `others`; where to put them.
+    pub(super) fn beside(others: Arc<dyn Progress>) -> (Self, Arc<dyn Progress>) {
+        if !std::io::stdout().is_terminal() {
+            return (Self { pieces: None, said: String::new() }, others);
+        }
+        let (tell, pieces) = unbounded_channel();
+        (Self { pieces: Some(pieces), said: String::new() }, Arc::new(Telling { pieces: tell, others }))
+    }
+
+    /// The next piece; never where there are none.
+    pub(super) async fn next(&mut self) -> Piece {
+        if let Some(pieces) = &mut self.pieces
+            && let Some(piece) = pieces.recv().await
+        {
+            return piece;
+        }
+        std::future::pending().await
+    }
+
+    /// Writes a piece. What a terminal would obey is left out.
+    pub(super) fn write(&mut self, piece: Piece, out: &mut impl Write) -> std::io::Result<()> {
+        match piece {
+            Piece::Ends => self.end(out),
+            Piece::Text(text) => {
+                if self.said.is_empty() {
+                    // What a call was doing may stand on the line.
+                    write!(out, "\r\x1b[K")?;
+                }
+                let harmless: String =
+                    text.chars().filter(|c| !c.is_control() || matches!(c, '\n' | '\t')).collect();
+                self.said.push_str(&text);
+                write!(out, "{harmless}")?;
+                out.flush()
+            }
+        }
+    }
+
+    fn end(&mut self, out: &mut impl Write) -> std::io::Result<()> {
+        if !self.said.is_empty() {
+            writeln!(out)?;
+        }
+        self.said.clear();
+        Ok(())
+    }
+
+    /// Ends the line, and returns what of an answer does not stand on the screen yet.
+    pub(super) fn rest(mut self, answer: String, out: &mut impl Write) -> std::io::Result<Option<String>> {
+        let said = self.said.trim().to_owned();
+        self.end(out)?;
+        let Some((before, after)) = answer.split_once(&said).filter(|_| !said.is_empty()) else {
+            return Ok(Some(answer));
+        };
+        let rest = [before.trim(), after.trim()].into_iter().filter(|part| !part.is_empty());
+        Ok(Some(rest.collect::<Vec<_>>().join("\n")).filter(|rest| !rest.is_empty()))
+    }
+}
+
+impl Progress for Telling {
+    fn step(&self, step: Step) {
+        let piece = match &step {
+            Step::Text(text) => Some(Piece::Text(text.clone())),
+            Step::Asking | Step::Calling { .. } => Some(Piece::Ends),
+            _ => None,
+        };
+        if let Some(piece) = piece {
+            // Nobody listens once the turn is over.
+            let _ = self.pieces.send(piece);
+        }
+        self.others.step(step);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shown(pieces: &[&str], answer: &str) -> String {
+        let mut spoken = Spoken { pieces: None, said: String::new() };
+        let mut out = Vec::new();
+        for piece in pieces {
+            let piece = if piece.is_empty() { Piece::Ends } else { Piece::Text((*piece).into()) };
+            spoken.write(piece, &mut out).expect("written");
+        }
+        let rest = spoken.rest(answer.into(), &mut out).expect("written");
+        format!("{}|{}", String::from_utf8_lossy(&out), rest.unwrap_or_default())
+    }
+
+    #[test]
+    fn what_was_shown_as_it_came_is_not_shown_again() {
+        assert_eq!(shown(&[], "the answer"), "|the answer");
+        assert_eq!(shown(&["Hel", "lo\n"], "Hello\n"), "\r\x1b[KHello\n\n|");
+        assert_eq!(shown(&["first", "", "", "last"], "last"), "\r\x1b[Kfirst\n\r\x1b[Klast\n|");
+        assert_eq!(
+            shown(&["x"], "[0] a: too large\nx\n\n(cut off)"),
+            "\r\x1b[Kx\n|[0] a: too large\n(cut off)"
+        );
+        assert_eq!(shown(&["half"], "The model broke off."), "\r\x1b[Khalf\n|The model broke off.");
+        assert_eq!(shown(&["a\x1b[2Jb"], "a\x1b[2Jb"), "\r\x1b[Ka[2Jb\n|");
+    }
+}

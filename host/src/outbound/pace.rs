@@ -1,0 +1,259 @@
+//! How fast messages go out: at most so many to one recipient and over all in a span of time, before a platform has
+//! to say so. A reply waits for its place and is never left out; what only shows that something is done goes when
+//! there is room to spare.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+use tokio::time::{Instant, sleep_until};
+
+/// At most so many messages in any span of this length.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rate {
+    /// Messages; not 0.
+    pub count: usize,
+    /// The span.
+    pub per: Duration,
+}
+
+/// Whom a message goes to, and how fast they may be sent to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Recipient {
+    /// The platform's number of the chat.
+    pub id: i64,
+    /// All of them hold; none: as fast as one likes.
+    pub rates: &'static [Rate],
+}
+
+/// Recipients that are remembered; who got nothing for as long as their rates reach is forgotten before.
+const RECIPIENTS_MAX: usize = 1024;
+
+/// Lets messages out one by one.
+#[derive(Debug)]
+pub struct Pacer {
+    all: &'static [Rate],
+    book: Mutex<Book>,
+}
+
+impl Pacer {
+    /// Nothing was sent yet. `all` holds over all recipients.
+    pub fn new(all: &'static [Rate]) -> Self {
+        Self { all, book: Mutex::default() }
+    }
+
+    /// Returns when a message of a reply may go out. In the order of the calls for one recipient.
+    pub async fn turn(&self, to: Recipient) {
+        let at = self.book().recipient(to.id).reserve(to.rates, Instant::now());
+        until(at).await;
+        // The platform may have asked for a pause meanwhile.
+        while let Some(over) = self.held(to.id) {
+            sleep_until(over).await;
+        }
+        let at = self.book().all.reserve(self.all, Instant::now());
+        until(at).await;
+    }
+
+    /// Returns when something may go out that can be left out as well. Dropping the future leaves it out.
+    pub async fn spare(&self, to: Recipient) {
+        while let Err(later) = self.spare_now(to) {
+            sleep_until(later).await;
+        }
+    }
+
+    fn spare_now(&self, to: Recipient) -> Result<(), Instant> {
+        self.book().spare(to, self.all, Instant::now())
+    }
+
+    /// The platform takes nothing for this recipient for so long.
+    pub fn hold(&self, id: i64, pause: Duration) {
+        let until = Instant::now() + pause;
+        let mut book = self.book();
+        let recipient = book.recipient(id);
+        recipient.held = recipient.held.max(Some(until));
+    }
+
+    fn held(&self, id: i64) -> Option<Instant> {
+        let book = self.book();
+        book.recipients.get(&id)?.held.filter(|until| *until > Instant::now())
+    }
+
+    fn book(&self) -> MutexGuard<'_, Book> {
+        self.book.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Does not wait for what has come: a timer takes a millisecond to say so.
+async fn until(at: Instant) {
+    if at > Instant::now() {
+        sleep_until(at).await;
+    }
+}
+
+/// What was let out. Pure; time is given.
+#[derive(Debug, Default)]
+struct Book {
+    all: Sent,
+    recipients: HashMap<i64, Sent>,
+}
+
+/// When messages were let out, or will be, in order.
+#[derive(Debug, Default)]
+struct Sent {
+    times: VecDeque<Instant>,
+    /// Until then the platform takes nothing.
+    held: Option<Instant>,
+}
+
+impl Book {
+    fn recipient(&mut self, id: i64) -> &mut Sent {
+        if self.recipients.len() >= RECIPIENTS_MAX {
+            let now = Instant::now();
+            self.recipients.retain(|_, sent| sent.matters(now));
+        }
+        self.recipients.entry(id).or_default()
+    }
+
+    /// Notes something that can be left out; the error is when to ask again.
+    fn spare(&mut self, to: Recipient, all: &[Rate], now: Instant) -> Result<(), Instant> {
+        let recipient = self.recipient(to.id);
+        let held = recipient.held.unwrap_or(now);
+        let at = recipient.free(to.rates, now, Room::Spared).max(held);
+        let at = at.max(self.all.free(all, now, Room::Spared));
+        if at > now {
+            return Err(at);
+        }
+        self.recipient(to.id).note(to.rates, now);
+        self.all.note(all, now);
+        Ok(())
+    }
+}
+
+/// How much of a rate may be used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Room {
+    Whole,
+    /// A fifth is kept for replies, and one message at least.
+    Spared,
+}
+
+impl Sent {
+    /// A place for a message: when it may go.
+    fn reserve(&mut self, rates: &[Rate], now: Instant) -> Instant {
+        let at = self.free(rates, now, Room::Whole);
+        self.note(rates, at);
+        at
+    }
+
+    /// When the next message may go.
+    fn free(&self, rates: &[Rate], now: Instant, room: Room) -> Instant {
+        let last = self.times.back().copied().unwrap_or(now);
+        let by_rate = rates.iter().filter_map(|rate| {
+            let count = match room {
+                Room::Whole => rate.count,
+                Room::Spared => rate.count - rate.count.div_ceil(5),
+            };
+            let before = self.times.len().checked_sub(count.max(1))?;
+            Some(self.times[before] + rate.per)
+        });
+        by_rate.max().unwrap_or(now).max(now).max(last)
+    }
+
+    fn note(&mut self, rates: &[Rate], at: Instant) {
+        let most = rates.iter().map(|rate| rate.count).max().unwrap_or(0);
+        self.times.push_back(at);
+        while self.times.len() > most {
+            self.times.pop_front();
+        }
+    }
+
+    /// Whether it says anything about what may go now or later. No rate reaches further than a minute.
+    fn matters(&self, now: Instant) -> bool {
+        let recent = self.times.back().is_some_and(|last| *last + Duration::from_secs(60) > now);
+        recent || self.held.is_some_and(|until| until > now)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CHAT: &[Rate] =
+        &[Rate { count: 5, per: Duration::from_secs(5) }, Rate { count: 18, per: Duration::from_secs(60) }];
+    const ALL: &[Rate] = &[Rate { count: 3, per: Duration::from_secs(1) }];
+
+    fn seconds(start: Instant, times: &[Instant]) -> Vec<u64> {
+        times.iter().map(|at| (*at - start).as_secs()).collect()
+    }
+
+    #[test]
+    fn replies_wait_for_their_place_and_none_is_left_out() {
+        let (mut sent, start) = (Sent::default(), Instant::now());
+        let times: Vec<_> = (0..24).map(|_| sent.reserve(CHAT, start)).collect();
+        let expected = [[0; 5], [5; 5], [10; 5]].concat();
+        assert_eq!(seconds(start, &times)[..15], expected);
+        assert_eq!(seconds(start, &times)[15..], [15, 15, 15, 60, 60, 60, 60, 60, 65]);
+        assert!(sent.times.len() <= 18, "no more is remembered than the rates reach");
+        // Any span holds as many as a rate allows.
+        for rate in CHAT {
+            for (n, at) in times.iter().enumerate().skip(rate.count) {
+                assert!(*at >= times[n - rate.count] + rate.per, "{n}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_can_be_left_out_leaves_room_for_a_reply() {
+        let (mut book, now) = (Book::default(), Instant::now());
+        let to = Recipient { id: 7, rates: CHAT };
+        for _ in 0..4 {
+            assert_eq!(book.spare(to, &[], now), Ok(()));
+        }
+        assert_eq!(book.spare(to, &[], now), Err(now + CHAT[0].per));
+        assert_eq!(book.recipient(7).reserve(CHAT, now), now, "a reply goes at once");
+        assert_eq!(book.spare(Recipient { id: 8, rates: CHAT }, &[], now), Ok(()), "another chat is another");
+        let later = now + CHAT[0].per;
+        assert_eq!(book.spare(to, &[], later), Ok(()));
+    }
+
+    #[test]
+    fn the_limit_over_all_holds_back_what_can_wait_and_only_then_replies() {
+        let (mut book, now) = (Book::default(), Instant::now());
+        let to = |id| Recipient { id, rates: CHAT };
+        assert_eq!((book.spare(to(1), ALL, now), book.spare(to(2), ALL, now)), (Ok(()), Ok(())));
+        assert_eq!(book.spare(to(3), ALL, now), Err(now + ALL[0].per));
+        assert_eq!(book.all.reserve(ALL, now), now);
+        assert_eq!(book.all.reserve(ALL, now), now + ALL[0].per);
+    }
+
+    #[test]
+    fn a_pause_that_the_platform_asks_for_is_kept_for_that_chat_alone() {
+        let pacer = Pacer::new(&[]);
+        pacer.hold(7, Duration::from_secs(60));
+        pacer.hold(7, Duration::from_secs(1));
+        let (now, held) = (Instant::now(), pacer.held(7).expect("held"));
+        assert!(held > now + Duration::from_secs(50), "the longer pause counts");
+        let to = |id| Recipient { id, rates: &[] };
+        assert_eq!(pacer.spare_now(to(7)), Err(held));
+        assert_eq!((pacer.held(8), pacer.spare_now(to(8))), (None, Ok(())));
+    }
+
+    #[test]
+    fn who_got_nothing_lately_is_forgotten() {
+        let (mut book, now) = (Book::default(), Instant::now());
+        let long_ago = now.checked_sub(Duration::from_secs(61)).expect("the machine runs for longer");
+        for id in 0..RECIPIENTS_MAX as i64 {
+            book.recipients.entry(id).or_default().note(CHAT, long_ago);
+        }
+        book.recipient(-1);
+        assert_eq!(book.recipients.len(), 1);
+    }
+
+    #[tokio::test]
+    async fn without_rates_nothing_waits() {
+        let pacer = Pacer::new(&[]);
+        for _ in 0..1000 {
+            pacer.turn(Recipient { id: 7, rates: &[] }).await;
+            pacer.spare(Recipient { id: 7, rates: &[] }).await;
+        }
+    }
+}

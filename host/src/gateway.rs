@@ -22,8 +22,12 @@ use std::time::Duration;
 pub mod candidate;
 mod expire;
 mod isolation;
+mod reload;
+mod watch;
 
 pub use isolation::{Readable, confine, demand};
+pub use reload::ReloadError;
+pub use watch::Watch;
 
 mod builtin {
     include!(concat!(env!("OUT_DIR"), "/builtin.rs"));
@@ -39,6 +43,8 @@ pub struct Gateway {
     pub blobs: BlobStore,
     /// Where the bytes of replies' files are held.
     pub outgoing: Outgoing,
+    mechanisms: Mechanisms,
+    threads: Arc<CallThreads>,
 }
 
 /// How a gateway shares its state directory.
@@ -133,8 +139,10 @@ impl Gateway {
             audit: audit.clone(),
             outgoing: outgoing.clone(),
         };
-        let toolbox = Arc::new(Toolbox::new(registry, mechanisms, threads, config.turns.written_bytes));
-        Ok(Self { toolbox, audit, blobs, outgoing })
+        let threads = Arc::new(threads);
+        let turn_bytes = config.turns.written_bytes;
+        let toolbox = Arc::new(Toolbox::new(registry, mechanisms.clone(), threads.clone(), turn_bytes));
+        Ok(Self { toolbox, audit, blobs, outgoing, mechanisms, threads })
     }
 
     /// A runner of turns with this provider; `history` keeps what it is to remember.

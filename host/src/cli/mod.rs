@@ -172,7 +172,14 @@ fn run(cli: Cli) -> anyhow::Result<Exit> {
     log::configure(&config.log);
     match cli.command {
         Command::Call(arguments) => call::run(&config, arguments),
-        Command::Serve => serve::run(&config),
+        Command::Serve => {
+            // The same file, flags and environment, whatever else there may be by then.
+            let workspace = cli.global.workspace;
+            let load = move |config: &Config| {
+                Config::load(config.file.as_deref(), workspace.as_deref(), &environment)
+            };
+            serve::run(config, Box::new(load))
+        }
         Command::Chat(arguments) => chat::run(&config, arguments),
         Command::Init(_) | Command::ConfineCheck(_) => Ok(Exit::Done),
         Command::Tools(output) => tools::run(&config, output),

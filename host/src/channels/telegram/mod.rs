@@ -34,6 +34,7 @@ mod poll;
 mod prepare;
 mod presses;
 mod recent;
+mod renew;
 mod running;
 mod send;
 mod slot;
@@ -47,6 +48,8 @@ mod words;
 
 pub use config::{Config, ConfigError, Timing};
 pub use menu::MenuEntry;
+pub use poll::last_poll;
+pub use renew::{Renewal, Renewed};
 pub use token::Token;
 
 use crate::attachments::outgoing::Outgoing;
@@ -62,7 +65,7 @@ use presses::Approvals;
 use running::Running;
 use start::{prune, resume_and_poll, who_am_i};
 use std::sync::Arc;
-use tokio::sync::{Semaphore, mpsc};
+use tokio::sync::{Semaphore, mpsc, watch};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
@@ -112,13 +115,14 @@ pub enum ServeError {
 
 /// Serves until `stop`, then returns within 10 s, whatever the network does.
 ///
-/// `announce` gets one line, when polling begins.
+/// `announce` gets one line, when polling begins. `renewals` bring configurations that come into force meanwhile.
 ///
 /// # Errors
 /// [`ServeError`]; a network that fails is waited for and is none.
 pub async fn serve(
     service: Service,
     announce: impl FnOnce(&str) + Send,
+    renewals: mpsc::Receiver<Renewal>,
     stop: CancellationToken,
 ) -> Result<(), ServeError> {
     service.config.check()?;
@@ -134,19 +138,21 @@ pub async fn serve(
     let line = words::polling(&name, service.config.allowed_users.len());
     let menu = service.menu.clone();
     let bot = Arc::new(bot(service, api.clone(), me, stop.child_token()));
+    let (renewing, bots) = watch::channel(bot.clone());
 
     let mut background = JoinSet::new();
     background.spawn(async move { menu::set_menu(&api, &menu).await });
+    background.spawn(renew::renew(renewing, renewals));
     background.spawn(prune(bot.store.clone()));
     // What the last run left and nobody needs.
     bot.sweep().await;
     let (arrivals, queue) = mpsc::channel(ARRIVALS_MAX);
     let polling = async {
-        let polled = resume_and_poll(&bot, &arrivals, || announce(&line)).await;
+        let polled = resume_and_poll(&bots, &arrivals, || announce(&line)).await;
         bot.stop.soon.cancel();
         polled
     };
-    let (polled, ()) = tokio::join!(polling, dispatch(bot.clone(), queue));
+    let (polled, ()) = tokio::join!(polling, dispatch(bots.clone(), queue));
     match polled? {
         None => Ok(()),
         Some(failure) => Err(ended(failure)),
@@ -168,6 +174,6 @@ fn bot(service: Service, api: Arc<Api>, me: Me, soon: CancellationToken) -> Bot 
         permits: Arc::new(Semaphore::new(TURNS_AT_ONCE_MAX)),
         approvals: Approvals::new(service.config.approvers, service.approvals.expires.0),
         stop: Stop { soon, now: CancellationToken::new() },
-        running: Running::default(),
+        running: Arc::new(Running::default()),
     }
 }

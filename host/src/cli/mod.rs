@@ -205,8 +205,8 @@ fn environment() -> anyhow::Result<BTreeMap<String, String>> {
     Ok(environment)
 }
 
-/// The runtime of channels and waits. Built after the gateway: loading tools runs guests, which must
-/// not happen on an async thread.
+/// The runtime of channels and waits. Built after the process is confined. Tools are loaded on no thread of
+/// its own: that runs guests.
 fn runtime() -> anyhow::Result<tokio::runtime::Runtime> {
     Ok(tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)

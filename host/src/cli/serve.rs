@@ -35,6 +35,12 @@ pub(super) fn run(config: Config, load: Load) -> anyhow::Result<Exit> {
     for missing in gateway::confine(config, Readable::Renewable)? {
         tracing::warn!("the gateway is less isolated than it can be: {missing}");
     }
+    let runtime = super::runtime()?;
+    // From here on SIGHUP ends nothing, and one that comes before everything is up is followed then.
+    let hangups = {
+        let _within = runtime.enter();
+        signal(SignalKind::hangup())?
+    };
     let gateway = Gateway::open(config, Role::Serve)?;
     for (name, tool) in gateway.toolbox.registry().iter() {
         if let Err(why) = tool {
@@ -57,8 +63,8 @@ pub(super) fn run(config: Config, load: Load) -> anyhow::Result<Exit> {
     // The one line that says the gateway is up.
     let announce = |line: &str| super::tell(line);
     let audit = gateway.audit.clone();
-    super::runtime()?.block_on(async {
-        let (stop, hangups) = (cancelled_by_signals()?, signal(SignalKind::hangup())?);
+    runtime.block_on(async {
+        let stop = cancelled_by_signals()?;
         let (renewals, renewing) = mpsc::channel(1);
         let mut beside = JoinSet::new();
         if let Some(monitor) = monitor {

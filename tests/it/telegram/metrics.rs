@@ -221,3 +221,24 @@ async fn without_the_key_nobody_may_ask_and_a_place_that_is_taken_is_told() -> a
     );
     world.end(0)
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_reload_that_was_refused_is_seen_until_one_is_not() -> anyhow::Result<()> {
+    let mut world = World::running_in(watched).await?;
+    let address = monitor(&world).await?;
+    let good = std::fs::read_to_string(world.home.config_file())?;
+    std::fs::write(world.home.config_file(), format!("{good}nope = 1\n"))?;
+    world.serving().signal(rustix::process::Signal::HUP)?;
+    world.logs("the one before stays in force").await?;
+    let refused = |page: &Page| {
+        let ended = |outcome| page.get("cofferdam_reloads_total", &[("outcome", outcome)]).expect("counted");
+        (page.get("cofferdam_reload_refused", &[]).expect("told"), ended("refused"), ended("applied"))
+    };
+    assert_eq!(refused(&numbers(address)?), (1.0, 1.0, 0.0));
+    assert_eq!(get(address, "/healthz")?.0, 200, "the last good one works");
+    std::fs::write(world.home.config_file(), good)?;
+    world.serving().signal(rustix::process::Signal::HUP)?;
+    world.logs("was reloaded and is in force").await?;
+    assert_eq!(refused(&numbers(address)?), (0.0, 1.0, 1.0));
+    world.end(0)
+}

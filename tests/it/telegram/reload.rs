@@ -294,3 +294,17 @@ async fn a_file_put_in_the_place_of_another_is_read_from_a_folder_of_its_own() -
     drop(serving);
     world.end(1)
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_signal_that_comes_before_the_first_poll_is_followed() -> anyhow::Result<()> {
+    let mut world = World::stopped(|home| home).await?;
+    let gate = world.server.gate("getMe", Hold::BeforeAnswer);
+    world.launch(&[], &[])?;
+    gate.reached().await?;
+    serve(&mut world, &[EVE]);
+    world.serving().signal(Signal::HUP)?;
+    gate.release();
+    world.logs(APPLIED).await?;
+    assert!(world.ask(text(EVE, "/file_read path=/shared/x")).await?.starts_with("not_found"));
+    world.end(1)
+}

@@ -22,10 +22,14 @@ use std::time::Duration;
 pub mod candidate;
 mod expire;
 mod isolation;
+mod reload;
 mod serving;
+mod watch;
 
 pub use isolation::{Readable, confine, demand};
+pub use reload::ReloadError;
 pub use serving::{serving, workers};
+pub use watch::Watch;
 
 mod builtin {
     include!(concat!(env!("OUT_DIR"), "/builtin.rs"));
@@ -41,6 +45,8 @@ pub struct Gateway {
     pub blobs: BlobStore,
     /// Where the bytes of replies' files are held.
     pub outgoing: Outgoing,
+    mechanisms: Mechanisms,
+    threads: Arc<CallThreads>,
 }
 
 /// How a gateway shares its state directory.
@@ -136,8 +142,10 @@ impl Gateway {
             outgoing: outgoing.clone(),
             requests: Arc::new(Requests::new(config.turns.reach)),
         };
-        let toolbox = Arc::new(Toolbox::new(registry, mechanisms, threads, config.turns.written_bytes));
-        Ok(Self { toolbox, audit, blobs, outgoing })
+        let threads = Arc::new(threads);
+        let turn_bytes = config.turns.written_bytes;
+        let toolbox = Arc::new(Toolbox::new(registry, mechanisms.clone(), threads.clone(), turn_bytes));
+        Ok(Self { toolbox, audit, blobs, outgoing, mechanisms, threads })
     }
 
     /// A runner of turns with this provider; `history` keeps what it is to remember.

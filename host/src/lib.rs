@@ -12,6 +12,7 @@ pub mod confine;
 pub mod gateway;
 pub mod llm;
 pub mod log;
+pub mod monitor;
 pub mod outbound;
 pub mod publish;
 pub mod sandbox;

@@ -104,7 +104,7 @@ fn imports(code: &str) -> BTreeSet<String> {
     found
 }
 
-const EDGES: &[&str] = &["channels", "llm", "mcp"];
+const EDGES: &[&str] = &["channels", "llm", "mcp", "monitor"];
 const SERVICES: &[&str] = &["turn", "tools", "outbound", "workflows"];
 const MECHANISMS: &[&str] = &["sandbox", "publish", "attachments", "store", "audit", "confine", "bus", "log"];
 
@@ -117,7 +117,7 @@ fn allowed(room: &str) -> Vec<&'static str> {
         "gateway" => [&["config"], EDGES, &below_edges()].concat(),
         // Each room owns its `Config`; loading them all is one place.
         "config" => [EDGES, &below_edges()].concat(),
-        "channels" | "llm" | "mcp" => below_edges(),
+        "channels" | "llm" | "mcp" | "monitor" => below_edges(),
         // The path of a call: a turn asks for tools.
         "turn" => [&["tools"], MECHANISMS].concat(),
         "tools" | "outbound" | "workflows" => MECHANISMS.to_vec(),

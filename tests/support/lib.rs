@@ -9,6 +9,7 @@ pub mod llm;
 mod loopback;
 pub mod needs;
 pub mod program;
+pub mod prometheus;
 pub mod samples;
 pub mod serving;
 pub mod telegram;

@@ -8,6 +8,7 @@ pub mod arguments;
 pub mod attachment;
 pub mod audit;
 pub mod capability;
+pub mod counts;
 pub mod id;
 pub mod journal;
 pub mod json;

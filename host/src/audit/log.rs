@@ -10,6 +10,7 @@ use super::sign::Signer;
 use super::tail::{Rest, Tail};
 use super::{AuditError, Config, Head, LINE_BYTES_MAX, LOCK_WAIT, NESTING_MAX, files, open, rotate};
 use cofferdam_core::audit::{CallFacts, Event, Record, sha256_hex};
+use cofferdam_core::counts::COUNTS;
 use serde_json::Value;
 use std::fs::File;
 use std::io::Write;
@@ -119,10 +120,27 @@ impl AuditLog {
             let _lock = self.locked(&mut current)?;
             write(&mut current, event)?
         };
+        COUNTS.audit_records.add(1);
         if durability == Durability::Synced {
             self.confirm(seq)?;
         }
         Ok(seq)
+    }
+
+    /// Whether a record could be appended now, as far as looking tells. Appends nothing.
+    ///
+    /// # Errors
+    /// Why it could not: among others [`AuditError::Deleted`], and [`AuditError::Unconfirmed`].
+    pub fn check(&self) -> Result<(), AuditError> {
+        if self.unconfirmed.load(Ordering::Acquire) {
+            return Err(AuditError::Unconfirmed);
+        }
+        let _lock = self.locked(&mut relock(&self.current))?;
+        let space = rustix::fs::fstatvfs(&self.folder).map_err(|errno| AuditError::Read(errno.into()))?;
+        if space.f_bavail.saturating_mul(space.f_frsize) < LINE_BYTES_MAX as u64 {
+            return Err(AuditError::Write(rustix::io::Errno::NOSPC.into()));
+        }
+        Ok(())
     }
 
     /// The last record that this process knows: the head at the last open or append.
@@ -273,7 +291,7 @@ fn check_nesting(event: &Event) -> Result<(), AuditError> {
         Event::Intent(intent) => &intent.facts,
         Event::Outcome(outcome) => &outcome.facts,
         Event::Approval(approval) => &approval.facts,
-        Event::Access(_) | Event::Recovered(_) => return Ok(()),
+        Event::Access(_) | Event::Reload(_) | Event::Recovered(_) => return Ok(()),
     };
     if fits(&facts.arguments, NESTING_MAX) { Ok(()) } else { Err(AuditError::TooDeep) }
 }

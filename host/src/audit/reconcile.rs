@@ -115,7 +115,11 @@ impl Reconcile<'_> {
                 Event::Outcome(Outcome { intent: Some(seq), .. }) => {
                     self.open.remove(&seq);
                 }
-                Event::Outcome(_) | Event::Approval(_) | Event::Access(_) | Event::Recovered(_) => {}
+                Event::Outcome(_)
+                | Event::Approval(_)
+                | Event::Access(_)
+                | Event::Reload(_)
+                | Event::Recovered(_) => {}
             }
         }
         Ok(())

@@ -211,7 +211,7 @@ impl Counts {
         match &record.event {
             Event::Intent(_) => self.intents += 1,
             Event::Outcome(outcome) if outcome.intent.is_some_and(|seq| seq > before) => self.settled += 1,
-            Event::Outcome(_) | Event::Approval(_) | Event::Access(_) => {}
+            Event::Outcome(_) | Event::Approval(_) | Event::Access(_) | Event::Reload(_) => {}
             Event::Recovered(_) => self.recovered += 1,
         }
     }

@@ -183,7 +183,14 @@ fn run(cli: Cli) -> anyhow::Result<Exit> {
     log::configure(&config.log);
     match cli.command {
         Command::Call(arguments) => call::run(&config, arguments),
-        Command::Serve => serve::run(&config),
+        Command::Serve => {
+            // The same file, flags and environment, whatever else there may be by then.
+            let workspace = cli.global.workspace;
+            let load = move |config: &Config| {
+                Config::load(config.file.as_deref(), workspace.as_deref(), &environment)
+            };
+            serve::run(config, Box::new(load))
+        }
         Command::Allow(arguments) => allow::run(&config, &arguments),
         Command::Chat(arguments) => chat::run(&config, arguments),
         Command::Init(_) | Command::ConfineCheck(_) => Ok(Exit::Done),
@@ -211,8 +218,8 @@ fn environment() -> anyhow::Result<BTreeMap<String, String>> {
     Ok(environment)
 }
 
-/// The runtime of channels and waits. Built after the gateway: loading tools runs guests, which must
-/// not happen on an async thread.
+/// The runtime of channels and waits. Built after the process is confined. Tools are loaded on no thread of
+/// its own: that runs guests.
 fn runtime() -> anyhow::Result<tokio::runtime::Runtime> {
     Ok(tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)

@@ -1,20 +1,29 @@
-//! `cofferdam serve`: the gateway with its channels, until SIGINT or SIGTERM.
+//! `cofferdam serve`: the gateway with its channels, until SIGINT or SIGTERM. SIGHUP has it read its configuration
+//! anew.
+
+mod reload;
 
 use super::Exit;
 use crate::channels::telegram;
 use crate::config::{Config, FILE_NAME};
 use crate::gateway::{self, Gateway, Readable, Role, ServeLock};
 use crate::llm;
+use crate::monitor::Monitor;
 use crate::store;
 use crate::store::people::People;
 use crate::turn::Memory;
-use anyhow::{Context, bail};
+use anyhow::{Context, anyhow, bail};
+use reload::{Load, Reloading};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::mpsc;
+use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-pub(super) fn run(config: &Config) -> anyhow::Result<Exit> {
+/// Serves under a configuration; `load` reads it anew.
+pub(super) fn run(config: Config, load: Load) -> anyhow::Result<Exit> {
+    let config = &config;
     let Some(telegram) = &config.telegram else {
         bail!(
             "no channel is configured; run `cofferdam init` and fill in [channels.telegram] of {FILE_NAME}"
@@ -23,9 +32,17 @@ pub(super) fn run(config: &Config) -> anyhow::Result<Exit> {
     let token = telegram.token()?;
     let answering = llm::open(&config.provider).context("[provider]")?;
     let _lock = ServeLock::take(config)?;
-    for missing in gateway::confine(config, Readable::Listed(&[]))? {
+    // Confined, it takes no place any more.
+    let monitor = Monitor::bind(&config.metrics).map_err(|e| anyhow!("[metrics] {e}"))?;
+    for missing in gateway::confine(config, Readable::Renewable)? {
         tracing::warn!("the gateway is less isolated than it can be: {missing}");
     }
+    let runtime = super::runtime()?;
+    // From here on SIGHUP ends nothing, and one that comes before everything is up is followed then.
+    let hangups = {
+        let _within = runtime.enter();
+        signal(SignalKind::hangup())?
+    };
     let gateway = Gateway::open(config, Role::Serve)?;
     for (name, tool) in gateway.toolbox.registry().iter() {
         if let Err(why) = tool {
@@ -39,7 +56,7 @@ pub(super) fn run(config: &Config) -> anyhow::Result<Exit> {
         config: telegram.clone(),
         token,
         people: People::of(&config.state_dir),
-        store,
+        store: store.clone(),
         presence: store::Presence::new(&config.state_dir),
         menu: menu(&gateway, runner.memory()),
         runner,
@@ -50,9 +67,25 @@ pub(super) fn run(config: &Config) -> anyhow::Result<Exit> {
     };
     // The one line that says the gateway is up.
     let announce = |line: &str| super::tell(line);
-    super::runtime()?
-        .block_on(async { anyhow::Ok(telegram::serve(service, announce, cancelled_by_signals()?).await?) })?;
-    if let Err(error) = gateway.audit.sign_head() {
+    let audit = gateway.audit.clone();
+    runtime.block_on(async {
+        let stop = cancelled_by_signals()?;
+        let (renewals, renewing) = mpsc::channel(1);
+        let mut beside = JoinSet::new();
+        if let Some(monitor) = monitor {
+            tracing::info!("http://{0}/metrics and /healthz answer", monitor.address()?);
+            let watch = Arc::new(gateway.watch(store.clone()));
+            beside.spawn(async move {
+                if let Err(error) = monitor.serve(watch).await {
+                    tracing::error!(%error, "nobody can ask for /metrics and /healthz");
+                }
+            });
+        }
+        let reloading = Reloading { load, started: config.clone(), gateway, store };
+        beside.spawn(reloading.run(hangups, renewals));
+        anyhow::Ok(telegram::serve(service, announce, renewing, stop).await?)
+    })?;
+    if let Err(error) = audit.sign_head() {
         tracing::error!(error = &error as &dyn std::error::Error, "the head of the audit was not signed");
     }
     Ok(Exit::Done)

@@ -58,6 +58,7 @@ const KEYS: &[(&str, Kind)] = &[
     ("sandbox.compile_time", Kind::Text),
     ("isolation.mode", Kind::Text),
     ("isolation.require", Kind::Boolean),
+    ("metrics.listen", Kind::Text),
     ("log.format", Kind::Text),
     ("log.filter", Kind::Text),
     ("channels.telegram.token_env", Kind::Text),

@@ -8,7 +8,10 @@ mod settings;
 
 pub use settings::{Origin, Setting};
 
-use crate::{attachments, audit, channels::telegram, confine, llm, log, publish, sandbox, tools, turn};
+use crate::{
+    attachments, audit, channels::telegram, confine, llm, log, monitor, publish, sandbox, tools, turn,
+};
+use cofferdam_core::audit::sha256_hex;
 use cofferdam_core::capability::MOUNTS;
 use cofferdam_core::limits::{ByteSize, Span};
 use cofferdam_core::text::one_line;
@@ -41,12 +44,16 @@ pub struct Config {
     pub compile_time: Span,
     /// Where guests run, and what must confine them.
     pub isolation: confine::Config,
+    /// Where whoever watches the gateway may ask.
+    pub metrics: monitor::Config,
     /// How the log is written.
     pub log: log::Config,
     /// The Telegram bot, if there is one.
     pub telegram: Option<telegram::Config>,
     /// The file that was read, if any.
     pub file: Option<PathBuf>,
+    /// SHA-256 of that file, lower-case hex.
+    pub file_sha256: Option<String>,
     /// Every key with its value and where that came from.
     pub settings: Vec<Setting>,
 }
@@ -60,7 +67,7 @@ pub enum ConfigError {
         /// The file.
         file: String,
         /// What the system said.
-        cause: String,
+        cause: std::io::Error,
     },
     /// The file says something that is not understood.
     #[error("{file}:{line}: {problem}")]
@@ -99,6 +106,7 @@ struct Written {
     approvals: tools::Config,
     sandbox: SandboxTable,
     isolation: confine::Config,
+    metrics: monitor::Config,
     log: log::Config,
     channels: ChannelsTable,
 }
@@ -175,9 +183,9 @@ impl Config {
             let user = home("XDG_CONFIG_HOME", ".config").map(|dir| dir.join("cofferdam").join(FILE_NAME));
             [Some(PathBuf::from(FILE_NAME)), user].into_iter().flatten().find(|f| f.exists())
         });
-        let mut written = match &file {
-            Some(file) => read(file)?,
-            None => toml::Table::new(),
+        let (mut written, file_sha256) = match &file {
+            Some(file) => read(file).map(|(table, sha256)| (table, Some(sha256)))?,
+            None => (toml::Table::new(), None),
         };
         let in_file = written.clone();
         keys::overlay(&mut written, environment)?;
@@ -224,6 +232,7 @@ impl Config {
         };
         audit.check().map_err(|e| ConfigError::Invalid(format!("[audit] {e}")))?;
         written.turns.check().map_err(|e| ConfigError::Invalid(format!("[turns] {e}")))?;
+        written.metrics.check().map_err(|e| ConfigError::Invalid(format!("[metrics] {e}")))?;
         written.log.check().map_err(|e| ConfigError::Invalid(format!("[log] {e}")))?;
         let defaults = attachments::Config::default();
         let mut config = Self {
@@ -247,9 +256,11 @@ impl Config {
             approvals: written.approvals,
             compile_time,
             isolation: written.isolation,
+            metrics: written.metrics,
             log: written.log,
             telegram: written.channels.telegram,
             file,
+            file_sha256,
             settings: Vec::new(),
         };
         let flag = workspace.map(|dir| match environment.get("COFFERDAM_WORKSPACE") {
@@ -313,11 +324,11 @@ fn resolved(path: &Path) -> PathBuf {
 }
 
 /// The file as a table, checked on its own first so that a refusal names the line; paths in it are
-/// relative to its folder.
-fn read(file: &Path) -> Result<toml::Table, ConfigError> {
+/// relative to its folder. And the file's SHA-256.
+fn read(file: &Path) -> Result<(toml::Table, String), ConfigError> {
     let shown = file.display().to_string();
     let text = std::fs::read_to_string(file)
-        .map_err(|e| ConfigError::Unreadable { file: shown.clone(), cause: e.to_string() })?;
+        .map_err(|e| ConfigError::Unreadable { file: shown.clone(), cause: e })?;
     let refused = |error: toml::de::Error| {
         let at = error.span().map_or(0, |span| span.start);
         let line = 1 + text.as_bytes().iter().take(at).filter(|b| **b == b'\n').count();
@@ -327,5 +338,5 @@ fn read(file: &Path) -> Result<toml::Table, ConfigError> {
     let mut table: toml::Table = toml::from_str(&text).map_err(refused)?;
     let base = std::path::absolute(file).ok().and_then(|f| f.parent().map(Path::to_owned));
     keys::anchor_paths(&mut table, &base.unwrap_or_default());
-    Ok(table)
+    Ok((table, sha256_hex(text.as_bytes())))
 }

@@ -14,6 +14,8 @@ use std::path::{Path, PathBuf};
 pub enum Readable<'a> {
     /// These, named on the command line.
     Listed(&'a [PathBuf]),
+    /// What the configuration is read anew from while it runs.
+    Renewable,
     /// Any: the person at the terminal names files as they go.
     Anything,
 }
@@ -115,13 +117,36 @@ fn places(config: &Config, readable: Readable<'_>) -> Result<GatewayPaths, Confi
     places.read_only.extend(config.audit.sign_key_file.clone());
     match readable {
         Readable::Listed(files) => places.read_only.extend(files.iter().cloned()),
+        Readable::Renewable => places.read_only.extend(renewable(config)),
         Readable::Anything => places.read_only.push("/".into()),
     }
     Ok(places)
 }
 
-/// The TCP ports that the gateway connects to.
-fn ports(config: &Config) -> Vec<u16> {
+/// The files that a reload reads: each with its folder, since whoever edits a file often puts another in its place.
+///
+/// A folder that holds more than such files (the person's own, the one with workspace or state in it) is not opened
+/// up for that: of it the file that is there now is readable, and no other in its place.
+fn renewable(config: &Config) -> Vec<PathBuf> {
+    let files = [&config.file, &config.provider.api_key_file, &config.provider.instructions_file];
+    let home = std::env::var_os("HOME").map(PathBuf::from);
+    let others: Vec<PathBuf> = [Some(&config.workspace.root), Some(&config.state_dir), home.as_ref()]
+        .into_iter()
+        .flatten()
+        .filter_map(|path| path.canonicalize().ok())
+        .collect();
+    let mut places = Vec::new();
+    for file in files.into_iter().flatten() {
+        places.push(file.clone());
+        let folder = std::path::absolute(file).ok().and_then(|file| file.parent()?.canonicalize().ok());
+        let own = |folder: &PathBuf| !others.iter().any(|other| other.starts_with(folder));
+        places.extend(folder.filter(own));
+    }
+    places
+}
+
+/// The TCP ports that the gateway connects to, and after its confinement no others.
+pub(super) fn ports(config: &Config) -> Vec<u16> {
     let mut ports = PORTS.to_vec();
     ports.extend(config.telegram.as_ref().and_then(|telegram| telegram.port()));
     ports.extend(config.provider.port());

@@ -11,6 +11,7 @@ use super::patience::{Patience, REQUEST_ATTEMPTS_MAX};
 use crate::outbound::{Address, Backoff, Reach, http_date};
 use crate::turn::{Delta, Deltas, ProviderError, Reply};
 use bytes::Bytes;
+use cofferdam_core::counts::COUNTS;
 use cofferdam_core::secret::Secret;
 use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, RETRY_AFTER};
 use reqwest::{Client, RequestBuilder, Response, redirect};
@@ -66,11 +67,12 @@ impl Server {
         loop {
             let mut answer = Answer::default();
             let failure = match self.attempt(dialect, body.clone(), &mut answer, deltas).await {
-                Ok(()) => return Ok(answer.into_reply()),
+                Ok(()) => return Ok(counted(answer.into_reply())),
                 Err(failure) => failure,
             };
             let said = self.scrub(&failure);
             if answer.has_begun() {
+                COUNTS.model.requests.add("broke_off", 1);
                 tracing::warn!(attempt, "the model's answer broke off: {said}");
                 return Err(failure.broke_off());
             }
@@ -79,10 +81,12 @@ impl Server {
             let late = started.elapsed() + pause > self.patience.retrying;
             let hopeless = !failure.may_pass() || asked > self.patience.retry_after || late;
             if hopeless || attempt == REQUEST_ATTEMPTS_MAX {
+                COUNTS.model.requests.add("failed", 1);
                 tracing::warn!(attempt, "the model's server gives no answer: {said}");
                 return Err(failure.told());
             }
             tracing::info!(attempt, ?pause, "the model's server is asked again: {said}");
+            COUNTS.model.retries.add(1);
             attempt += 1;
             tokio::time::sleep(pause).await;
         }
@@ -134,6 +138,14 @@ impl Server {
         }
         if listener.is_whole() { Ok(()) } else { Err(Failure::Cut) }
     }
+}
+
+/// The reply, which is counted.
+fn counted(reply: Reply) -> Reply {
+    COUNTS.model.requests.add("answered", 1);
+    COUNTS.model.tokens.add("input", reply.usage.input_tokens);
+    COUNTS.model.tokens.add("output", reply.usage.output_tokens);
+    reply
 }
 
 /// Whether a body can be a stream of events: some servers do not say, but none calls it JSON or a page.

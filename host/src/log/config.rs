@@ -63,7 +63,7 @@ mod tests {
     fn a_filter_that_would_silence_the_log_is_refused() {
         for (filter, expected) in [
             ("info", true),
-            ("warn,cofferdam::turn=debug, reqwest=off", true),
+            ("warn,cofferdam::turn=debug, rustls=off", true),
             ("inof", false),
             ("", false),
             ("info,", false),

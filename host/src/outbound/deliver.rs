@@ -7,6 +7,7 @@ use super::lost::instead;
 use super::{Backoff, Bundle};
 use crate::store::{NewPart, Part, PartKind, Reply, Store, StoreError};
 use async_trait::async_trait;
+use cofferdam_core::counts::COUNTS;
 use cofferdam_core::text::one_line;
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -143,6 +144,8 @@ async fn record(
     (sent, instead): (&Result<String, String>, Vec<NewPart>),
     stop: &CancellationToken,
 ) -> Result<Vec<Part>, StoreError> {
+    let counted = if sent.is_ok() { &COUNTS.sends.sent } else { &COUNTS.sends.failed };
+    counted.add(part.kind.as_str(), 1);
     if let Err(reason) = sent {
         tracing::error!(code = ROUTING_ERROR, turn = %reply.turn, part = part.n, kind = part.kind.as_str(), %reason, "a part of a reply was not sent");
     }

@@ -15,6 +15,7 @@ use cofferdam_core::limits::ByteSize;
 use cofferdam_core::policy::GuestPath;
 use rustix::fd::OwnedFd;
 use rustix::io::Errno;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -32,7 +33,7 @@ const STOP_CHECK_EVERY: Duration = Duration::from_millis(20);
 
 /// The workspace's quota.
 pub(super) struct Quota {
-    limit: ByteSize,
+    limit: AtomicU64,
     mounts: Vec<Arc<Mount>>,
     /// Holds the mounts of all other places.
     root: Arc<OwnedFd>,
@@ -67,6 +68,7 @@ enum Refusal {
 impl Quota {
     /// Nothing is measured yet.
     pub(super) fn new(limit: ByteSize, mounts: Vec<Arc<Mount>>, root: Arc<OwnedFd>) -> Self {
+        let limit = AtomicU64::new(limit.0);
         Self { limit, mounts, root, state: Mutex::default(), walked: Condvar::new() }
     }
 
@@ -74,6 +76,22 @@ impl Quota {
     #[cfg(test)]
     pub(super) fn landed(&self) -> u64 {
         self.state().landed
+    }
+
+    /// The same; `None` before anything was measured.
+    pub(super) fn known(&self) -> Option<u64> {
+        let state = self.state();
+        state.last.is_some().then_some(state.landed)
+    }
+
+    /// The limit.
+    pub(super) fn limit(&self) -> ByteSize {
+        ByteSize(self.limit.load(Ordering::Relaxed))
+    }
+
+    /// From here on nothing is granted beyond `limit`; what was granted stays.
+    pub(super) fn set_limit(&self, limit: ByteSize) {
+        self.limit.store(limit.0, Ordering::Relaxed);
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -93,10 +111,10 @@ impl Quota {
         if state.last.as_ref().is_none_or(|m| m.at.elapsed() > MEASURED_AGE_MAX) {
             state = self.measure(state, stop)?;
         }
-        if !state.fits(bytes, self.limit) && state.may_measure_again() {
+        if !state.fits(bytes, self.limit()) && state.may_measure_again() {
             state = self.measure(state, stop)?;
         }
-        if !state.fits(bytes, self.limit) {
+        if !state.fits(bytes, self.limit()) {
             return Err(Refusal::Full);
         }
         state.staged += bytes;
@@ -189,7 +207,7 @@ impl Reservation {
                 Ok(())
             }
             Err(Refusal::Full) => {
-                Err(PublishError::WorkspaceQuota { path: path.clone(), limit: self.quota.limit })
+                Err(PublishError::WorkspaceQuota { path: path.clone(), limit: self.quota.limit() })
             }
             Err(Refusal::Stopped(stop)) => Err(stop.error(path)),
             Err(Refusal::Unreadable(errno)) => {

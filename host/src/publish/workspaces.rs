@@ -11,6 +11,7 @@ use super::quota::Quota;
 use super::temp::{Mount, Technique};
 use super::{Config, Inner, SessionFolder, Workspace, resolve};
 use cofferdam_core::capability::MOUNTS;
+use cofferdam_core::limits::ByteSize;
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{
     FlockOperation, Mode, Timespec, Timestamps, UTIME_NOW, UTIME_OMIT, flock, fstat, fsync, futimens,
@@ -85,6 +86,21 @@ impl Workspaces {
     /// Whether each user has an own one.
     pub fn per_user(&self) -> bool {
         self.config.per_user
+    }
+
+    /// Bytes in all of them as last measured, and counted since; `None` before the first time.
+    pub fn bytes(&self) -> Option<u64> {
+        self.quota.known()
+    }
+
+    /// The quota over all of them.
+    pub fn max_bytes(&self) -> ByteSize {
+        self.quota.limit()
+    }
+
+    /// Changes the quota, for whatever is written from here on.
+    pub fn set_max_bytes(&self, limit: ByteSize) {
+        self.quota.set_limit(limit);
     }
 
     /// The workspace of a place, its folders made at first use. Its session is used now, and is in use until

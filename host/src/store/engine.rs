@@ -16,6 +16,10 @@ impl Storage for Sqlite {
     async fn prune(&self, now: i64) -> Result<usize, StoreError> {
         Sqlite::prune(self, now).await
     }
+
+    fn check(&self) -> Result<(), StoreError> {
+        Sqlite::check(self)
+    }
 }
 
 #[async_trait]

@@ -115,6 +115,14 @@ impl Sqlite {
         Ok(Self { connection: Arc::new(Mutex::new(connection)) })
     }
 
+    /// Whether the database can be written now: writes what it holds already. Blocks.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    fn check(&self) -> Result<(), StoreError> {
+        self.write_here(|transaction| Ok(transaction.pragma_update(None, "user_version", schema::VERSION)?))
+    }
+
     /// Runs work in one transaction, off the async threads.
     async fn write<T: Send + 'static>(
         &self,

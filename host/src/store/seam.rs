@@ -20,6 +20,9 @@ pub trait Storage: Inbox + Outbox + Approvals + Conversations + Journal {
     /// Forgets what is done and older or more than the limits; `now` in milliseconds since 1970 UTC. What waits for
     /// a turn, or to be sent, stays. Returns how many updates went.
     async fn prune(&self, now: i64) -> Result<usize, StoreError>;
+
+    /// Whether it can be written now. Blocks.
+    fn check(&self) -> Result<(), StoreError>;
 }
 
 /// Messages on their way to a turn. They keep their order of arrival; each is known once, by its channel and id.

@@ -12,6 +12,7 @@ use crate::sandbox::{Inputs, Reports, Sandbox};
 use cofferdam_core::arguments::BadArguments;
 use cofferdam_core::audit::{CallFacts, Effect, Event, Intent, Outcome, VerdictKind, redact, sha256_hex};
 use cofferdam_core::capability::Interface;
+use cofferdam_core::counts::COUNTS;
 use cofferdam_core::id::{CallId, Caller, SessionId, TurnId};
 use cofferdam_core::limits::{ByteSize, Limits};
 use cofferdam_core::message::Delivery;
@@ -19,8 +20,8 @@ use cofferdam_core::policy::Safety;
 use cofferdam_core::text::one_line;
 use cofferdam_core::tool::{Answer, ErrorCode, ToolError, wire_name};
 use serde_json::Value;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -66,7 +67,9 @@ pub struct CallRequest {
 /// Everything a call passes through.
 pub struct Toolbox {
     parts: Arc<Parts>,
-    threads: CallThreads,
+    threads: Arc<CallThreads>,
+    /// Those of the toolbox that is in force now, which may be another one over the same mechanisms.
+    in_force: Arc<RwLock<Arc<Parts>>>,
 }
 
 struct Parts {
@@ -79,7 +82,8 @@ struct Parts {
     ledger: Ledger,
 }
 
-/// The mechanisms that calls need.
+/// The mechanisms that calls need. Cheap to clone.
+#[derive(Clone)]
 pub struct Mechanisms {
     /// Where guests run.
     pub sandbox: Arc<Sandbox>,
@@ -98,13 +102,36 @@ impl Toolbox {
     pub fn new(
         registry: Registry,
         mechanisms: Mechanisms,
-        threads: CallThreads,
+        threads: Arc<CallThreads>,
         turn_bytes: ByteSize,
     ) -> Self {
         let Mechanisms { sandbox, workspaces, audit, outgoing, requests } = mechanisms;
         let ledger = Ledger::new(turn_bytes);
-        let parts = Parts { registry, sandbox, workspaces, audit, outgoing, requests, ledger };
-        Self { parts: Arc::new(parts), threads }
+        let parts = Arc::new(Parts { registry, sandbox, workspaces, audit, outgoing, requests, ledger });
+        let in_force = Arc::new(RwLock::new(parts.clone()));
+        Self { parts, threads, in_force }
+    }
+
+    /// Other tools and limits over the same mechanisms and threads. What was begun with these goes on with them,
+    /// apart from what waits for a person: that is judged by what is in force when it is approved.
+    #[must_use]
+    pub fn renewed(&self, registry: Registry, outgoing: Outgoing, turn_bytes: ByteSize) -> Self {
+        let Parts { sandbox, workspaces, audit, requests, .. } = &*self.parts;
+        let (sandbox, workspaces, audit) = (sandbox.clone(), workspaces.clone(), audit.clone());
+        let requests = requests.clone();
+        let ledger = Ledger::new(turn_bytes);
+        let parts = Arc::new(Parts { registry, sandbox, workspaces, audit, outgoing, requests, ledger });
+        Self { parts, threads: self.threads.clone(), in_force: self.in_force.clone() }
+    }
+
+    /// From here on this one is in force.
+    pub fn enforce(&self) {
+        *self.in_force.write().unwrap_or_else(PoisonError::into_inner) = self.parts.clone();
+    }
+
+    /// The parts that are in force.
+    fn in_force(&self) -> Arc<Parts> {
+        self.in_force.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// The requests that calls may add to.
@@ -282,6 +309,8 @@ impl Parts {
             reconciled: false,
             duration_us: u64::try_from(started.elapsed().as_micros()).unwrap_or(u64::MAX),
         };
+        let known = self.registry.get(&asked.request.tool).is_ok().then_some(&*asked.request.tool);
+        COUNTS.calls.ended(known, outcome.code, outcome.duration_us);
         let appended = self.audit.append(Event::Outcome(outcome), Durability::Buffered);
         drop(progress.publishing);
         match appended {

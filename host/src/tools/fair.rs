@@ -61,6 +61,11 @@ impl<S: Clone + Eq + Hash, J> Fair<S, J> {
         Self { shares, lines: HashMap::new(), circle: VecDeque::new(), waiting: 0 }
     }
 
+    /// Jobs that wait, of all sessions.
+    pub(super) fn waiting(&self) -> usize {
+        self.waiting
+    }
+
     /// Takes a job in.
     pub(super) fn push(&mut self, session: &S, job: J) -> Result<Taken, Full> {
         if self.waiting >= self.shares.waiting_in_all {

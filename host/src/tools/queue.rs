@@ -45,6 +45,11 @@ impl Queue {
         Ok(())
     }
 
+    /// Jobs that wait.
+    pub(super) fn waiting(&self) -> usize {
+        self.lock().jobs.waiting()
+    }
+
     /// The next job; waits for one. None once the queue is closed and has nothing ready. `done` is the session of the job
     /// that the thread has run: what it held up is found here, so nobody else is woken for it.
     pub(super) fn pop(&self, done: Option<&Caller>) -> Option<(Caller, Job)> {

@@ -93,6 +93,11 @@ impl CallThreads {
         Ok(threads)
     }
 
+    /// Calls that wait for a thread.
+    pub fn waiting(&self) -> usize {
+        self.queue.waiting()
+    }
+
     fn spawn(&self) -> std::io::Result<()> {
         let queue = self.queue.clone();
         std::thread::Builder::new().name("call".into()).spawn(move || {

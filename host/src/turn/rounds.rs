@@ -12,6 +12,7 @@ use super::{
 use crate::attachments::Attachments;
 use crate::tools::Journal;
 use cofferdam_core::arguments::BadArguments;
+use cofferdam_core::counts::COUNTS;
 use cofferdam_core::message::OutgoingAttachment;
 use std::sync::Arc;
 use tokio::time::Instant;
@@ -77,6 +78,16 @@ pub(super) enum End {
     Open(String),
 }
 
+impl End {
+    /// How such turns are counted.
+    fn word(&self) -> &'static str {
+        match self {
+            Self::Answered(_) => "limited",
+            Self::Open(_) => "open",
+        }
+    }
+}
+
 impl From<HistoryError> for End {
     fn from(error: HistoryError) -> Self {
         Self::Open(lost(&error))
@@ -105,6 +116,7 @@ impl<'a> Rounds<'a> {
                 }
             }
         };
+        COUNTS.turns.add(ended.as_ref().map_or_else(End::word, |_| "answered"), 1);
         let said = match ended {
             Ok(text) => Said { markup: self.parts.provider.markup(), ..Said::plainly(text) },
             // What was added comes with the answer that a retry may bring.

@@ -161,6 +161,12 @@ const EFFECTS: &[(&str, &str, Seen, &str)] = &[
         |home, set| ran(home, set, &["tools"]),
         "\"soon\" is not a duration",
     ),
+    (
+        "COFFERDAM_METRICS_LISTEN",
+        "0.0.0.0:9464",
+        |home, set| ran(home, set, &["tools"]),
+        "write \"127.0.0.1:9464\"",
+    ),
     ("COFFERDAM_LOG_FORMAT", "yaml", |home, set| ran(home, set, &["tools"]), "yaml"),
     (
         "COFFERDAM_LOG_FILTER",

@@ -28,11 +28,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Where the blobs of replies are, and which of them running turns hold. Cheap to clone.
 #[derive(Clone)]
-pub struct Outgoing(Arc<Inner>);
+pub struct Outgoing {
+    shared: Arc<Inner>,
+    limits: Config,
+}
 
 struct Inner {
     place: Place,
-    limits: Config,
     /// What the turns of this process have added, in order. Locked from a sweep's first look to its last removal.
     turns: Mutex<HashMap<TurnId, Vec<Held>>>,
     calls: AtomicU64,
@@ -67,12 +69,18 @@ impl Outgoing {
 
     fn at(place: Place, limits: Config) -> Self {
         let (turns, calls) = (Mutex::default(), AtomicU64::new(0));
-        Self(Arc::new(Inner { place, limits, turns, calls, dirty: AtomicBool::new(true) }))
+        Self { shared: Arc::new(Inner { place, turns, calls, dirty: AtomicBool::new(true) }), limits }
+    }
+
+    /// The same blobs under other limits.
+    #[must_use]
+    pub fn with_limits(&self, limits: Config) -> Self {
+        Self { shared: self.shared.clone(), limits }
     }
 
     /// What one call of a turn adds. Dropped before [`Addition::keep`] it has added nothing.
     pub fn addition(&self, turn: &TurnId) -> Addition {
-        let call = self.0.calls.fetch_add(1, Ordering::Relaxed);
+        let call = self.shared.calls.fetch_add(1, Ordering::Relaxed);
         let resolve: Resolve =
             Arc::new(|_| Err(ToolError::new(ErrorCode::NotFound, "there is no other reply here")));
         Addition { outgoing: self.clone(), turn: turn.clone(), call, files: Vec::new(), kept: false, resolve }
@@ -85,7 +93,7 @@ impl Outgoing {
         if !files.iter().all(|file| self.holds(&file.sha256)) {
             return false;
         }
-        let call = self.0.calls.fetch_add(1, Ordering::Relaxed);
+        let call = self.shared.calls.fetch_add(1, Ordering::Relaxed);
         let held = |file: &OutgoingAttachment| Held { call, sha256: file.sha256.clone(), bytes: file.bytes };
         if !files.is_empty() {
             turns.entry(turn.clone()).or_default().extend(files.iter().map(held));
@@ -95,7 +103,7 @@ impl Outgoing {
 
     /// Whether the blob is there, or with the one `serve`.
     pub fn holds(&self, sha256: &str) -> bool {
-        self.0.place.has(sha256)
+        self.shared.place.has(sha256)
     }
 
     /// The bytes of a blob.
@@ -103,7 +111,7 @@ impl Outgoing {
     /// # Errors
     /// When it is not there.
     pub fn file(&self, sha256: &str) -> io::Result<File> {
-        let path = self.0.place.blob(sha256).ok_or(io::ErrorKind::NotFound)?;
+        let path = self.shared.place.blob(sha256).ok_or(io::ErrorKind::NotFound)?;
         File::open(path)
     }
 
@@ -119,20 +127,20 @@ impl Outgoing {
     /// # Errors
     /// What `in_use` says; then nothing is removed.
     pub fn sweep<E>(&self, in_use: impl FnOnce() -> Result<BTreeSet<String>, E>) -> Result<(), E> {
-        if !self.0.dirty.swap(false, Ordering::AcqRel) {
+        if !self.shared.dirty.swap(false, Ordering::AcqRel) {
             return Ok(());
         }
         let turns = self.turns();
-        let mut kept = in_use().inspect_err(|_| self.0.dirty.store(true, Ordering::Release))?;
+        let mut kept = in_use().inspect_err(|_| self.shared.dirty.store(true, Ordering::Release))?;
         kept.extend(turns.values().flatten().map(|held| held.sha256.clone()));
-        let left = self.0.place.remove_all_but(&kept);
+        let left = self.shared.place.remove_all_but(&kept);
         drop(turns);
-        self.0.dirty.fetch_or(left, Ordering::AcqRel);
+        self.shared.dirty.fetch_or(left, Ordering::AcqRel);
         Ok(())
     }
 
     fn turns(&self) -> MutexGuard<'_, HashMap<TurnId, Vec<Held>>> {
-        self.0.turns.lock().unwrap_or_else(PoisonError::into_inner)
+        self.shared.turns.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -99,7 +99,7 @@ impl Addition {
     /// # Errors
     /// [`OutgoingError::TurnCount`].
     pub fn admit(&self, count: usize) -> Result<(), OutgoingError> {
-        fits(&self.outgoing.0.limits, self.outgoing.turns().get(&self.turn), count, 0)
+        fits(&self.outgoing.limits, self.outgoing.turns().get(&self.turn), count, 0)
     }
 
     /// Takes all of these files, in this order, or none; returns them as they will be sent. `check` is asked
@@ -112,7 +112,7 @@ impl Addition {
         sources: Vec<Source>,
         check: &dyn Fn() -> Result<(), ToolError>,
     ) -> Result<Vec<OutgoingAttachment>, OutgoingError> {
-        let limits = self.outgoing.0.limits;
+        let limits = self.outgoing.limits;
         for source in &sources {
             if source.len == 0 {
                 return Err(OutgoingError::Empty { path: source.path.clone() });
@@ -137,7 +137,7 @@ impl Addition {
     ) -> Result<Copied, OutgoingError> {
         let path = source.path.clone();
         let failed = |source: io::Error| OutgoingError::Failed { path: path.clone(), source };
-        let mut temp = self.outgoing.0.place.temp().map_err(failed)?;
+        let mut temp = self.outgoing.shared.place.temp().map_err(failed)?;
         let (mut hasher, mut buffer) = (Sha256::new(), vec![0; BUFFER_BYTES]);
         let mut left = source.len;
         while left > 0 {
@@ -165,12 +165,12 @@ impl Addition {
 
     /// Makes copies blobs that the turn holds.
     fn hold(&mut self, copied: Vec<Copied>, bytes: u64) -> Result<Vec<OutgoingAttachment>, OutgoingError> {
-        let (inner, before) = (&self.outgoing.0, self.files.len());
+        let (inner, before) = (&self.outgoing.shared, self.files.len());
         let mut turns = self.outgoing.turns();
-        fits(&inner.limits, turns.get(&self.turn), copied.len(), bytes)?;
+        fits(&self.outgoing.limits, turns.get(&self.turn), copied.len(), bytes)?;
         let first = copied.first().map(|copied| copied.path.clone()).unwrap_or_default();
         let failed = |source| OutgoingError::Failed { path: first.clone(), source };
-        let limit = inner.limits.max_held_bytes;
+        let limit = self.outgoing.limits.max_held_bytes;
         if inner.place.bytes().map_err(failed)?.saturating_add(bytes) > limit.0 {
             return Err(OutgoingError::Full { limit });
         }

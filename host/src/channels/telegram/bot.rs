@@ -15,7 +15,7 @@ use serde_json::value::RawValue;
 use std::sync::Arc;
 use std::time::Duration;
 use teloxide_core::payloads;
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, watch};
 use tokio_util::sync::CancellationToken;
 
 /// Turns that are worked on at once, over all chats.
@@ -29,7 +29,9 @@ pub(super) struct Me {
     pub(super) username: Option<String>,
 }
 
-/// The running bot.
+/// The running bot as it is configured now. What runs keeps the one that it began with; all of them share what
+/// lasts.
+#[derive(Clone)]
 pub(super) struct Bot {
     pub(super) api: Arc<Api>,
     pub(super) store: Store,
@@ -48,8 +50,11 @@ pub(super) struct Bot {
     pub(super) approvals: Approvals,
     pub(super) stop: Stop,
     /// The turns that run now.
-    pub(super) running: Running,
+    pub(super) running: Arc<Running>,
 }
+
+/// The bot of the moment, for what goes on for as long as the program runs.
+pub(super) type Bots = watch::Receiver<Arc<Bot>>;
 
 /// The two stages of stopping.
 #[derive(Clone, Debug, Default)]

@@ -1,14 +1,14 @@
 //! Gives work to the lanes and starts what may start, until the stop; then waits for what is under way.
 
 use super::answer;
-use super::bot::Bot;
+use super::bot::{Bot, Bots};
 use super::lanes::{LaneKey, Lanes, Unit};
 use super::prepare::{Todo, prepare, queue_of};
 use super::send::Target;
 use super::wire;
 use crate::store::{BoundTurn, Queue, Reply, Standing, Update};
+use cofferdam_core::counts::COUNTS;
 use std::collections::HashMap;
-use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio::task::{Id, JoinSet};
@@ -36,21 +36,24 @@ pub(super) const ARRIVALS_MAX: usize = 16;
 const CUT_OFF_MAX: Duration = Duration::from_secs(2);
 
 /// Runs until the arrivals end or the bot stops.
-pub(super) async fn dispatch(bot: Arc<Bot>, mut arrivals: mpsc::Receiver<Arrival>) {
+pub(super) async fn dispatch(bots: Bots, mut arrivals: mpsc::Receiver<Arrival>) {
+    let mut bot = bots.borrow().clone();
     let mut lanes = Lanes::new(bot.timing.album_window, bot.timing.album_cap);
     let mut tasks = JoinSet::new();
     let mut busy: HashMap<Id, LaneKey> = HashMap::new();
     loop {
+        bot.clone_from(&bots.borrow());
         while let Some((key, unit)) = lanes.begin(Instant::now()) {
             let task = tasks.spawn(answer::work(bot.clone(), unit));
             busy.insert(task.id(), key);
         }
+        COUNTS.held.set(lanes.load() as u64);
         let due = lanes.next_due();
         let beside = tasks.len().saturating_sub(busy.len());
         tokio::select! {
             () = bot.stop.soon.cancelled() => break,
             arrival = arrivals.recv(), if lanes.load() + beside < UNITS_MAX => match arrival {
-                Some(arrival) => match stop_wanted(&bot, &arrival) {
+                Some(arrival) => match stop_wanted(&bots.borrow().clone(), &arrival) {
                     Some((update, target)) => {
                         let lane = bot.lane(target.chat, target.thread);
                         let waiting = lanes.waiting(lane);

@@ -44,6 +44,7 @@ mod prepare;
 mod presses;
 mod probe;
 mod recent;
+mod renew;
 mod rules;
 mod running;
 mod send;
@@ -59,7 +60,9 @@ mod words;
 pub use config::{Config, ConfigError, FloodLimits, PAIRING_EXPIRES_MAX, Timing};
 pub use groups::{Group, Groups, Members};
 pub use menu::MenuEntry;
+pub use poll::last_poll;
 pub use probe::{Answered, ProbeError, who};
+pub use renew::{Renewal, Renewed};
 pub use token::Token;
 
 use crate::attachments::outgoing::Outgoing;
@@ -79,8 +82,7 @@ use presses::Approvals;
 use running::Running;
 use start::{prune, resume_and_poll, who_am_i};
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
-use tokio::sync::{Semaphore, mpsc};
+use tokio::sync::{Semaphore, mpsc, watch};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
@@ -134,13 +136,14 @@ pub enum ServeError {
 
 /// Serves until `stop`, then returns within 10 s, whatever the network does.
 ///
-/// `announce` gets one line, when polling begins.
+/// `announce` gets one line, when polling begins. `renewals` bring configurations that come into force meanwhile.
 ///
 /// # Errors
 /// [`ServeError`]; a network that fails is waited for and is none.
 pub async fn serve(
     service: Service,
     announce: impl FnOnce(&str) + Send,
+    renewals: mpsc::Receiver<Renewal>,
     stop: CancellationToken,
 ) -> Result<(), ServeError> {
     service.config.check()?;
@@ -161,21 +164,23 @@ pub async fn serve(
     let (menu, users) = (service.menu.clone(), service.config.allowed_users.len());
     let bot = Arc::new(bot(service, api, (me, moves), soon));
     let line = words::polling(&name, users, bot.door.let_in(), &bot.door.groups.told());
+    let (renewing, bots) = watch::channel(bot.clone());
 
     let mut background = JoinSet::new();
     let shown = bot.clone();
     background.spawn(async move { menu::set_menus(&shown, &menu).await });
+    background.spawn(renew::renew(renewing, renewals));
     background.spawn(prune(bot.store.clone()));
     // What the last run left and nobody needs.
     bot.sweep().await;
     let (arrivals, queue) = mpsc::channel(ARRIVALS_MAX);
-    background.spawn(people::watch(bot.clone(), arrivals.clone()));
+    background.spawn(people::watch(bots.clone(), arrivals.clone()));
     let polling = async {
-        let polled = resume_and_poll(&bot, &arrivals, || announce(&line)).await;
+        let polled = resume_and_poll(&bots, &arrivals, || announce(&line)).await;
         bot.stop.soon.cancel();
         polled
     };
-    let (polled, ()) = tokio::join!(polling, dispatch(bot.clone(), queue));
+    let (polled, ()) = tokio::join!(polling, dispatch(bots.clone(), queue));
     match polled? {
         None => Ok(()),
         Some(failure) => Err(ended(failure)),
@@ -189,14 +194,7 @@ fn channel_of(me: &Me) -> String {
 
 fn bot(service: Service, api: Arc<Api>, (me, moves): (Me, Moves), soon: CancellationToken) -> Bot {
     let config = service.config;
-    let door = Door {
-        configured: config.allowed_users.iter().copied().collect(),
-        people: service.people,
-        pairing: config.pairing.then_some(config.pairing_expires),
-        groups: Arc::new(Groups { named: config.groups, others: config.other_groups }),
-        moves,
-        failing: AtomicBool::new(false),
-    };
+    let door = Door::new(&config, service.people, moves);
     Bot {
         api,
         store: service.store,
@@ -212,6 +210,6 @@ fn bot(service: Service, api: Arc<Api>, (me, moves): (Me, Moves), soon: Cancella
         permits: Arc::new(Semaphore::new(TURNS_AT_ONCE_MAX)),
         approvals: Approvals::new(config.approvers, service.approvals.expires.0),
         stop: Stop { soon, now: CancellationToken::new() },
-        running: Running::default(),
+        running: Arc::new(Running::default()),
     }
 }

@@ -1,7 +1,8 @@
 //! The door: who is served besides those whom the configuration names, what strangers are told, and telling those
 //! whom the operator lets in while the bot runs.
 
-use super::bot::Bot;
+use super::bot::{Bot, Bots};
+use super::config::Config;
 use super::dispatch::Arrival;
 use super::groups::Groups;
 use super::moves::Moves;
@@ -28,7 +29,7 @@ const LOOK_EVERY: Duration = Duration::from_secs(1);
 const TOLD_AGE_MS: i64 = 7 * 24 * 60 * 60 * 1000;
 
 /// Who comes in.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Door {
     /// Those whom the configuration names.
     pub(super) configured: BTreeSet<i64>,
@@ -38,10 +39,23 @@ pub(super) struct Door {
     pub(super) groups: Arc<Groups>,
     pub(super) moves: Moves,
     /// Whether the file of people cannot be read, which is said once.
-    pub(super) failing: AtomicBool,
+    failing: Arc<AtomicBool>,
 }
 
 impl Door {
+    /// As a configuration has it.
+    pub(super) fn new(config: &Config, people: People, moves: Moves) -> Self {
+        let (named, others) = (config.groups.clone(), config.other_groups);
+        Self {
+            configured: config.allowed_users.iter().copied().collect(),
+            people,
+            pairing: config.pairing.then_some(config.pairing_expires),
+            groups: Arc::new(Groups { named, others }),
+            moves,
+            failing: Arc::default(),
+        }
+    }
+
     /// Everybody in the file now; nobody, while it cannot be read.
     fn listed(&self) -> Arc<Listed> {
         match self.people.listed() {
@@ -128,9 +142,10 @@ impl Bot {
 
 /// Tells people that they were let in, takes out old codes, and wakes whoever waits for somebody who was removed;
 /// until the bot stops.
-pub(super) async fn watch(bot: Arc<Bot>, arrivals: mpsc::Sender<Arrival>) {
+pub(super) async fn watch(bots: Bots, arrivals: mpsc::Sender<Arrival>) {
     let mut before: Arc<Listed> = Arc::default();
     loop {
+        let bot = bots.borrow().clone();
         let listed = bot.door.listed();
         if listed != before {
             bot.approvals.decided.send_replace(());

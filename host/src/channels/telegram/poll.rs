@@ -3,7 +3,7 @@
 
 use super::admit::{Admission, admit};
 use super::answer::session;
-use super::bot::Bot;
+use super::bot::{Bot, Bots};
 use super::cursor::{Cursor, Cursored};
 use super::dispatch::Arrival;
 use super::failure::Failure;
@@ -14,9 +14,11 @@ use super::start::{Flow, hand_on};
 use super::trouble::Trouble;
 use super::wire::Update;
 use crate::store::{Fate, Headers, NewUpdate, Persisted};
+use cofferdam_core::counts::COUNTS;
 use serde::Serialize;
 use serde_json::value::RawValue;
-use std::time::Duration;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
 use teloxide_core::requests::Payload;
 use tokio::sync::mpsc;
 
@@ -39,17 +41,25 @@ impl Payload for GetUpdates {
 }
 
 /// Polls until the stop; the error is a refused token.
-pub(super) async fn poll(bot: &Bot, arrivals: &mpsc::Sender<Arrival>) -> Result<(), Failure> {
+pub(super) async fn poll(bots: &Bots, arrivals: &mpsc::Sender<Arrival>) -> Result<(), Failure> {
+    // It has just said who the bot is; a poll lasts as long as nobody writes.
+    answered(0);
     let mut cursor = Cursor::default();
     let mut trouble = Trouble::default();
     loop {
+        let bot = bots.borrow().clone();
         let polled = tokio::select! {
             biased;
             () = bot.stop.soon.cancelled() => return Ok(()),
-            polled = ask(bot, &cursor) => polled,
+            polled = ask(&bot, &cursor) => polled,
         };
+        // A poll lasts long: who sent what it brings is judged by what is configured now.
+        let bot = bots.borrow().clone();
         let taken = match polled {
-            Ok(batch) => take(bot, batch, &mut cursor, arrivals).await,
+            Ok(batch) => {
+                answered(batch.len());
+                take(&bot, batch, &mut cursor, arrivals).await
+            }
             Err(failure) => Err(failure),
         };
         let pause = match taken {
@@ -73,6 +83,19 @@ pub(super) async fn poll(bot: &Bot, arrivals: &mpsc::Sender<Arrival>) -> Result<
             () = bot.stop.soon.cancelled() => return Ok(()),
         }
     }
+}
+
+/// When Telegram last answered.
+static ANSWERED: Mutex<Option<Instant>> = Mutex::new(None);
+
+fn answered(updates: usize) {
+    COUNTS.updates.add(updates as u64);
+    *ANSWERED.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
+}
+
+/// How long ago Telegram last answered the poller; `None` before there is one.
+pub fn last_poll() -> Option<Duration> {
+    ANSWERED.lock().unwrap_or_else(PoisonError::into_inner).map(|at| at.elapsed())
 }
 
 async fn ask(bot: &Bot, cursor: &Cursor) -> Result<Vec<Box<RawValue>>, Failure> {

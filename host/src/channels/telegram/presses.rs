@@ -19,6 +19,7 @@ use tokio::sync::{Semaphore, watch};
 pub(super) const ANSWERS_AT_ONCE_MAX: usize = 16;
 
 /// What approvals of all chats share.
+#[derive(Clone)]
 pub(super) struct Approvals {
     /// Who may decide; empty: whoever asked.
     pub(super) approvers: Vec<i64>,
@@ -33,6 +34,16 @@ impl Approvals {
     pub(super) fn new(approvers: Vec<i64>, expires: Duration) -> Self {
         let answers = Arc::new(Semaphore::new(ANSWERS_AT_ONCE_MAX));
         Self { approvers, expires, decided: watch::Sender::new(()), answers }
+    }
+
+    /// The same under other settings; whoever waits is woken by either.
+    pub(super) fn renewed(&self, approvers: Vec<i64>, expires: Duration) -> Self {
+        Self { approvers, expires, ..self.clone() }
+    }
+
+    /// Whether a person may decide over approvals that others asked for, as it is configured now.
+    fn admits(&self, person: i64) -> bool {
+        self.approvers.is_empty() || self.approvers.contains(&person)
     }
 
     pub(super) fn expires_ms(&self) -> i64 {
@@ -79,7 +90,8 @@ async fn pressed(bot: &Bot, press: &Press) -> Option<Said> {
     let Some(place) = place.filter(|place| press.chat.map(home) == Some(home(place.chat))) else {
         return alert(words::NO_APPROVAL.to_owned());
     };
-    if !place.approvers.contains(&person.id) {
+    // Those of the time when it was shown; who is none any more does not decide either.
+    if !place.approvers.contains(&person.id) || !bot.approvals.admits(person.id) {
         return alert(words::for_others(&place.approvers));
     }
     let by = person.id.to_string();

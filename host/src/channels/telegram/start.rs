@@ -1,7 +1,7 @@
 //! The way from the start to polling: who the bot is, what the last run left, and what runs beside.
 
 use super::api::Api;
-use super::bot::{Bot, Me};
+use super::bot::{Bot, Bots, Me};
 use super::dispatch::Arrival;
 use super::failure::Failure;
 use super::poll::poll;
@@ -45,10 +45,11 @@ pub(super) async fn who_am_i(api: &Api, stop: &CancellationToken) -> Result<Opti
 
 /// Hands on what the last run left, replies first, then polls. `Some` is a refused token.
 pub(super) async fn resume_and_poll(
-    bot: &Bot,
+    bots: &Bots,
     arrivals: &mpsc::Sender<Arrival>,
     announce: impl FnOnce(),
 ) -> Result<Option<Failure>, StoreError> {
+    let bot = &*bots.borrow().clone();
     let replies = bot.store.unsent(&bot.channel).await?.into_iter().map(Arrival::Reply);
     let turns = bot.store.bound(&bot.channel).await?.into_iter().map(Arrival::Bound);
     let left: Vec<_> = replies.chain(turns).collect();
@@ -72,7 +73,7 @@ pub(super) async fn resume_and_poll(
         }
     }
     announce();
-    Ok(poll(bot, arrivals).await.err())
+    Ok(poll(bots, arrivals).await.err())
 }
 
 /// Hands one piece of work on; waits where there is too much of it.

@@ -2,7 +2,7 @@
 
 use cofferdam_core::audit::{
     Access, AccessChange, Approval, ApprovalState, Attached, CallFacts, Effect, EntryKind, Event, FileFacts,
-    Intent, Moved, Outcome, Record, Recovered, Removed, VerdictKind,
+    Intent, Moved, Outcome, Record, Recovered, Reload, ReloadState, Removed, VerdictKind,
 };
 use cofferdam_core::text::one_line;
 use std::fmt::Write as _;
@@ -14,6 +14,7 @@ pub(super) fn row(record: &Record) -> String {
         Event::Outcome(outcome) => format!("outcome  {} {}", who(&outcome.facts), end(outcome)),
         Event::Approval(approval) => format!("approval {} {}", who(&approval.facts), decided(approval)),
         Event::Access(access) => access_row(access),
+        Event::Reload(reload) => format!("reload   {}", reloaded(reload)),
         Event::Recovered(Recovered { torn_bytes, torn_sha256 }) => {
             format!("recovered after a torn line of {torn_bytes} bytes, sha256 {}", short(torn_sha256))
         }
@@ -63,6 +64,23 @@ fn decided(approval: &Approval) -> String {
     let by = approval.by.as_ref().map_or_else(String::new, |by| format!(" by {}", one_line(by, 80)));
     let why = approval.reason.as_ref().map_or_else(String::new, |why| format!(" {:?}", one_line(why, 200)));
     format!("{state}{by} call sha256 {}{why}", short(&approval.call_sha256))
+}
+
+fn reloaded(reload: &Reload) -> String {
+    let mut text = match reload.reload {
+        ReloadState::Applied => "applied",
+        ReloadState::Refused => "refused",
+    }
+    .to_owned();
+    for (what, sha256) in [("configuration", &reload.config_sha256), ("policies", &reload.policies_sha256)] {
+        if let Some(sha256) = sha256 {
+            let _ = write!(text, " {what} sha256 {}", short(sha256));
+        }
+    }
+    if let Some(reason) = &reload.reason {
+        let _ = write!(text, " {:?}", one_line(reason, 200));
+    }
+    text
 }
 
 fn all(effects: &[Effect]) -> String {

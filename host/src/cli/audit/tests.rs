@@ -5,7 +5,7 @@ use crate::audit::{AuditLog, Durability};
 use clap::Parser;
 use cofferdam_core::audit::{
     CallFacts, Effect, EntryKind, Event, FileFacts, GENESIS, Intent, Moved, Outcome, Record, Recovered,
-    Removed, VerdictKind,
+    Reload, ReloadState, Removed, VerdictKind,
 };
 use cofferdam_core::id::{Caller, TurnId};
 use cofferdam_core::tool::ErrorCode;
@@ -128,6 +128,24 @@ fn a_record_is_one_plain_line() {
         Event::Recovered(Recovered { torn_bytes: 57, torn_sha256: "ab".repeat(32) }),
         "recovered after a torn line of 57 bytes, sha256 abababababab",
     );
+    let sha256 = |digits: &str| Some(digits.repeat(32));
+    let reload = Reload {
+        reload: ReloadState::Applied,
+        config_sha256: sha256("ab"),
+        policies_sha256: sha256("cd"),
+        reason: None,
+    };
+    let refused = Reload {
+        reload: ReloadState::Refused,
+        policies_sha256: None,
+        reason: Some("line\n7".into()),
+        ..reload.clone()
+    };
+    check(
+        Event::Reload(reload),
+        "reload   applied configuration sha256 abababababab policies sha256 cdcdcdcdcdcd",
+    );
+    check(Event::Reload(refused), "reload   refused configuration sha256 abababababab \"line 7\"");
 }
 
 #[test]

@@ -18,6 +18,7 @@ use super::starter::{Recipe, Starter};
 use crate::confine::Report;
 use cap_std::fs::Dir;
 use cofferdam_core::capability::Grants;
+use cofferdam_core::counts::COUNTS;
 use cofferdam_core::limits::Span;
 use cofferdam_core::tool::{ErrorCode, ToolError};
 use serde_bytes::Bytes;
@@ -352,6 +353,7 @@ fn call_in(
 /// The error of a call whose worker is of no use any more; why it had to stop is said by its clock.
 fn died(mut worker: Worker, broken: &Broken, sha256: &str) -> ToolError {
     let component = &sha256[..12];
+    COUNTS.workers.killed.add(1);
     match broken {
         Broken::Stopped => ToolError::new(ErrorCode::TimedOut, "the deadline passed; nothing was changed"),
         Broken::Closed => {

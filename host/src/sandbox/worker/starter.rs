@@ -4,10 +4,12 @@
 use super::pool::Folders;
 use super::process::{Blank, Worker};
 use super::protocol::Kind;
+use cofferdam_core::counts::COUNTS;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::process::Child;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SendError, Sender, channel};
 use std::time::Duration;
 
@@ -106,7 +108,7 @@ fn run(orders: &Receiver<Message>) {
         dying.retain_mut(|child| matches!(child.try_wait(), Ok(None)));
         match orders.recv_timeout(LOOK) {
             Ok(Message::Start(Order { recipe, ready, take })) => {
-                let start = || Worker::start(spare.take()?, recipe, &reaper);
+                let start = || counted(spare.take().and_then(|blank| Worker::start(blank, recipe, &reaper)));
                 take(ready().map_or_else(start, Ok));
             }
             Ok(Message::KeepSpare) => spare.is_kept = true,
@@ -115,6 +117,12 @@ fn run(orders: &Receiver<Message>) {
         }
         spare.refill();
     }
+}
+
+fn counted(started: io::Result<Worker>) -> io::Result<Worker> {
+    COUNTS.workers.started.add(u64::from(started.is_ok()));
+    COUNTS.workers.fail.store(started.is_err(), Ordering::Relaxed);
+    started
 }
 
 /// One process ahead, where one is kept.

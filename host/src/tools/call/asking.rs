@@ -189,7 +189,9 @@ impl Toolbox {
         limits: Limits,
         approved: Option<Approved>,
     ) -> Result<Ended, ToolError> {
-        let (parts, job) = (self.parts.clone(), asked.clone());
+        // What was approved is judged by what holds now, whatever held when it was asked about.
+        let parts = if approved.is_some() { self.in_force() } else { self.parts.clone() };
+        let job = asked.clone();
         let work = move |handover: Handover| parts.call(&job, approved.as_ref(), &handover);
         let ended = self.threads.run(&asked.request.caller, limits.deadline.0, work).await;
         match ended {

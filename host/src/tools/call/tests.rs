@@ -28,7 +28,7 @@ fn toolbox(dir: &std::path::Path, threads: usize) -> Toolbox {
     let audit = Arc::new(AuditLog::open(&dir.join("audit.jsonl")).expect("an audit"));
     let outgoing = Outgoing::open(&dir.join("outgoing"), Default::default()).expect("a folder");
     let mechanisms = Mechanisms { sandbox, workspaces, audit, outgoing, requests: Arc::default() };
-    let threads = CallThreads::start(threads).expect("threads");
+    let threads = Arc::new(CallThreads::start(threads).expect("threads"));
     Toolbox::new(registry, mechanisms, threads, ByteSize::mib(1))
 }
 

@@ -1,0 +1,241 @@
+//! What this process has done so far, in numbers, and how it stands now: counted where it happens, read by whoever
+//! watches the process. Nothing is decided by them, and no person, path or text is in them.
+//!
+//! The sets of words that numbers are kept for are fixed, apart from the tools' names, which are bounded.
+
+use crate::tool::ErrorCode;
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+/// The numbers of this process.
+pub static COUNTS: Counts = Counts::new();
+
+/// Tools and their codes that are counted apart; what comes beyond is counted under [`OTHER`].
+pub const SERIES_MAX: usize = 1024;
+/// In place of a word that is none of its set.
+pub const OTHER: &str = "other";
+
+/// All numbers.
+#[derive(Debug)]
+pub struct Counts {
+    /// Tool calls that ended.
+    pub calls: Calls,
+    /// Turns by how they ended.
+    pub turns: Words<3>,
+    /// What models were asked.
+    pub model: Model,
+    /// Messages of replies.
+    pub sends: Sends,
+    /// Updates that a channel brought, unread ones included.
+    pub updates: Number,
+    /// Work that a channel holds: messages that wait or are answered.
+    pub held: Number,
+    /// Worker processes that were started, and those that died or were killed during a call.
+    pub workers: Workers,
+    /// Records that were appended to the audit.
+    pub audit_records: Number,
+    /// Whether configurations that were read anew came into force.
+    pub reloads: Reloads,
+}
+
+/// A number.
+#[derive(Debug)]
+pub struct Number(AtomicU64);
+
+/// A number for each of a few words, and one for all others.
+#[derive(Debug)]
+pub struct Words<const N: usize> {
+    words: [&'static str; N],
+    counts: [AtomicU64; N],
+    other: AtomicU64,
+}
+
+/// Requests to models.
+#[derive(Debug)]
+pub struct Model {
+    /// By what came of them.
+    pub requests: Words<3>,
+    /// Attempts after the first.
+    pub retries: Number,
+    /// As far as the servers say.
+    pub tokens: Words<2>,
+}
+
+/// Messages of replies, by kind.
+#[derive(Debug)]
+pub struct Sends {
+    /// Those that are out.
+    pub sent: Words<3>,
+    /// Those that could not be sent.
+    pub failed: Words<3>,
+}
+
+/// Worker processes.
+#[derive(Debug)]
+pub struct Workers {
+    /// Started.
+    pub started: Number,
+    /// Died or killed during a call.
+    pub killed: Number,
+    /// Whether the last one that was wanted did not start.
+    pub fail: AtomicBool,
+}
+
+/// Configurations that were read anew.
+#[derive(Debug)]
+pub struct Reloads {
+    /// By what came of them.
+    pub ended: Words<2>,
+    /// Whether the last one was refused.
+    pub refused_last: AtomicBool,
+}
+
+/// Upper bounds of the durations that are counted apart, in seconds.
+pub const DURATIONS: [f64; 9] = [0.001, 0.005, 0.025, 0.1, 0.5, 2.5, 10.0, 60.0, 600.0];
+
+/// Tool calls by tool and code, and how long they took.
+#[derive(Debug)]
+pub struct Calls {
+    ended: Mutex<BTreeMap<(String, &'static str), u64>>,
+    /// Up to each bound and beyond the last one, each call once.
+    durations: [AtomicU64; DURATIONS.len() + 1],
+    microseconds: Number,
+}
+
+impl Counts {
+    const fn new() -> Self {
+        Self {
+            calls: Calls {
+                ended: Mutex::new(BTreeMap::new()),
+                durations: [const { AtomicU64::new(0) }; DURATIONS.len() + 1],
+                microseconds: Number::new(),
+            },
+            turns: Words::new(["answered", "limited", "open"]),
+            model: Model {
+                requests: Words::new(["answered", "broke_off", "failed"]),
+                retries: Number::new(),
+                tokens: Words::new(["input", "output"]),
+            },
+            sends: Sends {
+                sent: Words::new(["text", "voice", "attachment"]),
+                failed: Words::new(["text", "voice", "attachment"]),
+            },
+            updates: Number::new(),
+            held: Number::new(),
+            workers: Workers { started: Number::new(), killed: Number::new(), fail: AtomicBool::new(false) },
+            audit_records: Number::new(),
+            reloads: Reloads {
+                ended: Words::new(["applied", "refused"]),
+                refused_last: AtomicBool::new(false),
+            },
+        }
+    }
+}
+
+impl Number {
+    const fn new() -> Self {
+        Self(AtomicU64::new(0))
+    }
+
+    /// More of it.
+    pub fn add(&self, more: u64) {
+        self.0.fetch_add(more, Ordering::Relaxed);
+    }
+
+    /// So many now.
+    pub fn set(&self, now: u64) {
+        self.0.store(now, Ordering::Relaxed);
+    }
+
+    /// The number.
+    pub fn get(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+impl<const N: usize> Words<N> {
+    const fn new(words: [&'static str; N]) -> Self {
+        Self { words, counts: [const { AtomicU64::new(0) }; N], other: AtomicU64::new(0) }
+    }
+
+    /// More under this word.
+    pub fn add(&self, word: &str, more: u64) {
+        let known = self.words.iter().position(|known| *known == word);
+        known.map_or(&self.other, |at| &self.counts[at]).fetch_add(more, Ordering::Relaxed);
+    }
+
+    /// Each word with its number; [`OTHER`] where it has one.
+    pub fn each(&self) -> Vec<(&'static str, u64)> {
+        let count = |count: &AtomicU64| count.load(Ordering::Relaxed);
+        let known = self.words.iter().copied().zip(self.counts.iter().map(count));
+        known.chain(Some((OTHER, count(&self.other))).filter(|(_, n)| *n > 0)).collect()
+    }
+}
+
+impl Calls {
+    /// A call ended: of a tool that there is, else `None`.
+    pub fn ended(&self, tool: Option<&str>, code: Option<ErrorCode>, microseconds: u64) {
+        let code = code.map_or("ok", ErrorCode::as_str);
+        let mut ended = self.ended.lock().unwrap_or_else(PoisonError::into_inner);
+        let key = (tool.unwrap_or(OTHER).to_owned(), code);
+        let key =
+            if ended.len() < SERIES_MAX || ended.contains_key(&key) { key } else { (OTHER.to_owned(), code) };
+        *ended.entry(key).or_default() += 1;
+        drop(ended);
+        let seconds = microseconds as f64 / 1e6;
+        let at = DURATIONS.iter().position(|bound| seconds <= *bound).unwrap_or(DURATIONS.len());
+        self.durations[at].fetch_add(1, Ordering::Relaxed);
+        self.microseconds.add(microseconds);
+    }
+
+    /// How many of each tool ended with each code; `ok` is the code of success.
+    pub fn each(&self) -> Vec<((String, &'static str), u64)> {
+        let ended = self.ended.lock().unwrap_or_else(PoisonError::into_inner);
+        ended.iter().map(|(key, count)| (key.clone(), *count)).collect()
+    }
+
+    /// How many took at most as long as each of [`DURATIONS`], then how many there are; and seconds in all.
+    pub fn durations(&self) -> ([u64; DURATIONS.len() + 1], f64) {
+        let mut sum = 0;
+        let cumulated = std::array::from_fn(|at| {
+            sum += self.durations[at].load(Ordering::Relaxed);
+            sum
+        });
+        (cumulated, self.microseconds.get() as f64 / 1e6)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_of_their_set_or_others() {
+        let words = Words::new(["a", "b"]);
+        words.add("b", 2);
+        assert_eq!(words.each(), [("a", 0), ("b", 2)]);
+        words.add("who knows", 1);
+        assert_eq!(words.each(), [("a", 0), ("b", 2), (OTHER, 1)]);
+    }
+
+    #[test]
+    fn calls_are_counted_by_tool_and_code_within_bounds() {
+        let counts = Counts::new();
+        let calls = &counts.calls;
+        calls.ended(Some("file_read"), None, 900);
+        calls.ended(Some("file_read"), Some(ErrorCode::NotFound), 5_000);
+        calls.ended(None, Some(ErrorCode::UnknownTool), 3_600_000_000);
+        let each = |tool: &str, code| ((tool.to_owned(), code), 1);
+        let expected = [each("file_read", "not_found"), each("file_read", "ok"), each(OTHER, "unknown_tool")];
+        assert_eq!(calls.each(), expected);
+        let (durations, seconds) = calls.durations();
+        assert_eq!((durations, seconds), ([1, 2, 2, 2, 2, 2, 2, 2, 2, 3], 3600.0059));
+        for n in 0..2 * SERIES_MAX {
+            calls.ended(Some(&format!("tool_{n}")), None, 0);
+        }
+        // Each code has its own line for the rest.
+        assert!(calls.each().len() <= SERIES_MAX + ErrorCode::ALL.len() + 1, "{}", calls.each().len());
+        assert_eq!(calls.each().iter().map(|(_, n)| n).sum::<u64>(), 3 + 2 * SERIES_MAX as u64);
+    }
+}

@@ -1,0 +1,133 @@
+//! A configuration that is read anew while the gateway runs: held against the one in force, and made into another
+//! gateway over the same mechanisms. All of it holds, or nothing.
+//!
+//! What a start would refuse is refused here. So is whatever needs a restart, by name: what is in force is always
+//! what one configuration says, and never half of it.
+
+use super::{Gateway, GatewayError, isolation, load_policies, sources};
+use crate::config::Config;
+use crate::tools::Registry;
+use cofferdam_core::audit::sha256_hex;
+use cofferdam_core::policy::PolicySet;
+use std::sync::Arc;
+
+/// Keys that come into force by a reload; all others need a restart.
+const RENEWED: &[&str] = &[
+    "workspace.max_bytes",
+    "provider.kind",
+    "provider.base_url",
+    "provider.model",
+    "provider.api_key_env",
+    "provider.api_key_file",
+    "provider.accepts",
+    "provider.max_output_tokens",
+    "provider.instructions_file",
+    "attachments.max_bytes",
+    "attachments.max_turn_bytes",
+    "attachments.max_count",
+    "replies.max_bytes",
+    "replies.max_turn_bytes",
+    "replies.max_count",
+    "replies.max_held_bytes",
+    "turns.written_bytes",
+    "turns.rounds",
+    "turns.calls",
+    "turns.deadline",
+    "turns.tokens",
+    "turns.history_tokens",
+    "turns.user_tokens_per_day",
+    "turns.user_written_bytes_per_day",
+    "approvals.expires",
+    "log.format",
+    "log.filter",
+    "channels.telegram.allowed_users",
+    "channels.telegram.approvers",
+    "channels.telegram.pairing",
+    "channels.telegram.pairing_expires",
+    "channels.telegram.groups",
+    "channels.telegram.other_groups",
+];
+
+/// Why a configuration does not come into force; the one before stays.
+#[derive(Debug, thiserror::Error)]
+pub enum ReloadError {
+    /// It changes what was fixed when the process started.
+    #[error("{} changed, which needs a restart; nothing of this configuration is in force until then", .0.join(", "))]
+    NeedsRestart(Vec<&'static str>),
+    /// A start would refuse it.
+    #[error(transparent)]
+    Refused(#[from] GatewayError),
+    /// Tools that are served now would be gone.
+    #[error("{}", .0.join("\n"))]
+    ToolsGone(Vec<String>),
+}
+
+impl Gateway {
+    /// The gateway under another configuration, and the SHA-256 of its policies; `started` is the one that the
+    /// process was started under. What runs goes on. Loads tools, so it must not run on an async thread.
+    ///
+    /// # Errors
+    /// [`ReloadError`]; nothing has changed then.
+    pub fn renewed(&self, started: &Config, new: &Config) -> Result<(Self, String), ReloadError> {
+        let fixed = needs_restart(started, new);
+        if !fixed.is_empty() {
+            return Err(ReloadError::NeedsRestart(fixed));
+        }
+        let dir = new.policies_dir.as_deref();
+        let policies = load_policies(dir).map_err(GatewayError::Policies)?;
+        let registry = Registry::load(&self.mechanisms.sandbox, &policies, &sources(dir));
+        let gone = gone(self.toolbox.registry(), &registry);
+        if !gone.is_empty() {
+            return Err(ReloadError::ToolsGone(gone));
+        }
+        let outgoing = self.outgoing.with_limits(new.replies);
+        let toolbox = self.toolbox.renewed(registry, outgoing.clone(), new.turns.written_bytes);
+        let renewed = Self {
+            toolbox: Arc::new(toolbox),
+            audit: self.audit.clone(),
+            blobs: self.blobs.clone(),
+            outgoing,
+            mechanisms: self.mechanisms.clone(),
+            threads: self.threads.clone(),
+        };
+        Ok((renewed, fingerprint(&policies)))
+    }
+
+    /// Has what all gateways over these mechanisms share follow this one and its configuration, which come into
+    /// force.
+    pub fn enforce(&self, config: &Config) {
+        self.toolbox.enforce();
+        self.mechanisms.workspaces.set_max_bytes(config.workspace.max_bytes);
+    }
+}
+
+/// Tools that load now and would not any more, with the reason.
+fn gone(now: &Registry, then: &Registry) -> Vec<String> {
+    let loads = |name: &str| now.iter().any(|(known, tool)| known == name && tool.is_ok());
+    // One that is new and does not load is as wrong; one that did not load before is known.
+    let known = |name: &str| now.iter().any(|(known, _)| known == name);
+    let why = |(name, tool): (&str, &crate::tools::Loaded)| match tool {
+        Err(why) if loads(name) || !known(name) => Some(why.to_string()),
+        _ => None,
+    };
+    then.iter().filter_map(why).collect()
+}
+
+/// The keys that differ and cannot come into force.
+fn needs_restart(started: &Config, new: &Config) -> Vec<&'static str> {
+    let changed = started.settings.iter().zip(&new.settings).filter(|(old, new)| old.value != new.value);
+    let mut fixed: Vec<_> = changed.map(|(_, new)| new.key).filter(|key| !RENEWED.contains(key)).collect();
+    // The confined process reaches the ports that it was started for.
+    let ports = isolation::ports(started);
+    if isolation::ports(new).iter().any(|port| !ports.contains(port)) {
+        fixed.push("the port of provider.base_url");
+    }
+    fixed
+}
+
+/// SHA-256 over the policies: of one line a tool, its name and the SHA-256 of its policy.
+fn fingerprint(policies: &PolicySet) -> String {
+    let lines: String =
+        policies.iter().map(|policy| format!("{} {}\n", policy.tool, policy.sha256)).collect();
+    sha256_hex(lines.as_bytes())
+}

@@ -1,0 +1,131 @@
+//! What the monitor is told of a running gateway: how things stand, and what keeps it from its work.
+//!
+//! Ailments are in fixed words; what the system said of each is in the log, once it changes.
+
+use super::Gateway;
+use crate::audit::AuditLog;
+use crate::channels::telegram;
+use crate::monitor::{Gauges, Watched};
+use crate::publish::Workspaces;
+use crate::sandbox::Sandbox;
+use crate::store::Store;
+use crate::tools::CallThreads;
+use cofferdam_core::counts::COUNTS;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+/// Polls last 30 s, and pauses between attempts 10 s; so long without an answer is an outage.
+const POLL_AGE_MAX: Duration = Duration::from_secs(90);
+/// What was found is told again for so long: who asks often must not keep the disk busy.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+
+/// A running gateway, watched.
+pub struct Watch {
+    audit: Arc<AuditLog>,
+    sandbox: Arc<Sandbox>,
+    workspaces: Arc<Workspaces>,
+    threads: Arc<CallThreads>,
+    store: Store,
+    found: Mutex<Option<(Instant, Vec<String>)>>,
+}
+
+impl Gateway {
+    /// What the monitor is told of this gateway.
+    pub fn watch(&self, store: Store) -> Watch {
+        Watch {
+            audit: self.audit.clone(),
+            sandbox: self.mechanisms.sandbox.clone(),
+            workspaces: self.mechanisms.workspaces.clone(),
+            threads: self.threads.clone(),
+            store,
+            found: Mutex::default(),
+        }
+    }
+}
+
+impl Watch {
+    fn look(&self) -> Vec<String> {
+        let audit = failed("audit: no record can be written, so calls are refused", self.audit.check());
+        let store = failed("database: it cannot be written, so no message is taken", self.store.check());
+        let workers = match COUNTS.workers.fail.load(Ordering::Relaxed) {
+            // Perhaps one starts again; trying is what tells.
+            true => failed(
+                "workers: no sandbox process starts, so calls fail",
+                self.sandbox.worker_report().map(drop),
+            ),
+            false => None,
+        };
+        [polling(telegram::last_poll()), workers, audit, store].into_iter().flatten().collect()
+    }
+}
+
+impl Watched for Watch {
+    fn gauges(&self) -> Gauges {
+        Gauges {
+            calls_waiting: self.threads.waiting(),
+            audit_seq: self.audit.head().seq,
+            last_poll: telegram::last_poll(),
+            workspace_bytes: self.workspaces.bytes(),
+            workspace_max_bytes: self.workspaces.max_bytes().0,
+            resident_bytes: resident_bytes(),
+            open_descriptors: std::fs::read_dir("/proc/self/fd").ok().map(|fds| fds.count() as u64),
+        }
+    }
+
+    fn ailments(&self) -> Vec<String> {
+        let mut found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((at, ailments)) = found.as_ref().filter(|(at, _)| at.elapsed() < LOOK_EVERY) {
+            let _ = at;
+            return ailments.clone();
+        }
+        let ailments = self.look();
+        let before = found.replace((Instant::now(), ailments.clone())).map(|(_, before)| before);
+        if before.unwrap_or_default() != ailments {
+            tracing::warn!(ailments = ailments.join("; "), "the gateway's health has changed");
+        }
+        ailments
+    }
+}
+
+fn polling(age: Option<Duration>) -> Option<String> {
+    match age {
+        None => Some("polling: the channel has not answered yet".to_owned()),
+        Some(age) if age > POLL_AGE_MAX => {
+            Some(format!("polling: the channel has not answered for {} s", age.as_secs()))
+        }
+        Some(_) => None,
+    }
+}
+
+fn failed<E: std::error::Error + 'static>(ailment: &str, looked: Result<(), E>) -> Option<String> {
+    let error = looked.err()?;
+    tracing::debug!(error = &error as &dyn std::error::Error, "{ailment}");
+    Some(ailment.to_owned())
+}
+
+/// Resident memory, as the kernel tells it in KiB.
+fn resident_bytes() -> Option<u64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
+    Some(line.trim().strip_suffix(" kB")?.parse::<u64>().ok()? * 1024)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_channel_that_is_silent_for_long_is_an_ailment() {
+        assert!(polling(None).is_some_and(|said| said.contains("not answered yet")));
+        assert_eq!(polling(Some(Duration::ZERO)), None);
+        assert_eq!(polling(Some(POLL_AGE_MAX)), None);
+        let late = polling(Some(POLL_AGE_MAX + Duration::from_secs(1)));
+        assert_eq!(late.as_deref(), Some("polling: the channel has not answered for 91 s"));
+    }
+
+    #[test]
+    fn the_memory_of_this_process_is_known() {
+        assert!(resident_bytes().is_some_and(|bytes| bytes > 1 << 20));
+    }
+}

@@ -1,0 +1,145 @@
+//! The monitor: `/healthz` and `/metrics` over HTTP on loopback, for whoever watches the gateway.
+//!
+//! It answers from numbers and from what [`Watched`] says, changes nothing, and holds nothing that a person said.
+//! It takes few connections, short requests and little time, so that nobody on this machine can wear the gateway
+//! out through it.
+
+mod config;
+mod exposition;
+mod request;
+
+pub use config::Config;
+
+use cofferdam_core::counts::COUNTS;
+use request::{Asked, Wanted};
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::io::AsyncWriteExt;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::task::JoinSet;
+use tokio::time::timeout;
+
+/// Connections at once; one more is closed as it comes.
+pub const CONNECTIONS_MAX: usize = 8;
+/// A connection takes at most so long, from its first byte to its last.
+pub const CONNECTION_TIME_MAX: Duration = Duration::from_secs(5);
+
+/// How the gateway stands, as far as numbers tell.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Gauges {
+    /// Tool calls that wait for a thread.
+    pub calls_waiting: usize,
+    /// The last record of the audit.
+    pub audit_seq: u64,
+    /// Since the channel last answered a poll; none before the first time.
+    pub last_poll: Option<Duration>,
+    /// Bytes in the workspace; none before it was measured.
+    pub workspace_bytes: Option<u64>,
+    /// The quota over it.
+    pub workspace_max_bytes: u64,
+    /// Resident memory of the process.
+    pub resident_bytes: Option<u64>,
+    /// Descriptors that it has open.
+    pub open_descriptors: Option<u64>,
+}
+
+/// What the monitor looks at. Its methods may block.
+pub trait Watched: Send + Sync {
+    /// How things stand.
+    fn gauges(&self) -> Gauges;
+
+    /// What keeps the gateway from its work, a line each, without secrets or host paths; nothing when all is well.
+    fn ailments(&self) -> Vec<String>;
+}
+
+/// The monitor's place, taken and not served yet.
+#[derive(Debug)]
+pub struct Monitor(std::net::TcpListener);
+
+impl Monitor {
+    /// Takes the configured place; `None` when there is none. Legal before the process is confined, and no longer
+    /// after that.
+    ///
+    /// # Errors
+    /// The key, and what to do.
+    pub fn bind(config: &Config) -> Result<Option<Self>, String> {
+        let Some(address) = config.address()? else { return Ok(None) };
+        let bound = std::net::TcpListener::bind(address);
+        let listening = bound.and_then(|listener| listener.set_nonblocking(true).map(|()| listener));
+        let refused =
+            |error: io::Error| format!("listen: cannot listen on {address}: {error}; write another port");
+        Ok(Some(Self(listening.map_err(refused)?)))
+    }
+
+    /// Where it can be asked.
+    ///
+    /// # Errors
+    /// When the system does not say.
+    pub fn address(&self) -> io::Result<SocketAddr> {
+        self.0.local_addr()
+    }
+
+    /// Answers for as long as it is polled.
+    ///
+    /// # Errors
+    /// When the runtime does not take the place over.
+    pub async fn serve(self, watched: Arc<dyn Watched>) -> io::Result<()> {
+        let listener = TcpListener::from_std(self.0)?;
+        let mut connections = JoinSet::new();
+        loop {
+            tokio::select! {
+                // First: one that has ended holds no place.
+                biased;
+                Some(_) = connections.join_next() => {}
+                accepted = listener.accept() => match accepted {
+                    Ok((stream, _)) if connections.len() < CONNECTIONS_MAX => {
+                        let answering = answer(stream, watched.clone());
+                        connections.spawn(async { drop(timeout(CONNECTION_TIME_MAX, answering).await) });
+                    }
+                    Ok(_) => {}
+                    // No descriptor is left, perhaps; that may pass.
+                    Err(_) => tokio::time::sleep(Duration::from_millis(100)).await,
+                },
+            }
+        }
+    }
+}
+
+/// Answers one request, and closes.
+async fn answer(mut stream: TcpStream, watched: Arc<dyn Watched>) -> Option<()> {
+    let (status, kind, body, wanted) = match request::read(&mut stream).await? {
+        Err(refused) => (refused.status(), PLAIN, refused.says().to_owned(), Wanted::Whole),
+        Ok((asked, wanted)) => {
+            // What it looks at may wait for a disk.
+            let page = tokio::task::spawn_blocking(move || page(asked, watched.as_ref())).await.ok()?;
+            (page.0, page.1, page.2, wanted)
+        }
+    };
+    let length = body.len();
+    let head = format!(
+        "HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {length}\r\nCache-Control: no-store\r\n\
+         X-Content-Type-Options: nosniff\r\nConnection: close\r\n\r\n"
+    );
+    stream.write_all(head.as_bytes()).await.ok()?;
+    if wanted == Wanted::Whole {
+        stream.write_all(body.as_bytes()).await.ok()?;
+    }
+    stream.shutdown().await.ok()
+}
+
+const PLAIN: &str = "text/plain; charset=utf-8";
+
+/// Status, type and body of a page.
+fn page(asked: Asked, watched: &dyn Watched) -> (&'static str, &'static str, String) {
+    match asked {
+        Asked::Metrics => {
+            ("200 OK", exposition::CONTENT_TYPE, exposition::exposition(&COUNTS, &watched.gauges()))
+        }
+        Asked::Health => match watched.ailments() {
+            ailments if ailments.is_empty() => ("200 OK", PLAIN, "ok\n".to_owned()),
+            ailments => ("503 Service Unavailable", PLAIN, ailments.join("\n") + "\n"),
+        },
+    }
+}

@@ -1,0 +1,171 @@
+//! A request of HTTP/1 from one connection, within limits, and the answer to it. It reads no bodies, keeps no
+//! connection, and answers nobody who does not ask for this machine by a name of loopback: a page in a browser
+//! that had a name lead here learns nothing.
+
+use httparse::{EMPTY_HEADER, Error, Header, Status};
+use std::net::IpAddr;
+use tokio::io::{AsyncRead, AsyncReadExt};
+
+/// A longer head is refused.
+pub(super) const HEAD_BYTES_MAX: usize = 8 << 10;
+/// So are more headers.
+pub(super) const HEADERS_MAX: usize = 64;
+
+/// What is asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Asked {
+    Health,
+    Metrics,
+}
+
+/// A refusal, by its status.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Refused {
+    Malformed,
+    NotFound,
+    Method,
+    Misdirected,
+    TooLarge,
+}
+
+/// Whether the client wants the body.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Wanted {
+    Whole,
+    Head,
+}
+
+impl Refused {
+    pub(super) fn status(self) -> &'static str {
+        match self {
+            Self::Malformed => "400 Bad Request",
+            Self::NotFound => "404 Not Found",
+            Self::Method => "405 Method Not Allowed",
+            Self::Misdirected => "421 Misdirected Request",
+            Self::TooLarge => "431 Request Header Fields Too Large",
+        }
+    }
+
+    pub(super) fn says(self) -> &'static str {
+        match self {
+            Self::Malformed => "this is no request of HTTP/1 without a body\n",
+            Self::NotFound => "there is /healthz and /metrics\n",
+            Self::Method => "only GET and HEAD are answered\n",
+            Self::Misdirected => "ask for 127.0.0.1, [::1] or localhost\n",
+            Self::TooLarge => "the request's head is too large\n",
+        }
+    }
+}
+
+/// The request, or `None` when the client went away in the middle.
+pub(super) async fn read(stream: &mut (impl AsyncRead + Unpin)) -> Option<Result<(Asked, Wanted), Refused>> {
+    let mut head = Vec::with_capacity(1024);
+    loop {
+        match parse(&head) {
+            Ok(Some(asked)) => return Some(Ok(asked)),
+            Err(refused) => return Some(Err(refused)),
+            Ok(None) if head.len() >= HEAD_BYTES_MAX => return Some(Err(Refused::TooLarge)),
+            Ok(None) => {}
+        }
+        let mut rest = stream.take((HEAD_BYTES_MAX - head.len()) as u64);
+        if rest.read_buf(&mut head).await.ok()? == 0 {
+            return None;
+        }
+    }
+}
+
+/// What a head asks for; `None` while it is not whole.
+fn parse(head: &[u8]) -> Result<Option<(Asked, Wanted)>, Refused> {
+    let mut headers = [EMPTY_HEADER; HEADERS_MAX];
+    let mut request = httparse::Request::new(&mut headers);
+    match request.parse(head) {
+        Ok(Status::Complete(_)) => {}
+        Ok(Status::Partial) => return Ok(None),
+        Err(Error::TooManyHeaders) => return Err(Refused::TooLarge),
+        Err(_) => return Err(Refused::Malformed),
+    }
+    let wanted = match request.method {
+        Some("GET") => Wanted::Whole,
+        Some("HEAD") => Wanted::Head,
+        _ => return Err(Refused::Method),
+    };
+    let has = |name: &str| request.headers.iter().any(|header| header.name.eq_ignore_ascii_case(name));
+    if has("transfer-encoding") || has("content-length") {
+        return Err(Refused::Malformed);
+    }
+    if !request.headers.iter().filter(|header| header.name.eq_ignore_ascii_case("host")).all(names_loopback) {
+        return Err(Refused::Misdirected);
+    }
+    let path = request.path.unwrap_or_default();
+    match path.split_once('?').map_or(path, |(path, _)| path) {
+        "/healthz" => Ok(Some((Asked::Health, wanted))),
+        "/metrics" => Ok(Some((Asked::Metrics, wanted))),
+        _ => Err(Refused::NotFound),
+    }
+}
+
+fn names_loopback(host: &Header<'_>) -> bool {
+    let Ok(host) = std::str::from_utf8(host.value) else { return false };
+    let port = |rest: &str| {
+        rest.is_empty() || rest.strip_prefix(':').is_some_and(|port| port.parse::<u16>().is_ok())
+    };
+    let (name, rest) = match host.strip_prefix('[').and_then(|host| host.split_once(']')) {
+        Some((name, rest)) => (name, rest),
+        None => host.split_at(host.find(':').unwrap_or(host.len())),
+    };
+    let is_loopback =
+        name.eq_ignore_ascii_case("localhost") || name.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback());
+    is_loopback && port(rest)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(head: &str, expected: Result<Option<(Asked, Wanted)>, Refused>) {
+        assert_eq!(parse(head.as_bytes()), expected, "{head:?}");
+    }
+
+    #[test]
+    fn two_pages_are_asked_for_by_a_name_of_loopback() {
+        let metrics = Ok(Some((Asked::Metrics, Wanted::Whole)));
+        check("GET /metrics HTTP/1.1\r\nHost: 127.0.0.1:9464\r\n\r\n", metrics);
+        check("GET /metrics?name[]=x HTTP/1.1\r\nHost: [::1]:9464\r\n\r\n", metrics);
+        check("GET /metrics HTTP/1.0\r\n\r\n", metrics);
+        check("HEAD /healthz HTTP/1.1\r\nhost: LocalHost\r\n\r\n", Ok(Some((Asked::Health, Wanted::Head))));
+        for host in ["evil.example", "127.0.0.1.evil.example", "localhost:x", "10.0.0.1:9464", "", "[::1]x"] {
+            check(&format!("GET /metrics HTTP/1.1\r\nHost: {host}\r\n\r\n"), Err(Refused::Misdirected));
+        }
+        check("GET / HTTP/1.1\r\n\r\n", Err(Refused::NotFound));
+        check("GET /metrics/../healthz HTTP/1.1\r\n\r\n", Err(Refused::NotFound));
+        check("POST /metrics HTTP/1.1\r\n\r\n", Err(Refused::Method));
+        check("GET /metrics HTTP/1.1\r\nContent-Length: 1\r\n\r\n", Err(Refused::Malformed));
+        check("GET /metrics HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n", Err(Refused::Malformed));
+    }
+
+    #[tokio::test]
+    async fn garbage_is_refused_or_waited_out_and_never_more_than_the_head_is_read() {
+        for garbage in
+            [&b"\x16\x03\x01\x02\x00\x01"[..], b"GET", b"\0", b"GET /metrics\r\n\r\n", b"SSH-2.0-x\r\n"]
+        {
+            let answered = read(&mut &*garbage).await;
+            assert!(!matches!(answered, Some(Ok(_))), "{garbage:?}: {answered:?}");
+        }
+        let long = format!("GET /metrics HTTP/1.1\r\nA: {}", "x".repeat(2 * HEAD_BYTES_MAX));
+        let mut left = long.as_bytes();
+        assert_eq!(read(&mut left).await, Some(Err(Refused::TooLarge)));
+        assert_eq!(left.len(), long.len() - HEAD_BYTES_MAX);
+        let many = format!("GET /metrics HTTP/1.1\r\n{}\r\n", "A: b\r\n".repeat(HEADERS_MAX + 1));
+        assert_eq!(read(&mut many.as_bytes()).await, Some(Err(Refused::TooLarge)));
+        // Every beginning of a request is one that may go on; every byte of it may be another.
+        let request = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n";
+        for n in 0..request.len() {
+            assert_eq!(parse(&request[..n]), Ok(None), "{n}");
+            for byte in 0..=255 {
+                let mut changed = *request;
+                changed[n] = byte;
+                let _ = parse(&changed);
+            }
+        }
+    }
+}

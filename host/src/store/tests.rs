@@ -1,5 +1,6 @@
 //! The store across restarts: everything that was reported as done is there again, and only once.
 
+mod edited;
 mod history;
 mod people;
 mod used;
@@ -315,6 +316,7 @@ async fn a_placeholder_is_known_until_its_turn_ends() {
 /// Takes away what later versions than the third have.
 const TO_VERSION_3: &str = "DROP TABLE line; DROP TABLE attempt; DROP TABLE usage; DROP TABLE approval;
     DROP TABLE approved_path; DROP TABLE outgoing; ALTER TABLE journal DROP COLUMN attachments;
+    DROP TABLE moved; DROP INDEX inbox_message; ALTER TABLE inbox DROP COLUMN message;
     PRAGMA user_version = 3;";
 
 #[tokio::test]

@@ -13,6 +13,7 @@ use cofferdam_core::id::Caller;
 use cofferdam_core::text::one_line;
 use serde_json::{Value, json};
 use std::io::Write;
+use std::os::unix::fs::MetadataExt;
 
 const EXAMPLES: &str = "Examples: cofferdam allow             who is served, and whose code waits\n          \
 cofferdam allow 7KQ2-M9XD   lets in whoever was told this code\n          \
@@ -36,6 +37,9 @@ pub(super) struct Arguments {
 
 pub(super) fn run(config: &Config, arguments: &Arguments) -> anyhow::Result<Exit> {
     let people = People::of(&config.state_dir);
+    if arguments.code.is_some() || arguments.remove.is_some() {
+        check_account(config)?;
+    }
     let told = match (&arguments.code, &arguments.remove) {
         (Some(code), _) => let_in(config, &people, code)?,
         (None, Some(id)) => remove(config, &people, id)?,
@@ -53,6 +57,18 @@ pub(super) fn run(config: &Config, arguments: &Arguments) -> anyhow::Result<Exit
 struct Told {
     text: String,
     json: Value,
+}
+
+/// Refuses another account than the state's: files that it leaves there nobody else could read, `serve` neither.
+fn check_account(config: &Config) -> anyhow::Result<()> {
+    let Ok(state) = std::fs::metadata(&config.state_dir) else { return Ok(()) };
+    if state.uid() != rustix::process::geteuid().as_raw() {
+        let uid = state.uid();
+        bail!(
+            "the state folder belongs to the account {uid}; run this as that one: sudo -u '#{uid}' cofferdam allow …"
+        );
+    }
+    Ok(())
 }
 
 fn let_in(config: &Config, people: &People, typed: &str) -> anyhow::Result<Told> {

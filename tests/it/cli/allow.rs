@@ -87,3 +87,21 @@ fn what_cannot_be_done_is_refused_and_changes_nothing() {
     assert_eq!(std::fs::read(home.state().join("people.json")).expect("there"), before);
     assert!(home.audit().is_empty());
 }
+
+/// Only root can make a folder somebody else's; for others this shows that their own is accepted.
+#[test]
+fn another_account_than_the_states_changes_nothing() {
+    let home = home();
+    let others = std::os::unix::fs::chown(home.state(), Some(54_321), None).is_ok();
+    let ran = home.run(&["allow", "7KQ2-M9X0"]);
+    if others {
+        refused(
+            &ran,
+            &["the state folder belongs to the account 54321; run this as that one: sudo -u '#54321'"],
+        );
+    }
+    assert_eq!(
+        home.run(&["allow", "--json"]).json()["waiting"].as_array().map(Vec::len),
+        Some(usize::from(others))
+    );
+}

@@ -4,6 +4,7 @@ use super::world::{ANN, EVE, GROUP, PATIENCE, World, save};
 use serde_json::json;
 use support::containing;
 use support::home::Home;
+use support::llm::{Call, Dialect, LlmServer, Turn};
 use support::telegram::{Incoming, Media};
 
 /// Another group.
@@ -94,6 +95,7 @@ async fn an_open_group_serves_its_members_there_alone() -> anyhow::Result<()> {
     world.server.push(eve("hello").field("sender_chat", json!({ "id": GROUP, "type": "supergroup" })));
     world.server.push(eve("/help@other_bot"));
     world.server.push(Incoming::group(OTHER, EVE).text("/help"));
+    assert!(world.log().contains("turn the mode off with @BotFather's /setprivacy"), "{}", world.tail());
     let told = world.ask(Incoming::private(EVE).text("/file_read path=/shared/a")).await?;
     assert!(told.contains("does not know you"), "{told}");
     world.ask(ann("hello")).await?;
@@ -163,5 +165,44 @@ async fn menus_show_what_can_be_called_and_are_set_when_they_change() -> anyhow:
     world.server.wait_for_request(PATIENCE, "deleteMyCommands").await?;
     world.ask(ann("/nope")).await?;
     assert_eq!(world.server.commands_of(GROUP), json!([]));
+    world.end(2)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn the_topic_general_is_answered_without_a_topic() -> anyhow::Result<()> {
+    let world = World::running().await?;
+    let forum = json!({ "id": GROUP, "type": "supergroup", "title": "Forum", "is_forum": true });
+    let said = world.ask(ann("/file_write path=/tmp/a content=general").field("chat", forum)).await?;
+    assert!(said.starts_with('{'), "{said}");
+    let topic = world.ask(ann("/file_read path=/tmp/a").thread(7)).await?;
+    assert!(topic.starts_with("not_found: "), "another topic is another session: {topic}");
+    // The id that clients give it can be read and not be sent to.
+    let numbered = world.server.push(ann("/help").thread(1));
+    assert_eq!(world.answer(&numbered).await?.thread_id, None);
+    let topics: Vec<_> = world.server.sent_messages().iter().map(|sent| sent.thread_id).collect();
+    assert_eq!(topics, [None, Some(7), None]);
+    world.end(3)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_model_is_shown_the_tools_of_the_group_and_gets_no_others() -> anyhow::Result<()> {
+    let llm = LlmServer::start().await?;
+    let write = Call::new("file_write", json!({ "path": "/shared/a", "content": "x" }));
+    llm.script([
+        Turn::calls([write.clone()]),
+        Turn::say("I cannot."),
+        Turn::calls([write]),
+        Turn::say("Done."),
+    ]);
+    let fit = |home: Home| ruled(home, "profiles = [\"file-read-only\"]\n").model(&llm, Dialect::Chat, "");
+    let world = World::running_in(fit).await?;
+    assert_eq!(world.ask(ann("@cofferdam_test_bot write it down")).await?, "I cannot.");
+    let shown = llm.requests()[0].body["tools"].to_string();
+    assert!(shown.contains("file_read") && !shown.contains("file_write"), "{shown}");
+    let refused = llm.requests()[1].results().pop().expect("a result");
+    assert!(refused.contains("tool_unavailable"), "{refused}");
+    assert!(!world.home.host("/shared/a").exists());
+    assert_eq!(world.ask(Incoming::private(ANN).text("write it down")).await?, "Done.");
+    assert!(world.home.host("/shared/a").exists());
     world.end(2)
 }

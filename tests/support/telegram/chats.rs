@@ -127,8 +127,8 @@ impl Chats {
         let chat_id = self.chat_id(params)?;
         let reply_to = self.reply_target(chat_id, params)?;
         let thread_id = params::integer(params, "message_thread_id")?;
-        // The topic General has no id that can be sent to.
-        if thread_id == Some(1) {
+        // The topic General of a group has no id that can be sent to.
+        if thread_id == Some(1) && chat_id < 0 {
             return Err(ApiError::bad_request("message thread not found"));
         }
         let message_id = self.claim_message_id(chat_id, None);

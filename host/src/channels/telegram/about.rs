@@ -55,6 +55,7 @@ fn replied(message: &Message, me: &Me) -> Option<Value> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::bot::Hears;
     use super::super::wire::Update;
     use super::*;
 
@@ -64,7 +65,7 @@ mod tests {
         message.as_object_mut().expect("an object").extend(fields.as_object().expect("fields").clone());
         let update = Update::read(&json!({ "update_id": 1, "message": message }).to_string());
         let message = update.expect("an update").message.expect("a message");
-        let me = Me { id: 99, username: None };
+        let me = Me { id: 99, username: None, hears: Hears::default() };
         let line = about(&message, &me);
         assert!(line.as_ref().is_none_or(|line| !line.contains('\n')), "{line:?}");
         let read = line.map(|line| serde_json::from_str::<Value>(&line).expect("JSON"));

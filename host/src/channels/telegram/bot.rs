@@ -27,6 +27,17 @@ pub(super) struct Me {
     pub(super) id: i64,
     /// Without `@`. Every bot has one; without it no command in a group can name this bot.
     pub(super) username: Option<String>,
+    /// What Telegram brings it of groups.
+    pub(super) hears: Hears,
+}
+
+/// What Telegram brings a bot of the talk in groups where it is no administrator.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Hears {
+    /// Commands, replies and mentions: BotFather's privacy mode.
+    #[default]
+    WhatIsForIt,
+    Everything,
 }
 
 /// The running bot as it is configured now. What runs keeps the one that it began with; all of them share what
@@ -127,6 +138,8 @@ impl Me {
         let id = value["id"].as_i64();
         let id =
             id.ok_or_else(|| Failure::Unreachable("getMe tells no id; is api_url a Bot API server?".into()))?;
-        Ok(Self { id, username: value["username"].as_str().map(str::to_owned) })
+        let everything = value["can_read_all_group_messages"] == true;
+        let hears = if everything { Hears::Everything } else { Hears::WhatIsForIt };
+        Ok(Self { id, username: value["username"].as_str().map(str::to_owned), hears })
     }
 }

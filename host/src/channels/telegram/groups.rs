@@ -59,6 +59,11 @@ impl Groups {
         }
     }
 
+    /// Whether the bot is to answer more of a group than Telegram brings a bot in privacy mode.
+    pub(super) fn listen_to_everything(&self) -> bool {
+        self.named.values().any(|group| !group.mention_required && group.members != Members::None)
+    }
+
     /// How many groups have something of their own, and whether the others are served; for the line at the start.
     pub(super) fn told(&self) -> String {
         let named = match self.named.len() {
@@ -101,5 +106,6 @@ mod tests {
         assert_eq!((groups.of([-7, -7]).members, groups.of([-5, -5]).members), (Members::None, Members::All));
         assert_eq!(groups.told(), ", 1 group with rules of its own, no other group is served");
         assert_eq!(Groups::default().told(), "");
+        assert!(groups.listen_to_everything() && !Groups::default().listen_to_everything());
     }
 }

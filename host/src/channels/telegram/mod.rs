@@ -8,8 +8,11 @@
 //! A press of a button is decided by the poller itself (`presses`), before it is confirmed; the turn that waits
 //! for it (`approvals`) holds its lane meanwhile, and nothing else.
 //!
-//! The token stays in [`Token`] and the URLs of `api`. Messages of people whom the configuration does not
-//! name are neither kept nor downloaded from.
+//! Who is served, and what holds in which group, is asked for each message (`people`, `rules`); a group that moved is
+//! one place with two ids (`moves`).
+//!
+//! The token stays in [`Token`] and the URLs of `api`. Messages of people who are not served are neither
+//! kept nor downloaded from.
 
 mod about;
 mod admit;
@@ -72,7 +75,7 @@ use crate::store::{Presence, Store, StoreError};
 use crate::tools;
 use crate::turn::Runner;
 use api::Api;
-use bot::{Bot, Me, Stop, TURNS_AT_ONCE_MAX};
+use bot::{Bot, Hears, Me, Stop, TURNS_AT_ONCE_MAX};
 use dispatch::{ARRIVALS_MAX, dispatch};
 use failure::Failure;
 use moves::Moves;
@@ -166,6 +169,12 @@ pub async fn serve(
     let line = words::polling(&name, users, bot.door.let_in(), &bot.door.groups.told());
     let (renewing, bots) = watch::channel(bot.clone());
 
+    if bot.me.hears == Hears::WhatIsForIt && bot.door.groups.listen_to_everything() {
+        tracing::warn!(
+            "a group has mention_required = false, and the bot is in privacy mode: unless it is an administrator there, \
+             Telegram brings it only what is for it; turn the mode off with @BotFather's /setprivacy"
+        );
+    }
     let mut background = JoinSet::new();
     let shown = bot.clone();
     background.spawn(async move { menu::set_menus(&shown, &menu).await });

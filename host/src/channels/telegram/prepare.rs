@@ -161,11 +161,11 @@ fn meant(message: &Message, me: &Me) -> Meant {
     if message.besides.forwarded.is_some() {
         return Meant::Said(String::new());
     }
-    let mentioned = message.chat.kind == ChatKind::Group;
+    let in_group = message.chat.kind == ChatKind::Group;
     let text = match spoken(&message.text, name) {
         Spoken::Command(text) => return Meant::Command(text),
         Spoken::ForAnother => return Meant::ForAnother,
-        Spoken::Plain(text) if !mentioned => return Meant::Said(text),
+        Spoken::Plain(text) if !in_group => return Meant::Said(text),
         Spoken::Plain(text) => text,
     };
     // What follows is a command as it was typed: a mention within it is part of its arguments.
@@ -201,6 +201,7 @@ fn is_for_us(message: &Message, rules: &Rules) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use super::super::bot::Hears;
     use super::super::groups::{Group, Groups, Members};
     use super::super::moves::Moves;
     use super::super::wire::Update;
@@ -210,7 +211,7 @@ mod tests {
     use std::sync::Arc;
 
     fn rules() -> Rules {
-        let me = Me { id: 99, username: Some("our_bot".into()) };
+        let me = Me { id: 99, username: Some("our_bot".into()), hears: Hears::default() };
         Rules { allowed: BTreeSet::from([7]), groups: Arc::default(), moves: Moves::default(), me }
     }
 

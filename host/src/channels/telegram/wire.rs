@@ -151,9 +151,9 @@ impl Message {
                 id: value["chat"]["id"].as_i64().unwrap_or_default(),
                 kind: chat_kind(&value["chat"]),
             },
-            // Elsewhere the field names a thread of replies, which is no place to send to. Neither is 1, the topic
-            // General: what is sent without a topic is in it.
-            thread: value["message_thread_id"].as_i64().filter(|id| is_topic && *id != 1),
+            // Elsewhere the field names a thread of replies, which is no place to send to. What is said in the topic
+            // General has none, and neither has what is sent to it.
+            thread: value["message_thread_id"].as_i64().filter(|_| is_topic),
             from: User::read(&value["from"]),
             on_behalf: if value["sender_chat"].is_null() { OnBehalf::Sender } else { OnBehalf::Chat },
             text: words,
@@ -250,8 +250,6 @@ mod tests {
             message(json!({ "text": "x", "message_thread_id": 3, "is_topic_message": true })).thread,
             Some(3)
         );
-        let general = json!({ "text": "x", "message_thread_id": 1, "is_topic_message": true });
-        assert_eq!(message(general).thread, None);
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 mod approvals;
 mod calls;
+mod edits;
 mod inbox;
 mod lines;
 mod outbox;
@@ -34,6 +35,13 @@ macro_rules! conformance {
                 attempts_are_counted_until_the_turn_ends
                 what_is_done_is_forgotten_by_age_and_what_waits_is_not
                 text_comes_back_to_the_byte
+            }
+            edits {
+                an_edit_changes_only_what_waits
+                a_message_and_its_edit_may_come_together
+                a_move_is_remembered_for_its_channel
+                a_stranger_is_told_again_only_of_something_new
+                what_is_told_unasked_is_told_once
             }
             steering {
                 what_steers_is_addressed_to_what_its_session_is_at

@@ -181,3 +181,31 @@ async fn tables_are_bounded_by_number() {
     )
     .await;
 }
+
+#[tokio::test]
+async fn so_many_moves_are_remembered() {
+    let fixture = Fixture::<Files>::new();
+    let mut connection = fixture.connection();
+    let tx = connection.transaction().expect("it");
+    for n in 1..=MOVES_MAX {
+        let row = (CHANNEL, format!("old{n}"), n);
+        tx.execute("INSERT INTO moved VALUES (?1, ?2, 'new', ?3)", row).expect("it");
+    }
+    tx.commit().expect("it");
+    fixture.store.note_move(CHANNEL, "last".into(), "new".into()).await.expect("it");
+    let places: Vec<_> =
+        fixture.store.moves(CHANNEL).await.expect("it").into_iter().map(|(from, _)| from).collect();
+    assert_eq!(places.len(), MOVES_MAX as usize);
+    assert!(places.contains(&"last".to_owned()) && !places.contains(&"old1".to_owned()), "the oldest went");
+}
+
+#[tokio::test]
+async fn what_was_told_unasked_is_forgotten() {
+    let fixture = Fixture::<Files>::new();
+    let turn = TurnId::new("telegram-1-allowed-7-1");
+    fixture.store.tell(CHANNEL, &turn, text_reply(&["you are served"])).await.expect("it");
+    fixture.store.part_sent(&turn, 0, "1").await.expect("it");
+    let later = now_ms() + i64::try_from(DONE_AGE_MAX.as_millis()).expect("small") + 1000;
+    fixture.store.prune(later).await.expect("it");
+    assert_eq!(fixture.sql::<i64>("SELECT count(*) FROM reply"), 0);
+}

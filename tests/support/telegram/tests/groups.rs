@@ -32,6 +32,8 @@ async fn the_topic_general_is_sent_to_without_a_topic() {
     let refused = client.call("sendMessage", to(1)).await;
     assert_eq!(refused.refusal(), (400, "Bad Request: message thread not found".to_owned()));
     client.call("sendMessage", to(4)).await.result();
+    server.open_chat(7);
+    client.call("sendMessage", json!({ "chat_id": 7, "message_thread_id": 1, "text": "x" })).await.result();
     // An action is shown there all the same.
     let action = json!({ "chat_id": -1005, "message_thread_id": 1, "action": "typing" });
     client.call("sendChatAction", action).await.result();

@@ -21,7 +21,9 @@ fn shown(rich: &Rich) -> String {
             };
             out.push_str(&format!("{{{name}:"));
         }
-        out.push_str(rich.text.get(at..at + 1).unwrap_or_default());
+        if rich.text.is_char_boundary(at) {
+            out.extend(rich.text[at..].chars().next());
+        }
     }
     out
 }
@@ -37,7 +39,7 @@ fn words_are_styled() {
     check("plain", "plain");
     check("**b** and *i* and _i_ and ~~s~~ and `c`", "{b:b} and {i:i} and {i:i} and {s:s} and {c:c}");
     check("***both***", "{i:{b:both}}");
-    check("**a **b** c**", "{b:a **b} c**");
+    check("**a **b** c**", "{b:a b c}");
     check("snake_case_name and 2 * 3 * 4", "snake_case_name and 2 * 3 * 4");
     check("\\*no\\* &amp; &lt;", "*no* & <");
     check("`<b>&amp;`", "{c:<b>&amp;}");
@@ -66,7 +68,7 @@ fn lists_are_readable() {
 
 #[test]
 fn code_keeps_its_language_and_is_left_as_it_is() {
-    check("x\n```rust\nfn a() {}\n\n  **b**\n```\ny", "x\n\n{pre rust:fn a() {}\n\n  **b**}\ny");
+    check("x\n```rust\nfn a() {}\n\n  **b**\n```\ny", "x\n\n{pre rust:fn a() {}\n\n  **b**}\n\ny");
     check("```c++ title=x\na\n```", "{pre c++:a}");
     check("```\"><b>\na\n```", "{pre -:a}");
     check("    indented", "{pre -:indented}");

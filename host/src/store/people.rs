@@ -79,7 +79,14 @@ pub struct Listed {
 #[derive(Clone, Debug)]
 pub struct People {
     dir: PathBuf,
-    seen: Arc<Mutex<Option<(Stamp, Arc<Listed>)>>>,
+    seen: Arc<Mutex<Option<Seen>>>,
+}
+
+/// What was read of the file last.
+#[derive(Debug)]
+struct Seen {
+    stamp: Stamp,
+    listed: Arc<Listed>,
 }
 
 /// Tells one state of the file from another: each is a file of its own.
@@ -144,15 +151,15 @@ impl People {
         };
         let meta = file.metadata().map_err(|cause| self.failed(cause))?;
         let stamp = (meta.dev(), meta.ino(), meta.ctime(), meta.ctime_nsec());
-        if let Some((_, listed)) = seen.as_ref().filter(|(before, _)| *before == stamp) {
-            return Ok(listed.clone());
+        if let Some(same) = seen.as_ref().filter(|before| before.stamp == stamp) {
+            return Ok(same.listed.clone());
         }
         let mut text = String::new();
         let read = Read::by_ref(&mut file).take(FILE_BYTES_MAX).read_to_string(&mut text);
         read.map_err(|cause| self.failed(cause))?;
         let listed = serde_json::from_str::<Listed>(&text).map_err(|e| self.foreign(&e))?;
         let listed = Arc::new(listed);
-        *seen = Some((stamp, listed.clone()));
+        *seen = Some(Seen { stamp, listed: listed.clone() });
         Ok(listed)
     }
 

@@ -1,6 +1,7 @@
 //! The store across restarts: everything that was reported as done is there again, and only once.
 
 mod history;
+mod look;
 mod used;
 
 use super::*;

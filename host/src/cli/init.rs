@@ -70,7 +70,7 @@ fn asked(file: &Path) -> anyhow::Result<Exit> {
         bail!("cannot create {}: there is no folder {}", file.display(), folder.display());
     }
     let environment = super::environment()?;
-    let answers = Answers::ask(&mut Terminal::default(), &environment)?;
+    let answers = Answers::ask(&mut Terminal, &environment)?;
     let secrets: Vec<(&Path, &str)> = [
         answers.token.as_ref().map(|token| (&*token_file, token.reveal())),
         answers.typed_key().map(|key| (&*key_file, key.reveal())),

@@ -41,7 +41,7 @@ pub fn used(root: &Path, until: Instant) -> io::Result<Option<u64>> {
 pub fn left_behind(root: &Path, before: SystemTime) -> usize {
     let names =
         |mount: &&str| std::fs::read_dir(root.join(mount.trim_start_matches('/'))).into_iter().flatten();
-    let entries = MOUNTS.iter().flat_map(|mount| names(&mount)).flatten();
+    let entries = MOUNTS.iter().flat_map(names).flatten();
     let ours = entries.filter(|entry| entry.file_name().as_encoded_bytes().starts_with(PREFIX.as_bytes()));
     let old = ours.filter(|entry| {
         let changed = entry.metadata().and_then(|meta| meta.modified());

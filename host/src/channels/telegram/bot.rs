@@ -121,7 +121,7 @@ impl Me {
     /// # Errors
     /// [`Failure`].
     pub(super) async fn ask(api: &Api) -> Result<Self, Failure> {
-        Self::read(&*api.call(&payloads::GetMe::new(), REQUEST_MAX).await?)
+        Self::read(&api.call(&payloads::GetMe::new(), REQUEST_MAX).await?)
     }
 
     /// The bot as people call it: `@name`.

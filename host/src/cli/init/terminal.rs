@@ -14,7 +14,6 @@ const CTRL_U: u8 = 0x15;
 const ERASE: [u8; 2] = [0x08, 0x7f];
 
 /// The terminal that is standard input and output.
-#[derive(Default)]
 pub(super) struct Terminal;
 
 impl Terminal {

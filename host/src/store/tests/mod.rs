@@ -2,6 +2,7 @@
 //! owes is in `conformance`; what only SQLite has is in `sqlite`.
 
 mod conformance;
+mod look;
 mod memory;
 mod people;
 mod sqlite;

@@ -20,12 +20,16 @@ impl Engine for Files {
 }
 
 impl Fixture<Files> {
+    pub(super) fn dir(&self) -> &Path {
+        self.engine.dir.path()
+    }
+
     fn path(&self) -> PathBuf {
-        self.engine.dir.path().join(FILE_NAME)
+        self.dir().join(FILE_NAME)
     }
 
     /// Beside the store: committed rows are there for every connection.
-    fn connection(&self) -> Connection {
+    pub(super) fn connection(&self) -> Connection {
         Connection::open(self.path()).expect("a connection")
     }
 

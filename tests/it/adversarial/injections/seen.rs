@@ -68,8 +68,13 @@ impl Seen {
             return Ok(());
         }
         ensure!(message["role"] == "user", "a message of {}", message["role"]);
-        of("tool_result").try_for_each(|block| anyhow::Ok(self.result(text(&block["content"])?)))?;
-        of("text").try_for_each(|block| anyhow::Ok(self.person(text(&block["text"])?)))
+        for block in of("tool_result") {
+            self.result(text(&block["content"])?);
+        }
+        for block in of("text") {
+            self.person(text(&block["text"])?);
+        }
+        Ok(())
     }
 
     fn item(&mut self, item: &Value) -> Result<()> {
@@ -123,7 +128,8 @@ pub(super) fn framed(shown: &str, tool: &str) -> Result<Value> {
     ensure!(!shown.contains(['\n', '\r']), "more than a line: {shown:?}");
     let frame: Value = serde_json::from_str(shown).with_context(|| format!("not one JSON value: {shown}"))?;
     // No key comes twice, and nothing hides behind it.
-    ensure!(frame.to_string() == shown, "read in two ways: {shown}");
+    let again = frame.to_string();
+    ensure!(again.as_str() == shown, "read in two ways: {shown}");
     let known = ["tool", "untrusted", "result", "error", "cut", "total_bytes", "head", "path", "note"];
     let keys: Vec<&str> = frame.as_object().context("an object")?.keys().map(String::as_str).collect();
     ensure!(keys.iter().all(|key| known.contains(key)), "{keys:?} of {shown}");

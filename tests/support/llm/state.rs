@@ -19,6 +19,8 @@ pub(super) struct Inner {
     pub(super) script: VecDeque<Turn>,
     pub(super) otherwise: Option<Otherwise>,
     pub(super) journal: Vec<RequestRecord>,
+    /// Requests that are remembered no longer.
+    pub(super) forgotten: usize,
     /// Requests without their whole answer.
     pub(super) under_way: usize,
 }

@@ -34,6 +34,7 @@ mod save;
 mod secrets;
 mod sending;
 mod signing;
+mod soak;
 mod stop;
 mod tracer;
 mod typing;

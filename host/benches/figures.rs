@@ -1,6 +1,9 @@
 //! The figures of `docs/benchmarks.md`, each measured through the real gateway in this process, or on the
 //! real program. Prints; asserts nothing by the clock.
 
+#[path = "figures/turns.rs"]
+mod turns;
+
 use anyhow::{Context, Result};
 use cofferdam::attachments::{Attachments, Declared, Intake};
 use cofferdam::config::Config;
@@ -46,16 +49,17 @@ fn run() -> Result<()> {
     // `cargo test --benches` runs this too: then one round of each proves that it still works.
     let quick = std::env::args().any(|a| a == "--test") || cfg!(debug_assertions);
     println!("load average: {}", std::fs::read_to_string("/proc/loadavg")?.trim());
-    // Words after `--` choose: workers, in-process, reads, many, growth, saves, tools, start. None: all.
+    // Words after `--` choose: workers, in-process, reads, many, growth, saves, tools, start, turns. None: all.
     let words: Vec<String> = std::env::args().skip(1).filter(|a| !a.starts_with('-')).collect();
     let chosen = |of: &[&str], name: &str| {
         let asked: Vec<_> = words.iter().filter(|word| of.contains(&word.as_str())).collect();
         asked.is_empty() || asked.iter().any(|word| *word == name)
     };
-    let wanted = |name: &str| chosen(&["reads", "many", "growth", "saves", "tools", "start"], name);
+    let wanted = |name: &str| chosen(&["reads", "many", "growth", "saves", "tools", "start", "turns"], name);
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     for (place, mode) in [("workers", "processes"), ("in-process", "in-process")] {
-        if !chosen(&["workers", "in-process"], place) {
+        let in_process = ["reads", "many", "growth", "saves", "tools", "start"].into_iter().any(wanted);
+        if !chosen(&["workers", "in-process"], place) || !in_process {
             continue;
         }
         println!("\n-- {place}");
@@ -86,6 +90,11 @@ fn run() -> Result<()> {
     if wanted("start") {
         println!("\n-- program");
         runtime.block_on(start_and_idle(if quick { 1 } else { 10 }))?;
+    }
+    if wanted("turns") {
+        println!("\n-- turns");
+        let (turns, at_once) = if quick { (10, 20) } else { (300, 1000) };
+        runtime.block_on(turns::measure(turns, at_once))?;
     }
     Ok(())
 }

@@ -5,7 +5,9 @@
 //! nothing inside either.
 
 mod case;
+mod expand;
 mod gateway;
+mod injections;
 mod policies;
 mod things;
 
@@ -175,7 +177,10 @@ fn the_tables_are_whole() {
     names.extend(
         table::<policies::Table>("policies").case.into_iter().map(|case| format!("policies: {}", case.name)),
     );
-    assert!(names.len() >= 150, "{} cases", names.len());
+    let injections = table::<injections::Table>("injections").case;
+    assert!(injections.len() >= 60, "{} injections", injections.len());
+    names.extend(injections.into_iter().map(|case| format!("injections: {}", case.name)));
+    assert!(names.len() >= 210, "{} cases", names.len());
     let count = names.len();
     names.sort();
     names.dedup();

@@ -9,3 +9,4 @@ mod isolation;
 mod llm;
 mod sandbox;
 mod telegram;
+mod unrelated;

@@ -45,6 +45,7 @@ mod secrets;
 mod sending;
 mod signing;
 mod silence;
+mod soak;
 mod stop;
 mod streaming;
 mod tracer;

@@ -1,5 +1,4 @@
-//! Reads HTTP/1.1 requests from one connection, within limits. It knows nothing of any API, and no chunked
-//! request bodies: the gateway's clients send a Content-Length.
+//! Reads HTTP/1.1 requests from one connection, within limits. It knows nothing of any API.
 
 use std::time::Duration;
 
@@ -14,6 +13,8 @@ pub(crate) const MAX_BODY_BYTES: usize = 64 * 1024 * 1024;
 /// How much of a refused request is read after the refusal, and for how long.
 const MAX_DRAINED_BYTES: usize = 1024 * 1024;
 const DRAINING: Duration = Duration::from_secs(1);
+/// Longest line before a chunk of a body, and after the last one: sizes, extensions, trailers.
+const MAX_CHUNK_LINE_BYTES: usize = 1024;
 /// Most headers of one request.
 const MAX_HEADERS: usize = 128;
 
@@ -74,11 +75,11 @@ impl Connection {
 
     /// The next request, or `None` once the client has gone.
     pub(crate) async fn next_request(&mut self) -> Result<Option<Request>, Unreadable> {
-        let (mut request, body_bytes) = loop {
+        let (mut request, body) = loop {
             match parse_head(&self.buffer)? {
-                Some((head_bytes, request, body_bytes)) => {
+                Some((head_bytes, request, body)) => {
                     self.buffer.advance(head_bytes);
-                    break (request, body_bytes);
+                    break (request, body);
                 }
                 None if self.buffer.len() > MAX_HEAD_BYTES => {
                     return Err(Unreadable::HeadTooLarge);
@@ -91,13 +92,68 @@ impl Connection {
         if waits && self.stream.write_all(b"HTTP/1.1 100 Continue\r\n\r\n").await.is_err() {
             return Ok(None);
         }
-        while self.buffer.len() < body_bytes {
+        let read = match body {
+            BodyLength::Bytes(bytes) => self.take(bytes).await,
+            BodyLength::Chunks => self.chunks().await?,
+        };
+        let Some(body) = read else { return Ok(None) };
+        request.body = body;
+        Ok(Some(request))
+    }
+
+    /// So many bytes, or `None` once the client has gone.
+    async fn take(&mut self, bytes: usize) -> Option<Bytes> {
+        while self.buffer.len() < bytes {
+            self.read_more().await?;
+        }
+        Some(self.buffer.split_to(bytes).freeze())
+    }
+
+    /// A body in chunks (RFC 9112, 7.1), its trailers dropped; `None` once the client has gone.
+    async fn chunks(&mut self) -> Result<Option<Bytes>, Unreadable> {
+        let mut body = BytesMut::new();
+        loop {
+            let Some(line) = self.line().await? else { return Ok(None) };
+            let size = line.split(';').next().unwrap_or_default().trim();
+            let size = usize::from_str_radix(size, 16).map_err(|_| Unreadable::Malformed)?;
+            if size == 0 {
+                break;
+            }
+            if size > MAX_BODY_BYTES - body.len() {
+                return Err(Unreadable::BodyTooLarge);
+            }
+            let Some(chunk) = self.take(size).await else { return Ok(None) };
+            body.extend_from_slice(&chunk);
+            match self.line().await? {
+                Some(end) if end.is_empty() => {}
+                Some(_) => return Err(Unreadable::Malformed),
+                None => return Ok(None),
+            }
+        }
+        // Trailers, up to the blank line.
+        loop {
+            match self.line().await? {
+                Some(line) if line.is_empty() => return Ok(Some(body.freeze())),
+                Some(_) => {}
+                None => return Ok(None),
+            }
+        }
+    }
+
+    /// A line without its end, or `None` once the client has gone.
+    async fn line(&mut self) -> Result<Option<String>, Unreadable> {
+        loop {
+            if let Some(end) = self.buffer.windows(2).position(|two| two == b"\r\n") {
+                let line = self.buffer.split_to(end + 2);
+                return Ok(Some(String::from_utf8_lossy(&line[..end]).into_owned()));
+            }
+            if self.buffer.len() > MAX_CHUNK_LINE_BYTES {
+                return Err(Unreadable::Malformed);
+            }
             if self.read_more().await.is_none() {
                 return Ok(None);
             }
         }
-        request.body = self.buffer.split_to(body_bytes).freeze();
-        Ok(Some(request))
     }
 
     /// Returns once the client has closed the connection. A client that sends further bytes instead is
@@ -131,8 +187,15 @@ impl Connection {
     }
 }
 
+/// How a body's end is told.
+#[derive(Clone, Copy, Debug)]
+enum BodyLength {
+    Bytes(usize),
+    Chunks,
+}
+
 /// The head's length, the request without its body, and the body's length; `None` while incomplete.
-fn parse_head(buffer: &[u8]) -> Result<Option<(usize, Request, usize)>, Unreadable> {
+fn parse_head(buffer: &[u8]) -> Result<Option<(usize, Request, BodyLength)>, Unreadable> {
     let mut headers = [httparse::EMPTY_HEADER; MAX_HEADERS];
     let mut parsed = httparse::Request::new(&mut headers);
     let head_bytes = match parsed.parse(buffer) {
@@ -149,19 +212,19 @@ fn parse_head(buffer: &[u8]) -> Result<Option<(usize, Request, usize)>, Unreadab
     };
     let text = |value: &[u8]| String::from_utf8_lossy(value).into_owned();
     let headers: Vec<_> = parsed.headers.iter().map(|h| (h.name.to_owned(), text(h.value))).collect();
-    if find_header(&headers, "transfer-encoding").is_some() {
-        return Err(Unreadable::LengthRequired);
-    }
-    let body_bytes = match find_header(&headers, "content-length") {
-        None => 0,
-        Some(length) => length.trim().parse().map_err(|_| Unreadable::Malformed)?,
+    let body = match (find_header(&headers, "transfer-encoding"), find_header(&headers, "content-length")) {
+        (Some(coding), None) if coding.trim().eq_ignore_ascii_case("chunked") => BodyLength::Chunks,
+        // Both at once are how requests are smuggled.
+        (Some(_), _) => return Err(Unreadable::LengthRequired),
+        (None, None) => BodyLength::Bytes(0),
+        (None, Some(length)) => BodyLength::Bytes(length.trim().parse().map_err(|_| Unreadable::Malformed)?),
     };
-    if body_bytes > MAX_BODY_BYTES {
+    if matches!(body, BodyLength::Bytes(bytes) if bytes > MAX_BODY_BYTES) {
         return Err(Unreadable::BodyTooLarge);
     }
     let connection = find_header(&headers, "connection").unwrap_or_default();
     let keep_alive = parsed.version == Some(1) && !connection.eq_ignore_ascii_case("close");
     let (verb, target) = (verb.to_owned(), target.to_owned());
     let request = Request { verb, target, headers, body: Bytes::new(), keep_alive };
-    Ok(Some((head_bytes, request, body_bytes)))
+    Ok(Some((head_bytes, request, body)))
 }

@@ -5,6 +5,7 @@
 mod demo;
 mod fuzz;
 mod setup;
+mod soak;
 mod steps;
 mod test;
 
@@ -20,6 +21,9 @@ cargo xtask COMMAND
   fuzz TARGET [SECONDS]
                libFuzzer on one of fuzz/fuzz_targets for 60 s or as long as said, from the committed
                corpus; `test` runs every target's check on the corpus without it
+  soak [TURNS [SEED]]
+               10 000 turns, or as many as said, with random faults: kills, a full disk, jumps of the
+               clock, a network and a model that fail; `test` runs a short form with a seed of its own
 ";
 
 fn main() -> ExitCode {
@@ -30,6 +34,7 @@ fn main() -> ExitCode {
         ["test"] => test::run(),
         ["bench", rest @ ..] => test::bench(rest),
         ["fuzz", rest @ ..] => fuzz::run(rest),
+        ["soak", rest @ ..] => soak::run(rest),
         [] | ["help" | "--help" | "-h"] => {
             print!("{HELP}");
             return ExitCode::SUCCESS;

@@ -28,11 +28,18 @@ fn has_target() -> bool {
 /// Installs what some tests need from Debian, where that is possible. A test that misses
 /// something skips itself and says so; in CI that is a failure.
 pub(crate) fn test_tools() {
-    for (program, package) in [("strace", "strace"), ("systemd-analyze", "systemd"), ("npm", "npm")] {
-        if output_of(program, &["--version"]).is_some() {
+    let wanted = [
+        ("strace", &["--version"][..], "strace"),
+        ("systemd-analyze", &["--version"], "systemd"),
+        ("npm", &["--version"], "npm"),
+        // Debian keeps what makes an environment apart from Python.
+        ("python3", &["-c", "import ensurepip, venv"], "python3-venv"),
+    ];
+    for (program, asked, package) in wanted {
+        if output_of(program, asked).is_some() {
             continue;
         }
-        println!("{program} is missing; trying apt-get install {package}.");
+        println!("{program} ({package}) is missing; trying apt-get install {package}.");
         let installed =
             step("apt-get update", Command::new("apt-get").args(["update", "-qq"])).and_then(|()| {
                 step("apt-get install", Command::new("apt-get").args(["install", "-y", "-qq", package]))
@@ -59,6 +66,33 @@ pub(crate) fn aimock() {
     let installed =
         copied.map_err(|e| e.to_string()).and_then(|()| step("npm ci of aimock (once)", &mut npm));
     if let Err(why) = installed {
+        println!("    {why}; the tests that need it will be skipped");
+    }
+}
+
+/// Installs the Telegram client that nobody here wrote, as its list pins it, into `target/tools/aiogram` once.
+/// Without Python or the registry its test skips itself and says so; in CI that is a failure.
+pub(crate) fn aiogram() {
+    let (from, to) =
+        (crate::steps::root().join("tests/aiogram"), crate::steps::root().join("target/tools/aiogram"));
+    let (python, whole) = (to.join("bin/python"), to.join("installed.txt"));
+    let list = from.join("requirements.txt");
+    // The list that is installed: another one is another installation.
+    let wanted = std::fs::read(&list).unwrap_or_default();
+    if std::fs::read(&whole).is_ok_and(|installed| installed == wanted) {
+        return;
+    }
+    let mut venv = Command::new("python3");
+    venv.args(["-m", "venv", "--clear"]).arg(&to);
+    let mut pip = Command::new(&python);
+    pip.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--require-hashes"]);
+    pip.args(["--no-deps", "--only-binary", ":all:", "--requirement"]).arg(&list);
+    let installed = step("python3 -m venv for aiogram (once)", &mut venv)
+        .and_then(|()| step("pip install of aiogram (once)", &mut pip))
+        .and_then(|()| std::fs::write(&whole, wanted).map_err(|e| e.to_string()));
+    if let Err(why) = installed {
+        // Half an installation would fail the test that it is there for.
+        let _ = std::fs::remove_dir_all(&to);
         println!("    {why}; the tests that need it will be skipped");
     }
 }

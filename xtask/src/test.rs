@@ -9,6 +9,7 @@ pub(crate) fn run() -> Result<(), String> {
     setup::guest_target()?;
     setup::test_tools();
     setup::aimock();
+    setup::aiogram();
     let deny = setup::cargo_deny();
     step("format", &mut cargo(&["fmt", "--all", "--check"]))?;
     for guests in ["guest-tools", "tests/guests", "fuzz"] {

@@ -1,6 +1,7 @@
 //! A gateway under attack: one program for many cases, with canaries around it.
 
 use super::case::{Arguments, Way};
+use super::expand::expand;
 use super::things::{Thing, World, world};
 use serde_json::Value;
 use std::fs;
@@ -75,28 +76,8 @@ impl Gateway {
 
     /// The table's text with what it stands for.
     pub(super) fn expand(&self, text: &str) -> String {
-        let mut expanded = String::new();
-        let mut rest = text;
-        while let Some((before, inner)) = rest.split_once("${") {
-            expanded.push_str(before);
-            // Braces may be repeated as well: the first end that makes sense is the end.
-            let ends = inner.match_indices('}').map(|(at, _)| (self.meaning(&inner[..at]), at));
-            let (meaning, end) = ends
-                .filter_map(|(meaning, at)| Some((meaning?, at)))
-                .next()
-                .unwrap_or_else(|| panic!("${{{inner:.80} is neither `outside` nor TEXT*COUNT"));
-            expanded.push_str(&meaning);
-            rest = &inner[end + 1..];
-        }
-        expanded + rest
-    }
-
-    fn meaning(&self, name: &str) -> Option<String> {
-        if name == "outside" {
-            return Some(self.home.dir().join("outside").to_str().expect("text").to_owned());
-        }
-        let (part, count) = name.rsplit_once('*')?;
-        Some(part.repeat(count.parse().ok()?))
+        let outside = || self.home.dir().join("outside").to_str().expect("text").to_owned();
+        expand(text, &|name| (name == "outside").then(outside))
     }
 
     pub(super) fn expand_json(&self, value: &Value) -> Value {

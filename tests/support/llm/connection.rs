@@ -70,7 +70,7 @@ async fn exchange(state: &State, connection: &mut Connection, request: &Request)
     };
     let dialect = dialect.unwrap_or(Dialect::Chat);
     let turn = state.change(|inner| {
-        record.number = inner.journal.len();
+        record.number = inner.forgotten + inner.journal.len();
         let turn = match refused {
             Some(_) => None,
             None => inner.script.pop_front().or_else(|| Some(inner.otherwise.as_ref()?(&record))),

@@ -91,6 +91,16 @@ impl LlmServer {
         self.state.read(|inner| inner.journal.iter().filter_map(told).collect())
     }
 
+    /// Forgets the requests so far, of which a long run has too many to be held, and every turn of the script that
+    /// none has taken.
+    pub fn forget(&self) {
+        self.state.change(|inner| {
+            inner.forgotten += inner.journal.len();
+            inner.journal.clear();
+            inner.script.clear();
+        });
+    }
+
     /// Turns of the script that no request has taken.
     pub fn left(&self) -> usize {
         self.state.read(|inner| inner.script.len())

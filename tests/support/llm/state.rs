@@ -21,6 +21,8 @@ pub(super) struct Inner {
     pub(super) otherwise: Option<Otherwise>,
     pub(super) journal: Vec<RequestRecord>,
     pub(super) models: Shown,
+    /// Requests that are remembered no longer.
+    pub(super) forgotten: usize,
     /// Requests without their whole answer.
     pub(super) under_way: usize,
 }

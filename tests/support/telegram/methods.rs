@@ -45,11 +45,20 @@ pub(super) async fn perform(state: &State, call: &Call) -> Answer {
 fn act(inner: &mut Inner, method: &str, call: &Call) -> Result<Value, ApiError> {
     let params = &call.params;
     inner.floods.take(method, params)?;
-    if let Some(field) = uploads::field_of(method) {
-        return uploads::send_one(&mut inner.chats, &inner.bot.user, field, call);
+    let known = inner.chats.sent.len();
+    let sent = match (uploads::field_of(method), method) {
+        (Some(field), _) => Some(uploads::send_one(&mut inner.chats, &inner.bot.user, field, call)),
+        (None, "sendmediagroup") => Some(uploads::send_album(&mut inner.chats, &inner.bot.user, call)),
+        _ => None,
+    };
+    if let Some(sent) = sent {
+        // What the bot has sent can be had again, as people's files can.
+        for (file, id) in inner.chats.sent[known..].iter().filter_map(uploads::stored) {
+            inner.files.put(&id, file, "sent", "");
+        }
+        return sent;
     }
     match method {
-        "sendmediagroup" => uploads::send_album(&mut inner.chats, &inner.bot.user, call),
         "getme" => Ok(inner.bot.me()),
         "setmycommands" => inner.bot.set_commands(params),
         "getmycommands" => inner.bot.get_commands(params),

@@ -48,6 +48,7 @@ mod journal;
 mod media;
 mod methods;
 mod multipart;
+mod newest;
 mod observe;
 mod params;
 mod route;

@@ -4,11 +4,11 @@ use serde_json::{Map, Value, json};
 
 use super::chats::{Caption, Chats};
 use super::error::ApiError;
-use super::files::unique_id;
+use super::files::{StoredFile, unique_id};
 use super::html;
 use super::multipart::Upload;
 use super::params;
-use super::sent::SentFile;
+use super::sent::{SentFile, SentMessage};
 use super::target::Call;
 
 /// Longest caption, in UTF-16 units.
@@ -41,9 +41,12 @@ pub(super) fn send_one(
     call: &Call,
 ) -> Result<Value, ApiError> {
     let caption = caption(&call.params)?;
+    // Either as the field itself, or as another part that the field names.
+    let named = params::string(&call.params, field);
+    let part = named.as_deref().and_then(|named| named.strip_prefix("attach://")).unwrap_or(field);
     let upload = call
         .uploads
-        .get(field)
+        .get(part)
         .ok_or_else(|| ApiError::bad_request(format!("there is no {field} in the request")))?;
     let file = file(field, upload, None)?;
     chats.send_file(from, &call.params, caption, file)
@@ -122,25 +125,34 @@ fn file(kind: &'static str, upload: &Upload, group: Option<String>) -> Result<Se
     })
 }
 
-/// The object of a file in its message.
+/// The object of a file in its message, with what its kind always has.
 pub(super) fn object(file: &SentFile, id: &str) -> Value {
-    let object = json!({
+    let mut object = json!({
         "file_id": id,
         "file_unique_id": unique_id(id),
         "file_size": file.bytes.len(),
     });
-    match file.kind {
-        "photo" => {
-            let mut size = object;
-            size["width"] = 90.into();
-            size["height"] = 90.into();
-            json!([size])
-        }
-        _ => {
-            let mut object = object;
-            object["file_name"] = file.name.clone().into();
-            object["mime_type"] = file.mime.clone().into();
-            object
-        }
+    let mut add = |name: &str, value: Value| object[name] = value;
+    if matches!(file.kind, "photo" | "video" | "animation") {
+        add("width", 90.into());
+        add("height", 90.into());
     }
+    if matches!(file.kind, "audio" | "voice" | "video" | "animation") {
+        add("duration", 1.into());
+    }
+    if !matches!(file.kind, "photo") {
+        add("mime_type", file.mime.clone().into());
+    }
+    if !matches!(file.kind, "photo" | "voice") {
+        add("file_name", file.name.clone().into());
+    }
+    if file.kind == "photo" { json!([object]) } else { object }
+}
+
+/// The file of a message of the bot as it is stored, and its id.
+pub(super) fn stored(sent: &SentMessage) -> Option<(StoredFile, String)> {
+    let file = sent.file.as_ref()?;
+    let object = &sent.message[file.kind];
+    let object = if file.kind == "photo" { &object[0] } else { object };
+    Some((StoredFile::new(file.bytes.clone()), object["file_id"].as_str()?.to_owned()))
 }

@@ -6,6 +6,7 @@ use crate::llm::parts::{Encoded, Part, Shape};
 use serde::Serialize;
 use serde_json::Value;
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 
 #[derive(Serialize)]
 struct Body<'a> {
@@ -59,8 +60,9 @@ struct Offered<'a> {
 /// The body.
 pub(super) fn body(prompt: &Prompt<'_>) -> Vec<u8> {
     let mut messages: Vec<Said<'_>> = Vec::new();
+    let mut ids = Ids::default();
     for message in &prompt.messages {
-        let (role, pieces) = pieces(message);
+        let (role, pieces) = ids.pieces(message);
         match messages.last_mut() {
             Some(last) if last.role == role => last.content.extend(pieces),
             _ => messages.push(Said { role, content: pieces }),
@@ -77,14 +79,42 @@ pub(super) fn body(prompt: &Prompt<'_>) -> Vec<u8> {
     serde_json::to_vec(&body).expect("plain data")
 }
 
-fn pieces<'a>(message: &'a Message<'a>) -> (Role, Vec<Piece<'a>>) {
-    match message {
-        Message::User(blocks) => (Role::User, blocks.iter().map(block).collect()),
-        Message::Results(outcomes) => (Role::User, outcomes.iter().map(tool_result).collect()),
-        Message::Assistant { text, calls } => {
-            let text = text.map(|text| Piece::Text { text });
-            (Role::Assistant, text.into_iter().chain(calls.iter().map(tool_use)).collect())
+/// The ids of a conversation's calls as this API takes them: in its alphabet, and none twice, though a conversation may
+/// have begun with another server, or have one that begins to count anew in each answer.
+#[derive(Default)]
+struct Ids<'a> {
+    taken: BTreeSet<Cow<'a, str>>,
+    /// Those of the newest calls, which wait for their results.
+    newest: Vec<Cow<'a, str>>,
+}
+
+impl<'a> Ids<'a> {
+    fn pieces(&mut self, message: &'a Message<'a>) -> (Role, Vec<Piece<'a>>) {
+        match message {
+            Message::User(blocks) => (Role::User, blocks.iter().map(block).collect()),
+            Message::Results(outcomes) => {
+                let outcomes = self.newest.drain(..).zip(outcomes);
+                (Role::User, outcomes.map(|(id, outcome)| tool_result(id, outcome)).collect())
+            }
+            Message::Assistant { text, calls } => {
+                self.newest = calls.iter().map(|call| self.take(call.id)).collect();
+                let text = text.map(|text| Piece::Text { text });
+                let calls = self.newest.iter().cloned().zip(calls).map(|(id, call)| tool_use(id, call));
+                (Role::Assistant, text.into_iter().chain(calls).collect())
+            }
         }
+    }
+
+    fn take(&mut self, id: &'a str) -> Cow<'a, str> {
+        let plain = wire_id(id);
+        let mut free = plain.clone();
+        for n in 2.. {
+            if self.taken.insert(free.clone()) {
+                break;
+            }
+            free = format!("{plain}_{n}").into();
+        }
+        free
     }
 }
 
@@ -103,15 +133,15 @@ fn part_piece(part: &Part) -> Piece<'_> {
     }
 }
 
-fn tool_use<'a>(call: &'a Call<'a>) -> Piece<'a> {
-    Piece::ToolUse { id: wire_id(call.id), name: &call.tool, input: &call.arguments }
+fn tool_use<'a>(id: Cow<'a, str>, call: &'a Call<'a>) -> Piece<'a> {
+    Piece::ToolUse { id, name: &call.tool, input: &call.arguments }
 }
 
-fn tool_result<'a>(outcome: &'a Outcome<'a>) -> Piece<'a> {
-    Piece::ToolResult { tool_use_id: wire_id(outcome.call), content: outcome.shown, is_error: outcome.failed }
+fn tool_result<'a>(id: Cow<'a, str>, outcome: &'a Outcome<'a>) -> Piece<'a> {
+    Piece::ToolResult { tool_use_id: id, content: outcome.shown, is_error: outcome.failed }
 }
 
-/// An id in the alphabet that this API accepts: a conversation may have begun with another server.
+/// An id in the alphabet that this API accepts.
 fn wire_id(id: &str) -> Cow<'_, str> {
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
     if id.chars().all(plain) {
@@ -122,4 +152,16 @@ fn wire_id(id: &str) -> Cow<'_, str> {
 
 fn offered<'a>(tool: &'a Tool<'a>) -> Offered<'a> {
     Offered { name: tool.name, description: tool.summary, input_schema: &tool.arguments }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_are_in_the_alphabet_and_none_comes_twice() {
+        let mut ids = Ids::default();
+        let taken: Vec<_> = ["x", "x.y", "x_y", "x", "x_y_2"].into_iter().map(|id| ids.take(id)).collect();
+        assert_eq!(taken, ["x", "x_y", "x_y_2", "x_2", "x_y_2_2"]);
+    }
 }

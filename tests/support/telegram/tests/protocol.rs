@@ -72,7 +72,10 @@ async fn requests_beyond_the_limits_are_refused() {
         (format!("GET / HTTP/1.1\r\nX: {long}\r\n\r\n"), 431),
         (format!("GET / HTTP/1.1\r\nX: {long}"), 431),
         (format!("POST / HTTP/1.1\r\nContent-Length: {too_large}\r\n\r\n"), 413),
-        ("POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n".to_owned(), 411),
+        ("POST / HTTP/1.1\r\nTransfer-Encoding: gzip\r\n\r\n".to_owned(), 411),
+        ("POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\nContent-Length: 1\r\n\r\n".to_owned(), 411),
+        ("POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\nx\r\n".to_owned(), 400),
+        (format!("POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n{too_large:x}\r\n"), 413),
         ("POST / HTTP/1.1\r\nContent-Length: -1\r\n\r\n".to_owned(), 400),
         ("\0\0\0\r\n\r\n".to_owned(), 400),
     ] {
@@ -84,6 +87,23 @@ async fn requests_beyond_the_limits_are_refused() {
     let mut client = Client::new(&server).await;
     client.send(&format!("PUT /bot{}/getMe HTTP/1.1\r\n\r\n", server.token())).await;
     assert_eq!(client.reply().await.unwrap().status, 405);
+}
+
+#[tokio::test]
+async fn a_body_may_come_in_chunks() {
+    let server = TelegramServer::start().await.unwrap();
+    let mut client = Client::new(&server).await;
+    let head = format!(
+        "POST /bot{}/setMyCommands HTTP/1.1\r\nContent-Type: application/x-www-form-urlencoded\r\n\
+         Transfer-Encoding: chunked\r\n\r\n",
+        server.token()
+    );
+    client
+        .send(&format!("{head}4;x=y\r\ncomm\r\n9\r\nands=%5B%\r\n2\r\n5D\r\n0\r\nTrailer: x\r\n\r\n"))
+        .await;
+    assert_eq!(client.reply().await.unwrap().status, 200);
+    assert_eq!(server.commands(), json!([]));
+    client.call("getMe", json!({})).await.result();
 }
 
 #[tokio::test]

@@ -36,7 +36,8 @@ impl Steering for Mailbox {
                 continue;
             };
             let noting = recent::to_note(bot, &prepared).await?;
-            let Prepared { text, files: from, .. } = prepared;
+            let Prepared { text, files: from, about, .. } = prepared;
+            let text = [about, Some(text)].into_iter().flatten().collect::<Vec<_>>().join("\n");
             let limits = bot.limits.beside(held);
             let attachments = fetch_within(bot, files(bot, from).await?, &limits, &()).await;
             let updates = updates.iter().map(|update| update.update_id).collect();

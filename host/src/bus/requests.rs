@@ -13,13 +13,21 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 #[derive(Debug, Default)]
 pub struct Requests {
     reach: Reach,
-    open: Mutex<BTreeMap<TurnId, Request>>,
+    open: Mutex<BTreeMap<TurnId, Arc<Request>>>,
 }
 
 #[derive(Debug)]
 struct Request {
     session: Option<SessionId>,
     caller: Caller,
+    /// Held while something is handed to it, and by its end: one of the two comes first.
+    state: Mutex<State>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    Open,
+    Ended,
 }
 
 /// Where a call comes from.
@@ -69,8 +77,9 @@ impl Requests {
     /// Notes that a request is being answered, until what comes back is dropped.
     pub fn begin(self: &Arc<Self>, origin: Origin) -> Open {
         let Origin { request, session, caller } = origin;
-        self.open().insert(request.clone(), Request { session, caller });
-        Open { requests: self.clone(), request }
+        let entry = Arc::new(Request { session, caller, state: Mutex::new(State::Open) });
+        self.open().insert(request.clone(), entry.clone());
+        Open { requests: self.clone(), request, entry }
     }
 
     /// The request that an address means to a call.
@@ -105,12 +114,13 @@ impl Requests {
 
     /// Does work while a request stays open: it does not end before the work has. `None` when it has ended.
     pub fn while_open<T>(&self, request: &TurnId, work: impl FnOnce() -> T) -> Option<T> {
-        let open = self.open();
-        open.contains_key(request).then(work)
+        let entry = self.open().get(request).cloned()?;
+        let state = lock(&entry.state);
+        (*state == State::Open).then(work)
     }
 
-    fn open(&self) -> MutexGuard<'_, BTreeMap<TurnId, Request>> {
-        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    fn open(&self) -> MutexGuard<'_, BTreeMap<TurnId, Arc<Request>>> {
+        lock(&self.open)
     }
 }
 
@@ -119,12 +129,19 @@ impl Requests {
 pub struct Open {
     requests: Arc<Requests>,
     request: TurnId,
+    entry: Arc<Request>,
 }
 
 impl Drop for Open {
     fn drop(&mut self) {
         self.requests.open().remove(&self.request);
+        *lock(&self.entry.state) = State::Ended;
     }
+}
+
+/// What a panic leaves behind is as sound as what it found.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

@@ -35,7 +35,6 @@ macro_rules! conformance {
                 attempts_are_counted_until_the_turn_ends
                 what_is_done_is_forgotten_by_age_and_what_waits_is_not
                 text_comes_back_to_the_byte
-                where_a_conversation_went_on_is_known_after_a_restart
             }
             edits {
                 an_edit_changes_only_what_waits
@@ -54,7 +53,6 @@ macro_rules! conformance {
             }
             outbox {
                 only_unsent_parts_come_back
-                what_answers_no_message_is_told_once
                 blobs_are_in_use_from_the_call_until_the_reply_is_out
                 the_last_files_of_each_person_in_each_conversation_are_known_after_a_restart
                 a_placeholder_is_known_until_its_turn_ends

@@ -133,15 +133,3 @@ pub(super) async fn text_comes_back_to_the_byte<E: Engine>() {
     assert_eq!(fixture.store.pending(CHANNEL, None, 9).await.expect("it")[0].raw, odd);
     assert_eq!(fixture.said("s", "t").await, format!("t:{odd}"));
 }
-
-pub(super) async fn where_a_conversation_went_on_is_known_after_a_restart<E: Engine>() {
-    let fixture = Fixture::<E>::new();
-    for (channel, place, goes_on) in
-        [(CHANNEL, "-1", "-2"), ("telegram-2", "-1", "-9"), (CHANNEL, "-1", "-3")]
-    {
-        fixture.store.note_move(channel, place.into(), goes_on.into()).await.expect("noted");
-    }
-    let fixture = fixture.restart();
-    assert_eq!(fixture.store.moves(CHANNEL).await.expect("it"), [("-1".to_owned(), "-3".to_owned())]);
-    assert_eq!(fixture.store.moves("telegram-3").await.expect("it"), []);
-}

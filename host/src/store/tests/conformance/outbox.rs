@@ -134,16 +134,3 @@ pub(super) async fn blobs_are_kept_for_a_retry_until_it_is_over<E: Engine>() {
     fixture.store.forget_lines(&session).await.expect("it");
     assert!(!in_use(&fixture), "what is forgotten is not retried");
 }
-
-pub(super) async fn what_answers_no_message_is_told_once<E: Engine>() {
-    let fixture = Fixture::<E>::new();
-    let turn = TurnId::new("welcome-7");
-    let told = fixture.store.tell(CHANNEL, &turn, text_reply(&["welcome"])).await.expect("it").expect("new");
-    assert_eq!((told.turn.clone(), told.parts.len()), (turn.clone(), 1));
-    let fixture = fixture.restart();
-    assert_eq!(fixture.store.tell(CHANNEL, &turn, text_reply(&["again"])).await.expect("it"), None);
-    assert_eq!(fixture.store.unsent(CHANNEL).await.expect("it"), [told]);
-    fixture.store.part_sent(&turn, 0, "5").await.expect("it");
-    assert_eq!(fixture.store.tell(CHANNEL, &turn, text_reply(&["again"])).await.expect("it"), None);
-    assert_eq!(fixture.store.unsent(CHANNEL).await.expect("it"), []);
-}

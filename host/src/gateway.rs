@@ -22,11 +22,13 @@ use std::time::Duration;
 pub mod candidate;
 mod expire;
 mod isolation;
+mod lock;
 mod reload;
 mod serving;
 mod watch;
 
 pub use isolation::{Readable, confine, demand};
+pub use lock::{LOCK_WAIT_MAX, ServeLock};
 pub use reload::ReloadError;
 pub use serving::{serving, workers};
 pub use watch::Watch;
@@ -259,38 +261,6 @@ pub fn load_policies(dir: Option<&Path>) -> Result<PolicySet, Vec<PolicyProblem>
     }
     files.sort();
     PolicySet::parse(files.iter().map(|(name, text)| (name.as_str(), text.as_str())))
-}
-
-/// The file that the one `serve` of a state directory holds locked.
-fn lock_file(config: &Config) -> PathBuf {
-    config.state_dir.join("serve.lock")
-}
-
-/// The lock that makes a state directory one `serve`'s. Held until dropped.
-#[derive(Debug)]
-pub struct ServeLock(
-    #[expect(dead_code, reason = "the lock lives as long as the file is open")] std::fs::File,
-);
-
-impl ServeLock {
-    /// Takes the lock without waiting.
-    ///
-    /// # Errors
-    /// [`GatewayError::Locked`] when another process holds it.
-    pub fn take(config: &Config) -> Result<Self, GatewayError> {
-        make_private(&config.state_dir)?;
-        let path = lock_file(config);
-        let failed = |cause: io::Error| GatewayError::State { what: path.display().to_string(), cause };
-        let file =
-            std::fs::File::options().create(true).truncate(false).write(true).open(&path).map_err(failed)?;
-        match rustix::fs::flock(&file, rustix::fs::FlockOperation::NonBlockingLockExclusive) {
-            Ok(()) => Ok(Self(file)),
-            Err(rustix::io::Errno::WOULDBLOCK) => {
-                Err(GatewayError::Locked(config.state_dir.display().to_string()))
-            }
-            Err(errno) => Err(failed(errno.into())),
-        }
-    }
 }
 
 fn make_private(dir: &Path) -> Result<(), GatewayError> {

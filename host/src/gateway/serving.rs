@@ -1,7 +1,7 @@
 //! Whether a `serve` uses the state, for those who only look: the kernel's list of locks is read, because taking
 //! the lock, if only for a moment, could refuse a start.
 
-use super::lock_file;
+use super::lock::lock_file;
 use crate::config::Config;
 use std::fs;
 use std::os::unix::fs::MetadataExt;

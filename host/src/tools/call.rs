@@ -18,7 +18,7 @@ use cofferdam_core::limits::{ByteSize, Limits};
 use cofferdam_core::message::Delivery;
 use cofferdam_core::policy::Safety;
 use cofferdam_core::text::one_line;
-use cofferdam_core::tool::{Answer, ErrorCode, ToolError, wire_name};
+use cofferdam_core::tool::{Answer, ErrorCode, ToolError};
 use serde_json::Value;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
@@ -159,7 +159,7 @@ impl Toolbox {
     /// # Errors
     /// Every refusal and failure, by code; each is in the audit.
     pub async fn call(&self, mut request: CallRequest) -> Result<Answer, ToolError> {
-        request.tool = wire_name(&request.tool).into_owned();
+        request.tool = self.parts.registry.named(&request.tool).into_owned();
         let tool = self.parts.registry.get(&request.tool).ok();
         let limits = tool.map_or(Limits::DEFAULT, |tool| tool.policy.limits);
         let sees_recent = tool.is_some_and(|tool| tool.policy.grants.allows(Interface::RecentAttachments));

@@ -7,6 +7,7 @@ use cofferdam_core::policy::{ComponentSource, PolicyProblem, PolicySet, ToolPoli
 use cofferdam_core::text::one_line;
 use cofferdam_core::tool::{Description, ErrorCode, ToolError, wire_name};
 use serde_json::Value;
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -179,12 +180,17 @@ impl Registry {
         Self { tools: BTreeMap::from([(policy.tool.to_string(), load_binary(sandbox, policy, binary))]) }
     }
 
+    /// The name of the tool that this name stands for, be it dotted; one that stands for none is left as it was said.
+    pub fn named<'a>(&self, name: &'a str) -> Cow<'a, str> {
+        Some(wire_name(name)).filter(|known| self.tools.contains_key(&**known)).unwrap_or(name.into())
+    }
+
     /// The tool of this name, or of its dotted form: `attachment.add` for `attachment_add`.
     ///
     /// # Errors
     /// `unknown_tool` names the tools there are; `tool_unavailable` says why it did not load.
     pub fn get(&self, name: &str) -> Result<&Arc<Tool>, ToolError> {
-        match self.tools.get(&*wire_name(name)) {
+        match self.tools.get(&*self.named(name)) {
             Some(Ok(tool)) => Ok(tool),
             Some(Err(why)) => {
                 Err(ToolError::new(ErrorCode::ToolUnavailable, format!("{name} did not load: {why}")))

@@ -125,7 +125,7 @@ fn all_arguments_come_as_one_json_text_as_well() {
 fn an_unknown_tool_is_answered_with_those_there_are() {
     let home = Home::new();
     for name in
-        ["nope", "FILE_READ", "file_read ", "file-read", "../file_read", "attachment.save", "", "a\nb"]
+        ["nope", "FILE_READ", "file_read ", "file-read", "../file_read", "attachment..save", "", "a\nb"]
     {
         for arguments in
             [&[name][..], &[name, "path=/shared/a"], &[name, "--args", "{\"path\":\"/shared/a\"}"]]

@@ -1,0 +1,70 @@
+//! The lock that makes a state directory one `serve`'s.
+
+use super::{GatewayError, make_private};
+use crate::config::Config;
+use rustix::fs::{FlockOperation, flock};
+use rustix::io::Errno;
+use std::fs::File;
+use std::io;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+/// A process that was killed while it started a worker leaves the lock with that one until it runs its own program.
+pub const LOCK_WAIT_MAX: Duration = Duration::from_secs(1);
+
+/// The file that the one `serve` of a state directory holds locked.
+pub(super) fn lock_file(config: &Config) -> PathBuf {
+    config.state_dir.join("serve.lock")
+}
+
+/// Held until dropped.
+#[derive(Debug)]
+pub struct ServeLock(#[expect(dead_code, reason = "the lock lives as long as the file is open")] File);
+
+impl ServeLock {
+    /// Takes the lock; waits for one that is about to be let go, at most [`LOCK_WAIT_MAX`].
+    ///
+    /// # Errors
+    /// [`GatewayError::Locked`] when another process holds it.
+    pub fn take(config: &Config) -> Result<Self, GatewayError> {
+        make_private(&config.state_dir)?;
+        let path = lock_file(config);
+        let failed = |cause: io::Error| GatewayError::State { what: path.display().to_string(), cause };
+        let file = File::options().create(true).truncate(false).write(true).open(&path).map_err(failed)?;
+        let until = Instant::now() + LOCK_WAIT_MAX;
+        loop {
+            match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+                Ok(()) => return Ok(Self(file)),
+                Err(Errno::WOULDBLOCK) if Instant::now() < until => {
+                    std::thread::sleep(Duration::from_millis(10));
+                }
+                Err(Errno::WOULDBLOCK) => {
+                    return Err(GatewayError::Locked(config.state_dir.display().to_string()));
+                }
+                Err(errno) => return Err(failed(errno.into())),
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeMap;
+
+    #[test]
+    fn one_that_is_let_go_in_time_is_taken_and_one_that_is_held_is_not() {
+        let dir = tempfile::tempdir().expect("a folder");
+        let config = Config::load(None, Some(dir.path()), &BTreeMap::new()).expect("defaults");
+        let config = Config { state_dir: dir.path().join("state"), ..config };
+        let first = ServeLock::take(&config).expect("free");
+        assert!(matches!(ServeLock::take(&config), Err(GatewayError::Locked(_))));
+        std::thread::scope(|scope| {
+            let second = scope.spawn(|| ServeLock::take(&config));
+            // Whether the other one waits by now or not: it is free before its time is over.
+            std::thread::sleep(LOCK_WAIT_MAX / 4);
+            drop(first);
+            assert!(second.join().expect("no panic").is_ok());
+        });
+    }
+}

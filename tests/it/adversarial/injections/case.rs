@@ -165,6 +165,7 @@ impl Case {
             |fields: &mut Map<String, Value>| fields.values_mut().for_each(|value| *value = json(value));
         let all = |texts: &mut Vec<String>| texts.iter_mut().for_each(|text| *text = expand(text));
         self.says = expand(&self.says);
+        self.heard = self.heard.as_deref().map(expand);
         self.answer = expand(&self.answer);
         map(&mut self.sender);
         map(&mut self.fields);

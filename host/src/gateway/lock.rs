@@ -55,8 +55,9 @@ mod tests {
     #[test]
     fn one_that_is_let_go_in_time_is_taken_and_one_that_is_held_is_not() {
         let dir = tempfile::tempdir().expect("a folder");
-        let config = Config::load(None, Some(dir.path()), &BTreeMap::new()).expect("defaults");
-        let config = Config { state_dir: dir.path().join("state"), ..config };
+        let file = dir.path().join("cofferdam.toml");
+        std::fs::write(&file, "[workspace]\nroot = \"w\"\n[state]\ndir = \"s\"\n").expect("writable");
+        let config = Config::load(Some(&file), None, &BTreeMap::new()).expect("valid");
         let first = ServeLock::take(&config).expect("free");
         assert!(matches!(ServeLock::take(&config), Err(GatewayError::Locked(_))));
         std::thread::scope(|scope| {

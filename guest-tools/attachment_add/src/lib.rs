@@ -3,9 +3,9 @@
 
 mod wanted;
 
+use cofferdam_sdk::reply::Address;
 use cofferdam_sdk::schemars::JsonSchema;
 use cofferdam_sdk::serde::{Deserialize, Serialize};
-use cofferdam_sdk::reply::Address;
 use cofferdam_sdk::{Tool, ToolError, export_tool, progress, reply};
 use wanted::wanted;
 

@@ -1,6 +1,6 @@
 //! The log: one line an event on standard error, as text or JSON, and never a secret in it.
 //!
-//! Everything that this process says there goes through [`write`], events of libraries, last words of a panic
+//! Everything that this process says there goes through `write`, events of libraries, last words of a panic
 //! and messages for the person at the terminal alike, so nothing passes beside the redaction. A line is written
 //! at once: lines of several threads do not mix. Nobody may be reading, which is no reason to fail.
 

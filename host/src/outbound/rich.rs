@@ -115,7 +115,7 @@ impl Rich {
         }
     }
 
-    /// From the store: the body of a part of this kind. None for what [`Self::part`] never writes.
+    /// From the store: the body of a part of this kind. None for what `part` never writes.
     pub fn read(kind: PartKind, body: &str) -> Option<Self> {
         match kind {
             PartKind::Text => Some(Self::plain(body)),

@@ -208,12 +208,12 @@ impl Bench {
         std::fs::write(self.home.host("/shared/4k.txt"), "x".repeat(4096))?;
         let (mut fresh, mut warm) = (Vec::new(), Vec::new());
         for n in 0..rounds {
-            for pid in children()? {
-                rustix::process::kill_process(pid, rustix::process::Signal::KILL)?;
-            }
-            // Until the gateway can see that they have ended.
-            while children()?.iter().any(|pid| !has_ended(*pid)) {
-                tokio::task::yield_now().await;
+            // Until none runs, since one more may just be being started.
+            while let Some(pid) = children()?.into_iter().find(|pid| !has_ended(*pid)) {
+                match rustix::process::kill_process(pid, rustix::process::Signal::KILL) {
+                    Ok(()) | Err(rustix::io::Errno::SRCH) => tokio::task::yield_now().await,
+                    Err(error) => return Err(error.into()),
+                }
             }
             for times in [&mut fresh, &mut warm] {
                 let started = Instant::now();

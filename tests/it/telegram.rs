@@ -25,6 +25,7 @@ mod kinds;
 mod limits;
 mod listing;
 mod logs;
+mod manager;
 mod markdown;
 mod metrics;
 mod moving;

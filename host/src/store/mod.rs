@@ -36,7 +36,7 @@ pub use history::{LINES_MAX, LOADED_BYTES_MAX, Line};
 pub use inbox::STRANGERS_TOLD_PER_HOUR_MAX;
 pub use look::{DayOf, Look, PEOPLE_LISTED_MAX, Waiting};
 pub use moves::MOVES_MAX;
-pub use presence::{Noted, Presence, noted};
+pub use presence::{Health, LastError, Noted, Presence, noted};
 pub use recent::RECENT_ROWS_MAX;
 pub use retention::{DONE_AGE_MAX, DONE_ROWS_MAX};
 pub use rows::{

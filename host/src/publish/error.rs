@@ -247,6 +247,8 @@ fn told(effect: &Effect) -> String {
         Effect::Written(file) => format!("saved {}", file.path),
         Effect::Moved(moved) => format!("moved {} to {}", moved.moved_from, moved.path),
         Effect::Removed(removed) => format!("removed {}", removed.path),
-        Effect::Attached(attached) => format!("attached {}", attached.path),
+        Effect::Attached(attached) => {
+            format!("attached {}", attached.path.as_deref().unwrap_or(&attached.attached))
+        }
     }
 }

@@ -105,7 +105,7 @@ async fn a_call_is_shown_approved_and_done() -> anyhow::Result<()> {
          Asked for by telegram 5000000001.\n\
          creates /shared/a: nothing is there now\n\
          Rule: * = \"always\" (tools/file_write.toml:22)\n\
-         content: 5 bytes: \"hello\""
+         content: 5 bytes, sha256 2cf24dba5fb0: \"hello\""
     );
     let buttons = &approval.message["reply_markup"]["inline_keyboard"];
     assert_eq!((&buttons[0][0]["text"], &buttons[0][1]["text"]), (&json!("✅ Approve"), &json!("❌ Deny")));
@@ -456,7 +456,9 @@ async fn a_call_that_cannot_be_shown_whole_is_refused() -> anyhow::Result<()> {
     world.server.push(Incoming::private(ANN).text(&format!("/file_write {command}")));
     let approval = asked(&world, 0).await?;
     assert!(
-        approval.text.contains("content: 3000 bytes: \"yyy") && approval.text.len() < 1000,
+        approval.text.contains("content: 3000 bytes, sha256 ")
+            && approval.text.contains(": \"yyy")
+            && approval.text.len() < 1000,
         "{}",
         approval.text
     );
@@ -464,6 +466,23 @@ async fn a_call_that_cannot_be_shown_whole_is_refused() -> anyhow::Result<()> {
     answered(&world, "{").await?;
     assert_eq!(world.saved("/shared/a").len(), 3000);
     world.end(3)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_file_that_comes_with_a_call_is_shown_by_name_length_and_sha256() -> anyhow::Result<()> {
+    let world = World::running_in(|home| asking(home, "attachment_add", "content = \"always\"")).await?;
+    world.server.push(Incoming::private(ANN).text("/attachment_add content=hello filename=a.txt"));
+    let approval = asked(&world, 0).await?;
+    assert!(
+        approval.text.contains("\nfilename: \"a.txt\"\n")
+            && approval.text.contains("\ncontent: 5 bytes, sha256 2cf24dba5fb0: \"hello\""),
+        "{}",
+        approval.text
+    );
+    world.server.push(press(ANN, &approval, APPROVE));
+    let sent = world.server.wait_for_message(PATIENCE, |sent| sent.file.is_some()).await?;
+    assert_eq!(&sent.file.expect("a file").bytes[..], b"hello");
+    world.end(2)
 }
 
 /// More turns wait than are worked on at once, and everybody else is served.

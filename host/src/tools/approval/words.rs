@@ -6,7 +6,7 @@
 
 use crate::tools::Tool;
 use cofferdam_core::attachment::AttachmentInfo;
-use cofferdam_core::audit::EntryKind;
+use cofferdam_core::audit::{EntryKind, sha256_hex};
 use cofferdam_core::capability::Interface;
 use cofferdam_core::id::Caller;
 use cofferdam_core::policy::{ArgumentClass, Ask, ComponentSource, GuestPath, PathUse, Seen, Spelled, When};
@@ -84,7 +84,9 @@ impl Words<'_> {
                 Err(_) => self.value(at, value),
             },
             (Some(ArgumentClass::Content), Value::String(text)) => {
-                self.contents.push(format!("{}: {} bytes: {}", named(at), text.len(), quoted(text)));
+                let sha256: String = sha256_hex(text.as_bytes()).chars().take(12).collect();
+                let (at, bytes) = (named(at), text.len());
+                self.contents.push(format!("{at}: {bytes} bytes, sha256 {sha256}: {}", quoted(text)));
             }
             (None, Value::Array(items)) => {
                 let at = format!("{at}[]");

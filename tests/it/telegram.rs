@@ -13,6 +13,7 @@ mod attachments_out;
 mod beside;
 mod chaos;
 mod commands;
+mod cut_off;
 mod disk;
 mod downloads;
 mod edits;

@@ -45,7 +45,7 @@ impl Authority {
             inputs.attachments = Attachments::default();
         }
         let clock = inputs.clock(permit.limits());
-        let turn = inputs.turn;
+        let (turn, made) = (inputs.turn, std::mem::take(&mut inputs.made));
         let watched = clock.clone();
         let budget = Budget::new(permit.limits().written_bytes, move || {
             watched.useless().map(|stopped| match stopped {
@@ -56,7 +56,7 @@ impl Authority {
         Self {
             workspace: workspace.cloned(),
             clock,
-            budget: Arc::new(budget.within(turn)),
+            budget: Arc::new(budget.within(turn).having_made(made)),
             staged: BTreeMap::new(),
             staged_ever: 0,
             plan: Vec::new(),

@@ -60,6 +60,7 @@ impl Room {
             reply: None,
             report: None,
             turn: TurnShare { limit: ByteSize::mib(1), left: 1 << 20 },
+            made: Vec::new(),
             cancel: CancellationToken::new(),
             started: Instant::now(),
         };

@@ -65,6 +65,7 @@ fn asked<T: std::fmt::Debug + serde::de::DeserializeOwned>(asks: &[Ask<'_>]) -> 
         reply: None,
         report: None,
         turn: TurnShare { limit: ByteSize::mib(1), left: 1 << 20 },
+        made: Vec::new(),
         cancel: CancellationToken::new(),
         started: Instant::now(),
     };

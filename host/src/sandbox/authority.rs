@@ -98,7 +98,7 @@ impl Authority {
             return Err(denied(said));
         }
         let workspace = self.workspace.as_ref().ok_or_else(|| denied("there is no workspace here"))?;
-        let (file, len) = workspace.open_file(&path)?;
+        let (file, len) = workspace.open_file(&path, self.permit.expected_to_read(&path))?;
         Ok(Body::File { path: path.to_string(), file, len })
     }
 
@@ -207,7 +207,8 @@ impl HostCalls for Authority {
 
     fn append_file(&mut self, file: StagedId, path: &str) -> Result<Taken, ToolError> {
         let path = self.readable(path)?;
-        let facts = self.file(file)?.append_file(&path)?;
+        let staged = self.staged.get_mut(&file).ok_or_else(no_such_file)?;
+        let facts = staged.append_file(&path, self.permit.expected_to_read(&path))?;
         Ok(Taken { bytes: facts.bytes, sha256: facts.sha256 })
     }
 

@@ -383,7 +383,9 @@ impl Parts {
             cancel: request.cancel.clone(),
             started: running.started,
         };
+        let read = permit.found().to_vec();
         let finished = self.sandbox.run(permit, &tool.component, &workspace, inputs);
+        Self::still_found(&workspace, &read)?;
         let attachments = finished.reply.as_ref().map(Addition::attachments).unwrap_or_default();
         let elsewhere = finished.reply.as_ref().map(Addition::request).filter(|to| **to != request.turn);
         let result = match &cut {

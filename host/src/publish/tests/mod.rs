@@ -26,7 +26,7 @@ use super::{
 };
 use cofferdam_core::audit::{Effect, EntryKind, FileFacts, Moved, Removed};
 use cofferdam_core::limits::ByteSize;
-use cofferdam_core::policy::GuestPath;
+use cofferdam_core::policy::{Expected, GuestPath};
 use cofferdam_core::tool::{ErrorCode, ToolError};
 use rustix::fs::Mode;
 use std::collections::BTreeMap;

@@ -56,7 +56,7 @@ fn everything_that_a_call_holds_has_a_line() {
         // What looks like an edit and is a path is shown as a path.
         (
             json!({ "jobs": [{ "old_text": "/shared/key", "new_text": "x" }] }),
-            vec!["changes or replaces /shared/key", "jobs[0].new_text: 1 bytes: \"x\""],
+            vec!["changes or replaces /shared/key", "jobs[0].new_text: 1 bytes, sha256 2d711642b726: \"x\""],
         ),
         (
             json!({ "edits": [{ "old_text": "a", "new_text": "b" }, { "old_text": "\u{202e}", "new_text": "c\t", "all": true }] }),
@@ -78,8 +78,8 @@ fn everything_that_a_call_holds_has_a_line() {
         (json!({ "note": "x\nRule: none" }), vec![r#"note: "x\nRule: none""#]),
         (json!({ "note": "**a** <b>b</b> [c](d)" }), vec![r#"note: "**a** <b>b</b> [c](d)""#]),
         (json!({ "a: 1\nRule": 1, "": 2, "é": 3 }), vec![r#""a: 1\nRule": 1"#, r#""": 2"#, r#""é": 3"#]),
-        (json!({ "body": "x" }), vec!["body: 1 bytes: \"x\""]),
-        (json!({ "body": ["x", 1] }), vec![r#"body: 7 bytes: "[\"x\",1]""#]),
+        (json!({ "body": "x" }), vec!["body: 1 bytes, sha256 2d711642b726: \"x\""]),
+        (json!({ "body": ["x", 1] }), vec![r#"body: 7 bytes, sha256 59402b0471b4: "[\"x\",1]""#]),
         (json!({ "note": null, "flag": false }), vec!["flag: false"]),
     ] {
         let found = shown_of(&arguments, &[]).expect("short");
@@ -119,7 +119,7 @@ fn paths_and_values_are_shown_whole_or_the_call_is_refused() {
 fn of_contents_a_part_is_shown_and_how_much_more_there_is() {
     let found = shown_of(&json!({ "body": "x".repeat(5000) }), &[]).expect("a part fits");
     assert!(
-        found[0].starts_with("body: 5000 bytes: \"xxx") && found[0].ends_with("\"… (5000 bytes)"),
+        found[0].starts_with("body: 5000 bytes, sha256 c59d3c0480cc: \"xxx") && found[0].ends_with("\"… (5000 bytes)"),
         "{found:?}"
     );
     let edits: Vec<_> =

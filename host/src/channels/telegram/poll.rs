@@ -103,7 +103,7 @@ async fn ask(bot: &Bot, cursor: &Cursor, hold: Duration) -> Result<Vec<Box<RawVa
     serde_json::from_str(result.get()).map_err(|_| Failure::Unreachable("getUpdates brings no list".into()))
 }
 
-/// Persists a batch, then moves the cursor, then hands the work on; waits where there is too much of it.
+/// Persists a batch, hands the work on, then moves the cursor; waits where there is too much of it.
 async fn take(
     bot: &Bot,
     batch: Vec<Box<RawValue>>,
@@ -139,14 +139,18 @@ async fn take(
         bot.stored("persist updates", persist).await
     };
     let Some(Persisted { pending, replies }) = persisted else { return Ok(Flow::Stops) };
-    let again = last.is_some() && last < cursor.offset();
-    cursor.advance(last);
     let replies = replies.into_iter().map(Arrival::Reply);
     for arrival in replies.chain(pending.into_iter().map(Arrival::Update)) {
         if hand_on(bot, arrivals, arrival).await == Flow::Stops {
             return Ok(Flow::Stops);
         }
     }
+    // Work begins while the disk takes them in; what the next poll confirms has to outlast the power as well.
+    if last.is_some() && bot.stored("settle updates", || bot.store.settle()).await.is_none() {
+        return Ok(Flow::Stops);
+    }
+    let again = last.is_some() && last < cursor.offset();
+    cursor.advance(last);
     if again {
         // A server that ignores the offset must not keep this loop busy.
         return Err(Failure::Unreachable("getUpdates repeats what was confirmed".into()));

@@ -4,12 +4,14 @@
 //! The audit alone says what was planned and what happened. The guest runs again only to bring the bytes that
 //! are missing: what it plans must be the rest of that very plan, or nothing more is changed.
 
-use super::{CallRequest, Parts, Progress, unaudited};
+use super::outcome::{Progress, unaudited};
+use super::request::CallRequest;
+use super::toolbox::Parts;
 use crate::audit::Landed;
 use crate::publish::{Planned, told};
 use crate::tools::Earlier;
-use cofferdam_core::audit::Effect;
-use cofferdam_core::policy::GuestPath;
+use cofferdam_core::audit::{Effect, VerdictKind};
+use cofferdam_core::policy::{GuestPath, Safety};
 use cofferdam_core::tool::{Answer, ErrorCode, ToolError};
 
 /// What is to be done about a call that may have run before.
@@ -49,6 +51,7 @@ impl Parts {
             Some(Landed::All(files)) if self.outgoing.adopt(&request.turn, &answer.attachments) => {
                 self.deliver(request, &answer)?;
                 progress.files = files;
+                progress.verdict = VerdictKind::Permit;
                 return Ok(Replay::Answered(answer));
             }
             // The bytes for its reply are gone: only the guest can bring them again.
@@ -66,6 +69,19 @@ impl Parts {
         progress.files = done.clone();
         CutOff::of(answer, planned, done).map(Replay::CutOff)
     }
+}
+
+/// What the journal of a durable turn says, for a call that may change something.
+pub(super) fn earlier(
+    request: &CallRequest,
+    safety: Safety,
+    arguments_sha256: &str,
+) -> Result<Option<Earlier>, ToolError> {
+    let Some(journal) = request.journal.as_ref().filter(|_| safety != Safety::ReadOnly) else {
+        return Ok(None);
+    };
+    let unreadable = |e| ToolError::new(ErrorCode::Internal, format!("the journal cannot be read: {e}"));
+    journal.earlier(request.id.as_str(), arguments_sha256).map(Some).map_err(unreadable)
 }
 
 /// Without what goes out with a reply: the run that answers adds that.

@@ -119,7 +119,8 @@ fn paths_and_values_are_shown_whole_or_the_call_is_refused() {
 fn of_contents_a_part_is_shown_and_how_much_more_there_is() {
     let found = shown_of(&json!({ "body": "x".repeat(5000) }), &[]).expect("a part fits");
     assert!(
-        found[0].starts_with("body: 5000 bytes, sha256 c59d3c0480cc: \"xxx") && found[0].ends_with("\"… (5000 bytes)"),
+        found[0].starts_with("body: 5000 bytes, sha256 c59d3c0480cc: \"xxx")
+            && found[0].ends_with("\"… (5000 bytes)"),
         "{found:?}"
     );
     let edits: Vec<_> =

@@ -3,6 +3,7 @@
 mod budgets;
 mod cancel;
 mod composed;
+mod group;
 mod memory;
 mod outputs;
 mod reach;

@@ -45,7 +45,7 @@ pub(super) async fn work(bot: Arc<Bot>, unit: Unit) {
     }
 }
 
-/// Answers the message that stopped a turn, or found none: what was stopped says so in its own answer.
+/// Answers the message that stopped a turn, may not, or found none: what was stopped says so in its own answer.
 pub(super) async fn stopped(bot: Arc<Bot>, update: i64, target: Target, stopped: Stopped, waiting: usize) {
     let claim = || bot.store.claim(&bot.channel, Claim::Update(update));
     let Some(Some(bound)) = bot.stored("bind a turn", claim).await else { return };
@@ -54,7 +54,11 @@ pub(super) async fn stopped(bot: Arc<Bot>, update: i64, target: Target, stopped:
         bot.stored("dismiss a turn", || bot.store.dismiss(&turn)).await;
         return;
     }
-    let response = OutgoingResponse::text(words::nothing_runs(waiting));
+    let said = match stopped {
+        Stopped::Anothers => words::NOT_YOURS_TO_STOP.to_owned(),
+        Stopped::Turn | Stopped::Nothing => words::nothing_runs(waiting),
+    };
+    let response = OutgoingResponse::text(said);
     let reply = NewReply { target: target.to_text(), parts: plan(response, &MANNERS, Opening::Fresh) };
     let end = || bot.store.end(&bot.channel, &turn, reply.clone());
     if let Some(reply) = bot.stored("store a reply", end).await {
@@ -181,7 +185,7 @@ async fn run_turn(
     slot: Arc<Slot>,
 ) -> Option<OutgoingResponse> {
     let lane = bot.lane(prepared.target.chat, prepared.target.thread);
-    let run = bot.running.begin(lane, &bot.stop.now);
+    let run = bot.running.begin(lane, prepared.sender, &bot.stop.now);
     let mailbox = Mailbox { bot: bot.clone(), turn: id.clone(), lane, sender: prepared.sender };
     let earlier = Earlier::of(bot.clone(), &prepared);
     let caller = caller(&prepared);

@@ -4,6 +4,7 @@ use super::answer;
 use super::bot::{Bot, Bots};
 use super::lanes::{LaneKey, Lanes, Unit};
 use super::prepare::{Todo, prepare, queue_of};
+use super::running::By;
 use super::send::Target;
 use super::wire;
 use crate::store::{BoundTurn, Queue, Reply, Standing, Update};
@@ -54,10 +55,10 @@ pub(super) async fn dispatch(bots: Bots, mut arrivals: mpsc::Receiver<Arrival>) 
             () = bot.stop.soon.cancelled() => break,
             arrival = arrivals.recv(), if lanes.load() + beside < UNITS_MAX => match arrival {
                 Some(arrival) => match stop_wanted(&bots.borrow().clone(), &arrival) {
-                    Some((update, target)) => {
+                    Some((update, target, by)) => {
                         let lane = bot.lane(target.chat, target.thread);
                         let waiting = lanes.waiting(lane);
-                        let stopped = bot.running.stop(lane, waiting);
+                        let stopped = bot.running.stop(lane, by, waiting);
                         tasks.spawn(answer::stopped(bot.clone(), update, target, stopped, waiting));
                     }
                     None => add(&bot, &mut lanes, arrival),
@@ -95,9 +96,9 @@ async fn wind_down(bot: &Bot, mut tasks: JoinSet<()>) {
     }
 }
 
-/// The message that asks to stop what runs in its chat, and where it is to be answered. It waits for nothing
-/// that came before it.
-fn stop_wanted(bot: &Bot, arrival: &Arrival) -> Option<(i64, Target)> {
+/// The message that asks to stop what runs in its chat, where it is to be answered, and who asks. It waits for
+/// nothing that came before it.
+fn stop_wanted(bot: &Bot, arrival: &Arrival) -> Option<(i64, Target, By)> {
     let Arrival::Update(update) = arrival else { return None };
     let message = read(&update.raw).filter(|message| message.media_group_id.is_none())?;
     let rules = bot.rules();
@@ -105,7 +106,9 @@ fn stop_wanted(bot: &Bot, arrival: &Arrival) -> Option<(i64, Target)> {
         return None;
     }
     match prepare(vec![message], Standing::First, &rules) {
-        Todo::Run(prepared) if prepared.text.trim() == "/cancel" => Some((update.update_id, prepared.target)),
+        Todo::Run(prepared) if prepared.text.trim() == "/cancel" => {
+            Some((update.update_id, prepared.target, rules.power_of(prepared.sender)))
+        }
         _ => None,
     }
 }

@@ -94,7 +94,8 @@ impl Bot {
         let Door { configured, groups, moves, .. } = &self.door;
         let mut allowed = configured.clone();
         allowed.extend(self.door.paired().iter().filter_map(number));
-        Rules { allowed, groups: groups.clone(), moves: moves.clone(), me: self.me.clone() }
+        let whose = self.runner.whose();
+        Rules { allowed, groups: groups.clone(), moves: moves.clone(), me: self.me.clone(), whose }
     }
 
     /// What a stranger in private may be told.

@@ -124,6 +124,9 @@ pub(super) fn prepare(mut messages: Vec<Message>, standing: Standing, rules: &Ru
         let (album, message_id) = (message.album(), message.message_id);
         prepared.files = Files::Replied(Replied { media, album, message_id });
     }
+    if prepared.text.trim() == "/new" && !rules.may_begin_anew(sender) {
+        return Todo::Say(target, words::NOT_YOURS_TO_FORGET.into());
+    }
     if steers && prepared.text.is_empty() && !prepared.has_files() {
         return Todo::Say(target, words::STEER_WHAT.into());
     }
@@ -206,13 +209,15 @@ mod tests {
     use super::super::moves::Moves;
     use super::super::wire::Update;
     use super::*;
+    use crate::turn::Whose;
     use serde_json::{Value, json};
     use std::collections::BTreeMap;
     use std::sync::Arc;
 
     fn rules() -> Rules {
         let me = Me { id: 99, username: Some("our_bot".into()), hears: Hears::default() };
-        Rules { allowed: BTreeSet::from([7]), groups: Arc::default(), moves: Moves::default(), me }
+        let (groups, moves, whose) = (Arc::default(), Moves::default(), Whose::Session);
+        Rules { allowed: BTreeSet::from([7]), groups, moves, me, whose }
     }
 
     /// The same with something of its own for the group.
@@ -274,6 +279,34 @@ mod tests {
             json!({ "dice": {} }),
             Some("say: A message of this kind (dice) cannot be used here. Send text or a file."),
         );
+    }
+
+    #[test]
+    fn a_member_of_an_open_group_has_no_conversation_of_others_forgotten() {
+        let open = Group { members: Members::All, ..Group::default() };
+        let own = Rules { whose: Whose::Person, ..rules_with(open.clone()) };
+        let refused = format!("say: {}", words::NOT_YOURS_TO_FORGET);
+        let (refused, open) = (refused.as_str(), &rules_with(open));
+        let said = |sender: i64, text: &str, rules: &Rules| {
+            text_under(group(json!({ "text": text, "from": { "id": sender, "is_bot": false } })), rules)
+        };
+        for (sender, text, rules, expected) in [
+            (8, "/new", open, refused),
+            (8, " /new@our_bot ", open, refused),
+            (8, "@our_bot /new", open, refused),
+            (8, "/steer /new", open, refused),
+            (8, "/new page", open, "/new page"),
+            (8, "/retry", open, "/retry"),
+            (7, "/new", open, "/new"),
+            // Where everybody has a conversation of their own, it is theirs.
+            (8, "/new", &own, "/new"),
+        ] {
+            assert_eq!(
+                said(sender, text, rules).as_deref().map(str::trim),
+                Some(expected),
+                "{sender} {text}"
+            );
+        }
     }
 
     #[test]

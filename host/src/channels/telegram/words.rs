@@ -71,6 +71,14 @@ pub(super) fn nothing_runs(waiting: usize) -> String {
     format!("Nothing is running here.{}", waiting_too(waiting))
 }
 
+/// To `/cancel` of somebody who is served in an open group alone, while another person's message is worked on.
+pub(super) const NOT_YOURS_TO_STOP: &str = "What is running here is another person's: it is stopped by whoever asked \
+     for it, or by somebody whom the operator has named.";
+
+/// To `/new` of somebody who is served in an open group alone.
+pub(super) const NOT_YOURS_TO_FORGET: &str =
+    "This conversation is everybody's here: it is begun anew by somebody whom the operator has named.";
+
 /// After the answer of a turn that somebody stopped.
 pub(super) fn waiting_too(waiting: usize) -> String {
     match waiting {

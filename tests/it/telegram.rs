@@ -50,4 +50,5 @@ mod stop;
 mod streaming;
 mod tracer;
 mod typing;
+mod updates;
 mod world;

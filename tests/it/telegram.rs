@@ -52,4 +52,5 @@ mod stop;
 mod streaming;
 mod tracer;
 mod typing;
+mod updates;
 mod world;

@@ -13,6 +13,7 @@ use crate::llm::{self, Answering};
 use crate::turn::{InMemory, Memory, Progress, Runner, Turn};
 use anyhow::Context;
 use async_trait::async_trait;
+use cofferdam_core::attachment::AttachmentInfo;
 use cofferdam_core::id::SessionId;
 use cofferdam_core::message::OutgoingResponse;
 use cofferdam_core::text::{about, one_line};
@@ -54,6 +55,10 @@ struct Earlier(Attachments);
 #[async_trait]
 impl RecentAttachments for Earlier {
     async fn recent(&self) -> Attachments {
+        self.0.clone()
+    }
+
+    async fn again(&self, _: &[AttachmentInfo]) -> Attachments {
         self.0.clone()
     }
 }

@@ -61,6 +61,10 @@ impl Inbox for Sqlite {
         Sqlite::taken_up(self, channel, turn).await
     }
 
+    async fn times_told(&self, channel: &str, sender: &str) -> Result<u32, StoreError> {
+        Sqlite::times_told(self, channel, sender).await
+    }
+
     async fn dismiss(&self, turn: &TurnId) -> Result<(), StoreError> {
         Sqlite::dismiss(self, turn).await
     }

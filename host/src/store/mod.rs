@@ -35,7 +35,7 @@ mod usage;
 
 pub use approvals::{APPROVED_PATHS_MAX, Approval, ApprovalState, ApprovedPaths, NewApproval};
 pub use history::{LINES_MAX, LOADED_BYTES_MAX, Line};
-pub use inbox::STRANGERS_TOLD_PER_HOUR_MAX;
+pub use inbox::{STRANGER_TOLD_MAX, STRANGERS_TOLD_PER_HOUR_MAX};
 pub use look::{DayOf, Look, PEOPLE_LISTED_MAX, Waiting};
 pub use moves::MOVES_MAX;
 pub use presence::{Health, LastError, Noted, Presence, noted};

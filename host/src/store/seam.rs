@@ -37,7 +37,7 @@ pub trait Storage: Inbox + Outbox + Approvals + Conversations + Journal {
 pub trait Inbox: Send + Sync {
     /// Keeps a batch, all or nothing. An update that is known already changes nothing. One that steers is addressed to
     /// the first message of its session that is not done, if that is the same sender's. An edit changes what its message
-    /// says as long as that waits for a turn. Rides.
+    /// says as long as that waits for a turn. A stranger is told again only of what is newer than the last telling. Rides.
     async fn persist(&self, channel: &str, updates: Vec<NewUpdate>) -> Result<Persisted, StoreError>;
 
     /// Up to `limit` updates that wait for a turn, in order; `after` is the last one of the page before.
@@ -58,6 +58,9 @@ pub trait Inbox: Send + Sync {
 
     /// What a turn has taken up, in that order; the updates of one message together.
     async fn taken_up(&self, channel: &str, turn: &TurnId) -> Result<Vec<Vec<Update>>, StoreError>;
+
+    /// How often a stranger was told, as far as it is remembered; at most [`STRANGER_TOLD_MAX`](super::STRANGER_TOLD_MAX).
+    async fn times_told(&self, channel: &str, sender: &str) -> Result<u32, StoreError>;
 
     /// Ends a turn that nobody waits for: its updates are done and free of it.
     async fn dismiss(&self, turn: &TurnId) -> Result<(), StoreError>;

@@ -6,7 +6,7 @@ use super::instructions::instructions;
 use super::rounds::{Circumstances, Rounds, Said};
 use super::talk::{Keeping, Talk};
 use super::{Config, Entry, Markup, Memory, Progress, Provider, Steering, Step, ToolSpec, Tools, words};
-use crate::attachments::{Attachment, Attachments, RecentAttachments};
+use crate::attachments::{Attachment, Attachments, Blob, RecentAttachments};
 use crate::bus::Origin;
 use crate::store::WhoseTurn;
 use crate::tools::Approver;
@@ -307,19 +307,23 @@ async fn again(turn: &Turn, wanted: Vec<Attachments>) -> Vec<Attachments> {
         return wanted;
     }
     let mut found = added(turn).await;
-    found.push(match (&turn.recent, turn.attachments.is_empty()) {
-        (Some(recent), true) => recent.recent().await,
-        _ => turn.attachments.clone(),
-    });
-    let same = |info: &AttachmentInfo| {
-        let same = |found: &&Attachment| found.blob.is_some() && found.info.sha256 == info.sha256;
-        found.iter().flat_map(Attachments::iter).find(same).and_then(|found| found.blob.clone())
-    };
+    found.push(turn.attachments.clone());
+    let mut missing: Vec<_> = wanted.iter().flat_map(Attachments::infos).collect();
+    missing.retain(|info| !info.sha256.is_empty() && same(&found, info).is_none());
+    if let Some(recent) = turn.recent.as_ref().filter(|_| !missing.is_empty()) {
+        found.push(recent.again(&missing).await);
+    }
     let one = |mut info: AttachmentInfo| {
-        let blob = same(&info).filter(|_| !info.sha256.is_empty());
+        let blob = same(&found, &info).filter(|_| !info.sha256.is_empty());
         info.unavailable = blob.is_none().then(|| words::FILE_GONE.to_owned());
         Attachment { info, blob }
     };
     let each = |list: &Attachments| list.infos().into_iter().map(one).collect::<Vec<_>>().into();
     wanted.iter().map(each).collect()
+}
+
+/// The bytes of an attachment among those that were found, by their content.
+fn same(found: &[Attachments], wanted: &AttachmentInfo) -> Option<Blob> {
+    let same = |found: &&Attachment| found.blob.is_some() && found.info.sha256 == wanted.sha256;
+    found.iter().flat_map(Attachments::iter).find(same)?.blob.clone()
 }

@@ -4,13 +4,14 @@
 //! never neither.
 
 use super::approvals::Desk;
+use super::arriving::Sign;
 use super::bot::Bot;
+use super::came::Came;
 use super::download::fetch_all;
 use super::lanes::Unit;
 use super::mailbox::Mailbox;
-use super::media::Media;
 use super::placeholder::Placeholder;
-use super::prepare::{Files, Prepared, Replied, Todo, prepare};
+use super::prepare::{Prepared, Todo, prepare};
 use super::recent::{self, Earlier};
 use super::running::Stopped;
 use super::send::{StandIn, Target};
@@ -19,9 +20,8 @@ use super::typing::Typing;
 use super::upload::MANNERS;
 use super::wire;
 use super::words;
-use crate::attachments::Attachments;
 use crate::outbound::{Opening, deliver, plan};
-use crate::store::{AlbumPart, BoundTurn, Claim, NewReply, Reply};
+use crate::store::{BoundTurn, Claim, NewReply, Reply};
 use crate::turn::{ATTEMPTS_MAX, Progress, Turn};
 use cofferdam_core::id::{Caller, SessionId, TurnId};
 use cofferdam_core::message::OutgoingResponse;
@@ -32,12 +32,14 @@ use tokio::task::JoinSet;
 const CHANNEL: &str = "telegram";
 
 /// Does one unit's work. Returns early, leaving everything for the next start, when the bot stops.
-pub(super) async fn work(bot: Arc<Bot>, unit: Unit) {
+///
+/// `sign` is shown for it already.
+pub(super) async fn work(bot: Arc<Bot>, unit: Unit, sign: Option<Sign>) {
     let reply = match unit {
         Unit::Reply(reply) => Some(reply),
-        Unit::Bound(turn) => answer(&bot, Origin::Bound(turn)).await,
-        Unit::Update(id) => answer(&bot, Origin::Waiting(Claim::Update(id))).await,
-        Unit::Album(gathering) => answer(&bot, Origin::Waiting(Claim::Album(gathering.album))).await,
+        Unit::Bound(turn) => answer(&bot, Origin::Bound(turn), sign).await,
+        Unit::Update(id) => answer(&bot, Origin::Waiting(Claim::Update(id)), sign).await,
+        Unit::Album(gathering) => answer(&bot, Origin::Waiting(Claim::Album(gathering.album)), sign).await,
     };
     if let Some(reply) = reply {
         deliver(&bot.store, &*bot, reply, &bot.stop.soon).await;
@@ -73,12 +75,15 @@ enum Origin {
 }
 
 /// Ends a turn; its reply, unless nobody is to be answered or the bot stops.
-async fn answer(bot: &Arc<Bot>, origin: Origin) -> Option<Reply> {
+async fn answer(bot: &Arc<Bot>, origin: Origin, sign: Option<Sign>) -> Option<Reply> {
     if bot.stop.soon.is_cancelled() {
         return None;
     }
     // Held while working, not while sending: a chat that must wait to be sent to holds no other up.
-    let slot = Slot::among(&bot.permits);
+    let (slot, mut typing) = match sign {
+        Some(Sign { slot, typing }) => (slot, Some(typing)),
+        None => (Slot::among(&bot.permits), None),
+    };
     let (bound, before) = match origin {
         Origin::Bound(bound) => {
             let left = bot.stored("look for a placeholder", || bot.store.placeholder(&bound.turn)).await?;
@@ -93,7 +98,7 @@ async fn answer(bot: &Arc<Bot>, origin: Origin) -> Option<Reply> {
     let turn = bound.turn.clone();
     let messages =
         bound.updates.iter().filter_map(|update| wire::Update::read(&update.raw)?.message).collect();
-    let (mut typing, mut noting) = (None, None);
+    let mut noting = None;
     let (target, response) = match prepare(messages, bound.standing, &bot.rules()) {
         Todo::Nothing => {
             bot.stored("dismiss a turn", || bot.store.dismiss(&turn)).await;
@@ -101,9 +106,10 @@ async fn answer(bot: &Arc<Bot>, origin: Origin) -> Option<Reply> {
         }
         Todo::Say(target, text) => (target, OutgoingResponse::text(text)),
         Todo::Run(prepared) => {
-            noting = recent::to_note(bot, &prepared).await?;
             let mut target = prepared.target;
-            typing = Some(Typing::start(bot.api.clone(), target, slot.clone()));
+            typing.get_or_insert_with(|| Typing::start(bot.api.clone(), target, slot.clone()));
+            let came = Came::with(bot, &prepared).await?;
+            noting = recent::to_note(bot, &prepared, &came, None).await?;
             tokio::select! {
                 biased;
                 // It is bound, and runs at the next start.
@@ -111,7 +117,8 @@ async fn answer(bot: &Arc<Bot>, origin: Origin) -> Option<Reply> {
                 () = slot.take() => {}
             }
             let placeholder = Placeholder::start(bot.clone(), turn.clone(), target, before);
-            let response = attempt(bot, turn.clone(), *prepared, placeholder.progress(), &slot).await;
+            let begun = Begun { prepared: *prepared, came, progress: placeholder.progress(), slot };
+            let response = attempt(bot, turn.clone(), begun).await;
             // Before the reply is stored, which says what becomes of it.
             target.stand_in = placeholder.end().await;
             (target, response?)
@@ -132,21 +139,23 @@ async fn answer(bot: &Arc<Bot>, origin: Origin) -> Option<Reply> {
     reply
 }
 
-/// Runs a turn, unless it was begun too often and never ended; `None` when it was cut off.
-async fn attempt(
-    bot: &Arc<Bot>,
-    turn: TurnId,
+/// A turn that is about to run.
+struct Begun {
     prepared: Prepared,
+    came: Came,
     progress: Arc<dyn Progress>,
-    slot: &Arc<Slot>,
-) -> Option<OutgoingResponse> {
-    let caller = caller(&prepared);
+    slot: Arc<Slot>,
+}
+
+/// Runs a turn, unless it was begun too often and never ended; `None` when it was cut off.
+async fn attempt(bot: &Arc<Bot>, turn: TurnId, begun: Begun) -> Option<OutgoingResponse> {
+    let caller = caller(&begun.prepared);
     let count = bot.stored("count an attempt", || bot.store.attempt(&turn, &caller)).await?;
     if count > ATTEMPTS_MAX {
         tracing::error!(%turn, "a turn was begun {ATTEMPTS_MAX} times, never ended, and is given up");
         return Some(OutgoingResponse::text(words::given_up(ATTEMPTS_MAX)));
     }
-    let response = run(bot, turn.clone(), prepared, progress, slot).await;
+    let response = run(bot, turn.clone(), begun).await;
     if response.is_none()
         && let Err(error) = bot.store.withdraw_attempt(&turn).await
     {
@@ -158,16 +167,10 @@ async fn attempt(
 /// Runs a turn; `None` when it was cut off.
 ///
 /// In a task of its own: should anything in it panic, the person is told, and the gateway goes on.
-async fn run(
-    bot: &Arc<Bot>,
-    id: TurnId,
-    prepared: Prepared,
-    progress: Arc<dyn Progress>,
-    slot: &Arc<Slot>,
-) -> Option<OutgoingResponse> {
-    let (task_bot, task_id, slot) = (bot.clone(), id.clone(), slot.clone());
+async fn run(bot: &Arc<Bot>, id: TurnId, begun: Begun) -> Option<OutgoingResponse> {
+    let (task_bot, task_id) = (bot.clone(), id.clone());
     let mut task = JoinSet::new();
-    task.spawn(async move { run_turn(&task_bot, task_id, prepared, progress, slot).await });
+    task.spawn(async move { run_turn(&task_bot, task_id, begun).await });
     match task.join_next().await? {
         Ok(response) => response,
         Err(error) => {
@@ -177,21 +180,24 @@ async fn run(
     }
 }
 
-async fn run_turn(
-    bot: &Arc<Bot>,
-    id: TurnId,
-    prepared: Prepared,
-    progress: Arc<dyn Progress>,
-    slot: Arc<Slot>,
-) -> Option<OutgoingResponse> {
+async fn run_turn(bot: &Arc<Bot>, id: TurnId, begun: Begun) -> Option<OutgoingResponse> {
+    let Begun { prepared, came, progress, slot } = begun;
     let lane = bot.lane(prepared.target.chat, prepared.target.thread);
     let run = bot.running.begin(lane, prepared.sender, &bot.stop.now);
-    let mailbox = Mailbox { bot: bot.clone(), turn: id.clone(), lane, sender: prepared.sender };
+    let files = came.files();
+    let mailbox = Mailbox {
+        bot: bot.clone(),
+        turn: id.clone(),
+        lane,
+        sender: prepared.sender,
+        question: came,
+        progress: progress.clone(),
+    };
     let earlier = Earlier::of(bot.clone(), &prepared);
     let caller = caller(&prepared);
     let desk = Desk { bot: bot.clone(), target: prepared.target, sender: prepared.sender, slot };
     let attachments = tokio::select! {
-        attachments = fetch(bot, prepared.files, &progress) => attachments?,
+        attachments = fetch_all(bot, files, &*progress) => attachments,
         () = run.cancel().cancelled() => {
             let waited = run.end().filter(|_| !bot.stop.now.is_cancelled())?;
             return Some(OutgoingResponse::text(words::CANCELLED.to_owned() + &words::waiting_too(waited)));
@@ -226,32 +232,4 @@ fn caller(prepared: &Prepared) -> Caller {
 pub(super) fn session(bot: &Bot, target: &Target) -> SessionId {
     let home = bot.door.moves.home(target.chat);
     SessionId::new(format!("{}:{home}/{}", bot.channel, target.thread.unwrap_or_default()))
-}
-
-async fn fetch(bot: &Arc<Bot>, from: Files, progress: &Arc<dyn Progress>) -> Option<Attachments> {
-    Some(fetch_all(bot, files(bot, from).await?, &**progress).await)
-}
-
-/// The files of a turn, in order; `None` once the bot stops.
-pub(super) async fn files(bot: &Bot, files: Files) -> Option<Vec<Media>> {
-    match files {
-        Files::Own(files) => Some(files),
-        Files::Replied(Replied { media, album: None, .. }) => Some(vec![media]),
-        Files::Replied(Replied { media, album: Some(album), message_id }) => {
-            let parts = bot.stored("look up an album", || bot.store.album(&bot.channel, &album)).await?;
-            Some(listed_with(message_id, parts).unwrap_or_else(|| vec![media]))
-        }
-    }
-}
-
-/// The files of the turn that answered a part of an album: a late part was listed on its own, so it is
-/// meant on its own. `None` when the part is no longer known.
-fn listed_with(message_id: Option<i64>, parts: Vec<AlbumPart>) -> Option<Vec<Media>> {
-    let read = |part: AlbumPart| Some((part.turn, wire::Update::read(&part.update.raw)?.message?));
-    let mut all: Vec<(Option<TurnId>, wire::Message)> = parts.into_iter().filter_map(read).collect();
-    let turn =
-        all.iter().find(|(_, message)| message.message_id == message_id).map(|(turn, _)| turn.clone())?;
-    all.retain(|(of, _)| *of == turn);
-    all.sort_by_key(|(_, message)| message.message_id);
-    Some(all.into_iter().filter_map(|(_, message)| message.media).collect())
 }

@@ -1,6 +1,7 @@
 //! Gives work to the lanes and starts what may start, until the stop; then waits for what is under way.
 
 use super::answer;
+use super::arriving::Signs;
 use super::bot::{Bot, Bots};
 use super::lanes::{LaneKey, Lanes, Unit};
 use super::prepare::{Todo, prepare, queue_of};
@@ -42,12 +43,14 @@ pub(super) async fn dispatch(bots: Bots, mut arrivals: mpsc::Receiver<Arrival>) 
     let mut lanes = Lanes::new(bot.timing.album_window, bot.timing.album_cap);
     let mut tasks = JoinSet::new();
     let mut busy: HashMap<Id, LaneKey> = HashMap::new();
+    let mut signs = Signs::default();
     loop {
         bot.clone_from(&bots.borrow());
         while let Some((key, unit)) = lanes.begin(Instant::now()) {
-            let task = tasks.spawn(answer::work(bot.clone(), unit));
+            let task = tasks.spawn(answer::work(bot.clone(), unit, signs.take(key)));
             busy.insert(task.id(), key);
         }
+        signs.show(&bot, lanes.arriving());
         COUNTS.held.set(lanes.load() as u64);
         let due = lanes.next_due();
         let beside = tasks.len().saturating_sub(busy.len());
@@ -80,6 +83,7 @@ pub(super) async fn dispatch(bots: Bots, mut arrivals: mpsc::Receiver<Arrival>) 
             () = sleep_until(due.unwrap_or_else(Instant::now)), if due.is_some() => {}
         }
     }
+    drop(signs);
     wind_down(&bot, tasks).await;
 }
 
@@ -130,10 +134,15 @@ fn add(bot: &Bot, lanes: &mut Lanes, arrival: Arrival) {
         }
         Arrival::Update(update) => {
             let message = read(&update.raw);
-            let album = message.as_ref().and_then(wire::Message::album);
-            let key = lane_of(message.map(|message| (message.chat.id, message.thread)));
-            match album {
-                Some(album) => lanes.push_part(key, album, Instant::now()),
+            let key = lane_of(message.as_ref().map(|message| (message.chat.id, message.thread)));
+            match message.and_then(|message| Some((message.album()?, message))) {
+                Some((album, message)) => {
+                    lanes.push_part(key, album.clone(), Instant::now());
+                    // In a group the part that says whom it is meant for may be another one.
+                    if prepare(vec![message], Standing::First, &bot.rules()) != Todo::Nothing {
+                        lanes.awaits(key, &album);
+                    }
+                }
                 None => lanes.push(key, Unit::Update(update.update_id)),
             }
         }

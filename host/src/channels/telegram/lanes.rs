@@ -35,6 +35,8 @@ pub(super) struct Gathering {
     pub(super) album: String,
     first: Instant,
     last: Instant,
+    /// Whether a part has said that an answer is waited for.
+    awaited: bool,
 }
 
 /// The lanes and what waits in them.
@@ -84,15 +86,35 @@ impl Lanes {
 
     /// Notes that a part of an album came. An album that has not begun to be worked on takes it in.
     pub(super) fn push_part(&mut self, key: LaneKey, album: String, now: Instant) {
-        let queue = self.lanes.get_mut(&key).map(|lane| lane.queue.iter_mut());
-        let gathering = queue.into_iter().flatten().find_map(|unit| match unit {
+        match self.gathering(key, &album) {
+            Some(gathering) => gathering.last = now,
+            None => {
+                self.push(key, Unit::Album(Gathering { album, first: now, last: now, awaited: false }));
+            }
+        }
+    }
+
+    /// Notes that an album which has not begun to be worked on is going to be answered.
+    pub(super) fn awaits(&mut self, key: LaneKey, album: &str) {
+        if let Some(gathering) = self.gathering(key, album) {
+            gathering.awaited = true;
+        }
+    }
+
+    /// The lanes that do nothing because parts of an album may still come, while somebody waits for the answer to it.
+    pub(super) fn arriving(&self) -> impl Iterator<Item = LaneKey> {
+        let arriving = |lane: &Lane| {
+            let first = lane.queue.front().filter(|_| lane.state == State::Idle);
+            matches!(first, Some(Unit::Album(gathering)) if gathering.awaited)
+        };
+        self.lanes.iter().filter(move |(_, lane)| arriving(lane)).map(|(key, _)| *key)
+    }
+
+    fn gathering(&mut self, key: LaneKey, album: &str) -> Option<&mut Gathering> {
+        self.lanes.get_mut(&key)?.queue.iter_mut().find_map(|unit| match unit {
             Unit::Album(gathering) if gathering.album == album => Some(gathering),
             _ => None,
-        });
-        match gathering {
-            Some(gathering) => gathering.last = now,
-            None => self.push(key, Unit::Album(Gathering { album, first: now, last: now })),
-        }
+        })
     }
 
     /// The next unit that may begin; its lane is busy until [`Lanes::finished`].
@@ -171,6 +193,25 @@ mod tests {
         lanes.finished(ANN);
         lanes.finished(TOPIC);
         assert!(lanes.lanes.is_empty() && lanes.load() == 0, "idle lanes take no memory");
+    }
+
+    #[test]
+    fn an_album_arrives_until_its_lane_begins_it() {
+        let (mut lanes, now) = (lanes(), Instant::now());
+        let arriving = |lanes: &Lanes| lanes.arriving().collect::<Vec<_>>();
+        lanes.push_part(ANN, "a".into(), now);
+        assert_eq!(arriving(&lanes), [], "it may be for somebody else");
+        lanes.awaits(ANN, "b");
+        assert_eq!(arriving(&lanes), []);
+        lanes.awaits(ANN, "a");
+        assert_eq!(arriving(&lanes), [ANN]);
+        let later = now + Duration::from_secs(2);
+        assert_eq!(begin(&mut lanes, later).as_deref(), Some("a"));
+        lanes.push_part(ANN, "b".into(), later);
+        lanes.awaits(ANN, "b");
+        assert_eq!(arriving(&lanes), [], "something else is worked on");
+        lanes.finished(ANN);
+        assert_eq!(arriving(&lanes), [ANN]);
     }
 
     #[test]

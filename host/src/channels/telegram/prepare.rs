@@ -46,11 +46,11 @@ pub(super) struct Prepared {
 pub(super) enum Files {
     /// In its messages.
     Own(Vec<Media>),
-    /// In the message that its command replies to.
+    /// In the message that it replies to.
     Replied(Replied),
 }
 
-/// A message that a command replies to.
+/// A message that another one replies to.
 #[derive(Debug, PartialEq)]
 pub(super) struct Replied {
     pub(super) media: Media,
@@ -110,7 +110,8 @@ pub(super) fn prepare(mut messages: Vec<Message>, standing: Standing, rules: &Ru
         Meant::ForAnother => Meant::Command(captioned.text.clone()),
         meant => meant,
     };
-    let uses_replied = !matches!(meant, Meant::Said(_));
+    // Words are about what they reply to. What is sent on has none of its sender's own.
+    let uses_replied = captioned.besides.forwarded.is_none();
     let steers = matches!(&meant, Meant::Command(text) if steered(text).is_some());
     prepared.text = match meant {
         // Whether it finds a turn to be said to or becomes one, its words are what follows.
@@ -437,7 +438,7 @@ mod tests {
     }
 
     #[test]
-    fn a_command_without_a_file_takes_the_replied_messages() {
+    fn a_message_without_a_file_takes_that_of_the_message_it_replies_to() {
         let replied = json!({ "message_id": 2, "chat": { "id": 7, "type": "private" }, "from": { "id": 7, "is_bot": false },
             "document": document("old"), "media_group_id": "g" });
         let files = |fields: Value| match run(vec![private(fields)], Standing::First) {
@@ -449,7 +450,11 @@ mod tests {
         };
         assert_eq!((meant.media.name.as_str(), meant.message_id), ("old", Some(2)));
         assert_eq!(meant.album.as_deref(), Some("7/0/7/g"));
-        assert_eq!(files(json!({ "text": "nice", "reply_to_message": replied })), Files::Own(vec![]));
+        let words = files(json!({ "text": "what is this?", "reply_to_message": replied }));
+        assert!(matches!(words, Files::Replied(meant) if meant.media.name == "old"));
+        let origin = json!({ "type": "user", "sender_user": { "id": 8, "first_name": "Eve" } });
+        let sent_on = json!({ "text": "x", "reply_to_message": replied, "forward_origin": origin });
+        assert_eq!(files(sent_on), Files::Own(vec![]));
         let own = files(json!({ "document": document("new"), "caption": "/x", "reply_to_message": replied }));
         assert!(matches!(own, Files::Own(files) if files.len() == 1 && files[0].name == "new"));
     }

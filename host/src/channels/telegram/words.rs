@@ -7,7 +7,7 @@ use crate::store::people::Waiting;
 use crate::turn::Sight;
 use cofferdam_core::limits::Span;
 
-/// To a stranger in a private chat, once; once more with each code that they are given.
+/// To a stranger in a private chat, once; once more with each code that they are given, up to a number in all.
 pub(super) fn to_stranger(id: i64, code: Option<(&Waiting, Span)>) -> String {
     let code = code.map_or_else(String::new, |(Waiting { code, .. }, lasts)| {
         let minutes = lasts.0.as_secs() / 60;

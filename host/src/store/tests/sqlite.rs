@@ -75,6 +75,7 @@ const TO_VERSION_3: &str = "DROP TABLE line; DROP TABLE attempt; DROP TABLE usag
     ALTER TABLE inbox DROP COLUMN joined; ALTER TABLE recent DROP COLUMN turn;
     ALTER TABLE journal DROP COLUMN delivery; DROP TABLE delivery;
     DROP TABLE moved; DROP INDEX inbox_message; ALTER TABLE inbox DROP COLUMN message;
+    ALTER TABLE stranger DROP COLUMN times;
     PRAGMA user_version = 3;";
 
 #[tokio::test]
@@ -202,6 +203,17 @@ async fn so_many_moves_are_remembered() {
         fixture.store.moves(CHANNEL).await.expect("it").into_iter().map(|(from, _)| from).collect();
     assert_eq!(places.len(), MOVES_MAX as usize);
     assert!(places.contains(&"last".to_owned()) && !places.contains(&"old1".to_owned()), "the oldest went");
+}
+
+#[tokio::test]
+async fn strangers_are_forgotten_in_time() {
+    let fixture = Fixture::<Files>::new();
+    fixture.store.persist(CHANNEL, vec![stranger(1, "7")]).await.expect("it");
+    fixture.store.prune(now_ms()).await.expect("it");
+    assert_eq!(fixture.sql::<i64>("SELECT count(*) FROM stranger"), 1);
+    let later = now_ms() + i64::try_from(DONE_AGE_MAX.as_millis()).expect("small") + 1000;
+    fixture.store.prune(later).await.expect("it");
+    assert_eq!(fixture.sql::<i64>("SELECT count(*) FROM stranger"), 0);
 }
 
 #[tokio::test]

@@ -48,6 +48,7 @@ mod silence;
 mod soak;
 mod stop;
 mod streaming;
+mod stuck;
 mod tracer;
 mod typing;
 mod world;

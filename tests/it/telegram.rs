@@ -50,6 +50,7 @@ mod silence;
 mod soak;
 mod stop;
 mod streaming;
+mod stuck;
 mod tracer;
 mod typing;
 mod updates;

@@ -5,7 +5,7 @@
 
 use super::clock::Clock;
 use super::host_calls::{Contents, HostCalls, Planning, ReplyFile, ReplySource, StagedId, Taken};
-use super::stdio::OUTPUT_BYTES_MAX;
+use super::stdio::{LINE_OVERHEAD_BYTES, OUTPUT_BYTES_MAX};
 use super::{Inputs, outcome};
 use crate::attachments::outgoing::{Addition, Body, Source};
 use crate::attachments::{Attachments, Blob, BlobBytes};
@@ -277,8 +277,9 @@ impl HostCalls for Authority {
     }
 
     fn log(&mut self, line: &str) {
-        // The guest's side counts too; this holds even if that side is not what it should be.
-        match self.log_left.checked_sub(line.len()) {
+        // The guest's side counts too; this holds even if that side is not what it should be. An empty line is
+        // one more in the log.
+        match self.log_left.checked_sub(line.len() + LINE_OVERHEAD_BYTES) {
             Some(left) => {
                 self.log_left = left;
                 // Not at the usual level: it may print what it reads.

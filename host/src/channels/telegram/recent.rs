@@ -128,7 +128,7 @@ impl RecentAttachments for Earlier {
     }
 
     async fn again(&self, wanted: &[AttachmentInfo]) -> Attachments {
-        let Noted { files, before } = self.noted().await;
+        let Noted { files, before, .. } = self.noted().await;
         let mut found: Vec<Media> = Vec::new();
         for media in files.into_iter().chain(before) {
             let source = media.source();

@@ -1,5 +1,5 @@
 //! A permit that was given for what lay on disk changes nothing else, whatever the guest asks for and whatever
-//! comes to lie there meanwhile.
+//! comes to lie there meanwhile; and no worker fills the log.
 
 use super::*;
 use crate::publish::{self, TurnShare, Workspaces};
@@ -7,6 +7,7 @@ use cofferdam_core::id::TurnId;
 use cofferdam_core::limits::ByteSize;
 use cofferdam_core::policy::{Call, Facts, PolicySet, Verdict, judge};
 use std::path::PathBuf;
+use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -174,4 +175,51 @@ fn what_was_approved_is_read_and_nothing_else() {
 
     copied(&room, room.authority_of(COPIES)).expect("as it was approved");
     assert_eq!(std::fs::read(room.mine().with_file_name("other")).expect("there"), b"somebody's");
+}
+
+/// A log in memory.
+#[derive(Clone, Default)]
+struct Log(Arc<Mutex<Vec<u8>>>);
+
+impl Log {
+    fn bytes(&self) -> std::sync::MutexGuard<'_, Vec<u8>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl std::io::Write for Log {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.bytes().extend(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+/// The lines that are in the gateway's log after a worker has told it this one again and again.
+fn told(line: &str) -> usize {
+    let log = Log::default();
+    let writer = log.clone();
+    let all = tracing_subscriber::fmt().with_max_level(tracing::Level::DEBUG);
+    let subscriber = all.with_writer(move || writer.clone()).finish();
+    tracing::subscriber::with_default(subscriber, || {
+        let mut authority = Room::new().authority();
+        for _ in 0..10_000 {
+            authority.log(line);
+        }
+    });
+    String::from_utf8_lossy(&log.bytes()).matches("guest: ").count()
+}
+
+/// A worker counts what its guest prints, and a worker that was taken over does not.
+#[test]
+fn a_call_leaves_a_bounded_log_whatever_its_worker_tells() {
+    for line in ["", "x", &"x".repeat(1000)] {
+        let lines = told(line);
+        let bytes = lines * (line.len() + LINE_OVERHEAD_BYTES);
+        assert!(bytes <= OUTPUT_BYTES_MAX + 1024, "{lines} lines of {} bytes", line.len());
+        assert!(bytes > OUTPUT_BYTES_MAX / 2, "the log is cut early: {lines} lines of {} bytes", line.len());
+    }
 }

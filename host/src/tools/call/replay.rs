@@ -146,7 +146,7 @@ fn unfinished(done: &[Effect], rest: &[Effect], why: &str) -> ToolError {
     let rest = if rest.is_empty() {
         String::new()
     } else {
-        format!("; not done: {}", rest.iter().map(Effect::path).collect::<Vec<_>>().join(", "))
+        format!("; not done: {}", rest.iter().filter_map(Effect::path).collect::<Vec<_>>().join(", "))
     };
     let said = format!(
         "the gateway stopped while it made the changes of this call, and cannot finish them ({why}); done before that: \

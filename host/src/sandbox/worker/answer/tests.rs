@@ -210,3 +210,49 @@ fn what_is_no_message_ends_it_at_once() {
         "a message does not fit: it is too long"
     );
 }
+
+/// `count` as postcard writes a length.
+fn varint(mut count: u64) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    while count >= 0x80 {
+        bytes.push(count as u8 | 0x80);
+        count >>= 7;
+    }
+    bytes.push(count as u8);
+    bytes
+}
+
+/// Memory for what is promised would be more than there is, and end the process.
+#[test]
+fn what_a_message_promises_to_hold_takes_no_memory() {
+    let none = FromWorker::Ask(Ask::AddToReply(Vec::new(), Default::default()));
+    let message = Socket::encode(&none).expect("encodes").split_off(4);
+    let [ask, add, 0, rest @ ..] = message.as_slice() else {
+        panic!("{message:?} has no count in its place")
+    };
+    for promised in [1, 1 << 20, 1 << 40, 1 << 60, u64::MAX] {
+        let lying = [&[*ask, *add][..], &varint(promised), rest].concat();
+        let decoded = decode::<FromWorker<'_>>(&lying);
+        assert!(matches!(decoded, Err(Broken::Malformed("it does not decode"))), "{promised}: {decoded:?}");
+    }
+}
+
+/// The end of a conversation whose time was over so long ago, with a worker that has answered.
+fn answered_after(over_for: Duration) -> Result<Ended, Broken> {
+    let (mut ours, theirs) = pair();
+    let mut peer = Socket::new(theirs.into());
+    peer.send(&FromWorker::Ended(Ok(Cow::Borrowed("{}"))), &[], || false).expect("there is room");
+    converse(&mut ours, &mut Nothing, &Clock::until(Instant::now() - over_for), 100)
+}
+
+#[test]
+fn a_worker_may_answer_for_a_moment_after_the_end_and_no_longer() {
+    // Again and again: a machine may take this very moment away.
+    assert!((0..100).any(|_| matches!(answered_after(Duration::ZERO), Ok(Ended::Said(Ok(_))))));
+    assert!(matches!(answered_after(KILL_GRACE), Err(Broken::Stopped)));
+    // A silent one is waited for until then, and given up.
+    let (mut ours, _silent) = pair();
+    let end = Instant::now();
+    let ended = converse(&mut ours, &mut Nothing, &Clock::until(end), 100);
+    assert!(matches!(ended, Err(Broken::Stopped)) && end.elapsed() >= KILL_GRACE);
+}

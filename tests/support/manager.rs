@@ -73,6 +73,28 @@ impl Manager {
         }
     }
 
+    /// Waits until this was not said for so long.
+    ///
+    /// # Errors
+    /// When it is said again and again.
+    pub fn quiet(&self, said: &str, long: Duration) -> anyhow::Result<()> {
+        let started = Instant::now();
+        let mut datagram = [0; 4096];
+        let mut last = started;
+        while last.elapsed() < long {
+            if started.elapsed() > PATIENCE {
+                bail!("{said:?} does not end");
+            }
+            self.socket.set_read_timeout(Some(long))?;
+            // Nothing was said, perhaps.
+            let Ok(length) = self.socket.recv(&mut datagram) else { continue };
+            if &datagram[..length] == said.as_bytes() {
+                last = Instant::now();
+            }
+        }
+        Ok(())
+    }
+
     /// What was said and not read yet.
     ///
     /// # Errors

@@ -2,11 +2,11 @@
 //! operator's step.
 
 use super::Exit;
-use crate::config::Config;
+use crate::config::{Config, resolved};
 use crate::gateway;
 use anyhow::{Context, bail};
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 const EXAMPLE: &str = "Example: cofferdam service print --config /etc/cofferdam/cofferdam.toml \\\n    --environment \
 /etc/cofferdam/environment > /etc/systemd/system/cofferdam.service\n\nThe environment file holds \
@@ -111,6 +111,9 @@ fn quoted(path: &Path) -> anyhow::Result<String> {
 /// A path as the rest of a unit's line.
 fn plain(path: &Path) -> anyhow::Result<String> {
     let path = std::path::absolute(path).with_context(|| format!("cannot resolve {}", path.display()))?;
+    // systemd ignores a path with `..` in it, and the service could not write there.
+    let path =
+        if path.components().any(|part| part == Component::ParentDir) { resolved(&path) } else { path };
     let text = path.to_str().filter(|text| !text.chars().any(char::is_control));
     let text = text.with_context(|| format!("{path:?} cannot be written into a unit; rename it"))?;
     Ok(text.replace('%', "%%"))

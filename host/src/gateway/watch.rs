@@ -107,7 +107,12 @@ impl Watch {
         let ailments = self.look();
         let before = found.replace((Instant::now(), ailments.clone())).map(|(_, before)| before);
         if before.unwrap_or_default() != ailments {
-            tracing::warn!(ailments = ailments.join("; "), "the gateway's health has changed");
+            match ailments.as_slice() {
+                [] => tracing::info!("the gateway's health has changed: all is well"),
+                // A start is no ailment.
+                _ if telegram::last_poll().is_none() => {}
+                _ => tracing::warn!(ailments = ailments.join("; "), "the gateway's health has changed"),
+            }
         }
         ailments
     }

@@ -45,6 +45,13 @@ fn files_of_secrets_need_no_environment_and_belong_to_the_account() {
 }
 
 #[test]
+fn a_way_around_is_written_straight() {
+    let home = Home::new().config("[workspace]\nroot = \"state/../files\"\n");
+    let unit = print(&home, &[]);
+    assert!(unit.contains(&format!("{:?}", home.dir().join("files"))) && !unit.contains(".."), "{unit}");
+}
+
+#[test]
 fn a_layout_in_which_a_reload_misses_a_replaced_file_is_told() {
     let home = Home::new().config("[workspace]\nroot = \"lib/workspace\"\n");
     let unit = print(&home, &[]);

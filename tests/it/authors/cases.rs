@@ -64,7 +64,7 @@ fn cases_that_are_none_are_refused_before_anything_runs() {
             r#"{"expect":{"error":"not_found","reply":[{"name":"a","content":""}]}}"#,
             "a call that fails sends nothing",
         ),
-        (r#"{"expect":{"result":{},"reply":[{"name":"a"}]}}"#, "missing field `content`"),
+        (r#"{"expect":{"result":{},"reply":[{"content":"a"}]}}"#, "missing field `name`"),
         (r#"{"expect":{"result":{}},"expected":{}}"#, "unknown field `expected`"),
         (r#"{"expect":{"result":{},"file":{}}}"#, "unknown field `file`"),
         (r#"{"expect":{"result":{}},"expect":{"result":{}}}"#, "not JSON"),

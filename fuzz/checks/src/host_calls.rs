@@ -1,7 +1,7 @@
 //! What a worker asks and remarks during a call: whatever its bytes are, reading them ends and holds no more than
 //! they say; what was understood is understood the same when it is written again.
 
-use cofferdam_core::host_call::{Ask, ReplyFile, ReplySource, Tell};
+use cofferdam_core::host_call::{Ask, FILES_MAX, ReplyFile, ReplySource, Tell};
 
 /// Reads a request, and a remark.
 pub fn host_calls(data: &[u8]) {
@@ -39,6 +39,7 @@ fn ask(data: &[u8]) -> Option<Understood> {
         Ask::Expect { sha256, .. } => sha256.len(),
         Ask::Rename { from, to, .. } => from.len() + to.len(),
         Ask::AddToReply(files, to) => {
+            assert!(files.len() <= FILES_MAX, "{} files", files.len());
             let source = |source: &ReplySource| match source {
                 ReplySource::Path(path) => path.len(),
                 ReplySource::Contents(bytes) => bytes.len(),

@@ -5,8 +5,10 @@
 
 use crate::audit::EntryKind;
 use crate::message::Address;
-use serde::{Deserialize, Serialize};
+use serde::de::{Error, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_bytes::{ByteBuf, Bytes};
+use std::fmt;
 
 /// Names a staged file within its call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -68,6 +70,33 @@ pub enum ReplySource {
     Path(String),
     /// The guest.
     Contents(ByteBuf),
+}
+
+/// Files of one [`Ask::AddToReply`]. A file of no length takes 70 bytes of memory for five on the wire, so the list
+/// is bounded as it is read, before anybody looks at what is granted.
+pub const FILES_MAX: usize = 1000;
+
+fn some_files<'de, D: Deserializer<'de>>(wire: D) -> Result<Vec<ReplyFile>, D::Error> {
+    struct Files;
+    impl<'de> Visitor<'de> for Files {
+        type Value = Vec<ReplyFile>;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            write!(f, "at most {FILES_MAX} files")
+        }
+
+        fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Vec<ReplyFile>, A::Error> {
+            let mut files = Vec::new();
+            while let Some(file) = seq.next_element()? {
+                if files.len() == FILES_MAX {
+                    return Err(A::Error::invalid_length(FILES_MAX + 1, &self));
+                }
+                files.push(file);
+            }
+            Ok(files)
+        }
+    }
+    wire.deserialize_seq(Files)
 }
 
 /// A request. Each is answered before the next is looked at.
@@ -134,7 +163,7 @@ pub enum Ask<'a> {
     /// Whether the turn was cancelled.
     Cancelled,
     /// Adds files to the reply to a request, all of them or none.
-    AddToReply(Vec<ReplyFile>, Address),
+    AddToReply(#[serde(deserialize_with = "some_files")] Vec<ReplyFile>, Address),
 }
 
 /// A remark, which is not answered.

@@ -7,6 +7,7 @@ use super::super::super::host_calls::{Contents, Nothing, ReplyFile, ReplySource,
 use super::*;
 use crate::attachments::Attachments;
 use crate::publish::{self, Disposition, TurnShare, Workspaces};
+use cofferdam_core::host_call::FILES_MAX;
 use cofferdam_core::id::TurnId;
 use cofferdam_core::limits::ByteSize;
 use cofferdam_core::message::OutgoingAttachment;
@@ -145,6 +146,18 @@ fn a_reply_is_out_of_reach_where_it_is_not_granted() {
         let said = asked::<Vec<OutgoingAttachment>>(&[asks]).remove(0);
         assert!(said.starts_with("path_denied: nothing may be added to the reply here"), "{said}");
     }
+}
+
+#[test]
+fn a_list_of_files_is_bounded_as_it_is_read() {
+    let file = || ReplyFile { source: ReplySource::Path(String::new()), name: None, mime_type: None };
+    let read = |count: usize| {
+        let asks = Ask::AddToReply((0..count).map(|_| file()).collect(), Default::default());
+        let wire = postcard::to_stdvec(&asks).expect("it can be written");
+        postcard::from_bytes::<Ask<'_>>(&wire).is_ok()
+    };
+    assert!(read(FILES_MAX));
+    assert!(!read(FILES_MAX + 1));
 }
 
 #[test]

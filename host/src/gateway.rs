@@ -27,11 +27,11 @@ mod reload;
 mod serving;
 mod watch;
 
-pub use isolation::{Readable, confine, demand};
+pub use isolation::{Readable, confine, demand, own_folder};
 pub use lock::{LOCK_WAIT_MAX, ServeLock};
 pub use reload::ReloadError;
 pub use serving::{serving, workers};
-pub use watch::Watch;
+pub use watch::{Watch, Watching};
 
 mod builtin {
     include!(concat!(env!("OUT_DIR"), "/builtin.rs"));

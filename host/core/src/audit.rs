@@ -94,7 +94,8 @@ pub struct FileFacts {
 
 /// What a call changes: one step of its plan.
 ///
-/// In JSON each is an object with `path`, told apart by `moved_from`, `removed` and `attached`.
+/// In JSON each is an object with `path`, told apart by `moved_from`, `removed` and `attached`; what was attached and is
+/// no file of the workspace has none.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Effect {
@@ -102,7 +103,7 @@ pub enum Effect {
     Moved(Moved),
     /// A name is gone, with what lay below it.
     Removed(Removed),
-    /// The bytes of a file are part of the reply. The file itself stays as it is.
+    /// The bytes of a file, or bytes that the call composed, are part of the reply. The file itself stays as it is.
     Attached(Attached),
     /// A file has these bytes.
     Written(FileFacts),
@@ -135,8 +136,9 @@ pub struct Removed {
 /// A file that goes out with a reply.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Attached {
-    /// The virtual path that the bytes were read from.
-    pub path: String,
+    /// The virtual path that the bytes were read from; none where the call composed them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub path: Option<String>,
     /// The name that the person sees.
     pub attached: String,
     /// Length in bytes.
@@ -158,13 +160,13 @@ pub enum EntryKind {
 }
 
 impl Effect {
-    /// The virtual path that it is about; for a rename the new one.
-    pub fn path(&self) -> &str {
+    /// The virtual path that it is about, if any; for a rename the new one.
+    pub fn path(&self) -> Option<&str> {
         match self {
-            Self::Written(file) => &file.path,
-            Self::Moved(moved) => &moved.path,
-            Self::Removed(removed) => &removed.path,
-            Self::Attached(attached) => &attached.path,
+            Self::Written(file) => Some(&file.path),
+            Self::Moved(moved) => Some(&moved.path),
+            Self::Removed(removed) => Some(&removed.path),
+            Self::Attached(attached) => attached.path.as_deref(),
         }
     }
 }
@@ -453,11 +455,14 @@ mod tests {
     #[test]
     fn the_effects_of_a_record_are_told_apart() {
         let sha256 = "ab".repeat(32);
-        let attached =
-            Attached { path: "/shared/a".into(), attached: "a".into(), bytes: 1, sha256: sha256.clone() };
+        let attached = |path: Option<&str>| {
+            let (path, sha256) = (path.map(str::to_owned), sha256.clone());
+            Effect::Attached(Attached { path, attached: "a".into(), bytes: 1, sha256 })
+        };
         for effect in [
-            Effect::Attached(attached),
-            Effect::Written(FileFacts { path: "/shared/a".into(), bytes: 1, sha256 }),
+            attached(Some("/shared/a")),
+            attached(None),
+            Effect::Written(FileFacts { path: "/shared/a".into(), bytes: 1, sha256: sha256.clone() }),
             Effect::Removed(Removed { path: "/shared/a".into(), removed: EntryKind::File, entries: 1 }),
         ] {
             let text = serde_json::to_string(&effect).expect("plain data");

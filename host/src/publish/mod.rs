@@ -36,7 +36,7 @@ mod walk;
 mod workspaces;
 
 pub use budget::{Budget, Stop, TurnShare};
-pub use error::{PublishError, PublishFailure};
+pub use error::{PublishError, PublishFailure, told};
 pub use expire::Expired;
 pub use land::SealedFile;
 pub use open::OpenError;
@@ -147,6 +147,7 @@ impl Workspace {
         budget: &Arc<Budget>,
     ) -> Result<StagedFile, PublishError> {
         budget.check(path)?;
+        let disposition = budget.disposition(path, disposition);
         let mount = Arc::clone(self.inner.mount_of(path)?);
         stage::precheck(&mount, path, disposition)?;
         budget.take_change(path)?;

@@ -11,6 +11,7 @@ use cofferdam_core::audit::EntryKind;
 use cofferdam_core::message::{Address, OutgoingAttachment};
 use cofferdam_core::tool::{ErrorCode, ToolError};
 use serde::{Deserialize, Serialize};
+use serde_bytes::ByteBuf;
 use std::sync::{Arc, Mutex};
 
 /// Names a staged file within its call.
@@ -32,12 +33,21 @@ pub(super) struct Planning {
     pub(super) bytes: u64,
 }
 
-/// A workspace file that is to go out with the reply.
+/// A file that is to go out with the reply.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct ReplyFile {
-    pub(super) path: String,
+    pub(super) source: ReplySource,
     pub(super) name: Option<String>,
     pub(super) mime_type: Option<String>,
+}
+
+/// Where its bytes come from.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) enum ReplySource {
+    /// A workspace file.
+    Path(String),
+    /// The guest.
+    Contents(ByteBuf),
 }
 
 /// The gateway's side of a call. An error with a code that only the host may say ends the guest.

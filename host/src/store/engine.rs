@@ -17,6 +17,10 @@ impl Storage for Sqlite {
         Sqlite::prune(self, now).await
     }
 
+    async fn settle(&self) -> Result<(), StoreError> {
+        self.aside(Sqlite::settle_here).await
+    }
+
     fn check(&self) -> Result<(), StoreError> {
         Sqlite::check(self)
     }

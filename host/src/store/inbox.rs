@@ -27,7 +27,7 @@ impl Sqlite {
         updates: Vec<NewUpdate>,
     ) -> Result<Persisted, StoreError> {
         let channel = channel.to_owned();
-        self.write(move |tx| persist(tx, &channel, updates, now_ms())).await
+        self.ride(move |tx| persist(tx, &channel, updates, now_ms())).await
     }
 
     /// Up to `limit` ids of updates that wait for a turn, in the order of arrival.
@@ -79,7 +79,7 @@ impl Sqlite {
     /// [`StoreError`]; then they wait as before.
     pub(super) async fn claim(&self, channel: &str, claim: Claim) -> Result<Option<BoundTurn>, StoreError> {
         let channel = channel.to_owned();
-        self.write(move |tx| match claim {
+        self.ride(move |tx| match claim {
             Claim::Update(id) => claim_update(tx, &channel, id),
             Claim::Album(album) => claim_album(tx, &channel, &album),
         })

@@ -223,7 +223,7 @@ pub(super) fn open(path: &Path) -> Result<Connection, StoreError> {
         return Err(StoreError::Newer { found, known: VERSION });
     }
     connection.pragma_update(None, "journal_mode", "wal")?;
-    // FULL: a commit is on disk when it returns, also after a power loss.
+    // The migration; then each commit says what it outlasts.
     connection.pragma_update(None, "synchronous", "full")?;
     connection.pragma_update(None, "foreign_keys", "on")?;
     connection.pragma_update(None, "trusted_schema", "off")?;

@@ -7,7 +7,7 @@ use crate::attachments::outgoing::{Addition, Outgoing, Resolve};
 use crate::attachments::{Attachments, RecentAttachments};
 use crate::audit::{AuditLog, Durability, PublishingGuard};
 use crate::bus::{Origin, Rejected, Requests};
-use crate::publish::{Place, Planned, Workspace, Workspaces};
+use crate::publish::{Place, Planned, Workspace, Workspaces, told};
 use crate::sandbox::{Inputs, Reports, Sandbox};
 use cofferdam_core::arguments::BadArguments;
 use cofferdam_core::audit::{CallFacts, Effect, Event, Intent, Outcome, VerdictKind, redact, sha256_hex};
@@ -27,8 +27,10 @@ use tokio_util::sync::CancellationToken;
 
 mod asking;
 mod keep;
+mod replay;
 
 use asking::{Approved, Asking, Ended};
+use replay::{CutOff, Replay};
 
 #[cfg(test)]
 mod tests;
@@ -350,9 +352,17 @@ impl Parts {
         }
         let earlier = earlier(request, tool.policy.safety, &progress.facts.arguments_sha256)?;
         // What happened is not asked about again.
-        if let Some(result) = self.replayed(request, earlier.as_ref(), progress)? {
-            progress.verdict = VerdictKind::Permit;
-            return Ok(Ended::With(result));
+        let cut = match self.replayed(request, earlier.as_ref(), progress)? {
+            Replay::Fresh => None,
+            Replay::CutOff(cut) => Some(cut),
+            Replay::Answered(answer) => {
+                progress.verdict = VerdictKind::Permit;
+                return Ok(Ended::With(answer));
+            }
+        };
+        if let (Some(cut), Judged::Ask(_)) = (&cut, &judged) {
+            // What a person agreed to was the whole.
+            return Err(cut.unfinished("its rest needs an approval"));
         }
         let permit = match judged {
             Judged::Permit(permit) => permit,
@@ -369,24 +379,38 @@ impl Parts {
             reply: Some(self.outgoing.addition(&request.turn).reaching(self.reaching(request))),
             report: request.report.clone(),
             turn: self.ledger.share(&request.turn, earlier.as_ref()),
+            made: cut.as_ref().map(CutOff::made).unwrap_or_default(),
             cancel: request.cancel.clone(),
             started: running.started,
         };
+        let read = permit.found().to_vec();
         let finished = self.sandbox.run(permit, &tool.component, &workspace, inputs);
+        Self::still_found(&workspace, &read)?;
         let attachments = finished.reply.as_ref().map(Addition::attachments).unwrap_or_default();
         let elsewhere = finished.reply.as_ref().map(Addition::request).filter(|to| **to != request.turn);
-        let answer = match elsewhere.cloned() {
-            None => Answer { result: finished.result?, attachments, delivery: None },
+        let result = match &cut {
+            None => finished.result?,
+            Some(cut) => finished.result.map_err(|error| cut.unfinished(&error.message))?,
+        };
+        let mut answer = match elsewhere.cloned() {
+            None => Answer { result, attachments, delivery: None },
             Some(to) => {
                 let delivery = Some(Delivery { request: to, attachments });
-                Answer { result: finished.result?, attachments: Vec::new(), delivery }
+                Answer { result, attachments: Vec::new(), delivery }
             }
         };
-        if !finished.plan.is_empty() || finished.reply.is_some() {
+        let (mut plan, mut before) = (finished.plan, None);
+        if let Some(cut) = cut {
+            plan = cut.rest_of(&answer, plan)?;
+            before = Some(cut.done().to_vec());
+            answer = cut.into_answer();
+        }
+        if !plan.is_empty() || finished.reply.is_some() {
             let added = finished.reply.as_ref().map(Addition::effects).unwrap_or_default();
             let written_bytes = finished.written_bytes;
-            let publishing = Publishing { workspace: &workspace, answer: &answer, added, written_bytes };
-            self.publish(request, publishing, finished.plan, progress, running.handover)?;
+            let publishing =
+                Publishing { workspace: &workspace, answer: &answer, added, written_bytes, before };
+            self.publish(request, publishing, plan, progress, running.handover)?;
         }
         // Not before: what fails until here adds nothing.
         if let Some(reply) = finished.reply {
@@ -408,26 +432,6 @@ impl Parts {
         })
     }
 
-    /// The answer of this very call from before a crash, if its effects are there.
-    fn replayed(
-        &self,
-        request: &CallRequest,
-        earlier: Option<&Earlier>,
-        progress: &mut Progress,
-    ) -> Result<Option<Answer>, ToolError> {
-        let Some(answer) = earlier.and_then(|earlier| earlier.answer.clone()) else { return Ok(None) };
-        match self.audit.landed(&request.id) {
-            Ok(Some(files)) if self.outgoing.adopt(&request.turn, &answer.attachments) => {
-                self.deliver(request, &answer)?;
-                progress.files = files;
-                Ok(Some(answer))
-            }
-            Ok(Some(_)) => Ok(None),
-            Ok(None) => Ok(None),
-            Err(error) => Err(unaudited(&error)),
-        }
-    }
-
     fn publish(
         &self,
         request: &CallRequest,
@@ -437,14 +441,17 @@ impl Parts {
         handover: &Handover,
     ) -> Result<(), ToolError> {
         if !handover.commit() {
-            return Err(ToolError::new(
-                ErrorCode::TimedOut,
-                "the deadline passed before publishing; nothing was changed",
-            ));
+            let said = match &publishing.before {
+                None => "the deadline passed before publishing; nothing was changed".to_owned(),
+                Some(done) => format!("the deadline passed; done before the gateway stopped: {}", told(done)),
+            };
+            return Err(ToolError::new(ErrorCode::TimedOut, said));
         }
         progress.publishing = Some(self.audit.publishing().map_err(|e| unaudited(&e))?);
-        let Publishing { workspace, answer, added, written_bytes } = publishing;
+        let Publishing { workspace, answer, added, written_bytes, before } = publishing;
         match &request.journal {
+            // By the run that was cut off.
+            _ if before.is_some() => {}
             Some(journal) => journal
                 .record(request.id.as_str(), &progress.facts.arguments_sha256, answer, written_bytes)
                 .map_err(|e| {
@@ -453,17 +460,20 @@ impl Parts {
                 })?,
             None => self.ledger.enter(&request.turn, written_bytes),
         }
-        let files = plan.iter().map(Planned::effect).chain(added.iter().cloned()).collect();
+        // The whole plan, also where its first steps happened in an earlier run: a crash now is settled as a whole.
+        let before = before.unwrap_or_default();
+        let planned = before.iter().cloned().chain(plan.iter().map(Planned::effect));
+        let files = planned.chain(added.iter().cloned()).collect();
         let intent = Event::Intent(Intent { facts: progress.facts.clone(), files });
         progress.intent = Some(self.audit.append(intent, Durability::Synced).map_err(|e| unaudited(&e))?);
         self.deliver(request, answer)?;
         match workspace.publish(plan) {
-            Ok(mut files) => {
-                files.extend(added);
-                progress.files = files;
+            Ok(files) => {
+                progress.files = [before, files, added].concat();
                 Ok(())
             }
-            Err(failure) => {
+            Err(mut failure) => {
+                failure.landed.splice(..0, before);
                 progress.files = failure.landed.clone();
                 Err(failure.into())
             }
@@ -517,6 +527,8 @@ struct Publishing<'a> {
     /// What the call adds to the reply.
     added: Vec<Effect>,
     written_bytes: u64,
+    /// What an earlier run of the call, which a crash cut off, has done of the plan.
+    before: Option<Vec<Effect>>,
 }
 
 /// What the journal of a durable turn says, for a call that may change something.

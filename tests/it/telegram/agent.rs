@@ -2,6 +2,7 @@
 
 mod budgets;
 mod cancel;
+mod composed;
 mod memory;
 mod outputs;
 mod reach;

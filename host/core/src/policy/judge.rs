@@ -14,6 +14,7 @@ use crate::limits::Limits;
 use crate::text::one_line;
 use crate::tool::{ErrorCode, ToolError, ToolName};
 use serde_json::Value;
+use std::collections::BTreeMap;
 
 /// A call that wants to be judged; its arguments have passed the tool's schema.
 #[derive(Clone, Debug)]
@@ -108,6 +109,8 @@ pub struct Permit {
     writes_below: Vec<GuestPath>,
     /// What the judge, or the person who approved, relied on.
     seen: Vec<(GuestPath, Option<Seen>)>,
+    /// What the person who approved was told of the paths that are read.
+    found: Vec<(GuestPath, Option<Seen>)>,
 }
 
 /// What must stand at a path for the permit to hold there.
@@ -119,6 +122,16 @@ pub enum Expected<'a> {
     Nothing,
     /// What was seen.
     This(&'a Seen),
+}
+
+impl<'a> Expected<'a> {
+    fn of(seen: &'a [(GuestPath, Option<Seen>)], path: &GuestPath) -> Self {
+        match seen.iter().find(|(seen, _)| seen == path) {
+            None => Self::Anything,
+            Some((_, None)) => Self::Nothing,
+            Some((_, Some(seen))) => Self::This(seen),
+        }
+    }
 }
 
 impl Permit {
@@ -149,11 +162,17 @@ impl Permit {
 
     /// What must stand at `path` when the call changes it.
     pub fn expected(&self, path: &GuestPath) -> Expected<'_> {
-        match self.seen.iter().find(|(seen, _)| seen == path) {
-            None => Expected::Anything,
-            Some((_, None)) => Expected::Nothing,
-            Some((_, Some(seen))) => Expected::This(seen),
-        }
+        Expected::of(&self.seen, path)
+    }
+
+    /// What must be found at `path` when the call reads it.
+    pub fn expected_to_read(&self, path: &GuestPath) -> Expected<'_> {
+        Expected::of(&self.found, path)
+    }
+
+    /// What must be found at the paths that the call reads, for whoever looks again once it has ended.
+    pub fn found(&self) -> &[(GuestPath, Option<Seen>)] {
+        &self.found
     }
 
     /// Whether this very path was judged for reading: what leaves with a reply is named in the call.
@@ -175,6 +194,7 @@ pub struct Ask {
     policy_sha256: String,
     reasons: Vec<Reason>,
     there: Vec<(GuestPath, Option<Seen>)>,
+    found: Vec<(GuestPath, Option<Seen>)>,
 }
 
 impl Ask {
@@ -193,9 +213,19 @@ impl Ask {
         &self.permit.writes
     }
 
+    /// The paths that it names for reading, about which there may be facts.
+    pub fn reads(&self) -> &[GuestPath] {
+        &self.permit.reads
+    }
+
     /// What stands at the paths that it may write, as far as facts were given.
     pub fn there(&self) -> &[(GuestPath, Option<Seen>)] {
         &self.there
+    }
+
+    /// What reading finds at the paths that it names for that, as far as facts were given.
+    pub fn found(&self) -> &[(GuestPath, Option<Seen>)] {
+        &self.found
     }
 
     /// The verdict in the light of the facts: a permit where no rule asks any more, valid only as long as
@@ -214,8 +244,12 @@ impl Ask {
             self.permit.seen = new;
             return Verdict::Permit(self.permit);
         }
-        let there = self.permit.writes.iter().filter_map(|path| facts.there.get_key_value(path));
-        self.there = there.map(|(path, seen)| (path.clone(), seen.clone())).collect();
+        let known = |paths: &[GuestPath], facts: &BTreeMap<GuestPath, Option<Seen>>| {
+            let known = paths.iter().filter_map(|path| facts.get_key_value(path));
+            known.map(|(path, seen)| (path.clone(), seen.clone())).collect()
+        };
+        self.there = known(&self.permit.writes, &facts.there);
+        self.found = known(&self.permit.reads, &facts.found);
         Verdict::Ask(self)
     }
 
@@ -223,8 +257,8 @@ impl Ask {
     /// SHA-256, lower-case hex.
     pub fn sha256(&self, shown: &str) -> String {
         let Call { id, tool, arguments } = &self.permit.call;
-        let (policy, there) = (&self.policy_sha256, &self.there);
-        sha256_hex(format!("{id}\n{tool}\n{policy}\n{arguments}\n{there:?}\n{shown}").as_bytes())
+        let (policy, there, found) = (&self.policy_sha256, &self.there, &self.found);
+        sha256_hex(format!("{id}\n{tool}\n{policy}\n{arguments}\n{there:?}\n{found:?}\n{shown}").as_bytes())
     }
 
     /// The permit, for whoever holds the name of this very call as it was approved. It holds as long as what
@@ -241,7 +275,7 @@ impl Ask {
                 cause: Cause::NotApproved,
             });
         }
-        self.permit.seen = self.there;
+        (self.permit.seen, self.permit.found) = (self.there, self.found);
         Ok(self.permit)
     }
 }
@@ -281,12 +315,14 @@ pub fn judge(mut call: Call, policy: &ToolPolicy) -> Verdict {
         writes,
         writes_below,
         seen: Vec::new(),
+        found: Vec::new(),
         call,
     };
     if reasons.is_empty() {
         return Verdict::Permit(permit);
     }
-    Verdict::Ask(Ask { permit, policy_sha256: policy.sha256.clone(), reasons, there: Vec::new() })
+    let policy_sha256 = policy.sha256.clone();
+    Verdict::Ask(Ask { permit, policy_sha256, reasons, there: Vec::new(), found: Vec::new() })
 }
 
 /// Hands the ruling on each place of `arguments` to `visit`, in order, until it returns an error: this is

@@ -48,6 +48,7 @@ mod poll;
 mod prepare;
 mod presses;
 mod probe;
+mod pulse;
 mod recent;
 mod renew;
 mod rules;
@@ -65,8 +66,8 @@ mod words;
 pub use config::{Config, ConfigError, FloodLimits, PAIRING_EXPIRES_MAX, Timing};
 pub use groups::{Group, Groups, Members};
 pub use menu::MenuEntry;
-pub use poll::last_poll;
 pub use probe::{Answered, ProbeError, who};
+pub use pulse::{last_poll, overdue, polled};
 pub use renew::{Renewal, Renewed};
 pub use token::Token;
 

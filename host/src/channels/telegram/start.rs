@@ -5,6 +5,7 @@ use super::bot::{Bot, Bots, Me};
 use super::dispatch::Arrival;
 use super::failure::Failure;
 use super::poll::poll;
+use super::pulse;
 use crate::outbound::Backoff;
 use crate::store::{Store, StoreError, now_ms};
 use std::time::Duration;
@@ -73,15 +74,18 @@ pub(super) async fn resume_and_poll(
         }
     }
     announce();
-    Ok(poll(bots, arrivals).await.err())
+    Ok(pulse::poller(poll(bots, arrivals)).await.err())
 }
 
 /// Hands one piece of work on; waits where there is too much of it.
 pub(super) async fn hand_on(bot: &Bot, arrivals: &mpsc::Sender<Arrival>, arrival: Arrival) -> Flow {
-    tokio::select! {
+    pulse::waits();
+    let flow = tokio::select! {
         sent = arrivals.send(arrival) => if sent.is_ok() { Flow::Goes } else { Flow::Stops },
         () = bot.stop.soon.cancelled() => Flow::Stops,
-    }
+    };
+    pulse::goes_on_within(Duration::ZERO);
+    flow
 }
 
 /// Whether work goes on.

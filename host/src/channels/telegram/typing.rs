@@ -49,9 +49,12 @@ impl Typing {
                 let sign = sign.clone();
                 async move { sign.show().await }
             };
-            tokio::select! {
-                () = sleep(first) => {}
-                () = ended.cancelled() => return,
+            // Even a timer of no time takes a millisecond.
+            if !first.is_zero() {
+                tokio::select! {
+                    () = sleep(first) => {}
+                    () = ended.cancelled() => return,
+                }
             }
             beat(AGAIN, &ended, show).await;
         });

@@ -132,6 +132,11 @@ pub(super) fn settled(state: ApprovalState, by: Option<&str>) -> String {
 ///
 /// `let_in` are allowed by a code, `groups` what [`Groups::told`](super::groups::Groups::told) says.
 pub(super) fn polling(name: &str, users: usize, let_in: usize, groups: &str) -> String {
+    if users == 0 && let_in == 0 {
+        return format!(
+            "polling as @{name} (nobody is served yet: write to it, and it says what to do{groups})"
+        );
+    }
     let plural = if users == 1 { "" } else { "s" };
     let let_in = if let_in == 0 { String::new() } else { format!(", {let_in} let in by a code") };
     format!("polling as @{name} ({users} allowed user{plural}{let_in}{groups})")

@@ -15,6 +15,10 @@ const PROFILE: &str = "schema = 1\nprofile = \"p\"\nwhy = \"a test\"\n\
 const TOOL: &str = "schema = 1\ntool = \"t\"\nprofile = \"p\"\ncomponent = \"builtin\"\n\
     safety = \"side-effecting\"\nwhy = \"a test\"\n[arguments]\npath = { path = \"write\" }\nto = { path = \"write\" }\n\
     [approval]\npath = \"on-overwrite\"\n";
+/// The same for a tool that reads one file and writes another.
+const COPIES: &str = "schema = 1\ntool = \"t\"\nprofile = \"p\"\ncomponent = \"builtin\"\n\
+    safety = \"side-effecting\"\nwhy = \"a test\"\n[arguments]\npath = { path = \"read\" }\nto = { path = \"write\" }\n\
+    [approval]\npath = \"always\"\n";
 
 struct Room {
     dir: tempfile::TempDir,
@@ -39,15 +43,21 @@ impl Room {
 
     /// The authority over `/shared/mine` as it is now: at once where nothing is there, else approved.
     fn authority(&self) -> Authority {
+        self.authority_of(TOOL)
+    }
+
+    fn authority_of(&self, tool: &str) -> Authority {
         let policies =
-            PolicySet::parse([("profiles/p.toml", PROFILE), ("tools/t.toml", TOOL)]).expect("sound");
+            PolicySet::parse([("profiles/p.toml", PROFILE), ("tools/t.toml", tool)]).expect("sound");
         let policy = policies.get("t").expect("there");
         let arguments = serde_json::json!({ "path": "/shared/mine", "to": "/shared/other" });
         let call = Call { id: TurnId::new("test").call(0), tool: policy.tool.clone(), arguments };
         let Verdict::Ask(ask) = judge(call, policy) else { panic!("it asks") };
         let look = |path: &GuestPath| (path.clone(), self.workspace.seen(path).expect("looked at"));
         let there = ask.writes().iter().map(look).collect();
-        let permit = match ask.given(&Facts { there, ..Facts::default() }) {
+        let find = |path: &GuestPath| (path.clone(), self.workspace.found(path).expect("looked at"));
+        let found = ask.reads().iter().map(find).collect();
+        let permit = match ask.given(&Facts { there, found, ..Facts::default() }) {
             Verdict::Permit(permit) => permit,
             Verdict::Ask(ask) => {
                 let sha256 = ask.sha256("shown");
@@ -60,6 +70,7 @@ impl Room {
             reply: None,
             report: None,
             turn: TurnShare { limit: ByteSize::mib(1), left: 1 << 20 },
+            made: Vec::new(),
             cancel: CancellationToken::new(),
             started: Instant::now(),
         };
@@ -130,4 +141,37 @@ fn what_nobody_saw_is_neither_moved_nor_removed() {
     assert_eq!(removed.map(|_| ()).map_err(|e| e.code), Err(ErrorCode::ApprovalDenied));
     let mut approved = room.authority();
     approved.remove("/shared/mine", Contents::Keep).expect("as it was approved");
+}
+
+#[test]
+fn what_was_approved_is_read_and_nothing_else() {
+    let copied = |room: &Room, mut authority: Authority| {
+        let file = authority.stage("/shared/other", Disposition::CreateNew)?;
+        authority.append_file(file, "/shared/mine")?;
+        authority.seal(file)?;
+        let (plan, _, _) = authority.take_plan();
+        room.workspace.publish(plan).map(|_| ()).map_err(ToolError::from)
+    };
+    let room = Room::new();
+    room.put("harmless");
+    let authority = room.authority_of(COPIES);
+    // Put there by a rename, with the length and the time that it had.
+    let (old, other) = (std::fs::metadata(room.mine()).expect("there"), room.mine().with_file_name("put"));
+    std::fs::write(&other, "a secret").expect("writable");
+    let times = std::fs::FileTimes::new().set_modified(old.modified().expect("a time"));
+    std::fs::File::options().write(true).open(&other).and_then(|file| file.set_times(times)).expect("ours");
+    std::fs::rename(&other, room.mine()).expect("writable");
+    let refused = copied(&room, authority).expect_err("it is another one");
+    assert_eq!(refused.code, ErrorCode::ApprovalDenied, "{refused}");
+    assert!(!room.mine().with_file_name("other").exists());
+
+    let authority = room.authority_of(COPIES);
+    std::fs::remove_file(room.mine()).expect("there");
+    let nothing = room.authority_of(COPIES);
+    assert_eq!(copied(&room, authority).map_err(|e| e.code), Err(ErrorCode::NotFound));
+    room.put("somebody's");
+    assert_eq!(copied(&room, nothing).map_err(|e| e.code), Err(ErrorCode::ApprovalDenied), "nobody saw it");
+
+    copied(&room, room.authority_of(COPIES)).expect("as it was approved");
+    assert_eq!(std::fs::read(room.mine().with_file_name("other")).expect("there"), b"somebody's");
 }

@@ -246,6 +246,10 @@ impl Storage for Memory {
         Ok(gone)
     }
 
+    async fn settle(&self) -> Result<(), StoreError> {
+        Ok(())
+    }
+
     fn check(&self) -> Result<(), StoreError> {
         Ok(())
     }

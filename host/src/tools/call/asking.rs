@@ -3,13 +3,13 @@
 
 use super::{Asked, CallRequest, Parts, Progress, Toolbox, unaudited};
 use crate::audit::{AuditError, Durability};
-use crate::publish::Place;
+use crate::publish::{Place, PublishError, Workspace};
 use crate::tools::approval::{TooMuch, shown};
 use crate::tools::threads::{self, Handover};
 use crate::tools::{Approval, Decision, Tool};
 use cofferdam_core::audit::{self, ApprovalState, CallFacts, Event};
 use cofferdam_core::limits::Limits;
-use cofferdam_core::policy::{Ask, Facts, GuestPath, Permit, Reason, Spelled, Verdict, When};
+use cofferdam_core::policy::{Ask, Facts, GuestPath, Permit, Reason, Seen, Spelled, Verdict, When};
 use cofferdam_core::text::one_line;
 use cofferdam_core::tool::{Answer, ErrorCode, ToolError};
 use std::sync::Arc;
@@ -56,7 +56,7 @@ impl Parts {
         approved: Option<&Approved>,
         progress: &Progress,
     ) -> Result<Asking, ToolError> {
-        if ask.writes().len() > PATHS_MAX {
+        if ask.writes().len() + ask.reads().len() > PATHS_MAX {
             return Err(too_much());
         }
         let facts = self.facts(request, &ask, &Place::of(&progress.facts));
@@ -74,7 +74,7 @@ impl Parts {
             return Err(ToolError::new(ErrorCode::ApprovalRequired, said));
         }
         let infos = request.attachments.infos();
-        let text = shown(tool, &ask, &request.caller, &infos).map_err(|TooMuch| too_much())?;
+        let text = shown(&tool.policy, &ask, &request.caller, &infos).map_err(|TooMuch| too_much())?;
         if let Some(Approved { sha256 }) = approved {
             return Ok(Asking::Permit(Box::new(ask.grant(&text, sha256)?)));
         }
@@ -97,6 +97,8 @@ impl Parts {
         let workspace = self.workspaces.at(place).ok();
         let look = |path: &GuestPath| Some((path.clone(), workspace.as_ref()?.seen(path).ok()?));
         let there = ask.writes().iter().filter_map(look).collect();
+        let find = |path: &GuestPath| Some((path.clone(), workspace.as_ref()?.found(path).ok()?));
+        let found = ask.reads().iter().filter_map(find).collect();
         let first = paths(ask.reasons());
         let approved = match &request.approver {
             Some(approver) if !first.is_empty() => {
@@ -104,7 +106,21 @@ impl Parts {
             }
             _ => Default::default(),
         };
-        Facts { there, approved }
+        Facts { there, found, approved }
+    }
+
+    /// Refuses a call that was approved for what it reads, once something else is found there: what a guest reads by
+    /// itself passes by the gateway.
+    pub(super) fn still_found(
+        workspace: &Workspace,
+        approved: &[(GuestPath, Option<Seen>)],
+    ) -> Result<(), ToolError> {
+        for (path, seen) in approved {
+            if workspace.found(path)? != *seen {
+                return Err(PublishError::NotAsApproved { path: path.clone() }.into());
+            }
+        }
+        Ok(())
     }
 
     fn note(

@@ -3,7 +3,7 @@
 
 use super::super::super::Inputs;
 use super::super::super::authority::Authority;
-use super::super::super::host_calls::{Contents, Nothing, ReplyFile, StagedId};
+use super::super::super::host_calls::{Contents, Nothing, ReplyFile, ReplySource, StagedId};
 use super::*;
 use crate::attachments::Attachments;
 use crate::publish::{self, Disposition, TurnShare, Workspaces};
@@ -65,6 +65,7 @@ fn asked<T: std::fmt::Debug + serde::de::DeserializeOwned>(asks: &[Ask<'_>]) -> 
         reply: None,
         report: None,
         turn: TurnShare { limit: ByteSize::mib(1), left: 1 << 20 },
+        made: Vec::new(),
         cancel: CancellationToken::new(),
         started: Instant::now(),
     };
@@ -133,11 +134,14 @@ fn paths_that_were_not_judged_are_refused() {
 
 #[test]
 fn a_reply_is_out_of_reach_where_it_is_not_granted() {
+    let file = |source| ReplyFile { source, name: Some("a".into()), mime_type: None };
     let files = |paths: &[&str]| {
-        let file = |path: &&str| ReplyFile { path: (*path).into(), name: None, mime_type: None };
-        Ask::AddToReply(paths.iter().map(file).collect(), Default::default())
+        let files = paths.iter().map(|path| file(ReplySource::Path((*path).into())));
+        Ask::AddToReply(files.collect(), Default::default())
     };
-    for asks in [files(&["/shared/mine"]), files(&["/etc/passwd", ""]), files(&[])] {
+    let contents =
+        Ask::AddToReply(vec![file(ReplySource::Contents(ByteBuf::from(vec![0])))], Default::default());
+    for asks in [files(&["/shared/mine"]), files(&["/etc/passwd", ""]), files(&[]), contents] {
         let said = asked::<Vec<OutgoingAttachment>>(&[asks]).remove(0);
         assert!(said.starts_with("path_denied: nothing may be added to the reply here"), "{said}");
     }

@@ -141,7 +141,7 @@ fn a_reply_is_out_of_reach_where_it_is_not_granted() {
         Ask::AddToReply(files.collect(), Default::default())
     };
     let contents =
-        Ask::AddToReply(vec![file(ReplySource::Contents(ByteBuf::from(vec![0])))], Default::default());
+        Ask::AddToReply(vec![file(ReplySource::Contents(ByteBuf::from(vec![0_u8])))], Default::default());
     for asks in [files(&["/shared/mine"]), files(&["/etc/passwd", ""]), files(&[]), contents] {
         let said = asked::<Vec<OutgoingAttachment>>(&[asks]).remove(0);
         assert!(said.starts_with("path_denied: nothing may be added to the reply here"), "{said}");

@@ -6,11 +6,9 @@ use super::check::{Gateway, leftovers, verified, works};
 use super::tool_change::{Change, Files, change, files};
 use super::tracer::{self, Seen, Traced};
 use crate::sandbox::chat::Chat;
-use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::fs;
-use std::time::Duration;
 use support::home::{Home, Ran};
 
 /// A change, what lies there before and after, and its system calls.
@@ -268,77 +266,6 @@ fn ledger(name: &str) {
     assert!(tried.len() > 1, "{tried:?}");
 }
 
-/// The end of all workers right after every system call, at which the gateway is held until they are gone: the call
-/// tells of it or is done, and the gateway goes on as if nothing had been.
-fn workers(name: &str) {
-    if !possible("workers", name) {
-        return;
-    }
-    let change = change(name);
-    let (gateway, mut chat) = terminal(&change);
-    let call = |chat: &mut Chat| {
-        for file in change.call(&gateway).attached {
-            chat.begin(&format!("/attach {file}"));
-        }
-        chat.begin(&change.command());
-    };
-    change.again(&gateway);
-    let old = files(&gateway);
-    let tracer = tracer::Attached::to(&gateway, chat.id(), &[]);
-    call(&mut chat);
-    let said = chat.answer();
-    assert!(said.starts_with('{'), "{said}");
-    let (points, new) = (tracer.seen(), files(&gateway));
-    assert!(points.len() > 8, "{points:#?}");
-    let mut codes = BTreeSet::new();
-    for point in points.iter().filter(|point| CHANGES.contains(&&*point.name)) {
-        change.again(&gateway);
-        let tracer = tracer::Attached::to(&gateway, chat.id(), &[point.meets("signal=STOP")]);
-        call(&mut chat);
-        let said = held(&chat, &tracer);
-        tracer.leave();
-        let found = files(&gateway);
-        let code = said.split(['{', ':']).next().expect("the first");
-        match code {
-            "" => assert_eq!(found, new, "{said} at {point:?}"),
-            "trapped" => {
-                assert_eq!(found, old, "{said} at {point:?}");
-                assert!(said.contains("nothing was changed"), "{said}");
-            }
-            _ => panic!("{said} at {point:?}"),
-        }
-        codes.insert(code.to_owned());
-        assert!(leftovers(&gateway).is_empty(), "{point:?}: {:?}", leftovers(&gateway));
-        // What this test put there by itself is found when it measures again, which it does before it refuses.
-        assert!(chat.say(&write("/tmp/over", LEDGER + 1)).starts_with("quota_exceeded"));
-        grants_what_is_left(&gateway, &mut chat, &format!("{point:?} ({said})"));
-    }
-    // Where only names change, the worker has done its part before anything happens.
-    assert!(codes.contains(""), "{codes:?}");
-    chat.end();
-    works(&gateway);
-}
-
-/// The answer of a call during which the gateway is stopped, and its workers are killed each time.
-fn held(chat: &Chat, tracer: &tracer::Attached) -> String {
-    let mut let_go = 0;
-    loop {
-        let stops = tracer.stops();
-        for thread in &stops[let_go..] {
-            for worker in support::workers::of(chat.id()) {
-                let worker = Pid::from_raw(i32::try_from(worker).expect("small")).expect("not 0");
-                kill_process(worker, Signal::KILL).expect("ours");
-            }
-            kill_process(*thread, Signal::CONT).expect("ours");
-        }
-        let_go = stops.len();
-        if let Some(said) = chat.answer_within(Duration::from_millis(2)) {
-            assert!(let_go > 0, "it was never held: {said}");
-            return said;
-        }
-    }
-}
-
 macro_rules! each_tool {
     ($check:ident: $($name:ident)*) => {
         mod $check {
@@ -356,5 +283,3 @@ each_tool!(ends: write append write_bytes edit copy move_file move_folder move_a
     download download_three);
 // Not what is attached: in a terminal the thread that opens it would meet the fault as well.
 each_tool!(ledger: write append write_bytes edit copy move_file move_folder move_across delete_file delete_folder);
-each_tool!(workers: write append write_bytes edit copy move_file move_folder move_across delete_file delete_folder save
-    download download_three);

@@ -143,11 +143,11 @@ fn renewable(config: &Config) -> Vec<PathBuf> {
 /// readable, and no other in its place.
 pub fn own_folder(config: &Config, file: &Path, home: Option<&Path>) -> Option<PathBuf> {
     let folder = std::path::absolute(file).ok()?.parent()?.canonicalize().ok()?;
-    // What is not there yet is made where its folder is.
+    // What is not there yet is made below the first folder that is.
     let real = |path: &Path| {
         let path = std::path::absolute(path).ok()?;
-        let beside = || Some(path.parent()?.canonicalize().ok()?.join(path.file_name()?));
-        path.canonicalize().ok().or_else(beside)
+        let below = |there: &Path| Some(there.canonicalize().ok()?.join(path.strip_prefix(there).ok()?));
+        path.ancestors().find_map(below)
     };
     let holds = |path: &Path| real(path).is_some_and(|path| path.starts_with(&folder));
     let holds_deep = |path: &Path| {

@@ -293,7 +293,7 @@ pub(super) fn closed(home: &Home) {
         fs::write(&path, "needle").expect("writable");
         fs::set_permissions(&path, Permissions::from_mode(mode)).expect("ours");
     }
-    fs::set_permissions(home.host("/shared/closed"), Permissions::from_mode(0)).expect("ours");
+    fs::set_permissions(home.host("/shared/closed"), Permissions::from_mode(0o0)).expect("ours");
 }
 
 #[test]

@@ -242,8 +242,7 @@ fn what_is_refused_of_files_that_come_with_the_call() {
         (json!({ "filename": "t.txt" }), "invalid_arguments", "no file is named"),
     ] {
         denies(&home, TOOL, &arguments, code, &[says]);
-        let outcomes = home.audit().into_iter().filter(|record| record["tool"] == TOOL);
-        let outcome = outcomes.last().expect("recorded");
+        let outcome = home.audit().into_iter().rfind(|record| record["tool"] == TOOL).expect("recorded");
         assert_eq!(outcome["files"], Value::Null, "nothing was added: {outcome}");
     }
 }

@@ -54,10 +54,7 @@ async fn a_download_of_three_files_is_finished() -> anyhow::Result<()> {
         let (codes, paths) = outcomes(&world);
         assert_eq!(
             (codes, paths),
-            (
-                vec!["write_failed".into(), Value::Null],
-                places.to_vec().into_iter().map(Value::from).collect()
-            )
+            (vec!["write_failed".into(), Value::Null], places.iter().cloned().map(Value::from).collect())
         );
         // As undisturbed as one that finds all of them.
         assert_eq!(world.ask(Incoming::private(ANN).text(DOWNLOAD)).await?, answer);

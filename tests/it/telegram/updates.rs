@@ -274,7 +274,8 @@ async fn a_command_runs_where_a_person_who_is_served_wrote_it_and_nowhere_else()
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
-    let asked = world.home.audit().iter().filter(|record| record["sender"] != ANN.to_string()).count();
+    let ann = ANN.to_string();
+    let asked = world.home.audit().iter().filter(|record| record["sender"] != ann.as_str()).count();
     assert_eq!(asked, 0, "nothing was done for anybody else");
     assert!(world.server.unconfirmed_updates().len() <= 1, "all are confirmed");
     world.end(answered + 3)

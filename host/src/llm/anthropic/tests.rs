@@ -1,4 +1,4 @@
-//! Messages on recorded streams, and the request as it is published.
+//! Messages on streams written after its published format, and the request as it is published.
 
 use super::events::Blocks;
 use super::{Anthropic, request};
@@ -15,7 +15,7 @@ fn listener() -> Box<dyn Listener> {
 
 #[tokio::test]
 async fn text_arrives_in_pieces_with_its_cost() {
-    let reply = reply(listener, include_str!("recorded/text.sse")).await;
+    let reply = reply(listener, include_str!("streams/text.sse")).await;
     assert_eq!(reply.text.as_deref(), Some("Grüße! Alles gesehen. 📎"));
     assert_eq!(reply.usage, Usage { input_tokens: 472 + 100 + 8, output_tokens: 15 });
     assert_eq!((reply.stop, reply.tool_calls.len()), (Stop::Done, 0));
@@ -23,7 +23,7 @@ async fn text_arrives_in_pieces_with_its_cost() {
 
 #[tokio::test]
 async fn text_and_parallel_calls_are_kept_together() {
-    let reply = reply(listener, include_str!("recorded/calls.sse")).await;
+    let reply = reply(listener, include_str!("streams/calls.sse")).await;
     assert_eq!(reply.text.as_deref(), Some("Ich speichere beide."));
     let calls: Vec<_> = reply.tool_calls.iter().map(|c| (c.id.as_str(), c.tool.as_str())).collect();
     assert_eq!(
@@ -54,10 +54,10 @@ async fn why_it_stopped_is_told() {
 
 #[tokio::test]
 async fn what_is_cut_or_broken_is_never_whole() {
-    for recorded in [include_str!("recorded/text.sse"), include_str!("recorded/calls.sse")] {
+    for recorded in [include_str!("streams/text.sse"), include_str!("streams/calls.sse")] {
         cut_is_never_whole(listener, recorded, "event: message_stop").await;
     }
-    let overloaded = include_str!("recorded/overloaded.sse");
+    let overloaded = include_str!("streams/overloaded.sse");
     let failure = heard(listener(), overloaded, 64).await.expect_err("an error in the middle");
     assert!(matches!(&failure, Failure::Busy { said, .. } if said.contains("Overloaded")), "{failure}");
 }

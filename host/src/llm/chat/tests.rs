@@ -1,4 +1,4 @@
-//! Chat Completions on recorded streams, and the request as it is published.
+//! Chat Completions on streams written after its published format, and the request as it is published.
 
 use super::events::Chunks;
 use super::{Chat, LimitField, request};
@@ -16,7 +16,7 @@ fn listener() -> Box<dyn Listener> {
 
 #[tokio::test]
 async fn text_arrives_in_pieces_with_its_cost() {
-    let reply = reply(listener, include_str!("recorded/text.sse")).await;
+    let reply = reply(listener, include_str!("streams/text.sse")).await;
     assert_eq!(reply.text.as_deref(), Some("Grüße! Ich habe alles gesehen. 📎"));
     assert_eq!(reply.usage, Usage { input_tokens: 93, output_tokens: 11 });
     assert_eq!((reply.stop, reply.tool_calls.len()), (Stop::Done, 0));
@@ -24,7 +24,7 @@ async fn text_arrives_in_pieces_with_its_cost() {
 
 #[tokio::test]
 async fn parallel_calls_grow_side_by_side() {
-    let reply = reply(listener, include_str!("recorded/calls.sse")).await;
+    let reply = reply(listener, include_str!("streams/calls.sse")).await;
     assert_eq!(reply.text.as_deref(), Some("Ich speichere beide."));
     let calls: Vec<_> = reply.tool_calls.iter().map(|c| (c.id.as_str(), c.tool.as_str())).collect();
     assert_eq!(calls, [("call_9pw1", "attachment_save"), ("call_Kx2a", "attachment_save")]);
@@ -35,7 +35,7 @@ async fn parallel_calls_grow_side_by_side() {
 
 #[tokio::test]
 async fn a_server_that_counts_every_call_as_0_is_understood() {
-    let reply = reply(listener, include_str!("recorded/index_0.sse")).await;
+    let reply = reply(listener, include_str!("streams/index_0.sse")).await;
     let calls: Vec<_> = reply.tool_calls.iter().map(|c| (c.id.as_str(), c.arguments.clone())).collect();
     assert_eq!(calls, [("call_a", Ok(r#"{"path":"/shared/a"}"#.into())), ("call_b", Ok("{}".into()))]);
 }
@@ -76,7 +76,7 @@ async fn why_it_stopped_is_told() {
 
 #[tokio::test]
 async fn what_is_cut_or_broken_is_never_whole() {
-    for recorded in [include_str!("recorded/text.sse"), include_str!("recorded/calls.sse")] {
+    for recorded in [include_str!("streams/text.sse"), include_str!("streams/calls.sse")] {
         cut_is_never_whole(listener, recorded, "\"finish_reason\":\"").await;
     }
     let begun = "data: {\"choices\":[{\"delta\":{\"content\":\"x\"}}]}\n\n";

@@ -1,4 +1,4 @@
-//! Responses on recorded streams, and the request as it is published.
+//! Responses on streams written after its published format, and the request as it is published.
 
 use super::events::Items;
 use super::{Responses, request};
@@ -15,7 +15,7 @@ fn listener() -> Box<dyn Listener> {
 
 #[tokio::test]
 async fn text_arrives_in_pieces_with_its_cost() {
-    let reply = reply(listener, include_str!("recorded/text.sse")).await;
+    let reply = reply(listener, include_str!("streams/text.sse")).await;
     assert_eq!(reply.text.as_deref(), Some("Grüße! 📎\n\nDas ist alles."));
     assert_eq!(reply.usage, Usage { input_tokens: 37, output_tokens: 11 });
     assert_eq!((reply.stop, reply.tool_calls.len()), (Stop::Done, 0));
@@ -23,7 +23,7 @@ async fn text_arrives_in_pieces_with_its_cost() {
 
 #[tokio::test]
 async fn calls_are_answered_by_their_call_id() {
-    let reply = reply(listener, include_str!("recorded/calls.sse")).await;
+    let reply = reply(listener, include_str!("streams/calls.sse")).await;
     let calls: Vec<_> = reply.tool_calls.iter().map(|c| (c.id.as_str(), c.tool.as_str())).collect();
     assert_eq!(calls, [("call_U1", "attachment_save"), ("call_U2", "file_list")]);
     let arguments: Vec<_> = reply.tool_calls.iter().map(|c| c.arguments.clone().expect("text")).collect();
@@ -43,7 +43,7 @@ async fn why_it_stopped_is_told() {
 
 #[tokio::test]
 async fn what_is_cut_or_broken_is_never_whole() {
-    for recorded in [include_str!("recorded/text.sse"), include_str!("recorded/calls.sse")] {
+    for recorded in [include_str!("streams/text.sse"), include_str!("streams/calls.sse")] {
         cut_is_never_whole(listener, recorded, "event: response.completed").await;
     }
     let of = |event: serde_json::Value| async move {

@@ -1,7 +1,7 @@
-//! What the dialects' tests share: answers put together from recorded streams, and one conversation that has
+//! What the dialects' tests share: answers put together from streams of events, and one conversation that has
 //! everything in it. The other files test the way to a server.
 //!
-//! The streams in `*/recorded/*.sse` follow the published formats of the APIs, event by event; texts, ids and
+//! The streams in `*/streams/*.sse` follow the published formats of the APIs, event by event; texts, ids and
 //! numbers are made up.
 
 mod asking;

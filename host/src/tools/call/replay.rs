@@ -167,7 +167,12 @@ mod tests {
         match &spelled[..1] {
             "+" => Effect::Written(FileFacts { path, bytes: 1, sha256: "s".into() }),
             "-" => Effect::Removed(Removed { path, removed: EntryKind::File, entries: 1 }),
-            _ => Effect::Attached(Attached { path: Some(path), attached: "a".into(), bytes: 1, sha256: "s".into() }),
+            _ => Effect::Attached(Attached {
+                path: Some(path),
+                attached: "a".into(),
+                bytes: 1,
+                sha256: "s".into(),
+            }),
         }
     }
 

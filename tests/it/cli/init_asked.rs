@@ -194,5 +194,9 @@ fn it_asks_nothing_where_it_may_not_write_or_is_told_not_to() {
     assert!(code == Some(2) && screen.contains("there is no folder none"), "{screen}");
     let (code, screen) = Terminal::start(&home, &dir, &["init", "--yes"], &[]).ended();
     assert_eq!(code, Some(0), "{screen}");
-    assert!(screen.starts_with("wrote cofferdam.toml\nNext: put your numeric Telegram id"), "{screen}");
+    assert!(
+        screen.starts_with("wrote cofferdam.toml; only you can read it\nNext:\n")
+            && screen.contains("allow CODE"),
+        "{screen}"
+    );
 }

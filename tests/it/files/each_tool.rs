@@ -56,9 +56,10 @@ impl Subject {
                 && ran.message().contains("was not removed")
                 && found.iter().all(|(path, holds)| self.old().get(path) == Some(holds))
         };
+        // First: where empty folders remain, the files alone look as if all were done.
         match self.stages.iter().position(|stage| stage == found) {
+            _ if told_part() => 0,
             Some(steps) => steps,
-            None if told_part() => 0,
             None => panic!("neither old nor new after {point:?}: {ran:?}\n{:?}", found.keys()),
         }
     }

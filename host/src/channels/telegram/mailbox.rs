@@ -4,7 +4,6 @@
 use super::answer::files;
 use super::bot::Bot;
 use super::download::fetch_within;
-use super::lanes::LaneKey;
 use super::prepare::{Prepared, Todo, prepare};
 use super::recent;
 use super::wire;
@@ -20,7 +19,6 @@ use std::time::Duration;
 pub(super) struct Mailbox {
     pub(super) bot: Arc<Bot>,
     pub(super) turn: TurnId,
-    pub(super) lane: LaneKey,
     /// Whose turn it is; nobody else's words are said to it.
     pub(super) sender: i64,
 }
@@ -60,10 +58,6 @@ impl Steering for Mailbox {
             found.push(fetch_within(bot, from, &bot.limits, &()).await);
         }
         found
-    }
-
-    fn taken(&self) {
-        self.bot.running.take(self.lane);
     }
 }
 

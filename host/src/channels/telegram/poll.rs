@@ -3,9 +3,9 @@
 
 use super::admit::{Admission, admit};
 use super::answer::session;
+use super::arrivals;
 use super::bot::{Bot, Bots};
 use super::cursor::{Cursor, Cursored};
-use super::dispatch::Arrival;
 use super::failure::Failure;
 use super::prepare::{concerns_us, queue_of};
 use super::presses;
@@ -14,6 +14,7 @@ use super::start::{Flow, hand_on};
 use super::trouble::Trouble;
 use super::wire::Update;
 use crate::store::{Fate, Headers, NewUpdate, Persisted};
+use crate::turn::lanes::Arrival;
 use cofferdam_core::counts::COUNTS;
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -41,7 +42,7 @@ impl Payload for GetUpdates {
 }
 
 /// Polls until the stop; the error is a refused token.
-pub(super) async fn poll(bots: &Bots, arrivals: &mpsc::Sender<Arrival>) -> Result<(), Failure> {
+pub(super) async fn poll(bots: &Bots, lanes: &mpsc::Sender<Arrival>) -> Result<(), Failure> {
     // It has just said who the bot is; a poll lasts as long as nobody writes.
     answered(0);
     let mut cursor = Cursor::default();
@@ -58,7 +59,7 @@ pub(super) async fn poll(bots: &Bots, arrivals: &mpsc::Sender<Arrival>) -> Resul
         let taken = match polled {
             Ok(batch) => {
                 answered(batch.len());
-                take(&bot, batch, &mut cursor, arrivals).await
+                take(&bot, batch, &mut cursor, lanes).await
             }
             Err(failure) => Err(failure),
         };
@@ -110,12 +111,12 @@ async fn ask(bot: &Bot, cursor: &Cursor) -> Result<Vec<Box<RawValue>>, Failure> 
     serde_json::from_str(result.get()).map_err(|_| Failure::Unreachable("getUpdates brings no list".into()))
 }
 
-/// Persists a batch, then moves the cursor, then hands the work on; waits where there is too much of it.
+/// Persists a batch, then moves the cursor, then hands the work on, which never waits for work to be done.
 async fn take(
     bot: &Bot,
     batch: Vec<Box<RawValue>>,
     cursor: &mut Cursor,
-    arrivals: &mpsc::Sender<Arrival>,
+    lanes: &mpsc::Sender<Arrival>,
 ) -> Result<Flow, Failure> {
     let (mut updates, mut presses) = (Vec::with_capacity(batch.len()), Vec::new());
     for raw in &batch {
@@ -148,9 +149,9 @@ async fn take(
     let Some(Persisted { pending, replies }) = persisted else { return Ok(Flow::Stops) };
     let again = last.is_some() && last < cursor.offset();
     cursor.advance(last);
-    let replies = replies.into_iter().map(Arrival::Reply);
-    for arrival in replies.chain(pending.into_iter().map(Arrival::Update)) {
-        if hand_on(bot, arrivals, arrival).await == Flow::Stops {
+    let replies = replies.into_iter().map(|reply| arrivals::reply(bot, reply));
+    for arrival in replies.chain(arrivals::messages(bot, &updates, &pending)) {
+        if hand_on(bot, lanes, arrival).await == Flow::Stops {
             return Ok(Flow::Stops);
         }
     }

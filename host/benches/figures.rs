@@ -3,6 +3,8 @@
 
 #[path = "figures/turns.rs"]
 mod turns;
+#[path = "figures/watch.rs"]
+mod watch;
 
 use anyhow::{Context, Result};
 use cofferdam::attachments::{Attachments, Declared, Intake};
@@ -46,10 +48,12 @@ fn main() -> ExitCode {
 }
 
 fn run() -> Result<()> {
+    watch::begin();
     // `cargo test --benches` runs this too: then one round of each proves that it still works.
-    let quick = std::env::args().any(|a| a == "--test") || cfg!(debug_assertions);
+    let quick = std::env::args().any(|a| a == "--test" || a == "quick") || cfg!(debug_assertions);
     println!("load average: {}", std::fs::read_to_string("/proc/loadavg")?.trim());
     // Words after `--` choose: workers, in-process, reads, many, growth, saves, tools, start, turns. None: all.
+    // With `quick` few rounds of each.
     let words: Vec<String> = std::env::args().skip(1).filter(|a| !a.starts_with('-')).collect();
     let chosen = |of: &[&str], name: &str| {
         let asked: Vec<_> = words.iter().filter(|word| of.contains(&word.as_str())).collect();
@@ -62,40 +66,62 @@ fn run() -> Result<()> {
         if !chosen(&["workers", "in-process"], place) || !in_process {
             continue;
         }
+        watch::part(place);
         println!("\n-- {place}");
         let bench = Arc::new(Bench::open(place, mode)?);
         runtime.block_on(async {
             if wanted("reads") {
+                watch::part("reads");
                 bench.small_reads(if quick { 20 } else { 20_000 }).await?;
             }
             if wanted("many") {
+                watch::part("many");
                 bench.concurrent_reads(if quick { 64 } else { 200_000 }).await?;
             }
             if wanted("growth") {
+                watch::part("growth");
                 bench.no_growth(if quick { 100 } else { 10_000 }).await?;
             }
             if wanted("saves") {
+                watch::part("saves");
                 bench.large_saves(if quick { 1 } else { 15 }).await?;
             }
             if place == "workers" && wanted("start") {
+                watch::part("new workers");
                 bench.new_workers(if quick { 1 } else { 20 }).await?;
             }
             if place == "workers" && wanted("tools") {
+                watch::part("tools");
                 bench.many_files(if quick { 1 } else { 1000 }, if quick { 1 } else { 5 }).await?;
                 bench.large_edit(if quick { 1 } else { 9 }).await?;
             }
             anyhow::Ok(())
         })?;
+        watch::part("the end of the gateway");
     }
-    if wanted("start") {
+    if wanted("start") || wanted("turns") {
         println!("\n-- program");
-        runtime.block_on(start_and_idle(if quick { 1 } else { 10 }))?;
+        watch::part("start");
+        let (start, idle) = runtime.block_on(start_and_idle(if quick { 1 } else { 10 }))?;
+        println!("serve, exec to polling:        {start:?} (median)");
+        println!("serve, idle with Telegram:     {idle:.1} MB resident");
+        if wanted("turns") {
+            println!("\n-- turns");
+            let (turns, at_once) = if quick { (10, 20) } else { (300, 1000) };
+            let mut rows = runtime.block_on(turns::measure(turns, at_once))?;
+            rows.push((
+                "`serve` from exec to its first poll, warm compile cache",
+                "< 50 ms",
+                format!("{start:.1?}"),
+            ));
+            rows.push(("idle memory of `serve` with Telegram", "< 25 MB", format!("{idle:.1} MB")));
+            println!("\n| What | Goal | Measured |\n|---|---|---|");
+            for (what, goal, measured) in rows {
+                println!("| {what} | {goal} | {measured} |");
+            }
+        }
     }
-    if wanted("turns") {
-        println!("\n-- turns");
-        let (turns, at_once) = if quick { (10, 20) } else { (300, 1000) };
-        runtime.block_on(turns::measure(turns, at_once))?;
-    }
+    watch::part("the end of the program");
     Ok(())
 }
 
@@ -392,8 +418,8 @@ fn native_save(path: &Path, bytes: &[u8]) -> Result<()> {
     Ok(())
 }
 
-/// From exec to the first `getUpdates`, with compiled code in the cache; then what an idle one holds.
-async fn start_and_idle(rounds: usize) -> Result<()> {
+/// From exec to the first `getUpdates`, with compiled code in the cache; then what an idle one holds, in MB.
+async fn start_and_idle(rounds: usize) -> Result<(Duration, f64)> {
     let server = TelegramServer::start().await?;
     let home = Home::new().telegram(&server.api_url(), &[1]);
     let (mut starts, mut idle) = (Vec::new(), 0);
@@ -409,9 +435,7 @@ async fn start_and_idle(rounds: usize) -> Result<()> {
         }
         serving.kill();
     }
-    println!("serve, exec to polling:        {:?} (median of {rounds})", median(starts));
-    println!("serve, idle with Telegram:     {:.1} MB resident", idle as f64 * 1024.0 / 1e6);
-    Ok(())
+    Ok((median(starts), idle as f64 * 1024.0 / 1e6))
 }
 
 /// Processor time of this process so far, all threads: says what a call costs on a busy machine too.

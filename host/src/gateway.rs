@@ -9,7 +9,7 @@ use crate::llm::Answering;
 use crate::publish::{OpenError, Place, Workspaces};
 use crate::sandbox::{self, Binary, Sandbox, SandboxError};
 use crate::tools::{CallThreads, Mechanisms, Registry, RegistryError, Sources, Toolbox};
-use crate::turn::{History, Runner};
+use crate::turn::{History, Runner, Whose};
 use cofferdam_core::audit::{Effect, Outcome, VerdictKind};
 use cofferdam_core::policy::{PolicyProblem, PolicySet, ToolPolicy};
 use cofferdam_core::tool::ErrorCode;
@@ -27,11 +27,11 @@ mod reload;
 mod serving;
 mod watch;
 
-pub use isolation::{Readable, confine, demand};
+pub use isolation::{Readable, confine, demand, own_folder};
 pub use lock::{LOCK_WAIT_MAX, ServeLock};
 pub use reload::ReloadError;
 pub use serving::{serving, workers};
-pub use watch::Watch;
+pub use watch::{Watch, Watching};
 
 mod builtin {
     include!(concat!(env!("OUT_DIR"), "/builtin.rs"));
@@ -153,7 +153,9 @@ impl Gateway {
     /// A runner of turns with this provider; `history` keeps what it is to remember.
     pub fn runner(&self, config: &Config, answering: Answering, history: Arc<dyn History>) -> Runner {
         let Answering { provider, instructions } = answering;
-        Runner::new(provider, self.toolbox.clone(), history, config.turns, instructions)
+        // The workspace's own: what holds for files holds for what is said of them, and neither is reloaded.
+        let whose = if self.mechanisms.workspaces.per_user() { Whose::Person } else { Whose::Session };
+        Runner::new(provider, self.toolbox.clone(), history, config.turns, instructions).remembering(whose)
     }
 }
 

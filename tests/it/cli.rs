@@ -14,6 +14,7 @@ mod conversation;
 mod doctor;
 mod environment;
 mod exit_codes;
+mod first_bot;
 pub(crate) mod help;
 mod init;
 mod init_asked;

@@ -4,6 +4,7 @@
 mod confined;
 mod doctor;
 mod killed;
+mod live;
 mod require;
 mod trials;
 

@@ -1,5 +1,5 @@
 //! A kernel that lacks something: a program run under a filter that answers system calls as if they were not
-//! there, or so deep in Landlock's layers that it can add no more than one of its own.
+//! there, or as if they had been done; or so deep in Landlock's layers that it can add no more than one of its own.
 
 use landlock::{AccessFs, PathBeneath, PathFd, Ruleset, RulesetAttr, RulesetCreatedAttr};
 use seccompiler::{BpfProgram, SeccompAction, SeccompFilter, apply_filter};
@@ -12,15 +12,31 @@ pub const LANDLOCK: &[libc::c_long] =
 /// The system call that installs filters.
 pub const SECCOMP: &[libc::c_long] = &[libc::SYS_seccomp];
 
+/// The system call that drops capabilities.
+pub const CAPABILITIES: &[libc::c_long] = &[libc::SYS_capset];
+
 /// Starts a program for which these system calls do not exist.
 ///
 /// # Panics
 /// When this kernel has no filters, so that nothing could be taken away.
 pub fn spawn_without(calls: &[libc::c_long], command: &mut Command) -> io::Result<Child> {
+    spawn_answering(calls, libc::ENOSYS, command)
+}
+
+/// Starts a program for which these system calls succeed and do nothing.
+///
+/// # Panics
+/// When this kernel has no filters, so that nothing could be taken away.
+pub fn spawn_pretending(calls: &[libc::c_long], command: &mut Command) -> io::Result<Child> {
+    spawn_answering(calls, 0, command)
+}
+
+/// Starts a program for which these system calls end with this error number, or well.
+fn spawn_answering(calls: &[libc::c_long], errno: libc::c_int, command: &mut Command) -> io::Result<Child> {
     let rules = calls.iter().map(|call| (*call, Vec::new())).collect();
-    let absent = SeccompAction::Errno(libc::ENOSYS as u32);
+    let answer = SeccompAction::Errno(errno as u32);
     let machine = std::env::consts::ARCH.try_into().expect("a machine that we build for");
-    let filter = SeccompFilter::new(rules, SeccompAction::Allow, absent, machine).expect("sound");
+    let filter = SeccompFilter::new(rules, SeccompAction::Allow, answer, machine).expect("sound");
     let program: BpfProgram = filter.try_into().expect("short");
     spawn_after(command, || apply_filter(&program).expect("this kernel has filters"))
 }

@@ -7,6 +7,7 @@ mod http;
 pub mod kernel;
 pub mod llm;
 mod loopback;
+pub mod manager;
 pub mod namespace;
 pub mod needs;
 pub mod program;

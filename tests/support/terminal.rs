@@ -71,6 +71,13 @@ impl Terminal {
         }
     }
 
+    /// The same; what is on the screen between those and these.
+    pub fn before(&mut self, words: &str) -> String {
+        let from = self.seen;
+        self.until(words);
+        self.screen[from..self.seen - words.len()].to_owned()
+    }
+
     /// Types; `\n` is Enter.
     pub fn types(&mut self, text: &str) {
         self.keys.write_all(text.as_bytes()).expect("the terminal is there");

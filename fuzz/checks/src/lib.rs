@@ -10,6 +10,7 @@ mod arguments;
 mod audit_lines;
 pub mod corpus;
 mod guest_paths;
+mod host_calls;
 mod oracle;
 mod policy_files;
 mod schemas;
@@ -19,6 +20,7 @@ pub use addendum::addendum;
 pub use arguments::arguments;
 pub use audit_lines::audit_lines;
 pub use guest_paths::guest_paths;
+pub use host_calls::host_calls;
 pub use policy_files::policy_files;
 pub use schemas::schemas;
 
@@ -31,6 +33,7 @@ pub const CHECKS: &[(&str, Check)] = &[
     ("arguments", arguments),
     ("audit_lines", audit_lines),
     ("guest_paths", guest_paths),
+    ("host_calls", host_calls),
     ("policy_files", policy_files),
     ("schemas", schemas),
 ];

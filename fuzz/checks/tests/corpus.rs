@@ -30,6 +30,11 @@ fn guest_paths() {
 }
 
 #[test]
+fn host_calls() {
+    check("host_calls");
+}
+
+#[test]
 fn policy_files() {
     check("policy_files");
 }

@@ -1,6 +1,7 @@
-//! `attachment_add`: adds files of the workspace to the reply, all of them or none. The bytes go from the host to
-//! the host; this component sees names, types and lengths only.
+//! `attachment_add`: adds files of the workspace to the reply, all of them or none, or one file that the call itself
+//! brings. Of files of the workspace this component sees names, types and lengths only.
 
+mod composed;
 mod wanted;
 
 use cofferdam_sdk::reply::Address;
@@ -14,12 +15,18 @@ use wanted::wanted;
 #[schemars(crate = "cofferdam_sdk::schemars")]
 struct Arguments {
     /// The file to send: a full path under /shared or /tmp, for example "/shared/report.pdf". Ignored
-    /// where "paths" is given.
+    /// where "paths" is given. A file that does not exist yet need not be written first: see "content".
     path: Option<String>,
     /// The files to send, in this order, each a full path under /shared or /tmp.
     paths: Option<Paths>,
-    /// The name that the user sees for the one file, for example "Report May.pdf". Otherwise it is the
-    /// name that the file has.
+    /// Instead of a path, the whole text of a file to send, for example a table as CSV, Markdown, JSON or SVG.
+    /// Needs "filename". At most 1 MiB; nothing is left in the workspace.
+    content: Option<String>,
+    /// The same for a file that is no text: its bytes in standard base64 (A-Z a-z 0-9 + /) with "=" padding and
+    /// without spaces or line breaks. At most 1 MiB once decoded.
+    content_base64: Option<String>,
+    /// The name that the user sees for the one file, for example "Report May.pdf". For a path it is otherwise the
+    /// name that the file has; for "content" it is needed, without folders, for example "table.csv".
     filename: Option<String>,
     /// The names for "paths", by position; null keeps the name that the file has.
     filenames: Option<Overrides>,
@@ -79,15 +86,15 @@ enum AttachmentAdd {}
 
 impl Tool for AttachmentAdd {
     const NAME: &str = "attachment_add";
-    const SUMMARY: &str = "Sends files from /shared or /tmp to the user, together with the reply to the current \
-        message.";
+    const SUMMARY: &str = "Sends files to the user, together with the reply to the current message: files from \
+        /shared or /tmp, or one whose content is given here.";
     type Arguments = Arguments;
     type Output = Output;
 
     fn call(mut arguments: Arguments) -> Result<Output, ToolError> {
         let to = Address { session: arguments.session.take(), request: arguments.request.take() };
         let files = wanted(arguments)?;
-        progress::report("reading the files to send");
+        progress::report("taking the files to send");
         let added = reply::add_to(&files, &to)?.into_iter().map(|file| Added {
             filename: file.name,
             mime_type: file.mime_type,

@@ -1,11 +1,14 @@
 //! `file_write_bytes`: writes bytes given as base64 to a file, all or nothing. Text is no special case
 //! here, and large files are better sent as attachments.
 
-mod decode;
+use std::io::Write;
 
 use cofferdam_sdk::schemars::JsonSchema;
 use cofferdam_sdk::serde::{Deserialize, Serialize};
-use cofferdam_sdk::{StagedFile, Tool, ToolError, export_tool};
+use cofferdam_sdk::{ErrorCode, StagedFile, Tool, ToolError, export_tool};
+
+/// Largest file in one call, in bytes. The text of it fits the memory of the call twice.
+const DECODED_BYTES_MAX: usize = 8 << 20;
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(crate = "cofferdam_sdk::serde", deny_unknown_fields)]
@@ -46,12 +49,42 @@ impl Tool for FileWriteBytes {
     type Output = Written;
 
     fn call(Arguments { path, content_base64, overwrite }: Arguments) -> Result<Written, ToolError> {
-        decode::check_length(&content_base64)?;
+        check_length(&content_base64)?;
         let mut file = if overwrite { StagedFile::replace(&path)? } else { StagedFile::create_new(&path)? };
-        decode::decode(&content_base64, &path, &mut file)?;
+        let take = |piece: &[u8]| file.write_all(piece).map_err(ToolError::on_path(&path));
+        base64_text::decode("content_base64", &content_base64, take)?;
         let sealed = file.finish()?;
         Ok(Written { written: true, path, bytes_written: sealed.bytes, sha256: sealed.sha256 })
     }
 }
 
 export_tool!(FileWriteBytes);
+
+/// Refuses what decodes to more than a call may write, before anything is decoded.
+fn check_length(text: &str) -> Result<(), ToolError> {
+    let decoded = base64_text::decoded_len(text);
+    if decoded <= DECODED_BYTES_MAX {
+        return Ok(());
+    }
+    Err(ToolError::new(
+        ErrorCode::TooLarge,
+        format!(
+            "content_base64 is {decoded} bytes decoded; one call writes at most {DECODED_BYTES_MAX} (8 MiB). \
+             Ask the user to send the file as an attachment and save that."
+        ),
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_limit_is_one_of_decoded_bytes() {
+        // Two bytes over whole groups of three.
+        let fits = format!("{}AAA=", "AAAA".repeat(DECODED_BYTES_MAX / 3));
+        assert!(check_length(&fits).is_ok());
+        let over = "AAAA".repeat(DECODED_BYTES_MAX / 3 + 1);
+        assert_eq!(check_length(&over).unwrap_err().code, ErrorCode::TooLarge);
+    }
+}

@@ -1,6 +1,7 @@
 //! Whole turns, from the update to the reply, through the real program between a Telegram and a model on loopback
 //! that answer at once. What is measured is the gateway's own: two processes wake each other, and the disk is real.
 
+use super::watch;
 use anyhow::{Context, Result};
 use std::time::{Duration, Instant};
 use support::home::Home;
@@ -11,6 +12,8 @@ use support::telegram::{Incoming, SentMessage, TelegramServer};
 /// People, each alone with the bot, so that no limit of one chat is met.
 const PEOPLE: i64 = 1000;
 const FIRST: i64 = 5_000_000_001;
+/// People who write at once, over and over.
+const AT_ONCE: usize = 20;
 const PATIENCE: Duration = Duration::from_secs(120);
 /// What a person sees of an answer under way.
 const REACTIONS: [&str; 4] = ["sendChatAction", "sendMessage", "sendMessageDraft", "editMessageText"];
@@ -24,23 +27,66 @@ struct Stand {
     _home: Home,
 }
 
+/// A line of the table in `docs/benchmarks.md`: what, its goal, what was measured.
+pub(crate) type Row = (&'static str, &'static str, String);
+
 /// Times of turns, and what many sessions hold.
-pub(crate) async fn measure(turns: usize, at_once: usize) -> Result<()> {
-    for (name, model) in [("commands", false), ("a null model", true)] {
+pub(crate) async fn measure(turns: usize, at_once: usize) -> Result<Vec<Row>> {
+    let mut rows = Vec::new();
+    for model in [Model::None, Model::Null] {
+        let [part, reaction, reply, many] = model.words();
+        watch::part(part);
         let stand = Stand::start(model).await?;
-        stand.one_by_one(name, turns).await?;
-        stand.at_once(name, at_once).await?;
+        let (reactions, replies) = stand.one_by_one(turns).await?;
+        rows.push((reaction, "", told(reactions)));
+        rows.push((reply, if model == Model::Null { "p50 ≤ 5 ms" } else { "" }, told(replies)));
+        rows.push((many, "", stand.at_once(at_once).await?));
     }
-    Stand::start(true).await?.sessions(at_once.min(PEOPLE as usize)).await
+    watch::part("memory of sessions");
+    let held = Stand::start(Model::Null).await?.sessions(at_once.min(PEOPLE as usize)).await?;
+    rows.push(("resident memory after one turn of each of so many people", "", held));
+    watch::part("memory over time");
+    let held = Stand::start(Model::Null).await?.over_time(turns * 10).await?;
+    rows.push(("the same over many turns of a few people", "no growth by the turn", held));
+    Ok(rows)
+}
+
+/// Who answers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Model {
+    /// The provider `commands`.
+    None,
+    /// A model that answers at once.
+    Null,
+}
+
+impl Model {
+    /// The part of the run, and its rows.
+    fn words(self) -> [&'static str; 4] {
+        match self {
+            Self::None => [
+                "turns without a model",
+                "update to first reaction, `commands`",
+                "update to reply, `commands`",
+                "so many people at the same moment, `commands`",
+            ],
+            Self::Null => [
+                "turns with a null model",
+                "update to first reaction, a model that answers at once",
+                "update to reply, a model that answers at once",
+                "so many people at the same moment, a model that answers at once",
+            ],
+        }
+    }
 }
 
 impl Stand {
-    async fn start(model: bool) -> Result<Self> {
+    async fn start(model: Model) -> Result<Self> {
         let telegram = TelegramServer::start().await?;
         let users: Vec<i64> = (FIRST..).take(PEOPLE as usize).collect();
         let mut home = Home::new().telegram(&telegram.api_url(), &users);
         let mut llm = None;
-        if model {
+        if model == Model::Null {
             let server = LlmServer::start().await?;
             server.otherwise(|_| Turn::say("Here is the answer."));
             home = home.model(&server, Dialect::Chat, "");
@@ -60,7 +106,7 @@ impl Stand {
     }
 
     /// One turn after the other: how long until a person sees anything, and until the answer is there.
-    async fn one_by_one(&self, name: &str, turns: usize) -> Result<()> {
+    async fn one_by_one(&self, turns: usize) -> Result<(Vec<Duration>, Vec<Duration>)> {
         let (mut reactions, mut replies) = (Vec::new(), Vec::new());
         for turn in 0..turns + turns / 10 {
             // What the turn before left to be written is not this one's.
@@ -82,23 +128,17 @@ impl Stand {
             }
             self.forget();
         }
-        println!("update to first reaction, {name}: {}", told(reactions));
-        println!("update to reply, {name}:          {}", told(replies));
-        Ok(())
+        Ok((reactions, replies))
     }
 
     /// Everybody writes at the same moment.
-    async fn at_once(&self, name: &str, turns: usize) -> Result<()> {
+    async fn at_once(&self, turns: usize) -> Result<String> {
         let sent = self.telegram.sent_count();
         let started = Instant::now();
         self.everybody(turns, sent).await?;
         let seconds = started.elapsed().as_secs_f64();
-        println!(
-            "turns at once, {name}:            {:.0} turns/s ({turns} in {seconds:.2} s)",
-            turns as f64 / seconds
-        );
         self.forget();
-        Ok(())
+        Ok(format!("{:.0} turns/s ({turns} in {seconds:.2} s)", turns as f64 / seconds))
     }
 
     async fn everybody(&self, turns: usize, sent: usize) -> Result<()> {
@@ -112,7 +152,7 @@ impl Stand {
     }
 
     /// What the process holds after one turn, and after one of each of many people.
-    async fn sessions(&self, people: usize) -> Result<()> {
+    async fn sessions(&self, people: usize) -> Result<String> {
         self.everybody(1, self.telegram.sent_count()).await?;
         tokio::time::sleep(Duration::from_secs(1)).await;
         let one = self.memory()?;
@@ -120,8 +160,21 @@ impl Stand {
         tokio::time::sleep(Duration::from_secs(1)).await;
         let all = self.memory()?;
         let each = all.saturating_sub(one) as f64 / people as f64;
-        println!("memory with {people} sessions:       {all} KiB, {one} KiB with one ({each:.1} KiB each)");
-        Ok(())
+        Ok(format!("{all} KiB with {people}, {one} KiB with one ({each:.1} KiB each)"))
+    }
+
+    /// What the process holds after each fifth of many turns, of as many people as write at once.
+    async fn over_time(&self, turns: usize) -> Result<String> {
+        let mut held = Vec::new();
+        for _ in 0..5 {
+            for _ in 0..turns / AT_ONCE / 5 {
+                self.everybody(AT_ONCE, self.telegram.sent_count()).await?;
+                self.forget();
+            }
+            tokio::time::sleep(Duration::from_secs(1)).await;
+            held.push(self.memory()?.to_string());
+        }
+        Ok(format!("{} KiB ({turns} turns of {AT_ONCE} people, by fifths)", held.join(", ")))
     }
 
     fn memory(&self) -> Result<u64> {
@@ -139,5 +192,5 @@ impl Stand {
 fn told(mut times: Vec<Duration>) -> String {
     times.sort();
     let at = |share: usize| times[(times.len() - 1) * share / 100];
-    format!("p50 {:?}  p99 {:?} ({} turns)", at(50), at(99), times.len())
+    format!("p50 {:.2?}, p99 {:.2?} ({} turns)", at(50), at(99), times.len())
 }

@@ -4,11 +4,14 @@
 //! before (without its newline), so a reviewer needs no canonical form to check them: the bytes on
 //! disk are the canonical form.
 
+mod redact;
+
+pub use redact::{ARGUMENTS_BYTES_MAX, VALUE_BYTES_MAX, redact};
+
 use crate::id::{CallId, Caller, SessionId, TurnId};
-use crate::policy::{ArgumentClass, ToolPolicy};
 use crate::tool::ErrorCode;
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value, json};
+use serde_json::Value;
 use sha2::{Digest, Sha256};
 
 /// The `prev` of the first record.
@@ -94,7 +97,8 @@ pub struct FileFacts {
 
 /// What a call changes: one step of its plan.
 ///
-/// In JSON each is an object with `path`, told apart by `moved_from`, `removed` and `attached`.
+/// In JSON each is an object with `path`, told apart by `moved_from`, `removed` and `attached`; what was attached and is
+/// no file of the workspace has none.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Effect {
@@ -102,7 +106,7 @@ pub enum Effect {
     Moved(Moved),
     /// A name is gone, with what lay below it.
     Removed(Removed),
-    /// The bytes of a file are part of the reply. The file itself stays as it is.
+    /// The bytes of a file, or bytes that the call composed, are part of the reply. The file itself stays as it is.
     Attached(Attached),
     /// A file has these bytes.
     Written(FileFacts),
@@ -135,8 +139,9 @@ pub struct Removed {
 /// A file that goes out with a reply.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Attached {
-    /// The virtual path that the bytes were read from.
-    pub path: String,
+    /// The virtual path that the bytes were read from; none where the call composed them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub path: Option<String>,
     /// The name that the person sees.
     pub attached: String,
     /// Length in bytes.
@@ -158,13 +163,13 @@ pub enum EntryKind {
 }
 
 impl Effect {
-    /// The virtual path that it is about; for a rename the new one.
-    pub fn path(&self) -> &str {
+    /// The virtual path that it is about, if any; for a rename the new one.
+    pub fn path(&self) -> Option<&str> {
         match self {
-            Self::Written(file) => &file.path,
-            Self::Moved(moved) => &moved.path,
-            Self::Removed(removed) => &removed.path,
-            Self::Attached(attached) => &attached.path,
+            Self::Written(file) => Some(&file.path),
+            Self::Moved(moved) => Some(&moved.path),
+            Self::Removed(removed) => Some(&removed.path),
+            Self::Attached(attached) => attached.path.as_deref(),
         }
     }
 }
@@ -314,95 +319,6 @@ pub struct Recovered {
     pub torn_sha256: String,
 }
 
-/// A string argument longer than this is audited as its length and hash.
-pub const VALUE_BYTES_MAX: usize = 1024;
-
-/// Longer redacted arguments are audited as their length and hash alone, so that a record fits its line.
-pub const ARGUMENTS_BYTES_MAX: usize = 16 * 1024;
-
-/// Deeper arguments are audited as their length and hash alone.
-const DEPTH_MAX: usize = 16;
-
-/// Arguments as the audit may hold them: `content` as length and SHA-256, `value` bounded, everything
-/// that no policy classifies treated as content.
-pub fn redact(arguments: &Value, policy: Option<&ToolPolicy>) -> Value {
-    let Value::Object(object) = arguments else { return digest_of(arguments) };
-    if depth(arguments) > DEPTH_MAX {
-        return digest_of(arguments);
-    }
-    let shown = redact_object(object, policy);
-    if shown.to_string().len() > ARGUMENTS_BYTES_MAX { digest_of(arguments) } else { shown }
-}
-
-fn depth(value: &Value) -> usize {
-    match value {
-        Value::Array(items) => 1 + items.iter().map(depth).max().unwrap_or(0),
-        Value::Object(fields) => 1 + fields.values().map(depth).max().unwrap_or(0),
-        _ => 0,
-    }
-}
-
-fn redact_object(object: &Map<String, Value>, policy: Option<&ToolPolicy>) -> Value {
-    let mut shown = Map::new();
-    for (key, value) in object.iter().take(ARGUMENTS_MAX) {
-        let name = crate::text::one_line(key, 80);
-        shown.insert(name, redact_at(key, value, policy));
-    }
-    if object.len() > ARGUMENTS_MAX {
-        shown.insert("…".into(), json!(object.len() - ARGUMENTS_MAX));
-    }
-    Value::Object(shown)
-}
-
-/// More arguments than this are counted, not listed.
-const ARGUMENTS_MAX: usize = 64;
-
-fn redact_at(at: &str, value: &Value, policy: Option<&ToolPolicy>) -> Value {
-    match policy.and_then(|p| p.class(at)) {
-        Some(ArgumentClass::Content) => digest_of(value),
-        // One or a list of them: each in the list has a class of its own.
-        Some(_) if value.is_array() && policy.is_some_and(|p| p.class(&format!("{at}[]")).is_some()) => {
-            redact_items(at, value, policy)
-        }
-        Some(ArgumentClass::Value | ArgumentClass::Path(_)) => bounded(value),
-        None => match value {
-            Value::Null | Value::Bool(_) | Value::Number(_) => value.clone(),
-            Value::String(_) => digest_of(value),
-            Value::Array(_) => redact_items(at, value, policy),
-            Value::Object(fields) => fields
-                .iter()
-                .take(ARGUMENTS_MAX)
-                .map(|(k, v)| (crate::text::one_line(k, 80), redact_at(&format!("{at}.{k}"), v, policy)))
-                .collect::<Map<_, _>>()
-                .into(),
-        },
-    }
-}
-
-fn redact_items(at: &str, value: &Value, policy: Option<&ToolPolicy>) -> Value {
-    let at = format!("{at}[]");
-    let items = value.as_array().into_iter().flatten();
-    items.take(ARGUMENTS_MAX).map(|v| redact_at(&at, v, policy)).collect()
-}
-
-fn bounded(value: &Value) -> Value {
-    match value {
-        Value::String(text) if text.len() <= VALUE_BYTES_MAX => value.clone(),
-        Value::Null | Value::Bool(_) | Value::Number(_) => value.clone(),
-        _ => digest_of(value),
-    }
-}
-
-fn digest_of(value: &Value) -> Value {
-    match value {
-        Value::String(text) => json!({ "bytes": text.len(), "sha256": sha256_hex(text.as_bytes()) }),
-        other => {
-            let text = other.to_string();
-            json!({ "json_bytes": text.len(), "sha256": sha256_hex(text.as_bytes()) })
-        }
-    }
-}
-
 /// SHA-256 as lower-case hex.
 pub fn sha256_hex(bytes: &[u8]) -> String {
     hex::encode(Sha256::digest(bytes))
@@ -411,75 +327,22 @@ pub fn sha256_hex(bytes: &[u8]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::policy::PolicySet;
-
-    fn policy() -> PolicySet {
-        let profile = "schema = 1\nprofile = \"p\"\nwhy = \"w\"\nmounts = [ { guest = \"/shared\", access = \"atomic-write\" } ]";
-        let tool = "schema = 1\ntool = \"t\"\nprofile = \"p\"\ncomponent = \"builtin\"\nsafety = \"side-effecting\"\nwhy = \"w\"\n\
-                    [arguments]\npath = { path = \"write\" }\ncontent = \"content\"\n\"edits[].new\" = \"content\"\nnote = \"value\"";
-        PolicySet::parse([("profiles/p.toml", profile), ("tools/t.toml", tool)]).expect("sound")
-    }
-
-    #[test]
-    fn content_and_the_unclassified_never_appear() {
-        let set = policy();
-        let arguments = json!({ "path": "/shared/a", "content": "SECRET", "note": "seen", "edits": [{ "new": "SECRET", "n": 1 }],
-                                "unknown": "SECRET", "nested": { "deep": ["SECRET"] }, "flag": true });
-        let shown = redact(&arguments, set.get("t")).to_string();
-        assert!(!shown.contains("SECRET"), "{shown}");
-        assert!(
-            shown.contains("\"path\":\"/shared/a\"")
-                && shown.contains("\"note\":\"seen\"")
-                && shown.contains("\"flag\":true")
-        );
-        assert!(shown.contains(&sha256_hex(b"SECRET")));
-        assert!(!redact(&arguments, None).to_string().contains("seen"));
-    }
-
-    #[test]
-    fn one_path_or_a_list_of_them_is_told_as_it_is() {
-        let profile = "schema = 1\nprofile = \"p\"\nwhy = \"w\"\nmounts = [ { guest = \"/shared\", access = \"read-only\" } ]";
-        let tool = "schema = 1\ntool = \"t\"\nprofile = \"p\"\ncomponent = \"builtin\"\nsafety = \"read-only\"\nwhy = \"w\"\n\
-                    [arguments]\npaths = { path = \"read\" }\n\"paths[]\" = { path = \"read\" }\nlist = \"value\"";
-        let set = PolicySet::parse([("profiles/p.toml", profile), ("tools/t.toml", tool)]).expect("sound");
-        let told = |arguments: Value| redact(&arguments, set.get("t"));
-        for arguments in [json!({ "paths": "/shared/a" }), json!({ "paths": ["/shared/a", "/shared/b"] })] {
-            assert_eq!(told(arguments.clone()), arguments);
-        }
-        assert!(!told(json!({ "list": ["SECRET"] })).to_string().contains("SECRET"));
-        assert!(!told(json!({ "paths": [{ "x": "SECRET" }] })).to_string().contains("SECRET"));
-    }
 
     #[test]
     fn the_effects_of_a_record_are_told_apart() {
         let sha256 = "ab".repeat(32);
-        let attached =
-            Attached { path: "/shared/a".into(), attached: "a".into(), bytes: 1, sha256: sha256.clone() };
+        let attached = |path: Option<&str>| {
+            let (path, sha256) = (path.map(str::to_owned), sha256.clone());
+            Effect::Attached(Attached { path, attached: "a".into(), bytes: 1, sha256 })
+        };
         for effect in [
-            Effect::Attached(attached),
-            Effect::Written(FileFacts { path: "/shared/a".into(), bytes: 1, sha256 }),
+            attached(Some("/shared/a")),
+            attached(None),
+            Effect::Written(FileFacts { path: "/shared/a".into(), bytes: 1, sha256: sha256.clone() }),
             Effect::Removed(Removed { path: "/shared/a".into(), removed: EntryKind::File, entries: 1 }),
         ] {
             let text = serde_json::to_string(&effect).expect("plain data");
             assert_eq!(serde_json::from_str::<Effect>(&text).expect("as it was"), effect);
-        }
-    }
-
-    #[test]
-    fn whatever_is_given_the_record_stays_small_and_flat() {
-        let deep = (0..100).fold(json!(1), |inner, _| json!([inner]));
-        let wide: Value =
-            (0..1000).map(|n| (format!("k{n}"), json!("v".repeat(1000)))).collect::<Map<_, _>>().into();
-        let numbers = json!({ "n": vec![vec![1; 60]; 60], "m": vec![vec![vec![12345678; 60]; 60]; 60] });
-        for arguments in [
-            json!({ "a": deep }),
-            wide,
-            numbers,
-            json!("x".repeat(100_000)),
-            json!({ "note": "x".repeat(100_000) }),
-        ] {
-            let shown = redact(&arguments, policy().get("t"));
-            assert!(shown.to_string().len() <= ARGUMENTS_BYTES_MAX && depth(&shown) <= DEPTH_MAX);
         }
     }
 }

@@ -37,6 +37,8 @@ pub struct Counts {
     pub audit_records: Number,
     /// Whether configurations that were read anew came into force.
     pub reloads: Reloads,
+    /// Tools that are being loaded, or were loaded last.
+    pub loading: Loading,
 }
 
 /// A number.
@@ -60,6 +62,10 @@ pub struct Model {
     pub retries: Number,
     /// As far as the servers say.
     pub tokens: Words<2>,
+    /// When a request was answered last, in milliseconds since 1970 UTC; zero: never.
+    pub answered_at: Number,
+    /// When one was not.
+    pub failed_at: Number,
 }
 
 /// Messages of replies, by kind.
@@ -80,6 +86,15 @@ pub struct Workers {
     pub killed: Number,
     /// Whether the last one that was wanted did not start.
     pub fail: AtomicBool,
+}
+
+/// Tools that are loaded one after the other, and compiled where they never were.
+#[derive(Debug)]
+pub struct Loading {
+    /// All of them; zero before the first.
+    pub tools: Number,
+    /// Those that are done with, whatever came of them.
+    pub ready: Number,
 }
 
 /// Configurations that were read anew.
@@ -116,6 +131,8 @@ impl Counts {
                 requests: Words::new(["answered", "broke_off", "failed"]),
                 retries: Number::new(),
                 tokens: Words::new(["input", "output"]),
+                answered_at: Number::new(),
+                failed_at: Number::new(),
             },
             sends: Sends {
                 sent: Words::new(["text", "voice", "attachment"]),
@@ -129,6 +146,7 @@ impl Counts {
                 ended: Words::new(["applied", "refused"]),
                 refused_last: AtomicBool::new(false),
             },
+            loading: Loading { tools: Number::new(), ready: Number::new() },
         }
     }
 }

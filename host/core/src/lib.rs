@@ -9,6 +9,7 @@ pub mod attachment;
 pub mod audit;
 pub mod capability;
 pub mod counts;
+pub mod host_call;
 pub mod id;
 pub mod journal;
 pub mod json;

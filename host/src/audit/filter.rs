@@ -98,7 +98,7 @@ fn in_effect(pattern: &PathPattern, effect: &Effect) -> bool {
         Effect::Moved(moved) => Some(moved.moved_from.as_str()),
         Effect::Written(_) | Effect::Removed(_) | Effect::Attached(_) => None,
     };
-    pattern.matches(effect.path()) || from.is_some_and(|from| pattern.matches(from))
+    effect.path().into_iter().chain(from).any(|path| pattern.matches(path))
 }
 
 /// Only what looks like a virtual path is one; arguments are redacted and bounded already.

@@ -1,41 +1,101 @@
-//! Whether a call that was cut off by a crash had done its work, asked when its turn is replayed.
+//! What had become of a call that a crash cut off, asked when its turn is replayed.
 
 use super::files::{Files, Source};
 use super::lines::Lines;
 use super::reading::{Reading, read};
 use super::{AuditError, AuditLog};
-use cofferdam_core::audit::{Effect, Event};
+use cofferdam_core::audit::{Effect, Event, Outcome};
 use cofferdam_core::id::CallId;
+use cofferdam_core::tool::{ErrorCode, ToolError};
+use std::collections::BTreeMap;
+use std::fs::File;
+
+/// What a call has done, by its last outcome and the intent that this settles.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Landed {
+    /// All that it planned.
+    All(Vec<Effect>),
+    /// A crash came after some of it.
+    Part {
+        /// All that it planned, in order.
+        planned: Vec<Effect>,
+        /// What is found of it on disk.
+        done: Vec<Effect>,
+    },
+    /// It failed after some of it, and this is how it said so.
+    Failed {
+        /// The answer that it got.
+        error: ToolError,
+        /// What it had done.
+        done: Vec<Effect>,
+    },
+}
+
+/// The records of one call in one file: its last outcome, and what its intents planned.
+#[derive(Default)]
+struct Told {
+    outcome: Option<Outcome>,
+    planned: BTreeMap<u64, Vec<Effect>>,
+}
 
 impl AuditLog {
-    /// What the call's last outcome changed, if that outcome was success; none if there is no outcome, or
-    /// it failed.
+    /// What the call has done; none if there is no outcome, or it says that nothing was changed.
     ///
     /// Reads the newest file that tells of the call, and all of them if none does: only a replayed call asks.
     ///
     /// # Errors
     /// When the log cannot be read.
-    pub fn landed(&self, call: &CallId) -> Result<Option<Vec<Effect>>, AuditError> {
+    pub fn landed(&self, call: &CallId) -> Result<Option<Landed>, AuditError> {
         let files = Files::of(Source::Log(&self.path))?;
-        let named = serde_json::to_vec(call).map_err(AuditError::Encode)?;
+        let mut last: Option<Outcome> = None;
         for index in (0..files.len()).rev() {
             let part = files.open(index)?;
-            let mut lines = Lines::new(&*part.file, 0, part.end);
-            let mut last = None;
-            while let Some(line) = lines.next()? {
-                // Looking for the name is faster by far than reading every record.
-                if line.bytes.windows(named.len()).any(|window| window == named)
-                    && let Reading::Record(record) = read(line.bytes)
-                    && let Event::Outcome(outcome) = record.event
-                    && outcome.facts.call == *call
-                {
-                    last = Some(outcome.code.is_none().then_some(outcome.files));
-                }
+            let mut told = told(Lines::new(&*part.file, 0, part.end), call)?;
+            let Some(outcome) = last.take().or(told.outcome) else { continue };
+            let Some(code) = outcome.code else { return Ok(Some(Landed::All(outcome.files))) };
+            if !outcome.files.iter().any(changes) {
+                return Ok(None);
             }
-            if let Some(landed) = last {
-                return Ok(landed);
+            if !outcome.reconciled {
+                return Ok(Some(failed(code, outcome)));
+            }
+            match outcome.intent.and_then(|seq| told.planned.remove(&seq)) {
+                Some(planned) => return Ok(Some(Landed::Part { planned, done: outcome.files })),
+                // The file was rotated in between.
+                None => last = Some(outcome),
             }
         }
-        Ok(None)
+        // Without the intent nobody knows what else there was to do.
+        Ok(last.map(|outcome| Landed::Part { planned: outcome.files.clone(), done: outcome.files }))
     }
+}
+
+/// Whether it changes a file of the workspace: what goes out with a reply is no change before that is sent.
+fn changes(effect: &Effect) -> bool {
+    !matches!(effect, Effect::Attached(_))
+}
+
+fn failed(code: ErrorCode, outcome: Outcome) -> Landed {
+    let error = ToolError::new(code, outcome.reason.unwrap_or_default());
+    Landed::Failed { error, done: outcome.files }
+}
+
+fn told(mut lines: Lines<&File>, call: &CallId) -> Result<Told, AuditError> {
+    let named = serde_json::to_vec(call).map_err(AuditError::Encode)?;
+    let mut told = Told::default();
+    while let Some(line) = lines.next()? {
+        // Looking for the name is faster by far than reading every record.
+        if line.bytes.windows(named.len()).any(|window| window == named)
+            && let Reading::Record(record) = read(line.bytes)
+        {
+            match record.event {
+                Event::Intent(intent) if intent.facts.call == *call => {
+                    told.planned.insert(record.seq, intent.files);
+                }
+                Event::Outcome(outcome) if outcome.facts.call == *call => told.outcome = Some(outcome),
+                _ => {}
+            }
+        }
+    }
+    Ok(told)
 }

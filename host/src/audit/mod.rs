@@ -37,6 +37,7 @@ pub use files::{ROTATED_FILES_MAX, Source};
 pub use filter::Filter;
 pub use glob::PathPattern;
 pub use head::{BadHead, Head};
+pub use landed::Landed;
 pub use lock::PublishingGuard;
 pub use log::{AuditLog, Durability};
 pub use reconcile::Reconcile;

@@ -20,7 +20,7 @@ cofferdam allow 7KQ2-M9XD   lets in whoever was told this code\n          \
 cofferdam allow --remove 6660000000\n\nA running serve notices by itself.";
 
 /// The channel of `allowed_users`.
-const TELEGRAM: &str = "telegram";
+pub(super) const TELEGRAM: &str = "telegram";
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
@@ -90,8 +90,9 @@ fn let_in(config: &Config, people: &People, typed: &str) -> anyhow::Result<Told>
 
 fn remove(config: &Config, people: &People, id: &str) -> anyhow::Result<Told> {
     let configured = configured(config).any(|user| user.to_string() == id);
-    let in_file =
-        format!("{id} is named in allowed_users of {FILE_NAME}; take it out there and restart serve");
+    let in_file = format!(
+        "{id} is named in allowed_users of {FILE_NAME}; take it out there, then `pkill -HUP -x cofferdam`"
+    );
     if !people.listed()?.paired.iter().any(|one| one.sender == id) {
         if configured {
             bail!(in_file);
@@ -179,6 +180,7 @@ fn paired_json(one: &Paired) -> Value {
             "since": time(one.since), "by": one.by })
 }
 
-fn time(ms: i64) -> String {
+/// Milliseconds since 1970 as RFC 3339 to the second, UTC.
+pub(super) fn time(ms: i64) -> String {
     jiff::Timestamp::from_millisecond(ms).map(|time| format!("{time:.0}")).unwrap_or_default()
 }

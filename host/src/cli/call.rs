@@ -59,7 +59,7 @@ pub(super) fn run(config: &Config, arguments: Arguments) -> anyhow::Result<Exit>
     print(answer(&gateway, arguments.call.tool, text, attachments, approver)?)
 }
 
-/// What becomes of one call; SIGINT and SIGTERM cancel it.
+/// The result of one call, after it was told which files it would have sent; SIGINT and SIGTERM cancel it.
 pub(super) fn answer(
     gateway: &Gateway,
     tool: String,
@@ -67,6 +67,25 @@ pub(super) fn answer(
     attachments: Attachments,
     approver: Option<Arc<dyn Approver>>,
 ) -> anyhow::Result<Result<Value, ToolError>> {
+    let answer = called(gateway, tool, arguments, attachments, approver)?;
+    Ok(answer.map(|Answer { result, attachments, .. }| {
+        for file in attachments {
+            let (name, size) = (one_line(&file.name, 120), about(file.bytes));
+            // A call stands alone: `chat` and the channels have replies.
+            eprintln!("not sent, since a single call has no reply: {name} ({}, {size})", file.mime_type);
+        }
+        result
+    }))
+}
+
+/// What becomes of one call; SIGINT and SIGTERM cancel it.
+pub(super) fn called(
+    gateway: &Gateway,
+    tool: String,
+    arguments: Result<String, BadArguments>,
+    attachments: Attachments,
+    approver: Option<Arc<dyn Approver>>,
+) -> anyhow::Result<Result<Answer, ToolError>> {
     super::runtime()?.block_on(async {
         let turn = one_shot_turn("cli");
         let request = CallRequest {
@@ -83,15 +102,7 @@ pub(super) fn answer(
             approver,
             cancel: super::serve::cancelled_by_signals()?,
         };
-        let answer = gateway.toolbox.call(request).await;
-        Ok(answer.map(|Answer { result, attachments, .. }| {
-            for file in attachments {
-                let (name, size) = (one_line(&file.name, 120), about(file.bytes));
-                // A call stands alone: `chat` and the channels have replies.
-                eprintln!("not sent, since a single call has no reply: {name} ({}, {size})", file.mime_type);
-            }
-            result
-        }))
+        Ok(gateway.toolbox.call(request).await)
     })
 }
 

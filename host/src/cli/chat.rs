@@ -13,6 +13,7 @@ use crate::llm::{self, Answering};
 use crate::turn::{InMemory, Memory, Progress, Runner, Turn};
 use anyhow::Context;
 use async_trait::async_trait;
+use cofferdam_core::attachment::AttachmentInfo;
 use cofferdam_core::id::SessionId;
 use cofferdam_core::message::OutgoingResponse;
 use cofferdam_core::text::{about, one_line};
@@ -28,8 +29,8 @@ use tokio_util::sync::CancellationToken;
 #[command(
     after_help = "Lines are messages: /help lists the tools, /attach FILE adds a file to the next message, /new \
                   starts the conversation anew, /retry runs a failed message again, Ctrl-C stops what is \
-                  running, /quit or Ctrl-D ends. Where a policy wants an approval, the call is shown, and the next \
-                  line decides: y or yes, anything else is no.\nExample: cofferdam chat --attach photo.jpg"
+                  running, /quit or Ctrl-D ends. Where a policy wants an approval, the call is shown with a code: \
+                  yes and the code approve it, no refuses it, and any other line is kept as a message for later.\nExample: cofferdam chat --attach photo.jpg"
 )]
 pub(super) struct Arguments {
     /// A file that comes with the first message; repeat for several
@@ -56,6 +57,10 @@ impl RecentAttachments for Earlier {
     async fn recent(&self) -> Attachments {
         self.0.clone()
     }
+
+    async fn again(&self, _: &[AttachmentInfo]) -> Attachments {
+        self.0.clone()
+    }
 }
 
 async fn talk(
@@ -74,13 +79,19 @@ async fn talk(
     let mut earlier = Attachments::default();
     let mut questions = Questions::new(config.approvals.expires);
     loop {
+        let kept = questions.kept();
         if interactive {
-            write!(out, "> ")?;
+            // What was typed while a question waited is seen again where it is a message.
+            let typed = kept.as_deref().map(|line| one_line(line, 400) + "\n").unwrap_or_default();
+            write!(out, "> {typed}")?;
             out.flush()?;
         }
-        let line = tokio::select! {
-            line = lines.next_line() => line?,
-            () = signals.end() => None,
+        let line = match kept {
+            Some(line) => Some(line),
+            None => tokio::select! {
+                line = lines.next_line() => line?,
+                () = signals.end() => None,
+            },
         };
         let Some(line) = line.filter(|line| line.trim() != "/quit") else { return Ok(Exit::Done) };
         if let Some(file) = line.strip_prefix("/attach ") {

@@ -10,21 +10,26 @@ mod isolation;
 mod kernel;
 mod leftovers;
 mod network;
+mod people;
 mod places;
 mod words;
 
 use super::Exit;
 use crate::config::{Config, Setting};
 use crate::gateway;
+use cofferdam_core::secret::redact;
 use database::Database;
 use finding::{Finding, Weight};
 use isolation::Isolation;
 use kernel::Kernel;
 use leftovers::Leftovers;
 use network::{Network, Reach};
+use people::People;
+pub(super) use places::free;
 use places::{Place, Tenants};
 use serde::Serialize;
 use std::io::Write;
+use std::path::PathBuf;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
@@ -45,7 +50,8 @@ struct Diagnosis {
     kernel: Kernel,
     configuration: Configuration,
     places: Vec<Place>,
-    tenants: Tenants,
+    #[serde(flatten)]
+    users: Users,
     tools: Vec<Tool>,
     audit: serde_json::Value,
     /// None when there is none yet.
@@ -58,6 +64,15 @@ struct Diagnosis {
 struct Configuration {
     file: Option<String>,
     keys: Vec<Setting>,
+    /// Whether a reload reads another file in its place, too; none without a file.
+    may_be_replaced: Option<bool>,
+}
+
+/// Who may use the gateway, and what they have there.
+#[derive(Serialize)]
+struct Users {
+    tenants: Tenants,
+    people: People,
 }
 
 #[derive(Serialize)]
@@ -75,6 +90,7 @@ pub(super) fn run(config: &Config, arguments: &Arguments) -> anyhow::Result<Exit
     let places = places::look(config, &mut findings);
     let (tenants, leftovers) =
         (places::tenants(config, &mut findings), leftovers::look(config, &mut findings));
+    let people = people::look(config, &mut findings);
     let chain = chain::begin(config);
     let isolation = isolation::look(config, &mut findings)?;
     let kernel = kernel::look(&isolation, &mut findings);
@@ -90,9 +106,13 @@ pub(super) fn run(config: &Config, arguments: &Arguments) -> anyhow::Result<Exit
         configuration: Configuration {
             file: config.file.as_ref().map(|file| file.display().to_string()),
             keys: config.settings.clone(),
+            may_be_replaced: config.file.as_ref().map(|file| {
+                let home = std::env::var_os("HOME").map(PathBuf::from);
+                gateway::own_folder(config, file, home.as_deref()).is_some()
+            }),
         },
         places,
-        tenants,
+        users: Users { tenants, people },
         tools,
         audit,
         database,
@@ -100,10 +120,12 @@ pub(super) fn run(config: &Config, arguments: &Arguments) -> anyhow::Result<Exit
         network,
     };
     let mut out = std::io::stdout().lock();
-    match arguments.output.json {
-        true => writeln!(out, "{}", serde_json::to_string(&diagnosis)?)?,
-        false => write!(out, "{}", words::of(&diagnosis))?,
-    }
+    let told = match arguments.output.json {
+        true => serde_json::to_string(&diagnosis)? + "\n",
+        false => words::of(&diagnosis),
+    };
+    // Whoever wrote a token or key where none belongs is not to pass it on with the diagnosis.
+    out.write_all(redact(&told).as_bytes())?;
     Ok(if diagnosis.ok { Exit::Done } else { Exit::ProblemFound })
 }
 

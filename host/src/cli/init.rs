@@ -36,12 +36,31 @@ pub(super) fn run(arguments: &Arguments, config: Option<&Path>) -> anyhow::Resul
         return asked(file);
     }
     create(file, TEMPLATE)?;
-    let file = file.display();
-    let mut out = std::io::stdout();
-    writeln!(out, "wrote {file}")?;
-    writeln!(out, "Next: put your numeric Telegram id into allowed_users, then run")?;
-    writeln!(out, "    TELEGRAM_BOT_TOKEN=… cofferdam serve --config {file}")?;
+    writeln!(std::io::stdout(), "wrote {}; only you can read it", file.display())?;
+    next(file, "TELEGRAM_BOT_TOKEN=… ", Known::Nobody)?;
     Ok(Exit::Done)
+}
+
+/// Whether the configuration names somebody who is served.
+#[derive(Clone, Copy, PartialEq)]
+enum Known {
+    Somebody,
+    Nobody,
+}
+
+/// What to run next. Nobody need know their numeric id: the bot tells it, with a code.
+fn next(file: &Path, variables: &str, known: Known) -> std::io::Result<()> {
+    let shown = file.display().to_string();
+    let file = shlex::try_quote(&shown).unwrap_or_else(|_| shown.as_str().into());
+    let mut out = std::io::stdout();
+    writeln!(out, "Next:")?;
+    writeln!(out, "    {variables}cofferdam doctor --config {file}")?;
+    writeln!(out, "    {variables}cofferdam serve --config {file}")?;
+    if known == Known::Nobody {
+        writeln!(out, "Then write to the bot: it answers with a code, and this lets you in:")?;
+        writeln!(out, "    cofferdam allow CODE --config {file}")?;
+    }
+    Ok(())
 }
 
 /// Makes a file that only its owner can read.
@@ -100,9 +119,6 @@ fn tell(file: &Path, written: &[&Path], answers: &Answers) -> anyhow::Result<()>
     let them = if names.len() > 1 { "them" } else { "it" };
     let mut out = std::io::stdout();
     writeln!(out, "\nwrote {}; only you can read {them}", names.join(", "))?;
-    writeln!(out, "Next:")?;
-    let (file, variables) = (file.display(), answers.variables());
-    writeln!(out, "    {variables}cofferdam doctor --config {file}")?;
-    writeln!(out, "    {variables}cofferdam serve --config {file}")?;
-    Ok(())
+    let known = if answers.knows_somebody() { Known::Somebody } else { Known::Nobody };
+    Ok(next(file, &answers.variables(), known)?)
 }

@@ -21,6 +21,7 @@ use crate::config::Config;
 use crate::log;
 use crate::sandbox::worker;
 use clap::{Args, Parser, Subcommand};
+use cofferdam_core::secret::Secret;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -204,18 +205,33 @@ fn run(cli: Cli) -> anyhow::Result<Exit> {
     }
 }
 
+/// A shorter text in the environment is no secret that anybody was given.
+const SECRET_BYTES_MIN: usize = 8;
+
 /// The environment as text. What is no text concerns us only where a setting of ours is meant.
 fn environment() -> anyhow::Result<BTreeMap<String, String>> {
     let mut environment = BTreeMap::new();
     for (name, value) in std::env::vars_os() {
         let shown = name.to_string_lossy().into_owned();
         match (name.into_string(), value.into_string()) {
-            (Ok(name), Ok(value)) => drop(environment.insert(name, value)),
+            (Ok(name), Ok(value)) => {
+                if holds_secret(&name, &value) {
+                    drop(Secret::new(&*value));
+                }
+                environment.insert(name, value);
+            }
             _ if shown.starts_with("COFFERDAM_") => anyhow::bail!("{shown}: it is not UTF-8 text"),
             _ => {}
         }
     }
     Ok(environment)
+}
+
+/// Whether this looks like a secret: then it is told nobody, even where somebody wrote it into the configuration or named
+/// another variable.
+fn holds_secret(name: &str, value: &str) -> bool {
+    const ENDS: [&str; 4] = ["_TOKEN", "_KEY", "_SECRET", "_PASSWORD"];
+    value.len() >= SECRET_BYTES_MIN && ENDS.iter().any(|end| name.ends_with(end))
 }
 
 /// The runtime of channels and waits. Built after the process is confined. Tools are loaded on no thread of

@@ -2,17 +2,17 @@
 //! anew.
 
 mod reload;
+mod watchers;
 
 use super::Exit;
 use crate::channels::telegram;
 use crate::config::{Config, FILE_NAME};
 use crate::gateway::{self, Gateway, Readable, Role, ServeLock};
 use crate::llm;
-use crate::monitor::Monitor;
 use crate::store;
 use crate::store::people::People;
 use crate::turn::Memory;
-use anyhow::{Context, anyhow, bail};
+use anyhow::{Context, bail};
 use reload::{Load, Reloading};
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -20,6 +20,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
+use watchers::Watchers;
 
 /// Serves under a configuration; `load` reads it anew.
 pub(super) fn run(config: Config, load: Load) -> anyhow::Result<Exit> {
@@ -32,8 +33,8 @@ pub(super) fn run(config: Config, load: Load) -> anyhow::Result<Exit> {
     let token = telegram.token()?;
     let answering = llm::open(&config.provider).context("[provider]")?;
     let _lock = ServeLock::take(config)?;
-    // Confined, it takes no place any more.
-    let monitor = Monitor::bind(&config.metrics).map_err(|e| anyhow!("[metrics] {e}"))?;
+    // Confined, it takes no place any more, and reaches nobody new.
+    let mut watchers = Watchers::open(config)?;
     for missing in gateway::confine(config, Readable::Renewable)? {
         tracing::warn!("the gateway is less isolated than it can be: {missing}");
     }
@@ -43,6 +44,8 @@ pub(super) fn run(config: Config, load: Load) -> anyhow::Result<Exit> {
         let _within = runtime.enter();
         signal(SignalKind::hangup())?
     };
+    let mut beside = JoinSet::new();
+    watchers.begin(&mut beside, runtime.handle())?;
     let gateway = Gateway::open(config, Role::Serve)?;
     for (name, tool) in gateway.toolbox.registry().iter() {
         if let Err(why) = tool {
@@ -57,7 +60,7 @@ pub(super) fn run(config: Config, load: Load) -> anyhow::Result<Exit> {
         token,
         people: People::of(&config.state_dir),
         store: store.clone(),
-        presence: store::Presence::new(&config.state_dir),
+        presence: watchers.presence.clone(),
         menu: menu(&gateway, runner.memory()),
         runner,
         blobs: gateway.blobs.clone(),
@@ -68,23 +71,23 @@ pub(super) fn run(config: Config, load: Load) -> anyhow::Result<Exit> {
     // The one line that says the gateway is up.
     let announce = |line: &str| super::tell(line);
     let audit = gateway.audit.clone();
-    runtime.block_on(async {
+    watchers.watching.runs(gateway.watch(store.clone()));
+    let manager = watchers.manager.clone();
+    let served = runtime.block_on(async {
         let stop = cancelled_by_signals()?;
         let (renewals, renewing) = mpsc::channel(1);
-        let mut beside = JoinSet::new();
-        if let Some(monitor) = monitor {
-            tracing::info!("http://{0}/metrics and /healthz answer", monitor.address()?);
-            let watch = Arc::new(gateway.watch(store.clone()));
-            beside.spawn(async move {
-                if let Err(error) = monitor.serve(watch).await {
-                    tracing::error!(%error, "nobody can ask for /metrics and /healthz");
-                }
-            });
-        }
-        let reloading = Reloading { load, started: config.clone(), gateway, store };
+        let mut beside = beside;
+        let reloading = Reloading { load, started: config.clone(), gateway, store, manager: manager.clone() };
         beside.spawn(reloading.run(hangups, renewals));
+        let stopping = stop.clone();
+        beside.spawn(async move {
+            stopping.cancelled().await;
+            manager.stopping();
+        });
         anyhow::Ok(telegram::serve(service, announce, renewing, stop).await?)
-    })?;
+    });
+    watchers.end(&served);
+    served?;
     if let Err(error) = audit.sign_head() {
         tracing::error!(error = &error as &dyn std::error::Error, "the head of the audit was not signed");
     }

@@ -2,10 +2,11 @@
 //! operator's step.
 
 use super::Exit;
-use crate::config::Config;
+use crate::config::{Config, resolved};
+use crate::gateway;
 use anyhow::{Context, bail};
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 const EXAMPLE: &str = "Example: cofferdam service print --config /etc/cofferdam/cofferdam.toml \\\n    --environment \
 /etc/cofferdam/environment > /etc/systemd/system/cofferdam.service\n\nThe environment file holds \
@@ -43,6 +44,14 @@ fn unit(config: &Config, arguments: &Arguments) -> anyhow::Result<String> {
     // A workspace that was given on the command line holds for the service, too.
     let words = [quoted(&program)?, "--config".into(), quoted(file)?, "--workspace".into()];
     let exec = format!("{} {} serve", words.join(" "), quoted(&config.workspace.root)?);
+    // The account has no home.
+    let reload = match gateway::own_folder(config, file, None) {
+        Some(_) => String::new(),
+        None => format!(
+            "# A reload reads {file:?} as long as the file itself is edited. Where another one is put in its place (vim,\n\
+             # sed -i, Ansible), keep it in a folder of its own, such as /etc/cofferdam.\n"
+        ),
+    };
     let user = &arguments.user;
     if !is_account(user) {
         bail!("{user:?} is not the name of an account");
@@ -68,11 +77,16 @@ fn unit(config: &Config, arguments: &Arguments) -> anyhow::Result<String> {
          #   chown {user} {read}\n\
          #   systemctl daemon-reload && systemctl enable --now cofferdam\n\
          [Unit]\nDescription=Cofferdam agent gateway\nWants=network-online.target\nAfter=network-online.target\n\n\
-         [Service]\nType=exec\nExecStart={exec}\nExecReload=/bin/kill -HUP $MAINPID\nUser={user}\n{secrets}{RUNNING}{HARDENING}\
+         [Service]\n{NOTIFY}ExecStart={exec}\n{reload}ExecReload=/bin/kill -HUP $MAINPID\nUser={user}\n{secrets}{RUNNING}{HARDENING}\
          # What it writes: the workspace and the state.\nReadWritePaths={places}\n\n\
          [Install]\nWantedBy=multi-user.target\n"
     ))
 }
+
+/// It says itself when it is up, reloads and stops, and that it goes on. Not Type=notify-reload: systemd has that from
+/// 253 on, and Debian 12 has 252. A start may wait for the network for as long as that takes.
+const NOTIFY: &str = "# Up with the first poll that Telegram answers; ended and started anew when it does not go on.\n\
+Type=notify\nNotifyAccess=main\nTimeoutStartSec=infinity\nWatchdogSec=2min\n";
 
 /// It stops within 10 s of SIGTERM, and a wrong configuration (exit 2) does not mend by a restart.
 const RUNNING: &str = "Restart=on-failure\nRestartSec=5\nRestartPreventExitStatus=2\nTimeoutStopSec=20\nKillMode=mixed\n\
@@ -97,6 +111,9 @@ fn quoted(path: &Path) -> anyhow::Result<String> {
 /// A path as the rest of a unit's line.
 fn plain(path: &Path) -> anyhow::Result<String> {
     let path = std::path::absolute(path).with_context(|| format!("cannot resolve {}", path.display()))?;
+    // systemd ignores a path with `..` in it, and the service could not write there.
+    let path =
+        if path.components().any(|part| part == Component::ParentDir) { resolved(&path) } else { path };
     let text = path.to_str().filter(|text| !text.chars().any(char::is_control));
     let text = text.with_context(|| format!("{path:?} cannot be written into a unit; rename it"))?;
     Ok(text.replace('%', "%%"))

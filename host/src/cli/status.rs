@@ -3,10 +3,12 @@
 
 mod words;
 
+use super::doctor::free;
 use super::{Exit, Output};
 use crate::audit::{self, Entry, Filter, Head, Source, Span};
 use crate::config::Config;
-use crate::store::{self, DayOf, Look, Noted, Waiting};
+use crate::llm::Kind;
+use crate::store::{self, DayOf, LastError, Look, Noted, Waiting};
 use crate::{gateway, publish};
 use cofferdam_core::audit::sha256_hex;
 use serde::Serialize;
@@ -32,6 +34,8 @@ struct Status {
     bot: Option<String>,
     /// When Telegram answered a poll last, of an earlier run as well.
     polled_at: Option<String>,
+    #[serde(flatten)]
+    health: Health,
     workers: usize,
     /// None without a database, or with one of another version.
     queue: Option<Queue>,
@@ -39,6 +43,26 @@ struct Status {
     workspace: Workspace,
     /// None when there is no audit yet.
     audit: Option<Newest>,
+}
+
+/// How it has fared, in an earlier run where this one has nothing to tell.
+#[derive(Serialize)]
+struct Health {
+    /// None when it does not run.
+    uptime_seconds: Option<i64>,
+    /// Since Telegram answered a poll; none when it does not run, or has not polled yet.
+    poll_age_seconds: Option<i64>,
+    /// The last error of the log.
+    last_error: Option<LastError>,
+    /// None where no model is asked.
+    model: Option<Model>,
+}
+
+/// When a model was asked last.
+#[derive(Serialize)]
+struct Model {
+    answered_at: Option<String>,
+    failed_at: Option<String>,
 }
 
 #[derive(Serialize)]
@@ -63,6 +87,10 @@ struct Workspace {
     /// None when that takes long to measure.
     used_bytes: Option<u64>,
     max_bytes: u64,
+    /// On its disk; none before there is a folder.
+    free_bytes: Option<u64>,
+    /// On the disk of the state.
+    state_free_bytes: Option<u64>,
 }
 
 /// The newest record of the audit.
@@ -96,6 +124,7 @@ fn status(config: &Config) -> anyhow::Result<Status> {
         started_at: own.map(|noted| time(noted.started_at)),
         bot: noted.as_ref().and_then(|noted| noted.bot.clone()),
         polled_at: noted.as_ref().and_then(|Noted { polled_at, .. }| polled_at.map(time)),
+        health: health(config, noted.as_ref(), pid),
         workers: pid.map_or(0, gateway::workers),
         queue,
         today: Today {
@@ -106,9 +135,28 @@ fn status(config: &Config) -> anyhow::Result<Status> {
         workspace: Workspace {
             used_bytes: publish::used(&config.workspace.root, Instant::now() + MEASURING_MAX)?,
             max_bytes: config.workspace.max_bytes.0,
+            free_bytes: free(&config.workspace.root),
+            state_free_bytes: free(&config.state_dir),
         },
         audit: newest(config)?,
     })
+}
+
+fn health(config: &Config, noted: Option<&Noted>, pid: Option<u32>) -> Health {
+    let own = noted.filter(|noted| Some(noted.pid) == pid);
+    let uptime_seconds = own.map(|noted| seconds_since(noted.started_at));
+    let poll_age_seconds = own.and_then(|noted| noted.polled_at).map(seconds_since);
+    let health = noted.map(|noted| noted.health.clone()).unwrap_or_default();
+    let model = (config.provider.kind != Kind::Commands).then(|| Model {
+        answered_at: health.model_answered_at.map(time),
+        failed_at: health.model_failed_at.map(time),
+    });
+    Health { uptime_seconds, poll_age_seconds, last_error: health.error, model }
+}
+
+/// Never negative, whatever the clock did.
+fn seconds_since(ms: i64) -> i64 {
+    (store::now_ms() - ms).max(0) / 1000
 }
 
 /// What the database tells.

@@ -305,7 +305,7 @@ impl Config {
 }
 
 /// The path with symlinks resolved as far as it exists.
-fn resolved(path: &Path) -> PathBuf {
+pub fn resolved(path: &Path) -> PathBuf {
     let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     let mut missing = Vec::new();
     let mut existing = absolute.as_path();

@@ -123,26 +123,39 @@ fn places(config: &Config, readable: Readable<'_>) -> Result<GatewayPaths, Confi
     Ok(places)
 }
 
-/// The files that a reload reads: each with its folder, since whoever edits a file often puts another in its place.
-///
-/// A folder that holds more than such files (the person's own, the one with workspace or state in it) is not opened
-/// up for that: of it the file that is there now is readable, and no other in its place.
+/// The files that a reload reads: each with its folder where that is the gateway's own.
 fn renewable(config: &Config) -> Vec<PathBuf> {
     let files = [&config.file, &config.provider.api_key_file, &config.provider.instructions_file];
     let home = std::env::var_os("HOME").map(PathBuf::from);
-    let others: Vec<PathBuf> = [Some(&config.workspace.root), Some(&config.state_dir), home.as_ref()]
-        .into_iter()
-        .flatten()
-        .filter_map(|path| path.canonicalize().ok())
-        .collect();
     let mut places = Vec::new();
     for file in files.into_iter().flatten() {
         places.push(file.clone());
-        let folder = std::path::absolute(file).ok().and_then(|file| file.parent()?.canonicalize().ok());
-        let own = |folder: &PathBuf| !others.iter().any(|other| other.starts_with(folder));
-        places.extend(folder.filter(own));
+        places.extend(own_folder(config, file, home.as_deref()));
     }
     places
+}
+
+/// The folder of a file that a reload reads, if all of it may be readable for that: then another file in its place is
+/// read as well, which is what most editors leave. `home` is that of whoever serves.
+///
+/// Workspace and state right beside the file are no more than what the gateway reads anyway. A folder that holds more
+/// (a home, or one with workspace or state further down) is not opened up: of it the file that is there now is
+/// readable, and no other in its place.
+pub fn own_folder(config: &Config, file: &Path, home: Option<&Path>) -> Option<PathBuf> {
+    let folder = std::path::absolute(file).ok()?.parent()?.canonicalize().ok()?;
+    // What is not there yet is made where its folder is.
+    let real = |path: &Path| {
+        let path = std::path::absolute(path).ok()?;
+        let beside = || Some(path.parent()?.canonicalize().ok()?.join(path.file_name()?));
+        path.canonicalize().ok().or_else(beside)
+    };
+    let holds = |path: &Path| real(path).is_some_and(|path| path.starts_with(&folder));
+    let holds_deep = |path: &Path| {
+        real(path).is_some_and(|path| path.starts_with(&folder) && path.parent() != Some(folder.as_path()))
+    };
+    let others = [config.workspace.root.as_path(), config.state_dir.as_path()];
+    let is_more = home.is_some_and(holds) || others.into_iter().any(holds_deep);
+    (!is_more && folder.parent().is_some()).then_some(folder)
 }
 
 /// The TCP ports that the gateway connects to, and after its confinement no others.
@@ -175,7 +188,41 @@ fn proxy_port(proxy: &str) -> Option<u16> {
 
 #[cfg(test)]
 mod tests {
-    use super::proxy_port;
+    use super::{own_folder, proxy_port};
+    use crate::config::Config;
+    use std::collections::BTreeMap;
+    use std::path::Path;
+
+    #[test]
+    fn a_folder_is_opened_up_for_a_file_where_it_holds_no_more_than_the_gateways_own() {
+        let dir = tempfile::tempdir().expect("a folder");
+        let root = dir.path().canonicalize().expect("there");
+        std::fs::create_dir_all(root.join("etc/home/me")).expect("writable");
+        let check = |file: &str, workspace: &str, state: &str, home: &str, own: bool| {
+            let file = root.join(file);
+            let text = format!("[workspace]\nroot = {workspace:?}\n[state]\ndir = {state:?}\n");
+            std::fs::write(&file, text).expect("writable");
+            let config = Config::load(Some(&file), None, &BTreeMap::new()).expect("valid");
+            let home = (!home.is_empty()).then(|| root.join(home));
+            let folder = own_folder(&config, &file, home.as_deref());
+            assert_eq!(
+                folder.as_deref(),
+                file.parent().filter(|_| own),
+                "{file:?} {workspace} {state} {home:?}"
+            );
+        };
+        check("etc/c.toml", "../w", "../s", "", true);
+        check("etc/c.toml", "w", "s", "", true);
+        check("etc/c.toml", "../w", "s", "missing", true);
+        check("etc/c.toml", "lib/w", "s", "", false);
+        check("etc/c.toml", "w", "lib/s", "", false);
+        check("etc/c.toml", "w", "s", "etc", false);
+        check("etc/c.toml", "w", "s", "etc/home/me", false);
+        assert_eq!(root.join("etc").parent(), Some(root.as_path()));
+        check("c.toml", "w", "s", "etc", false);
+        let config = Config::load(Some(&root.join("c.toml")), None, &BTreeMap::new()).expect("valid");
+        assert_eq!(own_folder(&config, Path::new("/c.toml"), None), None, "never all there is");
+    }
 
     #[test]
     fn the_port_of_a_proxy_is_found_however_it_is_written() {

@@ -1,4 +1,4 @@
-//! What the monitor is told of a running gateway: how things stand, and what keeps it from its work.
+//! What the monitor is told of a gateway, from its start on: how things stand, and what keeps it from its work.
 //!
 //! Ailments are in fixed words; what the system said of each is in the log, once it changes.
 
@@ -12,13 +12,17 @@ use crate::store::Store;
 use crate::tools::CallThreads;
 use cofferdam_core::counts::COUNTS;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 /// Polls last 30 s, and pauses between attempts 10 s; so long without an answer is an outage.
 const POLL_AGE_MAX: Duration = Duration::from_secs(90);
 /// What was found is told again for so long: who asks often must not keep the disk busy.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
+
+/// A gateway, watched from before it is there.
+#[derive(Default)]
+pub struct Watching(OnceLock<Watch>);
 
 /// A running gateway, watched.
 pub struct Watch {
@@ -60,7 +64,28 @@ impl Watch {
     }
 }
 
-impl Watched for Watch {
+impl Watching {
+    /// The gateway is there.
+    pub fn runs(&self, watch: Watch) {
+        let _ = self.0.set(watch);
+    }
+}
+
+impl Watched for Watching {
+    fn gauges(&self) -> Option<Gauges> {
+        self.0.get().map(Watch::gauges)
+    }
+
+    fn ailments(&self) -> Vec<String> {
+        self.0.get().map_or_else(|| vec![starting()], Watch::ailments)
+    }
+
+    fn overdue(&self) -> Duration {
+        telegram::overdue()
+    }
+}
+
+impl Watch {
     fn gauges(&self) -> Gauges {
         Gauges {
             calls_waiting: self.threads.waiting(),
@@ -82,9 +107,22 @@ impl Watched for Watch {
         let ailments = self.look();
         let before = found.replace((Instant::now(), ailments.clone())).map(|(_, before)| before);
         if before.unwrap_or_default() != ailments {
-            tracing::warn!(ailments = ailments.join("; "), "the gateway's health has changed");
+            match ailments.as_slice() {
+                [] => tracing::info!("the gateway's health has changed: all is well"),
+                // A start is no ailment.
+                _ if telegram::last_poll().is_none() => {}
+                _ => tracing::warn!(ailments = ailments.join("; "), "the gateway's health has changed"),
+            }
         }
         ailments
+    }
+}
+
+/// What a gateway is at that is not there yet: compiling takes the longest by far.
+fn starting() -> String {
+    match (COUNTS.loading.ready.get(), COUNTS.loading.tools.get()) {
+        (_, 0) => "starting".to_owned(),
+        (ready, tools) => format!("starting: compiled {ready} of {tools} tools"),
     }
 }
 
@@ -122,6 +160,14 @@ mod tests {
         assert_eq!(polling(Some(POLL_AGE_MAX)), None);
         let late = polling(Some(POLL_AGE_MAX + Duration::from_secs(1)));
         assert_eq!(late.as_deref(), Some("polling: the channel has not answered for 91 s"));
+    }
+
+    #[test]
+    fn one_that_is_not_there_yet_says_so_and_has_no_numbers() {
+        let watching = Watching::default();
+        assert!(watching.gauges().is_none());
+        let ailments = watching.ailments();
+        assert!(ailments.len() == 1 && ailments[0].starts_with("starting"), "{ailments:?}");
     }
 
     #[test]

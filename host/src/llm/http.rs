@@ -72,7 +72,7 @@ impl Server {
             };
             let said = self.scrub(&failure);
             if answer.has_begun() {
-                COUNTS.model.requests.add("broke_off", 1);
+                ended("broke_off");
                 tracing::warn!(attempt, "the model's answer broke off: {said}");
                 return Err(failure.broke_off());
             }
@@ -81,7 +81,7 @@ impl Server {
             let late = started.elapsed() + pause > self.patience.retrying;
             let hopeless = !failure.may_pass() || asked > self.patience.retry_after || late;
             if hopeless || attempt == REQUEST_ATTEMPTS_MAX {
-                COUNTS.model.requests.add("failed", 1);
+                ended("failed");
                 tracing::warn!(attempt, "the model's server gives no answer: {said}");
                 return Err(failure.told());
             }
@@ -140,9 +140,16 @@ impl Server {
     }
 }
 
+/// A request came to this, which is counted.
+fn ended(outcome: &str) {
+    COUNTS.model.requests.add(outcome, 1);
+    let at = if outcome == "answered" { &COUNTS.model.answered_at } else { &COUNTS.model.failed_at };
+    at.set(u64::try_from(jiff::Timestamp::now().as_millisecond()).unwrap_or(0));
+}
+
 /// The reply, which is counted.
 fn counted(reply: Reply) -> Reply {
-    COUNTS.model.requests.add("answered", 1);
+    ended("answered");
     COUNTS.model.tokens.add("input", reply.usage.input_tokens);
     COUNTS.model.tokens.add("output", reply.usage.output_tokens);
     reply

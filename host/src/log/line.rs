@@ -51,6 +51,21 @@ impl Fields {
         Self { message: fit(text), values: Vec::new() }
     }
 
+    /// All of it in words: what cannot stand on a line is escaped.
+    pub(super) fn words(&self) -> String {
+        let mut words = String::new();
+        escape(&mut words, &self.message);
+        for (name, value) in &self.values {
+            let _ = write!(words, " {name}=");
+            match value {
+                Logged::Plain(value) => drop(write!(words, "{value}")),
+                Logged::Said(said) => escape(&mut words, said),
+                Logged::Quoted(text) => escape(&mut words, &format!("{text:?}")),
+            }
+        }
+        words
+    }
+
     fn push(&mut self, field: &Field, value: Logged) {
         self.values.push((field.name(), value));
     }
@@ -110,18 +125,7 @@ impl Line<'_> {
     }
 
     fn text(&self) -> String {
-        let mut line = format!("{} {:>5} {}: ", self.time, self.level.as_str(), self.target);
-        escape(&mut line, &self.fields.message);
-        for (name, value) in &self.fields.values {
-            let _ = write!(line, " {name}=");
-            match value {
-                Logged::Plain(value) => drop(write!(line, "{value}")),
-                Logged::Said(said) => escape(&mut line, said),
-                Logged::Quoted(text) => escape(&mut line, &format!("{text:?}")),
-            }
-        }
-        line.push('\n');
-        line
+        format!("{} {:>5} {}: {}\n", self.time, self.level.as_str(), self.target, self.fields.words())
     }
 
     fn json(&self) -> String {
@@ -193,6 +197,45 @@ mod tests {
         assert_eq!((&read["level"], &read["target"]), (&"WARN".into(), &"cofferdam::x".into()));
         assert_eq!((&read["message"], &read["fields"]), (&"two\nlines\u{202e}".into(), &fields));
         assert_eq!(read["timestamp"], "2026-01-02T03:04:05.678901Z");
+    }
+
+    #[test]
+    fn no_secret_passes_whoever_says_it_and_wherever() {
+        const TOKEN: &str = "123456:AAF-the_lines_token";
+        const KEY: &str = "sk-the/lines+key=";
+        drop((Secret::new(TOKEN), Secret::new(KEY)));
+        let encoded = KEY.replace('/', "%2F").replace('+', "%2B").replace('=', "%3D");
+        for said in [
+            // An HTTP client, with the address; and in debugging form.
+            format!("error sending request for url (https://a.example/bot{TOKEN}/getUpdates): refused"),
+            format!("Url {{ path: \"/file/bot{}/x\" }}", TOKEN.replace(':', "%3A")),
+            format!("GET /v1?key={encoded}"),
+            // Headers.
+            format!("Authorization: Bearer {KEY}"),
+            format!("{{\"authorization\": \"Bearer {KEY}\", \"x-api-key\": \"{KEY}\"}}"),
+            // Configurations that hold one in the wrong place.
+            format!("cofferdam.toml:3: invalid type: string \"{KEY}\", expected u32"),
+            format!("COFFERDAM_X: \"{TOKEN}\" is not a whole number"),
+            // Last words.
+            format!("panicked at src/x.rs:1:1:\ncalled `Result::unwrap()` on an `Err` value: \"{TOKEN}\""),
+        ] {
+            let error = std::io::Error::other(said.clone());
+            let causes = format!("{error}: {error}");
+            for line in [
+                line(&fit(&said), Vec::new()),
+                line("x", vec![("said", Logged::Said(fit(&format!("{error:?}"))))]),
+                line(
+                    "x",
+                    vec![("quoted", Logged::Quoted(fit(&said))), ("error", Logged::Said(fit(&causes)))],
+                ),
+            ]
+            .concat()
+            {
+                let found =
+                    ["AAF-the", "lines+", "lines%2B", "lines%2b"].iter().any(|part| line.contains(part));
+                assert!(!found && line.contains("***"), "{line}");
+            }
+        }
     }
 
     #[test]

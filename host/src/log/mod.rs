@@ -10,10 +10,11 @@ mod line;
 pub use config::{Config, Format};
 
 use cofferdam_core::secret::redact;
+use cofferdam_core::text::one_line;
 use line::{Fields, Line};
 use std::io::Write;
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, OnceLock, PoisonError};
 use tracing::{Event, Level, Subscriber};
 use tracing_subscriber::layer::{Context, Layer, SubscriberExt};
 use tracing_subscriber::util::SubscriberInitExt;
@@ -26,6 +27,28 @@ const FORMAT_VARIABLE: &str = "COFFERDAM_LOG_FORMAT";
 
 static IS_JSON: AtomicBool = AtomicBool::new(false);
 static STARTED: OnceLock<Started> = OnceLock::new();
+
+/// The last error of the log, for those who look at this process later.
+static LAST_ERROR: Mutex<Option<Said>> = Mutex::new(None);
+/// What is kept of something that was logged.
+const SAID_BYTES_MAX: usize = 400;
+
+/// Something that was logged.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Said {
+    /// When: UTC, RFC 3339, to the second.
+    pub at: String,
+    /// On one line, bounded, and without secrets.
+    pub text: String,
+}
+
+impl Said {
+    /// Said now.
+    pub fn now(text: &str) -> Self {
+        let text = one_line(&redact(text), SAID_BYTES_MAX);
+        Self { at: format!("{:.0}", jiff::Timestamp::now()), text }
+    }
+}
 
 struct Started {
     filter: reload::Handle<EnvFilter, Registry>,
@@ -65,7 +88,15 @@ pub fn say(level: Level, text: &str) {
     log(level, "cofferdam", Fields::message(text));
 }
 
+/// What this process has logged last as an error.
+pub fn last_error() -> Option<Said> {
+    LAST_ERROR.lock().unwrap_or_else(PoisonError::into_inner).clone()
+}
+
 fn log(level: Level, target: &str, fields: Fields) {
+    if level == Level::ERROR {
+        *LAST_ERROR.lock().unwrap_or_else(PoisonError::into_inner) = Some(Said::now(&fields.words()));
+    }
     let format = if IS_JSON.load(Ordering::Relaxed) { Format::Json } else { Format::Text };
     write(&Line { time: now(), level, target, fields }.written(format));
 }

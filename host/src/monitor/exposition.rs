@@ -10,7 +10,7 @@ use std::sync::atomic::Ordering;
 pub(super) const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 
 /// All numbers.
-pub(super) fn exposition(counts: &Counts, gauges: &Gauges) -> String {
+pub(super) fn exposition(counts: &Counts, gauges: Option<&Gauges>) -> String {
     let mut page = Page(String::with_capacity(8 << 10));
     page.family("build_info", "gauge", "The release that runs.");
     page.sample("build_info", &[("version", env!("CARGO_PKG_VERSION"))], 1);
@@ -58,7 +58,9 @@ pub(super) fn exposition(counts: &Counts, gauges: &Gauges) -> String {
     page.words("reloads_total", "Configurations that were read anew.", "outcome", &reloads.ended);
     let refused = reloads.refused_last.load(Ordering::Relaxed);
     page.gauge("reload_refused", "Whether the last reload was refused.", u8::from(refused));
-    standing(&mut page, gauges);
+    if let Some(gauges) = gauges {
+        standing(&mut page, gauges);
+    }
     page.0
 }
 

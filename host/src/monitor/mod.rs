@@ -1,4 +1,5 @@
-//! The monitor: `/healthz` and `/metrics` over HTTP on loopback, for whoever watches the gateway.
+//! The monitor: `/healthz` and `/metrics` over HTTP on loopback, for whoever watches the gateway; and what a service
+//! manager is told (`manager`).
 //!
 //! It answers from numbers and from what [`Watched`] says, changes nothing, and holds nothing that a person said.
 //! It takes few connections, short requests and little time, so that nobody on this machine can wear the gateway
@@ -6,9 +7,11 @@
 
 mod config;
 mod exposition;
+mod manager;
 mod request;
 
 pub use config::Config;
+pub use manager::Manager;
 
 use cofferdam_core::counts::COUNTS;
 use request::{Asked, Wanted};
@@ -47,11 +50,14 @@ pub struct Gauges {
 
 /// What the monitor looks at. Its methods may block.
 pub trait Watched: Send + Sync {
-    /// How things stand.
-    fn gauges(&self) -> Gauges;
+    /// How things stand; none while the gateway starts.
+    fn gauges(&self) -> Option<Gauges>;
 
     /// What keeps the gateway from its work, a line each, without secrets or host paths; nothing when all is well.
     fn ailments(&self) -> Vec<String>;
+
+    /// How long ago the channel should have gone on; zero while it does, or waits for others. Never blocks.
+    fn overdue(&self) -> Duration;
 }
 
 /// The monitor's place, taken and not served yet.
@@ -135,7 +141,7 @@ const PLAIN: &str = "text/plain; charset=utf-8";
 fn page(asked: Asked, watched: &dyn Watched) -> (&'static str, &'static str, String) {
     match asked {
         Asked::Metrics => {
-            ("200 OK", exposition::CONTENT_TYPE, exposition::exposition(&COUNTS, &watched.gauges()))
+            ("200 OK", exposition::CONTENT_TYPE, exposition::exposition(&COUNTS, watched.gauges().as_ref()))
         }
         Asked::Health => match watched.ailments() {
             ailments if ailments.is_empty() => ("200 OK", PLAIN, "ok\n".to_owned()),

@@ -35,9 +35,9 @@ impl Address {
     /// The checked address.
     ///
     /// # Errors
-    /// [`BadAddress`]; its text repeats no user name and no password.
+    /// [`BadAddress`]; its text repeats no user name and no password, and no query, which often is a key.
     pub fn parse(text: &str) -> Result<Self, BadAddress> {
-        let refuse = |why| BadAddress { shown: one_line(text, 200), why };
+        let refuse = |why| BadAddress { shown: shown(text), why };
         let url = Url::parse(text.trim_end_matches('/')).map_err(|_| refuse("is not an address"))?;
         let host = url.host_str().unwrap_or_default();
         let ip = host.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>();
@@ -72,6 +72,12 @@ impl Address {
     }
 }
 
+/// What may be repeated of a text that is no address.
+fn shown(text: &str) -> String {
+    let before = text.split(['?', '#']).next().unwrap_or_default();
+    one_line(before.rsplit('@').next().unwrap_or_default(), 200)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -84,6 +90,21 @@ mod tests {
         ] {
             let address = Address::parse(base).expect("an address");
             assert_eq!(address.below("v1/messages").as_str(), below);
+        }
+    }
+
+    #[test]
+    fn what_is_refused_is_repeated_without_what_may_be_secret() {
+        for (text, said) in [
+            ("https://a.example/v1?key=secret", "\"https://a.example/v1\" has a query or fragment"),
+            ("https://a.example/v1#secret", "\"https://a.example/v1\" has a query or fragment"),
+            ("https://secret:secret@a.example", "\"a.example\" comes with a user name or password"),
+            ("secret:secret@a.example:x", "\"a.example:x\" names no host"),
+            ("//secret@a.example", "\"a.example\" is not an address"),
+            ("http://a.example", "\"http://a.example\" is plain http, which only loopback may be"),
+        ] {
+            let refused = Address::parse(text).expect_err(text).to_string();
+            assert_eq!(refused, said);
         }
     }
 

@@ -85,6 +85,10 @@ async fn deliver_at(
 ) -> Delivery {
     let mut gone: Option<String> = None;
     let mut parts: VecDeque<Part> = std::mem::take(&mut reply.parts).into();
+    // What led to the reply and the reply itself, before anybody sees of it.
+    if until_stored(&reply, stop, || store.settle()).await.is_err() {
+        return Delivery::Left;
+    }
     while let Some(part) = parts.pop_front() {
         let sent = match gone.clone().or_else(|| refused_before(&part)) {
             Some(reason) => Err(Lost::untold(reason)),
@@ -206,8 +210,8 @@ async fn give_up(router: &dyn Router, reply: &Reply, part: &Part, error: &SendEr
     }
 }
 
-/// Records an outcome, and what is to be sent instead, which comes back as parts. The message is out, so recording
-/// is tried until it succeeds or the program stops.
+/// Records an outcome, on the disk, and what is to be sent instead, which comes back as parts. The message is out, so
+/// recording is tried until it succeeds or the program stops.
 async fn record(
     store: &Store,
     reply: &Reply,
@@ -220,17 +224,33 @@ async fn record(
     if let Err(Lost { reason, .. }) = sent {
         tracing::error!(code = ROUTING_ERROR, turn = %reply.turn, part = part.n, kind = part.kind.as_str(), %reason, "a part of a reply was not sent");
     }
-    let mut backoff = Backoff::new(PAUSE_FIRST, PAUSE_MAX);
-    loop {
-        let stored = match sent {
+    let added = until_stored(reply, stop, || async {
+        match sent {
             Ok(message) => store.part_sent(&reply.turn, part.n, message).await.map(|()| Vec::new()),
             Err(Lost { reason, .. }) => {
                 let reason = format!("{ROUTING_ERROR}: {}", one_line(reason, 500));
                 store.part_failed(&reply.turn, part.n, &reason, instead.clone()).await
             }
-        };
-        let error = match stored {
-            Ok(added) => return Ok(added),
+        }
+    })
+    .await?;
+    until_stored(reply, stop, || store.settle()).await?;
+    Ok(added)
+}
+
+/// Repeats work in the store until it succeeds; the error is returned only on `stop`.
+async fn until_stored<T, F>(
+    reply: &Reply,
+    stop: &CancellationToken,
+    mut work: impl FnMut() -> F,
+) -> Result<T, StoreError>
+where
+    F: Future<Output = Result<T, StoreError>>,
+{
+    let mut backoff = Backoff::new(PAUSE_FIRST, PAUSE_MAX);
+    loop {
+        let error = match work().await {
+            Ok(value) => return Ok(value),
             Err(error) => error,
         };
         if !backoff.is_failing() {

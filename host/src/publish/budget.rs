@@ -1,5 +1,6 @@
 //! What one call may still write, and whether it should stop. It knows of no file and no disk.
 
+use super::Disposition;
 use super::error::PublishError;
 use cofferdam_core::limits::ByteSize;
 use cofferdam_core::policy::GuestPath;
@@ -40,6 +41,7 @@ pub struct TurnShare {
 pub struct Budget {
     limit: ByteSize,
     turn: Option<TurnShare>,
+    made: Vec<GuestPath>,
     spent: AtomicU64,
     changes: AtomicU32,
     stop: Box<dyn Fn() -> Option<Stop> + Send + Sync>,
@@ -53,13 +55,25 @@ impl Budget {
     /// A fresh share. `stop` is asked between the slices of host-side work, so a deadline covers them.
     pub fn new(limit: ByteSize, stop: impl Fn() -> Option<Stop> + Send + Sync + 'static) -> Self {
         let (spent, changes) = (AtomicU64::new(0), AtomicU32::new(0));
-        Self { limit, turn: None, spent, changes, stop: Box::new(stop) }
+        Self { limit, turn: None, made: Vec::new(), spent, changes, stop: Box::new(stop) }
     }
 
     /// The same within what its turn has left.
     #[must_use]
     pub fn within(self, turn: TurnShare) -> Self {
         Self { turn: Some(turn), ..self }
+    }
+
+    /// The same for a call of which an earlier run, that a crash cut off, has made these files: that their names
+    /// are taken refuses nothing. What it then plans is compared with what that run had planned.
+    #[must_use]
+    pub fn having_made(self, made: Vec<GuestPath>) -> Self {
+        Self { made, ..self }
+    }
+
+    /// What is to be done about a file at `path` where `wanted` is asked for.
+    pub(super) fn disposition(&self, path: &GuestPath, wanted: Disposition) -> Disposition {
+        if self.made.contains(path) { Disposition::Replace } else { wanted }
     }
 
     /// Bytes staged so far, discarded ones included.

@@ -47,7 +47,7 @@ pub(super) fn append(
     target: &File,
     at: u64,
 ) -> Result<(), PublishError> {
-    if at == 0 && source.metadata().is_ok_and(|m| m.len() == len) && ioctl_ficlone(target, source).is_ok() {
+    if at == 0 && cloned(source, len, target).map_err(job.failed("copying"))? {
         return Ok(());
     }
     preallocate(job, target, at, len)?;
@@ -69,6 +69,22 @@ pub(super) fn append(
         }
     }
     Ok(())
+}
+
+/// Whether `target` shares the blocks of all of `source` now, which is `len` long.
+fn cloned(source: &File, len: u64, target: &File) -> io::Result<bool> {
+    let whole = source.metadata().is_ok_and(|m| m.len() == len);
+    if !whole || ioctl_ficlone(target, source).is_err() { Ok(false) } else { keep_if_whole(target, len) }
+}
+
+/// Whether a clone is as long as what was charged and will be hashed. A source that grew or shrank since it was
+/// looked at was cloned as it was then: such a clone is emptied, and its bytes are to be copied.
+fn keep_if_whole(target: &File, len: u64) -> io::Result<bool> {
+    if target.metadata()?.len() == len {
+        return Ok(true);
+    }
+    target.set_len(0)?;
+    Ok(false)
 }
 
 /// The same through memory, for the part of `source` that is missing.
@@ -113,4 +129,20 @@ pub(super) fn for_each_buffer(
         offset += want as u64;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_clone_of_a_source_that_changed_is_not_kept() {
+        let clone = tempfile::tempfile().expect("writable");
+        for (found, expected) in [(5, true), (4, false), (6, false), (0, false), (1 << 20, false)] {
+            clone.set_len(found).expect("writable");
+            assert_eq!(keep_if_whole(&clone, 5).expect("a file"), expected, "{found} bytes");
+            let left = if expected { found } else { 0 };
+            assert_eq!(clone.metadata().expect("a file").len(), left, "{found} bytes");
+        }
+    }
 }

@@ -235,18 +235,22 @@ fn also(landed: &[Effect], error: &PublishError) -> String {
     };
     match landed.get(..before) {
         None | Some([]) => String::new(),
-        Some(effects) => {
-            let told: Vec<String> = effects.iter().map(told).collect();
-            format!(" (done before that: {})", told.join(", "))
-        }
+        Some(effects) => format!(" (done before that: {})", told(effects)),
     }
 }
 
-fn told(effect: &Effect) -> String {
+/// What happened, in words: `saved /shared/a, removed /tmp/b`.
+pub fn told(effects: &[Effect]) -> String {
+    effects.iter().map(one).collect::<Vec<_>>().join(", ")
+}
+
+fn one(effect: &Effect) -> String {
     match effect {
         Effect::Written(file) => format!("saved {}", file.path),
         Effect::Moved(moved) => format!("moved {} to {}", moved.moved_from, moved.path),
         Effect::Removed(removed) => format!("removed {}", removed.path),
-        Effect::Attached(attached) => format!("attached {}", attached.path),
+        Effect::Attached(attached) => {
+            format!("attached {}", attached.path.as_deref().unwrap_or(&attached.attached))
+        }
     }
 }

@@ -1,10 +1,10 @@
-//! What lies on disk under a path, for settling what a crash left open and for approvals. It follows no symbolic link,
-//! opens nothing but regular files, and never blocks.
+//! What lies on disk under a path, for settling what a crash left open and for approvals. It follows no symbolic link
+//! but where it tells what reading would find, opens nothing but regular files, and never blocks.
 
 use super::copy::BUFFER_BYTES;
 use super::error::PublishError;
 use super::resolve;
-use super::{Workspace, digest::Digest, identity, plan};
+use super::{Workspace, digest::Digest, identity, plan, source};
 use cofferdam_core::audit::{Effect, FileFacts};
 use cofferdam_core::policy::{GuestPath, Seen};
 use rustix::fs::{FileType, OFlags, fstat};
@@ -59,6 +59,23 @@ impl Workspace {
         let found = resolve::handle(&mount.dir, relative)
             .map_err(|errno| resolve::explain(&mount.dir, path, errno))?;
         Ok(found.map(|(_, stat)| identity::seen(&stat)))
+    }
+
+    /// What reading `path` finds now, through symbolic links that stay in its mount; `None`: nothing that can be read.
+    /// Of a directory it tells which one it is, not when it changed.
+    ///
+    /// # Errors
+    /// When the mount is unknown, or what is there cannot be looked at.
+    pub fn found(&self, path: &GuestPath) -> Result<Option<Seen>, PublishError> {
+        let mount = self.inner.mount_of(path)?;
+        let relative = if path.is_mount() { "." } else { path.below_mount() };
+        let failed = |errno: Errno| PublishError::from_io(path, "looking at it", errno);
+        match resolve::open_following(&mount.dir, relative) {
+            Ok(handle) if source::is_reserved(&*mount.dir, &handle).map_err(failed)? => Ok(None),
+            Ok(handle) => Ok(Some(identity::found(&fstat(&handle).map_err(failed)?))),
+            Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP | Errno::XDEV) => Ok(None),
+            Err(errno) => Err(failed(errno)),
+        }
     }
 
     /// Size and SHA-256 of the regular file at `path`; `None` when there is none, or something else,

@@ -36,12 +36,13 @@ mod walk;
 mod workspaces;
 
 pub use budget::{Budget, Stop, TurnShare};
-pub use error::{PublishError, PublishFailure};
+pub use cofferdam_core::host_call::{Contents, Disposition};
+pub use error::{PublishError, PublishFailure, told};
 pub use expire::Expired;
 pub use land::SealedFile;
 pub use open::OpenError;
 pub use place::{HOLDERS, Place};
-pub use plan::{Contents, Planned, Summary};
+pub use plan::{Planned, Summary};
 pub use remove::PlannedRemove;
 pub use rename::PlannedRename;
 pub use source::is_reserved;
@@ -83,15 +84,6 @@ impl Config {
     pub const fn shared(root: PathBuf, max_bytes: ByteSize) -> Self {
         Self { root, max_bytes, per_user: false, session_tmp_age: SESSION_TMP_AGE }
     }
-}
-
-/// What to do about a file that already has the name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-pub enum Disposition {
-    /// Refuse.
-    CreateNew,
-    /// Replace a regular file, keeping its mode; create it when there is none.
-    Replace,
 }
 
 /// The open workspace. Cheap to clone.
@@ -147,6 +139,7 @@ impl Workspace {
         budget: &Arc<Budget>,
     ) -> Result<StagedFile, PublishError> {
         budget.check(path)?;
+        let disposition = budget.disposition(path, disposition);
         let mount = Arc::clone(self.inner.mount_of(path)?);
         stage::precheck(&mount, path, disposition)?;
         budget.take_change(path)?;

@@ -27,15 +27,6 @@ impl From<SealedFile> for Planned {
     }
 }
 
-/// What becomes of a directory's content when the directory is removed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-pub enum Contents {
-    /// It stays: only an empty directory is removed.
-    Keep,
-    /// It goes too.
-    Remove,
-}
-
 /// What a change concerns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Summary {

@@ -7,12 +7,13 @@
 //! Between the last look at a name and its removal lies one system call: what somebody puts there in
 //! that moment is removed instead. For a directory that is found out and taken back.
 
+use super::Contents;
 use super::budget::Budget;
 use super::error::PublishError;
 use super::identity::{Identity, Version};
 use super::land::Landed;
 use super::lock;
-use super::plan::{self, Contents, Summary};
+use super::plan::{self, Summary};
 use super::resolve;
 use super::temp::{self, Mount};
 use super::tree::{self, Deleted, Uncounted, Unreadable};

@@ -52,6 +52,7 @@ impl Workspace {
         budget: &Arc<Budget>,
     ) -> Result<(Vec<Planned>, Summary), PublishError> {
         budget.check(source)?;
+        let disposition = budget.disposition(target, disposition);
         let (from, to) = (self.inner.mount_of(source)?, self.inner.mount_of(target)?);
         let (handle, stat) = plan::find(from, source)?;
         let identity = Identity::of(&stat);

@@ -4,9 +4,10 @@
 
 use super::Workspace;
 use super::error::PublishError;
+use super::identity;
 use super::resolve::{self, Entry};
 use super::temp::Mount;
-use cofferdam_core::policy::GuestPath;
+use cofferdam_core::policy::{Expected, GuestPath};
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{Stat, fstat, readlink};
 use rustix::io::{Errno, Result};
@@ -19,15 +20,23 @@ impl Workspace {
     /// inside its mount; whether that mount is granted is for the caller to know.
     ///
     /// # Errors
-    /// There is no such regular file.
-    pub fn open_file(&self, path: &GuestPath) -> std::result::Result<(File, u64), PublishError> {
-        let (file, stat) = open(self.inner.mount_of(path)?, path)?;
+    /// There is no such regular file, or it is not what is expected.
+    pub fn open_file(
+        &self,
+        path: &GuestPath,
+        expected: Expected<'_>,
+    ) -> std::result::Result<(File, u64), PublishError> {
+        let (file, stat) = open(self.inner.mount_of(path)?, path, expected)?;
         Ok((file, u64::try_from(stat.st_size).unwrap_or(0)))
     }
 }
 
 /// Opens the regular file at `path` as reading resolves it: its length is what it is at that moment.
-pub(super) fn open(mount: &Mount, path: &GuestPath) -> std::result::Result<(File, Stat), PublishError> {
+pub(super) fn open(
+    mount: &Mount,
+    path: &GuestPath,
+    expected: Expected<'_>,
+) -> std::result::Result<(File, Stat), PublishError> {
     if path.is_mount() {
         return Err(PublishError::IsADirectory { path: path.clone() });
     }
@@ -43,7 +52,12 @@ pub(super) fn open(mount: &Mount, path: &GuestPath) -> std::result::Result<(File
     if is_reserved(&*mount.dir, &handle).map_err(failed)? {
         return Err(PublishError::NotFound { path: path.clone() });
     }
-    reopened(handle).map_err(failed)
+    let (file, stat) = reopened(handle).map_err(failed)?;
+    match expected {
+        Expected::Anything => Ok((file, stat)),
+        Expected::This(seen) if identity::seen(&stat) == *seen => Ok((file, stat)),
+        Expected::This(_) | Expected::Nothing => Err(PublishError::NotAsApproved { path: path.clone() }),
+    }
 }
 
 /// The file behind a handle on a regular file.

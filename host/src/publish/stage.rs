@@ -14,7 +14,7 @@ use super::source;
 use super::temp::{Mount, TempName};
 use super::{Disposition, Inner};
 use cofferdam_core::audit::FileFacts;
-use cofferdam_core::policy::{GuestPath, Seen};
+use cofferdam_core::policy::{Expected, GuestPath, Seen};
 use cofferdam_core::tool::ErrorCode;
 use rustix::fs::{Mode, Stat, Timespec, Timestamps, fchmod, fsync, futimens};
 use std::fs::File;
@@ -164,12 +164,17 @@ impl StagedFile {
     /// for the caller to know. The hash is that of the bytes staged, whatever happens to the source.
     ///
     /// # Errors
-    /// There is no such regular file, and those of [`StagedFile::write`]. The file is then of no use.
-    pub fn append_file(&mut self, path: &GuestPath) -> Result<FileFacts, PublishError> {
+    /// There is no such regular file, or it is not what is expected; and those of [`StagedFile::write`]. The file is
+    /// then of no use.
+    pub fn append_file(
+        &mut self,
+        path: &GuestPath,
+        expected: Expected<'_>,
+    ) -> Result<FileFacts, PublishError> {
         let mut appended = None;
         self.unless_failed(|staged| {
             let mount = staged.place.inner.mount_of(path)?;
-            let (file, stat) = source::open(mount, path)?;
+            let (file, stat) = source::open(mount, path, expected)?;
             let bytes = u64::try_from(stat.st_size).unwrap_or(0);
             let sha256 = staged.append_unknown(&file, bytes)?;
             appended = Some(FileFacts { path: path.to_string(), bytes, sha256: hex::encode(sha256) });

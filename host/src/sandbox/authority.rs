@@ -4,10 +4,10 @@
 //! it gathers is carried out by somebody else, after the call succeeded.
 
 use super::clock::Clock;
-use super::host_calls::{Contents, HostCalls, Planning, ReplyFile, StagedId, Taken};
-use super::stdio::OUTPUT_BYTES_MAX;
+use super::host_calls::{Contents, HostCalls, Planning, ReplyFile, ReplySource, StagedId, Taken};
+use super::stdio::{LINE_OVERHEAD_BYTES, OUTPUT_BYTES_MAX};
 use super::{Inputs, outcome};
-use crate::attachments::outgoing::{Addition, Source};
+use crate::attachments::outgoing::{Addition, Body, Source};
 use crate::attachments::{Attachments, Blob, BlobBytes};
 use crate::publish::{Budget, Disposition, Planned, PublishError, StagedFile, Stop, Summary, Workspace};
 use cofferdam_core::attachment::AttachmentInfo;
@@ -45,7 +45,7 @@ impl Authority {
             inputs.attachments = Attachments::default();
         }
         let clock = inputs.clock(permit.limits());
-        let turn = inputs.turn;
+        let (turn, made) = (inputs.turn, std::mem::take(&mut inputs.made));
         let watched = clock.clone();
         let budget = Budget::new(permit.limits().written_bytes, move || {
             watched.useless().map(|stopped| match stopped {
@@ -56,7 +56,7 @@ impl Authority {
         Self {
             workspace: workspace.cloned(),
             clock,
-            budget: Arc::new(budget.within(turn)),
+            budget: Arc::new(budget.within(turn).having_made(made)),
             staged: BTreeMap::new(),
             staged_ever: 0,
             plan: Vec::new(),
@@ -79,18 +79,27 @@ impl Authority {
         writable.cloned().ok_or_else(|| denied("nothing may be written here"))
     }
 
-    /// A path that the judge named for reading, opened: no call hands out a file that it does not name.
-    fn named(&self, file: ReplyFile) -> Result<Source, ToolError> {
-        let ReplyFile { path, name, mime_type } = file;
-        let path = self.readable(&path)?;
+    /// What is to go out: bytes as the guest composed them, or a path that the judge named for reading, opened. No
+    /// call hands out a file of the workspace that it does not name.
+    fn source(&self, file: ReplyFile) -> Result<Source, ToolError> {
+        let ReplyFile { source, name, mime_type } = file;
+        let body = match source {
+            ReplySource::Path(path) => self.named(&path)?,
+            ReplySource::Contents(bytes) => Body::Contents(bytes.into_vec()),
+        };
+        Ok(Source { body, name, mime_type })
+    }
+
+    fn named(&self, path: &str) -> Result<Body, ToolError> {
+        let path = self.readable(path)?;
         if !self.permit.may_attach(&path) {
             let said =
                 format!("{path} was not judged for reading in this call; use the path argument itself");
             return Err(denied(said));
         }
         let workspace = self.workspace.as_ref().ok_or_else(|| denied("there is no workspace here"))?;
-        let (file, len) = workspace.open_file(&path)?;
-        Ok(Source { path: path.to_string(), file, len, name, mime_type })
+        let (file, len) = workspace.open_file(&path, self.permit.expected_to_read(&path))?;
+        Ok(Body::File { path: path.to_string(), file, len })
     }
 
     /// A path that the judge named for writing.
@@ -134,7 +143,7 @@ impl Authority {
     fn add(&self, reply: &mut Addition, files: Vec<ReplyFile>) -> Result<Vec<OutgoingAttachment>, ToolError> {
         // Before so many files are open.
         reply.admit(files.len())?;
-        let sources = files.into_iter().map(|file| self.named(file)).collect::<Result<_, _>>()?;
+        let sources = files.into_iter().map(|file| self.source(file)).collect::<Result<_, _>>()?;
         let limits = *self.permit.limits();
         let check = || self.clock.useless().map_or(Ok(()), |stopped| Err(stopped.to_tool_error(&limits)));
         Ok(reply.take(sources, &check)?)
@@ -198,7 +207,8 @@ impl HostCalls for Authority {
 
     fn append_file(&mut self, file: StagedId, path: &str) -> Result<Taken, ToolError> {
         let path = self.readable(path)?;
-        let facts = self.file(file)?.append_file(&path)?;
+        let staged = self.staged.get_mut(&file).ok_or_else(no_such_file)?;
+        let facts = staged.append_file(&path, self.permit.expected_to_read(&path))?;
         Ok(Taken { bytes: facts.bytes, sha256: facts.sha256 })
     }
 
@@ -267,8 +277,9 @@ impl HostCalls for Authority {
     }
 
     fn log(&mut self, line: &str) {
-        // The guest's side counts too; this holds even if that side is not what it should be.
-        match self.log_left.checked_sub(line.len()) {
+        // The guest's side counts too; this holds even if that side is not what it should be. An empty line is
+        // one more in the log.
+        match self.log_left.checked_sub(line.len() + LINE_OVERHEAD_BYTES) {
             Some(left) => {
                 self.log_left = left;
                 // Not at the usual level: it may print what it reads.

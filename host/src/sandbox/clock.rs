@@ -68,3 +68,48 @@ impl Clock {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Far longer than anything here takes.
+    const LATER: Duration = Duration::from_secs(3600);
+
+    #[test]
+    fn a_cancelled_call_has_its_grace_and_no_more() {
+        let cancel = CancellationToken::new();
+        let clock = Clock::new(Instant::now() + LATER, cancel.clone());
+        assert_eq!((clock.useless(), clock.stop()), (None, None));
+        cancel.cancel();
+        let cancelled = Instant::now();
+        assert_eq!(clock.useless(), Some(Stopped::Cancelled));
+        // It begins when somebody looks first.
+        assert_eq!(clock.clone().stop(), None);
+        while clock.stop().is_none() {
+            assert!(cancelled.elapsed() < LATER, "it goes on");
+            std::thread::yield_now();
+        }
+        assert!(cancelled.elapsed() >= CANCEL_GRACE);
+        assert_eq!(clock.stop(), Some(Stopped::Cancelled));
+    }
+
+    #[test]
+    fn a_deadline_has_no_grace_and_shortens_that_of_a_cancelled_call() {
+        let clock = Clock::until(Instant::now());
+        assert_eq!(clock.stop(), Some(Stopped::Deadline));
+        let cancel = CancellationToken::new();
+        cancel.cancel();
+        assert_eq!(Clock::new(Instant::now(), cancel).stop(), Some(Stopped::Cancelled));
+    }
+
+    #[tokio::test]
+    async fn a_wait_in_the_host_is_given_up_with_the_grace() {
+        let cancel = CancellationToken::new();
+        let gives_up = Clock::new(Instant::now() + LATER, cancel.clone()).gives_up();
+        cancel.cancel();
+        let cancelled = Instant::now();
+        gives_up.await;
+        assert!(cancelled.elapsed() >= CANCEL_GRACE);
+    }
+}

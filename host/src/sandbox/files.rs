@@ -6,20 +6,19 @@
 //! as a bare handle (`O_PATH`), then looked at, and only then opened: there is nothing to race.
 //! Everything that would change something is refused; writing is `workspace-write`'s.
 
+mod beneath;
 mod entries;
 
+pub(super) use beneath::handles;
 pub use entries::DIRECTORY_ENTRIES_MAX;
 
-use crate::publish::is_reserved;
-use cofferdam_core::policy::GuestPath;
+use beneath::{look, look_into, reopen};
 use entries::Entries;
-use rustix::fs::{FileType, Mode, OFlags, ResolveFlags, Stat};
+use rustix::fs::{FileType, OFlags, Stat};
 use rustix::io::Errno;
-use rustix::path::DecInt;
 use std::fs::File;
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use types::{DescriptorFlags, DescriptorStat, DescriptorType, ErrorCode, OpenFlags, PathFlags};
 use wasmtime::component::{HasData, Resource, ResourceTable};
 use wasmtime_wasi::filesystem::FsPerms;
@@ -89,79 +88,6 @@ impl Files<'_> {
         let dir = self.dir(fd)?;
         Ok(look(&dir, path, flags.contains(PathFlags::SYMLINK_FOLLOW))?)
     }
-}
-
-/// A bare handle (`O_PATH`) on whatever lies at `path` beneath `dir`.
-fn look(dir: &File, path: &str, follow: bool) -> Result<File, ErrorCode> {
-    let leaf = if follow { OFlags::empty() } else { OFlags::NOFOLLOW };
-    beneath(dir, path, OFlags::PATH | leaf)
-}
-
-/// The directory at `path` beneath `dir`, for reading. Nothing has to be looked at first: what is no
-/// directory, the kernel refuses before it is opened.
-fn look_into(dir: &File, path: &str, follow: bool) -> Result<File, ErrorCode> {
-    let leaf = if follow { OFlags::empty() } else { OFlags::NOFOLLOW };
-    beneath(dir, path, OFlags::RDONLY | OFlags::DIRECTORY | leaf)
-}
-
-fn beneath(dir: &File, path: &str, flags: OFlags) -> Result<File, ErrorCode> {
-    if path.split('/').any(|name| name.starts_with(GuestPath::RESERVED_PREFIX)) {
-        return Err(ErrorCode::NoEntry);
-    }
-    // Without a link on the way there is nothing more to ask; that is nearly always.
-    match open_beneath(dir, path, flags, ResolveFlags::NO_SYMLINKS) {
-        Err(Errno::LOOP) => {}
-        found => return found.map_err(refusal),
-    }
-    let found = open_beneath(dir, path, flags, ResolveFlags::empty()).map_err(refusal)?;
-    match is_reserved(dir, &found) {
-        Ok(false) => Ok(found),
-        Ok(true) => Err(ErrorCode::NoEntry),
-        Err(_) => Err(ErrorCode::Io),
-    }
-}
-
-fn open_beneath(dir: &File, path: &str, flags: OFlags, resolve: ResolveFlags) -> Result<File, Errno> {
-    let flags = flags | OFlags::CLOEXEC;
-    let resolve = resolve | ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS | ResolveFlags::NO_XDEV;
-    // EAGAIN: something was renamed meanwhile, and the kernel cannot tell whether the path still lies
-    // beneath. A guest that makes this happen only delays itself.
-    for _ in 0..16 {
-        match rustix::fs::openat2(dir, path, flags, Mode::empty(), resolve) {
-            Ok(fd) => return Ok(File::from(fd)),
-            Err(Errno::AGAIN | Errno::INTR) => {}
-            Err(errno) => return Err(errno),
-        }
-    }
-    Err(Errno::AGAIN)
-}
-
-fn refusal(errno: Errno) -> ErrorCode {
-    match errno {
-        Errno::AGAIN => ErrorCode::Busy,
-        // Leaves the mount, or enters another one.
-        Errno::XDEV => ErrorCode::NotPermitted,
-        errno => std::io::Error::from(errno).into(),
-    }
-}
-
-/// This process's own handles by number, opened once: each path through /proc would be four look-ups, and a
-/// confined process cannot open it any more.
-pub(super) fn handles() -> Result<BorrowedFd<'static>, Errno> {
-    static HANDLES: OnceLock<Result<OwnedFd, Errno>> = OnceLock::new();
-    let own = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    let handles = HANDLES.get_or_init(|| rustix::fs::open("/proc/self/fd", own, Mode::empty()));
-    handles.as_ref().map(AsFd::as_fd).map_err(|errno| *errno)
-}
-
-/// Opens for reading what a bare handle stands for, by the handle itself, so nothing can be swapped.
-fn reopen(handle: &File, flags: OFlags) -> Result<OwnedFd, ErrorCode> {
-    // Without /proc nothing can be read; that is no "not found".
-    let handles = handles().map_err(|_| ErrorCode::Io)?;
-    let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY | flags;
-    let name = DecInt::from_fd(handle);
-    rustix::fs::openat(handles, name.as_c_str(), flags, Mode::empty())
-        .map_err(|errno| std::io::Error::from(errno).into())
 }
 
 fn kind(kind: FileType) -> DescriptorType {

@@ -4,41 +4,14 @@
 //! Every method refuses unless it is implemented: an implementation grants, nothing else does. Everything
 //! that crosses is plain data, so that the guest can run in another process.
 
+pub(super) use cofferdam_core::host_call::{Contents, Planning, ReplyFile, ReplySource, StagedId, Taken};
+
 use crate::attachments::Blob;
 use crate::publish::Disposition;
 use cofferdam_core::attachment::AttachmentInfo;
-use cofferdam_core::audit::EntryKind;
 use cofferdam_core::message::{Address, OutgoingAttachment};
 use cofferdam_core::tool::{ErrorCode, ToolError};
-use serde::{Deserialize, Serialize};
 use std::sync::{Arc, Mutex};
-
-/// Names a staged file within its call.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub(super) struct StagedId(pub(super) u32);
-
-/// Length and SHA-256 (lower-case hex) of bytes that were taken.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Taken {
-    pub(super) bytes: u64,
-    pub(super) sha256: String,
-}
-
-/// What a planned rename or removal is about.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Planning {
-    pub(super) kind: EntryKind,
-    pub(super) entries: u64,
-    pub(super) bytes: u64,
-}
-
-/// A workspace file that is to go out with the reply.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct ReplyFile {
-    pub(super) path: String,
-    pub(super) name: Option<String>,
-    pub(super) mime_type: Option<String>,
-}
 
 /// The gateway's side of a call. An error with a code that only the host may say ends the guest.
 pub(super) trait HostCalls: Send {
@@ -115,8 +88,6 @@ pub(super) trait HostCalls: Send {
     /// Takes a line that the guest printed.
     fn log(&mut self, _line: &str) {}
 }
-
-pub(super) use crate::publish::Contents;
 
 /// The calls of one guest, shared by its handles and streams.
 pub(super) type SharedCalls = Arc<Mutex<dyn HostCalls>>;

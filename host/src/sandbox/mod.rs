@@ -42,7 +42,7 @@ use clock::Clock;
 use cofferdam_core::capability::Grants;
 use cofferdam_core::json::parse_strict;
 use cofferdam_core::limits::{Limits, Span};
-use cofferdam_core::policy::Permit;
+use cofferdam_core::policy::{GuestPath, Permit};
 use cofferdam_core::text::one_line;
 use cofferdam_core::tool::{Description, ErrorCode, ToolError, ToolName};
 use machine::{DESCRIBE_LIMITS, Job, Linked, Machine, Reach, Said};
@@ -154,6 +154,8 @@ pub struct Inputs {
     pub report: Option<Reports>,
     /// What the call may write of its turn's share.
     pub turn: TurnShare,
+    /// Files that an earlier run of this call has made before a crash cut it off: their names are free to it.
+    pub made: Vec<GuestPath>,
     /// Ends the call early.
     pub cancel: CancellationToken,
     /// When the call's time began.

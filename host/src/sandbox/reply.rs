@@ -1,14 +1,19 @@
-//! `reply-attachments` as guests call it: names go to the gateway, which takes the bytes by itself.
+//! `reply-attachments` as guests call it: paths go to the gateway, which takes their bytes by itself, and contents as
+//! they are.
 
 use super::bindings::cofferdam::tool::reply_attachments as wit;
 use super::bindings::cofferdam::tool::types::ToolError as WitError;
-use super::host_calls::ReplyFile;
+use super::host_calls::{ReplyFile, ReplySource};
 use super::state::State;
 use cofferdam_core::message::{Address, OutgoingAttachment};
 
 impl From<wit::ReplyFile> for ReplyFile {
     fn from(file: wit::ReplyFile) -> Self {
-        Self { path: file.path, name: file.name, mime_type: file.mime_type }
+        let source = match file.source {
+            wit::Source::Path(path) => ReplySource::Path(path),
+            wit::Source::Contents(bytes) => ReplySource::Contents(bytes.into()),
+        };
+        Self { source, name: file.name, mime_type: file.mime_type }
     }
 }
 

@@ -14,7 +14,7 @@ pub const OUTPUT_BYTES_MAX: usize = 64 << 10;
 const LINE_BYTES_MAX: usize = 1024;
 /// What a line costs in the log besides its text (time, level, place): counted, or short lines would
 /// leave a hundred times the cap.
-const LINE_OVERHEAD_BYTES: usize = 96;
+pub(super) const LINE_OVERHEAD_BYTES: usize = 96;
 
 /// Both streams of one call.
 #[derive(Clone)]

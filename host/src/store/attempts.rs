@@ -12,7 +12,7 @@ impl Sqlite {
     /// [`StoreError`]; then it must not run.
     pub(super) async fn attempt(&self, turn: &TurnId, caller: &Caller) -> Result<u32, StoreError> {
         let (turn, caller) = (turn.as_str().to_owned(), caller.clone());
-        self.write(move |tx| {
+        self.ride(move |tx| {
             let count = tx
                 .prepare_cached(
                     "INSERT INTO attempt (turn, channel, sender, count, last_at) VALUES (?1, ?2, ?3, 1, ?4)
@@ -30,7 +30,7 @@ impl Sqlite {
     /// [`StoreError`]; then it counts.
     pub(super) async fn withdraw_attempt(&self, turn: &TurnId) -> Result<(), StoreError> {
         let turn = turn.as_str().to_owned();
-        self.write(move |tx| {
+        self.ride(move |tx| {
             tx.prepare_cached("UPDATE attempt SET count = count - 1 WHERE turn = ?1 AND count > 0")?
                 .execute([&turn])?;
             Ok(())

@@ -17,6 +17,10 @@ impl Storage for Sqlite {
         Sqlite::prune(self, now).await
     }
 
+    async fn settle(&self) -> Result<(), StoreError> {
+        self.aside(Sqlite::settle_here).await
+    }
+
     fn check(&self) -> Result<(), StoreError> {
         Sqlite::check(self)
     }
@@ -77,6 +81,10 @@ impl Inbox for Sqlite {
 
     async fn taken_up(&self, channel: &str, turn: &TurnId) -> Result<Vec<Vec<Update>>, StoreError> {
         Sqlite::taken_up(self, channel, turn).await
+    }
+
+    async fn times_told(&self, channel: &str, sender: &str) -> Result<u32, StoreError> {
+        Sqlite::times_told(self, channel, sender).await
     }
 
     async fn dismiss(&self, turn: &TurnId) -> Result<(), StoreError> {

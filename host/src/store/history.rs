@@ -61,7 +61,7 @@ impl Sqlite {
         tokens: u64,
     ) -> Result<(), StoreError> {
         let whose = whose.clone();
-        self.write(move |tx| add(tx, &whose, n, &body, tokens)).await
+        self.ride(move |tx| add(tx, &whose, n, &body, tokens)).await
     }
 
     /// Puts one line in the place of all lines of the session before the first one of `kept_from`, and

@@ -11,6 +11,9 @@ use rusqlite::{OptionalExtension, Transaction, params};
 
 /// Strangers that a channel tells within an hour; further ones are told when they write again later.
 pub const STRANGERS_TOLD_PER_HOUR_MAX: u32 = 20;
+/// How often one stranger is told in all, until they have been forgotten
+/// ([`DONE_AGE_MAX`](super::DONE_AGE_MAX) after the last time).
+pub const STRANGER_TOLD_MAX: u32 = 3;
 const HOUR_MS: i64 = 60 * 60 * 1000;
 
 impl Sqlite {
@@ -24,7 +27,7 @@ impl Sqlite {
         updates: Vec<NewUpdate>,
     ) -> Result<Persisted, StoreError> {
         let channel = channel.to_owned();
-        self.write(move |tx| persist(tx, &channel, updates, now_ms())).await
+        self.ride(move |tx| persist(tx, &channel, updates, now_ms())).await
     }
 
     /// Up to `limit` ids of updates that wait for a turn, in the order of arrival.
@@ -76,7 +79,7 @@ impl Sqlite {
     /// [`StoreError`]; then they wait as before.
     pub(super) async fn claim(&self, channel: &str, claim: Claim) -> Result<Option<BoundTurn>, StoreError> {
         let channel = channel.to_owned();
-        self.write(move |tx| match claim {
+        self.ride(move |tx| match claim {
             Claim::Update(id) => claim_update(tx, &channel, id),
             Claim::Album(album) => claim_album(tx, &channel, &album),
         })
@@ -99,6 +102,22 @@ impl Sqlite {
                 Ok(AlbumPart { update: update(row)?, turn: turn.map(TurnId::new), received_at: row.get(3)? })
             })?;
             Ok(rows.collect::<Result<_, _>>()?)
+        })
+        .await
+    }
+
+    /// How often a stranger was told, as far as it is remembered.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub(super) async fn times_told(&self, channel: &str, sender: &str) -> Result<u32, StoreError> {
+        let (channel, sender) = (channel.to_owned(), sender.to_owned());
+        self.write(move |tx| {
+            let times = tx
+                .prepare_cached("SELECT times FROM stranger WHERE channel = ?1 AND sender = ?2")?
+                .query_row([channel, sender], |row| row.get(0))
+                .optional()?;
+            Ok(times.unwrap_or(0))
         })
         .await
     }
@@ -195,9 +214,10 @@ fn may_tell(tx: &Transaction<'_>, channel: &str, stranger: &Stranger, now: i64) 
     let told = tx
         .prepare_cached(
             "INSERT INTO stranger (channel, sender, told_at) VALUES (?1, ?2, ?3)
-             ON CONFLICT (channel, sender) DO UPDATE SET told_at = ?3 WHERE told_at < ?4",
+             ON CONFLICT (channel, sender) DO UPDATE SET told_at = ?3, times = times + 1
+             WHERE told_at < ?4 AND times < ?5",
         )?
-        .execute(params![channel, stranger.sender, now, stranger.since])?;
+        .execute(params![channel, stranger.sender, now, stranger.since, STRANGER_TOLD_MAX])?;
     Ok(told == 1)
 }
 

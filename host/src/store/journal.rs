@@ -12,7 +12,9 @@ use serde_json::json;
 /// Blocks on the disk: for the threads of tool calls.
 impl Journal for Sqlite {
     fn earlier(&self, call: &str, arguments_sha256: &str) -> Result<Earlier, String> {
-        self.read_call(call, arguments_sha256).map_err(|error| error.to_string())
+        // What led to a call that may change something is on the disk before it does.
+        let read = self.settle_here().and_then(|()| self.read_call(call, arguments_sha256));
+        read.map_err(|error| error.to_string())
     }
 
     fn record(

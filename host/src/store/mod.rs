@@ -1,8 +1,9 @@
 //! The durable memory of the channels: what came in, which turn answers it, what is still to be sent.
 //!
 //! Others see [`Storage`], the seam that every engine is held to; the engine here is one SQLite file with one writer.
-//! Whatever a method reports as done is on disk. It holds raw updates and opaque targets: it knows no channel's wire
-//! format, decides nothing and sends nothing.
+//! Whatever a method reports as done outlasts the program; what goes out, or is confirmed, is on the disk before
+//! (`commit`). It holds raw updates and opaque targets: it knows no channel's wire format, decides nothing and sends
+//! nothing.
 //!
 //! ```text
 //! persist ─► pending ─► claim ─► bound to a turn ─► end ─► done, and its reply stored ─► parts sent
@@ -10,6 +11,7 @@
 
 mod approvals;
 mod attempts;
+mod commit;
 mod engine;
 mod history;
 mod inbox;
@@ -34,10 +36,10 @@ mod waiting;
 
 pub use approvals::{APPROVED_PATHS_MAX, Approval, ApprovalState, ApprovedPaths, NewApproval};
 pub use history::{LINES_MAX, LOADED_BYTES_MAX, Line};
-pub use inbox::STRANGERS_TOLD_PER_HOUR_MAX;
+pub use inbox::{STRANGER_TOLD_MAX, STRANGERS_TOLD_PER_HOUR_MAX};
 pub use look::{DayOf, Look, PEOPLE_LISTED_MAX, Waiting};
 pub use moves::MOVES_MAX;
-pub use presence::{Noted, Presence, noted};
+pub use presence::{Health, LastError, Noted, Presence, noted};
 pub use recent::RECENT_ROWS_MAX;
 pub use retention::{DONE_AGE_MAX, DONE_ROWS_MAX};
 pub use rows::{
@@ -48,9 +50,10 @@ pub use rows::{
 pub use seam::{Approvals, Conversations, Inbox, Outbox, Storage};
 pub use usage::{Used, WhoseTurn};
 
-use rusqlite::{Connection, Transaction, TransactionBehavior};
+use commit::Log;
+use rusqlite::Connection;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// The file's name within the state directory.
@@ -71,6 +74,7 @@ pub fn open(dir: &Path) -> Result<Store, StoreError> {
 #[derive(Clone)]
 struct Sqlite {
     connection: Arc<Mutex<Connection>>,
+    log: Arc<Log>,
 }
 
 /// Why the store cannot do what was asked.
@@ -100,6 +104,9 @@ pub enum StoreError {
     /// A row holds what no release writes.
     #[error("the database holds {0}, which no release writes; restore a backup")]
     Corrupt(String),
+    /// The disk failed, and what it may have lost could not be written once more.
+    #[error("the disk failed to take the database in, and it cannot be written once more now")]
+    Unsettled,
     /// The program is going down.
     #[error("the database work was cut off by the shutdown")]
     Stopped,
@@ -112,8 +119,8 @@ impl Sqlite {
     /// # Errors
     /// [`StoreError`]; a file of a newer version stays untouched.
     fn open(dir: &Path) -> Result<Self, StoreError> {
-        let connection = schema::open(&dir.join(FILE_NAME))?;
-        Ok(Self { connection: Arc::new(Mutex::new(connection)) })
+        let connection = Arc::new(Mutex::new(schema::open(&dir.join(FILE_NAME))?));
+        Ok(Self { connection, log: Arc::new(Log::open(dir)?) })
     }
 
     /// Whether the database can be written now: writes what it holds already. Blocks.
@@ -122,28 +129,6 @@ impl Sqlite {
     /// [`StoreError`].
     fn check(&self) -> Result<(), StoreError> {
         self.write_here(|transaction| Ok(transaction.pragma_update(None, "user_version", schema::VERSION)?))
-    }
-
-    /// Runs work in one transaction, off the async threads.
-    async fn write<T: Send + 'static>(
-        &self,
-        work: impl FnOnce(&Transaction<'_>) -> Result<T, StoreError> + Send + 'static,
-    ) -> Result<T, StoreError> {
-        let store = self.clone();
-        tokio::task::spawn_blocking(move || store.write_here(work)).await.unwrap_or(Err(StoreError::Stopped))
-    }
-
-    /// Runs work in one transaction on this thread, which may block.
-    fn write_here<T>(
-        &self,
-        work: impl FnOnce(&Transaction<'_>) -> Result<T, StoreError>,
-    ) -> Result<T, StoreError> {
-        // A panic rolls its transaction back, so a poisoned lock guards a sound connection.
-        let mut connection = self.connection.lock().unwrap_or_else(PoisonError::into_inner);
-        let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-        let value = work(&transaction)?;
-        transaction.commit()?;
-        Ok(value)
     }
 }
 

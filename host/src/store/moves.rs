@@ -40,7 +40,9 @@ impl Sqlite {
     pub(super) async fn moves(&self, channel: &str) -> Result<Vec<(String, String)>, StoreError> {
         let channel = channel.to_owned();
         self.write(move |tx| {
-            let mut statement = tx.prepare_cached("SELECT place, goes_on FROM moved WHERE channel = ?1")?;
+            let mut statement = tx.prepare_cached(
+                "SELECT place, goes_on FROM moved WHERE channel = ?1 ORDER BY noted_at, rowid",
+            )?;
             let rows = statement.query_map([channel], |row| Ok((row.get(0)?, row.get(1)?)))?;
             Ok(rows.collect::<Result<_, _>>()?)
         })

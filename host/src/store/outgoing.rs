@@ -12,11 +12,14 @@ impl Sqlite {
     /// # Errors
     /// [`StoreError`]; then every blob may be needed.
     pub(super) fn blobs_in_use(&self) -> Result<BTreeSet<String>, StoreError> {
-        self.write_here(|tx| {
+        let found = self.write_here(|tx| {
             let mut statement = tx.prepare_cached("SELECT sha256 FROM outgoing")?;
             let found = statement.query_map([], |row| row.get(0))?;
             Ok(found.collect::<Result<_, _>>()?)
-        })
+        })?;
+        // Blobs go for good, so what says that nobody needs them has to stay.
+        self.settle_here()?;
+        Ok(found)
     }
 }
 

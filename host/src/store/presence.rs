@@ -1,4 +1,5 @@
-//! A note beside the database for those who look at a running `serve`: who it is, and when it polled last.
+//! A note beside the database for those who look at a running `serve`: who it is, when it polled last, and how it has
+//! fared.
 //!
 //! It decides nothing and nothing depends on it: what is held is told by locks. Replaced in one step and never
 //! synchronized, because after a power loss nobody runs.
@@ -29,6 +30,29 @@ pub struct Noted {
     pub bot: Option<String>,
     /// When the platform answered a poll last.
     pub polled_at: Option<i64>,
+    /// Of this process, or, where it has nothing to tell, of those before it.
+    #[serde(default)]
+    pub health: Health,
+}
+
+/// How a gateway has fared.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Health {
+    /// What it has logged last as an error.
+    pub error: Option<LastError>,
+    /// When a model has answered last.
+    pub model_answered_at: Option<i64>,
+    /// When one was asked last and did not answer.
+    pub model_failed_at: Option<i64>,
+}
+
+/// An error of the log.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LastError {
+    /// When: UTC, RFC 3339, to the second.
+    pub at: String,
+    /// On one line, without secrets.
+    pub said: String,
 }
 
 /// The note of this process.
@@ -41,9 +65,9 @@ pub struct Presence {
 impl Presence {
     /// A note in this state directory. Nothing is written yet.
     pub fn new(dir: &Path) -> Arc<Self> {
-        let version = env!("CARGO_PKG_VERSION").to_owned();
-        let noted =
-            Noted { pid: std::process::id(), version, started_at: now_ms(), bot: None, polled_at: None };
+        let (pid, version) = (std::process::id(), env!("CARGO_PKG_VERSION").to_owned());
+        let health = self::noted(dir).map(|before| before.health).unwrap_or_default();
+        let noted = Noted { pid, version, started_at: now_ms(), bot: None, polled_at: None, health };
         Arc::new(Self { path: dir.join(FILE_NAME), noted: Mutex::new(noted) })
     }
 
@@ -67,6 +91,20 @@ impl Presence {
         }
         let presence = self.clone();
         tokio::task::spawn_blocking(move || presence.note(|noted| noted.polled_at = Some(now)));
+    }
+
+    /// Notes how it has fared, if that is news. Blocks on the disk, for a moment.
+    pub fn fares(&self, health: Health) {
+        let Health { error, model_answered_at, model_failed_at } = health;
+        let before = self.noted.lock().unwrap_or_else(PoisonError::into_inner).health.clone();
+        let health = Health {
+            error: error.or(before.error.clone()),
+            model_answered_at: model_answered_at.or(before.model_answered_at),
+            model_failed_at: model_failed_at.or(before.model_failed_at),
+        };
+        if health != before {
+            self.note(|noted| noted.health = health);
+        }
     }
 
     fn note(&self, change: impl FnOnce(&mut Noted)) {
@@ -105,6 +143,13 @@ mod tests {
         assert_eq!((first.pid, first.bot, first.polled_at), (std::process::id(), None, None));
         presence.polls_as("@bot");
         assert_eq!(noted(dir.path()).and_then(|noted| noted.bot).as_deref(), Some("@bot"));
+        let error = Some(LastError { at: "2026-01-02T03:04:05Z".into(), said: "full".into() });
+        presence.fares(Health { error: error.clone(), ..Health::default() });
+        // The next process goes on with it, until it has something to tell itself.
+        let next = Presence::new(dir.path());
+        next.fares(Health { model_answered_at: Some(7), ..Health::default() });
+        let told = noted(dir.path()).expect("written").health;
+        assert_eq!(told, Health { error, model_answered_at: Some(7), model_failed_at: None });
         fs::write(dir.path().join(FILE_NAME), "{").expect("writable");
         assert_eq!(noted(dir.path()), None);
         fs::write(dir.path().join(FILE_NAME), " ".repeat(5000)).expect("writable");

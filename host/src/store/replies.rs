@@ -22,7 +22,7 @@ impl Sqlite {
         files: Option<NewRecent>,
     ) -> Result<Reply, StoreError> {
         let (channel, turn) = (channel.to_owned(), turn.clone());
-        self.write(move |tx| {
+        self.ride(move |tx| {
             let now = now_ms();
             if inbox::done(tx, turn.as_str(), now)? > 0
                 && let Some(files) = &files
@@ -80,7 +80,7 @@ impl Sqlite {
     /// [`StoreError`]; then a restart sends it again.
     pub(super) async fn part_sent(&self, turn: &TurnId, n: u32, message: &str) -> Result<(), StoreError> {
         let (turn, message) = (turn.as_str().to_owned(), message.to_owned());
-        self.write(move |tx| settle(tx, &turn, n, ("sent", &message))).await
+        self.ride(move |tx| settle(tx, &turn, n, ("sent", &message))).await
     }
 
     /// Marks a part as failed for good, with the reason. In the same transaction `instead` is added at the end of

@@ -86,7 +86,8 @@ pub enum TakenUp {
 pub struct Stranger {
     /// The channel's immutable id of the sender.
     pub sender: String,
-    /// They are not told again if they were told at this time or later, in milliseconds since 1970 UTC.
+    /// They are not told again if they were told at this time or later, in milliseconds since 1970 UTC; nor more than
+    /// [`STRANGER_TOLD_MAX`](super::STRANGER_TOLD_MAX) times.
     pub since: i64,
     /// What is said.
     pub reply: NewReply,

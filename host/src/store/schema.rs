@@ -8,7 +8,7 @@ use std::path::Path;
 use std::time::Duration;
 
 /// The version that this program writes, kept in `user_version`.
-pub(super) const VERSION: i64 = 9;
+pub(super) const VERSION: i64 = 10;
 
 /// Times are milliseconds since 1970 UTC. `seq` is the order of arrival: Telegram starts its update ids
 /// anew at a random number after a quiet week.
@@ -207,6 +207,11 @@ CREATE TABLE moved (
 ) STRICT;
 ";
 
+/// `stranger.times` counts how often they were told.
+const VERSION_10: &str = "
+ALTER TABLE stranger ADD COLUMN times INTEGER NOT NULL DEFAULT 1;
+";
+
 /// The connection, with its pragmas set and its tables there.
 pub(super) fn open(path: &Path) -> Result<Connection, StoreError> {
     make_private(path).map_err(|source| StoreError::Open { path: path.to_owned(), source })?;
@@ -218,7 +223,7 @@ pub(super) fn open(path: &Path) -> Result<Connection, StoreError> {
         return Err(StoreError::Newer { found, known: VERSION });
     }
     connection.pragma_update(None, "journal_mode", "wal")?;
-    // FULL: a commit is on disk when it returns, also after a power loss.
+    // The migration; then each commit says what it outlasts.
     connection.pragma_update(None, "synchronous", "full")?;
     connection.pragma_update(None, "foreign_keys", "on")?;
     connection.pragma_update(None, "trusted_schema", "off")?;
@@ -232,8 +237,10 @@ pub(super) fn open(path: &Path) -> Result<Connection, StoreError> {
 fn migrate(connection: &mut Connection) -> Result<(), StoreError> {
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     let found = version(&transaction)?;
-    let versions =
-        [VERSION_1, VERSION_2, VERSION_3, VERSION_4, VERSION_5, VERSION_6, VERSION_7, VERSION_8, VERSION_9];
+    let versions = [
+        VERSION_1, VERSION_2, VERSION_3, VERSION_4, VERSION_5, VERSION_6, VERSION_7, VERSION_8, VERSION_9,
+        VERSION_10,
+    ];
     for (version, tables) in (1..).zip(versions) {
         if found < version {
             transaction.execute_batch(tables)?;

@@ -2,6 +2,10 @@
 //!
 //! For all of it: what a method reports as done is there after a crash, and is done as a whole or not at all. Of many
 //! who claim, decide or take up the same thing at once, one does. Text given is text had back, to the byte.
+//!
+//! A crash of the program costs nothing that was reported. A loss of power may cost what rides: the latest of it, never
+//! what came before something that is there. What rides says so; it is settled before anybody outside sees an effect of
+//! it, and everything else is settled when it is reported.
 
 use super::{
     AlbumPart, Approval, ApprovalState, ApprovedPaths, BoundTurn, Claim, Holder, Line, NewApproval, NewPart,
@@ -21,6 +25,9 @@ pub trait Storage: Inbox + Outbox + Approvals + Conversations + Journal {
     /// a turn, or to be sent, stays. Returns how many updates went.
     async fn prune(&self, now: i64) -> Result<usize, StoreError>;
 
+    /// Returns when everything that was reported before outlasts a loss of power as well.
+    async fn settle(&self) -> Result<(), StoreError>;
+
     /// Whether it can be written now. Blocks.
     fn check(&self) -> Result<(), StoreError>;
 }
@@ -30,7 +37,7 @@ pub trait Storage: Inbox + Outbox + Approvals + Conversations + Journal {
 pub trait Inbox: Send + Sync {
     /// Keeps a batch, all or nothing. An update that is known already changes nothing. One that steers is addressed to
     /// the first message of its session that is not done, if that is the same sender's. An edit changes what its message
-    /// says as long as that waits for a turn.
+    /// says as long as that waits for a turn. A stranger is told again only of what is newer than the last telling. Rides.
     async fn persist(&self, channel: &str, updates: Vec<NewUpdate>) -> Result<Persisted, StoreError>;
 
     /// Up to `limit` updates that wait for a turn, in order; `after` is the last one of the page before.
@@ -56,7 +63,7 @@ pub trait Inbox: Send + Sync {
         besides: Option<i64>,
     ) -> Result<usize, StoreError>;
 
-    /// Binds updates to a turn of their own, named after the first; `None` when there is nothing left to answer.
+    /// Binds updates to a turn of their own, named after the first; `None` when there is nothing left to answer. Rides.
     async fn claim(&self, channel: &str, claim: Claim) -> Result<Option<BoundTurn>, StoreError>;
 
     /// Turns that were bound and have not ended, oldest first, each with the members that it was bound with.
@@ -71,19 +78,22 @@ pub trait Inbox: Send + Sync {
     /// What a turn has taken up, in that order; the updates of one message together.
     async fn taken_up(&self, channel: &str, turn: &TurnId) -> Result<Vec<Vec<Update>>, StoreError>;
 
+    /// How often a stranger was told, as far as it is remembered; at most [`STRANGER_TOLD_MAX`](super::STRANGER_TOLD_MAX).
+    async fn times_told(&self, channel: &str, sender: &str) -> Result<u32, StoreError>;
+
     /// Ends a turn that nobody waits for: its updates are done and free of it.
     async fn dismiss(&self, turn: &TurnId) -> Result<(), StoreError>;
 
-    /// Counts that a turn is about to run; how often it was so, this time included. Its end forgets it.
+    /// Counts that a turn is about to run; how often it was so, this time included. Its end forgets it. Rides.
     async fn attempt(&self, turn: &TurnId, caller: &Caller) -> Result<u32, StoreError>;
 
-    /// Takes the last attempt back.
+    /// Takes the last attempt back. Rides.
     async fn withdraw_attempt(&self, turn: &TurnId) -> Result<(), StoreError>;
 
     /// Remembers that what was in `place` goes on elsewhere, both in the channel's own words.
     async fn note_move(&self, channel: &str, place: String, goes_on: String) -> Result<(), StoreError>;
 
-    /// Where conversations were, and where they are.
+    /// Where conversations were, and where they are, in the order of noting.
     async fn moves(&self, channel: &str) -> Result<Vec<(String, String)>, StoreError>;
 }
 
@@ -96,7 +106,7 @@ pub trait Outbox: Send + Sync {
     }
 
     /// Ends a turn: its updates are done, its reply is kept, and the files of its message are noted as the sender's
-    /// most recent ones. Ending it again changes nothing and returns what is left of the first reply.
+    /// most recent ones. Ending it again changes nothing and returns what is left of the first reply. Rides.
     async fn end_noting(
         &self,
         channel: &str,
@@ -111,7 +121,7 @@ pub trait Outbox: Send + Sync {
     /// Replies of which something is still to be sent, oldest first, each with the parts that are left, in order.
     async fn unsent(&self, channel: &str) -> Result<Vec<Reply>, StoreError>;
 
-    /// Marks a part as sent, with the platform's id of the message; what it said is forgotten.
+    /// Marks a part as sent, with the platform's id of the message; what it said is forgotten. Rides.
     async fn part_sent(&self, turn: &TurnId, n: u32, message: &str) -> Result<(), StoreError>;
 
     /// Marks a part as failed for good; `instead` is added at the end of the reply and returned.
@@ -187,7 +197,7 @@ pub trait Conversations: Send + Sync {
     /// The latest lines of a session, oldest first; all of those of `turn`.
     async fn lines(&self, session: &SessionId, turn: &TurnId) -> Result<Vec<Line>, StoreError>;
 
-    /// Adds line `n` of a turn and charges for it; a line that is there stays, and costs nothing.
+    /// Adds line `n` of a turn and charges for it; a line that is there stays, and costs nothing. Rides.
     async fn add_line(
         &self,
         whose: &WhoseTurn,

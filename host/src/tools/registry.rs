@@ -3,6 +3,7 @@
 
 use crate::sandbox::imports::{Import, Needs, imports_beyond_baseline};
 use crate::sandbox::{Binary, Component, Sandbox, SandboxError};
+use cofferdam_core::counts::COUNTS;
 use cofferdam_core::policy::{ComponentSource, PolicyProblem, PolicySet, ToolPolicy};
 use cofferdam_core::text::one_line;
 use cofferdam_core::tool::{Description, ErrorCode, ToolError, wire_name};
@@ -170,7 +171,13 @@ pub struct Registry {
 impl Registry {
     /// Loads the tools of `policies`; one that does not load keeps its place and its reason.
     pub fn load(sandbox: &Sandbox, policies: &PolicySet, sources: &Sources) -> Self {
-        let tools = policies.iter().map(|policy| (policy.tool.to_string(), load(sandbox, policy, sources)));
+        COUNTS.loading.tools.set(policies.iter().count() as u64);
+        COUNTS.loading.ready.set(0);
+        let tools = policies.iter().map(|policy| {
+            let loaded = load(sandbox, policy, sources);
+            COUNTS.loading.ready.add(1);
+            (policy.tool.to_string(), loaded)
+        });
         Self { tools: tools.collect() }
     }
 

@@ -4,7 +4,7 @@
 
 use super::instructions::{SUMMARIZE, SUMMARIZE_NOW};
 use super::rounds::{End, Rounds};
-use super::{Conversation, Entry, Request, words};
+use super::{Conversation, Entry, Reply, Request, ToolCall, words};
 use crate::attachments::Attachments;
 
 /// Bytes of a conversation that are taken for one token.
@@ -38,7 +38,7 @@ impl Rounds<'_> {
         let request = Request { instructions: SUMMARIZE, conversation: &older, tools: &[] };
         let (text, spent) = match self.unless_stopped(request, &mut ()).await? {
             Ok(reply) => {
-                let spent = reply.usage.input_tokens.saturating_add(reply.usage.output_tokens);
+                let spent = cost(&older.entries, &reply);
                 (reply.text.filter(|text| !text.trim().is_empty()), spent)
             }
             Err(error) => {
@@ -49,6 +49,15 @@ impl Rounds<'_> {
         let text = text.map_or_else(|| words::LEFT_OUT.to_owned(), bounded);
         self.talk.summarize(end, Entry::Summary { text }, spent).await?;
         Ok(true)
+    }
+}
+
+/// Tokens that a step has cost: as the provider says, or about what was read and written where it does not say, since
+/// a budget that counts nothing is none.
+pub(super) fn cost(asked: &[Entry], reply: &Reply) -> u64 {
+    match reply.usage.input_tokens.saturating_add(reply.usage.output_tokens) {
+        0 => tokens(asked) + said(reply.text.as_deref(), &reply.tool_calls) as u64 / BYTES_PER_TOKEN,
+        told => told,
     }
 }
 
@@ -77,15 +86,15 @@ fn bytes(entry: &Entry) -> usize {
         Entry::User { text, addendum, .. } | Entry::Steer { text, addendum, .. } => {
             text.len() + addendum.as_ref().map_or(0, String::len)
         }
-        Entry::Assistant { text, tool_calls } => {
-            let calls = tool_calls
-                .iter()
-                .map(|call| call.tool.len() + call.arguments.as_ref().map_or(0, String::len));
-            text.as_ref().map_or(0, String::len) + calls.sum::<usize>()
-        }
+        Entry::Assistant { text, tool_calls } => said(text.as_deref(), tool_calls),
         Entry::ToolResult { tool, shown, .. } => tool.len() + shown.len(),
         Entry::Summary { text } => text.len(),
     }
+}
+
+fn said(text: Option<&str>, calls: &[ToolCall]) -> usize {
+    let calls = calls.iter().map(|call| call.tool.len() + call.arguments.as_ref().map_or(0, String::len));
+    text.map_or(0, str::len) + calls.sum::<usize>()
 }
 
 fn bounded(mut text: String) -> String {

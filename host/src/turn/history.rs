@@ -107,6 +107,8 @@ pub struct Kept {
     pub entry: Entry,
     /// What it brought besides.
     pub besides: Besides,
+    /// Who asked, where it is a request and that was kept.
+    pub asker: Option<Caller>,
 }
 
 /// What an entry brings besides what is said.

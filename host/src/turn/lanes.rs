@@ -16,7 +16,7 @@ mod tests;
 
 pub use dispatch::{ARRIVALS_MAX, Lanes, STOPS_AT_ONCE_MAX, Worker};
 pub use queue::{LANE_UNITS_MAX, LANES_MAX};
-pub use running::{Run, Running, Stopped};
+pub use running::{By, Run, Running, Stopped};
 pub use slot::{Slot, TURNS_AT_ONCE_MAX};
 
 use crate::store::{BoundTurn, Claim, Queued, Reply};
@@ -33,10 +33,23 @@ pub enum Arrival {
     Bound(SessionId, BoundTurn),
     /// A message that the inbox has.
     Message(SessionId, Queued),
+    /// Somebody waits for the answer to an album of which a part has come.
+    Awaited(Awaited),
     /// A message that asks to stop what runs.
     Stop(Stopping),
     /// All that the last run left has come, but for what waits in the inbox: it is read there from here on.
     Inbox,
+}
+
+/// An album that is going to be answered, while parts of it may still come.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Awaited {
+    /// Where it was sent.
+    pub session: SessionId,
+    /// Names it, in the channel's own words.
+    pub album: String,
+    /// Where it is answered, in the channel's own words.
+    pub target: String,
 }
 
 /// A message that asks to stop what runs in its session. It waits for nothing that came before it.
@@ -46,6 +59,8 @@ pub struct Stopping {
     pub session: SessionId,
     /// The update that said so.
     pub update_id: i64,
+    /// Who said so.
+    pub by: By,
     /// Where it is answered, in the channel's own words.
     pub target: String,
 }

@@ -39,7 +39,7 @@ pub use progress::{Progress, Step};
 pub use provider::{
     Delta, Deltas, Markup, Memory, Provider, ProviderError, Reply, Request, Stop, ToolCall, ToolSpec, Usage,
 };
-pub use runner::{Runner, Turn};
+pub use runner::{Runner, Turn, Whose};
 pub use steering::{Said, Steering};
 pub use tools::Tools;
 

@@ -2,6 +2,7 @@
 //! a limit is reached. Where it stands is told by the conversation alone, so a turn that was cut off by a
 //! crash goes on from its last entry.
 
+use super::compaction::cost;
 use super::history::{Besides, History, HistoryError};
 use super::runner::lost;
 use super::talk::Talk;
@@ -213,7 +214,7 @@ impl<'a> Rounds<'a> {
 
     /// Takes a step over into the conversation.
     async fn take(&mut self, reply: Reply) -> Result<(), End> {
-        let tokens = reply.usage.input_tokens.saturating_add(reply.usage.output_tokens);
+        let tokens = if self.remembers() { cost(&self.talk.conversation.entries, &reply) } else { 0 };
         let (mut text, mut tool_calls) = (reply.text, reply.tool_calls);
         match reply.stop {
             Stop::Done => {}

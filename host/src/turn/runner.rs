@@ -6,7 +6,7 @@ use super::instructions::instructions;
 use super::rounds::{Circumstances, Rounds, Said};
 use super::talk::{Keeping, Talk};
 use super::{Config, Entry, Markup, Memory, Progress, Provider, Steering, Step, ToolSpec, Tools, words};
-use crate::attachments::{Attachment, Attachments, RecentAttachments};
+use crate::attachments::{Attachment, Attachments, Blob, RecentAttachments};
 use crate::bus::Origin;
 use crate::store::WhoseTurn;
 use crate::tools::Approver;
@@ -53,6 +53,16 @@ pub struct Runner {
     limits: Config,
     instructions: String,
     specs: Vec<ToolSpec>,
+    whose: Whose,
+}
+
+/// Whose a conversation is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Whose {
+    /// A session's: whoever speaks in it is heard together.
+    Session,
+    /// One person's in a session: what one is told of their files is shown to nobody else's turns.
+    Person,
 }
 
 /// A turn that can be answered, or what to say instead.
@@ -73,7 +83,18 @@ impl Runner {
             Memory::Conversation => instructions(&operator),
         };
         let specs = tools.specs();
-        Self { provider, tools, history, limits, instructions, specs }
+        Self { provider, tools, history, limits, instructions, specs, whose: Whose::Session }
+    }
+
+    /// The same for conversations of these.
+    #[must_use]
+    pub fn remembering(self, whose: Whose) -> Self {
+        Self { whose, ..self }
+    }
+
+    /// Whose conversations it keeps.
+    pub fn whose(&self) -> Whose {
+        self.whose
     }
 
     /// What its provider knows of earlier turns.
@@ -164,7 +185,9 @@ impl Runner {
     /// The conversation with the request of this turn in it.
     async fn open(&self, mut turn: Turn) -> Opened {
         let remembered = match self.memory() {
-            Memory::Conversation => turn.session.clone(),
+            Memory::Conversation => {
+                turn.session.as_ref().map(|session| self.conversation(session, &turn.caller))
+            }
             Memory::None => None,
         };
         match (word(&turn.text), remembered) {
@@ -200,6 +223,18 @@ impl Runner {
         }
     }
 
+    /// The conversation that somebody has in a session, as the history knows it.
+    fn conversation(&self, session: &SessionId, caller: &Caller) -> SessionId {
+        match self.whose {
+            Whose::Session => session.clone(),
+            // The length keeps apart what runs together otherwise.
+            Whose::Person => {
+                let Caller { channel, sender } = caller;
+                SessionId::new(format!("{session} of {}:{channel}:{sender}", channel.len()))
+            }
+        }
+    }
+
     async fn forget(&self, turn: &Turn, session: &SessionId) -> String {
         match self.history.forget(session).await {
             Err(error) => lost(&error),
@@ -211,6 +246,13 @@ impl Runner {
     /// The conversation with its last request, which has no answer, and the files that came with it.
     async fn reopen(&self, mut turn: Turn, session: SessionId) -> Opened {
         let kept = self.history.load(&session, &turn.id).await.map_err(|error| lost(&error))?;
+        // What a turn does it does for whoever began it, so nobody has another person's request done.
+        let last = kept.iter().rfind(|kept| matches!(kept.entry, Entry::User { .. }));
+        match last.map(|last| &last.asker) {
+            Some(Some(asker)) if *asker != turn.caller => return Err(words::NOT_YOURS.into()),
+            Some(None) => return Err(words::NOBODYS.into()),
+            Some(Some(_)) | None => {}
+        }
         let keeping = self.keeping(&turn, session);
         let talk = Talk::resumed(keeping, mended(kept, &turn.id));
         // The turn itself may have answered it before a crash.
@@ -265,19 +307,23 @@ async fn again(turn: &Turn, wanted: Vec<Attachments>) -> Vec<Attachments> {
         return wanted;
     }
     let mut found = added(turn).await;
-    found.push(match (&turn.recent, turn.attachments.is_empty()) {
-        (Some(recent), true) => recent.recent().await,
-        _ => turn.attachments.clone(),
-    });
-    let same = |info: &AttachmentInfo| {
-        let same = |found: &&Attachment| found.blob.is_some() && found.info.sha256 == info.sha256;
-        found.iter().flat_map(Attachments::iter).find(same).and_then(|found| found.blob.clone())
-    };
+    found.push(turn.attachments.clone());
+    let mut missing: Vec<_> = wanted.iter().flat_map(Attachments::infos).collect();
+    missing.retain(|info| !info.sha256.is_empty() && same(&found, info).is_none());
+    if let Some(recent) = turn.recent.as_ref().filter(|_| !missing.is_empty()) {
+        found.push(recent.again(&missing).await);
+    }
     let one = |mut info: AttachmentInfo| {
-        let blob = same(&info).filter(|_| !info.sha256.is_empty());
+        let blob = same(&found, &info).filter(|_| !info.sha256.is_empty());
         info.unavailable = blob.is_none().then(|| words::FILE_GONE.to_owned());
         Attachment { info, blob }
     };
     let each = |list: &Attachments| list.infos().into_iter().map(one).collect::<Vec<_>>().into();
     wanted.iter().map(each).collect()
+}
+
+/// The bytes of an attachment among those that were found, by their content.
+fn same(found: &[Attachments], wanted: &AttachmentInfo) -> Option<Blob> {
+    let same = |found: &&Attachment| found.blob.is_some() && found.info.sha256 == wanted.sha256;
+    found.iter().flat_map(Attachments::iter).find(same)?.blob.clone()
 }

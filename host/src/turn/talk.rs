@@ -68,7 +68,8 @@ impl Talk {
             None => {
                 let besides = Besides::default();
                 keeping.history.append(&keeping.whose, 0, &request, &besides).await?;
-                kept.push(Kept { turn, entry: request, besides });
+                let asker = Some(keeping.whose.caller.clone());
+                kept.push(Kept { turn, entry: request, besides, asker });
             }
         }
         Self::resumed(keeping, kept).ok_or_else(|| HistoryError("the request is not in it".into()))

@@ -11,6 +11,11 @@ pub(super) const NO_CONVERSATION: &str = "There is no conversation here: each me
 /// To `/retry` when the last request was answered.
 pub(super) const NOTHING_TO_RETRY: &str =
     "There is nothing to retry: the last message was answered. Write what you want instead.";
+/// To `/retry` when the last request is another person's.
+pub(super) const NOT_YOURS: &str = "The last message here is not yours, so it is for whoever wrote it to retry. Write what you want instead.";
+/// To `/retry` when the last request is from a release that did not keep whose it is.
+pub(super) const NOBODYS: &str =
+    "It was not kept who wrote the last message here, so it is not retried. Write it again.";
 /// To `/cancel` when no turn runs.
 pub(super) const NOTHING_RUNS: &str = "Nothing is running here.";
 /// To `/new` with files.

@@ -60,6 +60,11 @@ fn cases_that_are_none_are_refused_before_anything_runs() {
         (r#"{"expect":{"result":{},"message_contains":"x"}}"#, "message_contains goes with error"),
         (r#"{"expect":{"error":"nope"}}"#, "unknown variant `nope`"),
         (r#"{"expect":{"error":"not_found","files":{"/shared/a":"x"}}}"#, "a call that fails writes nothing"),
+        (
+            r#"{"expect":{"error":"not_found","reply":[{"name":"a","content":""}]}}"#,
+            "a call that fails sends nothing",
+        ),
+        (r#"{"expect":{"result":{},"reply":[{"content":"a"}]}}"#, "missing field `name`"),
         (r#"{"expect":{"result":{}},"expected":{}}"#, "unknown field `expected`"),
         (r#"{"expect":{"result":{},"file":{}}}"#, "unknown field `file`"),
         (r#"{"expect":{"result":{}},"expect":{"result":{}}}"#, "not JSON"),
@@ -171,6 +176,39 @@ fn attachments_are_found_beside_the_case() {
     );
     let ran = test(&home, "hostile", &[("a.json", &case), ("a.bin", "attached")], &["--policy", &policy]);
     assert_eq!(ran.code, Some(0), "{ran:?}");
+}
+
+#[test]
+fn what_a_case_does_not_expect_to_be_sent_is_told() {
+    let home = Home::new();
+    let text = format!(
+        "schema = 1\ntool = \"careless\"\nprofile = \"attachment-add\"\nwhy = \"a test\"\nsafety = \"side-effecting\"\n\
+         component = {{ file = \"careless.wasm\", sha256 = \"{}\" }}\n[arguments]\nthen = \"value\"\n\
+         path = {{ path = \"read\" }}\nunjudged = \"value\"\ncomposed = \"value\"\nname = \"value\"\n",
+        "0".repeat(64)
+    );
+    let policy = home.file("careless.toml", text.as_bytes());
+    let run = |reply: &str| {
+        let case = format!(
+            r#"{{ "arguments": {{ "then": "end", "path": "/shared/a", "composed": "/shared/a", "name": "b.txt" }},
+                 "workspace": {{ "/shared/a": "words" }}, "expect": {{ "result_includes": {{}}{reply} }} }}"#
+        );
+        test(&home, "careless", &[("a.json", &case)], &["--policy", &policy])
+    };
+    let file = r#"{ "name": "b.txt", "content": "words" }"#;
+    let ran = run(&format!(r#", "reply": [{file}, {file}]"#));
+    assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""), "{ran:?}");
+    let ran = run("");
+    assert_eq!(ran.code, Some(1), "{ran:?}");
+    for n in 0..2 {
+        let told = format!("reply[{n}]: not in expect.reply, got \"b.txt\" with \"words\"");
+        assert!(ran.stdout.contains(&told), "{told}: {ran:?}");
+    }
+    let ran = run(r#", "reply": [{ "name": "b.txt", "content": "other" }]"#);
+    assert!(
+        ran.stdout.contains("reply[0]: expected \"b.txt\" with \"other\", got \"b.txt\" with"),
+        "{ran:?}"
+    );
 }
 
 #[test]

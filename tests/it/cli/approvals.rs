@@ -3,6 +3,8 @@
 
 use super::{line, put, run};
 use serde_json::json;
+use std::io::{BufReader, Read, Write};
+use std::process::{Child, ChildStdin, ChildStdout, Stdio};
 use support::home::{Home, Ran};
 
 /// The default policies, where `file_write` has these rules.
@@ -69,23 +71,83 @@ fn what_was_approved_is_not_what_the_rules_deny() {
     assert_eq!(std::fs::read(home.host("/shared/a")).expect("there"), b"there");
 }
 
-fn chat(home: &Home, lines: &str) -> Ran {
-    let file = home.file("lines", lines.as_bytes());
-    let mut command = home.command(&["chat"]);
-    run(command.stdin(std::fs::File::open(file).expect("there")))
+/// A chat whose lines are typed one by one.
+struct Chat {
+    child: Child,
+    lines: Option<ChildStdin>,
+    out: BufReader<ChildStdout>,
+    said: Vec<u8>,
+}
+
+impl Chat {
+    fn start(home: &Home) -> Self {
+        let mut command = home.command(&["chat"]);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().expect("the program starts");
+        let (lines, out) = (child.stdin.take(), BufReader::new(child.stdout.take().expect("piped")));
+        Self { child, lines, out, said: Vec::new() }
+    }
+
+    fn types(&mut self, line: &str) {
+        writeln!(self.lines.as_mut().expect("open"), "{line}").expect("it reads");
+    }
+
+    /// Reads until these words; all that was said since the last time.
+    fn until(&mut self, words: &str) -> String {
+        while !self.said.ends_with(words.as_bytes()) {
+            let mut byte = [0];
+            assert_eq!(
+                self.out.read(&mut byte).expect("it speaks"),
+                1,
+                "{:?}",
+                String::from_utf8_lossy(&self.said)
+            );
+            self.said.extend(byte);
+        }
+        String::from_utf8(std::mem::take(&mut self.said)).expect("text")
+    }
+
+    /// The call that is shown next, and the code that approves it.
+    fn asked(&mut self) -> (String, String) {
+        let said = self.until("/no] ");
+        let (shown, code) = said.split_once("\nApprove? [yes ").expect("a question");
+        (shown.to_owned(), code.trim_end_matches("/no] ").to_owned())
+    }
+
+    /// Ends the lines; the rest of what it says.
+    fn end(mut self) -> String {
+        self.lines = None;
+        let mut rest = String::new();
+        self.out.read_to_string(&mut rest).expect("text");
+        let ran = Ran::from(self.child.wait_with_output().expect("ours"));
+        assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""), "{rest}");
+        rest
+    }
 }
 
 #[test]
-fn a_chat_shows_the_call_and_the_next_line_decides() {
-    for (answer, allowed) in
-        [("y\n", true), ("YES\n", true), ("n\n", false), ("yes please\n", false), ("", false)]
-    {
+fn a_chat_shows_the_call_and_a_yes_with_its_code_approves() {
+    for (answers, allowed) in [
+        (&["yes CODE"][..], true),
+        (&["Y  CODE"], true),
+        (&["y", "yes please", "yes 0000", "", "yes CODE"], true),
+        (&["no"], false),
+        (&["y", "n"], false),
+        (&["y", "yes"], false),
+        (&[], false),
+    ] {
         let home = asking("\"*\" = \"always\"");
-        let ran = chat(&home, &format!("/file_write path=/shared/a content=hello\n{answer}"));
-        assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""), "{answer:?}: {ran:?}");
-        let (shown, said) = ran.stdout.split_once("\nApprove? [y/N] ").expect("a question");
+        let mut chat = Chat::start(&home);
+        chat.types("/file_write path=/shared/a content=hello");
+        let (shown, code) = chat.asked();
         assert!(shown.contains("\ncreates /shared/a: nothing is there now\n"), "{shown}");
-        assert_eq!(said.starts_with('{'), allowed, "{answer:?}: {said}");
+        assert!(code.len() == 4 && !home.host("/shared/a").exists(), "{code}");
+        // The code is of no use in a text that was there before it.
+        answers.iter().for_each(|answer| chat.types(&answer.replace("CODE", &code)));
+        let said = chat.end();
+        let said = said.lines().rfind(|line| !line.is_empty()).expect("an answer").rsplit("/no] ").next();
+        let said = said.expect("an answer");
+        assert_eq!(said.starts_with('{'), allowed, "{answers:?}: {said}");
         assert_eq!(
             said.starts_with(&format!("approval_denied: terminal:{} did not", uid())),
             !allowed,
@@ -98,22 +160,44 @@ fn a_chat_shows_the_call_and_the_next_line_decides() {
 }
 
 #[test]
+fn lines_that_were_there_before_the_question_approve_nothing_and_are_messages() {
+    let home = asking("\"*\" = \"always\"");
+    let lines = "/file_write path=/shared/a content=hello\ny\nyes\n/file_read path=/shared/a\n";
+    let file = home.file("lines", lines.as_bytes());
+    let ran = run(home.command(&["chat"]).stdin(std::fs::File::open(file).expect("there")));
+    assert_eq!(ran.stdout.matches("That does not say which call it approves.").count(), 2, "{ran:?}");
+    assert!(ran.stdout.contains("approval_denied: ") && ran.stdout.contains("\nnot_found: "), "{ran:?}");
+    assert!(!home.host("/shared/a").exists());
+    // Whoever wants to leave is not kept by a question.
+    let mut chat = Chat::start(&home);
+    chat.types("/file_write path=/shared/a content=hello");
+    chat.asked();
+    chat.types("/quit");
+    assert!(chat.until("nothing was changed\n").contains("approval_denied: "));
+    assert_eq!(chat.child.wait().expect("ours").code(), Some(0));
+}
+
+#[test]
 fn a_chat_remembers_a_path_as_long_as_it_lasts() {
     let home = asking("path = \"first-time-per-path\"");
     let write =
-        |path: &str, content: &str| format!("/file_write path={path} content={content} overwrite=true\n");
-    let lines = [
-        write("/shared/a", "1"),
-        "y\n".into(),
-        write("/shared/a", "2"),
-        write("/shared/b", "3"),
-        "n\n".into(),
-    ];
-    let ran = chat(&home, &lines.concat());
-    assert_eq!(ran.stdout.matches("Approve? [y/N] ").count(), 2, "{ran:?}");
+        |path: &str, content: &str| format!("/file_write path={path} content={content} overwrite=true");
+    let mut chat = Chat::start(&home);
+    chat.types(&write("/shared/a", "1"));
+    let (_, code) = chat.asked();
+    chat.types(&format!("yes {code}"));
+    chat.types(&write("/shared/a", "2"));
+    chat.types(&write("/shared/b", "3"));
+    let (shown, _) = chat.asked();
+    assert!(shown.contains("creates /shared/b") && !shown.contains("Approve?"), "asked once: {shown}");
+    chat.types("no");
+    chat.end();
     assert_eq!(std::fs::read(home.host("/shared/a")).expect("there"), b"2");
     assert!(!home.host("/shared/b").exists());
-    assert_eq!(chat(&home, &write("/shared/a", "4")).stdout.matches("Approve? [y/N] ").count(), 1);
+    let mut chat = Chat::start(&home);
+    chat.types(&write("/shared/a", "4"));
+    chat.asked();
+    chat.end();
 }
 
 #[test]
@@ -148,7 +232,7 @@ fn a_chat_that_is_stopped_takes_its_question_back() {
     std::io::Write::write_all(&mut lines, b"/file_write path=/shared/a content=x\n").expect("it reads");
     let mut out = child.stdout.take().expect("piped");
     let mut said = Vec::new();
-    while !said.ends_with(b"Approve? [y/N] ") {
+    while !said.ends_with(b"/no] ") {
         let mut byte = [0];
         assert_eq!(std::io::Read::read(&mut out, &mut byte).expect("it speaks"), 1);
         said.extend(byte);

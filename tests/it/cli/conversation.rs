@@ -57,6 +57,95 @@ async fn on_a_terminal_an_answer_comes_as_it_is_written() -> anyhow::Result<()> 
     Ok(())
 }
 
+/// The default policies, where `file_write` asks each time.
+fn asking(home: Home) -> Home {
+    let home = home.own_policies();
+    let text = std::fs::read_to_string(home.policies_dir().join("tools/file_write.toml")).expect("there");
+    home.policy("tools/file_write.toml", &format!("{text}\n[approval]\n\"*\" = \"always\"\n"))
+}
+
+fn write(path: &str) -> Call {
+    Call::new("file_write", serde_json::json!({ "path": path, "content": "x" }))
+}
+
+/// The code of the question that comes next on the screen.
+fn code(terminal: &mut Terminal) -> String {
+    terminal.until("Approve? [yes ");
+    terminal.before("/no] ")
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn what_was_typed_before_a_question_approves_nothing_and_is_not_lost() -> anyhow::Result<()> {
+    let (llm, gate) = (LlmServer::start().await?, Gate::new());
+    llm.script([
+        Turn::calls([write("/shared/a")]).held_by(&gate),
+        Turn::say("Written."),
+        Turn::say("That is all."),
+    ]);
+    let home = asking(Home::new().model(&llm, Dialect::Chat, ""));
+    let config = home.config_file();
+    let words = ["--config", config.to_str().expect("text"), "chat"];
+    let mut terminal = Terminal::start(&home, home.dir(), &words, &[]);
+    terminal.until("> ");
+    terminal.types("write it\n");
+    llm.wait_for_requests(std::time::Duration::from_secs(100), 1).await?;
+    terminal.types("y\nyes\nand then?\n");
+    // The terminal has it, and the question is still to come.
+    terminal.until("and then?");
+    gate.open();
+    let code = code(&mut terminal);
+    for _ in ["y", "yes"] {
+        terminal.until("That does not say which call it approves.");
+    }
+    terminal.until("Kept as a message for later; the call still waits.");
+    terminal.until("/no] ");
+    assert!(!home.host("/shared/a").exists());
+    terminal.types(&format!("yes {code}\n"));
+    terminal.until("Written.");
+    assert!(home.host("/shared/a").exists());
+    terminal.until("> and then?");
+    terminal.until("That is all.");
+    assert_eq!(llm.violations(), [""; 0]);
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn an_answer_to_a_question_that_expired_approves_no_other() -> anyhow::Result<()> {
+    let (llm, gate) = (LlmServer::start().await?, Gate::new());
+    llm.script([
+        Turn::calls([write("/shared/a")]),
+        Turn::calls([write("/shared/b")]).held_by(&gate),
+        Turn::say("So be it."),
+    ]);
+    let home = asking(Home::new().model(&llm, Dialect::Chat, "").config("[approvals]\nexpires = \"3s\"\n"));
+    let config = home.config_file();
+    let words = ["--config", config.to_str().expect("text"), "chat"];
+    let mut terminal = Terminal::start(&home, home.dir(), &words, &[]);
+    terminal.until("> ");
+    terminal.types("write both\n");
+    let first = code(&mut terminal);
+    terminal.until("This is not asked any more.");
+    llm.wait_for_requests(std::time::Duration::from_secs(100), 2).await?;
+    terminal.types(&format!("y\nyes {first}\nno\n"));
+    terminal.until(&format!("yes {first}"));
+    gate.open();
+    let second = code(&mut terminal);
+    assert_ne!(first, second);
+    for _ in ["y", "yes with the code of the first"] {
+        terminal.until("That does not say which call it approves.");
+    }
+    terminal.until("So be it.");
+    assert!(!home.host("/shared/a").exists() && !home.host("/shared/b").exists());
+    let states = home.audit().into_iter().filter(|record| record["event"] == "approval");
+    let states: Vec<_> =
+        states.map(|record| record["approval"].as_str().unwrap_or_default().to_owned()).collect();
+    assert_eq!(
+        (states, llm.violations()),
+        (["asked", "expired", "asked", "denied"].map(String::from).to_vec(), vec![])
+    );
+    Ok(())
+}
+
 #[test]
 fn on_a_terminal_ctrl_c_stops_what_runs_and_then_the_chat() {
     let home = Home::new().hostile("deadline = \"120s\"");

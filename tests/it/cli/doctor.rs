@@ -281,6 +281,58 @@ fn what_a_crash_left_is_removed_by_the_command_it_names() {
     clean(&home, "", &["--offline"]);
 }
 
+#[test]
+fn who_is_served_is_listed_with_what_takes_each_away() {
+    let group =
+        "[channels.telegram.groups.\"-1001234567890\"]\nmembers = \"all\"\nprofiles = [\"file-read-only\"]\n";
+    let home = Home::new().telegram("http://127.0.0.1:9", &[5, 6]).config(group);
+    let paired = json!({ "channel": "telegram", "sender": "7", "name": "Eve \u{202E}evil", "since": 784_111_777_000_i64,
+                         "by": "cli:1000" });
+    let people = home.state().join("people.json");
+    fs::write(&people, json!({ "paired": [paired], "waiting": [] }).to_string()).expect("writable");
+    let token = "123456:abcdefgh";
+    let (ran, value) = doctor(&home, token, &["--offline"]);
+    let allowed = value["people"]["allowed"].as_array().expect("a list");
+    let told = |n: usize, key: &str| allowed[n][key].as_str().unwrap_or_default().to_owned();
+    assert_eq!((allowed.len(), told(0, "id"), told(0, "origin")), (3, "5".into(), "file".into()), "{ran:?}");
+    assert_eq!((told(2, "origin"), told(2, "since")), ("paired".into(), "1994-11-06T08:49:37Z".into()));
+    assert_eq!(value["people"]["groups"][0]["members"], "all", "{value}");
+    let words = run(home.command(&["doctor", "--offline"]).env("TELEGRAM_BOT_TOKEN", token)).stdout;
+    assert!(
+        words
+            .contains("  telegram:7 \"Eve  evil\", let in 1994-11-06T08:49:37Z by cli:1000: cofferdam allow"),
+        "{words}"
+    );
+    // Each away, by the very command or line that it names.
+    let command = told(2, "remove");
+    let words = command.strip_prefix("cofferdam ").expect("one of its own commands");
+    assert_eq!(home.run(&words.split(' ').collect::<Vec<_>>()).code, Some(0));
+    let text = fs::read_to_string(home.config_file()).expect("there");
+    let line = told(0, "remove");
+    let (section, key) = line.split_once("] ").expect("a section");
+    assert_eq!((section, key), ("[channels.telegram", "allowed_users = [6]"));
+    let line = value["people"]["groups"][0]["remove"].as_str().expect("text");
+    assert_eq!(line, "[channels.telegram.groups.\"-1001234567890\"] members = \"none\"");
+    let text = text.replace("allowed_users = [5, 6]", key).replace("members = \"all\"", "members = \"none\"");
+    fs::write(home.config_file(), text).expect("writable");
+    let (_, value) = doctor(&home, token, &["--offline"]);
+    let left = value["people"]["allowed"].as_array().expect("a list");
+    assert!(
+        left.len() == 1 && left[0]["id"] == "6" && value["people"]["groups"][0]["members"] == "none",
+        "{value}"
+    );
+    // In the environment the variable goes first, and is what is to be changed.
+    let mut command = home.command(&["doctor", "--json", "--offline"]);
+    command.env("TELEGRAM_BOT_TOKEN", token).env("COFFERDAM_CHANNELS_TELEGRAM_ALLOWED_USERS", "8,9");
+    let value = run(&mut command).json();
+    let remove = &value["people"]["allowed"][0]["remove"];
+    assert_eq!(remove, "COFFERDAM_CHANNELS_TELEGRAM_ALLOWED_USERS=9", "{value}");
+    // A file that nobody understands lets nobody in, and is moved away by the command that it names.
+    fs::write(&people, "{").expect("writable");
+    sh(&home, &one(&doctor(&home, token, &["--offline"]).1, "problem people: "));
+    clean(&home, token, &["--offline"]);
+}
+
 /// As if it had been left a day ago.
 fn age(path: &Path) {
     let day = SystemTime::now() - Duration::from_secs(24 * 3600);

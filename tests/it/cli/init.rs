@@ -45,7 +45,9 @@ fn it_writes_where_it_is_told() {
         let ran = run(&mut command);
         assert_eq!(ran.code, Some(0), "{words:?}: {ran:?}");
         assert!(
-            ran.stdout.contains(&format!("wrote {written}")) && ran.stdout.contains("cofferdam serve"),
+            ran.stdout.contains(&format!("wrote {written}"))
+                && ran.stdout.contains(&format!("cofferdam serve --config {written}\n"))
+                && ran.stdout.contains(&format!("cofferdam allow CODE --config {written}\n")),
             "{ran:?}"
         );
         let mode = fs::metadata(dir.join(written)).expect("written").permissions().mode();

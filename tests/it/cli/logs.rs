@@ -124,3 +124,45 @@ fn a_name_cannot_end_a_line_of_the_log() {
     assert_eq!(ran.code, Some(0), "{ran:?}");
     assert!(ran.stderr.lines().all(|line| !line.starts_with("ERROR forged")), "{ran:?}");
 }
+
+/// Where people write a token or a key by mistake, while the right place holds it as well.
+#[test]
+fn a_secret_in_a_wrong_place_is_not_repeated() {
+    const TOKEN: &str = "123456:AAF-misplaced_token";
+    const KEY: &str = "sk-misplaced-key";
+    let telegram = |line: &str| format!("[channels.telegram]\nallowed_users = [5]\n{line}\n");
+    let model = |lines: &str| format!("[provider]\nkind = \"openai-chat\"\nmodel = \"m\"\n{lines}\n");
+    let with_key = |lines: &str| model(&format!("api_key_env = \"OPENAI_API_KEY\"\n{lines}"));
+    for section in [
+        telegram(&format!("token = \"{TOKEN}\"")),
+        telegram(&format!("token_env = \"{TOKEN}\"")),
+        telegram(&format!("token_file = \"{TOKEN}\"")),
+        telegram(&format!("api_url = \"http://127.0.0.1:9/bot{TOKEN}\"")),
+        telegram(&format!("approvers = [\"{TOKEN}\"]")),
+        model(&format!("api_key = \"{KEY}\"")),
+        model(&format!("api_key_env = \"{KEY}\"")),
+        model(&format!("api_key_file = \"{KEY}\"")),
+        model(&format!("{KEY} = \"x\"")),
+        with_key(&format!("base_url = \"https://127.0.0.1:9/v1?key={KEY}\"")),
+        with_key(&format!("base_url = \"https://{KEY}@127.0.0.1:9/v1\"")),
+        with_key(&format!("base_url = \"http://127.0.0.1:9/{KEY}\"")),
+        with_key(&format!("max_output_tokens = \"{KEY}\"")),
+        format!("[{KEY}]\n"),
+    ] {
+        let home = Home::new().config(&section);
+        for words in
+            [&["doctor", "--offline", "--json"][..], &["doctor", "--offline"], &["serve"], &["status"]]
+        {
+            let mut command = home.command(words);
+            command.env("TELEGRAM_BOT_TOKEN", TOKEN).env("OPENAI_API_KEY", KEY).env("COFFERDAM_LOG", "trace");
+            if words == ["serve"] && section.contains("api_url") {
+                // It would wait for a server that is not there.
+                continue;
+            }
+            let ran = run(&mut command);
+            assert!(ran.code.is_some_and(|code| code != 1), "{ran:?}");
+            let said = format!("{} {}", ran.stdout, ran.stderr);
+            assert!(!said.contains("misplaced"), "{section}: {said}");
+        }
+    }
+}

@@ -27,6 +27,11 @@ fn the_unit_names_this_installation() {
     }
     assert_eq!(line("RestartPreventExitStatus="), "2");
     assert_eq!(line("ExecReload="), "/bin/kill -HUP $MAINPID");
+    assert_eq!(
+        (line("Type="), line("NotifyAccess="), line("WatchdogSec=")),
+        ("notify".into(), "main".into(), "2min".into())
+    );
+    assert!(!unit.contains("# A reload reads"), "{unit}");
     assert!(unit.contains(&format!("#   chown gate {:?}\n", home.config_file())), "{unit}");
 }
 
@@ -37,6 +42,20 @@ fn files_of_secrets_need_no_environment_and_belong_to_the_account() {
     assert!(!unit.contains("EnvironmentFile"), "{unit}");
     let files = [home.config_file(), home.dir().join("bot-token")];
     assert!(unit.contains(&format!("#   chown cofferdam {:?} {:?}\n", files[0], files[1])), "{unit}");
+}
+
+#[test]
+fn a_way_around_is_written_straight() {
+    let home = Home::new().config("[workspace]\nroot = \"state/../files\"\n");
+    let unit = print(&home, &[]);
+    assert!(unit.contains(&format!("{:?}", home.dir().join("files"))) && !unit.contains(".."), "{unit}");
+}
+
+#[test]
+fn a_layout_in_which_a_reload_misses_a_replaced_file_is_told() {
+    let home = Home::new().config("[workspace]\nroot = \"lib/workspace\"\n");
+    let unit = print(&home, &[]);
+    assert!(unit.contains("# A reload reads ") && unit.contains("such as /etc/cofferdam.\n"), "{unit}");
 }
 
 #[test]

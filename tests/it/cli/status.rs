@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 use std::time::Duration;
 use support::home::{Home, Ran};
+use support::llm::{Dialect, LlmServer, Turn};
 use support::serving::Serving;
 use support::telegram::{Hold, Incoming, TelegramServer};
 
@@ -24,6 +25,10 @@ fn plain(text: &str) -> String {
         let digits = bare.bytes().filter(u8::is_ascii_digit).count();
         let shown = match bare {
             time if time.starts_with("20") && time.ends_with('Z') => "TIME",
+            up if up.starts_with('(') && up.trim_end_matches(')').ends_with('s') => "(SINCE",
+            free if digits == free.len() && (plain.ends_with("disk: ") || plain.ends_with("workspace, ")) => {
+                "N"
+            }
             head if head.len() > 64 && head.contains(':') => "HEAD",
             pid if digits == pid.len() && plain.ends_with("process ") => "PID",
             // One or more ahead of what is wanted, depending on when one looks.
@@ -72,6 +77,8 @@ async fn it_tells_of_a_gateway_that_runs_works_and_has_stopped() -> anyhow::Resu
         (&"@cofferdam_test_bot".into(), &env!("CARGO_PKG_VERSION").into())
     );
     assert!(value["started_at"].is_string() && value["polled_at"].is_string(), "{value}");
+    assert!(value["uptime_seconds"].is_u64() && value["workspace"]["free_bytes"].is_u64(), "{value}");
+    assert_eq!((&value["last_error"], &value["model"]), (&Value::Null, &Value::Null));
     assert!(value["workers"].as_u64() >= Some(1), "{value}");
     let queue = &value["queue"];
     assert_eq!(
@@ -119,5 +126,41 @@ async fn one_that_was_killed_does_not_run_and_what_it_left_is_counted() -> anyho
     assert_eq!(value["queue"]["parts"], 1, "{value}");
     let told = home.run(&["status"]).stdout;
     assert!(told.starts_with("serve: not running; last was version "), "{told}");
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn the_last_error_and_when_the_model_answered_are_told_and_outlive_the_process() -> anyhow::Result<()> {
+    let (telegram, llm) = (TelegramServer::start().await?, LlmServer::start().await?);
+    llm.script([Turn::say("hello"), Turn::status(400)]);
+    let home = Home::new().telegram(&telegram.api_url(), &[ANN]).model(&llm, Dialect::Chat, "");
+    let serving = Serving::start(&home, telegram.token())?;
+    assert_eq!(status(&home).1["model"], json!({ "answered_at": null, "failed_at": null }));
+    for (text, answers) in [("hi", 1), ("and again", 2)] {
+        telegram.push(Incoming::private(ANN).text(text));
+        telegram.wait_for_messages(Duration::from_secs(100), answers).await?;
+    }
+    // A configuration that is refused is an error of the log, which names what is wrong with it.
+    let good = std::fs::read_to_string(home.config_file())?;
+    std::fs::write(home.config_file(), format!("{good}nope = 1\n"))?;
+    serving.signal(rustix::process::Signal::HUP)?;
+    let serving = serving.says("the one before stays in force")?;
+    std::fs::write(home.config_file(), good)?;
+    let (stopped, _) = serving.stop(rustix::process::Signal::TERM, Duration::from_secs(60))?;
+    assert!(stopped.success());
+    let (_, value) = status(&home);
+    assert!(value["model"]["answered_at"].is_string() && value["model"]["failed_at"].is_string(), "{value}");
+    let said = value["last_error"]["said"].as_str().expect("an error");
+    assert!(said.contains("unknown field `nope`"), "{value}");
+    let told = home.run(&["status"]).stdout;
+    assert!(told.contains("\nmodel: last answered 2") && told.contains("\nlast error: 2"), "{told}");
+
+    // What ends the next one is told of that.
+    let ended = Serving::launch(&home, "123456:WRONG-token", &[], &[])?.wait(Duration::from_secs(100))?;
+    assert_eq!(ended.code(), Some(2));
+    let (_, value) = status(&home);
+    let said = value["last_error"]["said"].as_str().expect("an error");
+    assert!(said.contains("Telegram does not accept the bot's token") && !said.contains("WRONG"), "{value}");
+    assert!(value["model"]["answered_at"].is_string(), "{value}");
     Ok(())
 }

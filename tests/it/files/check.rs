@@ -78,6 +78,11 @@ pub(super) fn tree(root: &Path) -> Tree {
     found
 }
 
+/// The gateway's own names in its workspace.
+pub(super) fn leftovers(gateway: &impl Gateway) -> Vec<PathBuf> {
+    tree(&gateway.host("/")).into_keys().filter(|path| is_ours(path)).collect()
+}
+
 /// A gateway as a test reaches it: in the machine's own mounts, or in a namespace with others.
 pub(super) trait Gateway {
     /// Its folder.
@@ -119,6 +124,20 @@ impl Gateway for Home {
     }
 }
 
+impl<G: Gateway + ?Sized> Gateway for Box<G> {
+    fn home(&self) -> &Home {
+        (**self).home()
+    }
+
+    fn command(&self, wrapper: &[&str], arguments: &[&str]) -> Command {
+        (**self).command(wrapper, arguments)
+    }
+
+    fn seen(&self, path: PathBuf) -> PathBuf {
+        (**self).seen(path)
+    }
+}
+
 /// The call is refused with `code`, and everything is as it was.
 pub(super) fn refuses(gateway: &impl Gateway, code: &str, arguments: &[&str]) -> Ran {
     let before = tree(&gateway.host("/"));
@@ -146,8 +165,7 @@ pub(super) fn works(gateway: &impl Gateway) {
         gateway.call(&["attachment_save", "index=0", "path=/tmp/next", "overwrite=true", "--attach", &next]);
     assert_eq!(ran.code, Some(0), "{ran:?}");
     assert_eq!(fs::read(gateway.host("/tmp/next")).expect("saved"), b"the next call");
-    let names = tree(&gateway.host("/"));
-    let left: Vec<_> = names.keys().filter(|path| is_ours(path)).collect();
+    let left = leftovers(gateway);
     assert!(left.is_empty(), "left behind: {left:?}");
     let report = verified(gateway);
     assert_eq!((&report["intents_open"], &report["torn"]), (&Value::from(0), &Value::Null), "{report}");

@@ -13,6 +13,7 @@ const CHANGES: &[&str] = &[
     "openat",
     "pwrite64",
     "copy_file_range",
+    "fallocate",
     "write",
     "fsync",
     "fdatasync",

@@ -1,12 +1,15 @@
 //! `file_delete`: the name that was given and what lies below it, and nothing that it leads to.
 
-use super::changing::{denies, does, get, put};
-use super::check::{bytes, home, special, tree, works};
+use super::changing::{call, denies, does, get, put};
+use super::check::{bytes, home, is_refusal, special, tree, works};
 use rustix::fs::FileType;
 use serde_json::json;
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::os::unix::net::UnixListener;
+use std::path::PathBuf;
+use std::process::Command;
+use support::needs;
 
 #[test]
 fn a_folder_that_is_not_empty_says_how_much_it_holds() {
@@ -112,5 +115,46 @@ fn an_empty_folder_needs_no_recursive() {
         does(&home, "file_delete", &json!({ "path": "/tmp/empty" })),
         json!({ "deleted": true, "path": "/tmp/empty", "kind": "directory", "entries": 1, "bytes": 0 })
     );
+    works(&home);
+}
+
+/// A file that nobody can delete, for as long as this lives.
+struct Immutable(PathBuf);
+
+impl Immutable {
+    fn new(at: PathBuf, test: &str) -> Option<Self> {
+        let made = Command::new("chattr").arg("+i").arg(&at).output().is_ok_and(|out| out.status.success());
+        let file = made.then_some(Self(at));
+        needs::available(test, "root, chattr and a filesystem with immutable files", made).then_some(file)?
+    }
+}
+
+impl Drop for Immutable {
+    fn drop(&mut self) {
+        let _ = Command::new("chattr").arg("-i").arg(&self.0).output();
+    }
+}
+
+#[test]
+fn what_cannot_be_deleted_is_listed_and_has_its_name() {
+    let home = home();
+    for file in ["gone/1", "gone/deep/er/stays", "gone/deep/2", "gone/z/3"] {
+        put(&home, &format!("/shared/{file}"), "12345");
+    }
+    let name = "files::delete::what_cannot_be_deleted_is_listed_and_has_its_name";
+    let Some(stays) = Immutable::new(home.host("/shared/gone/deep/er/stays"), name) else { return };
+    let arguments = json!({ "path": "/shared/gone", "recursive": true });
+    let ran = call(&home, "file_delete", &arguments);
+    is_refusal(&home, &ran, "write_failed");
+    let said = "/shared/gone was not removed: 1 entry could not be deleted: /shared/gone/deep/er/stays (Operation not \
+                permitted";
+    assert!(ran.message().starts_with(said), "{ran:?}");
+    assert!(ran.message().ends_with("all that does not lie there is gone"), "{ran:?}");
+    let left: Vec<_> = tree(&home.host("/shared")).into_keys().collect();
+    let expected = ["gone", "gone/deep", "gone/deep/er", "gone/deep/er/stays"];
+    assert_eq!(left, expected.map(|path| home.host("/shared").join(path)));
+    works(&home);
+    drop(stays);
+    does(&home, "file_delete", &arguments);
     works(&home);
 }

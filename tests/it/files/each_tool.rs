@@ -1,88 +1,103 @@
 //! Each changing tool, with a fault or the end at every system call of its publishing: what lies there is old
-//! or new, nothing else; what is answered is true; nothing is left behind; the audit is settled; and the
-//! ledger of the quota is right in the same process.
+//! or new, nothing else, and of a plan of several steps the first ones; what is answered is true; nothing is left
+//! behind; the audit is settled; and the ledger of the quota is right in the same process.
 
-use super::check::{verified, with_folders, works};
+use super::check::{Gateway, leftovers, verified, works};
 use super::tool_change::{Change, Files, change, files};
 use super::tracer::{self, Seen, Traced};
 use crate::sandbox::chat::Chat;
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::fs;
+use std::time::Duration;
 use support::home::{Home, Ran};
 
 /// A change, what lies there before and after, and its system calls.
 struct Subject {
     change: Change,
-    home: Home,
-    old: Files,
-    new: Files,
+    gateway: Box<dyn Gateway>,
+    /// Old, what each step but the last makes of it, new.
+    stages: Vec<Files>,
     seen: Vec<Seen>,
 }
 
 impl Subject {
     fn of(name: &str) -> Self {
         let change = change(name);
-        let home = change.home();
-        let old = files(&home);
-        let Traced { ran, seen, .. } = tracer::run(&home, &change.call(&home), &[]);
+        let gateway = change.gateway();
+        let old = files(&gateway);
+        let Traced { ran, seen, .. } = tracer::run(&gateway, &change.call(&gateway), &[]);
         assert_eq!(ran.code, Some(0), "{ran:?}");
-        let new = files(&home);
+        let new = files(&gateway);
         assert_ne!(old, new, "{name} changes nothing");
-        works(&home);
-        Self { change, home, old, new, seen }
+        let steps = gateway.home().audit().pop().expect("audited")["files"].take();
+        let stages = change.stages(&old, &new, steps.as_array().expect("steps"));
+        works(&gateway);
+        Self { change, gateway, stages, seen }
+    }
+
+    fn old(&self) -> &Files {
+        &self.stages[0]
     }
 
     /// Runs the call from the state before; it meets this.
     fn run(&self, point: &Seen, what: &str) -> (Ran, Files) {
-        self.change.again(&self.home);
+        self.change.again(&self.gateway);
         let Traced { ran, met, .. } =
-            tracer::run(&self.home, &self.change.call(&self.home), &[point.meets(what)]);
+            tracer::run(&self.gateway, &self.change.call(&self.gateway), &[point.meets(what)]);
         assert!(met || what.starts_with("signal"), "{point:?} never came: {ran:?}");
-        (ran, files(&self.home))
+        (ran, files(&self.gateway))
     }
 
-    /// Old, new, or, of a folder that could not be deleted whole, a part that the error lists.
-    fn is_one_of_both(&self, found: &Files, ran: &Ran, point: &Seen) {
+    /// How many steps have happened; none of a folder that could not be deleted whole, of which a part is there
+    /// that the error lists.
+    fn steps(&self, found: &Files, ran: &Ran, point: &Seen) -> usize {
         let told_part = || {
             self.change.name == "delete_folder"
                 && ran.message().contains("was not removed")
-                && found.iter().all(|(path, holds)| self.old.get(path) == Some(holds))
+                && found.iter().all(|(path, holds)| self.old().get(path) == Some(holds))
         };
-        assert!(
-            *found == self.old || *found == self.new || told_part(),
-            "neither old nor new after {point:?}: {ran:?}\n{:?}",
-            found.keys()
-        );
+        match self.stages.iter().position(|stage| stage == found) {
+            Some(steps) => steps,
+            None if told_part() => 0,
+            None => panic!("neither old nor new after {point:?}: {ran:?}\n{:?}", found.keys()),
+        }
     }
 
     /// One system call answers with an error; the answer is true.
     fn fault(&self, point: &Seen, error: &str, codes: &[&str]) {
         let (ran, found) = self.run(point, &format!("error={error}"));
-        self.is_one_of_both(&found, &ran, point);
+        let (steps, all) = (self.steps(&found, &ran, point), self.stages.len() - 1);
         let code = ran.error();
+        let told_before = ran.message().matches("(done before that: ").count() == 1;
         match code.as_str() {
-            "" | "durability_unknown" => assert_eq!(found, self.new, "{error} at {point:?}: {ran:?}"),
+            "" => assert_eq!(steps, all, "{error} at {point:?}: {ran:?}"),
+            "durability_unknown" => {
+                assert!(steps > 0 && told_before == (steps > 1), "{error} at {point:?}: {ran:?}");
+            }
             code => {
                 assert!(codes.contains(&code), "{error} at {point:?}: {ran:?}");
-                let part = ran.message().contains("was not removed");
-                assert!(found == self.old || part, "{error} at {point:?}: {ran:?}\n{found:?}");
-                let dir = self.home.dir().to_str().expect("text");
+                assert!(
+                    steps < all && told_before == (steps > 0),
+                    "{error} at {point:?}: {ran:?}\n{found:?}"
+                );
+                let dir = self.gateway.home().dir().to_str().expect("text");
                 assert!(!ran.message().is_empty() && !ran.stdout.contains(dir), "{ran:?}");
             }
         }
-        if !self.home.leftovers().is_empty() || !self.is_audited() {
+        if !leftovers(&self.gateway).is_empty() || !self.is_audited() {
             // What could not be cleared up or written down is left to the next start.
-            works(&self.home);
+            works(&self.gateway);
             assert!(self.is_audited(), "{error} at {point:?}");
         }
-        assert_eq!(files(&self.home), found, "the next start changed something after {point:?}");
+        assert_eq!(files(&self.gateway), found, "the next start changed something after {point:?}");
     }
 
     /// Whether every intent has its one outcome.
     fn is_audited(&self) -> bool {
         let (mut intents, mut outcomes) = (BTreeSet::new(), BTreeSet::new());
-        for record in self.home.audit() {
+        for record in self.gateway.home().audit() {
             match record["event"].as_str() {
                 Some("intent") => assert!(intents.insert(record["seq"].as_u64())),
                 _ if record["intent"].is_u64() => assert!(outcomes.insert(record["intent"].as_u64())),
@@ -99,6 +114,7 @@ const GROWS: &[&str] = &[
     "write",
     "pwrite64",
     "copy_file_range",
+    "fallocate",
     "linkat",
     "renameat",
     "renameat2",
@@ -113,6 +129,7 @@ const CHANGES: &[&str] = &[
     "write",
     "pwrite64",
     "copy_file_range",
+    "fallocate",
     "linkat",
     "renameat",
     "renameat2",
@@ -122,66 +139,110 @@ const CHANGES: &[&str] = &[
     "fdatasync",
     "fchmod",
     "ftruncate",
+    "utimensat",
+    "ioctl",
 ];
+
+/// What there is to be met.
+fn possible(test: &str, name: &str) -> bool {
+    let test = format!("files::each_tool::{test}::{name}");
+    tracer::available(&test) && change(name).is_possible(&test)
+}
+
+/// Whether a full disk can be the answer. Opening makes something where it has a mode to make it with.
+fn grows(point: &Seen) -> bool {
+    GROWS.contains(&&*point.name) && (point.name != "openat" || point.text.contains("O_TMPFILE"))
+}
 
 /// Faults at every system call.
 fn faults(name: &str) {
-    if !tracer::available(&format!("files::each_tool::faults::{name}")) {
+    if !possible("faults", name) {
         return;
     }
     let subject = Subject::of(name);
     assert!(subject.seen.len() > 8, "{:#?}", subject.seen);
     for point in &subject.seen {
         subject.fault(point, "EIO", &["write_failed", "internal"]);
-        // Opening makes something where it has a mode to make it with.
-        if GROWS.contains(&&*point.name) && (point.name != "openat" || point.text.contains("O_TMPFILE")) {
+        if grows(point) {
             for error in ["ENOSPC", "EDQUOT"] {
                 subject.fault(point, error, &["no_space", "write_failed", "internal"]);
             }
         }
     }
-    works(&subject.home);
+    works(&subject.gateway);
 }
 
 /// The end at every system call that changes something.
 fn ends(name: &str) {
-    if !tracer::available(&format!("files::each_tool::ends::{name}")) {
+    if !possible("ends", name) {
         return;
     }
     let subject = Subject::of(name);
-    let (mut old, mut new) = (0, 0);
+    let mut met = BTreeSet::new();
     for point in subject.seen.iter().filter(|seen| CHANGES.contains(&&*seen.name)) {
         let (ran, found) = subject.run(point, "signal=KILL");
         assert_eq!(ran.code, None, "{name} survived {point:?}: {ran:?}");
-        assert!(found == subject.old || found == subject.new, "torn at {point:?}: {:?}", found.keys());
-        *(if found == subject.old { &mut old } else { &mut new }) += 1;
-        let open = verified(&subject.home)["intents_open"].as_u64().expect("a number");
-        assert!(open == 1 || found == subject.old, "changed without an intent at {point:?}");
-        let records = subject.home.audit().len();
-        works(&subject.home);
-        assert_eq!(files(&subject.home), found, "the next start changed something after {point:?}");
-        settled(&subject, &found, &subject.home.audit()[records..], open, point);
+        let steps = subject.stages.iter().position(|stage| *stage == found);
+        let steps = steps.unwrap_or_else(|| panic!("torn at {point:?}: {:?}", found.keys()));
+        met.insert(steps);
+        let open = verified(&subject.gateway)["intents_open"].as_u64().expect("a number");
+        assert!(open == 1 || steps == 0, "changed without an intent at {point:?}");
+        let records = subject.gateway.home().audit().len();
+        works(&subject.gateway);
+        assert_eq!(files(&subject.gateway), found, "the next start changed something after {point:?}");
+        settled(&subject, steps, &subject.gateway.home().audit()[records..], open, point);
     }
-    assert!(old > 0 && new > 0, "{name}: {old} times old, {new} times new");
+    assert_eq!(met, (0..subject.stages.len()).collect(), "{name}: how many steps had happened");
 }
 
 /// The next start wrote the outcome that was missing, as it is on disk.
-fn settled(subject: &Subject, found: &Files, records: &[Value], open: u64, point: &Seen) {
+fn settled(subject: &Subject, steps: usize, records: &[Value], open: u64, point: &Seen) {
     let settled: Vec<&Value> = records.iter().filter(|record| record["reconciled"] == true).collect();
     assert_eq!(settled.len() as u64, open, "at {point:?}");
     for outcome in settled {
-        let expected = if *found == subject.new { Value::Null } else { "cancelled".into() };
+        let expected = match steps {
+            0 => "cancelled".into(),
+            all if all + 1 == subject.stages.len() => Value::Null,
+            _ => "write_failed".into(),
+        };
         assert_eq!(outcome["code"], expected, "at {point:?}: {outcome}");
-        assert_eq!(outcome["files"].is_null(), *found == subject.old, "at {point:?}: {outcome}");
+        let told = outcome["files"].as_array().map_or(0, Vec::len);
+        assert_eq!(told, steps, "at {point:?}: {outcome}");
     }
 }
 
 /// Bytes that the workspace may hold.
 const LEDGER: usize = 64 << 10;
 
-/// After a fault the same process grants exactly what is left, and not a byte more.
+/// A terminal on a gateway with this quota, whose workers are there and whose workspace is measured.
+fn terminal(change: &Change) -> (Box<dyn Gateway>, Chat) {
+    let config = format!("[workspace]\nroot = \"workspace\"\nmax_bytes = \"{LEDGER} B\"\n");
+    let gateway = change.prepared(Home::new().config(&config));
+    let mut chat = Chat::spawn(gateway.command(&[], &["chat"]));
+    assert!(chat.say(&write("/tmp/first", 1)).starts_with('{'));
+    (gateway, chat)
+}
+
+fn write(path: &str, bytes: usize) -> String {
+    format!("/file_write {}", json!({ "path": path, "content": "x".repeat(bytes), "overwrite": true }))
+}
+
+/// The same process grants exactly what is left, and not a byte more.
+fn grants_what_is_left(gateway: &impl Gateway, chat: &mut Chat, after: &str) {
+    let found = files(gateway);
+    let used: usize = found.values().map(Vec::len).sum();
+    let links: usize = found.iter().filter(|(path, _)| path.ends_with("/link")).map(|(_, to)| to.len()).sum();
+    let left = LEDGER - (used - links);
+    let full = chat.say(&write("/tmp/filler", left));
+    assert!(full.starts_with('{'), "{left} bytes are left after {after}: {full}");
+    let over = chat.say(&write("/tmp/over", 1));
+    assert!(over.starts_with("quota_exceeded"), "no byte is left after {after}: {over}");
+    fs::remove_file(gateway.host("/tmp/filler")).expect("there");
+}
+
+/// After a fault the ledger of the quota is right.
 fn ledger(name: &str) {
-    if !tracer::available(&format!("files::each_tool::ledger::{name}")) {
+    if !possible("ledger", name) {
         return;
     }
     let subject = Subject::of(name);
@@ -193,33 +254,89 @@ fn ledger(name: &str) {
         if of_audit || !tried.insert(point.name.clone()) {
             continue;
         }
-        let config = format!("[workspace]\nroot = \"workspace\"\nmax_bytes = \"{LEDGER} B\"\n");
-        let home = with_folders(subject.change.prepared(Home::new().config(&config)));
-        let mut chat = Chat::start(&home);
-        // The workers are there from now on, and the workspace is measured.
-        let write = |path: &str, bytes: usize| {
-            format!(
-                "/file_write {}",
-                json!({ "path": path, "content": "x".repeat(bytes), "overwrite": true })
-            )
-        };
-        assert!(chat.say(&write("/tmp/first", 1)).starts_with('{'));
-        let tracer = tracer::Attached::to(&home, chat.id(), &[point.meets("error=EIO")]);
-        let said = chat.say(&format!("/{} {}", subject.change.tool, subject.change.arguments));
-        assert!(tracer.leave(), "{point:?} never came: {said}");
-        let used: usize = files(&home).values().map(Vec::len).sum();
-        let links: usize =
-            files(&home).iter().filter(|(path, _)| path.ends_with("/link")).map(|(_, to)| to.len()).sum();
-        let left = LEDGER - (used - links);
-        let full = chat.say(&write("/tmp/filler", left));
-        assert!(full.starts_with('{'), "{left} bytes are left after {point:?} ({said}): {full}");
-        let over = chat.say(&write("/tmp/over", 1));
-        assert!(over.starts_with("quota_exceeded"), "no byte is left after {point:?} ({said}): {over}");
-        fs::remove_file(home.host("/tmp/filler")).expect("there");
-        chat.end();
-        works(&home);
+        let errors: &[&str] = if grows(point) { &["EIO", "ENOSPC"] } else { &["EIO"] };
+        for error in errors {
+            let (gateway, mut chat) = terminal(&subject.change);
+            let tracer = tracer::Attached::to(&gateway, chat.id(), &[point.meets(&format!("error={error}"))]);
+            let said = chat.say(&subject.change.command());
+            assert!(tracer.leave(), "{point:?} never came: {said}");
+            grants_what_is_left(&gateway, &mut chat, &format!("{error} at {point:?} ({said})"));
+            chat.end();
+            works(&gateway);
+        }
     }
     assert!(tried.len() > 1, "{tried:?}");
+}
+
+/// The end of all workers right after every system call, at which the gateway is held until they are gone: the call
+/// tells of it or is done, and the gateway goes on as if nothing had been.
+fn workers(name: &str) {
+    if !possible("workers", name) {
+        return;
+    }
+    let change = change(name);
+    let (gateway, mut chat) = terminal(&change);
+    let call = |chat: &mut Chat| {
+        for file in change.call(&gateway).attached {
+            chat.begin(&format!("/attach {file}"));
+        }
+        chat.begin(&change.command());
+    };
+    change.again(&gateway);
+    let old = files(&gateway);
+    let tracer = tracer::Attached::to(&gateway, chat.id(), &[]);
+    call(&mut chat);
+    let said = chat.answer();
+    assert!(said.starts_with('{'), "{said}");
+    let (points, new) = (tracer.seen(), files(&gateway));
+    assert!(points.len() > 8, "{points:#?}");
+    let mut codes = BTreeSet::new();
+    for point in points.iter().filter(|point| CHANGES.contains(&&*point.name)) {
+        change.again(&gateway);
+        let tracer = tracer::Attached::to(&gateway, chat.id(), &[point.meets("signal=STOP")]);
+        call(&mut chat);
+        let said = held(&chat, &tracer);
+        tracer.leave();
+        let found = files(&gateway);
+        let code = said.split(['{', ':']).next().expect("the first");
+        match code {
+            "" => assert_eq!(found, new, "{said} at {point:?}"),
+            "trapped" => {
+                assert_eq!(found, old, "{said} at {point:?}");
+                assert!(said.contains("nothing was changed"), "{said}");
+            }
+            _ => panic!("{said} at {point:?}"),
+        }
+        codes.insert(code.to_owned());
+        assert!(leftovers(&gateway).is_empty(), "{point:?}: {:?}", leftovers(&gateway));
+        // What this test put there by itself is found when it measures again, which it does before it refuses.
+        assert!(chat.say(&write("/tmp/over", LEDGER + 1)).starts_with("quota_exceeded"));
+        grants_what_is_left(&gateway, &mut chat, &format!("{point:?} ({said})"));
+    }
+    // Where only names change, the worker has done its part before anything happens.
+    assert!(codes.contains(""), "{codes:?}");
+    chat.end();
+    works(&gateway);
+}
+
+/// The answer of a call during which the gateway is stopped, and its workers are killed each time.
+fn held(chat: &Chat, tracer: &tracer::Attached) -> String {
+    let mut let_go = 0;
+    loop {
+        let stops = tracer.stops();
+        for thread in &stops[let_go..] {
+            for worker in support::workers::of(chat.id()) {
+                let worker = Pid::from_raw(i32::try_from(worker).expect("small")).expect("not 0");
+                kill_process(worker, Signal::KILL).expect("ours");
+            }
+            kill_process(*thread, Signal::CONT).expect("ours");
+        }
+        let_go = stops.len();
+        if let Some(said) = chat.answer_within(Duration::from_millis(2)) {
+            assert!(let_go > 0, "it was never held: {said}");
+            return said;
+        }
+    }
 }
 
 macro_rules! each_tool {
@@ -233,7 +350,11 @@ macro_rules! each_tool {
     };
 }
 
-each_tool!(faults: write append write_bytes edit copy move_file move_folder delete_file delete_folder save download);
-each_tool!(ends: write append write_bytes edit copy move_file move_folder delete_file delete_folder save download);
-// Not `save` and `download`: in a terminal the thread that opens what is attached would meet the fault as well.
-each_tool!(ledger: write append write_bytes edit copy move_file move_folder delete_file delete_folder);
+each_tool!(faults: write append write_bytes edit copy move_file move_folder move_across delete_file delete_folder save
+    download download_three);
+each_tool!(ends: write append write_bytes edit copy move_file move_folder move_across delete_file delete_folder save
+    download download_three);
+// Not what is attached: in a terminal the thread that opens it would meet the fault as well.
+each_tool!(ledger: write append write_bytes edit copy move_file move_folder move_across delete_file delete_folder);
+each_tool!(workers: write append write_bytes edit copy move_file move_folder move_across delete_file delete_folder save
+    download download_three);

@@ -127,7 +127,7 @@ fn a_large_file_is_edited_and_a_larger_one_is_not() {
 /// is published.
 fn edit_while(home: &Home, meanwhile: impl FnOnce()) -> support::home::Ran {
     let arguments = edits(&[("old", "new")]);
-    let call = Call { tool: "file_edit", arguments, attached: home.file("sent", b"abc") };
+    let call = Call { tool: "file_edit", arguments, attached: vec![home.file("sent", b"abc")] };
     let paused = Paused::start(home, &call);
     let pid = paused.pid();
     let lock = home.state().join("publishing.lock");

@@ -119,6 +119,8 @@ fn of_a_replaced_file() {
     };
     fails("copy_file_range", "", "EIO", "write_failed");
     fails("copy_file_range", "", "ENOSPC", "no_space");
+    fails("fallocate", "", "ENOSPC", "no_space");
+    fails("fallocate", "", "EDQUOT", "no_space");
     fails("linkat", ".cofferdam-tmp-", "EIO", "write_failed");
     fails("linkat", ".cofferdam-tmp-", "ENOSPC", "no_space");
     fails("renameat", ".cofferdam-tmp-", "EIO", "write_failed");
@@ -146,6 +148,9 @@ fn that_can_be_got_around() {
     {
         replaced.succeeds(&[replaced.at("copy_file_range", "", errno)]);
     }
+    replaced.succeeds(&[replaced.at("fallocate", "", "error=EOPNOTSUPP")]);
+    // A clone of something else than what was looked at: the source changed in between.
+    replaced.succeeds(&[replaced.at("ioctl", "CLONE", "retval=0")]);
     replaced.succeeds(&[replaced.at("linkat", ".cofferdam-tmp-", "error=EEXIST")]);
     let named = Faults::of("a_new_file_staged_under_a_name");
     for errno in ["error=EINVAL", "error=ENOSYS", "error=EEXIST"] {

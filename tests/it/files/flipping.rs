@@ -2,7 +2,8 @@
 //! loop work on it: a file becomes a link to the outside, a folder, a FIFO, another file, another name of a
 //! file. Nothing outside is read or changed, and whoever reads sees a whole version.
 //!
-//! `RACE_OPENS` says how often the guest opens in all, a million times if it is not set.
+//! `RACE_OPENS` says how often the guest opens in all, a million times if it is not set; the rounds of the tools
+//! grow with it.
 
 use super::check::{home, tree, with_folders, works};
 use crate::sandbox::chat::Chat;
@@ -241,8 +242,12 @@ fn a_file_that_is_written_meanwhile_is_read_whole() {
     works(&home);
 }
 
-/// Rounds of each tool.
-const ROUNDS: usize = 30;
+/// Rounds of each tool in each way, for a million opens.
+const ROUNDS: u64 = 40;
+
+fn rounds() -> u64 {
+    (opens() * ROUNDS / 1_000_000).max(1)
+}
 
 /// Every way in which a file tool works on `name`; `new` is free.
 fn ways(name: &str, new: &str) -> Vec<(&'static str, Value)> {
@@ -263,14 +268,17 @@ fn ways(name: &str, new: &str) -> Vec<(&'static str, Value)> {
     ]
 }
 
-/// Every regular file of the arena is a whole version, or one with a whole text appended.
+/// Every regular file below a folder is a whole version, or one with a whole text appended.
 fn whole(folder: &Path) {
-    let whole: BTreeSet<String> = ["a", "b", "c", "d", "w"].map(version).into();
+    let versions: BTreeSet<String> = ["a", "b", "c", "d", "w"].map(version).into();
     for entry in fs::read_dir(folder).expect("there").flatten() {
-        if entry.file_type().expect("there").is_file() {
+        let kind = entry.file_type().expect("there");
+        if kind.is_dir() {
+            whole(&entry.path());
+        } else if kind.is_file() {
             let text = fs::read_to_string(entry.path()).expect("text");
-            let appended = text.strip_suffix(&version("w")).is_some_and(|old| whole.contains(old));
-            assert!(whole.contains(&text) || appended, "{:?} is torn: {:.80}", entry.path(), text);
+            let appended = text.strip_suffix(&version("w")).is_some_and(|old| versions.contains(old));
+            assert!(versions.contains(&text) || appended, "{:?} is torn: {:.80}", entry.path(), text);
         }
     }
 }
@@ -283,6 +291,46 @@ fn outcome(said: &str) -> String {
     }
 }
 
+/// One call, and what is exchanged while it runs.
+struct Scene {
+    arguments: Value,
+    /// Holds all that the call may touch.
+    folder: PathBuf,
+    name: PathBuf,
+    others: Vec<PathBuf>,
+}
+
+/// Calls a tool in one scene after the other, each in the folder that it is given: what is there in the end is
+/// whole, and whatever was answered fits.
+fn play(home: &Home, chat: &mut Chat, tool: &str, scene: impl Fn(&str) -> Scene) {
+    let mut codes = BTreeMap::<String, u64>::new();
+    for round in 0..rounds() {
+        let Scene { arguments, folder, name, others } = scene(&format!("/shared/{round}"));
+        // At the first pace no look at the name is true for long, at the second some are.
+        let pace = if round % 2 == 0 { Pace::Steady } else { Pace::Bursts };
+        let (said, _) = while_flipping(&name, &others, pace, || chat.say(&format!("/{tool} {arguments}")));
+        assert!(!said.contains(&version("s")[..20]), "{tool} {arguments}: {said}");
+        *codes.entry(outcome(&said)).or_default() += 1;
+        whole(&folder);
+        assert_eq!(fs::read_to_string(home.host("/tmp/kept")).expect("there"), version("c"));
+        fs::remove_dir_all(folder).expect("ours");
+    }
+    let possible = [
+        "path_denied",
+        "not_found",
+        "not_a_regular_file",
+        "is_a_directory",
+        "write_failed",
+        "invalid_arguments",
+        "already_exists",
+    ];
+    let fits = |code: &String| code.starts_with("ok") || possible.contains(&code.as_str());
+    assert!(codes.keys().all(fits), "{tool}: {codes:?}");
+    // It came upon several things, or noticed an exchange between its look and its act.
+    let raced = codes.len() > 1 || codes.contains_key("write_failed") || rounds() < ROUNDS;
+    assert!(raced, "{tool}: {codes:?}: no race");
+}
+
 #[test]
 fn tools_on_a_name_that_becomes_everything_touch_nothing_else() {
     let home = home();
@@ -290,36 +338,69 @@ fn tools_on_a_name_that_becomes_everything_touch_nothing_else() {
     let before = tree(&outside);
     let mut chat = Chat::start(&home);
     for (n, (tool, _)) in ways("", "").into_iter().enumerate() {
-        let mut codes = BTreeMap::<String, usize>::new();
-        for round in 0..ROUNDS {
-            let guest = format!("/shared/{n}-{round}");
-            let arena = Arena::new(&home, &guest, &outside);
-            let arguments = &ways(&format!("{guest}/name"), &format!("{guest}/new"))[n].1;
-            // At the first pace no look at the name is true for long, at the second some are.
-            let pace = if round % 2 == 0 { Pace::Steady } else { Pace::Bursts };
-            let (said, _) = while_flipping(&arena.name(), &arena.others(), pace, || {
-                chat.say(&format!("/{tool} {arguments}"))
-            });
-            assert!(!said.contains(&version("s")[..20]), "{tool} {arguments}: {said}");
-            *codes.entry(outcome(&said)).or_default() += 1;
-            whole(&arena.folder);
-            assert_eq!(fs::read_to_string(home.host("/tmp/kept")).expect("there"), version("c"));
-            fs::remove_dir_all(arena.folder).expect("ours");
-        }
+        play(&home, &mut chat, tool, |guest| {
+            let arena = Arena::new(&home, guest, &outside);
+            let arguments = ways(&format!("{guest}/name"), &format!("{guest}/new")).swap_remove(n).1;
+            Scene { arguments, name: arena.name(), others: arena.others(), folder: arena.folder }
+        });
         assert_eq!(tree(&outside), before, "{tool}");
-        let possible = [
-            "path_denied",
-            "not_found",
-            "not_a_regular_file",
-            "is_a_directory",
-            "write_failed",
-            "invalid_arguments",
-            "already_exists",
-        ];
-        let fits = |code: &String| code.starts_with("ok") || possible.contains(&code.as_str());
-        assert!(codes.keys().all(fits), "{tool}: {codes:?}");
-        // It came upon several things, or noticed an exchange between its look and its act.
-        assert!(codes.len() > 1 || codes.contains_key("write_failed"), "{tool}: {codes:?}: no race");
+    }
+    chat.end();
+    works(&home);
+}
+
+/// Every way in which a file tool works on names below `way`; `still` is a file that nobody exchanges, and `new` is
+/// free.
+fn ways_below(way: &str, still: &str, new: &str) -> Vec<(&'static str, Value)> {
+    let (name, free) = (format!("{way}/name"), format!("{way}/new"));
+    let mut all = ways(&name, new);
+    all.extend([
+        ("file_list", json!({ "path": way })),
+        ("file_search", json!({ "path": way, "pattern": "." , "regex": true })),
+        ("file_write", json!({ "path": format!("{way}/deep/er/new"), "content": version("w") })),
+        ("file_copy", json!({ "from": still, "to": free })),
+        ("file_copy", json!({ "from": name, "to": free })),
+        ("file_move", json!({ "from": still, "to": free })),
+        ("file_move", json!({ "from": name, "to": free })),
+        ("file_delete", json!({ "path": way, "recursive": true })),
+    ]);
+    all
+}
+
+/// A folder `way` of which each that takes its place has a file `name`: two folders, links to one beside and to the
+/// outside; and a file. `still` is a file beside.
+fn crossing(home: &Home, guest: &str, outside: &Path) -> (PathBuf, Vec<PathBuf>) {
+    let folder = home.host(guest);
+    let at = |name: &str| folder.join(name);
+    for (name, letter) in [("way", "a"), ("other", "b"), ("beside", "d")] {
+        fs::create_dir_all(at(name)).expect("writable");
+        fs::write(at(name).join("name"), version(letter)).expect("writable");
+    }
+    fs::write(at("still"), version("c")).expect("writable");
+    fs::write(at("plain"), version("d")).expect("writable");
+    symlink("beside", at("inside")).expect("writable");
+    symlink(outside, at("link")).expect("writable");
+    symlink("../../../outside", at("up")).expect("writable");
+    let others = ["other", "link", "inside", "up", "plain"].map(at).to_vec();
+    (folder, others)
+}
+
+#[test]
+fn tools_below_a_folder_that_becomes_everything_stay_in_the_mount() {
+    let home = home();
+    let outside = outside(&home);
+    fs::write(outside.join("name"), version("s")).expect("writable");
+    fs::write(home.host("/tmp/kept"), version("c")).expect("writable");
+    let before = tree(&outside);
+    let mut chat = Chat::start(&home);
+    for (n, (tool, _)) in ways_below("", "", "").into_iter().enumerate() {
+        play(&home, &mut chat, tool, |guest| {
+            let (folder, others) = crossing(&home, guest, &outside);
+            let at = |name: &str| format!("{guest}/{name}");
+            let arguments = ways_below(&at("way"), &at("still"), &at("new")).swap_remove(n).1;
+            Scene { arguments, name: folder.join("way"), others, folder }
+        });
+        assert_eq!(tree(&outside), before, "{tool}");
     }
     chat.end();
     works(&home);

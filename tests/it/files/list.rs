@@ -5,9 +5,9 @@ use rustix::fs::FileType;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
-use std::fs::{self, File, FileTimes};
+use std::fs::{self, File, FileTimes, Permissions};
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::symlink;
+use std::os::unix::fs::{PermissionsExt, symlink};
 use std::os::unix::net::UnixListener;
 use std::path::Path;
 use std::time::{Duration, SystemTime};
@@ -283,4 +283,28 @@ fn the_same_characters_deceive_here_and_in_the_core() {
         rest.split_once("\n}").expect("its end").0.to_owned()
     };
     assert_eq!(body("guest-tools/sdk/src/text.rs"), body("host/core/src/text.rs"));
+}
+
+/// Folders and files that their modes close, to root's workers as well: those have no right past modes.
+pub(super) fn closed(home: &Home) {
+    for (path, mode) in [("open/file", 0o644), ("closed/file", 0o644), ("closed-file", 0), ("z", 0o644)] {
+        let path = home.host("/shared").join(path);
+        fs::create_dir_all(path.parent().expect("below")).expect("writable");
+        fs::write(&path, "needle").expect("writable");
+        fs::set_permissions(&path, Permissions::from_mode(mode)).expect("ours");
+    }
+    fs::set_permissions(home.host("/shared/closed"), Permissions::from_mode(0)).expect("ours");
+}
+
+#[test]
+fn a_folder_that_may_not_be_read_is_told_and_the_rest_is_listed() {
+    let home = home();
+    closed(&home);
+    let listed = list(&home, &["recursive=true"]);
+    assert_eq!(names(&listed), ["closed", "closed-file", "open", "open/file", "z"], "{listed}");
+    assert_eq!((&listed["truncated"], &listed["unreadable_count"]), (&json!(false), &json!(1)), "{listed}");
+    assert_eq!(listed["unreadable"][0]["path"], "/shared/closed");
+    let ran = home.call(&["file_list", "path=/shared/closed"]);
+    assert_eq!((ran.code, ran.error().as_str()), (Some(1), "path_denied"), "{ran:?}");
+    fs::set_permissions(home.host("/shared/closed"), Permissions::from_mode(0o755)).expect("ours");
 }

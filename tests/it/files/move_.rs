@@ -1,7 +1,8 @@
 //! `file_move`: another name for the very same file or folder, at once, and never over anything unasked.
 
 use super::changing::{denies, does, get, put};
-use super::check::{bytes, home, special, tree, works};
+use super::check::{Gateway, bytes, home, refuses, special, tree, works};
+use super::namespace::{Namespace, available};
 use rustix::fs::FileType;
 use serde_json::json;
 use std::fs;
@@ -120,4 +121,44 @@ fn of_moves_to_one_name_at_once_one_arrives() {
         assert_eq!(get(&home, &format!("/shared/{n}")), n.to_string().as_bytes());
     }
     works(&home);
+}
+
+#[test]
+fn to_another_filesystem_a_file_is_copied_with_its_mode_and_time_and_the_source_goes() {
+    if !available(
+        "files::move_::to_another_filesystem_a_file_is_copied_with_its_mode_and_time_and_the_source_goes",
+    ) {
+        return;
+    }
+    let inside = Namespace::new(
+        "mkdir -p workspace/shared/folder; mount -t tmpfs none workspace/tmp
+        echo content > workspace/shared/a; chmod 640 workspace/shared/a; touch -d @951782400 workspace/shared/a
+        echo taken > workspace/tmp/taken",
+    );
+    let moves = |from: &str, to: &str, overwrite: &str| {
+        let (from, to) = (format!("from={from}"), format!("to={to}"));
+        inside.call(&["file_move", &from, &to, &format!("overwrite={overwrite}")])
+    };
+    refuses(&inside, "already_exists", &["file_move", "from=/shared/a", "to=/tmp/taken"]);
+    let ran = refuses(&inside, "is_a_directory", &["file_move", "from=/shared/folder", "to=/tmp/folder"]);
+    assert!(ran.message().contains("move its files one by one"), "{ran:?}");
+    for (to, overwrite) in [("/tmp/new/a", "false"), ("/tmp/taken", "true")] {
+        let ran = moves("/shared/a", to, overwrite);
+        let expected =
+            json!({ "moved": true, "from": "/shared/a", "to": to, "kind": "file", "bytes": 8, "entries": 1 });
+        assert_eq!((ran.code, ran.json()), (Some(0), expected), "{ran:?}");
+        let meta = fs::metadata(inside.host(to)).expect("there");
+        assert_eq!((meta.mode() & 0o777, meta.mtime()), (0o640, 951_782_400));
+        assert_eq!(fs::read(inside.host(to)).expect("there"), b"content\n");
+        assert!(!inside.host("/shared/a").exists());
+        let effects = inside.home().audit().pop().expect("audited")["files"].clone();
+        assert_eq!(
+            (&effects[0]["path"], &effects[1]["path"]),
+            (&to.into(), &"/shared/a".into()),
+            "{effects}"
+        );
+        let back = moves(to, "/shared/a", "false");
+        assert_eq!(back.code, Some(0), "{back:?}");
+    }
+    works(&inside);
 }

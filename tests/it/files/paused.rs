@@ -14,8 +14,8 @@ use support::home::Ran;
 pub(super) struct Call {
     pub(super) tool: &'static str,
     pub(super) arguments: Value,
-    /// A file that comes with it.
-    pub(super) attached: String,
+    /// The files that come with it.
+    pub(super) attached: Vec<String>,
 }
 
 /// A started program whose arguments are still to come.
@@ -37,8 +37,9 @@ impl Paused {
             mknodat(CWD, &pipe, FileType::Fifo, Mode::from_raw_mode(0o600), 0).expect("FIFOs are possible");
         }
         let from = format!("@{}", pipe.display());
-        let mut command: Command =
-            gateway.command(wrapper, &["call", call.tool, "--args", &from, "--attach", &call.attached]);
+        let mut arguments = vec!["call", call.tool, "--args", &from];
+        arguments.extend(call.attached.iter().flat_map(|file| ["--attach", file]));
+        let mut command: Command = gateway.command(wrapper, &arguments);
         let mut program =
             command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the program starts");
         loop {

@@ -13,11 +13,7 @@ fn every_system_call_of_a_read() {
     }
     let home = home();
     fs::write(home.host("/shared/file"), "content").expect("writable");
-    let call = Call {
-        tool: "file_read",
-        arguments: json!({ "path": "/shared/file" }),
-        attached: home.file("sent", b"abc"),
-    };
+    let call = Call { tool: "file_read", arguments: json!({ "path": "/shared/file" }), attached: Vec::new() };
     let before = tree(&home.workspace());
     let mut failures = 0;
     for point in tracer::run(&home, &call, &[]).seen {

@@ -159,6 +159,106 @@ fn the_limits_of_replies() {
     denies(&home, TOOL, &json!({ "path": "/shared/large" }), "too_large", &["20 MiB"]);
 }
 
+/// A file that the call brings itself.
+fn brought(content: &str, filename: &str) -> Value {
+    json!({ "content": content, "filename": filename })
+}
+
+#[test]
+fn a_file_may_come_with_the_call() {
+    let home = home();
+    let svg = r#"<svg xmlns="http://www.w3.org/2000/svg"/>"#;
+    let added = |arguments: Value| does(&home, TOOL, &arguments)["attachments"].clone();
+    let expected = json!([{ "filename": "table.csv", "mimeType": "text/plain", "bytes": 8 }]);
+    assert_eq!(added(brought("a,b\n1,2\n", "table.csv")), expected);
+    let expected = json!([{ "filename": "drawing.svg", "mimeType": "image/svg+xml", "bytes": svg.len() }]);
+    assert_eq!(added(brought(svg, "drawing")), expected);
+    let named = json!({ "content": "a,b", "filename": "t", "mimeType": "text/csv" });
+    assert_eq!(added(named)[0]["filename"], "t.csv");
+    let bytes = json!({ "contentBase64": "AAEC/w==", "filename": "b.bin" });
+    assert_eq!(added(bytes)[0]["bytes"], 4);
+    // What is written down of it: which bytes and which name, and nothing of what they say.
+    does(&home, TOOL, &brought("CANARY-7f3a", "secret.md"));
+    let (records, sum) = (home.audit(), sha256(b"CANARY-7f3a"));
+    let outcome = records.last().expect("recorded");
+    assert_eq!(outcome["arguments"]["content"], json!({ "bytes": 11, "sha256": sum }));
+    assert_eq!(outcome["files"], json!([{ "attached": "secret.md", "bytes": 11, "sha256": sum }]));
+    assert_eq!(records[records.len() - 2]["event"], "intent", "written down before");
+    let file = std::fs::read_to_string(home.state().join("audit.jsonl")).expect("there");
+    assert!(!file.contains("CANARY"), "the audit holds no content");
+    let shown = home.run(&["audit", "show"]);
+    assert!(
+        shown.stdout.contains(&format!("attached \"secret.md\" of the call 11 bytes sha256 {}", &sum[..12]))
+    );
+    assert_eq!(verified(&home)["intents_open"], 0);
+    for mount in ["/shared", "/tmp"] {
+        let left = std::fs::read_dir(home.host(mount)).expect("there").count();
+        assert_eq!(left, 0, "{mount} is as it was");
+    }
+}
+
+#[test]
+fn a_call_says_so_and_a_chat_shows_it() {
+    let home = home();
+    let ran = home.call(&[TOOL, "content=a,b", "filename=t.csv"]);
+    assert_eq!(ran.json()["attachments"][0]["filename"], "t.csv", "{ran:?}");
+    assert!(ran.stderr.contains("not sent, since a single call has no reply: t.csv (text/plain"), "{ran:?}");
+    let said = chat(&home, "/attachment_add content='# Title' filename=t.md\n");
+    assert!(said[0].starts_with(r#"{"ok":true,"attachments":[{"filename":"t.md""#), "{said:?}");
+    assert_eq!(said[1], format!("[attachment] t.md (text/plain, ~7B) sha256 {}", &sha256(b"# Title")[..12]));
+}
+
+#[test]
+fn what_is_refused_of_files_that_come_with_the_call() {
+    let home = home();
+    put(&home, "/shared/a", "good");
+    let large = "x".repeat((1 << 20) + 1);
+    let base64 = "AAAA".repeat((1 << 20) / 3 + 1);
+    let with = |key: &str, value: Value| {
+        let mut arguments = brought("x", "t.txt");
+        arguments[key] = value;
+        arguments
+    };
+    for (arguments, code, says) in [
+        (with("path", json!("/shared/a")), "invalid_arguments", "both given"),
+        (with("paths", json!(["/shared/a"])), "invalid_arguments", "both given"),
+        (with("paths", json!([])), "invalid_arguments", "both given"),
+        (with("contentBase64", json!("eA==")), "invalid_arguments", "both given"),
+        (with("path", json!("/vault/a")), "path_denied", "/vault/a"),
+        (json!({ "content": "x" }), "invalid_arguments", "needs a \"filename\""),
+        (with("filename", json!("")), "invalid_arguments", "needs a \"filename\""),
+        (with("filename", json!("a/t.txt")), "invalid_arguments", "folder"),
+        (with("filename", json!("..\\t.txt")), "invalid_arguments", "folder"),
+        (with("filename", json!("txt.\u{202e}exe")), "invalid_arguments", "invisible"),
+        (with("filename", json!("t\n.txt")), "invalid_arguments", "control"),
+        (with("filenames", json!(["a", "b"])), "invalid_arguments", "more entries"),
+        (with("content", json!("")), "invalid_arguments", "nothing to send"),
+        (with("content", json!(large)), "too_large", "1048577 bytes"),
+        (with("session", json!("other")), "invalid_arguments", "session"),
+        (json!({ "contentBase64": "", "filename": "t" }), "invalid_arguments", "nothing to send"),
+        (json!({ "contentBase64": "eA", "filename": "t" }), "invalid_arguments", "cut short"),
+        (json!({ "contentBase64": "e A=", "filename": "t" }), "invalid_arguments", "white space"),
+        (json!({ "contentBase64": base64, "filename": "t" }), "too_large", "decoded"),
+        (json!({ "filename": "t.txt" }), "invalid_arguments", "no file is named"),
+    ] {
+        denies(&home, TOOL, &arguments, code, &[says]);
+        let outcomes = home.audit().into_iter().filter(|record| record["tool"] == TOOL);
+        let outcome = outcomes.last().expect("recorded");
+        assert_eq!(outcome["files"], Value::Null, "nothing was added: {outcome}");
+    }
+}
+
+#[test]
+fn what_comes_with_the_call_is_within_the_limits_of_replies() {
+    let home = with_folders(Home::new().config("[replies]\nmax_bytes = \"1 KiB\"\n"));
+    let more = brought(&"x".repeat(1025), "t.txt");
+    denies(&home, TOOL, &more, "too_large", &["\"t.txt\" has 1025 bytes", "replies.max_bytes"]);
+    let add = |bytes: usize| format!("/attachment_add content={} filename=t.txt", "x".repeat(bytes));
+    let home = with_folders(Home::new().config("[replies]\nmax_turn_bytes = \"10 B\"\n"));
+    let said = chat(&home, &format!("{}\n{}\n", add(10), add(11)));
+    assert!(said[0].starts_with(r#"{"ok":true"#) && said[2].starts_with("quota_exceeded: "), "{said:?}");
+}
+
 #[test]
 fn what_waits_to_be_sent_is_bounded() {
     let home = with_folders(Home::new().config("[replies]\nmax_held_bytes = \"1 KiB\"\n"));
@@ -169,7 +269,7 @@ fn what_waits_to_be_sent_is_bounded() {
 /// A gateway with the tool that adds files and then misbehaves.
 fn careless() -> Home {
     let policy = "safety = \"side-effecting\"\n[arguments]\nthen = \"value\"\npath = { path = \"read\" }\n\
-                  unjudged = \"value\"\nname = \"value\"\n[limits]\nmemory = \"16 MiB\"\ndeadline = \"2s\"\n";
+                  unjudged = \"value\"\ncomposed = \"value\"\nname = \"value\"\n[limits]\nmemory = \"16 MiB\"\ndeadline = \"2s\"\n";
     with_folders(Home::new().tool("careless", "attachment-add", "careless", policy))
 }
 
@@ -208,10 +308,46 @@ fn no_file_leaves_that_the_call_does_not_name_for_reading() {
     assert_eq!(does(&home, "careless", &each), json!({ "added": ["a.txt"] }));
 }
 
+/// The host takes nothing from a guest that its own tool would have refused.
+#[test]
+fn the_host_looks_at_what_a_guest_brings() {
+    let home = careless();
+    put(&home, "/shared/a.txt", "words");
+    put(&home, "/shared/empty", "");
+    put(&home, "/shared/most", bytes(1 << 20));
+    put(&home, "/shared/more", bytes((1 << 20) + 1));
+    put(&home, "/shared/far_more", bytes(7 << 20));
+    let composed = |then: &str, path: &str| json!({ "then": then, "composed": path, "name": "../x.txt" });
+    for then in ["end", "raw"] {
+        denies(
+            &home,
+            "careless",
+            &json!({ "then": then, "composed": "/shared/a.txt" }),
+            "invalid_arguments",
+            &["name"],
+        );
+        denies(&home, "careless", &composed(then, "/shared/empty"), "invalid_arguments", &["empty"]);
+        denies(&home, "careless", &composed(then, "/shared/more"), "too_large", &["1 MiB"]);
+        assert_eq!(does(&home, "careless", &composed(then, "/shared/most")), json!({ "added": ["x.txt"] }));
+        // Before what is judged, or after it: one thing refused, and nothing is added.
+        let both = json!({ "then": then, "path": "/shared/a.txt", "composed": "/shared/empty", "name": "x" });
+        denies(&home, "careless", &both, "invalid_arguments", &["empty"]);
+        let both =
+            json!({ "then": then, "unjudged": "/shared/a.txt", "composed": "/shared/a.txt", "name": "x" });
+        denies(&home, "careless", &both, "path_denied", &["/shared/a.txt"]);
+    }
+    assert_eq!(call(&home, "careless", &composed("end", "/shared/far_more")).error(), "too_large");
+    // More than one host call takes.
+    assert_eq!(call(&home, "careless", &composed("raw", "/shared/far_more")).error(), "trapped");
+    let mixed =
+        json!({ "then": "end", "path": "/shared/a.txt", "composed": "/shared/a.txt", "name": "x.txt" });
+    assert_eq!(does(&home, "careless", &mixed), json!({ "added": ["x.txt", "x.txt"] }));
+}
+
 #[test]
 fn a_profile_that_does_not_grant_it_does_not_load_the_tool() {
     let policy = "safety = \"side-effecting\"\n[arguments]\nthen = \"value\"\npath = { path = \"read\" }\n\
-                  unjudged = \"value\"\nname = \"value\"\n";
+                  unjudged = \"value\"\ncomposed = \"value\"\nname = \"value\"\n";
     let home = Home::new().tool("careless", "file-read-only", "careless", policy);
     let ran = home.call(&["careless", "then=end"]);
     assert_eq!(ran.error(), "tool_unavailable", "{ran:?}");

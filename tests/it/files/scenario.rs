@@ -59,7 +59,7 @@ impl Scenario {
     /// The call.
     pub(super) fn call(&self, home: &Home) -> Call {
         let arguments = json!({ "index": 0, "path": self.path, "overwrite": self.old.is_some() });
-        Call { tool: "attachment_save", arguments, attached: home.file("sent", &bytes(self.new)) }
+        Call { tool: "attachment_save", arguments, attached: vec![home.file("sent", &bytes(self.new))] }
     }
 
     /// What the filesystem lacks, found in a run without faults.

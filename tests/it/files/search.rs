@@ -4,10 +4,10 @@ use super::check::{home, patient, refuses, special};
 use rustix::fs::FileType;
 use serde_json::{Value, json};
 use std::ffi::OsStr;
-use std::fs::{self, File};
+use std::fs::{self, File, Permissions};
 use std::io::{Seek, SeekFrom, Write};
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::symlink;
+use std::os::unix::fs::{PermissionsExt, symlink};
 use std::os::unix::net::UnixListener;
 use support::home::Home;
 
@@ -203,4 +203,19 @@ fn an_answer_is_bounded_and_goes_on() {
     // A million bytes of text at 400 a line and 21 lines a match.
     assert!((100..200).contains(&count), "{count}");
     assert_eq!(first["cursor"], format!("{count}:a"), "{}", first["cursor"]);
+}
+
+#[test]
+fn what_may_not_be_read_is_told_and_the_rest_is_searched() {
+    let home = home();
+    super::list::closed(&home);
+    let found = search(&home, &["path=/shared", "pattern=needle"]);
+    assert_eq!(places(&found), ["/shared/open/file:1:1", "/shared/z:1:1"], "{found}");
+    assert_eq!(found["unreadable_count"], 2, "{found}");
+    let told = found["unreadable"].as_array().expect("a list");
+    let told: Vec<_> = told.iter().filter_map(|told| told["path"].as_str()).collect();
+    assert_eq!(told, ["/shared/closed", "/shared/closed-file"], "{found}");
+    let ran = home.call(&["file_search", "path=/shared/closed-file", "pattern=needle"]);
+    assert_eq!((ran.code, ran.error().as_str()), (Some(1), "path_denied"), "{ran:?}");
+    fs::set_permissions(home.host("/shared/closed"), Permissions::from_mode(0o755)).expect("ours");
 }

@@ -13,7 +13,7 @@ use support::needs;
 /// A call during which its process may not make any file longer than this.
 fn call_within(home: &Home, wrapper: &[&str], file_bytes_max: u64) -> Ran {
     let arguments = json!({ "index": 0, "path": "/shared/new/a" });
-    let call = Call { tool: "attachment_save", arguments, attached: home.file("sent", b"abc") };
+    let call = Call { tool: "attachment_save", arguments, attached: vec![home.file("sent", b"abc")] };
     let paused = Paused::start_under(home, wrapper, &call);
     let mut limit = Command::new("prlimit");
     limit.arg(format!("--pid={}", paused.pid())).arg(format!("--fsize={file_bytes_max}"));

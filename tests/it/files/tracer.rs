@@ -17,8 +17,9 @@ use support::home::Ran;
 use support::needs;
 
 /// What a call does to files. strace ignores a name with `?` that the machine lacks.
-const TRACED: &str = "trace=openat,openat2,write,pwrite64,copy_file_range,fsync,fdatasync,fchmod,linkat,\
-    ?renameat,renameat2,mkdirat,unlinkat,flock,ftruncate,fstat,statx,?newfstatat,getdents64,lseek,pread64";
+const TRACED: &str = "trace=openat,openat2,write,pwrite64,copy_file_range,fallocate,fsync,fdatasync,fchmod,\
+    utimensat,ioctl,linkat,?renameat,renameat2,mkdirat,unlinkat,flock,ftruncate,fstat,statx,?newfstatat,\
+    ?readlink,readlinkat,getdents64,lseek,pread64";
 
 /// One system call.
 #[derive(Clone, Debug)]
@@ -54,10 +55,38 @@ impl Attached {
     }
 
     /// Leaves, and the program meets nothing any more. Whether it met an error that it was to meet.
-    pub(super) fn leave(mut self) -> bool {
+    pub(super) fn leave(self) -> bool {
+        self.log_at_the_end().contains("(INJECTED)")
+    }
+
+    /// Leaves; the system calls of the thread that a call ran on meanwhile, in order.
+    pub(super) fn seen(self) -> Vec<Seen> {
+        parse(&self.log_at_the_end())
+    }
+
+    /// The threads that a `signal=STOP` has stopped so far, each time one did; the whole process stands still then.
+    pub(super) fn stops(&self) -> Vec<Pid> {
+        let log = fs::read_to_string(&self.log).unwrap_or_default();
+        let (mut sent, mut stopped) = (Vec::new(), Vec::new());
+        for line in log.lines() {
+            let Some((thread, rest)) = line.split_once(char::is_whitespace) else { continue };
+            if rest.trim_start().starts_with("--- SIGSTOP {") {
+                sent.push(thread);
+            } else if let Some(at) = sent.iter().position(|sent| *sent == thread)
+                && rest.contains("--- stopped by SIGSTOP ---")
+            {
+                // The others stop with it, and nobody has to let them go on.
+                sent.remove(at);
+                stopped.extend(thread.parse().ok().and_then(Pid::from_raw));
+            }
+        }
+        stopped
+    }
+
+    fn log_at_the_end(mut self) -> String {
         kill_process(Pid::from_child(&self.tracer), Signal::INT).expect("ours");
         self.tracer.wait().expect("ours");
-        fs::read_to_string(self.log).expect("a log").contains("(INJECTED)")
+        fs::read_to_string(self.log).expect("a log")
     }
 }
 

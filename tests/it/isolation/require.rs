@@ -3,7 +3,8 @@
 use std::io::{BufRead, BufReader};
 use std::process::Stdio;
 use support::home::{Home, Ran};
-use support::kernel::{self, LANDLOCK, SECCOMP, spawn_without};
+use support::kernel::{self, CAPABILITIES, LANDLOCK, SECCOMP, spawn_pretending, spawn_without};
+use support::needs;
 
 fn required() -> Home {
     Home::new().config("[isolation]\nrequire = true\n")
@@ -76,6 +77,31 @@ fn a_worker_that_cannot_confine_itself_runs_no_guest() {
         assert_eq!((short.code, short.stdout.as_str()), (Some(2), ""), "{short:?}");
         assert!(short.stderr.contains("a worker cannot confine itself, so no guest runs"), "{short:?}");
     }
+}
+
+/// A gateway of root keeps some of its capabilities, and its workers are to drop them all.
+#[test]
+fn a_worker_that_is_less_confined_than_its_gateway_is_refused() {
+    let test = "isolation::require::a_worker_that_is_less_confined_than_its_gateway_is_refused";
+    if !needs::available(test, "root, who has capabilities", needs::root()) {
+        return;
+    }
+    let call = |home: &Home| {
+        put(home);
+        let mut command = home.command(&["call", "file_read", "path=/shared/a"]);
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        let child = spawn_pretending(CAPABILITIES, &mut command).expect("the program starts");
+        Ran::from(child.wait_with_output().expect("it ends"))
+    };
+    let free = call(&Home::new());
+    assert_eq!(free.code, Some(0), "{free:?}");
+    let home = required();
+    let refused = call(&home);
+    assert_eq!((refused.code, refused.stdout.as_str()), (Some(2), ""), "{refused:?}");
+    for said in ["[isolation] require = true, and in the worker (call) ", "capabilities are left"] {
+        assert!(refused.stderr.contains(said), "{said:?} in {refused:?}");
+    }
+    assert_eq!(home.audit().len(), 0, "nothing was called");
 }
 
 #[test]

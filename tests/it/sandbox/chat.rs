@@ -4,6 +4,7 @@ use super::SOON;
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
+use std::time::Duration;
 use support::home::Home;
 
 /// A running `chat`; killed when dropped.
@@ -42,6 +43,11 @@ impl Chat {
     /// The answer to the line that was said first of those that have none.
     pub(crate) fn answer(&self) -> String {
         self.answers.recv_timeout(SOON).expect("an answer")
+    }
+
+    /// The same if it comes within this time.
+    pub(crate) fn answer_within(&self, time: Duration) -> Option<String> {
+        self.answers.recv_timeout(time).ok()
     }
 
     /// Its process.

@@ -2,6 +2,8 @@
 
 mod budgets;
 mod cancel;
+mod composed;
+mod group;
 mod memory;
 mod outputs;
 mod reach;

@@ -176,7 +176,7 @@ async fn a_long_answer_comes_before_its_files() -> anyhow::Result<()> {
 /// The tool that adds a file and goes on until it is let go.
 pub(super) fn slow(home: Home) -> Home {
     let policy = "safety = \"side-effecting\"\n[arguments]\nthen = \"value\"\npath = { path = \"read\" }\n\
-                  unjudged = \"value\"\nname = \"value\"\n[limits]\nmemory = \"16 MiB\"\ndeadline = \"100s\"\n";
+                  unjudged = \"value\"\ncomposed = \"value\"\nname = \"value\"\n[limits]\nmemory = \"16 MiB\"\ndeadline = \"100s\"\n";
     home.tool("careless", "attachment-add", "careless", policy)
 }
 

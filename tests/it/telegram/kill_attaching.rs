@@ -1,5 +1,5 @@
-//! `kill -9` at each step of a call that adds a file to the reply: the file goes out once, and it is the one of the
-//! call whose result is told.
+//! `kill -9` at each step of a call that adds a file to the reply, one of the workspace or one that it composed: the file
+//! goes out once, and it is the one of the call whose result is told.
 
 use super::attachments_out::slow;
 use super::tracer::{Tracer, available};
@@ -11,6 +11,11 @@ const WAL: &str = "cofferdam.db-wal";
 const AUDIT: &str = "audit.jsonl";
 const FIRST: &[u8] = b"as it was";
 const THEN: &[u8] = b"something else";
+
+/// The host reads the file.
+const READ: &str = "path=/shared/a.txt";
+/// The guest reads it, and composes its own of that: a call that runs again composes another.
+const COMPOSED: &str = "composed=/shared/a.txt name=a.txt";
 
 /// Waits until the call has taken its file.
 fn taken(world: &World) -> anyhow::Result<()> {
@@ -26,11 +31,13 @@ fn taken(world: &World) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// A turn whose call is killed at the `nth` system call of this name on a file of the state; what the person gets.
-async fn killed(call: &str, nth: u32, of: &str, expected: &[u8]) -> anyhow::Result<()> {
+/// A turn whose call adds a file so, and is killed at the `nth` system call of this name on a file of the state; what
+/// the person gets.
+async fn killed(adds: &str, at: (&str, u32, &str), expected: &[u8]) -> anyhow::Result<()> {
+    let (call, nth, of) = at;
     let mut world = World::running_in(slow).await?;
     std::fs::write(world.home.host("/shared/a.txt"), FIRST)?;
-    world.server.push(Incoming::private(ANN).text("/careless then=hold path=/shared/a.txt"));
+    world.server.push(Incoming::private(ANN).text(&format!("/careless then=hold {adds}")));
     taken(&world)?;
     let tracer = Tracer::kills(world.serving().pid(), call, nth, Some(&world.home.state().join(of)));
     std::fs::write(world.home.host("/shared/go"), "")?;
@@ -50,8 +57,9 @@ async fn killed(call: &str, nth: u32, of: &str, expected: &[u8]) -> anyhow::Resu
 async fn before_the_intent_the_call_runs_again() -> anyhow::Result<()> {
     if available("telegram::kill_attaching::before_the_intent_the_call_runs_again") {
         for (call, of) in [("pwrite64", WAL), ("fsync", WAL), ("write", AUDIT)] {
-            killed(call, 1, of, THEN).await?;
+            killed(READ, (call, 1, of), THEN).await?;
         }
+        killed(COMPOSED, ("write", 1, AUDIT), THEN).await?;
     }
     Ok(())
 }
@@ -60,7 +68,8 @@ async fn before_the_intent_the_call_runs_again() -> anyhow::Result<()> {
 async fn after_the_intent_the_reply_has_what_was_taken() -> anyhow::Result<()> {
     if available("telegram::kill_attaching::after_the_intent_the_reply_has_what_was_taken") {
         for (call, nth) in [("fdatasync", 1), ("write", 2), ("flock", 4)] {
-            killed(call, nth, AUDIT, FIRST).await?;
+            killed(READ, (call, nth, AUDIT), FIRST).await?;
+            killed(COMPOSED, (call, nth, AUDIT), FIRST).await?;
         }
     }
     Ok(())

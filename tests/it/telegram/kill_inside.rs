@@ -95,7 +95,7 @@ async fn saving(name: &str, asked: Asked, lasts: &[Last]) -> anyhow::Result<()> 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn while_an_update_is_kept() -> anyhow::Result<()> {
     if available("telegram::kill_inside::while_an_update_is_kept") {
-        for call in ["pwrite64", "fsync"] {
+        for call in ["pwrite64", "fdatasync"] {
             let polled = (Target::method("getUpdates"), Hold::BeforeAnswer);
             killed(Asked::New, polled, (call, 1, Some(WAL)), 0).await?;
         }
@@ -111,6 +111,7 @@ async fn while_the_file_is_staged() -> anyhow::Result<()> {
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn while_the_result_and_the_intent_are_recorded() -> anyhow::Result<()> {
     let lasts = [
+        ("fdatasync", 1, Some(WAL)),
         ("pwrite64", 1, Some(WAL)),
         ("fsync", 1, Some(WAL)),
         ("write", 1, Some(AUDIT)),
@@ -145,7 +146,7 @@ async fn while_the_outcome_is_recorded() -> anyhow::Result<()> {
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn while_the_answer_is_stored() -> anyhow::Result<()> {
     // Without a tool call nothing else is written to the database after the download.
-    let lasts = [("pwrite64", 1, Some(WAL)), ("fsync", 1, Some(WAL))];
+    let lasts = [("pwrite64", 1, Some(WAL)), ("fdatasync", 1, Some(WAL))];
     saving("while_the_answer_is_stored", Asked::Listing, &lasts).await
 }
 
@@ -153,7 +154,7 @@ async fn while_the_answer_is_stored() -> anyhow::Result<()> {
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn while_the_answer_is_marked_as_sent() -> anyhow::Result<()> {
     if available("telegram::kill_inside::while_the_answer_is_marked_as_sent") {
-        for call in ["pwrite64", "fsync"] {
+        for call in ["pwrite64", "fdatasync"] {
             let sent = (Target::method("sendMessage"), Hold::BeforeAnswer);
             killed(Asked::New, sent, (call, 1, Some(WAL)), 1).await?;
         }

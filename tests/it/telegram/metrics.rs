@@ -167,6 +167,43 @@ async fn health_names_what_fails_and_recovers() -> anyhow::Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_cold_start_is_told_while_it_compiles() -> anyhow::Result<()> {
+    const KEPT: [&str; 3] = ["file_read.toml", "file_write.toml", "attachment_save.toml"];
+    let mut world = World::stopped(|home| watched(home.own_policies())).await?;
+    for policy in std::fs::read_dir(world.home.policies_dir().join("tools"))? {
+        let policy = policy?;
+        if !KEPT.iter().any(|kept| policy.file_name() == *kept) {
+            std::fs::remove_file(policy.path())?;
+        }
+    }
+    std::fs::remove_dir_all(world.home.state().join("cache"))?;
+    world.launch(&[], &[])?;
+    let address = monitor(&world).await?;
+    let (status, metrics) = get(address, "/metrics")?;
+    // What is not known yet is left out.
+    assert!(status == 200 && !metrics.contains("cofferdam_workspace_max_bytes"), "{metrics}");
+    let started = std::time::Instant::now();
+    let mut told = Vec::new();
+    loop {
+        let (status, body) = get(address, "/healthz")?;
+        assert_eq!(status, if body == "ok\n" { 200 } else { 503 }, "{body}");
+        if told.last() != Some(&body) {
+            told.push(body);
+        }
+        if status == 200 {
+            break;
+        }
+        anyhow::ensure!(started.elapsed() < PATIENCE, "{told:?}");
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    let compiling =
+        |body: &String| body.starts_with("starting: compiled ") && body.ends_with(" of 3 tools\n");
+    assert!(told.iter().any(compiling), "{told:?}");
+    world.ask(Incoming::private(ANN).text("/file_read path=/shared/missing")).await?;
+    world.end(1)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn few_are_answered_shortly_and_only_on_this_machine() -> anyhow::Result<()> {
     let world = World::running_in(watched).await?;
     let address = monitor(&world).await?;

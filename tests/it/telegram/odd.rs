@@ -15,7 +15,7 @@ async fn nonsense_beside_text_and_file_hides_neither() -> anyhow::Result<()> {
     for odd in [
         json!({ "caption_entities": entities }),
         json!({ "entities": "none", "date": "yesterday", "edit_date": [] }),
-        json!({ "reply_to_message": 5, "via_bot": [], "forward_origin": { "type": "from_2031" } }),
+        json!({ "reply_to_message": 5, "via_bot": [], "forward_origin": "from_2031" }),
         json!({ "message_thread_id": "t", "is_topic_message": 1, "quote": { "text": 5 } }),
         json!({ "reply_markup": { "inline_keyboard": "x" }, "link_preview_options": 3, "effect_id": {} }),
         json!({ "message_id": "text" }),

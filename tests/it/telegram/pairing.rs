@@ -160,6 +160,43 @@ async fn without_pairing_a_stranger_is_told_the_own_id_alone() -> anyhow::Result
     world.end(2)
 }
 
+/// Takes the codes out, as if they had expired.
+fn expire_codes(world: &World) -> anyhow::Result<()> {
+    let file = world.home.state().join("people.json");
+    let mut people: Value = serde_json::from_slice(&std::fs::read(&file)?)?;
+    people["waiting"] = json!([]);
+    let new = world.home.dir().join("expired");
+    std::fs::write(&new, people.to_string())?;
+    Ok(std::fs::rename(new, file)?)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_stranger_cannot_have_the_bot_speak_at_will() -> anyhow::Result<()> {
+    const TOLD_MAX: usize = 3;
+    let mut world = World::running().await?;
+    let mut codes = Vec::new();
+    for _ in 0..TOLD_MAX {
+        codes.push(code(&world.ask(eve("hello")).await?));
+        // Once for each code, however much they write.
+        world.server.push_all((0..3).map(|n| eve(&format!("hello? {n}"))));
+        world.ask(Incoming::private(ANN).text("hello")).await?;
+        expire_codes(&world)?;
+    }
+    codes.dedup();
+    assert_eq!(codes.len(), TOLD_MAX, "{codes:?}");
+    // From here on neither a word nor a code, through a restart as well.
+    world.server.push(eve("hello"));
+    world.ask(Incoming::private(ANN).text("hello")).await?;
+    world.stop()?;
+    world.start()?;
+    world.server.push(eve("hello"));
+    world.ask(Incoming::private(ANN).text("hello")).await?;
+    assert_eq!(allow(&world, &["--json"]).json()["waiting"], json!([]));
+    let told = world.server.sent_messages().iter().filter(|sent| sent.chat_id == EVE).count();
+    assert_eq!(told, TOLD_MAX);
+    world.end(2 * TOLD_MAX + 2)
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn a_file_of_people_that_cannot_be_read_lets_nobody_in() -> anyhow::Result<()> {
     let world = with_eve(|home| home).await?;

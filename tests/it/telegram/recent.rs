@@ -8,9 +8,9 @@ use support::guests::sha256;
 use support::samples;
 use support::telegram::{Fault, Hold, Incoming, Media};
 
-const DOWNLOAD: &str = "/attachment_download {}";
+pub(super) const DOWNLOAD: &str = "/attachment_download {}";
 
-fn document(who: i64, id: &str, bytes: impl Into<Vec<u8>>) -> Incoming {
+pub(super) fn document(who: i64, id: &str, bytes: impl Into<Vec<u8>>) -> Incoming {
     Incoming::private(who).document(Media::with_content(id, bytes.into()).name(&format!("{id}.txt")))
 }
 
@@ -19,7 +19,7 @@ fn download() -> Incoming {
 }
 
 /// Where these bytes lie after a download, with this extension.
-fn place(bytes: &[u8], extension: &str) -> String {
+pub(super) fn place(bytes: &[u8], extension: &str) -> String {
     format!("/shared/Downloads/{}.{extension}", &sha256(bytes)[..10])
 }
 

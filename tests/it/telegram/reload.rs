@@ -264,7 +264,7 @@ async fn reloads_under_load_lose_no_call() -> anyhow::Result<()> {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn a_file_put_in_the_place_of_another_is_read_from_a_folder_of_its_own() -> anyhow::Result<()> {
-    // Beside workspace and state the folder is not opened up for its sake.
+    // A home is not opened up for its sake.
     let mut world = World::running().await?;
     let config = world.home.config_file();
     let replace = |config: &std::path::Path, text: &str| {
@@ -277,6 +277,15 @@ async fn a_file_put_in_the_place_of_another_is_read_from_a_folder_of_its_own() -
     let reason = reloads(&world.home).pop().expect("audited")["reason"].clone();
     assert!(reason.as_str().expect("why").contains("keep it in a folder of its own, or restart"), "{reason}");
     world.stop()?;
+    // The gateway's own folder holds no more than what it reads anyway.
+    let mut command = world.home.command(&["serve"]);
+    command.env("HOME", "/nonexistent");
+    let serving = Serving::spawn(command, world.server.token())?.polling()?;
+    replace(&config, &good.replace(&ANN.to_string(), &EVE.to_string()))?;
+    serving.signal(Signal::HUP)?;
+    let serving = serving.says(APPLIED)?;
+    assert!(world.ask(text(EVE, "/file_read path=/shared/x")).await?.starts_with("not_found"));
+    drop(serving);
     let own = world.home.dir().join("etc/cofferdam.toml");
     std::fs::create_dir(own.parent().expect("a folder"))?;
     let dir = world.home.dir().display();
@@ -292,7 +301,7 @@ async fn a_file_put_in_the_place_of_another_is_read_from_a_folder_of_its_own() -
     let serving = serving.says(APPLIED)?;
     assert!(world.ask(text(EVE, "/file_read path=/shared/x")).await?.starts_with("not_found"));
     drop(serving);
-    world.end(1)
+    world.end(2)
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]

@@ -70,6 +70,8 @@ pub struct Seen {
 pub struct Facts {
     /// What stands at each path that the call may write; `None`: nothing.
     pub there: BTreeMap<GuestPath, Option<Seen>>,
+    /// What reading finds at each path that the call names for that, links followed; `None`: nothing.
+    pub found: BTreeMap<GuestPath, Option<Seen>>,
     /// Paths that were approved before, for this tool and this person.
     pub approved: BTreeSet<GuestPath>,
 }
@@ -106,7 +108,7 @@ impl Approvals {
             .classes()
             .filter(|(class, _)| *class == path.as_str() || is_below(path.as_str(), class))
             .max_by_key(|(class, _)| class.len())
-            .or_else(|| self.0.get_key_value(at).map(|(about, rule)| (about.as_str(), rule)))
+            .or_else(|| self.argument(at))
             .or_else(|| self.every());
         let decided = decides.and_then(|(about, rule)| Some((about, rule, here(rule.when, how)?)));
         let within = self
@@ -131,6 +133,12 @@ impl Approvals {
     /// Why a call that names no path at all must be approved.
     pub(super) fn of_call(&self) -> Option<Reason> {
         self.every().and_then(|(about, rule)| pathless(about, rule))
+    }
+
+    /// The rule about an argument. Where an argument is one path or a list of them, what is said of it is said of each.
+    fn argument(&self, at: &str) -> Option<(&str, &Rule)> {
+        let list = || self.0.get_key_value(at.strip_suffix("[]")?);
+        self.0.get_key_value(at).or_else(list).map(|(about, rule)| (about.as_str(), rule))
     }
 
     fn every(&self) -> Option<(&str, &Rule)> {

@@ -4,8 +4,9 @@
 //! Decides nothing: it listens to [`rulings`], which is how the judge itself decides.
 
 use super::effective::ToolPolicy;
-use super::judge::{Cause, Denial, rulings};
+use super::judge::{Cause, Denial};
 use super::origin::Place;
+use super::rulings::rulings;
 use super::words::ArgumentClass;
 use crate::capability::Access;
 use serde_json::Value;

@@ -6,14 +6,15 @@
 use super::approval::{Facts, Reason, Seen, When};
 use super::effective::ToolPolicy;
 use super::path::{BadPath, GuestPath};
+use super::rulings::{Ruling, rulings};
 use super::words::{ArgumentClass, PathUse, Safety};
 use crate::audit::sha256_hex;
-use crate::capability::{Access, Grants};
+use crate::capability::Grants;
 use crate::id::CallId;
 use crate::limits::Limits;
-use crate::text::one_line;
 use crate::tool::{ErrorCode, ToolError, ToolName};
 use serde_json::Value;
+use std::collections::BTreeMap;
 
 /// A call that wants to be judged; its arguments have passed the tool's schema.
 #[derive(Clone, Debug)]
@@ -76,17 +77,6 @@ pub enum Cause {
     NotApproved,
 }
 
-/// What the judge says of one place that nothing is wrong with.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Ruling {
-    /// The class of the place; none where no rule is needed.
-    pub class: Option<ArgumentClass>,
-    /// The path that stands there.
-    pub path: Option<GuestPath>,
-    /// Why what stands there must be approved.
-    pub asks: Vec<Reason>,
-}
-
 impl From<Denial> for ToolError {
     fn from(denial: Denial) -> Self {
         ToolError::new(denial.code, denial.reason)
@@ -108,6 +98,8 @@ pub struct Permit {
     writes_below: Vec<GuestPath>,
     /// What the judge, or the person who approved, relied on.
     seen: Vec<(GuestPath, Option<Seen>)>,
+    /// What the person who approved was told of the paths that are read.
+    found: Vec<(GuestPath, Option<Seen>)>,
 }
 
 /// What must stand at a path for the permit to hold there.
@@ -119,6 +111,16 @@ pub enum Expected<'a> {
     Nothing,
     /// What was seen.
     This(&'a Seen),
+}
+
+impl<'a> Expected<'a> {
+    fn of(seen: &'a [(GuestPath, Option<Seen>)], path: &GuestPath) -> Self {
+        match seen.iter().find(|(seen, _)| seen == path) {
+            None => Self::Anything,
+            Some((_, None)) => Self::Nothing,
+            Some((_, Some(seen))) => Self::This(seen),
+        }
+    }
 }
 
 impl Permit {
@@ -149,11 +151,17 @@ impl Permit {
 
     /// What must stand at `path` when the call changes it.
     pub fn expected(&self, path: &GuestPath) -> Expected<'_> {
-        match self.seen.iter().find(|(seen, _)| seen == path) {
-            None => Expected::Anything,
-            Some((_, None)) => Expected::Nothing,
-            Some((_, Some(seen))) => Expected::This(seen),
-        }
+        Expected::of(&self.seen, path)
+    }
+
+    /// What must be found at `path` when the call reads it.
+    pub fn expected_to_read(&self, path: &GuestPath) -> Expected<'_> {
+        Expected::of(&self.found, path)
+    }
+
+    /// What must be found at the paths that the call reads, for whoever looks again once it has ended.
+    pub fn found(&self) -> &[(GuestPath, Option<Seen>)] {
+        &self.found
     }
 
     /// Whether this very path was judged for reading: what leaves with a reply is named in the call.
@@ -175,6 +183,7 @@ pub struct Ask {
     policy_sha256: String,
     reasons: Vec<Reason>,
     there: Vec<(GuestPath, Option<Seen>)>,
+    found: Vec<(GuestPath, Option<Seen>)>,
 }
 
 impl Ask {
@@ -193,9 +202,19 @@ impl Ask {
         &self.permit.writes
     }
 
+    /// The paths that it names for reading, about which there may be facts.
+    pub fn reads(&self) -> &[GuestPath] {
+        &self.permit.reads
+    }
+
     /// What stands at the paths that it may write, as far as facts were given.
     pub fn there(&self) -> &[(GuestPath, Option<Seen>)] {
         &self.there
+    }
+
+    /// What reading finds at the paths that it names for that, as far as facts were given.
+    pub fn found(&self) -> &[(GuestPath, Option<Seen>)] {
+        &self.found
     }
 
     /// The verdict in the light of the facts: a permit where no rule asks any more, valid only as long as
@@ -214,8 +233,12 @@ impl Ask {
             self.permit.seen = new;
             return Verdict::Permit(self.permit);
         }
-        let there = self.permit.writes.iter().filter_map(|path| facts.there.get_key_value(path));
-        self.there = there.map(|(path, seen)| (path.clone(), seen.clone())).collect();
+        let known = |paths: &[GuestPath], facts: &BTreeMap<GuestPath, Option<Seen>>| {
+            let known = paths.iter().filter_map(|path| facts.get_key_value(path));
+            known.map(|(path, seen)| (path.clone(), seen.clone())).collect()
+        };
+        self.there = known(&self.permit.writes, &facts.there);
+        self.found = known(&self.permit.reads, &facts.found);
         Verdict::Ask(self)
     }
 
@@ -223,8 +246,8 @@ impl Ask {
     /// SHA-256, lower-case hex.
     pub fn sha256(&self, shown: &str) -> String {
         let Call { id, tool, arguments } = &self.permit.call;
-        let (policy, there) = (&self.policy_sha256, &self.there);
-        sha256_hex(format!("{id}\n{tool}\n{policy}\n{arguments}\n{there:?}\n{shown}").as_bytes())
+        let (policy, there, found) = (&self.policy_sha256, &self.there, &self.found);
+        sha256_hex(format!("{id}\n{tool}\n{policy}\n{arguments}\n{there:?}\n{found:?}\n{shown}").as_bytes())
     }
 
     /// The permit, for whoever holds the name of this very call as it was approved. It holds as long as what
@@ -241,7 +264,7 @@ impl Ask {
                 cause: Cause::NotApproved,
             });
         }
-        self.permit.seen = self.there;
+        (self.permit.seen, self.permit.found) = (self.there, self.found);
         Ok(self.permit)
     }
 }
@@ -281,124 +304,12 @@ pub fn judge(mut call: Call, policy: &ToolPolicy) -> Verdict {
         writes,
         writes_below,
         seen: Vec::new(),
+        found: Vec::new(),
         call,
     };
     if reasons.is_empty() {
         return Verdict::Permit(permit);
     }
-    Verdict::Ask(Ask { permit, policy_sha256: policy.sha256.clone(), reasons, there: Vec::new() })
-}
-
-/// Hands the ruling on each place of `arguments` to `visit`, in order, until it returns an error: this is
-/// how [`judge`] decides, and how an explanation sees every place instead of the first that is denied.
-///
-/// # Errors
-/// What `visit` returned.
-pub fn rulings(
-    arguments: &Value,
-    policy: &ToolPolicy,
-    visit: impl FnMut(&str, Result<Ruling, Denial>) -> Result<(), Denial>,
-) -> Result<(), Denial> {
-    let mut walk = Walk { policy, visit };
-    let Value::Object(arguments) = arguments else {
-        let reason = "the arguments are not a JSON object; give {\"name\": value, …}".into();
-        let code = ErrorCode::InvalidArguments;
-        return (walk.visit)("", Err(Denial { code, reason, cause: Cause::NotAnObject }));
-    };
-    arguments.iter().try_for_each(|(name, value)| walk.place(name, value))
-}
-
-struct Walk<'a, V> {
-    policy: &'a ToolPolicy,
-    visit: V,
-}
-
-impl<V: FnMut(&str, Result<Ruling, Denial>) -> Result<(), Denial>> Walk<'_, V> {
-    fn place(&mut self, at: &str, value: &Value) -> Result<(), Denial> {
-        let class = self.policy.class(at);
-        let path = match (class, value) {
-            (Some(ArgumentClass::Value | ArgumentClass::Content), _) => Ok(None),
-            // An optional path that was not given.
-            (Some(ArgumentClass::Path(_)), Value::Null) => Ok(None),
-            (Some(ArgumentClass::Path(how)), Value::String(text)) => path(self.policy, how, text).map(Some),
-            // One path or a list of them, each place with a class of its own.
-            (Some(ArgumentClass::Path(_)), Value::Array(items)) if self.lists_paths(at) => {
-                let at = format!("{at}[]");
-                return items.iter().try_for_each(|item| self.place(&at, item));
-            }
-            (Some(ArgumentClass::Path(_)), _) => Err(unclassified(at)),
-            (None, Value::String(_)) => Err(unclassified(at)),
-            (None, Value::Array(items)) => {
-                let at = format!("{at}[]");
-                return items.iter().try_for_each(|item| self.place(&at, item));
-            }
-            (None, Value::Object(fields)) => {
-                return fields.iter().try_for_each(|(name, v)| self.place(&format!("{at}.{name}"), v));
-            }
-            (None, Value::Null | Value::Bool(_) | Value::Number(_)) => Ok(None),
-        };
-        let ruling =
-            path.map(|path| Ruling { class, asks: asks(self.policy, at, value, path.as_ref()), path });
-        (self.visit)(at, ruling)
-    }
-
-    /// Whether what is in a list at this place is classified as paths.
-    fn lists_paths(&self, at: &str) -> bool {
-        matches!(self.policy.class(&format!("{at}[]")), Some(ArgumentClass::Path(_)))
-    }
-}
-
-/// Why what stands at a place must be approved. What is null or false was as good as not given.
-fn asks(policy: &ToolPolicy, at: &str, value: &Value, path: Option<&GuestPath>) -> Vec<Reason> {
-    match (policy.class(at), path) {
-        (Some(ArgumentClass::Path(how)), Some(path)) => policy.approval.of_path(at, how, path),
-        (Some(_), None) if !matches!(value, Value::Null | Value::Bool(false)) => policy.approval.of_value(at),
-        _ => Vec::new(),
-    }
-}
-
-fn path(policy: &ToolPolicy, how: PathUse, text: &str) -> Result<GuestPath, Denial> {
-    let denied = |cause, reason: String| Denial { code: ErrorCode::PathDenied, reason, cause };
-    let path = GuestPath::parse(text).map_err(|bad| denied(Cause::BadPath(bad.clone()), bad.to_string()))?;
-    let shown = one_line(text, 200);
-    let profile = &policy.profile;
-    let mount = || path.mount().to_owned();
-    let access = policy.grants.access(path.mount()).ok_or_else(|| {
-        let usable = mounts(policy, how);
-        let reason = format!("{shown} is not in a mount of profile {profile}; use {usable}");
-        denied(Cause::NotGranted { mount: mount(), how }, reason)
-    })?;
-    if how == PathUse::Read {
-        return Ok(path);
-    }
-    if access != Access::AtomicWrite {
-        let usable = mounts(policy, how);
-        let reason = format!("{} is read-only under profile {profile}; write to {usable}", path.mount());
-        return Err(denied(Cause::ReadOnlyMount { mount: mount() }, reason));
-    }
-    if how == PathUse::Write && path.is_mount() {
-        let reason = format!("{shown} is a mount, not a file; name a file below it, e.g. {shown}/file");
-        return Err(denied(Cause::MountItself, reason));
-    }
-    Ok(path)
-}
-
-/// The mounts that `how` could use, for a message that says what to do.
-fn mounts(policy: &ToolPolicy, how: PathUse) -> String {
-    let usable: Vec<_> = policy
-        .grants
-        .mounts
-        .iter()
-        .filter(|m| how == PathUse::Read || m.access == Access::AtomicWrite)
-        .map(|m| format!("{}/…", m.guest))
-        .collect();
-    if usable.is_empty() { "another tool: none is granted".into() } else { usable.join(" or ") }
-}
-
-fn unclassified(at: &str) -> Denial {
-    Denial {
-        code: ErrorCode::InvalidArguments,
-        reason: format!("the policy does not classify argument {:?}; remove it", one_line(at, 80)),
-        cause: Cause::Unclassified,
-    }
+    let policy_sha256 = policy.sha256.clone();
+    Verdict::Ask(Ask { permit, policy_sha256, reasons, there: Vec::new(), found: Vec::new() })
 }

@@ -1,8 +1,8 @@
 //! Policies: what they say (source, words, file, set), what holds for one tool (effective) and where that is
 //! written (origin), what is added to arguments before they are judged (complete), when a person must agree
-//! first (approval), what paths may look like (path), which arguments a schema lets be strings (schema), and what follows for one call (judge). For
-//! reviewers: why a call is denied (explain) and what would permit it (mend, edit), and what two sets of
-//! policies differ in (diff).
+//! first (approval), what paths may look like (path), which arguments a schema lets be strings (schema), what
+//! holds at each place of the arguments (rulings), and what follows for one call (judge). For reviewers: why a
+//! call is denied (explain) and what would permit it (mend, edit), and what two sets of policies differ in (diff).
 
 pub mod approval;
 mod complete;
@@ -15,6 +15,7 @@ pub mod judge;
 pub mod mend;
 mod origin;
 pub mod path;
+pub mod rulings;
 pub mod schema;
 mod set;
 mod source;

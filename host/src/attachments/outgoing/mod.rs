@@ -1,4 +1,5 @@
-//! Blobs of replies: the bytes of a file as they were when a tool added it, held by content until the reply is out.
+//! Blobs of replies: the bytes of a file as they were when a tool added or composed it, held by content until the reply
+//! is out.
 //!
 //! A call takes files in; delivery opens blobs by their SHA-256 and never a path. What a call took and did not end
 //! well is not part of any reply. It refuses what is over a limit before it is kept, and removes nothing that a
@@ -7,12 +8,14 @@
 mod config;
 mod name;
 mod place;
+mod source;
 mod take;
 #[cfg(test)]
 mod tests;
 
 pub use config::Config;
-pub use take::{OutgoingError, Source};
+pub use source::{Body, CONTENTS_BYTES_MAX, Source};
+pub use take::OutgoingError;
 
 use cofferdam_core::audit::{Attached, Effect};
 use cofferdam_core::id::TurnId;
@@ -149,7 +152,8 @@ pub struct Addition {
     outgoing: Outgoing,
     turn: TurnId,
     call: u64,
-    files: Vec<(String, OutgoingAttachment)>,
+    /// Each with the path that it was read from, if it was.
+    files: Vec<(Option<String>, OutgoingAttachment)>,
     kept: bool,
     resolve: Resolve,
 }
@@ -196,7 +200,7 @@ impl Addition {
 
     /// What was added, as the audit tells it.
     pub fn effects(&self) -> Vec<Effect> {
-        let effect = |(path, file): &(String, OutgoingAttachment)| {
+        let effect = |(path, file): &(Option<String>, OutgoingAttachment)| {
             Effect::Attached(Attached {
                 path: path.clone(),
                 attached: file.name.clone(),

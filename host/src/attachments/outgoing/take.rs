@@ -1,6 +1,7 @@
 //! Takes files in for a reply: all of them or none, under every limit, their bytes on disk before anybody is told.
 
 use super::name::shown;
+use super::source::{Body, CONTENTS_BYTES_MAX, Source};
 use super::{Addition, Config, Held};
 use crate::attachments::sniff;
 use cofferdam_core::limits::ByteSize;
@@ -9,7 +10,6 @@ use cofferdam_core::text::one_line;
 use cofferdam_core::tool::{ErrorCode, ToolError};
 use rustix::io::Errno;
 use sha2::{Digest, Sha256};
-use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::sync::atomic::Ordering;
 use tempfile::NamedTempFile;
@@ -17,31 +17,25 @@ use tempfile::NamedTempFile;
 /// Between two looks at the stop lies at most this much work.
 const BUFFER_BYTES: usize = 256 << 10;
 
-/// An open file that is to go out, and what was said of it.
-#[derive(Debug)]
-pub struct Source {
-    /// The virtual path that it was opened by, for words and for the audit.
-    pub path: String,
-    /// Read from its beginning.
-    pub file: File,
-    /// Its length when it was opened; no more is taken.
-    pub len: u64,
-    /// What the caller would call it.
-    pub name: Option<String>,
-    /// What the caller believes it is.
-    pub mime_type: Option<String>,
-}
-
 /// Why files are not taken; none of them is then.
 #[allow(missing_docs, reason = "the fields mean the same in every variant")]
 #[derive(Debug, thiserror::Error)]
 pub enum OutgoingError {
     /// Platforms refuse it.
-    #[error("{path} is empty; there is nothing to send")]
-    Empty { path: String },
+    #[error("{what} is empty; there is nothing to send")]
+    Empty { what: String },
+    /// Nobody could tell what it is.
+    #[error("a file whose content is given needs a name that the user sees, e.g. table.csv")]
+    Nameless,
+    /// Over [`CONTENTS_BYTES_MAX`].
+    #[error(
+        "the contents given have {bytes} bytes; a call brings at most {limit} that are no file of the workspace; write \
+         them to a file and add that by its path"
+    )]
+    Contents { bytes: u64, limit: ByteSize },
     /// Over the limit of a file.
-    #[error("{path} has {bytes} bytes; a reply takes files of at most {limit} (replies.max_bytes)")]
-    TooLarge { path: String, bytes: u64, limit: ByteSize },
+    #[error("{what} has {bytes} bytes; a reply takes files of at most {limit} (replies.max_bytes)")]
+    TooLarge { what: String, bytes: u64, limit: ByteSize },
     /// Over the limit of a turn, in bytes.
     #[error(
         "all files of one reply may have {limit} together (replies.max_turn_bytes); send the rest in answer to \
@@ -57,22 +51,22 @@ pub enum OutgoingError {
     )]
     Full { limit: ByteSize },
     /// It shrank while it was read.
-    #[error("{path} changed while it was read; try again")]
-    Changed { path: String },
+    #[error("{what} changed while it was read; try again")]
+    Changed { what: String },
     /// The call should end.
     #[error(transparent)]
     Stopped(ToolError),
     /// The system refused.
-    #[error("{path} cannot be taken into the reply ({source})")]
-    Failed { path: String, source: io::Error },
+    #[error("{what} cannot be taken into the reply ({source})")]
+    Failed { what: String, source: io::Error },
 }
 
 impl From<OutgoingError> for ToolError {
     fn from(error: OutgoingError) -> Self {
         let code = match &error {
             OutgoingError::Stopped(stopped) => return stopped.clone(),
-            OutgoingError::Empty { .. } => ErrorCode::InvalidArguments,
-            OutgoingError::TooLarge { .. } => ErrorCode::TooLarge,
+            OutgoingError::Empty { .. } | OutgoingError::Nameless => ErrorCode::InvalidArguments,
+            OutgoingError::TooLarge { .. } | OutgoingError::Contents { .. } => ErrorCode::TooLarge,
             OutgoingError::TurnBytes { .. } | OutgoingError::TurnCount { .. } => ErrorCode::QuotaExceeded,
             OutgoingError::Full { .. } => ErrorCode::NoSpace,
             OutgoingError::Failed { source, .. } if is_full(source) => ErrorCode::NoSpace,
@@ -89,7 +83,7 @@ fn is_full(error: &io::Error) -> bool {
 /// Bytes that were copied and are not a blob yet.
 struct Copied {
     temp: NamedTempFile,
-    path: String,
+    path: Option<String>,
     attachment: OutgoingAttachment,
 }
 
@@ -113,16 +107,14 @@ impl Addition {
         check: &dyn Fn() -> Result<(), ToolError>,
     ) -> Result<Vec<OutgoingAttachment>, OutgoingError> {
         let limits = self.outgoing.limits;
-        for source in &sources {
-            if source.len == 0 {
-                return Err(OutgoingError::Empty { path: source.path.clone() });
-            }
-            if source.len > limits.max_bytes.0 {
-                let (path, bytes) = (source.path.clone(), source.len);
-                return Err(OutgoingError::TooLarge { path, bytes, limit: limits.max_bytes });
-            }
+        let composed = |source: &Source| matches!(source.body, Body::Contents(_));
+        let contents: u64 = sources.iter().filter(|source| composed(source)).map(Source::len).sum();
+        if contents > CONTENTS_BYTES_MAX {
+            let limit = ByteSize(CONTENTS_BYTES_MAX);
+            return Err(OutgoingError::Contents { bytes: contents, limit });
         }
-        let bytes = sources.iter().fold(0, |sum: u64, source| sum.saturating_add(source.len));
+        sources.iter().try_for_each(|source| source.check(&limits))?;
+        let bytes = sources.iter().fold(0, |sum: u64, source| sum.saturating_add(source.len()));
         // Before anything is copied for nothing; what holds is the second look, in `hold`.
         fits(&limits, self.outgoing.turns().get(&self.turn), sources.len(), bytes)?;
         let copied =
@@ -132,33 +124,28 @@ impl Addition {
 
     fn copy(
         &self,
-        mut source: Source,
+        source: Source,
         check: &dyn Fn() -> Result<(), ToolError>,
     ) -> Result<Copied, OutgoingError> {
-        let path = source.path.clone();
-        let failed = |source: io::Error| OutgoingError::Failed { path: path.clone(), source };
+        let (what, bytes) = (source.what(), source.len());
+        let failed = |source: io::Error| OutgoingError::Failed { what: what.clone(), source };
         let mut temp = self.outgoing.shared.place.temp().map_err(failed)?;
-        let (mut hasher, mut buffer) = (Sha256::new(), vec![0; BUFFER_BYTES]);
-        let mut left = source.len;
-        while left > 0 {
-            check().map_err(OutgoingError::Stopped)?;
-            let want = usize::try_from(left).unwrap_or(usize::MAX).min(buffer.len());
-            let read = source.file.read(&mut buffer[..want]).map_err(failed)?;
-            if read == 0 {
-                return Err(OutgoingError::Changed { path });
+        let (path, sha256) = match source.body {
+            Body::File { path, mut file, len } => {
+                let sha256 = copy(&what, &mut file, len, &mut temp, check)?;
+                (Some(path), sha256)
             }
-            hasher.update(&buffer[..read]);
-            temp.write_all(&buffer[..read]).map_err(failed)?;
-            left -= read as u64;
-        }
+            Body::Contents(contents) => (None, copy(&what, &mut &contents[..], bytes, &mut temp, check)?),
+        };
         temp.as_file().sync_all().map_err(failed)?;
         temp.seek(SeekFrom::Start(0)).map_err(failed)?;
         let mime_type = sniff(temp.as_file_mut());
+        let wanted = source.name.as_deref().or(path.as_deref()).unwrap_or_default();
         let attachment = OutgoingAttachment {
-            sha256: hex::encode(hasher.finalize()),
-            name: shown(source.name.as_deref().unwrap_or(&path), &mime_type, source.mime_type.as_deref()),
+            sha256,
+            name: shown(wanted, &mime_type, source.mime_type.as_deref()),
             mime_type: one_line(&mime_type, 80),
-            bytes: source.len,
+            bytes,
         };
         Ok(Copied { temp, path, attachment })
     }
@@ -168,8 +155,9 @@ impl Addition {
         let (inner, before) = (&self.outgoing.shared, self.files.len());
         let mut turns = self.outgoing.turns();
         fits(&self.outgoing.limits, turns.get(&self.turn), copied.len(), bytes)?;
-        let first = copied.first().map(|copied| copied.path.clone()).unwrap_or_default();
-        let failed = |source| OutgoingError::Failed { path: first.clone(), source };
+        let what = |copied: &Copied| copied.path.clone().unwrap_or_else(|| copied.attachment.name.clone());
+        let first = copied.first().map(what).unwrap_or_default();
+        let failed = |source| OutgoingError::Failed { what: first.clone(), source };
         let limit = self.outgoing.limits.max_held_bytes;
         if inner.place.bytes().map_err(failed)?.saturating_add(bytes) > limit.0 {
             return Err(OutgoingError::Full { limit });
@@ -181,7 +169,7 @@ impl Addition {
             added.push((path, attachment));
         }
         inner.place.sync().map_err(failed)?;
-        let held = |(_, file): &(String, OutgoingAttachment)| Held {
+        let held = |(_, file): &(Option<String>, OutgoingAttachment)| Held {
             call: self.call,
             sha256: file.sha256.clone(),
             bytes: file.bytes,
@@ -191,6 +179,30 @@ impl Addition {
         self.files.extend(added);
         Ok(self.files[before..].iter().map(|(_, file)| file.clone()).collect())
     }
+}
+
+/// Copies `left` bytes; returns their SHA-256.
+fn copy(
+    what: &str,
+    from: &mut dyn Read,
+    mut left: u64,
+    to: &mut dyn Write,
+    check: &dyn Fn() -> Result<(), ToolError>,
+) -> Result<String, OutgoingError> {
+    let failed = |source: io::Error| OutgoingError::Failed { what: what.to_owned(), source };
+    let (mut hasher, mut buffer) = (Sha256::new(), vec![0; BUFFER_BYTES]);
+    while left > 0 {
+        check().map_err(OutgoingError::Stopped)?;
+        let want = usize::try_from(left).unwrap_or(usize::MAX).min(buffer.len());
+        let read = from.read(&mut buffer[..want]).map_err(failed)?;
+        if read == 0 {
+            return Err(OutgoingError::Changed { what: what.to_owned() });
+        }
+        hasher.update(&buffer[..read]);
+        to.write_all(&buffer[..read]).map_err(failed)?;
+        left -= read as u64;
+    }
+    Ok(hex::encode(hasher.finalize()))
 }
 
 /// Whether a turn that holds these files may have so many more.

@@ -32,7 +32,24 @@ impl Fixture {
         file.write_all(bytes.as_bytes()).expect("written");
         file.seek(SeekFrom::Start(0)).expect("a file");
         let path = format!("/shared/{name}");
-        Source { path, file, len: bytes.len() as u64, name: None, mime_type: None }
+        let body = Body::File { path, file, len: bytes.len() as u64 };
+        Source { body, name: None, mime_type: None }
+    }
+
+    /// What becomes of adding what a call composed, with no name where that is empty.
+    fn compose(&self, turn: &TurnId, files: &[(&str, &str)]) -> Result<Vec<OutgoingAttachment>, ToolError> {
+        let mut addition = self.outgoing.addition(turn);
+        let source = |(name, bytes): &(&str, &str)| Source {
+            body: Body::Contents(bytes.as_bytes().to_vec()),
+            name: Some((*name).to_owned()).filter(|name| !name.is_empty()),
+            mime_type: Some("text/csv".to_owned()),
+        };
+        let added = addition.take(files.iter().map(source).collect(), &|| Ok(()))?;
+        let paths: Vec<_> =
+            addition.effects().iter().map(|effect| effect.path().map(str::to_owned)).collect();
+        assert!(paths.iter().all(Option::is_none), "{paths:?}");
+        addition.keep();
+        Ok(added)
     }
 
     /// What becomes of adding these files in a call of the turn that ends well.
@@ -94,6 +111,31 @@ fn one_bad_file_among_good_ones_adds_none() {
 }
 
 #[test]
+fn what_a_call_composed_is_a_file_like_any_other() {
+    let f = Fixture::new();
+    let added = f.compose(&turn(1), &[("t", "a,b"), ("../x.svg", "<svg/>")]).expect("taken");
+    let shown: Vec<_> = added.iter().map(|file| (file.name.as_str(), file.bytes)).collect();
+    assert_eq!(shown, [("t.csv", 3), ("x.svg", 6)]);
+    let mut held = String::new();
+    f.outgoing.file(&added[0].sha256).expect("held").read_to_string(&mut held).expect("readable");
+    assert_eq!(held, "a,b");
+    assert_eq!(f.add(&turn(1), &[("a", "a,b")]).expect("taken")[0].sha256, added[0].sha256);
+    let check = |files: &[(&str, &str)], code: ErrorCode, part: &str| {
+        let f = Fixture::new();
+        let refused = f.compose(&turn(1), files).expect_err("refused");
+        assert_eq!(refused.code, code, "{refused}");
+        assert!(refused.message.contains(part) && f.names().is_empty(), "{refused}");
+    };
+    check(&[("a", "x"), ("b.csv", "")], ErrorCode::InvalidArguments, "\"b.csv\" is empty");
+    check(&[("a", "x"), ("", "x")], ErrorCode::InvalidArguments, "needs a name");
+    check(&[(" ", "x")], ErrorCode::InvalidArguments, "needs a name");
+    check(&[("a", "0123456789x")], ErrorCode::TooLarge, "replies.max_bytes");
+    check(&[("a", "x"), ("b", "x"), ("c", "x"), ("d", "x")], ErrorCode::QuotaExceeded, "max_count");
+    let half = "x".repeat((CONTENTS_BYTES_MAX / 2) as usize + 1);
+    check(&[("a", &half), ("b", &half)], ErrorCode::TooLarge, "1 MiB");
+}
+
+#[test]
 fn the_limits_of_a_turn_hold_over_its_calls() {
     let f = Fixture::new();
     f.add(&turn(1), &[("a", "0123456789"), ("b", "0123456789")]).expect("taken");
@@ -131,7 +173,10 @@ fn a_call_that_does_not_end_well_adds_nothing() {
     let said = addition.take(vec![f.source("a", "x")], &|| Err(stopped.clone())).expect_err("stopped");
     assert_eq!(ToolError::from(said), stopped);
     let mut addition = f.outgoing.addition(&turn(2));
-    let shrunk = Source { len: 5, ..f.source("a", "x") };
+    let mut shrunk = f.source("a", "x");
+    if let Body::File { len, .. } = &mut shrunk.body {
+        *len = 5;
+    }
     let said = ToolError::from(addition.take(vec![shrunk], &|| Ok(())).expect_err("it shrank"));
     assert_eq!(said.code, ErrorCode::WriteFailed);
 }

@@ -1,7 +1,8 @@
 //! Rotation: the chain goes on in the next file, whoever appends and wherever a crash cuts in.
 
 use super::*;
-use crate::audit::{Entry, Filter, Span, show};
+use crate::audit::{Entry, Filter, Landed, Span, show};
+use cofferdam_core::tool::{ErrorCode, ToolError};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::thread;
 use std::time::Duration;
@@ -203,12 +204,39 @@ fn a_call_is_found_in_whatever_file_tells_of_it_last() {
     assert_eq!(log.landed(&call).expect("reads"), None);
     append_some(&log, 2);
     log.append(intent(5), Durability::Buffered).expect("appends");
-    assert_eq!(log.landed(&call).expect("reads"), Some(files()));
+    assert_eq!(log.landed(&call).expect("reads"), Some(Landed::All(files())));
     assert_eq!(log.landed(&facts(5).call).expect("reads"), None, "an intent is no outcome");
-    let failed = Outcome { code: Some(cofferdam_core::tool::ErrorCode::TimedOut), ..settled(None) };
-    log.append(Event::Outcome(failed), Durability::Buffered).expect("appends");
+    let code = Some(ErrorCode::TimedOut);
+    let nothing = Outcome { code, files: Vec::new(), ..settled(None) };
+    log.append(Event::Outcome(nothing), Durability::Buffered).expect("appends");
     log.append(intent(6), Durability::Buffered).expect("appends");
     assert_eq!(log.landed(&call).expect("reads"), None);
+    let failed = Outcome { code, reason: Some("why".into()), ..settled(None) };
+    log.append(Event::Outcome(failed), Durability::Buffered).expect("appends");
+    let error = ToolError::new(ErrorCode::TimedOut, "why");
+    assert_eq!(log.landed(&call).expect("reads"), Some(Landed::Failed { error, done: files() }));
+}
+
+#[test]
+fn what_a_crash_let_happen_is_told_with_what_was_planned() {
+    // In one file, and with a rotation between the intent and its outcome.
+    for rotate_bytes in [SMALL * 10, 1] {
+        let fixture = Fixture::new();
+        let log = fixture.rotating(rotate_bytes);
+        let two = || {
+            [files(), vec![FileFacts { path: "/shared/b".into(), bytes: 1, sha256: "b".into() }.into()]]
+                .concat()
+        };
+        let plan = |files| Event::Intent(Intent { facts: facts(0), files });
+        log.append(plan(files()), Durability::Buffered).expect("appends");
+        let seq = log.append(plan(two()), Durability::Buffered).expect("appends");
+        let code = Some(ErrorCode::WriteFailed);
+        let found = Outcome { code, reconciled: true, ..settled(Some(seq)) };
+        log.append(Event::Outcome(found), Durability::Buffered).expect("appends");
+        log.append(intent(5), Durability::Buffered).expect("appends");
+        let landed = log.landed(&facts(0).call).expect("reads");
+        assert_eq!(landed, Some(Landed::Part { planned: two(), done: files() }), "{rotate_bytes}");
+    }
 }
 
 #[test]

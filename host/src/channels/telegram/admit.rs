@@ -26,6 +26,9 @@ pub(super) fn admit(message: &Message, allowed: &BTreeSet<i64>, members: Members
         (_, UserKind::Bot, _) => Admission::Ignore("a bot"),
         // Whoever is behind it cannot be told from others.
         (_, _, OnBehalf::Chat) => Admission::Ignore("sent in the name of a chat"),
+        (_, _, OnBehalf::Account) => Admission::Ignore("written by a bot in somebody's name"),
+        // A private chat has the number of its person; in any other the answer would reach somebody else.
+        (ChatKind::Private, ..) if message.chat.id != from.id => Admission::Ignore("a chat of others"),
         (ChatKind::Group, ..) if members == Members::None => {
             Admission::Ignore("nobody is served in this group")
         }
@@ -42,8 +45,9 @@ mod tests {
     use super::*;
 
     fn check(chat: ChatKind, from: Option<(i64, UserKind)>, on_behalf: OnBehalf, expected: Admission) {
+        let id = if chat == ChatKind::Private { from.map_or(0, |(id, _)| id) } else { -1 };
         let message = Message {
-            chat: Chat { id: -1, kind: chat },
+            chat: Chat { id, kind: chat },
             from: from.map(|(id, kind)| User { id, kind }),
             on_behalf,
             ..Message::default()
@@ -86,8 +90,23 @@ mod tests {
         check(ChatKind::Group, eve, OnBehalf::Sender, Admission::Ignore("a stranger in a group"));
         check(ChatKind::Other, ann, OnBehalf::Sender, Admission::Ignore("not a private chat or group"));
         check(ChatKind::Group, ann, OnBehalf::Chat, Admission::Ignore("sent in the name of a chat"));
+        let by_a_bot = Admission::Ignore("written by a bot in somebody's name");
+        check(ChatKind::Private, ann, OnBehalf::Account, by_a_bot);
         check(ChatKind::Private, Some((7, UserKind::Bot)), OnBehalf::Sender, Admission::Ignore("a bot"));
         check(ChatKind::Group, None, OnBehalf::Sender, Admission::Ignore("no sender"));
+    }
+
+    #[test]
+    fn a_private_chat_is_that_of_its_person() {
+        for id in [8, -1, 0] {
+            let message = Message {
+                chat: Chat { id, kind: ChatKind::Private },
+                from: Some(User { id: 7, kind: UserKind::Person }),
+                ..Message::default()
+            };
+            let admitted = admit(&message, &BTreeSet::from([7, 8]), Members::Allowed);
+            assert_eq!(admitted, Admission::Ignore("a chat of others"), "{id}");
+        }
     }
 
     #[test]

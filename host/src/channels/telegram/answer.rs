@@ -4,21 +4,21 @@
 //! never neither.
 
 use super::approvals::Desk;
+use super::arriving::Sign;
 use super::bot::Bot;
+use super::came::Came;
 use super::download::fetch_all;
 use super::mailbox::Mailbox;
-use super::media::Media;
 use super::placeholder::Placeholder;
-use super::prepare::{Files, Prepared, Replied, Todo, prepare};
+use super::prepare::{Prepared, Todo, prepare};
 use super::recent::{self, Earlier};
 use super::send::{StandIn, Target};
 use super::typing::Typing;
 use super::upload::MANNERS;
 use super::wire;
 use super::words;
-use crate::attachments::Attachments;
 use crate::outbound::{Opening, deliver, plan};
-use crate::store::{AlbumPart, BoundTurn, Claim, NewReply, Reply};
+use crate::store::{BoundTurn, Claim, NewReply, Reply};
 use crate::turn::lanes::{Slot, Stopped, Stopping, Unit};
 use crate::turn::{ATTEMPTS_MAX, Progress, Turn};
 use cofferdam_core::id::{Caller, SessionId, TurnId};
@@ -30,11 +30,13 @@ use tokio::task::JoinSet;
 const CHANNEL: &str = "telegram";
 
 /// Does one unit's work. Returns early, leaving everything for the next start, when the bot stops.
-pub(super) async fn work(bot: Arc<Bot>, unit: Unit) {
+///
+/// `sign` is shown for it already.
+pub(super) async fn work(bot: Arc<Bot>, unit: Unit, sign: Option<Sign>) {
     let reply = match unit {
         Unit::Reply(reply) => Some(reply),
-        Unit::Bound(turn) => answer(&bot, Origin::Bound(turn)).await,
-        Unit::Message(claim) => answer(&bot, Origin::Waiting(claim)).await,
+        Unit::Bound(turn) => answer(&bot, Origin::Bound(turn), sign).await,
+        Unit::Message(claim) => answer(&bot, Origin::Waiting(claim), sign).await,
         Unit::Stop(stopping, found) => stopped(&bot, stopping, found).await,
     };
     if let Some(reply) = reply {
@@ -43,15 +45,18 @@ pub(super) async fn work(bot: Arc<Bot>, unit: Unit) {
     }
 }
 
-/// Answers the message that stopped a turn, or found none: what was stopped says so in its own answer.
+/// Answers the message that stopped a turn, may not, or found none: what was stopped says so in its own answer.
 async fn stopped(bot: &Bot, stopping: Stopping, found: Stopped) -> Option<Reply> {
     let claim = || bot.store.claim(&bot.channel, Claim::Update(stopping.update_id));
     let turn = bot.stored("bind a turn", claim).await??.turn;
-    if found == Stopped::Turn {
-        return bot.stored("dismiss a turn", || bot.store.dismiss(&turn)).await.and(None);
-    }
-    let waiting = waiting(bot, &stopping.session, None).await?;
-    let response = OutgoingResponse::text(words::nothing_runs(waiting));
+    let said = match found {
+        Stopped::Turn => {
+            return bot.stored("dismiss a turn", || bot.store.dismiss(&turn)).await.and(None);
+        }
+        Stopped::Anothers => words::NOT_YOURS_TO_STOP.to_owned(),
+        Stopped::Nothing => words::nothing_runs(waiting(bot, &stopping.session, None).await?),
+    };
+    let response = OutgoingResponse::text(said);
     let reply = NewReply { target: stopping.target, parts: plan(response, &MANNERS, Opening::Fresh) };
     bot.stored("store a reply", || bot.store.end(&bot.channel, &turn, reply.clone())).await
 }
@@ -68,12 +73,15 @@ enum Origin {
 }
 
 /// Ends a turn; its reply, unless nobody is to be answered or the bot stops.
-async fn answer(bot: &Arc<Bot>, origin: Origin) -> Option<Reply> {
+async fn answer(bot: &Arc<Bot>, origin: Origin, sign: Option<Sign>) -> Option<Reply> {
     if bot.stop.soon.is_cancelled() {
         return None;
     }
     // Held while working, not while sending: a chat that must wait to be sent to holds no other up.
-    let slot = Slot::among(&bot.permits);
+    let (slot, mut typing) = match sign {
+        Some(Sign { slot, typing }) => (slot, Some(typing)),
+        None => (Slot::among(&bot.permits), None),
+    };
     let (bound, before) = match origin {
         Origin::Bound(bound) => {
             let left = bot.stored("look for a placeholder", || bot.store.placeholder(&bound.turn)).await?;
@@ -88,7 +96,7 @@ async fn answer(bot: &Arc<Bot>, origin: Origin) -> Option<Reply> {
     let turn = bound.turn.clone();
     let messages =
         bound.updates.iter().filter_map(|update| wire::Update::read(&update.raw)?.message).collect();
-    let (mut typing, mut noting) = (None, None);
+    let mut noting = None;
     let (target, response) = match prepare(messages, bound.standing, &bot.rules()) {
         Todo::Nothing => {
             bot.stored("dismiss a turn", || bot.store.dismiss(&turn)).await;
@@ -96,9 +104,10 @@ async fn answer(bot: &Arc<Bot>, origin: Origin) -> Option<Reply> {
         }
         Todo::Say(target, text) => (target, OutgoingResponse::text(text)),
         Todo::Run(prepared) => {
-            noting = recent::to_note(bot, &prepared).await?;
             let mut target = prepared.target;
-            typing = Some(Typing::start(bot.api.clone(), target, slot.clone()));
+            typing.get_or_insert_with(|| Typing::start(bot.api.clone(), target, slot.clone()));
+            let came = Came::with(bot, &prepared).await?;
+            noting = recent::to_note(bot, &prepared, &came, None).await?;
             tokio::select! {
                 biased;
                 // It is bound, and runs at the next start.
@@ -106,7 +115,8 @@ async fn answer(bot: &Arc<Bot>, origin: Origin) -> Option<Reply> {
                 () = slot.take() => {}
             }
             let placeholder = Placeholder::start(bot.clone(), turn.clone(), target, before);
-            let response = attempt(bot, turn.clone(), *prepared, placeholder.progress(), &slot).await;
+            let begun = Begun { prepared: *prepared, came, progress: placeholder.progress(), slot };
+            let response = attempt(bot, turn.clone(), begun).await;
             // Before the reply is stored, which says what becomes of it.
             target.stand_in = placeholder.end().await;
             (target, response?)
@@ -127,21 +137,23 @@ async fn answer(bot: &Arc<Bot>, origin: Origin) -> Option<Reply> {
     reply
 }
 
-/// Runs a turn, unless it was begun too often and never ended; `None` when it was cut off.
-async fn attempt(
-    bot: &Arc<Bot>,
-    turn: TurnId,
+/// A turn that is about to run.
+struct Begun {
     prepared: Prepared,
+    came: Came,
     progress: Arc<dyn Progress>,
-    slot: &Arc<Slot>,
-) -> Option<OutgoingResponse> {
-    let caller = caller(&prepared);
+    slot: Arc<Slot>,
+}
+
+/// Runs a turn, unless it was begun too often and never ended; `None` when it was cut off.
+async fn attempt(bot: &Arc<Bot>, turn: TurnId, begun: Begun) -> Option<OutgoingResponse> {
+    let caller = caller(&begun.prepared);
     let count = bot.stored("count an attempt", || bot.store.attempt(&turn, &caller)).await?;
     if count > ATTEMPTS_MAX {
         tracing::error!(%turn, "a turn was begun {ATTEMPTS_MAX} times, never ended, and is given up");
         return Some(OutgoingResponse::text(words::given_up(ATTEMPTS_MAX)));
     }
-    let response = run(bot, turn.clone(), prepared, progress, slot).await;
+    let response = run(bot, turn.clone(), begun).await;
     if response.is_none()
         && let Err(error) = bot.store.withdraw_attempt(&turn).await
     {
@@ -153,16 +165,10 @@ async fn attempt(
 /// Runs a turn; `None` when it was cut off.
 ///
 /// In a task of its own: should anything in it panic, the person is told, and the gateway goes on.
-async fn run(
-    bot: &Arc<Bot>,
-    id: TurnId,
-    prepared: Prepared,
-    progress: Arc<dyn Progress>,
-    slot: &Arc<Slot>,
-) -> Option<OutgoingResponse> {
-    let (task_bot, task_id, slot) = (bot.clone(), id.clone(), slot.clone());
+async fn run(bot: &Arc<Bot>, id: TurnId, begun: Begun) -> Option<OutgoingResponse> {
+    let (task_bot, task_id) = (bot.clone(), id.clone());
     let mut task = JoinSet::new();
-    task.spawn(async move { run_turn(&task_bot, task_id, prepared, progress, slot).await });
+    task.spawn(async move { run_turn(&task_bot, task_id, begun).await });
     match task.join_next().await? {
         Ok(response) => response,
         Err(error) => {
@@ -172,21 +178,22 @@ async fn run(
     }
 }
 
-async fn run_turn(
-    bot: &Arc<Bot>,
-    id: TurnId,
-    prepared: Prepared,
-    progress: Arc<dyn Progress>,
-    slot: Arc<Slot>,
-) -> Option<OutgoingResponse> {
-    let session = session(bot, &prepared.target);
-    let run = bot.running.begin(session.clone(), &bot.stop.now);
-    let mailbox = Mailbox { bot: bot.clone(), turn: id.clone(), sender: prepared.sender };
+async fn run_turn(bot: &Arc<Bot>, id: TurnId, begun: Begun) -> Option<OutgoingResponse> {
+    let Begun { prepared, came, progress, slot } = begun;
+    let (session, caller) = (session(bot, &prepared.target), caller(&prepared));
+    let run = bot.running.begin(session.clone(), caller.sender.clone(), &bot.stop.now);
+    let files = came.files();
+    let mailbox = Mailbox {
+        bot: bot.clone(),
+        turn: id.clone(),
+        sender: prepared.sender,
+        question: came,
+        progress: progress.clone(),
+    };
     let earlier = Earlier::of(bot.clone(), &prepared);
-    let caller = caller(&prepared);
     let desk = Desk { bot: bot.clone(), target: prepared.target, sender: prepared.sender, slot };
     let attachments = tokio::select! {
-        attachments = fetch(bot, prepared.files, &progress) => attachments?,
+        attachments = fetch_all(bot, files, &*progress) => attachments,
         () = run.cancel().cancelled() => {
             let by = run.end().filter(|_| !bot.stop.now.is_cancelled())?;
             let waiting = waiting(bot, &session, Some(by)).await?;
@@ -222,32 +229,4 @@ fn caller(prepared: &Prepared) -> Caller {
 pub(super) fn session(bot: &Bot, target: &Target) -> SessionId {
     let home = bot.door.moves.home(target.chat);
     SessionId::new(format!("{}:{home}/{}", bot.channel, target.thread.unwrap_or_default()))
-}
-
-async fn fetch(bot: &Arc<Bot>, from: Files, progress: &Arc<dyn Progress>) -> Option<Attachments> {
-    Some(fetch_all(bot, files(bot, from).await?, &**progress).await)
-}
-
-/// The files of a turn, in order; `None` once the bot stops.
-pub(super) async fn files(bot: &Bot, files: Files) -> Option<Vec<Media>> {
-    match files {
-        Files::Own(files) => Some(files),
-        Files::Replied(Replied { media, album: None, .. }) => Some(vec![media]),
-        Files::Replied(Replied { media, album: Some(album), message_id }) => {
-            let parts = bot.stored("look up an album", || bot.store.album(&bot.channel, &album)).await?;
-            Some(listed_with(message_id, parts).unwrap_or_else(|| vec![media]))
-        }
-    }
-}
-
-/// The files of the turn that answered a part of an album: a late part was listed on its own, so it is
-/// meant on its own. `None` when the part is no longer known.
-fn listed_with(message_id: Option<i64>, parts: Vec<AlbumPart>) -> Option<Vec<Media>> {
-    let read = |part: AlbumPart| Some((part.turn, wire::Update::read(&part.update.raw)?.message?));
-    let mut all: Vec<(Option<TurnId>, wire::Message)> = parts.into_iter().filter_map(read).collect();
-    let turn =
-        all.iter().find(|(_, message)| message.message_id == message_id).map(|(turn, _)| turn.clone())?;
-    all.retain(|(of, _)| *of == turn);
-    all.sort_by_key(|(_, message)| message.message_id);
-    Some(all.into_iter().filter_map(|(_, message)| message.media).collect())
 }

@@ -116,7 +116,7 @@ impl Desk {
     ) -> Option<store::Approval> {
         let bot = &self.bot;
         let id = asked.id.clone();
-        let left = Duration::from_millis(u64::try_from(asked.expires_at - now_ms()).unwrap_or(0));
+        let left = left(asked.expires_at, now_ms(), bot.approvals.expires);
         let ends = tokio::select! {
             waited = self.waited(asked, approval) => return waited,
             () = tokio::time::sleep(left) => ApprovalState::Expired,
@@ -313,6 +313,12 @@ pub(super) fn read_data(data: &str) -> Option<(Verb, &str)> {
     (id.len() == 32 && id.bytes().all(|b| b.is_ascii_hexdigit())).then_some((verb, id))
 }
 
+/// How long an approval still waits: never longer than one that is asked for now, however the clock was set since.
+fn left(expires_at: i64, now: i64, expires: Duration) -> Duration {
+    let left = u64::try_from(expires_at.saturating_sub(now)).unwrap_or(0);
+    Duration::from_millis(left).min(expires)
+}
+
 /// 128 bits that nobody guesses.
 fn random_id() -> Option<String> {
     let mut bytes = [0; 16];
@@ -323,6 +329,23 @@ fn random_id() -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_approval_waits_no_longer_than_configured_whatever_the_clock_says() {
+        let expires = Duration::from_secs(600);
+        for (expires_at, now, seconds) in [
+            (600_000, 0, 600),
+            (600_000, 599_000, 1),
+            (600_000, 600_000, 0),
+            (600_000, 900_000, 0),
+            // The clock was set back while the gateway was away, or the configuration allows less now.
+            (86_400_000, 0, 600),
+            (i64::MAX, i64::MIN, 600),
+            (i64::MIN, i64::MAX, 0),
+        ] {
+            assert_eq!(left(expires_at, now, expires), Duration::from_secs(seconds), "{expires_at} {now}");
+        }
+    }
 
     #[test]
     fn a_button_names_its_approval_and_nothing_else_is_read() {

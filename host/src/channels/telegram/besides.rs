@@ -16,7 +16,8 @@ pub(super) struct Besides {
     pub(super) name: String,
     /// People and bots that are mentioned without a user name.
     pub(super) mentions: Vec<i64>,
-    /// Who wrote the words first, where somebody else sends them on.
+    /// Who wrote the words, where the sender only sends them on: somebody whose message it was, or a bot that made
+    /// them for the sender to pick; perhaps empty.
     pub(super) forwarded: Option<String>,
     /// The part of the message replied to that is meant.
     pub(super) quote: Option<String>,
@@ -51,7 +52,8 @@ fn mentions(message: &Value) -> Vec<i64> {
         .collect()
 }
 
-/// An origin of a kind that nobody knows counts as missing.
+/// Whoever it comes from, and also where that is of a kind that nobody knows: words count as the sender's own only where
+/// nothing says otherwise.
 fn forwarded(message: &Value) -> Option<String> {
     let text = |value: &Value| one_line(value.as_str().unwrap_or_default().trim(), PERSON_BYTES_MAX);
     let origin = &message["forward_origin"];
@@ -60,9 +62,12 @@ fn forwarded(message: &Value) -> Option<String> {
         Some("hidden_user") => Some(text(&origin["sender_user_name"])),
         Some("chat") => Some(text(&origin["sender_chat"]["title"])),
         Some("channel") => Some(text(&origin["chat"]["title"])),
+        _ if origin.is_object() => Some(String::new()),
         // As servers before Bot API 7.0 say it.
         _ if message["forward_from"].is_object() => Some(name(&message["forward_from"])),
         _ if message["forward_from_chat"].is_object() => Some(text(&message["forward_from_chat"]["title"])),
+        _ if message["forward_sender_name"].is_string() => Some(text(&message["forward_sender_name"])),
+        _ if message["via_bot"].is_object() => Some(name(&message["via_bot"])),
         _ => None,
     }
 }
@@ -82,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn only_known_origins_make_a_message_forwarded() {
+    fn words_of_somebody_else_are_told_from_the_senders_own() {
         let check = |message: Value, expected: Option<&str>| {
             assert_eq!(Besides::read(&message).forwarded.as_deref(), expected, "{message}");
         };
@@ -94,8 +99,10 @@ mod tests {
         check(json!({ "forward_origin": { "type": "channel", "chat": { "title": "News" } } }), Some("News"));
         check(json!({ "forward_origin": { "type": "chat" } }), Some(""));
         check(json!({ "forward_from": { "first_name": "Eve" } }), Some("Eve"));
-        for odd in
-            [json!({ "forward_origin": { "type": "from_2031" } }), json!({ "forward_date": -1 }), json!({})]
+        check(json!({ "forward_sender_name": "Eve", "forward_date": 1 }), Some("Eve"));
+        check(json!({ "via_bot": { "first_name": "GIFs", "is_bot": true } }), Some("GIFs"));
+        check(json!({ "forward_origin": { "type": "from_2031" } }), Some(""));
+        for odd in [json!({ "forward_origin": "x", "via_bot": [] }), json!({ "forward_date": -1 }), json!({})]
         {
             check(odd, None);
         }

@@ -5,6 +5,7 @@ use super::config::Timing;
 use super::failure::Failure;
 use super::people::Door;
 use super::presses::Approvals;
+use super::pulse;
 use crate::attachments::outgoing::Outgoing;
 use crate::attachments::{self, BlobStore};
 use crate::outbound::Backoff;
@@ -94,8 +95,10 @@ impl Bot {
             if !backoff.is_failing() {
                 tracing::error!(what, %error, "the store fails; waiting for it");
             }
+            let pause = backoff.pause();
+            pulse::goes_on_within(pause);
             tokio::select! {
-                () = tokio::time::sleep(backoff.pause()) => {}
+                () = tokio::time::sleep(pause) => {}
                 () = self.stop.soon.cancelled() => return None,
             }
         }

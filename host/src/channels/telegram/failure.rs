@@ -198,6 +198,20 @@ mod tests {
         assert!(!format!("{said} {said:?}").contains("abcdefgh"));
     }
 
+    #[tokio::test]
+    async fn an_error_of_the_http_client_names_no_address_that_holds_the_token() {
+        let token = Token::parse("123:abcdefgh").expect("a token");
+        let client = reqwest::Client::new();
+        // Nobody listens; no address at all; a redirect would be the same.
+        for url in
+            ["http://127.0.0.1:9/bot123:abcdefgh/getMe", "http://[::1]:0/bot123:abcdefgh/getMe", "x:abcdefgh"]
+        {
+            let error = client.get(url).send().await.expect_err("nobody answers");
+            let failure = Failure::network(error, &token);
+            assert!(!format!("{failure} {failure:?}").contains("abcdefgh"), "{url}: {failure:?}");
+        }
+    }
+
     #[test]
     fn results_may_hold_what_a_parser_refuses() {
         let token = Token::parse("1:a").expect("a token");

@@ -1,10 +1,10 @@
 //! `[channels.telegram.groups]`: what holds in a group that the operator names. Pure.
 
-use serde::{Deserialize, Deserializer, de};
+use serde::{Deserialize, Deserializer, Serialize, de};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Who of a group is served.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Members {
     /// Those who are served anyway.
@@ -17,7 +17,7 @@ pub enum Members {
 }
 
 /// What holds in a group.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Group {
     /// Who is served there.

@@ -1,15 +1,15 @@
 //! What is said to a turn while it runs: messages that wait in the inbox and are addressed to it. They keep their
 //! place in the lane, where they are found to be answered, or are answered when the turn came to its end first.
 
-use super::answer::files;
 use super::bot::Bot;
+use super::came::Came;
 use super::download::fetch_within;
-use super::prepare::{Prepared, Todo, prepare};
+use super::prepare::{Prepared, Todo, prepare, queue_of};
 use super::recent;
 use super::wire;
 use crate::attachments::Attachments;
-use crate::store::{AlbumPart, Standing, Steer, TakeUp, Update, now_ms};
-use crate::turn::{Said, Steering};
+use crate::store::{AlbumPart, Queue, Standing, Steer, TakeUp, Update, now_ms};
+use crate::turn::{Progress, Said, Steering};
 use async_trait::async_trait;
 use cofferdam_core::id::TurnId;
 use std::sync::Arc;
@@ -21,6 +21,10 @@ pub(super) struct Mailbox {
     pub(super) turn: TurnId,
     /// Whose turn it is; nobody else's words are said to it.
     pub(super) sender: i64,
+    /// What the turn began with.
+    pub(super) question: Came,
+    /// Told of the files that come in.
+    pub(super) progress: Arc<dyn Progress>,
 }
 
 #[async_trait]
@@ -30,14 +34,21 @@ impl Steering for Mailbox {
         let waiting = bot.stored("look for messages", || bot.store.steers(&bot.channel, &self.turn)).await?;
         for steer in waiting {
             let updates = self.whole(steer).await?;
-            let Some(prepared) = self.read(&updates).filter(|prepared| prepared.sender == self.sender) else {
+            if updates.is_empty() {
+                // What was sent after it is heard after it.
+                return None;
+            }
+            let mine = |prepared: &Prepared| prepared.sender == self.sender;
+            let Some(prepared) = self.read(&updates).filter(mine).filter(|_| self.still_steers(&updates))
+            else {
                 continue;
             };
-            let noting = recent::to_note(bot, &prepared).await?;
-            let Prepared { text, files: from, about, .. } = prepared;
+            let came = Came::with(bot, &prepared).await?;
+            let noting = recent::to_note(bot, &prepared, &came, Some(&self.question)).await?;
+            let Prepared { text, about, .. } = prepared;
             let text = [about, Some(text)].into_iter().flatten().collect::<Vec<_>>().join("\n");
             let limits = bot.limits.beside(held);
-            let attachments = fetch_within(bot, files(bot, from).await?, &limits, &()).await;
+            let attachments = fetch_within(bot, came.files(), &limits, &*self.progress).await;
             let updates = updates.iter().map(|update| update.update_id).collect();
             let taking = TakeUp { channel: bot.channel.clone(), updates, noting };
             return Some(Said { text, attachments, taking });
@@ -50,12 +61,12 @@ impl Steering for Mailbox {
         let look = || bot.store.taken_up(&bot.channel, &self.turn);
         let mut found = Vec::new();
         for updates in bot.stored("look for messages", look).await.unwrap_or_default() {
-            let from = match self.read(&updates) {
-                Some(prepared) => files(bot, prepared.files).await.unwrap_or_default(),
-                None => Vec::new(),
+            let came = match self.read(&updates) {
+                Some(prepared) => Came::with(bot, &prepared).await.unwrap_or_default(),
+                None => Came::default(),
             };
             // They were admitted beside what the turn had; now their number is known.
-            found.push(fetch_within(bot, from, &bot.limits, &()).await);
+            found.push(fetch_within(bot, came.files(), &bot.limits, &*self.progress).await);
         }
         found
     }
@@ -74,12 +85,21 @@ impl Mailbox {
     }
 
     fn read(&self, updates: &[Update]) -> Option<Prepared> {
-        let messages = updates.iter().filter_map(|update| wire::Update::read(&update.raw)?.message).collect();
-        match prepare(messages, Standing::First, &self.bot.rules()) {
+        match prepare(messages(updates).collect(), Standing::First, &self.bot.rules()) {
             Todo::Run(prepared) => Some(*prepared),
             Todo::Say(..) | Todo::Nothing => None,
         }
     }
+
+    /// Whether it is meant for the turn as it reads now: an edit may have made a message of its own of it.
+    fn still_steers(&self, updates: &[Update]) -> bool {
+        let rules = self.bot.rules();
+        messages(updates).any(|message| queue_of(&message, &rules) == Queue::Steer)
+    }
+}
+
+fn messages(updates: &[Update]) -> impl Iterator<Item = wire::Message> {
+    updates.iter().filter_map(|update| wire::Update::read(&update.raw)?.message)
 }
 
 /// Whether no more parts of an album are waited for: none came for `window`, or the first came before `cap`.

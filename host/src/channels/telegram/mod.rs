@@ -20,8 +20,10 @@ mod answer;
 mod api;
 mod approvals;
 mod arrivals;
+mod arriving;
 mod besides;
 mod bot;
+mod came;
 mod command;
 mod config;
 mod content;
@@ -45,6 +47,7 @@ mod poll;
 mod prepare;
 mod presses;
 mod probe;
+mod pulse;
 mod recent;
 mod renew;
 mod rules;
@@ -60,8 +63,8 @@ mod words;
 pub use config::{Config, ConfigError, FloodLimits, PAIRING_EXPIRES_MAX, Timing};
 pub use groups::{Group, Groups, Members};
 pub use menu::MenuEntry;
-pub use poll::last_poll;
 pub use probe::{Answered, ProbeError, who};
+pub use pulse::{last_poll, overdue, polled};
 pub use renew::{Renewal, Renewed};
 pub use token::Token;
 
@@ -180,13 +183,17 @@ pub async fn serve(
     // What the last run left and nobody needs.
     bot.sweep().await;
     let (arrivals, queue) = mpsc::channel(ARRIVALS_MAX);
-    background.spawn(people::watch(bots.clone(), arrivals.clone()));
     let polling = async {
-        let polled = resume_and_poll(&bots, &arrivals, || announce(&line)).await;
+        let resumed = || {
+            // Not before: what the last run left to be told is told once.
+            background.spawn(people::watch(bots.clone(), arrivals.clone()));
+            announce(&line);
+        };
+        let polled = resume_and_poll(&bots, &arrivals, resumed).await;
         bot.stop.soon.cancel();
         polled
     };
-    let (polled, ()) = tokio::join!(polling, lanes(&bot, Works(bots.clone())).run(queue));
+    let (polled, ()) = tokio::join!(polling, lanes(&bot, Works::new(bots.clone())).run(queue));
     match polled? {
         None => Ok(()),
         Some(failure) => Err(ended(failure)),

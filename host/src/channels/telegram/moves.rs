@@ -3,12 +3,14 @@
 
 use super::bot::Bot;
 use super::wire::{Message, Moved};
-use std::collections::HashMap;
+use crate::store::MOVES_MAX;
+use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// The new id of each group that moved. It happens to a group once. Clones share it.
+/// The old and the new id of each group that moved, as many as the store remembers. It happens to a group once. Clones
+/// share it.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Moves(Arc<Mutex<HashMap<i64, i64>>>);
+pub(super) struct Moves(Arc<Mutex<VecDeque<(i64, i64)>>>);
 
 impl Moves {
     /// Those that the store knows of.
@@ -19,20 +21,24 @@ impl Moves {
 
     /// The id under which a chat was first known: what is kept of it is kept under this one.
     pub(super) fn home(&self, chat: i64) -> i64 {
-        let moved = self.moved();
-        moved.iter().find(|(_, to)| **to == chat).map_or(chat, |(from, _)| *from)
+        self.moved().iter().find(|(_, to)| *to == chat).map_or(chat, |(from, _)| *from)
     }
 
     /// The id under which a chat can be reached.
     pub(super) fn now(&self, chat: i64) -> i64 {
-        self.moved().get(&chat).copied().unwrap_or(chat)
+        self.moved().iter().find(|(from, _)| *from == chat).map_or(chat, |(_, to)| *to)
     }
 
     fn note(&self, from: i64, to: i64) {
-        self.moved().insert(from, to);
+        let mut moved = self.moved();
+        moved.retain(|(other, _)| *other != from);
+        moved.push_back((from, to));
+        if moved.len() > MOVES_MAX as usize {
+            moved.pop_front();
+        }
     }
 
-    fn moved(&self) -> MutexGuard<'_, HashMap<i64, i64>> {
+    fn moved(&self) -> MutexGuard<'_, VecDeque<(i64, i64)>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -76,5 +82,16 @@ mod tests {
         assert_eq!((moves.now(-1005), moves.now(-5), moves.now(-7)), (-1005, -1005, -7));
         moves.note(-7, -1007);
         assert_eq!((moves.clone().home(-1007), moves.now(-7)), (-7, -1007));
+    }
+
+    #[test]
+    fn as_many_are_known_as_are_remembered() {
+        let moves = Moves::default();
+        for from in 1..=i64::from(MOVES_MAX) + 2 {
+            moves.note(-from, -from - 1_000_000);
+        }
+        moves.note(-3, -2_000_003);
+        assert_eq!(moves.moved().len(), MOVES_MAX as usize);
+        assert_eq!((moves.now(-2), moves.now(-3)), (-2, -2_000_003), "the oldest went");
     }
 }

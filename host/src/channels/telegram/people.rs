@@ -12,7 +12,7 @@ use super::start::{Flow, hand_on};
 use super::wire::Message;
 use super::words;
 use crate::store::people::{Listed, NewCode, Paired, People, PeopleError, Waiting};
-use crate::store::{NewPart, NewReply, PartKind, Stranger, now_ms};
+use crate::store::{NewPart, NewReply, PartKind, STRANGER_TOLD_MAX, Stranger, now_ms};
 use crate::turn::lanes::Arrival;
 use cofferdam_core::id::TurnId;
 use cofferdam_core::limits::Span;
@@ -95,17 +95,24 @@ impl Bot {
         let Door { configured, groups, moves, .. } = &self.door;
         let mut allowed = configured.clone();
         allowed.extend(self.door.paired().iter().filter_map(number));
-        Rules { allowed, groups: groups.clone(), moves: moves.clone(), me: self.me.clone() }
+        let whose = self.runner.whose();
+        Rules { allowed, groups: groups.clone(), moves: moves.clone(), me: self.me.clone(), whose }
     }
 
-    /// What a stranger in private may be told.
+    /// What a stranger in private may be told. One who was told so often that nothing more is said gets no code either.
     pub(super) async fn stranger(&self, message: &Message, sender: i64) -> Stranger {
-        let code = self.code(message, sender).await;
+        let name = sender.to_string();
+        let look = || self.store.times_told(&self.channel, &name);
+        let times = self.stored("look up a stranger", look).await;
+        let code = match times.is_some_and(|times| times < STRANGER_TOLD_MAX) {
+            true => self.code(message, sender).await,
+            false => None,
+        };
         let body = words::to_stranger(sender, code.as_ref().zip(self.door.pairing));
         let since = code.map_or(0, |code| code.issued_at);
         let target = Target::answering(message).to_text();
         let reply = NewReply { target, parts: vec![NewPart { kind: PartKind::Text, body }] };
-        Stranger { sender: sender.to_string(), since, reply }
+        Stranger { sender: name, since, reply }
     }
 
     /// The code of a stranger; none where it cannot be had.

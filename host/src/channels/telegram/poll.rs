@@ -9,17 +9,16 @@ use super::cursor::{Cursor, Cursored};
 use super::failure::Failure;
 use super::prepare::{concerns_us, queue_of};
 use super::presses;
+use super::pulse;
 use super::send::Target;
 use super::start::{Flow, hand_on};
 use super::trouble::Trouble;
 use super::wire::Update;
 use crate::store::{Fate, Headers, NewUpdate, Persisted};
 use crate::turn::lanes::Arrival;
-use cofferdam_core::counts::COUNTS;
 use serde::Serialize;
 use serde_json::value::RawValue;
-use std::sync::{Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use teloxide_core::requests::Payload;
 use tokio::sync::mpsc;
 
@@ -43,8 +42,9 @@ impl Payload for GetUpdates {
 
 /// Polls until the stop; the error is a refused token.
 pub(super) async fn poll(bots: &Bots, lanes: &mpsc::Sender<Arrival>) -> Result<(), Failure> {
-    // It has just said who the bot is; a poll lasts as long as nobody writes.
-    answered(0);
+    pulse::known();
+    // The first poll comes back at once, and shows whether polling works: a later one lasts as long as nobody writes.
+    let mut hold = Duration::ZERO;
     let mut cursor = Cursor::default();
     let mut trouble = Trouble::default();
     loop {
@@ -52,13 +52,14 @@ pub(super) async fn poll(bots: &Bots, lanes: &mpsc::Sender<Arrival>) -> Result<(
         let polled = tokio::select! {
             biased;
             () = bot.stop.soon.cancelled() => return Ok(()),
-            polled = ask(&bot, &cursor) => polled,
+            polled = ask(&bot, &cursor, hold) => polled,
         };
         // A poll lasts long: who sent what it brings is judged by what is configured now.
         let bot = bots.borrow().clone();
         let taken = match polled {
             Ok(batch) => {
-                answered(batch.len());
+                pulse::answered(batch.len());
+                hold = bot.timing.long_poll;
                 take(&bot, batch, &mut cursor, lanes).await
             }
             Err(failure) => Err(failure),
@@ -79,6 +80,7 @@ pub(super) async fn poll(bots: &Bots, lanes: &mpsc::Sender<Arrival>) -> Result<(
                 trouble.pause(&failure)
             }
         };
+        pulse::goes_on_within(pause);
         tokio::select! {
             () = tokio::time::sleep(pause) => {}
             () = bot.stop.soon.cancelled() => return Ok(()),
@@ -86,32 +88,23 @@ pub(super) async fn poll(bots: &Bots, lanes: &mpsc::Sender<Arrival>) -> Result<(
     }
 }
 
-/// When Telegram last answered.
-static ANSWERED: Mutex<Option<Instant>> = Mutex::new(None);
-
-fn answered(updates: usize) {
-    COUNTS.updates.add(updates as u64);
-    *ANSWERED.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
-}
-
-/// How long ago Telegram last answered the poller; `None` before there is one.
-pub fn last_poll() -> Option<Duration> {
-    ANSWERED.lock().unwrap_or_else(PoisonError::into_inner).map(|at| at.elapsed())
-}
-
-async fn ask(bot: &Bot, cursor: &Cursor) -> Result<Vec<Box<RawValue>>, Failure> {
+/// Asks for updates, which Telegram may hold so long if there are none.
+async fn ask(bot: &Bot, cursor: &Cursor, hold: Duration) -> Result<Vec<Box<RawValue>>, Failure> {
     let request = GetUpdates {
         offset: cursor.offset(),
         limit: cursor.limit,
-        timeout: bot.timing.long_poll.as_secs(),
+        timeout: hold.as_secs(),
         allowed_updates: &["message", "edited_message", "callback_query"],
     };
-    let result = bot.api.call(&request, bot.timing.long_poll + OVERTIME).await?;
+    pulse::goes_on_within(hold + OVERTIME);
+    let result = bot.api.call(&request, hold + OVERTIME).await;
+    pulse::goes_on_within(Duration::ZERO);
+    let result = result?;
     bot.presence.polled();
     serde_json::from_str(result.get()).map_err(|_| Failure::Unreachable("getUpdates brings no list".into()))
 }
 
-/// Persists a batch, then moves the cursor, then hands the work on, which never waits for work to be done.
+/// Persists a batch, hands the work on, which never waits for work to be done, then moves the cursor.
 async fn take(
     bot: &Bot,
     batch: Vec<Box<RawValue>>,
@@ -147,14 +140,18 @@ async fn take(
         bot.stored("persist updates", persist).await
     };
     let Some(Persisted { pending, replies }) = persisted else { return Ok(Flow::Stops) };
-    let again = last.is_some() && last < cursor.offset();
-    cursor.advance(last);
     let replies = replies.into_iter().map(|reply| arrivals::reply(bot, reply));
     for arrival in replies.chain(arrivals::messages(bot, &updates, &pending)) {
         if hand_on(bot, lanes, arrival).await == Flow::Stops {
             return Ok(Flow::Stops);
         }
     }
+    // Work begins while the disk takes them in; what the next poll confirms has to outlast the power as well.
+    if last.is_some() && bot.stored("settle updates", || bot.store.settle()).await.is_none() {
+        return Ok(Flow::Stops);
+    }
+    let again = last.is_some() && last < cursor.offset();
+    cursor.advance(last);
     if again {
         // A server that ignores the offset must not keep this loop busy.
         return Err(Failure::Unreachable("getUpdates repeats what was confirmed".into()));

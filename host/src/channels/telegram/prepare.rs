@@ -46,11 +46,11 @@ pub(super) struct Prepared {
 pub(super) enum Files {
     /// In its messages.
     Own(Vec<Media>),
-    /// In the message that its command replies to.
+    /// In the message that it replies to.
     Replied(Replied),
 }
 
-/// A message that a command replies to.
+/// A message that another one replies to.
 #[derive(Debug, PartialEq)]
 pub(super) struct Replied {
     pub(super) media: Media,
@@ -110,7 +110,8 @@ pub(super) fn prepare(mut messages: Vec<Message>, standing: Standing, rules: &Ru
         Meant::ForAnother => Meant::Command(captioned.text.clone()),
         meant => meant,
     };
-    let uses_replied = !matches!(meant, Meant::Said(_));
+    // Words are about what they reply to. What is sent on has none of its sender's own.
+    let uses_replied = captioned.besides.forwarded.is_none();
     let steers = matches!(&meant, Meant::Command(text) if steered(text).is_some());
     prepared.text = match meant {
         // Whether it finds a turn to be said to or becomes one, its words are what follows.
@@ -123,6 +124,9 @@ pub(super) fn prepare(mut messages: Vec<Message>, standing: Standing, rules: &Ru
     {
         let (album, message_id) = (message.album(), message.message_id);
         prepared.files = Files::Replied(Replied { media, album, message_id });
+    }
+    if prepared.text.trim() == "/new" && !rules.may_begin_anew(sender) {
+        return Todo::Say(target, words::NOT_YOURS_TO_FORGET.into());
     }
     if steers && prepared.text.is_empty() && !prepared.has_files() {
         return Todo::Say(target, words::STEER_WHAT.into());
@@ -206,13 +210,15 @@ mod tests {
     use super::super::moves::Moves;
     use super::super::wire::Update;
     use super::*;
+    use crate::turn::Whose;
     use serde_json::{Value, json};
     use std::collections::BTreeMap;
     use std::sync::Arc;
 
     fn rules() -> Rules {
         let me = Me { id: 99, username: Some("our_bot".into()), hears: Hears::default() };
-        Rules { allowed: BTreeSet::from([7]), groups: Arc::default(), moves: Moves::default(), me }
+        let (groups, moves, whose) = (Arc::default(), Moves::default(), Whose::Session);
+        Rules { allowed: BTreeSet::from([7]), groups, moves, me, whose }
     }
 
     /// The same with something of its own for the group.
@@ -274,6 +280,34 @@ mod tests {
             json!({ "dice": {} }),
             Some("say: A message of this kind (dice) cannot be used here. Send text or a file."),
         );
+    }
+
+    #[test]
+    fn a_member_of_an_open_group_has_no_conversation_of_others_forgotten() {
+        let open = Group { members: Members::All, ..Group::default() };
+        let own = Rules { whose: Whose::Person, ..rules_with(open.clone()) };
+        let refused = format!("say: {}", words::NOT_YOURS_TO_FORGET);
+        let (refused, open) = (refused.as_str(), &rules_with(open));
+        let said = |sender: i64, text: &str, rules: &Rules| {
+            text_under(group(json!({ "text": text, "from": { "id": sender, "is_bot": false } })), rules)
+        };
+        for (sender, text, rules, expected) in [
+            (8, "/new", open, refused),
+            (8, " /new@our_bot ", open, refused),
+            (8, "@our_bot /new", open, refused),
+            (8, "/steer /new", open, refused),
+            (8, "/new page", open, "/new page"),
+            (8, "/retry", open, "/retry"),
+            (7, "/new", open, "/new"),
+            // Where everybody has a conversation of their own, it is theirs.
+            (8, "/new", &own, "/new"),
+        ] {
+            assert_eq!(
+                said(sender, text, rules).as_deref().map(str::trim),
+                Some(expected),
+                "{sender} {text}"
+            );
+        }
     }
 
     #[test]
@@ -404,7 +438,7 @@ mod tests {
     }
 
     #[test]
-    fn a_command_without_a_file_takes_the_replied_messages() {
+    fn a_message_without_a_file_takes_that_of_the_message_it_replies_to() {
         let replied = json!({ "message_id": 2, "chat": { "id": 7, "type": "private" }, "from": { "id": 7, "is_bot": false },
             "document": document("old"), "media_group_id": "g" });
         let files = |fields: Value| match run(vec![private(fields)], Standing::First) {
@@ -416,7 +450,11 @@ mod tests {
         };
         assert_eq!((meant.media.name.as_str(), meant.message_id), ("old", Some(2)));
         assert_eq!(meant.album.as_deref(), Some("7/0/7/g"));
-        assert_eq!(files(json!({ "text": "nice", "reply_to_message": replied })), Files::Own(vec![]));
+        let words = files(json!({ "text": "what is this?", "reply_to_message": replied }));
+        assert!(matches!(words, Files::Replied(meant) if meant.media.name == "old"));
+        let origin = json!({ "type": "user", "sender_user": { "id": 8, "first_name": "Eve" } });
+        let sent_on = json!({ "text": "x", "reply_to_message": replied, "forward_origin": origin });
+        assert_eq!(files(sent_on), Files::Own(vec![]));
         let own = files(json!({ "document": document("new"), "caption": "/x", "reply_to_message": replied }));
         assert!(matches!(own, Files::Own(files) if files.len() == 1 && files[0].name == "new"));
     }

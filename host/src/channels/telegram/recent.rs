@@ -1,38 +1,102 @@
 //! The files that a person sent last in a chat: what is noted of them when their turn ends, and fetching
-//! them again for a tool that asks. Telegram keeps the bytes; here are only the ids to ask for them by.
+//! them again for a tool that asks, or for a turn that goes on with a message that failed. Telegram keeps the bytes;
+//! here are only the ids to ask for them by.
 
 use super::bot::Bot;
+use super::came::Came;
 use super::download::fetch_all;
 use super::media::Media;
-use super::prepare::{Files, Prepared};
+use super::prepare::Prepared;
 use super::send::Target;
 use crate::attachments::{Attachments, RecentAttachments};
 use crate::store::{NewRecent, Recent};
+use crate::turn::Memory;
 use async_trait::async_trait;
+use cofferdam_core::attachment::AttachmentInfo;
+use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
-/// Files of one message that are noted; Telegram's albums have 10.
+/// Files of one person in one conversation that are noted; Telegram's albums have 10.
 const NOTED_MAX: usize = 100;
 
-/// What is to be noted of a turn's own files; `Some(None)` for a turn without any, `None` once the bot stops.
+/// What is noted, as the store keeps it.
+#[derive(Debug, Default, PartialEq, Serialize, Deserialize)]
+struct Noted {
+    /// Those of the most recent message that has any.
+    files: Vec<Media>,
+    /// Those of messages before it, and those that a message replied to; the latest first. A retry asks for them.
+    before: Vec<Media>,
+    /// The album that `files` are; the store keeps it beside.
+    #[serde(skip)]
+    album: Option<String>,
+}
+
+/// What is to be noted of a message of this turn's sender; `Some(None)` where that is nothing, `None` once the bot
+/// stops. `question` is what the turn began with that takes the message up.
 ///
 /// A late part of an album adds to what was noted of the album: for the person they are one message.
-pub(super) async fn to_note(bot: &Bot, prepared: &Prepared) -> Option<Option<NewRecent>> {
-    let Files::Own(own) = &prepared.files else { return Some(None) };
-    if own.is_empty() {
+pub(super) async fn to_note(
+    bot: &Bot,
+    prepared: &Prepared,
+    came: &Came,
+    question: Option<&Came>,
+) -> Option<Option<NewRecent>> {
+    // Where nothing is remembered, nothing is retried.
+    let is_retried = bot.runner.memory() == Memory::Conversation;
+    if came.own.is_empty() && (came.replied.is_empty() || !is_retried) {
         return Some(None);
     }
     let (conversation, sender) = key(bot, prepared);
     let look = || bot.store.recent(&bot.channel, &conversation, &sender);
-    let before = match prepared.album {
-        Some(_) => bot.stored("look up earlier files", look).await?,
-        None => None,
+    let found = match came.album.is_some() || is_retried {
+        true => bot.stored("look up earlier files", look).await?,
+        false => None,
     };
-    let earlier = before.filter(|before| before.album == prepared.album);
-    let files = merged(earlier.as_ref().map(|earlier| read(&earlier.files)).unwrap_or_default(), own);
-    let files = serde_json::to_string(&files).expect("plain data");
-    let recent = Recent { album: prepared.album.clone(), files };
-    Some(Some(NewRecent { conversation, sender, recent }))
+    let mut noted = found.map(read).unwrap_or_default();
+    // It is noted when its turn ends, which may be later.
+    if let Some(question) = question.filter(|question| !noted.has(question)) {
+        noted = noted.after(question);
+    }
+    noted = noted.after(came);
+    if !is_retried {
+        noted.before.clear();
+    }
+    let files = serde_json::to_string(&noted).expect("plain data");
+    Some(Some(NewRecent { conversation, sender, recent: Recent { album: noted.album, files } }))
+}
+
+impl Noted {
+    /// The same after a message.
+    fn after(self, came: &Came) -> Self {
+        let Came { own, replied, album } = came;
+        let noted = if own.is_empty() {
+            Self { before: [replied, self.before.as_slice()].concat(), ..self }
+        } else if album.is_some() && self.album == *album {
+            Self { files: merged(self.files, own), ..self }
+        } else {
+            let before = [self.files, self.before].concat();
+            Self { files: merged(Vec::new(), own), before, album: album.clone() }
+        };
+        noted.bounded()
+    }
+
+    fn has(&self, came: &Came) -> bool {
+        let mut all = came.own.iter().chain(&came.replied);
+        all.all(|media| self.files.contains(media) || self.before.contains(media))
+    }
+
+    /// Each once, and no more than [`NOTED_MAX`] in all.
+    fn bounded(mut self) -> Self {
+        let mut once: Vec<Media> = Vec::new();
+        for media in self.before {
+            if !self.files.contains(&media) && !once.contains(&media) {
+                once.push(media);
+            }
+        }
+        once.truncate(NOTED_MAX - self.files.len());
+        self.before = once;
+        self
+    }
 }
 
 /// Brings the files that the sender of a turn sent last in its chat and topic, before this turn.
@@ -48,15 +112,33 @@ impl Earlier {
         let (conversation, sender) = key(&bot, prepared);
         Self { bot, conversation, sender }
     }
+
+    async fn noted(&self) -> Noted {
+        let bot = &self.bot;
+        let look = || bot.store.recent(&bot.channel, &self.conversation, &self.sender);
+        let found = bot.stored("look up earlier files", look).await.flatten();
+        found.map(read).unwrap_or_default()
+    }
 }
 
 #[async_trait]
 impl RecentAttachments for Earlier {
     async fn recent(&self) -> Attachments {
-        let bot = &self.bot;
-        let look = || bot.store.recent(&bot.channel, &self.conversation, &self.sender);
-        let found = bot.stored("look up earlier files", look).await.flatten();
-        fetch_all(bot, found.map(|found| read(&found.files)).unwrap_or_default(), &()).await
+        fetch_all(&self.bot, self.noted().await.files, &()).await
+    }
+
+    async fn again(&self, wanted: &[AttachmentInfo]) -> Attachments {
+        let Noted { files, before, .. } = self.noted().await;
+        let mut found: Vec<Media> = Vec::new();
+        for media in files.into_iter().chain(before) {
+            let source = media.source();
+            let is_wanted = wanted.iter().any(|info| info.source == source);
+            // The same file in two messages is fetched once.
+            if is_wanted && !found.iter().any(|found| source.is_some() && found.source() == source) {
+                found.push(media);
+            }
+        }
+        fetch_all(&self.bot, found, &()).await
     }
 }
 
@@ -68,11 +150,14 @@ fn key(bot: &Bot, prepared: &Prepared) -> (String, String) {
     (format!("{chat}/{}", thread.unwrap_or_default()), prepared.sender.to_string())
 }
 
-fn read(files: &str) -> Vec<Media> {
-    serde_json::from_str(files).unwrap_or_else(|error| {
+fn read(found: Recent) -> Noted {
+    // Earlier releases have noted the files of one message alone.
+    let of_one = serde_json::from_str(&found.files).map(|files| Noted { files, ..Noted::default() });
+    let noted = of_one.or_else(|_| serde_json::from_str(&found.files)).unwrap_or_else(|error| {
         tracing::error!(%error, "what was noted of earlier files is unreadable");
-        Vec::new()
-    })
+        Noted::default()
+    });
+    Noted { album: found.album, ..noted }
 }
 
 /// In the order of their messages, each once.
@@ -101,20 +186,55 @@ mod tests {
             .expect("a file")
     }
 
-    #[test]
-    fn what_is_noted_comes_back_and_holds_no_word_of_the_message() {
-        let files = vec![media(3), media(4)];
-        let text = serde_json::to_string(&files).expect("plain data");
-        assert!(!text.contains("secret"), "{text}");
-        assert_eq!(read(&text), files);
-        assert_eq!((read("[]"), read("{"), read("[{}]")), (vec![], vec![], vec![]));
+    fn ids(files: &[Media]) -> Vec<i64> {
+        files.iter().filter_map(|file| file.message_id).collect()
+    }
+
+    fn all(ids: &[i64]) -> Vec<Media> {
+        ids.iter().copied().map(media).collect()
+    }
+
+    fn own(ids: &[i64], album: Option<&str>) -> Came {
+        Came { own: all(ids), album: album.map(str::to_owned), ..Came::default() }
     }
 
     #[test]
-    fn late_parts_come_in_their_place_and_once() {
-        let ids = |files: Vec<Media>| files.iter().filter_map(|file| file.message_id).collect::<Vec<_>>();
-        assert_eq!(ids(merged(vec![media(11), media(14)], &[media(13), media(11)])), [11, 13, 14]);
-        let many: Vec<Media> = (0..200).map(media).collect();
-        assert_eq!(merged(Vec::new(), &many).len(), NOTED_MAX);
+    fn what_is_noted_comes_back_and_holds_no_word_of_the_message() {
+        let noted = Noted { files: all(&[3, 4]), before: all(&[2]), album: Some("a".into()) };
+        let files = serde_json::to_string(&noted).expect("plain data");
+        assert!(!files.contains("secret"), "{files}");
+        let found = |files: &str| read(Recent { album: Some("a".into()), files: files.to_owned() });
+        assert_eq!(found(&files), noted);
+        let of_one = serde_json::to_string(&noted.files).expect("plain data");
+        assert_eq!(found(&of_one), Noted { before: vec![], ..noted }, "as earlier releases have noted them");
+        for nothing in ["[]", "{", "[{}]", "{}"] {
+            assert_eq!(found(nothing), Noted { album: Some("a".into()), ..Noted::default() }, "{nothing}");
+        }
+    }
+
+    #[test]
+    fn files_of_earlier_messages_are_noted_behind_the_latest_each_once() {
+        let check = |noted: &Noted, files: &[i64], before: &[i64]| {
+            assert_eq!((ids(&noted.files).as_slice(), ids(&noted.before).as_slice()), (files, before));
+        };
+        let noted = Noted::default().after(&own(&[1], None));
+        check(&noted, &[1], &[]);
+        let noted = noted.after(&own(&[14, 11], Some("a")));
+        check(&noted, &[11, 14], &[1]);
+        assert!(noted.has(&own(&[1, 14], None)) && noted.has(&Came::default()));
+        assert!(!noted.has(&own(&[1, 13], None)));
+        // Late parts of an album come in their place.
+        let noted = noted.after(&own(&[13, 11], Some("a")));
+        check(&noted, &[11, 13, 14], &[1]);
+        let noted = noted.after(&own(&[21], Some("b")));
+        check(&noted, &[21], &[11, 13, 14, 1]);
+        let noted = noted.after(&Came { replied: all(&[9, 13]), ..Came::default() });
+        check(&noted, &[21], &[9, 13, 11, 14, 1]);
+        assert_eq!(noted.album.as_deref(), Some("b"));
+        let many = (100..300).fold(noted, |noted, n| noted.after(&own(&[n], None)));
+        assert_eq!((ids(&many.files), many.before.len()), (vec![299], NOTED_MAX - 1));
+        assert_eq!(ids(&many.before)[0], 298);
+        let numbers: Vec<i64> = (0..200).collect();
+        assert_eq!(many.after(&own(&numbers, None)).files.len(), NOTED_MAX);
     }
 }

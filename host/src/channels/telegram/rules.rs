@@ -4,6 +4,8 @@ use super::bot::Me;
 use super::groups::{Group, Groups, Members, USUAL};
 use super::moves::Moves;
 use super::wire::{ChatKind, Message};
+use crate::turn::Whose;
+use crate::turn::lanes::By;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -15,6 +17,8 @@ pub(super) struct Rules {
     pub(super) groups: Arc<Groups>,
     pub(super) moves: Moves,
     pub(super) me: Me,
+    /// Whose the conversations are.
+    pub(super) whose: Whose,
 }
 
 impl Rules {
@@ -29,6 +33,17 @@ impl Rules {
     /// What holds in a group of this id.
     pub(super) fn of(&self, chat: i64) -> &Group {
         self.groups.of([self.moves.now(chat), self.moves.home(chat)])
+    }
+
+    /// What somebody may stop.
+    pub(super) fn power_of(&self, sender: i64) -> By {
+        if self.allowed.contains(&sender) { By::Served } else { By::Member(sender.to_string()) }
+    }
+
+    /// Whether somebody may have the conversation forgotten that they are heard in: their own, or one of all, where
+    /// they are not merely a member of an open group.
+    pub(super) fn may_begin_anew(&self, sender: i64) -> bool {
+        self.whose == Whose::Person || self.allowed.contains(&sender)
     }
 
     /// Whether somebody is served in a chat: a private one, which has the number of its person, or a group.

@@ -5,6 +5,7 @@ use super::arrivals;
 use super::bot::{Bot, Bots, Me};
 use super::failure::Failure;
 use super::poll::poll;
+use super::pulse;
 use crate::outbound::Backoff;
 use crate::store::{Store, StoreError, Update, now_ms};
 use crate::turn::lanes::{Arrival, STOPS_AT_ONCE_MAX};
@@ -64,7 +65,7 @@ pub(super) async fn resume_and_poll(
         }
     }
     announce();
-    Ok(poll(bots, lanes).await.err())
+    Ok(pulse::poller(poll(bots, lanes)).await.err())
 }
 
 /// The messages of the inbox that ask to stop something: they wait for nothing that came before them.

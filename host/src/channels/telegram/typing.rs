@@ -49,9 +49,12 @@ impl Typing {
                 let sign = sign.clone();
                 async move { sign.show().await }
             };
-            tokio::select! {
-                () = sleep(first) => {}
-                () = ended.cancelled() => return,
+            // Even a timer of no time takes a millisecond.
+            if !first.is_zero() {
+                tokio::select! {
+                    () = sleep(first) => {}
+                    () = ended.cancelled() => return,
+                }
             }
             beat(AGAIN, &ended, show).await;
         });
@@ -121,21 +124,30 @@ impl Sign {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tokio::sync::mpsc;
+    use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
-    /// One showing hangs for ever, one fails, one is slow: the next comes all the same, until the end.
-    #[tokio::test]
-    async fn no_showing_keeps_the_next_from_coming() {
-        let (shown, mut showings) = mpsc::unbounded_channel();
+    /// Beats each millisecond with this showing: what counts them, what ends it, and its end.
+    fn beating<F>(show: fn() -> F) -> (UnboundedReceiver<()>, CancellationToken, JoinHandle<()>)
+    where
+        F: Future<Output = Duration> + Send + 'static,
+    {
+        let (shown, showings) = unbounded_channel();
         let ended = CancellationToken::new();
         let end = ended.clone();
         let beating = tokio::spawn(async move {
             beat(Duration::from_millis(1), &end, || {
                 shown.send(()).expect("somebody counts");
-                std::future::pending()
+                show()
             })
             .await;
         });
+        (showings, ended, beating)
+    }
+
+    /// One showing hangs for ever, one fails, one is slow: the next comes all the same, until the end.
+    #[tokio::test]
+    async fn no_showing_keeps_the_next_from_coming() {
+        let (mut showings, ended, beating) = beating(std::future::pending);
         for _ in 0..10 {
             showings.recv().await.expect("the next one");
         }
@@ -145,16 +157,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_pause_that_is_asked_for_is_kept_and_does_not_keep_the_end_from_coming() {
-        let (shown, mut showings) = mpsc::unbounded_channel();
-        let ended = CancellationToken::new();
-        let end = ended.clone();
-        let beating = tokio::spawn(async move {
-            beat(Duration::from_millis(1), &end, || {
-                shown.send(()).expect("somebody counts");
-                std::future::ready(Duration::from_secs(3600))
-            })
-            .await;
-        });
+        let (mut showings, ended, beating) = beating(|| std::future::ready(Duration::from_secs(3600)));
         showings.recv().await.expect("the first one");
         ended.cancel();
         beating.await.expect("it ends");

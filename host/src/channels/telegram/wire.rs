@@ -40,7 +40,7 @@ pub(super) struct Message {
     /// The topic, where the chat has topics.
     pub(super) thread: Option<i64>,
     pub(super) from: Option<User>,
-    /// Sent in the name of a chat: an anonymous administrator, a channel.
+    /// In whose name it was sent.
     pub(super) on_behalf: OnBehalf,
     /// Text or caption.
     pub(super) text: String,
@@ -99,7 +99,10 @@ pub(super) enum UserKind {
 pub(super) enum OnBehalf {
     #[default]
     Sender,
+    /// An anonymous administrator, a channel.
     Chat,
+    /// A bot has written it in the name of its sender, whose business account it is connected to.
+    Account,
 }
 
 impl Update {
@@ -155,7 +158,7 @@ impl Message {
             // General has none, and neither has what is sent to it.
             thread: value["message_thread_id"].as_i64().filter(|_| is_topic),
             from: User::read(&value["from"]),
-            on_behalf: if value["sender_chat"].is_null() { OnBehalf::Sender } else { OnBehalf::Chat },
+            on_behalf: on_behalf(value),
             text: words,
             media,
             media_group_id: text("media_group_id")
@@ -199,12 +202,27 @@ impl User {
     }
 }
 
+fn on_behalf(message: &Value) -> OnBehalf {
+    let is_said = |key: &str| !message[key].is_null();
+    if is_said("sender_chat") {
+        OnBehalf::Chat
+    } else if is_said("sender_business_bot") || is_said("business_connection_id") {
+        OnBehalf::Account
+    } else {
+        OnBehalf::Sender
+    }
+}
+
 fn moved(message: &Value) -> Option<Moved> {
     let id = |key: &str| message[key].as_i64();
     id("migrate_to_chat_id").map(Moved::To).or_else(|| id("migrate_from_chat_id").map(Moved::From))
 }
 
+/// A channel's direct messages call themselves a supergroup, of which each topic is a conversation with another person.
 fn chat_kind(chat: &Value) -> ChatKind {
+    if chat["is_direct_messages"] == true {
+        return ChatKind::Other;
+    }
     kind_named(chat["type"].as_str().unwrap_or_default())
 }
 
@@ -250,6 +268,17 @@ mod tests {
             message(json!({ "text": "x", "message_thread_id": 3, "is_topic_message": true })).thread,
             Some(3)
         );
+    }
+
+    #[test]
+    fn who_speaks_for_somebody_and_where_is_told_apart() {
+        let on_behalf = |fields: Value| message(fields).on_behalf;
+        assert_eq!(on_behalf(json!({ "via_bot": { "id": 9, "is_bot": true } })), OnBehalf::Sender);
+        assert_eq!(on_behalf(json!({ "sender_chat": { "id": -9 } })), OnBehalf::Chat);
+        assert_eq!(on_behalf(json!({ "sender_business_bot": { "id": 9 } })), OnBehalf::Account);
+        assert_eq!(on_behalf(json!({ "business_connection_id": "b" })), OnBehalf::Account);
+        let group = json!({ "id": -9, "type": "supergroup", "is_direct_messages": true });
+        assert_eq!(message(json!({ "chat": group })).chat.kind, ChatKind::Other);
     }
 
     #[test]

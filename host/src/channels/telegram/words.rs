@@ -7,7 +7,7 @@ use crate::store::people::Waiting;
 use crate::turn::Sight;
 use cofferdam_core::limits::Span;
 
-/// To a stranger in a private chat, once; once more with each code that they are given.
+/// To a stranger in a private chat, once; once more with each code that they are given, up to a number in all.
 pub(super) fn to_stranger(id: i64, code: Option<(&Waiting, Span)>) -> String {
     let code = code.map_or_else(String::new, |(Waiting { code, .. }, lasts)| {
         let minutes = lasts.0.as_secs() / 60;
@@ -71,6 +71,14 @@ pub(super) fn nothing_runs(waiting: usize) -> String {
     format!("Nothing is running here.{}", waiting_too(waiting))
 }
 
+/// To `/cancel` of somebody who is served in an open group alone, while another person's message is worked on.
+pub(super) const NOT_YOURS_TO_STOP: &str = "What is running here is another person's: it is stopped by whoever asked \
+     for it, or by somebody whom the operator has named.";
+
+/// To `/new` of somebody who is served in an open group alone.
+pub(super) const NOT_YOURS_TO_FORGET: &str =
+    "This conversation is everybody's here: it is begun anew by somebody whom the operator has named.";
+
 /// After the answer of a turn that somebody stopped.
 pub(super) fn waiting_too(waiting: usize) -> String {
     match waiting {
@@ -132,6 +140,11 @@ pub(super) fn settled(state: ApprovalState, by: Option<&str>) -> String {
 ///
 /// `let_in` are allowed by a code, `groups` what [`Groups::told`](super::groups::Groups::told) says.
 pub(super) fn polling(name: &str, users: usize, let_in: usize, groups: &str) -> String {
+    if users == 0 && let_in == 0 {
+        return format!(
+            "polling as @{name} (nobody is served yet: write to it, and it says what to do{groups})"
+        );
+    }
     let plural = if users == 1 { "" } else { "s" };
     let let_in = if let_in == 0 { String::new() } else { format!(", {let_in} let in by a code") };
     format!("polling as @{name} ({users} allowed user{plural}{let_in}{groups})")

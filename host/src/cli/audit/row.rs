@@ -101,8 +101,12 @@ fn told(effect: &Effect) -> String {
             format!("removed {}, {entries} {plural}", shown(path))
         }
         Effect::Removed(Removed { path, .. }) => format!("removed {}", shown(path)),
-        Effect::Attached(Attached { path, bytes, sha256, .. }) => {
-            format!("attached {} {bytes} bytes sha256 {}", shown(path), short(sha256))
+        Effect::Attached(Attached { path, attached, bytes, sha256 }) => {
+            let what = match path {
+                Some(path) => shown(path),
+                None => format!("{:?} of the call", one_line(attached, 120)),
+            };
+            format!("attached {what} {bytes} bytes sha256 {}", short(sha256))
         }
     }
 }

@@ -192,7 +192,7 @@ fn octal(meta: &Metadata) -> String {
 }
 
 /// Bytes that this user may still write there.
-fn free(path: &Path) -> Option<u64> {
+pub(in crate::cli) fn free(path: &Path) -> Option<u64> {
     let space = rustix::fs::statvfs(path).ok()?;
     Some(space.f_bavail.saturating_mul(space.f_frsize))
 }

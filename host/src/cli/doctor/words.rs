@@ -13,6 +13,10 @@ pub(super) fn of(diagnosis: &Diagnosis) -> String {
     diagnosis.isolation.tell(&mut line);
     diagnosis.kernel.tell(&mut line);
     line(match &diagnosis.configuration.file {
+        Some(file) if diagnosis.configuration.may_be_replaced == Some(false) => format!(
+            "configuration: {file} (a reload reads it as long as the file itself is edited; in a folder of its own it \
+             may be replaced as well)"
+        ),
         Some(file) => format!("configuration: {file}"),
         None => "configuration: no file".to_owned(),
     });
@@ -25,8 +29,9 @@ pub(super) fn of(diagnosis: &Diagnosis) -> String {
     for place in &diagnosis.places {
         line(format!("  {place}"));
     }
-    line(format!("  {}", diagnosis.tenants));
+    line(format!("  {}", diagnosis.users.tenants));
     line(format!("  {}", diagnosis.leftovers));
+    diagnosis.users.people.tell(&mut line);
     let available = diagnosis.tools.iter().filter(|tool| tool.available).count();
     line(format!("tools: {available} of {} available", diagnosis.tools.len()));
     line(audit(&diagnosis.audit));

@@ -66,6 +66,11 @@ impl Answers {
         settings
     }
 
+    /// Whether somebody is served from the first message on.
+    pub(super) fn knows_somebody(&self) -> bool {
+        self.user.is_some()
+    }
+
     /// What must stand before a command of this configuration: the variables that hold a secret still.
     pub(super) fn variables(&self) -> String {
         let token = self.token.is_none().then_some("TELEGRAM_BOT_TOKEN");

@@ -8,6 +8,7 @@ use crate::audit::Durability;
 use crate::channels::telegram;
 use crate::config::{Config, ConfigError};
 use crate::gateway::Gateway;
+use crate::monitor::Manager;
 use crate::store::Store;
 use crate::{llm, log};
 use anyhow::{Context, anyhow};
@@ -15,6 +16,7 @@ use cofferdam_core::audit::{Event, Reload, ReloadState};
 use cofferdam_core::counts::COUNTS;
 use cofferdam_core::text::one_line;
 use std::io;
+use std::os::unix::fs::MetadataExt;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use tokio::signal::unix::Signal;
@@ -31,6 +33,8 @@ pub(super) struct Reloading {
     /// In force.
     pub(super) gateway: Gateway,
     pub(super) store: Store,
+    /// Told of each reload.
+    pub(super) manager: Arc<Manager>,
 }
 
 /// A configuration that can come into force.
@@ -43,7 +47,9 @@ struct Ready {
 impl Reloading {
     /// Reads it anew at every signal, one after the other. Signals that come meanwhile count as one.
     pub(super) async fn run(mut self, mut hangups: Signal, renewals: mpsc::Sender<telegram::Renewal>) {
+        let manager = self.manager.clone();
         while hangups.recv().await.is_some() {
+            manager.reloading();
             // It loads tools and waits for the disk; a stop waits for neither, so it is no task of the runtime.
             let (tell, told) = oneshot::channel();
             let read = move || {
@@ -53,11 +59,16 @@ impl Reloading {
             let started = std::thread::Builder::new().name("reload".into()).spawn(read);
             let (Ok(_), Ok((this, ready))) = (started, told.await) else {
                 tracing::error!("the configuration can no longer be reloaded; restart to change it");
+                manager.reloaded("the configuration can no longer be reloaded; restart to change it");
                 return;
             };
             self = this;
-            if let Some(ready) = ready {
-                self.enforce(ready, &renewals).await;
+            match ready {
+                Some(ready) => {
+                    self.enforce(ready, &renewals).await;
+                    manager.reloaded("serving");
+                }
+                None => manager.reloaded("serving; the last reload was refused, and the log says why"),
             }
         }
     }
@@ -133,14 +144,63 @@ fn count(state: ReloadState) {
     COUNTS.reloads.refused_last.store(refused, Ordering::Relaxed);
 }
 
-/// Where the kernel hides what is there, that is what helps.
+/// What helps where the system hides what is there.
 fn unreadable(error: &ConfigError) -> anyhow::Error {
     let hint = match error {
-        ConfigError::Unreadable { cause, .. } if cause.kind() == io::ErrorKind::PermissionDenied => {
-            "; where another file was put in its place, the confined gateway does not reach it: edit the file itself, \
-             keep it in a folder of its own, or restart"
+        ConfigError::Unreadable { file, cause } if cause.kind() == io::ErrorKind::PermissionDenied => {
+            // Looking at a file is not confined.
+            let us = (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw());
+            std::fs::metadata(file)
+                .ok()
+                .and_then(|meta| others(file, us, (meta.uid(), meta.gid(), meta.mode())))
         }
-        _ => "",
+        _ => return anyhow!("{error}"),
     };
-    anyhow!("{error}{hint}")
+    let replaced = || {
+        "where another file was put in its place, the confined gateway does not reach it: edit the file itself, keep it \
+         in a folder of its own, or restart"
+            .to_owned()
+    };
+    anyhow!("{error}; {}", hint.unwrap_or_else(replaced))
+}
+
+/// What helps where a file is of others: who put it in the place of another has not given it to the gateway's account.
+fn others(file: &str, us: (u32, u32), (owner, group, mode): (u32, u32, u32)) -> Option<String> {
+    let may_read = match (us.0 == owner, us.1 == group) {
+        _ if us.0 == 0 => true,
+        (true, _) => mode & 0o400 != 0,
+        (false, true) => mode & 0o040 != 0,
+        (false, false) => mode & 0o004 != 0,
+    };
+    let user = us.0;
+    (!may_read).then(|| {
+        let mode = mode & 0o777;
+        format!(
+            "it belongs to user {owner} with mode {mode:03o}, and the gateway is user {user}: chown {user} {file}, and \
+             reload again"
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::others;
+
+    #[test]
+    fn a_file_that_was_not_given_to_the_gateway_is_told_from_one_that_it_cannot_reach() {
+        let us = (1000, 1000);
+        for (file, told) in [
+            ((0, 0, 0o100_600), true),
+            ((0, 1000, 0o100_600), true),
+            ((0, 1000, 0o100_640), false),
+            ((0, 0, 0o100_644), false),
+            ((1000, 0, 0o100_600), false),
+            ((1000, 1000, 0o100_044), true),
+        ] {
+            assert_eq!(others("/f", us, file).is_some(), told, "{file:?}");
+            assert_eq!(others("/f", (0, 0), file), None, "root may");
+        }
+        let said = others("/f", us, (0, 0, 0o100_600)).expect("told");
+        assert!(said.contains("user 0 with mode 600") && said.contains("chown 1000 /f"), "{said}");
+    }
 }

@@ -1,7 +1,7 @@
 //! The status for people, a few lines.
 
-use super::{Newest, Queue, Status};
-use crate::store::{DayOf, Waiting};
+use super::{Health, Model, Newest, Queue, Status};
+use crate::store::{DayOf, LastError, Waiting};
 use cofferdam_core::limits::ByteSize;
 use cofferdam_core::text::one_line;
 
@@ -11,19 +11,29 @@ const PEOPLE_SHOWN: usize = 10;
 pub(super) fn of(status: &Status) -> String {
     let mut lines = vec![running(status)];
     lines.push(match (&status.bot, &status.polled_at) {
-        (Some(bot), Some(at)) => format!("bot: {}, last polled {at}", one_line(bot, 80)),
+        (Some(bot), Some(at)) => {
+            let ago = status.health.poll_age_seconds.map(|age| format!(" ({} ago)", lasting(age)));
+            format!("bot: {}, last polled {at}{}", one_line(bot, 80), ago.unwrap_or_default())
+        }
         (Some(bot), None) => format!("bot: {}, not polled yet", one_line(bot, 80)),
         (None, _) => "bot: has not polled yet".to_owned(),
     });
     if status.running {
         lines.push(format!("workers: {}", status.workers));
     }
+    lines.extend(health(&status.health));
     lines.extend(queue(status.queue.as_ref()));
     lines.extend(today(status));
     lines.push(match status.workspace.used_bytes {
         Some(used) => format!("workspace: {used} bytes of {}", ByteSize(status.workspace.max_bytes)),
         None => "workspace: more files than can be measured at a glance".to_owned(),
     });
+    let mib =
+        |free: Option<u64>| free.map_or("an unknown number of".to_owned(), |free| (free >> 20).to_string());
+    if status.workspace.free_bytes.is_some() || status.workspace.state_free_bytes.is_some() {
+        let (workspace, state) = (mib(status.workspace.free_bytes), mib(status.workspace.state_free_bytes));
+        lines.push(format!("disk: {workspace} MiB free for the workspace, {state} MiB for the state"));
+    }
     lines.push(match &status.audit {
         Some(Newest { head, time }) => {
             format!("audit: {} records, the last {}, head {head}", head.seq, one_line(time, 40))
@@ -36,11 +46,37 @@ pub(super) fn of(status: &Status) -> String {
 fn running(status: &Status) -> String {
     let version = status.version.as_deref().map(|version| one_line(version, 40)).unwrap_or_default();
     match (status.pid, &status.started_at) {
-        (Some(pid), Some(since)) => format!("serve: running since {since}, process {pid}, version {version}"),
+        (Some(pid), Some(since)) => {
+            let up = lasting(status.health.uptime_seconds.unwrap_or_default());
+            format!("serve: running since {since} ({up}), process {pid}, version {version}")
+        }
         (Some(pid), None) => format!("serve: running, process {pid}"),
         (None, _) if version.is_empty() => "serve: not running, and never was here".to_owned(),
         (None, _) => format!("serve: not running; last was version {version}"),
     }
+}
+
+/// The two largest units of a time.
+fn lasting(seconds: i64) -> String {
+    match seconds {
+        0..60 => format!("{seconds}s"),
+        60..3600 => format!("{}m{}s", seconds / 60, seconds % 60),
+        3600..86400 => format!("{}h{}m", seconds / 3600, seconds / 60 % 60),
+        _ => format!("{}d{}h", seconds / 86400, seconds / 3600 % 24),
+    }
+}
+
+fn health(health: &Health) -> Vec<String> {
+    let mut lines = Vec::new();
+    if let Some(Model { answered_at, failed_at }) = &health.model {
+        let at = |at: &Option<String>| at.clone().unwrap_or_else(|| "never".to_owned());
+        lines.push(format!("model: last answered {}, last failed {}", at(answered_at), at(failed_at)));
+    }
+    lines.push(match &health.last_error {
+        Some(LastError { at, said }) => format!("last error: {}, {}", one_line(at, 40), one_line(said, 400)),
+        None => "last error: none".to_owned(),
+    });
+    lines
 }
 
 fn queue(queue: Option<&Queue>) -> Vec<String> {
@@ -74,4 +110,25 @@ fn today(status: &Status) -> Vec<String> {
         lines.push(format!("  and {} more", today.people.len() - PEOPLE_SHOWN));
     }
     lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::lasting;
+
+    #[test]
+    fn a_time_is_told_by_its_two_largest_units() {
+        for (seconds, told) in [
+            (0, "0s"),
+            (59, "59s"),
+            (60, "1m0s"),
+            (3599, "59m59s"),
+            (3600, "1h0m"),
+            (86_399, "23h59m"),
+            (86_400, "1d0h"),
+            (40 * 86_400 + 7200, "40d2h"),
+        ] {
+            assert_eq!(lasting(seconds), told, "{seconds}");
+        }
+    }
 }

@@ -57,6 +57,19 @@ pub(super) struct Expect {
     /// Files that the call writes (null: removes). Every other file stays as it was.
     #[serde(default)]
     pub(super) files: BTreeMap<String, Option<Content>>,
+    /// Files that go out with the reply, in order, and no others.
+    #[serde(default)]
+    pub(super) reply: Vec<Sent>,
+}
+
+/// A file of a reply.
+#[derive(Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Sent {
+    /// The name that the person sees.
+    pub(super) name: String,
+    /// Its bytes.
+    pub(super) content: Content,
 }
 
 /// Bytes of a file: a text, or `{ "base64": "…" }`.
@@ -143,7 +156,7 @@ fn read(file: &Path) -> anyhow::Result<Case> {
 }
 
 fn check(case: &Case) -> anyhow::Result<()> {
-    let Expect { result, result_includes, error, message_contains, files } = &case.expect;
+    let Expect { result, result_includes, error, message_contains, files, reply } = &case.expect;
     let given = [result.is_some(), result_includes.is_some(), error.is_some()];
     if given.into_iter().filter(|given| *given).count() != 1 {
         bail!("expect takes exactly one of result, result_includes and error");
@@ -153,6 +166,9 @@ fn check(case: &Case) -> anyhow::Result<()> {
     }
     if error.is_some() && files.values().any(Option::is_some) {
         bail!("a call that fails writes nothing; remove files from expect");
+    }
+    if error.is_some() && !reply.is_empty() {
+        bail!("a call that fails sends nothing; remove reply from expect");
     }
     for path in case.workspace.keys().chain(files.keys()) {
         let parsed = GuestPath::parse(path)?;

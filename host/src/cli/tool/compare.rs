@@ -1,6 +1,6 @@
 //! What came of a call against what a case expects: each difference as a line for its author. Pure.
 
-use super::case::{Case, Content};
+use super::case::{Case, Content, Sent};
 use cofferdam_core::text::one_line;
 use cofferdam_core::tool::ToolError;
 use serde_json::Value;
@@ -15,7 +15,12 @@ const SHOWN_BYTES_MAX: usize = 400;
 pub(super) type Files = BTreeMap<String, Vec<u8>>;
 
 /// Every difference between the case and what was seen; none when it passed.
-pub(super) fn differences(case: &Case, result: &Result<Value, ToolError>, after: &Files) -> Vec<String> {
+pub(super) fn differences(
+    case: &Case,
+    result: &Result<Value, ToolError>,
+    after: &Files,
+    sent: &[Sent],
+) -> Vec<String> {
     let mut told = Vec::new();
     let expect = &case.expect;
     match (result, &expect.result, &expect.result_includes, expect.error) {
@@ -37,6 +42,7 @@ pub(super) fn differences(case: &Case, result: &Result<Value, ToolError>, after:
         (Ok(_), None, None, None) => told.push("the case expects nothing".into()),
     }
     files(case, after, &mut told);
+    reply(&expect.reply, sent, &mut told);
     let more = told.len().saturating_sub(DIFFERENCES_MAX);
     if more > 0 {
         told.truncate(DIFFERENCES_MAX);
@@ -101,6 +107,25 @@ fn files(case: &Case, after: &Files, told: &mut Vec<String>) {
     }
 }
 
+fn reply(expected: &[Sent], sent: &[Sent], told: &mut Vec<String>) {
+    let file =
+        |Sent { name, content }: &Sent| format!("{:?} with {}", one_line(name, 120), bytes(&content.0));
+    for n in 0..expected.len().max(sent.len()) {
+        match (expected.get(n), sent.get(n)) {
+            (wanted, there) if wanted == there => {}
+            (Some(wanted), Some(there)) => {
+                told.push(format!("reply[{n}]: expected {}, got {}", file(wanted), file(there)));
+            }
+            (Some(wanted), None) => told.push(format!("reply[{n}]: expected {}, got no file", file(wanted))),
+            (None, there) => {
+                told.extend(
+                    there.map(|there| format!("reply[{n}]: not in expect.reply, got {}", file(there))),
+                );
+            }
+        }
+    }
+}
+
 fn shown(value: &Value) -> String {
     one_line(&value.to_string(), SHOWN_BYTES_MAX)
 }
@@ -131,7 +156,29 @@ mod tests {
         let case = json!({ "workspace": workspace, "expect": expect });
         let case = serde_json::from_value(case).expect("a case");
         let after = after.iter().map(|(path, text)| ((*path).to_owned(), text.as_bytes().to_vec()));
-        differences(&case, &result, &after.collect())
+        differences(&case, &result, &after.collect(), &[])
+    }
+
+    #[test]
+    fn files_of_the_reply_are_compared_in_order() {
+        let check = |expected: Value, expected_told: &[&str]| {
+            let case = json!({ "expect": { "result": {}, "reply": expected } });
+            let case = serde_json::from_value(case).expect("a case");
+            let file = |name: &str| Sent { name: name.into(), content: Content(b"x".to_vec()) };
+            let told = differences(&case, &Ok(json!({})), &Files::new(), &[file("a"), file("b")]);
+            assert_eq!(told, expected_told, "{expected}");
+        };
+        let (a, b) = (json!({ "name": "a", "content": "x" }), json!({ "name": "b", "content": "x" }));
+        check(json!([a, b]), &[]);
+        check(json!([a]), &["reply[1]: not in expect.reply, got \"b\" with \"x\""]);
+        check(json!([b, b]), &["reply[0]: expected \"b\" with \"x\", got \"a\" with \"x\""]);
+        check(
+            json!([a, { "name": "b", "content": { "base64": "AA==" } }, b]),
+            &[
+                "reply[1]: expected \"b\" with \"\\u0000\", got \"b\" with \"x\"",
+                "reply[2]: expected \"b\" with \"x\", got no file",
+            ],
+        );
     }
 
     #[test]

@@ -1,18 +1,21 @@
 //! `cofferdam tool test`: an author's cases, each a call in the real sandbox with a workspace of its own.
-//! Nothing passes in silence: no cases, a component older than its sources, a case that is not understood
-//! and a file that a case does not mention are each told.
+//! Nothing passes in silence: no cases, a component older than its sources, a case that is not understood, and a file
+//! of the workspace or of the reply that a case does not mention are each told.
 
 use super::super::{Exit, call, tell};
-use super::case::{Case, read_all};
+use super::case::{Case, Content, Sent, read_all};
 use super::compare::{Files, differences};
 use super::places::{Places, named_workspace};
 use crate::config::Config;
+use crate::gateway::Gateway;
 use crate::gateway::candidate::Candidate;
 use anyhow::{Context, bail};
 use cofferdam_core::capability::MOUNTS;
+use cofferdam_core::message::OutgoingAttachment;
 use cofferdam_core::policy::ToolPolicy;
+use cofferdam_core::tool::Answer;
 use serde_json::{Value, json};
-use std::io::Write;
+use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
@@ -130,13 +133,31 @@ fn one(
     let attached: Vec<_> = case.attachments.iter().map(|file| folder.join(file)).collect();
     let attachments = call::attach(&gateway, &places.config, &attached)?;
     let text = Value::Object(case.arguments.clone()).to_string();
-    let result = call::answer(&gateway, policy.tool.to_string(), Ok(text), attachments, None)?;
+    let answer = call::called(&gateway, policy.tool.to_string(), Ok(text), attachments, None)?;
+    let (result, sent) = match answer {
+        Ok(Answer { result, attachments, .. }) => (Ok(result), sent(&gateway, attachments)?),
+        Err(error) => (Err(error), Vec::new()),
+    };
     let mut after = Files::new();
     for mount in MOUNTS {
         list(&root.join(mount.trim_start_matches('/')), mount, &mut after)
             .with_context(|| format!("cannot read {mount} of the case's workspace"))?;
     }
-    Ok(differences(case, &result, &after))
+    Ok(differences(case, &result, &after, &sent))
+}
+
+/// What would have gone out with the reply.
+fn sent(gateway: &Gateway, files: Vec<OutgoingAttachment>) -> anyhow::Result<Vec<Sent>> {
+    let read = |OutgoingAttachment { name, sha256, .. }: OutgoingAttachment| {
+        let mut bytes = Vec::new();
+        gateway
+            .outgoing
+            .file(&sha256)
+            .and_then(|mut file| file.read_to_end(&mut bytes))
+            .with_context(|| format!("cannot read {name} of the case's reply"))?;
+        Ok(Sent { name, content: Content(bytes) })
+    };
+    files.into_iter().map(read).collect()
 }
 
 /// The files below a folder of a workspace, which holds no links: nothing that runs in it can make one.

@@ -41,12 +41,15 @@ fn only_regular_files_within_the_mount_are_read() {
         ("/etc/passwd", ErrorCode::PathDenied),
     ] {
         room.unchanged_by(code, || {
-            staged(&room).append_file(&path(at)).map(|_| Vec::new()).map_err(ToolError::from)
+            staged(&room)
+                .append_file(&path(at), Expected::Anything)
+                .map(|_| Vec::new())
+                .map_err(ToolError::from)
         });
     }
     // What the links lead to is plain there.
     for at in ["/shared/file", "/shared/link-to-file"] {
-        let facts = staged(&room).append_file(&path(at)).unwrap();
+        let facts = staged(&room).append_file(&path(at), Expected::Anything).unwrap();
         assert_eq!((facts.bytes, facts.sha256), (3, sha256_hex(b"old")));
     }
 }
@@ -62,7 +65,7 @@ fn the_hashes_are_those_of_what_was_staged() {
         let mut file = staged(&room);
         let source = path("/vault/source");
         for (from, expected) in [(&source, &bytes[..]), (&path("/vault/empty"), b""), (&source, &bytes)] {
-            let facts = file.append_file(from).unwrap();
+            let facts = file.append_file(from, Expected::Anything).unwrap();
             assert_eq!((facts.bytes, facts.sha256), (expected.len() as u64, sha256_hex(expected)));
             file.write(b"-").unwrap();
         }
@@ -80,7 +83,7 @@ fn a_source_counts_against_both_quotas_before_a_byte_is_copied() {
     for (budget, said) in [(&share, "this call may write 3 KiB"), (&budget(), "the workspace may hold 6 KiB")]
     {
         let mut file = room.workspace.stage(&path("/shared/x"), Disposition::CreateNew, budget).unwrap();
-        let error = file.append_file(&path("/vault/source")).unwrap_err();
+        let error = file.append_file(&path("/vault/source"), Expected::Anything).unwrap_err();
         assert_eq!(error.code(), ErrorCode::QuotaExceeded);
         assert!(error.to_string().contains(said), "{error}");
         assert_eq!(file.bytes(), 0);
@@ -96,7 +99,7 @@ fn a_stop_ends_a_long_copy() {
     let stop = move || (counter.fetch_add(1, Ordering::Relaxed) >= 6).then_some(Stop::Cancelled);
     let share = Arc::new(Budget::new(ByteSize::mib(50), stop));
     let mut file = room.workspace.stage(&path("/shared/x"), Disposition::CreateNew, &share).unwrap();
-    let error = file.append_file(&path("/vault/source")).unwrap_err();
+    let error = file.append_file(&path("/vault/source"), Expected::Anything).unwrap_err();
     assert_eq!(error.code(), ErrorCode::Cancelled);
     assert!(asked.load(Ordering::Relaxed) <= 8, "it went on for long");
 }

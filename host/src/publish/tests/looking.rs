@@ -26,3 +26,25 @@ fn it_tells_of_regular_files_only_and_never_blocks() {
     }
     assert_eq!(room.workspace.look(&path("/etc/passwd")).unwrap_err().code(), ErrorCode::PathDenied);
 }
+
+#[test]
+fn what_reading_finds_is_told_through_links_and_changes_with_the_file() {
+    let room = Room::new(Technique::Unnamed);
+    room.save("/shared/d/file", Disposition::CreateNew, b"content").unwrap();
+    symlink("d/file", room.host("/shared/link")).unwrap();
+    symlink("/etc/passwd", room.host("/shared/out")).unwrap();
+    let found = |at: &str| room.workspace.found(&path(at)).unwrap();
+    let file = found("/shared/d/file").expect("there");
+    assert_eq!((file.kind, file.bytes), (EntryKind::File, 7));
+    assert_eq!(found("/shared/link").as_ref(), Some(&file));
+    for nothing in ["/shared/none", "/shared/none/x", "/shared/out", "/shared/d/file/x"] {
+        assert_eq!(found(nothing), None, "{nothing}");
+    }
+    // Of a directory only which one it is.
+    let (dir, mount) = (found("/shared/d").expect("there"), found("/shared").expect("there"));
+    room.save("/shared/d/other", Disposition::CreateNew, b"x").unwrap();
+    assert_eq!((found("/shared/d"), found("/shared")), (Some(dir), Some(mount)));
+    room.save("/shared/d/file", Disposition::Replace, b"another").unwrap();
+    assert_ne!(found("/shared/d/file"), Some(file));
+    assert_eq!(room.workspace.found(&path("/etc/passwd")).unwrap_err().code(), ErrorCode::PathDenied);
+}

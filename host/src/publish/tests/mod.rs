@@ -26,7 +26,7 @@ use super::{
 };
 use cofferdam_core::audit::{Effect, EntryKind, FileFacts, Moved, Removed};
 use cofferdam_core::limits::ByteSize;
-use cofferdam_core::policy::GuestPath;
+use cofferdam_core::policy::{Expected, GuestPath};
 use cofferdam_core::tool::{ErrorCode, ToolError};
 use rustix::fs::Mode;
 use std::collections::BTreeMap;
@@ -34,6 +34,7 @@ use std::fs;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, RwLock};
+use support::needs;
 
 pub(super) const BOTH: [Technique; 2] = [Technique::Unnamed, Technique::Named];
 
@@ -108,13 +109,16 @@ impl Room {
         Ok(self.workspace.publish(vec![Planned::Remove(plan)])?)
     }
 
-    /// A workspace whose `/tmp` lies on another filesystem, if this machine has one.
-    pub(super) fn across() -> Option<(Self, tempfile::TempDir)> {
+    /// A workspace whose `/tmp` lies on another filesystem, if this machine has one for this test.
+    pub(super) fn across(test: &str) -> Option<(Self, tempfile::TempDir)> {
         let room = Self::new(Technique::detect());
-        let other = tempfile::tempdir_in("/dev/shm").ok()?;
-        if fs::metadata(other.path()).ok()?.dev() == fs::metadata(room.outer.path()).ok()?.dev() {
+        let device = |at: &Path| fs::metadata(at).map(|meta| meta.dev()).ok();
+        let other = tempfile::tempdir_in("/dev/shm").ok();
+        let other = other.filter(|other| device(other.path()) != device(room.outer.path()));
+        if !needs::available(test, "another filesystem at /dev/shm", other.is_some()) {
             return None;
         }
+        let other = other.unwrap();
         let dir = cap_std::fs::Dir::from_std_file(fs::File::open(other.path()).unwrap());
         let inner = &room.workspace.inner;
         let mount = |mount: &Arc<Mount>| {

@@ -195,7 +195,9 @@ fn without_a_careful_rename_a_file_is_linked_and_unlinked() {
 
 #[test]
 fn between_filesystems_a_file_is_copied_and_its_source_removed_if_unchanged() {
-    let Some((room, other)) = Room::across() else { return };
+    const NAME: &str =
+        "publish::tests::renaming::between_filesystems_a_file_is_copied_and_its_source_removed_if_unchanged";
+    let Some((room, other)) = Room::across(NAME) else { return };
     let (source, target) = (room.host("/shared/file"), other.path().join("d/file"));
     fs::create_dir(room.host("/shared/dir")).unwrap();
     let said =

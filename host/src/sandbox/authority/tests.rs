@@ -1,5 +1,5 @@
 //! A permit that was given for what lay on disk changes nothing else, whatever the guest asks for and whatever
-//! comes to lie there meanwhile.
+//! comes to lie there meanwhile; and no worker fills the log.
 
 use super::*;
 use crate::publish::{self, TurnShare, Workspaces};
@@ -7,6 +7,7 @@ use cofferdam_core::id::TurnId;
 use cofferdam_core::limits::ByteSize;
 use cofferdam_core::policy::{Call, Facts, PolicySet, Verdict, judge};
 use std::path::PathBuf;
+use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -15,6 +16,10 @@ const PROFILE: &str = "schema = 1\nprofile = \"p\"\nwhy = \"a test\"\n\
 const TOOL: &str = "schema = 1\ntool = \"t\"\nprofile = \"p\"\ncomponent = \"builtin\"\n\
     safety = \"side-effecting\"\nwhy = \"a test\"\n[arguments]\npath = { path = \"write\" }\nto = { path = \"write\" }\n\
     [approval]\npath = \"on-overwrite\"\n";
+/// The same for a tool that reads one file and writes another.
+const COPIES: &str = "schema = 1\ntool = \"t\"\nprofile = \"p\"\ncomponent = \"builtin\"\n\
+    safety = \"side-effecting\"\nwhy = \"a test\"\n[arguments]\npath = { path = \"read\" }\nto = { path = \"write\" }\n\
+    [approval]\npath = \"always\"\n";
 
 struct Room {
     dir: tempfile::TempDir,
@@ -39,15 +44,21 @@ impl Room {
 
     /// The authority over `/shared/mine` as it is now: at once where nothing is there, else approved.
     fn authority(&self) -> Authority {
+        self.authority_of(TOOL)
+    }
+
+    fn authority_of(&self, tool: &str) -> Authority {
         let policies =
-            PolicySet::parse([("profiles/p.toml", PROFILE), ("tools/t.toml", TOOL)]).expect("sound");
+            PolicySet::parse([("profiles/p.toml", PROFILE), ("tools/t.toml", tool)]).expect("sound");
         let policy = policies.get("t").expect("there");
         let arguments = serde_json::json!({ "path": "/shared/mine", "to": "/shared/other" });
         let call = Call { id: TurnId::new("test").call(0), tool: policy.tool.clone(), arguments };
         let Verdict::Ask(ask) = judge(call, policy) else { panic!("it asks") };
         let look = |path: &GuestPath| (path.clone(), self.workspace.seen(path).expect("looked at"));
         let there = ask.writes().iter().map(look).collect();
-        let permit = match ask.given(&Facts { there, ..Facts::default() }) {
+        let find = |path: &GuestPath| (path.clone(), self.workspace.found(path).expect("looked at"));
+        let found = ask.reads().iter().map(find).collect();
+        let permit = match ask.given(&Facts { there, found, ..Facts::default() }) {
             Verdict::Permit(permit) => permit,
             Verdict::Ask(ask) => {
                 let sha256 = ask.sha256("shown");
@@ -60,6 +71,7 @@ impl Room {
             reply: None,
             report: None,
             turn: TurnShare { limit: ByteSize::mib(1), left: 1 << 20 },
+            made: Vec::new(),
             cancel: CancellationToken::new(),
             started: Instant::now(),
         };
@@ -130,4 +142,84 @@ fn what_nobody_saw_is_neither_moved_nor_removed() {
     assert_eq!(removed.map(|_| ()).map_err(|e| e.code), Err(ErrorCode::ApprovalDenied));
     let mut approved = room.authority();
     approved.remove("/shared/mine", Contents::Keep).expect("as it was approved");
+}
+
+#[test]
+fn what_was_approved_is_read_and_nothing_else() {
+    let copied = |room: &Room, mut authority: Authority| {
+        let file = authority.stage("/shared/other", Disposition::CreateNew)?;
+        authority.append_file(file, "/shared/mine")?;
+        authority.seal(file)?;
+        let (plan, _, _) = authority.take_plan();
+        room.workspace.publish(plan).map(|_| ()).map_err(ToolError::from)
+    };
+    let room = Room::new();
+    room.put("harmless");
+    let authority = room.authority_of(COPIES);
+    // Put there by a rename, with the length and the time that it had.
+    let (old, other) = (std::fs::metadata(room.mine()).expect("there"), room.mine().with_file_name("put"));
+    std::fs::write(&other, "a secret").expect("writable");
+    let times = std::fs::FileTimes::new().set_modified(old.modified().expect("a time"));
+    std::fs::File::options().write(true).open(&other).and_then(|file| file.set_times(times)).expect("ours");
+    std::fs::rename(&other, room.mine()).expect("writable");
+    let refused = copied(&room, authority).expect_err("it is another one");
+    assert_eq!(refused.code, ErrorCode::ApprovalDenied, "{refused}");
+    assert!(!room.mine().with_file_name("other").exists());
+
+    let authority = room.authority_of(COPIES);
+    std::fs::remove_file(room.mine()).expect("there");
+    let nothing = room.authority_of(COPIES);
+    assert_eq!(copied(&room, authority).map_err(|e| e.code), Err(ErrorCode::NotFound));
+    room.put("somebody's");
+    assert_eq!(copied(&room, nothing).map_err(|e| e.code), Err(ErrorCode::ApprovalDenied), "nobody saw it");
+
+    copied(&room, room.authority_of(COPIES)).expect("as it was approved");
+    assert_eq!(std::fs::read(room.mine().with_file_name("other")).expect("there"), b"somebody's");
+}
+
+/// A log in memory.
+#[derive(Clone, Default)]
+struct Log(Arc<Mutex<Vec<u8>>>);
+
+impl Log {
+    fn bytes(&self) -> std::sync::MutexGuard<'_, Vec<u8>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl std::io::Write for Log {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.bytes().extend(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+/// The lines that are in the gateway's log after a worker has told it this one again and again.
+fn told(line: &str) -> usize {
+    let log = Log::default();
+    let writer = log.clone();
+    let all = tracing_subscriber::fmt().with_max_level(tracing::Level::DEBUG);
+    let subscriber = all.with_writer(move || writer.clone()).finish();
+    tracing::subscriber::with_default(subscriber, || {
+        let mut authority = Room::new().authority();
+        for _ in 0..10_000 {
+            authority.log(line);
+        }
+    });
+    String::from_utf8_lossy(&log.bytes()).matches("guest: ").count()
+}
+
+/// A worker counts what its guest prints, and a worker that was taken over does not.
+#[test]
+fn a_call_leaves_a_bounded_log_whatever_its_worker_tells() {
+    for line in ["", "x", &"x".repeat(1000)] {
+        let lines = told(line);
+        let bytes = lines * (line.len() + LINE_OVERHEAD_BYTES);
+        assert!(bytes <= OUTPUT_BYTES_MAX + 1024, "{lines} lines of {} bytes", line.len());
+        assert!(bytes > OUTPUT_BYTES_MAX / 2, "the log is cut early: {lines} lines of {} bytes", line.len());
+    }
 }

@@ -4,7 +4,7 @@
 //! Built for fuzzing and tests alone.
 
 use super::super::clock::Clock;
-use super::super::host_calls::{Contents, HostCalls, Planning, ReplyFile, StagedId, Taken};
+use super::super::host_calls::{Contents, HostCalls, Planning, ReplyFile, ReplySource, StagedId, Taken};
 use super::answer::converse;
 use super::socket::Socket;
 use crate::attachments::Blob;
@@ -133,7 +133,11 @@ impl HostCalls for Counting {
         to: Address,
     ) -> Result<Vec<OutgoingAttachment>, ToolError> {
         let named = to.session.map_or(0, |name| name.len()) + to.request.map_or(0, |name| name.len());
-        self.asked(named + files.iter().map(|file| file.path.len()).sum::<usize>());
+        let handed = files.iter().map(|file| match &file.source {
+            ReplySource::Path(path) => path.len(),
+            ReplySource::Contents(bytes) => bytes.len(),
+        });
+        self.asked(named + handed.sum::<usize>());
         Ok(Vec::new())
     }
 
@@ -180,9 +184,15 @@ mod tests {
             });
             (calls.asked, matches!(ended, Ok(Ended::Said(Ok(_)))))
         };
-        for (name, asked) in
-            [("save", 3), ("replace", 4), ("rename", 2), ("cancelled", 3), ("tells", 3), ("reply", 1)]
-        {
+        for (name, asked) in [
+            ("save", 3),
+            ("replace", 4),
+            ("rename", 2),
+            ("cancelled", 3),
+            ("tells", 3),
+            ("reply", 1),
+            ("reply_contents", 1),
+        ] {
             let (_, entry) = entries.iter().find(|(entry, _)| entry == name).expect("in the corpus");
             assert_eq!(ended(entry), (asked, true), "{name}");
         }

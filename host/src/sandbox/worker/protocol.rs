@@ -3,13 +3,12 @@
 //! The gateway asks for one thing at a time. While it waits for the answer to a call, the worker asks back
 //! on behalf of the guest, and the gateway answers each request before the next.
 
+pub(super) use cofferdam_core::host_call::{Ask, Tell};
+
 use super::super::cache::{Compatibility, Missing};
-use super::super::host_calls::{Contents, ReplyFile, StagedId};
 use super::super::machine::{Job, Said};
 use crate::confine::Report;
-use crate::publish::Disposition;
 use cofferdam_core::capability::Grants;
-use cofferdam_core::message::Address;
 use cofferdam_core::tool::ToolError;
 use serde::{Deserialize, Serialize};
 use serde_bytes::{ByteBuf, Bytes};
@@ -89,55 +88,6 @@ pub(super) enum FromWorker<'a> {
     /// The call is over: the guest's text, or why there is none.
     #[serde(borrow)]
     Ended(Result<Cow<'a, str>, ToolError>),
-}
-
-/// A request: [`HostCalls`](super::super::host_calls::HostCalls) as data. Each is answered by a
-/// `Result<_, ToolError>`.
-#[derive(Debug, Serialize, Deserialize)]
-pub(super) enum Ask<'a> {
-    Attachments,
-    Attachment(u32),
-    Stage {
-        path: &'a str,
-        disposition: Disposition,
-    },
-    Write {
-        file: StagedId,
-        #[serde(borrow)]
-        bytes: &'a Bytes,
-    },
-    AppendAttachment {
-        file: StagedId,
-        index: u32,
-    },
-    AppendFile {
-        file: StagedId,
-        path: &'a str,
-    },
-    Expect {
-        file: StagedId,
-        sha256: &'a str,
-    },
-    Seal(StagedId),
-    Rename {
-        from: &'a str,
-        to: &'a str,
-        disposition: Disposition,
-    },
-    Remove {
-        path: &'a str,
-        contents: Contents,
-    },
-    Cancelled,
-    AddToReply(Vec<ReplyFile>, Address),
-}
-
-/// A remark of a worker.
-#[derive(Debug, Serialize, Deserialize)]
-pub(super) enum Tell<'a> {
-    Discard(StagedId),
-    Report(&'a str),
-    Log(&'a str),
 }
 
 /// An attachment's bytes: small ones inline, a larger one as a descriptor that comes with the answer.

@@ -6,6 +6,7 @@ use super::socket::{Broken, Socket, decode};
 use crate::attachments::Blob;
 use crate::publish::Disposition;
 use cofferdam_core::attachment::AttachmentInfo;
+use cofferdam_core::host_call::FILES_MAX;
 use cofferdam_core::message::{Address, OutgoingAttachment};
 use cofferdam_core::tool::{ErrorCode, ToolError};
 use serde::de::DeserializeOwned;
@@ -98,6 +99,10 @@ impl HostCalls for Remote {
         files: Vec<ReplyFile>,
         to: Address,
     ) -> Result<Vec<OutgoingAttachment>, ToolError> {
+        if files.len() > FILES_MAX {
+            let said = format!("one call adds at most {FILES_MAX} files to a reply");
+            return Err(ToolError::new(ErrorCode::QuotaExceeded, said));
+        }
         self.ask(Ask::AddToReply(files, to))
     }
 

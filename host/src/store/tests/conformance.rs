@@ -42,6 +42,7 @@ macro_rules! conformance {
                 a_message_and_its_edit_may_come_together
                 a_move_is_remembered_for_its_channel
                 a_stranger_is_told_again_only_of_something_new
+                one_stranger_is_told_so_often_and_no_more
                 what_is_told_unasked_is_told_once
             }
             steering {

@@ -26,7 +26,8 @@ pub(super) struct Memory(Arc<Mutex<Held>>);
 struct Held {
     inbox: Vec<Row>,
     replies: Vec<Stored>,
-    strangers: Vec<(String, String, i64)>,
+    /// Channel, sender, when they were told last, and how often.
+    strangers: Vec<(String, String, i64, u32)>,
     calls: BTreeMap<String, (String, Answer, u64)>,
     deliveries: Vec<(String, Delivery)>,
     recent: BTreeMap<[String; 3], (Recent, i64, String)>,
@@ -243,6 +244,10 @@ impl Storage for Memory {
         held.used.retain(|(day, _, _)| *day >= before / DAY_MS);
         held.lines.retain(|spoken| spoken.at >= before);
         Ok(gone)
+    }
+
+    async fn settle(&self) -> Result<(), StoreError> {
+        Ok(())
     }
 
     fn check(&self) -> Result<(), StoreError> {

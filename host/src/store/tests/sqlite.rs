@@ -3,6 +3,7 @@
 use super::*;
 use rusqlite::Connection;
 use std::os::unix::fs::PermissionsExt;
+use std::sync::atomic::Ordering;
 
 /// A database that lives as long as its folder.
 pub(super) struct Files {
@@ -74,6 +75,7 @@ const TO_VERSION_3: &str = "DROP TABLE line; DROP TABLE attempt; DROP TABLE usag
     ALTER TABLE inbox DROP COLUMN joined; ALTER TABLE recent DROP COLUMN turn;
     ALTER TABLE journal DROP COLUMN delivery; DROP TABLE delivery;
     DROP TABLE moved; DROP INDEX inbox_message; ALTER TABLE inbox DROP COLUMN message;
+    ALTER TABLE stranger DROP COLUMN times;
     PRAGMA user_version = 3;";
 
 #[tokio::test]
@@ -204,6 +206,17 @@ async fn so_many_moves_are_remembered() {
 }
 
 #[tokio::test]
+async fn strangers_are_forgotten_in_time() {
+    let fixture = Fixture::<Files>::new();
+    fixture.store.persist(CHANNEL, vec![stranger(1, "7")]).await.expect("it");
+    fixture.store.prune(now_ms()).await.expect("it");
+    assert_eq!(fixture.sql::<i64>("SELECT count(*) FROM stranger"), 1);
+    let later = now_ms() + i64::try_from(DONE_AGE_MAX.as_millis()).expect("small") + 1000;
+    fixture.store.prune(later).await.expect("it");
+    assert_eq!(fixture.sql::<i64>("SELECT count(*) FROM stranger"), 0);
+}
+
+#[tokio::test]
 async fn what_was_told_unasked_is_forgotten() {
     let fixture = Fixture::<Files>::new();
     let turn = TurnId::new("telegram-1-allowed-7-1");
@@ -212,4 +225,67 @@ async fn what_was_told_unasked_is_forgotten() {
     let later = now_ms() + i64::try_from(DONE_AGE_MAX.as_millis()).expect("small") + 1000;
     fixture.store.prune(later).await.expect("it");
     assert_eq!(fixture.sql::<i64>("SELECT count(*) FROM reply"), 0);
+}
+
+/// How far the turn of update 1 has come.
+async fn progress(store: &Store) -> usize {
+    let (session, turn) = (SessionId::new("s"), TurnId::new("telegram-1-1"));
+    let waits = store.pending(CHANNEL, None, 9).await.expect("it").len();
+    let bound = store.bound(CHANNEL).await.expect("it").len();
+    let said = store.lines(&session, &turn).await.expect("it").len();
+    let unsent = store.unsent(CHANNEL).await.expect("it").len();
+    let steps = [(0, 0, 0, 0), (1, 0, 0, 0), (0, 1, 0, 0), (0, 1, 1, 0), (0, 0, 1, 1), (0, 0, 1, 0)];
+    let found = (waits, bound, said, unsent);
+    steps.iter().position(|step| *step == found).unwrap_or_else(|| panic!("torn: {found:?}"))
+}
+
+/// A loss of power leaves the log as long as it happens to be on the disk.
+#[tokio::test]
+async fn of_what_rides_a_loss_of_power_takes_the_latest_and_tears_nothing() {
+    let fixture = Fixture::<Files>::new();
+    let log = fixture.dir().join(format!("{FILE_NAME}-wal"));
+    let shortest = std::fs::metadata(&log).expect("a log").len();
+    let turn = fixture.bound(1).await;
+    fixture.store.attempt(&turn, &caller("ann")).await.expect("noted");
+    fixture.says("s", turn.as_str(), 0, "hello").await;
+    fixture.store.end(CHANNEL, &turn, text_reply(&["x"])).await.expect("it");
+    fixture.store.part_sent(&turn, 0, "5").await.expect("it");
+    let whole = std::fs::read(&log).expect("a log");
+    let mut seen = Vec::new();
+    for length in (shortest..).step_by(1024).take_while(|length| *length < whole.len() as u64) {
+        let after = Fixture::<Files>::new();
+        drop(after.store);
+        std::fs::copy(fixture.path(), after.engine.dir.path().join(FILE_NAME)).expect("copied");
+        let cut = &whole[..usize::try_from(length).expect("small")];
+        std::fs::write(after.engine.dir.path().join(format!("{FILE_NAME}-wal")), cut).expect("written");
+        seen.push(progress(&after.engine.open()).await);
+    }
+    assert!(seen.is_sorted(), "{seen:?}");
+    seen.dedup();
+    assert_eq!(seen, [0, 1, 2, 3, 4], "the log is cut before its end");
+    assert_eq!(progress(&fixture.restart().store).await, 5);
+}
+
+#[tokio::test]
+async fn what_rides_is_settled_once_and_what_the_disk_may_have_lost_is_written_once_more() {
+    let fixture = Fixture::<Files>::new();
+    let sqlite = Sqlite::open(fixture.dir()).expect("a store");
+    let settled = || *sqlite.log.settled.lock().expect("nobody panics with it");
+    let committed = || sqlite.log.committed.load(Ordering::Relaxed);
+    assert!(settled() < committed(), "an earlier run may have left something");
+    sqlite.persist(CHANNEL, vec![new(1, None)]).await.expect("it");
+    sqlite.settle_here().expect("settled");
+    assert_eq!(settled(), committed());
+    sqlite.claim(CHANNEL, Claim::Update(1)).await.expect("it");
+    assert!(settled() < committed(), "it rides");
+
+    let log = || std::fs::metadata(fixture.dir().join(format!("{FILE_NAME}-wal"))).expect("a log").len();
+    assert!(log() > 0);
+    sqlite.log.doubtful.store(true, Ordering::Relaxed);
+    sqlite.settle_here().expect("settled");
+    assert_eq!((settled(), log()), (committed(), 0), "all of it is in the database itself");
+    assert_eq!(sqlite.bound(CHANNEL).await.expect("it").len(), 1);
+    sqlite.log.doubtful.store(true, Ordering::Relaxed);
+    sqlite.persist(CHANNEL, vec![new(2, None)]).await.expect("it");
+    assert!(!sqlite.log.doubtful.load(Ordering::Relaxed), "nothing is written upon what may be lost");
 }

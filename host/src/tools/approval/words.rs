@@ -1,22 +1,28 @@
 //! What a person is shown of a call before it may run: the tool, each path and what is there now, every other
 //! argument, and which rule asks.
 //!
-//! Nothing that an argument holds can begin a line, hide or reorder one. Paths and rules are shown whole or the
-//! call is refused; of contents a bounded part is, and how much more there is.
+//! Nothing that an argument holds can begin a line, hide or reorder one. Paths, values and rules are shown whole or
+//! the call is refused; of contents a bounded part is, and how much more there is. What is null was not given.
 
-use crate::tools::Tool;
+mod differing;
+mod spelled;
+#[cfg(test)]
+mod tests;
+
 use cofferdam_core::attachment::AttachmentInfo;
-use cofferdam_core::audit::EntryKind;
+use cofferdam_core::audit::{EntryKind, sha256_hex};
 use cofferdam_core::capability::Interface;
 use cofferdam_core::id::Caller;
-use cofferdam_core::policy::{ArgumentClass, Ask, ComponentSource, GuestPath, PathUse, Seen, Spelled, When};
+use cofferdam_core::policy::{
+    ArgumentClass, Ask, ComponentSource, GuestPath, PathUse, Seen, Spelled, ToolPolicy, When,
+};
 use cofferdam_core::text::one_line;
 use serde_json::Value;
 
 /// An approval's text has at most so many UTF-16 units: less than a message of any channel.
 pub const SHOWN_UNITS_MAX: usize = 3500;
-/// Longer values are cut, and so are lines of contents.
-const VALUE_BYTES_MAX: usize = 200;
+/// Longer contents are cut, and so are their lines.
+const CONTENT_BYTES_MAX: usize = 200;
 /// Lines shown of each side of an edit.
 const EDIT_LINES_MAX: usize = 12;
 /// Attachments listed.
@@ -31,20 +37,23 @@ pub(in crate::tools) struct TooMuch;
 /// # Errors
 /// [`TooMuch`] when its paths and values do not fit.
 pub(in crate::tools) fn shown(
-    tool: &Tool,
+    policy: &ToolPolicy,
     ask: &Ask,
     caller: &Caller,
     attachments: &[AttachmentInfo],
 ) -> Result<String, TooMuch> {
-    let policy = &tool.policy;
-    let mut words = Words { tool, ask, said: Vec::new(), contents: Vec::new() };
+    let mut words = Words { policy, ask, said: Vec::new(), contents: Vec::new() };
     words.say(format!("{} needs approval: {}", policy.tool, one_line(&policy.why, 300)));
     words.say(format!("Asked for by {}.", one_line(&format!("{} {}", caller.channel, caller.sender), 80)));
-    for (name, value) in ask.call().arguments.as_object().into_iter().flatten() {
-        words.place(name, value);
-    }
-    if policy.grants.allows(Interface::TurnAttachments) {
+    // Before the contents of arguments, which may be long: they may be what the call is about.
+    if [Interface::TurnAttachments, Interface::RecentAttachments]
+        .iter()
+        .any(|seen| policy.grants.allows(*seen))
+    {
         words.attachments(attachments);
+    }
+    for (name, value) in ask.call().arguments.as_object().into_iter().flatten() {
+        words.place(&Spot::argument(name), value);
     }
     for reason in ask.reasons() {
         let once = match reason.when {
@@ -60,8 +69,32 @@ pub(in crate::tools) fn shown(
     words.fitted()
 }
 
+/// A place in the arguments.
+struct Spot {
+    /// As policies write it, `edits[].all`: what its class is found by.
+    class: String,
+    /// As a person is shown it, `edits[1].all`.
+    shown: String,
+}
+
+impl Spot {
+    fn argument(name: &str) -> Self {
+        Self { class: name.to_owned(), shown: spelled::name(name) }
+    }
+
+    fn field(&self, name: &str) -> Self {
+        let Self { class, shown } = self;
+        Self { class: format!("{class}.{name}"), shown: format!("{shown}.{}", spelled::name(name)) }
+    }
+
+    fn item(&self, n: usize) -> Self {
+        let Self { class, shown } = self;
+        Self { class: format!("{class}[]"), shown: format!("{shown}[{n}]") }
+    }
+}
+
 struct Words<'a> {
-    tool: &'a Tool,
+    policy: &'a ToolPolicy,
     ask: &'a Ask,
     /// Lines that must be there.
     said: Vec<String>,
@@ -74,78 +107,89 @@ impl Words<'_> {
         self.said.push(line);
     }
 
-    /// Tells of what stands at a place, and of all within.
-    fn place(&mut self, at: &str, value: &Value) {
-        match (self.tool.policy.class(at), value) {
+    /// Tells of what stands at a place, and of all within. It goes as the judge goes, and knows the same classes.
+    fn place(&mut self, at: &Spot, value: &Value) {
+        match (self.policy.class(&at.class), value) {
             (_, Value::Null) => {}
+            (Some(ArgumentClass::Content), Value::String(text)) => self.content(at, text),
+            (Some(ArgumentClass::Content), other) => self.content(at, &other.to_string()),
             (Some(ArgumentClass::Path(how)), Value::String(text)) => match GuestPath::parse(text) {
                 Ok(path) => self.path(at, how, &path),
                 // The judge has parsed it; what no parser accepts is shown as it is all the same.
                 Err(_) => self.value(at, value),
             },
-            (Some(ArgumentClass::Content), Value::String(text)) => {
-                self.contents.push(format!("{}: {} bytes: {}", named(at), text.len(), quoted(text)));
+            (Some(ArgumentClass::Path(_)) | None, Value::Array(items)) if !items.is_empty() => {
+                items.iter().enumerate().for_each(|(n, item)| self.item(&at.item(n), item));
             }
-            (None, Value::Array(items)) => {
-                let at = format!("{at}[]");
-                items.iter().for_each(|item| self.item(&at, item));
-            }
-            (None, Value::Object(fields)) => {
-                fields.iter().for_each(|(name, value)| self.place(&format!("{at}.{name}"), value));
+            (None, Value::Object(fields)) if !fields.is_empty() => {
+                fields.iter().for_each(|(name, value)| self.place(&at.field(name), value));
             }
             _ => self.value(at, value),
         }
     }
 
     /// One of several: an edit is shown as the lines that go and come.
-    fn item(&mut self, at: &str, item: &Value) {
-        let (Some(old), Some(new)) = (item["old_text"].as_str(), item["new_text"].as_str()) else {
+    fn item(&mut self, at: &Spot, item: &Value) {
+        let text = |name: &str| {
+            let content = self.policy.class(&at.field(name).class) == Some(ArgumentClass::Content);
+            item[name].as_str().filter(|_| content)
+        };
+        let (Some(old), Some(new)) = (text("old_text"), text("new_text")) else {
             return self.place(at, item);
         };
         for (name, value) in item.as_object().into_iter().flatten() {
             if !["old_text", "new_text"].contains(&name.as_str()) {
-                self.place(&format!("{at}.{name}"), value);
+                self.place(&at.field(name), value);
             }
         }
-        self.contents.push(format!("{}: {} bytes become {}:", named(at), old.len(), new.len()));
-        let (old, new) = differing(old, new);
+        self.contents.push(format!("{}: {} bytes become {}:", at.shown, old.len(), new.len()));
+        let (old, new) = differing::differing(old, new);
         for (sign, lines) in [('-', old), ('+', new)] {
             let told = lines.iter().take(EDIT_LINES_MAX);
-            self.contents.extend(told.map(|line| format!("  {sign} {}", one_line(line, VALUE_BYTES_MAX))));
+            self.contents.extend(told.map(|line| format!("  {sign} {}", spelled::line(line))));
             if lines.len() > EDIT_LINES_MAX {
                 self.contents.push(format!("  {sign} … and {} more lines", lines.len() - EDIT_LINES_MAX));
             }
         }
     }
 
-    fn value(&mut self, at: &str, value: &Value) {
+    fn value(&mut self, at: &Spot, value: &Value) {
         let shown = match value {
-            Value::String(text) => quoted(text),
-            other => one_line(&other.to_string(), VALUE_BYTES_MAX),
+            Value::String(text) => spelled::quoted(text),
+            other => spelled::json(other),
         };
-        self.say(format!("{}: {shown}", named(at)));
+        self.say(format!("{}: {shown}", at.shown));
     }
 
-    fn path(&mut self, at: &str, how: PathUse, path: &GuestPath) {
-        let there = self.ask.there().iter().find(|(seen, _)| seen == path).map(|(_, there)| there);
+    fn content(&mut self, at: &Spot, text: &str) {
+        let sha256: String = sha256_hex(text.as_bytes()).chars().take(12).collect();
+        let (at, bytes) = (&at.shown, text.len());
+        self.contents.push(format!("{at}: {bytes} bytes, sha256 {sha256}: {}", spelled::beginning(text)));
+    }
+
+    fn path(&mut self, at: &Spot, how: PathUse, path: &GuestPath) {
+        let seen = match how {
+            PathUse::Read => self.ask.found(),
+            PathUse::Write | PathUse::WriteBelow => self.ask.there(),
+        };
+        let there = seen.iter().find(|(seen, _)| seen == path).map(|(_, there)| there);
         let now = match there {
-            _ if how == PathUse::Read => String::new(),
             None => String::new(),
             Some(None) => ": nothing is there now".to_owned(),
-            Some(Some(seen)) => format!(": there is {}", thing(seen)),
+            Some(Some(seen)) => format!(": there is {}", thing(seen, how)),
         };
         let verb = match how {
             PathUse::Read => "reads",
             PathUse::WriteBelow => "writes files below",
-            PathUse::Write => self.verb(at, there),
+            PathUse::Write => self.verb(&at.class, there),
         };
-        self.say(format!("{verb} {path}{now}"));
+        self.say(format!("{verb} {}{now}", spelled::path(path)));
     }
 
     /// What the tool does with a path that it writes. Of a tool that is not built in only its policy tells.
     fn verb(&self, at: &str, there: Option<&Option<Seen>>) -> &'static str {
-        let builtin = self.tool.policy.component == ComponentSource::Builtin;
-        match (self.tool.policy.tool.as_str(), at, there) {
+        let builtin = self.policy.component == ComponentSource::Builtin;
+        match (self.policy.tool.as_str(), at, there) {
             ("file_delete", "path", _) if builtin => "deletes",
             ("file_move", "from", _) if builtin => "moves",
             (_, _, Some(None)) => "creates",
@@ -155,7 +199,7 @@ impl Words<'_> {
 
     fn attachments(&mut self, attachments: &[AttachmentInfo]) {
         for info in attachments.iter().take(ATTACHMENTS_MAX) {
-            let name = info.name.as_deref().map_or_else(|| "without a name".to_owned(), quoted);
+            let name = info.name.as_deref().map_or_else(|| "without a name".to_owned(), spelled::beginning);
             let mime = one_line(&info.mime_type, AttachmentInfo::MIME_BYTES_MAX);
             let sha256: String = info.sha256.chars().take(12).collect();
             let bytes = info.size;
@@ -190,70 +234,17 @@ impl Words<'_> {
     }
 }
 
-/// A place without its brackets.
-fn named(at: &str) -> String {
-    one_line(at, 200)
-}
-
-/// A text that cannot end its own quotes, nor leave its line.
-fn quoted(text: &str) -> String {
-    let cut = &text[..text.floor_char_boundary(VALUE_BYTES_MAX)];
-    let more = if cut.len() < text.len() { format!("… ({} bytes)", text.len()) } else { String::new() };
-    one_line(&format!("{cut:?}{more}"), 8 * VALUE_BYTES_MAX)
-}
-
-fn thing(seen: &Seen) -> String {
+/// What is there. Of a folder that is read it is known which one it is, not when anything in it changed.
+fn thing(seen: &Seen, how: PathUse) -> String {
     let kind = match seen.kind {
         EntryKind::File => format!("a file of {} bytes", seen.bytes),
         EntryKind::Directory => "a directory with all that it holds".to_owned(),
         EntryKind::Other => "something that is no file".to_owned(),
     };
     match jiff::Timestamp::new(seen.modified.0, 0) {
-        Ok(changed) => format!("{kind}, last changed {changed}"),
-        Err(_) => kind,
-    }
-}
-
-/// The lines of both texts without those that they begin and end with alike.
-fn differing<'a>(old: &'a str, new: &'a str) -> (Vec<&'a str>, Vec<&'a str>) {
-    let (mut old, mut new): (Vec<_>, Vec<_>) = (old.lines().collect(), new.lines().collect());
-    while old.len() > 1 && new.len() > 1 && old.last() == new.last() {
-        old.pop();
-        new.pop();
-    }
-    let same = old.iter().zip(&new).take_while(|(old, new)| old == new).count();
-    let same = same.min(old.len().saturating_sub(1)).min(new.len().saturating_sub(1));
-    (old.split_off(same), new.split_off(same))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_is_quoted_stays_in_its_quotes_and_on_its_line() {
-        for (text, shown) in [
-            ("plain", "\"plain\""),
-            ("a\nb", r#""a\nb""#),
-            ("x\" Rule: none", r#""x\" Rule: none""#),
-            ("\u{202e}gpj.exe\u{200b}", r#""\u{202e}gpj.exe\u{200b}""#),
-        ] {
-            assert_eq!(quoted(text), shown);
+        Ok(changed) if how != PathUse::Read || seen.kind == EntryKind::File => {
+            format!("{kind}, last changed {changed}")
         }
-        let long = quoted(&"é\n".repeat(10_000));
-        assert!(long.len() < 1000 && long.ends_with("(30000 bytes)") && !long.contains('\n'), "{long}");
-    }
-
-    #[test]
-    fn an_edit_shows_the_lines_that_differ() {
-        for (old, new, gone, come) in [
-            ("a\nb\nc", "a\nX\nc", vec!["b"], vec!["X"]),
-            ("a", "a", vec!["a"], vec!["a"]),
-            ("", "new", vec![], vec!["new"]),
-            ("a\nb", "a", vec!["a", "b"], vec!["a"]),
-            ("same\nsame", "same\nsame", vec!["same"], vec!["same"]),
-        ] {
-            assert_eq!(differing(old, new), (gone, come), "{old:?} {new:?}");
-        }
+        _ => kind,
     }
 }

@@ -1,19 +1,19 @@
 //! A call that a policy asks about: what a person must see first, waiting for them without a thread, and going
 //! on with exactly what they agreed to.
 
-use super::{Asked, CallRequest, Parts, Progress, Toolbox, unaudited};
+use super::outcome::{Progress, unaudited};
+use super::request::{Asked, CallRequest};
+use super::toolbox::{Parts, Toolbox};
 use crate::audit::{AuditError, Durability};
-use crate::publish::Place;
+use crate::publish::{Place, PublishError, Workspace};
 use crate::tools::approval::{TooMuch, shown};
-use crate::tools::threads::{self, Handover};
+use crate::tools::threads;
 use crate::tools::{Approval, Decision, Tool};
 use cofferdam_core::audit::{self, ApprovalState, CallFacts, Event};
-use cofferdam_core::limits::Limits;
-use cofferdam_core::policy::{Ask, Facts, GuestPath, Permit, Reason, Spelled, Verdict, When};
+use cofferdam_core::policy::{Ask, Facts, GuestPath, Permit, Reason, Seen, Spelled, Verdict, When};
 use cofferdam_core::text::one_line;
 use cofferdam_core::tool::{Answer, ErrorCode, ToolError};
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 /// How far a call got on its thread.
 pub(super) enum Ended {
@@ -56,7 +56,7 @@ impl Parts {
         approved: Option<&Approved>,
         progress: &Progress,
     ) -> Result<Asking, ToolError> {
-        if ask.writes().len() > PATHS_MAX {
+        if ask.writes().len() + ask.reads().len() > PATHS_MAX {
             return Err(too_much());
         }
         let facts = self.facts(request, &ask, &Place::of(&progress.facts));
@@ -74,7 +74,7 @@ impl Parts {
             return Err(ToolError::new(ErrorCode::ApprovalRequired, said));
         }
         let infos = request.attachments.infos();
-        let text = shown(tool, &ask, &request.caller, &infos).map_err(|TooMuch| too_much())?;
+        let text = shown(&tool.policy, &ask, &request.caller, &infos).map_err(|TooMuch| too_much())?;
         if let Some(Approved { sha256 }) = approved {
             return Ok(Asking::Permit(Box::new(ask.grant(&text, sha256)?)));
         }
@@ -97,6 +97,8 @@ impl Parts {
         let workspace = self.workspaces.at(place).ok();
         let look = |path: &GuestPath| Some((path.clone(), workspace.as_ref()?.seen(path).ok()?));
         let there = ask.writes().iter().filter_map(look).collect();
+        let find = |path: &GuestPath| Some((path.clone(), workspace.as_ref()?.found(path).ok()?));
+        let found = ask.reads().iter().filter_map(find).collect();
         let first = paths(ask.reasons());
         let approved = match &request.approver {
             Some(approver) if !first.is_empty() => {
@@ -104,7 +106,21 @@ impl Parts {
             }
             _ => Default::default(),
         };
-        Facts { there, approved }
+        Facts { there, found, approved }
+    }
+
+    /// Refuses a call that was approved for what it reads, once something else is found there: what a guest reads by
+    /// itself passes by the gateway.
+    pub(super) fn still_found(
+        workspace: &Workspace,
+        approved: &[(GuestPath, Option<Seen>)],
+    ) -> Result<(), ToolError> {
+        for (path, seen) in approved {
+            if workspace.found(path)? != *seen {
+                return Err(PublishError::NotAsApproved { path: path.clone() }.into());
+            }
+        }
+        Ok(())
     }
 
     fn note(
@@ -163,51 +179,11 @@ impl Parts {
 }
 
 impl Toolbox {
-    /// Runs a call to its audited end; between two runs on a thread a person is waited for, where a rule asks.
-    pub(super) async fn asking_where_due(
-        &self,
-        asked: Arc<Asked>,
-        limits: Limits,
-    ) -> Result<Answer, ToolError> {
-        match self.on_a_thread(&asked, limits, None).await? {
-            Ended::With(result) => Ok(result),
-            Ended::Waiting(waiting) => {
-                let approved = self.decided(&asked, *waiting).await?;
-                match self.on_a_thread(&asked, limits, Some(approved)).await? {
-                    Ended::With(result) => Ok(result),
-                    // Only a call without an approval waits for one.
-                    Ended::Waiting(_) => Err(self.unanswered(asked, threads::crashed()).await),
-                }
-            }
-        }
-    }
-
-    /// Runs the call on a thread, to its end or to the question that a person must answer first.
-    async fn on_a_thread(
-        &self,
-        asked: &Arc<Asked>,
-        limits: Limits,
-        approved: Option<Approved>,
-    ) -> Result<Ended, ToolError> {
-        // What was approved is judged by what holds now, whatever held when it was asked about.
-        let parts = if approved.is_some() { self.in_force() } else { self.parts.clone() };
-        let job = asked.clone();
-        let work = move |handover: Handover| parts.call(&job, approved.as_ref(), &handover);
-        let ended = self.threads.run(&asked.request.caller, limits.deadline.0, work).await;
-        match ended {
-            // No thread took it, or its thread does not come back.
-            Err(refused) if !asked.told.load(Ordering::Acquire) => {
-                Err(self.unanswered(asked.clone(), refused).await)
-            }
-            ended => ended,
-        }
-    }
-
     /// Asks, and waits for the answer off all threads.
     ///
     /// # Errors
     /// Whatever is not an approval; it is in the audit.
-    async fn decided(&self, asked: &Arc<Asked>, waiting: Waiting) -> Result<Approved, ToolError> {
+    pub(super) async fn decided(&self, asked: &Arc<Asked>, waiting: Waiting) -> Result<Approved, ToolError> {
         let request = &asked.request;
         let decision = match &request.approver {
             Some(approver) => approver.decide(&waiting.approval, &request.cancel).await,

@@ -2,12 +2,18 @@
 
 mod keep;
 
-use super::super::Sources;
 use super::*;
-use crate::audit::{Entry, Filter, Source, Span, show};
-use crate::{publish, sandbox};
+use crate::attachments::Attachments;
+use crate::attachments::outgoing::Outgoing;
+use crate::audit::{AuditLog, Entry, Filter, Source, Span, show};
+use crate::publish::{self, Workspaces};
+use crate::sandbox::{self, Sandbox};
+use crate::tools::{CallThreads, Registry, Sources};
+use cofferdam_core::audit::Event;
+use cofferdam_core::id::{Caller, TurnId};
 use cofferdam_core::limits::ByteSize;
 use cofferdam_core::policy::PolicySet;
+use tokio_util::sync::CancellationToken;
 
 const PROFILE: &str = "schema = 1\nprofile = \"p\"\nwhy = \"a test\"\nmounts = []\n";
 const TOOL: &str = "schema = 1\ntool = \"t\"\nprofile = \"p\"\ncomponent = \"builtin\"\nsafety = \"read-only\"\nwhy = \"a test\"\n";

@@ -27,7 +27,7 @@ impl History for Store {
         entry: &Entry,
         besides: &Besides,
     ) -> Result<(), HistoryError> {
-        Ok((**self).add_line(whose, n, line::written(entry, besides), besides.tokens).await?)
+        Ok((**self).add_line(whose, n, line::written(entry, besides, &whose.caller), besides.tokens).await?)
     }
 
     async fn take_up(
@@ -37,7 +37,7 @@ impl History for Store {
         entry: &Entry,
         taking: &TakeUp,
     ) -> Result<TakenUp, HistoryError> {
-        let body = line::written(entry, &Besides::default());
+        let body = line::written(entry, &Besides::default(), &whose.caller);
         Ok((**self).take_up(whose, n, body, taking).await?)
     }
 
@@ -48,7 +48,7 @@ impl History for Store {
         summary: &Entry,
         tokens: u64,
     ) -> Result<(), HistoryError> {
-        let body = line::written(summary, &Besides::default());
+        let body = line::written(summary, &Besides::default(), &whose.caller);
         Ok((**self).replace_lines(whose, kept_from, body, tokens).await?)
     }
 

@@ -5,7 +5,7 @@ use crate::attachments::{Attachment, Attachments};
 use crate::turn::{Entry, ToolCall};
 use cofferdam_core::arguments::BadArguments;
 use cofferdam_core::attachment::AttachmentInfo;
-use cofferdam_core::id::TurnId;
+use cofferdam_core::id::{Caller, TurnId};
 use cofferdam_core::message::OutgoingAttachment;
 use cofferdam_core::tool::ToolError;
 use serde::{Deserialize, Serialize};
@@ -19,6 +19,9 @@ enum Line<'a> {
         text: Cow<'a, str>,
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         attachments: Vec<AttachmentInfo>,
+        /// Absent in lines of releases that did not keep it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        asker: Option<Caller>,
     },
     Steer {
         text: Cow<'a, str>,
@@ -57,11 +60,11 @@ struct Call<'a> {
 /// Why the bytes of earlier attachments are not there.
 const EARLIER: &str = "it came with an earlier message";
 
-/// The line of an entry.
-pub(super) fn written(entry: &Entry, besides: &Besides) -> String {
+/// The line of an entry, which `asker` said if somebody did.
+pub(super) fn written(entry: &Entry, besides: &Besides, asker: &Caller) -> String {
     let line = match entry {
         Entry::User { text, attachments, .. } => {
-            Line::User { text: text.into(), attachments: attachments.infos() }
+            Line::User { text: text.into(), attachments: attachments.infos(), asker: Some(asker.clone()) }
         }
         Entry::Steer { text, attachments, .. } => {
             Line::Steer { text: text.into(), attachments: attachments.infos() }
@@ -96,9 +99,10 @@ fn called(call: &ToolCall) -> Call<'_> {
 /// [`HistoryError`] for a line that no release writes.
 pub(super) fn read(turn: TurnId, line: &str) -> Result<Kept, HistoryError> {
     let unreadable = |e| HistoryError(format!("a line of turn {turn} is unreadable: {e}"));
-    let mut besides = Besides::default();
+    let (mut besides, mut asked_by) = (Besides::default(), None);
     let entry = match serde_json::from_str(line).map_err(unreadable)? {
-        Line::User { text, attachments } => {
+        Line::User { text, attachments, asker } => {
+            asked_by = asker;
             Entry::User { text: text.into(), attachments: all_gone(attachments), addendum: None }
         }
         Line::Steer { text, attachments } => {
@@ -121,7 +125,7 @@ pub(super) fn read(turn: TurnId, line: &str) -> Result<Kept, HistoryError> {
         }
         Line::Summary { text } => Entry::Summary { text: text.into() },
     };
-    Ok(Kept { turn, entry, besides })
+    Ok(Kept { turn, entry, besides, asker: asked_by })
 }
 
 fn all_gone(infos: Vec<AttachmentInfo>) -> Attachments {

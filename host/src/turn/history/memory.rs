@@ -55,7 +55,7 @@ impl History for InMemory {
         let mut held = self.held();
         let lines = held.lines.entry(whose.session.clone()).or_default();
         if lines.iter().filter(|(turn, _)| *turn == whose.turn).count() == n {
-            lines.push((whose.turn.clone(), line::written(entry, besides)));
+            lines.push((whose.turn.clone(), line::written(entry, besides, &whose.caller)));
             held.charge(&whose.caller, besides.tokens);
         }
         Ok(())
@@ -83,7 +83,7 @@ impl History for InMemory {
         let lines = held.lines.entry(whose.session.clone()).or_default();
         if let Some(first) = lines.iter().position(|(turn, _)| turn == kept_from) {
             let place = TurnId::new(format!("{}#", whose.session));
-            lines.splice(..first, [(place, line::written(summary, &Besides::default()))]);
+            lines.splice(..first, [(place, line::written(summary, &Besides::default(), &whose.caller))]);
             held.charge(&whose.caller, tokens);
         }
         Ok(())

@@ -50,6 +50,7 @@ impl Open {
                 turn,
                 entry: not_run(call, "its turn was given up"),
                 besides: Besides::default(),
+                asker: None,
             });
         }
     }
@@ -67,7 +68,7 @@ mod tests {
     use super::*;
 
     fn kept(turn: &str, entry: Entry) -> Kept {
-        Kept { turn: TurnId::new(turn), entry, besides: Besides::default() }
+        Kept { turn: TurnId::new(turn), entry, besides: Besides::default(), asker: None }
     }
 
     fn user(turn: &str) -> Kept {

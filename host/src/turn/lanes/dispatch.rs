@@ -31,7 +31,11 @@ const READ_AGAIN: Duration = Duration::from_secs(1);
 #[async_trait]
 pub trait Worker: Send + Sync + 'static {
     /// Does one unit's work. Returns early, leaving everything for the next start, when the program stops.
-    async fn work(&self, unit: Unit);
+    async fn work(&self, session: &SessionId, unit: Unit);
+
+    /// Somebody waits at `target` for the answer to an album, the next unit of a session that is at nothing else. Parts
+    /// of it may still come. Said again and again until its work begins; must return at once.
+    fn arriving(&self, session: &SessionId, target: &str);
 }
 
 /// The lanes of one channel.
@@ -58,7 +62,10 @@ impl Lanes {
         let mut busy: HashMap<Id, SessionId> = HashMap::new();
         loop {
             while let Some((session, unit)) = queue.begin(Instant::now()) {
-                busy.insert(self.spawn(&mut tasks, unit), session);
+                busy.insert(self.spawn(&mut tasks, &session, unit), session);
+            }
+            for (session, target) in queue.arriving() {
+                self.worker.arriving(session, target);
             }
             if let Some(wanted) = queue.next_read() {
                 reads.spawn(read(self.store.clone(), self.channel.clone(), wanted));
@@ -70,9 +77,12 @@ impl Lanes {
                 () = self.stop.soon.cancelled() => break,
                 arrival = arrivals.recv() => match arrival {
                     Some(Arrival::Stop(stopping)) => {
-                        let stopped = self.running.stop(&stopping.session, stopping.update_id);
+                        let stopped = self.running.stop(&stopping);
                         match beside < STOPS_AT_ONCE_MAX {
-                            true => _ = self.spawn(&mut tasks, Unit::Stop(stopping, stopped)),
+                            true => {
+                                let session = stopping.session.clone();
+                                self.spawn(&mut tasks, &session, Unit::Stop(stopping, stopped));
+                            }
                             false => add(&mut queue, Arrival::Stop(stopping)),
                         }
                     }
@@ -91,9 +101,9 @@ impl Lanes {
         self.wind_down(tasks).await;
     }
 
-    fn spawn(&self, tasks: &mut JoinSet<()>, unit: Unit) -> Id {
-        let worker = self.worker.clone();
-        tasks.spawn(async move { worker.work(unit).await }).id()
+    fn spawn(&self, tasks: &mut JoinSet<()>, session: &SessionId, unit: Unit) -> Id {
+        let (worker, session) = (self.worker.clone(), session.clone());
+        tasks.spawn(async move { worker.work(&session, unit).await }).id()
     }
 
     /// Lets what is under way finish, for a while.
@@ -115,6 +125,7 @@ fn add(queue: &mut Queue, arrival: Arrival) {
         Arrival::Reply(session, reply) => queue.push(session, Unit::Reply(reply)),
         Arrival::Bound(session, turn) => queue.push(session, Unit::Bound(turn)),
         Arrival::Message(session, message) => queue.push_message(session, message, Instant::now()),
+        Arrival::Awaited(awaited) => queue.awaits(awaited),
         Arrival::Stop(stopping) => {
             let message = Queued { update_id: stopping.update_id, album: None };
             queue.push_message(stopping.session, message, Instant::now());

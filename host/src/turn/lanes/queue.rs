@@ -3,7 +3,7 @@
 //! An album stands in its lane from its first part on, so nothing that was sent after it overtakes it. Nothing that is
 //! in memory overtakes what waits in the inbox: a lane of which something waits there takes nothing else in.
 
-use super::Unit;
+use super::{Awaited, Unit};
 use crate::store::{Claim, Queued};
 use cofferdam_core::id::SessionId;
 use std::collections::{HashMap, VecDeque};
@@ -62,6 +62,8 @@ struct Gathering {
     album: String,
     first: Instant,
     last: Instant,
+    /// Where somebody waits for the answer to it, once a part has said that one is waited for.
+    awaited: Option<String>,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -101,13 +103,31 @@ impl Queue {
         }
         let is_read = self.reads(&session);
         let lane = self.lanes.entry(session).or_default();
-        if let Some(gathering) = lane.gathering(&message) {
+        if let Some(gathering) = lane.gathering(message.album.as_deref()) {
             gathering.last = now;
         } else if is_read || lane.more || lane.queue.len() >= LANE_UNITS_MAX {
             lane.more = true;
         } else {
             self.load += lane.add(message, now);
         }
+    }
+
+    /// Notes that an album which has not begun to be worked on is going to be answered.
+    pub(super) fn awaits(&mut self, awaited: Awaited) {
+        let lane = self.lanes.get_mut(&awaited.session);
+        if let Some(gathering) = lane.and_then(|lane| lane.gathering(Some(&awaited.album))) {
+            gathering.awaited = Some(awaited.target);
+        }
+    }
+
+    /// The lanes that do nothing because parts of an album may still come, while somebody waits for the answer to it;
+    /// and where they wait.
+    pub(super) fn arriving(&self) -> impl Iterator<Item = (&SessionId, &str)> {
+        let idle = self.lanes.iter().filter(|(_, lane)| lane.state == State::Idle);
+        idle.filter_map(|(session, lane)| match lane.queue.front()? {
+            Waits::Album(gathering) => Some((session, gathering.awaited.as_deref()?)),
+            Waits::Ready(_) => None,
+        })
     }
 
     /// From here on what waits in the inbox is read.
@@ -143,7 +163,7 @@ impl Queue {
         let lane = self.lanes.entry(session.clone()).or_default();
         lane.more |= messages.len() >= LANE_UNITS_MAX;
         for message in messages {
-            match lane.gathering(&message) {
+            match lane.gathering(message.album.as_deref()) {
                 Some(gathering) => gathering.last = now,
                 None => self.load += lane.add(message, now),
             }
@@ -228,11 +248,11 @@ impl Lane {
         self.state == State::Idle && self.queue.is_empty()
     }
 
-    /// The album that takes this message in.
-    fn gathering(&mut self, message: &Queued) -> Option<&mut Gathering> {
-        let wanted = message.album.as_ref()?;
+    /// The album of this name that takes parts in.
+    fn gathering(&mut self, album: Option<&str>) -> Option<&mut Gathering> {
+        let wanted = album?;
         self.queue.iter_mut().find_map(|waits| match waits {
-            Waits::Album(gathering) if gathering.album == *wanted => Some(gathering),
+            Waits::Album(gathering) if gathering.album == wanted => Some(gathering),
             _ => None,
         })
     }
@@ -245,7 +265,7 @@ impl Lane {
             return 0;
         }
         self.queue.push_back(match message.album {
-            Some(album) => Waits::Album(Gathering { album, first: now, last: now }),
+            Some(album) => Waits::Album(Gathering { album, first: now, last: now, awaited: None }),
             None => Waits::Ready(Unit::Message(Claim::Update(message.update_id))),
         });
         1

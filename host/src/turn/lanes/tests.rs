@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::store::{Fate, Headers, NewReply, NewUpdate, Queue, Store};
+use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 use tokio::sync::{Semaphore, mpsc};
 use tokio::task::JoinHandle;
@@ -14,12 +15,14 @@ struct Fake {
     leave: Semaphore,
     stop: Stop,
     done: Mutex<Vec<i64>>,
+    /// The albums that have been said to arrive.
+    arrive: Mutex<BTreeSet<String>>,
     seen: mpsc::UnboundedSender<i64>,
 }
 
 #[async_trait::async_trait]
 impl Worker for Fake {
-    async fn work(&self, unit: Unit) {
+    async fn work(&self, _: &SessionId, unit: Unit) {
         let bound = match unit {
             Unit::Message(claim) => self.store.claim(CHANNEL, claim).await.expect("the store"),
             Unit::Stop(stopping, _) => {
@@ -42,6 +45,10 @@ impl Worker for Fake {
         self.done.lock().expect("done").push(update.update_id);
         self.seen.send(update.update_id).expect("the test looks");
     }
+
+    fn arriving(&self, session: &SessionId, target: &str) {
+        self.arrive.lock().expect("arrive").insert(format!("{session} at {target}"));
+    }
 }
 
 struct Fixture {
@@ -62,6 +69,7 @@ fn fixture(store: Store) -> Fixture {
         leave: Semaphore::new(0),
         stop: stop.clone(),
         done: Mutex::default(),
+        arrive: Mutex::default(),
         seen: sees,
     });
     let second = Duration::from_secs(1);
@@ -112,7 +120,8 @@ async fn a_session_that_waits_keeps_nobody_from_the_door_and_a_restart_goes_on()
     for expected in 1000..1003 {
         assert_eq!(f.seen.recv().await, Some(expected));
     }
-    let stopping = Stopping { session: SessionId::new("ann"), update_id: 2000, target: String::new() };
+    let session = SessionId::new("ann");
+    let stopping = Stopping { session, update_id: 2000, by: By::Served, target: String::new() };
     let headers = Headers { session: SessionId::new("ann"), sender: "1".into(), queue: Queue::Turn };
     let fate = Fate::Pending(headers);
     let update = NewUpdate { update_id: 2000, album: None, message: None, raw: "stop".into(), fate };
@@ -156,7 +165,7 @@ async fn more_stops_than_are_answered_at_once_wait_in_their_place() {
     f.store.persist(CHANNEL, (0..count).map(new).collect()).await.expect("the store");
     for update_id in 0..count {
         let session = SessionId::new("ann");
-        let stopping = Stopping { session, update_id, target: String::new() };
+        let stopping = Stopping { session, update_id, by: By::Served, target: String::new() };
         f.arrivals.send(Arrival::Stop(stopping)).await.expect("taken");
     }
     f.worker.leave.add_permits(count as usize);
@@ -166,5 +175,24 @@ async fn more_stops_than_are_answered_at_once_wait_in_their_place() {
     }
     seen.sort_unstable();
     assert_eq!(seen, (0..count).collect::<Vec<_>>(), "each once");
+    f.end().await;
+}
+
+#[tokio::test]
+async fn an_album_that_arrives_is_said_to_until_it_is_worked_on() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let mut f = fixture(crate::store::open(dir.path()).expect("a store"));
+    f.arrivals.send(Arrival::Inbox).await.expect("taken");
+    let session = SessionId::new("ben");
+    let headers = Headers { session: session.clone(), sender: "1".into(), queue: Queue::Turn };
+    let (album, fate) = (Some("a".to_owned()), Fate::Pending(headers));
+    let update = NewUpdate { update_id: 7, album: album.clone(), message: None, raw: "ben".into(), fate };
+    f.store.persist(CHANNEL, vec![update]).await.expect("the store");
+    let message = Queued { update_id: 7, album };
+    f.arrivals.send(Arrival::Message(session.clone(), message)).await.expect("taken");
+    let awaited = Awaited { session, album: "a".into(), target: "home".into() };
+    f.arrivals.send(Arrival::Awaited(awaited)).await.expect("taken");
+    assert_eq!(f.seen.recv().await, Some(7));
+    assert_eq!(f.worker.arrive.lock().expect("arrive").iter().collect::<Vec<_>>(), ["ben at home"]);
     f.end().await;
 }

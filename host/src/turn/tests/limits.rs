@@ -72,6 +72,22 @@ async fn a_day_has_so_many_tokens_for_each_person() {
 }
 
 #[tokio::test]
+async fn what_a_server_does_not_count_is_estimated() {
+    let uncounted = |text: &str| Act::Reply(Reply { text: Some(text.into()), ..Reply::default() });
+    let question = "q".repeat(400);
+    let world = World::new([uncounted("one"), uncounted(&"a".repeat(40))])
+        .limited(|limits| limits.user_tokens_per_day = 300);
+    // 100 tokens are read, then 200 with the conversation so far; 10 are written.
+    assert_eq!(world.ask("1", &question).await, "one");
+    assert_eq!(world.ask("2", &question).await.len(), 40);
+    assert!(world.ask("3", "more").await.starts_with("Today's budget of 300 tokens is used up"));
+    let read = || Act::Reply(Reply { tool_calls: calls(&[call("read")]), ..Reply::default() });
+    let world = World::new([read(), read()]).limited(|limits| limits.tokens = 150);
+    assert_eq!(world.ask("1", &question).await, "The turn used more than 150 tokens and was stopped.");
+    assert_eq!(world.tools.done().len(), 2);
+}
+
+#[tokio::test]
 async fn a_day_has_so_many_written_bytes_and_reading_goes_on() {
     let (_dir, store) = store();
     store.attempt(&TurnId::new("before"), &ann()).await.expect("noted");

@@ -7,6 +7,7 @@ mod order;
 mod resume;
 mod steering;
 mod stopping;
+mod whose;
 mod words;
 
 use super::*;

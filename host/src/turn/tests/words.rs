@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::attachments::{Attachment, BlobStore, Declared, Intake, RecentAttachments};
+use cofferdam_core::attachment::AttachmentInfo;
 
 #[tokio::test]
 async fn a_conversation_is_remembered_until_it_starts_anew() {
@@ -64,7 +65,12 @@ struct Found(Attachments);
 #[async_trait]
 impl RecentAttachments for Found {
     async fn recent(&self) -> Attachments {
-        self.0.clone()
+        Attachments::default()
+    }
+
+    async fn again(&self, wanted: &[AttachmentInfo]) -> Attachments {
+        let wanted = |found: &&Attachment| wanted.iter().any(|info| info.source == found.info.source);
+        self.0.iter().filter(wanted).cloned().collect::<Vec<_>>().into()
     }
 }
 

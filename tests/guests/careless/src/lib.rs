@@ -1,6 +1,7 @@
 //! `careless`: a tool that adds files to the reply and then does not do what a tool does.
 
-use cofferdam_sdk::reply::{self, ReplyFile};
+use cofferdam_sdk::bindings::cofferdam::tool::reply_attachments as raw;
+use cofferdam_sdk::reply::{self, ReplyFile, Source};
 use cofferdam_sdk::schemars::JsonSchema;
 use cofferdam_sdk::serde::{Deserialize, Serialize};
 use cofferdam_sdk::{ErrorCode, Tool, ToolError, export_tool, progress};
@@ -15,6 +16,8 @@ struct Arguments {
     path: Option<String>,
     /// A file that the policy does not look at.
     unjudged: Option<String>,
+    /// A file whose bytes the guest reads, and hands over as what it composed.
+    composed: Option<String>,
     /// What to call it.
     name: Option<String>,
 }
@@ -35,9 +38,12 @@ impl Tool for Careless {
     type Output = Done;
 
     fn call(arguments: Arguments) -> Result<Done, ToolError> {
-        let file =
-            |path: &String| ReplyFile { path: path.clone(), name: arguments.name.clone(), mime_type: None };
-        let files: Vec<_> = arguments.path.iter().chain(&arguments.unjudged).map(file).collect();
+        let file = |source| ReplyFile { source, name: arguments.name.clone(), mime_type: None };
+        let paths = arguments.path.iter().chain(&arguments.unjudged);
+        let mut files: Vec<_> = paths.map(|path| file(Source::Path(path.clone()))).collect();
+        if let Some(path) = &arguments.composed {
+            files.push(file(Source::Contents(std::fs::read(path).map_err(ToolError::on_path(path))?)));
+        }
         let mut added = Vec::new();
         match arguments.then.as_str() {
             // Adds one after the other, and goes on where one is refused.
@@ -46,6 +52,8 @@ impl Tool for Careless {
                     added.extend(reply::add(std::slice::from_ref(file)).into_iter().flatten());
                 }
             }
+            // Past what the SDK looks at.
+            "raw" => added = raw::add(&files)?,
             _ => added = reply::add(&files)?,
         }
         match arguments.then.as_str() {

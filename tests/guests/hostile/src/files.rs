@@ -2,6 +2,8 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read};
+use std::thread::sleep;
+use std::time::Duration;
 
 use cofferdam_sdk::serde_json::{Value, json};
 use wasip2::filesystem::preopens;
@@ -35,6 +37,7 @@ pub(crate) fn run(arguments: &Arguments) -> Option<Seen> {
         "link_direct" => |path| done(fs::hard_link(path, format!("{path}.linked"))),
         "remove_direct" => |path| done(fs::remove_file(path).or_else(|_| fs::remove_dir(path))),
         "symlink_direct" => symlink,
+        "hold_folder" => hold_folder,
         "preopens" => |_| {
             let names: Vec<String> = preopens::get_directories().into_iter().map(|(_, name)| name).collect();
             Ok(json!({ "preopens": names }))
@@ -89,6 +92,27 @@ fn symlink(path: &str) -> io::Result<Value> {
         Ok(()) => json!({ "done": true }),
         Err(code) => json!({ "error": code.name() }),
     })
+}
+
+/// Reads `inner` in the folder at `path`, holds the folder until it lies there no more, and reads again.
+fn hold_folder(path: &str) -> io::Result<Value> {
+    let Some((mount, rest)) = mount_of(path) else { return Err(io::ErrorKind::NotFound.into()) };
+    let dir = mount.open_at(PathFlags::empty(), &rest, OpenFlags::DIRECTORY, DescriptorFlags::READ);
+    let dir = dir.map_err(|code| io::Error::other(code.name()))?;
+    let before = inner(&dir);
+    println!("holding");
+    while mount.stat_at(PathFlags::empty(), &rest).is_ok() {
+        sleep(Duration::from_millis(1));
+    }
+    Ok(json!({ "before": before, "after": inner(&dir) }))
+}
+
+fn inner(dir: &Descriptor) -> Value {
+    let opened = dir.open_at(PathFlags::empty(), "inner", OpenFlags::empty(), DescriptorFlags::READ);
+    match opened.and_then(|file| file.read(100, 0)) {
+        Ok((bytes, _)) => json!({ "text": String::from_utf8_lossy(&bytes) }),
+        Err(code) => json!({ "error": code.name() }),
+    }
 }
 
 fn mount_of(path: &str) -> Option<(Descriptor, String)> {

@@ -41,6 +41,23 @@ pub(crate) fn run(arguments: &Arguments) -> Option<Seen> {
             file.finish()?;
             planned(change::remove(path, Contents::Remove))
         },
+        // Two steps each, of the paths `/a` and `/b` below the one that was judged.
+        "make_two" => |path, _| {
+            made(&format!("{path}/a"), "first")?;
+            made(&format!("{path}/b"), "second")
+        },
+        "append_and_make" => |path, _| {
+            let first = format!("{path}/a");
+            let mut file = StagedFile::replace(&first)?;
+            let old = std::fs::read(&first).map_err(ToolError::on_path(&first))?;
+            file.write_all(&old).and_then(|()| file.write_all(b"more")).map_err(ToolError::on_path(&first))?;
+            file.finish()?;
+            made(&format!("{path}/b"), "second")
+        },
+        "remove_and_make" => |path, _| {
+            planned(change::remove(&format!("{path}/a"), Contents::Remove))?;
+            made(&format!("{path}/b"), "second")
+        },
         "append_file" => |path, from| {
             let file = workspace_write::stage(path, workspace_write::Disposition::Replace)?;
             file.append_file(from)?;
@@ -60,6 +77,13 @@ pub(crate) fn run(arguments: &Arguments) -> Option<Seen> {
 fn planned(result: Result<change::Planned, ToolError>) -> Result<Value, ToolError> {
     let planned = result?;
     Ok(json!({ "kind": planned.kind.name(), "entries": planned.entries, "bytes": planned.bytes }))
+}
+
+/// A new file.
+fn made(path: &str, holds: &str) -> Result<Value, ToolError> {
+    let mut file = StagedFile::create_new(path)?;
+    file.write_all(holds.as_bytes()).map_err(ToolError::on_path(path))?;
+    file.finish().map(|sealed| json!({ "made": path, "bytes": sealed.bytes }))
 }
 
 /// Progress that a terminal would obey, that often.

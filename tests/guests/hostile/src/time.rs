@@ -15,6 +15,7 @@ pub(crate) fn run(arguments: &Arguments) -> Option<Seen> {
         "spin_bulk" => spin_bulk(),
         "recurse" => json!({ "recursed": recurse(black_box(0)) }),
         "sleep" => {
+            println!("sleeping");
             std::thread::sleep(Duration::from_secs(3600));
             json!({ "slept": true })
         }
@@ -39,6 +40,7 @@ pub(crate) fn run(arguments: &Arguments) -> Option<Seen> {
 }
 
 pub(crate) fn spin() -> ! {
+    println!("spinning");
     loop {
         std::hint::spin_loop();
     }

@@ -1,7 +1,7 @@
 //! `/cancel`: what runs is stopped at once, however long it would take.
 
 use super::*;
-use crate::telegram::world::PATIENCE;
+use crate::telegram::world::{BEN, GROUP, PATIENCE};
 use support::llm::Gate;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
@@ -37,6 +37,27 @@ async fn a_slow_tool_is_cancelled() -> anyhow::Result<()> {
     llm.script([Turn::say("I was stopped.")]);
     assert_eq!(world.ask(text("/retry")).await?, "I was stopped.");
     end(world, &llm, 2)
+}
+
+/// Whoever is served there may stop it, and nothing beside it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn in_a_topic_it_stops_what_runs_there() -> anyhow::Result<()> {
+    let (first, second) = (Gate::new(), Gate::new());
+    let (world, llm) =
+        agent([Turn::say("too late").held_by(&first), Turn::say("Here.").held_by(&second)]).await?;
+    let in_topic = |who: i64, topic: i64, text: &str| Incoming::group(GROUP, who).thread(topic).text(text);
+    let stopped = world.server.push(in_topic(ANN, 5, "@cofferdam_test_bot think"));
+    llm.wait_for_requests(PATIENCE, 1).await?;
+    let beside = world.server.push(in_topic(ANN, 6, "@cofferdam_test_bot think"));
+    llm.wait_for_requests(PATIENCE, 2).await?;
+    let nothing = world.ask(Incoming::group(GROUP, ANN).text("/cancel")).await?;
+    assert_eq!(nothing, "Nothing is running here.", "the topic General is another one");
+    world.server.push(in_topic(BEN, 5, "/cancel@cofferdam_test_bot"));
+    let said = world.answer(&stopped).await?;
+    assert!(said.text.starts_with("Cancelled: ") && said.thread_id == Some(5), "{said:?}");
+    second.open();
+    assert_eq!(world.answer(&beside).await?.text, "Here.");
+    end(world, &llm, 3)
 }
 
 /// Without a model as well.

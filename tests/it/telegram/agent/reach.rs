@@ -79,6 +79,24 @@ async fn what_reaches_another_request_goes_out_with_its_reply_alone() -> anyhow:
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn what_a_call_composed_reaches_as_far_and_no_further() -> anyhow::Result<()> {
+    let composed = |two: &Two| {
+        let session = two.world.session(GROUP);
+        json!({ "content": "for the group", "filename": "a.txt", "session": session })
+    };
+    let two = Two::of("own", ANN).await?;
+    let refused = two.sends(composed(&two)).await?;
+    assert!(refused.contains("invalid_arguments") && refused.contains("[turns] reach"), "{refused}");
+    two.ends(2).await?;
+    let two = Two::of("person", ANN).await?;
+    assert!(two.sends(composed(&two)).await?.contains("a.txt"));
+    two.gate.open();
+    let sent = two.world.server.wait_for_message(PATIENCE, |sent| sent.file.is_some()).await?;
+    assert_eq!((sent.chat_id, &sent.file.expect("a file").bytes[..]), (GROUP, &b"for the group"[..]));
+    two.ends(2).await
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn another_persons_request_looks_as_if_it_were_not_there() -> anyhow::Result<()> {
     let two = Two::of("person", BEN).await?;
     let refused = two.sends(two.there()).await?;

@@ -11,7 +11,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 const ARGUMENTS: &str = "read = { path = \"read\" }\nwrite = { path = \"write\" }\nbelow = { path = \"write-below\" }\n\
-                         \"many[]\" = { path = \"write\" }\nflag = \"value\"\nbody = \"content\"\n";
+                         \"many[]\" = { path = \"write\" }\nlist = { path = \"read\" }\n\"list[]\" = { path = \"read\" }\nflag = \"value\"\nbody = \"content\"\n";
 
 fn parse(approval: &str) -> Result<PolicySet, String> {
     let profile = format!("schema = 1\nprofile = \"p\"\nwhy = \"w\"\nmounts = [{WRITING}]\n");
@@ -90,6 +90,12 @@ fn each_rule_asks_where_it_says() {
         ("read = \"first-time-per-path\"", r#"{"read":"/shared/a"}"#, "read FirstTimePerPath /shared/a"),
         ("\"many[]\" = \"always\"", r#"{"many":["/tmp/a"]}"#, "many[] Always /tmp/a"),
         ("\"many[]\" = \"always\"", r#"{"many":[]}"#, "permit"),
+        // One path or a list of them: a rule about the argument is about each.
+        ("list = \"always\"", r#"{"list":"/tmp/a"}"#, "list Always /tmp/a"),
+        ("list = \"always\"", r#"{"list":["/tmp/a","/tmp/b"]}"#, "list Always /tmp/a; list Always /tmp/b"),
+        ("\"list[]\" = \"always\"", r#"{"list":["/tmp/a"]}"#, "list[] Always /tmp/a"),
+        ("\"list[]\" = \"always\"", r#"{"list":"/tmp/a"}"#, "permit"),
+        ("list = \"always\"\n\"list[]\" = \"never\"", r#"{"list":["/tmp/a"]}"#, "permit"),
         // An argument that is no path asks when it is given; null and false are as good as not given.
         ("flag = \"always\"", r#"{"flag":true}"#, "flag Always -"),
         ("flag = \"always\"", r#"{"flag":"false"}"#, "flag Always -"),
@@ -121,7 +127,7 @@ fn what_could_never_be_meant_does_not_load() {
     for (approval, expected) in [
         (
             "path = \"always\"",
-            "tools/t.toml:15: t: [approval] no argument \"path\" is classified; write one of",
+            "tools/t.toml:17: t: [approval] no argument \"path\" is classified; write one of",
         ),
         ("\"*\" = \"on-overwrite\"", "write \"*\" = \"always\" or \"never\", or name an argument"),
         ("\"*\" = \"first-time-per-path\"", "\"*\" is every call, not a path"),
@@ -136,9 +142,9 @@ fn what_could_never_be_meant_does_not_load() {
         ("\"/vault\" = \"always\"", "\"/vault\" is in no mount of the profile"),
         ("\"/shared/../x\" = \"always\"", "has a . or .. component"),
         ("\"/shared/\" = \"always\"", "has an empty component"),
-        ("write = \"sometimes\"", "tools/t.toml:15: unknown variant `sometimes`, expected one of `never`, "),
-        ("write = true", "tools/t.toml:15: "),
-        ("write = { ask = \"always\" }", "tools/t.toml:15: "),
+        ("write = \"sometimes\"", "tools/t.toml:17: unknown variant `sometimes`, expected one of `never`, "),
+        ("write = true", "tools/t.toml:17: "),
+        ("write = { ask = \"always\" }", "tools/t.toml:17: "),
     ] {
         let said = parse(approval).map(|_| ()).expect_err(approval);
         assert!(said.contains(expected), "{approval}: {said}");
@@ -158,6 +164,7 @@ fn file(inode: u64) -> Seen {
 fn facts(there: &[(&str, Option<Seen>)], approved: &[&str]) -> Facts {
     Facts {
         there: there.iter().map(|(text, seen)| (path(text), seen.clone())).collect(),
+        found: Default::default(),
         approved: approved.iter().map(|text| path(text)).collect(),
     }
 }
@@ -236,6 +243,30 @@ fn an_approval_is_good_for_exactly_what_was_shown() {
     let Verdict::Ask(again) = again.given(&there(1)) else { panic!("it asks") };
     assert!(again.grant("shown", &sha256).is_err(), "another call");
     assert!(asked(&rules, json!({ "write": "/shared/a" }), there(1)).grant("shown", "").is_err());
+}
+
+#[test]
+fn what_is_read_is_what_was_approved() {
+    let rules = policy("read = \"always\"");
+    let found = |seen: Option<Seen>| Facts { found: [(path("/shared/a"), seen)].into(), ..Facts::default() };
+    let asked = |facts: &Facts| match ask(&rules, &json!({ "read": "/shared/a" })).given(facts) {
+        Verdict::Ask(ask) => ask,
+        other => panic!("{other:?}"),
+    };
+    let sha256 = asked(&found(Some(file(1)))).sha256("shown");
+    let permit = asked(&found(Some(file(1)))).grant("shown", &sha256).expect("as it was");
+    assert_eq!(permit.expected_to_read(&path("/shared/a")), Expected::This(&file(1)));
+    assert_eq!(permit.expected_to_read(&path("/shared/b")), Expected::Anything);
+    assert_eq!(permit.expected(&path("/shared/a")), Expected::Anything, "it writes nothing");
+    for (why, facts) in
+        [("another file", found(Some(file(2)))), ("none", found(None)), ("nobody looked", Facts::default())]
+    {
+        let denial = asked(&facts).grant("shown", &sha256).map(|_| ()).expect_err(why);
+        assert_eq!(denial.code, ErrorCode::ApprovalDenied, "{why}");
+    }
+    let none = asked(&found(None)).sha256("shown");
+    let permit = asked(&found(None)).grant("shown", &none).expect("as it was");
+    assert_eq!(permit.expected_to_read(&path("/shared/a")), Expected::Nothing);
 }
 
 #[test]

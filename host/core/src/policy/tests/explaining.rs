@@ -3,7 +3,7 @@
 use super::{MIXED, policies};
 use crate::id::TurnId;
 use crate::policy::explain::explain;
-use crate::policy::judge::rulings;
+use crate::policy::rulings::rulings;
 use crate::policy::{Call, Cause, PathUse, ToolPolicy, Verdict, judge};
 use crate::tool::ToolName;
 use proptest::prelude::*;

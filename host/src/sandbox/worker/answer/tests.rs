@@ -3,10 +3,11 @@
 
 use super::super::super::Inputs;
 use super::super::super::authority::Authority;
-use super::super::super::host_calls::{Contents, Nothing, ReplyFile, StagedId};
+use super::super::super::host_calls::{Contents, Nothing, ReplyFile, ReplySource, StagedId};
 use super::*;
 use crate::attachments::Attachments;
 use crate::publish::{self, Disposition, TurnShare, Workspaces};
+use cofferdam_core::host_call::FILES_MAX;
 use cofferdam_core::id::TurnId;
 use cofferdam_core::limits::ByteSize;
 use cofferdam_core::message::OutgoingAttachment;
@@ -65,6 +66,7 @@ fn asked<T: std::fmt::Debug + serde::de::DeserializeOwned>(asks: &[Ask<'_>]) -> 
         reply: None,
         report: None,
         turn: TurnShare { limit: ByteSize::mib(1), left: 1 << 20 },
+        made: Vec::new(),
         cancel: CancellationToken::new(),
         started: Instant::now(),
     };
@@ -133,14 +135,29 @@ fn paths_that_were_not_judged_are_refused() {
 
 #[test]
 fn a_reply_is_out_of_reach_where_it_is_not_granted() {
+    let file = |source| ReplyFile { source, name: Some("a".into()), mime_type: None };
     let files = |paths: &[&str]| {
-        let file = |path: &&str| ReplyFile { path: (*path).into(), name: None, mime_type: None };
-        Ask::AddToReply(paths.iter().map(file).collect(), Default::default())
+        let files = paths.iter().map(|path| file(ReplySource::Path((*path).into())));
+        Ask::AddToReply(files.collect(), Default::default())
     };
-    for asks in [files(&["/shared/mine"]), files(&["/etc/passwd", ""]), files(&[])] {
+    let contents =
+        Ask::AddToReply(vec![file(ReplySource::Contents(ByteBuf::from(vec![0_u8])))], Default::default());
+    for asks in [files(&["/shared/mine"]), files(&["/etc/passwd", ""]), files(&[]), contents] {
         let said = asked::<Vec<OutgoingAttachment>>(&[asks]).remove(0);
         assert!(said.starts_with("path_denied: nothing may be added to the reply here"), "{said}");
     }
+}
+
+#[test]
+fn a_list_of_files_is_bounded_as_it_is_read() {
+    let file = || ReplyFile { source: ReplySource::Path(String::new()), name: None, mime_type: None };
+    let read = |count: usize| {
+        let asks = Ask::AddToReply((0..count).map(|_| file()).collect(), Default::default());
+        let wire = postcard::to_stdvec(&asks).expect("it can be written");
+        postcard::from_bytes::<Ask<'_>>(&wire).is_ok()
+    };
+    assert!(read(FILES_MAX));
+    assert!(!read(FILES_MAX + 1));
 }
 
 #[test]
@@ -205,4 +222,50 @@ fn what_is_no_message_ends_it_at_once() {
         with(move |mut peer| peer.write_all(&long).expect("there is room")),
         "a message does not fit: it is too long"
     );
+}
+
+/// `count` as postcard writes a length.
+fn varint(mut count: u64) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    while count >= 0x80 {
+        bytes.push(count as u8 | 0x80);
+        count >>= 7;
+    }
+    bytes.push(count as u8);
+    bytes
+}
+
+/// Memory for what is promised would be more than there is, and end the process.
+#[test]
+fn what_a_message_promises_to_hold_takes_no_memory() {
+    let none = FromWorker::Ask(Ask::AddToReply(Vec::new(), Default::default()));
+    let message = Socket::encode(&none).expect("encodes").split_off(4);
+    let [ask, add, 0, rest @ ..] = message.as_slice() else {
+        panic!("{message:?} has no count in its place")
+    };
+    for promised in [1, 1 << 20, 1 << 40, 1 << 60, u64::MAX] {
+        let lying = [&[*ask, *add][..], &varint(promised), rest].concat();
+        let decoded = decode::<FromWorker<'_>>(&lying);
+        assert!(matches!(decoded, Err(Broken::Malformed("it does not decode"))), "{promised}: {decoded:?}");
+    }
+}
+
+/// The end of a conversation whose time was over so long ago, with a worker that has answered.
+fn answered_after(over_for: Duration) -> Result<Ended, Broken> {
+    let (mut ours, theirs) = pair();
+    let mut peer = Socket::new(theirs.into());
+    peer.send(&FromWorker::Ended(Ok(Cow::Borrowed("{}"))), &[], || false).expect("there is room");
+    converse(&mut ours, &mut Nothing, &Clock::until(Instant::now() - over_for), 100)
+}
+
+#[test]
+fn a_worker_may_answer_for_a_moment_after_the_end_and_no_longer() {
+    // Again and again: a machine may take this very moment away.
+    assert!((0..100).any(|_| matches!(answered_after(Duration::ZERO), Ok(Ended::Said(Ok(_))))));
+    assert!(matches!(answered_after(KILL_GRACE), Err(Broken::Stopped)));
+    // A silent one is waited for until then, and given up.
+    let (mut ours, _silent) = pair();
+    let end = Instant::now();
+    let ended = converse(&mut ours, &mut Nothing, &Clock::until(end), 100);
+    assert!(matches!(ended, Err(Broken::Stopped)) && end.elapsed() >= KILL_GRACE);
 }

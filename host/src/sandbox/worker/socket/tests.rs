@@ -77,6 +77,18 @@ fn a_length_over_the_bound_takes_no_memory() {
     assert!(socket.inbox.capacity() <= 2 * PIECE_BYTES, "{}", socket.inbox.capacity());
 }
 
+/// Within the bound as well: what was promised is taken in as it comes.
+#[test]
+fn a_length_that_promises_gigabytes_takes_no_memory_before_they_come() {
+    let (mut socket, mut peer) = pair();
+    peer.write_all(&u32::MAX.to_le_bytes()).expect("there is room");
+    peer.write_all(&[0; 1000]).expect("there is room");
+    drop(peer);
+    let ended = socket.receive(usize::MAX, || false, |_| Ok(()));
+    assert!(matches!(ended, Err(Broken::Closed)), "{ended:?}");
+    assert!(socket.inbox.capacity() <= 2 << 20, "{}", socket.inbox.capacity());
+}
+
 #[test]
 fn a_large_message_does_not_stay_in_memory() {
     let (mut socket, mut peer) = pair();

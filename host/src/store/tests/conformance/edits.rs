@@ -73,6 +73,27 @@ pub(super) async fn a_stranger_is_told_again_only_of_something_new<E: Engine>() 
         told.push(store.persist(CHANNEL, vec![since(update_id, at)]).await.expect("it").replies.len());
     }
     assert_eq!(told, [1, 0, 0, 1]);
+    assert_eq!(store.times_told(CHANNEL, "7").await.expect("it"), 2);
+}
+
+pub(super) async fn one_stranger_is_told_so_often_and_no_more<E: Engine>() {
+    let fixture = Fixture::<E>::new();
+    let news = |update_id: i64| {
+        let Fate::Stranger(one) = stranger(update_id, "7").fate else { panic!("a stranger") };
+        let since = now_ms() + 60_000;
+        NewUpdate { fate: Fate::Stranger(Stranger { since, ..one }), ..stranger(update_id, "7") }
+    };
+    assert_eq!(fixture.store.times_told(CHANNEL, "7").await.expect("it"), 0);
+    let mut told = 0;
+    for update_id in 0..10 {
+        told += fixture.store.persist(CHANNEL, vec![news(update_id)]).await.expect("it").replies.len();
+    }
+    let fixture = fixture.restart();
+    told +=
+        fixture.store.persist(CHANNEL, vec![news(11), stranger(12, "8")]).await.expect("it").replies.len();
+    assert_eq!(told, STRANGER_TOLD_MAX as usize + 1, "another one is told all the same");
+    let times = |sender: &'static str| fixture.store.times_told(CHANNEL, sender);
+    assert_eq!((times("7").await.expect("it"), times("8").await.expect("it")), (STRANGER_TOLD_MAX, 1));
 }
 
 pub(super) async fn what_is_told_unasked_is_told_once<E: Engine>() {

@@ -35,15 +35,17 @@ impl Inbox for Memory {
                     (row.done_at, row.turn) = (Some(now_ms()), Some(turn.to_string()));
                     row.update.raw.clear();
                     let hour_ago = now_ms() - HOUR_MS;
-                    let told = held.strangers.iter().filter(|(of, _, at)| of == channel && *at > hour_ago);
+                    let told = held.strangers.iter().filter(|told| told.0 == channel && told.2 > hour_ago);
                     let many = told.count() >= STRANGERS_TOLD_PER_HOUR_MAX as usize;
-                    let of = |(of, who, _): &(String, String, i64)| {
-                        (of.as_str(), who) == (channel, &stranger.sender)
+                    let of = |told: &(String, String, i64, u32)| {
+                        (told.0.as_str(), &told.1) == (channel, &stranger.sender)
                     };
-                    let known = held.strangers.iter().any(|told| of(told) && told.2 >= stranger.since);
-                    if !many && !known {
+                    let known = held.strangers.iter().find(|told| of(told)).map(|told| (told.2, told.3));
+                    let (at, times) = known.unwrap_or((i64::MIN, 0));
+                    if !many && at < stranger.since && times < STRANGER_TOLD_MAX {
                         held.strangers.retain(|told| !of(told));
-                        held.strangers.push((channel.to_owned(), stranger.sender.clone(), now_ms()));
+                        let told = (channel.to_owned(), stranger.sender.clone(), now_ms(), times + 1);
+                        held.strangers.push(told);
                         let reply = held.reply(channel, &turn, stranger.reply.clone());
                         persisted.replies.push(reply);
                     }
@@ -163,6 +165,12 @@ impl Inbox for Memory {
             }
         }
         Ok(messages.into_values().collect())
+    }
+
+    async fn times_told(&self, channel: &str, sender: &str) -> Result<u32, StoreError> {
+        let held = self.held();
+        let told = held.strangers.iter().find(|told| told.0 == channel && told.1 == sender);
+        Ok(told.map_or(0, |told| told.3))
     }
 
     async fn dismiss(&self, turn: &TurnId) -> Result<(), StoreError> {

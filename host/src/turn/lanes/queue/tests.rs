@@ -80,6 +80,30 @@ fn an_album_waits_for_silence_but_not_for_ever() {
 }
 
 #[test]
+fn an_album_arrives_until_its_lane_begins_it() {
+    let (mut queue, now) = (opened(), Instant::now());
+    let arriving = |queue: &Queue| queue.arriving().map(|(_, target)| target.to_owned()).collect::<Vec<_>>();
+    let awaited = |album: &str| Awaited {
+        session: session("ann"),
+        album: album.into(),
+        target: format!("{album} here"),
+    };
+    queue.push_message(session("ann"), part("a"), now);
+    assert!(arriving(&queue).is_empty(), "it may be for somebody else");
+    queue.awaits(awaited("b"));
+    assert!(arriving(&queue).is_empty());
+    queue.awaits(awaited("a"));
+    assert_eq!(arriving(&queue), ["a here"]);
+    let later = now + Duration::from_secs(2);
+    assert_eq!(begin(&mut queue, later).as_deref(), Some("a"));
+    queue.push_message(session("ann"), part("b"), later);
+    queue.awaits(awaited("b"));
+    assert!(arriving(&queue).is_empty(), "something else is worked on");
+    queue.finished(&session("ann"));
+    assert_eq!(arriving(&queue), ["b here"]);
+}
+
+#[test]
 fn an_album_that_waits_in_memory_takes_in_what_comes_when_its_lane_is_full() {
     let (mut queue, start) = (queue(), Instant::now());
     let at = |ms| start + Duration::from_millis(ms);

@@ -4,7 +4,11 @@ use super::*;
 
 fn decoded(text: &str) -> Result<Vec<u8>, ToolError> {
     let mut bytes = Vec::new();
-    decode(text, "/shared/a", &mut bytes).map(|()| bytes)
+    let take = |piece: &[u8]| {
+        bytes.extend_from_slice(piece);
+        Ok(())
+    };
+    decode("the_argument", text, take).map(|()| bytes)
 }
 
 #[test]
@@ -21,6 +25,7 @@ fn a_refusal_names_the_offset() {
     let check = |text: String, parts: &[&str]| {
         let refused = decoded(&text).unwrap_err();
         assert_eq!(refused.code, ErrorCode::InvalidArguments);
+        assert!(refused.message.starts_with("the_argument "), "{}", refused.message);
         for part in parts {
             assert!(refused.message.contains(part), "{part:?} in {}", refused.message);
         }
@@ -41,9 +46,21 @@ fn a_refusal_names_the_offset() {
 }
 
 #[test]
-fn the_limit_is_one_of_decoded_bytes() {
-    let fits = STANDARD.encode(vec![0; DECODED_BYTES_MAX]);
-    assert!(check_length(&fits).is_ok());
-    let over = STANDARD.encode(vec![0; DECODED_BYTES_MAX + 1]);
-    assert_eq!(check_length(&over).unwrap_err().code, ErrorCode::TooLarge);
+fn the_length_is_known_before_anything_is_decoded() {
+    for length in [0, 1, 2, 3, 4, 1000] {
+        assert_eq!(decoded_len(&STANDARD.encode(vec![7; length])), length);
+    }
+    // What is none must not look shorter than it could be.
+    assert_eq!(decoded_len("===="), 1);
+    assert_eq!(decoded_len("="), 0);
+}
+
+#[test]
+fn whoever_takes_it_ends_it() {
+    let mut pieces = 0;
+    let stopped = decode("a", &STANDARD.encode(vec![0; 3 * PIECE]), |_| {
+        pieces += 1;
+        Err(ToolError::new(ErrorCode::NoSpace, "full"))
+    });
+    assert_eq!((stopped.unwrap_err().code, pieces), (ErrorCode::NoSpace, 1));
 }

@@ -1,58 +1,51 @@
-//! Standard base64 into a writer, piece by piece: the decoded bytes are never held whole. It forgives
-//! nothing, because what a model got wrong once it had better send again than have guessed at.
-
-use std::io::Write;
+//! Standard base64 in an argument of a tool, decoded piece by piece: what it decodes to is never held twice. It
+//! forgives nothing, because what a model got wrong once it had better send again than have guessed at.
 
 use base64::{DecodeError, DecodeSliceError, Engine, engine::general_purpose::STANDARD};
 use cofferdam_sdk::{ErrorCode, ToolError};
 
-/// Largest file in one call, in bytes. The text of it fits the memory of the call twice.
-const DECODED_BYTES_MAX: usize = 8 << 20;
-
 /// Text decoded at once, in bytes: a multiple of four, and so of whole groups.
 const PIECE: usize = 32 << 10;
 
-/// Refuses what decodes to more than a call may write, before anything is decoded.
-pub(crate) fn check_length(text: &str) -> Result<(), ToolError> {
+/// Bytes that `text` stands for, told from its length alone; for what is no base64 about as many.
+pub fn decoded_len(text: &str) -> usize {
     let padding = text.bytes().rev().take(2).filter(|&byte| byte == b'=').count();
-    let decoded = (text.len() / 4 * 3).saturating_sub(padding);
-    if decoded <= DECODED_BYTES_MAX {
-        return Ok(());
-    }
-    Err(ToolError::new(
-        ErrorCode::TooLarge,
-        format!(
-            "content_base64 is {decoded} bytes decoded; one call writes at most {DECODED_BYTES_MAX} (8 MiB). \
-             Ask the user to send the file as an attachment and save that."
-        ),
-    ))
+    (text.len() / 4 * 3).saturating_sub(padding)
 }
 
-/// Writes the bytes that `text` stands for to `file`, which goes to `path`.
-pub(crate) fn decode(text: &str, path: &str, file: &mut impl Write) -> Result<(), ToolError> {
+/// Hands the bytes that the text of `argument` stands for to `take`, in order, until it returns an error.
+///
+/// # Errors
+/// What `take` returned; `invalid_arguments` for a text that is no standard base64, with the offset.
+pub fn decode(
+    argument: &str,
+    text: &str,
+    mut take: impl FnMut(&[u8]) -> Result<(), ToolError>,
+) -> Result<(), ToolError> {
     let mut decoded = [0; PIECE / 4 * 3];
     let mut pieces = text.as_bytes().chunks(PIECE).enumerate().peekable();
     while let Some((at, piece)) = pieces.next() {
         // Padding ends the text; the decoder sees one piece and would take it for the end.
         if pieces.peek().is_some() && piece.ends_with(b"=") {
-            return Err(unusable(text, at * PIECE + piece.len() - 1));
+            return Err(unusable(argument, text, at * PIECE + piece.len() - 1));
         }
-        let length =
-            STANDARD.decode_slice(piece, &mut decoded).map_err(|error| refusal(text, at * PIECE, &error))?;
-        file.write_all(&decoded[..length]).map_err(ToolError::on_path(path))?;
+        let length = STANDARD
+            .decode_slice(piece, &mut decoded)
+            .map_err(|error| refusal(argument, text, at * PIECE, &error))?;
+        take(&decoded[..length])?;
     }
     Ok(())
 }
 
-fn refusal(text: &str, start: usize, error: &DecodeSliceError) -> ToolError {
+fn refusal(argument: &str, text: &str, start: usize, error: &DecodeSliceError) -> ToolError {
     match error {
         DecodeSliceError::DecodeError(
             DecodeError::InvalidByte(at, _) | DecodeError::InvalidLastSymbol(at, _),
-        ) => unusable(text, start + at),
+        ) => unusable(argument, text, start + at),
         _ => ToolError::new(
             ErrorCode::InvalidArguments,
             format!(
-                "content_base64 is cut short: {} characters, but base64 comes in groups of four, the last \
+                "{argument} is cut short: {} characters, but base64 comes in groups of four, the last \
                  one padded with \"=\". Send the whole content again.",
                 text.len()
             ),
@@ -60,7 +53,7 @@ fn refusal(text: &str, start: usize, error: &DecodeSliceError) -> ToolError {
     }
 }
 
-fn unusable(text: &str, offset: usize) -> ToolError {
+fn unusable(argument: &str, text: &str, offset: usize) -> ToolError {
     // The offset is one of bytes; what lies before it is ASCII, so it is one of characters as well.
     let what = match text.get(offset..).and_then(|rest| rest.chars().next()) {
         Some('=') => "padding (\"=\") before the end".to_owned(),
@@ -74,7 +67,7 @@ fn unusable(text: &str, offset: usize) -> ToolError {
     };
     ToolError::new(
         ErrorCode::InvalidArguments,
-        format!("content_base64 has {what}, at offset {offset}. Send standard base64 without line breaks."),
+        format!("{argument} has {what}, at offset {offset}. Send standard base64 without line breaks."),
     )
 }
 

@@ -1,0 +1,178 @@
+//! What a running guest can ask of the gateway, as plain values: the words that cross where a guest runs in a
+//! process of its own.
+//!
+//! They grant nothing: whoever answers holds them against the call's permit.
+
+use crate::audit::EntryKind;
+use crate::message::Address;
+use serde::de::{Error, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_bytes::{ByteBuf, Bytes};
+use std::fmt;
+
+/// Names a staged file within its call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct StagedId(pub u32);
+
+/// What a write does to what is there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Disposition {
+    /// Refuse.
+    CreateNew,
+    /// Replace a regular file, keeping its mode; create it when there is none.
+    Replace,
+}
+
+/// What becomes of a directory's content when the directory is removed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Contents {
+    /// It stays: only an empty directory is removed.
+    Keep,
+    /// It goes too.
+    Remove,
+}
+
+/// Length and SHA-256 of bytes that were taken.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Taken {
+    /// Length in bytes.
+    pub bytes: u64,
+    /// SHA-256, lower-case hex.
+    pub sha256: String,
+}
+
+/// What a planned rename or removal is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Planning {
+    /// What has the name.
+    pub kind: EntryKind,
+    /// Files and directories, the named one included.
+    pub entries: u64,
+    /// Bytes of the files.
+    pub bytes: u64,
+}
+
+/// A file that is to go out with the reply.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ReplyFile {
+    /// Where its bytes come from.
+    pub source: ReplySource,
+    /// The name that the person sees, if the guest has one.
+    pub name: Option<String>,
+    /// Its media type, as the guest says.
+    pub mime_type: Option<String>,
+}
+
+/// Where the bytes of a file come from.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum ReplySource {
+    /// A workspace file, by its virtual path.
+    Path(String),
+    /// The guest.
+    Contents(ByteBuf),
+}
+
+/// Files of one [`Ask::AddToReply`]. A file of no length takes 70 bytes of memory for five on the wire, so the list
+/// is bounded as it is read, before anybody looks at what is granted.
+pub const FILES_MAX: usize = 1000;
+
+fn some_files<'de, D: Deserializer<'de>>(wire: D) -> Result<Vec<ReplyFile>, D::Error> {
+    struct Files;
+    impl<'de> Visitor<'de> for Files {
+        type Value = Vec<ReplyFile>;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            write!(f, "at most {FILES_MAX} files")
+        }
+
+        fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Vec<ReplyFile>, A::Error> {
+            let mut files = Vec::new();
+            while let Some(file) = seq.next_element()? {
+                if files.len() == FILES_MAX {
+                    return Err(A::Error::invalid_length(FILES_MAX + 1, &self));
+                }
+                files.push(file);
+            }
+            Ok(files)
+        }
+    }
+    wire.deserialize_seq(Files)
+}
+
+/// A request. Each is answered before the next is looked at.
+#[derive(Debug, Serialize, Deserialize)]
+pub enum Ask<'a> {
+    /// The attachments within reach.
+    Attachments,
+    /// The bytes of one.
+    Attachment(u32),
+    /// Stages a file.
+    Stage {
+        /// The virtual path.
+        path: &'a str,
+        /// What becomes of one that is there.
+        disposition: Disposition,
+    },
+    /// Appends bytes to a staged file.
+    Write {
+        /// The file.
+        file: StagedId,
+        /// What is appended.
+        #[serde(borrow)]
+        bytes: &'a Bytes,
+    },
+    /// Appends an attachment to a staged file.
+    AppendAttachment {
+        /// The file.
+        file: StagedId,
+        /// The attachment.
+        index: u32,
+    },
+    /// Appends a workspace file to a staged file.
+    AppendFile {
+        /// The file.
+        file: StagedId,
+        /// The virtual path of the other.
+        path: &'a str,
+    },
+    /// Publishes a staged file only over one with this content.
+    Expect {
+        /// The file.
+        file: StagedId,
+        /// SHA-256, lower-case hex.
+        sha256: &'a str,
+    },
+    /// Seals a staged file.
+    Seal(StagedId),
+    /// Plans a rename.
+    Rename {
+        /// The virtual path it has.
+        from: &'a str,
+        /// The virtual path it is to have.
+        to: &'a str,
+        /// What becomes of one that is there.
+        disposition: Disposition,
+    },
+    /// Plans a removal.
+    Remove {
+        /// The virtual path.
+        path: &'a str,
+        /// What becomes of what is in it.
+        contents: Contents,
+    },
+    /// Whether the turn was cancelled.
+    Cancelled,
+    /// Adds files to the reply to a request, all of them or none.
+    AddToReply(#[serde(deserialize_with = "some_files")] Vec<ReplyFile>, Address),
+}
+
+/// A remark, which is not answered.
+#[derive(Debug, Serialize, Deserialize)]
+pub enum Tell<'a> {
+    /// A staged file is of no use any more.
+    Discard(StagedId),
+    /// What the call is doing.
+    Report(&'a str),
+    /// A line that the guest printed.
+    Log(&'a str),
+}

@@ -1,0 +1,139 @@
+//! The ruling on each place of a call's arguments: its class, its path, and whether a person must agree.
+//!
+//! It makes no permit; the judge does, from all of them.
+
+use super::approval::Reason;
+use super::effective::ToolPolicy;
+use super::judge::{Cause, Denial};
+use super::path::GuestPath;
+use super::words::{ArgumentClass, PathUse};
+use crate::capability::Access;
+use crate::text::one_line;
+use crate::tool::ErrorCode;
+use serde_json::Value;
+
+/// What the judge says of one place that nothing is wrong with.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ruling {
+    /// The class of the place; none where no rule is needed.
+    pub class: Option<ArgumentClass>,
+    /// The path that stands there.
+    pub path: Option<GuestPath>,
+    /// Why what stands there must be approved.
+    pub asks: Vec<Reason>,
+}
+
+/// Hands the ruling on each place of `arguments` to `visit`, in order, until it returns an error: this is
+/// how [`judge`](super::judge()) decides, and how an explanation sees every place instead of the first that is
+/// denied.
+///
+/// # Errors
+/// What `visit` returned.
+pub fn rulings(
+    arguments: &Value,
+    policy: &ToolPolicy,
+    visit: impl FnMut(&str, Result<Ruling, Denial>) -> Result<(), Denial>,
+) -> Result<(), Denial> {
+    let mut walk = Walk { policy, visit };
+    let Value::Object(arguments) = arguments else {
+        let reason = "the arguments are not a JSON object; give {\"name\": value, …}".into();
+        let code = ErrorCode::InvalidArguments;
+        return (walk.visit)("", Err(Denial { code, reason, cause: Cause::NotAnObject }));
+    };
+    arguments.iter().try_for_each(|(name, value)| walk.place(name, value))
+}
+
+struct Walk<'a, V> {
+    policy: &'a ToolPolicy,
+    visit: V,
+}
+
+impl<V: FnMut(&str, Result<Ruling, Denial>) -> Result<(), Denial>> Walk<'_, V> {
+    fn place(&mut self, at: &str, value: &Value) -> Result<(), Denial> {
+        let class = self.policy.class(at);
+        let path = match (class, value) {
+            (Some(ArgumentClass::Value | ArgumentClass::Content), _) => Ok(None),
+            // An optional path that was not given.
+            (Some(ArgumentClass::Path(_)), Value::Null) => Ok(None),
+            (Some(ArgumentClass::Path(how)), Value::String(text)) => path(self.policy, how, text).map(Some),
+            // One path or a list of them, each place with a class of its own.
+            (Some(ArgumentClass::Path(_)), Value::Array(items)) if self.lists_paths(at) => {
+                let at = format!("{at}[]");
+                return items.iter().try_for_each(|item| self.place(&at, item));
+            }
+            (Some(ArgumentClass::Path(_)), _) => Err(unclassified(at)),
+            (None, Value::String(_)) => Err(unclassified(at)),
+            (None, Value::Array(items)) => {
+                let at = format!("{at}[]");
+                return items.iter().try_for_each(|item| self.place(&at, item));
+            }
+            (None, Value::Object(fields)) => {
+                return fields.iter().try_for_each(|(name, v)| self.place(&format!("{at}.{name}"), v));
+            }
+            (None, Value::Null | Value::Bool(_) | Value::Number(_)) => Ok(None),
+        };
+        let ruling =
+            path.map(|path| Ruling { class, asks: asks(self.policy, at, value, path.as_ref()), path });
+        (self.visit)(at, ruling)
+    }
+
+    /// Whether what is in a list at this place is classified as paths.
+    fn lists_paths(&self, at: &str) -> bool {
+        matches!(self.policy.class(&format!("{at}[]")), Some(ArgumentClass::Path(_)))
+    }
+}
+
+/// Why what stands at a place must be approved. What is null or false was as good as not given.
+fn asks(policy: &ToolPolicy, at: &str, value: &Value, path: Option<&GuestPath>) -> Vec<Reason> {
+    match (policy.class(at), path) {
+        (Some(ArgumentClass::Path(how)), Some(path)) => policy.approval.of_path(at, how, path),
+        (Some(_), None) if !matches!(value, Value::Null | Value::Bool(false)) => policy.approval.of_value(at),
+        _ => Vec::new(),
+    }
+}
+
+fn path(policy: &ToolPolicy, how: PathUse, text: &str) -> Result<GuestPath, Denial> {
+    let denied = |cause, reason: String| Denial { code: ErrorCode::PathDenied, reason, cause };
+    let path = GuestPath::parse(text).map_err(|bad| denied(Cause::BadPath(bad.clone()), bad.to_string()))?;
+    let shown = one_line(text, 200);
+    let profile = &policy.profile;
+    let mount = || path.mount().to_owned();
+    let access = policy.grants.access(path.mount()).ok_or_else(|| {
+        let usable = mounts(policy, how);
+        let reason = format!("{shown} is not in a mount of profile {profile}; use {usable}");
+        denied(Cause::NotGranted { mount: mount(), how }, reason)
+    })?;
+    if how == PathUse::Read {
+        return Ok(path);
+    }
+    if access != Access::AtomicWrite {
+        let usable = mounts(policy, how);
+        let reason = format!("{} is read-only under profile {profile}; write to {usable}", path.mount());
+        return Err(denied(Cause::ReadOnlyMount { mount: mount() }, reason));
+    }
+    if how == PathUse::Write && path.is_mount() {
+        let reason = format!("{shown} is a mount, not a file; name a file below it, e.g. {shown}/file");
+        return Err(denied(Cause::MountItself, reason));
+    }
+    Ok(path)
+}
+
+/// The mounts that `how` could use, for a message that says what to do.
+fn mounts(policy: &ToolPolicy, how: PathUse) -> String {
+    let usable: Vec<_> = policy
+        .grants
+        .mounts
+        .iter()
+        .filter(|m| how == PathUse::Read || m.access == Access::AtomicWrite)
+        .map(|m| format!("{}/…", m.guest))
+        .collect();
+    if usable.is_empty() { "another tool: none is granted".into() } else { usable.join(" or ") }
+}
+
+fn unclassified(at: &str) -> Denial {
+    Denial {
+        code: ErrorCode::InvalidArguments,
+        reason: format!("the policy does not classify argument {:?}; remove it", one_line(at, 80)),
+        cause: Cause::Unclassified,
+    }
+}

@@ -1,0 +1,153 @@
+//! Who is served: those of the configuration, those whom a code has let in, and groups; each with the command or the
+//! line of the configuration that takes them away.
+
+use super::super::allow;
+use super::finding::{Finding, shell};
+use crate::channels::telegram::{self, Members};
+use crate::config::{Config, Origin};
+use crate::store::now_ms;
+use crate::store::people::{Paired, People as File};
+use cofferdam_core::text::one_line;
+use serde::Serialize;
+
+#[derive(Serialize)]
+pub(super) struct People {
+    allowed: Vec<Allowed>,
+    /// Groups with something of their own.
+    groups: Vec<Group>,
+    /// Who is served in the others; none without such a channel.
+    other_groups: Option<Members>,
+    /// Strangers whose code waits: `cofferdam allow` shows them.
+    waiting: usize,
+}
+
+#[derive(Serialize)]
+struct Allowed {
+    channel: String,
+    id: String,
+    /// `file`, `environment`, or `paired` for those whom a code has let in.
+    origin: &'static str,
+    /// What they called themselves then.
+    name: Option<String>,
+    /// When they were let in; none for those of the configuration.
+    since: Option<String>,
+    /// By whom.
+    by: Option<String>,
+    /// What takes them away.
+    remove: String,
+}
+
+#[derive(Serialize)]
+struct Group {
+    id: i64,
+    #[serde(flatten)]
+    rules: telegram::Group,
+    /// The line that serves nobody there.
+    remove: String,
+}
+
+pub(super) fn look(config: &Config, findings: &mut Vec<Finding>) -> People {
+    let listed = File::of(&config.state_dir).listed().unwrap_or_else(|error| {
+        let file = shell(&config.state_dir.join("people.json"));
+        let what = format!("{error}; until then only people whom the configuration names are served");
+        findings.push(Finding::problem("people", what, format!("mv {file} {file}.damaged")));
+        Default::default()
+    });
+    let (now, telegram) = (now_ms(), config.telegram.as_ref());
+    let named = telegram.into_iter().flat_map(|telegram| configured(config, telegram));
+    let groups = telegram.into_iter().flat_map(|telegram| &telegram.groups).map(|(id, rules)| {
+        let remove = format!("[channels.telegram.groups.\"{id}\"] members = \"none\"");
+        Group { id: *id, rules: rules.clone(), remove }
+    });
+    People {
+        allowed: named.chain(listed.paired.iter().map(paired)).collect(),
+        groups: groups.collect(),
+        other_groups: telegram.map(|telegram| telegram.other_groups),
+        waiting: listed.waiting.iter().filter(|one| one.expires_at > now).count(),
+    }
+}
+
+/// Those whom the configuration names.
+fn configured(config: &Config, telegram: &telegram::Config) -> Vec<Allowed> {
+    let users = config.settings.iter().find(|setting| setting.key == "channels.telegram.allowed_users");
+    let in_environment = users.is_some_and(|setting| setting.origin == Origin::Environment);
+    let without =
+        |user: i64, among: &[i64]| among.iter().copied().filter(|other| *other != user).collect::<Vec<i64>>();
+    let allowed = |user: &i64| {
+        let left = without(*user, &telegram.allowed_users);
+        let mut remove = match in_environment {
+            true => {
+                let left: Vec<String> = left.iter().map(ToString::to_string).collect();
+                format!("COFFERDAM_CHANNELS_TELEGRAM_ALLOWED_USERS={}", left.join(","))
+            }
+            false => format!("[channels.telegram] allowed_users = {left:?}"),
+        };
+        if telegram.approvers.contains(user) {
+            remove.push_str(&format!(", and approvers = {:?}", without(*user, &telegram.approvers)));
+        }
+        Allowed {
+            channel: allow::TELEGRAM.to_owned(),
+            id: user.to_string(),
+            origin: if in_environment { "environment" } else { "file" },
+            name: None,
+            since: None,
+            by: None,
+            remove,
+        }
+    };
+    telegram.allowed_users.iter().map(allowed).collect()
+}
+
+fn paired(one: &Paired) -> Allowed {
+    Allowed {
+        channel: one.channel.clone(),
+        id: one.sender.clone(),
+        origin: "paired",
+        name: Some(one_line(&one.name, 80)),
+        since: Some(allow::time(one.since)),
+        by: Some(one_line(&one.by, 80)),
+        remove: format!("cofferdam allow --remove {}", one.sender),
+    }
+}
+
+impl People {
+    /// In words, a line each.
+    pub(super) fn tell(&self, line: &mut impl FnMut(String)) {
+        if self.allowed.is_empty() {
+            line("served: nobody".to_owned());
+        } else {
+            line(
+                "served, and what takes each away (a line of the configuration, from the next reload on):"
+                    .into(),
+            );
+        }
+        for Allowed { channel, id, name, since, by, remove, origin } in &self.allowed {
+            let whence = match (name, since, by) {
+                (Some(name), Some(since), Some(by)) => format!("{name:?}, let in {since} by {by}"),
+                _ => format!("of the configuration ({origin})"),
+            };
+            line(format!("  {channel}:{id} {whence}: {remove}"));
+        }
+        for Group { id, rules, remove } in &self.groups {
+            let members = match rules.members {
+                Members::Allowed => "those who are served anyway",
+                Members::All => "whoever writes there",
+                Members::None => "nobody",
+            };
+            let tools = rules.profiles.as_ref().map_or_else(String::new, |profiles| {
+                format!(", tools of {}", profiles.iter().cloned().collect::<Vec<_>>().join(" and "))
+            });
+            line(format!("  group {id}, {members}{tools}: {remove}"));
+        }
+        match self.other_groups {
+            None | Some(Members::None) => {}
+            Some(_) => line(
+                "  any other group, those who are served anyway: [channels.telegram] other_groups = \"none\""
+                    .into(),
+            ),
+        }
+        if self.waiting > 0 {
+            line(format!("  {} whose code waits: cofferdam allow", self.waiting));
+        }
+    }
+}

@@ -1,0 +1,101 @@
+//! Those who watch a `serve` from its start on: whoever asks on loopback, the service manager, and `cofferdam status`,
+//! which reads a note. What they need from outside is opened before the process is confined.
+
+use crate::channels::telegram;
+use crate::config::Config;
+use crate::gateway::Watching;
+use crate::log;
+use crate::monitor::{Manager, Monitor, Watched};
+use crate::store::{Health, LastError, Presence};
+use anyhow::anyhow;
+use cofferdam_core::counts::COUNTS;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::runtime::Handle;
+use tokio::task::JoinSet;
+
+/// How often the note is brought up to date, if there is news.
+const NOTED_EVERY: Duration = Duration::from_secs(5);
+
+/// Who watches, and what they see.
+pub(super) struct Watchers {
+    monitor: Option<Monitor>,
+    /// Whoever has started this process, or nobody.
+    pub(super) manager: Arc<Manager>,
+    /// The gateway, once it is there.
+    pub(super) watching: Arc<Watching>,
+    /// The note.
+    pub(super) presence: Arc<Presence>,
+}
+
+impl Watchers {
+    /// Opens what is outside the confinement.
+    ///
+    /// # Errors
+    /// When the configured place cannot be had. A manager that cannot be told is no reason not to serve.
+    pub(super) fn open(config: &Config) -> anyhow::Result<Self> {
+        let monitor = Monitor::bind(&config.metrics).map_err(|e| anyhow!("[metrics] {e}"))?;
+        let manager = Manager::connect(|name| std::env::var_os(name)).unwrap_or_else(|error| {
+            tracing::warn!(%error, "the service manager cannot be told how the gateway is");
+            Manager::default()
+        });
+        let presence = Presence::new(&config.state_dir);
+        Ok(Self { monitor, manager: Arc::new(manager), watching: Arc::default(), presence })
+    }
+
+    /// Tells them for as long as the tasks run.
+    ///
+    /// # Errors
+    /// When the system does not say where the monitor is.
+    pub(super) fn begin(&mut self, beside: &mut JoinSet<()>, runtime: &Handle) -> anyhow::Result<()> {
+        let watched: Arc<dyn Watched> = self.watching.clone();
+        if let Some(monitor) = self.monitor.take() {
+            tracing::info!("http://{0}/metrics and /healthz answer", monitor.address()?);
+            let watched = watched.clone();
+            let answering = async move {
+                if let Err(error) = monitor.serve(watched).await {
+                    tracing::error!(%error, "nobody can ask for /metrics and /healthz");
+                }
+            };
+            beside.spawn_on(answering, runtime);
+        }
+        beside.spawn_on(self.manager.clone().watch(telegram::polled(), watched), runtime);
+        beside.spawn_on(note(self.presence.clone()), runtime);
+        Ok(())
+    }
+
+    /// The gateway has ended, perhaps by itself.
+    pub(super) fn end(&self, served: &anyhow::Result<()>) {
+        self.manager.stopping();
+        let mut health = health();
+        if let Err(error) = served {
+            health.error = Some(kept(log::Said::now(&format!("{error:#}"))));
+        }
+        self.presence.fares(health);
+    }
+}
+
+async fn note(presence: Arc<Presence>) {
+    loop {
+        tokio::time::sleep(NOTED_EVERY).await;
+        let presence = presence.clone();
+        let noted = tokio::task::spawn_blocking(move || presence.fares(health())).await;
+        if noted.is_err() {
+            return;
+        }
+    }
+}
+
+fn kept(log::Said { at, text }: log::Said) -> LastError {
+    LastError { at, said: text }
+}
+
+/// How this process has fared.
+fn health() -> Health {
+    let at = |ms: u64| i64::try_from(ms).ok().filter(|ms| *ms > 0);
+    Health {
+        error: log::last_error().map(kept),
+        model_answered_at: at(COUNTS.model.answered_at.get()),
+        model_failed_at: at(COUNTS.model.failed_at.get()),
+    }
+}

@@ -1,0 +1,141 @@
+//! Commits, and what each of them outlasts.
+//!
+//! Every commit outlasts the program: the system has it. The power is outlasted by what is on the disk, and to wait for
+//! that takes longer than most turns. So what nobody outside has seen anything of rides: it is on the disk with whatever
+//! is settled after it, because the log is one file that is read up to its first gap.
+
+use super::{FILE_NAME, Sqlite, StoreError};
+use rusqlite::{Connection, Transaction, TransactionBehavior, ffi};
+use std::fs::File;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// The log of the database, which SQLite writes, and how much of it is known to be on the disk.
+pub(super) struct Log {
+    file: File,
+    /// Counts commits. It begins with those of an earlier run, of which nobody knows.
+    pub(super) committed: AtomicU64,
+    /// As many of them are on the disk.
+    pub(super) settled: Mutex<u64>,
+    /// The disk has failed to take something in. The system forgets that after saying so once.
+    pub(super) doubtful: AtomicBool,
+}
+
+/// What a commit outlasts when it has returned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Outlasts {
+    Program,
+    Power,
+}
+
+impl Log {
+    /// The log of the database in this directory, which is open.
+    pub(super) fn open(dir: &Path) -> Result<Self, StoreError> {
+        let path = dir.join(format!("{FILE_NAME}-wal"));
+        let file = File::open(&path).map_err(|source| StoreError::Open { path, source })?;
+        let (committed, settled) = (AtomicU64::new(1), Mutex::new(0));
+        Ok(Self { file, committed, settled, doubtful: AtomicBool::new(false) })
+    }
+
+    /// Has what the disk may have lost written once more, into the database itself.
+    fn mend(&self, connection: &Connection) -> Result<(), StoreError> {
+        if !self.doubtful.load(Ordering::Acquire) {
+            return Ok(());
+        }
+        let busy: i64 = connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get(0))?;
+        if busy != 0 {
+            return Err(StoreError::Unsettled);
+        }
+        self.doubtful.store(false, Ordering::Release);
+        tracing::warn!("the disk failed to take the database in; it was written once more");
+        Ok(())
+    }
+}
+
+impl Sqlite {
+    /// Runs work in one transaction, off the async threads; it is on the disk when this returns.
+    pub(super) async fn write<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Transaction<'_>) -> Result<T, StoreError> + Send + 'static,
+    ) -> Result<T, StoreError> {
+        self.aside(move |store| store.write_here(work)).await
+    }
+
+    /// The same for what rides: it is on the disk when something after it is, or once it is settled.
+    pub(super) async fn ride<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Transaction<'_>) -> Result<T, StoreError> + Send + 'static,
+    ) -> Result<T, StoreError> {
+        self.aside(move |store| store.commit(Outlasts::Program, work)).await
+    }
+
+    /// [`Sqlite::write`] on this thread, which may block.
+    pub(super) fn write_here<T>(
+        &self,
+        work: impl FnOnce(&Transaction<'_>) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        self.commit(Outlasts::Power, work)
+    }
+
+    /// [`super::Storage::settle`] on this thread, which may block. Others commit meanwhile, and of those who wait here
+    /// the first has the disk take in what all of them have committed.
+    pub(super) fn settle_here(&self) -> Result<(), StoreError> {
+        let log = &*self.log;
+        let wanted = log.committed.load(Ordering::Acquire);
+        let mut settled = log.settled.lock().unwrap_or_else(PoisonError::into_inner);
+        if *settled >= wanted {
+            return Ok(());
+        }
+        let committed = log.committed.load(Ordering::Acquire);
+        if log.doubtful.load(Ordering::Acquire) {
+            log.mend(&self.connection())?;
+        } else if let Err(error) = log.file.sync_data() {
+            log.doubtful.store(true, Ordering::Release);
+            return Err(StoreError::Engine(Box::new(error)));
+        }
+        *settled = committed;
+        Ok(())
+    }
+
+    /// Runs work that may block off the async threads.
+    pub(super) async fn aside<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Self) -> Result<T, StoreError> + Send + 'static,
+    ) -> Result<T, StoreError> {
+        let store = self.clone();
+        tokio::task::spawn_blocking(move || work(&store)).await.unwrap_or(Err(StoreError::Stopped))
+    }
+
+    fn commit<T>(
+        &self,
+        outlasts: Outlasts,
+        work: impl FnOnce(&Transaction<'_>) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        let mut connection = self.connection();
+        self.log.mend(&connection)?;
+        let synchronous = match outlasts {
+            Outlasts::Program => "normal",
+            Outlasts::Power => "full",
+        };
+        connection.pragma_update(None, "synchronous", synchronous)?;
+        let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        let value = work(&transaction)?;
+        if let Err(error) = transaction.commit() {
+            // What rode with it is as doubtful as itself, and is not rolled back.
+            self.log.doubtful.fetch_or(is_unsynced(&error), Ordering::AcqRel);
+            return Err(error.into());
+        }
+        self.log.committed.fetch_add(1, Ordering::AcqRel);
+        Ok(value)
+    }
+
+    fn connection(&self) -> MutexGuard<'_, Connection> {
+        // A panic rolls its transaction back, so a poisoned lock guards a sound connection.
+        self.connection.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn is_unsynced(error: &rusqlite::Error) -> bool {
+    error.sqlite_error().is_some_and(|error| error.extended_code == ffi::SQLITE_IOERR_FSYNC)
+}

@@ -173,7 +173,7 @@ impl Model {
                 Wanted::Sessions => {
                     let mut seen = BTreeSet::new();
                     let first = self.waits.values().filter(|session| seen.insert(*session));
-                    queue.found_sessions(first.cloned().take(SESSIONS_READ_MAX).collect());
+                    queue.found_sessions(first.take(SESSIONS_READ_MAX).cloned().collect());
                 }
             }
             assert!(queue.lanes.len() <= LANES_MAX);

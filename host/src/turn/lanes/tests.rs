@@ -182,7 +182,6 @@ async fn more_stops_than_are_answered_at_once_wait_in_their_place() {
 async fn an_album_that_arrives_is_said_to_until_it_is_worked_on() {
     let dir = tempfile::tempdir().expect("a directory");
     let mut f = fixture(crate::store::open(dir.path()).expect("a store"));
-    f.arrivals.send(Arrival::Inbox).await.expect("taken");
     let session = SessionId::new("ben");
     let headers = Headers { session: session.clone(), sender: "1".into(), queue: Queue::Turn };
     let (album, fate) = (Some("a".to_owned()), Fate::Pending(headers));

@@ -10,6 +10,7 @@ mod agent;
 mod albums;
 mod approvals;
 mod attachments_out;
+mod backlog;
 mod beside;
 mod chaos;
 mod commands;

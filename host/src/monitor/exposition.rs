@@ -38,7 +38,11 @@ pub(super) fn exposition(counts: &Counts, gauges: Option<&Gauges>) -> String {
         &counts.sends.failed,
     );
     page.counter("updates_received_total", "Updates that the channel brought.", counts.updates.get());
-    page.gauge("messages_held", "Messages that wait or are answered.", counts.held.get());
+    page.gauge(
+        "messages_held",
+        "Messages that are answered, or wait for it in memory; more may wait in the inbox.",
+        counts.held.get(),
+    );
     page.counter(
         "workers_started_total",
         "Sandbox processes that were started.",

@@ -1,9 +1,10 @@
 //! Sends what is left of a stored reply, part by part, and records what became of each.
 //!
 //! Best effort: a part that is refused does not keep the next one back. What cannot be sent now is tried
-//! until it is sent, refused, or the program stops; then it waits in the store for the next start.
+//! until it is sent, refused, or the program stops; then it waits in the store for the next start. A platform that fails
+//! as a whole is waited for, however long; a part that fails while everything else gets through is given up in time.
 
-use super::lost::instead;
+use super::lost::{Lost, instead, notice};
 use super::{Backoff, Bundle};
 use crate::store::{NewPart, Part, PartKind, Reply, Store, StoreError};
 use async_trait::async_trait;
@@ -25,6 +26,9 @@ pub trait Router: Send + Sync {
     /// # Errors
     /// [`SendError`], which says whether trying again can help.
     async fn send(&self, target: &str, part: &Part, after: Option<&str>) -> Result<String, SendError>;
+
+    /// Whether the platform answers a request that sends nothing: then what fails fails by itself.
+    async fn answers(&self) -> bool;
 }
 
 /// Why a part was not sent. The texts hold no secret.
@@ -42,6 +46,9 @@ pub enum SendError {
     /// The platform is not reached, or fails.
     #[error("{0}")]
     Unreachable(String),
+    /// It took longer than its length allows.
+    #[error("{0}")]
+    TooSlow(String),
 }
 
 /// How a delivery ended.
@@ -53,6 +60,11 @@ pub enum Delivery {
     Left,
 }
 
+/// Failures of one part, each while the platform answered another request, until the person is told instead.
+pub const PART_FAILURES_MAX: u32 = 8;
+/// The same of failures that took all the time that the part's length allows.
+pub const PART_TIMEOUTS_MAX: u32 = 3;
+
 /// The longest pause between two attempts that the platform did not ask for.
 const PAUSE_MAX: Duration = Duration::from_secs(30);
 const PAUSE_FIRST: Duration = Duration::from_millis(500);
@@ -60,11 +72,16 @@ const PAUSE_FIRST: Duration = Duration::from_millis(500);
 /// Sends what is left of a reply. `stop` ends the waiting, not a request that is under way.
 ///
 /// What a person would miss of a part that is refused is told in a text at the end.
-pub async fn deliver(
+pub async fn deliver(store: &Store, router: &dyn Router, reply: Reply, stop: &CancellationToken) -> Delivery {
+    let backoff = Backoff::new(PAUSE_FIRST, PAUSE_MAX);
+    deliver_at(store, router, reply, (stop, &backoff)).await
+}
+
+async fn deliver_at(
     store: &Store,
     router: &dyn Router,
     mut reply: Reply,
-    stop: &CancellationToken,
+    (stop, backoff): (&CancellationToken, &Backoff),
 ) -> Delivery {
     let mut gone: Option<String> = None;
     let mut parts: VecDeque<Part> = std::mem::take(&mut reply.parts).into();
@@ -74,29 +91,29 @@ pub async fn deliver(
     }
     while let Some(part) = parts.pop_front() {
         let sent = match gone.clone().or_else(|| refused_before(&part)) {
-            Some(reason) => Err(reason),
-            None => match send_until_settled(router, &reply, &part, stop).await {
-                Ok(message) => Ok(message),
-                Err(SendError::Gone(reason)) => {
+            Some(reason) => Err(Lost::untold(reason)),
+            None => match send_until_settled(router, &reply, &part, (stop, backoff.clone())).await {
+                Settled::Sent(message) => Ok(message),
+                Settled::Lost(lost) => Err(lost),
+                Settled::Gone(reason) => {
                     gone = Some(reason.clone());
-                    Err(reason)
+                    Err(Lost::untold(reason))
                 }
-                Err(SendError::Refused(reason)) => Err(reason),
-                Err(SendError::Later(_) | SendError::Unreachable(_)) => return Delivery::Left,
+                Settled::Left => return Delivery::Left,
             },
         };
-        let lost = match (&sent, &gone) {
-            (Err(reason), None) => instead(&part, reason),
+        let added = match (&sent, &gone) {
+            (Err(lost), None) => instead(&part, lost),
             _ => Vec::new(),
         };
-        match record(store, &reply, &part, (&sent, lost), stop).await {
+        match record(store, &reply, &part, (&sent, added), stop).await {
             Ok(added) => parts.extend(added),
             Err(error) => {
                 tracing::error!(turn = %reply.turn, part = part.n, %error, "what became of a message is not recorded; the next start may send it again");
                 return Delivery::Left;
             }
         }
-        reply.last_sent = sent.ok().or(reply.last_sent);
+        reply.last_sent = sent.map_or_else(|lost| lost.told, Some).or(reply.last_sent);
     }
     Delivery::Settled
 }
@@ -106,27 +123,47 @@ fn refused_before(part: &Part) -> Option<String> {
     if part.kind == PartKind::Attachment { Bundle::read(&part.body)?.refused } else { None }
 }
 
-/// The message's id, or why there is none. An error that time may heal is returned only on `stop`.
+/// What came of sending a part.
+enum Settled {
+    /// It is out, under the platform's id.
+    Sent(String),
+    /// It will never be.
+    Lost(Lost),
+    /// Nor will anything else for this target.
+    Gone(String),
+    /// The program stops before time has healed it.
+    Left,
+}
+
 async fn send_until_settled(
     router: &dyn Router,
     reply: &Reply,
     part: &Part,
-    stop: &CancellationToken,
-) -> Result<String, SendError> {
-    let mut backoff = Backoff::new(PAUSE_FIRST, PAUSE_MAX);
+    (stop, mut backoff): (&CancellationToken, Backoff),
+) -> Settled {
+    let mut own = OwnFailures::default();
     loop {
         let error = match router.send(&reply.target, part, reply.last_sent.as_deref()).await {
             Ok(message) => {
                 if backoff.is_failing() {
                     tracing::info!(turn = %reply.turn, part = part.n, "the reply is sent at last");
                 }
-                return Ok(message);
+                return Settled::Sent(message);
             }
-            Err(error @ (SendError::Refused(_) | SendError::Gone(_))) => return Err(error),
+            Err(SendError::Refused(reason)) => return Settled::Lost(Lost::untold(reason)),
+            Err(SendError::Gone(reason)) => return Settled::Gone(reason),
             Err(error) => error,
         };
         if !backoff.is_failing() {
             tracing::warn!(turn = %reply.turn, part = part.n, %error, "a reply waits to be sent");
+        }
+        tokio::select! {
+            enough = own.are_enough(&error, router) => {
+                if enough && let Some(settled) = give_up(router, reply, part, &error).await {
+                    return settled;
+                }
+            }
+            () = stop.cancelled() => return Settled::Left,
         }
         let pause = match &error {
             SendError::Later(pause) => (*pause).max(backoff.pause()),
@@ -134,8 +171,42 @@ async fn send_until_settled(
         };
         tokio::select! {
             () = tokio::time::sleep(pause) => {}
-            () = stop.cancelled() => return Err(error),
+            () = stop.cancelled() => return Settled::Left,
         }
+    }
+}
+
+/// Failures of one part while the platform answered other requests.
+#[derive(Default)]
+struct OwnFailures {
+    failed: u32,
+    slow: u32,
+}
+
+impl OwnFailures {
+    /// Whether a further failure makes them enough to give the part up.
+    async fn are_enough(&mut self, error: &SendError, router: &dyn Router) -> bool {
+        let (count, max) = match error {
+            SendError::TooSlow(_) => (&mut self.slow, PART_TIMEOUTS_MAX),
+            SendError::Unreachable(_) => (&mut self.failed, PART_FAILURES_MAX),
+            SendError::Later(_) | SendError::Refused(_) | SendError::Gone(_) => return false,
+        };
+        if router.answers().await {
+            *count += 1;
+        }
+        *count >= max
+    }
+}
+
+/// Tells the person that a part is not sent. If not even that gets through, nothing is given up, and it is `None`.
+async fn give_up(router: &dyn Router, reply: &Reply, part: &Part, error: &SendError) -> Option<Settled> {
+    let reason = error.to_string();
+    let told = router.send(&reply.target, &notice(part, &reason), reply.last_sent.as_deref()).await;
+    match told {
+        Ok(message) => Some(Settled::Lost(Lost { reason, told: Some(message) })),
+        Err(SendError::Refused(_)) => Some(Settled::Lost(Lost::untold(reason))),
+        Err(SendError::Gone(reason)) => Some(Settled::Gone(reason)),
+        Err(SendError::Later(_) | SendError::Unreachable(_) | SendError::TooSlow(_)) => None,
     }
 }
 
@@ -145,18 +216,18 @@ async fn record(
     store: &Store,
     reply: &Reply,
     part: &Part,
-    (sent, instead): (&Result<String, String>, Vec<NewPart>),
+    (sent, instead): (&Result<String, Lost>, Vec<NewPart>),
     stop: &CancellationToken,
 ) -> Result<Vec<Part>, StoreError> {
     let counted = if sent.is_ok() { &COUNTS.sends.sent } else { &COUNTS.sends.failed };
     counted.add(part.kind.as_str(), 1);
-    if let Err(reason) = sent {
+    if let Err(Lost { reason, .. }) = sent {
         tracing::error!(code = ROUTING_ERROR, turn = %reply.turn, part = part.n, kind = part.kind.as_str(), %reason, "a part of a reply was not sent");
     }
     let added = until_stored(reply, stop, || async {
         match sent {
             Ok(message) => store.part_sent(&reply.turn, part.n, message).await.map(|()| Vec::new()),
-            Err(reason) => {
+            Err(Lost { reason, .. }) => {
                 let reason = format!("{ROUTING_ERROR}: {}", one_line(reason, 500));
                 store.part_failed(&reply.turn, part.n, &reason, instead.clone()).await
             }
@@ -193,141 +264,4 @@ where
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::outbound::{Media, Shown};
-    use crate::store::{Claim, Fate, Headers, NewReply, NewUpdate, Queue};
-    use cofferdam_core::id::SessionId;
-    use cofferdam_core::message::OutgoingAttachment;
-    use std::collections::VecDeque;
-    use std::sync::Mutex;
-
-    /// Answers from a script, then with message ids from 1.
-    #[derive(Default)]
-    struct Scripted {
-        script: Mutex<VecDeque<SendError>>,
-        sent: Mutex<Vec<String>>,
-    }
-
-    #[async_trait]
-    impl Router for Scripted {
-        async fn send(&self, target: &str, part: &Part, after: Option<&str>) -> Result<String, SendError> {
-            if let Some(error) = self.script.lock().expect("script").pop_front() {
-                return Err(error);
-            }
-            let mut sent = self.sent.lock().expect("sent");
-            sent.push(match part.kind {
-                PartKind::Attachment => format!("{target}:files after {}", after.unwrap_or("nothing")),
-                _ => format!("{target}:{}", part.body),
-            });
-            Ok(sent.len().to_string())
-        }
-    }
-
-    struct Fixture {
-        _dir: tempfile::TempDir,
-        store: Store,
-        reply: Reply,
-        router: Scripted,
-    }
-
-    fn texts(bodies: &[&str]) -> Vec<NewPart> {
-        bodies.iter().map(|b| NewPart { kind: PartKind::Text, body: (*b).into() }).collect()
-    }
-
-    fn file(caption: Option<&str>, refused: Option<&str>) -> NewPart {
-        let file = OutgoingAttachment {
-            sha256: "ab".into(),
-            name: "a.txt".into(),
-            mime_type: "text/plain".into(),
-            bytes: 1,
-        };
-        let files = vec![Shown { media: Media::Document, file }];
-        let owned = |text: Option<&str>| text.map(str::to_owned);
-        Bundle { caption: owned(caption), caption_spans: Vec::new(), files, refused: owned(refused) }.part()
-    }
-
-    async fn fixture(bodies: &[&str], script: impl IntoIterator<Item = SendError>) -> Fixture {
-        of_parts(texts(bodies), script).await
-    }
-
-    async fn of_parts(parts: Vec<NewPart>, script: impl IntoIterator<Item = SendError>) -> Fixture {
-        let dir = tempfile::tempdir().expect("a directory");
-        let store = crate::store::open(dir.path()).expect("a store");
-        let headers = Headers { session: SessionId::new("s"), sender: "1".into(), queue: Queue::Turn };
-        let fate = Fate::Pending(headers);
-        let update = NewUpdate { update_id: 1, album: None, message: None, raw: "{}".into(), fate };
-        store.persist("c", vec![update]).await.expect("persisted");
-        let turn = store.claim("c", Claim::Update(1)).await.expect("claimed").expect("bound").turn;
-        let reply = store.end("c", &turn, NewReply { target: "t".into(), parts }).await.expect("ended");
-        let router = Scripted { script: Mutex::new(script.into_iter().collect()), ..Scripted::default() };
-        Fixture { _dir: dir, store, reply, router }
-    }
-
-    impl Fixture {
-        async fn deliver(&self, stop: &CancellationToken) -> Delivery {
-            deliver(&self.store, &self.router, self.reply.clone(), stop).await
-        }
-
-        fn sent(&self) -> Vec<String> {
-            self.router.sent.lock().expect("sent").clone()
-        }
-
-        async fn unsent(&self) -> usize {
-            self.store.unsent("c").await.expect("unsent").iter().map(|reply| reply.parts.len()).sum()
-        }
-    }
-
-    #[tokio::test]
-    async fn a_refused_part_does_not_keep_the_next_one_back() {
-        let f = fixture(&["a", "b"], [SendError::Refused("no".into())]).await;
-        assert_eq!(f.deliver(&CancellationToken::new()).await, Delivery::Settled);
-        assert_eq!((f.sent(), f.unsent().await), (vec!["t:b".to_owned()], 0));
-    }
-
-    #[tokio::test]
-    async fn files_answer_the_last_message_that_is_out() {
-        let parts = [texts(&["a", "b"]), vec![file(None, None), file(None, None)]].concat();
-        let f = of_parts(parts, [SendError::Refused("no".into())]).await;
-        assert_eq!(f.deliver(&CancellationToken::new()).await, Delivery::Settled);
-        assert_eq!(f.sent(), ["t:b", "t:files after 1", "t:files after 2"]);
-    }
-
-    #[tokio::test]
-    async fn a_person_is_told_of_what_they_would_miss() {
-        let no = || SendError::Refused("no".into());
-        let voice = NewPart { kind: PartKind::Voice, body: "spoken".into() };
-        let parts = vec![file(Some("the answer"), None), voice, file(None, Some("too large"))];
-        let f = of_parts(parts, [no(), no()]).await;
-        assert_eq!(f.deliver(&CancellationToken::new()).await, Delivery::Settled);
-        let told = ["t:the answer", "t:1 file could not be sent: a.txt: no", "t:spoken"];
-        assert_eq!((f.sent().as_slice(), f.unsent().await), (&told.map(str::to_owned)[..], 0));
-        let f = of_parts(vec![file(Some("the answer"), None)], [SendError::Gone("blocked".into())]).await;
-        f.deliver(&CancellationToken::new()).await;
-        assert_eq!((f.sent().len(), f.unsent().await), (0, 0), "there is nobody to tell");
-    }
-
-    #[tokio::test]
-    async fn nothing_more_is_tried_where_the_target_is_gone() {
-        let f = fixture(&["a", "b"], [SendError::Gone("blocked".into())]).await;
-        assert_eq!(f.deliver(&CancellationToken::new()).await, Delivery::Settled);
-        assert_eq!((f.sent().len(), f.unsent().await), (0, 0));
-    }
-
-    #[tokio::test]
-    async fn what_time_may_heal_is_tried_again() {
-        let pauses = [SendError::Later(Duration::from_millis(1)), SendError::Unreachable("down".into())];
-        let f = fixture(&["a"], pauses).await;
-        assert_eq!(f.deliver(&CancellationToken::new()).await, Delivery::Settled);
-        assert_eq!((f.sent().len(), f.unsent().await), (1, 0));
-    }
-
-    #[tokio::test]
-    async fn a_stop_leaves_the_rest_in_the_store() {
-        let f = fixture(&["a", "b"], [SendError::Later(Duration::from_secs(3600))]).await;
-        let stop = CancellationToken::new();
-        stop.cancel();
-        assert_eq!(f.deliver(&stop).await, Delivery::Left);
-        assert_eq!((f.sent().len(), f.unsent().await), (0, 2));
-    }
-}
+mod tests;

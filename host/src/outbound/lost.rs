@@ -7,8 +7,24 @@ use cofferdam_core::text::one_line;
 /// Longest reason in such a text.
 const REASON_BYTES_MAX: usize = 300;
 
+/// Why a part is not sent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Lost {
+    /// In words for the person, too.
+    pub(super) reason: String,
+    /// The platform's id of the message that has told so.
+    pub(super) told: Option<String>,
+}
+
+impl Lost {
+    /// Nobody has been told.
+    pub(super) fn untold(reason: String) -> Self {
+        Self { reason, told: None }
+    }
+}
+
 /// The texts to send instead; none for a text, which would be refused again, and for what was told before.
-pub(super) fn instead(part: &Part, reason: &str) -> Vec<NewPart> {
+pub(super) fn instead(part: &Part, lost: &Lost) -> Vec<NewPart> {
     let text = |body: String| NewPart { kind: PartKind::Text, body };
     match part.kind {
         PartKind::Text | PartKind::Rich => Vec::new(),
@@ -18,11 +34,20 @@ pub(super) fn instead(part: &Part, reason: &str) -> Vec<NewPart> {
             Some(Bundle { refused: Some(_), .. }) | None => Vec::new(),
             Some(bundle) => {
                 // The answer itself may have been the caption.
-                let said = missing(&bundle, reason);
-                bundle.words().map(Rich::part).into_iter().chain([text(said)]).collect()
+                let said = lost.told.is_none().then(|| text(missing(&bundle, &lost.reason)));
+                bundle.words().map(Rich::part).into_iter().chain(said).collect()
             }
         },
     }
+}
+
+/// What is told of a part that is given up, in its place.
+pub(super) fn notice(part: &Part, reason: &str) -> Part {
+    let body = match Bundle::read(&part.body).filter(|_| part.kind == PartKind::Attachment) {
+        Some(bundle) => missing(&bundle, reason),
+        None => format!("A message could not be sent: {}", one_line(reason, REASON_BYTES_MAX)),
+    };
+    Part { n: part.n, kind: PartKind::Text, body }
 }
 
 fn missing(bundle: &Bundle, reason: &str) -> String {

@@ -23,7 +23,9 @@ pub use address::{Address, BadAddress, Reach};
 pub use backoff::Backoff;
 pub use bundle::{Bundle, Shown};
 pub use date::http_date;
-pub use deliver::{Delivery, ROUTING_ERROR, Router, SendError, deliver};
+pub use deliver::{
+    Delivery, PART_FAILURES_MAX, PART_TIMEOUTS_MAX, ROUTING_ERROR, Router, SendError, deliver,
+};
 pub use manners::{Manners, Media};
 pub use markdown::markdown;
 pub use pace::{Pacer, Rate, Recipient};

@@ -3,8 +3,8 @@
 use super::seam::{Approvals, Conversations, Inbox, Outbox, Storage};
 use super::{
     AlbumPart, Approval, ApprovalState, ApprovedPaths, BoundTurn, Claim, Holder, Line, NewApproval, NewPart,
-    NewRecent, NewReply, NewUpdate, Part, Persisted, Placeholder, Recent, Reply, Sqlite, Steer, StoreError,
-    TakeUp, TakenUp, Update, Used, WhoseTurn,
+    NewRecent, NewReply, NewUpdate, Part, Persisted, Placeholder, Queued, Recent, Reply, Sqlite, Steer,
+    StoreError, TakeUp, TakenUp, Update, Used, WhoseTurn,
 };
 use async_trait::async_trait;
 use cofferdam_core::id::{Caller, SessionId, TurnId};
@@ -39,6 +39,28 @@ impl Inbox for Sqlite {
         limit: u32,
     ) -> Result<Vec<Update>, StoreError> {
         Sqlite::pending(self, channel, after, limit).await
+    }
+
+    async fn sessions(&self, channel: &str, limit: u32) -> Result<Vec<SessionId>, StoreError> {
+        Sqlite::sessions(self, channel, limit).await
+    }
+
+    async fn waiting(
+        &self,
+        channel: &str,
+        session: &SessionId,
+        limit: u32,
+    ) -> Result<Vec<Queued>, StoreError> {
+        Sqlite::waiting(self, channel, session, limit).await
+    }
+
+    async fn count_waiting(
+        &self,
+        channel: &str,
+        session: &SessionId,
+        besides: Option<i64>,
+    ) -> Result<usize, StoreError> {
+        Sqlite::count_waiting(self, channel, session, besides).await
     }
 
     async fn claim(&self, channel: &str, claim: Claim) -> Result<Option<BoundTurn>, StoreError> {

@@ -32,6 +32,7 @@ mod steering;
 #[cfg(test)]
 mod tests;
 mod usage;
+mod waiting;
 
 pub use approvals::{APPROVED_PATHS_MAX, Approval, ApprovalState, ApprovedPaths, NewApproval};
 pub use history::{LINES_MAX, LOADED_BYTES_MAX, Line};
@@ -43,8 +44,8 @@ pub use recent::RECENT_ROWS_MAX;
 pub use retention::{DONE_AGE_MAX, DONE_ROWS_MAX};
 pub use rows::{
     AlbumPart, BoundTurn, Claim, Fate, Headers, Holder, NewPart, NewRecent, NewReply, NewUpdate, Part,
-    PartKind, Persisted, Placeholder, Queue, Recent, Reply, Standing, Steer, Stranger, TakeUp, TakenUp,
-    Update,
+    PartKind, Persisted, Placeholder, Queue, Queued, Recent, Reply, Standing, Steer, Stranger, TakeUp,
+    TakenUp, Update,
 };
 pub use seam::{Approvals, Conversations, Inbox, Outbox, Storage};
 pub use usage::{Used, WhoseTurn};

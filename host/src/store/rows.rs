@@ -120,6 +120,15 @@ pub struct Update {
     pub raw: String,
 }
 
+/// An update that waits for a turn, as the order of work sees it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Queued {
+    /// The channel's own id.
+    pub update_id: i64,
+    /// The album that it is part of.
+    pub album: Option<String>,
+}
+
 /// Which updates a turn takes.
 #[derive(Clone, Debug)]
 pub enum Claim {

@@ -9,8 +9,8 @@
 
 use super::{
     AlbumPart, Approval, ApprovalState, ApprovedPaths, BoundTurn, Claim, Holder, Line, NewApproval, NewPart,
-    NewRecent, NewReply, NewUpdate, Part, Persisted, Placeholder, Recent, Reply, Steer, StoreError, TakeUp,
-    TakenUp, Update, Used, WhoseTurn,
+    NewRecent, NewReply, NewUpdate, Part, Persisted, Placeholder, Queued, Recent, Reply, Steer, StoreError,
+    TakeUp, TakenUp, Update, Used, WhoseTurn,
 };
 use async_trait::async_trait;
 use cofferdam_core::id::{Caller, SessionId, TurnId};
@@ -43,6 +43,25 @@ pub trait Inbox: Send + Sync {
     /// Up to `limit` updates that wait for a turn, in order; `after` is the last one of the page before.
     async fn pending(&self, channel: &str, after: Option<i64>, limit: u32)
     -> Result<Vec<Update>, StoreError>;
+
+    /// Up to `limit` sessions of which an update waits for a turn, by the oldest one of each.
+    async fn sessions(&self, channel: &str, limit: u32) -> Result<Vec<SessionId>, StoreError>;
+
+    /// Up to `limit` updates of a session that wait for a turn, in order.
+    async fn waiting(
+        &self,
+        channel: &str,
+        session: &SessionId,
+        limit: u32,
+    ) -> Result<Vec<Queued>, StoreError>;
+
+    /// How many messages of a session wait for a turn, an album being one; `besides` is not counted.
+    async fn count_waiting(
+        &self,
+        channel: &str,
+        session: &SessionId,
+        besides: Option<i64>,
+    ) -> Result<usize, StoreError>;
 
     /// Binds updates to a turn of their own, named after the first; `None` when there is nothing left to answer. Rides.
     async fn claim(&self, channel: &str, claim: Claim) -> Result<Option<BoundTurn>, StoreError>;

@@ -16,6 +16,7 @@ mod control;
 mod conversation;
 mod history;
 mod instructions;
+pub mod lanes;
 mod newest;
 mod progress;
 mod provider;

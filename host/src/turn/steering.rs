@@ -21,9 +21,6 @@ pub trait Steering: Send + Sync {
 
     /// The files of the messages that the turn took up before a crash, fetched again, in order.
     async fn again(&self) -> Vec<Attachments>;
-
-    /// A message is the turn's own now: it waits no more.
-    fn taken(&self);
 }
 
 impl fmt::Debug for dyn Steering {
@@ -63,7 +60,6 @@ impl Rounds<'_> {
                 break;
             }
             self.around.turn.attachments = all;
-            steering.taken();
         }
         Ok(())
     }

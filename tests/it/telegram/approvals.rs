@@ -16,14 +16,14 @@ fn asking(home: Home, tool: &str, rules: &str) -> Home {
 }
 
 /// `file_write` asks each time.
-fn always(home: Home) -> Home {
+pub(super) fn always(home: Home) -> Home {
     asking(home, "file_write", "\"*\" = \"always\"")
 }
 
-const WRITE: &str = "/file_write path=/shared/a content=hello";
+pub(super) const WRITE: &str = "/file_write path=/shared/a content=hello";
 
 /// The approval that waits, the `n`th from 0.
-async fn asked(world: &World, n: usize) -> anyhow::Result<SentMessage> {
+pub(super) async fn asked(world: &World, n: usize) -> anyhow::Result<SentMessage> {
     let mut waiting = Vec::new();
     world
         .server
@@ -44,10 +44,10 @@ fn data(approval: &SentMessage, button: usize) -> String {
     buttons[button]["callback_data"].as_str().expect("a button").to_owned()
 }
 
-const APPROVE: usize = 0;
+pub(super) const APPROVE: usize = 0;
 const DENY: usize = 1;
 
-fn press(user: i64, approval: &SentMessage, button: usize) -> Incoming {
+pub(super) fn press(user: i64, approval: &SentMessage, button: usize) -> Incoming {
     Incoming::callback(user, &approval.message, &data(approval, button))
 }
 
@@ -63,7 +63,7 @@ async fn ended(world: &World, approval: &SentMessage, words: &str) -> anyhow::Re
 }
 
 /// The answer of a turn that begins so.
-async fn answered(world: &World, words: &str) -> anyhow::Result<SentMessage> {
+pub(super) async fn answered(world: &World, words: &str) -> anyhow::Result<SentMessage> {
     world.server.wait_for_message(PATIENCE, |sent| sent.text.starts_with(words)).await
 }
 

@@ -331,3 +331,22 @@ async fn who_blocked_the_bot_gets_no_file_and_none_is_kept() -> anyhow::Result<(
     assert!(world.server.requests(Target::method("sendMessage")).len() == 1);
     world.end(1)
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_file_that_never_gets_through_is_told_of_and_its_chat_goes_on() -> anyhow::Result<()> {
+    const PART_FAILURES_MAX: usize = 8;
+    let world = World::running().await?;
+    put(&world, &[("/shared/a.txt", b"x")])?;
+    world.server.fault("sendDocument", usize::MAX, Fault::bad_gateway());
+    world.server.push(Incoming::private(ANN).text("/attachment_add path=/shared/a.txt"));
+    let next = world.server.push(Incoming::private(ANN).text("/nothing"));
+    world.answer(&next).await?;
+    let lines = lines(&world);
+    let told = "text: 1 file could not be sent: a.txt: Telegram fails with HTTP status 502 > question";
+    assert_eq!((lines[0].as_str(), lines[1].as_str(), lines.len()), (told, "text: RESULT", 3));
+    assert_eq!(world.server.requests("sendDocument").len(), PART_FAILURES_MAX);
+    assert_eq!(world.log().matches("ROUTING_ERROR").count(), 1);
+    world.server.clear_faults();
+    world.ask(Incoming::private(ANN).text("/attachment_add path=/shared/a.txt")).await?;
+    world.end(4)
+}

@@ -44,6 +44,7 @@ async fn it_is_up_with_the_first_poll_and_says_what_it_does() -> anyhow::Result<
         manager.until("RELOADING=1")?;
         let refused = manager.until("READY=1")?.pop().expect("the last");
         assert!(refused.contains("the last reload was refused"), "{refused}");
+        std::fs::write(world.home.config_file(), good)?;
 
         world.ask(Incoming::private(ANN).text("hello")).await?;
         world.stop()?;

@@ -8,20 +8,18 @@ use super::arriving::Sign;
 use super::bot::Bot;
 use super::came::Came;
 use super::download::fetch_all;
-use super::lanes::Unit;
 use super::mailbox::Mailbox;
 use super::placeholder::Placeholder;
 use super::prepare::{Prepared, Todo, prepare};
 use super::recent::{self, Earlier};
-use super::running::Stopped;
 use super::send::{StandIn, Target};
-use super::slot::Slot;
 use super::typing::Typing;
 use super::upload::MANNERS;
 use super::wire;
 use super::words;
 use crate::outbound::{Opening, deliver, plan};
 use crate::store::{BoundTurn, Claim, NewReply, Reply};
+use crate::turn::lanes::{Slot, Stopped, Stopping, Unit};
 use crate::turn::{ATTEMPTS_MAX, Progress, Turn};
 use cofferdam_core::id::{Caller, SessionId, TurnId};
 use cofferdam_core::message::OutgoingResponse;
@@ -38,8 +36,8 @@ pub(super) async fn work(bot: Arc<Bot>, unit: Unit, sign: Option<Sign>) {
     let reply = match unit {
         Unit::Reply(reply) => Some(reply),
         Unit::Bound(turn) => answer(&bot, Origin::Bound(turn), sign).await,
-        Unit::Update(id) => answer(&bot, Origin::Waiting(Claim::Update(id)), sign).await,
-        Unit::Album(gathering) => answer(&bot, Origin::Waiting(Claim::Album(gathering.album)), sign).await,
+        Unit::Message(claim) => answer(&bot, Origin::Waiting(claim), sign).await,
+        Unit::Stop(stopping, found) => stopped(&bot, stopping, found).await,
     };
     if let Some(reply) = reply {
         deliver(&bot.store, &*bot, reply, &bot.stop.soon).await;
@@ -48,24 +46,24 @@ pub(super) async fn work(bot: Arc<Bot>, unit: Unit, sign: Option<Sign>) {
 }
 
 /// Answers the message that stopped a turn, may not, or found none: what was stopped says so in its own answer.
-pub(super) async fn stopped(bot: Arc<Bot>, update: i64, target: Target, stopped: Stopped, waiting: usize) {
-    let claim = || bot.store.claim(&bot.channel, Claim::Update(update));
-    let Some(Some(bound)) = bot.stored("bind a turn", claim).await else { return };
-    let turn = bound.turn;
-    if stopped == Stopped::Turn {
-        bot.stored("dismiss a turn", || bot.store.dismiss(&turn)).await;
-        return;
-    }
-    let said = match stopped {
+async fn stopped(bot: &Bot, stopping: Stopping, found: Stopped) -> Option<Reply> {
+    let claim = || bot.store.claim(&bot.channel, Claim::Update(stopping.update_id));
+    let turn = bot.stored("bind a turn", claim).await??.turn;
+    let said = match found {
+        Stopped::Turn => {
+            return bot.stored("dismiss a turn", || bot.store.dismiss(&turn)).await.and(None);
+        }
         Stopped::Anothers => words::NOT_YOURS_TO_STOP.to_owned(),
-        Stopped::Turn | Stopped::Nothing => words::nothing_runs(waiting),
+        Stopped::Nothing => words::nothing_runs(waiting(bot, &stopping.session, None).await?),
     };
     let response = OutgoingResponse::text(said);
-    let reply = NewReply { target: target.to_text(), parts: plan(response, &MANNERS, Opening::Fresh) };
-    let end = || bot.store.end(&bot.channel, &turn, reply.clone());
-    if let Some(reply) = bot.stored("store a reply", end).await {
-        deliver(&bot.store, &*bot, reply, &bot.stop.soon).await;
-    }
+    let reply = NewReply { target: stopping.target, parts: plan(response, &MANNERS, Opening::Fresh) };
+    bot.stored("store a reply", || bot.store.end(&bot.channel, &turn, reply.clone())).await
+}
+
+/// How many messages of a session wait for their turn, besides the one that stopped it; `None` once the bot stops.
+async fn waiting(bot: &Bot, session: &SessionId, besides: Option<i64>) -> Option<usize> {
+    bot.stored("count messages", || bot.store.count_waiting(&bot.channel, session, besides)).await
 }
 
 /// Where a turn's updates come from.
@@ -182,30 +180,29 @@ async fn run(bot: &Arc<Bot>, id: TurnId, begun: Begun) -> Option<OutgoingRespons
 
 async fn run_turn(bot: &Arc<Bot>, id: TurnId, begun: Begun) -> Option<OutgoingResponse> {
     let Begun { prepared, came, progress, slot } = begun;
-    let lane = bot.lane(prepared.target.chat, prepared.target.thread);
-    let run = bot.running.begin(lane, prepared.sender, &bot.stop.now);
+    let (session, caller) = (session(bot, &prepared.target), caller(&prepared));
+    let run = bot.running.begin(session.clone(), caller.sender.clone(), &bot.stop.now);
     let files = came.files();
     let mailbox = Mailbox {
         bot: bot.clone(),
         turn: id.clone(),
-        lane,
         sender: prepared.sender,
         question: came,
         progress: progress.clone(),
     };
     let earlier = Earlier::of(bot.clone(), &prepared);
-    let caller = caller(&prepared);
     let desk = Desk { bot: bot.clone(), target: prepared.target, sender: prepared.sender, slot };
     let attachments = tokio::select! {
         attachments = fetch_all(bot, files, &*progress) => attachments,
         () = run.cancel().cancelled() => {
-            let waited = run.end().filter(|_| !bot.stop.now.is_cancelled())?;
-            return Some(OutgoingResponse::text(words::CANCELLED.to_owned() + &words::waiting_too(waited)));
+            let by = run.end().filter(|_| !bot.stop.now.is_cancelled())?;
+            let waiting = waiting(bot, &session, Some(by)).await?;
+            return Some(OutgoingResponse::text(words::CANCELLED.to_owned() + &words::waiting_too(waiting)));
         }
     };
     let turn = Turn {
         id,
-        session: Some(session(bot, &prepared.target)),
+        session: Some(session.clone()),
         caller,
         text: prepared.text,
         about: prepared.about,
@@ -217,8 +214,8 @@ async fn run_turn(bot: &Arc<Bot>, id: TurnId, begun: Begun) -> Option<OutgoingRe
         notices: prepared.notices,
     };
     let mut response = bot.runner.run(turn, progress, run.cancel()).await;
-    if let (Some(waited), Some(text)) = (run.end(), &mut response.text) {
-        text.push_str(&words::waiting_too(waited));
+    if let (Some(by), Some(text)) = (run.end(), &mut response.text) {
+        text.push_str(&words::waiting_too(waiting(bot, &session, Some(by)).await?));
     }
     // A turn that was cut off answers so; that is for nobody to read, since it will run again.
     (!bot.stop.now.is_cancelled()).then_some(response)

@@ -87,18 +87,13 @@ impl Api {
             .body(body)
     }
 
-    /// The same for a method that takes files.
+    /// The same for a method that takes files. How long it may take is the caller's to say.
     ///
     /// # Errors
     /// [`Failure`].
-    pub(super) async fn upload(
-        &self,
-        method: &str,
-        form: Form,
-        timeout: Duration,
-    ) -> Result<Box<RawValue>, Failure> {
+    pub(super) async fn upload(&self, method: &str, form: Form) -> Result<Box<RawValue>, Failure> {
         let url = self.url(&["bot", self.token.reveal()], [method]);
-        self.answer(self.client.post(url).timeout(timeout).multipart(form)).await
+        self.answer(self.client.post(url).multipart(form)).await
     }
 
     async fn answer(&self, request: RequestBuilder) -> Result<Box<RawValue>, Failure> {

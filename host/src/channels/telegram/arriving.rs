@@ -2,16 +2,16 @@
 //! sign goes on as that of the turn.
 
 use super::bot::Bot;
-use super::lanes::LaneKey;
 use super::send::Target;
-use super::slot::Slot;
 use super::typing::Typing;
+use crate::turn::lanes::Slot;
+use cofferdam_core::id::SessionId;
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// The signs that are shown; there is one a lane at most, so no more than work that is held.
+/// The signs that are shown; there is one a session at most, so no more than lanes.
 #[derive(Default)]
-pub(super) struct Signs(HashMap<LaneKey, Sign>);
+pub(super) struct Signs(Mutex<HashMap<SessionId, Sign>>);
 
 /// A sign, and the place among the turns that are worked on at once that its turn will take.
 pub(super) struct Sign {
@@ -20,20 +20,24 @@ pub(super) struct Sign {
 }
 
 impl Signs {
-    /// Shows one in these lanes, where none is shown yet.
-    pub(super) fn show(&mut self, bot: &Bot, lanes: impl Iterator<Item = LaneKey>) {
-        for lane in lanes {
-            self.0.entry(lane).or_insert_with(|| {
-                let slot = Slot::among(&bot.permits);
-                let chat = bot.door.moves.now(lane.chat);
-                let target = Target { chat, thread: lane.thread, reply_to: None, stand_in: None };
-                Sign { typing: Typing::start(bot.api.clone(), target, slot.clone()), slot }
-            });
+    /// Shows one where a session is answered, unless one is shown already.
+    pub(super) fn show(&self, bot: &Bot, session: &SessionId, target: &str) {
+        let mut signs = self.signs();
+        if !signs.contains_key(session)
+            && let Some(target) = Target::from_text(target)
+        {
+            let slot = Slot::among(&bot.permits);
+            let typing = Typing::start(bot.api.clone(), target, slot.clone());
+            signs.insert(session.clone(), Sign { slot, typing });
         }
     }
 
-    /// The sign of a lane whose work begins.
-    pub(super) fn take(&mut self, lane: LaneKey) -> Option<Sign> {
-        self.0.remove(&lane)
+    /// The sign of a session whose work begins.
+    pub(super) fn take(&self, session: &SessionId) -> Option<Sign> {
+        self.signs().remove(session)
+    }
+
+    fn signs(&self) -> MutexGuard<'_, HashMap<SessionId, Sign>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

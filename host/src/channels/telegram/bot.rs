@@ -6,21 +6,17 @@ use super::failure::Failure;
 use super::people::Door;
 use super::presses::Approvals;
 use super::pulse;
-use super::running::Running;
 use crate::attachments::outgoing::Outgoing;
 use crate::attachments::{self, BlobStore};
 use crate::outbound::Backoff;
 use crate::store::{Presence, Store, StoreError};
 use crate::turn::Runner;
+use crate::turn::lanes::{Running, Stop};
 use serde_json::value::RawValue;
 use std::sync::Arc;
 use std::time::Duration;
 use teloxide_core::payloads;
 use tokio::sync::{Semaphore, watch};
-use tokio_util::sync::CancellationToken;
-
-/// Turns that are worked on at once, over all chats.
-pub(super) const TURNS_AT_ONCE_MAX: usize = 8;
 
 /// The bot's own account.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -67,15 +63,6 @@ pub(super) struct Bot {
 
 /// The bot of the moment, for what goes on for as long as the program runs.
 pub(super) type Bots = watch::Receiver<Arc<Bot>>;
-
-/// The two stages of stopping.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Stop {
-    /// Nothing new begins.
-    pub(super) soon: CancellationToken,
-    /// What is still under way is left for the next start.
-    pub(super) now: CancellationToken,
-}
 
 impl Bot {
     /// Removes the blobs that no reply needs any more. One that stays for now is removed later.

@@ -23,9 +23,9 @@ const ATTEMPTS_MAX: u32 = 3;
 /// A pause that Telegram asks for is kept up to this; a longer one fails the file.
 const ASKED_PAUSE_MAX: Duration = Duration::from_secs(30);
 /// One attempt may take this much at least, and what its size takes at [`SLOWEST_BYTES_PER_S`].
-const ATTEMPT_MIN: Duration = Duration::from_secs(60);
+pub(super) const ATTEMPT_MIN: Duration = Duration::from_secs(60);
 /// Slower downloads are given up, so that a trickle does not hold a chat for ever.
-const SLOWEST_BYTES_PER_S: u64 = 32 << 10;
+pub(super) const SLOWEST_BYTES_PER_S: u64 = 32 << 10;
 
 /// Files of one turn that are fetched at once.
 const AT_ONCE_MAX: usize = 3;

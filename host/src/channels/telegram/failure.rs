@@ -31,6 +31,9 @@ pub(super) enum Failure {
         /// Telegram's words.
         description: String,
     },
+    /// It took longer than its length allows.
+    #[error("sending it took over {} s", .0.as_secs())]
+    TooSlow(Duration),
     /// Not reached, no answer, or one that says nothing about the request.
     #[error("{0}")]
     Unreachable(String),

@@ -4,7 +4,6 @@
 use super::bot::Bot;
 use super::came::Came;
 use super::download::fetch_within;
-use super::lanes::LaneKey;
 use super::prepare::{Prepared, Todo, prepare, queue_of};
 use super::recent;
 use super::wire;
@@ -20,7 +19,6 @@ use std::time::Duration;
 pub(super) struct Mailbox {
     pub(super) bot: Arc<Bot>,
     pub(super) turn: TurnId,
-    pub(super) lane: LaneKey,
     /// Whose turn it is; nobody else's words are said to it.
     pub(super) sender: i64,
     /// What the turn began with.
@@ -71,10 +69,6 @@ impl Steering for Mailbox {
             found.push(fetch_within(bot, came.files(), &bot.limits, &*self.progress).await);
         }
         found
-    }
-
-    fn taken(&self) {
-        self.bot.running.take(self.lane);
     }
 }
 

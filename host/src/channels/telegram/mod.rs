@@ -1,7 +1,7 @@
 //! The Telegram channel: long polling in, one reply a turn out, nothing lost or doubled in between.
 //!
 //! ```text
-//! poll ─► admit ─► inbox ─► dispatch ─► lanes ─► answer ─► prepare, download, turn ─► outbound ─► send
+//! poll ─► admit ─► inbox ─► arrivals ─► lanes ─► answer ─► prepare, download, turn ─► outbound ─► send
 //!         sender   durable              order    one unit  pure                       durable
 //! ```
 //!
@@ -19,6 +19,7 @@ mod admit;
 mod answer;
 mod api;
 mod approvals;
+mod arrivals;
 mod arriving;
 mod besides;
 mod bot;
@@ -27,14 +28,12 @@ mod command;
 mod config;
 mod content;
 mod cursor;
-mod dispatch;
 mod download;
 mod failure;
 #[cfg(test)]
 mod fuzzing;
 mod groups;
 mod html;
-mod lanes;
 mod mailbox;
 mod media;
 mod mention;
@@ -52,9 +51,7 @@ mod pulse;
 mod recent;
 mod renew;
 mod rules;
-mod running;
 mod send;
-mod slot;
 mod start;
 mod token;
 mod trouble;
@@ -77,15 +74,15 @@ use crate::store::people::People;
 use crate::store::{Presence, Store, StoreError};
 use crate::tools;
 use crate::turn::Runner;
+use crate::turn::lanes::{ARRIVALS_MAX, Lanes, Patience, Running, Stop, TURNS_AT_ONCE_MAX};
 use api::Api;
-use bot::{Bot, Hears, Me, Stop, TURNS_AT_ONCE_MAX};
-use dispatch::{ARRIVALS_MAX, dispatch};
+use arrivals::Works;
+use bot::{Bot, Hears, Me};
 use failure::Failure;
 use moves::Moves;
 use pace::Pace;
 use people::Door;
 use presses::Approvals;
-use running::Running;
 use start::{prune, resume_and_poll, who_am_i};
 use std::sync::Arc;
 use tokio::sync::{Semaphore, mpsc, watch};
@@ -186,16 +183,32 @@ pub async fn serve(
     // What the last run left and nobody needs.
     bot.sweep().await;
     let (arrivals, queue) = mpsc::channel(ARRIVALS_MAX);
-    background.spawn(people::watch(bots.clone(), arrivals.clone()));
     let polling = async {
-        let polled = resume_and_poll(&bots, &arrivals, || announce(&line)).await;
+        let resumed = || {
+            // Not before: what the last run left to be told is told once.
+            background.spawn(people::watch(bots.clone(), arrivals.clone()));
+            announce(&line);
+        };
+        let polled = resume_and_poll(&bots, &arrivals, resumed).await;
         bot.stop.soon.cancel();
         polled
     };
-    let (polled, ()) = tokio::join!(polling, dispatch(bots.clone(), queue));
+    let (polled, ()) = tokio::join!(polling, lanes(&bot, Works::new(bots.clone())).run(queue));
     match polled? {
         None => Ok(()),
         Some(failure) => Err(ended(failure)),
+    }
+}
+
+fn lanes(bot: &Bot, works: Works) -> Lanes {
+    let Timing { album_window, album_cap, grace, .. } = bot.timing;
+    Lanes {
+        worker: Arc::new(works),
+        store: bot.store.clone(),
+        channel: bot.channel.clone(),
+        running: bot.running.clone(),
+        patience: Patience { album_window, album_cap, grace },
+        stop: bot.stop.clone(),
     }
 }
 

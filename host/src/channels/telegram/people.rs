@@ -1,9 +1,9 @@
 //! The door: who is served besides those whom the configuration names, what strangers are told, and telling those
 //! whom the operator lets in while the bot runs.
 
+use super::arrivals;
 use super::bot::{Bot, Bots};
 use super::config::Config;
-use super::dispatch::Arrival;
 use super::groups::Groups;
 use super::moves::Moves;
 use super::rules::Rules;
@@ -13,6 +13,7 @@ use super::wire::Message;
 use super::words;
 use crate::store::people::{Listed, NewCode, Paired, People, PeopleError, Waiting};
 use crate::store::{NewPart, NewReply, PartKind, STRANGER_TOLD_MAX, Stranger, now_ms};
+use crate::turn::lanes::Arrival;
 use cofferdam_core::id::TurnId;
 use cofferdam_core::limits::Span;
 use std::collections::BTreeSet;
@@ -149,7 +150,7 @@ impl Bot {
 
 /// Tells people that they were let in, takes out old codes, and wakes whoever waits for somebody who was removed;
 /// until the bot stops.
-pub(super) async fn watch(bots: Bots, arrivals: mpsc::Sender<Arrival>) {
+pub(super) async fn watch(bots: Bots, lanes: mpsc::Sender<Arrival>) {
     let mut before: Arc<Listed> = Arc::default();
     loop {
         let bot = bots.borrow().clone();
@@ -157,7 +158,7 @@ pub(super) async fn watch(bots: Bots, arrivals: mpsc::Sender<Arrival>) {
         if listed != before {
             bot.approvals.decided.send_replace(());
             for one in bot.door.paired() {
-                if welcome(&bot, &one, &arrivals).await == Flow::Stops {
+                if welcome(&bot, &one, &lanes).await == Flow::Stops {
                     return;
                 }
             }
@@ -174,7 +175,7 @@ pub(super) async fn watch(bots: Bots, arrivals: mpsc::Sender<Arrival>) {
 }
 
 /// Tells somebody that they are served, once.
-async fn welcome(bot: &Bot, one: &Paired, arrivals: &mpsc::Sender<Arrival>) -> Flow {
+async fn welcome(bot: &Bot, one: &Paired, lanes: &mpsc::Sender<Arrival>) -> Flow {
     let Some(chat) = number(one).filter(|_| one.since > now_ms() - TOLD_AGE_MS) else { return Flow::Goes };
     let turn = TurnId::new(format!("{}-allowed-{chat}-{}", bot.channel, one.since));
     let target = Target { chat, thread: None, reply_to: None, stand_in: None }.to_text();
@@ -182,7 +183,7 @@ async fn welcome(bot: &Bot, one: &Paired, arrivals: &mpsc::Sender<Arrival>) -> F
     let reply = NewReply { target, parts: vec![part] };
     let tell = || bot.store.tell(&bot.channel, &turn, reply.clone());
     match bot.stored("tell somebody that they are served", tell).await {
-        Some(Some(reply)) => hand_on(bot, arrivals, Arrival::Reply(reply)).await,
+        Some(Some(reply)) => hand_on(bot, lanes, arrivals::reply(bot, reply)).await,
         Some(None) => Flow::Goes,
         None => Flow::Stops,
     }

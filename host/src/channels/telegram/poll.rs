@@ -3,9 +3,9 @@
 
 use super::admit::{Admission, admit};
 use super::answer::session;
+use super::arrivals;
 use super::bot::{Bot, Bots};
 use super::cursor::{Cursor, Cursored};
-use super::dispatch::Arrival;
 use super::failure::Failure;
 use super::prepare::{concerns_us, queue_of};
 use super::presses;
@@ -15,6 +15,7 @@ use super::start::{Flow, hand_on};
 use super::trouble::Trouble;
 use super::wire::Update;
 use crate::store::{Fate, Headers, NewUpdate, Persisted};
+use crate::turn::lanes::Arrival;
 use serde::Serialize;
 use serde_json::value::RawValue;
 use std::time::Duration;
@@ -40,7 +41,7 @@ impl Payload for GetUpdates {
 }
 
 /// Polls until the stop; the error is a refused token.
-pub(super) async fn poll(bots: &Bots, arrivals: &mpsc::Sender<Arrival>) -> Result<(), Failure> {
+pub(super) async fn poll(bots: &Bots, lanes: &mpsc::Sender<Arrival>) -> Result<(), Failure> {
     pulse::known();
     // The first poll comes back at once, and shows whether polling works: a later one lasts as long as nobody writes.
     let mut hold = Duration::ZERO;
@@ -59,7 +60,7 @@ pub(super) async fn poll(bots: &Bots, arrivals: &mpsc::Sender<Arrival>) -> Resul
             Ok(batch) => {
                 pulse::answered(batch.len());
                 hold = bot.timing.long_poll;
-                take(&bot, batch, &mut cursor, arrivals).await
+                take(&bot, batch, &mut cursor, lanes).await
             }
             Err(failure) => Err(failure),
         };
@@ -103,12 +104,12 @@ async fn ask(bot: &Bot, cursor: &Cursor, hold: Duration) -> Result<Vec<Box<RawVa
     serde_json::from_str(result.get()).map_err(|_| Failure::Unreachable("getUpdates brings no list".into()))
 }
 
-/// Persists a batch, hands the work on, then moves the cursor; waits where there is too much of it.
+/// Persists a batch, hands the work on, which never waits for work to be done, then moves the cursor.
 async fn take(
     bot: &Bot,
     batch: Vec<Box<RawValue>>,
     cursor: &mut Cursor,
-    arrivals: &mpsc::Sender<Arrival>,
+    lanes: &mpsc::Sender<Arrival>,
 ) -> Result<Flow, Failure> {
     let (mut updates, mut presses) = (Vec::with_capacity(batch.len()), Vec::new());
     for raw in &batch {
@@ -139,9 +140,9 @@ async fn take(
         bot.stored("persist updates", persist).await
     };
     let Some(Persisted { pending, replies }) = persisted else { return Ok(Flow::Stops) };
-    let replies = replies.into_iter().map(Arrival::Reply);
-    for arrival in replies.chain(pending.into_iter().map(Arrival::Update)) {
-        if hand_on(bot, arrivals, arrival).await == Flow::Stops {
+    let replies = replies.into_iter().map(|reply| arrivals::reply(bot, reply));
+    for arrival in replies.chain(arrivals::messages(bot, &updates, &pending)) {
+        if hand_on(bot, lanes, arrival).await == Flow::Stops {
             return Ok(Flow::Stops);
         }
     }

@@ -1,8 +1,8 @@
 //! Whether the poller goes on: when Telegram last answered it, and by when it is to take its next step. Told to
 //! whoever watches the program; nothing is decided by it here.
 //!
-//! A poll that nobody answers ends, and so does a pause: both are steps. Waiting for others is none, and no standstill
-//! either: a queue that is full of people's turns may be full for as long as they take.
+//! A poll that nobody answers ends, and so does a pause: both are steps. The poller waits for nothing else: what it
+//! brings is taken at once, however much work there is.
 
 use cofferdam_core::counts::COUNTS;
 use std::sync::{Mutex, PoisonError};
@@ -13,7 +13,7 @@ use tokio::sync::Notify;
 struct Pulse {
     /// When Telegram last answered.
     answered: Option<Instant>,
-    /// By when the poller takes its next step; none while it waits for others, and while there is no poller.
+    /// By when the poller takes its next step; none while there is no poller.
     due: Option<Instant>,
 }
 
@@ -37,13 +37,6 @@ pub(super) async fn poller<T>(polling: impl Future<Output = T>) -> T {
 pub(super) fn goes_on_within(longest: Duration) {
     if POLLER.try_with(|()| ()).is_ok() {
         change(|pulse| pulse.due = Some(Instant::now() + longest));
-    }
-}
-
-/// The poller waits for others.
-pub(super) fn waits() {
-    if POLLER.try_with(|()| ()).is_ok() {
-        change(|pulse| pulse.due = None);
     }
 }
 
@@ -96,9 +89,6 @@ mod tests {
             goes_on_within(Duration::ZERO);
             std::thread::sleep(Duration::from_millis(2));
             assert!(overdue() >= Duration::from_millis(1));
-            waits();
-            assert_eq!(overdue(), Duration::ZERO, "others may take as long as they like");
-            goes_on_within(Duration::ZERO);
         })
         .await;
         assert_eq!(overdue(), Duration::ZERO, "it has ended");

@@ -3,9 +3,9 @@
 use super::bot::Me;
 use super::groups::{Group, Groups, Members, USUAL};
 use super::moves::Moves;
-use super::running::By;
 use super::wire::{ChatKind, Message};
 use crate::turn::Whose;
+use crate::turn::lanes::By;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -37,7 +37,7 @@ impl Rules {
 
     /// What somebody may stop.
     pub(super) fn power_of(&self, sender: i64) -> By {
-        if self.allowed.contains(&sender) { By::Served } else { By::Member(sender) }
+        if self.allowed.contains(&sender) { By::Served } else { By::Member(sender.to_string()) }
     }
 
     /// Whether somebody may have the conversation forgotten that they are heard in: their own, or one of all, where

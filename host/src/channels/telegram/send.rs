@@ -1,7 +1,7 @@
 //! Where a reply goes, and the one request that sends a part of it.
 
 use super::api::{Api, REQUEST_MAX};
-use super::bot::Bot;
+use super::bot::{Bot, Me};
 use super::failure::Failure;
 use super::html::html;
 use super::typing::Typing;
@@ -90,6 +90,10 @@ impl Router for Bot {
         let sent = self.send_part(target, part, after).await;
         sign.end().await;
         sent
+    }
+
+    async fn answers(&self) -> bool {
+        Me::ask(&self.api).await.is_ok()
     }
 }
 
@@ -287,6 +291,7 @@ fn send_error(failure: Failure) -> SendError {
     }
     match failure {
         Failure::TooMany(pause) => SendError::Later(pause),
+        Failure::TooSlow(_) => SendError::TooSlow(failure.to_string()),
         Failure::Refused { .. } | Failure::Migrated(_) => SendError::Refused(failure.to_string()),
         // Without its token the bot cannot send now; the poller ends the program, and the next start,
         // with a token that is accepted, sends it. An answer that cannot be read says nothing.

@@ -1,13 +1,14 @@
 //! The way from the start to polling: who the bot is, what the last run left, and what runs beside.
 
 use super::api::Api;
+use super::arrivals;
 use super::bot::{Bot, Bots, Me};
-use super::dispatch::Arrival;
 use super::failure::Failure;
 use super::poll::poll;
 use super::pulse;
 use crate::outbound::Backoff;
-use crate::store::{Store, StoreError, now_ms};
+use crate::store::{Store, StoreError, Update, now_ms};
+use crate::turn::lanes::{Arrival, STOPS_AT_ONCE_MAX};
 use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
@@ -47,45 +48,46 @@ pub(super) async fn who_am_i(api: &Api, stop: &CancellationToken) -> Result<Opti
 /// Hands on what the last run left, replies first, then polls. `Some` is a refused token.
 pub(super) async fn resume_and_poll(
     bots: &Bots,
-    arrivals: &mpsc::Sender<Arrival>,
+    lanes: &mpsc::Sender<Arrival>,
     announce: impl FnOnce(),
 ) -> Result<Option<Failure>, StoreError> {
     let bot = &*bots.borrow().clone();
-    let replies = bot.store.unsent(&bot.channel).await?.into_iter().map(Arrival::Reply);
-    let turns = bot.store.bound(&bot.channel).await?.into_iter().map(Arrival::Bound);
-    let left: Vec<_> = replies.chain(turns).collect();
+    let replies = bot.store.unsent(&bot.channel).await?.into_iter();
+    let turns = bot.store.bound(&bot.channel).await?.into_iter();
+    let replies = replies.map(|reply| arrivals::reply(bot, reply));
+    let left: Vec<_> = replies.chain(turns.map(|turn| arrivals::bound(bot, turn))).collect();
     if !left.is_empty() {
         tracing::info!(count = left.len(), "continuing what the last run left");
     }
-    for arrival in left {
-        if hand_on(bot, arrivals, arrival).await == Flow::Stops {
+    for arrival in left.into_iter().chain(stops(bot).await?).chain([Arrival::Inbox]) {
+        if hand_on(bot, lanes, arrival).await == Flow::Stops {
             return Ok(None);
         }
     }
-    let mut after = None;
-    loop {
+    announce();
+    Ok(pulse::poller(poll(bots, lanes)).await.err())
+}
+
+/// The messages of the inbox that ask to stop something: they wait for nothing that came before them.
+async fn stops(bot: &Bot) -> Result<Vec<Arrival>, StoreError> {
+    let (mut found, mut after) = (Vec::new(), None);
+    while found.len() < STOPS_AT_ONCE_MAX {
         let page = bot.store.pending(&bot.channel, after, PAGE).await?;
         let Some(last) = page.last() else { break };
         after = Some(last.update_id);
-        for update in page {
-            if hand_on(bot, arrivals, Arrival::Update(update)).await == Flow::Stops {
-                return Ok(None);
-            }
-        }
+        let stopping = |update: &Update| arrivals::stopping(bot, update.update_id, &update.raw);
+        found.extend(page.iter().filter_map(stopping).map(Arrival::Stop));
     }
-    announce();
-    Ok(pulse::poller(poll(bots, arrivals)).await.err())
+    found.truncate(STOPS_AT_ONCE_MAX);
+    Ok(found)
 }
 
-/// Hands one piece of work on; waits where there is too much of it.
-pub(super) async fn hand_on(bot: &Bot, arrivals: &mpsc::Sender<Arrival>, arrival: Arrival) -> Flow {
-    pulse::waits();
-    let flow = tokio::select! {
-        sent = arrivals.send(arrival) => if sent.is_ok() { Flow::Goes } else { Flow::Stops },
+/// Hands one piece of work on.
+pub(super) async fn hand_on(bot: &Bot, lanes: &mpsc::Sender<Arrival>, arrival: Arrival) -> Flow {
+    tokio::select! {
+        sent = lanes.send(arrival) => if sent.is_ok() { Flow::Goes } else { Flow::Stops },
         () = bot.stop.soon.cancelled() => Flow::Stops,
-    };
-    pulse::goes_on_within(Duration::ZERO);
-    flow
+    }
 }
 
 /// Whether work goes on.

@@ -4,7 +4,7 @@
 use super::api::Api;
 use super::failure::Failure;
 use super::send::Target;
-use super::slot::Slot;
+use crate::turn::lanes::Slot;
 use std::sync::Arc;
 use std::time::Duration;
 use teloxide_core::payloads::SendChatAction;

@@ -3,6 +3,7 @@
 //! It reads no path: a file is named by the SHA-256 of its blob alone.
 
 use super::api::Api;
+use super::download::{ATTEMPT_MIN, SLOWEST_BYTES_PER_S};
 use super::failure::Failure;
 use super::send::{Target, Written, is_markup_refused, sent_id};
 use crate::attachments::outgoing::Outgoing;
@@ -11,9 +12,7 @@ use reqwest::Body;
 use reqwest::multipart::{Form, Part};
 use serde_json::{Value, json};
 use std::time::Duration;
-
-/// An upload takes at most so long.
-const UPLOAD_MAX: Duration = Duration::from_secs(600);
+use tokio::time::timeout;
 
 /// What messages of the Bot API carry: <https://core.telegram.org/bots/api#sending-files>. Megabytes are taken as
 /// millions, which is on the safe side.
@@ -72,13 +71,21 @@ async fn send_as(api: &Api, outgoing: &Outgoing, target: Target, bundle: &Bundle
         [one] => single(outgoing, one, caption)?,
         many => group(outgoing, many, caption)?,
     };
-    let result = api.upload(method, addressed(form, target), UPLOAD_MAX).await?;
+    let patience = patience(bundle);
+    let result = timeout(patience, api.upload(method, addressed(form, target))).await;
+    let result = result.map_err(|_| Failure::TooSlow(patience))??;
     // The message is out whatever the rest of the answer looks like.
     let sent: Value = serde_json::from_str(result.get()).unwrap_or_default();
     Ok(match sent.as_array() {
         Some(messages) => messages.iter().map(sent_id).collect::<Vec<_>>().join(","),
         None => sent_id(&sent),
     })
+}
+
+/// How long an upload may take: what is slower will hardly be faster the next time.
+fn patience(bundle: &Bundle) -> Duration {
+    let bytes: u64 = bundle.files.iter().map(|shown| shown.file.bytes).sum();
+    ATTEMPT_MIN + Duration::from_secs(bytes / SLOWEST_BYTES_PER_S)
 }
 
 fn single(
@@ -165,4 +172,24 @@ fn addressed(mut form: Form, target: Target) -> Form {
 
 fn refused(description: &str) -> Failure {
     Failure::Refused { code: 400, description: description.to_owned() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use cofferdam_core::message::OutgoingAttachment;
+
+    #[test]
+    fn an_upload_may_take_what_its_length_takes() {
+        let shown = |bytes| {
+            let (sha256, name, mime_type) = ("ab".into(), "a".into(), "text/plain".into());
+            Shown { media: Media::Document, file: OutgoingAttachment { sha256, name, mime_type, bytes } }
+        };
+        let seconds = |sizes: &[u64]| {
+            let files = sizes.iter().map(|bytes| shown(*bytes)).collect();
+            patience(&Bundle { caption: None, caption_spans: Vec::new(), files, refused: None }).as_secs()
+        };
+        assert_eq!((seconds(&[]), seconds(&[32 << 10]), seconds(&[1 << 20, 1 << 20])), (60, 61, 124));
+        assert_eq!(seconds(&[MANNERS.message_bytes_max]), 60 + 1525);
+    }
 }

@@ -35,6 +35,7 @@ macro_rules! conformance {
                 attempts_are_counted_until_the_turn_ends
                 what_is_done_is_forgotten_by_age_and_what_waits_is_not
                 text_comes_back_to_the_byte
+                what_waits_is_found_session_by_session
             }
             edits {
                 an_edit_changes_only_what_waits

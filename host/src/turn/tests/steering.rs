@@ -41,8 +41,6 @@ impl Steering for FromStore {
         let messages = self.store.taken_up(CHANNEL, &self.turn).await.expect("known");
         messages.iter().map(|message| file(&message[0].raw)).collect()
     }
-
-    fn taken(&self) {}
 }
 
 /// A message of Ann's in the one session.

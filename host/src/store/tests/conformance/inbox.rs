@@ -133,3 +133,33 @@ pub(super) async fn text_comes_back_to_the_byte<E: Engine>() {
     assert_eq!(fixture.store.pending(CHANNEL, None, 9).await.expect("it")[0].raw, odd);
     assert_eq!(fixture.said("s", "t").await, format!("t:{odd}"));
 }
+
+pub(super) async fn what_waits_is_found_session_by_session<E: Engine>() {
+    let fixture = Fixture::<E>::new();
+    let of = |id, album, session: &str| NewUpdate {
+        fate: Fate::Pending(headers(session, "ann", Queue::Turn)),
+        ..new(id, album)
+    };
+    let batch = [of(9, None, "s"), of(8, None, "t"), of(7, Some("a"), "s"), of(6, Some("a"), "s")];
+    fixture.store.persist(CHANNEL, batch.into()).await.expect("it");
+    fixture.store.persist("telegram-2", vec![of(5, None, "u"), of(4, None, "s")]).await.expect("it");
+    fixture.store.persist(CHANNEL, vec![stranger(3, "7"), of(2, None, "s")]).await.expect("it");
+    let fixture = fixture.restart();
+    let (store, s) = (&fixture.store, SessionId::new("s"));
+    let sessions = async |limit| {
+        let found = store.sessions(CHANNEL, limit).await.expect("it");
+        found.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ")
+    };
+    assert_eq!((sessions(9).await.as_str(), sessions(1).await.as_str()), ("s t", "s"));
+    let waiting = async |limit| store.waiting(CHANNEL, &s, limit).await.expect("it");
+    let queued = |update_id, album: Option<&str>| Queued { update_id, album: album.map(Into::into) };
+    assert_eq!(waiting(3).await, [queued(9, None), queued(7, Some("a")), queued(6, Some("a"))]);
+    let count = async |besides| store.count_waiting(CHANNEL, &s, besides).await.expect("it");
+    assert_eq!((count(None).await, count(Some(2)).await), (3, 2), "an album is one message");
+    store.claim(CHANNEL, Claim::Album("a".into())).await.expect("it").expect("bound");
+    let turn = store.claim(CHANNEL, Claim::Update(9)).await.expect("it").expect("bound").turn;
+    assert_eq!((waiting(9).await, count(None).await), (vec![queued(2, None)], 1));
+    assert_eq!(sessions(9).await, "t s", "by the oldest that waits");
+    store.dismiss(&turn).await.expect("it");
+    assert_eq!(waiting(9).await, [queued(2, None)], "what is done does not wait");
+}

@@ -68,6 +68,43 @@ impl Inbox for Memory {
         Ok(waiting.map(|row| row.update.clone()).take(limit as usize).collect())
     }
 
+    async fn sessions(&self, channel: &str, limit: u32) -> Result<Vec<SessionId>, StoreError> {
+        let (held, mut sessions) = (self.held(), Vec::new());
+        for row in held.inbox.iter().filter(|row| row.channel == channel && row.waits()) {
+            let session = row.headers.as_ref().map(|headers| headers.session.clone());
+            sessions.extend(session.filter(|session| !sessions.contains(session)));
+        }
+        sessions.truncate(limit as usize);
+        Ok(sessions)
+    }
+
+    async fn waiting(
+        &self,
+        channel: &str,
+        session: &SessionId,
+        limit: u32,
+    ) -> Result<Vec<Queued>, StoreError> {
+        let held = self.held();
+        let of = |row: &&Row| {
+            let headers = row.headers.as_ref();
+            row.channel == channel && row.waits() && headers.is_some_and(|of| of.session == *session)
+        };
+        let queued = |row: &Row| Queued { update_id: row.update.update_id, album: row.album.clone() };
+        Ok(held.inbox.iter().filter(of).map(queued).take(limit as usize).collect())
+    }
+
+    async fn count_waiting(
+        &self,
+        channel: &str,
+        session: &SessionId,
+        besides: Option<i64>,
+    ) -> Result<usize, StoreError> {
+        let mut waiting = self.waiting(channel, session, u32::MAX).await?;
+        waiting.retain(|queued| Some(queued.update_id) != besides);
+        let albums: BTreeSet<_> = waiting.iter().filter_map(|queued| queued.album.as_ref()).collect();
+        Ok(albums.len() + waiting.iter().filter(|queued| queued.album.is_none()).count())
+    }
+
     async fn claim(&self, channel: &str, claim: Claim) -> Result<Option<BoundTurn>, StoreError> {
         let mut held = self.held();
         let meant = |row: &Row| {

@@ -4,12 +4,17 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
+/// Turns that are worked on at once, over all sessions.
+pub const TURNS_AT_ONCE_MAX: usize = 8;
+
 /// Held while it lives, but for the time of waiting.
-pub(super) struct Slot {
+#[derive(Debug)]
+pub struct Slot {
     all: Arc<Semaphore>,
     held: Mutex<Held>,
 }
 
+#[derive(Debug)]
 struct Held {
     permit: Option<OwnedSemaphorePermit>,
     /// Calls of the turn that wait for a person.
@@ -18,26 +23,26 @@ struct Held {
 
 impl Slot {
     /// A place that is not taken yet.
-    pub(super) fn among(all: &Arc<Semaphore>) -> Arc<Self> {
+    pub fn among(all: &Arc<Semaphore>) -> Arc<Self> {
         let held = Mutex::new(Held { permit: None, waiting: 0 });
         Arc::new(Self { all: all.clone(), held })
     }
 
     /// Waits until it is free.
-    pub(super) async fn take(&self) {
+    pub async fn take(&self) {
         let permit = self.all.clone().acquire_owned().await.ok();
         self.held().permit = permit;
     }
 
     /// A call of the turn begins to wait.
-    pub(super) fn leave(&self) {
+    pub fn leave(&self) {
         let mut held = self.held();
         held.waiting += 1;
         held.permit = None;
     }
 
     /// A call of the turn waits no longer; it goes on once there is a place again.
-    pub(super) async fn back(&self) {
+    pub async fn back(&self) {
         let others = {
             let mut held = self.held();
             held.waiting -= 1;
@@ -49,7 +54,7 @@ impl Slot {
     }
 
     /// Whether the turn waits for a person.
-    pub(super) fn is_left(&self) -> bool {
+    pub fn is_left(&self) -> bool {
         self.held().waiting > 0
     }
 

@@ -1,0 +1,79 @@
+//! What waits for a turn, session by session: in which order it is to be worked on, and how much there is.
+
+use super::{Queued, Sqlite, StoreError};
+use cofferdam_core::id::SessionId;
+use rusqlite::params;
+
+impl Sqlite {
+    /// Up to `limit` sessions of which an update waits for a turn, by the oldest one of each.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub(super) async fn sessions(&self, channel: &str, limit: u32) -> Result<Vec<SessionId>, StoreError> {
+        let channel = channel.to_owned();
+        self.write(move |tx| {
+            let mut statement = tx.prepare_cached(
+                "SELECT coalesce(session, '') FROM inbox
+                 WHERE channel = ?1 AND done_at IS NULL AND turn IS NULL
+                 GROUP BY session ORDER BY min(seq) LIMIT ?2",
+            )?;
+            let rows = statement.query_map(params![channel, limit], |row| row.get::<_, String>(0))?;
+            Ok(rows.map(|session| session.map(SessionId::new)).collect::<Result<_, _>>()?)
+        })
+        .await
+    }
+
+    /// Up to `limit` updates of a session that wait for a turn, in the order of arrival.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub(super) async fn waiting(
+        &self,
+        channel: &str,
+        session: &SessionId,
+        limit: u32,
+    ) -> Result<Vec<Queued>, StoreError> {
+        let (channel, session) = (channel.to_owned(), session.clone());
+        self.write(move |tx| {
+            let mut statement = tx.prepare_cached(
+                "SELECT update_id, album FROM inbox
+                 WHERE session IS ?2 AND channel = ?1 AND done_at IS NULL AND turn IS NULL
+                 ORDER BY seq LIMIT ?3",
+            )?;
+            let rows = statement.query_map(params![channel, named(&session), limit], |row| {
+                Ok(Queued { update_id: row.get(0)?, album: row.get(1)? })
+            })?;
+            Ok(rows.collect::<Result<_, _>>()?)
+        })
+        .await
+    }
+
+    /// How many messages of a session wait for a turn, an album being one; `besides` is not counted.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub(super) async fn count_waiting(
+        &self,
+        channel: &str,
+        session: &SessionId,
+        besides: Option<i64>,
+    ) -> Result<usize, StoreError> {
+        let (channel, session) = (channel.to_owned(), session.clone());
+        self.write(move |tx| {
+            let mut statement = tx.prepare_cached(
+                "SELECT count(DISTINCT coalesce(album, update_id)) FROM inbox
+                 WHERE session IS ?2 AND channel = ?1 AND done_at IS NULL AND turn IS NULL
+                 AND update_id IS NOT ?3",
+            )?;
+            let count: u32 =
+                statement.query_row(params![channel, named(&session), besides], |row| row.get(0))?;
+            Ok(usize::try_from(count).unwrap_or(usize::MAX))
+        })
+        .await
+    }
+}
+
+/// The session as the table has it: updates that an early release kept have none.
+fn named(session: &SessionId) -> Option<&str> {
+    Some(session.as_str()).filter(|name| !name.is_empty())
+}

@@ -1,0 +1,143 @@
+//! The turns that run now, and how a person stops one: beside the lanes, since what waits in a lane would
+//! come too late.
+
+use super::Stopping;
+use cofferdam_core::id::SessionId;
+use std::collections::HashMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use tokio_util::sync::CancellationToken;
+
+/// The running turn of each session; there is one at most.
+#[derive(Debug, Default)]
+pub struct Running(Mutex<HashMap<SessionId, Stoppable>>);
+
+#[derive(Debug)]
+struct Stoppable {
+    /// Who began it: the channel's immutable id of them.
+    sender: String,
+    cancel: CancellationToken,
+    /// The update that stopped it.
+    stopped_by: Option<i64>,
+}
+
+/// A turn that runs, until this is dropped.
+#[derive(Debug)]
+pub struct Run<'a> {
+    running: &'a Running,
+    session: SessionId,
+    cancel: CancellationToken,
+}
+
+/// What came of stopping.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stopped {
+    /// A turn ran, and its answer will say so.
+    Turn,
+    /// The turn that runs is another person's.
+    Anothers,
+    /// Nothing ran.
+    Nothing,
+}
+
+/// Who wants a turn stopped.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum By {
+    /// Somebody whom the operator has named or let in: any turn of a session that they are served in.
+    Served,
+    /// A member of an open group, by the channel's immutable id of them: their own turns.
+    Member(String),
+}
+
+impl Running {
+    /// Notes that somebody's turn of a session runs. It is cancelled with `parent`, too.
+    pub fn begin(&self, session: SessionId, sender: String, parent: &CancellationToken) -> Run<'_> {
+        let cancel = parent.child_token();
+        self.turns().insert(session.clone(), Stoppable { sender, cancel: cancel.clone(), stopped_by: None });
+        Run { running: self, session, cancel }
+    }
+
+    /// Stops the turn of a session, because this message says so, if it is for its sender to stop.
+    pub fn stop(&self, stopping: &Stopping) -> Stopped {
+        match self.turns().get_mut(&stopping.session) {
+            Some(turn) if !stopping.by.may_stop(&turn.sender) => Stopped::Anothers,
+            Some(turn) => {
+                turn.stopped_by = Some(stopping.update_id);
+                turn.cancel.cancel();
+                Stopped::Turn
+            }
+            None => Stopped::Nothing,
+        }
+    }
+
+    fn turns(&self) -> MutexGuard<'_, HashMap<SessionId, Stoppable>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl By {
+    fn may_stop(&self, sender: &str) -> bool {
+        match self {
+            Self::Served => true,
+            Self::Member(member) => member == sender,
+        }
+    }
+}
+
+impl Run<'_> {
+    /// Cancelled when somebody stops the turn.
+    pub fn cancel(&self) -> &CancellationToken {
+        &self.cancel
+    }
+
+    /// Ends it: nobody can stop it any more. The update that has stopped it, if one has.
+    pub fn end(self) -> Option<i64> {
+        self.running.turns().remove(&self.session)?.stopped_by
+    }
+}
+
+impl Drop for Run<'_> {
+    fn drop(&mut self) {
+        self.running.turns().remove(&self.session);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn stopping(session: &SessionId, update_id: i64, by: By) -> Stopping {
+        Stopping { session: session.clone(), update_id, by, target: String::new() }
+    }
+
+    #[test]
+    fn only_the_turn_of_the_session_is_stopped_and_only_while_it_runs() {
+        let (running, all) = (Running::default(), CancellationToken::new());
+        let (ann, ben) = (SessionId::new("ann"), SessionId::new("ben"));
+        let stop = |update| running.stop(&stopping(&ann, update, By::Served));
+        let begin = |session: &SessionId| running.begin(session.clone(), session.to_string(), &all);
+        assert_eq!(stop(1), Stopped::Nothing);
+        let (anns, bens) = (begin(&ann), begin(&ben));
+        assert_eq!(stop(2), Stopped::Turn);
+        assert!(anns.cancel().is_cancelled() && !bens.cancel().is_cancelled() && !all.is_cancelled());
+        assert_eq!((anns.end(), bens.end()), (Some(2), None));
+        assert_eq!(stop(3), Stopped::Nothing);
+        drop(begin(&ann));
+        assert_eq!(stop(4), Stopped::Nothing);
+        let bens = begin(&ben);
+        all.cancel();
+        assert!(bens.cancel().is_cancelled());
+    }
+
+    #[test]
+    fn a_member_of_an_open_group_stops_their_own_turns_alone() {
+        let (running, all) = (Running::default(), CancellationToken::new());
+        let group = SessionId::new("group");
+        let stop = |update, member: &str| running.stop(&stopping(&group, update, By::Member(member.into())));
+        let anns = running.begin(group.clone(), "7".into(), &all);
+        assert_eq!(stop(1, "8"), Stopped::Anothers);
+        assert!(!anns.cancel().is_cancelled());
+        assert_eq!(stop(2, "7"), Stopped::Turn);
+        assert_eq!((anns.cancel().is_cancelled(), anns.end()), (true, Some(2)));
+        assert_eq!(stop(3, "8"), Stopped::Nothing);
+    }
+}

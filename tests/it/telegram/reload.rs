@@ -285,7 +285,8 @@ async fn a_file_put_in_the_place_of_another_is_read_from_a_folder_of_its_own() -
     serving.signal(Signal::HUP)?;
     let serving = serving.says(APPLIED)?;
     assert!(world.ask(text(EVE, "/file_read path=/shared/x")).await?.starts_with("not_found"));
-    drop(serving);
+    // A kill here could leave the answer to be sent again.
+    serving.stop(Signal::TERM, PATIENCE)?;
     let own = world.home.dir().join("etc/cofferdam.toml");
     std::fs::create_dir(own.parent().expect("a folder"))?;
     let dir = world.home.dir().display();
@@ -300,7 +301,8 @@ async fn a_file_put_in_the_place_of_another_is_read_from_a_folder_of_its_own() -
     serving.signal(Signal::HUP)?;
     let serving = serving.says(APPLIED)?;
     assert!(world.ask(text(EVE, "/file_read path=/shared/x")).await?.starts_with("not_found"));
-    drop(serving);
+    // A kill here could leave the answer to be sent again.
+    serving.stop(Signal::TERM, PATIENCE)?;
     world.end(2)
 }
 

@@ -50,7 +50,9 @@ pub(crate) fn run(arguments: &Arguments) -> Option<Seen> {
             let first = format!("{path}/a");
             let mut file = StagedFile::replace(&first)?;
             let old = std::fs::read(&first).map_err(ToolError::on_path(&first))?;
-            file.write_all(&old).and_then(|()| file.write_all(b"more")).map_err(ToolError::on_path(&first))?;
+            file.write_all(&old)
+                .and_then(|()| file.write_all(b"more"))
+                .map_err(ToolError::on_path(&first))?;
             file.finish()?;
             made(&format!("{path}/b"), "second")
         },

@@ -38,7 +38,7 @@ pub(crate) fn run() -> Result<(), String> {
     step("clippy", &mut cargo(&lint))?;
     let mut docs = cargo(&["doc", "--locked", "--workspace", "--no-deps", "--document-private-items"]);
     step("docs", docs.env("RUSTDOCFLAGS", "-D warnings"))?;
-    for dir in [root(), root().join("guest-tools")] {
+    for dir in [root(), root().join("guest-tools"), root().join("fuzz")] {
         dependency_rules(&dir, &deny.clone()?)?;
     }
     let skipped = std::fs::read_to_string(skipped).unwrap_or_default();

@@ -4,6 +4,7 @@
 use super::super::super::Inputs;
 use super::super::super::authority::Authority;
 use super::super::super::host_calls::{Contents, Nothing, ReplyFile, ReplySource, StagedId};
+use super::super::remote::Remote;
 use super::*;
 use crate::attachments::Attachments;
 use crate::publish::{self, Disposition, TurnShare, Workspaces};
@@ -15,6 +16,7 @@ use cofferdam_core::policy::{Call, Permit, PolicySet, Verdict, judge};
 use serde_bytes::Bytes;
 use std::io::Write;
 use std::os::unix::net::UnixStream;
+use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -158,6 +160,13 @@ fn a_list_of_files_is_bounded_as_it_is_read() {
     };
     assert!(read(FILES_MAX));
     assert!(!read(FILES_MAX + 1));
+
+    // A guest is told so; what its worker cannot send does not end it.
+    let (socket, _gateway) = pair();
+    let mut remote = Remote(Arc::new(Mutex::new(socket)));
+    let files = (0..=FILES_MAX).map(|_| file()).collect();
+    let refused = remote.add_to_reply(files, Default::default()).expect_err("too many");
+    assert_eq!(refused.code, ErrorCode::QuotaExceeded, "{refused}");
 }
 
 #[test]

@@ -22,12 +22,12 @@ use support::home::Home;
 const OPENS_PER_CALL: u64 = 10_000;
 
 /// How exchanges follow each other.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy)]
 enum Pace {
     /// One after the other, for single calls.
     Steady,
-    /// [`BURST`] in a row and then [`REST`], so that a million opens leave the machine usable.
-    Bursts,
+    /// So many in a row and then [`REST`], so that a million opens leave the machine usable.
+    Bursts(u64),
 }
 
 const BURST: u64 = 16;
@@ -64,8 +64,9 @@ fn while_flipping<T>(name: &Path, others: &[PathBuf], pace: Pace, work: impl FnO
                     exchanged => exchanged.expect("the filesystem can exchange"),
                 }
                 let flipped = flips.fetch_add(1, Ordering::AcqRel) + 1;
-                if pace == Pace::Bursts && flipped.is_multiple_of(BURST) {
-                    std::thread::sleep(REST);
+                match pace {
+                    Pace::Bursts(burst) if flipped.is_multiple_of(burst) => std::thread::sleep(REST),
+                    Pace::Bursts(_) | Pace::Steady => {}
                 }
             }
         });
@@ -171,7 +172,7 @@ fn a_name_that_becomes_everything_is_never_followed_out() {
     let before = tree(&outside);
     let arena = Arena::new(&home, "/shared/arena", &outside);
     let (mut chat, mut found, opens) = (Chat::start(&home), BTreeMap::new(), opens() / 2);
-    let (_, flips) = while_flipping(&arena.name(), &arena.others(), Pace::Bursts, || {
+    let (_, flips) = while_flipping(&arena.name(), &arena.others(), Pace::Bursts(BURST), || {
         open(&mut chat, "/shared/arena/name", opens, &mut found);
     });
     assert!(flips > opens / 100, "{flips} flips: no race");
@@ -204,7 +205,7 @@ fn a_folder_that_becomes_everything_is_never_left() {
     fs::write(at("plain"), version("d")).expect("writable");
     let others = ["other", "link", "inside", "up", "plain"].map(at).to_vec();
     let (mut chat, mut found, opens) = (Chat::start(&home), BTreeMap::new(), opens() * 2 / 5);
-    let (_, flips) = while_flipping(&at("way"), &others, Pace::Bursts, || {
+    let (_, flips) = while_flipping(&at("way"), &others, Pace::Bursts(BURST), || {
         open(&mut chat, "/shared/way/file", opens, &mut found);
     });
     assert!(flips > opens / 100, "{flips} flips: no race");
@@ -306,8 +307,9 @@ fn play(home: &Home, chat: &mut Chat, tool: &str, scene: impl Fn(&str) -> Scene)
     let mut codes = BTreeMap::<String, u64>::new();
     for round in 0..rounds() {
         let Scene { arguments, folder, name, others } = scene(&format!("/shared/{round}"));
-        // At the first pace no look at the name is true for long, at the second some are.
-        let pace = if round % 2 == 0 { Pace::Steady } else { Pace::Bursts };
+        // At the first pace no look at the name is true for long, at the second some are. A rest of a busy machine is
+        // longer than a call: each round rests at another name.
+        let pace = if round % 2 == 0 { Pace::Steady } else { Pace::Bursts(round.div_ceil(2)) };
         let (said, _) = while_flipping(&name, &others, pace, || chat.say(&format!("/{tool} {arguments}")));
         assert!(!said.contains(&version("s")[..20]), "{tool} {arguments}: {said}");
         *codes.entry(outcome(&said)).or_default() += 1;

@@ -8,10 +8,11 @@ pub(crate) fn run() -> Result<(), String> {
     println!(
         "A first build compiles wasmtime and takes several minutes on two cores; cargo shows its progress."
     );
-    step("build the gateway and the guests", &mut cargo(&["build", "--locked", "-p", "cofferdam"]))?;
-    step("build the demo", &mut cargo(&["build", "--locked", "-p", "cofferdam-tests", "--bin", "demo"]))?;
+    // As the tests build them, so that these find everything built.
+    let build = ["build", "--locked", "--workspace", "--bin", "cofferdam", "--bin", "demo"];
+    step("build the gateway, the guests and the demo", &mut cargo(&build))?;
     step(
         "one real turn",
-        &mut cargo(&["run", "--quiet", "--locked", "-p", "cofferdam-tests", "--bin", "demo"]),
+        &mut cargo(&["run", "--quiet", "--locked", "--workspace", "--bin", "demo"]),
     )
 }

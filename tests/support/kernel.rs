@@ -1,5 +1,5 @@
 //! A kernel that lacks something: a program run under a filter that answers system calls as if they were not
-//! there, or as if they had been done; or so deep in Landlock's layers that it can add no more than one of its own.
+//! there, or as if they had been done, or that permits few; or so deep in Landlock's layers that it can add no more than one of its own.
 
 use landlock::{AccessFs, PathBeneath, PathFd, Ruleset, RulesetAttr, RulesetCreatedAttr};
 use seccompiler::{BpfProgram, SeccompAction, SeccompFilter, apply_filter};
@@ -33,12 +33,24 @@ pub fn spawn_pretending(calls: &[libc::c_long], command: &mut Command) -> io::Re
 
 /// Starts a program for which these system calls end with this error number, or well.
 fn spawn_answering(calls: &[libc::c_long], errno: libc::c_int, command: &mut Command) -> io::Result<Child> {
-    let rules = calls.iter().map(|call| (*call, Vec::new())).collect();
-    let answer = SeccompAction::Errno(errno as u32);
-    let machine = std::env::consts::ARCH.try_into().expect("a machine that we build for");
-    let filter = SeccompFilter::new(rules, SeccompAction::Allow, answer, machine).expect("sound");
-    let program: BpfProgram = filter.try_into().expect("short");
+    let program = filter(calls, SeccompAction::Errno(errno as u32), SeccompAction::Allow);
     spawn_after(command, || apply_filter(&program).expect("this kernel has filters"))
+}
+
+/// Does something for which no system calls but these are permitted, nor for what it starts.
+///
+/// # Panics
+/// When this kernel has no filters, so that nothing could be taken away.
+pub fn with_only<T: Send>(calls: &[libc::c_long], act: impl FnOnce() -> T + Send) -> T {
+    let program = filter(calls, SeccompAction::Allow, SeccompAction::Errno(libc::EPERM as u32));
+    after(|| apply_filter(&program).expect("this kernel has filters"), act)
+}
+
+/// A filter that treats these calls in one way, and all others in another.
+fn filter(calls: &[libc::c_long], these: SeccompAction, others: SeccompAction) -> BpfProgram {
+    let rules = calls.iter().map(|call| (*call, Vec::new())).collect();
+    let machine = std::env::consts::ARCH.try_into().expect("a machine that we build for");
+    SeccompFilter::new(rules, others, these, machine).expect("sound").try_into().expect("short")
 }
 
 /// The layers of Landlock that one process can be under, by the kernel's own limit.
@@ -61,14 +73,18 @@ pub fn spawn_below(layers: usize, command: &mut Command) -> io::Result<Child> {
     })
 }
 
-/// Starts a program from a thread that has taken something from itself: that holds for one thread and what it
-/// starts, and this thread ends.
 fn spawn_after(command: &mut Command, take: impl FnOnce() + Send) -> io::Result<Child> {
+    after(take, || command.spawn())
+}
+
+/// Does something on a thread that has taken something from itself: that holds for one thread and what it starts, and
+/// this thread ends.
+fn after<T: Send>(take: impl FnOnce() + Send, act: impl FnOnce() -> T + Send) -> T {
     std::thread::scope(|scope| {
-        let started = scope.spawn(|| {
+        let done = scope.spawn(|| {
             take();
-            command.spawn()
+            act()
         });
-        started.join().expect("does not panic")
+        done.join().expect("does not panic")
     })
 }

@@ -18,8 +18,10 @@ pub(crate) fn run(arguments: &[&str]) -> Result<(), String> {
         _ => return Err("write: cargo xtask soak [TURNS [SEED]]".into()),
     };
     setup::guest_target()?;
-    step("build the gateway", &mut cargo(&["build", "--locked", "-p", "cofferdam"]))?;
-    let mut soak = cargo(&["test", "--locked", "-p", "cofferdam-tests", "--test", "it", "--", "--nocapture"]);
+    // As it is run for months: what it holds is then what it would hold there.
+    step("build the gateway", &mut cargo(&["build", "--release", "--locked", "--workspace"]))?;
+    let mut soak =
+        cargo(&["test", "--release", "--locked", "--workspace", "--test", "it", "--", "--nocapture"]);
     soak.arg("telegram::soak::");
     soak.env("SOAK_TURNS", turns.to_string()).env("SOAK_SEED", seed.to_string());
     step(&format!("soak of {turns} turns with seed {seed}"), &mut soak)

@@ -14,6 +14,7 @@ use cofferdam_core::counts::COUNTS;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
+use tokio::runtime::Handle;
 
 /// Polls last 30 s, and pauses between attempts 10 s; so long without an answer is an outage.
 const POLL_AGE_MAX: Duration = Duration::from_secs(90);
@@ -89,6 +90,7 @@ impl Watch {
     fn gauges(&self) -> Gauges {
         Gauges {
             calls_waiting: self.threads.waiting(),
+            tasks: Handle::try_current().ok().map(|runtime| runtime.metrics().num_alive_tasks()),
             audit_seq: self.audit.head().seq,
             last_poll: telegram::last_poll(),
             workspace_bytes: self.workspaces.bytes(),

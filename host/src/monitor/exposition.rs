@@ -83,6 +83,10 @@ fn calls(page: &mut Page, counts: &Counts) {
 /// How things stand. What is not known is left out.
 fn standing(page: &mut Page, gauges: &Gauges) {
     page.gauge("calls_waiting", "Tool calls that wait for a thread.", gauges.calls_waiting);
+    if let Some(tasks) = gauges.tasks {
+        let help = "Asynchronous tasks that are alive: those that stand, one for each connection, and what is under way.";
+        page.gauge("tasks", help, tasks);
+    }
     page.gauge("audit_seq", "The last record of the audit.", gauges.audit_seq);
     if let Some(age) = gauges.last_poll {
         page.gauge("last_poll_age_seconds", "Since the channel last answered a poll.", age.as_secs_f64());

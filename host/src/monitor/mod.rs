@@ -34,6 +34,8 @@ pub const CONNECTION_TIME_MAX: Duration = Duration::from_secs(5);
 pub struct Gauges {
     /// Tool calls that wait for a thread.
     pub calls_waiting: usize,
+    /// Tasks of the async runtime that are alive; none outside of one.
+    pub tasks: Option<usize>,
     /// The last record of the audit.
     pub audit_seq: u64,
     /// Since the channel last answered a poll; none before the first time.

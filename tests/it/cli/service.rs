@@ -1,8 +1,17 @@
-//! `service print`: a unit that systemd accepts, that names this installation, and that holds no secret.
+//! `service print`: a unit that systemd accepts, that names this installation, that holds no secret, and under whose
+//! filter of system calls the gateway serves.
 
+use rustix::process::Signal;
 use std::process::Command;
-use support::home::Home;
+use std::time::Duration;
+use support::filter::SystemCalls;
+use support::home::{Home, Ran};
 use support::needs;
+use support::serving::Serving;
+use support::telegram::{Incoming, Media, TelegramServer};
+
+/// Longer than anything takes that is not stuck.
+const PATIENCE: Duration = Duration::from_secs(100);
 
 fn print(home: &Home, words: &[&str]) -> String {
     let ran = home.run(&[&["service", "print"], words].concat());
@@ -73,6 +82,35 @@ fn systemd_accepts_it_and_calls_it_safe() {
         let said = String::from_utf8_lossy(&ran.stderr);
         assert!(!said.contains("cofferdam.service"), "{words:?}: {said}");
     }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn under_its_filter_of_system_calls_a_turn_is_served() -> anyhow::Result<()> {
+    let telegram = TelegramServer::start().await?;
+    let home = Home::new().telegram(&telegram.api_url(), &[7]);
+    let test = "cli::service::under_its_filter_of_system_calls_a_turn_is_served";
+    let Some(calls) = SystemCalls::of(&print(&home, &[]), test)? else { return Ok(()) };
+    // What is not on the list is not to be had: without this one the workspace cannot be opened.
+    let call = |calls: &SystemCalls| -> anyhow::Result<Ran> {
+        calls.only(|| home.call(&["file_write", "path=/shared/a", "content=one"]))
+    };
+    let refused = call(&calls.but("openat2"))?;
+    assert!(refused.code != Some(0) && !home.host("/shared/a").exists(), "{refused:?}");
+    let ran = call(&calls)?;
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    let serving = calls.only(|| Serving::spawn(home.command(&["serve"]), telegram.token()))??.polling()?;
+    let file = Media::with_content("d", "two".repeat(200_000)).name("b.txt");
+    telegram.push(Incoming::private(7).document(file).caption("/attachment_save index=0 path=/shared/b"));
+    let said = telegram.wait_for_messages(PATIENCE, 1).await?.remove(0).text;
+    assert!(said.contains("\"path\":\"/shared/b\""), "{said}");
+    assert_eq!(std::fs::read(home.host("/shared/b"))?.len(), 600_000);
+    serving.signal(Signal::HUP)?;
+    let serving = serving.says("was reloaded and is in force")?;
+    let (status, log) = serving.stop(Signal::TERM, Duration::from_secs(10))?;
+    // It confines itself as much as it does elsewhere, and nothing that it tried was refused.
+    let complaint = log.lines().find(|line| line.contains("WARN") || line.contains("ERROR"));
+    assert!(status.success() && complaint.is_none(), "{status}: {log}");
+    Ok(())
 }
 
 #[test]

@@ -16,9 +16,14 @@ fn watched(home: Home) -> Home {
 /// Where the monitor answers, as the log says.
 async fn monitor(world: &World) -> anyhow::Result<SocketAddr> {
     world.logs("/metrics and /healthz answer").await?;
-    let log = world.log();
-    let (_, rest) = log.rsplit_once("http://127.0.0.1:").expect("it says where");
-    let port = rest.split('/').next().expect("a port").parse()?;
+    told_in(&world.log())
+}
+
+/// The same, of a log that says it.
+pub(super) fn told_in(log: &str) -> anyhow::Result<SocketAddr> {
+    let line = log.lines().find_map(|line| line.strip_suffix("/metrics and /healthz answer"));
+    let (_, port) = line.and_then(|line| line.rsplit_once("http://127.0.0.1:")).expect("it says where");
+    let port = port.parse()?;
     Ok(SocketAddr::from(([127, 0, 0, 1], port)))
 }
 
@@ -45,7 +50,7 @@ fn get(address: SocketAddr, path: &str) -> anyhow::Result<(u16, String)> {
     Ok((status, body.to_owned()))
 }
 
-fn numbers(address: SocketAddr) -> anyhow::Result<Page> {
+pub(super) fn numbers(address: SocketAddr) -> anyhow::Result<Page> {
     let (status, body) = get(address, "/metrics")?;
     assert_eq!(status, 200);
     Page::parse(&body)
@@ -218,6 +223,17 @@ async fn few_are_answered_shortly_and_only_on_this_machine() -> anyhow::Result<(
     assert_eq!(status(&format!("GET /metrics HTTP/1.1\r\n{}\r\n", "A: b\r\n".repeat(65)))?, "431");
     let head = told(address, b"HEAD /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")?;
     assert!(head.starts_with("HTTP/1.1 200 OK\r\n") && head.ends_with("\r\n\r\n"), "{head}");
+    // A task for each that is connected, which ends with it.
+    let tasks = || numbers(address).map(|page| page.get("cofferdam_tasks", &[]).expect("told"));
+    let mut five = Vec::new();
+    for _ in 0..5 {
+        five.push(TcpStream::connect(address)?);
+    }
+    let (most, started) = (tasks()?, std::time::Instant::now());
+    drop(five);
+    while tasks()? > most - 5.0 {
+        anyhow::ensure!(started.elapsed() < PATIENCE, "there are still more than {most} - 5 tasks");
+    }
     // Eight that say nothing hold the places, and lose them after 5 s.
     let mut silent = Vec::new();
     for _ in 0..8 {

@@ -54,7 +54,11 @@ async fn exchange(
         let delivery = Delivery { answer, wire: Wire::Plain, keep_alive, gate: None };
         return deliver(state, connection, &record, delivery).await;
     }
-    let fault = state.change(|inner| inner.faults.take(&call));
+    let fault = state.change(|inner| {
+        let fault = inner.faults.take(&call)?;
+        inner.journal.befalls(record.number, fault.effect);
+        Some(fault)
+    });
     if hold(state, &call, &record, Hold::BeforeEffect).await == Passage::Abandon {
         return Ok(Next::Close);
     }

@@ -11,8 +11,10 @@ use super::wire::Answer;
 
 /// Whether the request does what it asks for before it goes wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Effect {
+pub enum Effect {
+    /// It never happens.
     Skipped,
+    /// It happens, and the client does not hear of it.
     Taken,
 }
 

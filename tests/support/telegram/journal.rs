@@ -6,6 +6,7 @@ use std::time::Instant;
 
 use serde_json::{Map, Value};
 
+use super::fault::Effect;
 use super::route::Routed;
 use super::state::State;
 use super::target::{Kind, Target};
@@ -34,6 +35,8 @@ pub struct RequestRecord {
     /// The HTTP status that went out; `None` while the request is held or waits, and where it was
     /// never answered.
     pub status: Option<u16>,
+    /// Whether a fault befell it, and what became of what it asks for.
+    pub fault: Option<Effect>,
     kind: Kind,
 }
 
@@ -70,6 +73,7 @@ impl Journal {
             params: routed.call.params.clone(),
             headers: request.headers.clone(),
             status: None,
+            fault: None,
             kind: routed.call.kind.clone(),
         };
         self.next_number += 1;
@@ -90,12 +94,32 @@ impl Journal {
         self.records.iter().filter(|record| record.matches(target))
     }
 
+    /// The remembered requests from this number on.
+    pub(super) fn since(&self, number: u64) -> impl Iterator<Item = &RequestRecord> {
+        let forgotten = self.next_number - self.records.len() as u64;
+        self.records.iter().skip(usize::try_from(number.saturating_sub(forgotten)).unwrap_or(usize::MAX))
+    }
+
+    /// The number of the next request.
+    pub(super) fn next_number(&self) -> u64 {
+        self.next_number
+    }
+
     /// Notes the status that went out.
     pub(super) fn answered(&mut self, number: u64, status: u16) {
+        self.note(number, |record| record.status = Some(status));
+    }
+
+    /// Notes that a fault befalls a request.
+    pub(super) fn befalls(&mut self, number: u64, fault: Effect) {
+        self.note(number, |record| record.fault = Some(fault));
+    }
+
+    fn note(&mut self, number: u64, note: impl FnOnce(&mut RequestRecord)) {
         let from_last = self.next_number - number;
         let index = self.records.len().checked_sub(usize::try_from(from_last).unwrap_or(usize::MAX));
         if let Some(record) = index.and_then(|index| self.records.get_mut(index)) {
-            record.status = Some(status);
+            note(record);
         }
     }
 

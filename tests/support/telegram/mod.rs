@@ -65,7 +65,7 @@ mod wire;
 #[allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 mod tests;
 
-pub use fault::Fault;
+pub use fault::{Effect, Fault};
 pub use files::StoredFile;
 pub use floods::{FloodLimits, Rate};
 pub use gate::{Gate, Hold};

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::journal::RequestRecord;
 use super::sent::SentMessage;
 use super::server::TelegramServer;
 use super::state::Inner;
@@ -13,10 +14,20 @@ impl TelegramServer {
         self.state.read(|inner| inner.chats.sent.len())
     }
 
-    /// How many requests of a target there were (among the latest 100 000).
-    pub fn request_count(&self, target: impl Into<Target>) -> usize {
+    /// The number that the next request will have.
+    pub fn next_request(&self) -> u64 {
+        self.state.read(|inner| inner.journal.next_number())
+    }
+
+    /// The requests from this number on (among the latest 100 000).
+    pub fn requests_since(&self, number: u64) -> Vec<RequestRecord> {
+        self.state.read(|inner| inner.journal.since(number).cloned().collect())
+    }
+
+    /// How many of them are of a target.
+    pub fn request_count(&self, target: impl Into<Target>, since: u64) -> usize {
         let target = target.into();
-        self.state.read(|inner| inner.journal.matching(&target).count())
+        self.state.read(|inner| inner.journal.since(since).filter(|record| record.matches(&target)).count())
     }
 
     /// The messages from the `from`th on, as they are now, once these are accepted.

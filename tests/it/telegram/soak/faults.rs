@@ -1,9 +1,8 @@
 //! What goes wrong in one wave, by the row of a seed.
 
-use super::stand::Stand;
 use std::time::Duration;
-use support::llm::Turn;
-use support::telegram::{Fault, Target};
+use support::llm::{LlmServer, Turn};
+use support::telegram::{Fault, Target, TelegramServer};
 
 /// Knuth's linear congruential generator: the same row for the same seed.
 pub(super) struct Random(u64);
@@ -26,13 +25,18 @@ impl Random {
     }
 }
 
-/// What may be different in this wave.
+/// Whether the gateway may be killed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kills {
+    Some,
+    None,
+}
+
+/// What is different in this wave, beside what Telegram does.
 #[derive(Debug, Default)]
 pub(super) struct Planned {
-    /// Answers of the model that fail.
-    pub(super) model: usize,
-    /// Messages of the bot whose acknowledgement is lost: each may come twice.
-    pub(super) lost: usize,
+    /// Answers of the model that fail, by their kind.
+    pub(super) model: Vec<&'static str>,
     /// The gateway is killed.
     pub(super) kill: bool,
     /// A disk that is full for a while.
@@ -53,29 +57,40 @@ impl Disk {
             Self::State => "state/filler",
         }
     }
+
+    /// How a call may fail on it.
+    pub(super) fn may_cause(code: &str) -> bool {
+        let codes = ["no_space", "write_failed", "internal", "attachment_unavailable", "durability_unknown"];
+        codes.contains(&code)
+    }
 }
 
-/// Plans the faults of a wave.
-pub(super) fn plan(stand: &Stand, random: &mut Random, no_kills: bool) -> Planned {
+/// Plans the faults of a wave, and has Telegram and the model go wrong.
+pub(super) fn plan(
+    (telegram, llm): (&TelegramServer, &LlmServer),
+    random: &mut Random,
+    kills: Kills,
+) -> Planned {
     let mut planned = Planned::default();
     for _ in 0..random.below(4) {
-        planned.lost += usize::from(telegram(stand, random));
+        of_telegram(telegram, random);
     }
     for _ in 0..random.below(3) {
-        stand.llm.script([model(random)]);
-        planned.model += 1;
+        let (kind, turn) = of_model(random);
+        llm.script([turn]);
+        planned.model.push(kind);
     }
-    if !no_kills && random.once_in(2) {
+    if kills == Kills::Some && random.once_in(2) {
         planned.kill = true;
-    } else if stand.disks() && random.once_in(5) {
+    } else if random.once_in(5) {
         planned.disk = Some(if random.once_in(2) { Disk::Workspace } else { Disk::State });
     }
     planned
 }
 
-/// One request to Telegram goes wrong; whether it takes effect all the same.
-fn telegram(stand: &Stand, random: &mut Random) -> bool {
-    let lost = [Fault::close_in_head(), Fault::truncated(9), Fault::internal_error().after_effect()];
+/// One request to Telegram goes wrong. Some take effect all the same, and nobody hears of it.
+fn of_telegram(telegram: &TelegramServer, random: &mut Random) {
+    let unheard = [Fault::close_in_head(), Fault::truncated(9), Fault::internal_error().after_effect()];
     let refused = [
         Fault::internal_error(),
         Fault::bad_gateway(),
@@ -89,41 +104,38 @@ fn telegram(stand: &Stand, random: &mut Random) -> bool {
         |random: &mut Random, faults: &[Fault]| faults[random.below(faults.len() as u64) as usize].clone();
     let fault = one_of(random, &refused);
     match random.below(8) {
-        0 => {
-            stand.telegram.fault("sendMessage", 1, one_of(random, &lost));
-            return true;
-        }
-        1 | 2 => stand.telegram.fault("sendMessage", 1, fault),
-        3 => stand.telegram.fault("getUpdates", 1, fault),
-        4 => stand.telegram.fault("getUpdates", 1, one_of(random, &lost)),
-        5 => stand.telegram.fault("getFile", 1, fault),
-        6 => stand.telegram.fault(Target::download(), 1, Fault::truncated(random.below(40))),
-        _ => stand.telegram.fault("sendChatAction", 2, fault),
+        0 => telegram.fault("sendMessage", 1, one_of(random, &unheard)),
+        1 | 2 => telegram.fault("sendMessage", 1, fault),
+        3 => telegram.fault("getUpdates", 1, fault),
+        4 => telegram.fault("getUpdates", 1, one_of(random, &unheard)),
+        5 => telegram.fault("getFile", 1, fault),
+        6 => telegram.fault(Target::download(), 1, Fault::truncated(random.below(40))),
+        _ => telegram.fault("sendChatAction", 2, fault),
     }
-    false
 }
 
 /// One answer of the model goes wrong.
-fn model(random: &mut Random) -> Turn {
+fn of_model(random: &mut Random) -> (&'static str, Turn) {
+    let half = || Turn::say("half of an answer").in_pieces(5);
     match random.below(7) {
-        0 => Turn::status(429).header("Retry-After", "1"),
-        1 => Turn::status(500),
-        2 => Turn::status(529),
-        3 => Turn::say("half of an answer").in_pieces(5).breaks_after(3),
-        4 => Turn::say("half of an answer").in_pieces(5).ends_after(3),
-        5 => Turn::say("half of an answer").in_pieces(5).fails_after(3, "overloaded_error"),
-        _ => Turn::plain("text/html", "<html>no stream</html>"),
+        0 => ("429", Turn::status(429).header("Retry-After", "1")),
+        1 => ("500", Turn::status(500)),
+        2 => ("529", Turn::status(529)),
+        3 => ("breaks off", half().breaks_after(3)),
+        4 => ("ends early", half().ends_after(3)),
+        5 => ("fails midway", half().fails_after(3, "overloaded_error")),
+        _ => ("no stream", Turn::plain("text/html", "<html>no stream</html>")),
     }
 }
 
 /// The moment of a kill: a few requests of some kind from now, or soon if none come.
-pub(super) async fn moment(stand: &Stand, random: &mut Random) {
+pub(super) async fn moment(telegram: &TelegramServer, random: &mut Random) {
     let target = ["getUpdates", "getFile", "sendChatAction", "sendMessage"][random.below(4) as usize];
-    let count = stand.telegram.request_count(target) + 1 + random.below(12) as usize;
+    let (since, count) = (telegram.next_request(), 1 + random.below(12) as usize);
     let soon = Duration::from_millis(100 + random.below(400));
     // Whether so many come is not known.
     let _ = tokio::time::timeout(soon, async {
-        while stand.telegram.request_count(target) < count {
+        while telegram.request_count(target, since) < count {
             tokio::time::sleep(Duration::from_millis(2)).await;
         }
     })

@@ -1,71 +1,120 @@
-//! What a running gateway holds, and whether that grows.
+//! What a running gateway holds in quiet moments, and whether that grows.
 
 use super::people::PEOPLE;
 use anyhow::{Context, Result, ensure};
+use std::collections::BTreeSet;
 use std::fmt;
-use std::path::Path;
+use support::prometheus::Page;
 use support::workers;
 
-/// More memory than after the warm-up by this share, and by this much, is growth.
-const MEMORY_SHARE: f64 = 0.25;
-const MEMORY_KIB: f64 = 8.0 * 1024.0;
-/// What comes and goes: connections, files that are open for a moment.
-const DESCRIPTORS: usize = 12;
-const THREADS: usize = 4;
-/// A waiting worker's socket and mounts, which the gateway holds. Sessions have one each, as they come to need it.
-const DESCRIPTORS_PER_WORKER: usize = 6;
-/// One worker a session, the one ahead, and one that is being replaced.
-const WORKERS: usize = PEOPLE + 2;
-
-/// What there is at one moment.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Held {
-    memory_kib: u64,
-    descriptors: usize,
-    threads: usize,
-    /// Files in the folders of what comes and goes.
-    spooled: usize,
-    processes: usize,
+/// One kind of thing that a process can hold too much of.
+struct Kind {
+    name: &'static str,
+    /// The last fifth of a life may be above the second by this share,
+    share: f64,
+    /// and by so many.
+    more: u64,
 }
+
+const KINDS: [Kind; 6] = [
+    Kind { name: "memory, KiB", share: 0.05, more: 2 << 10 },
+    Kind { name: "largest worker, KiB", share: 0.05, more: 2 << 10 },
+    Kind { name: "workers", share: 0.0, more: 2 },
+    // Files that are open for a moment; a waiting worker's socket and mounts.
+    Kind { name: "descriptors", share: 0.0, more: 24 },
+    Kind { name: "threads", share: 0.0, more: 4 },
+    Kind { name: "tasks", share: 0.0, more: 0 },
+];
+/// One worker a session, the one ahead, and one that is being replaced.
+const WORKERS_MAX: usize = PEOPLE + 2;
+/// Tasks of a gateway that nobody asks for anything, connections apart: the monitor and its answer, two that wait for
+/// signals, those that reload, take a reload over, stop, look for people who are let in, prune and note, and one for each
+/// of two pools of connections.
+const TASKS_MAX: u64 = 12;
+
+/// How many of each kind there are at one moment, connections to others apart: how many of these wait to be used again
+/// is their pool's affair.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Held([u64; KINDS.len()]);
 
 impl Held {
-    /// Of a process and its state folder.
-    pub(super) fn now(process: u32, state: &Path) -> Result<Self> {
-        let number = |name: &str| -> Result<u64> {
-            let text = workers::status(process, name);
-            text.trim_end_matches(" kB").parse().with_context(|| format!("{name}: {text}"))
-        };
-        let folder = |name: &str| std::fs::read_dir(state.join(name)).into_iter().flatten().count();
-        Ok(Self {
-            memory_kib: number("VmRSS")?,
-            descriptors: workers::descriptors(process).len(),
-            threads: usize::try_from(number("Threads")?)?,
-            spooled: folder("blobs") + folder("outgoing"),
-            processes: workers::of(process).len(),
-        })
-    }
-
+    /// Of a process that is quiet, by what `/metrics` at this port says and by what the kernel does.
+    ///
     /// # Errors
-    /// When there is more than there was, beyond what comes and goes.
-    pub(super) fn has_not_grown_since(self, before: Self) -> Result<()> {
-        let most = before.memory_kib as f64 * (1.0 + MEMORY_SHARE) + MEMORY_KIB;
-        ensure!(self.memory_kib as f64 <= most, "memory grows: {before} -> {self}");
-        ensure!(self.processes <= WORKERS, "workers grow: {before} -> {self}");
-        let workers = self.processes.saturating_sub(before.processes);
-        let most = before.descriptors + DESCRIPTORS + workers * DESCRIPTORS_PER_WORKER;
-        ensure!(self.descriptors <= most, "descriptors grow: {before} -> {self}");
-        ensure!(self.threads <= before.threads + THREADS, "threads grow: {before} -> {self}");
-        ensure!(self.spooled == 0, "bytes are left: {self}");
-        Ok(())
+    /// When it is not quiet, or has more than it ever may.
+    pub(super) fn now(process: u32, page: &Page, port: u16) -> Result<Self> {
+        let told = |name: &str| page.get(name, &[]).with_context(|| format!("{name} is not told"));
+        for name in ["cofferdam_messages_held", "cofferdam_calls_waiting"] {
+            ensure!(told(name)? == 0.0, "{name} is {}", told(name)?);
+        }
+        let descriptors = workers::descriptors(process);
+        let sockets = descriptors.values().filter_map(|open| open.target.strip_prefix("socket:["));
+        let sockets = sockets.map(|socket| socket.trim_end_matches(']')).collect();
+        let connections = connections(process, port, &sockets)?;
+        let tasks = (told("cofferdam_tasks")? as u64).saturating_sub(connections);
+        ensure!(tasks <= TASKS_MAX, "{tasks} tasks beside {connections} connections");
+        let workers = workers::of(process);
+        ensure!(workers.len() <= WORKERS_MAX, "{} workers", workers.len());
+        let largest = workers.iter().filter_map(|worker| number(*worker, "VmRSS")).max();
+        Ok(Self([
+            number(process, "VmRSS").context("it runs")?,
+            largest.unwrap_or(0),
+            workers.len() as u64,
+            (descriptors.len() as u64).saturating_sub(connections),
+            number(process, "Threads").context("it runs")?,
+            tasks,
+        ]))
     }
 }
 
-impl fmt::Display for Held {
+/// A number of `/proc/PID/status`; none when the process has ended.
+fn number(process: u32, name: &str) -> Option<u64> {
+    let text = std::fs::read_to_string(format!("/proc/{process}/status")).ok()?;
+    let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))?;
+    line.trim().trim_end_matches(" kB").parse().ok()
+}
+
+/// How many of these sockets are connections over TCP, those to this port of the process's own apart.
+fn connections(process: u32, port: u16, sockets: &BTreeSet<&str>) -> Result<u64> {
+    /// As the kernel numbers what a connection can be: both sides are there, or only this one.
+    const STATES: [&str; 2] = ["01", "08"];
+    let table = std::fs::read_to_string(format!("/proc/{process}/net/tcp"))?;
+    let own = format!(":{port:04X}");
+    let counts = |line: &&str| {
+        let fields: Vec<&str> = line.split_whitespace().collect();
+        let [_, here, _, state, _, _, _, _, _, socket, ..] = fields.as_slice() else { return false };
+        STATES.contains(state) && !here.ends_with(&own) && sockets.contains(socket)
+    };
+    Ok(table.lines().filter(counts).count() as u64)
+}
+
+/// The most of each kind in each fifth of a life, for whoever reads the end of a run.
+///
+/// # Errors
+/// When the last has more than the second, beyond what comes and goes. The first is the warm-up.
+pub(super) fn judge(life: &[Held]) -> Result<Fifths> {
+    let most = |n: usize| {
+        let part = &life[life.len() * n / 5..life.len() * (n + 1) / 5];
+        let most = |kind: usize| part.iter().map(|held| held.0[kind]).max().unwrap_or(0);
+        Held(std::array::from_fn(most))
+    };
+    let fifths = Fifths(std::array::from_fn(most));
+    for (kind, Kind { name, share, more }) in KINDS.iter().enumerate() {
+        let [_, second, _, _, last] = fifths.0.map(|held| held.0[kind]);
+        let most = second as f64 * (1.0 + share) + *more as f64;
+        ensure!(last as f64 <= most, "{name}: it grows\n{fifths}");
+    }
+    Ok(fifths)
+}
+
+/// The most of each kind, by fifths.
+pub(super) struct Fifths([Held; 5]);
+
+impl fmt::Display for Fifths {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { memory_kib, descriptors, threads, spooled, processes } = self;
-        write!(
-            f,
-            "{memory_kib} KiB, {descriptors} descriptors, {threads} threads, {processes} workers, {spooled} spooled"
-        )
+        for (kind, Kind { name, .. }) in KINDS.iter().enumerate() {
+            writeln!(f, "  {name}: {:?}", self.0.map(|held| held.0[kind]))?;
+        }
+        Ok(())
     }
 }

@@ -1,60 +1,56 @@
-//! The gateway of a long run, on disks of its own where that can be had, and the waves that it lives through.
+//! A gateway between a Telegram and a model on loopback, and the waves that it lives through.
 
-use super::clock::Clock;
-use super::faults::{Disk, Planned, Random, moment, plan};
-use super::growth::Held;
+use super::answers::{Answers, copies, repeats};
+use super::faults::{Disk, Kills, Planned, Random, moment, plan};
+use super::gateway::Gateway;
+use super::growth::{self, Held};
 use super::people::{Outcome, PEOPLE, Question, model, users};
+use super::rows;
+use super::told::Told;
 use anyhow::{Context, Result, ensure};
-use std::collections::{BTreeMap, BTreeSet};
-use std::path::{Path, PathBuf};
+use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 use support::home::Home;
 use support::llm::{Dialect, LlmServer};
-use support::namespace::{Namespace, available};
-use support::serving::Serving;
-use support::telegram::{Pushed, SentMessage, TelegramServer};
+use support::telegram::{Effect, Pushed, SentMessage, TelegramServer};
 
 /// Longer than a wave takes that is not stuck: pauses between attempts add up.
 const PATIENCE: Duration = Duration::from_secs(180);
 /// The clock jumps by at most so many seconds, to and fro: less than anything is forgotten after.
 const JUMP_MAX: u64 = 2 * 24 * 60 * 60;
+/// Long conversations are shortened; nobody has too little for a run. Anyone may look how it is.
+const CONFIG: &str = "[turns]\nhistory_tokens = 1500\nuser_tokens_per_day = 1000000000\n\
+[metrics]\nlisten = \"127.0.0.1:0\"\n";
 
 pub(super) struct Stand {
-    pub(super) telegram: TelegramServer,
-    pub(super) llm: LlmServer,
-    home: Home,
-    disks: Option<Namespace>,
-    clock: Option<Clock>,
-    serving: Option<Serving>,
-    /// Of earlier runs, what is worth telling.
-    log: String,
+    telegram: TelegramServer,
+    llm: LlmServer,
+    gateway: Gateway,
     questions: Vec<Pushed>,
+    answers: Answers,
     told: Told,
     tally: Tally,
-    /// After the warm-up of the process that ends the run.
-    warm: Option<Held>,
+    /// After each wave of the last part, which is one process.
+    life: Vec<Held>,
     began: Instant,
 }
 
-/// What the answers have said of files.
-#[derive(Default)]
-struct Told {
-    /// Each is there, whole.
-    there: BTreeMap<String, Question>,
-    /// Each may be there, and is whole then.
-    perhaps: BTreeMap<String, Question>,
-}
-
+/// What has happened.
 #[derive(Debug, Default)]
 struct Tally {
     waves: usize,
     kills: usize,
     full_disks: usize,
-    jumps: usize,
-    /// Acknowledgements that were lost on purpose.
-    lost: usize,
-    /// Answers that came twice.
-    repeated: usize,
+    clock_jumps: usize,
+    /// Updates that came once more, and waves whose ids say another order than they came in.
+    duplicates: usize,
+    reordered: usize,
+    /// Requests to Telegram that went wrong, by how.
+    telegram: BTreeMap<&'static str, usize>,
+    /// Those of them that had taken effect.
+    unheard: usize,
+    model: BTreeMap<&'static str, usize>,
+    /// Questions that were answered with an error in plain words, or with the code of one.
     honest: usize,
     failed: BTreeMap<String, usize>,
 }
@@ -63,33 +59,12 @@ impl Stand {
     pub(super) async fn start(turns: usize) -> Result<Self> {
         let (telegram, llm) = (TelegramServer::start().await?, LlmServer::start().await?);
         llm.otherwise(model);
-        let limits = "[turns]\nhistory_tokens = 1500\nuser_tokens_per_day = 1000000000\n";
         let home = Home::new().telegram(&telegram.api_url(), &users());
-        let home = home.model(&llm, Dialect::Chat, "").config(limits);
-        std::fs::create_dir_all(home.workspace())?;
-        let (shared, kept) = (64 + turns / 50, 160 + turns / 25);
-        let mounts = format!(
-            "mount -t tmpfs -o size={shared}m none workspace; mkdir -p workspace/vault; cp -a state saved\n\
-             mount -t tmpfs -o size={kept}m,mode=700 none state; cp -a saved/. state/"
-        );
-        let disks = available("telegram::soak (full disks)").then(|| Namespace::new(home.dir(), &mounts));
-        let clock = Clock::make(home.dir())?;
-        let mut stand = Self {
-            telegram,
-            llm,
-            home,
-            disks,
-            clock,
-            serving: None,
-            log: String::new(),
-            questions: Vec::new(),
-            told: Told::default(),
-            tally: Tally::default(),
-            warm: None,
-            began: Instant::now(),
-        };
-        stand.launch()?;
-        Ok(stand)
+        let gateway =
+            Gateway::start(home.model(&llm, Dialect::Chat, "").config(CONFIG), telegram.token(), turns)?;
+        let (questions, answers, told) = (Vec::new(), Answers::default(), Told::default());
+        let (tally, life, began) = (Tally::default(), Vec::new(), Instant::now());
+        Ok(Self { telegram, llm, gateway, questions, answers, told, tally, life, began })
     }
 
     /// Turns that were asked for.
@@ -97,125 +72,75 @@ impl Stand {
         self.questions.len()
     }
 
-    /// Whether its disks can be filled.
-    pub(super) fn disks(&self) -> bool {
-        self.disks.is_some()
-    }
-
-    fn wrapper(&self) -> Vec<String> {
-        self.disks.as_ref().map(|disks| disks.wrapper().to_vec()).unwrap_or_default()
-    }
-
-    fn seen(&self, path: PathBuf) -> PathBuf {
-        self.disks.as_ref().map_or_else(|| path.clone(), |disks| disks.seen(&path))
-    }
-
-    fn launch(&mut self) -> Result<()> {
-        let wrapper = self.wrapper();
-        let wrapper: Vec<&str> = wrapper.iter().map(String::as_str).collect();
-        let moved = self.clock.as_ref().map(Clock::environment).transpose()?;
-        let moved = moved.iter().flatten().map(|(name, value)| (*name, value.as_str()));
-        let environment: Vec<_> = moved.collect();
-        self.serving =
-            Some(Serving::launch(&self.home, self.telegram.token(), &wrapper, &environment)?.polling()?);
-        Ok(())
-    }
-
-    fn kill(&mut self) {
-        let log = self.serving.take().expect("it runs").kill();
-        self.keep(&log);
-        self.tally.kills += 1;
-    }
-
-    fn stop(&mut self) -> Result<()> {
-        let serving = self.serving.take().expect("it runs");
-        let (status, log) = serving.stop(rustix::process::Signal::TERM, Duration::from_secs(10))?;
-        self.keep(&log);
-        ensure!(status.success() && !self.log.contains("panicked"), "{status}: {}", self.log);
-        Ok(())
-    }
-
-    /// Keeps the end of a run's log, and everything that it must not say.
-    fn keep(&mut self, log: &str) {
-        let lines: Vec<_> = log.lines().collect();
-        let wrong = lines.iter().filter(|line| line.contains("panicked"));
-        let last = &lines[lines.len().saturating_sub(40)..];
-        self.log = wrong.chain(last).map(|line| format!("{line}\n")).collect();
-    }
-
     /// The end of the log, for whoever reads a failed run.
     pub(super) fn tail(&self) -> String {
-        let now = self.serving.as_ref().map(Serving::log).unwrap_or_default();
-        let lines: Vec<_> = now.lines().collect();
-        format!("{}---\n{}", self.log, lines[lines.len().saturating_sub(60)..].join("\n"))
+        self.gateway.tail()
     }
 
-    /// Some messages, some faults, and all answers.
-    pub(super) async fn wave(&mut self, random: &mut Random, messages: usize, last_part: bool) -> Result<()> {
+    /// Some messages, some faults, all answers, and then rest. In the first wave nothing fails.
+    pub(super) async fn wave(&mut self, random: &mut Random, messages: usize, kills: Kills) -> Result<()> {
         self.tally.waves += 1;
-        if self.tally.waves == 1 || (last_part && self.warm.is_none()) {
-            // Nothing fails: the measure of what follows.
-            self.live(random, messages, &Planned::default()).await?;
-            if last_part {
-                self.warm = Some(self.held()?);
+        let mut planned = Planned::default();
+        if self.tally.waves > 1 {
+            planned = plan((&self.telegram, &self.llm), random, kills);
+            planned.disk = planned.disk.filter(|_| self.gateway.has_disks_of_its_own());
+            if let Some(clock) = self.gateway.clock().filter(|_| random.once_in(4)) {
+                clock.jump(i64::try_from(random.below(2 * JUMP_MAX))? - i64::try_from(JUMP_MAX)?)?;
+                self.tally.clock_jumps += 1;
             }
-            return Ok(());
         }
-        let planned = plan(self, random, last_part);
-        self.tally.lost += planned.lost;
-        if let Some(clock) = self.clock.as_ref().filter(|_| random.once_in(4)) {
-            clock.jump(i64::try_from(random.below(2 * JUMP_MAX))? - i64::try_from(JUMP_MAX)?)?;
-            self.tally.jumps += 1;
+        for kind in &planned.model {
+            *self.tally.model.entry(*kind).or_default() += 1;
         }
         let lived = self.live(random, messages, &planned).await;
-        lived.with_context(|| format!("in wave {} with {planned:?}", self.tally.waves))
-    }
-
-    async fn live(&mut self, random: &mut Random, messages: usize, planned: &Planned) -> Result<()> {
-        let (first, sent) = (self.questions.len(), self.telegram.sent_count());
-        if let Some(disk) = planned.disk {
-            self.fill(disk);
+        let held = lived.with_context(|| format!("in wave {} with {planned:?}", self.tally.waves))?;
+        if kills == Kills::None {
+            self.life.push(held);
         }
-        let asked: Vec<Question> = (first..first + messages).map(Question).collect();
-        self.push(random, &asked)?;
-        if planned.kill {
-            moment(self, random).await;
-            self.kill();
-            self.launch()?;
-        }
-        if let Some(disk) = planned.disk {
-            moment(self, random).await;
-            self.disks.as_ref().expect("it was filled").sh(&format!("rm {}", disk.filler()));
-        }
-        let questions = self.questions[first..].to_vec();
-        let answered = |newest: &[SentMessage]| {
-            let one = |(question, pushed): (&Question, &Pushed)| {
-                outcomes(newest, *question, pushed).next().is_some()
-            };
-            asked.iter().zip(&questions).all(one)
-        };
-        let newest = self.telegram.wait_for_newest(PATIENCE, sent, answered).await?;
-        self.telegram.wait_until_idle(PATIENCE, "sendMessage").await?;
-        for (question, pushed) in asked.iter().zip(&questions) {
-            let said: Vec<Outcome> = outcomes(&newest, *question, pushed).collect();
-            self.believe(*question, &said, planned)?;
-        }
-        self.telegram.clear_faults();
-        ensure!(self.llm.violations().is_empty(), "{:?}", self.llm.violations());
-        self.llm.forget();
-        ensure!(!self.log.contains("panicked"), "{}", self.log);
         Ok(())
     }
 
-    fn fill(&mut self, disk: Disk) {
-        self.tally.full_disks += 1;
-        self.disks.as_ref().expect("asked before").sh(&format!("cat /dev/zero > {} || true", disk.filler()));
+    async fn live(&mut self, random: &mut Random, messages: usize, planned: &Planned) -> Result<Held> {
+        let (first, sent) = (self.questions.len(), self.telegram.sent_count());
+        let request = self.telegram.next_request();
+        if let Some(disk) = planned.disk {
+            self.gateway.fill(disk);
+            self.tally.full_disks += 1;
+        }
+        self.push(random, messages)?;
+        if planned.kill {
+            moment(&self.telegram, random).await;
+            self.gateway.kill();
+            let dead = self.telegram.sent_count();
+            self.gateway.launch()?;
+            self.answers.killed(dead, self.telegram.sent_count());
+            self.tally.kills += 1;
+        }
+        if let Some(disk) = planned.disk {
+            moment(&self.telegram, random).await;
+            self.gateway.make_room(disk);
+        }
+        let asked = self.questions[first..].to_vec();
+        let all =
+            |newest: &[SentMessage]| (first..).map(Question).zip(&asked).all(|one| is_answered(one, newest));
+        self.telegram.wait_for_newest(PATIENCE, sent, all).await?;
+        let held = self.gateway.rest().await?;
+        self.note_faults(request);
+        self.telegram.clear_faults();
+        let newest = self.telegram.wait_for_newest(PATIENCE, sent, |_| true).await?;
+        let outcomes = self.answers.judge((&asked, first), (&newest, sent))?;
+        let outcomes = outcomes.into_iter().map(|answered| answered.outcome);
+        self.believe((first..).map(Question).zip(outcomes), planned)?;
+        ensure!(self.llm.violations().is_empty(), "{:?}", self.llm.violations());
+        self.llm.forget();
+        self.gateway.has_not_panicked()?;
+        Ok(held)
     }
 
     /// Writes the messages, out of order, some of them twice, and some of earlier waves once more.
-    fn push(&mut self, random: &mut Random, asked: &[Question]) -> Result<()> {
+    fn push(&mut self, random: &mut Random, messages: usize) -> Result<()> {
         let mut incoming = Vec::new();
-        for question in asked {
+        for question in (self.questions.len()..).take(messages).map(Question) {
             let ahead = if random.once_in(5) { i64::try_from(random.below(1 << 31))? - (1 << 30) } else { 0 };
             incoming.push(question.message(random.below(PEOPLE as u64) as usize, ahead));
         }
@@ -226,6 +151,7 @@ impl Stand {
             let shift = random.below(incoming.len() as u64) as usize;
             let shifted = ids.iter().cycle().skip(shift);
             incoming = incoming.into_iter().zip(shifted).map(|(one, id)| one.update_id(*id)).collect();
+            self.tally.reordered += 1;
         }
         let pushed = self.telegram.push_all(incoming);
         for _ in 0..random.below(4) {
@@ -234,121 +160,90 @@ impl Stand {
             let again = random.below((recent.len() + pushed.len()) as u64) as usize;
             let again = recent.iter().chain(&pushed).nth(again).expect("so many");
             self.telegram.redeliver(again.update_id)?;
+            self.tally.duplicates += 1;
         }
         self.questions.extend(pushed);
         Ok(())
     }
 
-    /// Notes what an answer says, where it may say so.
-    fn believe(&mut self, question: Question, said: &[Outcome], planned: &Planned) -> Result<()> {
-        let outcome = said.first().expect("it is answered");
-        ensure!(said.iter().all(|other| other == outcome), "{question:?} has different answers: {said:?}");
-        self.tally.repeated += said.len() - 1;
-        let most = self.tally.lost + self.tally.kills * PEOPLE;
-        ensure!(self.tally.repeated <= most, "{question:?} is answered {} times", said.len());
-        let path = question.path();
-        match outcome {
-            Outcome::Done => {
-                let Some(path) = path else { return Ok(()) };
-                let bytes = std::fs::read(self.seen(self.home.host(&path))).context(path.clone())?;
-                ensure!(bytes == question.content().into_bytes(), "{path} is not what was sent");
-                self.told.there.insert(path, question);
-            }
-            Outcome::Failed(code) => {
-                *self.tally.failed.entry(code.clone()).or_default() += 1;
-                let is_of_disk =
-                    ["no_space", "write_failed", "internal", "attachment_unavailable", "durability_unknown"];
-                let may = planned.disk.is_some() && is_of_disk.contains(&code.as_str());
-                ensure!(may, "{question:?} failed with {code}, though nothing was planned that does that");
-                let Some(path) = path else { return Ok(()) };
-                if ["no_space", "write_failed", "attachment_unavailable"].contains(&code.as_str()) {
-                    ensure!(!self.seen(self.home.host(&path)).exists(), "{path} is there, though it failed");
-                } else {
-                    self.told.perhaps.insert(path, question);
-                }
-            }
-            Outcome::Honest => {
-                self.tally.honest += 1;
-                ensure!(
-                    planned.model > 0 || planned.disk.is_some(),
-                    "{question:?} is not answered for no reason"
-                );
-                self.told.perhaps.extend(path.map(|path| (path, question)));
-            }
+    /// Notes what has become of the requests to Telegram from this one on.
+    fn note_faults(&mut self, request: u64) {
+        let requests = self.telegram.requests_since(request);
+        for request in requests.iter().filter(|request| request.fault.is_some()) {
+            let kind = match request.status {
+                Some(429) => "429",
+                Some(500..) => "5xx",
+                Some(_) => "truncated or unreadable",
+                None => "connection closed",
+            };
+            *self.tally.telegram.entry(kind).or_default() += 1;
+            self.tally.unheard += usize::from(request.fault == Some(Effect::Taken));
         }
-        Ok(())
+        self.answers.note(&requests, &self.questions);
     }
 
-    fn held(&mut self) -> Result<Held> {
-        let process = self.serving.as_ref().context("it runs")?.pid();
-        Held::now(process, &self.seen(self.home.state()))
+    /// Notes what the answers of a wave say, where they may say so.
+    fn believe(
+        &mut self,
+        answered: impl Iterator<Item = (Question, Outcome)>,
+        planned: &Planned,
+    ) -> Result<()> {
+        let mut honest = 0;
+        for (question, outcome) in answered {
+            match &outcome {
+                Outcome::Done => {}
+                Outcome::Failed(code) => {
+                    *self.tally.failed.entry(code.clone()).or_default() += 1;
+                    let may = planned.disk.is_some() && Disk::may_cause(code);
+                    ensure!(
+                        may,
+                        "{question:?} failed with {code}, though nothing was planned that does that"
+                    );
+                }
+                Outcome::Honest => honest += 1,
+            }
+            self.told.note(question, &outcome, &self.gateway)?;
+        }
+        let failed = planned.model.len();
+        ensure!(
+            honest <= failed || planned.disk.is_some(),
+            "{honest} were told of an error, and the model failed {failed} times"
+        );
+        self.tally.honest += honest;
+        Ok(())
     }
 
     /// Holds the end against what must be true of it; what happened, for whoever reads it.
     pub(super) async fn end(mut self) -> Result<String> {
-        let (warm, held) = (self.warm.context("it was warm")?, self.held()?);
-        held.has_not_grown_since(warm)?;
-        self.stop()?;
+        let fifths = growth::judge(&self.life)?;
+        let sent = self.telegram.sent_messages();
+        let answered = self.answers.judge((&self.questions, 0), (&sent, 0))?;
+        self.gateway.stop()?;
         // Where the disk of the audit was full, outcomes are missing until the next start settles them.
-        self.launch()?;
-        self.stop()?;
-        self.workspace_is_as_told()?;
-        let wrapper = self.wrapper();
-        let wrapper: Vec<&str> = wrapper.iter().map(String::as_str).collect();
-        let mut verify = match wrapper.as_slice() {
-            [] => self.home.command(&["audit", "verify", "--json"]),
-            wrapper => self.home.command_under(wrapper, &["audit", "verify", "--json"]),
-        };
-        let ran = support::home::Ran::from(verify.output()?);
-        ensure!(ran.code == Some(0) && ran.json()["intents_open"] == 0, "{ran:?}");
-        let seconds = self.began.elapsed().as_secs();
-        let (turns, files) = (self.questions.len(), self.told.there.len());
+        self.gateway.launch()?;
+        self.gateway.stop()?;
+        self.told.hold(&self.gateway)?;
+        let turns = self.questions.len();
+        let rows = rows::hold(&self.gateway.database()?, turns)?;
+        let audit = self.gateway.verified()?;
+        let others = sent.iter().filter(|message| !message.deleted).count() - copies(&answered);
+        // A sign of life that nobody knows of is not taken away.
+        let unknown = self.tally.unheard + self.tally.kills * PEOPLE;
+        ensure!(others <= unknown, "{others} messages that are no answers stayed");
+        let files = self.told.files();
+        let (seconds, repeats) = (self.began.elapsed().as_secs(), repeats(&answered));
         Ok(format!(
-            "{turns} turns in {seconds} s, {files} files; {:?}\nwarm: {warm}\nend:  {held}\naudit: {}",
-            self.tally,
-            ran.stdout.trim()
+            "{turns} turns in {seconds} s, {files} files; {repeats}; {others} other messages\n{:#?}\n\
+             the last part, by fifths, the most in a quiet moment:\n{fifths}rows: {rows}\naudit: {audit}",
+            self.tally
         ))
-    }
-
-    /// The workspace holds what was said to be saved, and nothing but that and what may be.
-    fn workspace_is_as_told(&self) -> Result<()> {
-        let shared = self.seen(self.home.host("/shared"));
-        let mut found = BTreeSet::new();
-        let mut dirs = vec![shared.clone()];
-        while let Some(dir) = dirs.pop() {
-            for entry in std::fs::read_dir(dir)? {
-                let path = entry?.path();
-                if path.is_dir() {
-                    dirs.push(path);
-                    continue;
-                }
-                let below: &Path = path.strip_prefix(&shared)?;
-                let guest = format!("/shared/{}", below.display());
-                let question = self.told.there.get(&guest).or_else(|| self.told.perhaps.get(&guest));
-                let question = question.with_context(|| format!("nobody was told of {guest}"))?;
-                ensure!(
-                    std::fs::read(&path)? == question.content().into_bytes(),
-                    "{guest} is not what was sent"
-                );
-                found.insert(guest);
-            }
-        }
-        let missing: Vec<_> = self.told.there.keys().filter(|path| !found.contains(*path)).collect();
-        ensure!(missing.is_empty(), "these were saved and are gone: {missing:?}");
-        Ok(())
     }
 }
 
-/// The whole answers to a question among these messages.
-fn outcomes<'a>(
-    sent: &'a [SentMessage],
-    question: Question,
-    asked: &'a Pushed,
-) -> impl Iterator<Item = Outcome> + 'a {
-    let to_it =
-        |sent: &&SentMessage| (sent.chat_id, sent.reply_to) == (asked.chat_id, Some(asked.message_id));
-    sent.iter()
-        .filter(to_it)
-        .filter(|sent| !sent.deleted)
-        .filter_map(move |sent| question.outcome(&sent.text))
+/// Whether one of these messages is a whole answer.
+fn is_answered((question, asked): (Question, &Pushed), sent: &[SentMessage]) -> bool {
+    let to_it = |sent: &&SentMessage| {
+        (sent.chat_id, sent.reply_to, sent.deleted) == (asked.chat_id, Some(asked.message_id), false)
+    };
+    sent.iter().filter(to_it).any(|sent| question.outcome(&sent.text).is_some())
 }

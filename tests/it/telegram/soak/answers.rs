@@ -1,0 +1,108 @@
+//! How often each question is answered: once, and once more for each time that nobody could know that it was heard. That
+//! is where the acknowledgement of this very answer was lost, or where a kill fell between two copies of it (decision
+//! 0005); and then nothing else is said in its chat between the two.
+
+use super::people::{Outcome, Question};
+use anyhow::{Context, Result, ensure};
+use std::collections::{BTreeMap, HashMap};
+use support::telegram::{Effect, Pushed, RequestRecord, SentMessage};
+
+/// What may have been said without the gateway's knowing.
+#[derive(Debug, Default)]
+pub(super) struct Answers {
+    /// Whole answers that were sent and not acknowledged, by question.
+    unheard: BTreeMap<usize, usize>,
+    kills: Vec<Kill>,
+}
+
+/// A kill, among the messages in the order of sending.
+#[derive(Clone, Copy, Debug)]
+struct Kill {
+    /// So many were sent when the gateway was dead. One more may have been on its way.
+    dead: usize,
+    /// So many when the next one was up.
+    up: usize,
+}
+
+/// What became of a question.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Answered {
+    pub(super) outcome: Outcome,
+    /// Copies of the answer beyond the first.
+    pub(super) repeats: usize,
+}
+
+impl Answers {
+    /// A kill between so many sent messages and so many.
+    pub(super) fn killed(&mut self, dead: usize, up: usize) {
+        self.kills.push(Kill { dead, up });
+    }
+
+    /// Notes those of the requests that were answers and of which the gateway did not hear.
+    pub(super) fn note(&mut self, requests: &[RequestRecord], questions: &[Pushed]) {
+        for request in requests.iter().filter(|request| request.fault == Some(Effect::Taken)) {
+            let to = request.params.get("reply_parameters").and_then(|reply| reply["message_id"].as_i64());
+            let chat = request.params.get("chat_id").and_then(serde_json::Value::as_i64);
+            let text = request.params.get("text").and_then(serde_json::Value::as_str).unwrap_or_default();
+            let asked = |pushed: &Pushed| (Some(pushed.chat_id), Some(pushed.message_id)) == (chat, to);
+            let Some(n) = questions.iter().rposition(asked) else { continue };
+            if Question(n).outcome(text).is_some() {
+                *self.unheard.entry(n).or_default() += 1;
+            }
+        }
+    }
+
+    /// What these messages, of which the first is the `from`th that was sent, say to the questions from the `first`
+    /// on: one outcome each.
+    ///
+    /// # Errors
+    /// A question that is not answered, is answered in two ways, or once too often.
+    pub(super) fn judge(
+        &self,
+        (asked, first): (&[Pushed], usize),
+        (sent, from): (&[SentMessage], usize),
+    ) -> Result<Vec<Answered>> {
+        let places = asked.iter().enumerate().map(|(n, pushed)| ((pushed.chat_id, pushed.message_id), n));
+        let places: HashMap<_, _> = places.collect();
+        let mut copies: Vec<Vec<(usize, Outcome)>> = vec![Vec::new(); asked.len()];
+        let mut last_of_chat = HashMap::new();
+        for (at, message) in (from..).zip(sent).filter(|(_, message)| !message.deleted) {
+            let to = message.reply_to.and_then(|id| places.get(&(message.chat_id, id)));
+            let Some(&n) = to else { continue };
+            let Some(outcome) = Question(first + n).outcome(&message.text) else { continue };
+            let before = last_of_chat.insert(message.chat_id, n);
+            let follows = copies[n].is_empty() || before == Some(n);
+            ensure!(follows, "{:?} is answered once more after another one", Question(first + n));
+            copies[n].push((at, outcome));
+        }
+        (first..).map(Question).zip(&copies).map(|(question, copies)| self.one(question, copies)).collect()
+    }
+
+    fn one(&self, question: Question, copies: &[(usize, Outcome)]) -> Result<Answered> {
+        let ((earliest, outcome), (latest, _)) =
+            copies.first().zip(copies.last()).with_context(|| format!("{question:?} is not answered"))?;
+        let same = copies.iter().all(|(_, other)| other == outcome);
+        ensure!(same, "{question:?} has different answers: {copies:?}");
+        let repeats = copies.len() - 1;
+        let killed = self.kills.iter().filter(|kill| *earliest < kill.up && *latest >= kill.dead).count();
+        let unheard = self.unheard.get(&question.0).copied().unwrap_or(0);
+        ensure!(
+            repeats <= killed + unheard,
+            "{question:?} is answered {} times, with {unheard} answers unheard and {killed} kills between",
+            repeats + 1
+        );
+        Ok(Answered { outcome: outcome.clone(), repeats })
+    }
+}
+
+/// All answers that were given.
+pub(super) fn copies(answered: &[Answered]) -> usize {
+    answered.iter().map(|one| 1 + one.repeats).sum()
+}
+
+/// Repeats of all questions, and the most of one, for whoever reads the end of a run.
+pub(super) fn repeats(answered: &[Answered]) -> String {
+    let all: usize = answered.iter().map(|one| one.repeats).sum();
+    let most = answered.iter().map(|one| one.repeats).max().unwrap_or(0);
+    format!("{all} answers came again, {most} times at most")
+}

@@ -7,8 +7,6 @@
 mod admit;
 #[path = "../../host/src/channels/telegram/besides.rs"]
 mod besides;
-#[path = "../../host/src/channels/telegram/command.rs"]
-mod command;
 #[path = "../../host/src/channels/telegram/content.rs"]
 mod content;
 #[path = "../../host/src/channels/telegram/fuzzing.rs"]

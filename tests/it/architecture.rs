@@ -4,6 +4,7 @@
 //! It reads the sources as text, so it sees what is written and not what a feature compiles. A violation
 //! is mended in the source, or the design is changed first.
 
+mod alike;
 mod claims;
 mod limits;
 mod shape;

@@ -8,6 +8,7 @@ pub mod arguments;
 pub mod attachment;
 pub mod audit;
 pub mod capability;
+pub mod command;
 pub mod counts;
 pub mod host_call;
 pub mod id;

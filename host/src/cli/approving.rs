@@ -4,17 +4,23 @@
 
 use super::call::this_user;
 use super::streaming::Spoken;
+use crate::store::{ApprovalsInMemory, Keeper};
 use crate::tools::{Approval, Approver, Decision};
+use crate::turn::desk::{Board, Desk, NotShown, Rules, Verb};
+use crate::turn::lanes::{Slot, Stop};
 use async_trait::async_trait;
 use cofferdam_core::limits::Span;
 use cofferdam_core::policy::GuestPath;
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::{HashMap, VecDeque};
 use std::io::Write;
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio::io::{AsyncBufRead, Lines};
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::Semaphore;
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio_util::sync::CancellationToken;
 
+/// The channel of this terminal.
+const CHANNEL: &str = "terminal";
 /// Lines that are kept while a question waits; for more there is a word.
 const KEPT_LINES_MAX: usize = 16;
 /// So much of a call's SHA-256 is its code.
@@ -37,33 +43,43 @@ impl Approver for AtOnce {
 
 /// Calls of a chat that wait for an answer.
 pub(super) struct Questions {
-    ask: mpsc::Sender<Question>,
-    asked: mpsc::Receiver<Question>,
-    approved: Arc<Mutex<BTreeSet<(String, GuestPath)>>>,
-    expires: Span,
+    /// What was approved and which paths are remembered, as long as the chat lasts.
+    desk: Desk,
+    /// Not bounded here: a turn makes few calls at once.
+    ask: UnboundedSender<Question>,
+    asked: UnboundedReceiver<Question>,
     kept: VecDeque<String>,
 }
 
 /// One of them.
 struct Question {
+    /// What an answer names it by.
+    id: String,
     text: String,
     /// What an approval repeats.
     code: String,
-    answer: oneshot::Sender<Answer>,
+    /// Cancelled when it is too late to answer.
+    over: CancellationToken,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Answer {
-    Yes,
-    No,
+/// What came of a line.
+enum Answered {
+    /// Nothing: the question waits.
+    No(Question),
+    /// What a button of this answer would carry.
+    With(String),
 }
 
 impl Questions {
     /// None yet; each waits so long for its answer.
     pub(super) fn new(expires: Span) -> Self {
-        // One turn runs at a time; further questions wait where they come from.
-        let (ask, asked) = mpsc::channel(1);
-        Self { ask, asked, approved: Arc::default(), expires, kept: VecDeque::new() }
+        let (ask, asked) = unbounded_channel();
+        let stop = Stop::default();
+        let keeper = Keeper::new(stop.soon.clone(), |_| {});
+        let rules = Rules { approvers: Vec::new(), expires: expires.0 };
+        let store = Arc::new(ApprovalsInMemory::default());
+        let desk = Desk::new(store, (keeper, stop), CHANNEL.to_owned(), rules);
+        Self { desk, ask, asked, kept: VecDeque::new() }
     }
 
     /// The first line that came while a question waited and was no answer to it.
@@ -73,7 +89,9 @@ impl Questions {
 
     /// Asks here.
     pub(super) fn approver(&self) -> Arc<dyn Approver> {
-        Arc::new(Terminal { ask: self.ask.clone(), approved: self.approved.clone(), expires: self.expires })
+        let board = Terminal { ask: self.ask.clone(), open: Mutex::default() };
+        let slot = Slot::among(&Arc::new(Semaphore::new(1)));
+        self.desk.asking(board, this_user(CHANNEL).sender, slot)
     }
 
     /// What `running` comes to; meanwhile what is said is shown, and each question, which waits for its answer. The
@@ -101,7 +119,13 @@ impl Questions {
                 line = lines.next_line(), if open.is_some() => {
                     let line = line?;
                     if let Some(question) = open.take() {
-                        open = self.answered(question, line, out)?;
+                        match self.answered(question, line, out)? {
+                            Answered::No(question) => open = Some(question),
+                            Answered::With(data) => {
+                                let person = this_user(CHANNEL).sender;
+                                self.desk.press(&data, Some(&person), |_| true).await;
+                            }
+                        }
                     }
                 }
                 () = over(&mut open), if open.is_some() => {
@@ -112,26 +136,21 @@ impl Questions {
         }
     }
 
-    /// Takes a line, or the end of all lines, in answer to a question; the question, if it still waits.
+    /// Takes a line, or the end of all lines, in answer to a question.
     fn answered(
         &mut self,
         question: Question,
         line: Option<String>,
         out: &mut impl Write,
-    ) -> std::io::Result<Option<Question>> {
-        let read = line.as_deref().map_or(Read::Answer(Answer::No), |line| read(line, &question.code));
+    ) -> std::io::Result<Answered> {
+        let read = line.as_deref().map_or(Read::Answer(Verb::Deny), |line| read(line, &question.code));
         let said = match (read, line) {
-            (Read::Answer(answer), _) => {
-                // Nobody need be waiting any more.
-                let _ = question.answer.send(answer);
-                return Ok(None);
-            }
+            (Read::Answer(verb), _) => return Ok(Answered::With(verb.data(&question.id))),
             (Read::Message, Some(line)) if self.kept.len() < KEPT_LINES_MAX => {
                 let ends = line.trim() == "/quit";
                 self.kept.push_back(line);
                 if ends {
-                    let _ = question.answer.send(Answer::No);
-                    return Ok(None);
+                    return Ok(Answered::With(Verb::Deny.data(&question.id)));
                 }
                 "Kept as a message for later; the call still waits."
             }
@@ -140,7 +159,7 @@ impl Questions {
         };
         write!(out, "{said}\n{}", question.prompt())?;
         out.flush()?;
-        Ok(Some(question))
+        Ok(Answered::No(question))
     }
 }
 
@@ -153,7 +172,7 @@ impl Question {
 /// What a line is to a question.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Read {
-    Answer(Answer),
+    Answer(Verb),
     /// A yes to nothing, or to something else.
     Unclear,
     Message,
@@ -163,9 +182,9 @@ fn read(line: &str, code: &str) -> Read {
     let line = line.to_ascii_lowercase();
     let words: Vec<&str> = line.split_whitespace().collect();
     match words.as_slice() {
-        ["y" | "yes", given] if *given == code => Read::Answer(Answer::Yes),
-        ["n" | "no"] => Read::Answer(Answer::No),
-        ["n" | "no", given] if *given == code => Read::Answer(Answer::No),
+        ["y" | "yes", given] if *given == code => Read::Answer(Verb::Approve),
+        ["n" | "no"] => Read::Answer(Verb::Deny),
+        ["n" | "no", given] if *given == code => Read::Answer(Verb::Deny),
         [] | ["y" | "yes"] | ["y" | "yes", _] => Read::Unclear,
         _ => Read::Message,
     }
@@ -174,45 +193,50 @@ fn read(line: &str, code: &str) -> Read {
 /// Returns when it is too late to answer.
 async fn over(open: &mut Option<Question>) {
     if let Some(question) = open {
-        question.answer.closed().await;
+        question.over.cancelled().await;
     }
 }
 
+/// The board of one turn.
 struct Terminal {
-    ask: mpsc::Sender<Question>,
-    /// As long as the chat lasts.
-    approved: Arc<Mutex<BTreeSet<(String, GuestPath)>>>,
-    expires: Span,
+    ask: UnboundedSender<Question>,
+    /// What ends the questions that are not over, by their ids.
+    open: Mutex<HashMap<String, CancellationToken>>,
 }
 
+/// Whoever sits there is the operator, and sees everything.
 #[async_trait]
-impl Approver for Terminal {
-    fn approved_before(&self, tool: &str, paths: &[GuestPath]) -> Vec<GuestPath> {
-        let approved = self.approved.lock().unwrap_or_else(PoisonError::into_inner);
-        paths.iter().filter(|path| approved.contains(&(tool.to_owned(), (*path).clone()))).cloned().collect()
+impl Board for Terminal {
+    fn chat(&self) -> String {
+        CHANNEL.to_owned()
     }
 
-    async fn decide(&self, approval: &Approval, cancel: &CancellationToken) -> Decision {
-        let (answer, answered) = oneshot::channel();
-        let asking = async {
-            let code = approval.sha256.chars().take(CODE_CHARS).collect();
-            self.ask.send(Question { text: approval.text.clone(), code, answer }).await.ok()?;
-            answered.await.ok()
-        };
-        let answer = tokio::select! {
-            answer = asking => answer,
-            () = tokio::time::sleep(self.expires.0) => return Decision::Expired,
-            () = cancel.cancelled() => return Decision::Withdrawn,
-        };
-        let person = this_user("terminal");
-        match answer {
-            Some(Answer::Yes) => {
-                let mut approved = self.approved.lock().unwrap_or_else(PoisonError::into_inner);
-                approved.extend(approval.remember.iter().map(|path| (approval.tool.clone(), path.clone())));
-                Decision::Approved(person)
-            }
-            Some(Answer::No) => Decision::Denied(person),
-            None => Decision::Unasked("the chat has ended".to_owned()),
+    fn approvers(&self, named: Vec<String>) -> Vec<String> {
+        named
+    }
+
+    fn serves_asker(&self) -> bool {
+        true
+    }
+
+    fn stands(&self, _: &str) -> bool {
+        true
+    }
+
+    async fn show(&self, id: &str, approval: &Approval) -> Result<String, NotShown> {
+        let over = CancellationToken::new();
+        self.open.lock().unwrap_or_else(PoisonError::into_inner).insert(id.to_owned(), over.clone());
+        let code = approval.sha256.chars().take(CODE_CHARS).collect();
+        let question = Question { id: id.to_owned(), text: approval.text.clone(), code, over };
+        self.ask.send(question).map_err(|_| NotShown("the chat has ended".to_owned()))?;
+        Ok(id.to_owned())
+    }
+
+    /// What was answered is said by the answer to the turn.
+    fn change(&self, message: &str, _: String) {
+        let open = self.open.lock().unwrap_or_else(PoisonError::into_inner).remove(message);
+        if let Some(over) = open {
+            over.cancel();
         }
     }
 }
@@ -224,11 +248,11 @@ mod tests {
     #[test]
     fn only_a_yes_with_the_code_approves() {
         for (line, expected) in [
-            ("yes 7f3a", Read::Answer(Answer::Yes)),
-            (" Y  7F3A ", Read::Answer(Answer::Yes)),
-            ("no", Read::Answer(Answer::No)),
-            ("N", Read::Answer(Answer::No)),
-            ("no 7f3a", Read::Answer(Answer::No)),
+            ("yes 7f3a", Read::Answer(Verb::Approve)),
+            (" Y  7F3A ", Read::Answer(Verb::Approve)),
+            ("no", Read::Answer(Verb::Deny)),
+            ("N", Read::Answer(Verb::Deny)),
+            ("no 7f3a", Read::Answer(Verb::Deny)),
             ("y", Read::Unclear),
             ("yes", Read::Unclear),
             ("yes 0000", Read::Unclear),
@@ -247,22 +271,22 @@ mod tests {
     #[test]
     fn what_is_no_answer_is_kept_up_to_a_number() {
         let mut questions = Questions::new(Span(std::time::Duration::from_secs(1)));
-        let (answer, mut answered) = oneshot::channel();
-        let mut question = Question { text: "t".into(), code: "7f3a".into(), answer };
+        let over = CancellationToken::new();
+        let mut question = Question { id: "id".into(), text: "t".into(), code: "7f3a".into(), over };
         let mut take = |question: Question, line: &str| {
             let mut out = Vec::new();
-            let open = questions.answered(question, Some(line.to_owned()), &mut out).expect("written");
-            (open, String::from_utf8(out).expect("text"))
+            let answered = questions.answered(question, Some(line.to_owned()), &mut out).expect("written");
+            (answered, String::from_utf8(out).expect("text"))
         };
         for n in 0..=KEPT_LINES_MAX {
-            let (open, said) = take(question, &format!("message {n}"));
+            let (answered, said) = take(question, &format!("message {n}"));
             assert_eq!(said.starts_with("Kept as a message"), n < KEPT_LINES_MAX, "{n}: {said}");
             assert!(said.ends_with("\nApprove? [yes 7f3a/no] "), "{said}");
-            question = open.expect("it still waits");
+            let Answered::No(waits) = answered else { panic!("it is decided") };
+            question = waits;
         }
-        assert!(answered.try_recv().is_err(), "nothing is decided");
-        assert!(take(question, "no").0.is_none());
-        assert_eq!(answered.try_recv(), Ok(Answer::No));
+        let Answered::With(data) = take(question, "no").0 else { panic!("it still waits") };
+        assert_eq!(data, Verb::Deny.data("id"));
         let kept: Vec<_> = std::iter::from_fn(|| questions.kept()).collect();
         assert_eq!((kept.len(), kept[0].as_str()), (KEPT_LINES_MAX, "message 0"));
     }

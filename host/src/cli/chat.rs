@@ -3,7 +3,7 @@
 use super::Exit;
 use super::approving::Questions;
 use super::call::{attach, one_shot_turn, this_user};
-use super::progress::Shown;
+use super::progress::Line;
 use super::serve::{cancelled_by, cancelled_by_signals};
 use super::streaming::Spoken;
 use crate::attachments::{Attachments, RecentAttachments};
@@ -123,12 +123,14 @@ async fn talk(
         if !attachments.is_empty() {
             earlier = attachments;
         }
-        let shown = Shown::start();
+        let shown = Line::start();
         let (mut spoken, progress) = Spoken::beside(shown.progress());
         let running = answered(&runner, turn, progress, &mut signals);
         let response = questions.during(running, &mut spoken, &mut out, &mut lines).await?;
         let rest = spoken.rest(response.text.unwrap_or_default(), &mut out)?;
-        shown.end().await;
+        if let Some(line) = shown.end().await {
+            line.clear().await;
+        }
         gateway.outgoing.release(&id);
         if let Some(rest) = rest {
             writeln!(out, "{rest}")?;

@@ -3,6 +3,10 @@
 //! One step decides: whoever comes first, and only in time. What a call would have done is not kept, only the
 //! hash that names it.
 
+mod in_memory;
+
+pub use in_memory::ApprovalsInMemory;
+
 use super::{Sqlite, StoreError, now_ms};
 use rusqlite::types::{FromSql, FromSqlError, FromSqlResult, ToSql, ToSqlOutput, ValueRef};
 use rusqlite::{OptionalExtension, Transaction, params};

@@ -16,6 +16,7 @@ mod engine;
 mod history;
 mod inbox;
 mod journal;
+mod keeper;
 mod look;
 mod moves;
 mod outgoing;
@@ -34,9 +35,12 @@ mod tests;
 mod usage;
 mod waiting;
 
-pub use approvals::{APPROVED_PATHS_MAX, Approval, ApprovalState, ApprovedPaths, NewApproval};
+pub use approvals::{
+    APPROVED_PATHS_MAX, Approval, ApprovalState, ApprovalsInMemory, ApprovedPaths, NewApproval,
+};
 pub use history::{LINES_MAX, LOADED_BYTES_MAX, Line};
 pub use inbox::{STRANGER_TOLD_MAX, STRANGERS_TOLD_PER_HOUR_MAX};
+pub use keeper::Keeper;
 pub use look::{DayOf, Look, PEOPLE_LISTED_MAX, Waiting};
 pub use moves::MOVES_MAX;
 pub use presence::{Health, LastError, Noted, Presence, noted};

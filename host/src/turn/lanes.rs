@@ -7,6 +7,7 @@
 //!    inbox ─────┘                 never waits: a press or a stop behind it gets through.
 //! ```
 
+mod album;
 mod dispatch;
 mod queue;
 mod running;
@@ -14,6 +15,7 @@ mod slot;
 #[cfg(test)]
 mod tests;
 
+pub use album::Window;
 pub use dispatch::{ARRIVALS_MAX, Lanes, STOPS_AT_ONCE_MAX, Worker};
 pub use queue::{LANE_UNITS_MAX, LANES_MAX};
 pub use running::{By, Run, Running, Stopped};
@@ -81,10 +83,8 @@ pub enum Unit {
 /// What the lanes wait for.
 #[derive(Clone, Copy, Debug)]
 pub struct Patience {
-    /// An album is complete when no part has come for so long.
-    pub album_window: Duration,
-    /// An album is complete after so long, whatever comes.
-    pub album_cap: Duration,
+    /// Further parts of albums.
+    pub albums: Window,
     /// How long the work under way may go on after a stop.
     pub grace: Duration,
 }

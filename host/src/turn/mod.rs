@@ -9,14 +9,19 @@
 //!             calls ──┘ └─► rounds: limits, steering, provider, its step
 //! ```
 
+mod alive;
+mod attempt;
 mod calls;
 mod compaction;
 mod config;
-mod control;
 mod conversation;
+pub mod desk;
+mod guests;
 mod history;
 mod instructions;
 pub mod lanes;
+mod live;
+mod mailbox;
 mod newest;
 mod progress;
 mod provider;
@@ -29,11 +34,16 @@ mod talk;
 mod tests;
 mod tools;
 mod untrusted;
-mod words;
+pub mod words;
 
+pub use alive::{AGAIN, Alive, Arriving, Sign, Working};
+pub use attempt::attempt;
 pub use config::Config;
 pub use conversation::{Conversation, Entry};
+pub use guests::Guests;
 pub use history::{Besides, History, HistoryError, InMemory, Kept};
+pub use live::{Live, Screen};
+pub use mailbox::{Letters, Mailbox, Opened};
 pub use newest::{Newest, Patience, Sight, Watcher};
 pub use progress::{Progress, Step};
 pub use provider::{

@@ -1,6 +1,5 @@
 //! Runs a turn: what it is about, its conversation, the provider's steps, the answer.
 
-use super::control::{Word, word};
 use super::history::{History, HistoryError, mended};
 use super::instructions::instructions;
 use super::rounds::{Circumstances, Rounds, Said};
@@ -11,6 +10,7 @@ use crate::bus::Origin;
 use crate::store::WhoseTurn;
 use crate::tools::Approver;
 use cofferdam_core::attachment::{AttachmentInfo, addendum};
+use cofferdam_core::command::{Word, word};
 use cofferdam_core::id::{Caller, SessionId, TurnId};
 use cofferdam_core::message::OutgoingResponse;
 use std::borrow::Cow;
@@ -191,7 +191,7 @@ impl Runner {
             Memory::None => None,
         };
         match (word(&turn.text), remembered) {
-            (Some(Word::Cancel), _) => Err(words::NOTHING_RUNS.into()),
+            (Some(Word::Cancel), _) => Err(words::nothing_runs(0)),
             (Some(Word::New | Word::Retry), None) => Err(words::NO_CONVERSATION.into()),
             (Some(Word::New), Some(session)) => Err(self.forget(&turn, &session).await),
             (Some(Word::Help), Some(_)) => Err(words::help(

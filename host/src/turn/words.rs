@@ -1,4 +1,4 @@
-//! What a turn says in this program's own words.
+//! What a turn says in this program's own words, and what a channel says in its place.
 
 use cofferdam_core::limits::{ByteSize, Span};
 use cofferdam_core::tool::ErrorCode;
@@ -16,8 +16,6 @@ pub(super) const NOT_YOURS: &str = "The last message here is not yours, so it is
 /// To `/retry` when the last request is from a release that did not keep whose it is.
 pub(super) const NOBODYS: &str =
     "It was not kept who wrote the last message here, so it is not retried. Write it again.";
-/// To `/cancel` when no turn runs.
-pub(super) const NOTHING_RUNS: &str = "Nothing is running here.";
 /// To `/new` with files.
 pub(super) const FILES_UNUSED: &str = "The files that came with this message were not used.";
 /// Of a file that a retried message had.
@@ -44,6 +42,54 @@ pub(super) fn help(tools: usize, more: Option<&str>) -> String {
          /cancel stops what is running"
     )
 }
+
+/// Before the listing of an album's late part.
+pub const LATE_PART: &str = "This is a late part of the album above, whose turn had already begun.";
+
+/// As [`LATE_PART`], where the late part carries the caption.
+pub const LATE_CAPTION: &str = "This is a late part of the album above, whose turn had already begun; \
+    its caption was not run. Send the command as a reply to the message that it is meant for.";
+
+/// To `/cancel` when no turn runs.
+pub fn nothing_runs(waiting: usize) -> String {
+    format!("Nothing is running here.{}", waiting_too(waiting))
+}
+
+/// To `/cancel` of somebody who is served in an open group alone, while another person's message is worked on.
+pub const NOT_YOURS_TO_STOP: &str = "What is running here is another person's: it is stopped by whoever asked \
+     for it, or by somebody whom the operator has named.";
+
+/// To `/new` of somebody who is served in an open group alone.
+pub const NOT_YOURS_TO_FORGET: &str =
+    "This conversation is everybody's here: it is begun anew by somebody whom the operator has named.";
+
+/// After the answer of a turn that somebody stopped.
+pub fn waiting_too(waiting: usize) -> String {
+    match waiting {
+        0 => String::new(),
+        1 => " 1 message is waiting and comes next.".into(),
+        n => format!(" {n} messages are waiting and come next."),
+    }
+}
+
+/// To `/steer` with nothing else.
+pub const STEER_WHAT: &str =
+    "Write what to add to the message that is being worked on: /steer TEXT. A file may come with it.";
+
+/// In place of an answer when somebody stopped the turn while its files came in.
+pub const CANCELLED: &str = "Cancelled: nothing had been done yet. Send the message again if it is needed.";
+
+/// In place of an answer to a message that was begun too often.
+pub fn given_up(attempts: u32) -> String {
+    format!(
+        "internal: this message made the gateway fail {attempts} times and is not tried again; its operator finds \
+         more in the log."
+    )
+}
+
+/// In place of an answer when the gateway itself failed.
+pub const BROKEN: &str =
+    "internal: the gateway failed while working on this message; its operator finds why in the log.";
 
 /// While the files of a message come in, the number of the first that is not in.
 pub(super) fn fetching(number: usize, of: usize) -> String {

@@ -3,36 +3,30 @@
 //! At every point a crash leaves either the turn to be run again or the reply to be sent; never both,
 //! never neither.
 
-use super::approvals::Desk;
-use super::arriving::Sign;
+use super::approvals::Below;
 use super::bot::Bot;
 use super::came::Came;
 use super::download::fetch_all;
-use super::mailbox::Mailbox;
+use super::mailbox::Reader;
+use super::people::CHANNEL;
 use super::placeholder::Placeholder;
 use super::prepare::{Prepared, Todo, prepare};
 use super::recent::{self, Earlier};
 use super::send::{StandIn, Target};
-use super::typing::Typing;
 use super::upload::MANNERS;
 use super::wire;
-use super::words;
 use crate::outbound::{Opening, deliver, plan};
 use crate::store::{BoundTurn, Claim, NewReply, Reply};
 use crate::turn::lanes::{Slot, Stopped, Stopping, Unit};
-use crate::turn::{ATTEMPTS_MAX, Progress, Turn};
+use crate::turn::{Mailbox, Progress, Turn, Working, attempt, words as said};
 use cofferdam_core::id::{Caller, SessionId, TurnId};
 use cofferdam_core::message::OutgoingResponse;
 use std::sync::Arc;
-use tokio::task::JoinSet;
-
-/// The name of this channel in the audit and in what a provider sees.
-const CHANNEL: &str = "telegram";
 
 /// Does one unit's work. Returns early, leaving everything for the next start, when the bot stops.
 ///
 /// `sign` is shown for it already.
-pub(super) async fn work(bot: Arc<Bot>, unit: Unit, sign: Option<Sign>) {
+pub(super) async fn work(bot: Arc<Bot>, unit: Unit, sign: Option<Working>) {
     let reply = match unit {
         Unit::Reply(reply) => Some(reply),
         Unit::Bound(turn) => answer(&bot, Origin::Bound(turn), sign).await,
@@ -53,8 +47,8 @@ async fn stopped(bot: &Bot, stopping: Stopping, found: Stopped) -> Option<Reply>
         Stopped::Turn => {
             return bot.stored("dismiss a turn", || bot.store.dismiss(&turn)).await.and(None);
         }
-        Stopped::Anothers => words::NOT_YOURS_TO_STOP.to_owned(),
-        Stopped::Nothing => words::nothing_runs(waiting(bot, &stopping.session, None).await?),
+        Stopped::Anothers => said::NOT_YOURS_TO_STOP.to_owned(),
+        Stopped::Nothing => said::nothing_runs(waiting(bot, &stopping.session, None).await?),
     };
     let response = OutgoingResponse::text(said);
     let reply = NewReply { target: stopping.target, parts: plan(response, &MANNERS, Opening::Fresh) };
@@ -73,13 +67,13 @@ enum Origin {
 }
 
 /// Ends a turn; its reply, unless nobody is to be answered or the bot stops.
-async fn answer(bot: &Arc<Bot>, origin: Origin, sign: Option<Sign>) -> Option<Reply> {
+async fn answer(bot: &Arc<Bot>, origin: Origin, sign: Option<Working>) -> Option<Reply> {
     if bot.stop.soon.is_cancelled() {
         return None;
     }
     // Held while working, not while sending: a chat that must wait to be sent to holds no other up.
-    let (slot, mut typing) = match sign {
-        Some(Sign { slot, typing }) => (slot, Some(typing)),
+    let (slot, mut alive) = match sign {
+        Some(Working { slot, alive }) => (slot, Some(alive)),
         None => (Slot::among(&bot.permits), None),
     };
     let (bound, before) = match origin {
@@ -105,7 +99,7 @@ async fn answer(bot: &Arc<Bot>, origin: Origin, sign: Option<Sign>) -> Option<Re
         Todo::Say(target, text) => (target, OutgoingResponse::text(text)),
         Todo::Run(prepared) => {
             let mut target = prepared.target;
-            typing.get_or_insert_with(|| Typing::start(bot.api.clone(), target, slot.clone()));
+            alive.get_or_insert_with(|| bot.alive(target, &slot));
             let came = Came::with(bot, &prepared).await?;
             noting = recent::to_note(bot, &prepared, &came, None).await?;
             tokio::select! {
@@ -116,9 +110,11 @@ async fn answer(bot: &Arc<Bot>, origin: Origin, sign: Option<Sign>) -> Option<Re
             }
             let placeholder = Placeholder::start(bot.clone(), turn.clone(), target, before);
             let begun = Begun { prepared: *prepared, came, progress: placeholder.progress(), slot };
-            let response = attempt(bot, turn.clone(), begun).await;
+            let caller = caller(&begun.prepared);
+            let work = run_turn(bot.clone(), turn.clone(), begun);
+            let response = attempt((&bot.store, &bot.keeper), &turn, &caller, work).await;
             // Before the reply is stored, which says what becomes of it.
-            target.stand_in = placeholder.end().await;
+            target.stand_in = placeholder.end().await.and_then(Placeholder::left);
             (target, response?)
         }
     };
@@ -131,8 +127,8 @@ async fn answer(bot: &Arc<Bot>, origin: Origin, sign: Option<Sign>) -> Option<Re
     let reply = bot.stored("store a reply", end).await;
     // From here on the stored reply says which blobs are needed.
     bot.outgoing.release(&turn);
-    if let Some(typing) = typing {
-        typing.end().await;
+    if let Some(alive) = alive {
+        alive.end().await;
     }
     reply
 }
@@ -145,59 +141,35 @@ struct Begun {
     slot: Arc<Slot>,
 }
 
-/// Runs a turn, unless it was begun too often and never ended; `None` when it was cut off.
-async fn attempt(bot: &Arc<Bot>, turn: TurnId, begun: Begun) -> Option<OutgoingResponse> {
-    let caller = caller(&begun.prepared);
-    let count = bot.stored("count an attempt", || bot.store.attempt(&turn, &caller)).await?;
-    if count > ATTEMPTS_MAX {
-        tracing::error!(%turn, "a turn was begun {ATTEMPTS_MAX} times, never ended, and is given up");
-        return Some(OutgoingResponse::text(words::given_up(ATTEMPTS_MAX)));
-    }
-    let response = run(bot, turn.clone(), begun).await;
-    if response.is_none()
-        && let Err(error) = bot.store.withdraw_attempt(&turn).await
-    {
-        tracing::warn!(%turn, %error, "a turn that the stop cut off counts as one that failed");
-    }
-    response
-}
-
 /// Runs a turn; `None` when it was cut off.
-///
-/// In a task of its own: should anything in it panic, the person is told, and the gateway goes on.
-async fn run(bot: &Arc<Bot>, id: TurnId, begun: Begun) -> Option<OutgoingResponse> {
-    let (task_bot, task_id) = (bot.clone(), id.clone());
-    let mut task = JoinSet::new();
-    task.spawn(async move { run_turn(&task_bot, task_id, begun).await });
-    match task.join_next().await? {
-        Ok(response) => response,
-        Err(error) => {
-            tracing::error!(turn = %id, %error, "a turn failed");
-            Some(OutgoingResponse::text(words::BROKEN))
-        }
-    }
-}
-
-async fn run_turn(bot: &Arc<Bot>, id: TurnId, begun: Begun) -> Option<OutgoingResponse> {
+async fn run_turn(bot: Arc<Bot>, id: TurnId, begun: Begun) -> Option<OutgoingResponse> {
+    let bot = &bot;
     let Begun { prepared, came, progress, slot } = begun;
     let (session, caller) = (session(bot, &prepared.target), caller(&prepared));
     let run = bot.running.begin(session.clone(), caller.sender.clone(), &bot.stop.now);
     let files = came.files();
     let mailbox = Mailbox {
-        bot: bot.clone(),
+        letters: Reader {
+            bot: bot.clone(),
+            sender: prepared.sender,
+            question: came,
+            progress: progress.clone(),
+        },
+        store: bot.store.clone(),
+        channel: bot.channel.clone(),
+        keeper: bot.keeper.clone(),
         turn: id.clone(),
-        sender: prepared.sender,
-        question: came,
-        progress: progress.clone(),
+        albums: bot.timing.albums,
     };
     let earlier = Earlier::of(bot.clone(), &prepared);
-    let desk = Desk { bot: bot.clone(), target: prepared.target, sender: prepared.sender, slot };
+    let below = Below { bot: bot.clone(), target: prepared.target, sender: prepared.sender };
+    let approver = bot.desk.asking(below, caller.sender.clone(), slot);
     let attachments = tokio::select! {
         attachments = fetch_all(bot, files, &*progress) => attachments,
         () = run.cancel().cancelled() => {
             let by = run.end().filter(|_| !bot.stop.now.is_cancelled())?;
             let waiting = waiting(bot, &session, Some(by)).await?;
-            return Some(OutgoingResponse::text(words::CANCELLED.to_owned() + &words::waiting_too(waiting)));
+            return Some(OutgoingResponse::text(said::CANCELLED.to_owned() + &said::waiting_too(waiting)));
         }
     };
     let turn = Turn {
@@ -209,13 +181,13 @@ async fn run_turn(bot: &Arc<Bot>, id: TurnId, begun: Begun) -> Option<OutgoingRe
         profiles: prepared.profiles.map(Arc::new),
         attachments,
         recent: Some(Arc::new(earlier)),
-        approver: Some(Arc::new(desk)),
+        approver: Some(approver),
         steering: Some(Arc::new(mailbox)),
         notices: prepared.notices,
     };
     let mut response = bot.runner.run(turn, progress, run.cancel()).await;
     if let (Some(by), Some(text)) = (run.end(), &mut response.text) {
-        text.push_str(&words::waiting_too(waiting(bot, &session, Some(by)).await?));
+        text.push_str(&said::waiting_too(waiting(bot, &session, Some(by)).await?));
     }
     // A turn that was cut off answers so; that is for nobody to read, since it will run again.
     (!bot.stop.now.is_cancelled()).then_some(response)

@@ -1,26 +1,27 @@
 //! What has come, as the lanes take it: each piece of work with its session, and which message asks to stop what runs.
 
 use super::answer::{self, session};
-use super::arriving::Signs;
 use super::bot::{Bot, Bots};
 use super::prepare::{Todo, prepare, queue_of};
 use super::send::Target;
 use super::wire;
 use crate::store::{BoundTurn, Fate, NewUpdate, Queue, Queued, Reply, Standing, Update};
+use crate::turn::Arriving;
 use crate::turn::lanes::{Arrival, Awaited, Stopping, Unit, Worker};
 use async_trait::async_trait;
+use cofferdam_core::command::{Word, word};
 use cofferdam_core::id::SessionId;
 
 /// Does the work of the lanes, as the bot of the moment.
 pub(super) struct Works {
     bots: Bots,
-    signs: Signs,
+    signs: Arriving,
 }
 
 impl Works {
     /// Nothing is shown yet.
     pub(super) fn new(bots: Bots) -> Self {
-        Self { bots, signs: Signs::default() }
+        Self { bots, signs: Arriving::default() }
     }
 }
 
@@ -37,7 +38,8 @@ impl Worker for Works {
     }
 
     fn arriving(&self, session: &SessionId, target: &str) {
-        self.signs.show(&self.bots.borrow(), session, target);
+        let begin = || Some(self.bots.borrow().working(Target::from_text(target)?));
+        self.signs.show(session, begin);
     }
 }
 
@@ -91,7 +93,7 @@ pub(super) fn stopping(bot: &Bot, update_id: i64, raw: &str) -> Option<Stopping>
         return None;
     }
     match prepare(vec![message], Standing::First, &rules) {
-        Todo::Run(prepared) if prepared.text.trim() == "/cancel" => {
+        Todo::Run(prepared) if word(&prepared.text) == Some(Word::Cancel) => {
             let (session, target) = (session(bot, &prepared.target), prepared.target.to_text());
             Some(Stopping { session, update_id, by: rules.power_of(prepared.sender), target })
         }

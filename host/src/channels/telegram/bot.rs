@@ -4,17 +4,15 @@ use super::api::{Api, REQUEST_MAX};
 use super::config::Timing;
 use super::failure::Failure;
 use super::people::Door;
-use super::presses::Approvals;
-use super::pulse;
 use crate::attachments::outgoing::Outgoing;
 use crate::attachments::{self, BlobStore};
-use crate::outbound::Backoff;
-use crate::store::{Presence, Store, StoreError};
+use crate::store::{Keeper, Presence, Store, StoreError};
+use crate::tools;
 use crate::turn::Runner;
+use crate::turn::desk::{self, Desk};
 use crate::turn::lanes::{Running, Stop};
 use serde_json::value::RawValue;
 use std::sync::Arc;
-use std::time::Duration;
 use teloxide_core::payloads;
 use tokio::sync::{Semaphore, watch};
 
@@ -55,7 +53,11 @@ pub(super) struct Bot {
     /// `telegram-<bot id>`: in the store another bot's update ids never meet this one's.
     pub(super) channel: String,
     pub(super) permits: Arc<Semaphore>,
-    pub(super) approvals: Approvals,
+    /// What waits for a person.
+    pub(super) desk: Desk,
+    /// Answers to presses.
+    pub(super) answers: Arc<Semaphore>,
+    pub(super) keeper: Keeper,
     pub(super) stop: Stop,
     /// The turns that run now.
     pub(super) running: Arc<Running>,
@@ -63,6 +65,12 @@ pub(super) struct Bot {
 
 /// The bot of the moment, for what goes on for as long as the program runs.
 pub(super) type Bots = watch::Receiver<Arc<Bot>>;
+
+/// Who decides over approvals, and until when.
+pub(super) fn deciding(approvers: &[i64], approvals: &tools::Config) -> desk::Rules {
+    let approvers = approvers.iter().map(ToString::to_string).collect();
+    desk::Rules { approvers, expires: approvals.expires.0 }
+}
 
 impl Bot {
     /// Removes the blobs that no reply needs any more. One that stays for now is removed later.
@@ -74,34 +82,12 @@ impl Bot {
         }
     }
 
-    /// Repeats work in the store until it succeeds; `None` once the program stops.
-    ///
-    /// What cannot be written down must not happen, so there is nothing better to do than to wait.
-    pub(super) async fn stored<T, F>(&self, what: &str, mut work: impl FnMut() -> F) -> Option<T>
+    /// Repeats work in the store until it succeeds; `None` once the bot stops.
+    pub(super) async fn stored<T, F>(&self, what: &str, work: impl FnMut() -> F) -> Option<T>
     where
         F: Future<Output = Result<T, StoreError>>,
     {
-        let mut backoff = Backoff::new(Duration::from_millis(100), Duration::from_secs(10));
-        loop {
-            let error = match work().await {
-                Ok(value) => {
-                    if backoff.is_failing() {
-                        tracing::info!(what, "the store works again");
-                    }
-                    return Some(value);
-                }
-                Err(error) => error,
-            };
-            if !backoff.is_failing() {
-                tracing::error!(what, %error, "the store fails; waiting for it");
-            }
-            let pause = backoff.pause();
-            pulse::goes_on_within(pause);
-            tokio::select! {
-                () = tokio::time::sleep(pause) => {}
-                () = self.stop.soon.cancelled() => return None,
-            }
-        }
+        self.keeper.stored(what, work).await
     }
 }
 

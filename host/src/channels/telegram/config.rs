@@ -3,6 +3,7 @@
 use super::groups::{self, Group, Members};
 use super::token::Token;
 use crate::outbound::{Address, BadAddress, SecretFileError, read_secret};
+use crate::turn::lanes::Window;
 use cofferdam_core::limits::Span;
 use serde::{Deserialize, Deserializer, de};
 use std::collections::BTreeMap;
@@ -80,10 +81,8 @@ pub enum FloodLimits {
 /// Times of this channel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Timing {
-    /// An album is complete when no part has come for so long.
-    pub album_window: Duration,
-    /// An album is complete after so long, whatever comes.
-    pub album_cap: Duration,
+    /// How long further parts of an album are waited for.
+    pub albums: Window,
     /// How long Telegram holds a poll without updates; whole seconds.
     pub long_poll: Duration,
     /// A download that brings nothing for so long is given up.
@@ -95,8 +94,7 @@ pub struct Timing {
 impl Default for Timing {
     fn default() -> Self {
         Self {
-            album_window: Duration::from_millis(1500),
-            album_cap: Duration::from_secs(10),
+            albums: Window { silence: Duration::from_millis(1500), cap: Duration::from_secs(10) },
             long_poll: Duration::from_secs(30),
             download_stall: Duration::from_secs(30),
             grace: Duration::from_secs(5),

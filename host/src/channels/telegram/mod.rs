@@ -20,11 +20,9 @@ mod answer;
 mod api;
 mod approvals;
 mod arrivals;
-mod arriving;
 mod besides;
 mod bot;
 mod came;
-mod command;
 mod config;
 mod content;
 mod cursor;
@@ -71,18 +69,19 @@ pub use token::Token;
 use crate::attachments::outgoing::Outgoing;
 use crate::attachments::{self, BlobStore};
 use crate::store::people::People;
-use crate::store::{Presence, Store, StoreError};
+use crate::store::{Keeper, Presence, Store, StoreError};
 use crate::tools;
-use crate::turn::Runner;
+use crate::turn::desk::Desk;
 use crate::turn::lanes::{ARRIVALS_MAX, Lanes, Patience, Running, Stop, TURNS_AT_ONCE_MAX};
+use crate::turn::{Guests, Runner};
 use api::Api;
 use arrivals::Works;
-use bot::{Bot, Hears, Me};
+use bot::{Bot, Hears, Me, deciding};
 use failure::Failure;
 use moves::Moves;
 use pace::Pace;
 use people::Door;
-use presses::Approvals;
+use presses::ANSWERS_AT_ONCE_MAX;
 use start::{prune, resume_and_poll, who_am_i};
 use std::sync::Arc;
 use tokio::sync::{Semaphore, mpsc, watch};
@@ -201,13 +200,12 @@ pub async fn serve(
 }
 
 fn lanes(bot: &Bot, works: Works) -> Lanes {
-    let Timing { album_window, album_cap, grace, .. } = bot.timing;
     Lanes {
         worker: Arc::new(works),
         store: bot.store.clone(),
         channel: bot.channel.clone(),
         running: bot.running.clone(),
-        patience: Patience { album_window, album_cap, grace },
+        patience: Patience { albums: bot.timing.albums, grace: bot.timing.grace },
         stop: bot.stop.clone(),
     }
 }
@@ -219,7 +217,11 @@ fn channel_of(me: &Me) -> String {
 
 fn bot(service: Service, api: Arc<Api>, (me, moves): (Me, Moves), soon: CancellationToken) -> Bot {
     let config = service.config;
-    let door = Door::new(&config, service.people, moves);
+    let door = Door::new(&config, Guests::new(service.people, people::CHANNEL), moves);
+    let (channel, stop) = (channel_of(&me), Stop { soon, now: CancellationToken::new() });
+    let keeper = Keeper::new(stop.soon.clone(), pulse::goes_on_within);
+    let rules = deciding(&config.approvers, &service.approvals);
+    let desk = Desk::new(service.store.clone(), (keeper.clone(), stop.clone()), channel.clone(), rules);
     Bot {
         api,
         store: service.store,
@@ -230,11 +232,13 @@ fn bot(service: Service, api: Arc<Api>, (me, moves): (Me, Moves), soon: Cancella
         limits: service.attachments,
         door,
         timing: config.timing,
-        channel: channel_of(&me),
+        channel,
         me,
         permits: Arc::new(Semaphore::new(TURNS_AT_ONCE_MAX)),
-        approvals: Approvals::new(config.approvers, service.approvals.expires.0),
-        stop: Stop { soon, now: CancellationToken::new() },
+        desk,
+        answers: Arc::new(Semaphore::new(ANSWERS_AT_ONCE_MAX)),
+        keeper,
+        stop,
         running: Arc::new(Running::default()),
     }
 }

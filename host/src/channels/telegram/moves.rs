@@ -66,7 +66,7 @@ impl Bot {
         self.door.moves.note(from, to);
         tracing::info!(from, to, "a group became a supergroup and goes on under its new id");
         // Who waits for an approval there shows it again, where it can be pressed.
-        self.approvals.decided.send_replace(());
+        self.desk.look_again();
         Some(())
     }
 }

@@ -8,13 +8,11 @@ use super::send::{StandIn, Target};
 use super::words;
 use crate::outbound::Rich;
 use crate::store;
-use crate::turn::{Newest, Patience, Progress, Sight, Watcher};
+use crate::turn::{Live, Patience, Screen, Sight};
+use async_trait::async_trait;
 use cofferdam_core::id::TurnId;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::task::JoinHandle;
-use tokio::time::sleep;
-use tokio_util::sync::CancellationToken;
 
 /// What is over sooner needs no word: "typing…" is enough.
 const PATIENCE: Patience = Patience { doing: Duration::from_secs(2), saying: Duration::from_secs(1) };
@@ -25,11 +23,12 @@ const SAYING_EVERY: Duration = Duration::from_secs(1);
 /// Between any two edits in a group: it takes fewer messages a minute, and its members read other things as well.
 const GROUP_EVERY: Duration = Duration::from_secs(5);
 
-/// Shown when there is something to show, until it is ended.
+/// The message of one turn.
 pub(super) struct Placeholder {
-    newest: Arc<Newest>,
-    task: JoinHandle<State>,
-    end: CancellationToken,
+    bot: Arc<Bot>,
+    turn: TurnId,
+    target: Target,
+    state: State,
 }
 
 /// What there is of it.
@@ -46,39 +45,24 @@ enum State {
 }
 
 impl Placeholder {
-    /// Waits for something to show. `before` is what an earlier run of the same turn has left.
+    /// Shows a turn until it is ended. `before` is what an earlier run of the same turn has left.
     pub(super) fn start(
         bot: Arc<Bot>,
         turn: TurnId,
         target: Target,
         before: Option<store::Placeholder>,
-    ) -> Self {
-        let (newest, watcher) = Newest::new();
-        let end = CancellationToken::new();
-        let show = Show { bot, turn, target, watcher, end: end.clone() };
-        Self { newest, task: tokio::spawn(show.run(State::left(before))), end }
+    ) -> Live<Self> {
+        Live::start(Self { bot, turn, target, state: State::left(before) }, PATIENCE)
     }
 
-    /// Takes what is to be shown.
-    pub(super) fn progress(&self) -> Arc<dyn Progress> {
-        self.newest.clone()
-    }
-
-    /// Stops showing it, once no request about it is under way: one that overtook the answer would take its
-    /// place. Says what is to become of the message.
-    pub(super) async fn end(mut self) -> Option<StandIn> {
-        self.end.cancel();
-        match (&mut self.task).await {
-            Ok(State::Shown(id)) => Some(StandIn::Edit(id)),
-            Ok(State::Doubtful(id)) => Some(StandIn::Delete(id)),
-            Ok(State::None | State::Over) | Err(_) => None,
+    /// What is to become of the message. No request about it is under way any more: one that overtook the answer would
+    /// take its place.
+    pub(super) fn left(self) -> Option<StandIn> {
+        match self.state {
+            State::Shown(id) => Some(StandIn::Edit(id)),
+            State::Doubtful(id) => Some(StandIn::Delete(id)),
+            State::None | State::Over => None,
         }
-    }
-}
-
-impl Drop for Placeholder {
-    fn drop(&mut self) {
-        self.task.abort();
     }
 }
 
@@ -92,61 +76,37 @@ impl State {
     }
 }
 
-/// The work behind it.
-struct Show {
-    bot: Arc<Bot>,
-    turn: TurnId,
-    target: Target,
-    watcher: Watcher,
-    end: CancellationToken,
-}
-
-impl Show {
-    async fn run(mut self, mut state: State) -> State {
-        let mut pause = Duration::ZERO;
-        while !matches!(state, State::Over | State::Doubtful(_)) {
-            let end = self.end.clone();
-            let seen = tokio::select! {
-                biased;
-                () = end.cancelled() => break,
-                seen = self.seen(pause) => seen,
-            };
-            let Some(seen) = seen else { break };
-            state = self.show(state, &words::seen(&seen)).await;
-            pause = self.every(&seen);
+#[async_trait]
+impl Screen for Placeholder {
+    async fn room(&mut self) {
+        match self.state {
+            State::None | State::Shown(_) => self.bot.api.pace.spare(self.target.chat).await,
+            State::Doubtful(_) | State::Over => std::future::pending().await,
         }
-        state
     }
 
-    /// The newest there is to show, once there is room for a message that could be left out. What comes meanwhile
-    /// takes the place of what was there: no edit waits behind another.
-    async fn seen(&mut self, pause: Duration) -> Option<Sight> {
-        sleep(pause).await;
-        let seen = self.watcher.next(PATIENCE).await?;
-        self.bot.api.pace.spare(self.target.chat).await;
-        Some(self.watcher.newest().unwrap_or(seen))
-    }
-
-    /// How long what is shown is left so.
-    fn every(&self, seen: &Sight) -> Duration {
-        match seen {
+    async fn show(&mut self, sight: Sight) -> Duration {
+        self.state = self.shown(&words::seen(&sight)).await;
+        match sight {
             _ if self.target.is_group() => GROUP_EVERY,
             Sight::Doing(_) => DOING_EVERY,
             Sight::Saying(_) => SAYING_EVERY,
         }
     }
+}
 
+impl Placeholder {
     /// Sends or edits; returns what there is then.
-    async fn show(&self, state: State, text: &Rich) -> State {
+    async fn shown(&self, text: &Rich) -> State {
         let (api, chat) = (&self.bot.api, self.target.chat);
-        match state {
+        match self.state {
             State::None => self.send(text).await,
             State::Shown(id) => match api.pace.noted(chat, api.edit(chat, id, text)).await {
-                Ok(()) | Err(Failure::TooMany(_)) => state,
+                Ok(()) | Err(Failure::TooMany(_)) => self.state,
                 Err(Failure::Refused { .. } | Failure::Migrated(_)) => State::Over,
                 Err(_) => State::Doubtful(id),
             },
-            State::Doubtful(_) | State::Over => state,
+            State::Doubtful(_) | State::Over => self.state,
         }
     }
 

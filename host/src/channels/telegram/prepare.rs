@@ -4,7 +4,6 @@
 use super::about::about;
 use super::admit::{Admission, admit};
 use super::bot::Me;
-use super::command::{Spoken, spoken, steered};
 use super::media::Media;
 use super::mention::{after_mention, without_mention};
 use super::rules::Rules;
@@ -12,6 +11,8 @@ use super::send::Target;
 use super::wire::{ChatKind, Content, Message};
 use super::words;
 use crate::store::{Queue, Standing};
+use crate::turn::words as said;
+use cofferdam_core::command::{Spoken, Word, spoken, steered, word};
 use std::collections::BTreeSet;
 
 /// What a turn's messages ask for.
@@ -100,7 +101,7 @@ pub(super) fn prepare(mut messages: Vec<Message>, standing: Standing, rules: &Ru
         profiles: group.profiles.clone(),
     };
     if standing == Standing::Late {
-        let notice = if captioned.text.is_empty() { words::LATE_PART } else { words::LATE_CAPTION };
+        let notice = if captioned.text.is_empty() { said::LATE_PART } else { said::LATE_CAPTION };
         prepared.notices.push(notice.to_owned());
         return Todo::Run(Box::new(prepared));
     }
@@ -125,11 +126,11 @@ pub(super) fn prepare(mut messages: Vec<Message>, standing: Standing, rules: &Ru
         let (album, message_id) = (message.album(), message.message_id);
         prepared.files = Files::Replied(Replied { media, album, message_id });
     }
-    if prepared.text.trim() == "/new" && !rules.may_begin_anew(sender) {
-        return Todo::Say(target, words::NOT_YOURS_TO_FORGET.into());
+    if word(&prepared.text) == Some(Word::New) && !rules.may_begin_anew(sender) {
+        return Todo::Say(target, said::NOT_YOURS_TO_FORGET.into());
     }
     if steers && prepared.text.is_empty() && !prepared.has_files() {
-        return Todo::Say(target, words::STEER_WHAT.into());
+        return Todo::Say(target, said::STEER_WHAT.into());
     }
     Todo::Run(Box::new(prepared))
 }
@@ -286,7 +287,7 @@ mod tests {
     fn a_member_of_an_open_group_has_no_conversation_of_others_forgotten() {
         let open = Group { members: Members::All, ..Group::default() };
         let own = Rules { whose: Whose::Person, ..rules_with(open.clone()) };
-        let refused = format!("say: {}", words::NOT_YOURS_TO_FORGET);
+        let refused = format!("say: {}", said::NOT_YOURS_TO_FORGET);
         let (refused, open) = (refused.as_str(), &rules_with(open));
         let said = |sender: i64, text: &str, rules: &Rules| {
             text_under(group(json!({ "text": text, "from": { "id": sender, "is_bot": false } })), rules)
@@ -320,7 +321,7 @@ mod tests {
         check(json!({ "text": "/steer@our_bot use b" }), Queue::Steer, "use b");
         check(json!({ "text": "steer use b" }), Queue::Turn, "steer use b");
         check(json!({ "document": document("d"), "caption": "/steer" }), Queue::Steer, "");
-        check(json!({ "text": "/steer" }), Queue::Steer, &format!("say: {}", words::STEER_WHAT));
+        check(json!({ "text": "/steer" }), Queue::Steer, &format!("say: {}", said::STEER_WHAT));
     }
 
     #[test]
@@ -430,7 +431,7 @@ mod tests {
         let part = |caption: &str| {
             group(json!({ "document": document("d"), "caption": caption, "media_group_id": "g" }))
         };
-        for (caption, notice) in [("/x", words::LATE_CAPTION), ("", words::LATE_PART)] {
+        for (caption, notice) in [("/x", said::LATE_CAPTION), ("", said::LATE_PART)] {
             let Todo::Run(turn) = run(vec![part(caption)], Standing::Late) else { panic!("no turn") };
             assert_eq!((turn.text.as_str(), turn.notices), ("", vec![notice.to_owned()]));
         }

@@ -2,7 +2,7 @@
 //! as it began; connection, store, lanes and stops stay the same.
 
 use super::Config;
-use super::bot::Bot;
+use super::bot::{Bot, deciding};
 use super::menu::{MenuEntry, set_menus};
 use super::people::Door;
 use crate::attachments::{self, outgoing::Outgoing};
@@ -59,8 +59,8 @@ impl Bot {
             runner,
             outgoing,
             limits: attachments,
-            door: Door::new(&config, self.door.people.clone(), self.door.moves.clone()),
-            approvals: self.approvals.renewed(config.approvers, approvals.expires.0),
+            door: Door::new(&config, self.door.guests.clone(), self.door.moves.clone()),
+            desk: self.desk.renewed(deciding(&config.approvers, &approvals)),
             ..self.clone()
         }
     }

@@ -9,6 +9,7 @@ use super::upload::send_files;
 use super::wire::Message;
 use crate::outbound::{Bundle, Rich, Router, SendError};
 use crate::store::{Part, PartKind};
+use crate::turn::Alive;
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -86,7 +87,7 @@ impl Router for Bot {
             PartKind::Attachment => ChatAction::UploadDocument,
             _ => ChatAction::Typing,
         };
-        let sign = Typing::sending(self.api.clone(), target, what);
+        let sign = Alive::sending(Typing::at(self.api.clone(), target, what));
         let sent = self.send_part(target, part, after).await;
         sign.end().await;
         sent

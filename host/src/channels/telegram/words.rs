@@ -2,7 +2,6 @@
 
 use super::send::TEXT_UNITS_MAX;
 use crate::outbound::{Rich, markdown, split};
-use crate::store::ApprovalState;
 use crate::store::people::Waiting;
 use crate::turn::Sight;
 use cofferdam_core::limits::Span;
@@ -29,9 +28,6 @@ pub(super) fn to_stranger(id: i64, code: Option<(&Waiting, Span)>) -> String {
 pub(super) const LET_IN: &str =
     "The operator has let you in: you are served from now on. /help says what I can do.";
 
-/// To a call that was to be approved, once whoever asked for it is not served any more.
-pub(super) const ASKER_REMOVED: &str = "whoever asked for it is not served any more";
-
 /// To a message of a kind that nothing here uses, by its name in the API.
 pub(super) fn unused_kind(kind: &str) -> String {
     format!("A message of this kind ({kind}) cannot be used here. Send text or a file.")
@@ -40,13 +36,6 @@ pub(super) fn unused_kind(kind: &str) -> String {
 /// To a message whose JSON cannot be read.
 pub(super) const UNREADABLE: &str =
     "This message could not be read. Send it again, as plain text or as a file.";
-
-/// Before the listing of an album's late part.
-pub(super) const LATE_PART: &str = "This is a late part of the album above, whose turn had already begun.";
-
-/// As [`LATE_PART`], where the late part carries the caption.
-pub(super) const LATE_CAPTION: &str = "This is a late part of the album above, whose turn had already begun; \
-    its caption was not run. Send the command as a reply to the message that it is meant for.";
 
 /// In place of an answer that is not there yet: what is done, or what is said so far.
 pub(super) fn seen(sight: &Sight) -> Rich {
@@ -64,76 +53,6 @@ fn so_far(text: &str) -> Rich {
     let mut head = all.slice(0..first).bounded();
     head.push(Rich::plain(GOES_ON));
     head
-}
-
-/// To `/cancel` when no turn runs.
-pub(super) fn nothing_runs(waiting: usize) -> String {
-    format!("Nothing is running here.{}", waiting_too(waiting))
-}
-
-/// To `/cancel` of somebody who is served in an open group alone, while another person's message is worked on.
-pub(super) const NOT_YOURS_TO_STOP: &str = "What is running here is another person's: it is stopped by whoever asked \
-     for it, or by somebody whom the operator has named.";
-
-/// To `/new` of somebody who is served in an open group alone.
-pub(super) const NOT_YOURS_TO_FORGET: &str =
-    "This conversation is everybody's here: it is begun anew by somebody whom the operator has named.";
-
-/// After the answer of a turn that somebody stopped.
-pub(super) fn waiting_too(waiting: usize) -> String {
-    match waiting {
-        0 => String::new(),
-        1 => " 1 message is waiting and comes next.".into(),
-        n => format!(" {n} messages are waiting and come next."),
-    }
-}
-
-/// To `/steer` with nothing else.
-pub(super) const STEER_WHAT: &str =
-    "Write what to add to the message that is being worked on: /steer TEXT. A file may come with it.";
-
-/// In place of an answer when somebody stopped the turn while its files came in.
-pub(super) const CANCELLED: &str =
-    "Cancelled: nothing had been done yet. Send the message again if it is needed.";
-
-/// In place of an answer to a message that was begun too often.
-pub(super) fn given_up(attempts: u32) -> String {
-    format!(
-        "internal: this message made the gateway fail {attempts} times and is not tried again; its operator finds \
-         more in the log."
-    )
-}
-
-/// In place of an answer when the gateway itself failed.
-pub(super) const BROKEN: &str =
-    "internal: the gateway failed while working on this message; its operator finds why in the log.";
-
-/// To somebody who presses a button and is not served.
-pub(super) const NOT_SERVED: &str = "Only people whom the operator has named can decide this.";
-
-/// To a press that belongs to no approval of its chat.
-pub(super) const NO_APPROVAL: &str = "There is nothing to decide here any more.";
-
-/// To a call that must be approved, in a private chat where nobody may.
-pub(super) const NOBODY_HERE: &str = "in this chat nobody may approve it; ask in a group with one of the people whom the operator has named for that";
-
-/// To somebody who presses a button that is meant for others.
-pub(super) fn for_others(approvers: &[i64]) -> String {
-    match approvers {
-        [one] => format!("Only {one} may decide this."),
-        _ => "Only the people whom the operator has named for approvals may decide this.".to_owned(),
-    }
-}
-
-/// What became of an approval, below the call and to whoever pressed.
-pub(super) fn settled(state: ApprovalState, by: Option<&str>) -> String {
-    match (state, by) {
-        (ApprovalState::Approved, by) => format!("✅ Approved by {}.", by.unwrap_or("nobody")),
-        (ApprovalState::Denied, by) => format!("❌ Denied by {}.", by.unwrap_or("nobody")),
-        (ApprovalState::Expired, _) => "⌛ Expired: nobody decided in time. Nothing was changed.".to_owned(),
-        (ApprovalState::Withdrawn, _) => "🚫 Withdrawn: this is not asked any more.".to_owned(),
-        (ApprovalState::Asked, _) => "Not decided yet.".to_owned(),
-    }
 }
 
 /// The one line that tells that the channel works.

@@ -35,8 +35,7 @@ struct Held {
     lines: Vec<Spoken>,
     attempts: BTreeMap<String, (Caller, u32)>,
     used: Vec<(i64, Caller, Used)>,
-    approvals: Vec<(String, String, Approval)>,
-    paths: Vec<(ApprovedPaths, String, i64)>,
+    approvals: Arc<ApprovalsInMemory>,
     blobs: BTreeSet<(String, String)>,
     moves: BTreeMap<(String, String), String>,
 }
@@ -239,8 +238,7 @@ impl Storage for Memory {
             (row.channel, gone) = (String::new(), gone + 1);
         }
         held.recent.retain(|_, (_, at, _)| *at >= before);
-        held.paths.retain(|(_, _, at)| *at >= before);
-        held.approvals.retain(|(_, _, approval)| approval.expires_at >= before);
+        held.approvals.prune(before);
         held.used.retain(|(day, _, _)| *day >= before / DAY_MS);
         held.lines.retain(|spoken| spoken.at >= before);
         Ok(gone)

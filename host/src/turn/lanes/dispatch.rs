@@ -57,7 +57,7 @@ pub struct Lanes {
 impl Lanes {
     /// Runs until the arrivals end or the program stops. Whatever arrives is taken at once.
     pub async fn run(self, mut arrivals: mpsc::Receiver<Arrival>) {
-        let mut queue = Queue::new(self.patience.album_window, self.patience.album_cap);
+        let mut queue = Queue::new(self.patience.albums);
         let (mut tasks, mut reads) = (JoinSet::new(), JoinSet::new());
         let mut busy: HashMap<Id, SessionId> = HashMap::new();
         loop {

@@ -3,11 +3,10 @@
 //! An album stands in its lane from its first part on, so nothing that was sent after it overtakes it. Nothing that is
 //! in memory overtakes what waits in the inbox: a lane of which something waits there takes nothing else in.
 
-use super::{Awaited, Unit};
+use super::{Awaited, Unit, Window};
 use crate::store::{Claim, Queued};
 use cofferdam_core::id::SessionId;
 use std::collections::{HashMap, VecDeque};
-use std::time::Duration;
 use tokio::time::Instant;
 
 /// Messages of one lane that are held in memory; further ones wait in the inbox until the lane has run dry.
@@ -29,8 +28,7 @@ pub(super) struct Queue {
     beyond: bool,
     /// What is being read from the inbox.
     reading: Option<Wanted>,
-    window: Duration,
-    cap: Duration,
+    albums: Window,
 }
 
 /// What is to be read from the inbox.
@@ -75,9 +73,9 @@ enum State {
 }
 
 impl Queue {
-    /// No work yet. An album is complete when no part came for `window`, and after `cap` at the latest.
-    pub(super) fn new(window: Duration, cap: Duration) -> Self {
-        Self { lanes: HashMap::new(), load: 0, open: false, beyond: false, reading: None, window, cap }
+    /// No work yet.
+    pub(super) fn new(albums: Window) -> Self {
+        Self { lanes: HashMap::new(), load: 0, open: false, beyond: false, reading: None, albums }
     }
 
     /// Units that wait in memory or are worked on.
@@ -196,10 +194,10 @@ impl Queue {
 
     /// The next unit that may begin; its lane is busy until [`Queue::finished`].
     pub(super) fn begin(&mut self, now: Instant) -> Option<(SessionId, Unit)> {
-        let (window, cap) = (self.window, self.cap);
+        let albums = self.albums;
         let startable = |lane: &Lane| {
             lane.state == State::Idle
-                && lane.queue.front().is_some_and(|waits| waits.due(window, cap) <= Some(now))
+                && lane.queue.front().is_some_and(|waits| waits.due(albums) <= Some(now))
         };
         let (session, lane) = self.lanes.iter_mut().find(|(_, lane)| startable(lane))?;
         let unit = match lane.queue.pop_front()? {
@@ -222,7 +220,7 @@ impl Queue {
     /// When the next album of an idle lane is complete.
     pub(super) fn next_due(&self) -> Option<Instant> {
         let idle = self.lanes.values().filter(|lane| lane.state == State::Idle);
-        idle.filter_map(|lane| lane.queue.front()?.due(self.window, self.cap)).min()
+        idle.filter_map(|lane| lane.queue.front()?.due(self.albums)).min()
     }
 
     /// A lane of which nothing waits takes no memory.
@@ -274,10 +272,10 @@ impl Lane {
 
 impl Waits {
     /// When it may begin; `None` means at once, which is less than every time.
-    fn due(&self, window: Duration, cap: Duration) -> Option<Instant> {
+    fn due(&self, albums: Window) -> Option<Instant> {
         match self {
             Self::Ready(_) => None,
-            Self::Album(gathering) => Some((gathering.last + window).min(gathering.first + cap)),
+            Self::Album(gathering) => Some(albums.closes(gathering.first, gathering.last)),
         }
     }
 }

@@ -78,7 +78,7 @@ fn fixture(store: Store) -> Fixture {
         store: store.clone(),
         channel: CHANNEL.into(),
         running: Arc::default(),
-        patience: Patience { album_window: second, album_cap: second, grace: Duration::ZERO },
+        patience: Patience { albums: Window { silence: second, cap: second }, grace: Duration::ZERO },
         stop: stop.clone(),
     };
     Fixture { store, arrivals, worker, seen, stop, running: tokio::spawn(lanes.run(queue)) }

@@ -4,9 +4,10 @@ use super::*;
 use crate::store::{BoundTurn, Standing};
 use cofferdam_core::id::TurnId;
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 fn queue() -> Queue {
-    Queue::new(Duration::from_millis(1500), Duration::from_secs(10))
+    Queue::new(Window { silence: Duration::from_millis(1500), cap: Duration::from_secs(10) })
 }
 
 /// One for which the inbox was empty at the start.

@@ -1,8 +1,9 @@
-//! Whether a text is a command, and whether it is meant for this bot.
+//! What a message says to the gateway itself: whether it is a command, for whom, and the words that are for the gateway
+//! and for no provider. Every channel reads them here; what a menu shows of them is the channel's own.
 
 /// What a text is.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Spoken {
+pub enum Spoken {
     /// A command for this bot, as the provider knows it: without `@botname`, `/start` as `/help`.
     Command(String),
     /// A command for another bot.
@@ -15,7 +16,7 @@ pub(super) enum Spoken {
 ///
 /// A command is `/` and letters, digits or `_`, before anything but blanks, perhaps `@` and a bot's name, then the
 /// end or a blank: `/shared/a.txt` is none.
-pub(super) fn spoken(text: &str, bot_name: Option<&str>) -> Spoken {
+pub fn spoken(text: &str, bot_name: Option<&str>) -> Spoken {
     let text = text.trim_start();
     let end = text.find(char::is_whitespace).unwrap_or(text.len());
     let (word, rest) = text.split_at(end);
@@ -36,9 +37,33 @@ pub(super) fn spoken(text: &str, bot_name: Option<&str>) -> Spoken {
 }
 
 /// What a command adds to the turn that runs: all that follows `/steer`.
-pub(super) fn steered(command: &str) -> Option<&str> {
+pub fn steered(command: &str) -> Option<&str> {
     let rest = command.strip_prefix("/steer")?;
     (rest.is_empty() || rest.starts_with(char::is_whitespace)).then(|| rest.trim_start())
+}
+
+/// What a word asks for. It counts only when it is the whole message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Word {
+    /// Forget the conversation.
+    New,
+    /// Answer the last request again.
+    Retry,
+    /// Stop what runs. A channel acts on it at once; a turn of its own finds nothing to stop.
+    Cancel,
+    /// Say how to use this.
+    Help,
+}
+
+/// The word that a message is, if it is one.
+pub fn word(text: &str) -> Option<Word> {
+    match text.trim() {
+        "/new" => Some(Word::New),
+        "/retry" => Some(Word::Retry),
+        "/cancel" => Some(Word::Cancel),
+        "/help" | "/start" => Some(Word::Help),
+        _ => None,
+    }
 }
 
 #[cfg(test)]
@@ -79,6 +104,16 @@ mod tests {
         assert_eq!(spoken("/x@our_bot", None), Spoken::ForAnother);
         for text in ["", "hello", "/", "/ x", "/shared/a.txt", "see /help", "/é", "/@our_bot"] {
             check(text, Spoken::Plain(text.into()));
+        }
+    }
+
+    #[test]
+    fn a_word_is_the_whole_message() {
+        assert_eq!(word(" /new\n"), Some(Word::New));
+        assert_eq!((word("/retry"), word("/cancel")), (Some(Word::Retry), Some(Word::Cancel)));
+        assert_eq!((word("/help"), word("/start")), (Some(Word::Help), Some(Word::Help)));
+        for text in ["", "new", "/new page", "please /new", "/newer", "/NEW"] {
+            assert_eq!(word(text), None, "{text:?}");
         }
     }
 }

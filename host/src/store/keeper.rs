@@ -1,0 +1,72 @@
+//! Work in the store that has to be done: what cannot be written down must not happen, so whoever needs it waits.
+
+use super::StoreError;
+use std::time::Duration;
+use tokio_util::sync::CancellationToken;
+
+/// The pause after the first failure; it doubles, up to [`PAUSE_LONGEST`].
+const PAUSE_FIRST: Duration = Duration::from_millis(100);
+const PAUSE_LONGEST: Duration = Duration::from_secs(10);
+
+/// Repeats work in the store until it succeeds, or the program stops.
+#[derive(Clone, Debug)]
+pub struct Keeper {
+    stop: CancellationToken,
+    pausing: fn(Duration),
+}
+
+impl Keeper {
+    /// Until `stop`. `pausing` is told of each pause before it begins.
+    pub fn new(stop: CancellationToken, pausing: fn(Duration)) -> Self {
+        Self { stop, pausing }
+    }
+
+    /// What the work comes to; `None` once the program stops. `what` names it in the log.
+    pub async fn stored<T, F>(&self, what: &str, mut work: impl FnMut() -> F) -> Option<T>
+    where
+        F: Future<Output = Result<T, StoreError>>,
+    {
+        let mut pause = Duration::ZERO;
+        loop {
+            let error = match work().await {
+                Ok(value) => {
+                    if !pause.is_zero() {
+                        tracing::info!(what, "the store works again");
+                    }
+                    return Some(value);
+                }
+                Err(error) => error,
+            };
+            if pause.is_zero() {
+                tracing::error!(what, %error, "the store fails; waiting for it");
+            }
+            pause = (pause * 2).clamp(PAUSE_FIRST, PAUSE_LONGEST);
+            (self.pausing)(pause);
+            tokio::select! {
+                () = tokio::time::sleep(pause) => {}
+                () = self.stop.cancelled() => return None,
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::cell::Cell;
+
+    #[tokio::test]
+    async fn work_is_repeated_until_it_succeeds_or_the_program_stops() {
+        let keeper = Keeper::new(CancellationToken::new(), |_| {});
+        let tries = Cell::new(0);
+        let work = || {
+            tries.set(tries.get() + 1);
+            let done = if tries.get() == 2 { Ok(tries.get()) } else { Err(StoreError::Stopped) };
+            std::future::ready(done)
+        };
+        assert_eq!(keeper.stored("try", work).await, Some(2));
+        keeper.stop.cancel();
+        let fails = || std::future::ready(Err::<(), _>(StoreError::Stopped));
+        assert_eq!(keeper.stored("try", fails).await, None);
+    }
+}

@@ -1,0 +1,66 @@
+//! What every channel does alike is there once: what it needs of the store, and the words that it is asked by, are named
+//! by its service and by nobody else.
+
+use super::{Source, sources};
+
+/// A name, and the one place besides `store/` that uses it.
+const ONCE: &[(&str, &str)] = &[
+    // Approvals: asking, and what is remembered of them.
+    ("NewApproval", "host/src/turn/desk/"),
+    ("ApprovedPaths", "host/src/turn/desk/"),
+    // What is said to a turn that runs.
+    ("taken_up", "host/src/turn/mailbox.rs"),
+    // When an album is whole.
+    ("is_over", "host/src/turn/mailbox.rs"),
+    // Codes for strangers.
+    ("NewCode", "host/src/turn/guests.rs"),
+    // Attempts at a turn.
+    ("withdraw_attempt", "host/src/turn/attempt.rs"),
+    // Signs of life, and what is shown of a turn.
+    ("is_left", "host/src/turn/alive.rs"),
+    ("Watcher", "host/src/turn/live.rs"),
+];
+
+/// Commands to the gateway itself.
+const COMMANDS: [&str; 4] = ["\"/new\"", "\"/retry\"", "\"/cancel\"", "\"/steer\""];
+
+/// The code of a file, the tests that it ends with apart.
+fn told(source: &Source) -> String {
+    source.code().split("\n#[cfg(test)]\nmod tests {").next().unwrap_or_default().to_owned()
+}
+
+#[test]
+fn what_every_channel_does_alike_is_there_once() {
+    let all: Vec<_> =
+        sources("host/src").into_iter().filter(|source| !source.path.contains("/tests")).collect();
+    let mut wrong = Vec::new();
+    for (name, place) in ONCE {
+        // Where it is made.
+        let home = |source: &&Source| {
+            let code = told(source);
+            ["struct", "fn"].iter().any(|item| code.contains(&format!("{item} {name}")))
+        };
+        let homes: Vec<_> = all.iter().filter(home).map(|source| source.path.clone()).collect();
+        assert!(!homes.is_empty(), "there is no {name}, and this test looks in vain");
+        let uses = all.iter().filter(|source| source.names(name) && source.room() != "store");
+        let uses: Vec<_> = uses.map(|source| source.path.as_str()).collect();
+        assert!(uses.iter().any(|path| path.starts_with(place)), "{place} does not use {name}");
+        let handed_on = |path: &str| path.ends_with("/mod.rs") || homes.iter().any(|home| home == path);
+        wrong.extend(
+            uses.iter()
+                .filter(|path| !path.starts_with(place) && !handed_on(path))
+                .map(|path| format!("{path} uses {name}, which is for {place}")),
+        );
+    }
+    for source in &all {
+        let commands = COMMANDS.iter().filter(|command| told(source).contains(**command));
+        wrong.extend(commands.map(|command| format!("{} reads {command}, which core does", source.path)));
+        // The desk, and whoever runs `call --approve`.
+        let approves = told(source).contains("Approver for ");
+        if approves && !["host/src/turn/desk/asking.rs", "host/src/cli/approving.rs"].contains(&&*source.path)
+        {
+            wrong.push(format!("{} asks people without the desk", source.path));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}

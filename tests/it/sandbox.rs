@@ -37,7 +37,7 @@ use std::time::{Duration, Instant};
 use support::home::{Home, Ran};
 
 /// Far longer than any call here takes, on a busy machine too: what takes longer hangs.
-const SOON: Duration = Duration::from_secs(30);
+pub(crate) const SOON: Duration = Duration::from_secs(30);
 
 /// The attacker under limits that nothing reaches which does not want to. Its `path` is judged for writing.
 fn hostile() -> Home {

@@ -11,8 +11,5 @@ pub(crate) fn run() -> Result<(), String> {
     // As the tests build them, so that these find everything built.
     let build = ["build", "--locked", "--workspace", "--bin", "cofferdam", "--bin", "demo"];
     step("build the gateway, the guests and the demo", &mut cargo(&build))?;
-    step(
-        "one real turn",
-        &mut cargo(&["run", "--quiet", "--locked", "--workspace", "--bin", "demo"]),
-    )
+    step("one real turn", &mut cargo(&["run", "--quiet", "--locked", "--workspace", "--bin", "demo"]))
 }

@@ -12,6 +12,8 @@ use std::time::Duration;
 pub(super) const EVENT_BYTES_MAX: usize = 2 << 20;
 /// A whole answer: each token comes in an event of some hundred bytes.
 pub(super) const STREAM_BYTES_MAX: usize = 64 << 20;
+/// What follows an answer's last event is read for so long.
+const REST_MAX: Duration = Duration::from_secs(1);
 
 /// The events of one answer, in order.
 pub(super) struct Events(BoxStream<'static, Result<Event, EventStreamError<Failure>>>);
@@ -38,6 +40,16 @@ impl Events {
             Some(Err(EventStreamError::Transport(failure))) => Err(failure),
             Some(Err(_)) => Err(Failure::Unreadable("it is no stream of events".into())),
         }
+    }
+
+    /// Reads to the end of the body, while the caller goes on: a connection serves the next question only when the last
+    /// answer on it was read whole, and each new one costs a handshake.
+    pub(super) fn rest(mut self) {
+        tokio::spawn(async move {
+            let reading = async { while let Ok(Some(_)) = self.next().await {} };
+            // A body without an end costs its connection, as if nobody had read on.
+            let _ = tokio::time::timeout(REST_MAX, reading).await;
+        });
     }
 }
 

@@ -133,6 +133,7 @@ impl Server {
                 deltas.take(Delta::Text(fresh.to_owned()));
             }
             if heard? == Heard::End {
+                events.rest();
                 return Ok(());
             }
         }

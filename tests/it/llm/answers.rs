@@ -1,8 +1,10 @@
 //! What a model says and calls, over each API: whole texts, calls that really run, and results that go back.
 
 use super::world::World;
+use crate::sandbox::SOON;
+use crate::sandbox::chat::Chat;
 use serde_json::{Value, json};
-use support::llm::{Call, Dialect, Turn};
+use support::llm::{Call, Dialect, Gate, Turn};
 use support::samples;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
@@ -112,5 +114,31 @@ async fn calls_without_an_id_get_one() -> anyhow::Result<()> {
     assert!(world.chat(&[], "go\n").ends_with("ok\n"));
     assert_eq!(world.llm.requests()[1].results().len(), 3);
     world.end(2);
+    Ok(())
+}
+
+/// A server may say all before it ends its answer; the connection serves the next question all the same.
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_conversation_keeps_its_connection() -> anyhow::Result<()> {
+    for dialect in Dialect::ALL {
+        let world = World::of(dialect).await?;
+        let (ends, never) = (Gate::new(), Gate::new());
+        let says = |gate: &Gate| Turn::say("ja").ends_at(gate);
+        world.llm.script([says(&ends), says(&ends), says(&never), Turn::say("noch da")]);
+        let mut chat = Chat::start(&world.home);
+        assert_eq!(chat.say("eins"), "ja");
+        ends.open();
+        world.llm.wait_until_idle(SOON).await?;
+        assert_eq!(chat.say("zwei"), "ja");
+        world.llm.wait_until_idle(SOON).await?;
+        assert_eq!(chat.say("drei"), "ja");
+        // An answer that never ends is left after a while, with its connection.
+        world.llm.wait_until_idle(SOON).await?;
+        assert_eq!(chat.say("vier"), "noch da");
+        chat.end();
+        let used = world.llm.requests().iter().map(|request| request.connection).collect::<Vec<_>>();
+        assert_eq!(used, [1, 1, 1, 2], "{dialect:?}");
+        world.end(4);
+    }
     Ok(())
 }

@@ -16,9 +16,13 @@ use crate::http::{Connection, Request};
 
 /// Serves until the client goes or an answer breaks.
 pub(super) async fn serve(state: Arc<State>, mut connection: Connection) {
+    let number = state.change(|inner| {
+        inner.connections += 1;
+        inner.connections
+    });
     while let Ok(Some(request)) = connection.next_request().await {
         let _under_way = UnderWay::new(&state);
-        match exchange(&state, &mut connection, &request).await {
+        match exchange(&state, (&mut connection, number), &request).await {
             Ok(Next::Request) if request.keep_alive => {}
             _ => return,
         }
@@ -41,11 +45,16 @@ impl Drop for UnderWay<'_> {
     }
 }
 
-async fn exchange(state: &State, connection: &mut Connection, request: &Request) -> std::io::Result<Next> {
+async fn exchange(
+    state: &State,
+    (connection, on): (&mut Connection, usize),
+    request: &Request,
+) -> std::io::Result<Next> {
     let body = serde_json::from_slice(&request.body).unwrap_or(Value::Null);
     let dialect = Dialect::at(&request.target);
     let mut record = RequestRecord {
         number: 0,
+        connection: on,
         dialect,
         target: request.target.clone(),
         headers: request.headers.clone(),
@@ -97,11 +106,10 @@ async fn answer(
     turn: Turn,
     number: usize,
 ) -> std::io::Result<Next> {
-    if let Some(gate) = &turn.gate {
-        tokio::select! {
-            () = gate.opened() => {}
-            () = connection.closed() => return Ok(Next::Close),
-        }
+    if let Some(gate) = &turn.gate
+        && wire::passes(connection, gate).await == Next::Close
+    {
+        return Ok(Next::Close);
     }
     match turn.what {
         What::Silence => {

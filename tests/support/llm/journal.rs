@@ -10,6 +10,8 @@ use crate::http::find_header;
 pub struct RequestRecord {
     /// Counts from 0 in the order of arrival.
     pub number: usize,
+    /// Which of the connections it came on, from 1.
+    pub connection: usize,
     /// The API; none for a target that none has.
     pub dialect: Option<Dialect>,
     /// The request target.

@@ -35,6 +35,8 @@ pub(super) struct Answer {
     pub(super) usage: (u64, u64),
     /// After so many events it waits at a gate.
     pub(super) pauses: Vec<(usize, Gate)>,
+    /// After the last event it waits at this gate before it ends.
+    pub(super) ends_at: Option<Gate>,
 }
 
 /// Why the model stops, in no API's words.
@@ -111,6 +113,7 @@ impl Turn {
             bytes_at_once: None,
             usage: (100, 10),
             pauses: Vec::new(),
+            ends_at: None,
         }))
     }
 
@@ -162,6 +165,12 @@ impl Turn {
     #[must_use]
     pub fn pauses_after(self, events: usize, gate: &Gate) -> Self {
         self.answer(|answer| answer.pauses.push((events, gate.clone())))
+    }
+
+    /// The body ends once this gate is open, though all is said before.
+    #[must_use]
+    pub fn ends_at(self, gate: &Gate) -> Self {
+        self.answer(|answer| answer.ends_at = Some(gate.clone()))
     }
 
     /// It says that this many tokens were read and written.

@@ -23,6 +23,8 @@ pub(super) struct Inner {
     pub(super) models: Shown,
     /// Requests that are remembered no longer.
     pub(super) forgotten: usize,
+    /// Connections so far.
+    pub(super) connections: usize,
     /// Requests without their whole answer.
     pub(super) under_way: usize,
 }

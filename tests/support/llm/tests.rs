@@ -11,6 +11,7 @@ fn problem(dialect: Dialect, body: Value) -> Option<String> {
     let headers = [("content-type", "application/json"), ("anthropic-version", "2023-06-01")];
     let record = RequestRecord {
         number: 0,
+        connection: 1,
         dialect: Some(dialect),
         target: String::new(),
         headers: headers.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec(),

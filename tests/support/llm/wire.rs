@@ -2,6 +2,7 @@
 
 use tokio::io::AsyncWriteExt;
 
+use super::gate::Gate;
 use super::script::{Answer, Ending};
 use crate::http::Connection;
 
@@ -55,9 +56,8 @@ pub(super) async fn stream(
             for (n, event) in events.iter().enumerate() {
                 chunk(connection, event.as_bytes()).await?;
                 for (_, gate) in answer.pauses.iter().filter(|(after, _)| *after == n + 1) {
-                    tokio::select! {
-                        () = gate.opened() => {}
-                        () = connection.closed() => return Ok(Next::Close),
+                    if passes(connection, gate).await == Next::Close {
+                        return Ok(Next::Close);
                     }
                 }
             }
@@ -76,8 +76,21 @@ pub(super) async fn stream(
         }
         Ending::Whole | Ending::EndsEarly(_) | Ending::Fails(..) => {}
     }
+    if let Some(gate) = &answer.ends_at
+        && passes(connection, gate).await == Next::Close
+    {
+        return Ok(Next::Close);
+    }
     connection.stream.write_all(b"0\r\n\r\n").await?;
     Ok(Next::Request)
+}
+
+/// Waits at a gate, or until the client goes.
+pub(super) async fn passes(connection: &mut Connection, gate: &Gate) -> Next {
+    tokio::select! {
+        () = gate.opened() => Next::Request,
+        () = connection.closed() => Next::Close,
+    }
 }
 
 async fn chunk(connection: &mut Connection, piece: &[u8]) -> std::io::Result<()> {

@@ -7,7 +7,8 @@ mod in_memory;
 
 pub use in_memory::ApprovalsInMemory;
 
-use super::{Sqlite, StoreError, now_ms};
+use super::{Approvals, Sqlite, StoreError, now_ms};
+use async_trait::async_trait;
 use rusqlite::types::{FromSql, FromSqlError, FromSqlResult, ToSql, ToSqlOutput, ValueRef};
 use rusqlite::{OptionalExtension, Transaction, params};
 
@@ -72,13 +73,9 @@ pub struct ApprovedPaths {
     pub tool: String,
 }
 
-impl Sqlite {
-    /// The approval of exactly this call: the one that is there from before a restart, or this new one. What
-    /// else was asked about the same call is withdrawn, and returned: nobody waits for it.
-    ///
-    /// # Errors
-    /// [`StoreError`]; then nothing must be shown.
-    pub(super) async fn ask(&self, new: NewApproval) -> Result<(Approval, Vec<Approval>), StoreError> {
+#[async_trait]
+impl Approvals for Sqlite {
+    async fn ask(&self, new: NewApproval) -> Result<(Approval, Vec<Approval>), StoreError> {
         self.write(move |tx| {
             tx.prepare_cached(
                 "INSERT OR IGNORE INTO approval (id, call_id, sha256, place, state, asked_at, expires_at)
@@ -101,11 +98,7 @@ impl Sqlite {
         .await
     }
 
-    /// Notes the platform's id of the message that shows it.
-    ///
-    /// # Errors
-    /// [`StoreError`]; then a turn that runs again shows it a second time.
-    pub(super) async fn approval_shown(&self, id: &str, message: &str) -> Result<(), StoreError> {
+    async fn approval_shown(&self, id: &str, message: &str) -> Result<(), StoreError> {
         let (id, message) = (id.to_owned(), message.to_owned());
         self.write(move |tx| {
             tx.prepare_cached("UPDATE approval SET message = ?2 WHERE id = ?1")?.execute([id, message])?;
@@ -114,21 +107,12 @@ impl Sqlite {
         .await
     }
 
-    /// The approval of this id; `None`: there is none.
-    ///
-    /// # Errors
-    /// [`StoreError`].
-    pub(super) async fn approval(&self, id: &str) -> Result<Option<Approval>, StoreError> {
+    async fn approval(&self, id: &str) -> Result<Option<Approval>, StoreError> {
         let id = id.to_owned();
         self.write(move |tx| find(tx, &id)).await
     }
 
-    /// Decides an approval that nobody has decided, and returns how it stands then: as another one decided, if
-    /// they were first. An answer that comes too late makes it expired. `None`: there is no such approval.
-    ///
-    /// # Errors
-    /// [`StoreError`]; then nothing is decided.
-    pub(super) async fn decide(
+    async fn decide(
         &self,
         id: &str,
         state: ApprovalState,
@@ -138,15 +122,7 @@ impl Sqlite {
         self.write(move |tx| decide(tx, &id, state, by, now_ms())).await
     }
 
-    /// Remembers paths as approved.
-    ///
-    /// # Errors
-    /// [`StoreError`]; then they are asked about again.
-    pub(super) async fn remember_paths(
-        &self,
-        of: ApprovedPaths,
-        paths: Vec<String>,
-    ) -> Result<(), StoreError> {
+    async fn remember_paths(&self, of: ApprovedPaths, paths: Vec<String>) -> Result<(), StoreError> {
         self.write(move |tx| {
             let mut insert =
                 tx.prepare_cached("INSERT OR REPLACE INTO approved_path VALUES (?1, ?2, ?3, ?4, ?5)")?;
@@ -158,15 +134,7 @@ impl Sqlite {
         .await
     }
 
-    /// Those of the paths that are remembered. Blocks on the disk: for the threads of tool calls.
-    ///
-    /// # Errors
-    /// [`StoreError`].
-    pub(super) fn approved_paths(
-        &self,
-        of: &ApprovedPaths,
-        paths: &[String],
-    ) -> Result<Vec<String>, StoreError> {
+    fn approved_paths(&self, of: &ApprovedPaths, paths: &[String]) -> Result<Vec<String>, StoreError> {
         self.write_here(|tx| {
             let mut look = tx.prepare_cached(
                 "SELECT 1 FROM approved_path WHERE channel = ?1 AND sender = ?2 AND tool = ?3 AND path = ?4",

@@ -1,16 +1,14 @@
 //! How often a turn was begun, and whose it is: what brings the whole process down runs again at the next
 //! start, and must not do so for ever. Forgotten when the turn ends.
 
-use super::{Sqlite, StoreError, now_ms};
+use super::{Attempts, Sqlite, StoreError, now_ms};
+use async_trait::async_trait;
 use cofferdam_core::id::{Caller, TurnId};
 use rusqlite::{Transaction, params};
 
-impl Sqlite {
-    /// Notes that a turn is about to run; how often it was so far, this time included.
-    ///
-    /// # Errors
-    /// [`StoreError`]; then it must not run.
-    pub(super) async fn attempt(&self, turn: &TurnId, caller: &Caller) -> Result<u32, StoreError> {
+#[async_trait]
+impl Attempts for Sqlite {
+    async fn attempt(&self, turn: &TurnId, caller: &Caller) -> Result<u32, StoreError> {
         let (turn, caller) = (turn.as_str().to_owned(), caller.clone());
         self.ride(move |tx| {
             let count = tx
@@ -24,11 +22,7 @@ impl Sqlite {
         .await
     }
 
-    /// Takes the last attempt back: it was cut off on purpose, which says nothing against the turn.
-    ///
-    /// # Errors
-    /// [`StoreError`]; then it counts.
-    pub(super) async fn withdraw_attempt(&self, turn: &TurnId) -> Result<(), StoreError> {
+    async fn withdraw_attempt(&self, turn: &TurnId) -> Result<(), StoreError> {
         let turn = turn.as_str().to_owned();
         self.ride(move |tx| {
             tx.prepare_cached("UPDATE attempt SET count = count - 1 WHERE turn = ?1 AND count > 0")?

@@ -1,7 +1,8 @@
 //! What was said in each session, line by line, in the order of saying. A line is opaque here: whoever adds
 //! it sees to it that it holds no attachment's bytes.
 
-use super::{Sqlite, StoreError, WhoseTurn, now_ms, outgoing, usage};
+use super::{Lines, Sqlite, StoreError, WhoseTurn, now_ms, outgoing, usage};
+use async_trait::async_trait;
 use cofferdam_core::id::{SessionId, TurnId};
 use rusqlite::{Transaction, params};
 
@@ -20,12 +21,9 @@ pub struct Line {
     pub body: String,
 }
 
-impl Sqlite {
-    /// The latest lines of a session, oldest first; all of those of `turn`.
-    ///
-    /// # Errors
-    /// [`StoreError`].
-    pub(super) async fn lines(&self, session: &SessionId, turn: &TurnId) -> Result<Vec<Line>, StoreError> {
+#[async_trait]
+impl Lines for Sqlite {
+    async fn lines(&self, session: &SessionId, turn: &TurnId) -> Result<Vec<Line>, StoreError> {
         let (session, turn) = (session.clone(), turn.clone());
         self.write(move |tx| {
             let mut statement =
@@ -48,12 +46,7 @@ impl Sqlite {
         .await
     }
 
-    /// Adds line `n` of a turn, counted from 0, and charges `tokens` to its caller. A line that is there
-    /// already stays as it is, and costs nothing.
-    ///
-    /// # Errors
-    /// [`StoreError`]; then it is not there.
-    pub(super) async fn add_line(
+    async fn add_line(
         &self,
         whose: &WhoseTurn,
         n: usize,
@@ -64,12 +57,7 @@ impl Sqlite {
         self.ride(move |tx| add(tx, &whose, n, &body, tokens)).await
     }
 
-    /// Puts one line in the place of all lines of the session before the first one of `kept_from`, and
-    /// charges `tokens` for it. Without a line of `kept_from` nothing changes.
-    ///
-    /// # Errors
-    /// [`StoreError`]; then nothing has changed.
-    pub(super) async fn replace_lines(
+    async fn replace_lines(
         &self,
         whose: &WhoseTurn,
         kept_from: &TurnId,
@@ -98,11 +86,7 @@ impl Sqlite {
         .await
     }
 
-    /// Forgets everything that was said in a session.
-    ///
-    /// # Errors
-    /// [`StoreError`]; then nothing is forgotten.
-    pub(super) async fn forget_lines(&self, session: &SessionId) -> Result<(), StoreError> {
+    async fn forget_lines(&self, session: &SessionId) -> Result<(), StoreError> {
         let session = session.clone();
         self.write(move |tx| {
             tx.prepare_cached("DELETE FROM line WHERE session = ?1")?.execute([session.as_str()])?;

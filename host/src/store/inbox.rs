@@ -3,9 +3,10 @@
 
 use super::replies::insert_reply;
 use super::{
-    AlbumPart, BoundTurn, Claim, Fate, NewUpdate, Persisted, Sqlite, Standing, StoreError, Stranger, Update,
-    attempts, now_ms, outgoing, placeholder, replies, steering,
+    AlbumPart, BoundTurn, Claim, Fate, Inbox, NewUpdate, Persisted, Sqlite, Standing, StoreError, Stranger,
+    Update, attempts, now_ms, outgoing, placeholder, replies, steering,
 };
+use async_trait::async_trait;
 use cofferdam_core::id::TurnId;
 use rusqlite::{OptionalExtension, Transaction, params};
 
@@ -16,27 +17,14 @@ pub const STRANGERS_TOLD_PER_HOUR_MAX: u32 = 20;
 pub const STRANGER_TOLD_MAX: u32 = 3;
 const HOUR_MS: i64 = 60 * 60 * 1000;
 
-impl Sqlite {
-    /// Persists a batch in one transaction. An update that is known already changes nothing.
-    ///
-    /// # Errors
-    /// [`StoreError`]; then none of the batch is persisted.
-    pub(super) async fn persist(
-        &self,
-        channel: &str,
-        updates: Vec<NewUpdate>,
-    ) -> Result<Persisted, StoreError> {
+#[async_trait]
+impl Inbox for Sqlite {
+    async fn persist(&self, channel: &str, updates: Vec<NewUpdate>) -> Result<Persisted, StoreError> {
         let channel = channel.to_owned();
         self.ride(move |tx| persist(tx, &channel, updates, now_ms())).await
     }
 
-    /// Up to `limit` ids of updates that wait for a turn, in the order of arrival.
-    ///
-    /// `after` is the last one of the page before.
-    ///
-    /// # Errors
-    /// [`StoreError`].
-    pub(super) async fn pending(
+    async fn pending(
         &self,
         channel: &str,
         after: Option<i64>,
@@ -55,11 +43,7 @@ impl Sqlite {
         .await
     }
 
-    /// Turns that were bound and have not ended: a crash cut them off. Oldest first.
-    ///
-    /// # Errors
-    /// [`StoreError`].
-    pub(super) async fn bound(&self, channel: &str) -> Result<Vec<BoundTurn>, StoreError> {
+    async fn bound(&self, channel: &str) -> Result<Vec<BoundTurn>, StoreError> {
         let channel = channel.to_owned();
         self.write(move |tx| {
             let mut statement = tx.prepare_cached(
@@ -72,12 +56,7 @@ impl Sqlite {
         .await
     }
 
-    /// Binds updates to a turn of their own, named after the first. `None` when there is nothing left
-    /// to answer: another turn has them, or they are done.
-    ///
-    /// # Errors
-    /// [`StoreError`]; then they wait as before.
-    pub(super) async fn claim(&self, channel: &str, claim: Claim) -> Result<Option<BoundTurn>, StoreError> {
+    async fn claim(&self, channel: &str, claim: Claim) -> Result<Option<BoundTurn>, StoreError> {
         let channel = channel.to_owned();
         self.ride(move |tx| match claim {
             Claim::Update(id) => claim_update(tx, &channel, id),
@@ -86,11 +65,7 @@ impl Sqlite {
         .await
     }
 
-    /// The parts of an album that are still known, each with its turn, in the order of arrival.
-    ///
-    /// # Errors
-    /// [`StoreError`].
-    pub(super) async fn album(&self, channel: &str, album: &str) -> Result<Vec<AlbumPart>, StoreError> {
+    async fn album(&self, channel: &str, album: &str) -> Result<Vec<AlbumPart>, StoreError> {
         let (channel, album) = (channel.to_owned(), album.to_owned());
         self.write(move |tx| {
             let mut statement = tx.prepare_cached(
@@ -106,11 +81,7 @@ impl Sqlite {
         .await
     }
 
-    /// How often a stranger was told, as far as it is remembered.
-    ///
-    /// # Errors
-    /// [`StoreError`].
-    pub(super) async fn times_told(&self, channel: &str, sender: &str) -> Result<u32, StoreError> {
+    async fn times_told(&self, channel: &str, sender: &str) -> Result<u32, StoreError> {
         let (channel, sender) = (channel.to_owned(), sender.to_owned());
         self.write(move |tx| {
             let times = tx
@@ -122,11 +93,7 @@ impl Sqlite {
         .await
     }
 
-    /// Ends a turn that nobody waits for: its updates are done and free of it, without a reply.
-    ///
-    /// # Errors
-    /// [`StoreError`].
-    pub(super) async fn dismiss(&self, turn: &TurnId) -> Result<(), StoreError> {
+    async fn dismiss(&self, turn: &TurnId) -> Result<(), StoreError> {
         let turn = turn.clone();
         self.write(move |tx| {
             done(tx, turn.as_str(), now_ms())?;

@@ -1,7 +1,8 @@
 //! What side-effecting calls answered and wrote, so that a turn replayed after a crash does not run them
 //! again and writes no more than one turn may.
 
-use super::{Sqlite, StoreError, now_ms, outgoing, usage};
+use super::{Deliveries, Sqlite, StoreError, now_ms, outgoing, usage};
+use async_trait::async_trait;
 use cofferdam_core::id::TurnId;
 use cofferdam_core::journal::{Earlier, Journal};
 use cofferdam_core::message::{Delivery, OutgoingAttachment};
@@ -129,12 +130,11 @@ impl Sqlite {
             Ok(tx.prepare_cached("SELECT 1 FROM delivery WHERE call_id = ?1")?.exists([call])?)
         })
     }
+}
 
-    /// The files that calls of other requests have handed to this one, in order.
-    ///
-    /// # Errors
-    /// [`StoreError`].
-    pub(super) async fn handed_over(&self, request: &TurnId) -> Result<Vec<OutgoingAttachment>, StoreError> {
+#[async_trait]
+impl Deliveries for Sqlite {
+    async fn handed_over(&self, request: &TurnId) -> Result<Vec<OutgoingAttachment>, StoreError> {
         let request = request.clone();
         self.write(move |tx| {
             let mut statement =

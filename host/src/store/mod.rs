@@ -12,7 +12,6 @@
 mod approvals;
 mod attempts;
 mod commit;
-mod engine;
 mod history;
 mod inbox;
 mod journal;
@@ -51,9 +50,13 @@ pub use rows::{
     PartKind, Persisted, Placeholder, Queue, Queued, Recent, Reply, Standing, Steer, Stranger, TakeUp,
     TakenUp, Update,
 };
-pub use seam::{Approvals, Conversations, Inbox, Outbox, Storage};
+pub use seam::{
+    Approvals, Attempts, Backlog, Blobs, Deliveries, Inbox, Lines, Moves, Placeholders, Recents, Replies,
+    Steers, Storage, Usage,
+};
 pub use usage::{Used, WhoseTurn};
 
+use async_trait::async_trait;
 use commit::Log;
 use rusqlite::Connection;
 use std::path::{Path, PathBuf};
@@ -126,13 +129,22 @@ impl Sqlite {
         let connection = Arc::new(Mutex::new(schema::open(&dir.join(FILE_NAME))?));
         Ok(Self { connection, log: Arc::new(Log::open(dir)?) })
     }
+}
 
-    /// Whether the database can be written now: writes what it holds already. Blocks.
-    ///
-    /// # Errors
-    /// [`StoreError`].
+/// What each table has to offer is beside its table.
+#[async_trait]
+impl Storage for Sqlite {
+    async fn prune(&self, now: i64) -> Result<usize, StoreError> {
+        self.write(move |tx| retention::prune(tx, now)).await
+    }
+
+    async fn settle(&self) -> Result<(), StoreError> {
+        self.aside(Self::settle_here).await
+    }
+
+    /// Writes what it holds already.
     fn check(&self) -> Result<(), StoreError> {
-        self.write_here(|transaction| Ok(transaction.pragma_update(None, "user_version", schema::VERSION)?))
+        self.write_here(|tx| Ok(tx.pragma_update(None, "user_version", schema::VERSION)?))
     }
 }
 

@@ -1,22 +1,15 @@
 //! Conversations that go on elsewhere, such as a group that became a supergroup: where each was, and where it is.
 
-use super::{Sqlite, StoreError, now_ms};
+use super::{Moves, Sqlite, StoreError, now_ms};
+use async_trait::async_trait;
 use rusqlite::params;
 
 /// Moves that are remembered, the latest.
 pub const MOVES_MAX: u32 = 10_000;
 
-impl Sqlite {
-    /// Remembers that what was in `place` goes on elsewhere, both in the channel's own words.
-    ///
-    /// # Errors
-    /// [`StoreError`]; then it is not remembered.
-    pub(super) async fn note_move(
-        &self,
-        channel: &str,
-        place: String,
-        goes_on: String,
-    ) -> Result<(), StoreError> {
+#[async_trait]
+impl Moves for Sqlite {
+    async fn note_move(&self, channel: &str, place: String, goes_on: String) -> Result<(), StoreError> {
         let channel = channel.to_owned();
         self.write(move |tx| {
             tx.prepare_cached(
@@ -33,11 +26,7 @@ impl Sqlite {
         .await
     }
 
-    /// Where conversations were, and where they are.
-    ///
-    /// # Errors
-    /// [`StoreError`].
-    pub(super) async fn moves(&self, channel: &str) -> Result<Vec<(String, String)>, StoreError> {
+    async fn moves(&self, channel: &str) -> Result<Vec<(String, String)>, StoreError> {
         let channel = channel.to_owned();
         self.write(move |tx| {
             let mut statement = tx.prepare_cached(

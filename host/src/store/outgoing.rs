@@ -1,17 +1,15 @@
 //! Which blobs a turn needs until its reply is out. Blobs themselves lie beside the database; nobody removes one
 //! that is listed here.
 
-use super::{Holder, Sqlite, StoreError};
+use super::{Blobs, Holder, Sqlite, StoreError};
+use async_trait::async_trait;
 use cofferdam_core::message::OutgoingAttachment;
 use rusqlite::{Transaction, params};
 use std::collections::BTreeSet;
 
-impl Sqlite {
-    /// The SHA-256 of every blob that a turn or a stored reply still needs. Blocks on the disk.
-    ///
-    /// # Errors
-    /// [`StoreError`]; then every blob may be needed.
-    pub(super) fn blobs_in_use(&self) -> Result<BTreeSet<String>, StoreError> {
+#[async_trait]
+impl Blobs for Sqlite {
+    fn blobs_in_use(&self) -> Result<BTreeSet<String>, StoreError> {
         let found = self.write_here(|tx| {
             let mut statement = tx.prepare_cached("SELECT sha256 FROM outgoing")?;
             let found = statement.query_map([], |row| row.get(0))?;
@@ -21,23 +19,13 @@ impl Sqlite {
         self.settle_here()?;
         Ok(found)
     }
-}
 
-impl Sqlite {
-    /// Notes that the holder needs these blobs, besides what it needs already.
-    ///
-    /// # Errors
-    /// [`StoreError`]; then a sweep may remove them.
-    pub(super) async fn hold(&self, holder: &Holder, files: &[OutgoingAttachment]) -> Result<(), StoreError> {
+    async fn hold(&self, holder: &Holder, files: &[OutgoingAttachment]) -> Result<(), StoreError> {
         let (holder, files) = (holder.key(), files.to_vec());
         self.write(move |tx| hold(tx, &holder, &files)).await
     }
 
-    /// Notes that the holder needs none any more.
-    ///
-    /// # Errors
-    /// [`StoreError`]; then they stay longer than they must.
-    pub(super) async fn let_go(&self, holder: &Holder) -> Result<(), StoreError> {
+    async fn let_go(&self, holder: &Holder) -> Result<(), StoreError> {
         let holder = holder.key();
         self.write(move |tx| forget(tx, &holder)).await
     }

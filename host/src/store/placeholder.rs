@@ -1,16 +1,14 @@
 //! The one message that may stand for an answer while its turn runs. It is written down before it is sent,
 //! so that a turn that runs again after a crash finds it and never sends a second one.
 
-use super::{Placeholder, Sqlite, StoreError};
+use super::{Placeholder, Placeholders, Sqlite, StoreError};
+use async_trait::async_trait;
 use cofferdam_core::id::TurnId;
 use rusqlite::{OptionalExtension, Transaction, params};
 
-impl Sqlite {
-    /// The placeholder of a turn that has not ended, if it has one.
-    ///
-    /// # Errors
-    /// [`StoreError`].
-    pub(super) async fn placeholder(&self, turn: &TurnId) -> Result<Option<Placeholder>, StoreError> {
+#[async_trait]
+impl Placeholders for Sqlite {
+    async fn placeholder(&self, turn: &TurnId) -> Result<Option<Placeholder>, StoreError> {
         let turn = turn.as_str().to_owned();
         self.write(move |tx| {
             let found: Option<Option<String>> = tx
@@ -22,11 +20,7 @@ impl Sqlite {
         .await
     }
 
-    /// Notes that the placeholder of a turn is about to be sent.
-    ///
-    /// # Errors
-    /// [`StoreError`]; then it must not be sent.
-    pub(super) async fn placeholder_begun(&self, turn: &TurnId) -> Result<(), StoreError> {
+    async fn placeholder_begun(&self, turn: &TurnId) -> Result<(), StoreError> {
         let turn = turn.as_str().to_owned();
         self.write(move |tx| {
             tx.prepare_cached("INSERT OR IGNORE INTO placeholder (turn) VALUES (?1)")?.execute([&turn])?;
@@ -35,11 +29,7 @@ impl Sqlite {
         .await
     }
 
-    /// Notes the platform's id of the placeholder of a turn.
-    ///
-    /// # Errors
-    /// [`StoreError`]; then a turn that runs again cannot find it.
-    pub(super) async fn placeholder_sent(&self, turn: &TurnId, message: &str) -> Result<(), StoreError> {
+    async fn placeholder_sent(&self, turn: &TurnId, message: &str) -> Result<(), StoreError> {
         let (turn, message) = (turn.as_str().to_owned(), message.to_owned());
         self.write(move |tx| {
             tx.prepare_cached("UPDATE placeholder SET message = ?2 WHERE turn = ?1")?

@@ -2,19 +2,17 @@
 //! never a byte and never a word that was said. They are noted when the turn that answered the message ends,
 //! so a later turn of the same conversation finds what came before it and nothing that came after.
 
-use super::{NewRecent, Recent, Sqlite, StoreError};
+use super::{NewRecent, Recent, Recents, Sqlite, StoreError};
+use async_trait::async_trait;
 use rusqlite::{OptionalExtension, Transaction, params};
 
 /// Conversations whose last files are remembered, the latest; and none longer than
 /// [`DONE_AGE_MAX`](super::DONE_AGE_MAX).
 pub const RECENT_ROWS_MAX: u32 = 1000;
 
-impl Sqlite {
-    /// What is noted of a sender in a conversation.
-    ///
-    /// # Errors
-    /// [`StoreError`].
-    pub(super) async fn recent(
+#[async_trait]
+impl Recents for Sqlite {
+    async fn recent(
         &self,
         channel: &str,
         conversation: &str,

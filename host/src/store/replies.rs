@@ -1,20 +1,16 @@
 //! Replies between the end of a turn and the platform's acknowledgement of their last part.
 
 use super::{
-    NewPart, NewRecent, NewReply, Part, Reply, Sqlite, StoreError, inbox, now_ms, outgoing, placeholder,
-    recent,
+    NewPart, NewRecent, NewReply, Part, Replies, Reply, Sqlite, StoreError, inbox, now_ms, outgoing,
+    placeholder, recent,
 };
+use async_trait::async_trait;
 use cofferdam_core::id::TurnId;
 use rusqlite::{OptionalExtension, Transaction, params};
 
-impl Sqlite {
-    /// Ends a turn: in one transaction its updates are done, its reply is stored, nothing of it sent yet, and the
-    /// files of its message are noted as the sender's most recent ones: they outlive the message, which is
-    /// forgotten here. Ending it again changes nothing and returns what is left of the first reply.
-    ///
-    /// # Errors
-    /// [`StoreError`]; then the turn has not ended, and nothing is noted.
-    pub(super) async fn end_noting(
+#[async_trait]
+impl Replies for Sqlite {
+    async fn end_noting(
         &self,
         channel: &str,
         turn: &TurnId,
@@ -36,16 +32,7 @@ impl Sqlite {
         .await
     }
 
-    /// Stores something that answers no message, once for each `turn`; `None` when it was stored before.
-    ///
-    /// # Errors
-    /// [`StoreError`]; then it is not stored.
-    pub(super) async fn tell(
-        &self,
-        channel: &str,
-        turn: &TurnId,
-        reply: NewReply,
-    ) -> Result<Option<Reply>, StoreError> {
+    async fn tell(&self, channel: &str, turn: &TurnId, reply: NewReply) -> Result<Option<Reply>, StoreError> {
         let (channel, turn) = (channel.to_owned(), turn.clone());
         self.write(move |tx| {
             let mut known = tx.prepare_cached("SELECT 1 FROM reply WHERE turn = ?1")?;
@@ -58,11 +45,7 @@ impl Sqlite {
         .await
     }
 
-    /// Replies of which something is still to be sent, oldest first.
-    ///
-    /// # Errors
-    /// [`StoreError`].
-    pub(super) async fn unsent(&self, channel: &str) -> Result<Vec<Reply>, StoreError> {
+    async fn unsent(&self, channel: &str) -> Result<Vec<Reply>, StoreError> {
         let channel = channel.to_owned();
         self.write(move |tx| {
             let mut statement = tx.prepare_cached(
@@ -74,21 +57,12 @@ impl Sqlite {
         .await
     }
 
-    /// Marks a part as sent, with the platform's id of the message.
-    ///
-    /// # Errors
-    /// [`StoreError`]; then a restart sends it again.
-    pub(super) async fn part_sent(&self, turn: &TurnId, n: u32, message: &str) -> Result<(), StoreError> {
+    async fn part_sent(&self, turn: &TurnId, n: u32, message: &str) -> Result<(), StoreError> {
         let (turn, message) = (turn.as_str().to_owned(), message.to_owned());
         self.ride(move |tx| settle(tx, &turn, n, ("sent", &message))).await
     }
 
-    /// Marks a part as failed for good, with the reason. In the same transaction `instead` is added at the end of
-    /// the reply; what comes back are these parts.
-    ///
-    /// # Errors
-    /// [`StoreError`]; then a restart tries it again.
-    pub(super) async fn part_failed(
+    async fn part_failed(
         &self,
         turn: &TurnId,
         n: u32,

@@ -1,7 +1,7 @@
 //! Keeps the database from growing: what is done is forgotten by age and by number. What waits for a turn
 //! or for its reply to be sent is never touched.
 
-use super::{Sqlite, StoreError, approvals, attempts, history, journal, outgoing, recent, usage};
+use super::{StoreError, approvals, attempts, history, journal, outgoing, recent, usage};
 use rusqlite::{Transaction, params};
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -12,18 +12,8 @@ pub const DONE_AGE_MAX: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 /// Of updates that are done so many are remembered at most, the latest.
 pub const DONE_ROWS_MAX: u32 = 10_000;
 
-impl Sqlite {
-    /// Forgets what is older or more than the limits; `now` in milliseconds since 1970 UTC. Returns how
-    /// many updates went.
-    ///
-    /// # Errors
-    /// [`StoreError`]; then nothing is forgotten.
-    pub(super) async fn prune(&self, now: i64) -> Result<usize, StoreError> {
-        self.write(move |tx| prune(tx, now)).await
-    }
-}
-
-fn prune(tx: &Transaction<'_>, now: i64) -> Result<usize, StoreError> {
+/// [`Storage::prune`](super::Storage::prune) in a transaction.
+pub(super) fn prune(tx: &Transaction<'_>, now: i64) -> Result<usize, StoreError> {
     let age_ms = i64::try_from(DONE_AGE_MAX.as_millis()).unwrap_or(i64::MAX);
     let before = now.saturating_sub(age_ms);
     let mut statement = tx.prepare_cached(

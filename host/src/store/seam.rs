@@ -20,7 +20,22 @@ use std::collections::BTreeSet;
 
 /// A storage engine.
 #[async_trait]
-pub trait Storage: Inbox + Outbox + Approvals + Conversations + Journal {
+pub trait Storage:
+    Approvals
+    + Attempts
+    + Backlog
+    + Blobs
+    + Deliveries
+    + Inbox
+    + Journal
+    + Lines
+    + Moves
+    + Placeholders
+    + Recents
+    + Replies
+    + Steers
+    + Usage
+{
     /// Forgets what is done and older or more than the limits; `now` in milliseconds since 1970 UTC. What waits for
     /// a turn, or to be sent, stays. Returns how many updates went.
     async fn prune(&self, now: i64) -> Result<usize, StoreError>;
@@ -44,25 +59,6 @@ pub trait Inbox: Send + Sync {
     async fn pending(&self, channel: &str, after: Option<i64>, limit: u32)
     -> Result<Vec<Update>, StoreError>;
 
-    /// Up to `limit` sessions of which an update waits for a turn, by the oldest one of each.
-    async fn sessions(&self, channel: &str, limit: u32) -> Result<Vec<SessionId>, StoreError>;
-
-    /// Up to `limit` updates of a session that wait for a turn, in order.
-    async fn waiting(
-        &self,
-        channel: &str,
-        session: &SessionId,
-        limit: u32,
-    ) -> Result<Vec<Queued>, StoreError>;
-
-    /// How many messages of a session wait for a turn, an album being one; `besides` is not counted.
-    async fn count_waiting(
-        &self,
-        channel: &str,
-        session: &SessionId,
-        besides: Option<i64>,
-    ) -> Result<usize, StoreError>;
-
     /// Binds updates to a turn of their own, named after the first; `None` when there is nothing left to answer. Rides.
     async fn claim(&self, channel: &str, claim: Claim) -> Result<Option<BoundTurn>, StoreError>;
 
@@ -72,35 +68,17 @@ pub trait Inbox: Send + Sync {
     /// The parts of an album that are still known, in order.
     async fn album(&self, channel: &str, album: &str) -> Result<Vec<AlbumPart>, StoreError>;
 
-    /// What waits to be said to a turn, in order.
-    async fn steers(&self, channel: &str, turn: &TurnId) -> Result<Vec<Steer>, StoreError>;
-
-    /// What a turn has taken up, in that order; the updates of one message together.
-    async fn taken_up(&self, channel: &str, turn: &TurnId) -> Result<Vec<Vec<Update>>, StoreError>;
-
     /// How often a stranger was told, as far as it is remembered; at most [`STRANGER_TOLD_MAX`](super::STRANGER_TOLD_MAX).
     async fn times_told(&self, channel: &str, sender: &str) -> Result<u32, StoreError>;
 
     /// Ends a turn that nobody waits for: its updates are done and free of it.
     async fn dismiss(&self, turn: &TurnId) -> Result<(), StoreError>;
-
-    /// Counts that a turn is about to run; how often it was so, this time included. Its end forgets it. Rides.
-    async fn attempt(&self, turn: &TurnId, caller: &Caller) -> Result<u32, StoreError>;
-
-    /// Takes the last attempt back. Rides.
-    async fn withdraw_attempt(&self, turn: &TurnId) -> Result<(), StoreError>;
-
-    /// Remembers that what was in `place` goes on elsewhere, both in the channel's own words.
-    async fn note_move(&self, channel: &str, place: String, goes_on: String) -> Result<(), StoreError>;
-
-    /// Where conversations were, and where they are, in the order of noting.
-    async fn moves(&self, channel: &str) -> Result<Vec<(String, String)>, StoreError>;
 }
 
-/// Replies between the end of a turn and the platform's acknowledgement, and what else is shown or held for them.
+/// Replies between the end of a turn and the platform's acknowledgement of their last part.
 #[async_trait]
-pub trait Outbox: Send + Sync {
-    /// [`Outbox::end_noting`] without files.
+pub trait Replies: Send + Sync {
+    /// [`Replies::end_noting`] without files.
     async fn end(&self, channel: &str, turn: &TurnId, reply: NewReply) -> Result<Reply, StoreError> {
         self.end_noting(channel, turn, reply, None).await
     }
@@ -132,35 +110,6 @@ pub trait Outbox: Send + Sync {
         reason: &str,
         instead: Vec<NewPart>,
     ) -> Result<Vec<Part>, StoreError>;
-
-    /// The placeholder of a turn that has not ended.
-    async fn placeholder(&self, turn: &TurnId) -> Result<Option<Placeholder>, StoreError>;
-
-    /// Notes that it is about to be sent, unless it is noted.
-    async fn placeholder_begun(&self, turn: &TurnId) -> Result<(), StoreError>;
-
-    /// Notes the platform's id of it.
-    async fn placeholder_sent(&self, turn: &TurnId, message: &str) -> Result<(), StoreError>;
-
-    /// The files that a sender sent last in a conversation.
-    async fn recent(
-        &self,
-        channel: &str,
-        conversation: &str,
-        sender: &str,
-    ) -> Result<Option<Recent>, StoreError>;
-
-    /// The files that calls of other requests have handed to this one, in order.
-    async fn handed_over(&self, request: &TurnId) -> Result<Vec<OutgoingAttachment>, StoreError>;
-
-    /// Notes that the holder needs these blobs, besides what it needs already.
-    async fn hold(&self, holder: &Holder, files: &[OutgoingAttachment]) -> Result<(), StoreError>;
-
-    /// Notes that the holder needs none any more.
-    async fn let_go(&self, holder: &Holder) -> Result<(), StoreError>;
-
-    /// The SHA-256 of every blob that a holder or a kept reply still needs. May block.
-    fn blobs_in_use(&self) -> Result<BTreeSet<String>, StoreError>;
 }
 
 /// Which calls wait for a person, and what was decided.
@@ -191,9 +140,9 @@ pub trait Approvals: Send + Sync {
     fn approved_paths(&self, of: &ApprovedPaths, paths: &[String]) -> Result<Vec<String>, StoreError>;
 }
 
-/// What was said in each session, and what it cost.
+/// What was said in each session.
 #[async_trait]
-pub trait Conversations: Send + Sync {
+pub trait Lines: Send + Sync {
     /// The latest lines of a session, oldest first; all of those of `turn`.
     async fn lines(&self, session: &SessionId, turn: &TurnId) -> Result<Vec<Line>, StoreError>;
 
@@ -206,16 +155,8 @@ pub trait Conversations: Send + Sync {
         tokens: u64,
     ) -> Result<(), StoreError>;
 
-    /// Takes updates up into a turn as its line `n`: both, or neither when one of them is another turn's.
-    async fn take_up(
-        &self,
-        whose: &WhoseTurn,
-        n: usize,
-        body: String,
-        taking: &TakeUp,
-    ) -> Result<TakenUp, StoreError>;
-
-    /// Puts one line in the place of all before the first one of `kept_from`, and charges for it.
+    /// Puts one line in the place of all before the first one of `kept_from`, and charges for it; without a line of that
+    /// nothing changes.
     async fn replace_lines(
         &self,
         whose: &WhoseTurn,
@@ -226,7 +167,118 @@ pub trait Conversations: Send + Sync {
 
     /// Forgets everything that was said in a session.
     async fn forget_lines(&self, session: &SessionId) -> Result<(), StoreError>;
+}
 
+/// What waits for a turn, session by session.
+#[async_trait]
+pub trait Backlog: Send + Sync {
+    /// Up to `limit` sessions of which an update waits for a turn, by the oldest one of each.
+    async fn sessions(&self, channel: &str, limit: u32) -> Result<Vec<SessionId>, StoreError>;
+
+    /// Up to `limit` updates of a session that wait for a turn, in order.
+    async fn waiting(
+        &self,
+        channel: &str,
+        session: &SessionId,
+        limit: u32,
+    ) -> Result<Vec<Queued>, StoreError>;
+
+    /// How many messages of a session wait for a turn, an album being one; `besides` is not counted.
+    async fn count_waiting(
+        &self,
+        channel: &str,
+        session: &SessionId,
+        besides: Option<i64>,
+    ) -> Result<usize, StoreError>;
+}
+
+/// What is said to turns that run.
+#[async_trait]
+pub trait Steers: Send + Sync {
+    /// What waits to be said to a turn, in order.
+    async fn steers(&self, channel: &str, turn: &TurnId) -> Result<Vec<Steer>, StoreError>;
+
+    /// What a turn has taken up, in that order; the updates of one message together.
+    async fn taken_up(&self, channel: &str, turn: &TurnId) -> Result<Vec<Vec<Update>>, StoreError>;
+
+    /// Takes updates up into a turn as its line `n`: both, or neither when one of them is another turn's.
+    async fn take_up(
+        &self,
+        whose: &WhoseTurn,
+        n: usize,
+        body: String,
+        taking: &TakeUp,
+    ) -> Result<TakenUp, StoreError>;
+}
+
+/// How often turns were begun.
+#[async_trait]
+pub trait Attempts: Send + Sync {
+    /// Counts that a turn is about to run; how often it was so, this time included. Its end forgets it. Rides.
+    async fn attempt(&self, turn: &TurnId, caller: &Caller) -> Result<u32, StoreError>;
+
+    /// Takes the last attempt back. Rides.
+    async fn withdraw_attempt(&self, turn: &TurnId) -> Result<(), StoreError>;
+}
+
+/// Conversations that go on elsewhere.
+#[async_trait]
+pub trait Moves: Send + Sync {
+    /// Remembers that what was in `place` goes on elsewhere, both in the channel's own words.
+    async fn note_move(&self, channel: &str, place: String, goes_on: String) -> Result<(), StoreError>;
+
+    /// Where conversations were, and where they are, in the order of noting.
+    async fn moves(&self, channel: &str) -> Result<Vec<(String, String)>, StoreError>;
+}
+
+/// The messages that stand for answers of turns that run.
+#[async_trait]
+pub trait Placeholders: Send + Sync {
+    /// The placeholder of a turn that has not ended.
+    async fn placeholder(&self, turn: &TurnId) -> Result<Option<Placeholder>, StoreError>;
+
+    /// Notes that it is about to be sent, unless it is noted.
+    async fn placeholder_begun(&self, turn: &TurnId) -> Result<(), StoreError>;
+
+    /// Notes the platform's id of it.
+    async fn placeholder_sent(&self, turn: &TurnId, message: &str) -> Result<(), StoreError>;
+}
+
+/// Which files people sent last.
+#[async_trait]
+pub trait Recents: Send + Sync {
+    /// The files that a sender sent last in a conversation.
+    async fn recent(
+        &self,
+        channel: &str,
+        conversation: &str,
+        sender: &str,
+    ) -> Result<Option<Recent>, StoreError>;
+}
+
+/// What calls of one request have handed to another.
+#[async_trait]
+pub trait Deliveries: Send + Sync {
+    /// The files that calls of other requests have handed to this one, in order.
+    async fn handed_over(&self, request: &TurnId) -> Result<Vec<OutgoingAttachment>, StoreError>;
+}
+
+/// Who still needs the blobs of replies.
+#[async_trait]
+pub trait Blobs: Send + Sync {
+    /// Notes that the holder needs these blobs, besides what it needs already.
+    async fn hold(&self, holder: &Holder, files: &[OutgoingAttachment]) -> Result<(), StoreError>;
+
+    /// Notes that the holder needs none any more.
+    async fn let_go(&self, holder: &Holder) -> Result<(), StoreError>;
+
+    /// The SHA-256 of every blob that a holder or a kept reply still needs. May block.
+    fn blobs_in_use(&self) -> Result<BTreeSet<String>, StoreError>;
+}
+
+/// What each person has used.
+#[async_trait]
+pub trait Usage: Send + Sync {
     /// What a caller has used on the day (of UTC) of `now`, in milliseconds since 1970 UTC.
     async fn used(&self, caller: &Caller, now: i64) -> Result<Used, StoreError>;
 }

@@ -3,20 +3,19 @@
 
 use super::inbox::update;
 use super::{
-    Headers, Queue, Sqlite, Steer, StoreError, TakeUp, TakenUp, Update, WhoseTurn, history, now_ms, recent,
+    Headers, Queue, Sqlite, Steer, Steers, StoreError, TakeUp, TakenUp, Update, WhoseTurn, history, now_ms,
+    recent,
 };
+use async_trait::async_trait;
 use cofferdam_core::id::TurnId;
 use rusqlite::{OptionalExtension, Transaction, params};
 
 /// Updates that wait to be said to one turn and are looked at; the others are answered after it.
 const LOOKED_AT_MAX: u32 = 64;
 
-impl Sqlite {
-    /// What waits to be said to a turn, in the order of arrival.
-    ///
-    /// # Errors
-    /// [`StoreError`].
-    pub(super) async fn steers(&self, channel: &str, turn: &TurnId) -> Result<Vec<Steer>, StoreError> {
+#[async_trait]
+impl Steers for Sqlite {
+    async fn steers(&self, channel: &str, turn: &TurnId) -> Result<Vec<Steer>, StoreError> {
         let (channel, turn) = (channel.to_owned(), turn.clone());
         self.write(move |tx| {
             let mut statement = tx.prepare_cached(
@@ -32,12 +31,7 @@ impl Sqlite {
         .await
     }
 
-    /// Takes updates up into a turn, as its line `n`: in one transaction they are the turn's, the line is there,
-    /// and their files are noted. When one of them is another turn's, nothing has changed.
-    ///
-    /// # Errors
-    /// [`StoreError`]; then nothing has changed.
-    pub(super) async fn take_up(
+    async fn take_up(
         &self,
         whose: &WhoseTurn,
         n: usize,
@@ -67,15 +61,7 @@ impl Sqlite {
         .await
     }
 
-    /// What a turn has taken up, in that order; the updates of one message together.
-    ///
-    /// # Errors
-    /// [`StoreError`].
-    pub(super) async fn taken_up(
-        &self,
-        channel: &str,
-        turn: &TurnId,
-    ) -> Result<Vec<Vec<Update>>, StoreError> {
+    async fn taken_up(&self, channel: &str, turn: &TurnId) -> Result<Vec<Vec<Update>>, StoreError> {
         let (channel, turn) = (channel.to_owned(), turn.clone());
         self.write(move |tx| {
             let mut statement = tx.prepare_cached(

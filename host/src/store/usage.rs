@@ -3,7 +3,8 @@
 //! Tokens are charged with the step that they paid for, bytes with the journal's row, each in the same
 //! transaction: what runs again after a crash is charged once.
 
-use super::{Sqlite, StoreError, now_ms};
+use super::{Sqlite, StoreError, Usage, now_ms};
+use async_trait::async_trait;
 use cofferdam_core::id::{Caller, SessionId, TurnId};
 use rusqlite::{OptionalExtension, Transaction, params};
 
@@ -29,12 +30,9 @@ pub struct WhoseTurn {
     pub caller: Caller,
 }
 
-impl Sqlite {
-    /// What a caller has used on the day of `now`, in milliseconds since 1970 UTC.
-    ///
-    /// # Errors
-    /// [`StoreError`].
-    pub(super) async fn used(&self, caller: &Caller, now: i64) -> Result<Used, StoreError> {
+#[async_trait]
+impl Usage for Sqlite {
+    async fn used(&self, caller: &Caller, now: i64) -> Result<Used, StoreError> {
         let caller = caller.clone();
         self.write(move |tx| {
             let found: Option<(i64, i64)> = tx

@@ -1,15 +1,13 @@
 //! What waits for a turn, session by session: in which order it is to be worked on, and how much there is.
 
-use super::{Queued, Sqlite, StoreError};
+use super::{Backlog, Queued, Sqlite, StoreError};
+use async_trait::async_trait;
 use cofferdam_core::id::SessionId;
 use rusqlite::params;
 
-impl Sqlite {
-    /// Up to `limit` sessions of which an update waits for a turn, by the oldest one of each.
-    ///
-    /// # Errors
-    /// [`StoreError`].
-    pub(super) async fn sessions(&self, channel: &str, limit: u32) -> Result<Vec<SessionId>, StoreError> {
+#[async_trait]
+impl Backlog for Sqlite {
+    async fn sessions(&self, channel: &str, limit: u32) -> Result<Vec<SessionId>, StoreError> {
         let channel = channel.to_owned();
         self.write(move |tx| {
             let mut statement = tx.prepare_cached(
@@ -23,11 +21,7 @@ impl Sqlite {
         .await
     }
 
-    /// Up to `limit` updates of a session that wait for a turn, in the order of arrival.
-    ///
-    /// # Errors
-    /// [`StoreError`].
-    pub(super) async fn waiting(
+    async fn waiting(
         &self,
         channel: &str,
         session: &SessionId,
@@ -48,11 +42,7 @@ impl Sqlite {
         .await
     }
 
-    /// How many messages of a session wait for a turn, an album being one; `besides` is not counted.
-    ///
-    /// # Errors
-    /// [`StoreError`].
-    pub(super) async fn count_waiting(
+    async fn count_waiting(
         &self,
         channel: &str,
         session: &SessionId,

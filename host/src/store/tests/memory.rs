@@ -6,7 +6,6 @@ mod inbox;
 mod outbox;
 
 use super::*;
-use crate::store::seam::{Approvals, Conversations, Inbox, Outbox, Storage};
 use async_trait::async_trait;
 use cofferdam_core::id::{Caller, SessionId, TurnId};
 use cofferdam_core::journal::{Earlier, Journal};

@@ -3,7 +3,7 @@
 use super::*;
 
 #[async_trait]
-impl Conversations for Memory {
+impl Lines for Memory {
     async fn lines(&self, session: &SessionId, turn: &TurnId) -> Result<Vec<Line>, StoreError> {
         let held = self.held();
         let (mut lines, mut loaded) = (Vec::new(), 0);
@@ -28,29 +28,6 @@ impl Conversations for Memory {
     ) -> Result<(), StoreError> {
         self.held().add_line(whose, n, body, tokens);
         Ok(())
-    }
-
-    async fn take_up(
-        &self,
-        whose: &WhoseTurn,
-        n: usize,
-        body: String,
-        taking: &TakeUp,
-    ) -> Result<TakenUp, StoreError> {
-        let mut held = self.held();
-        let meant =
-            |row: &Row| row.channel == taking.channel && taking.updates.contains(&row.update.update_id);
-        if held.inbox.iter().filter(|row| meant(row) && row.waits()).count() != taking.updates.len() {
-            return Ok(TakenUp::Gone);
-        }
-        for row in held.inbox.iter_mut().filter(|row| meant(row)) {
-            (row.turn, row.joined) = (Some(whose.turn.to_string()), Some(n));
-        }
-        if let Some(files) = taking.noting.clone() {
-            held.note(&taking.channel, whose.turn.as_str(), files);
-        }
-        held.add_line(whose, n, body, 0);
-        Ok(TakenUp::Yes)
     }
 
     async fn replace_lines(
@@ -82,7 +59,10 @@ impl Conversations for Memory {
         held.release(&outbox::key(&Holder::Retry(session.clone())));
         Ok(())
     }
+}
 
+#[async_trait]
+impl Usage for Memory {
     async fn used(&self, caller: &Caller, now: i64) -> Result<Used, StoreError> {
         let held = self.held();
         let found = held.used.iter().find(|(day, who, _)| (*day, who) == (now / DAY_MS, caller));

@@ -68,43 +68,6 @@ impl Inbox for Memory {
         Ok(waiting.map(|row| row.update.clone()).take(limit as usize).collect())
     }
 
-    async fn sessions(&self, channel: &str, limit: u32) -> Result<Vec<SessionId>, StoreError> {
-        let (held, mut sessions) = (self.held(), Vec::new());
-        for row in held.inbox.iter().filter(|row| row.channel == channel && row.waits()) {
-            let session = row.headers.as_ref().map(|headers| headers.session.clone());
-            sessions.extend(session.filter(|session| !sessions.contains(session)));
-        }
-        sessions.truncate(limit as usize);
-        Ok(sessions)
-    }
-
-    async fn waiting(
-        &self,
-        channel: &str,
-        session: &SessionId,
-        limit: u32,
-    ) -> Result<Vec<Queued>, StoreError> {
-        let held = self.held();
-        let of = |row: &&Row| {
-            let headers = row.headers.as_ref();
-            row.channel == channel && row.waits() && headers.is_some_and(|of| of.session == *session)
-        };
-        let queued = |row: &Row| Queued { update_id: row.update.update_id, album: row.album.clone() };
-        Ok(held.inbox.iter().filter(of).map(queued).take(limit as usize).collect())
-    }
-
-    async fn count_waiting(
-        &self,
-        channel: &str,
-        session: &SessionId,
-        besides: Option<i64>,
-    ) -> Result<usize, StoreError> {
-        let mut waiting = self.waiting(channel, session, u32::MAX).await?;
-        waiting.retain(|queued| Some(queued.update_id) != besides);
-        let albums: BTreeSet<_> = waiting.iter().filter_map(|queued| queued.album.as_ref()).collect();
-        Ok(albums.len() + waiting.iter().filter(|queued| queued.album.is_none()).count())
-    }
-
     async fn claim(&self, channel: &str, claim: Claim) -> Result<Option<BoundTurn>, StoreError> {
         let mut held = self.held();
         let meant = |row: &Row| {
@@ -146,6 +109,88 @@ impl Inbox for Memory {
         Ok(parts.map(part).collect())
     }
 
+    async fn dismiss(&self, turn: &TurnId) -> Result<(), StoreError> {
+        let mut held = self.held();
+        held.done(turn.as_str());
+        held.release(turn.as_str());
+        for row in held.inbox.iter_mut().filter(|row| row.turn.as_deref() == Some(turn.as_str())) {
+            row.turn = None;
+        }
+        Ok(())
+    }
+
+    async fn times_told(&self, channel: &str, sender: &str) -> Result<u32, StoreError> {
+        let held = self.held();
+        let told = held.strangers.iter().find(|told| told.0 == channel && told.1 == sender);
+        Ok(told.map_or(0, |told| told.3))
+    }
+}
+
+#[async_trait]
+impl Backlog for Memory {
+    async fn sessions(&self, channel: &str, limit: u32) -> Result<Vec<SessionId>, StoreError> {
+        let (held, mut sessions) = (self.held(), Vec::new());
+        for row in held.inbox.iter().filter(|row| row.channel == channel && row.waits()) {
+            let session = row.headers.as_ref().map(|headers| headers.session.clone());
+            sessions.extend(session.filter(|session| !sessions.contains(session)));
+        }
+        sessions.truncate(limit as usize);
+        Ok(sessions)
+    }
+
+    async fn waiting(
+        &self,
+        channel: &str,
+        session: &SessionId,
+        limit: u32,
+    ) -> Result<Vec<Queued>, StoreError> {
+        let held = self.held();
+        let of = |row: &&Row| {
+            let headers = row.headers.as_ref();
+            row.channel == channel && row.waits() && headers.is_some_and(|of| of.session == *session)
+        };
+        let queued = |row: &Row| Queued { update_id: row.update.update_id, album: row.album.clone() };
+        Ok(held.inbox.iter().filter(of).map(queued).take(limit as usize).collect())
+    }
+
+    async fn count_waiting(
+        &self,
+        channel: &str,
+        session: &SessionId,
+        besides: Option<i64>,
+    ) -> Result<usize, StoreError> {
+        let mut waiting = self.waiting(channel, session, u32::MAX).await?;
+        waiting.retain(|queued| Some(queued.update_id) != besides);
+        let albums: BTreeSet<_> = waiting.iter().filter_map(|queued| queued.album.as_ref()).collect();
+        Ok(albums.len() + waiting.iter().filter(|queued| queued.album.is_none()).count())
+    }
+}
+
+#[async_trait]
+impl Steers for Memory {
+    async fn take_up(
+        &self,
+        whose: &WhoseTurn,
+        n: usize,
+        body: String,
+        taking: &TakeUp,
+    ) -> Result<TakenUp, StoreError> {
+        let mut held = self.held();
+        let meant =
+            |row: &Row| row.channel == taking.channel && taking.updates.contains(&row.update.update_id);
+        if held.inbox.iter().filter(|row| meant(row) && row.waits()).count() != taking.updates.len() {
+            return Ok(TakenUp::Gone);
+        }
+        for row in held.inbox.iter_mut().filter(|row| meant(row)) {
+            (row.turn, row.joined) = (Some(whose.turn.to_string()), Some(n));
+        }
+        if let Some(files) = taking.noting.clone() {
+            held.note(&taking.channel, whose.turn.as_str(), files);
+        }
+        held.add_line(whose, n, body, 0);
+        Ok(TakenUp::Yes)
+    }
+
     async fn steers(&self, channel: &str, turn: &TurnId) -> Result<Vec<Steer>, StoreError> {
         let held = self.held();
         let to = |row: &Row| {
@@ -166,23 +211,10 @@ impl Inbox for Memory {
         }
         Ok(messages.into_values().collect())
     }
+}
 
-    async fn times_told(&self, channel: &str, sender: &str) -> Result<u32, StoreError> {
-        let held = self.held();
-        let told = held.strangers.iter().find(|told| told.0 == channel && told.1 == sender);
-        Ok(told.map_or(0, |told| told.3))
-    }
-
-    async fn dismiss(&self, turn: &TurnId) -> Result<(), StoreError> {
-        let mut held = self.held();
-        held.done(turn.as_str());
-        held.release(turn.as_str());
-        for row in held.inbox.iter_mut().filter(|row| row.turn.as_deref() == Some(turn.as_str())) {
-            row.turn = None;
-        }
-        Ok(())
-    }
-
+#[async_trait]
+impl Attempts for Memory {
     async fn attempt(&self, turn: &TurnId, caller: &Caller) -> Result<u32, StoreError> {
         let mut held = self.held();
         let (_, count) = held.attempts.entry(turn.to_string()).or_insert_with(|| (caller.clone(), 0));
@@ -196,7 +228,10 @@ impl Inbox for Memory {
         }
         Ok(())
     }
+}
 
+#[async_trait]
+impl Moves for Memory {
     async fn note_move(&self, channel: &str, place: String, goes_on: String) -> Result<(), StoreError> {
         self.held().moves.insert((channel.to_owned(), place), goes_on);
         Ok(())

@@ -3,7 +3,7 @@
 use super::*;
 
 #[async_trait]
-impl Outbox for Memory {
+impl Replies for Memory {
     async fn end_noting(
         &self,
         channel: &str,
@@ -57,7 +57,10 @@ impl Outbox for Memory {
         held.settle(turn, n, None);
         Ok(added)
     }
+}
 
+#[async_trait]
+impl Placeholders for Memory {
     async fn placeholder(&self, turn: &TurnId) -> Result<Option<Placeholder>, StoreError> {
         Ok(self.held().placeholders.get(turn.as_str()).cloned())
     }
@@ -73,7 +76,10 @@ impl Outbox for Memory {
         }
         Ok(())
     }
+}
 
+#[async_trait]
+impl Recents for Memory {
     async fn recent(
         &self,
         channel: &str,
@@ -83,13 +89,19 @@ impl Outbox for Memory {
         let key = [channel, conversation, sender].map(str::to_owned);
         Ok(self.held().recent.get(&key).map(|(recent, _, _)| recent.clone()))
     }
+}
 
+#[async_trait]
+impl Deliveries for Memory {
     async fn handed_over(&self, request: &TurnId) -> Result<Vec<OutgoingAttachment>, StoreError> {
         let held = self.held();
         let to = held.deliveries.iter().filter(|(_, delivery)| delivery.request == *request);
         Ok(to.flat_map(|(_, delivery)| delivery.attachments.clone()).collect())
     }
+}
 
+#[async_trait]
+impl Blobs for Memory {
     async fn hold(&self, holder: &Holder, files: &[OutgoingAttachment]) -> Result<(), StoreError> {
         self.held().hold(&key(holder), files);
         Ok(())

@@ -86,7 +86,10 @@ impl Bot {
             Some(lasts) => self.door.guests.code(&name, &message.besides.name, lasts).await,
             None => None,
         };
-        let body = words::to_stranger(sender, code.as_ref().zip(self.door.pairing));
+        let body = match (code.as_ref().zip(self.door.pairing), times) {
+            (Some(code), Some(1..)) => words::another_code(code),
+            (code, _) => words::to_stranger(sender, code),
+        };
         let since = code.map_or(0, |code| code.issued_at);
         let target = Target::answering(message).to_text();
         let reply = NewReply { target, parts: vec![NewPart { kind: PartKind::Text, body }] };

@@ -6,21 +6,29 @@ use crate::store::people::Waiting;
 use crate::turn::Sight;
 use cofferdam_core::limits::Span;
 
-/// To a stranger in a private chat, once; once more with each code that they are given, up to a number in all.
+/// To a stranger in a private chat, once.
 pub(super) fn to_stranger(id: i64, code: Option<(&Waiting, Span)>) -> String {
-    let code = code.map_or_else(String::new, |(Waiting { code, .. }, lasts)| {
-        let minutes = lasts.0.as_secs() / 60;
-        format!(
-            "To be served, give the operator this code within {minutes} min: {code}\n\
-             The operator runs: cofferdam allow {code}\n\
-             Or "
-        )
-    });
-    let ask = if code.is_empty() { "To be served, ask the operator to add it" } else { "they add your id" };
+    let (code, ask) = match code {
+        Some(code) => (format!("{}\nOr ", by_code(code)), "they add your id"),
+        None => (String::new(), "To be served, ask the operator to add it"),
+    };
     format!(
-        "This bot answers only people whom its operator has named, and does not know you.\n\
-         Your Telegram user id is {id}. {code}{ask} to [channels.telegram] in cofferdam.toml:\n\
+        "{UNKNOWN}\nYour Telegram user id is {id}. {code}{ask} to [channels.telegram] in cofferdam.toml:\n\
          allowed_users = [{id}]"
+    )
+}
+
+/// To a stranger who was told the id before and is given another code, up to a number in all.
+pub(super) fn another_code(code: (&Waiting, Span)) -> String {
+    format!("{UNKNOWN}\n{}", by_code(code))
+}
+
+const UNKNOWN: &str = "This bot answers only people whom its operator has named, and does not know you.";
+
+fn by_code((Waiting { code, .. }, lasts): (&Waiting, Span)) -> String {
+    let minutes = lasts.0.as_secs() / 60;
+    format!(
+        "To be served, give the operator this code within {minutes} min: {code}\nThe operator runs: cofferdam allow {code}"
     )
 }
 

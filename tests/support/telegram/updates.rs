@@ -85,13 +85,18 @@ impl UpdateQueue {
         }
     }
 
+    /// So many at most, in the order of queueing. Duplicates, and then the lowest ids: the offset that confirms what is in
+    /// here must not confirm what was kept back.
     fn batch(&mut self, limit: usize) -> Vec<Arc<str>> {
-        let count = limit.min(self.queue.len());
-        let batch = self.queue.iter().take(count).map(|update| Arc::clone(&update.text)).collect();
+        let mut positions: Vec<usize> = (0..self.queue.len()).collect();
+        positions.sort_by_key(|at| (!self.queue[*at].regardless, self.queue[*at].id));
+        positions.truncate(limit);
+        positions.sort_unstable();
+        let batch = positions.iter().map(|at| Arc::clone(&self.queue[*at].text)).collect();
         let mut position = 0;
         self.queue.retain(|update| {
             position += 1;
-            position > count || !update.regardless
+            !update.regardless || positions.binary_search(&(position - 1)).is_err()
         });
         batch
     }

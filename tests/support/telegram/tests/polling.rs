@@ -90,6 +90,23 @@ async fn order_repetition_and_content_are_as_told() {
 }
 
 #[tokio::test]
+async fn what_is_kept_back_has_higher_ids() {
+    let server = TelegramServer::start().await.unwrap();
+    let mut client = Client::new(&server).await;
+    server.push_all([13, 14, 10, 12, 11].map(text));
+    let first = client.call("getUpdates", json!({ "limit": 3 })).await.result();
+    assert_eq!(ids(&first), [10, 12, 11]);
+    // The offset after the highest of them loses nothing.
+    let rest = client.call("getUpdates", json!({ "offset": 13 })).await.result();
+    assert_eq!(ids(&rest), [13, 14]);
+    server.redeliver(12).unwrap();
+    let duplicate = client.call("getUpdates", json!({ "offset": 13, "limit": 1 })).await.result();
+    assert_eq!(ids(&duplicate), [12]);
+    let one = client.call("getUpdates", json!({ "offset": 13, "limit": 1 })).await.result();
+    assert_eq!(ids(&one), [13]);
+}
+
+#[tokio::test]
 async fn a_second_poller_terminates_the_first() {
     let server = TelegramServer::start().await.unwrap();
     let (mut first, mut second) = (Client::new(&server).await, Client::new(&server).await);

@@ -27,7 +27,7 @@ mod reload;
 mod serving;
 mod watch;
 
-pub use isolation::{Readable, confine, demand, own_folder};
+pub use isolation::{Readable, confine, own_folder};
 pub use lock::{LOCK_WAIT_MAX, ServeLock};
 pub use reload::ReloadError;
 pub use serving::{serving, workers};
@@ -125,9 +125,7 @@ impl Gateway {
         let outgoing = outgoing(config, role)?;
         settle_open_intents(&audit, &workspaces, &outgoing, role)?;
         let (sandbox, threads) = sandbox(config, cache)?;
-        if let Some(report) = sandbox.worker_report()? {
-            demand(config, &report)?;
-        }
+        sandbox.try_worker()?;
         let registry = load(&sandbox);
         if role == Role::Serve {
             sandbox.keep_spare();
@@ -186,7 +184,7 @@ fn sandbox(config: &Config, cache: &Path) -> Result<(Sandbox, CallThreads), Gate
         cache_dir: cache.to_owned(),
         // Twice as many and more: threads that are given up keep their instance.
         calls_max: u32::try_from(2 * threads + 16).expect("a few dozen"),
-        mode: config.isolation.mode,
+        isolation: config.isolation,
         compile_time: config.compile_time,
     };
     let sandbox = Sandbox::new(&limits)?;

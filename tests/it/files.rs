@@ -13,6 +13,7 @@ mod delete;
 mod disk;
 mod download;
 mod each_tool;
+mod each_worker;
 mod edit;
 mod faults;
 mod flipping;

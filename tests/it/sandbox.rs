@@ -11,6 +11,7 @@ mod channel;
 pub(crate) mod chat;
 mod compiling;
 mod components;
+mod described;
 mod direct;
 mod discarded;
 mod endings;

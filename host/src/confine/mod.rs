@@ -14,7 +14,7 @@ mod tests;
 pub mod trial;
 
 pub use privileges::close_inherited;
-pub use report::{Capabilities, Confined, LANDLOCK_ABI_MIN, Landlock, Missing, Report, Seccomp};
+pub use report::{Capabilities, Confined, LANDLOCK_ABI_MIN, Landlock, Missing, NotWhole, Report, Seccomp};
 pub use rlimits::{COMPILE_CPU_SECONDS, WORKER_DATA_BYTES_MAX, WORKER_FD_MAX, WORKER_FILE_BYTES_MAX};
 
 use serde::{Deserialize, Serialize};
@@ -30,6 +30,17 @@ pub struct Config {
     pub mode: Mode,
     /// Whether nothing starts unless the whole isolation is in force.
     pub require: bool,
+}
+
+impl Config {
+    /// Refuses a process's isolation when it must be whole and is not.
+    ///
+    /// # Errors
+    /// [`NotWhole`], which names what is missing and how to mend it.
+    pub fn demand(&self, report: &Report) -> Result<(), NotWhole> {
+        let missing = report.missing();
+        if !self.require || missing.is_empty() { Ok(()) } else { Err(NotWhole { who: report.who, missing }) }
+    }
 }
 
 /// Where guests run.

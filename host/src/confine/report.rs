@@ -112,6 +112,23 @@ pub enum Missing {
     LandlockAbi(u32),
 }
 
+/// An isolation that must be whole and is not.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "[isolation] require = true, and in the {who} {}. Without require = true it starts with what there is.",
+    listed(.missing)
+)]
+pub struct NotWhole {
+    /// Whose it is.
+    pub who: Confined,
+    /// What is not in force; never empty.
+    pub missing: Vec<Missing>,
+}
+
+fn listed(missing: &[Missing]) -> String {
+    missing.iter().map(ToString::to_string).collect::<Vec<_>>().join("; and ")
+}
+
 impl Report {
     /// What of a complete isolation is not in force; empty when all is.
     pub fn missing(&self) -> Vec<Missing> {

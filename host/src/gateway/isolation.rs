@@ -4,7 +4,7 @@
 
 use super::{GatewayError, load_policies, make_private};
 use crate::config::Config;
-use crate::confine::{self, ConfineError, GatewayPaths, Mode, Report};
+use crate::confine::{self, ConfineError, GatewayPaths, Mode};
 use cofferdam_core::policy::{ComponentSource, ToolPolicy};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
@@ -67,7 +67,8 @@ pub fn confine(config: &Config, readable: Readable<'_>) -> Result<Vec<String>, G
     });
     match confined {
         Ok(report) => {
-            demand(config, &report)?;
+            let whole = config.isolation.demand(&report);
+            whole.map_err(|lack| GatewayError::Isolation(lack.to_string()))?;
             Ok(report.missing().iter().map(ToString::to_string).collect())
         }
         // The kernel cannot even be asked, as if it lacked everything.
@@ -88,23 +89,6 @@ fn components(config: &Config) -> Result<Vec<PathBuf>, GatewayError> {
         ComponentSource::Builtin => None,
     };
     Ok(policies.iter().filter_map(file).collect())
-}
-
-/// Refuses a process's isolation when it must be whole and is not.
-///
-/// # Errors
-/// [`GatewayError::Isolation`], which names what is missing and how to mend it.
-pub fn demand(config: &Config, report: &Report) -> Result<(), GatewayError> {
-    let missing = report.missing();
-    if !config.isolation.require || missing.is_empty() {
-        return Ok(());
-    }
-    let missing: Vec<_> = missing.iter().map(ToString::to_string).collect();
-    Err(GatewayError::Isolation(format!(
-        "[isolation] require = true, and in the {} {}. Without require = true it starts with what there is.",
-        report.who,
-        missing.join("; and ")
-    )))
 }
 
 fn places(config: &Config, readable: Readable<'_>) -> Result<GatewayPaths, ConfineError> {

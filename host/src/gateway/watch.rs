@@ -55,10 +55,7 @@ impl Watch {
         let store = failed("database: it cannot be written, so no message is taken", self.store.check());
         let workers = match COUNTS.workers.fail.load(Ordering::Relaxed) {
             // Perhaps one starts again; trying is what tells.
-            true => failed(
-                "workers: no sandbox process starts, so calls fail",
-                self.sandbox.worker_report().map(drop),
-            ),
+            true => failed("workers: no sandbox process starts, so calls fail", self.sandbox.try_worker()),
             false => None,
         };
         [polling(telegram::last_poll()), workers, audit, store].into_iter().flatten().collect()

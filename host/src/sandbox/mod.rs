@@ -34,7 +34,7 @@ pub use stdio::OUTPUT_BYTES_MAX;
 
 use crate::attachments::Attachments;
 use crate::attachments::outgoing::Addition;
-use crate::confine::{COMPILE_CPU_SECONDS, Mode, Report};
+use crate::confine::{self, COMPILE_CPU_SECONDS, Mode};
 use crate::publish::{Planned, TurnShare, Workspace};
 use authority::Authority;
 use cache::Cache;
@@ -61,8 +61,8 @@ pub struct Config {
     pub cache_dir: PathBuf,
     /// Calls that may run at once in this process: address space is reserved for this many.
     pub calls_max: u32,
-    /// Where guests run.
-    pub mode: Mode,
+    /// Where guests run, and whether workers must be confined whole.
+    pub isolation: confine::Config,
     /// How long a component may compile, where a process does it that can be ended.
     pub compile_time: Span,
 }
@@ -188,12 +188,15 @@ impl Sandbox {
     pub fn new(config: &Config) -> Result<Self, SandboxError> {
         let cache = Cache::open(&config.cache_dir)?;
         let failed = |e: std::io::Error| SandboxError::Engine(e.to_string());
-        let place = match config.mode {
+        let place = match config.isolation.mode {
             Mode::InProcess => {
                 let machine = Box::new(Machine::interrupting(config.calls_max)?);
                 Place::Here { machine, cache, mounts: Mounts::default() }
             }
-            Mode::Processes => Place::Workers(Pool::new(cache, config.compile_time).map_err(failed)?),
+            Mode::Processes => {
+                let pool = Pool::new(cache, config.compile_time, config.isolation);
+                Place::Workers(pool.map_err(failed)?)
+            }
         };
         Ok(Self { place })
     }
@@ -250,14 +253,14 @@ impl Sandbox {
         }
     }
 
-    /// How workers are confined, as one of them says itself; none where guests run in this process.
+    /// Sees whether a worker starts, confined as is demanded; nothing where guests run in this process.
     ///
     /// # Errors
-    /// [`SandboxError::Engine`] when no worker starts.
-    pub fn worker_report(&self) -> Result<Option<Report>, SandboxError> {
+    /// [`SandboxError::Engine`] when none does.
+    pub fn try_worker(&self) -> Result<(), SandboxError> {
         match &self.place {
-            Place::Here { .. } => Ok(None),
-            Place::Workers(pool) => pool.report().map_err(|e| SandboxError::Engine(e.to_string())),
+            Place::Here { .. } => Ok(()),
+            Place::Workers(pool) => pool.try_worker().map_err(|e| SandboxError::Engine(e.to_string())),
         }
     }
 

@@ -3,7 +3,7 @@
 
 use rustix::fs::{CWD, Dev, FileType, Mode, mknodat};
 use serde_json::Value;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
@@ -169,6 +169,19 @@ pub(super) fn works(gateway: &impl Gateway) {
     assert!(left.is_empty(), "left behind: {left:?}");
     let report = verified(gateway);
     assert_eq!((&report["intents_open"], &report["torn"]), (&Value::from(0), &Value::Null), "{report}");
+}
+
+/// Whether every intent in the audit has its one outcome.
+pub(super) fn is_audited(gateway: &impl Gateway) -> bool {
+    let (mut intents, mut outcomes) = (BTreeSet::new(), BTreeSet::new());
+    for record in gateway.home().audit() {
+        match record["event"].as_str() {
+            Some("intent") => assert!(intents.insert(record["seq"].as_u64())),
+            _ if record["intent"].is_u64() => assert!(outcomes.insert(record["intent"].as_u64())),
+            _ => {}
+        }
+    }
+    intents == outcomes
 }
 
 /// Whether only the gateway itself makes such names.

@@ -2,7 +2,7 @@
 //! or new, nothing else, and of a plan of several steps the first ones; what is answered is true; nothing is left
 //! behind; the audit is settled; and the ledger of the quota is right in the same process.
 
-use super::check::{Gateway, leftovers, verified, works};
+use super::check::{Gateway, is_audited, leftovers, verified, works};
 use super::tool_change::{Change, Files, change, files};
 use super::tracer::{self, Seen, Traced};
 use crate::sandbox::chat::Chat;
@@ -85,25 +85,12 @@ impl Subject {
                 assert!(!ran.message().is_empty() && !ran.stdout.contains(dir), "{ran:?}");
             }
         }
-        if !leftovers(&self.gateway).is_empty() || !self.is_audited() {
+        if !leftovers(&self.gateway).is_empty() || !is_audited(&self.gateway) {
             // What could not be cleared up or written down is left to the next start.
             works(&self.gateway);
-            assert!(self.is_audited(), "{error} at {point:?}");
+            assert!(is_audited(&self.gateway), "{error} at {point:?}");
         }
         assert_eq!(files(&self.gateway), found, "the next start changed something after {point:?}");
-    }
-
-    /// Whether every intent has its one outcome.
-    fn is_audited(&self) -> bool {
-        let (mut intents, mut outcomes) = (BTreeSet::new(), BTreeSet::new());
-        for record in self.gateway.home().audit() {
-            match record["event"].as_str() {
-                Some("intent") => assert!(intents.insert(record["seq"].as_u64())),
-                _ if record["intent"].is_u64() => assert!(outcomes.insert(record["intent"].as_u64())),
-                _ => {}
-            }
-        }
-        intents == outcomes
     }
 }
 
@@ -211,10 +198,10 @@ fn settled(subject: &Subject, steps: usize, records: &[Value], open: u64, point:
 }
 
 /// Bytes that the workspace may hold.
-const LEDGER: usize = 64 << 10;
+pub(super) const LEDGER: usize = 64 << 10;
 
 /// A terminal on a gateway with this quota, whose workers are there and whose workspace is measured.
-fn terminal(change: &Change) -> (Box<dyn Gateway>, Chat) {
+pub(super) fn terminal(change: &Change) -> (Box<dyn Gateway>, Chat) {
     let config = format!("[workspace]\nroot = \"workspace\"\nmax_bytes = \"{LEDGER} B\"\n");
     let gateway = change.prepared(Home::new().config(&config));
     let mut chat = Chat::spawn(gateway.command(&[], &["chat"]));
@@ -222,12 +209,13 @@ fn terminal(change: &Change) -> (Box<dyn Gateway>, Chat) {
     (gateway, chat)
 }
 
-fn write(path: &str, bytes: usize) -> String {
+/// Writes so many bytes, in a terminal.
+pub(super) fn write(path: &str, bytes: usize) -> String {
     format!("/file_write {}", json!({ "path": path, "content": "x".repeat(bytes), "overwrite": true }))
 }
 
 /// The same process grants exactly what is left, and not a byte more.
-fn grants_what_is_left(gateway: &impl Gateway, chat: &mut Chat, after: &str) {
+pub(super) fn grants_what_is_left(gateway: &impl Gateway, chat: &mut Chat, after: &str) {
     let found = files(gateway);
     let used: usize = found.values().map(Vec::len).sum();
     let links: usize = found.iter().filter(|(path, _)| path.ends_with("/link")).map(|(_, to)| to.len()).sum();

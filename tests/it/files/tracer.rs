@@ -14,7 +14,7 @@ use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use support::home::Ran;
-use support::needs;
+use support::{needs, workers};
 
 /// What a call does to files. strace ignores a name with `?` that the machine lacks.
 const TRACED: &str = "trace=openat,openat2,write,pwrite64,copy_file_range,fallocate,fsync,fdatasync,fchmod,\
@@ -31,6 +31,10 @@ pub(super) struct Seen {
     /// Its arguments and, if it was not interrupted, its result.
     pub(super) text: String,
 }
+
+/// What a worker says, hears and looks at.
+const TRACED_IN_WORKERS: &str = "trace=sendmsg,recvmsg,openat,openat2,read,pread64,preadv,close,fstat,statx,\
+    ?newfstatat,readlinkat,getdents64,lseek";
 
 /// What a traced call came to.
 pub(super) struct Traced {
@@ -66,6 +70,63 @@ impl Attached {
     }
 }
 
+/// A tracer of the workers that wait for a call, and of none that starts later: `-f` would have those meet
+/// what the call is to meet.
+pub(super) struct AtWorkers {
+    tracer: Child,
+    log: PathBuf,
+}
+
+impl AtWorkers {
+    /// Joins those of this gateway; the one that gets the next call meets what it is to meet.
+    pub(super) fn of(gateway: &impl Gateway, pid: u32, met: Option<&str>) -> Self {
+        let (workers, log) = (workers::of(pid), gateway.home().dir().join("strace"));
+        let mut command = Command::new("strace");
+        command.args(["-yy", "-s", "200", "-e", TRACED_IN_WORKERS, "-o"]).arg(&log);
+        // With more than one, each line begins with whose it is.
+        let ids = workers.iter().map(u32::to_string).collect::<Vec<_>>().join(",");
+        assert!(workers.len() > 1, "workers {ids}");
+        command.args(["-p", &ids]);
+        command.args(met.iter().flat_map(|met| ["-e", met]));
+        let tracer = Self { tracer: joined(&mut command), log };
+        // Each was interrupted and waits anew: from here on what is counted belongs to the call.
+        let waiting = || counted(&tracer.log()).iter().filter(|seen| seen.name == "recvmsg").count();
+        workers::until("workers that wait under the tracer", || waiting() == workers.len());
+        tracer
+    }
+
+    /// Leaves after a call: the system calls of the worker that ran it, the two in which it waits before and
+    /// after the call included.
+    pub(super) fn seen(mut self) -> Vec<Seen> {
+        let seen = std::cell::RefCell::default();
+        workers::until("a worker that waits for the next call", || {
+            let mut all = counted(&self.log());
+            let ran = all.iter().find(|seen| seen.name == "sendmsg").map(|seen| seen.thread.clone());
+            all.retain(|seen| Some(&seen.thread) == ran.as_ref());
+            let waits = all.last().is_some_and(|last| last.name == "recvmsg");
+            seen.replace(all);
+            waits
+        });
+        self.leave();
+        seen.into_inner()
+    }
+
+    /// Leaves when it has killed a worker.
+    pub(super) fn killed(mut self) {
+        workers::until("a worker that is killed", || self.log().contains("+++ killed by SIGKILL +++"));
+        self.leave();
+    }
+
+    fn log(&self) -> String {
+        fs::read_to_string(&self.log).unwrap_or_default()
+    }
+
+    fn leave(&mut self) {
+        kill_process(Pid::from_child(&self.tracer), Signal::INT).expect("ours");
+        self.tracer.wait().expect("ours");
+    }
+}
+
 impl Seen {
     /// What strace is told to let this very call meet, e.g. `error=EIO`.
     pub(super) fn meets(&self, what: &str) -> String {
@@ -78,6 +139,11 @@ pub(super) fn available(test: &str) -> bool {
     let yama = fs::read_to_string("/proc/sys/kernel/yama/ptrace_scope").unwrap_or_default();
     let may_join = needs::root() || matches!(yama.trim(), "" | "0");
     needs::available(test, "strace, and the right to trace", needs::program("strace") && may_join)
+}
+
+/// Whether workers can be traced as well, which nobody else may look into.
+pub(super) fn available_for_workers(test: &str) -> bool {
+    needs::available(test, "strace, and root, to trace workers", needs::program("strace") && needs::root())
 }
 
 /// The one call of this name whose text has `part`.
@@ -124,6 +190,11 @@ fn join(log: &Path, pid: u32, met: &[String]) -> Child {
         let audit = log.with_file_name("state").join("audit.jsonl");
         command.arg("-P").arg(audit);
     }
+    joined(&mut command)
+}
+
+/// Starts strace and waits until it has joined.
+fn joined(command: &mut Command) -> Child {
     let mut tracer = command.stderr(Stdio::piped()).spawn().expect("strace starts");
     let mut said = BufReader::new(tracer.stderr.take().expect("piped"));
     let mut line = String::new();
@@ -138,6 +209,15 @@ fn join(log: &Path, pid: u32, met: &[String]) -> Child {
 
 /// The system calls of the thread that stages files and writes the audit.
 fn parse(log: &str) -> Vec<Seen> {
+    let mut seen = counted(log);
+    let works_on =
+        seen.iter().find(|s| s.name == "flock" && s.text.contains("LOCK_")).map(|s| s.thread.clone());
+    seen.retain(|s| works_on.as_ref().is_none_or(|thread| *thread == s.thread));
+    seen
+}
+
+/// All system calls of a log in which lines begin with their thread; of the writes those to the audit.
+fn counted(log: &str) -> Vec<Seen> {
     let mut counts = BTreeMap::new();
     let mut seen = Vec::new();
     for line in log.lines() {
@@ -152,8 +232,5 @@ fn parse(log: &str) -> Vec<Seen> {
         *nth += 1;
         seen.push(Seen { thread: thread.into(), name: name.into(), nth: *nth, text: text.into() });
     }
-    let works_on =
-        seen.iter().find(|s| s.name == "flock" && s.text.contains("LOCK_")).map(|s| s.thread.clone());
-    seen.retain(|s| works_on.as_ref().is_none_or(|thread| *thread == s.thread));
     seen
 }

@@ -1,10 +1,12 @@
 //! `[isolation] require`: with it nothing starts under less than the whole; without it what lacks is told.
 
+use crate::sandbox::chat::Chat;
+use rustix::process::{Pid, Signal, kill_process};
 use std::io::{BufRead, BufReader};
-use std::process::Stdio;
+use std::process::{Child, Command, Stdio};
 use support::home::{Home, Ran};
 use support::kernel::{self, CAPABILITIES, LANDLOCK, SECCOMP, spawn_pretending, spawn_without};
-use support::needs;
+use support::{needs, workers};
 
 fn required() -> Home {
     Home::new().config("[isolation]\nrequire = true\n")
@@ -102,6 +104,51 @@ fn a_worker_that_is_less_confined_than_its_gateway_is_refused() {
         assert!(refused.stderr.contains(said), "{said:?} in {refused:?}");
     }
     assert_eq!(home.audit().len(), 0, "nothing was called");
+}
+
+/// A tracer of a gateway under which what it starts keeps its capabilities, and believes that it dropped them.
+fn keep_capabilities(gateway: u32) -> Child {
+    let mut command = Command::new("strace");
+    command.args(["-f", "-o", "/dev/null", "-e", "trace=capset", "-e", "inject=capset:retval=0"]);
+    command.args(["-p", &gateway.to_string()]).stderr(Stdio::piped());
+    let mut tracer = command.spawn().expect("strace starts");
+    let mut said = BufReader::new(tracer.stderr.take().expect("piped"));
+    let mut line = String::new();
+    while !line.contains(" attached") {
+        line.clear();
+        assert_ne!(said.read_line(&mut line).expect("text"), 0, "strace did not join");
+    }
+    // It goes on talking, and must not find its pipe closed.
+    std::thread::spawn(move || std::io::copy(&mut said, &mut std::io::sink()));
+    tracer
+}
+
+#[test]
+fn a_worker_that_starts_later_is_held_to_it_as_the_first() {
+    let test = "isolation::require::a_worker_that_starts_later_is_held_to_it_as_the_first";
+    if !needs::available(test, "root and strace", needs::root() && needs::program("strace")) {
+        return;
+    }
+    let read = "/file_read path=/shared/a";
+    for (home, answer) in [(Home::new(), "{"), (required(), "tool_unavailable: no sandbox process could be")]
+    {
+        put(&home);
+        let mut chat = Chat::start(&home);
+        assert!(chat.say(read).starts_with('{'));
+        let mut tracer = keep_capabilities(chat.id());
+        for worker in workers::of(chat.id()) {
+            let process = Pid::from_raw(i32::try_from(worker).expect("small")).expect("not 0");
+            kill_process(process, Signal::KILL).expect("ours");
+            workers::until("its end", || workers::is_gone(worker));
+        }
+        let said = chat.say(read);
+        assert!(said.starts_with(answer), "{said}");
+        // From here on they start as they should again.
+        kill_process(Pid::from_child(&tracer), Signal::INT).expect("ours");
+        tracer.wait().expect("ours");
+        assert!(chat.say(read).starts_with('{'));
+        chat.end();
+    }
 }
 
 #[test]

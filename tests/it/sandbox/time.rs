@@ -1,10 +1,14 @@
-//! Deadlines: guests that never end, in their own code or in a host function.
+//! Deadlines: guests that never end, in their own code or in a host function, in a worker or in the gateway's own
+//! process, where nobody can kill them.
 
 use super::chat::Chat;
 use super::{SOON, answered, contents, refused};
-use std::process::Child;
+use rustix::process::{Pid, Signal, kill_process};
+use std::io::{BufRead, BufReader};
+use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
-use support::home::Home;
+use support::home::{Home, Ran};
+use support::workers;
 
 const DEADLINE: Duration = Duration::from_millis(400);
 
@@ -13,15 +17,23 @@ fn impatient(memory: &str) -> Home {
     Home::new().hostile(&format!("memory = \"{memory}\"\ndeadline = \"400ms\""))
 }
 
-/// A behaviour that is ended by its deadline and changes nothing.
+/// Guests run in the gateway's own process.
+const HERE: &str = "[isolation]\nmode = \"in-process\"\n";
+
+/// A behaviour that is ended by its deadline and changes nothing, wherever it runs.
 fn ends(memory: &str, arguments: &[&str]) {
-    let home = impatient(memory);
-    let before = contents(&home);
+    for home in [impatient(memory), impatient(memory).config(HERE)] {
+        ends_in(&home, arguments);
+    }
+}
+
+fn ends_in(home: &Home, arguments: &[&str]) {
+    let before = contents(home);
     let started = Instant::now();
-    refused(&home, arguments, "timed_out", "did not finish within 400ms; nothing was changed");
+    refused(home, arguments, "timed_out", "did not finish within 400ms; nothing was changed");
     assert!(started.elapsed() >= DEADLINE, "{arguments:?} ended early");
     let named = |(name, _): &(String, _)| !["shared", "tmp", "vault"].contains(&name.as_str());
-    assert!(before.is_empty() && !contents(&home).iter().any(named), "{:?}", contents(&home));
+    assert!(before.is_empty() && !contents(home).iter().any(named), "{:?}", contents(home));
 }
 
 #[test]
@@ -48,8 +60,13 @@ fn a_guest_that_spins_while_it_writes_is_ended() {
 
 #[test]
 fn what_was_sealed_in_time_is_not_published_late() {
-    let home = impatient("16 MiB");
-    let mut chat = Chat::start(&home);
+    for home in [impatient("16 MiB"), impatient("16 MiB").config(HERE)] {
+        is_not_published_late(&home);
+    }
+}
+
+fn is_not_published_late(home: &Home) {
+    let mut chat = Chat::start(home);
     for behaviour in ["stage_then_spin", "spin_mid_write"] {
         let said = chat.say(&format!("/hostile behaviour={behaviour} path=/shared/late"));
         assert!(said.starts_with("timed_out: "), "{said}");
@@ -58,6 +75,36 @@ fn what_was_sealed_in_time_is_not_published_late() {
     assert!(!home.host("/shared/late").exists() && home.leftovers().is_empty());
     chat.end();
     assert!(!home.host("/shared/late").exists() && home.leftovers().is_empty());
+}
+
+#[test]
+fn guests_in_the_gateways_process_that_spin_are_ended_and_hold_nobody_up() {
+    let home = Home::new().hostile("memory = \"16 MiB\"\ndeadline = \"2s\"").config(HERE);
+    let mut chat = Chat::start(&home);
+    for _ in 0..3 {
+        let used = workers::ticks(chat.id());
+        chat.begin("/hostile behaviour=spin");
+        workers::until("a guest that spins", || workers::ticks(chat.id()) > used + 5);
+        assert_eq!(workers::of(chat.id()), Vec::<u32>::new(), "it spins in the gateway");
+        let said = chat.answer();
+        assert_eq!(said, "timed_out: the tool did not finish within 2s; nothing was changed");
+        assert_eq!(chat.say("/hostile behaviour=ok"), r#"{"ok":true}"#);
+    }
+    chat.end();
+}
+
+#[test]
+fn a_guest_in_the_gateways_process_that_spins_is_ended_when_it_is_cancelled() {
+    let home = Home::new().hostile("memory = \"16 MiB\"\ndeadline = \"120s\"").config(HERE);
+    let mut command = home.command(&["call", "hostile", "behaviour=spin"]);
+    command.env("COFFERDAM_LOG", "cofferdam=debug").stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().expect("the program starts");
+    let mut log = BufReader::new(child.stderr.take().expect("piped")).lines().map_while(Result::ok);
+    assert!(log.any(|line| line.contains("guest: spinning")), "it runs");
+    kill_process(Pid::from_child(&child), Signal::INT).expect("ours");
+    let rest: Vec<String> = log.collect();
+    let ran = Ran::from(child.wait_with_output().expect("ours"));
+    assert_eq!((ran.code, ran.error().as_str()), (Some(1), "cancelled"), "{ran:?} {rest:?}");
 }
 
 /// A process of its own that spins until it is dropped.

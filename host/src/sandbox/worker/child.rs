@@ -216,3 +216,24 @@ impl Server {
         Ok(Ok(linked))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::socket::pair;
+    use super::*;
+    use std::io::Write;
+
+    /// How a worker ends that is promised a message of so many bytes, of which none comes.
+    fn promised(bytes: usize) -> Broken {
+        let (socket, mut gateway) = pair();
+        gateway.write_all(&u32::try_from(bytes).expect("fits").to_le_bytes()).expect("there is room");
+        drop(gateway);
+        work(socket).expect_err("nothing to do")
+    }
+
+    #[test]
+    fn a_message_to_a_worker_has_a_longest_length() {
+        assert!(matches!(promised(TO_WORKER_BYTES_MAX), Broken::Closed));
+        assert!(matches!(promised(TO_WORKER_BYTES_MAX + 1), Broken::TooLong));
+    }
+}

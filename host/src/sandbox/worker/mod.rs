@@ -5,6 +5,8 @@
 
 mod answer;
 mod child;
+mod code;
+mod describing;
 #[cfg(any(test, fuzzing))]
 pub mod fuzzing;
 mod idle;
@@ -14,6 +16,7 @@ mod protocol;
 mod remote;
 mod socket;
 mod starter;
+mod unkept;
 
 pub use answer::KILL_GRACE;
 pub use child::main;
@@ -21,6 +24,13 @@ pub use idle::IDLE_WORKERS_MAX;
 pub use pool::CALLS_PER_WORKER_MAX;
 pub(super) use pool::{Folders, Known, Pool, Seat};
 pub use protocol::COMPILED_BYTES_MAX;
+pub use unkept::UNKEPT_BYTES_MAX;
+
+use super::SandboxError;
 
 /// The word that makes the program a worker.
 pub const COMMAND: &str = "worker";
+
+fn not_started(error: std::io::Error) -> SandboxError {
+    SandboxError::Engine(error.to_string())
+}

@@ -2,28 +2,30 @@
 //! [`CALLS_PER_WORKER_MAX`] calls.
 //!
 //! A worker serves one profile, and the very folders that it was started with: never another session's or
-//! user's, since it could still read those of the one before.
+//! user's, since it could still read those of the one before. One that had a component describe itself has had to do
+//! with that component alone: what took it over could lie about the next.
 
+use super::super::SandboxError;
 use super::super::cache::Cache;
 use super::super::clock::Clock;
 use super::super::host_calls::HostCalls;
-use super::super::machine::{DESCRIBE_LIMITS, Job, Said};
-use super::super::{COMPONENT_BYTES_MAX, SandboxError};
+use super::super::machine::{Job, Said};
 use super::answer::{Ended, converse};
+use super::code::Code;
+use super::describing::describe_in;
 use super::idle::Idle;
+use super::not_started;
 use super::process::Worker;
-use super::protocol::{COMPILED_BYTES_MAX, Compiled, Described, Kind, ToWorker};
-use super::socket::{Broken, decode};
+use super::protocol::{Described, Kind, ToWorker};
+use super::socket::Broken;
 use super::starter::{Recipe, Starter};
-use crate::confine::Report;
+use crate::confine;
 use cap_std::fs::Dir;
 use cofferdam_core::capability::Grants;
 use cofferdam_core::counts::COUNTS;
 use cofferdam_core::limits::Span;
 use cofferdam_core::tool::{ErrorCode, ToolError};
-use serde_bytes::Bytes;
 use std::borrow::Cow;
-use std::collections::BTreeMap;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -31,8 +33,6 @@ use std::time::{Duration, Instant};
 
 /// A worker that has run so many calls is replaced: what one guest might have left in it ends there.
 pub const CALLS_PER_WORKER_MAX: u32 = 1000;
-/// How long a worker may take to receive machine code.
-const CODE_TIME_MAX: Duration = Duration::from_secs(60);
 
 /// Folders of a workspace, by guest name.
 pub(in crate::sandbox) type Folders = Vec<(String, Arc<Dir>)>;
@@ -54,19 +54,8 @@ pub(in crate::sandbox) struct Known<'a> {
 /// All workers.
 pub(in crate::sandbox) struct Pool {
     shared: Arc<Shared>,
-    cache: Cache,
+    code: Code,
     cache_dir: Arc<OwnedFd>,
-    compile_time: Span,
-    /// Code that the cache could not keep, by the component's SHA-256.
-    unkept: Mutex<BTreeMap<String, Arc<[u8]>>>,
-}
-
-/// Where compiled code is.
-enum Compilation {
-    /// In the cache.
-    Kept,
-    /// Here alone.
-    Unkept(Arc<[u8]>),
 }
 
 struct Shared {
@@ -75,16 +64,21 @@ struct Shared {
 }
 
 /// Of workers that look at components and run no call: nothing is granted there.
-fn looking() -> Seat {
+pub(super) fn looking() -> Seat {
     Seat { profile: String::new(), folders: Vec::new() }
 }
 
 impl Pool {
-    /// No worker yet. A component that is not compiled after `compile_time` is refused.
-    pub(in crate::sandbox) fn new(cache: Cache, compile_time: Span) -> io::Result<Self> {
+    /// No worker yet. A component that is not compiled after `compile_time` is refused, and so is a worker that is
+    /// not confined as `isolation` demands.
+    pub(in crate::sandbox) fn new(
+        cache: Cache,
+        compile_time: Span,
+        isolation: confine::Config,
+    ) -> io::Result<Self> {
         let cache_dir = Arc::new(cache.dir().try_clone_to_owned()?);
-        let shared = Arc::new(Shared { starter: Starter::start()?, idle: Mutex::default() });
-        Ok(Self { shared, cache, cache_dir, compile_time, unkept: Mutex::default() })
+        let shared = Arc::new(Shared { starter: Starter::start(isolation)?, idle: Mutex::default() });
+        Ok(Self { shared, code: Code::new(cache, compile_time), cache_dir })
     }
 
     /// Starts a worker ahead of its first call.
@@ -97,12 +91,9 @@ impl Pool {
         self.shared.starter.keep_spare();
     }
 
-    /// How a worker is confined, as it says itself.
-    pub(in crate::sandbox) fn report(&self) -> io::Result<Option<Report>> {
-        let worker = self.take(looking())?;
-        let report = worker.report.clone();
-        self.give_back(worker);
-        Ok(report)
+    /// Sees whether workers start.
+    pub(in crate::sandbox) fn try_worker(&self) -> io::Result<()> {
+        self.take(looking()).map(|worker| self.give_back(worker))
     }
 
     /// What a component says of itself, compiled first if need be; nothing runs where that is known.
@@ -111,22 +102,15 @@ impl Pool {
         known: Known<'_>,
         grants: &Grants,
     ) -> Result<Said, SandboxError> {
-        if let Some(said) = self.cache.said(known.sha256, grants) {
+        if let Some(said) = self.code.cache.said(known.sha256, grants) {
             return Ok(said);
         }
         let mut worker = self.take(looking()).map_err(not_started)?;
-        let described = match describe_in(&mut worker, known, grants)? {
-            Described::NotCompiled(missing) => {
-                missing.log(known.sha256);
-                self.bring_code(&mut worker, known)?;
-                describe_in(&mut worker, known, grants)?
-            }
-            described => described,
-        };
-        self.give_back(worker);
-        match described {
+        let described = self.described_by(&mut worker, known, grants);
+        self.replace(worker);
+        match described? {
             Described::Said(compatibility, said) => {
-                self.cache.keep_said(known.sha256, grants, compatibility, &said);
+                self.code.cache.keep_said(known.sha256, grants, compatibility, &said);
                 Ok(said)
             }
             Described::NotCompiled(_) => Err(SandboxError::Cache("a worker does not find the code".into())),
@@ -136,68 +120,20 @@ impl Pool {
         }
     }
 
-    /// Sees to it that a worker finds the code of a component.
-    fn bring_code(&self, worker: &mut Worker, known: Known<'_>) -> Result<(), SandboxError> {
-        let unkept = self.unkept.lock().unwrap_or_else(PoisonError::into_inner).get(known.sha256).cloned();
-        let code = match unkept {
-            Some(code) => code,
-            None => match self.compile(known)? {
-                Compilation::Kept => return Ok(()),
-                Compilation::Unkept(code) => code,
-            },
-        };
-        let message = ToWorker::Code { sha256: Cow::Borrowed(known.sha256), code: Bytes::new(&code) };
-        let end = Instant::now() + CODE_TIME_MAX;
-        worker
-            .socket
-            .send(&message, &[], || Instant::now() >= end)
-            .map_err(|e| not_started(io::Error::other(e)))
-    }
-
-    /// Compiles a component in a process of its own and keeps the code, on disk if that is possible.
-    fn compile(&self, known: Known<'_>) -> Result<Compilation, SandboxError> {
-        if known.bytes.len() > COMPONENT_BYTES_MAX {
-            return Err(SandboxError::TooLarge(known.bytes.len()));
-        }
-        // Over all its threads, and in case nobody is left to end it.
-        let cpu_seconds = self.compile_time.0.as_secs_f64().ceil() as u64;
-        let Seat { profile, folders: mounts } = looking();
-        let recipe = Recipe { kind: Kind::Compile { cpu_seconds }, profile, mounts, cache: None };
-        let mut worker = self.shared.starter.wait_for(recipe, || None).map_err(not_started)?;
-        let started = Instant::now();
-        let late = || started.elapsed() >= self.compile_time.0;
-        let asked = ToWorker::Compile(Bytes::new(known.bytes));
-        let compiled = worker.socket.send(&asked, &[], late).and_then(|()| {
-            worker.socket.receive(COMPILED_BYTES_MAX, late, |bytes| match decode::<Compiled<'_>>(bytes)? {
-                Compiled::Code(compatibility, code) => {
-                    Ok(Ok(match self.cache.store(compatibility, known.sha256, code) {
-                        Ok(()) => Compilation::Kept,
-                        Err(_) => Compilation::Unkept(Arc::from(&code[..])),
-                    }))
-                }
-                Compiled::Refused(why) => Ok(Err(why)),
-            })
-        });
-        let compilation = match compiled {
-            Ok(compiled) => compiled.map_err(SandboxError::Compile)?,
-            Err(Broken::Stopped) => return Err(too_slow(self.compile_time)),
-            Err(broken) => {
-                return Err(match worker.ended_by() {
-                    Some(libc::SIGXCPU) => too_slow(self.compile_time),
-                    _ => {
-                        let said = format!("its process ended ({}; {broken})", worker.epitaph());
-                        SandboxError::Compile(said)
-                    }
-                });
+    fn described_by(
+        &self,
+        worker: &mut Worker,
+        known: Known<'_>,
+        grants: &Grants,
+    ) -> Result<Described, SandboxError> {
+        match describe_in(worker, known, grants)? {
+            Described::NotCompiled(missing) => {
+                missing.log(known.sha256);
+                self.code.bring(&self.shared.starter, worker, known)?;
+                describe_in(worker, known, grants)
             }
-        };
-        if let Compilation::Unkept(code) = &compilation {
-            let mut unkept = self.unkept.lock().unwrap_or_else(PoisonError::into_inner);
-            unkept.insert(known.sha256.to_owned(), code.clone());
+            described => Ok(described),
         }
-        let ms = started.elapsed().as_millis() as u64;
-        tracing::info!(component = &known.sha256[..12], ms, "compiled");
-        Ok(compilation)
     }
 
     /// Runs a call in a worker that may.
@@ -223,7 +159,8 @@ impl Pool {
                 }
                 Ok(Ended::NotCompiled(missing)) => {
                     missing.log(known.sha256);
-                    self.bring_code(&mut worker, known).map_err(|error| unavailable(error.to_string()))?;
+                    let brought = self.code.bring(&self.shared.starter, &mut worker, known);
+                    brought.map_err(|error| unavailable(error.to_string()))?;
                 }
                 Err(broken) => {
                     self.shared.clone().refill(worker.recipe.clone());
@@ -251,11 +188,16 @@ impl Pool {
 
     fn give_back(&self, worker: Worker) {
         if worker.calls >= CALLS_PER_WORKER_MAX {
-            let recipe = worker.recipe.clone();
-            drop(worker);
-            return self.shared.clone().refill(recipe);
+            return self.replace(worker);
         }
         self.shared.keep(worker);
+    }
+
+    /// Ends a worker; another one takes its place.
+    fn replace(&self, worker: Worker) {
+        let recipe = worker.recipe.clone();
+        drop(worker);
+        self.shared.clone().refill(recipe);
     }
 }
 
@@ -296,41 +238,8 @@ impl Shared {
     }
 }
 
-fn millis(time: Duration) -> u64 {
+pub(super) fn millis(time: Duration) -> u64 {
     u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
-}
-
-fn not_started(error: io::Error) -> SandboxError {
-    SandboxError::Engine(error.to_string())
-}
-
-fn too_slow(compile_time: Span) -> SandboxError {
-    SandboxError::Compile(format!(
-        "it is not compiled after {compile_time}; make it smaller, or raise sandbox.compile_time"
-    ))
-}
-
-/// Longest description: two schemas, and what stands around them.
-const DESCRIBED_BYTES_MAX: usize = 1 << 20;
-
-fn describe_in(worker: &mut Worker, known: Known<'_>, grants: &Grants) -> Result<Described, SandboxError> {
-    let clock = Clock::until(Instant::now() + DESCRIBE_LIMITS.deadline.0);
-    let late = || clock.stop().is_some();
-    let asked = ToWorker::Describe {
-        sha256: Cow::Borrowed(known.sha256),
-        grants: Cow::Borrowed(grants),
-        time_ms: millis(DESCRIBE_LIMITS.deadline.0),
-    };
-    let described = worker
-        .socket
-        .send(&asked, &[], late)
-        .and_then(|()| worker.socket.receive(DESCRIBED_BYTES_MAX, late, |bytes| decode::<Described>(bytes)));
-    described.map_err(|broken| {
-        SandboxError::Describe(match broken {
-            Broken::Stopped => format!("it did not finish within {}", DESCRIBE_LIMITS.deadline),
-            broken => format!("its process ended ({}; {broken})", worker.epitaph()),
-        })
-    })
 }
 
 fn call_in(

@@ -4,7 +4,7 @@
 use super::protocol::{Hello, Ready};
 use super::socket::{Broken, Socket, decode};
 use super::starter::Recipe;
-use crate::confine::Report;
+use crate::confine;
 use cofferdam_core::text::one_line;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 use std::io;
@@ -27,8 +27,6 @@ pub(super) struct Worker {
     /// Taken when it is dropped.
     child: Option<Child>,
     pub(super) socket: Socket,
-    /// What it said of its confinement.
-    pub(super) report: Option<Report>,
     /// Calls that it has run.
     pub(super) calls: u32,
     /// What it was started with, for the one that takes its place.
@@ -59,14 +57,19 @@ impl Blank {
 }
 
 impl Worker {
-    /// Makes a worker of a process and waits until it is confined.
+    /// Makes a worker of a process and waits until it is confined, as far as `isolation` demands.
     ///
     /// The thread that started the process must outlive it: the kernel kills a worker with its parent thread.
-    pub(super) fn start(blank: Blank, recipe: Recipe, reaper: &Sender<Child>) -> io::Result<Self> {
+    pub(super) fn start(
+        blank: Blank,
+        recipe: Recipe,
+        isolation: confine::Config,
+        reaper: &Sender<Child>,
+    ) -> io::Result<Self> {
         let Blank { child, socket } = blank;
         // From here on dropping it ends the process.
         let (child, reaper) = (Some(child), reaper.clone());
-        let mut worker = Self { child, socket, report: None, calls: 0, recipe, reaper };
+        let mut worker = Self { child, socket, calls: 0, recipe, reaper };
         worker.socket.set_patience(PATIENCE)?;
         let end = Instant::now() + START_MAX;
         let late = || Instant::now() >= end;
@@ -82,10 +85,7 @@ impl Worker {
             .send(&hello, &folders, late)
             .and_then(|()| worker.socket.receive(READY_BYTES_MAX, late, |bytes| decode::<Ready>(bytes)));
         match ready {
-            Ok(Ok(report)) => {
-                worker.report = Some(report);
-                Ok(worker)
-            }
+            Ok(Ok(report)) => isolation.demand(&report).map(|()| worker).map_err(io::Error::other),
             Ok(Err(why)) => {
                 let why = one_line(&why, 500);
                 Err(io::Error::other(format!("a worker cannot confine itself, so no guest runs: {why}")))

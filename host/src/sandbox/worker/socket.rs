@@ -19,6 +19,9 @@ use std::time::Duration;
 #[cfg(test)]
 mod tests;
 
+#[cfg(test)]
+pub(super) use tests::pair;
+
 /// Descriptors that one message may bring: a folder for each mount, and the cache.
 const DESCRIPTORS_MAX: usize = 8;
 /// Given to the socket at once.
@@ -35,6 +38,9 @@ pub(super) enum Broken {
     /// Whoever waits has no more time.
     #[error("the time is over")]
     Stopped,
+    /// A message is longer than any may be.
+    #[error("a message does not fit: it is too long")]
+    TooLong,
     /// The other side does not keep to the protocol.
     #[error("a message does not fit: {0}")]
     Malformed(&'static str),
@@ -90,7 +96,7 @@ impl Socket {
         descriptors: &[BorrowedFd<'_>],
         stop: impl Fn() -> bool,
     ) -> Result<(), Broken> {
-        let length = u32::try_from(frame.len() - 4).map_err(|_| Broken::Malformed("it is too long"))?;
+        let length = u32::try_from(frame.len() - 4).map_err(|_| Broken::TooLong)?;
         frame[..4].copy_from_slice(&length.to_le_bytes());
         let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(DESCRIPTORS_MAX))];
         let mut ancillary = SendAncillaryBuffer::new(&mut space);
@@ -138,7 +144,7 @@ impl Socket {
         let header = self.inbox[self.read..self.read + 4].try_into().expect("four bytes");
         let length = u32::from_le_bytes(header) as usize;
         if length > bytes_max {
-            return Err(Broken::Malformed("it is too long"));
+            return Err(Broken::TooLong);
         }
         self.fill(4 + length, &stop)?;
         let start = self.read + 4;

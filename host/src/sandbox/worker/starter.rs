@@ -4,6 +4,7 @@
 use super::pool::Folders;
 use super::process::{Blank, Worker};
 use super::protocol::Kind;
+use crate::confine;
 use cofferdam_core::counts::COUNTS;
 use std::io;
 use std::os::fd::OwnedFd;
@@ -57,10 +58,10 @@ enum Message {
 pub(super) struct Starter(Sender<Message>);
 
 impl Starter {
-    /// Starts the thread.
-    pub(super) fn start() -> io::Result<Self> {
+    /// Starts the thread, whose workers are confined as `isolation` demands.
+    pub(super) fn start(isolation: confine::Config) -> io::Result<Self> {
         let (orders, ordered) = channel();
-        std::thread::Builder::new().name("workers".into()).spawn(move || run(&ordered))?;
+        std::thread::Builder::new().name("workers".into()).spawn(move || run(&ordered, isolation))?;
         Ok(Self(orders))
     }
 
@@ -99,7 +100,7 @@ impl Starter {
 /// Processes that do not end are looked at this often.
 const LOOK: Duration = Duration::from_millis(200);
 
-fn run(orders: &Receiver<Message>) {
+fn run(orders: &Receiver<Message>, isolation: confine::Config) {
     let (reaper, ending) = channel::<Child>();
     let mut dying: Vec<Child> = Vec::new();
     let mut spare = Spare::default();
@@ -108,7 +109,8 @@ fn run(orders: &Receiver<Message>) {
         dying.retain_mut(|child| matches!(child.try_wait(), Ok(None)));
         match orders.recv_timeout(LOOK) {
             Ok(Message::Start(Order { recipe, ready, take })) => {
-                let start = || counted(spare.take().and_then(|blank| Worker::start(blank, recipe, &reaper)));
+                let started = |blank| Worker::start(blank, recipe, isolation, &reaper);
+                let start = || counted(spare.take().and_then(started));
                 take(ready().map_or_else(start, Ok));
             }
             Ok(Message::KeepSpare) => spare.is_kept = true,

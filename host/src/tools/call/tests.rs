@@ -6,6 +6,7 @@ use super::*;
 use crate::attachments::Attachments;
 use crate::attachments::outgoing::Outgoing;
 use crate::audit::{AuditLog, Entry, Filter, Source, Span, show};
+use crate::confine;
 use crate::publish::{self, Workspaces};
 use crate::sandbox::{self, Sandbox};
 use crate::tools::{CallThreads, Registry, Sources};
@@ -25,7 +26,7 @@ fn toolbox(dir: &std::path::Path, threads: usize) -> Toolbox {
     let config = sandbox::Config {
         cache_dir: dir.join("cache"),
         calls_max: 1,
-        mode: crate::confine::Mode::InProcess,
+        isolation: confine::Config { mode: confine::Mode::InProcess, require: false },
         compile_time: sandbox::COMPILE_TIME,
     };
     let sandbox = Arc::new(Sandbox::new(&config).expect("a sandbox"));

@@ -155,6 +155,65 @@ fn one_session_leaves_a_thread_to_the_others() {
     }
 }
 
+/// Calls that run, until they are let go.
+struct Running {
+    count: AtomicIsize,
+    released: Mutex<mpsc::Receiver<()>>,
+}
+
+impl Running {
+    fn until(released: mpsc::Receiver<()>) -> Arc<Self> {
+        Arc::new(Self { count: AtomicIsize::new(0), released: Mutex::new(released) })
+    }
+
+    async fn call(self: Arc<Self>, threads: &CallThreads, session: Caller) {
+        let ran = threads.run(&session, LONG, move |_| {
+            self.count.fetch_add(1, Ordering::AcqRel);
+            drop(self.released.lock().map(|released| released.recv()));
+            Ok(())
+        });
+        assert_eq!(ran.await, Ok(()));
+    }
+
+    async fn are(&self, count: usize) {
+        while self.count.load(Ordering::Acquire) != count as isize {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+    }
+}
+
+#[test]
+fn a_session_runs_so_many_calls_at_once_and_leaves_all_other_threads() {
+    const THREADS: usize = 32;
+    const OTHERS: usize = THREADS - CALLS_PER_SESSION_MAX;
+    let threads = CallThreads::start(THREADS).expect("threads start");
+    let (release, released) = mpsc::channel::<()>();
+    let (release_others, others_released) = mpsc::channel::<()>();
+    let (greedy, others) = (Running::until(released), Running::until(others_released));
+    runtime().block_on(async {
+        let mut calls: Vec<_> =
+            (0..100).map(|_| Box::pin(greedy.clone().call(&threads, someone(0)))).collect();
+        calls.extend((1..=OTHERS).map(|n| Box::pin(others.clone().call(&threads, someone(n)))));
+        for call in &mut calls {
+            tokio::select! {
+                biased;
+                () = call => unreachable!("it is held"),
+                () = std::future::ready(()) => {}
+            }
+        }
+        // All at once, on every thread there is.
+        greedy.are(CALLS_PER_SESSION_MAX).await;
+        others.are(OTHERS).await;
+        greedy.are(CALLS_PER_SESSION_MAX).await;
+        assert_eq!(threads.waiting(), 100 - CALLS_PER_SESSION_MAX);
+        drop((release, release_others));
+        for call in calls {
+            call.await;
+        }
+        greedy.are(100).await;
+    });
+}
+
 #[test]
 fn a_call_that_is_given_up_leaves_its_place_to_the_next_of_its_session() {
     let threads = CallThreads::with_grace(2, Duration::from_millis(20)).expect("threads start");

@@ -5,6 +5,7 @@ use super::super::super::Inputs;
 use super::super::super::authority::Authority;
 use super::super::super::host_calls::{Contents, Nothing, ReplyFile, ReplySource, StagedId};
 use super::super::remote::Remote;
+use super::super::socket::pair;
 use super::*;
 use crate::attachments::Attachments;
 use crate::publish::{self, Disposition, TurnShare, Workspaces};
@@ -39,14 +40,6 @@ fn permit() -> Permit {
         Verdict::Permit(permit) => permit,
         other => panic!("{other:?}"),
     }
-}
-
-/// The gateway's end of a conversation over this authority, with the peer's.
-fn pair() -> (Socket, UnixStream) {
-    let (ours, theirs) = UnixStream::pair().expect("a pair");
-    let socket = Socket::new(ours.into());
-    socket.set_patience(Duration::from_millis(5)).expect("it has timeouts");
-    (socket, theirs)
 }
 
 fn soon() -> Clock {

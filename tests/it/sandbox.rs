@@ -20,6 +20,7 @@ mod imports;
 mod messages;
 mod odd;
 mod output;
+mod parts;
 mod quotas;
 mod reading;
 mod recovery;

@@ -30,7 +30,7 @@ use std::sync::Arc;
 pub(super) const ENTRIES_MAX: u64 = 1_000_000;
 
 /// While a directory is deleted, others may add to it: so much more is deleted before it is given up.
-const ENTRIES_ADDED_MAX: u64 = 10_000;
+pub(super) const ENTRIES_ADDED_MAX: u64 = 10_000;
 
 /// A name that will go.
 pub struct PlannedRemove {

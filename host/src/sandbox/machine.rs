@@ -129,6 +129,12 @@ impl Machine {
                 )));
             }
         }
+        let texts = [&said.name, &said.summary, &said.arguments_schema, &said.result_schema];
+        let (bytes, most) = (texts.map(String::len).iter().sum::<usize>(), DESCRIBE_LIMITS.result);
+        if bytes as u64 > most.0 {
+            let said = format!("it says {bytes} bytes of itself; at most {most} are taken");
+            return Err(SandboxError::Describe(said));
+        }
         Ok(Said {
             name: said.name,
             summary: said.summary,
@@ -214,7 +220,7 @@ fn state_of(grants: &Grants, limits: &Limits, reach: Reach, output: &Output) -> 
     State {
         wasi: context(output),
         table,
-        memory: MemoryLimit { bytes_max: limits.memory.0 as usize, exceeded: false },
+        memory: MemoryLimit::of(limits.memory.0 as usize),
         mounts,
         entries_read: 0,
         calls,

@@ -1,7 +1,8 @@
 //! Why a guest ended, in the gateway's codes: traps, limits and deadlines told apart.
 
 use super::HANDLES_MAX;
-use super::state::MemoryLimit;
+use super::engine::TABLE_ELEMENTS_MAX;
+use super::state::{Exceeded, MemoryLimit};
 use cofferdam_core::limits::Limits;
 use cofferdam_core::tool::{ErrorCode, ToolError};
 use wasmtime::Trap;
@@ -46,9 +47,12 @@ pub(super) fn of_failure(
     if let Some(host) = error.downcast_ref::<ToolError>() {
         return host.clone();
     }
-    if memory.exceeded {
-        let text =
-            format!("the tool wanted more memory than its limit of {}; nothing was changed", limits.memory);
+    if let Some(exceeded) = memory.exceeded() {
+        let wanted = match exceeded {
+            Exceeded::Memory => format!("more memory than its limit of {}", limits.memory),
+            Exceeded::Table => format!("a table of more than {TABLE_ELEMENTS_MAX} elements"),
+        };
+        let text = format!("the tool wanted {wanted}; nothing was changed");
         return ToolError::new(ErrorCode::OutOfMemory, text);
     }
     if let Some(Trap::Interrupt) = error.downcast_ref() {

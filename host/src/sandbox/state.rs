@@ -1,6 +1,7 @@
 //! What belongs to one call inside the sandbox: its WASI context, its handles, its limits.
 
 use super::bindings::cofferdam::tool::types::{ErrorCode as WitCode, ToolError as WitError};
+use super::engine::TABLE_ELEMENTS_MAX;
 use super::files::{Files, Mount};
 use super::host_calls::{HostCalls, SharedCalls};
 use cofferdam_core::tool::{ErrorCode, ToolError};
@@ -92,20 +93,57 @@ impl WasiView for State {
 /// Bounds linear memory and tables, and remembers which bound was hit.
 #[derive(Debug)]
 pub(super) struct MemoryLimit {
-    pub(super) bytes_max: usize,
-    pub(super) exceeded: bool,
+    bytes_max: usize,
+    /// Of all memories that the guest has.
+    bytes: usize,
+    exceeded: Option<Exceeded>,
+}
+
+/// A bound that a guest was held to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Exceeded {
+    Memory,
+    Table,
+}
+
+impl MemoryLimit {
+    /// So much, over all memories.
+    pub(super) fn of(bytes_max: usize) -> Self {
+        Self { bytes_max, bytes: 0, exceeded: None }
+    }
+
+    /// The bound that was hit last.
+    pub(super) fn exceeded(&self) -> Option<Exceeded> {
+        self.exceeded
+    }
 }
 
 impl ResourceLimiter for MemoryLimit {
-    fn memory_growing(&mut self, _: usize, desired: usize, _: Option<usize>) -> wasmtime::Result<bool> {
-        let fits = desired <= self.bytes_max;
-        self.exceeded |= !fits;
+    fn memory_growing(
+        &mut self,
+        current: usize,
+        desired: usize,
+        own: Option<usize>,
+    ) -> wasmtime::Result<bool> {
+        // A memory whose own bound is smaller does not grow, and so does not count.
+        if own.is_some_and(|own| desired > own) {
+            return Ok(false);
+        }
+        let bytes = self.bytes.saturating_add(desired.saturating_sub(current));
+        let fits = bytes <= self.bytes_max;
+        if fits {
+            self.bytes = bytes;
+        } else {
+            self.exceeded = Some(Exceeded::Memory);
+        }
         Ok(fits)
     }
 
     fn table_growing(&mut self, _: usize, desired: usize, _: Option<usize>) -> wasmtime::Result<bool> {
-        let fits = desired <= super::engine::TABLE_ELEMENTS_MAX;
-        self.exceeded |= !fits;
+        let fits = desired <= TABLE_ELEMENTS_MAX;
+        if !fits {
+            self.exceeded = Some(Exceeded::Table);
+        }
         Ok(fits)
     }
 }

@@ -9,10 +9,15 @@ use support::home::{Home, Ran};
 
 /// The default policies, where `file_write` has these rules.
 fn asking(rules: &str) -> Home {
+    asking_of("file_write", rules)
+}
+
+/// The same for another tool.
+fn asking_of(tool: &str, rules: &str) -> Home {
     let home = Home::new().own_policies();
-    let file = home.policies_dir().join("tools/file_write.toml");
-    let text = std::fs::read_to_string(&file).expect("there");
-    home.policy("tools/file_write.toml", &format!("{text}\n[approval]\n{rules}\n"))
+    let name = format!("tools/{tool}.toml");
+    let text = std::fs::read_to_string(home.policies_dir().join(&name)).expect("there");
+    home.policy(&name, &format!("{text}\n[approval]\n{rules}\n"))
 }
 
 const WRITE: &[&str] = &["call", "file_write", "path=/shared/a", "content=hello"];
@@ -175,6 +180,51 @@ fn lines_that_were_there_before_the_question_approve_nothing_and_are_messages() 
     chat.types("/quit");
     assert!(chat.until("nothing was changed\n").contains("approval_denied: "));
     assert_eq!(chat.child.wait().expect("ours").code(), Some(0));
+}
+
+#[test]
+fn lines_that_wait_for_a_question_are_kept_up_to_a_number() {
+    let home = asking("\"*\" = \"always\"");
+    let mut chat = Chat::start(&home);
+    chat.types("/file_write path=/shared/a content=hello");
+    let (_, code) = chat.asked();
+    for n in 0..18 {
+        chat.types(&format!("/file_read path=/shared/none{n:02}"));
+        let said = chat.until("/no] ");
+        let kept = said.starts_with("Kept as a message for later; the call still waits.\n");
+        let full = said.starts_with("Not kept, since too many lines wait; the call waits, too.\n");
+        assert_eq!((kept, full), (n < 16, n >= 16), "{n}: {said}");
+    }
+    assert!(!home.host("/shared/a").exists());
+    chat.types(&format!("yes {code}"));
+    let said = chat.end();
+    assert!(home.host("/shared/a").exists());
+    // Those that were kept are answered in their order, and no others.
+    let answers: Vec<&str> = said.split("not_found: ").skip(1).collect();
+    assert_eq!(answers.len(), 16, "{said}");
+    for (n, answer) in answers.into_iter().enumerate() {
+        assert!(answer.contains(&format!("/shared/none{n:02}")), "{n}: {said}");
+    }
+}
+
+#[test]
+fn a_call_that_names_more_paths_than_are_shown_is_refused() {
+    let home = asking_of("attachment_add", "\"*\" = \"always\"");
+    let call = |count: usize| {
+        let paths: Vec<_> = (0..count).map(|n| format!("/shared/{n}")).collect();
+        home.run(&["call", "attachment_add", "--args", &json!({ "paths": paths }).to_string(), "--approve"])
+    };
+    let ran = call(51);
+    assert_eq!((ran.code, ran.error().as_str()), (Some(1), "approval_required"), "{ran:?}");
+    assert!(ran.message().contains("touches more than a person can be shown at once"), "{ran:?}");
+    assert_eq!((audited(&home), ran.stderr.as_str()), (Vec::<String>::new(), ""), "nobody was asked");
+    let ran = call(50);
+    assert!(
+        (0..50).all(|n| ran.stderr.contains(&format!("\n  reads /shared/{n}: nothing is there now\n"))),
+        "{ran:?}"
+    );
+    assert_ne!(ran.error(), "approval_required", "{ran:?}");
+    assert_eq!(audited(&home), ["asked null".to_owned(), format!("approved cli:{}", uid())]);
 }
 
 #[test]

@@ -169,6 +169,10 @@ fn that_do_not_end_are_given_up() {
     new.fails(&[ever("linkat", "EEXIST")], "write_failed");
     let first = new.seen.iter().find(|seen| seen.name == "openat2").expect("a lookup");
     new.fails(&[format!("{}+", first.meets("error=EAGAIN"))], "write_failed");
+    // No temporary name is free.
+    let replaced = Faults::of("a_replaced_file");
+    let taken = replaced.at("linkat", ".cofferdam-tmp-", "error=EEXIST");
+    replaced.fails(&[format!("{taken}+")], "write_failed");
 }
 
 #[test]

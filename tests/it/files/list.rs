@@ -1,7 +1,8 @@
 //! `file_list`: pages of folders of every kind and size, in order, each entry once.
 
 use super::check::{home, patient, refuses, special};
-use rustix::fs::FileType;
+use rustix::fd::OwnedFd;
+use rustix::fs::{FileType, Mode, OFlags, mkdirat, openat};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -268,6 +269,56 @@ fn a_hundred_thousand_entries_in_one_folder_and_in_a_tree() {
     assert_eq!(names(&page)[..3], own(&["98/999", "99", "99/000"]));
     let found = list(&home, &[&recursive[..], &["glob=9?/00[12]"]].concat());
     assert_eq!((names(&found).len(), &found["truncated"]), (20, &false.into()));
+}
+
+/// A folder in which others lie so deep that the names of one page have more than a mebibyte.
+#[test]
+fn a_page_of_long_names_ends_early_and_goes_on() {
+    let home = home();
+    // Longer than a path may be for the system: made name by name.
+    let name = "n".repeat(250);
+    let mut at: OwnedFd = File::open(home.host("/shared")).expect("there").into();
+    for _ in 0..40 {
+        mkdirat(&at, &name, Mode::RWXU).expect("possible");
+        at = openat(&at, &name, OFlags::DIRECTORY, Mode::empty()).expect("made");
+    }
+    for n in 0..150 {
+        openat(&at, format!("{n:03}"), OFlags::CREATE | OFlags::WRONLY, Mode::RUSR).expect("possible");
+    }
+    let mut counts = Vec::new();
+    let (mut found, mut more) = (Vec::new(), None::<String>);
+    loop {
+        let mut arguments = vec!["recursive=true", "limit=1000"];
+        arguments.extend(more.as_deref());
+        let listed = list(&home, &arguments);
+        counts.push(names(&listed).len());
+        found.extend(names(&listed));
+        match listed["cursor"].as_str() {
+            Some(cursor) => more = Some(format!("cursor={cursor}")),
+            None => break,
+        }
+    }
+    let bottom = vec![name.as_str(); 40].join("/");
+    let expected: Vec<String> = (0..150).map(|n| format!("{bottom}/{n:03}")).collect();
+    assert_eq!((found.len(), &found[40..] == expected), (190, true), "{counts:?}");
+    // The folders on the way have a fifth of it: some 80 names of ten thousand bytes follow them.
+    assert!(counts.len() == 2 && (100..140).contains(&counts[0]), "{counts:?}");
+}
+
+#[test]
+fn of_many_that_cannot_be_read_the_first_are_told() {
+    let home = home();
+    for n in 0..25 {
+        let folder = home.host("/shared").join(format!("{n:02}"));
+        fs::create_dir(&folder).expect("writable");
+        fs::write(folder.join(OsStr::from_bytes(b"\xff")), "").expect("writable");
+    }
+    let listed = list(&home, &["recursive=true"]);
+    assert_eq!((names(&listed).len(), &listed["unreadable_count"]), (25, &json!(25)), "{listed}");
+    let told = listed["unreadable"].as_array().expect("a list");
+    let told: Vec<_> = told.iter().filter_map(|told| told["path"].as_str()).collect();
+    let expected: Vec<_> = (0..20).map(|n| format!("/shared/{n:02}")).collect();
+    assert_eq!(told, expected);
 }
 
 fn own(names: &[&str]) -> Vec<String> {

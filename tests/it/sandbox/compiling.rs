@@ -25,12 +25,12 @@ fn slow(count: usize) -> Vec<u8> {
     [b"\0asm\x0d\0\x01\0".to_vec(), section(1, module.concat())].concat()
 }
 
-fn section(id: u8, content: Vec<u8>) -> Vec<u8> {
+pub(super) fn section(id: u8, content: Vec<u8>) -> Vec<u8> {
     [vec![id], leb(content.len() as u32), content].concat()
 }
 
 /// An unsigned number, seven bits a byte.
-fn leb(mut number: u32) -> Vec<u8> {
+pub(super) fn leb(mut number: u32) -> Vec<u8> {
     let mut bytes = Vec::new();
     loop {
         let low = (number & 0x7f) as u8;

@@ -47,6 +47,8 @@ fn descriptions_that_are_none() {
         ("describe_traps", ": ", "does not describe a tool: the tool crashed"),
         ("not_json", ": ", "its arguments schema is not JSON"),
         ("huge_schema", ": ", "its arguments schema is longer than 65536 bytes"),
+        ("describe_grows", ": ", "the tool wanted more memory than its limit of 16 MiB"),
+        ("describe_talks", ": ", " bytes of itself; at most 256 KiB are taken"),
     ] {
         does_not_load(&odd(name), name, place, says);
     }

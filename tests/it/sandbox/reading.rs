@@ -141,6 +141,21 @@ fn a_large_directory_is_listed_piece_by_piece() {
 }
 
 #[test]
+fn one_read_gives_so_much_however_much_is_asked_for() {
+    const MOST: usize = 1 << 20;
+    let home = unjudged();
+    put(&home, "/shared/short", &[b'x'; MOST - 1]);
+    put(&home, "/shared/whole", &[b'x'; MOST]);
+    put(&home, "/shared/terabyte", b"");
+    let terabyte = std::fs::File::options().write(true).open(home.host("/shared/terabyte")).expect("ours");
+    terabyte.set_len(1 << 40).expect("sparse files are possible");
+    for (name, bytes, end) in [("short", MOST - 1, true), ("whole", MOST, false), ("terabyte", MOST, false)] {
+        let read = seen(&home, "read_all_at_once", &format!("/shared/{name}"));
+        assert_eq!(read, serde_json::json!({ "bytes": bytes, "end": end }), "{name}");
+    }
+}
+
+#[test]
 fn one_call_reads_so_many_directory_entries_and_no_more() {
     let home = Home::new().hostile("deadline = \"120s\"");
     for n in 0..10_000 {

@@ -52,6 +52,18 @@ async fn every_fault_is_survived_and_nothing_is_lost_or_doubled() -> anyhow::Res
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn an_answer_without_end_is_not_taken_and_the_next_one_is() -> anyhow::Result<()> {
+    let world = World::running().await?;
+    let endless = vec![b' '; (32 << 20) + 1];
+    world.server.fault("getUpdates", 1, Fault::status(200, "application/json", endless));
+    world.ask(Incoming::private(ANN).text("before")).await?;
+    world.ask(Incoming::private(ANN).text("behind")).await?;
+    assert_eq!(world.server.remaining_faults(), 0);
+    assert!(world.log().contains("an answer of more than 33554432 bytes"), "{}", world.tail());
+    world.end(2)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn ids_may_have_gaps_and_any_order_within_an_answer() -> anyhow::Result<()> {
     let world = World::running().await?;
     let message = |id: i64| Incoming::private(ANN).text("hello").update_id(id);

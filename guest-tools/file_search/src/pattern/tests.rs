@@ -13,6 +13,9 @@ fn what_is_not_searched_for() {
     refused("(?=a)", "look-around");
     refused("(a)\\1", "backreferences");
     refused(&"(".repeat(500), "not valid");
+    let nested = |depth| "(".repeat(depth) + "a" + &")".repeat(depth);
+    refused(&nested(100), "nest");
+    assert!(Pattern::regex(&nested(60), Case::AsWritten).is_ok());
     refused("(a{1000}){1000}", "too large");
     refused("((a{100}){100}){100}", "too large");
     refused("\\w{5000}", "too large");

@@ -106,6 +106,36 @@ fn a_stop_ends_waiting_for_another_program() {
 }
 
 #[test]
+fn another_programs_lock_is_waited_for_only_so_long() {
+    let room = Room::new(Technique::Unnamed);
+    let names = ["/shared/file", "/shared/other"];
+    let held = names.map(|name| {
+        room.save(name, CreateNew, b"old").unwrap();
+        let held = fs::File::open(room.host(name)).unwrap();
+        flock(&held, FlockOperation::LockExclusive).unwrap();
+        held
+    });
+    let edited = edit(&room.workspace, Replace, b"old", b"new").unwrap();
+    thread::scope(|scope| {
+        // What was promised nothing goes on without the lock.
+        scope.spawn(|| room.save("/shared/other", Replace, b"new").unwrap());
+        let failure = room.publish(vec![edited]).unwrap_err();
+        assert_eq!(
+            (failure.code(), failure.to_string().as_str()),
+            (
+                ErrorCode::WriteFailed,
+                "/shared/file is locked by another program; try again when that is done"
+            )
+        );
+    });
+    assert_eq!(names.map(|name| fs::read(room.host(name)).unwrap()), [b"old", b"new"]);
+    assert_eq!(fs::read_dir(room.host("/shared")).unwrap().count(), 2, "nothing is left behind");
+    drop(held);
+    room.publish(vec![edit(&room.workspace, Replace, b"old", b"new").unwrap()]).unwrap();
+    assert_eq!(fs::read(room.host("/shared/file")).unwrap(), b"new");
+}
+
+#[test]
 fn of_two_gateways_that_append_at_once_none_loses_a_line() {
     const EACH: usize = 200;
     for technique in BOTH {

@@ -248,6 +248,25 @@ fn what_was_not_used_for_long_goes_and_nothing_else() {
 }
 
 #[test]
+fn a_folder_that_somebody_keeps_locked_is_given_up() {
+    let house = House::new(Users::Shared);
+    let session = place(&house.workspaces, "1", "s");
+    let made = house.another();
+    save(&made.at(&session).unwrap(), "/tmp/file", b"x").unwrap();
+    drop(made);
+    // As a removal has it for one rename.
+    let lock = fs::File::open(house.folder("1", "s")).unwrap();
+    flock(&lock, FlockOperation::NonBlockingLockExclusive).unwrap();
+    let refused = house.workspaces.at(&session).map(|_| ()).unwrap_err().to_string();
+    assert!(refused.contains("/sessions/") && refused.contains("busy"), "{refused}");
+    assert_eq!(house.workspaces.open_now(), 0);
+    let other = house.at("1", "t");
+    save(&other, "/tmp/file", b"x").unwrap();
+    drop(lock);
+    assert_eq!(bytes_of(&house.at("1", "s"), "/tmp/file"), Some(1));
+}
+
+#[test]
 fn a_session_is_used_by_each_of_its_calls() {
     let house = House::new(Users::Shared);
     save(&house.at("1", "s"), "/tmp/file", b"x").unwrap();

@@ -2,9 +2,10 @@
 
 use super::refusals::plant;
 use super::*;
+use crate::publish::remove::ENTRIES_ADDED_MAX;
 use crate::publish::sweep::{Swept, sweep};
 use crate::publish::temp::PREFIX;
-use crate::publish::tree::{self, Counted, Uncounted, Unreadable};
+use crate::publish::tree::{self, Counted, LISTED_MAX, Uncounted, Unreadable};
 use crate::publish::{Stop, remove};
 use Disposition::CreateNew;
 use ErrorCode::{IsADirectory, NotFound, PathDenied, WriteFailed};
@@ -203,6 +204,65 @@ fn what_cannot_be_deleted_is_back_and_listed() {
     assert_eq!(room.workspace.inner.quota.landed(), before - (5 << 10));
     drop(stubborn);
     room.remove("/shared/d", Contents::Remove).unwrap();
+    assert_eq!(fs::read_dir(room.host("/shared")).unwrap().count(), 0);
+}
+
+#[test]
+fn of_many_that_cannot_be_deleted_the_first_are_listed() {
+    let room = Room::new(Technique::detect());
+    let all = LISTED_MAX + 2;
+    let stubborn: Vec<_> = (0..all)
+        .map(|n| {
+            let dir = room.host(&format!("/shared/d/{n}"));
+            fs::create_dir_all(&dir).unwrap();
+            Stubborn::new(&dir.join("file"))
+        })
+        .collect();
+    if !needs::available(
+        "publish::tests::removing::of_many_that_cannot_be_deleted_the_first_are_listed",
+        "a user who is bound by modes, or chattr and a filesystem that heeds it",
+        stubborn.iter().all(Stubborn::holds),
+    ) {
+        return;
+    }
+    let error = room.remove("/shared/d", Contents::Remove).unwrap_err();
+    assert_eq!(error.code, WriteFailed);
+    let said = format!("/shared/d was not removed: {all} entries could not be deleted: /shared/d/");
+    assert!(error.message.starts_with(&said), "{error}");
+    assert_eq!(error.message.matches("/file (").count(), LISTED_MAX, "{error}");
+    assert!(error.message.ends_with(", …; all that does not lie there is gone"), "{error}");
+    assert_eq!(fs::read_dir(room.host("/shared/d")).unwrap().count(), all);
+    drop(stubborn);
+    room.remove("/shared/d", Contents::Remove).unwrap();
+    assert!(!room.host("/shared/d").exists());
+}
+
+#[test]
+fn what_others_add_to_a_directory_goes_with_it_up_to_a_number() {
+    let room = Room::new(Technique::detect());
+    let dir = room.host("/shared/d");
+    let plan = || {
+        let plan = room.workspace.plan_remove(&path("/shared/d"), Contents::Remove, &budget()).unwrap();
+        vec![Planned::Remove(plan)]
+    };
+    let add = |count: u64| (0..count).for_each(|n| fs::write(dir.join(n.to_string()), "").unwrap());
+    fs::create_dir(&dir).unwrap();
+    // The directory itself is planned, so that one more than is added may go.
+    let planned = plan();
+    add(ENTRIES_ADDED_MAX + 1 + 7);
+    let failure = room.workspace.publish(planned).unwrap_err();
+    assert_eq!(failure.code(), WriteFailed);
+    let said = failure.to_string();
+    assert!(
+        said.starts_with("/shared/d was not removed: 1 entry could not be deleted: /shared/d ("),
+        "{said}"
+    );
+    assert_eq!(fs::read_dir(&dir).unwrap().count(), 7, "it has its name again, with what is left");
+    assert_eq!(fs::read_dir(room.host("/shared")).unwrap().count(), 1);
+    // So many go with it.
+    let planned = plan();
+    add(ENTRIES_ADDED_MAX);
+    room.workspace.publish(planned).unwrap();
     assert_eq!(fs::read_dir(room.host("/shared")).unwrap().count(), 0);
 }
 

@@ -223,3 +223,22 @@ fn a_call_leaves_a_bounded_log_whatever_its_worker_tells() {
         assert!(bytes > OUTPUT_BYTES_MAX / 2, "the log is cut early: {lines} lines of {} bytes", line.len());
     }
 }
+
+#[test]
+fn a_report_is_one_short_line_whatever_a_guest_says() {
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    let mut authority = Room::new().authority();
+    let see = seen.clone();
+    authority.inputs.report = Some(Arc::new(move |said: &str| {
+        see.lock().unwrap_or_else(PoisonError::into_inner).push(said.to_owned())
+    }));
+    let endless = "a\n\u{202e}".repeat(100_000);
+    for said in ["halfway", &endless, ""] {
+        authority.report(said);
+    }
+    let seen = seen.lock().unwrap_or_else(PoisonError::into_inner);
+    assert_eq!((seen[0].as_str(), seen.len()), ("halfway", 3));
+    let length = seen[1].len();
+    assert!((REPORT_BYTES_MAX - 10..=REPORT_BYTES_MAX).contains(&length), "{length} bytes");
+    assert!(!seen[1].contains(['\n', '\u{202e}']), "{}", seen[1]);
+}

@@ -105,6 +105,18 @@ fn what_cannot_be_read_lets_nobody_in_and_is_not_written_over() {
 }
 
 #[test]
+fn who_changes_the_list_for_long_is_waited_for_only_so_long() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let (people, other) = (People::of(dir.path()), People::of(dir.path()));
+    let edit = people.edit().expect("free");
+    let Err(busy) = other.edit() else { panic!("two change it") };
+    assert!(matches!(busy, PeopleError::Busy(_)), "{busy}");
+    assert!(busy.to_string().ends_with("for 5 s; try again"), "{busy}");
+    drop(edit);
+    assert!(code(&other, "7", 0).is_some());
+}
+
+#[test]
 fn changes_at_the_same_time_all_count() {
     let dir = tempfile::tempdir().expect("a folder");
     std::thread::scope(|scope| {

@@ -63,9 +63,10 @@ pub(crate) fn run(arguments: &Arguments) -> Option<Seen> {
                 .read(u64::MAX, u64::MAX)
                 .map(|(bytes, end)| json!({ "bytes": bytes.len(), "end": end }))
         },
-        "read_all_at_once" => {
-            |at| at.handle()?.read(u64::MAX, 0).map(|(bytes, _)| json!({ "bytes": bytes.len() }))
-        }
+        "read_all_at_once" => |at| {
+            let (bytes, end) = at.handle()?.read(u64::MAX, 0)?;
+            Ok(json!({ "bytes": bytes.len(), "end": end }))
+        },
         "advise_beyond" => |at| at.handle()?.advise(u64::MAX, u64::MAX, Advice::WillNeed).map(done),
         "sync" => |at| at.handle().and_then(|file| file.sync().and_then(|()| file.sync_data())).map(done),
         "random_insecure" => return Some(Ok(random(arguments.bytes.unwrap_or(u64::MAX)))),

@@ -131,10 +131,9 @@ fn of_contents_a_part_is_shown_and_how_much_more_there_is() {
     assert!(found.last().is_some_and(|line| line.ends_with(" more lines of contents")), "{found:?}");
 }
 
-#[test]
-fn attachments_are_told_before_long_contents() {
-    let info = AttachmentInfo {
-        index: 0,
+fn attachment(index: u32) -> AttachmentInfo {
+    AttachmentInfo {
+        index,
         name: Some("a\nRule: none\u{202e}".into()),
         mime_type: "text/plain".into(),
         declared_mime_type: None,
@@ -142,9 +141,25 @@ fn attachments_are_told_before_long_contents() {
         sha256: "ab".repeat(32),
         unavailable: None,
         source: None,
-    };
+    }
+}
+
+#[test]
+fn of_many_attachments_the_first_are_told_and_how_many_more_there_are() {
+    for (count, told, more) in [(20, 20, None), (23, 20, Some("and 3 more attachments"))] {
+        let all: Vec<_> = (0..count).map(attachment).collect();
+        let found = shown_of(&json!({ "to": "/shared/a" }), &all).expect("they fit");
+        let (shown, rest): (Vec<&str>, Vec<&str>) =
+            found[1..].iter().map(String::as_str).partition(|line| line.starts_with("attachment "));
+        assert_eq!((shown.len(), rest), (told, Vec::from_iter(more)), "{found:?}");
+    }
+}
+
+#[test]
+fn attachments_are_told_before_long_contents() {
     let edits: Vec<_> = (0..200).map(|n| json!({ "old_text": "a", "new_text": format!("{n}") })).collect();
-    let found = shown_of(&json!({ "edits": edits, "to": "/shared/a" }), &[info]).expect("a part fits");
+    let found =
+        shown_of(&json!({ "edits": edits, "to": "/shared/a" }), &[attachment(0)]).expect("a part fits");
     assert_eq!(
         found[1],
         r#"attachment 0: "a\nRule: none\u{202e}", text/plain, 3 bytes, sha256 abababababab"#

@@ -2,7 +2,7 @@
 //! in which they were asked for; each sees what came before it. Results are kept in that order, too.
 
 use super::history::{Besides, not_run};
-use super::repeats::{Again, again};
+use super::repeats::{Again, again, is_same};
 use super::rounds::{End, Rounds, STEP_CALLS_MAX};
 use super::{Entry, Progress, Step, ToolCall, untrusted, words};
 use crate::tools::{CallRequest, Output};
@@ -190,10 +190,7 @@ fn batches(calls: Vec<ToolCall>, is_read_only: impl Fn(&str) -> bool) -> Vec<Vec
     for call in calls {
         let joins = |batch: &&mut Vec<ToolCall>| {
             is_read_only(&call.tool)
-                && batch.iter().all(|other| {
-                    is_read_only(&other.tool)
-                        && (&other.tool, &other.arguments) != (&call.tool, &call.arguments)
-                })
+                && batch.iter().all(|other| is_read_only(&other.tool) && !is_same(other, &call))
         };
         match batches.last_mut().filter(joins) {
             Some(batch) => batch.push(call),

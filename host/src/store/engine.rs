@@ -2,9 +2,9 @@
 
 use super::seam::{Approvals, Conversations, Inbox, Outbox, Storage};
 use super::{
-    AlbumPart, Approval, ApprovalState, ApprovedPaths, BoundTurn, Claim, Holder, Line, NewApproval, NewPart,
-    NewRecent, NewReply, NewUpdate, Part, Persisted, Placeholder, Queued, Recent, Reply, Sqlite, Steer,
-    StoreError, TakeUp, TakenUp, Update, Used, WhoseTurn,
+    AlbumPart, Approval, ApprovalState, ApprovedPaths, Begun, BoundTurn, Claim, Holder, Line, NewApproval,
+    NewPart, NewRecent, NewReply, NewUpdate, Part, Persisted, Placeholder, Queued, Recent, Reply, Sqlite,
+    Steer, StoreError, TakeUp, TakenUp, Update, Used, WhoseTurn,
 };
 use async_trait::async_trait;
 use cofferdam_core::id::{Caller, SessionId, TurnId};
@@ -250,6 +250,14 @@ impl Conversations for Sqlite {
 
     async fn forget_lines(&self, session: &SessionId) -> Result<(), StoreError> {
         Sqlite::forget_lines(self, session).await
+    }
+
+    async fn begun(&self, turn: &TurnId) -> Result<Option<Begun>, StoreError> {
+        Sqlite::begun(self, turn).await
+    }
+
+    async fn spend(&self, whose: &WhoseTurn, tokens: u64) -> Result<(), StoreError> {
+        Sqlite::spend(self, whose, tokens).await
     }
 
     async fn used(&self, caller: &Caller, now: i64) -> Result<Used, StoreError> {

@@ -35,6 +35,7 @@ mod usage;
 mod waiting;
 
 pub use approvals::{APPROVED_PATHS_MAX, Approval, ApprovalState, ApprovedPaths, NewApproval};
+pub use attempts::Begun;
 pub use history::{LINES_MAX, LOADED_BYTES_MAX, Line};
 pub use inbox::{STRANGER_TOLD_MAX, STRANGERS_TOLD_PER_HOUR_MAX};
 pub use look::{DayOf, Look, PEOPLE_LISTED_MAX, Waiting};

@@ -8,9 +8,9 @@
 //! it, and everything else is settled when it is reported.
 
 use super::{
-    AlbumPart, Approval, ApprovalState, ApprovedPaths, BoundTurn, Claim, Holder, Line, NewApproval, NewPart,
-    NewRecent, NewReply, NewUpdate, Part, Persisted, Placeholder, Queued, Recent, Reply, Steer, StoreError,
-    TakeUp, TakenUp, Update, Used, WhoseTurn,
+    AlbumPart, Approval, ApprovalState, ApprovedPaths, Begun, BoundTurn, Claim, Holder, Line, NewApproval,
+    NewPart, NewRecent, NewReply, NewUpdate, Part, Persisted, Placeholder, Queued, Recent, Reply, Steer,
+    StoreError, TakeUp, TakenUp, Update, Used, WhoseTurn,
 };
 use async_trait::async_trait;
 use cofferdam_core::id::{Caller, SessionId, TurnId};
@@ -226,6 +226,12 @@ pub trait Conversations: Send + Sync {
 
     /// Forgets everything that was said in a session.
     async fn forget_lines(&self, session: &SessionId) -> Result<(), StoreError>;
+
+    /// What a turn has behind it besides its lines; `None` where no attempt of it is counted.
+    async fn begun(&self, turn: &TurnId) -> Result<Option<Begun>, StoreError>;
+
+    /// Charges tokens that a turn has cost without a line to show for them. Rides.
+    async fn spend(&self, whose: &WhoseTurn, tokens: u64) -> Result<(), StoreError>;
 
     /// What a caller has used on the day (of UTC) of `now`, in milliseconds since 1970 UTC.
     async fn used(&self, caller: &Caller, now: i64) -> Result<Used, StoreError>;

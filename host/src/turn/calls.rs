@@ -34,7 +34,7 @@ impl Rounds<'_> {
                 };
                 let shown = self.shown(&id, &wanted, &result).await;
                 let entry = Entry::ToolResult { call: wanted.id, tool: wanted.tool, result, shown };
-                self.talk.push(entry, Besides { tokens: 0, files }).await?;
+                self.talk.push(entry, Besides { files, ..Besides::default() }).await?;
             }
             number += calls;
         }
@@ -150,20 +150,23 @@ impl Rounds<'_> {
 
     /// What a model is shown of a result; a long one is kept as a file.
     async fn shown(&self, id: &CallId, wanted: &ToolCall, result: &Result<Value, ToolError>) -> String {
+        // Nobody looks at it.
+        if !self.remembers() {
+            return String::new();
+        }
+        let left_out = if self.talk.pending().len() == 1 { self.talk.left_out() } else { 0 };
+        let note = || {
+            format!("{left_out} further calls of this step were not run; a step has {STEP_CALLS_MAX} at most")
+        };
         let value = match result {
-            // Nobody looks at it.
-            _ if !self.remembers() => return String::new(),
-            Err(error) => return untrusted::error(&wanted.tool, error),
+            Err(error) if left_out == 0 => return untrusted::error(&wanted.tool, error),
+            Err(error) => {
+                let error = ToolError::new(error.code, format!("{}; {}", error.message, note()));
+                return untrusted::error(&wanted.tool, &error);
+            }
             Ok(value) => value,
         };
-        let last = self.talk.pending().len() == 1;
-        let left_out = self.left_out;
-        let noted = (last && left_out > 0).then(|| {
-            let note = format!(
-                "{left_out} further calls of this step were not run; a step has {STEP_CALLS_MAX} at most"
-            );
-            serde_json::json!({ "note": note, "result": value })
-        });
+        let noted = (left_out > 0).then(|| serde_json::json!({ "note": note(), "result": value }));
         let value = noted.as_ref().unwrap_or(value);
         if let Some(shown) = untrusted::whole(&wanted.tool, value) {
             return shown;

@@ -14,6 +14,7 @@ mod compaction;
 mod config;
 mod control;
 mod conversation;
+mod cost;
 mod history;
 mod instructions;
 pub mod lanes;
@@ -23,6 +24,7 @@ mod provider;
 mod repeats;
 mod rounds;
 mod runner;
+mod shortening;
 mod steering;
 mod talk;
 #[cfg(test)]

@@ -83,6 +83,19 @@ impl Conversations for Memory {
         Ok(())
     }
 
+    async fn begun(&self, turn: &TurnId) -> Result<Option<Begun>, StoreError> {
+        Ok(self.held().attempts.get(turn.as_str()).map(|(.., begun)| *begun))
+    }
+
+    async fn spend(&self, whose: &WhoseTurn, tokens: u64) -> Result<(), StoreError> {
+        let mut held = self.held();
+        if let Some((.., begun)) = held.attempts.get_mut(whose.turn.as_str()) {
+            begun.spent += tokens;
+        }
+        held.charge(&whose.caller, tokens, 0);
+        Ok(())
+    }
+
     async fn used(&self, caller: &Caller, now: i64) -> Result<Used, StoreError> {
         let held = self.held();
         let found = held.used.iter().find(|(day, who, _)| (*day, who) == (now / DAY_MS, caller));
@@ -102,7 +115,7 @@ impl Journal for Memory {
     fn record(&self, call: &str, arguments_sha256: &str, answer: &Answer, bytes: u64) -> Result<(), String> {
         let mut held = self.held();
         let before = held.calls.get(call).map_or(0, |(_, _, bytes)| *bytes);
-        if let Some((caller, _)) = held.attempts.get(turn_of(call)).cloned() {
+        if let Some((caller, ..)) = held.attempts.get(turn_of(call)).cloned() {
             held.charge(&caller, 0, bytes.cast_signed() - before.cast_signed());
         }
         held.hold(turn_of(call), &answer.attachments);

@@ -111,16 +111,15 @@ impl Stand {
         for turn in 0..turns + turns / 10 {
             // What the turn before left to be written is not this one's.
             tokio::time::sleep(Duration::from_millis(10)).await;
-            let before: Vec<usize> =
-                REACTIONS.iter().map(|name| self.telegram.request_count(*name)).collect();
+            let before = self.telegram.next_request();
             let sent = self.telegram.sent_count();
             let started = Instant::now();
             let is_answer = self.ask(i64::try_from(turn)?);
             self.telegram.wait_for_newest(PATIENCE, sent, |newest| newest.iter().any(&is_answer)).await?;
             let replied = started.elapsed();
-            let seen = REACTIONS.iter().zip(before).filter_map(|(name, before)| {
-                self.telegram.requests(*name).get(before).map(|request| request.at)
-            });
+            let since = self.telegram.requests_since(before).into_iter();
+            let seen =
+                since.filter(|request| REACTIONS.contains(&&*request.method)).map(|request| request.at);
             // The first tenth warms up.
             if turn >= turns / 10 {
                 reactions.push(seen.min().context("a reaction")?.saturating_duration_since(started));

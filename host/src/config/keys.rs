@@ -42,6 +42,7 @@ const KEYS: &[(&str, Kind)] = &[
     ("attachments.max_turn_bytes", Kind::Text),
     ("attachments.max_count", Kind::Integer),
     ("replies.max_bytes", Kind::Text),
+    ("replies.max_call_bytes", Kind::Text),
     ("replies.max_turn_bytes", Kind::Text),
     ("replies.max_count", Kind::Integer),
     ("replies.max_held_bytes", Kind::Text),

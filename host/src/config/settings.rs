@@ -87,6 +87,7 @@ fn in_use(config: &Config, key: &str) -> Option<String> {
         "attachments.max_turn_bytes" => quoted(&config.attachments.max_turn_bytes),
         "attachments.max_count" => config.attachments.max_count.to_string(),
         "replies.max_bytes" => quoted(&config.replies.max_bytes),
+        "replies.max_call_bytes" => quoted(&config.replies.max_call_bytes),
         "replies.max_turn_bytes" => quoted(&config.replies.max_turn_bytes),
         "replies.max_count" => config.replies.max_count.to_string(),
         "replies.max_held_bytes" => quoted(&config.replies.max_held_bytes),

@@ -26,6 +26,7 @@ const RENEWED: &[&str] = &[
     "attachments.max_turn_bytes",
     "attachments.max_count",
     "replies.max_bytes",
+    "replies.max_call_bytes",
     "replies.max_turn_bytes",
     "replies.max_count",
     "replies.max_held_bytes",

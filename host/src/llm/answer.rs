@@ -107,6 +107,13 @@ impl Answer {
         !self.text.is_empty() || !self.calls.is_empty()
     }
 
+    /// What it has cost so far: as the server said, and what has come of it at least by an estimate.
+    pub(super) fn cost(&self) -> Usage {
+        let calls = self.calls.iter().map(|call| call.name.len() + call.arguments.len());
+        let written = Usage::estimated(self.text.len() + calls.sum::<usize>());
+        Usage { output_tokens: self.usage.output_tokens.max(written), ..self.usage }
+    }
+
     /// The whole answer. A call without an id, or with that of another, gets one that nobody else has; one
     /// without arguments has an empty object.
     pub(super) fn into_reply(self) -> Reply {
@@ -176,6 +183,21 @@ mod tests {
         assert_eq!(ids.len(), 4, "{calls:?}");
         assert!(ids.contains("a") && ids.contains("b"));
         assert!(ids.iter().all(|id| !id.is_empty()));
+    }
+
+    #[test]
+    fn what_has_come_costs_at_least_its_length() {
+        let mut answer = Answer::default();
+        assert_eq!(answer.cost(), Usage::default());
+        answer.say(&"x".repeat(40)).expect("fits");
+        answer.begin_call(0, "a", "four").expect("fits");
+        answer.argue(0, &"y".repeat(36)).expect("fits");
+        assert_eq!(answer.cost(), Usage { input_tokens: 0, output_tokens: 20 });
+        // Servers tell what was read at the beginning, and what was written at the end.
+        answer.usage = Usage { input_tokens: 9, output_tokens: 1 };
+        assert_eq!(answer.cost(), Usage { input_tokens: 9, output_tokens: 20 });
+        answer.usage.output_tokens = 30;
+        assert_eq!(answer.cost().output_tokens, 30);
     }
 
     #[test]

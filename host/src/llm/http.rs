@@ -9,7 +9,7 @@ use super::events::Events;
 use super::failure::Failure;
 use super::patience::{Patience, REQUEST_ATTEMPTS_MAX};
 use crate::outbound::{Address, Backoff, Reach, http_date};
-use crate::turn::{Delta, Deltas, ProviderError, Reply};
+use crate::turn::{Delta, Deltas, ProviderError, Reply, Usage};
 use bytes::Bytes;
 use cofferdam_core::counts::COUNTS;
 use cofferdam_core::secret::Secret;
@@ -63,27 +63,34 @@ impl Server {
     ) -> Result<Reply, ProviderError> {
         let started = Instant::now();
         let mut backoff = Backoff::new(self.patience.pause, self.patience.pause_longest);
-        let mut attempt = 1;
+        let (mut attempt, mut lost) = (1, Usage::default());
         loop {
             let mut answer = Answer::default();
             let failure = match self.attempt(dialect, body.clone(), &mut answer, deltas).await {
-                Ok(()) => return Ok(counted(answer.into_reply())),
+                Ok(()) => return Ok(counted(answer.into_reply(), lost)),
                 Err(failure) => failure,
             };
             let said = self.scrub(&failure);
+            // Whatever else came of the attempt, it is paid for.
+            lost = lost.and(answer.cost());
             if answer.has_begun() {
                 ended("broke_off");
                 tracing::warn!(attempt, "the model's answer broke off: {said}");
-                return Err(failure.broke_off());
+                return Err(ProviderError::BrokeOff { said: failure.broke_off().to_string(), usage: lost });
             }
             let asked = failure.after().unwrap_or_default();
-            let pause = backoff.pause().max(asked);
+            let pause = backoff.pause_of_at_least(asked);
             let late = started.elapsed() + pause > self.patience.retrying;
             let hopeless = !failure.may_pass() || asked > self.patience.retry_after || late;
             if hopeless || attempt == REQUEST_ATTEMPTS_MAX {
                 ended("failed");
                 tracing::warn!(attempt, "the model's server gives no answer: {said}");
-                return Err(failure.told());
+                return Err(match failure.told() {
+                    ProviderError::Unavailable(said) if lost != Usage::default() => {
+                        ProviderError::BrokeOff { said, usage: lost }
+                    }
+                    told => told,
+                });
             }
             tracing::info!(attempt, ?pause, "the model's server is asked again: {said}");
             COUNTS.model.retries.add(1);
@@ -148,9 +155,13 @@ fn ended(outcome: &str) {
     at.set(u64::try_from(jiff::Timestamp::now().as_millisecond()).unwrap_or(0));
 }
 
-/// The reply, which is counted.
-fn counted(reply: Reply) -> Reply {
+/// The reply, which is counted, with what attempts before it have cost.
+fn counted(mut reply: Reply, lost: Usage) -> Reply {
     ended("answered");
+    // Where the server does not count the reply itself, the whole is left to an estimate.
+    if reply.usage != Usage::default() {
+        reply.usage = reply.usage.and(lost);
+    }
     COUNTS.model.tokens.add("input", reply.usage.input_tokens);
     COUNTS.model.tokens.add("output", reply.usage.output_tokens);
     reply

@@ -166,7 +166,7 @@ async fn send_until_settled(
             () = stop.cancelled() => return Settled::Left,
         }
         let pause = match &error {
-            SendError::Later(pause) => (*pause).max(backoff.pause()),
+            SendError::Later(pause) => backoff.pause_of_at_least(*pause),
             _ => backoff.pause(),
         };
         tokio::select! {

@@ -1,10 +1,20 @@
-//! How often a turn was begun, and whose it is: what brings the whole process down runs again at the next
+//! How often a turn was begun, since when, and whose it is: what brings the whole process down runs again at the next
 //! start, and must not do so for ever. Forgotten when the turn ends.
 
-use super::{Attempts, Sqlite, StoreError, now_ms};
+use super::{Attempts, Sqlite, StoreError, WhoseTurn, now_ms, usage};
 use async_trait::async_trait;
 use cofferdam_core::id::{Caller, TurnId};
-use rusqlite::{Transaction, params};
+use rusqlite::{OptionalExtension, Transaction, params};
+
+/// What a turn has behind it that no line of it tells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Begun {
+    /// When it first began to run, in milliseconds since 1970 UTC. One that was only ever cut off on purpose begins
+    /// anew.
+    pub at: i64,
+    /// Tokens that it has cost with nothing to show for them.
+    pub spent: u64,
+}
 
 #[async_trait]
 impl Attempts for Sqlite {
@@ -13,8 +23,10 @@ impl Attempts for Sqlite {
         self.ride(move |tx| {
             let count = tx
                 .prepare_cached(
-                    "INSERT INTO attempt (turn, channel, sender, count, last_at) VALUES (?1, ?2, ?3, 1, ?4)
-                     ON CONFLICT (turn) DO UPDATE SET count = count + 1, last_at = ?4 RETURNING count",
+                    "INSERT INTO attempt (turn, channel, sender, count, last_at, begun_at)
+                     VALUES (?1, ?2, ?3, 1, ?4, ?4)
+                     ON CONFLICT (turn) DO UPDATE SET count = count + 1, last_at = ?4,
+                     begun_at = CASE count WHEN 0 THEN ?4 ELSE begun_at END RETURNING count",
                 )?
                 .query_row(params![turn, caller.channel, caller.sender, now_ms()], |row| row.get(0))?;
             Ok(count)
@@ -28,6 +40,28 @@ impl Attempts for Sqlite {
             tx.prepare_cached("UPDATE attempt SET count = count - 1 WHERE turn = ?1 AND count > 0")?
                 .execute([&turn])?;
             Ok(())
+        })
+        .await
+    }
+
+    async fn begun(&self, turn: &TurnId) -> Result<Option<Begun>, StoreError> {
+        let turn = turn.as_str().to_owned();
+        self.ride(move |tx| {
+            let begun = |row: &rusqlite::Row<'_>| {
+                Ok(Begun { at: row.get(0)?, spent: u64::try_from(row.get::<_, i64>(1)?).unwrap_or(0) })
+            };
+            let mut found = tx.prepare_cached("SELECT begun_at, spent FROM attempt WHERE turn = ?1")?;
+            Ok(found.query_row([&turn], begun).optional()?)
+        })
+        .await
+    }
+
+    async fn spend(&self, whose: &WhoseTurn, tokens: u64) -> Result<(), StoreError> {
+        let whose = whose.clone();
+        self.ride(move |tx| {
+            tx.prepare_cached("UPDATE attempt SET spent = spent + ?2 WHERE turn = ?1")?
+                .execute(params![whose.turn.as_str(), i64::try_from(tokens).unwrap_or(i64::MAX)])?;
+            usage::charge_tokens(tx, &whose.caller, tokens)
         })
         .await
     }

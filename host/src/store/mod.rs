@@ -37,6 +37,7 @@ mod waiting;
 pub use approvals::{
     APPROVED_PATHS_MAX, Approval, ApprovalState, ApprovalsInMemory, ApprovedPaths, NewApproval,
 };
+pub use attempts::Begun;
 pub use history::{LINES_MAX, LOADED_BYTES_MAX, Line};
 pub use inbox::{STRANGER_TOLD_MAX, STRANGERS_TOLD_PER_HOUR_MAX};
 pub use keeper::Keeper;

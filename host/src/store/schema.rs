@@ -8,7 +8,7 @@ use std::path::Path;
 use std::time::Duration;
 
 /// The version that this program writes, kept in `user_version`.
-pub(super) const VERSION: i64 = 10;
+pub(super) const VERSION: i64 = 11;
 
 /// Times are milliseconds since 1970 UTC. `seq` is the order of arrival: Telegram starts its update ids
 /// anew at a random number after a quiet week.
@@ -212,6 +212,14 @@ const VERSION_10: &str = "
 ALTER TABLE stranger ADD COLUMN times INTEGER NOT NULL DEFAULT 1;
 ";
 
+/// `attempt.begun_at` is when the turn began to run, `attempt.spent` what it has cost in tokens without a line to show
+/// for it.
+const VERSION_11: &str = "
+ALTER TABLE attempt ADD COLUMN begun_at INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE attempt ADD COLUMN spent    INTEGER NOT NULL DEFAULT 0;
+UPDATE attempt SET begun_at = last_at;
+";
+
 /// The connection, with its pragmas set and its tables there.
 pub(super) fn open(path: &Path) -> Result<Connection, StoreError> {
     make_private(path).map_err(|source| StoreError::Open { path: path.to_owned(), source })?;
@@ -239,7 +247,7 @@ fn migrate(connection: &mut Connection) -> Result<(), StoreError> {
     let found = version(&transaction)?;
     let versions = [
         VERSION_1, VERSION_2, VERSION_3, VERSION_4, VERSION_5, VERSION_6, VERSION_7, VERSION_8, VERSION_9,
-        VERSION_10,
+        VERSION_10, VERSION_11,
     ];
     for (version, tables) in (1..).zip(versions) {
         if found < version {

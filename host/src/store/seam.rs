@@ -8,9 +8,9 @@
 //! it, and everything else is settled when it is reported.
 
 use super::{
-    AlbumPart, Approval, ApprovalState, ApprovedPaths, BoundTurn, Claim, Holder, Line, NewApproval, NewPart,
-    NewRecent, NewReply, NewUpdate, Part, Persisted, Placeholder, Queued, Recent, Reply, Steer, StoreError,
-    TakeUp, TakenUp, Update, Used, WhoseTurn,
+    AlbumPart, Approval, ApprovalState, ApprovedPaths, Begun, BoundTurn, Claim, Holder, Line, NewApproval,
+    NewPart, NewRecent, NewReply, NewUpdate, Part, Persisted, Placeholder, Queued, Recent, Reply, Steer,
+    StoreError, TakeUp, TakenUp, Update, Used, WhoseTurn,
 };
 use async_trait::async_trait;
 use cofferdam_core::id::{Caller, SessionId, TurnId};
@@ -211,7 +211,7 @@ pub trait Steers: Send + Sync {
     ) -> Result<TakenUp, StoreError>;
 }
 
-/// How often turns were begun.
+/// How often turns were begun, and what that cost.
 #[async_trait]
 pub trait Attempts: Send + Sync {
     /// Counts that a turn is about to run; how often it was so, this time included. Its end forgets it. Rides.
@@ -219,6 +219,12 @@ pub trait Attempts: Send + Sync {
 
     /// Takes the last attempt back. Rides.
     async fn withdraw_attempt(&self, turn: &TurnId) -> Result<(), StoreError>;
+
+    /// What a turn has behind it besides its lines; `None` where no attempt of it is counted.
+    async fn begun(&self, turn: &TurnId) -> Result<Option<Begun>, StoreError>;
+
+    /// Charges tokens that a turn has cost without a line to show for them. Rides.
+    async fn spend(&self, whose: &WhoseTurn, tokens: u64) -> Result<(), StoreError>;
 }
 
 /// Conversations that go on elsewhere.

@@ -2,7 +2,7 @@
 //! in which they were asked for; each sees what came before it. Results are kept in that order, too.
 
 use super::history::{Besides, not_run};
-use super::repeats::{Again, again};
+use super::repeats::{Again, again, is_same};
 use super::rounds::{End, Rounds, STEP_CALLS_MAX};
 use super::{Entry, Progress, Step, ToolCall, untrusted, words};
 use crate::tools::{CallRequest, Output};
@@ -34,7 +34,7 @@ impl Rounds<'_> {
                 };
                 let shown = self.shown(&id, &wanted, &result).await;
                 let entry = Entry::ToolResult { call: wanted.id, tool: wanted.tool, result, shown };
-                self.talk.push(entry, Besides { tokens: 0, files }).await?;
+                self.talk.push(entry, Besides { files, ..Besides::default() }).await?;
             }
             number += calls;
         }
@@ -150,20 +150,23 @@ impl Rounds<'_> {
 
     /// What a model is shown of a result; a long one is kept as a file.
     async fn shown(&self, id: &CallId, wanted: &ToolCall, result: &Result<Value, ToolError>) -> String {
+        // Nobody looks at it.
+        if !self.remembers() {
+            return String::new();
+        }
+        let left_out = if self.talk.pending().len() == 1 { self.talk.left_out() } else { 0 };
+        let note = || {
+            format!("{left_out} further calls of this step were not run; a step has {STEP_CALLS_MAX} at most")
+        };
         let value = match result {
-            // Nobody looks at it.
-            _ if !self.remembers() => return String::new(),
-            Err(error) => return untrusted::error(&wanted.tool, error),
+            Err(error) if left_out == 0 => return untrusted::error(&wanted.tool, error),
+            Err(error) => {
+                let error = ToolError::new(error.code, format!("{}; {}", error.message, note()));
+                return untrusted::error(&wanted.tool, &error);
+            }
             Ok(value) => value,
         };
-        let last = self.talk.pending().len() == 1;
-        let left_out = self.left_out;
-        let noted = (last && left_out > 0).then(|| {
-            let note = format!(
-                "{left_out} further calls of this step were not run; a step has {STEP_CALLS_MAX} at most"
-            );
-            serde_json::json!({ "note": note, "result": value })
-        });
+        let noted = (left_out > 0).then(|| serde_json::json!({ "note": note(), "result": value }));
         let value = noted.as_ref().unwrap_or(value);
         if let Some(shown) = untrusted::whole(&wanted.tool, value) {
             return shown;
@@ -190,10 +193,7 @@ fn batches(calls: Vec<ToolCall>, is_read_only: impl Fn(&str) -> bool) -> Vec<Vec
     for call in calls {
         let joins = |batch: &&mut Vec<ToolCall>| {
             is_read_only(&call.tool)
-                && batch.iter().all(|other| {
-                    is_read_only(&other.tool)
-                        && (&other.tool, &other.arguments) != (&call.tool, &call.arguments)
-                })
+                && batch.iter().all(|other| is_read_only(&other.tool) && !is_same(other, &call))
         };
         match batches.last_mut().filter(joins) {
             Some(batch) => batch.push(call),

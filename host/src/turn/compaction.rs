@@ -1,14 +1,14 @@
 //! Keeps a conversation short: what is older than the request and than a share of the bound is summarized by
 //! the provider, and where that fails, left out. Only whole turns go, so a call is never parted from its
-//! results; what the running turn does is never touched.
+//! results; what is too long in the running turn is `shortening`'s.
 
+use super::cost::{Heard, bytes, cost, tokens, wasted};
 use super::instructions::{SUMMARIZE, SUMMARIZE_NOW};
 use super::rounds::{End, Rounds};
-use super::{Conversation, Entry, Reply, Request, ToolCall, words};
+use super::shortening::cut_results;
+use super::{Conversation, Entry, Request, Usage, words};
 use crate::attachments::Attachments;
 
-/// Bytes of a conversation that are taken for one token.
-const BYTES_PER_TOKEN: u64 = 4;
 /// A longer summary is cut.
 const SUMMARY_BYTES_MAX: usize = 16 << 10;
 
@@ -16,9 +16,12 @@ impl Rounds<'_> {
     /// Shortens the conversation if it is over its bound.
     pub(super) async fn shorten_if_long(&mut self) -> Result<(), End> {
         let bound = self.parts.limits.history_tokens;
-        if self.remembers() && tokens(&self.talk.conversation.entries) > bound {
-            self.shorten(bound / 2).await?;
+        if !self.remembers() || tokens(&self.talk.conversation.entries) <= bound {
+            return Ok(());
         }
+        self.shorten(bound / 2).await?;
+        let over = over(&self.talk.conversation.entries, bound);
+        self.cut_earlier_results(over);
         Ok(())
     }
 
@@ -30,13 +33,18 @@ impl Rounds<'_> {
             return Ok(false);
         }
         let mut older = Conversation { entries: older[..end].to_vec() };
+        let over = over(&older.entries, self.parts.limits.history_tokens);
+        cut_results(&mut older.entries, over);
         older.entries.push(Entry::User {
             text: SUMMARIZE_NOW.into(),
             attachments: Attachments::default(),
             addendum: None,
         });
         let request = Request { instructions: SUMMARIZE, conversation: &older, tools: &[] };
-        let (text, spent) = match self.unless_stopped(request, &mut ()).await? {
+        let mut heard = Heard::default();
+        let answered = self.unless_stopped(request, &mut heard).await;
+        self.talk.spend(wasted(&older.entries, &answered, &heard)).await?;
+        let (text, spent) = match answered? {
             Ok(reply) => {
                 let spent = cost(&older.entries, &reply);
                 (reply.text.filter(|text| !text.trim().is_empty()), spent)
@@ -52,21 +60,12 @@ impl Rounds<'_> {
     }
 }
 
-/// Tokens that a step has cost: as the provider says, or about what was read and written where it does not say, since
-/// a budget that counts nothing is none.
-pub(super) fn cost(asked: &[Entry], reply: &Reply) -> u64 {
-    match reply.usage.input_tokens.saturating_add(reply.usage.output_tokens) {
-        0 => tokens(asked) + said(reply.text.as_deref(), &reply.tool_calls) as u64 / BYTES_PER_TOKEN,
-        told => told,
-    }
-}
-
 /// How many of the entries go so that about `keep` tokens stay; a turn begins after them, or the request.
 fn cut(entries: &[Entry], keep: u64) -> usize {
     let (mut begin, mut kept) = (entries.len(), 0);
     for (n, entry) in entries.iter().enumerate().rev() {
         kept += bytes(entry);
-        if kept as u64 / BYTES_PER_TOKEN > keep {
+        if Usage::estimated(kept) > keep {
             break;
         }
         if matches!(entry, Entry::User { .. }) {
@@ -76,25 +75,10 @@ fn cut(entries: &[Entry], keep: u64) -> usize {
     begin
 }
 
-/// About how many tokens the entries are to a model.
-fn tokens(entries: &[Entry]) -> u64 {
-    entries.iter().map(bytes).sum::<usize>() as u64 / BYTES_PER_TOKEN
-}
-
-fn bytes(entry: &Entry) -> usize {
-    match entry {
-        Entry::User { text, addendum, .. } | Entry::Steer { text, addendum, .. } => {
-            text.len() + addendum.as_ref().map_or(0, String::len)
-        }
-        Entry::Assistant { text, tool_calls } => said(text.as_deref(), tool_calls),
-        Entry::ToolResult { tool, shown, .. } => tool.len() + shown.len(),
-        Entry::Summary { text } => text.len(),
-    }
-}
-
-fn said(text: Option<&str>, calls: &[ToolCall]) -> usize {
-    let calls = calls.iter().map(|call| call.tool.len() + call.arguments.as_ref().map_or(0, String::len));
-    text.map_or(0, str::len) + calls.sum::<usize>()
+/// How many bytes the entries are over a bound in tokens.
+fn over(entries: &[Entry], bound: u64) -> usize {
+    let most = usize::try_from(Usage::bytes(bound)).unwrap_or(usize::MAX);
+    entries.iter().map(bytes).sum::<usize>().saturating_sub(most)
 }
 
 fn bounded(mut text: String) -> String {

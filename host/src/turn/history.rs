@@ -10,7 +10,7 @@ pub use memory::InMemory;
 pub(super) use mend::{mended, not_run};
 
 use super::Entry;
-use crate::store::{Holder, TakeUp, TakenUp, Used, WhoseTurn};
+use crate::store::{Begun, Holder, TakeUp, TakenUp, Used, WhoseTurn};
 use crate::tools::Journal;
 use async_trait::async_trait;
 use cofferdam_core::id::{Caller, SessionId, TurnId};
@@ -91,6 +91,18 @@ pub trait History: Send + Sync {
     /// [`HistoryError`].
     async fn handed_over(&self, turn: &TurnId) -> Result<Vec<OutgoingAttachment>, HistoryError>;
 
+    /// What a turn has behind it besides its entries; `None` where no turn runs again.
+    ///
+    /// # Errors
+    /// [`HistoryError`].
+    async fn begun(&self, turn: &TurnId) -> Result<Option<Begun>, HistoryError>;
+
+    /// Charges tokens that a turn has cost without an entry to show for them.
+    ///
+    /// # Errors
+    /// [`HistoryError`]; then they are not charged.
+    async fn spend(&self, whose: &WhoseTurn, tokens: u64) -> Result<(), HistoryError>;
+
     /// What a caller has used today.
     ///
     /// # Errors
@@ -118,6 +130,8 @@ pub struct Besides {
     pub tokens: u64,
     /// Files that it adds to the reply.
     pub files: Vec<OutgoingAttachment>,
+    /// Calls that the provider asked for in it beyond what a step may have.
+    pub left_out: usize,
 }
 
 /// Why a conversation cannot be kept or had.

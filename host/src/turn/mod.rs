@@ -15,6 +15,7 @@ mod calls;
 mod compaction;
 mod config;
 mod conversation;
+mod cost;
 pub mod desk;
 mod guests;
 mod history;
@@ -28,6 +29,7 @@ mod provider;
 mod repeats;
 mod rounds;
 mod runner;
+mod shortening;
 mod steering;
 mod talk;
 #[cfg(test)]

@@ -100,6 +100,30 @@ pub struct Usage {
     pub output_tokens: u64,
 }
 
+impl Usage {
+    /// Bytes of text that are taken for one token, where nobody counts.
+    const BYTES_PER_TOKEN: u64 = 4;
+
+    /// About how many tokens so many bytes are.
+    pub fn estimated(bytes: usize) -> u64 {
+        bytes as u64 / Self::BYTES_PER_TOKEN
+    }
+
+    /// Both together.
+    #[must_use]
+    pub fn and(self, other: Self) -> Self {
+        Self {
+            input_tokens: self.input_tokens.saturating_add(other.input_tokens),
+            output_tokens: self.output_tokens.saturating_add(other.output_tokens),
+        }
+    }
+
+    /// About how many bytes so many tokens are.
+    pub fn bytes(tokens: u64) -> u64 {
+        tokens.saturating_mul(Self::BYTES_PER_TOKEN)
+    }
+}
+
 /// A tool call as a provider asks for it: unchecked.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ToolCall {
@@ -137,6 +161,15 @@ pub enum ProviderError {
     /// succeed later.
     #[error("{0}")]
     Unavailable(String),
+    /// An answer that broke off in the middle: it counts for nothing but its cost. The same request may succeed later.
+    #[error("{said}")]
+    BrokeOff {
+        /// What the user is told.
+        said: String,
+        /// What it cost: as the server said, and what was written at least by an estimate; 0 read where it did not
+        /// say.
+        usage: Usage,
+    },
     /// The same request will be refused again: a wrong key, an unknown model.
     #[error("{0}")]
     Refused(String),

@@ -1,11 +1,15 @@
 //! Calls that fail the same way again and again: a model that has not understood an error repeats itself.
 
 use super::{Entry, ToolCall};
-use cofferdam_core::tool::{ErrorCode, ToolError};
+use cofferdam_core::json::parse_strict;
+use cofferdam_core::tool::{ErrorCode, ToolError, wire_name};
 use std::collections::VecDeque;
 
 /// After so many failures of one kind the same call is not run any more, and its caller told so.
 const FAILURES_MAX: usize = 2;
+
+/// Longer arguments are compared as text: a step may bring many, and each is held against many.
+const COMPARED_BYTES_MAX: usize = 16 << 10;
 
 /// What becomes of a call that is asked for.
 #[derive(Debug, PartialEq, Eq)]
@@ -39,14 +43,13 @@ pub(super) fn again(entries: &[Entry], wanted: &ToolCall) -> Again {
 
 /// The errors that calls of the same tool with the same arguments had, in order.
 fn failures<'a>(entries: &'a [Entry], wanted: &ToolCall) -> Vec<&'a ToolError> {
-    let same = |call: &ToolCall| call.tool == wanted.tool && call.arguments == wanted.arguments;
     let (mut open, mut found) = (VecDeque::new(), Vec::new());
     for entry in entries {
         match entry {
             Entry::Assistant { tool_calls, .. } => open = tool_calls.iter().collect(),
             Entry::ToolResult { result, .. } => {
                 if let (Some(call), Err(error)) = (open.pop_front(), result)
-                    && same(call)
+                    && is_same(call, wanted)
                 {
                     found.push(error);
                 }
@@ -57,6 +60,19 @@ fn failures<'a>(entries: &'a [Entry], wanted: &ToolCall) -> Vec<&'a ToolError> {
         }
     }
     found
+}
+
+/// Whether two calls ask for the same, however it is written: neither a dotted name, nor the order of keys, nor the
+/// blanks between them make another call. What is no JSON, names a key twice or is long is compared as text.
+pub(super) fn is_same(one: &ToolCall, other: &ToolCall) -> bool {
+    if wire_name(&one.tool) != wire_name(&other.tool) {
+        return false;
+    }
+    let read = |call: &ToolCall| {
+        let text = call.arguments.as_ref().ok().filter(|text| text.len() <= COMPARED_BYTES_MAX)?;
+        parse_strict(text).ok()
+    };
+    one.arguments == other.arguments || read(one).is_some_and(|arguments| read(other) == Some(arguments))
 }
 
 #[cfg(test)]
@@ -78,6 +94,38 @@ mod tests {
             ]
         };
         again(&steps.iter().flat_map(step).collect::<Vec<_>>(), &call("a"))
+    }
+
+    #[test]
+    fn a_call_is_the_same_however_it_is_written() {
+        let made = |tool: &str, arguments: &str| ToolCall {
+            id: arguments.len().to_string(),
+            tool: tool.into(),
+            arguments: Ok(arguments.into()),
+        };
+        let one = made("file_read", r#"{"path":"/shared/a","offset":0,"in":{"x":1,"y":[1,2]}}"#);
+        let check = |tool: &str, arguments: &str, same: bool| {
+            let other = made(tool, arguments);
+            assert_eq!((is_same(&one, &other), is_same(&other, &one)), (same, same), "{tool} {arguments}");
+        };
+        check("file_read", r#" { "in" : {"y":[1, 2], "x":1}, "offset":0,"path":"\u002fshared/a" }"#, true);
+        check("file.read", r#"{"path":"/shared/a","offset":0,"in":{"x":1,"y":[1,2]}}"#, true);
+        check("file_info", r#"{"path":"/shared/a","offset":0,"in":{"x":1,"y":[1,2]}}"#, false);
+        check("file_read", r#"{"path":"/shared/a","offset":0,"in":{"x":1,"y":[2,1]}}"#, false);
+        check("file_read", r#"{"path":"/shared/A","offset":0,"in":{"x":1,"y":[1,2]}}"#, false);
+        check(
+            "file_read",
+            r#"{"path":"/shared/a","path":"/shared/a","offset":0,"in":{"x":1,"y":[1,2]}}"#,
+            false,
+        );
+        let cut = |text: &str| made("file_read", text);
+        let long =
+            |blank: &str| cut(&format!("{{\"a\":{blank}\"{}\"}}", "x".repeat(COMPARED_BYTES_MAX - 20)));
+        assert!(is_same(&long(""), &long(" ")) && !is_same(&long(""), &long(&" ".repeat(20))));
+        assert!(is_same(&cut("{\"a\":"), &cut("{\"a\":")) && !is_same(&cut("{\"a\":"), &cut("{ \"a\":")));
+        let mut lost = cut("{}");
+        lost.arguments = Err(cofferdam_core::arguments::BadArguments::CutOff);
+        assert!(is_same(&lost, &lost.clone()) && !is_same(&lost, &cut("{}")));
     }
 
     #[test]

@@ -2,13 +2,14 @@
 //! a limit is reached. Where it stands is told by the conversation alone, so a turn that was cut off by a
 //! crash goes on from its last entry.
 
-use super::compaction::cost;
+use super::cost::{Heard, cost, wasted};
 use super::history::{Besides, History, HistoryError};
 use super::runner::lost;
+use super::shortening::Measure;
 use super::talk::Talk;
 use super::{
-    Config, Delta, Deltas, Entry, Markup, Memory, Progress, Provider, ProviderError, Reply, Request, Step,
-    Stop, ToolSpec, Tools, Turn, words,
+    Config, Deltas, Entry, Markup, Memory, Progress, Provider, ProviderError, Reply, Request, Step, Stop,
+    ToolSpec, Tools, Turn, words,
 };
 use crate::attachments::Attachments;
 use crate::tools::Journal;
@@ -16,7 +17,6 @@ use cofferdam_core::arguments::BadArguments;
 use cofferdam_core::counts::COUNTS;
 use cofferdam_core::message::OutgoingAttachment;
 use std::sync::Arc;
-use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 /// Calls of one step; what is asked for beyond them is dropped, and the model told so.
@@ -49,8 +49,6 @@ pub(super) struct Rounds<'a> {
     pub(super) talk: Talk,
     /// Ends what is under way, for whatever reason.
     pub(super) stop: CancellationToken,
-    /// Whether calls were left out of the last step.
-    pub(super) left_out: usize,
 }
 
 /// What a turn says at its end.
@@ -98,19 +96,24 @@ impl From<HistoryError> for End {
 impl<'a> Rounds<'a> {
     pub(super) fn new(parts: Parts<'a>, around: Circumstances, talk: Talk) -> Self {
         let stop = around.cancelled.child_token();
-        Self { parts, around, talk, stop, left_out: 0 }
+        Self { parts, around, talk, stop }
     }
 
     /// Goes on until there is an answer; with it the files that go out, and those that came in.
     pub(super) async fn run(mut self) -> Said {
-        let deadline = Instant::now() + self.parts.limits.deadline.0;
+        // A crash gives no time back; a retry is a turn of its own.
+        let left = self.parts.limits.deadline.0.saturating_sub(self.talk.age());
         let stop = self.stop.clone();
+        if left.is_zero() {
+            // Before anything goes on: nobody is asked any more, and what there is is told.
+            stop.cancel();
+        }
         let ended = {
             let work = self.until_answered();
             tokio::pin!(work);
             tokio::select! {
                 ended = &mut work => ended,
-                () = tokio::time::sleep_until(deadline) => {
+                () = tokio::time::sleep(left) => {
                     stop.cancel();
                     // Calls that run notice, and say what became of them.
                     work.as_mut().await
@@ -176,18 +179,25 @@ impl<'a> Rounds<'a> {
         Ok(())
     }
 
-    /// The provider's next step. A conversation that is too long for it is shortened once.
+    /// The provider's next step. What is too long for it is shortened, as far as anything can be.
     async fn ask(&mut self) -> Result<Reply, End> {
         self.shorten_if_long().await?;
-        match self.respond().await? {
-            Err(ProviderError::TooLong(_)) if self.shorten(0).await? => {
-                self.respond().await?.map_err(|error| End::Open(error.to_string()))
+        let mut answered = self.respond().await?;
+        for measure in Measure::ALL {
+            if matches!(answered, Err(ProviderError::TooLong(_))) && self.take_measure(measure).await? {
+                answered = self.respond().await?;
             }
-            answered => answered.map_err(|error| End::Open(error.to_string())),
         }
+        answered.map_err(|error| match error {
+            // To go on would only read it once more.
+            ProviderError::TooLong(_) if self.talk.has_results() => {
+                End::Answered(words::READ_TOO_MUCH.into())
+            }
+            error => End::Open(error.to_string()),
+        })
     }
 
-    async fn respond(&self) -> Result<Result<Reply, ProviderError>, End> {
+    async fn respond(&mut self) -> Result<Result<Reply, ProviderError>, End> {
         let request = Request {
             instructions: self.parts.instructions,
             conversation: &self.talk.conversation,
@@ -195,7 +205,12 @@ impl<'a> Rounds<'a> {
         };
         let progress = self.around.progress.clone();
         progress.step(Step::Asking);
-        self.unless_stopped(request, &mut Telling(progress)).await
+        let mut heard = Heard::by(progress);
+        let answered = self.unless_stopped(request, &mut heard).await;
+        if self.remembers() {
+            self.talk.spend(wasted(&self.talk.conversation.entries, &answered, &heard)).await?;
+        }
+        answered
     }
 
     /// What the provider says to a request. Its future is dropped when the turn is stopped.
@@ -233,9 +248,9 @@ impl<'a> Rounds<'a> {
                 text = Some(followed(text, words::DECLINED));
             }
         }
-        self.left_out = tool_calls.len().saturating_sub(STEP_CALLS_MAX);
+        let left_out = tool_calls.len().saturating_sub(STEP_CALLS_MAX);
         tool_calls.truncate(STEP_CALLS_MAX);
-        let besides = Besides { tokens, files: Vec::new() };
+        let besides = Besides { tokens, left_out, ..Besides::default() };
         Ok(self.talk.push(Entry::Assistant { text, tool_calls }, besides).await?)
     }
 
@@ -261,15 +276,5 @@ fn followed(text: Option<String>, words: &str) -> String {
     match text.filter(|text| !text.trim().is_empty()) {
         Some(text) => format!("{}\n\n{words}", text.trim_end()),
         None => words.to_owned(),
-    }
-}
-
-/// Hands on what the provider says while it says it.
-struct Telling(Arc<dyn Progress>);
-
-impl Deltas for Telling {
-    fn take(&mut self, delta: Delta) {
-        let Delta::Text(text) = delta;
-        self.0.step(Step::Text(text));
     }
 }

@@ -211,7 +211,7 @@ impl Runner {
                 }
                 let opened = async {
                     let kept = mended(self.history.load(&session, &turn.id).await?, &turn.id);
-                    Talk::asked(self.keeping(&turn, session), kept, request).await
+                    Talk::asked(self.keeping(&turn, session).await?, kept, request).await
                 };
                 let mut talk = opened.await.map_err(|error| lost(&error))?;
                 if talk.steers() > 0 {
@@ -253,7 +253,7 @@ impl Runner {
             Some(None) => return Err(words::NOBODYS.into()),
             Some(Some(_)) | None => {}
         }
-        let keeping = self.keeping(&turn, session);
+        let keeping = self.keeping(&turn, session).await.map_err(|error| lost(&error))?;
         let talk = Talk::resumed(keeping, mended(kept, &turn.id));
         // The turn itself may have answered it before a crash.
         let unanswered = |talk: &Talk| talk.answer().is_none() || talk.has_begun();
@@ -263,9 +263,10 @@ impl Runner {
         Ok((turn, talk))
     }
 
-    fn keeping(&self, turn: &Turn, session: SessionId) -> Keeping {
+    async fn keeping(&self, turn: &Turn, session: SessionId) -> Result<Keeping, HistoryError> {
         let whose = WhoseTurn { session, turn: turn.id.clone(), caller: turn.caller.clone() };
-        Keeping { history: self.history.clone(), whose }
+        let begun = self.history.begun(&turn.id).await?;
+        Ok(Keeping { history: self.history.clone(), whose, begun })
     }
 }
 

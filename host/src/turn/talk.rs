@@ -4,11 +4,12 @@
 use super::history::{Besides, History, HistoryError, Kept};
 use super::{Conversation, Entry, ToolCall};
 use crate::attachments::Attachments;
-use crate::store::{Holder, TakeUp, TakenUp, WhoseTurn};
+use crate::store::{Begun, Holder, TakeUp, TakenUp, WhoseTurn, now_ms};
 use cofferdam_core::attachment::addendum as told_of;
 use cofferdam_core::id::TurnId;
 use cofferdam_core::message::OutgoingAttachment;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// A conversation, the request in it that is to be answered, and where it is kept.
 pub(super) struct Talk {
@@ -22,6 +23,8 @@ pub(super) struct Talk {
     turn: TurnId,
     /// Tokens that the turn has cost.
     tokens: u64,
+    /// Calls beyond what a step may have, of the last one.
+    left_out: usize,
     /// Files that calls have added to the reply to the request.
     files: Vec<OutgoingAttachment>,
     /// Absent where no turn is kept.
@@ -32,6 +35,8 @@ pub(super) struct Talk {
 pub(super) struct Keeping {
     pub(super) history: Arc<dyn History>,
     pub(super) whose: WhoseTurn,
+    /// What the turn has behind it, where it runs again.
+    pub(super) begun: Option<Begun>,
 }
 
 impl Talk {
@@ -39,7 +44,7 @@ impl Talk {
     pub(super) fn alone(turn: TurnId, request: Entry) -> Self {
         let conversation = Conversation { entries: vec![request] };
         let (turns, files) = (vec![turn.clone()], Vec::new());
-        Self { conversation, turns, start: 0, turn, tokens: 0, files, keeping: None }
+        Self { conversation, turns, start: 0, turn, tokens: 0, left_out: 0, files, keeping: None }
     }
 
     /// What was kept, with its last request as the one that is to be answered. It may have been answered.
@@ -48,11 +53,15 @@ impl Talk {
     pub(super) fn resumed(keeping: Keeping, kept: Vec<Kept>) -> Option<Self> {
         let turn = keeping.whose.turn.clone();
         let start = kept.iter().rposition(|kept| matches!(kept.entry, Entry::User { .. }))?;
-        let tokens = kept.iter().filter(|kept| kept.turn == turn).map(|kept| kept.besides.tokens).sum();
+        let own = kept.iter().filter(|kept| kept.turn == turn);
+        let spent = keeping.begun.map_or(0, |begun| begun.spent);
+        let tokens = own.map(|kept| kept.besides.tokens).fold(spent, u64::saturating_add);
+        let mut steps = kept.iter().rev().filter(|kept| matches!(kept.entry, Entry::Assistant { .. }));
+        let left_out = steps.next().map_or(0, |kept| kept.besides.left_out);
         let files = kept[start..].iter().flat_map(|kept| kept.besides.files.clone()).collect();
         let turns = kept.iter().map(|kept| kept.turn.clone()).collect();
         let conversation = Conversation { entries: kept.into_iter().map(|kept| kept.entry).collect() };
-        Some(Self { conversation, turns, start, turn, tokens, files, keeping: Some(keeping) })
+        Some(Self { conversation, turns, start, turn, tokens, left_out, files, keeping: Some(keeping) })
     }
 
     /// The same with a new request of the turn at the end, which is kept unless it is there already.
@@ -77,9 +86,12 @@ impl Talk {
 
     /// Adds an entry, once it is kept.
     pub(super) async fn push(&mut self, entry: Entry, besides: Besides) -> Result<(), HistoryError> {
-        if let Some(Keeping { history, whose }) = &self.keeping {
+        if let Some(Keeping { history, whose, .. }) = &self.keeping {
             let n = self.turns.iter().filter(|turn| **turn == self.turn).count();
             history.append(whose, n, &entry, &besides).await?;
+        }
+        if matches!(entry, Entry::Assistant { .. }) {
+            self.left_out = besides.left_out;
         }
         self.conversation.entries.push(entry);
         self.turns.push(self.turn.clone());
@@ -90,7 +102,7 @@ impl Talk {
 
     /// Adds what was said to the turn meanwhile, once it is kept and the turn's own.
     pub(super) async fn take_up(&mut self, entry: Entry, taking: &TakeUp) -> Result<TakenUp, HistoryError> {
-        let Some(Keeping { history, whose }) = &self.keeping else { return Ok(TakenUp::Gone) };
+        let Some(Keeping { history, whose, .. }) = &self.keeping else { return Ok(TakenUp::Gone) };
         let n = self.turns.iter().filter(|turn| **turn == self.turn).count();
         let taken = history.take_up(whose, n, &entry, taking).await?;
         if taken == TakenUp::Yes {
@@ -107,13 +119,22 @@ impl Talk {
         summary: Entry,
         tokens: u64,
     ) -> Result<(), HistoryError> {
-        if let Some(Keeping { history, whose }) = &self.keeping {
+        if let Some(Keeping { history, whose, .. }) = &self.keeping {
             history.summarize(whose, &self.turns[end], &summary, tokens).await?;
         }
         self.conversation.entries.splice(..end, [summary]);
         self.turns.splice(..end, [TurnId::new("")]);
         self.start = self.start + 1 - end;
         self.tokens += tokens;
+        Ok(())
+    }
+
+    /// Charges what the turn has cost without an entry to show for it.
+    pub(super) async fn spend(&mut self, tokens: u64) -> Result<(), HistoryError> {
+        if let Some(Keeping { history, whose, .. }) = self.keeping.as_ref().filter(|_| tokens > 0) {
+            history.spend(whose, tokens).await?;
+        }
+        self.tokens = self.tokens.saturating_add(tokens);
         Ok(())
     }
 
@@ -203,9 +224,27 @@ impl Talk {
         self.own().filter(|entry| matches!(entry, Entry::ToolResult { .. })).count()
     }
 
+    /// Whether a call has brought anything since the request.
+    pub(super) fn has_results(&self) -> bool {
+        self.current().iter().any(|entry| matches!(entry, Entry::ToolResult { .. }))
+    }
+
     /// Tokens that the turn has cost.
     pub(super) fn tokens(&self) -> u64 {
         self.tokens
+    }
+
+    /// Calls of the last step beyond what a step may have.
+    pub(super) fn left_out(&self) -> usize {
+        self.left_out
+    }
+
+    /// How long ago the turn first began: a crash gives no time back. A clock that was set back makes it younger.
+    pub(super) fn age(&self) -> Duration {
+        let begun = self.keeping.as_ref().and_then(|keeping| keeping.begun);
+        begun.map_or(Duration::ZERO, |begun| {
+            Duration::from_millis(u64::try_from(now_ms().saturating_sub(begun.at)).unwrap_or(0))
+        })
     }
 
     /// Files that calls have added to the reply to the request, in order.
@@ -215,7 +254,7 @@ impl Talk {
 
     /// Has the files that were added stay for a retry. One that goes all the same is told of when it is sent.
     pub(super) async fn keep_files_for_retry(&self) {
-        let Some(Keeping { history, whose }) = self.keeping.as_ref().filter(|_| !self.files.is_empty())
+        let Some(Keeping { history, whose, .. }) = self.keeping.as_ref().filter(|_| !self.files.is_empty())
         else {
             return;
         };
@@ -227,7 +266,7 @@ impl Talk {
     /// Has files that an earlier turn added be this turn's own.
     pub(super) async fn take_over_files(&self) -> Result<(), HistoryError> {
         match self.keeping.as_ref().filter(|_| !self.files.is_empty()) {
-            Some(Keeping { history, whose }) => {
+            Some(Keeping { history, whose, .. }) => {
                 history.hold(&Holder::Turn(whose.turn.clone()), &self.files).await
             }
             None => Ok(()),
@@ -236,7 +275,7 @@ impl Talk {
 
     /// The request has its answer: nothing is retried.
     pub(super) async fn end_retry(&self) {
-        let Some(Keeping { history, whose }) = &self.keeping else { return };
+        let Some(Keeping { history, whose, .. }) = &self.keeping else { return };
         if let Err(error) = history.let_go(&Holder::Retry(whose.session.clone())).await {
             tracing::warn!(%error, "files that nobody retries stay for a while");
         }

@@ -9,6 +9,8 @@ use serde_json::{Value, json};
 pub(super) const SHOWN_BYTES_MAX: usize = 24 << 10;
 /// Bytes of the head, before they are escaped.
 const HEAD_BYTES_MAX: usize = 8 << 10;
+/// Bytes of the head that is left of a result when its turn has become long.
+const SHORTENED_BYTES_MAX: usize = 512;
 
 /// A result that is short enough to be shown whole.
 pub(super) fn whole(tool: &str, result: &Value) -> Option<String> {
@@ -38,6 +40,34 @@ pub(super) fn head(tool: &str, text: &str, kept: Result<&str, &ToolError>) -> St
     shown.to_string()
 }
 
+/// What was shown of a result, cut to its head; `None` when that is not shorter. Where the whole is, if it is anywhere,
+/// is still told.
+pub(super) fn shortened(shown: &str) -> Option<String> {
+    let read: Value = serde_json::from_str(shown).ok()?;
+    let text = match (&read["head"], &read["result"]) {
+        (Value::String(head), _) => head.clone(),
+        (_, Value::Null) => return None,
+        (_, result) => serde_json::to_string_pretty(result).expect("a JSON value"),
+    };
+    let total = read["total_bytes"].as_u64().unwrap_or(text.len() as u64);
+    let end = text.floor_char_boundary(SHORTENED_BYTES_MAX);
+    let mut shorter = json!({ "tool": read["tool"], "untrusted": true, "shortened": true, "total_bytes": total,
+                              "head": text[..end] });
+    let note = match read["path"].as_str() {
+        Some(path) => {
+            shorter["path"] = path.into();
+            "this earlier result was cut here, because the turn has become long; the whole is the file at path: read \
+             what you need of it, with offset and length"
+        }
+        None => {
+            "this earlier result was cut here, because the turn has become long; read again what you still need, less \
+             at once, and repeat no call that changed something"
+        }
+    };
+    shorter["note"] = note.into();
+    Some(shorter.to_string()).filter(|shorter| shorter.len() < shown.len())
+}
+
 /// An error.
 pub(super) fn error(tool: &str, error: &ToolError) -> String {
     json!({ "tool": tool, "untrusted": true, "error": { "code": error.code, "message": error.message } })
@@ -65,6 +95,35 @@ mod tests {
                 assert!(!shown.contains('\n'), "{shown}");
             }
         }
+    }
+
+    #[test]
+    fn what_is_shortened_says_where_the_whole_is_and_is_not_shortened_again() {
+        let long = "é\"\n".repeat(2000);
+        let of = |shown: &str| -> Value { serde_json::from_str(shown).expect("one JSON value") };
+        let short = shortened(&whole("t", &json!({ "content": long })).expect("whole")).expect("shorter");
+        let read = of(&short);
+        assert_eq!(
+            (&read["tool"], &read["untrusted"], &read["shortened"]),
+            (&json!("t"), &json!(true), &json!(true))
+        );
+        assert!(read["head"].as_str().expect("text").starts_with("{\n  \"content\": \"é"), "{read}");
+        assert!(read["total_bytes"].as_u64() > Some(8000) && read["path"].is_null(), "{read}");
+        assert!(read["note"].as_str().expect("text").contains("repeat no call"), "{read}");
+        assert!(short.len() < 4096 && !short.contains('\n'), "{short}");
+        let kept = shortened(&head("t", &long, Ok("/tmp/outputs/1.json"))).expect("shorter");
+        let read = of(&kept);
+        assert_eq!(
+            (&read["path"], &read["total_bytes"]),
+            (&json!("/tmp/outputs/1.json"), &json!(long.len()))
+        );
+        assert!(long.starts_with(read["head"].as_str().expect("text")));
+        for shown in [&*short, &kept, "", "no JSON", &whole("t", &json!({ "content": "x" })).expect("whole")]
+        {
+            assert_eq!(shortened(shown), None, "{shown}");
+        }
+        let refused = ToolError::new(ErrorCode::NotFound, "x".repeat(4000));
+        assert_eq!(shortened(&error("t", &refused)), None, "errors are short");
     }
 
     #[test]

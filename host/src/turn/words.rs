@@ -27,6 +27,9 @@ pub(super) const CUT_OFF: &str = "(The answer was cut off: the model came to the
 pub(super) const DECLINED: &str = "The model declined to go on.";
 /// In the place of older messages that could not be summarized.
 pub(super) const LEFT_OUT: &str = "Older messages of this conversation were left out to keep it short.";
+/// In place of an answer when what a turn has read is too long for the model, however it is shortened.
+pub(super) const READ_TOO_MUCH: &str = "The turn was stopped: what its tool calls brought is too long for the model, even shortened. Ask for less at once, \
+    or send /new to begin another conversation.";
 /// In place of an answer when the model's words say nothing.
 pub(super) const RETRY: &str = "Write /retry to go on from here.";
 

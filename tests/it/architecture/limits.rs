@@ -118,6 +118,7 @@ fn every_limit_that_others_see_is_in_a_table() {
         "[attachments] max_turn_bytes",
         "[attachments] max_count",
         "[replies] max_bytes",
+        "[replies] max_call_bytes",
         "[replies] max_turn_bytes",
         "[replies] max_count",
         "[replies] max_held_bytes",

@@ -112,6 +112,7 @@ const EFFECTS: &[(&str, &str, Seen, &str)] = &[
     ("COFFERDAM_ATTACHMENTS_MAX_TURN_BYTES", "3 B", save, "together"),
     ("COFFERDAM_ATTACHMENTS_MAX_COUNT", "0", save, "too many"),
     ("COFFERDAM_REPLIES_MAX_BYTES", "3 B", attach, "files of at most 3 B"),
+    ("COFFERDAM_REPLIES_MAX_CALL_BYTES", "3 B", attach, "one call adds to a reply may have 3 B"),
     ("COFFERDAM_REPLIES_MAX_TURN_BYTES", "3 B", attach, "may have 3 B together"),
     ("COFFERDAM_REPLIES_MAX_COUNT", "0", attach, "one reply takes 0 files"),
     ("COFFERDAM_REPLIES_MAX_HELD_BYTES", "3 B", attach, "may take 3 B"),

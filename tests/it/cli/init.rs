@@ -125,6 +125,7 @@ fn the_values_it_shows_are_the_defaults() {
         "user_tokens_per_day = 5000000",
         "user_written_bytes_per_day = \"20 GiB\"",
         "reach = \"own\"",
+        "max_call_bytes = \"40 MiB\"",
         "max_turn_bytes = \"50 MiB\"",
         "max_held_bytes = \"1 GiB\"",
         "compile_time = \"60s\"",

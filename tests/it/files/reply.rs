@@ -148,6 +148,16 @@ fn the_limits_of_replies() {
     refused(&["/shared/ten", "/shared/five", "/shared/one"], "quota_exceeded", "replies.max_turn_bytes");
     refused(&["/shared/one"; 4], "quota_exceeded", "replies.max_count");
     does(&home, TOOL, &json!({ "paths": ["/shared/ten", "/shared/five"] }));
+    let home = with_folders(Home::new().config("[replies]\nmax_call_bytes = \"12 KiB\"\n"));
+    for (path, len) in [("/shared/ten", 10 << 10), ("/shared/two", 2 << 10), ("/shared/more", (2 << 10) + 1)]
+    {
+        put(&home, path, bytes(len));
+    }
+    let over = json!({ "paths": ["/shared/ten", "/shared/more"] });
+    denies(&home, TOOL, &over, "quota_exceeded", &["replies.max_call_bytes", "another call"]);
+    does(&home, TOOL, &json!({ "paths": ["/shared/ten", "/shared/two"] }));
+    let lines = "/attachment_add path=/shared/ten\n/attachment_add path=/shared/more\n";
+    assert!(chat(&home, lines)[2].starts_with(r#"{"ok":true"#), "each call has its own");
     // Without a configuration the template's values hold.
     let home = super::check::home();
     put(&home, "/shared/one", "x");

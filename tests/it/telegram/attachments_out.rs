@@ -81,6 +81,7 @@ async fn a_short_answer_goes_with_its_file() -> anyhow::Result<()> {
     let file = sent[0].file.as_ref().expect("a file");
     assert!(file.bytes == jpeg && file.mime.as_deref() == Some("image/jpeg"), "{file:?}");
     assert!(world.server.requests("sendMessage").is_empty(), "nothing is said twice");
+    assert_eq!(world.server.requests("sendVoice").len(), 1, "what is spoken is played, not downloaded");
     for request in world.server.requests("sendDocument") {
         assert_eq!(request.params["disable_content_type_detection"], "true", "{request:?}");
     }
@@ -198,7 +199,8 @@ async fn files_never_hang_on_a_placeholder() -> anyhow::Result<()> {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn what_telegram_never_takes_is_told_in_the_answer() -> anyhow::Result<()> {
-    let limits = "[replies]\nmax_bytes = \"64 MiB\"\nmax_turn_bytes = \"64 MiB\"\n";
+    let limits =
+        "[replies]\nmax_bytes = \"64 MiB\"\nmax_call_bytes = \"64 MiB\"\nmax_turn_bytes = \"64 MiB\"\n";
     let world = World::running_in(|home| home.config(limits)).await?;
     put(&world, &[("/shared/a.txt", b"words"), ("/shared/large.bin", b"")])?;
     std::fs::File::create(world.home.host("/shared/large.bin"))?.set_len(50_000_001)?;

@@ -9,6 +9,8 @@ use serde::Deserialize;
 pub struct Config {
     /// One file.
     pub max_bytes: ByteSize,
+    /// All files that one call adds together.
+    pub max_call_bytes: ByteSize,
     /// All files of one reply together.
     pub max_turn_bytes: ByteSize,
     /// Files of one reply.
@@ -22,6 +24,7 @@ impl Default for Config {
     fn default() -> Self {
         Self {
             max_bytes: ByteSize::mib(20),
+            max_call_bytes: ByteSize::mib(40),
             max_turn_bytes: ByteSize::mib(50),
             max_count: 10,
             max_held_bytes: ByteSize(1 << 30),

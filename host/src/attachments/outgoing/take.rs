@@ -36,6 +36,12 @@ pub enum OutgoingError {
     /// Over the limit of a file.
     #[error("{what} has {bytes} bytes; a reply takes files of at most {limit} (replies.max_bytes)")]
     TooLarge { what: String, bytes: u64, limit: ByteSize },
+    /// Over the limit of a call.
+    #[error(
+        "all files that one call adds to a reply may have {limit} together (replies.max_call_bytes); add the rest with \
+         another call"
+    )]
+    CallBytes { limit: ByteSize },
     /// Over the limit of a turn, in bytes.
     #[error(
         "all files of one reply may have {limit} together (replies.max_turn_bytes); send the rest in answer to \
@@ -67,7 +73,9 @@ impl From<OutgoingError> for ToolError {
             OutgoingError::Stopped(stopped) => return stopped.clone(),
             OutgoingError::Empty { .. } | OutgoingError::Nameless => ErrorCode::InvalidArguments,
             OutgoingError::TooLarge { .. } | OutgoingError::Contents { .. } => ErrorCode::TooLarge,
-            OutgoingError::TurnBytes { .. } | OutgoingError::TurnCount { .. } => ErrorCode::QuotaExceeded,
+            OutgoingError::CallBytes { .. }
+            | OutgoingError::TurnBytes { .. }
+            | OutgoingError::TurnCount { .. } => ErrorCode::QuotaExceeded,
             OutgoingError::Full { .. } => ErrorCode::NoSpace,
             OutgoingError::Failed { source, .. } if is_full(source) => ErrorCode::NoSpace,
             OutgoingError::Changed { .. } | OutgoingError::Failed { .. } => ErrorCode::WriteFailed,
@@ -115,6 +123,11 @@ impl Addition {
         }
         sources.iter().try_for_each(|source| source.check(&limits))?;
         let bytes = sources.iter().fold(0, |sum: u64, source| sum.saturating_add(source.len()));
+        // Whatever it has added before counts as well.
+        let added = self.files.iter().fold(bytes, |sum, (_, file)| sum.saturating_add(file.bytes));
+        if added > limits.max_call_bytes.0 {
+            return Err(OutgoingError::CallBytes { limit: limits.max_call_bytes });
+        }
         // Before anything is copied for nothing; what holds is the second look, in `hold`.
         fits(&limits, self.outgoing.turns().get(&self.turn), sources.len(), bytes)?;
         let copied =

@@ -9,6 +9,7 @@ use std::path::PathBuf;
 
 const LIMITS: Config = Config {
     max_bytes: ByteSize(10),
+    max_call_bytes: ByteSize(27),
     max_turn_bytes: ByteSize(25),
     max_count: 3,
     max_held_bytes: ByteSize(40),
@@ -144,6 +145,27 @@ fn the_limits_of_a_turn_hold_over_its_calls() {
     assert_eq!(f.add(&turn(1), &[("d", "x")]).expect_err("refused").code, ErrorCode::QuotaExceeded);
     f.add(&turn(2), &[("d", "another turn")]).expect_err("too long a file");
     f.add(&turn(2), &[("d", "another")]).expect("a turn of its own");
+}
+
+#[test]
+fn the_limit_of_a_call_holds_over_all_that_it_adds() {
+    let f = Fixture::new();
+    let limits = Config { max_call_bytes: ByteSize(15), ..LIMITS };
+    let outgoing = f.outgoing.with_limits(limits);
+    let take = |addition: &mut Addition, bytes: &str| addition.take(vec![f.source("a", bytes)], &|| Ok(()));
+    let mut addition = outgoing.addition(&turn(1));
+    take(&mut addition, "0123456789").expect("taken");
+    let refused = ToolError::from(take(&mut addition, "012345").expect_err("refused"));
+    assert_eq!(refused.code, ErrorCode::QuotaExceeded);
+    assert!(refused.message.contains("replies.max_call_bytes"), "{refused}");
+    assert_eq!(f.names().len(), 1, "nothing of it was copied");
+    take(&mut addition, "01234").expect("as much as may be");
+    addition.keep();
+    let mut another = outgoing.addition(&turn(1));
+    take(&mut another, "0123456789").expect("a call of its own");
+    let both = vec![f.source("a", "01234567"), f.source("b", "01234567")];
+    let refused = ToolError::from(outgoing.addition(&turn(2)).take(both, &|| Ok(())).expect_err("refused"));
+    assert!(refused.message.contains("15 B"), "{refused}");
 }
 
 #[test]

@@ -102,7 +102,11 @@ async fn silence_in_the_middle_breaks_an_answer_off() {
     llm.script([Turn::say("one two").in_pieces(2).stalls_after(2)]);
     let (reply, heard) = ask(&model(&llm, Patience { silence: SHORT, ..quick() }), "hello").await;
     assert_eq!(heard, ["one "], "it had begun");
-    assert!(reply.expect_err("half").to_string().starts_with("The model's answer broke off"));
+    let half = reply.expect_err("half");
+    assert!(half.to_string().starts_with("The model's answer broke off"));
+    // Four bytes are a token; what was read nobody has said.
+    let usage = Usage { input_tokens: 0, output_tokens: 1 };
+    assert!(matches!(half, ProviderError::BrokeOff { usage: spent, .. } if spent == usage));
     assert_eq!(llm.requests().len(), 1, "and is not asked for again");
 }
 

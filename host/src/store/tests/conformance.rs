@@ -33,6 +33,7 @@ macro_rules! conformance {
                 strangers_are_told_once_and_their_words_are_not_kept
                 a_crowd_of_strangers_is_told_slowly
                 attempts_are_counted_until_the_turn_ends
+                a_turn_begins_once_however_often_it_crashes
                 what_is_done_is_forgotten_by_age_and_what_waits_is_not
                 text_comes_back_to_the_byte
                 what_waits_is_found_session_by_session

@@ -32,7 +32,7 @@ struct Held {
     recent: BTreeMap<[String; 3], (Recent, i64, String)>,
     placeholders: BTreeMap<String, Placeholder>,
     lines: Vec<Spoken>,
-    attempts: BTreeMap<String, (Caller, u32)>,
+    attempts: BTreeMap<String, (Caller, u32, Begun)>,
     used: Vec<(i64, Caller, Used)>,
     approvals: Arc<ApprovalsInMemory>,
     blobs: BTreeSet<(String, String)>,

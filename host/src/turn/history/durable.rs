@@ -1,7 +1,7 @@
 //! Conversations in the database.
 
 use super::{Besides, History, HistoryError, Kept, line};
-use crate::store::{Holder, Store, StoreError, TakeUp, TakenUp, Used, WhoseTurn, now_ms};
+use crate::store::{Begun, Holder, Store, StoreError, TakeUp, TakenUp, Used, WhoseTurn, now_ms};
 use crate::tools::Journal;
 use crate::turn::Entry;
 use async_trait::async_trait;
@@ -66,6 +66,14 @@ impl History for Store {
 
     async fn handed_over(&self, turn: &TurnId) -> Result<Vec<OutgoingAttachment>, HistoryError> {
         Ok((**self).handed_over(turn).await?)
+    }
+
+    async fn begun(&self, turn: &TurnId) -> Result<Option<Begun>, HistoryError> {
+        Ok((**self).begun(turn).await?)
+    }
+
+    async fn spend(&self, whose: &WhoseTurn, tokens: u64) -> Result<(), HistoryError> {
+        Ok((**self).spend(whose, tokens).await?)
     }
 
     async fn used(&self, caller: &Caller) -> Result<Used, HistoryError> {

@@ -33,6 +33,8 @@ enum Line<'a> {
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         calls: Vec<Call<'a>>,
         tokens: u64,
+        #[serde(default, skip_serializing_if = "is_none")]
+        left_out: usize,
     },
     Result {
         call: Cow<'a, str>,
@@ -57,6 +59,10 @@ struct Call<'a> {
     arguments: Option<Cow<'a, str>>,
 }
 
+fn is_none(count: &usize) -> bool {
+    *count == 0
+}
+
 /// Why the bytes of earlier attachments are not there.
 const EARLIER: &str = "it came with an earlier message";
 
@@ -71,7 +77,8 @@ pub(super) fn written(entry: &Entry, besides: &Besides, asker: &Caller) -> Strin
         }
         Entry::Assistant { text, tool_calls } => {
             let calls = tool_calls.iter().map(called).collect();
-            Line::Assistant { text: text.as_deref().map(Cow::from), calls, tokens: besides.tokens }
+            let Besides { tokens, left_out, .. } = *besides;
+            Line::Assistant { text: text.as_deref().map(Cow::from), calls, tokens, left_out }
         }
         Entry::ToolResult { call, tool, result, shown } => Line::Result {
             call: call.into(),
@@ -108,14 +115,14 @@ pub(super) fn read(turn: TurnId, line: &str) -> Result<Kept, HistoryError> {
         Line::Steer { text, attachments } => {
             Entry::Steer { text: text.into(), attachments: all_gone(attachments), addendum: None }
         }
-        Line::Assistant { text, calls, tokens } => {
+        Line::Assistant { text, calls, tokens, left_out } => {
             let call = |call: Call<'_>| ToolCall {
                 id: call.id.into(),
                 tool: call.tool.into(),
                 arguments: call.arguments.map(String::from).ok_or(BadArguments::CutOff),
             };
             let tool_calls = calls.into_iter().map(call).collect();
-            besides.tokens = tokens;
+            (besides.tokens, besides.left_out) = (tokens, left_out);
             Entry::Assistant { text: text.map(Into::into), tool_calls }
         }
         Line::Result { call, tool, shown, error, files } => {

@@ -1,7 +1,7 @@
 //! Conversations for as long as the program runs: for the terminal, which shares no database with `serve`.
 
 use super::{Besides, History, HistoryError, Kept, line};
-use crate::store::{Holder, TakeUp, TakenUp, Used, WhoseTurn};
+use crate::store::{Begun, Holder, TakeUp, TakenUp, Used, WhoseTurn};
 use crate::tools::Journal;
 use crate::turn::Entry;
 use async_trait::async_trait;
@@ -106,6 +106,15 @@ impl History for InMemory {
     /// Nobody else's calls run here.
     async fn handed_over(&self, _: &TurnId) -> Result<Vec<OutgoingAttachment>, HistoryError> {
         Ok(Vec::new())
+    }
+
+    async fn begun(&self, _: &TurnId) -> Result<Option<Begun>, HistoryError> {
+        Ok(None)
+    }
+
+    async fn spend(&self, whose: &WhoseTurn, tokens: u64) -> Result<(), HistoryError> {
+        self.held().charge(&whose.caller, tokens);
+        Ok(())
     }
 
     async fn used(&self, caller: &Caller) -> Result<Used, HistoryError> {

@@ -25,7 +25,8 @@ pub(in crate::turn) fn mended(kept: Vec<Kept>, running: &TurnId) -> Vec<Kept> {
             if sound.is_empty() {
                 continue;
             }
-            open = Open { turn: Some(entry.turn.clone()), calls: tool_calls.clone().into() };
+            let (turn, left_out) = (Some(entry.turn.clone()), entry.besides.left_out);
+            open = Open { turn, calls: tool_calls.clone().into(), left_out };
         }
         sound.push(entry);
     }
@@ -40,18 +41,19 @@ pub(in crate::turn) fn mended(kept: Vec<Kept>, running: &TurnId) -> Vec<Kept> {
 struct Open {
     turn: Option<TurnId>,
     calls: VecDeque<ToolCall>,
+    /// Calls of the same step that are not even in the conversation.
+    left_out: usize,
 }
 
 impl Open {
     fn close(&mut self, sound: &mut Vec<Kept>) {
-        for call in self.calls.drain(..) {
+        while let Some(call) = self.calls.pop_front() {
             let Some(turn) = self.turn.clone() else { continue };
-            sound.push(Kept {
-                turn,
-                entry: not_run(call, "its turn was given up"),
-                besides: Besides::default(),
-                asker: None,
-            });
+            let why = match self.left_out {
+                0 => "its turn was given up".to_owned(),
+                more => format!("its turn was given up, and so were {more} further calls of this step"),
+            };
+            sound.push(Kept { turn, entry: not_run(call, &why), besides: Besides::default(), asker: None });
         }
     }
 }
@@ -109,6 +111,15 @@ mod tests {
         check(vec![user("1"), asks("1", &["a"]), result("1", "z"), result("1", "a")], "uar");
         check(vec![asks("1", &["a"]), result("1", "a"), user("2")], "u");
         check(vec![result("1", "a"), user("2"), asks("2", &[])], "ua");
+    }
+
+    #[test]
+    fn what_was_left_out_of_a_step_that_is_given_up_is_told() {
+        let mut step = asks("1", &["a", "b"]);
+        step.besides.left_out = 8;
+        let sound = mended(vec![user("1"), step, result("1", "a")], &TurnId::new("now"));
+        let Entry::ToolResult { shown, .. } = &sound[3].entry else { panic!("{sound:?}") };
+        assert!(shown.contains("and so were 8 further calls of this step"), "{shown}");
     }
 
     #[test]

@@ -70,3 +70,38 @@ async fn a_summary_that_somebody_stops_changes_nothing() {
     assert!(said.starts_with("Cancelled: "), "{said}");
     assert_eq!(world.kept().await, format!("{before} u:go"));
 }
+
+/// A step that reads 8000 bytes, which the call names: about 4000 tokens.
+fn reads(n: usize) -> Act {
+    Act::Call(vec![("read", format!("\"{n}{}\"", "x".repeat(8000)))])
+}
+
+#[tokio::test]
+async fn of_what_a_long_turn_has_read_the_oldest_is_cut_and_the_newest_is_whole() {
+    let acts = [reads(1), reads(2), reads(3), reads(4), Act::Say("done")];
+    let world = World::new(acts).limited(|limits| limits.history_tokens = 9000);
+    assert_eq!(world.ask("t", "go").await, "done");
+    assert_eq!(world.script.shortened(), ["", "-", "--", "ss-", "sss-"]);
+    let cut = world.script.shown.lock().expect("shown")[3][0].clone();
+    assert!(cut.contains("\"untrusted\":true") && cut.contains("1xxx") && cut.len() < 1500, "{cut}");
+    let kept = world.history.load(&session(), &TurnId::new("t")).await.expect("kept");
+    let whole = |kept: &&Kept| matches!(&kept.entry, Entry::ToolResult { shown, .. } if shown.len() > 8000);
+    assert_eq!(kept.iter().filter(whole).count(), 4, "what is kept is whole");
+    // What the next turn summarizes of it is no longer than a conversation may be.
+    world.then([Act::Say("they read"), Act::Say("more")]);
+    assert_eq!(world.ask("t2", "go on").await, "more");
+    assert!(world.script.shortened()[5].starts_with("ss"), "{:?}", world.script.shortened());
+}
+
+#[tokio::test]
+async fn a_turn_that_the_model_finds_too_long_is_cut_as_far_as_can_be_and_then_ends() {
+    let too_long = || Act::Fail(ProviderError::TooLong("Too long; /new starts anew.".into()));
+    let world = World::new([reads(1), reads(2), too_long(), too_long(), Act::Say("done")]);
+    assert_eq!(world.ask("t", "go").await, "done");
+    assert_eq!(world.script.shortened(), ["", "-", "--", "s-", "ss"]);
+    let world = World::new([reads(1), too_long(), too_long()]);
+    let said = world.ask("t", "go").await;
+    assert!(said.starts_with("The turn was stopped: what its tool calls brought is too long"), "{said}");
+    assert_eq!(world.script.shortened(), ["", "-", "s"]);
+    assert!(world.ask("t2", "/retry").await.starts_with("There is nothing to retry"));
+}

@@ -26,6 +26,20 @@ async fn a_call_that_fails_the_same_way_is_told_so_and_then_ends_the_turn() {
 }
 
 #[tokio::test]
+async fn the_same_call_written_otherwise_is_the_same() {
+    let written =
+        [r#"{"a":1,"b":[2]}"#, r#"{ "b": [2], "a": 1 }"#, "{\"b\":[2],\n\"a\":1}", r#"{"a":1, "b":[2]}"#];
+    let world = World::new(written.map(|arguments| Act::Call(vec![("fail", arguments.to_owned())])));
+    assert!(world.ask("t", "go").await.contains("the same call of fail again and again"));
+    assert_eq!(world.tools.done(), ["t/0 fail", "t/1 fail"]);
+    // In one step as well: the second and third must know of what came before.
+    let step = written[..3].iter().map(|arguments| ("fail", (*arguments).to_owned())).collect();
+    let world = World::new([Act::Call(step), Act::Say("ok")]);
+    assert_eq!(world.ask("t", "go").await, "ok");
+    assert_eq!(world.tools.done().len(), 2);
+}
+
+#[tokio::test]
 async fn the_same_call_twice_in_one_step_counts_twice() {
     let world = World::new([Act::Call(vec![call("fail"), call("fail"), call("fail")]), Act::Say("ok")]);
     assert_eq!(world.ask("t", "go").await, "ok");

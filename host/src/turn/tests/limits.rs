@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::store::WhoseTurn;
+use crate::turn::instructions::SUMMARIZE_NOW;
 
 /// Steps without end.
 fn for_ever(tool: &'static str) -> impl Iterator<Item = Act> {
@@ -33,14 +34,17 @@ async fn the_calls_beyond_the_limit_are_answered_all_the_same() {
 
 #[tokio::test]
 async fn a_step_has_so_many_calls_and_the_model_is_told_of_those_left_out() {
-    let many = (0..40).map(|n| ("read", format!("{{\"n\":{n}}}"))).collect();
-    let world = World::new([Act::Call(many), Act::Say("done")]);
-    assert_eq!(world.ask("t", "go").await, "done");
-    assert_eq!(world.tools.done().len(), super::super::rounds::STEP_CALLS_MAX);
-    let kept = world.history.load(&session(), &TurnId::new("")).await.expect("kept");
-    let told =
-        kept.iter().filter(|kept| format!("{kept:?}").contains("8 further calls of this step were not run"));
-    assert_eq!(told.count(), 1);
+    for tool in ["read", "fail"] {
+        let many = (0..40).map(|n| (tool, format!("{{\"n\":{n}}}"))).collect();
+        let world = World::new([Act::Call(many), Act::Say("done")]);
+        assert_eq!(world.ask("t", "go").await, "done");
+        assert_eq!(world.tools.done().len(), super::super::rounds::STEP_CALLS_MAX);
+        let kept = world.history.load(&session(), &TurnId::new("")).await.expect("kept");
+        let told = kept
+            .iter()
+            .filter(|kept| format!("{kept:?}").contains("8 further calls of this step were not run"));
+        assert_eq!(told.count(), 1, "{tool}");
+    }
 }
 
 #[tokio::test]
@@ -88,6 +92,28 @@ async fn what_a_server_does_not_count_is_estimated() {
 }
 
 #[tokio::test]
+async fn an_answer_that_broke_off_is_paid_for() {
+    let half = || {
+        let usage = Usage { input_tokens: 0, output_tokens: 5 };
+        Act::Fail(ProviderError::BrokeOff { said: "It broke off.".into(), usage })
+    };
+    let world = World::new([half(), half()]).limited(|limits| limits.user_tokens_per_day = 200);
+    // 100 tokens are read each time, by an estimate.
+    assert_eq!(world.ask("1", &"q".repeat(400)).await, "It broke off.");
+    assert_eq!(world.ask("2", "/retry").await, "It broke off.");
+    assert!(world.ask("3", "/retry").await.starts_with("Today's budget of 200 tokens is used up"));
+    assert_eq!(world.script.asked().len(), 2);
+    assert_eq!(world.history.used(&ann()).await.expect("known").tokens, 210);
+    // A summary is no way around either, and the turn goes on without it.
+    let world = World::new([Act::Say("one"), half(), Act::Say("two")]);
+    assert_eq!(world.ask("1", &"q".repeat(400)).await, "one");
+    let world = world.limited(|limits| limits.history_tokens = 80);
+    assert_eq!(world.ask("2", "go on").await, "two");
+    let summary = (400 + "one".len() + SUMMARIZE_NOW.len()) as u64 / 4 + 5;
+    assert_eq!(world.history.used(&ann()).await.expect("known").tokens, 10 + summary + 10);
+}
+
+#[tokio::test]
 async fn a_day_has_so_many_written_bytes_and_reading_goes_on() {
     let (_dir, store) = store();
     store.attempt(&TurnId::new("before"), &ann()).await.expect("noted");
@@ -110,7 +136,10 @@ async fn a_summary_and_a_step_that_is_kept_twice_are_charged_once() {
         let whose = WhoseTurn { session: session(), turn: TurnId::new("t"), caller: ann() };
         let step = Entry::Assistant { text: Some("x".into()), tool_calls: Vec::new() };
         for _ in 0..2 {
-            history.append(&whose, 0, &step, &Besides { tokens: 10, files: Vec::new() }).await.expect("kept");
+            history
+                .append(&whose, 0, &step, &Besides { tokens: 10, ..Besides::default() })
+                .await
+                .expect("kept");
         }
         let summary = Entry::Summary { text: "s".into() };
         history.summarize(&whose, &TurnId::new("nobody"), &summary, 5).await.expect("nothing to do");

@@ -34,6 +34,8 @@ enum Act {
     Fail(ProviderError),
     /// It never answers.
     Hang,
+    /// It begins to speak, and never ends.
+    Begin(&'static str),
 }
 
 /// Follows a script, and notes what it was asked.
@@ -42,6 +44,8 @@ struct Script {
     acts: Mutex<VecDeque<Act>>,
     /// The conversation of each request, a line each.
     asked: Mutex<Vec<String>>,
+    /// What it was shown of results in each request.
+    shown: Mutex<Vec<Vec<String>>>,
     hangs: Notify,
     /// Futures that were dropped before they answered.
     dropped: Arc<Mutex<usize>>,
@@ -54,6 +58,12 @@ impl Script {
 
     fn asked(&self) -> Vec<String> {
         self.asked.lock().expect("asked").clone()
+    }
+
+    /// For each request, which of its results were shortened: `-` whole, `s` shortened.
+    fn shortened(&self) -> Vec<String> {
+        let of = |shown: &String| if shown.contains("\"shortened\":true") { 's' } else { '-' };
+        self.shown.lock().expect("shown").iter().map(|results| results.iter().map(of).collect()).collect()
     }
 }
 
@@ -104,15 +114,24 @@ fn all_shown(entries: &[Entry]) -> String {
 
 #[async_trait]
 impl Provider for Script {
-    async fn respond(&self, request: Request<'_>, _: &mut dyn Deltas) -> Result<Reply, ProviderError> {
-        self.asked.lock().expect("asked").push(all_shown(&request.conversation.entries));
+    async fn respond(&self, request: Request<'_>, deltas: &mut dyn Deltas) -> Result<Reply, ProviderError> {
+        let entries = &request.conversation.entries;
+        self.asked.lock().expect("asked").push(all_shown(entries));
+        let of = |entry: &Entry| match entry {
+            Entry::ToolResult { shown, .. } => Some(shown.clone()),
+            _ => None,
+        };
+        self.shown.lock().expect("shown").push(entries.iter().filter_map(of).collect());
         let act = self.acts.lock().expect("acts").pop_front().expect("the script goes on");
         match act {
             Act::Say(text) => Ok(Reply { text: Some(text.into()), usage: TEN, ..Reply::default() }),
             Act::Call(of) => Ok(Reply { tool_calls: calls(&of), usage: TEN, ..Reply::default() }),
             Act::Reply(reply) => Ok(reply),
             Act::Fail(error) => Err(error),
-            Act::Hang => {
+            Act::Hang | Act::Begin(_) => {
+                if let Act::Begin(text) = act {
+                    deltas.take(Delta::Text(text.into()));
+                }
                 let _guard = Guard(self.dropped.clone());
                 self.hangs.notify_one();
                 std::future::pending().await

@@ -2,8 +2,9 @@
 //! under another id.
 
 use super::*;
-use crate::store::{Holder, TakeUp, TakenUp, Used, WhoseTurn};
+use crate::store::{Begun, Holder, TakeUp, TakenUp, Used, WhoseTurn};
 use crate::tools::Journal;
+use cofferdam_core::limits::Span;
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -23,13 +24,21 @@ pub(super) struct Dying {
     at: usize,
     count: AtomicUsize,
     died: Notify,
+    /// How much longer ago the turn `t` began than it did.
+    older: Span,
 }
 
 impl Dying {
     /// Dies at entry number `at`.
     pub(super) fn new(inner: &Store, crash: Crash, at: usize) -> Arc<Self> {
-        let (count, died) = (AtomicUsize::new(0), Notify::new());
-        Arc::new(Self { inner: inner.clone(), crash, at, count, died })
+        let (count, died, older) = (AtomicUsize::new(0), Notify::new(), Span::seconds(0));
+        Arc::new(Self { inner: inner.clone(), crash, at, count, died, older })
+    }
+
+    /// One that lives, so much later.
+    fn later(inner: &Store, older: Span) -> Arc<Self> {
+        let (at, count, died) = (usize::MAX, AtomicUsize::new(0), Notify::new());
+        Arc::new(Self { inner: inner.clone(), crash: Crash::After, at, count, died, older })
     }
 
     /// Returns once it has died.
@@ -115,6 +124,17 @@ impl History for Dying {
         History::handed_over(&self.inner, turn).await
     }
 
+    async fn begun(&self, turn: &TurnId) -> Result<Option<Begun>, HistoryError> {
+        let begun = History::begun(&self.inner, turn).await?;
+        let older = if turn.as_str() == "t" { self.older.0.as_millis() } else { 0 };
+        let older = i64::try_from(older).expect("not so old");
+        Ok(begun.map(|begun| Begun { at: begun.at - older, ..begun }))
+    }
+
+    async fn spend(&self, whose: &WhoseTurn, tokens: u64) -> Result<(), HistoryError> {
+        History::spend(&self.inner, whose, tokens).await
+    }
+
     async fn used(&self, caller: &Caller) -> Result<Used, HistoryError> {
         History::used(&self.inner, caller).await
     }
@@ -184,4 +204,83 @@ fn check_once(crash: Crash, at: usize, asked: &[usize], done: &[String]) {
     let again = (asked.len() - 3) + (done.len() - 5);
     let most = usize::from(crash == Crash::Before && at > 0);
     assert_eq!(again, most, "{crash:?} {at}: {asked:?} {done:?}");
+}
+
+/// A world whose turns are kept, and of which the first two are counted.
+async fn counted(store: &Store, acts: impl IntoIterator<Item = Act>) -> World {
+    for turn in ["t", "t2"] {
+        store.attempt(&TurnId::new(turn), &ann()).await.expect("noted");
+    }
+    World { history: Arc::new(store.clone()), ..World::new(acts) }
+}
+
+#[tokio::test]
+async fn a_crash_gives_a_turn_no_time_back_and_a_retry_begins_anew() {
+    let (_dir, store) = store();
+    let mut world = counted(&store, [Act::Call(vec![call("WRITE")]), Act::Hang]).await;
+    tokio::select! {
+        said = world.ask("t", "go") => panic!("{said}"),
+        () = world.script.hangs.notified() => {}
+    }
+    let deadline = world.limits.deadline;
+    store.attempt(&TurnId::new("t"), &ann()).await.expect("noted");
+    world.history = Dying::later(&store, deadline);
+    let too_slow =
+        format!("The turn took longer than {deadline} and was stopped. Write /retry to go on from here.");
+    assert_eq!(world.ask("t", "go").await, too_slow);
+    assert_eq!(world.script.asked().len(), 2, "nobody is asked any more");
+    world.then([Act::Say("done")]);
+    assert_eq!(world.ask("t2", "/retry").await, "done", "its time is its own");
+    assert_eq!(world.script.asked()[2], "u:go a:WRITE r");
+}
+
+#[tokio::test]
+async fn what_was_answered_and_done_in_time_is_told_however_late() {
+    let (_dir, store) = store();
+    let mut world = counted(&store, [Act::Say("in time")]).await;
+    assert_eq!(world.ask("t", "go").await, "in time");
+    world.history = Dying::later(&store, Span::seconds(9000));
+    assert_eq!(world.ask("t", "go").await, "in time");
+    // A little of its time is left.
+    let (_dir, store) = super::store();
+    let mut world = counted(&store, [Act::Say("still in time")]).await;
+    world.history = Dying::later(&store, Span::seconds(800));
+    assert_eq!(world.ask("t", "go").await, "still in time");
+}
+
+#[tokio::test]
+async fn what_broke_off_is_paid_for_by_the_turn_also_after_a_crash() {
+    let (_dir, store) = store();
+    let half = || {
+        let usage = Usage { input_tokens: 50, output_tokens: 5 };
+        Act::Fail(ProviderError::BrokeOff { said: "It broke off.".into(), usage })
+    };
+    let world = counted(&store, [half(), half()]).await.limited(|limits| limits.tokens = 100);
+    assert_eq!(world.ask("t", "go").await, "It broke off.");
+    // The crash comes before the reply is kept.
+    assert_eq!(world.ask("t", "go").await, "It broke off.");
+    assert_eq!(world.ask("t", "go").await, "The turn used more than 100 tokens and was stopped.");
+    assert_eq!(History::used(&store, &ann()).await.expect("known").tokens, 110);
+}
+
+#[tokio::test]
+async fn calls_that_were_left_out_of_a_step_are_told_after_a_crash() {
+    const CALLS: usize = super::super::rounds::STEP_CALLS_MAX;
+    // As soon as the step is kept, and before its last result is.
+    for (crash, at) in [(Crash::After, 1), (Crash::Before, 1 + CALLS)] {
+        let (_dir, store) = store();
+        let many = (0..CALLS + 8).map(|n| ("read", format!("{{\"n\":{n}}}"))).collect();
+        let dying = Dying::new(&store, crash, at);
+        let mut world = World::new([Act::Call(many), Act::Say("done")]);
+        world.history = dying.clone();
+        tokio::select! {
+            said = world.ask("t", "go") => panic!("{said}"),
+            () = dying.died() => {}
+        }
+        world.history = Arc::new(store);
+        assert_eq!(world.ask("t", "go").await, "done");
+        let shown = world.script.shown.lock().expect("shown").pop().expect("asked");
+        let told = |shown: &&String| shown.contains("8 further calls of this step were not run");
+        assert_eq!((shown.len(), shown.iter().filter(told).count()), (CALLS, 1), "{crash:?} {at}");
+    }
 }

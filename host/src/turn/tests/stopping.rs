@@ -55,3 +55,16 @@ async fn a_turn_that_is_stopped_before_it_begins_asks_nobody() {
     assert!(said.starts_with("Cancelled: nothing had been done yet."), "{said}");
     assert!(world.script.asked().is_empty());
 }
+
+#[tokio::test]
+async fn what_had_been_said_until_a_stop_is_paid_for() {
+    for (act, tokens) in [(Act::Begin("forty bytes, which are about ten tokens."), 110), (Act::Hang, 0)] {
+        let world = World::new([act]);
+        let cancel = CancellationToken::new();
+        tokio::join!(world.run(turn("t", &"q".repeat(400)), &cancel), async {
+            world.script.hangs.notified().await;
+            cancel.cancel();
+        });
+        assert_eq!(world.history.used(&ann()).await.expect("known").tokens, tokens);
+    }
+}

@@ -21,6 +21,25 @@ async fn a_day_of_tokens_is_used_up_and_a_restart_gives_none_back() -> anyhow::R
     end(world, &llm, 5)
 }
 
+/// Whose answers always break off is no way around a budget.
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn answers_that_break_off_use_up_a_day_as_well() -> anyhow::Result<()> {
+    let half = || Turn::say(&"x".repeat(400)).in_pieces(4).breaks_after(3);
+    let config = "[turns]\nuser_tokens_per_day = 400\n";
+    let (mut world, llm) = agent_in(|home| home.config(config), [half(), half()]).await?;
+    // About 200 tokens are read each time, and 50 of 100 come.
+    let said = world.ask(text(&"q".repeat(800))).await?;
+    assert!(said.starts_with("The model's answer broke off before its end"), "{said}");
+    world.stop()?;
+    world.start()?;
+    let said = world.ask(text("/retry")).await?;
+    assert!(said.starts_with("The model's answer broke off before its end"), "{said}");
+    let said = world.ask(text("/retry")).await?;
+    assert!(said.starts_with("Today's budget of 400 tokens is used up"), "{said}");
+    assert_eq!(llm.requests().len(), 2);
+    end(world, &llm, 3)
+}
+
 /// The ledger of a turn over several calls.
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn calls_of_one_turn_write_no_more_than_the_turn_may() -> anyhow::Result<()> {

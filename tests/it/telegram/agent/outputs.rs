@@ -50,6 +50,28 @@ async fn a_long_output_is_a_file_that_the_model_can_read() -> anyhow::Result<()>
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn what_a_long_turn_has_read_first_is_cut_to_its_head() -> anyhow::Result<()> {
+    let read = |path: &str| Turn::calls([Call::new("file_read", json!({ "path": path }))]);
+    let turns = [read("/shared/long"), read("/shared/b"), read("/shared/c"), Turn::say("I compared them.")];
+    let (world, llm) = agent_in(|home| home.config("[turns]\nhistory_tokens = 4000\n"), turns).await?;
+    std::fs::write(world.home.host("/shared/long"), "0123456789".repeat(8000))?;
+    std::fs::write(world.home.host("/shared/b"), "b".repeat(8000))?;
+    std::fs::write(world.home.host("/shared/c"), "c".repeat(8000))?;
+    assert_eq!(world.ask(text("compare them")).await?, "I compared them.");
+    let requests = llm.requests();
+    let (before, after) = (requests[1].results(), requests[3].results());
+    let (whole, cut) = (shown(&before[0]), shown(&after[0]));
+    assert!(whole["shortened"].is_null() && cut["shortened"] == true, "{cut}");
+    assert_eq!((&cut["path"], &cut["total_bytes"]), (&whole["path"], &whole["total_bytes"]));
+    let head = |shown: &Value| shown["head"].as_str().expect("text").to_owned();
+    assert!(head(&whole).starts_with(&head(&cut)) && after[0].len() < 1500, "{cut}");
+    assert!(cut["note"].as_str().expect("text").contains("the whole is the file at path"), "{cut}");
+    let newest = shown(&after[2]);
+    assert_eq!(newest["result"]["content"], "c".repeat(8000), "what was read last is whole");
+    end(world, &llm, 1)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn a_long_output_that_does_not_fit_the_quota_says_so() -> anyhow::Result<()> {
     let read = Call::new("file_read", json!({ "path": "/shared/long" }));
     let quota = |home: Home| home.config("[workspace]\nroot = \"workspace\"\nmax_bytes = \"100 KiB\"\n");

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::telegram::world::PATIENCE;
+use std::time::Duration;
 use support::llm::Gate;
 use support::telegram::{Hold, Media};
 
@@ -21,6 +22,39 @@ async fn a_kill_between_two_steps_goes_on_with_one_answer() -> anyhow::Result<()
     assert_eq!(requests[2].messages(), requests[1].messages());
     assert_eq!(outcomes(&world, "file_write"), [None, None], "nothing is done twice");
     end(world, &llm, 1)
+}
+
+/// Changes the time that a turn has, for the next start.
+fn set_deadline(world: &World, from: &str, to: &str) -> anyhow::Result<()> {
+    let file = world.home.config_file();
+    let config = std::fs::read_to_string(&file)?;
+    anyhow::ensure!(config.contains(from), "{config}");
+    Ok(std::fs::write(file, config.replace(from, to))?)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_kill_gives_a_turn_no_time_back_and_a_retry_has_its_own() -> anyhow::Result<()> {
+    let gate = Gate::new();
+    let turns = [Turn::calls([write("/shared/a", "once")]), Turn::say("lost").held_by(&gate)];
+    let (usual, short) = ("deadline = \"800s\"", "deadline = \"1s\"");
+    let (mut world, llm) = agent_in(|home| home.config(&format!("[turns]\n{usual}\n")), turns).await?;
+    let question = world.server.push(text("write"));
+    llm.wait_for_requests(PATIENCE, 2).await?;
+    world.kill();
+    // So long ago, at least, the turn has begun when it goes on.
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    set_deadline(&world, usual, short)?;
+    world.start()?;
+    let said = world.answer(&question).await?.text;
+    assert_eq!(said, "The turn took longer than 1s and was stopped. Write /retry to go on from here.");
+    assert_eq!(llm.requests().len(), 2, "nobody is asked any more");
+    world.stop()?;
+    set_deadline(&world, short, usual)?;
+    world.start()?;
+    llm.script([Turn::say("Written.")]);
+    assert_eq!(world.ask(text("/retry")).await?, "Written.");
+    assert_eq!(outcomes(&world, "file_write"), [None], "nothing is done twice");
+    end(world, &llm, 2)
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]

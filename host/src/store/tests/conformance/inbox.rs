@@ -106,6 +106,42 @@ pub(super) async fn attempts_are_counted_until_the_turn_ends<E: Engine>() {
     assert_eq!(attempt(&fixture).await, 1, "what has ended is forgotten");
 }
 
+pub(super) async fn a_turn_begins_once_however_often_it_crashes<E: Engine>() {
+    let fixture = Fixture::<E>::new();
+    let turn = fixture.bound(1).await;
+    let begun = async |fixture: &Fixture<E>| fixture.store.begun(&turn).await.expect("known");
+    let attempt =
+        async |fixture: &Fixture<E>| fixture.store.attempt(&turn, &caller("ann")).await.expect("noted");
+    // Longer than a clock takes to tell two times apart.
+    let pass = async || tokio::time::sleep(std::time::Duration::from_millis(3)).await;
+    assert_eq!(begun(&fixture).await, None);
+    attempt(&fixture).await;
+    let first = begun(&fixture).await.expect("begun");
+    assert!(first.at > 0 && first.spent == 0, "{first:?}");
+    let whose = WhoseTurn { turn: turn.clone(), ..whose("s", "1") };
+    fixture.store.spend(&whose, 7).await.expect("charged");
+    pass().await;
+    let fixture = fixture.restart();
+    attempt(&fixture).await;
+    fixture.store.spend(&whose, 1).await.expect("charged");
+    assert_eq!(begun(&fixture).await, Some(Begun { at: first.at, spent: 8 }), "after a crash");
+    assert_eq!(fixture.used("ann").await, (8, 0), "and its person has paid");
+    fixture.store.withdraw_attempt(&turn).await.expect("withdrawn");
+    attempt(&fixture).await;
+    assert_eq!(begun(&fixture).await.expect("begun").at, first.at, "it had crashed before");
+    fixture.store.end(CHANNEL, &turn, text_reply(&["x"])).await.expect("ended");
+    assert_eq!(begun(&fixture).await, None);
+    // One that was only ever cut off on purpose has not begun.
+    attempt(&fixture).await;
+    let before = begun(&fixture).await.expect("begun").at;
+    fixture.store.withdraw_attempt(&turn).await.expect("withdrawn");
+    pass().await;
+    attempt(&fixture).await;
+    assert!(begun(&fixture).await.expect("begun").at > before);
+    fixture.store.spend(&WhoseTurn { turn: TurnId::new("unknown"), ..whose }, 1).await.expect("charged");
+    assert_eq!(fixture.used("ann").await, (9, 0));
+}
+
 pub(super) async fn what_is_done_is_forgotten_by_age_and_what_waits_is_not<E: Engine>() {
     let fixture = Fixture::<E>::new();
     for id in [1, 2] {

@@ -82,7 +82,7 @@ impl Journal for Memory {
     fn record(&self, call: &str, arguments_sha256: &str, answer: &Answer, bytes: u64) -> Result<(), String> {
         let mut held = self.held();
         let before = held.calls.get(call).map_or(0, |(_, _, bytes)| *bytes);
-        if let Some((caller, _)) = held.attempts.get(turn_of(call)).cloned() {
+        if let Some((caller, ..)) = held.attempts.get(turn_of(call)).cloned() {
             held.charge(&caller, 0, bytes.cast_signed() - before.cast_signed());
         }
         held.hold(turn_of(call), &answer.attachments);

@@ -217,15 +217,32 @@ impl Steers for Memory {
 impl Attempts for Memory {
     async fn attempt(&self, turn: &TurnId, caller: &Caller) -> Result<u32, StoreError> {
         let mut held = self.held();
-        let (_, count) = held.attempts.entry(turn.to_string()).or_insert_with(|| (caller.clone(), 0));
+        let fresh = || (caller.clone(), 0, Begun { at: 0, spent: 0 });
+        let (_, count, begun) = held.attempts.entry(turn.to_string()).or_insert_with(fresh);
+        if *count == 0 {
+            begun.at = now_ms();
+        }
         *count += 1;
         Ok(*count)
     }
 
     async fn withdraw_attempt(&self, turn: &TurnId) -> Result<(), StoreError> {
-        if let Some((_, count)) = self.held().attempts.get_mut(turn.as_str()) {
+        if let Some((_, count, _)) = self.held().attempts.get_mut(turn.as_str()) {
             *count = count.saturating_sub(1);
         }
+        Ok(())
+    }
+
+    async fn begun(&self, turn: &TurnId) -> Result<Option<Begun>, StoreError> {
+        Ok(self.held().attempts.get(turn.as_str()).map(|(.., begun)| *begun))
+    }
+
+    async fn spend(&self, whose: &WhoseTurn, tokens: u64) -> Result<(), StoreError> {
+        let mut held = self.held();
+        if let Some((.., begun)) = held.attempts.get_mut(whose.turn.as_str()) {
+            begun.spent += tokens;
+        }
+        held.charge(&whose.caller, tokens, 0);
         Ok(())
     }
 }

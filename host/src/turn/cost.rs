@@ -1,0 +1,109 @@
+//! What a turn costs in tokens: as the server says, or about what was read and written where it does not say, since a
+//! budget that counts nothing is none.
+//!
+//! What never became a step costs as well, whether it broke off or was stopped: a server that always breaks off is no
+//! way around a budget, and neither is stopping in time.
+
+use super::rounds::End;
+use super::{Delta, Deltas, Entry, Progress, ProviderError, Reply, Step, ToolCall, Usage};
+use std::sync::Arc;
+
+/// Tokens that a step has cost.
+pub(super) fn cost(asked: &[Entry], reply: &Reply) -> u64 {
+    match reply.usage.input_tokens.saturating_add(reply.usage.output_tokens) {
+        0 => tokens(asked) + Usage::estimated(said(reply.text.as_deref(), &reply.tool_calls)),
+        told => told,
+    }
+}
+
+/// Tokens that were spent on an answer which is none.
+pub(super) fn wasted(
+    asked: &[Entry],
+    answered: &Result<Result<Reply, ProviderError>, End>,
+    heard: &Heard,
+) -> u64 {
+    let usage = match answered {
+        Ok(Err(ProviderError::BrokeOff { usage, .. })) => *usage,
+        // Stopped while it was speaking.
+        Err(_) if heard.bytes > 0 => Usage { input_tokens: 0, output_tokens: Usage::estimated(heard.bytes) },
+        Ok(_) | Err(_) => return 0,
+    };
+    let read = if usage.input_tokens == 0 { tokens(asked) } else { usage.input_tokens };
+    read.saturating_add(usage.output_tokens)
+}
+
+/// About how many tokens the entries are to a model.
+pub(super) fn tokens(entries: &[Entry]) -> u64 {
+    Usage::estimated(entries.iter().map(bytes).sum())
+}
+
+/// Bytes of an entry that a model is shown.
+pub(super) fn bytes(entry: &Entry) -> usize {
+    match entry {
+        Entry::User { text, addendum, .. } | Entry::Steer { text, addendum, .. } => {
+            text.len() + addendum.as_ref().map_or(0, String::len)
+        }
+        Entry::Assistant { text, tool_calls } => said(text.as_deref(), tool_calls),
+        Entry::ToolResult { tool, shown, .. } => tool.len() + shown.len(),
+        Entry::Summary { text } => text.len(),
+    }
+}
+
+fn said(text: Option<&str>, calls: &[ToolCall]) -> usize {
+    let calls = calls.iter().map(|call| call.tool.len() + call.arguments.as_ref().map_or(0, String::len));
+    text.map_or(0, str::len) + calls.sum::<usize>()
+}
+
+/// Hears what the provider says while it says it, measures it, and hands it on.
+#[derive(Default)]
+pub(super) struct Heard {
+    /// Who is shown it.
+    to: Option<Arc<dyn Progress>>,
+    bytes: usize,
+}
+
+impl Heard {
+    /// Hands it on to somebody.
+    pub(super) fn by(progress: Arc<dyn Progress>) -> Self {
+        Self { to: Some(progress), bytes: 0 }
+    }
+}
+
+impl Deltas for Heard {
+    fn take(&mut self, delta: Delta) {
+        let Delta::Text(text) = delta;
+        self.bytes = self.bytes.saturating_add(text.len());
+        if let Some(progress) = &self.to {
+            progress.step(Step::Text(text));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::attachments::Attachments;
+
+    #[test]
+    fn what_brought_nothing_is_paid_for_once_it_was_spoken() {
+        let text = "x".repeat(400);
+        let asked = [Entry::User { text, attachments: Attachments::default(), addendum: None }];
+        let check = |input_tokens, output_tokens, expected: u64| {
+            let usage = Usage { input_tokens, output_tokens };
+            let broke_off = Ok(Err(ProviderError::BrokeOff { said: "half".into(), usage }));
+            assert_eq!(wasted(&asked, &broke_off, &Heard::default()), expected, "{usage:?}");
+        };
+        check(0, 0, 100);
+        check(0, 5, 105);
+        check(7, 5, 12);
+        check(u64::MAX, 5, u64::MAX);
+        let mut heard = Heard::default();
+        let stopped = || Err(End::Open("stopped".into()));
+        assert_eq!(wasted(&asked, &stopped(), &heard), 0, "nobody had answered");
+        heard.take(Delta::Text("y".repeat(40)));
+        assert_eq!(wasted(&asked, &stopped(), &heard), 110);
+        assert_eq!(wasted(&asked, &Ok(Ok(Reply::default())), &heard), 0, "a step is paid for as one");
+        let down = Ok(Err(ProviderError::Unavailable("down".into())));
+        assert_eq!(wasted(&asked, &down, &Heard::default()), 0);
+    }
+}

@@ -132,12 +132,7 @@ fn status(config: &Config) -> anyhow::Result<Status> {
             tokens_max: turns.user_tokens_per_day,
             written_bytes_max: turns.user_written_bytes_per_day.0,
         },
-        workspace: Workspace {
-            used_bytes: publish::used(&config.workspace.root, Instant::now() + MEASURING_MAX)?,
-            max_bytes: config.workspace.max_bytes.0,
-            free_bytes: free(&config.workspace.root),
-            state_free_bytes: free(&config.state_dir),
-        },
+        workspace: workspace(config, MEASURING_MAX)?,
         audit: newest(config)?,
     })
 }
@@ -152,6 +147,16 @@ fn health(config: &Config, noted: Option<&Noted>, pid: Option<u32>) -> Health {
         failed_at: health.model_failed_at.map(time),
     });
     Health { uptime_seconds, poll_age_seconds, last_error: health.error, model }
+}
+
+/// The workspace, measured for at most so long.
+fn workspace(config: &Config, limit: Duration) -> anyhow::Result<Workspace> {
+    Ok(Workspace {
+        used_bytes: publish::used(&config.workspace.root, Instant::now() + limit)?,
+        max_bytes: config.workspace.max_bytes.0,
+        free_bytes: free(&config.workspace.root),
+        state_free_bytes: free(&config.state_dir),
+    })
 }
 
 /// Never negative, whatever the clock did.
@@ -190,7 +195,28 @@ fn time(ms: i64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::time;
+    use super::*;
+    use std::collections::BTreeMap;
+
+    #[test]
+    fn a_workspace_that_takes_too_long_is_not_measured() {
+        let dir = tempfile::tempdir().expect("a folder");
+        let file = dir.path().join("c.toml");
+        std::fs::write(&file, "[workspace]\nroot = \"w\"\n[state]\ndir = \"s\"\n").expect("writable");
+        let config = Config::load(Some(&file), None, &BTreeMap::new()).expect("valid");
+        let shared = dir.path().join("w/shared");
+        std::fs::create_dir_all(&shared).expect("writable");
+        // More than are counted between two looks at the clock.
+        for n in 0..300 {
+            std::fs::write(shared.join(n.to_string()), "x").expect("writable");
+        }
+        let mut status = status(&config).expect("readable");
+        assert!(words::of(&status).contains("\nworkspace: 300 bytes of 10 GiB\n"), "{}", words::of(&status));
+        status.workspace = workspace(&config, Duration::ZERO).expect("readable");
+        assert_eq!(status.workspace.used_bytes, None);
+        let told = words::of(&status);
+        assert!(told.contains("\nworkspace: more files than can be measured at a glance\n"), "{told}");
+    }
 
     #[test]
     fn times_are_read_by_people_and_programs() {

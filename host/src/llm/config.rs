@@ -330,6 +330,14 @@ mod tests {
                 "\"text/*\" cannot be shown",
             ),
             ("kind = \"anthropic\"\nmodel = \"m\"\napi_key_env = \"K\"\nmax_output_tokens = 0", "from 1 to"),
+            (
+                "kind = \"anthropic\"\nmodel = \"m\"\napi_key_env = \"K\"\nmax_output_tokens = 1000000",
+                "accepted",
+            ),
+            (
+                "kind = \"anthropic\"\nmodel = \"m\"\napi_key_env = \"K\"\nmax_output_tokens = 1000001",
+                "max_output_tokens is 1000001; write a number from 1 to 1000000",
+            ),
         ] {
             assert!(refused(text).contains(said), "{text}: {}", refused(text));
         }

@@ -58,3 +58,18 @@ fn missing(bundle: &Bundle, reason: &str) -> String {
     let names: Vec<_> = bundle.files.iter().map(|shown| shown.file.name.as_str()).collect();
     format!("{count} could not be sent: {}: {}", names.join(", "), one_line(reason, REASON_BYTES_MAX))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reason_is_told_on_one_line_up_to_a_length() {
+        let part = Part { n: 3, kind: PartKind::Text, body: "the answer".into() };
+        let told = |reason: &str| notice(&part, reason).body;
+        assert_eq!(told("status 502\n<html>"), "A message could not be sent: status 502 <html>");
+        let long = told(&"x".repeat(5000));
+        let reason = long.strip_prefix("A message could not be sent: ").expect("it says what happened");
+        assert!((REASON_BYTES_MAX - 10..=REASON_BYTES_MAX).contains(&reason.len()), "{} bytes", reason.len());
+    }
+}

@@ -11,7 +11,7 @@ use cofferdam_core::id::TurnId;
 use rusqlite::{OptionalExtension, Transaction, params};
 
 /// Updates that wait to be said to one turn and are looked at; the others are answered after it.
-const LOOKED_AT_MAX: u32 = 64;
+pub(super) const LOOKED_AT_MAX: u32 = 64;
 
 #[async_trait]
 impl Steers for Sqlite {

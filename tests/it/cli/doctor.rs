@@ -158,6 +158,40 @@ async fn it_says_no_more_of_a_model_than_its_server_shows() -> anyhow::Result<()
     Ok(())
 }
 
+#[test]
+fn servers_that_never_answer_are_given_up_both_at_once() {
+    // Connections are taken by the system alone: nobody reads from them.
+    let silent = std::net::TcpListener::bind("127.0.0.1:0").expect("loopback");
+    let url = format!("http://{}", silent.local_addr().expect("bound"));
+    let provider =
+        format!("[provider]\nkind = \"openai-chat\"\nmodel = \"test-model\"\nbase_url = \"{url}/v1\"\n");
+    let home = Home::new().telegram(&url, &[7]).config(&provider);
+    let (ran, value) = doctor(&home, "123456:abcdefgh", &[]);
+    let (lines, mend) = found(&value);
+    let [bot, model] = &lines[..] else { panic!("{ran:?}") };
+    let told = format!("problem network: the Bot API does not answer at {url}: ");
+    assert!(bot.starts_with(&told) && bot.ends_with("timed out") && !bot.contains("abcdefgh"), "{bot}");
+    let told =
+        format!("problem network: the model's server does not answer at {url}/v1: no answer within 10s");
+    assert_eq!((model, mend, ran.code), (&told, format!("curl -sSI {url}"), Some(3)), "{ran:?}");
+    assert_eq!(value["network"]["clock_ahead_seconds"], Value::Null);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn in_a_list_without_end_the_model_is_not_looked_for() -> anyhow::Result<()> {
+    let llm = LlmServer::start().await?;
+    let home = Home::new().model(&llm, Dialect::Chat, "");
+    // Of 100 bytes each: 6 MB, and then less than the 4 MiB that are read.
+    for (others, standing) in [(60_000, "unknown"), (40_000, "listed")] {
+        llm.list_others(others);
+        let (ran, value) = doctor(&home, "", &[]);
+        assert_eq!((ran.code, found(&value).0), (Some(0), vec![]), "{ran:?}");
+        let model = &value["network"]["model"];
+        assert_eq!((&model["key"], &model["model"]), (&"accepted".into(), &standing.into()), "{others}");
+    }
+    Ok(())
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn a_clock_that_is_off_is_a_problem() -> anyhow::Result<()> {
     let llm = LlmServer::start().await?;

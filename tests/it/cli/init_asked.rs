@@ -148,6 +148,43 @@ async fn what_cannot_be_checked_is_kept_only_if_the_person_says_so() -> anyhow::
 }
 
 #[test]
+fn servers_that_never_answer_are_given_up_and_the_person_decides() {
+    // Connections are taken by the system alone: nobody reads from them.
+    let silent = std::net::TcpListener::bind("127.0.0.1:0").expect("loopback");
+    let url = format!("http://{}", silent.local_addr().expect("bound"));
+    let home = Home::new();
+    let (dir, mut terminal) = init(&home, &[], &url);
+    terminal.answers(TOKEN, "123456:abcdefgh");
+    terminal.until("It cannot be checked now: ");
+    terminal.answers("Keep it unchecked?", "y");
+    terminal.answers(ID, "");
+    terminal.answers(WHO, "openai-chat");
+    terminal.answers(ADDRESS, &format!("{url}/v1"));
+    terminal.answers(MODEL, "test-model");
+    terminal.answers(KEY, "");
+    terminal.until("It cannot be checked: no answer within 10s.");
+    terminal.answers("Keep it so?", "y");
+    terminal.answers(FOLDER, "");
+    let (code, screen) = terminal.ended();
+    assert_eq!(code, Some(0), "{screen}");
+    assert_eq!(names(&dir), ["cofferdam.telegram-token", "cofferdam.toml"]);
+}
+
+#[test]
+fn an_answer_without_end_is_not_taken() {
+    let home = Home::new();
+    let (dir, mut terminal) = init(&home, &[], "http://127.0.0.1:9");
+    terminal.until(TOKEN);
+    terminal.until("for now): ");
+    terminal.types(&"x".repeat(4097));
+    let (code, screen) = terminal.ended();
+    assert_eq!(code, Some(2), "{screen}");
+    assert!(screen.contains("an answer of more than 4096 bytes; nothing was written"), "{screen}");
+    assert!(!screen.contains("xxxx"), "it is not shown");
+    assert_eq!(names(&dir), Vec::<String>::new());
+}
+
+#[test]
 fn whoever_gives_up_finds_nothing_written_and_the_terminal_as_it_was() {
     let home = Home::new();
     let dir = home.dir().join("fresh");

@@ -124,6 +124,25 @@ fn busy(chat: &Chat) -> u32 {
 }
 
 #[test]
+fn a_worker_serves_so_many_calls_and_another_takes_its_place() {
+    const CALLS: usize = 1000;
+    let home = hostile();
+    let mut chat = Chat::start(&home);
+    for _ in 1..CALLS {
+        assert_eq!(chat.say("/hostile behaviour=ok"), r#"{"ok":true}"#);
+    }
+    let before = workers::of(chat.id());
+    let gone = || before.iter().filter(|worker| workers::is_gone(**worker)).count();
+    assert_eq!((before.is_empty(), gone()), (false, 0));
+    for _ in 0..3 {
+        assert_eq!(chat.say("/hostile behaviour=ok"), r#"{"ok":true}"#);
+        workers::until("the end of the one that served them", || gone() > 0);
+    }
+    assert_eq!(gone(), 1, "the others serve on");
+    chat.end();
+}
+
+#[test]
 fn two_gateways_of_one_workspace_leave_each_others_workers_alone() {
     let home = hostile();
     let (mut one, mut other) = (Chat::start(&home), Chat::start(&home));

@@ -21,6 +21,15 @@ pub(super) struct Shown {
     pub(super) to_anybody: bool,
     /// The server's clock, as a `Date` header has it.
     pub(super) date: Option<String>,
+    /// So many others stand before it in the list.
+    pub(super) others: usize,
+}
+
+/// The list: an entry is 100 bytes long as JSON, its comma included.
+fn list(others: usize) -> serde_json::Value {
+    let other = |n| json!({ "id": format!("{n:0>73}"), "object": "model" });
+    let one = json!({ "id": MODEL, "object": "model" });
+    json!({ "object": "list", "data": (0..others).map(other).chain([one]).collect::<Vec<_>>() })
 }
 
 /// Answers a `GET`.
@@ -40,7 +49,7 @@ pub(super) async fn answer(
             (401, dialect.error(401, &format!("Incorrect API key provided: {sent}")))
         }
         _ => match model {
-            None => (200, json!({ "object": "list", "data": [{ "id": MODEL, "object": "model" }] })),
+            None => (200, list(shown.others)),
             Some(MODEL) => (200, json!({ "type": "model", "id": MODEL })),
             Some(other) => (404, dialect.error(404, &format!("model: {other}"))),
         },

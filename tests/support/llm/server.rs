@@ -74,6 +74,11 @@ impl LlmServer {
         self.state.change(|inner| inner.models.to_anybody = true);
     }
 
+    /// Lists so many others before the one model, each in 100 bytes.
+    pub fn list_others(&self, others: usize) {
+        self.state.change(|inner| inner.models.others = others);
+    }
+
     /// Has this time by its clock, as the `Date` header of HTTP writes it, when it shows its models.
     pub fn set_clock(&self, date: &str) {
         self.state.change(|inner| inner.models.date = Some(date.to_owned()));

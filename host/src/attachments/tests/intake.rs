@@ -127,3 +127,23 @@ fn what_came_is_described_by_what_it_is() {
     assert!(source.starts_with("file:a bx") && source.len() <= 1024, "{source}");
     assert_eq!(info.sha256.len(), 64);
 }
+
+#[test]
+fn what_a_sender_declares_is_cut() {
+    let (_dir, store) = store();
+    let mut intake = Intake::new(&store, &Config::default());
+    let declared = Declared {
+        name: Some("n".repeat(1000)),
+        mime_type: Some(format!("text/{}", "x".repeat(1000))),
+        size: None,
+        source: Some("s".repeat(2000)),
+    };
+    intake.read(declared, &mut &b"x"[..]);
+    let info = intake.finish().infos().remove(0);
+    let length = |text: Option<String>| text.unwrap().len();
+    let lengths = [length(info.name), length(info.declared_mime_type), length(info.source)];
+    // Cut before a mark of three bytes that says so.
+    for (length, most) in lengths.into_iter().zip([120, 80, 1024]) {
+        assert!((most - 3..=most).contains(&length), "{length} of {most}");
+    }
+}

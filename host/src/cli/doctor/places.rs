@@ -141,6 +141,10 @@ pub(super) struct Tenants {
 
 /// Counts the folders, of users that are not configured any more too, and what they hold.
 pub(super) fn tenants(config: &Config, findings: &mut Vec<Finding>) -> Tenants {
+    within(MEASURING_MAX, config, findings)
+}
+
+fn within(limit: Duration, config: &Config, findings: &mut Vec<Finding>) -> Tenants {
     let root = &config.workspace.root;
     let names = |dir: &Path| {
         let entries = std::fs::read_dir(dir).into_iter().flatten().flatten();
@@ -150,7 +154,7 @@ pub(super) fn tenants(config: &Config, findings: &mut Vec<Finding>) -> Tenants {
     };
     let users = names(&root.join("users"));
     let sessions = users.iter().chain([root]).map(|base| names(&base.join("sessions")).len()).sum();
-    let used_bytes = publish::used(root, Instant::now() + MEASURING_MAX).unwrap_or_default();
+    let used_bytes = publish::used(root, Instant::now() + limit).unwrap_or_default();
     let max_bytes = config.workspace.max_bytes;
     findings.extend(used_bytes.and_then(|used| quota(used, max_bytes)));
     let session_tmp_age = config.workspace.session_tmp_age;
@@ -214,5 +218,32 @@ impl fmt::Display for Place {
                 free_inodes.map_or(Ok(()), |free| write!(f, ", room for {free} files"))
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeMap;
+
+    #[test]
+    fn a_workspace_that_takes_too_long_is_not_measured() {
+        let dir = tempfile::tempdir().expect("a folder");
+        let file = dir.path().join("c.toml");
+        std::fs::write(&file, "[workspace]\nroot = \"w\"\nmax_bytes = \"10 B\"\n[state]\ndir = \"s\"\n")
+            .expect("writable");
+        let config = Config::load(Some(&file), None, &BTreeMap::new()).expect("valid");
+        let shared = dir.path().join("w/shared");
+        std::fs::create_dir_all(&shared).expect("writable");
+        // More than are counted between two looks at the clock.
+        for n in 0..300 {
+            std::fs::write(shared.join(n.to_string()), "x").expect("writable");
+        }
+        let mut findings = Vec::new();
+        let tenants = within(Duration::ZERO, &config, &mut findings);
+        assert_eq!((tenants.used_bytes, findings.len()), (None, 0), "nothing is said of what is not known");
+        assert!(tenants.to_string().ends_with("more files than can be measured at a glance"), "{tenants}");
+        let tenants = within(Duration::from_secs(60), &config, &mut findings);
+        assert_eq!((tenants.used_bytes, findings.len()), (Some(300), 1), "it is over its quota");
     }
 }

@@ -138,6 +138,38 @@ async fn a_pause_is_kept_up_to_a_bound() {
 }
 
 #[tokio::test]
+async fn a_server_is_not_asked_again_before_the_pause_that_it_asks_for() {
+    let llm = server().await;
+    llm.script([Turn::status(429).header("Retry-After", "1"), Turn::say("ok")]);
+    let (model, begun) = (model(&llm, quick()), std::time::Instant::now());
+    assert_eq!(said(ask(&model, "hello").await), "ok");
+    // Its own pauses are of milliseconds.
+    assert!(begun.elapsed() >= Duration::from_secs(1), "it was asked again after {:?}", begun.elapsed());
+    assert_eq!(llm.requests().len(), 2);
+}
+
+/// Somebody whose queue of connections is full: one more is neither taken nor refused.
+#[tokio::test]
+async fn a_server_that_takes_no_connection_is_given_up() {
+    use rustix::net::{AddressFamily, SocketAddrV4, SocketType, bind, getsockname, listen, socket};
+    let full = socket(AddressFamily::INET, SocketType::STREAM, None).expect("a socket");
+    bind(&full, &SocketAddrV4::new(std::net::Ipv4Addr::LOCALHOST, 0)).expect("a port");
+    listen(&full, 0).expect("listens");
+    let address = SocketAddrV4::try_from(getsockname(&full).expect("bound")).expect("an address");
+    let _waiting = std::net::TcpStream::connect(address).expect("the queue has one place");
+    let config = Config {
+        kind: Kind::OpenaiChat,
+        base_url: Some(format!("http://{address}/v1")),
+        model: Some("m".into()),
+        patience: Patience { connect: SHORT, first_byte: 10 * SOON, ..quick() },
+        ..Config::default()
+    };
+    let model = Model::open(&config).expect("ready");
+    let told = tokio::time::timeout(SOON, ask(&model, "hello")).await.expect("it is given up");
+    assert!(said(told).contains("cannot be reached"));
+}
+
+#[tokio::test]
 async fn an_answer_without_end_is_cut_off() {
     let llm = server().await;
     let text = "x".repeat(600_000);

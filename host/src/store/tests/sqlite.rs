@@ -227,6 +227,29 @@ async fn what_was_told_unasked_is_forgotten() {
     assert_eq!(fixture.sql::<i64>("SELECT count(*) FROM reply"), 0);
 }
 
+#[tokio::test]
+async fn of_what_waits_to_be_said_to_a_turn_so_much_is_looked_at() {
+    let fixture = Fixture::<Files>::new();
+    let turn = fixture.bound(1).await;
+    // What is said begins with update 2; three more come than are looked at.
+    let last = i64::from(steering::LOOKED_AT_MAX) + 1;
+    let said = |id| NewUpdate { fate: Fate::Pending(headers("s", "ann", Queue::Steer)), ..new(id, None) };
+    fixture.store.persist(CHANNEL, (2..=last + 3).map(said).collect()).await.expect("it");
+    let looked_at = async || -> Vec<i64> {
+        let steers = fixture.store.steers(CHANNEL, &turn).await.expect("it");
+        steers.iter().map(|steer| steer.update.update_id).collect()
+    };
+    assert_eq!(looked_at().await, Vec::from_iter(2..=last));
+    // As the first are taken up the others come into view, and none is lost.
+    let taking = TakeUp { channel: CHANNEL.into(), updates: vec![2, 3], noting: None };
+    let taken = fixture.store.take_up(&whose("s", turn.as_str()), 1, "said".into(), &taking).await;
+    assert_eq!(taken.expect("it"), TakenUp::Yes);
+    assert_eq!(looked_at().await, Vec::from_iter(4..=last + 2));
+    fixture.store.end(CHANNEL, &turn, text_reply(&[])).await.expect("it");
+    let waiting = fixture.store.pending(CHANNEL, None, 999).await.expect("it");
+    assert_eq!(ids(&waiting), Vec::from_iter(4..=last + 3));
+}
+
 /// How far the turn of update 1 has come.
 async fn progress(store: &Store) -> usize {
     let (session, turn) = (SessionId::new("s"), TurnId::new("telegram-1-1"));

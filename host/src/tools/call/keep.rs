@@ -25,7 +25,7 @@ const NAMES_LISTED_MAX: usize = 4096;
 /// How long keeping one may take.
 const TIME_MAX: Duration = Duration::from_secs(30);
 /// Old ones that go at once.
-const REMOVED_MAX: usize = 8;
+pub(super) const REMOVED_MAX: usize = 8;
 /// Where they are.
 const FOLDER: &str = "/tmp/outputs";
 /// What the audit calls it: it is the gateway's own doing.

@@ -4,6 +4,7 @@ use super::resume::{Crash, Dying};
 use super::*;
 use crate::attachments::Attachment;
 use crate::store::{Claim, Fate, Headers, NewUpdate, Queue, TakeUp};
+use crate::turn::steering::STEERS_MAX;
 use cofferdam_core::attachment::AttachmentInfo;
 
 const CHANNEL: &str = "c";
@@ -80,6 +81,34 @@ async fn what_is_said_meanwhile_is_heard_before_the_next_step() {
     let first = "u:go[1]! +:and b[1]! +:and c[1]!";
     assert_eq!(world.script.asked(), [first.to_owned(), format!("{first} a:read r")]);
     assert_eq!(pending(&store).await, ["later"], "what is no /steer waits for its turn");
+}
+
+#[tokio::test]
+async fn so_many_are_heard_and_the_others_wait_for_turns_of_their_own() {
+    let (_dir, store) = store();
+    let mut world = World::new([Act::Call(vec![call("read")]), Act::Say("done")]);
+    world.history = Arc::new(store.clone());
+    let turn = begun(&store, "go").await;
+    for n in 0..STEERS_MAX + 3 {
+        comes(&store, update_of(n), Queue::Steer, &format!("and {n}")).await;
+    }
+    let said = world.run(turn, &CancellationToken::new()).await;
+    assert!(said.ends_with("\ndone"), "{said}");
+    let asked = world.script.asked();
+    assert_eq!(asked.len(), 2);
+    for heard in asked {
+        // Before the second step there is no room for more either.
+        assert_eq!(heard.matches("+:and ").count(), STEERS_MAX, "{heard}");
+    }
+    assert_eq!(pending(&store).await, ["and 32", "and 33", "and 34"]);
+    store.end(CHANNEL, &TurnId::new("c-1"), NEW_REPLY).await.expect("ended");
+    let next = store.claim(CHANNEL, Claim::Update(update_of(STEERS_MAX))).await.expect("claimed");
+    assert_eq!(next.expect("bound").updates.len(), 1, "a turn of its own answers it");
+}
+
+/// The update that brings the `n`th of what is said, from 0.
+fn update_of(n: usize) -> i64 {
+    2 + i64::try_from(n).expect("small")
 }
 
 #[tokio::test]

@@ -1,6 +1,6 @@
 //! Long outputs as files: whole, audited, and never too many.
 
-use super::super::keep::{OUTPUT_AGE_MAX, OUTPUTS_MAX};
+use super::super::keep::{OUTPUT_AGE_MAX, OUTPUTS_MAX, REMOVED_MAX};
 use super::*;
 
 fn output(n: usize, text: &str) -> Output {
@@ -44,6 +44,26 @@ async fn an_output_is_a_file_and_the_same_one_again_after_a_crash() {
     let refused = toolbox.keep_output(output(8, &"x".repeat(2 << 20))).await.expect_err("too much");
     assert_eq!(refused.code, ErrorCode::QuotaExceeded);
     assert_eq!(told(dir.path()), [(None, 1), (None, 1), (Some(ErrorCode::QuotaExceeded), 0)]);
+}
+
+#[tokio::test]
+async fn of_many_old_outputs_some_go_at_a_time() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let toolbox = toolbox(dir.path(), 1);
+    let folder = dir.path().join("workspace/tmp/outputs");
+    for n in 0..20 {
+        toolbox.keep_output(output(n, "x")).await.expect("kept");
+    }
+    let aged = std::time::SystemTime::now() - OUTPUT_AGE_MAX * 2;
+    for n in 0..20 {
+        let file = std::fs::File::options().write(true).open(folder.join(format!("test-{n}.json")));
+        file.and_then(|file| file.set_modified(aged)).expect("aged");
+    }
+    let count = || std::fs::read_dir(&folder).expect("there").count();
+    for (n, left) in [(100, 20 - REMOVED_MAX + 1), (101, 20 - 2 * REMOVED_MAX + 2), (102, 3), (103, 4)] {
+        toolbox.keep_output(output(n, "x")).await.expect("kept");
+        assert_eq!(count(), left, "{n}");
+    }
 }
 
 #[tokio::test]

@@ -106,3 +106,60 @@ pub(super) fn repeats(answered: &[Answered]) -> String {
     let most = answered.iter().map(|one| one.repeats).max().unwrap_or(0);
     format!("{all} answers came again, {most} times at most")
 }
+
+mod tests {
+    use super::*;
+
+    /// What becomes of two questions of one chat when this is sent: the question, and whether it went well.
+    fn judged(answers: &Answers, said: &[(usize, &str)]) -> Result<Vec<usize>, String> {
+        let asked = [0, 1].map(|n| Pushed {
+            update_id: n,
+            chat_id: 7,
+            message_id: n + 1,
+            message: serde_json::Value::Null,
+            update: serde_json::Value::Null,
+        });
+        let sent = said.iter().map(|(n, said)| SentMessage {
+            chat_id: 7,
+            message_id: 0,
+            text: format!("turn {n}: {said}."),
+            source: String::new(),
+            parse_mode: None,
+            reply_to: Some(*n as i64 + 1),
+            thread_id: None,
+            earlier_texts: Vec::new(),
+            deleted: false,
+            file: None,
+            message: serde_json::Value::Null,
+        });
+        let judged = answers.judge((&asked, 0), (&sent.collect::<Vec<_>>(), 0));
+        let repeats = |answered: Vec<Answered>| answered.iter().map(|one| one.repeats).collect();
+        judged.map(repeats).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn a_repeat_needs_its_reason() {
+        let (once, twice) = ([(0, "ok"), (1, "ok")], [(0, "ok"), (0, "ok"), (1, "ok")]);
+        let refused = |answers: &Answers, said: &[(usize, &str)], why: &str| {
+            let refused = judged(answers, said).expect_err(why);
+            assert!(refused.contains(why), "{refused}");
+        };
+        let mut answers = Answers::default();
+        assert_eq!(judged(&answers, &once), Ok(vec![0, 0]));
+        refused(&answers, &once[..1], "Question(1) is not answered");
+        refused(&answers, &twice, "answered 2 times, with 0 answers unheard and 0 kills");
+        // A kill before both, or after both, is no reason; one between them is, once.
+        answers.killed(0, 0);
+        answers.killed(3, 3);
+        refused(&answers, &twice, "answered 2 times");
+        answers.killed(1, 1);
+        assert_eq!(judged(&answers, &twice), Ok(vec![1, 0]));
+        refused(&answers, &[(0, "ok"), (0, "ok"), (0, "ok"), (1, "ok")], "answered 3 times");
+        refused(&answers, &[(0, "ok"), (0, "no_space"), (1, "ok")], "different answers");
+        refused(&answers, &[(0, "ok"), (1, "ok"), (0, "ok")], "once more after another one");
+        let mut answers = Answers::default();
+        answers.unheard.insert(1, 1);
+        refused(&answers, &twice, "Question(0) is answered 2 times");
+        assert_eq!(judged(&answers, &[(0, "ok"), (1, "ok"), (1, "ok")]), Ok(vec![0, 1]));
+    }
+}

@@ -118,3 +118,27 @@ impl fmt::Display for Fifths {
         Ok(())
     }
 }
+
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_grows_by_the_turn_is_found() {
+        let life = |grows: &dyn Fn(usize) -> u64, kind: usize| -> Vec<Held> {
+            let held = |n: usize| {
+                let mut held = [40_000; KINDS.len()];
+                held[kind] = grows(n);
+                Held(held)
+            };
+            (0..200).map(held).collect()
+        };
+        // A warm-up, and what comes and goes.
+        assert!(judge(&life(&|n| 30_000 + 10_000 * u64::from(n > 20) + n as u64 % 3, 0)).is_ok());
+        // Two KiB a turn, of which a wave has twenty.
+        assert!(judge(&life(&|n| 40_000 + 40 * n as u64, 0)).is_err());
+        for kind in 0..KINDS.len() {
+            assert!(judge(&life(&|n| 40_000 + 100 * n as u64, kind)).is_err(), "{}", KINDS[kind].name);
+        }
+        assert!(judge(&life(&|n| 10 + u64::from(n == 180), 5)).is_err(), "one task is one too many");
+    }
+}

@@ -72,7 +72,9 @@ impl Question {
             let code = said.strip_suffix('.')?;
             return Some(if code == "ok" { Outcome::Done } else { Outcome::Failed(code.to_owned()) });
         }
-        let is_honest = answer.starts_with("The model") || answer.starts_with("internal: ");
+        // What became of its file may stand before it.
+        let is_error = |line: &str| line.starts_with("The model") || line.starts_with("internal: ");
+        let is_honest = answer.lines().any(is_error);
         (is_honest || answer.contains("/retry")).then_some(Outcome::Honest)
     }
 }

@@ -36,13 +36,12 @@ fn quick() -> Patience {
 }
 
 fn model(llm: &LlmServer, patience: Patience) -> Model {
-    let config = Config {
-        kind: Kind::OpenaiChat,
-        base_url: Some(llm.base_url(Dialect::Chat)),
-        model: Some("m".into()),
-        patience,
-        ..Config::default()
-    };
+    model_of(Kind::OpenaiChat, llm.base_url(Dialect::Chat), patience)
+}
+
+fn model_of(kind: Kind, base_url: String, patience: Patience) -> Model {
+    let config =
+        Config { kind, base_url: Some(base_url), model: Some("m".into()), patience, ..Config::default() };
     config.check().expect("sound");
     Model::open(&config).expect("ready")
 }
@@ -108,6 +107,27 @@ async fn silence_in_the_middle_breaks_an_answer_off() {
     let usage = Usage { input_tokens: 0, output_tokens: 1 };
     assert!(matches!(half, ProviderError::BrokeOff { usage: spent, .. } if spent == usage));
     assert_eq!(llm.requests().len(), 1, "and is not asked for again");
+}
+
+/// A server that tells what it has read, and then says nothing.
+#[tokio::test]
+async fn what_a_server_has_counted_is_paid_for_though_nothing_came_of_it() {
+    let llm = server().await;
+    let mute = || Turn::say("never").usage(7, 5).ends_after(1);
+    let model = model_of(Kind::Anthropic, llm.base_url(Dialect::Anthropic), quick());
+    llm.script([mute(), mute(), Turn::say("At last.").usage(7, 5)]);
+    let reply = ask(&model, "hello").await.0.expect("an answer");
+    assert_eq!((reply.usage.input_tokens, reply.text.as_deref()), (21, Some("At last.")));
+    llm.otherwise(move |_| mute());
+    let Err(ProviderError::BrokeOff { said, usage }) = ask(&model, "hello").await.0 else {
+        panic!("no answer")
+    };
+    assert!(said.contains("cannot be reached"), "{said}");
+    assert_eq!(usage.input_tokens, 7 * u64::from(REQUEST_ATTEMPTS_MAX));
+    // What tells nothing and says nothing costs nothing.
+    llm.otherwise(|_| Turn::status(503));
+    let down = ask(&model, "hello").await.0.expect_err("no answer");
+    assert!(matches!(down, ProviderError::Unavailable(_)), "{down:?}");
 }
 
 #[tokio::test]

@@ -85,11 +85,11 @@ impl UpdateQueue {
         }
     }
 
-    /// So many at most, in the order of queueing. Duplicates, and then the lowest ids: the offset that confirms what is in
-    /// here must not confirm what was kept back.
+    /// So many at most, in the order of queueing, and those with the lowest ids, duplicates too: the offset that confirms
+    /// what is in here must not confirm what was kept back.
     fn batch(&mut self, limit: usize) -> Vec<Arc<str>> {
         let mut positions: Vec<usize> = (0..self.queue.len()).collect();
-        positions.sort_by_key(|at| (!self.queue[*at].regardless, self.queue[*at].id));
+        positions.sort_by_key(|at| self.queue[*at].id);
         positions.truncate(limit);
         positions.sort_unstable();
         let batch = positions.iter().map(|at| Arc::clone(&self.queue[*at].text)).collect();

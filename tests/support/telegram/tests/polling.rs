@@ -102,6 +102,8 @@ async fn what_is_kept_back_has_higher_ids() {
     server.redeliver(12).unwrap();
     let duplicate = client.call("getUpdates", json!({ "offset": 13, "limit": 1 })).await.result();
     assert_eq!(ids(&duplicate), [12]);
+    // Nor does a duplicate of one that is still to come go before it.
+    server.redeliver(14).unwrap();
     let one = client.call("getUpdates", json!({ "offset": 13, "limit": 1 })).await.result();
     assert_eq!(ids(&one), [13]);
 }

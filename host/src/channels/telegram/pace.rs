@@ -9,7 +9,7 @@ use crate::outbound::{Pacer, Rate, Recipient};
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
-const EACH: Rate = Rate { count: 5, per: Duration::from_secs(5) };
+const EACH: Rate = Rate { count: 5, per: Duration::from_secs(6) };
 const CHAT: &[Rate] = &[EACH];
 const GROUP: &[Rate] = &[EACH, Rate { count: 18, per: Duration::from_secs(60) }];
 const ALL: &[Rate] = &[Rate { count: 28, per: Duration::from_secs(1) }];

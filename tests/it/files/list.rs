@@ -300,7 +300,7 @@ fn a_page_of_long_names_ends_early_and_goes_on() {
     }
     let bottom = vec![name.as_str(); 40].join("/");
     let expected: Vec<String> = (0..150).map(|n| format!("{bottom}/{n:03}")).collect();
-    assert_eq!((found.len(), &found[40..] == expected), (190, true), "{counts:?}");
+    assert!(found.len() == 190 && found[40..] == expected, "{counts:?}");
     // The folders on the way have a fifth of it: some 80 names of ten thousand bytes follow them.
     assert!(counts.len() == 2 && (100..140).contains(&counts[0]), "{counts:?}");
 }

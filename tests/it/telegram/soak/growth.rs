@@ -136,8 +136,8 @@ mod tests {
         assert!(judge(&life(&|n| 30_000 + 10_000 * u64::from(n > 20) + n as u64 % 3, 0)).is_ok());
         // Two KiB a turn, of which a wave has twenty.
         assert!(judge(&life(&|n| 40_000 + 40 * n as u64, 0)).is_err());
-        for kind in 0..KINDS.len() {
-            assert!(judge(&life(&|n| 40_000 + 100 * n as u64, kind)).is_err(), "{}", KINDS[kind].name);
+        for (kind, Kind { name, .. }) in KINDS.iter().enumerate() {
+            assert!(judge(&life(&|n| 40_000 + 100 * n as u64, kind)).is_err(), "{name}");
         }
         assert!(judge(&life(&|n| 10 + u64::from(n == 180), 5)).is_err(), "one task is one too many");
     }

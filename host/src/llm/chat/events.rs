@@ -31,9 +31,7 @@ impl Listener for Chunks {
         }
         let choice = &chunk["choices"][0];
         let delta = &choice["delta"];
-        if let Some(text) = delta["content"].as_str() {
-            answer.say(text)?;
-        }
+        say(&delta["content"], answer)?;
         if let Some(text) = delta["refusal"].as_str() {
             answer.stop = Stop::Declined;
             answer.say(text)?;
@@ -56,6 +54,18 @@ impl Listener for Chunks {
     /// Some servers close after the last choice, without a `[DONE]`.
     fn is_whole(&self) -> bool {
         self.finished
+    }
+}
+
+/// Servers whose model thinks first send parts, of which thoughts are one kind, and texts where it is one again.
+fn say(content: &Value, answer: &mut Answer) -> Result<(), Failure> {
+    match content {
+        Value::String(text) => answer.say(text),
+        Value::Array(parts) => {
+            let texts = parts.iter().filter(|part| part["type"] == "text");
+            texts.filter_map(|part| part["text"].as_str()).try_for_each(|text| answer.say(text))
+        }
+        _ => Ok(()),
     }
 }
 

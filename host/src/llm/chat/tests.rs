@@ -41,6 +41,19 @@ async fn a_server_that_counts_every_call_as_0_is_understood() {
 }
 
 #[tokio::test]
+async fn what_a_model_thinks_is_not_what_it_says() {
+    for (recorded, text, calls, usage) in [
+        (include_str!("streams/thinks_in_parts.sse"), "Es sind 391 Dateien.", 0, (28, 139)),
+        (include_str!("streams/thinks_beside.sse"), "Ich lese es.", 1, (10, 42)),
+    ] {
+        let reply = reply(listener, recorded).await;
+        assert_eq!(reply.text.as_deref(), Some(text));
+        assert_eq!((reply.tool_calls.len(), reply.stop), (calls, Stop::Done));
+        assert_eq!((reply.usage.input_tokens, reply.usage.output_tokens), usage);
+    }
+}
+
+#[tokio::test]
 async fn calls_without_index_or_id_are_told_apart() {
     let recorded = [
         r#"{"choices":[{"delta":{"tool_calls":[{"id":"x","function":{"name":"a","arguments":"{\"n\":"}}]}}]}"#,

@@ -1,8 +1,8 @@
 //! What the dialects' tests share: answers put together from streams of events, and one conversation that has
 //! everything in it. The other files test the way to a server.
 //!
-//! The streams in `*/streams/*.sse` follow the published formats of the APIs, event by event; texts, ids and
-//! numbers are made up.
+//! The streams in `*/streams/*.sse` follow the published formats of the APIs, event by event, and `thinks_*.sse` what
+//! servers have been recorded to send beyond those; texts, ids and numbers are made up.
 
 mod asking;
 mod garbled;

@@ -66,7 +66,7 @@ pub fn descriptors(process: u32) -> BTreeMap<u32, Open> {
 ///
 /// # Panics
 /// When it does not become so in time.
-pub fn until(what: &str, is_so: impl Fn() -> bool) {
+pub fn until(what: &str, mut is_so: impl FnMut() -> bool) {
     let started = Instant::now();
     while !is_so() {
         assert!(started.elapsed() < SOON, "waited in vain for: {what}");

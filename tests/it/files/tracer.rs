@@ -64,8 +64,7 @@ impl Attached {
     }
 
     fn log_at_the_end(mut self) -> String {
-        kill_process(Pid::from_child(&self.tracer), Signal::INT).expect("ours");
-        self.tracer.wait().expect("ours");
+        interrupt(&mut self.tracer);
         fs::read_to_string(self.log).expect("a log")
     }
 }
@@ -98,17 +97,15 @@ impl AtWorkers {
     /// Leaves after a call: the system calls of the worker that ran it, the two in which it waits before and
     /// after the call included.
     pub(super) fn seen(mut self) -> Vec<Seen> {
-        let seen = std::cell::RefCell::default();
+        let mut all = Vec::new();
         workers::until("a worker that waits for the next call", || {
-            let mut all = counted(&self.log());
+            all = counted(&self.log());
             let ran = all.iter().find(|seen| seen.name == "sendmsg").map(|seen| seen.thread.clone());
             all.retain(|seen| Some(&seen.thread) == ran.as_ref());
-            let waits = all.last().is_some_and(|last| last.name == "recvmsg");
-            seen.replace(all);
-            waits
+            all.last().is_some_and(|last| last.name == "recvmsg")
         });
         self.leave();
-        seen.into_inner()
+        all
     }
 
     /// Leaves when it has killed a worker.
@@ -122,8 +119,7 @@ impl AtWorkers {
     }
 
     fn leave(&mut self) {
-        kill_process(Pid::from_child(&self.tracer), Signal::INT).expect("ours");
-        self.tracer.wait().expect("ours");
+        interrupt(&mut self.tracer);
     }
 }
 
@@ -132,6 +128,14 @@ impl Seen {
     pub(super) fn meets(&self, what: &str) -> String {
         format!("inject={}:{what}:when={}", self.name, self.nth)
     }
+}
+
+/// Has a tracer leave what it traces. A signal that comes just before it begins to wait is not seen by it.
+fn interrupt(tracer: &mut Child) {
+    workers::until("a tracer that leaves", || {
+        kill_process(Pid::from_child(tracer), Signal::INT).expect("ours");
+        tracer.try_wait().expect("ours").is_some()
+    });
 }
 
 /// Whether there is a tracer that may join a running program.

@@ -3,8 +3,11 @@
 
 use super::tracer::{Tracer, available};
 use super::world::{ANN, World, save};
+use rusqlite::{Connection, OpenFlags};
+use std::path::Path;
 use support::samples;
 use support::telegram::{Hold, Incoming, Media, Target};
+use support::workers::until;
 
 const WAL: &str = "cofferdam.db-wal";
 const AUDIT: &str = "audit.jsonl";
@@ -42,6 +45,9 @@ async fn killed(asked: Asked, hold: (Target, Hold), last: Last, repeats: usize) 
     std::fs::write(world.home.host(OLD), OLD_CONTENT)?;
     // The session has its folders, so that they are not among the calls that are counted.
     world.ask(Incoming::private(ANN).text("/file_info path=/tmp")).await?;
+    // What is written next belongs to the turn that is killed.
+    let database = world.home.state().join("cofferdam.db");
+    until("an answer that is marked as sent", || marked_as_sent(&database).unwrap_or(false));
     let (path, caption) = match asked {
         Asked::New => (NEW, save(0, NEW)),
         Asked::Private => (PRIVATE, save(0, PRIVATE)),
@@ -75,6 +81,13 @@ async fn killed(asked: Asked, hold: (Target, Hold), last: Last, repeats: usize) 
     let count = world.server.sent_messages().len();
     assert!((3..=3 + repeats).contains(&count), "{count} messages after a kill at {last:?}");
     world.end(count)
+}
+
+/// Whether each answer is out, as far as the database knows.
+fn marked_as_sent(database: &Path) -> rusqlite::Result<bool> {
+    let connection = Connection::open_with_flags(database, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
+    let held = "SELECT count(*) FROM reply WHERE finished_at IS NULL";
+    connection.query_row(held, [], |row| Ok(row.get::<_, i64>(0)? == 0))
 }
 
 /// From the last byte of the download on: staging, recording, publishing and ending are still to come.

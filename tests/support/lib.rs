@@ -17,6 +17,7 @@ pub mod samples;
 pub mod serving;
 pub mod telegram;
 pub mod terminal;
+pub mod tracer;
 pub mod workers;
 
 /// Whether `needle` is anywhere in `bytes`. Compiled code of many megabytes is looked through by every test that

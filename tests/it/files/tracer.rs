@@ -10,10 +10,10 @@ use super::paused::{Call, Paused};
 use rustix::process::{Pid, Signal, kill_process};
 use std::collections::BTreeMap;
 use std::fs;
-use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command};
 use support::home::Ran;
+use support::tracer::joined;
 use support::{needs, workers};
 
 /// What a call does to files. strace ignores a name with `?` that the machine lacks.
@@ -195,20 +195,6 @@ fn join(log: &Path, pid: u32, met: &[String]) -> Child {
         command.arg("-P").arg(audit);
     }
     joined(&mut command)
-}
-
-/// Starts strace and waits until it has joined.
-fn joined(command: &mut Command) -> Child {
-    let mut tracer = command.stderr(Stdio::piped()).spawn().expect("strace starts");
-    let mut said = BufReader::new(tracer.stderr.take().expect("piped"));
-    let mut line = String::new();
-    while !line.contains(" attached") {
-        line.clear();
-        assert_ne!(said.read_line(&mut line).expect("text"), 0, "strace did not join");
-    }
-    // It goes on talking, and must not find its pipe closed.
-    std::thread::spawn(move || std::io::copy(&mut said, &mut std::io::sink()));
-    tracer
 }
 
 /// The system calls of the thread that stages files and writes the audit.

@@ -6,6 +6,7 @@ use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
 use support::home::{Home, Ran};
 use support::kernel::{self, CAPABILITIES, LANDLOCK, SECCOMP, spawn_pretending, spawn_without};
+use support::tracer::joined;
 use support::{needs, workers};
 
 fn required() -> Home {
@@ -110,17 +111,7 @@ fn a_worker_that_is_less_confined_than_its_gateway_is_refused() {
 fn keep_capabilities(gateway: u32) -> Child {
     let mut command = Command::new("strace");
     command.args(["-f", "-o", "/dev/null", "-e", "trace=capset", "-e", "inject=capset:retval=0"]);
-    command.args(["-p", &gateway.to_string()]).stderr(Stdio::piped());
-    let mut tracer = command.spawn().expect("strace starts");
-    let mut said = BufReader::new(tracer.stderr.take().expect("piped"));
-    let mut line = String::new();
-    while !line.contains(" attached") {
-        line.clear();
-        assert_ne!(said.read_line(&mut line).expect("text"), 0, "strace did not join");
-    }
-    // It goes on talking, and must not find its pipe closed.
-    std::thread::spawn(move || std::io::copy(&mut said, &mut std::io::sink()));
-    tracer
+    joined(command.args(["-p", &gateway.to_string()]))
 }
 
 #[test]

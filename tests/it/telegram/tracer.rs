@@ -3,10 +3,10 @@
 //! It joins while a gate of the server holds the program still, so the call that is counted is the next one
 //! of its name.
 
-use std::io::{BufRead, BufReader};
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command};
 use support::needs;
+use support::tracer::joined;
 
 /// strace, joined to a program; it ends with the program.
 pub(super) struct Tracer(Child);
@@ -33,16 +33,7 @@ impl Tracer {
         if let Some(of) = of {
             command.arg("-P").arg(of);
         }
-        let mut tracer = command.stderr(Stdio::piped()).spawn().expect("strace starts");
-        let mut said = BufReader::new(tracer.stderr.take().expect("piped"));
-        let mut line = String::new();
-        while !line.contains(" attached") {
-            line.clear();
-            assert_ne!(said.read_line(&mut line).expect("text"), 0, "strace did not join");
-        }
-        // It goes on talking, and must not find its pipe closed.
-        std::thread::spawn(move || std::io::copy(&mut said, &mut std::io::sink()));
-        Self(tracer)
+        Self(joined(&mut command))
     }
 }
 

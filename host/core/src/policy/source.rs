@@ -38,7 +38,7 @@ impl Source<'_> {
     }
 
     pub(super) fn line(&self, at: usize) -> usize {
-        1 + self.text.as_bytes().iter().take(at).filter(|b| **b == b'\n').count()
+        1 + self.text.match_indices('\n').take_while(|(end, _)| *end < at).count()
     }
 
     pub(super) fn at(&self, at: usize, problem: &str) -> PolicyProblem {

@@ -16,7 +16,8 @@ cargo xtask COMMAND
 
   demo         sets up, builds, and runs one real turn on loopback: a photo sent to a Telegram bot,
                saved by a sandboxed tool, audited and answered; each step is told and checked
-  test         what CI runs, all of it: format, clippy, tests, docs, dependency rules
+  test         what CI runs, all of it: format, the demo, tests, and beside them clippy, docs,
+               dependency rules
   bench        the benchmarks behind docs/benchmarks.md, in release mode
   fuzz TARGET [SECONDS]
                libFuzzer on one of fuzz/fuzz_targets for 60 s or as long as said, from the committed

@@ -1,6 +1,6 @@
 //! What a fresh machine lacks: the guests' target, and the tools that some tests need.
 
-use crate::steps::{output_of, step};
+use crate::steps::{Step, beside, output_of, step};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -99,15 +99,15 @@ pub(crate) fn aiogram() {
 
 /// `cargo deny`, installed into `target/tools` once.
 pub(crate) fn cargo_deny() -> Result<PathBuf, String> {
-    tool("cargo-deny", DENY_VERSION)
+    tool("cargo-deny", DENY_VERSION, beside)
 }
 
 /// `cargo fuzz`, installed into `target/tools` once.
 pub(crate) fn cargo_fuzz() -> Result<PathBuf, String> {
-    tool("cargo-fuzz", FUZZ_VERSION)
+    tool("cargo-fuzz", FUZZ_VERSION, step)
 }
 
-fn tool(name: &str, version: &str) -> Result<PathBuf, String> {
+fn tool(name: &str, version: &str, step: Step) -> Result<PathBuf, String> {
     if output_of(name, &["--version"]).is_some() {
         return Ok(name.into());
     }

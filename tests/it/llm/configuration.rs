@@ -1,6 +1,7 @@
 //! `[provider]`: what is asked for, what is refused at the start, and what takes effect.
 
 use super::world::World;
+use rustix::fs::{CWD, FileType, Mode, mknodat};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use support::home::{Home, Ran};
@@ -50,6 +51,11 @@ fn what_the_key_and_the_instructions_lack_is_told_before_anything_starts() {
         let home = provider(&format!("{LOOPBACK}{lines}"));
         refused(&home.run(&["chat"]), &["[provider]", said]);
         assert_eq!(home.run(&["tools"]).code, Some(0), "nothing else needs them");
+    }
+    for (file, said) in [("/dev/zero", "it is not a regular file"), ("fifo", "it is not a regular file")] {
+        let home = provider(&format!("{LOOPBACK}instructions_file = {file:?}\n"));
+        mknodat(CWD, home.dir().join("fifo"), FileType::Fifo, Mode::from_raw_mode(0o600), 0).expect("ours");
+        refused(&home.run(&["chat"]), &["instructions_file: cannot read ", said]);
     }
     let home = provider(&format!("{LOOPBACK}api_key_file = \"key\"\n"));
     let key = home.dir().join("key");

@@ -32,6 +32,7 @@ fn what_is_missing_or_wrong_is_refused_at_the_start() {
         ("kind = \"anthropic\"\nmodel = \"m\"\napi_key_env = \"sk-ant-secret\"\n", "in capital letters"),
         (&format!("{LOOPBACK}accepts = [\"video/*\"]\n"), "\"video/*\" cannot be shown"),
         (&format!("{LOOPBACK}max_output_tokens = 0\n"), "max_output_tokens is 0"),
+        (&format!("{LOOPBACK}max_output_tokens = 1000001\n"), "write a number from 1 to 1000000"),
     ] {
         for command in [&["tools"][..], &["chat"], &["serve"]] {
             let ran = provider(lines).run(command);
@@ -39,6 +40,7 @@ fn what_is_missing_or_wrong_is_refused_at_the_start() {
             assert!(!ran.stderr.contains("sk-ant-secret"), "{ran:?}");
         }
     }
+    assert_eq!(provider(&format!("{LOOPBACK}max_output_tokens = 1000000\n")).run(&["tools"]).code, Some(0));
 }
 
 #[test]

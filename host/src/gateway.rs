@@ -8,7 +8,7 @@ use crate::config::Config;
 use crate::llm::Answering;
 use crate::publish::{OpenError, Place, Workspaces};
 use crate::sandbox::{self, Binary, Sandbox, SandboxError};
-use crate::tools::{CallThreads, Mechanisms, Registry, RegistryError, Sources, Toolbox};
+use crate::tools::{CallThreads, Mechanisms, Registry, RegistryError, Sources, Toolbox, read_policy};
 use crate::turn::{History, Runner, Whose};
 use cofferdam_core::audit::{Effect, Outcome, VerdictKind};
 use cofferdam_core::policy::{PolicyProblem, PolicySet, ToolPolicy};
@@ -254,7 +254,7 @@ pub fn load_policies(dir: Option<&Path>) -> Result<PolicySet, Vec<PolicyProblem>
             let path = entry.map_err(|e| unreadable(folder, e))?.path();
             let name = format!("{folder}/{}", path.file_name().unwrap_or_default().to_string_lossy());
             if name.ends_with(".toml") {
-                let text = std::fs::read_to_string(&path).map_err(|e| unreadable(&name, e))?;
+                let text = read_policy(&path).map_err(|e| unreadable(&name, e))?;
                 files.push((name, text));
             }
         }

@@ -9,8 +9,6 @@ use std::process::Command;
 
 /// How long a target is searched when nobody says.
 const SECONDS: u32 = 60;
-/// Targets of the host crate, whose build takes wasmtime in, instrumented.
-const IN_HOST: &[&str] = &["worker_protocol"];
 
 /// Searches a target.
 pub(crate) fn run(arguments: &[&str]) -> Result<(), String> {
@@ -40,9 +38,6 @@ fn search(program: &Path, target: &str, found: &Path, seconds: u32) -> Command {
         .env("RUSTC_BOOTSTRAP", "1")
         .env("CARGO_TARGET_DIR", root().join("target/fuzz"));
     command.args(["fuzz", "run", "--sanitizer", "none"]);
-    if IN_HOST.contains(&target) {
-        command.args(["--features", "host"]);
-    }
     command.arg(target).arg(found).arg(root().join("fuzz/corpus").join(target)).arg("--");
     command.args([
         &format!("-max_total_time={seconds}"),

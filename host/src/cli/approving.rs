@@ -4,6 +4,7 @@
 
 use super::call::this_user;
 use super::streaming::Spoken;
+use super::typed::Typed;
 use crate::store::{ApprovalsInMemory, Keeper};
 use crate::tools::{Approval, Approver, Decision};
 use crate::turn::desk::{Board, Desk, NotShown, Rules, Verb};
@@ -14,7 +15,7 @@ use cofferdam_core::policy::GuestPath;
 use std::collections::{HashMap, VecDeque};
 use std::io::Write;
 use std::sync::{Arc, Mutex, PoisonError};
-use tokio::io::{AsyncBufRead, Lines};
+use tokio::io::AsyncBufRead;
 use tokio::sync::Semaphore;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio_util::sync::CancellationToken;
@@ -101,7 +102,7 @@ impl Questions {
         running: impl Future<Output = T>,
         spoken: &mut Spoken,
         out: &mut impl Write,
-        lines: &mut Lines<R>,
+        lines: &mut Typed<R>,
     ) -> std::io::Result<T> {
         let mut running = std::pin::pin!(running);
         let mut open: Option<Question> = None;
@@ -116,7 +117,7 @@ impl Questions {
                     out.flush()?;
                     open = Some(question);
                 }
-                line = lines.next_line(), if open.is_some() => {
+                line = lines.next(), if open.is_some() => {
                     let line = line?;
                     if let Some(question) = open.take() {
                         match self.answered(question, line, out)? {
@@ -147,11 +148,7 @@ impl Questions {
         let said = match (read, line) {
             (Read::Answer(verb), _) => return Ok(Answered::With(verb.data(&question.id))),
             (Read::Message, Some(line)) if self.kept.len() < KEPT_LINES_MAX => {
-                let ends = line.trim() == "/quit";
                 self.kept.push_back(line);
-                if ends {
-                    return Ok(Answered::With(Verb::Deny.data(&question.id)));
-                }
                 "Kept as a message for later; the call still waits."
             }
             (Read::Message, _) => "Not kept, since too many lines wait; the call waits, too.",

@@ -6,6 +6,7 @@ use super::call::{attach, one_shot_turn, this_user};
 use super::progress::Line;
 use super::serve::{cancelled_by, cancelled_by_signals};
 use super::streaming::Spoken;
+use super::typed::Typed;
 use crate::attachments::{Attachments, RecentAttachments};
 use crate::config::Config;
 use crate::gateway::{self, Gateway, Readable, Role};
@@ -21,7 +22,7 @@ use std::collections::BTreeSet;
 use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
 use std::sync::Arc;
-use tokio::io::{AsyncBufReadExt, BufReader};
+use tokio::io::BufReader;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
@@ -74,7 +75,7 @@ async fn talk(
     let mut signals = Signals::new(interactive)?;
     // Fails now rather than at the first message.
     attach(gateway, config, &files)?;
-    let mut lines = BufReader::new(tokio::io::stdin()).lines();
+    let mut lines = Typed::into(BufReader::new(tokio::io::stdin()));
     let mut out = std::io::stdout();
     let mut earlier = Attachments::default();
     let mut questions = Questions::new(config.approvals.expires);
@@ -89,11 +90,11 @@ async fn talk(
         let line = match kept {
             Some(line) => Some(line),
             None => tokio::select! {
-                line = lines.next_line() => line?,
+                line = lines.next() => line?,
                 () = signals.end() => None,
             },
         };
-        let Some(line) = line.filter(|line| line.trim() != "/quit") else { return Ok(Exit::Done) };
+        let Some(line) = line else { return Ok(Exit::Done) };
         if let Some(file) = line.strip_prefix("/attach ") {
             let file = PathBuf::from(file.trim());
             match attach(gateway, config, std::slice::from_ref(&file)) {

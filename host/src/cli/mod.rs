@@ -16,6 +16,7 @@ mod status;
 mod streaming;
 mod tool;
 mod tools;
+mod typed;
 
 use crate::config::Config;
 use crate::log;

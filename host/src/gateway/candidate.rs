@@ -10,7 +10,7 @@ use super::{
 use crate::config::Config;
 use crate::sandbox::imports::{Import, Interfaces, Needs, interfaces};
 use crate::sandbox::{Binary, SandboxError};
-use crate::tools::{Registry, RegistryError, not_granted, read_bounded};
+use crate::tools::{Registry, RegistryError, not_granted, read_component, read_policy};
 use cofferdam_core::capability::{Access, Grants, MountGrant};
 use cofferdam_core::policy::schema::{Leaf, leaves};
 use cofferdam_core::policy::{ComponentSource, PolicySet, ToolPolicy};
@@ -62,7 +62,7 @@ impl Candidate {
     pub fn open(config: &Config, file: &Path) -> Result<Self, CandidateError> {
         let shown = file.display().to_string();
         let not_a_component = |cause: String| CandidateError::NotAComponent { file: shown.clone(), cause };
-        let bytes = read_bounded(file).map_err(|cause| match cause.kind() {
+        let bytes = read_component(file).map_err(|cause| match cause.kind() {
             io::ErrorKind::Other => not_a_component(cause.to_string()),
             _ => CandidateError::Unreadable { file: shown.clone(), cause },
         })?;
@@ -224,9 +224,8 @@ fn why_undescribed(interfaces: &Interfaces, error: &SandboxError) -> String {
 
 /// One tool's policy with its profile: from `../profiles` beside it, else the embedded one of that name.
 fn of_file(file: &Path) -> Result<PolicySet, Vec<String>> {
-    let read = |path: &Path| {
-        std::fs::read_to_string(path).map_err(|e| vec![format!("cannot read {}: {e}", path.display())])
-    };
+    let read =
+        |path: &Path| read_policy(path).map_err(|e| vec![format!("cannot read {}: {e}", path.display())]);
     let name = |path: &Path| path.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let text = read(file)?;
     let mut files = Vec::new();

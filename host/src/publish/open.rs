@@ -25,7 +25,7 @@ pub enum OpenError {
     #[error("the workspace {} cannot be opened: {source}", .root.display())]
     Root { root: PathBuf, source: io::Error },
     /// One of its directories cannot be made or opened.
-    #[error("{} must be a directory of the workspace (no symbolic link; mount one there if need be): {source}", .path.display())]
+    #[error("{} {}: {source}", .path.display(), mended(source))]
     Mount { path: PathBuf, source: io::Error },
     /// The kernel, or a filter in front of it, does not offer openat2.
     #[error(
@@ -40,6 +40,29 @@ impl OpenError {
     pub fn is_no_space(&self) -> bool {
         let (Self::Root { source, .. } | Self::Mount { source, .. } | Self::Openat2 { source }) = self;
         matches!(source.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
+    }
+}
+
+/// What has to become of a folder that cannot be used.
+fn mended(source: &io::Error) -> &'static str {
+    match Errno::from_io_error(source) {
+        Some(Errno::AGAIN | Errno::BUSY) => {
+            "is kept locked by another program; `lslocks` names it, and it must end or let go"
+        }
+        Some(Errno::ACCESS | Errno::PERM) => {
+            "must be a directory that the gateway's user can read, write and enter; see `ls -ld`, then chown or chmod it"
+        }
+        Some(Errno::NOSPC | Errno::DQUOT) => {
+            "needs room on its filesystem; free some, or raise the user's quota"
+        }
+        Some(Errno::ROFS) => "lies on a filesystem that is mounted read-only; mount it for writing",
+        Some(Errno::MFILE | Errno::NFILE) => "cannot be opened beside so many open files; raise their limit",
+        Some(Errno::NOTDIR | Errno::LOOP | Errno::NOENT) => {
+            "must be a directory of the workspace (no symbolic link; mount one there if need be)"
+        }
+        _ => {
+            "must be a directory of the workspace, and the system cannot open it; see its log, and check the disk"
+        }
     }
 }
 
@@ -92,7 +115,7 @@ impl Opening {
 
     /// A folder below the root cannot be used.
     pub(super) fn failed(&self, below: &str, errno: Errno) -> OpenError {
-        OpenError::Mount { path: self.root.join(below), source: errno.into() }
+        OpenError::Mount { path: self.root.join(below.trim_end_matches('/')), source: errno.into() }
     }
 }
 

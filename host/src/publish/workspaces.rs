@@ -178,9 +178,9 @@ impl Workspaces {
 
     fn open_user(&self, place: &Place, name: &str) -> Result<Workspace, OpenError> {
         let base = self.base(place)?;
-        for mount in MOUNTS {
-            let made = make(&base, mount.trim_start_matches('/'), MOUNT_MODE);
-            made.map_err(|errno| self.opening.failed(name, errno))?;
+        for mount in MOUNTS.iter().map(|mount| mount.trim_start_matches('/')) {
+            let made = make(&base, mount, MOUNT_MODE);
+            made.map_err(|errno| self.opening.failed(&format!("{name}{mount}"), errno))?;
         }
         Ok(self.workspace(self.opening.mounts(&base, name)?, None))
     }
@@ -188,10 +188,11 @@ impl Workspaces {
     fn open_session(&self, place: &Place, session: &str, name: &str) -> Result<Workspace, OpenError> {
         // Open for as long as this is: its mounts are shared.
         let user = self.at(&place.of_user())?;
-        let failed = |errno| self.opening.failed(name, errno);
-        let sessions = private_folder(self.base(place)?, SESSIONS).map_err(failed)?;
-        let folder = hold(&sessions, session).map_err(failed)?;
-        make(&folder, "tmp", MOUNT_MODE).map_err(failed)?;
+        let failed = |below: &str, errno| self.opening.failed(below, errno);
+        let all = format!("{}{SESSIONS}", place.of_user().folder());
+        let sessions = private_folder(self.base(place)?, SESSIONS).map_err(|errno| failed(&all, errno))?;
+        let folder = hold(&sessions, session).map_err(|errno| failed(name, errno))?;
+        make(&folder, "tmp", MOUNT_MODE).map_err(|errno| failed(&format!("{name}tmp"), errno))?;
         let tmp = self.opening.mount(&folder, TMP, name)?;
         let mount = |mount: &Arc<Mount>| if mount.guest == TMP { tmp.clone() } else { mount.clone() };
         let mounts = user.inner.mounts.iter().map(mount).collect();
@@ -206,8 +207,10 @@ impl Workspaces {
     /// The folder that is laid out like the root, made when missing: the root, or the user's.
     fn base(&self, place: &Place) -> Result<Arc<OwnedFd>, OpenError> {
         let Some(user) = place.user() else { return Ok(self.root.clone()) };
-        let open = private_folder(&self.root, USERS).and_then(|users| private_folder(users, &user));
-        open.map(Arc::new).map_err(|errno| self.opening.failed(USERS, errno))
+        let failed = |below: &str, errno| self.opening.failed(below, errno);
+        let users = private_folder(&self.root, USERS).map_err(|errno| failed(USERS, errno))?;
+        let own = private_folder(users, &user);
+        own.map(Arc::new).map_err(|errno| failed(&format!("{USERS}/{user}"), errno))
     }
 }
 

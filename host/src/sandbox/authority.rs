@@ -3,10 +3,10 @@
 //! Takes exactly the paths of the permit, whatever the guest asks for. It publishes nothing: the plan that
 //! it gathers is carried out by somebody else, after the call succeeded.
 
-use super::clock::Clock;
+use super::Inputs;
+use super::clock::{Clock, Stopped};
 use super::host_calls::{Contents, HostCalls, Planning, ReplyFile, ReplySource, StagedId, Taken};
 use super::stdio::{LINE_OVERHEAD_BYTES, OUTPUT_BYTES_MAX};
-use super::{Inputs, outcome};
 use crate::attachments::outgoing::{Addition, Body, Source};
 use crate::attachments::{Attachments, Blob, BlobBytes};
 use crate::publish::{Budget, Disposition, Planned, PublishError, StagedFile, Stop, Summary, Workspace};
@@ -49,8 +49,8 @@ impl Authority {
         let watched = clock.clone();
         let budget = Budget::new(permit.limits().written_bytes, move || {
             watched.useless().map(|stopped| match stopped {
-                outcome::Stopped::Deadline => Stop::Deadline,
-                outcome::Stopped::Cancelled => Stop::Cancelled,
+                Stopped::Deadline => Stop::Deadline,
+                Stopped::Cancelled => Stop::Cancelled,
             })
         });
         Self {

@@ -1,6 +1,7 @@
-//! When a call has to end: its deadline, and whether somebody cancelled it.
+//! When a call has to end, and why: its deadline, or somebody cancelled it.
 
-use super::outcome::Stopped;
+use cofferdam_core::limits::Limits;
+use cofferdam_core::tool::{ErrorCode, ToolError};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 use tokio_util::sync::CancellationToken;
@@ -65,6 +66,31 @@ impl Clock {
         async move {
             cancel.cancelled().await;
             tokio::time::sleep(CANCEL_GRACE).await;
+        }
+    }
+}
+
+/// The host ends a call from inside a host function or an epoch check with one of these.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub(super) enum Stopped {
+    /// The deadline passed.
+    #[error("the deadline passed")]
+    Deadline,
+    /// Whoever asked does not want the answer any more.
+    #[error("the turn was cancelled")]
+    Cancelled,
+}
+
+impl Stopped {
+    pub(super) fn to_tool_error(self, limits: &Limits) -> ToolError {
+        match self {
+            Self::Deadline => ToolError::new(
+                ErrorCode::TimedOut,
+                format!("the tool did not finish within {}; nothing was changed", limits.deadline),
+            ),
+            Self::Cancelled => {
+                ToolError::new(ErrorCode::Cancelled, "the turn was cancelled; nothing was changed")
+            }
         }
     }
 }

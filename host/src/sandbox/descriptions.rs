@@ -4,8 +4,9 @@
 //! component links and what it says. It is read as code is: under its seal, and only where no other user
 //! could have written it. One whose code is gone counts for nothing, so that a start leaves every tool compiled.
 
-use super::cache::{Cache, Compatibility, DESCRIPTION, Missing};
+use super::cache::{Cache, Compatibility, DESCRIPTION};
 use super::machine::Said;
+use super::missing::Missing;
 use cofferdam_core::capability::Grants;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};

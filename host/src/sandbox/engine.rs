@@ -112,3 +112,41 @@ impl Drop for Running {
         self.0.fetch_sub(1, Ordering::AcqRel);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Instant;
+    use wasmtime::{Module, Store, UpdateDeadline};
+
+    /// A core module that exports `spin`, which loops for ever.
+    const SPINS: &[u8] = b"\0asm\x01\0\0\0\x01\x04\x01\x60\0\0\x03\x02\x01\0\x07\x08\x01\x04spin\0\0\
+        \x0a\x09\x01\x07\0\x03\x40\x0c\0\x0b\x0b";
+    /// However busy the machine is, it lets some of so many looks come in time.
+    const LOOKS: usize = 100;
+
+    #[test]
+    fn guest_code_looks_up_each_tick_while_a_call_runs() {
+        let engine = engine(1, 1 << 20).expect("an engine");
+        let ticker = Ticker::start(&engine).expect("a thread");
+        let mut store = Store::new(&engine, Vec::new());
+        store.set_epoch_deadline(1);
+        store.epoch_deadline_callback(|mut store| {
+            store.data_mut().push(Instant::now());
+            match store.data().len() {
+                LOOKS => Err(wasmtime::Error::msg("it has looked up")),
+                _ => Ok(UpdateDeadline::Continue(1)),
+            }
+        });
+        let module = Module::new(&engine, SPINS).expect("a module");
+        let instance = wasmtime::Instance::new(&mut store, &module, &[]).expect("an instance");
+        let spin = instance.get_typed_func::<(), ()>(&mut store, "spin").expect("exported");
+        let running = ticker.run();
+        spin.call(&mut store, ()).expect_err("it is interrupted");
+        drop(running);
+        let apart = store.data().windows(2).map(|looks| looks[1] - looks[0]);
+        let shortest = apart.min().expect("some");
+        // 5 ms, and as long again for a thread to wake up.
+        assert!(shortest <= Duration::from_millis(10), "at best {shortest:?} apart");
+    }
+}

@@ -8,11 +8,11 @@ use super::bindings::ToolWorldPre;
 use super::bindings::cofferdam::tool::{
     progress, recent_attachments, reply_attachments, turn_attachments, workspace_write,
 };
-use super::clock::Clock;
+use super::clock::{Clock, Stopped};
 use super::engine::{self, Running, Ticker};
 use super::files::{HasFiles, Mount};
 use super::host_calls::{Nothing, SharedCalls};
-use super::outcome::{self, Stopped};
+use super::outcome;
 use super::state::{self, MemoryLimit, State};
 use super::stdio::Output;
 use super::{HANDLES_MAX, HOSTCALL_BYTES_MAX, RANDOM_BYTES_MAX, SCHEMA_BYTES_MAX};

@@ -17,6 +17,7 @@ mod files;
 mod host_calls;
 pub mod imports;
 mod machine;
+mod missing;
 mod mounts;
 mod outcome;
 mod reply;

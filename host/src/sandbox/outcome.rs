@@ -1,6 +1,7 @@
 //! Why a guest ended, in the gateway's codes: traps, limits and deadlines told apart.
 
 use super::HANDLES_MAX;
+use super::clock::Stopped;
 use super::engine::TABLE_ELEMENTS_MAX;
 use super::state::{Exceeded, MemoryLimit};
 use cofferdam_core::limits::Limits;
@@ -8,31 +9,6 @@ use cofferdam_core::tool::{ErrorCode, ToolError};
 use wasmtime::Trap;
 use wasmtime::component::ResourceTableError;
 use wasmtime_wasi::I32Exit;
-
-/// The host ends a call from inside a host function or an epoch check with one of these.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub(super) enum Stopped {
-    /// The deadline passed.
-    #[error("the deadline passed")]
-    Deadline,
-    /// Whoever asked does not want the answer any more.
-    #[error("the turn was cancelled")]
-    Cancelled,
-}
-
-impl Stopped {
-    pub(super) fn to_tool_error(self, limits: &Limits) -> ToolError {
-        match self {
-            Self::Deadline => ToolError::new(
-                ErrorCode::TimedOut,
-                format!("the tool did not finish within {}; nothing was changed", limits.deadline),
-            ),
-            Self::Cancelled => {
-                ToolError::new(ErrorCode::Cancelled, "the turn was cancelled; nothing was changed")
-            }
-        }
-    }
-}
 
 /// The error of a call whose guest did not return.
 pub(super) fn of_failure(

@@ -1,6 +1,6 @@
 //! Work in the store that has to be done: what cannot be written down must not happen, so whoever needs it waits.
 
-use super::StoreError;
+use std::fmt::Display;
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
@@ -22,9 +22,10 @@ impl Keeper {
     }
 
     /// What the work comes to; `None` once the program stops. `what` names it in the log.
-    pub async fn stored<T, F>(&self, what: &str, mut work: impl FnMut() -> F) -> Option<T>
+    pub async fn stored<T, E, F>(&self, what: &str, mut work: impl FnMut() -> F) -> Option<T>
     where
-        F: Future<Output = Result<T, StoreError>>,
+        E: Display,
+        F: Future<Output = Result<T, E>>,
     {
         let mut pause = Duration::ZERO;
         loop {
@@ -52,6 +53,7 @@ impl Keeper {
 
 #[cfg(test)]
 mod tests {
+    use super::super::StoreError;
     use super::*;
     use std::cell::Cell;
 

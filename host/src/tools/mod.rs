@@ -7,6 +7,7 @@ mod fair;
 mod judging;
 mod ledger;
 mod queue;
+mod reading;
 mod registry;
 mod threads;
 
@@ -15,7 +16,6 @@ pub use call::{CallRequest, Mechanisms, Output, Toolbox};
 pub use cofferdam_core::journal::{Earlier, Journal};
 pub use config::{Config, EXPIRES_MAX};
 pub use judging::{Judged, Refused};
-pub use registry::{
-    Loaded, Registry, RegistryError, Sources, Tool, component_bytes, not_granted, read_bounded,
-};
+pub use reading::{POLICY_BYTES_MAX, read_component, read_policy};
+pub use registry::{Loaded, Registry, RegistryError, Sources, Tool, component_bytes, not_granted};
 pub use threads::{CallThreads, Handover};

@@ -1,6 +1,7 @@
 //! The tools a gateway has: each policy with its component, its schema and its validator, or the
 //! reason why the tool does not load.
 
+use super::reading::read_component;
 use crate::sandbox::imports::{Import, Needs, imports_beyond_baseline};
 use crate::sandbox::{Binary, Component, Sandbox, SandboxError};
 use cofferdam_core::counts::COUNTS;
@@ -10,7 +11,6 @@ use cofferdam_core::tool::{Description, ErrorCode, ToolError, wire_name};
 use serde_json::Value;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -298,7 +298,8 @@ pub fn component_bytes(policy: &ToolPolicy, sources: &Sources) -> Result<Binary,
             let dir = sources.policies_dir.as_deref().unwrap_or(Path::new("."));
             let base = dir.join(&policy.file);
             let path = base.parent().unwrap_or(dir).join(component);
-            let binary = Binary::new(read_bounded(&path).map_err(|e| unreadable(e.to_string()))?);
+            let bytes = read_component(&path).map_err(|e| unreadable(e.to_string()))?;
+            let binary = Binary::new(bytes);
             if binary.sha256() == pinned {
                 Ok(binary)
             } else {
@@ -312,25 +313,4 @@ pub fn component_bytes(policy: &ToolPolicy, sources: &Sources) -> Result<Binary,
             }
         }
     }
-}
-
-/// The bytes of a component's file: a regular one, not larger than any component may be.
-///
-/// # Errors
-/// What the system said, or why the file is not taken.
-pub fn read_bounded(path: &Path) -> std::io::Result<Vec<u8>> {
-    let limit = crate::sandbox::COMPONENT_BYTES_MAX as u64;
-    // Not blocking: the path may name a FIFO.
-    use std::os::unix::fs::OpenOptionsExt;
-    let flags = rustix::fs::OFlags::NONBLOCK.bits() as i32;
-    let file = std::fs::File::options().read(true).custom_flags(flags).open(path)?;
-    if !file.metadata()?.is_file() {
-        return Err(std::io::Error::other("not a regular file"));
-    }
-    let mut bytes = Vec::new();
-    file.take(limit + 1).read_to_end(&mut bytes)?;
-    if bytes.len() as u64 > limit {
-        return Err(std::io::Error::other(format!("larger than {limit} bytes")));
-    }
-    Ok(bytes)
 }

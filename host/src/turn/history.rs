@@ -136,5 +136,11 @@ pub struct Besides {
 
 /// Why a conversation cannot be kept or had.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the conversation cannot be kept: {0}")]
-pub struct HistoryError(pub String);
+pub enum HistoryError {
+    /// The store fails; it may work again, as when there is room on the disk.
+    #[error("the conversation cannot be kept: {0}")]
+    Store(String),
+    /// What was kept is nothing that any release writes.
+    #[error("the conversation cannot be read: {0}")]
+    Unreadable(String),
+}

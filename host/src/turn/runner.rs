@@ -7,7 +7,7 @@ use super::talk::{Keeping, Talk};
 use super::{Config, Entry, Markup, Memory, Progress, Provider, Steering, Step, ToolSpec, Tools, words};
 use crate::attachments::{Attachment, Attachments, Blob, RecentAttachments};
 use crate::bus::Origin;
-use crate::store::WhoseTurn;
+use crate::store::{Keeper, WhoseTurn};
 use crate::tools::Approver;
 use cofferdam_core::attachment::{AttachmentInfo, addendum};
 use cofferdam_core::command::{Word, word};
@@ -121,7 +121,7 @@ impl Runner {
         });
         let opened = tokio::select! {
             biased;
-            opened = self.open(turn) => opened,
+            opened = self.open(turn, cancel) => opened,
             // Files of a retried message may take long to come.
             () = cancel.cancelled() => Err(words::cancelled(0)),
         };
@@ -183,7 +183,7 @@ impl Runner {
     }
 
     /// The conversation with the request of this turn in it.
-    async fn open(&self, mut turn: Turn) -> Opened {
+    async fn open(&self, mut turn: Turn, cancel: &CancellationToken) -> Opened {
         let remembered = match self.memory() {
             Memory::Conversation => {
                 turn.session.as_ref().map(|session| self.conversation(session, &turn.caller))
@@ -209,17 +209,38 @@ impl Runner {
                 if let (Entry::User { text, .. }, Some(about)) = (&mut request, &turn.about) {
                     *text = format!("{about}\n{text}");
                 }
-                let opened = async {
-                    let kept = mended(self.history.load(&session, &turn.id).await?, &turn.id);
-                    Talk::asked(self.keeping(&turn, session).await?, kept, request).await
-                };
-                let mut talk = opened.await.map_err(|error| lost(&error))?;
+                // Nothing was done for the turn yet, so nothing is lost by waiting for the store.
+                let keeper = Keeper::new(cancel.clone(), |_| {});
+                let asked = || self.asked(&turn, &session, &request);
+                let asked = keeper.stored("keep what is asked", asked).await;
+                let asked = asked.ok_or_else(|| words::cancelled(0))?;
+                let mut talk = asked.map_err(|error| lost(&error))?;
                 if talk.steers() > 0 {
                     let found = std::iter::once(turn.attachments.clone()).chain(added(&turn).await);
                     turn.attachments = talk.attach(found.collect());
                 }
                 Ok((turn, talk))
             }
+        }
+    }
+
+    /// The conversation with a new request in it, kept.
+    ///
+    /// # Errors
+    /// What a working store may mend; the result within is for good.
+    async fn asked(
+        &self,
+        turn: &Turn,
+        session: &SessionId,
+        request: &Entry,
+    ) -> Result<Result<Talk, HistoryError>, HistoryError> {
+        let asked = async {
+            let kept = mended(self.history.load(session, &turn.id).await?, &turn.id);
+            Talk::asked(self.keeping(turn, session.clone()).await?, kept, request.clone()).await
+        };
+        match asked.await {
+            Err(error @ HistoryError::Store(_)) => Err(error),
+            done => Ok(done),
         }
     }
 
@@ -290,7 +311,11 @@ fn request(turn: &Turn) -> Entry {
 /// In place of an answer when the conversation cannot be kept or had.
 pub(super) fn lost(error: &HistoryError) -> String {
     tracing::error!(%error, "a turn was not answered");
-    format!("internal: {error}; the operator finds more in the log")
+    let then = match error {
+        HistoryError::Store(_) => words::RETRY,
+        HistoryError::Unreadable(_) => words::ANEW,
+    };
+    format!("internal: {error}; the operator finds more in the log. {then}")
 }
 
 /// The files of what was added to a turn before a crash, a list for each message.

@@ -81,7 +81,8 @@ impl Talk {
                 kept.push(Kept { turn, entry: request, besides, asker });
             }
         }
-        Self::resumed(keeping, kept).ok_or_else(|| HistoryError("the request is not in it".into()))
+        Self::resumed(keeping, kept)
+            .ok_or_else(|| HistoryError::Unreadable("the request is not in it".into()))
     }
 
     /// Adds an entry, once it is kept.

@@ -32,6 +32,8 @@ pub(super) const READ_TOO_MUCH: &str = "The turn was stopped: what its tool call
     or send /new to begin another conversation.";
 /// In place of an answer when the model's words say nothing.
 pub(super) const RETRY: &str = "Write /retry to go on from here.";
+/// In place of an answer when what was said before cannot be had.
+pub(super) const ANEW: &str = "Send /new to begin another conversation.";
 
 /// The line of `/help` where somebody can speak to a turn that runs.
 pub(super) const STEER_HELP: &str = "\n/steer TEXT adds to what is running, before its next step";

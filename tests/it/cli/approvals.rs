@@ -208,6 +208,32 @@ fn lines_that_wait_for_a_question_are_kept_up_to_a_number() {
 }
 
 #[test]
+fn whoever_wants_to_leave_leaves_however_many_lines_wait() {
+    let home = asking("\"*\" = \"always\"");
+    let mut chat = Chat::start(&home);
+    chat.types("/file_write path=/shared/a content=hello");
+    chat.asked();
+    for n in 0..15 {
+        chat.types(&format!("/file_read path=/shared/none{n:02}"));
+        chat.until("/no] ");
+    }
+    // It is asked about as well, and nobody is there to answer any more.
+    chat.types("/file_write path=/shared/b content=hello");
+    chat.until("/no] ");
+    chat.types("/quit\nyes\n/file_write path=/shared/c content=late");
+    assert_eq!(chat.child.wait().expect("ours").code(), Some(0));
+    // Its lines are open until here.
+    let said = chat.end();
+    assert_eq!(
+        (said.matches("approval_denied: ").count(), said.matches("not_found: ").count()),
+        (2, 15),
+        "{said}"
+    );
+    assert!(!home.host("/shared/a").exists() && !home.host("/shared/b").exists());
+    assert!(!home.host("/shared/c").exists());
+}
+
+#[test]
 fn a_call_that_names_more_paths_than_are_shown_is_refused() {
     let home = asking_of("attachment_add", "\"*\" = \"always\"");
     let call = |count: usize| {

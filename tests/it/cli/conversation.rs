@@ -146,6 +146,37 @@ async fn an_answer_to_a_question_that_expired_approves_no_other() -> anyhow::Res
     Ok(())
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn on_a_terminal_ctrl_d_and_quit_end_the_chat_whatever_is_asked_still() -> anyhow::Result<()> {
+    for leave in ["\x04", "/quit\n"] {
+        let llm = LlmServer::start().await?;
+        // The model asks for another call when the first is refused.
+        llm.script([
+            Turn::calls([write("/shared/a")]),
+            Turn::calls([write("/shared/b")]),
+            Turn::say("So be it."),
+            Turn::say("Nothing then."),
+        ]);
+        let home = asking(Home::new().model(&llm, Dialect::Chat, ""));
+        let config = home.config_file();
+        let words = ["--config", config.to_str().expect("text"), "chat"];
+        let mut terminal = Terminal::start(&home, home.dir(), &words, &[]);
+        terminal.until("> ");
+        terminal.types("write both\n");
+        code(&mut terminal);
+        terminal.types("and then?\n");
+        terminal.until("Kept as a message for later; the call still waits.");
+        terminal.until("/no] ");
+        terminal.types(leave);
+        let (code, screen) = terminal.ended();
+        assert_eq!(code, Some(0), "{screen:?}");
+        assert!(screen.contains("So be it.") && screen.contains("Nothing then."), "{screen:?}");
+        assert!(!home.host("/shared/a").exists() && !home.host("/shared/b").exists());
+        assert_eq!((llm.left(), llm.violations()), (0, vec![]));
+    }
+    Ok(())
+}
+
 #[test]
 fn on_a_terminal_ctrl_c_stops_what_runs_and_then_the_chat() {
     let home = Home::new().hostile("deadline = \"120s\"");

@@ -2,6 +2,7 @@
 //! what to write instead.
 
 use super::line;
+use rustix::fs::{CWD, FileType, Mode, mknodat};
 use serde_json::Value;
 use std::path::PathBuf;
 use support::guests;
@@ -318,6 +319,34 @@ fn components_are_checked_as_they_would_be_loaded() {
             "{guest}: {ran:?}"
         );
     }
+}
+
+#[test]
+fn a_file_that_is_no_policy_at_all_is_neither_waited_for_nor_read_without_end() {
+    let home = Home::new();
+    let long = format!("{PROFILE}#{}", "x".repeat((1 << 20) - PROFILE.len()));
+    let dir = folder(&home, &[("profiles/p.toml", &long[..1 << 20]), ("tools/t.toml", TOOL)]);
+    let checked = || home.run(&["policy", "check", dir.to_str().expect("text")]);
+    assert_eq!(checked().code, Some(0), "as long as one may be: {:?}", checked());
+    let odd = dir.join("tools/odd.toml");
+    let says = |what: &str, said: &str| {
+        let ran = checked();
+        assert_eq!(ran.code, Some(3), "{what}: {ran:?}");
+        assert!(ran.stdout.contains(&format!("{}: {said}", odd.display())), "{what}: {ran:?}");
+        // Neither does anything else start with it.
+        let ran = home.command(&["tools"]).env("COFFERDAM_POLICIES_DIR", &dir).output().expect("it starts");
+        assert_eq!(ran.status.code(), Some(2), "{what}: {ran:?}");
+    };
+    mknodat(CWD, &odd, FileType::Fifo, Mode::from_raw_mode(0o600), 0).expect("ours");
+    says("a FIFO", "not a regular file");
+    std::fs::remove_file(&odd).expect("ours");
+    std::os::unix::fs::symlink("/dev/zero", &odd).expect("ours");
+    says("a device", "not a regular file");
+    std::fs::remove_file(&odd).expect("ours");
+    std::fs::write(&odd, long).expect("writable");
+    says("a byte more", "larger than 1048576 bytes");
+    std::fs::write(&odd, b"why = \"\xff\"").expect("writable");
+    says("no text", "not UTF-8 text");
 }
 
 #[test]

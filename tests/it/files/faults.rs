@@ -2,7 +2,7 @@
 
 use super::check::{is_refusal, tree, works};
 use super::scenario::{Scenario, scenario};
-use super::tracer::{self, Seen};
+use super::tracer::{self, Seen, Traced};
 use support::home::Home;
 
 /// A scenario and its system calls when all is well.
@@ -25,16 +25,16 @@ impl Faults {
         tracer::one(&self.seen, name, part).meets(what)
     }
 
-    fn run(&self, met: &[String]) -> (Home, support::home::Ran) {
+    fn run(&self, met: &[String]) -> (Home, Traced) {
         let home = self.scenario.home();
         let all: Vec<_> = self.base.iter().chain(met).cloned().collect();
-        let ran = tracer::run(&home, &self.scenario.call(&home), &all).ran;
-        (home, ran)
+        let traced = tracer::run(&home, &self.scenario.call(&home), &all);
+        (home, traced)
     }
 
-    /// The save fails with `code` and changes nothing.
-    fn fails(&self, met: &[String], code: &str) {
-        let (home, ran) = self.run(met);
+    /// The save fails with `code` and changes nothing; the system calls in which it did.
+    fn fails(&self, met: &[String], code: &str) -> Vec<Seen> {
+        let (home, Traced { ran, seen, .. }) = self.run(met);
         let fresh = self.scenario.home();
         assert!(!self.scenario.is_new(&home), "{met:?}: {ran:?}");
         assert_eq!((ran.error().as_str(), ran.code), (code, Some(1)), "{met:?}: {ran:?}");
@@ -44,11 +44,12 @@ impl Faults {
         }
         works(&home);
         assert!(!self.scenario.is_new(&home), "{met:?}: the next start published it");
+        seen
     }
 
     /// The save succeeds another way.
     fn succeeds(&self, met: &[String]) {
-        let (home, ran) = self.run(met);
+        let (home, Traced { ran, .. }) = self.run(met);
         assert_eq!(ran.code, Some(0), "{met:?}: {ran:?}");
         assert!(self.scenario.is_new(&home), "{met:?}");
         works(&home);
@@ -56,7 +57,7 @@ impl Faults {
 
     /// The file is there, and the answer says that the disk did not confirm it.
     fn is_unconfirmed(&self, met: &[String]) {
-        let (home, ran) = self.run(met);
+        let (home, Traced { ran, .. }) = self.run(met);
         is_refusal(&home, &ran, "durability_unknown");
         assert!(ran.message().contains(&format!("{} is saved, but", self.scenario.path)), "{ran:?}");
         assert!(self.scenario.is_new(&home), "{met:?}");
@@ -171,8 +172,9 @@ fn that_do_not_end_are_given_up() {
     new.fails(&[format!("{}+", first.meets("error=EAGAIN"))], "write_failed");
     // No temporary name is free.
     let replaced = Faults::of("a_replaced_file");
-    let taken = replaced.at("linkat", ".cofferdam-tmp-", "error=EEXIST");
-    replaced.fails(&[format!("{taken}+")], "write_failed");
+    let taken = format!("{}+", replaced.at("linkat", ".cofferdam-tmp-", "error=EEXIST"));
+    let seen = replaced.fails(&[taken], "write_failed");
+    assert_eq!(seen.iter().filter(|seen| seen.text.contains(".cofferdam-tmp-")).count(), 16);
 }
 
 #[test]

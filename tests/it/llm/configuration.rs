@@ -1,6 +1,7 @@
 //! `[provider]`: what is asked for, what is refused at the start, and what takes effect.
 
 use super::world::World;
+use rustix::fs::{CWD, FileType, Mode, mknodat};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use support::home::{Home, Ran};
@@ -31,6 +32,7 @@ fn what_is_missing_or_wrong_is_refused_at_the_start() {
         ("kind = \"anthropic\"\nmodel = \"m\"\napi_key_env = \"sk-ant-secret\"\n", "in capital letters"),
         (&format!("{LOOPBACK}accepts = [\"video/*\"]\n"), "\"video/*\" cannot be shown"),
         (&format!("{LOOPBACK}max_output_tokens = 0\n"), "max_output_tokens is 0"),
+        (&format!("{LOOPBACK}max_output_tokens = 1000001\n"), "write a number from 1 to 1000000"),
     ] {
         for command in [&["tools"][..], &["chat"], &["serve"]] {
             let ran = provider(lines).run(command);
@@ -38,6 +40,7 @@ fn what_is_missing_or_wrong_is_refused_at_the_start() {
             assert!(!ran.stderr.contains("sk-ant-secret"), "{ran:?}");
         }
     }
+    assert_eq!(provider(&format!("{LOOPBACK}max_output_tokens = 1000000\n")).run(&["tools"]).code, Some(0));
 }
 
 #[test]
@@ -50,6 +53,11 @@ fn what_the_key_and_the_instructions_lack_is_told_before_anything_starts() {
         let home = provider(&format!("{LOOPBACK}{lines}"));
         refused(&home.run(&["chat"]), &["[provider]", said]);
         assert_eq!(home.run(&["tools"]).code, Some(0), "nothing else needs them");
+    }
+    for (file, said) in [("/dev/zero", "it is not a regular file"), ("fifo", "it is not a regular file")] {
+        let home = provider(&format!("{LOOPBACK}instructions_file = {file:?}\n"));
+        mknodat(CWD, home.dir().join("fifo"), FileType::Fifo, Mode::from_raw_mode(0o600), 0).expect("ours");
+        refused(&home.run(&["chat"]), &["instructions_file: cannot read ", said]);
     }
     let home = provider(&format!("{LOOPBACK}api_key_file = \"key\"\n"));
     let key = home.dir().join("key");

@@ -8,13 +8,14 @@ mod memory;
 mod outputs;
 mod reach;
 mod resume;
+mod spent;
 mod steer;
 
 use super::world::{ANN, World};
 use serde_json::{Value, json};
 use support::home::Home;
 use support::llm::{Call, Dialect, LlmServer, Turn};
-use support::telegram::Incoming;
+use support::telegram::{Incoming, Pushed};
 
 /// A running gateway whose model does this.
 async fn agent(turns: impl IntoIterator<Item = Turn>) -> anyhow::Result<(World, LlmServer)> {

@@ -211,6 +211,27 @@ async fn a_start_removes_what_no_session_used_for_long() -> anyhow::Result<()> {
     world.end(7)
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_folder_that_cannot_be_opened_is_named_in_the_log_with_what_to_do() -> anyhow::Result<()> {
+    let world = World::running().await?;
+    let folder = world.home.session(None, &world.session(ANN));
+    std::fs::create_dir(folder.parent().expect("one"))?;
+    std::fs::write(&folder, "somebody's file")?;
+    let refused = says(&world, Incoming::private(ANN), &write("/tmp/file", "x")).await?;
+    assert!(
+        refused.starts_with("internal: the folders of this conversation cannot be opened; "),
+        "{refused}"
+    );
+    assert!(!refused.contains("sessions"), "{refused}");
+    world.logs(&format!("{} must be a directory of the workspace", folder.display())).await?;
+    // It is this conversation's alone, and the next call finds what was mended.
+    says(&world, Incoming::private(BEN), &write("/tmp/file", "ben")).await?;
+    std::fs::remove_file(&folder)?;
+    says(&world, Incoming::private(ANN), &write("/tmp/file", "ann")).await?;
+    assert_eq!(std::fs::read_to_string(folder.join("tmp/file"))?, "ann");
+    world.end(3)
+}
+
 /// The folders that a worker holds.
 fn folders(home: &support::home::Home, worker: u32) -> BTreeSet<String> {
     let workspace = home.workspace().to_string_lossy().into_owned();

@@ -2,10 +2,10 @@
 //!
 //! The worker is not trusted: what it sends is decoded under bounds and reaches [`HostCalls`] alone.
 
-use super::super::cache::Missing;
 use super::super::clock::Clock;
 use super::super::host_calls::HostCalls;
-use super::protocol::{ASK_BYTES_MAX, Ask, Content, FromWorker, Tell};
+use super::super::missing::Missing;
+use super::asking::{ASK_BYTES_MAX, Ask, Content, FromWorker, Tell};
 use super::socket::{Broken, Socket, decode};
 use crate::attachments::{Blob, BlobBytes};
 use cofferdam_core::tool::{ErrorCode, ToolError};

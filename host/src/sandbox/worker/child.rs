@@ -5,13 +5,15 @@
 //! writable descriptor, no network, and no way to get them.
 
 use super::super::SandboxError;
-use super::super::cache::{self, Compatibility, Entries, Missing};
+use super::super::cache::{self, Compatibility, Entries};
 use super::super::clock::Clock;
 use super::super::engine;
 use super::super::files::{self, Mount};
 use super::super::host_calls::SharedCalls;
 use super::super::machine::{Job, Linked, Machine, Reach};
-use super::protocol::{Compiled, Described, FromWorker, Hello, Kind, Ready, TO_WORKER_BYTES_MAX, ToWorker};
+use super::super::missing::Missing;
+use super::asking::FromWorker;
+use super::protocol::{Compiled, Described, Hello, Kind, Ready, TO_WORKER_BYTES_MAX, ToWorker};
 use super::remote::Remote;
 use super::socket::{Broken, Socket, decode};
 use crate::confine;

@@ -1,7 +1,7 @@
 //! What must hold for any bytes that a worker sends during a call: the conversation ends without a panic, and
 //! asks of the gateway no more than whole messages said.
 //!
-//! Built for fuzzing and tests alone.
+//! Built for tests and, by a fuzz target that includes it, for libFuzzer.
 
 use super::super::clock::Clock;
 use super::super::host_calls::{Contents, HostCalls, Planning, ReplyFile, ReplySource, StagedId, Taken};

@@ -4,11 +4,12 @@
 //! a component. A call that is over its time ends with its process, whatever it was stuck in.
 
 mod answer;
+mod asking;
 mod child;
 mod code;
 mod describing;
-#[cfg(any(test, fuzzing))]
-pub mod fuzzing;
+#[cfg(test)]
+mod fuzzing;
 mod idle;
 mod pool;
 mod process;

@@ -1,17 +1,15 @@
 //! What gateway and worker say to each other. Plain data; a permit never crosses.
 //!
 //! The gateway asks for one thing at a time. While it waits for the answer to a call, the worker asks back
-//! on behalf of the guest, and the gateway answers each request before the next.
+//! (`asking.rs`).
 
-pub(super) use cofferdam_core::host_call::{Ask, Tell};
-
-use super::super::cache::{Compatibility, Missing};
+use super::super::cache::Compatibility;
 use super::super::machine::{Job, Said};
+use super::super::missing::Missing;
 use crate::confine::Report;
 use cofferdam_core::capability::Grants;
-use cofferdam_core::tool::ToolError;
 use serde::{Deserialize, Serialize};
-use serde_bytes::{ByteBuf, Bytes};
+use serde_bytes::Bytes;
 use std::borrow::Cow;
 
 /// What a worker is for; its confinement follows from it.
@@ -48,7 +46,7 @@ pub(super) enum ToWorker<'a> {
     },
     /// Link a component of the cache and let it describe itself: answered by [`Described`].
     Describe { sha256: Cow<'a, str>, grants: Cow<'a, Grants>, time_ms: u64 },
-    /// Run a call: answered by [`FromWorker`]s up to `Ended`.
+    /// Run a call: answered by [`FromWorker`](super::asking::FromWorker)s up to `Ended`.
     Call { sha256: Cow<'a, str>, job: Cow<'a, Job>, time_ms: u64 },
 }
 
@@ -74,33 +72,7 @@ pub(super) enum Described {
     Engine(String),
 }
 
-/// What a worker says during a call.
-#[derive(Debug, Serialize, Deserialize)]
-pub(super) enum FromWorker<'a> {
-    /// A request of the guest, to be answered.
-    #[serde(borrow)]
-    Ask(Ask<'a>),
-    /// A remark, not to be answered.
-    #[serde(borrow)]
-    Tell(Tell<'a>),
-    /// The cache has no sound entry for the component.
-    NotCompiled(Missing),
-    /// The call is over: the guest's text, or why there is none.
-    #[serde(borrow)]
-    Ended(Result<Cow<'a, str>, ToolError>),
-}
-
-/// An attachment's bytes: small ones inline, a larger one as a descriptor that comes with the answer.
-#[derive(Debug, Serialize, Deserialize)]
-pub(super) struct Content {
-    pub(super) len: u64,
-    pub(super) sha256: [u8; 32],
-    pub(super) inline: Option<ByteBuf>,
-}
-
 /// Longest message to a worker: machine code, and what stands around it.
 pub(super) const TO_WORKER_BYTES_MAX: usize = COMPILED_BYTES_MAX + (1 << 20);
-/// Longest request of a guest: a write through a stream, and what stands around it.
-pub(super) const ASK_BYTES_MAX: usize = 2 << 20;
 /// Longest machine code of a component.
 pub const COMPILED_BYTES_MAX: usize = 256 << 20;

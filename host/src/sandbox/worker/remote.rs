@@ -1,7 +1,7 @@
 //! The guest's side of a call in a worker: every request is sent to the gateway, which alone has authority.
 
 use super::super::host_calls::{Contents, HostCalls, Planning, ReplyFile, StagedId, Taken};
-use super::protocol::{ASK_BYTES_MAX, Ask, Content, FromWorker, Tell};
+use super::asking::{ASK_BYTES_MAX, Ask, Content, FromWorker, Tell};
 use super::socket::{Broken, Socket, decode};
 use crate::attachments::Blob;
 use crate::publish::Disposition;

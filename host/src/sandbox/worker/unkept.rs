@@ -61,8 +61,21 @@ mod tests {
             assert_eq!(kept(&unkept), there, "after {bytes} of {name}");
             assert!(unkept.bytes() <= 10);
         }
-        // What no bound would let in is not kept, and takes nothing's place for long.
+        // What no bound would let in is not kept, and goes after everything else.
         unkept.keep("b", code(11));
         assert_eq!((kept(&unkept), unkept.bytes()), (String::new(), 0));
+    }
+
+    #[test]
+    fn whatever_one_component_may_have_is_kept_and_a_byte_more_makes_the_first_go() {
+        let mut unkept = Unkept::default();
+        // Shared, so that the bound is reached in a quarter of its memory.
+        let quarter: Arc<[u8]> = Arc::from(vec![7; UNKEPT_BYTES_MAX / 4]);
+        for name in ["a", "b", "c", "d"] {
+            unkept.keep(name, quarter.clone());
+        }
+        assert!(unkept.get("a").is_some() && unkept.bytes() == COMPILED_BYTES_MAX);
+        unkept.keep("e", Arc::from([7]));
+        assert!(unkept.get("a").is_none() && unkept.get("b").is_some() && unkept.get("e").is_some());
     }
 }

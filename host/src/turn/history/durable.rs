@@ -83,6 +83,9 @@ impl History for Store {
 
 impl From<StoreError> for HistoryError {
     fn from(error: StoreError) -> Self {
-        Self(error.to_string())
+        match error {
+            StoreError::Corrupt(_) | StoreError::Newer { .. } => Self::Unreadable(error.to_string()),
+            _ => Self::Store(error.to_string()),
+        }
     }
 }

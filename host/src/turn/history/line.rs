@@ -105,7 +105,7 @@ fn called(call: &ToolCall) -> Call<'_> {
 /// # Errors
 /// [`HistoryError`] for a line that no release writes.
 pub(super) fn read(turn: TurnId, line: &str) -> Result<Kept, HistoryError> {
-    let unreadable = |e| HistoryError(format!("a line of turn {turn} is unreadable: {e}"));
+    let unreadable = |e| HistoryError::Unreadable(format!("a line of turn {turn} is unreadable: {e}"));
     let (mut besides, mut asked_by) = (Besides::default(), None);
     let entry = match serde_json::from_str(line).map_err(unreadable)? {
         Line::User { text, attachments, asker } => {

@@ -2,6 +2,7 @@
 //!
 //! `docs/architecture.md` draws the rooms; each module's first line says its one job.
 
+pub mod answering;
 pub mod attachments;
 pub mod audit;
 pub mod bus;

@@ -6,6 +6,7 @@
 //! held beside. Nothing here knows where bytes come from or trusts what was said about them.
 
 mod blob;
+mod fetch;
 mod intake;
 mod list;
 pub mod outgoing;
@@ -18,6 +19,7 @@ mod text;
 mod turn_bytes;
 
 pub use blob::{Blob, BlobBytes, BlobReader};
+pub use fetch::{Fetcher, SentFile, fetch_all};
 pub use intake::{Declared, Download, Intake, Rejected, Settled};
 pub use list::{Attachment, Attachments};
 pub use recent::RecentAttachments;

@@ -30,7 +30,7 @@ mod schema;
 mod seam;
 mod steering;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 mod usage;
 mod waiting;
 

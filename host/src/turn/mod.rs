@@ -22,7 +22,6 @@ mod history;
 mod instructions;
 pub mod lanes;
 mod live;
-mod mailbox;
 mod newest;
 mod progress;
 mod provider;
@@ -45,7 +44,6 @@ pub use conversation::{Conversation, Entry};
 pub use guests::Guests;
 pub use history::{Besides, History, HistoryError, InMemory, Kept};
 pub use live::{Live, Screen};
-pub use mailbox::{Letters, Mailbox, Opened};
 pub use newest::{Newest, Patience, Sight, Watcher};
 pub use progress::{Progress, Step};
 pub use provider::{

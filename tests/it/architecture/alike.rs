@@ -8,10 +8,19 @@ const ONCE: &[(&str, &str)] = &[
     // Approvals: asking, and what is remembered of them.
     ("NewApproval", "host/src/turn/desk/"),
     ("ApprovedPaths", "host/src/turn/desk/"),
+    // The flow of a unit: a turn that nobody waits for, and the reply of one that ends.
+    ("dismiss", "host/src/answering/unit.rs"),
+    ("end_noting", "host/src/answering/unit.rs"),
+    // What the last run left.
+    ("unsent", "host/src/answering/arrivals.rs"),
+    // Which files are the most recent ones.
+    ("NewRecent", "host/src/answering/recent.rs"),
+    // Fetching files.
+    ("fetch_all", "host/src/answering/files.rs"),
     // What is said to a turn that runs.
-    ("taken_up", "host/src/turn/mailbox.rs"),
+    ("taken_up", "host/src/answering/mailbox.rs"),
     // When an album is whole.
-    ("is_over", "host/src/turn/mailbox.rs"),
+    ("is_over", "host/src/answering/mailbox.rs"),
     // Codes for strangers.
     ("NewCode", "host/src/turn/guests.rs"),
     // Attempts at a turn.
@@ -63,4 +72,13 @@ fn what_every_channel_does_alike_is_there_once() {
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn what_every_channel_uses_names_none() {
+    for room in ["answering", "turn", "outbound", "attachments"] {
+        for source in sources(&format!("host/src/{room}")) {
+            assert!(!told(&source).to_lowercase().contains("telegram"), "{} names a channel", source.path);
+        }
+    }
 }

@@ -25,7 +25,7 @@ pub(super) struct Below {
     /// The question.
     pub(super) target: Target,
     /// Who asked it.
-    pub(super) sender: i64,
+    pub(super) sender: String,
 }
 
 #[async_trait]
@@ -45,7 +45,7 @@ impl Board for Below {
     }
 
     fn serves_asker(&self) -> bool {
-        self.bot.rules().serves(self.sender, self.target.chat)
+        self.sender.parse().is_ok_and(|sender| self.bot.rules().serves(sender, self.target.chat))
     }
 
     /// In a group that has moved since nobody can press any more.

@@ -1,16 +1,13 @@
-//! What every part of the running channel shares: the connection, the store, the people, the stop.
+//! What every part of the running channel shares: what every channel stands on, the connection, the people.
 
 use super::api::{Api, REQUEST_MAX};
 use super::config::Timing;
 use super::failure::Failure;
 use super::people::Door;
-use crate::attachments::outgoing::Outgoing;
-use crate::attachments::{self, BlobStore};
-use crate::store::{Keeper, Presence, Store, StoreError};
+use crate::answering::Base;
+use crate::store::Presence;
 use crate::tools;
-use crate::turn::Runner;
-use crate::turn::desk::{self, Desk};
-use crate::turn::lanes::{Running, Stop};
+use crate::turn::desk;
 use serde_json::value::RawValue;
 use std::sync::Arc;
 use teloxide_core::payloads;
@@ -39,28 +36,16 @@ pub(super) enum Hears {
 /// lasts.
 #[derive(Clone)]
 pub(super) struct Bot {
+    /// What every channel has.
+    pub(super) base: Base,
     pub(super) api: Arc<Api>,
-    pub(super) store: Store,
     pub(super) presence: Arc<Presence>,
-    pub(super) runner: Arc<Runner>,
-    pub(super) blobs: BlobStore,
-    pub(super) outgoing: Outgoing,
-    pub(super) limits: attachments::Config,
     /// Who is served.
     pub(super) door: Door,
     pub(super) timing: Timing,
     pub(super) me: Me,
-    /// `telegram-<bot id>`: in the store another bot's update ids never meet this one's.
-    pub(super) channel: String,
-    pub(super) permits: Arc<Semaphore>,
-    /// What waits for a person.
-    pub(super) desk: Desk,
     /// Answers to presses.
     pub(super) answers: Arc<Semaphore>,
-    pub(super) keeper: Keeper,
-    pub(super) stop: Stop,
-    /// The turns that run now.
-    pub(super) running: Arc<Running>,
 }
 
 /// The bot of the moment, for what goes on for as long as the program runs.
@@ -70,25 +55,6 @@ pub(super) type Bots = watch::Receiver<Arc<Bot>>;
 pub(super) fn deciding(approvers: &[i64], approvals: &tools::Config) -> desk::Rules {
     let approvers = approvers.iter().map(ToString::to_string).collect();
     desk::Rules { approvers, expires: approvals.expires.0 }
-}
-
-impl Bot {
-    /// Removes the blobs that no reply needs any more. One that stays for now is removed later.
-    pub(super) async fn sweep(&self) {
-        let (outgoing, store) = (self.outgoing.clone(), self.store.clone());
-        let swept = tokio::task::spawn_blocking(move || outgoing.sweep(|| store.blobs_in_use())).await;
-        if let Ok(Err(error)) = swept {
-            tracing::warn!(%error, "blobs of replies cannot be swept now");
-        }
-    }
-
-    /// Repeats work in the store until it succeeds; `None` once the bot stops.
-    pub(super) async fn stored<T, F>(&self, what: &str, work: impl FnMut() -> F) -> Option<T>
-    where
-        F: Future<Output = Result<T, StoreError>>,
-    {
-        self.keeper.stored(what, work).await
-    }
 }
 
 impl Me {

@@ -1,21 +1,19 @@
-//! Fetches a turn's files, a few at once, under every limit. A file that cannot be had keeps its place
-//! and says why.
+//! Fetches one file from Telegram: asks where it is, takes what comes within the limits, and tries again what time may
+//! heal. Why one cannot be had is said in words for its sender.
 
 use super::api::REQUEST_MAX;
 use super::bot::Bot;
 use super::failure::Failure;
 use super::media::Media;
-use crate::attachments::{self, Attachments, Declared, Download, Intake, Rejected, Settled};
+use crate::attachments::{Declared, Download, Fetcher, Rejected, SentFile, Settled};
 use crate::outbound::Backoff;
-use crate::turn::{Progress, Step};
+use async_trait::async_trait;
 use cofferdam_core::limits::ByteSize;
 use reqwest::Response;
 use serde_json::Value;
-use std::sync::Arc;
 use std::time::Duration;
 use teloxide_core::payloads::GetFile;
 use teloxide_core::types::FileId;
-use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout};
 
 /// Attempts at one file.
@@ -27,50 +25,18 @@ pub(super) const ATTEMPT_MIN: Duration = Duration::from_secs(60);
 /// Slower downloads are given up, so that a trickle does not hold a chat for ever.
 pub(super) const SLOWEST_BYTES_PER_S: u64 = 32 << 10;
 
-/// Files of one turn that are fetched at once.
-const AT_ONCE_MAX: usize = 3;
-
-/// Fetches all files, and tells how far it is. Dropping the future ends every download.
-pub(super) async fn fetch_all(bot: &Arc<Bot>, files: Vec<Media>, progress: &dyn Progress) -> Attachments {
-    fetch_within(bot, files, &bot.limits, progress).await
-}
-
-/// The same under other limits of the turn.
-pub(super) async fn fetch_within(
-    bot: &Arc<Bot>,
-    files: Vec<Media>,
-    limits: &attachments::Config,
-    progress: &dyn Progress,
-) -> Attachments {
-    let mut intake = Intake::new(&bot.blobs, limits);
-    let mut admitted = Vec::new();
-    for media in files {
-        let source = media.source();
-        let declared =
-            Declared { name: Some(media.name), mime_type: media.mime_type, size: media.size, source };
-        match media.file_id {
-            Some(file_id) => {
-                admitted.extend(intake.admit(declared).map(|item| Wanted { file_id, size: media.size, item }))
-            }
-            None => intake.refuse(declared, &Unavailable::Nameless.to_string()),
-        }
+impl SentFile for Media {
+    fn declared(&self) -> Declared {
+        let (name, mime_type) = (Some(self.name.clone()), self.mime_type.clone());
+        Declared { name, mime_type, size: self.size, source: self.source() }
     }
-    let (mut done, of) = (0, admitted.len());
-    let mut admitted = admitted.into_iter();
-    let mut tasks = JoinSet::new();
-    loop {
-        progress.step(Step::Fetching { done, of });
-        let free = AT_ONCE_MAX - tasks.len();
-        for wanted in admitted.by_ref().take(free) {
-            tasks.spawn(fetch(bot.clone(), wanted));
-        }
-        match tasks.join_next().await {
-            Some(Ok(settled)) => intake.settle(settled),
-            // It stays listed as a download that did not finish.
-            Some(Err(error)) => tracing::error!(%error, "a download failed"),
-            None => return intake.finish(),
-        }
-        done += 1;
+
+    fn place(&self) -> Option<i64> {
+        self.message_id
+    }
+
+    fn missing(&self) -> Option<String> {
+        self.file_id.is_none().then(|| Unavailable::Nameless.to_string())
     }
 }
 
@@ -80,6 +46,18 @@ struct Wanted {
     /// As the message says.
     size: Option<u64>,
     item: Download,
+}
+
+#[async_trait]
+impl Fetcher for Bot {
+    type File = Media;
+
+    async fn fetch(&self, file: Media, item: Download) -> Settled {
+        match file.file_id {
+            Some(file_id) => fetch(self, Wanted { file_id, size: file.size, item }).await,
+            None => item.fail(&Unavailable::Nameless.to_string()),
+        }
+    }
 }
 
 /// Why a file is not there, in words for its sender.
@@ -115,11 +93,11 @@ enum Trouble {
     Again(Unavailable, Option<Duration>),
 }
 
-async fn fetch(bot: Arc<Bot>, mut wanted: Wanted) -> Settled {
+async fn fetch(bot: &Bot, mut wanted: Wanted) -> Settled {
     let mut backoff = Backoff::new(Duration::from_millis(500), Duration::from_secs(5));
     let mut attempt = 1;
     let why = loop {
-        let (why, pause) = match try_once(&bot, &mut wanted).await {
+        let (why, pause) = match try_once(bot, &mut wanted).await {
             Ok(()) => return wanted.item.finish(),
             Err(Trouble::Final(why)) => break why,
             Err(Trouble::Again(why, pause)) => (why, pause),
@@ -141,7 +119,7 @@ async fn try_once(bot: &Bot, wanted: &mut Wanted) -> Result<(), Trouble> {
     let file: Value = serde_json::from_str(result.get()).unwrap_or_default();
     // Absent where Telegram cannot hand the file out (now).
     let path = file["file_path"].as_str().ok_or(Trouble::Final(Unavailable::Nameless))?;
-    let (size, limit) = (file["file_size"].as_u64(), bot.limits.max_bytes);
+    let (size, limit) = (file["file_size"].as_u64(), bot.base.limits.max_bytes);
     let fits = |bytes: Option<u64>| match bytes {
         Some(bytes) if bytes > limit.0 => Err(Trouble::Final(Unavailable::TooLarge(limit))),
         _ => Ok(()),

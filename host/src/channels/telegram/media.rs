@@ -136,6 +136,17 @@ mod tests {
         assert_eq!(Media::read(&json!({ "text": "x", "photo": null })), None);
     }
 
+    /// In the form that earlier releases have noted files in.
+    #[test]
+    fn what_is_kept_of_a_file_holds_no_word_of_its_message() {
+        let file = json!({ "file_id": "f", "file_unique_id": "u", "file_name": "a.txt", "file_size": 3 });
+        let media = Media::read(&json!({ "message_id": 4, "document": file, "caption": "secret" }));
+        let kept = json!({ "message_id": 4, "file_id": "f", "unique_id": "u", "name": "a.txt",
+            "mime_type": null, "size": 3 });
+        assert_eq!(serde_json::to_value(&media).expect("plain data"), kept);
+        assert_eq!(serde_json::from_value::<Media>(kept).ok(), media);
+    }
+
     #[test]
     fn nonsense_in_a_field_costs_that_field_only() {
         let media = |file: Value| Media::read(&json!({ "document": file })).expect("media");

@@ -1,8 +1,8 @@
 //! The Telegram channel: long polling in, one reply a turn out, nothing lost or doubled in between.
 //!
 //! ```text
-//! poll ─► admit ─► inbox ─► arrivals ─► lanes ─► answer ─► prepare, download, turn ─► outbound ─► send
-//!         sender   durable              order    one unit  pure                       durable
+//! poll ─► admit ─► inbox ─► lanes ─► answering ─► prepare, download, turn ─► outbound ─► send
+//!         sender   durable  order    one unit     pure                       durable
 //! ```
 //!
 //! A press of a button is decided by the poller itself (`presses`), before it is confirmed; the turn that waits
@@ -16,13 +16,11 @@
 
 mod about;
 mod admit;
-mod answer;
 mod api;
 mod approvals;
-mod arrivals;
 mod besides;
 mod bot;
-mod came;
+mod channel;
 mod config;
 mod content;
 mod cursor;
@@ -32,7 +30,6 @@ mod failure;
 mod fuzzing;
 mod groups;
 mod html;
-mod mailbox;
 mod media;
 mod mention;
 mod menu;
@@ -46,7 +43,6 @@ mod prepare;
 mod presses;
 mod probe;
 mod pulse;
-mod recent;
 mod renew;
 mod rules;
 mod send;
@@ -66,16 +62,16 @@ pub use pulse::{last_poll, overdue, polled};
 pub use renew::{Renewal, Renewed};
 pub use token::Token;
 
+use crate::answering::{Base, arrivals};
 use crate::attachments::outgoing::Outgoing;
 use crate::attachments::{self, BlobStore};
 use crate::store::people::People;
 use crate::store::{Keeper, Presence, Store, StoreError};
 use crate::tools;
 use crate::turn::desk::Desk;
-use crate::turn::lanes::{ARRIVALS_MAX, Lanes, Patience, Running, Stop, TURNS_AT_ONCE_MAX};
+use crate::turn::lanes::{ARRIVALS_MAX, Running, Stop, TURNS_AT_ONCE_MAX};
 use crate::turn::{Guests, Runner};
 use api::Api;
-use arrivals::Works;
 use bot::{Bot, Hears, Me, deciding};
 use failure::Failure;
 use moves::Moves;
@@ -178,9 +174,9 @@ pub async fn serve(
     let shown = bot.clone();
     background.spawn(async move { menu::set_menus(&shown, &menu).await });
     background.spawn(renew::renew(renewing, renewals));
-    background.spawn(prune(bot.store.clone()));
+    background.spawn(prune(bot.base.store.clone()));
     // What the last run left and nobody needs.
-    bot.sweep().await;
+    bot.base.sweep().await;
     let (arrivals, queue) = mpsc::channel(ARRIVALS_MAX);
     let polling = async {
         let resumed = || {
@@ -189,24 +185,14 @@ pub async fn serve(
             announce(&line);
         };
         let polled = resume_and_poll(&bots, &arrivals, resumed).await;
-        bot.stop.soon.cancel();
+        bot.base.stop.soon.cancel();
         polled
     };
-    let (polled, ()) = tokio::join!(polling, lanes(&bot, Works::new(bots.clone())).run(queue));
+    let lanes = arrivals::lanes(bots.clone(), bot.timing.grace);
+    let (polled, ()) = tokio::join!(polling, lanes.run(queue));
     match polled? {
         None => Ok(()),
         Some(failure) => Err(ended(failure)),
-    }
-}
-
-fn lanes(bot: &Bot, works: Works) -> Lanes {
-    Lanes {
-        worker: Arc::new(works),
-        store: bot.store.clone(),
-        channel: bot.channel.clone(),
-        running: bot.running.clone(),
-        patience: Patience { albums: bot.timing.albums, grace: bot.timing.grace },
-        stop: bot.stop.clone(),
     }
 }
 
@@ -222,23 +208,20 @@ fn bot(service: Service, api: Arc<Api>, (me, moves): (Me, Moves), soon: Cancella
     let keeper = Keeper::new(stop.soon.clone(), pulse::goes_on_within);
     let rules = deciding(&config.approvers, &service.approvals);
     let desk = Desk::new(service.store.clone(), (keeper.clone(), stop.clone()), channel.clone(), rules);
-    Bot {
-        api,
+    let base = Base {
         store: service.store,
-        presence: service.presence,
-        runner: service.runner,
-        blobs: service.blobs,
-        outgoing: service.outgoing,
-        limits: service.attachments,
-        door,
-        timing: config.timing,
         channel,
-        me,
-        permits: Arc::new(Semaphore::new(TURNS_AT_ONCE_MAX)),
-        desk,
-        answers: Arc::new(Semaphore::new(ANSWERS_AT_ONCE_MAX)),
         keeper,
         stop,
+        runner: service.runner,
+        desk,
         running: Arc::new(Running::default()),
-    }
+        places: Arc::new(Semaphore::new(TURNS_AT_ONCE_MAX)),
+        blobs: service.blobs,
+        limits: service.attachments,
+        outgoing: service.outgoing,
+        albums: config.timing.albums,
+    };
+    let answers = Arc::new(Semaphore::new(ANSWERS_AT_ONCE_MAX));
+    Bot { base, api, presence: service.presence, door, timing: config.timing, me, answers }
 }

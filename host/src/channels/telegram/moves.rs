@@ -61,12 +61,13 @@ impl Bot {
         if !is_group || self.door.moves.now(from) == to {
             return Some(());
         }
-        let note = || self.store.note_move(&self.channel, from.to_string(), to.to_string());
-        self.stored("note that a group moved", note).await?;
+        let base = &self.base;
+        let note = || base.store.note_move(&base.channel, from.to_string(), to.to_string());
+        base.stored("note that a group moved", note).await?;
         self.door.moves.note(from, to);
         tracing::info!(from, to, "a group became a supergroup and goes on under its new id");
         // Who waits for an approval there shows it again, where it can be pressed.
-        self.desk.look_again();
+        base.desk.look_again();
         Some(())
     }
 }

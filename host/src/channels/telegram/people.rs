@@ -1,7 +1,6 @@
 //! The door: who is served besides those whom the configuration names, what strangers are told, and telling those
 //! whom the operator lets in while the bot runs.
 
-use super::arrivals;
 use super::bot::{Bot, Bots};
 use super::config::Config;
 use super::groups::Groups;
@@ -11,6 +10,7 @@ use super::send::Target;
 use super::start::{Flow, hand_on};
 use super::wire::Message;
 use super::words;
+use crate::answering::arrivals;
 use crate::store::people::{Listed, Paired};
 use crate::store::{NewPart, NewReply, PartKind, STRANGER_TOLD_MAX, Stranger, now_ms};
 use crate::turn::Guests;
@@ -72,15 +72,16 @@ impl Bot {
         let Door { configured, groups, moves, .. } = &self.door;
         let mut allowed = configured.clone();
         allowed.extend(self.door.guests.paired().iter().filter_map(number));
-        let whose = self.runner.whose();
+        let whose = self.base.runner.whose();
         Rules { allowed, groups: groups.clone(), moves: moves.clone(), me: self.me.clone(), whose }
     }
 
     /// What a stranger in private may be told. One who was told so often that nothing more is said gets no code either.
     pub(super) async fn stranger(&self, message: &Message, sender: i64) -> Stranger {
         let name = sender.to_string();
-        let look = || self.store.times_told(&self.channel, &name);
-        let times = self.stored("look up a stranger", look).await;
+        let base = &self.base;
+        let look = || base.store.times_told(&base.channel, &name);
+        let times = base.stored("look up a stranger", look).await;
         let lasts = self.door.pairing.filter(|_| times.is_some_and(|times| times < STRANGER_TOLD_MAX));
         let code = match lasts {
             Some(lasts) => self.door.guests.code(&name, &message.besides.name, lasts).await,
@@ -105,7 +106,7 @@ pub(super) async fn watch(bots: Bots, lanes: mpsc::Sender<Arrival>) {
         let bot = bots.borrow().clone();
         let listed = bot.door.guests.listed();
         if listed != before {
-            bot.desk.look_again();
+            bot.base.desk.look_again();
             for one in bot.door.guests.paired() {
                 if welcome(&bot, &one, &lanes).await == Flow::Stops {
                     return;
@@ -118,7 +119,7 @@ pub(super) async fn watch(bots: Bots, lanes: mpsc::Sender<Arrival>) {
         }
         tokio::select! {
             () = tokio::time::sleep(LOOK_EVERY) => {}
-            () = bot.stop.soon.cancelled() => return,
+            () = bot.base.stop.soon.cancelled() => return,
         }
     }
 }
@@ -126,12 +127,12 @@ pub(super) async fn watch(bots: Bots, lanes: mpsc::Sender<Arrival>) {
 /// Tells somebody that they are served, once.
 async fn welcome(bot: &Bot, one: &Paired, lanes: &mpsc::Sender<Arrival>) -> Flow {
     let Some(chat) = number(one).filter(|_| one.since > now_ms() - TOLD_AGE_MS) else { return Flow::Goes };
-    let turn = TurnId::new(format!("{}-allowed-{chat}-{}", bot.channel, one.since));
+    let turn = TurnId::new(format!("{}-allowed-{chat}-{}", bot.base.channel, one.since));
     let target = Target { chat, thread: None, reply_to: None, stand_in: None }.to_text();
     let part = NewPart { kind: PartKind::Text, body: words::LET_IN.to_owned() };
     let reply = NewReply { target, parts: vec![part] };
-    let tell = || bot.store.tell(&bot.channel, &turn, reply.clone());
-    match bot.stored("tell somebody that they are served", tell).await {
+    let tell = || bot.base.store.tell(&bot.base.channel, &turn, reply.clone());
+    match bot.base.stored("tell somebody that they are served", tell).await {
         Some(Some(reply)) => hand_on(bot, lanes, arrivals::reply(bot, reply)).await,
         Some(None) => Flow::Goes,
         None => Flow::Stops,

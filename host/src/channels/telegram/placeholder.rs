@@ -112,7 +112,7 @@ impl Placeholder {
 
     /// Sends it, if it can be written down before: a turn that runs again must not send a second one.
     async fn send(&self, text: &Rich) -> State {
-        if let Err(error) = self.bot.store.placeholder_begun(&self.turn).await {
+        if let Err(error) = self.bot.base.store.placeholder_begun(&self.turn).await {
             tracing::debug!(turn = %self.turn, %error, "nothing is shown of a turn");
             return State::Over;
         }
@@ -124,7 +124,7 @@ impl Placeholder {
                 return State::Over;
             }
         };
-        if let Err(error) = self.bot.store.placeholder_sent(&self.turn, &sent).await {
+        if let Err(error) = self.bot.base.store.placeholder_sent(&self.turn, &sent).await {
             tracing::warn!(turn = %self.turn, %error, "a placeholder would be forgotten by a crash now");
         }
         sent.parse().map_or(State::Over, State::Shown)

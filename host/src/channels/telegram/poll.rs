@@ -2,8 +2,6 @@
 //! is waited out; only a refused token ends it.
 
 use super::admit::{Admission, admit};
-use super::answer::session;
-use super::arrivals;
 use super::bot::{Bot, Bots};
 use super::cursor::{Cursor, Cursored};
 use super::failure::Failure;
@@ -14,6 +12,7 @@ use super::send::Target;
 use super::start::{Flow, hand_on};
 use super::trouble::Trouble;
 use super::wire::Update;
+use crate::answering::{Channel, arrivals};
 use crate::store::{Fate, Headers, NewUpdate, Persisted};
 use crate::turn::lanes::Arrival;
 use serde::Serialize;
@@ -51,7 +50,7 @@ pub(super) async fn poll(bots: &Bots, lanes: &mpsc::Sender<Arrival>) -> Result<(
         let bot = bots.borrow().clone();
         let polled = tokio::select! {
             biased;
-            () = bot.stop.soon.cancelled() => return Ok(()),
+            () = bot.base.stop.soon.cancelled() => return Ok(()),
             polled = ask(&bot, &cursor, hold) => polled,
         };
         // A poll lasts long: who sent what it brings is judged by what is configured now.
@@ -83,7 +82,7 @@ pub(super) async fn poll(bots: &Bots, lanes: &mpsc::Sender<Arrival>) -> Result<(
         pulse::goes_on_within(pause);
         tokio::select! {
             () = tokio::time::sleep(pause) => {}
-            () = bot.stop.soon.cancelled() => return Ok(()),
+            () = bot.base.stop.soon.cancelled() => return Ok(()),
         }
     }
 }
@@ -133,21 +132,21 @@ async fn take(
         return Ok(Flow::Stops);
     }
     let last = updates.iter().map(|update| update.update_id).max();
-    let persist = || bot.store.persist(&bot.channel, updates.clone());
+    let base = &bot.base;
+    let persist = || base.store.persist(&base.channel, updates.clone());
     let persisted = if updates.is_empty() {
         Some(Persisted::default())
     } else {
-        bot.stored("persist updates", persist).await
+        base.stored("persist updates", persist).await
     };
-    let Some(Persisted { pending, replies }) = persisted else { return Ok(Flow::Stops) };
-    let replies = replies.into_iter().map(|reply| arrivals::reply(bot, reply));
-    for arrival in replies.chain(arrivals::messages(bot, &updates, &pending)) {
+    let Some(persisted) = persisted else { return Ok(Flow::Stops) };
+    for arrival in arrivals::came(bot, &updates, persisted) {
         if hand_on(bot, lanes, arrival).await == Flow::Stops {
             return Ok(Flow::Stops);
         }
     }
     // Work begins while the disk takes them in; what the next poll confirms has to outlast the power as well.
-    if last.is_some() && bot.stored("settle updates", || bot.store.settle()).await.is_none() {
+    if last.is_some() && base.stored("settle updates", || base.store.settle()).await.is_none() {
         return Ok(Flow::Stops);
     }
     let again = last.is_some() && last < cursor.offset();
@@ -193,7 +192,7 @@ async fn judged(bot: &Bot, update: Update, raw: &str) -> NewUpdate {
         Admission::Serve(sender) => {
             tracing::debug!(update_id, chat, "an update waits for its turn");
             let headers = Headers {
-                session: session(bot, &Target::answering(&message)),
+                session: bot.session(&Target::answering(&message)),
                 sender: sender.to_string(),
                 queue: queue_of(&message, &rules),
             };

@@ -10,55 +10,15 @@ use super::rules::Rules;
 use super::send::Target;
 use super::wire::{ChatKind, Content, Message};
 use super::words;
+use crate::answering::{self, Files, Question};
 use crate::store::{Queue, Standing};
 use crate::turn::words as said;
 use cofferdam_core::command::{Spoken, Word, spoken, steered, word};
-use std::collections::BTreeSet;
 
-/// What a turn's messages ask for.
-#[derive(Debug, PartialEq)]
-pub(super) enum Todo {
-    /// Nobody is answered.
-    Nothing,
-    /// An answer in this channel's own words.
-    Say(Target, String),
-    /// A turn.
-    Run(Box<Prepared>),
-}
-
-/// A turn that is ready but for the bytes of its files.
-#[derive(Debug, PartialEq)]
-pub(super) struct Prepared {
-    pub(super) target: Target,
-    pub(super) sender: i64,
-    pub(super) text: String,
-    pub(super) files: Files,
-    /// The album that its messages are.
-    pub(super) album: Option<String>,
-    pub(super) notices: Vec<String>,
-    /// What a model is told of the message besides its words.
-    pub(super) about: Option<String>,
-    /// The profiles whose tools may be called from there; absent: all of them.
-    pub(super) profiles: Option<BTreeSet<String>>,
-}
-
-/// Where a turn's files are.
-#[derive(Debug, PartialEq)]
-pub(super) enum Files {
-    /// In its messages.
-    Own(Vec<Media>),
-    /// In the message that it replies to.
-    Replied(Replied),
-}
-
-/// A message that another one replies to.
-#[derive(Debug, PartialEq)]
-pub(super) struct Replied {
-    pub(super) media: Media,
-    /// The album that it is part of, which is then meant as a whole.
-    pub(super) album: Option<String>,
-    pub(super) message_id: Option<i64>,
-}
+/// What messages of Telegram ask for.
+pub(super) type Todo = answering::Todo<Target, Media>;
+/// A message of Telegram that a turn answers.
+pub(super) type Asked = Question<Target, Media>;
 
 /// Whether a message alone can say that it needs no answer; then it is not kept.
 pub(super) fn concerns_us(message: &Message, rules: &Rules) -> bool {
@@ -90,9 +50,11 @@ pub(super) fn prepare(mut messages: Vec<Message>, standing: Standing, rules: &Ru
     }
     let captioned = messages.iter().find(|message| !message.text.is_empty()).unwrap_or(first);
     let own: Vec<Media> = messages.iter().filter_map(|message| message.media.clone()).collect();
-    let mut prepared = Prepared {
+    let mut prepared = Asked {
         target,
-        sender,
+        sender: sender.to_string(),
+        power: rules.power_of(sender),
+        queue: queue_of_all(&messages, rules),
         text: String::new(),
         files: Files::Own(own),
         album: first.album(),
@@ -120,19 +82,24 @@ pub(super) fn prepare(mut messages: Vec<Message>, standing: Standing, rules: &Ru
         Meant::Mention(text) | Meant::Said(text) => text,
         Meant::ForAnother => String::new(),
     };
-    if let Some(message) = first.reply_to.as_ref().filter(|_| uses_replied && !prepared.has_files())
-        && let Some(media) = message.media.clone()
+    if let Some(message) = first.reply_to.as_ref().filter(|_| uses_replied && prepared.files.is_empty())
+        && let Some(file) = message.media.clone()
     {
-        let (album, message_id) = (message.album(), message.message_id);
-        prepared.files = Files::Replied(Replied { media, album, message_id });
+        prepared.files = Files::Replied { file, album: message.album() };
     }
     if word(&prepared.text) == Some(Word::New) && !rules.may_begin_anew(sender) {
         return Todo::Say(target, said::NOT_YOURS_TO_FORGET.into());
     }
-    if steers && prepared.text.is_empty() && !prepared.has_files() {
+    if steers && prepared.text.is_empty() && prepared.files.is_empty() {
         return Todo::Say(target, said::STEER_WHAT.into());
     }
     Todo::Run(Box::new(prepared))
+}
+
+/// How the parts of a message want to be taken: as any of them says.
+fn queue_of_all(parts: &[Message], rules: &Rules) -> Queue {
+    let mut all = parts.iter().map(|part| queue_of(part, rules));
+    all.find(|queue| *queue == Queue::Steer).unwrap_or(Queue::Turn)
 }
 
 /// How a message wants to be taken.
@@ -140,12 +107,6 @@ pub(super) fn queue_of(message: &Message, rules: &Rules) -> Queue {
     match meant(message, &rules.me) {
         Meant::Command(command) if steered(&command).is_some() => Queue::Steer,
         _ => Queue::Turn,
-    }
-}
-
-impl Prepared {
-    fn has_files(&self) -> bool {
-        !matches!(&self.files, Files::Own(own) if own.is_empty())
     }
 }
 
@@ -213,7 +174,7 @@ mod tests {
     use super::*;
     use crate::turn::Whose;
     use serde_json::{Value, json};
-    use std::collections::BTreeMap;
+    use std::collections::{BTreeMap, BTreeSet};
     use std::sync::Arc;
 
     fn rules() -> Rules {
@@ -380,7 +341,7 @@ mod tests {
         let Todo::Run(turn) = prepare(vec![from(8, json!({ "text": "/x" }))], Standing::First, &open) else {
             panic!("no turn")
         };
-        assert_eq!((turn.sender, turn.profiles), (8, profiles));
+        assert_eq!((turn.sender.as_str(), turn.profiles), ("8", profiles));
         let closed = rules_with(Group { members: Members::None, ..Group::default() });
         assert_eq!(text_under(from(7, json!({ "text": "/x" })), &closed), None);
         assert_eq!(text_under(private(json!({ "text": "/x" })), &closed).as_deref(), Some("/x"));
@@ -408,7 +369,7 @@ mod tests {
         let photo = json!({ "message_id": 2, "from": { "id": 8 }, "document": document("old") });
         let asked = json!({ "text": "@our_bot what is this?", "reply_to_message": photo });
         let Todo::Run(turn) = run(vec![group(asked)], Standing::First) else { panic!("no turn") };
-        assert!(matches!(turn.files, Files::Replied(replied) if replied.media.name == "old"));
+        assert!(matches!(turn.files, Files::Replied { file, .. } if file.name == "old"));
     }
 
     #[test]
@@ -446,13 +407,14 @@ mod tests {
             Todo::Run(turn) => turn.files,
             other => panic!("{other:?}"),
         };
-        let Files::Replied(meant) = files(json!({ "text": "/x", "reply_to_message": replied })) else {
+        let Files::Replied { file, album } = files(json!({ "text": "/x", "reply_to_message": replied }))
+        else {
             panic!("own files")
         };
-        assert_eq!((meant.media.name.as_str(), meant.message_id), ("old", Some(2)));
-        assert_eq!(meant.album.as_deref(), Some("7/0/7/g"));
+        assert_eq!((file.name.as_str(), file.message_id), ("old", Some(2)));
+        assert_eq!(album.as_deref(), Some("7/0/7/g"));
         let words = files(json!({ "text": "what is this?", "reply_to_message": replied }));
-        assert!(matches!(words, Files::Replied(meant) if meant.media.name == "old"));
+        assert!(matches!(words, Files::Replied { file, .. } if file.name == "old"));
         let origin = json!({ "type": "user", "sender_user": { "id": 8, "first_name": "Eve" } });
         let sent_on = json!({ "text": "x", "reply_to_message": replied, "forward_origin": origin });
         assert_eq!(files(sent_on), Files::Own(vec![]));

@@ -41,5 +41,5 @@ async fn pressed(bot: &Bot, press: &Press) -> Option<Said> {
     let by = person.map(|user| user.id.to_string());
     let home = |chat: i64| rules.moves.home(chat);
     let here = |chat: &str| chat.parse().is_ok_and(|chat| press.chat.map(home) == Some(home(chat)));
-    bot.desk.press(&press.data, by.as_deref(), here).await
+    bot.base.desk.press(&press.data, by.as_deref(), here).await
 }

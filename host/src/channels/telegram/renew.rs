@@ -5,6 +5,7 @@ use super::Config;
 use super::bot::{Bot, deciding};
 use super::menu::{MenuEntry, set_menus};
 use super::people::Door;
+use crate::answering::Base;
 use crate::attachments::{self, outgoing::Outgoing};
 use crate::tools;
 use crate::turn::Runner;
@@ -55,12 +56,10 @@ pub(super) async fn renew(bots: watch::Sender<Arc<Bot>>, mut renewals: mpsc::Rec
 impl Bot {
     fn renewed(&self, renewed: Renewed) -> Self {
         let Renewed { config, runner, outgoing, attachments, approvals, menu: _ } = renewed;
+        let desk = self.base.desk.renewed(deciding(&config.approvers, &approvals));
         Self {
-            runner,
-            outgoing,
-            limits: attachments,
+            base: Base { runner, desk, limits: attachments, outgoing, ..self.base.clone() },
             door: Door::new(&config, self.door.guests.clone(), self.door.moves.clone()),
-            desk: self.desk.renewed(deciding(&config.approvers, &approvals)),
             ..self.clone()
         }
     }

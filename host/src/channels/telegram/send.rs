@@ -146,7 +146,7 @@ impl Bot {
         let sending = async {
             match content {
                 Content::Text(text) => self.api.send(target, text).await,
-                Content::Files(bundle) => send_files(&self.api, &self.outgoing, target, bundle).await,
+                Content::Files(bundle) => send_files(&self.api, &self.base.outgoing, target, bundle).await,
             }
         };
         self.api.pace.reply(target.chat, sending).await

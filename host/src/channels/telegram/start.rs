@@ -1,20 +1,18 @@
 //! The way from the start to polling: who the bot is, what the last run left, and what runs beside.
 
 use super::api::Api;
-use super::arrivals;
 use super::bot::{Bot, Bots, Me};
 use super::failure::Failure;
 use super::poll::poll;
 use super::pulse;
+use crate::answering::arrivals;
 use crate::outbound::Backoff;
-use crate::store::{Store, StoreError, Update, now_ms};
-use crate::turn::lanes::{Arrival, STOPS_AT_ONCE_MAX};
+use crate::store::{Store, StoreError, now_ms};
+use crate::turn::lanes::Arrival;
 use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-/// Pages in which the inbox is read at the start.
-const PAGE: u32 = 100;
 /// How often the store is pruned.
 const PRUNE_EVERY: Duration = Duration::from_secs(60 * 60);
 
@@ -52,14 +50,7 @@ pub(super) async fn resume_and_poll(
     announce: impl FnOnce(),
 ) -> Result<Option<Failure>, StoreError> {
     let bot = &*bots.borrow().clone();
-    let replies = bot.store.unsent(&bot.channel).await?.into_iter();
-    let turns = bot.store.bound(&bot.channel).await?.into_iter();
-    let replies = replies.map(|reply| arrivals::reply(bot, reply));
-    let left: Vec<_> = replies.chain(turns.map(|turn| arrivals::bound(bot, turn))).collect();
-    if !left.is_empty() {
-        tracing::info!(count = left.len(), "continuing what the last run left");
-    }
-    for arrival in left.into_iter().chain(stops(bot).await?).chain([Arrival::Inbox]) {
+    for arrival in arrivals::left(bot).await? {
         if hand_on(bot, lanes, arrival).await == Flow::Stops {
             return Ok(None);
         }
@@ -68,25 +59,11 @@ pub(super) async fn resume_and_poll(
     Ok(pulse::poller(poll(bots, lanes)).await.err())
 }
 
-/// The messages of the inbox that ask to stop something: they wait for nothing that came before them.
-async fn stops(bot: &Bot) -> Result<Vec<Arrival>, StoreError> {
-    let (mut found, mut after) = (Vec::new(), None);
-    while found.len() < STOPS_AT_ONCE_MAX {
-        let page = bot.store.pending(&bot.channel, after, PAGE).await?;
-        let Some(last) = page.last() else { break };
-        after = Some(last.update_id);
-        let stopping = |update: &Update| arrivals::stopping(bot, update.update_id, &update.raw);
-        found.extend(page.iter().filter_map(stopping).map(Arrival::Stop));
-    }
-    found.truncate(STOPS_AT_ONCE_MAX);
-    Ok(found)
-}
-
 /// Hands one piece of work on.
 pub(super) async fn hand_on(bot: &Bot, lanes: &mpsc::Sender<Arrival>, arrival: Arrival) -> Flow {
     tokio::select! {
         sent = lanes.send(arrival) => if sent.is_ok() { Flow::Goes } else { Flow::Stops },
-        () = bot.stop.soon.cancelled() => Flow::Stops,
+        () = bot.base.stop.soon.cancelled() => Flow::Stops,
     }
 }
 

@@ -1,11 +1,9 @@
 //! The sign of life in a chat: "typing…", or "sending a file…" where that takes long.
 
 use super::api::Api;
-use super::bot::Bot;
 use super::failure::Failure;
 use super::send::Target;
-use crate::turn::lanes::Slot;
-use crate::turn::{AGAIN, Alive, Sign, Working};
+use crate::turn::{AGAIN, Sign};
 use async_trait::async_trait;
 use std::sync::Arc;
 use std::time::Duration;
@@ -41,19 +39,5 @@ impl Sign for Typing {
             Err(Failure::TooMany(pause)) => pause,
             _ => Duration::ZERO,
         }
-    }
-}
-
-impl Bot {
-    /// A place for a turn, with a sign that it is worked on.
-    pub(super) fn working(&self, target: Target) -> Working {
-        let slot = Slot::among(&self.permits);
-        let alive = self.alive(target, &slot);
-        Working { slot, alive }
-    }
-
-    /// A sign that a turn is worked on.
-    pub(super) fn alive(&self, target: Target, slot: &Arc<Slot>) -> Alive {
-        Alive::working(Typing::at(self.api.clone(), target, ChatAction::Typing), slot.clone())
     }
 }

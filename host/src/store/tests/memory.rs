@@ -12,6 +12,7 @@ use cofferdam_core::journal::{Earlier, Journal};
 use cofferdam_core::message::{Delivery, OutgoingAttachment};
 use cofferdam_core::tool::Answer;
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 const HOUR_MS: i64 = 60 * 60 * 1000;
@@ -19,7 +20,24 @@ const DAY_MS: i64 = 24 * HOUR_MS;
 
 /// The engine; a clone is the same one, opened again.
 #[derive(Clone, Default)]
-pub(super) struct Memory(Arc<Mutex<Held>>);
+pub(crate) struct Memory {
+    held: Arc<Mutex<Held>>,
+    life: Arc<Life>,
+}
+
+/// How long a program lives that has opened the engine.
+struct Life {
+    /// What it may do here.
+    steps_max: usize,
+    /// What it has done or tried to do.
+    steps: AtomicUsize,
+}
+
+impl Default for Life {
+    fn default() -> Self {
+        Self { steps_max: usize::MAX, steps: AtomicUsize::default() }
+    }
+}
 
 #[derive(Default)]
 struct Held {
@@ -201,8 +219,26 @@ impl Held {
 }
 
 impl Memory {
+    /// The same one, opened again.
+    pub(crate) fn again(&self) -> Self {
+        self.killed_after(usize::MAX)
+    }
+
+    /// The same one, opened by a program that is killed after so many steps: the next one panics, and each after it.
+    pub(crate) fn killed_after(&self, steps_max: usize) -> Self {
+        let life = Life { steps_max, ..Life::default() };
+        Self { held: self.held.clone(), life: Arc::new(life) }
+    }
+
+    /// Whether that came to pass.
+    pub(crate) fn was_killed(&self) -> bool {
+        self.life.steps.load(Ordering::SeqCst) > self.life.steps_max
+    }
+
     fn held(&self) -> MutexGuard<'_, Held> {
-        self.0.lock().expect("no test panics while it holds this")
+        let steps = self.life.steps.fetch_add(1, Ordering::SeqCst);
+        assert!(steps < self.life.steps_max, "the program is killed here");
+        self.held.lock().expect("no test panics while it holds this")
     }
 }
 
@@ -212,7 +248,7 @@ impl Engine for Memory {
     }
 
     fn open(&self) -> Store {
-        Arc::new(self.clone())
+        Arc::new(self.again())
     }
 }
 

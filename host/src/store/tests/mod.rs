@@ -7,6 +7,8 @@ mod memory;
 mod people;
 mod sqlite;
 
+pub(crate) use memory::Memory;
+
 use super::*;
 use cofferdam_core::id::{Caller, SessionId, TurnId};
 use cofferdam_core::message::OutgoingAttachment;

@@ -21,7 +21,7 @@ impl Window {
 
     /// Whether the parts that the inbox has of an album are all that are waited for; `now` in milliseconds since
     /// 1970 UTC.
-    pub(in crate::turn) fn is_over(self, parts: &[AlbumPart], now: i64) -> bool {
+    pub fn is_over(self, parts: &[AlbumPart], now: i64) -> bool {
         let ago = |ms: i64| Duration::from_millis(u64::try_from(now.saturating_sub(ms)).unwrap_or(0));
         let (first, last) = (parts.first(), parts.last());
         last.is_some_and(|last| ago(last.received_at) >= self.silence)

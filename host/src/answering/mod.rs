@@ -1,0 +1,24 @@
+//! Answering: from a message that a channel has brought to a reply that is out, through every crash in between. The same
+//! for every channel; what only a channel can do it does behind [`Channel`].
+//!
+//! ```text
+//! channel ─► arrivals ─► lanes (turn/) ─► unit ─► the turn (turn/) ─► reply (outbound/)
+//!                                          │
+//!                  files, recent, mailbox ─┘  the files that a message means, what is noted of them, what is said to
+//!                                             the turn while it runs
+//! ```
+//!
+//! It joins `turn` with `outbound` and knows no platform: what a message is, and where bytes come from, is a channel's.
+
+pub mod arrivals;
+mod base;
+mod channel;
+mod files;
+mod mailbox;
+mod recent;
+#[cfg(test)]
+mod tests;
+mod unit;
+
+pub use base::Base;
+pub use channel::{Asked, Channel, Files, Question, Todo};

@@ -1,0 +1,40 @@
+//! A channel's work through the lanes, and how a person stops it.
+
+use super::*;
+use tokio::sync::{mpsc, watch};
+
+#[tokio::test]
+async fn what_runs_is_stopped_by_a_message_that_waits_for_nothing() {
+    let world = World::new();
+    let paper = world.started(&world.memory);
+    let (_papers, current) = watch::channel(paper.clone());
+    let (arrivals, queue) = mpsc::channel(16);
+    let lanes = tokio::spawn(arrivals::lanes(current, Duration::from_secs(1)).run(queue));
+    for arrival in arrivals::left(&*paper).await.expect("the store") {
+        arrivals.send(arrival).await.expect("the lanes run");
+    }
+    let bring = async |letters: &[Letter]| {
+        let (base, batch) = (paper.base(), batch(&paper, letters));
+        let persisted = base.store.persist(&base.channel, batch.clone()).await.expect("kept");
+        for arrival in arrivals::came(&*paper, &batch, persisted) {
+            arrivals.send(arrival).await.expect("the lanes run");
+        }
+    };
+    bring(&[says(1, "wait", None), says(2, "next", Some("a"))]).await;
+    world.outside.waits.notified().await;
+    bring(&[says(3, "/cancel", None)]).await;
+    while world.read().len() < 2 {
+        world.outside.reads.notified().await;
+    }
+    let read = world.read();
+    assert!(read[0].starts_with("attic: Cancelled: nothing had been done yet."), "{read:?}");
+    assert!(read[0].ends_with("1 message is waiting and comes next."), "{read:?}");
+    assert_eq!(read[1], "attic: next<a>");
+    bring(&[says(4, "/cancel", None)]).await;
+    while world.read().len() < 3 {
+        world.outside.reads.notified().await;
+    }
+    assert_eq!(world.read()[2], "attic: Nothing is running here.");
+    paper.base().stop.soon.cancel();
+    lanes.await.expect("no panic");
+}

@@ -1,0 +1,70 @@
+//! Fetches the files of a message from where its channel keeps them: in order, a few at once, under every limit. A file
+//! that cannot be had keeps its place and says why.
+
+use super::{Attachments, Declared, Download, Intake, Settled};
+use async_trait::async_trait;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use std::sync::Arc;
+use tokio::task::JoinSet;
+
+/// Files of one message that are fetched at once.
+const AT_ONCE_MAX: usize = 3;
+
+/// A file of a message, as its channel knows it: what can be kept in place of its bytes, as JSON.
+pub trait SentFile: Clone + PartialEq + Serialize + DeserializeOwned + Send + Sync + 'static {
+    /// What its message says of it.
+    fn declared(&self) -> Declared;
+
+    /// Where its message stands among those of its conversation; `None` where the channel does not say.
+    fn place(&self) -> Option<i64>;
+
+    /// Why it cannot be asked for, in words for its sender; `None` where it can.
+    fn missing(&self) -> Option<String>;
+}
+
+/// Brings the bytes of a channel's files.
+#[async_trait]
+pub trait Fetcher: Send + Sync + 'static {
+    /// What names one.
+    type File: SentFile;
+
+    /// Fetches one and ends its download: it is there, or says why not. Tries again what time may heal. Dropping the
+    /// future ends it.
+    async fn fetch(&self, file: Self::File, download: Download) -> Settled;
+}
+
+/// Fetches all files. `tell` hears how many are in, or cannot be had, and how many are fetched. Dropping the future ends
+/// every download.
+pub async fn fetch_all<F: Fetcher>(
+    fetcher: &Arc<F>,
+    files: Vec<F::File>,
+    mut intake: Intake,
+    tell: impl Fn(usize, usize) + Send,
+) -> Attachments {
+    let mut admitted = Vec::new();
+    for file in files {
+        match file.missing() {
+            None => admitted.extend(intake.admit(file.declared()).map(|download| (file, download))),
+            Some(reason) => intake.refuse(file.declared(), &reason),
+        }
+    }
+    let (mut done, of) = (0, admitted.len());
+    let mut admitted = admitted.into_iter();
+    let mut tasks = JoinSet::new();
+    loop {
+        tell(done, of);
+        let free = AT_ONCE_MAX - tasks.len();
+        for (file, download) in admitted.by_ref().take(free) {
+            let fetcher = fetcher.clone();
+            tasks.spawn(async move { fetcher.fetch(file, download).await });
+        }
+        match tasks.join_next().await {
+            Some(Ok(settled)) => intake.settle(settled),
+            // It stays listed as a download that did not finish.
+            Some(Err(error)) => tracing::error!(%error, "a download failed"),
+            None => return intake.finish(),
+        }
+        done += 1;
+    }
+}

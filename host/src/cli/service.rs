@@ -43,7 +43,8 @@ fn unit(config: &Config, arguments: &Arguments) -> anyhow::Result<String> {
     let program = std::env::current_exe().context("cannot tell where this program lies")?;
     // A workspace that was given on the command line holds for the service, too.
     let words = [quoted(&program)?, "--config".into(), quoted(file)?, "--workspace".into()];
-    let exec = format!("{} {} serve", words.join(" "), quoted(&config.workspace.root)?);
+    // Here, and nowhere else in a unit, systemd puts variables in.
+    let exec = format!("{} {} serve", words.join(" "), quoted(&config.workspace.root)?).replace('$', "$$");
     // The account has no home.
     let reload = match gateway::own_folder(config, file, None) {
         Some(_) => String::new(),
@@ -67,13 +68,22 @@ fn unit(config: &Config, arguments: &Arguments) -> anyhow::Result<String> {
     // What it reads, as the account that it runs under: `init` keeps these for whoever ran it.
     let (api_key, signing) = (&config.provider.api_key_file, &config.audit.sign_key_file);
     let read = [Some(file.as_path()), token_file, api_key.as_deref(), signing.as_deref()];
-    let read: Vec<_> = read.into_iter().flatten().map(quoted).collect::<Result<_, _>>()?;
-    let read = read.join(" ");
-    let places = format!("{} {}", quoted(&config.workspace.root)?, quoted(&config.state_dir)?);
+    let shell = |paths: &[&Path]| -> anyhow::Result<String> {
+        let words = paths.iter().map(|path| {
+            let path = straight(path)?;
+            Ok(shlex::try_quote(&path)
+                .context("a path cannot be written for a shell; rename it")?
+                .into_owned())
+        });
+        Ok(words.collect::<anyhow::Result<Vec<_>>>()?.join(" "))
+    };
+    let read = shell(&read.into_iter().flatten().collect::<Vec<_>>())?;
+    let writes = [config.workspace.root.as_path(), config.state_dir.as_path()];
+    let (made, places) = (shell(&writes)?, format!("{} {}", quoted(writes[0])?, quoted(writes[1])?));
     Ok(format!(
         "# As root, before the first start:\n\
          #   useradd --system --no-create-home --shell /usr/sbin/nologin {user}\n\
-         #   install -d -m 700 -o {user} {places}\n\
+         #   install -d -m 700 -o {user} {made}\n\
          #   chown {user} {read}\n\
          #   systemctl daemon-reload && systemctl enable --now cofferdam\n\
          [Unit]\nDescription=Cofferdam agent gateway\nWants=network-online.target\nAfter=network-online.target\n\n\
@@ -105,18 +115,22 @@ SystemCallErrorNumber=EPERM\n";
 /// A path as one word of a unit's line: quoted, with what systemd would expand written twice.
 fn quoted(path: &Path) -> anyhow::Result<String> {
     let text = plain(path)?;
-    Ok(format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\"").replace('$', "$$")))
+    Ok(format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\"")))
 }
 
 /// A path as the rest of a unit's line.
 fn plain(path: &Path) -> anyhow::Result<String> {
+    Ok(straight(path)?.replace('%', "%%"))
+}
+
+/// A whole path, which is text on one line.
+fn straight(path: &Path) -> anyhow::Result<String> {
     let path = std::path::absolute(path).with_context(|| format!("cannot resolve {}", path.display()))?;
     // systemd ignores a path with `..` in it, and the service could not write there.
     let path =
         if path.components().any(|part| part == Component::ParentDir) { resolved(&path) } else { path };
     let text = path.to_str().filter(|text| !text.chars().any(char::is_control));
-    let text = text.with_context(|| format!("{path:?} cannot be written into a unit; rename it"))?;
-    Ok(text.replace('%', "%%"))
+    Ok(text.with_context(|| format!("{path:?} cannot be written into a unit; rename it"))?.to_owned())
 }
 
 /// As `useradd` takes it.

@@ -1,32 +1,61 @@
 //! The lines that are typed into a chat, up to its end: `/quit`, or Ctrl-D. After that there are none, whoever asks: a
-//! terminal would go on where Ctrl-D was typed.
+//! terminal would go on where Ctrl-D was typed. A line that is longer than any message can be is refused.
 
 use std::io;
-use tokio::io::{AsyncBufRead, AsyncBufReadExt, Lines};
+use tokio::io::{AsyncBufRead, AsyncBufReadExt};
+
+/// Bytes of a line: the longest arguments that any tool may take, and room for the command.
+const TYPED_BYTES_MAX: usize = 17 << 20;
 
 /// The lines, one after the other.
 pub(super) struct Typed<R> {
-    lines: Lines<R>,
+    reader: R,
+    /// What came of the next one.
+    begun: Vec<u8>,
     ended: bool,
 }
 
 impl<R: AsyncBufRead + Unpin> Typed<R> {
     /// What is typed here.
     pub(super) fn into(reader: R) -> Self {
-        Self { lines: reader.lines(), ended: false }
+        Self { reader, begun: Vec::new(), ended: false }
     }
 
     /// The next line; none at the end, and never again after it. Nothing is lost by not waiting for it.
     ///
     /// # Errors
-    /// When it cannot be read, or is no text.
+    /// When it cannot be read, is no text, or is too long.
     pub(super) async fn next(&mut self) -> io::Result<Option<String>> {
         if self.ended {
             return Ok(None);
         }
-        let line = self.lines.next_line().await?.filter(|line| line.trim() != "/quit");
+        let line = self.line().await?.filter(|line| line.trim() != "/quit");
         self.ended = line.is_none();
         Ok(line)
+    }
+
+    async fn line(&mut self) -> io::Result<Option<String>> {
+        loop {
+            let come = self.reader.fill_buf().await?;
+            let end = come.iter().position(|byte| *byte == b'\n');
+            let taken = end.map_or(come.len(), |end| end + 1);
+            let is_last = taken == 0;
+            self.begun.extend_from_slice(&come[..taken]);
+            self.reader.consume(taken);
+            if self.begun.len() > TYPED_BYTES_MAX {
+                let said = format!("a line is longer than {} MiB", TYPED_BYTES_MAX >> 20);
+                return Err(io::Error::new(io::ErrorKind::InvalidData, said));
+            }
+            if is_last && self.begun.is_empty() {
+                return Ok(None);
+            }
+            if is_last || end.is_some() {
+                let line = String::from_utf8(std::mem::take(&mut self.begun));
+                let line = line.map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))?;
+                let line = line.strip_suffix('\n').unwrap_or(&line);
+                return Ok(Some(line.strip_suffix('\r').unwrap_or(line).to_owned()));
+            }
+        }
     }
 }
 
@@ -56,7 +85,7 @@ mod tests {
     #[tokio::test]
     async fn the_end_is_for_good() {
         for typed in
-            [vec!["a\n", "", "b\n"], vec!["a\n", " /quit \n", "b\n"], vec!["a\n/quit\nb\n"], vec!["a\n"]]
+            [vec!["a\n", "", "b\n"], vec!["a\r\n", " /quit \n", "b\n"], vec!["a\n/quit\nb\n"], vec!["a"]]
         {
             let mut lines = Typed::into(BufReader::new(Terminal(typed.clone())));
             let mut found = Vec::new();
@@ -65,5 +94,21 @@ mod tests {
             }
             assert_eq!(found, [Some("a".to_owned()), None, None, None], "{typed:?}");
         }
+    }
+
+    #[tokio::test]
+    async fn a_line_comes_whole_in_pieces_or_not_at_all_when_it_is_too_long() {
+        let mut lines = Typed::into(BufReader::new(Terminal(vec!["a", "\u{e4}b", "c\nd", "\n", "\n"])));
+        for expected in ["a\u{e4}bc", "d", ""] {
+            assert_eq!(lines.next().await.expect("text").as_deref(), Some(expected));
+        }
+        let long = |bytes: usize| [vec![b'x'; bytes - 1], b"\nnext\n".to_vec()].concat();
+        let long_enough = long(TYPED_BYTES_MAX);
+        let mut lines = Typed::into(&long_enough[..]);
+        assert_eq!(lines.next().await.expect("text").map(|line| line.len()), Some(TYPED_BYTES_MAX - 1));
+        assert_eq!(lines.next().await.expect("text").as_deref(), Some("next"));
+        let too_long = long(TYPED_BYTES_MAX + 1);
+        let error = Typed::into(&too_long[..]).next().await.expect_err("too long");
+        assert!(error.to_string().contains("longer than 17 MiB"), "{error}");
     }
 }

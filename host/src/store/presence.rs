@@ -150,9 +150,13 @@ mod tests {
         next.fares(Health { model_answered_at: Some(7), ..Health::default() });
         let told = noted(dir.path()).expect("written").health;
         assert_eq!(told, Health { error, model_answered_at: Some(7), model_failed_at: None });
-        fs::write(dir.path().join(FILE_NAME), "{").expect("writable");
+        let file = dir.path().join(FILE_NAME);
+        let text = fs::read_to_string(&file).expect("readable");
+        fs::write(&file, "{").expect("writable");
         assert_eq!(noted(dir.path()), None);
-        fs::write(dir.path().join(FILE_NAME), " ".repeat(5000)).expect("writable");
-        assert_eq!(noted(dir.path()), None);
+        for (bytes, is_read) in [(4096, true), (4097, false)] {
+            fs::write(&file, format!("{text:bytes$}")).expect("writable");
+            assert_eq!(noted(dir.path()).is_some(), is_read, "{bytes} bytes");
+        }
     }
 }

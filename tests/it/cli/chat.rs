@@ -158,6 +158,15 @@ fn what_is_no_text_ends_it_without_a_panic() {
     );
 }
 
+#[test]
+fn a_line_without_end_is_not_read_for_ever() {
+    let home = Home::new();
+    let endless = std::fs::File::open("/dev/zero").expect("there");
+    let ran = super::run(home.command(&["chat"]).stdin(endless));
+    assert!(ran.code == Some(2) && ran.stderr.contains("a line is longer than 17 MiB"), "{ran:?}");
+    assert!(home.audit().is_empty() && ran.stdout.is_empty(), "{ran:?}");
+}
+
 /// A chat whose input stays open.
 struct Open {
     child: Child,

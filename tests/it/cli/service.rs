@@ -41,7 +41,7 @@ fn the_unit_names_this_installation() {
         ("notify".into(), "main".into(), "2min".into())
     );
     assert!(!unit.contains("# A reload reads"), "{unit}");
-    assert!(unit.contains(&format!("#   chown gate {:?}\n", home.config_file())), "{unit}");
+    assert!(unit.contains(&format!("#   chown gate {}\n", home.config_file().display())), "{unit}");
 }
 
 #[test]
@@ -49,8 +49,8 @@ fn files_of_secrets_need_no_environment_and_belong_to_the_account() {
     let home = Home::new().telegram("http://127.0.0.1:9", &[7]).telegram_more("token_file = \"bot-token\"\n");
     let unit = print(&home, &[]);
     assert!(!unit.contains("EnvironmentFile"), "{unit}");
-    let files = [home.config_file(), home.dir().join("bot-token")];
-    assert!(unit.contains(&format!("#   chown cofferdam {:?} {:?}\n", files[0], files[1])), "{unit}");
+    let files = [home.config_file(), home.dir().join("bot-token")].map(|file| file.display().to_string());
+    assert!(unit.contains(&format!("#   chown cofferdam {} {}\n", files[0], files[1])), "{unit}");
 }
 
 #[test]
@@ -58,6 +58,25 @@ fn a_way_around_is_written_straight() {
     let home = Home::new().config("[workspace]\nroot = \"state/../files\"\n");
     let unit = print(&home, &[]);
     assert!(unit.contains(&format!("{:?}", home.dir().join("files"))) && !unit.contains(".."), "{unit}");
+}
+
+/// Systemd and the shell expand other characters, and each is given the path itself.
+#[test]
+fn a_hostile_name_is_nothing_but_a_name() {
+    const NAME: &str = "a $HOME %n `id` \"b\" c'd \\ e";
+    let home = Home::new().config(&format!("[workspace]\nroot = {NAME:?}\n"));
+    let unit = print(&home, &[]);
+    let root = home.dir().join(NAME).display().to_string();
+    let line = |key: &str| unit.lines().find_map(|line| line.strip_prefix(key)).expect(key).to_owned();
+    let escaped = root.replace('\\', "\\\\").replace('"', "\\\"").replace('%', "%%");
+    assert!(line("ReadWritePaths=").starts_with(&format!("\"{escaped}\" ")), "{unit}");
+    let exec = format!(" --workspace \"{}\" serve", escaped.replace('$', "$$"));
+    assert!(line("ExecStart=").ends_with(&exec), "{unit}");
+    // What root is told to run makes this very folder.
+    let install = line("#   install -d -m 700 -o cofferdam ");
+    let ran =
+        Command::new("sh").args(["-c", &format!("printf '%s\\n' {install}")]).output().expect("a shell");
+    assert_eq!(String::from_utf8_lossy(&ran.stdout), format!("{root}\n{}\n", home.state().display()));
 }
 
 #[test]

@@ -89,24 +89,32 @@ fn refused(component: &[u8], says: &str) -> String {
     ran.message()
 }
 
+/// A component has at most so many parts of a kind, of which each instance of the module brings one.
+fn has_at_most(most: usize, what: &str, module: &[u8]) {
+    let says = format!("exceeds the configured maximum of {most} ");
+    let said = refused(&beside(module, most + 1), &says);
+    // The tool has some of its own.
+    let (before, _) = said.split_once(&format!(" {what}")).unwrap_or_else(|| panic!("{what} in {said}"));
+    let all: usize = before.rsplit(' ').next().and_then(|n| n.parse().ok()).expect("a number");
+    let own = all - (most + 1);
+    assert!(own < most, "{said}");
+    works(&beside(module, most - own));
+    refused(&beside(module, most - own + 1), &says);
+}
+
 #[test]
-fn a_component_has_so_many_parts_and_no_more() {
-    let table = module(&[section(4, vec![1, 0x70, 0, 1])]);
-    for (module, what, most) in [
-        (module(&[]), "core module instances", 16),
-        (memory(1), "Wasm linear memories", 2),
-        (table, "tables", 8),
-    ] {
-        let says = format!("exceeds the configured maximum of {most} ");
-        let said = refused(&beside(&module, most + 1), &says);
-        // The tool has some of its own.
-        let (before, _) = said.split_once(&format!(" {what}")).unwrap_or_else(|| panic!("{what} in {said}"));
-        let all: usize = before.rsplit(' ').next().and_then(|n| n.parse().ok()).expect("a number");
-        let own = all - (most + 1);
-        assert!(own < most, "{said}");
-        works(&beside(&module, most - own));
-        refused(&beside(&module, most - own + 1), &says);
-    }
+fn a_component_has_so_many_instances_and_no_more() {
+    has_at_most(16, "core module instances", &module(&[]));
+}
+
+#[test]
+fn a_component_has_so_many_memories_and_no_more() {
+    has_at_most(2, "Wasm linear memories", &memory(1));
+}
+
+#[test]
+fn a_component_has_so_many_tables_and_no_more() {
+    has_at_most(8, "tables", &module(&[section(4, vec![1, 0x70, 0, 1])]));
 }
 
 #[test]

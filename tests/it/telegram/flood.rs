@@ -62,7 +62,7 @@ async fn what_telegram_holds_back_comes_later_once_and_in_order() -> anyhow::Res
 async fn a_pause_holds_whatever_goes_to_that_chat() -> anyhow::Result<()> {
     let world = World::running_in(Home::paced).await?;
     let to = |topic: i64| Target::method("sendMessage").with("message_thread_id", topic);
-    world.server.fault(to(1), 1, Fault::too_many_requests(5));
+    world.server.fault(to(1), 1, Fault::too_many_requests(2));
     let topic = |topic: i64| Incoming::group(GROUP, ANN).thread(topic).text("/help");
     let held = world.server.push(topic(1));
     world.server.wait_for_request(PATIENCE, to(1)).await?;
@@ -73,7 +73,7 @@ async fn a_pause_holds_whatever_goes_to_that_chat() -> anyhow::Result<()> {
     world.answer(&held).await?;
     let first = world.server.requests(to(1)).remove(0);
     for later in [world.server.requests(to(1)).remove(1), world.server.requests(to(2)).remove(0)] {
-        assert!(later.at - first.at >= Duration::from_secs(5), "{later:?}");
+        assert!(later.at - first.at >= Duration::from_secs(2), "{later:?}");
     }
     world.end(3)
 }

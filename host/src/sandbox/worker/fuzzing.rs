@@ -24,7 +24,7 @@ const RESULT_BYTES_MAX: usize = 64 << 10;
 ///
 /// # Panics
 /// Where a claim does not hold.
-pub fn conversation(data: &[u8]) {
+pub(crate) fn conversation(data: &[u8]) {
     let (ours, theirs) = socketpair(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)
         .expect("a pair of sockets");
     let mut socket = Socket::new(ours);

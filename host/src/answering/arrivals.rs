@@ -91,7 +91,7 @@ async fn stops<C: Channel>(channel: &C) -> Result<Vec<Arrival>, StoreError> {
 
 /// What came of a batch: what strangers are told, and those updates that the inbox did not know before, under the sessions
 /// that it has them by.
-pub fn came<C: Channel>(channel: &C, batch: &[NewUpdate], persisted: Persisted) -> Vec<Arrival> {
+pub fn of_batch<C: Channel>(channel: &C, batch: &[NewUpdate], persisted: Persisted) -> Vec<Arrival> {
     let Persisted { pending, replies } = persisted;
     let mut arrivals: Vec<_> = replies.into_iter().map(|told| reply(channel, told)).collect();
     for new in batch {

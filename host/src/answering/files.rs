@@ -25,8 +25,8 @@ impl<F: SentFile> Came<F> {
     }
 }
 
-/// Those of a message; `None` once the program stops.
-pub(super) async fn came<C: Channel>(channel: &C, asked: &Asked<C>) -> Option<Came<C::File>> {
+/// The files that a message means; `None` once the program stops.
+pub(super) async fn meant<C: Channel>(channel: &C, asked: &Asked<C>) -> Option<Came<C::File>> {
     let album = asked.album.clone();
     Some(match &asked.files {
         Files::Own(own) => Came { own: own.clone(), replied: Vec::new(), album },

@@ -1,7 +1,7 @@
 //! What is said to a turn while it runs: messages that wait in the inbox and are addressed to it. They keep their place in
 //! the lane, where they are found to be answered, or are answered when the turn came to its end first.
 
-use super::files::{Came, came, fetched};
+use super::files::{Came, fetched, meant};
 use super::{Asked, Channel, Todo, recent};
 use crate::attachments::Attachments;
 use crate::store::{Queue, Standing, Steer, TakeUp, Update, now_ms};
@@ -35,7 +35,7 @@ impl<C: Channel> Steering for Mailbox<C> {
                 return None;
             }
             let Some(asked) = self.read(&updates).filter(|asked| self.is_to_it(asked)) else { continue };
-            let came = came(&*self.channel, &asked).await?;
+            let came = meant(&*self.channel, &asked).await?;
             let noting = recent::to_note(&*self.channel, &asked, &came, Some(&self.question)).await?;
             let limits = base.limits.beside(held);
             let attachments = fetched(&self.channel, came.files(), &limits, &*self.progress).await;
@@ -88,7 +88,7 @@ impl<C: Channel> Mailbox<C> {
     async fn files_again(&self, updates: &[Update]) -> Attachments {
         let channel = &self.channel;
         let came = match self.read(updates) {
-            Some(asked) => came(&**channel, &asked).await,
+            Some(asked) => meant(&**channel, &asked).await,
             None => None,
         };
         let files = came.map(|came| came.files()).unwrap_or_default();

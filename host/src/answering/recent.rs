@@ -33,8 +33,8 @@ impl<F> Default for Noted<F> {
     }
 }
 
-/// What is to be noted of a message of this turn's sender; `Some(None)` where that is nothing, `None` once the bot
-/// stops. `question` is what the turn began with that takes the message up.
+/// What is to be noted of a message of this turn's sender; `Some(None)` where that is nothing, `None` once the
+/// program stops. `question` is what the turn began with that takes the message up.
 ///
 /// A late part of an album adds to what was noted of the album: for the person they are one message.
 pub(super) async fn to_note<C: Channel>(

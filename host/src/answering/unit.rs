@@ -3,7 +3,7 @@
 //! At every point a crash leaves either the turn to be run again or the reply to be sent; never both,
 //! never neither.
 
-use super::files::{Came, came, fetched};
+use super::files::{Came, fetched, meant};
 use super::mailbox::Mailbox;
 use super::recent::{self, Earlier};
 use super::{Asked, Channel, Todo};
@@ -93,7 +93,7 @@ async fn answer<C: Channel>(channel: &Arc<C>, origin: Origin, sign: Option<Worki
         Todo::Run(asked) => {
             let target = asked.target.clone();
             alive.get_or_insert_with(|| Alive::working(channel.sign(&target), slot.clone()));
-            let came = came(&**channel, &asked).await?;
+            let came = meant(&**channel, &asked).await?;
             noting = recent::to_note(&**channel, &asked, &came, None).await?;
             tokio::select! {
                 biased;

@@ -16,7 +16,7 @@ async fn what_runs_is_stopped_by_a_message_that_waits_for_nothing() {
     let bring = async |letters: &[Letter]| {
         let (base, batch) = (paper.base(), batch(&paper, letters));
         let persisted = base.store.persist(&base.channel, batch.clone()).await.expect("kept");
-        for arrival in arrivals::came(&*paper, &batch, persisted) {
+        for arrival in arrivals::of_batch(&*paper, &batch, persisted) {
             arrivals.send(arrival).await.expect("the lanes run");
         }
     };

@@ -140,7 +140,7 @@ async fn take(
         base.stored("persist updates", persist).await
     };
     let Some(persisted) = persisted else { return Ok(Flow::Stops) };
-    for arrival in arrivals::came(bot, &updates, persisted) {
+    for arrival in arrivals::of_batch(bot, &updates, persisted) {
         if hand_on(bot, lanes, arrival).await == Flow::Stops {
             return Ok(Flow::Stops);
         }

@@ -1,16 +1,23 @@
-//! A unified diff of a text under edit, computed from where it was edited: its cost is that of reading the
-//! text once, however large. It is bounded, and says where it was cut.
+//! A unified diff of two texts, however large: what is the same is passed over, and the lines around each
+//! difference are compared by the library in windows of bounded size. It is bounded, and says where it was cut.
 
-mod blocks;
 mod shown;
 
-use memchr::{memchr, memchr_iter, memrchr};
+use memchr::{memchr_iter, memrchr};
+use similar::{Algorithm, DiffOp, DiffTag, capture_diff_slices, group_diff_ops};
 
-use crate::text::{Change, Text};
-use shown::Shown;
+use shown::{DIFF_BYTES_MAX, Shown};
 
 /// Unchanged lines shown before and after a change.
 const CONTEXT: usize = 3;
+
+/// Lines of each side that are compared at once. A change that reaches over them all fills the diff, in
+/// which a line takes two bytes or more.
+const WINDOW_LINES: usize = DIFF_BYTES_MAX / 2 + 2 * CONTEXT;
+
+/// Changed lines shown as one: all that were, then all that are. A diff that is cut then still shows what
+/// became of the lines it shows.
+const TOGETHER: usize = 64;
 
 /// What changed.
 pub(crate) struct Diff {
@@ -20,83 +27,95 @@ pub(crate) struct Diff {
     pub(crate) truncated: bool,
 }
 
-/// What the edits changed, with the path as both names.
-pub(crate) fn unified(path: &str, text: &Text) -> Diff {
-    let (old, new) = (text.original(), text.current());
-    let blocks = blocks::of(old, new, text.changes());
+/// One of the two texts: what of it is not compared yet, and how many lines come before that.
+struct Side<'a> {
+    rest: &'a [u8],
+    before: usize,
+}
+
+/// What turns `old` into `new`, with the path as both names.
+pub(crate) fn unified(path: &str, old: &[u8], new: &[u8]) -> Diff {
     let mut shown = Shown::new(path);
-    let (mut old_lines, mut new_lines) = (Lines::default(), Lines::default());
-    for hunk in blocks.chunk_by(|one, next| near(&old[one.old.end..next.old.start])) {
-        if shown.is_full() {
-            break;
+    let (mut old, mut new) = (Side { rest: old, before: 0 }, Side { rest: new, before: 0 });
+    while !shown.is_full() && to_next_change(&mut old, &mut new) {
+        let (was, is) = (old.window(), new.window());
+        let (mut was_done, mut is_done) = (0, 0);
+        for (index, group) in hunks(&was, &is).iter().enumerate() {
+            let (Some(first), Some(last)) = (group.first(), group.last()) else { continue };
+            let (was_lines, is_lines) = (
+                first.old_range().start..last.old_range().end,
+                first.new_range().start..last.new_range().end,
+            );
+            // It may go on, or not be there, in a window that begins with it.
+            if index > 0 && was_lines.end.max(is_lines.end) + CONTEXT >= WINDOW_LINES {
+                break;
+            }
+            shown.line(&format!(
+                "@@ -{} +{} @@",
+                position(old.before + was_lines.start, was_lines.len()),
+                position(new.before + is_lines.start, is_lines.len()),
+            ));
+            group.iter().for_each(|op| show(&mut shown, op, &was, &is));
+            (was_done, is_done) = (was_lines.end, is_lines.end);
         }
-        let [Change { old: first_old, new: first_new }, ..] = hunk else { continue };
-        let before = lines_before(&old[..first_old.start]);
-        let last = &hunk[hunk.len() - 1];
-        let after = lines_after(&old[last.old.end..]);
-        let (old_range, new_range) =
-            (first_old.start - before..last.old.end + after, first_new.start - before..last.new.end + after);
-        shown.line(&format!(
-            "@@ -{} +{} @@",
-            position(old_lines.up_to(old, old_range.start), &old[old_range.clone()]),
-            position(new_lines.up_to(new, new_range.start), &new[new_range]),
-        ));
-        let mut at = old_range.start;
-        for block in hunk {
-            shown.lines(' ', &old[at..block.old.start]);
-            shown.lines('-', &old[block.old.clone()]);
-            shown.lines('+', &new[block.new.clone()]);
-            at = block.old.end;
-        }
-        shown.lines(' ', &old[at..old_range.end]);
+        old.pass(&was[..was_done]);
+        new.pass(&is[..is_done]);
     }
     shown.finish()
 }
 
-/// Whether so few lines lie between two changes that one hunk shows both.
-fn near(between: &[u8]) -> bool {
-    memchr_iter(b'\n', between).take(2 * CONTEXT + 1).count() <= 2 * CONTEXT
-}
-
-/// Length of the last lines of what comes before a change.
-fn lines_before(text: &[u8]) -> usize {
-    let mut start = text.len();
-    for _ in 0..CONTEXT {
-        let Some(line_end) = start.checked_sub(1) else { break };
-        start = memrchr(b'\n', &text[..line_end]).map_or(0, |at| at + 1);
+impl<'a> Side<'a> {
+    fn window(&self) -> Vec<&'a [u8]> {
+        self.rest.split_inclusive(|&byte| byte == b'\n').take(WINDOW_LINES).collect()
     }
-    text.len() - start
-}
 
-/// Length of the first lines of what comes after a change.
-fn lines_after(text: &[u8]) -> usize {
-    let mut end = 0;
-    for _ in 0..CONTEXT {
-        end += memchr(b'\n', &text[end..]).map_or(text.len() - end, |at| at + 1);
+    fn pass(&mut self, lines: &[&[u8]]) {
+        self.before += lines.len();
+        self.rest = &self.rest[lines.iter().map(|line| line.len()).sum()..];
     }
-    end
 }
 
-/// Counts lines, each part of the text once.
-#[derive(Default)]
-struct Lines {
-    offset: usize,
-    lines: usize,
+/// Passes over what is the same up to the context of the next change; false where there is none.
+fn to_next_change<'a>(old: &mut Side<'a>, new: &mut Side<'a>) -> bool {
+    let rest = old.rest;
+    let same = rest.iter().zip(new.rest).take_while(|(was, is)| was == is).count();
+    if same == rest.len() && same == new.rest.len() {
+        return false;
+    }
+    let line_start = |at: usize| memrchr(b'\n', &rest[..at]).map_or(0, |end| end + 1);
+    let start = (0..CONTEXT).fold(line_start(same), |start, _| line_start(start.saturating_sub(1)));
+    let lines = memchr_iter(b'\n', &rest[..start]).count();
+    for side in [old, new] {
+        side.rest = &side.rest[start..];
+        side.before += lines;
+    }
+    true
 }
 
-impl Lines {
-    /// Lines before `offset`, which is not below that of the call before.
-    fn up_to(&mut self, text: &[u8], offset: usize) -> usize {
-        self.lines += memchr_iter(b'\n', &text[self.offset..offset]).count();
-        self.offset = offset;
-        self.lines
+/// Changes that one hunk shows, with their context.
+fn hunks(was: &[&[u8]], is: &[&[u8]]) -> Vec<Vec<DiffOp>> {
+    group_diff_ops(capture_diff_slices(Algorithm::Myers, was, is), CONTEXT)
+}
+
+fn show(shown: &mut Shown, op: &DiffOp, was: &[&[u8]], is: &[&[u8]]) {
+    let (tag, old, new) = op.as_tag_tuple();
+    if tag == DiffTag::Equal {
+        return shown.lines(' ', &was[old]);
+    }
+    let (mut was, mut is) = (was[old].chunks(TOGETHER), is[new].chunks(TOGETHER));
+    loop {
+        let (removed, added) = (was.next(), is.next());
+        if removed.or(added).is_none() {
+            return;
+        }
+        shown.lines('-', removed.unwrap_or_default());
+        shown.lines('+', added.unwrap_or_default());
     }
 }
 
 /// Where a hunk's lines are, as its head says it: of none, the line before them.
-fn position(before: usize, lines: &[u8]) -> String {
-    let unfinished = usize::from(lines.last().is_some_and(|&byte| byte != b'\n'));
-    match memchr_iter(b'\n', lines).count() + unfinished {
+fn position(before: usize, count: usize) -> String {
+    match count {
         0 => format!("{before},0"),
         1 => (before + 1).to_string(),
         count => format!("{},{count}", before + 1),

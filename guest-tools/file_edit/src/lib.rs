@@ -3,21 +3,22 @@
 //! it was read.
 
 mod diff;
+mod edit;
 mod refusal;
 #[cfg(test)]
 mod testing;
-mod text;
 
+use std::borrow::Cow;
 use std::fs::File;
-use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::io::{self, Read, Write};
 
 use cofferdam_sdk::schemars::JsonSchema;
 use cofferdam_sdk::serde::{Deserialize, Serialize};
 use cofferdam_sdk::{ErrorCode, StagedFile, Tool, ToolError, export_tool, progress};
 use sha2::{Digest, Sha256};
 
+use edit::{Edit, TEXT_BYTES_MAX};
 use refusal::Problem;
-use text::{TEXT_BYTES_MAX, Text};
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(crate = "cofferdam_sdk::serde", deny_unknown_fields)]
@@ -29,21 +30,6 @@ struct Arguments {
     /// cannot be made, none is.
     #[schemars(length(min = 1, max = 100))]
     edits: Vec<Edit>,
-}
-
-/// One replacement.
-#[derive(Deserialize, JsonSchema)]
-#[serde(crate = "cofferdam_sdk::serde", deny_unknown_fields)]
-#[schemars(crate = "cofferdam_sdk::schemars")]
-struct Edit {
-    /// The text to replace, exactly as it is in the file, white space and line ends included. Without
-    /// "all" it must be there once: take in as much of what surrounds it as makes it unique.
-    old_text: String,
-    /// What takes its place; empty to remove it.
-    new_text: String,
-    /// Whether every occurrence is replaced, from the beginning, where it may be there many times.
-    #[serde(default)]
-    all: bool,
 }
 
 #[derive(Serialize, JsonSchema)]
@@ -81,23 +67,21 @@ impl Tool for FileEdit {
         refusal::check(&edits)?;
         // Before reading: it refuses what must not be written, such as a link or a directory.
         let mut file = StagedFile::replace(&path)?;
-        let original = read(&path)?;
-        let bytes_before = original.len();
-        file.expect(&hex(&Sha256::digest(&original)))?;
-
-        let mut text = Text::new(original);
-        let replacements = apply(&mut text, &edits, &path, |index| go_on(index, edits.len()))?;
-        if text.current() == text.original() {
-            return Err(refusal::nothing_changes(&path));
+        let original = read(&path).map_err(ToolError::on_path(&path))?;
+        file.expect(&format!("{:x}", Sha256::digest(&original)))?;
+        let (text, replacements) = apply(&original, &edits, &path, |index| go_on(index, edits.len()))?;
+        if text == original {
+            let said = format!("Together the edits change nothing: later ones undo earlier ones in {path}");
+            return Err(ToolError::new(ErrorCode::InvalidArguments, said));
         }
-        file.write_all(text.current()).map_err(ToolError::on_path(&path))?;
+        file.write_all(&text).map_err(ToolError::on_path(&path))?;
         let sealed = file.finish()?;
-        let diff = diff::unified(&path, &text);
+        let diff = diff::unified(&path, &original, &text);
         Ok(Edited {
             edited: true,
             path,
             replacements,
-            bytes_before,
+            bytes_before: original.len(),
             bytes_after: sealed.bytes,
             sha256: sealed.sha256,
             diff: diff.text,
@@ -108,27 +92,34 @@ impl Tool for FileEdit {
 
 export_tool!(FileEdit);
 
-/// Makes the edits one after the other; how many occurrences each replaced. Those that cannot be made
-/// are told together, so that the next attempt mends them all. `before_next` is asked before each but the
-/// first whether to go on.
+/// Makes the edits one after the other; the text then, and how many occurrences each replaced. Those that
+/// cannot be made are told together, so that the next attempt mends them all. `before_next` is asked before
+/// each but the first whether to go on.
 fn apply(
-    text: &mut Text,
+    original: &[u8],
     edits: &[Edit],
     path: &str,
     before_next: impl Fn(usize) -> Result<(), ToolError>,
-) -> Result<Vec<usize>, ToolError> {
+) -> Result<(Vec<u8>, Vec<usize>), ToolError> {
+    let mut text = Cow::Borrowed(original);
     let mut replacements = Vec::with_capacity(edits.len());
     let mut problems = Vec::new();
     for (index, edit) in edits.iter().enumerate() {
         if index > 0 {
             before_next(index)?;
         }
-        match text.edit(edit.old_text.as_bytes(), edit.new_text.as_bytes(), edit.all.into()) {
-            Ok(count) => replacements.push(count),
+        match edit.make(&text) {
+            Ok((edited, count)) => {
+                text = Cow::Owned(edited);
+                replacements.push(count);
+            }
             Err(why) => problems.push(Problem { index, old_text: &edit.old_text, why }),
         }
     }
-    if problems.is_empty() { Ok(replacements) } else { Err(refusal::of(&problems, text, path)) }
+    match problems.is_empty() {
+        true => Ok((text.into_owned(), replacements)),
+        false => Err(refusal::of(&problems, original, &text, path)),
+    }
 }
 
 /// Tells which edit comes, and ends the call where nobody waits for it.
@@ -140,38 +131,20 @@ fn go_on(index: usize, count: usize) -> Result<(), ToolError> {
     Ok(())
 }
 
-fn read(path: &str) -> Result<Vec<u8>, ToolError> {
-    let mut file = File::open(path).map_err(ToolError::on_path(path))?;
-    // A directory opens and has no length; staging has refused it before.
-    let length = file.seek(SeekFrom::End(0)).map_err(ToolError::on_path(path))?;
-    let too_large = |length: u64| {
-        ToolError::new(
-            ErrorCode::TooLarge,
-            format!(
-                "The file is {length} bytes, and files up to {TEXT_BYTES_MAX} bytes (16 MiB) are edited; write \
-                 the part that matters to a file of its own: {path}"
-            ),
-        )
-    };
-    if length > TEXT_BYTES_MAX as u64 {
-        return Err(too_large(length));
-    }
-    let bytes = read_all(file, length).map_err(ToolError::on_path(path))?;
-    if bytes.len() > TEXT_BYTES_MAX { Err(too_large(bytes.len() as u64)) } else { Ok(bytes) }
-}
-
-/// The bytes from the beginning, in one buffer that fits a file of this length; of one that grew
-/// meanwhile, at most one byte more than is edited.
-fn read_all(mut file: File, length: u64) -> io::Result<Vec<u8>> {
-    file.seek(SeekFrom::Start(0))?;
-    let mut bytes = Vec::with_capacity(usize::try_from(length).unwrap_or(0) + 1);
+/// All of a file, in one buffer that fits it.
+fn read(path: &str) -> io::Result<Vec<u8>> {
+    let file = File::open(path)?;
+    let length = file.metadata()?.len();
+    let mut bytes = Vec::with_capacity(length.min(TEXT_BYTES_MAX as u64) as usize + 1);
+    // It may have grown meanwhile.
     file.take(TEXT_BYTES_MAX as u64 + 1).read_to_end(&mut bytes)?;
+    if bytes.len() > TEXT_BYTES_MAX {
+        let said = format!(
+            "The file is {} bytes, and files up to {TEXT_BYTES_MAX} bytes (16 MiB) are edited; write the part \
+             that matters to a file of its own: {path}",
+            length.max(bytes.len() as u64),
+        );
+        return Err(ToolError::new(ErrorCode::TooLarge, said).into());
+    }
     Ok(bytes)
-}
-
-/// Lower-case hex.
-fn hex(bytes: &[u8]) -> String {
-    const DIGITS: &[u8; 16] = b"0123456789abcdef";
-    let digit = |nibble: u8| char::from(DIGITS[usize::from(nibble)]);
-    bytes.iter().flat_map(|&byte| [digit(byte >> 4), digit(byte & 15)]).collect()
 }

@@ -6,8 +6,7 @@ use std::fmt::Write as _;
 use cofferdam_sdk::{ErrorCode, ToolError};
 use memchr::{memchr_iter, memmem};
 
-use crate::Edit;
-use crate::text::{COUNTED_MAX, TEXT_BYTES_MAX, Text, Why};
+use crate::edit::{COUNTED_MAX, Edit, TEXT_BYTES_MAX, Why};
 
 /// Problems told in one message, which the host cuts at 2 KiB.
 const PROBLEMS_MAX: usize = 5;
@@ -46,19 +45,11 @@ pub(crate) fn check(edits: &[Edit]) -> Result<(), ToolError> {
     Ok(())
 }
 
-/// The edits undo each other.
-pub(crate) fn nothing_changes(path: &str) -> ToolError {
-    ToolError::new(
-        ErrorCode::InvalidArguments,
-        format!("Together the edits change nothing: later ones undo earlier ones in {path}"),
-    )
-}
-
-/// What to tell of edits that cannot be made; `text` has all the others.
-pub(crate) fn of(problems: &[Problem<'_>], text: &Text, path: &str) -> ToolError {
+/// What to tell of edits that cannot be made; `text` is the original with all the others.
+pub(crate) fn of(problems: &[Problem<'_>], original: &[u8], text: &[u8], path: &str) -> ToolError {
     let mut message = String::from("Nothing was changed.");
     for problem in problems.iter().take(PROBLEMS_MAX) {
-        let _ = write!(message, " {}.", told(problem, text));
+        let _ = write!(message, " {}.", told(problem, original, text));
     }
     if let Some(more @ 1..) = problems.len().checked_sub(PROBLEMS_MAX) {
         let _ = write!(message, " {more} more edits cannot be made either.");
@@ -68,10 +59,10 @@ pub(crate) fn of(problems: &[Problem<'_>], text: &Text, path: &str) -> ToolError
     ToolError::new(if too_long { ErrorCode::TooLarge } else { ErrorCode::InvalidArguments }, message)
 }
 
-fn told(Problem { index, old_text, why }: &Problem<'_>, text: &Text) -> String {
+fn told(Problem { index, old_text, why }: &Problem<'_>, original: &[u8], text: &[u8]) -> String {
     match why {
         Why::Absent => {
-            format!("edits[{index}].old_text is not there (0 matches): {}", absent(old_text, text))
+            format!("edits[{index}].old_text is not there (0 matches): {}", absent(old_text, original, text))
         }
         Why::Several(found) => {
             let count = match found.len() {
@@ -82,7 +73,7 @@ fn told(Problem { index, old_text, why }: &Problem<'_>, text: &Text) -> String {
             format!(
                 "edits[{index}].old_text is there {count} times, in {}{after}: take in more of what surrounds the \
                  one that is meant, or pass all=true to replace every one",
-                lines(text.current(), found)
+                lines(text, found)
             )
         }
         Why::TooLong(length) => format!(
@@ -93,9 +84,9 @@ fn told(Problem { index, old_text, why }: &Problem<'_>, text: &Text) -> String {
 }
 
 /// What may be wrong with a text that is not there.
-fn absent(old_text: &str, text: &Text) -> String {
-    let there = |wanted: &str| memmem::find(text.current(), wanted.as_bytes()).is_some();
-    if memmem::find(text.original(), old_text.as_bytes()).is_some() {
+fn absent(old_text: &str, original: &[u8], text: &[u8]) -> String {
+    let there = |wanted: &str| memmem::find(text, wanted.as_bytes()).is_some();
+    if memmem::find(original, old_text.as_bytes()).is_some() {
         return "it was, until an edit before it changed it; each edit applies to what the ones before it left"
             .into();
     }
@@ -113,11 +104,10 @@ fn absent(old_text: &str, text: &Text) -> String {
     if !there(first) {
         return "not even its first line is; read the file again, for it may have changed".into();
     }
-    let found: Vec<usize> =
-        memmem::find_iter(text.current(), first.as_bytes()).take(COUNTED_MAX + 1).collect();
+    let found: Vec<usize> = memmem::find_iter(text, first).take(COUNTED_MAX + 1).collect();
     format!(
         "its first line is in {}, so the white space around it or what follows differs; copy it exactly",
-        lines(text.current(), &found)
+        lines(text, &found)
     )
 }
 

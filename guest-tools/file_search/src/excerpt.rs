@@ -47,42 +47,48 @@ impl Match {
     }
 }
 
-/// The text of a match, the text of its line, and whether the line is longer than that.
-pub(crate) fn around(line: &[u8], found: Range<usize>) -> (String, String, bool) {
-    let matched = plain(&line[found.start..snap(line, found.end.min(found.start + MATCH_BYTES_MAX))]);
-    if line.len() <= TEXT_BYTES_MAX {
-        return (matched, plain(line), false);
+/// A match in a line, without what is around that line. Of a long line only what is near the match is
+/// looked at, but for the column.
+pub(crate) fn of(path: &str, line: u64, bytes: &[u8], found: Range<usize>) -> Match {
+    let from = found.start.saturating_sub(2 * TEXT_BYTES_MAX);
+    let to = bytes.len().min(found.start + 2 * TEXT_BYTES_MAX);
+    let mut text = plain(&bytes[from..to]);
+    let cut = text.len() > TEXT_BYTES_MAX;
+    if cut {
+        let lead = plain(&bytes[from..found.start]).len().saturating_sub(LEAD_BYTES);
+        text.drain(..text.floor_char_boundary(lead.min(text.len() - TEXT_BYTES_MAX)));
+        text.truncate(text.floor_char_boundary(TEXT_BYTES_MAX));
     }
-    let from = found.start.saturating_sub(LEAD_BYTES).min(line.len() - TEXT_BYTES_MAX);
-    let from = snap(line, from);
-    let to = snap(line, line.len().min(from + TEXT_BYTES_MAX));
-    (matched, plain(&line[from..to]), true)
+    Match {
+        path: path.to_owned(),
+        line,
+        column: chars(&bytes[..found.start]) + 1,
+        found: shortened(&bytes[found], MATCH_BYTES_MAX),
+        text,
+        cut,
+        before: Vec::new(),
+        after: Vec::new(),
+    }
 }
 
-/// A whole line as context.
+/// A line as context.
 pub(crate) fn beginning(line: &[u8]) -> String {
-    let line = line.strip_suffix(b"\r").unwrap_or(line);
-    plain(&line[..snap(line, line.len().min(TEXT_BYTES_MAX))])
+    shortened(line, TEXT_BYTES_MAX)
+}
+
+fn shortened(bytes: &[u8], length: usize) -> String {
+    // A character that this cuts lies behind the length.
+    let mut text = plain(&bytes[..bytes.len().min(length + 3)]);
+    text.truncate(text.floor_char_boundary(length));
+    text
 }
 
 /// How many characters there are; bytes that are no UTF-8 count as one each.
-pub(crate) fn chars(bytes: &[u8]) -> u64 {
-    bytes.iter().filter(|byte| !is_inner(**byte)).count() as u64
+fn chars(bytes: &[u8]) -> u64 {
+    bytes.iter().filter(|byte| *byte & 0xC0 != 0x80).count() as u64
 }
 
 /// Text on one line: what is no UTF-8, and control characters but the tab, become U+FFFD.
 fn plain(bytes: &[u8]) -> String {
-    let text = String::from_utf8_lossy(bytes);
-    let control = |c: char| c.is_control() && c != '\t';
-    if text.contains(control) { text.replace(control, "\u{FFFD}") } else { text.into_owned() }
-}
-
-/// The place, or the one before it where a character begins.
-fn snap(bytes: &[u8], at: usize) -> usize {
-    let back = (0..4).find(|back| bytes.get(at.wrapping_sub(*back)).is_none_or(|byte| !is_inner(*byte)));
-    at - back.unwrap_or(0)
-}
-
-fn is_inner(byte: u8) -> bool {
-    byte & 0xC0 == 0x80
+    String::from_utf8_lossy(bytes).replace(|c: char| c.is_control() && c != '\t', "\u{FFFD}")
 }

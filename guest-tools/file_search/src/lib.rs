@@ -13,8 +13,7 @@ use cofferdam_sdk::serde::{Deserialize, Serialize};
 use cofferdam_sdk::walk::{self, Depth, Plan, Problem, Start, Told, Unreadable, Walk};
 use cofferdam_sdk::{ErrorCode, Tool, ToolError, export_tool, progress, text};
 use excerpt::Match;
-use pattern::{Case, Pattern};
-use scan::{Ended, Scanner};
+use scan::{Ended, Left, Scanner};
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(crate = "cofferdam_sdk::serde", deny_unknown_fields)]
@@ -54,7 +53,7 @@ const fn limit_default() -> u32 {
     100
 }
 
-#[derive(Serialize, JsonSchema)]
+#[derive(Default, Serialize, JsonSchema)]
 #[serde(crate = "cofferdam_sdk::serde")]
 #[schemars(crate = "cofferdam_sdk::schemars")]
 struct Search {
@@ -99,43 +98,35 @@ impl Tool for FileSearch {
 
     fn call(arguments: Arguments) -> Result<Search, ToolError> {
         let refused = |why: String| ToolError::new(ErrorCode::InvalidArguments, why);
-        let Arguments { path, pattern, regex, case_insensitive, glob, context, limit, cursor } = arguments;
-        let case = if case_insensitive { Case::Either } else { Case::AsWritten };
-        let pattern = if regex { Pattern::regex(&pattern, case) } else { Pattern::text(&pattern, case) };
-        let pattern = pattern.map_err(refused)?;
+        let pattern = pattern::of(&arguments).map_err(refused)?;
+        let Arguments { path, glob, context, limit, cursor, .. } = arguments;
         let glob = glob.map(|glob| Glob::parse(&glob)).transpose().map_err(refused)?;
         let from = cursor.as_deref().map(resume).transpose()?;
+        let left = Left { matches: limit as usize, answer_bytes: ANSWER_BYTES_MAX, bytes: BYTES_MAX };
+        let opened = files::open(&path).map_err(ToolError::on_path(&path))?;
         let mut job = Job {
-            scanner: Scanner::new(pattern, context as usize, limit as usize, ANSWER_BYTES_MAX, BYTES_MAX),
-            cursor: None,
-            binary: 0,
-            symlinks: 0,
-            special: 0,
-            told: 0,
+            scanner: Scanner::new(pattern, context as usize, left),
+            answer: Search { path: path.clone(), ..Search::default() },
         };
-        let unreadable = match files::open(&path).map_err(ToolError::on_path(&path))? {
-            (Opened::File(file), _) => job.file(&path, &file, from),
+        let unreadable = match opened {
+            (Opened::File(file), _) => job.file(&file, from.map_or(0, |(line, _)| line)),
             (Opened::Directory(folder), _) => {
                 let start = from.as_ref().map_or(Start::Beginning, |(_, path)| Start::At(path.clone()));
                 let plan = Plan { depth: Depth::Recursive, glob, start, names: NAMES_MAX };
                 let mut walk = Walk::new(folder, plan).map_err(ToolError::on_path(&path))?;
                 walk.unreadable().below(&path);
-                job.folder(&path, &mut walk, from);
+                job.folder(&mut walk, from);
                 std::mem::take(walk.unreadable())
             }
         };
         let (unreadable, unreadable_count) = unreadable.into_told();
         Ok(Search {
-            path,
-            truncated: job.cursor.is_some(),
-            cursor: job.cursor,
+            truncated: job.answer.cursor.is_some(),
             files_searched: job.scanner.files,
             matches: job.scanner.matches,
-            binary_skipped: job.binary,
-            symlinks_skipped: job.symlinks,
-            special_skipped: job.special,
             unreadable,
             unreadable_count,
+            ..job.answer
         })
     }
 }
@@ -143,98 +134,78 @@ impl Tool for FileSearch {
 /// One search under way.
 struct Job {
     scanner: Scanner,
-    cursor: Option<String>,
-    binary: usize,
-    symlinks: usize,
-    special: usize,
-    /// Files searched when progress was told last.
-    told: usize,
+    /// Its path, cursor and counts, the rest of which is filled in at the end.
+    answer: Search,
 }
 
 /// Files between two words of progress.
 const TOLD_EVERY: usize = 1000;
 
 impl Job {
-    /// Searches the one file that `path` names.
-    fn file(&mut self, path: &str, file: &File, from: Option<(u64, String)>) -> Unreadable {
+    /// Searches the one file that the path names.
+    fn file(&mut self, file: &File, after: u64) -> Unreadable {
         let mut unreadable = Unreadable::default();
-        unreadable.below(path);
-        let after = from.map_or(0, |(line, _)| line);
-        if after == u64::MAX {
-            return unreadable;
-        }
-        let ended = self.scanner.scan(path, &mut |at, length| file.read_at(at, length), after);
+        unreadable.below(&self.answer.path);
         // There is no name to go on after: the cursor's path only has to be one.
-        if let Err(problem) = self.note(ended, "-") {
+        if let Err(problem) = self.scan(file, &self.answer.path.clone(), "-", after) {
             unreadable.add("", problem);
         }
         unreadable
     }
 
-    fn folder(&mut self, base: &str, walk: &mut Walk<files::Directory>, mut from: Option<(u64, String)>) {
-        let mut path = String::new();
-        while self.cursor.is_none() {
-            if self.scanner.files >= self.told + TOLD_EVERY {
-                self.told = self.scanner.files;
-                progress::report(&format!("searched {} files", self.told));
+    fn folder(&mut self, walk: &mut Walk<files::Directory>, mut from: Option<(u64, String)>) {
+        let mut told = TOLD_EVERY;
+        while self.answer.cursor.is_none() {
+            if self.scanner.files >= told {
+                told += TOLD_EVERY;
+                progress::report(&format!("searched {} files", self.scanner.files));
                 // Nobody waits for what is found.
                 if progress::cancelled() {
                     return;
                 }
             }
             let Some(found) = walk.step() else {
-                self.cursor = walk.stopped().then(|| cursor(u64::MAX, walk.position()));
+                self.answer.cursor = walk.stopped().then(|| cursor(u64::MAX, walk.position()));
                 return;
             };
             match found.kind {
                 Kind::File => {}
                 Kind::Directory => continue,
                 Kind::Symlink => {
-                    self.symlinks += 1;
+                    self.answer.symlinks_skipped += 1;
                     continue;
                 }
                 _ => {
-                    self.special += 1;
+                    self.answer.special_skipped += 1;
                     continue;
                 }
             }
             let after = from.take().filter(|(_, path)| path == found.path).map_or(0, |(line, _)| line);
-            if after == u64::MAX {
-                continue;
-            }
             let below = found.path.to_owned();
-            let ended = if text::has_deceptive(&below) {
-                Err(Problem::Deceptive)
-            } else {
-                path.clear();
-                path.extend([base, "/", &below]);
-                let opened = found.folder.open_file(found.name);
-                let scan = |file: File| self.scanner.scan(&path, &mut |at, n| file.read_at(at, n), after);
-                opened.map_err(|error| Problem::of(&error)).and_then(scan)
+            let opened = match text::has_deceptive(&below) {
+                true => Err(Problem::Deceptive),
+                false => found.folder.open_file(found.name).map_err(|error| Problem::of(&error)),
             };
-            if let Err(problem) = self.note(ended, &below) {
+            let path = format!("{}/{below}", self.answer.path);
+            if let Err(problem) = opened.and_then(|file| self.scan(&file, &path, &below, after)) {
                 walk.unreadable().add(&below, problem);
             }
         }
     }
 
-    /// What became of the file at `below`, and where to go on if the search stopped in or after it.
-    fn note(&mut self, ended: Result<Ended, Problem>, below: &str) -> Result<(), Problem> {
-        match ended {
-            Ok(Ended::Whole) => {}
-            Ok(Ended::Binary) => self.binary += 1,
-            Ok(Ended::Stopped { line }) => self.cursor = Some(cursor(line, below)),
-            Err(problem) => {
-                // The work of this call is done, and this file would only be begun again.
-                if self.scanner.is_spent() {
-                    self.cursor = Some(cursor(u64::MAX, below));
-                }
-                return Err(problem);
-            }
+    /// Searches a file after that line, or not at all after the last one, and notes where to go on if the
+    /// call has done its share with it.
+    fn scan(&mut self, file: &File, path: &str, below: &str, after: u64) -> Result<(), Problem> {
+        if after == u64::MAX {
+            return Ok(());
         }
-        if self.cursor.is_none() && self.scanner.is_spent() {
-            self.cursor = Some(cursor(u64::MAX, below));
+        let ended = self.scanner.scan(path, &mut |at, length| file.read_at(at, length), after);
+        if self.scanner.is_spent() {
+            // A file that could not be read to its end would only be begun again.
+            let line = if let Ok(Ended::Stopped { line }) = ended { line } else { u64::MAX };
+            self.answer.cursor = Some(cursor(line, below));
         }
+        self.answer.binary_skipped += usize::from(ended? == Ended::Binary);
         Ok(())
     }
 }

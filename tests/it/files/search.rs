@@ -48,9 +48,10 @@ fn what_is_not_searched_for_is_refused_with_advice() {
     };
     regex("(", "unclosed group");
     regex("(?=a)", "look-around");
-    regex("((a{100}){100}){100}", "too large");
-    regex("\\w{5000}", "too large");
-    regex("(\\pL{999}){999}", "too large");
+    regex("((a{100}){100}){100}", "size limit");
+    regex("\\w{5000}", "size limit");
+    regex("(\\pL{999}){999}", "size limit");
+    regex("a\\nb", "lines are searched one by one");
     for bad in
         ["context=11", "limit=0", "limit=1001", "glob=[", "cursor=x", "cursor=1:", "cursor=1:../a", "other=1"]
     {
@@ -182,16 +183,40 @@ fn links_special_files_and_odd_names_break_nothing() {
 fn a_gigabyte_without_a_line_end_costs_no_memory() {
     let home = patient("file_search");
     let mut huge = File::create(home.host("/shared/huge")).expect("writable");
-    huge.write_all(&b"x".repeat(9000)).expect("writable");
+    huge.write_all(format!("a needle before\n{}", "x".repeat(9000)).as_bytes()).expect("writable");
     huge.set_len(1 << 30).expect("sparse files are possible");
     huge.seek(SeekFrom::Start((1 << 30) - 20)).expect("ours");
     huge.write_all(b" needle at the end\nx").expect("writable");
+    // A line that is as long as what is held of a file.
+    let long = format!("{}needle\nx\n", "x".repeat((8 << 20) - 100));
+    fs::write(home.host("/shared/long"), long).expect("writable");
     // The memory of the tool is 48 MiB, by its policy: more would end it.
     let found = search(&home, &["path=/shared", "pattern=needle"]);
-    assert_eq!(places(&found), [format!("/shared/huge:1:{}", (1 << 30) - 20 + 2)]);
-    assert_eq!(found["matches"][0]["cut"], true);
+    assert_eq!(places(&found), ["/shared/huge:1:3".to_owned(), format!("/shared/long:1:{}", (8 << 20) - 99)]);
+    assert_eq!(found["matches"][1]["cut"], true);
+    let told = json!([{ "path": "/shared/huge", "reason": "a line is too long to be searched; the file was searched up to it" }]);
+    assert_eq!(found["unreadable"], told);
     let lines = search(&home, &["path=/shared", "pattern=^x$", "regex=true"]);
-    assert_eq!(places(&lines), ["/shared/huge:2:1"]);
+    assert_eq!(places(&lines), ["/shared/long:2:1"]);
+}
+
+#[test]
+fn an_expression_of_very_many_states_stays_within_the_memory_of_a_call() {
+    let home = patient("file_search");
+    // Of what the last 20 digits were there are a million states, and random digits lead through them all:
+    // without a bound on what is remembered of them they take over 100 MiB.
+    let mut state = 1_u64;
+    let digits: Vec<u8> = (0..4 << 20)
+        .map(|n| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            if n % 500 == 499 { b'\n' } else { b'0' + (state >> 63) as u8 }
+        })
+        .collect();
+    fs::write(home.host("/shared/digits"), [&digits[..], b"\n1", &[b'0'; 20], b"x\n"].concat())
+        .expect("writable");
+    let found = search(&home, &["path=/shared", "pattern=[01]*1[01]{20}[^01]", "regex=true"]);
+    assert_eq!(found["matches"][0]["text"], "100000000000000000000x", "{found}");
+    assert_eq!(found["matches"].as_array().map(Vec::len), Some(1));
 }
 
 #[test]

@@ -4,7 +4,7 @@
 use super::Diff;
 
 /// Length of a diff, after which it is cut, in bytes.
-const DIFF_BYTES_MAX: usize = 32 << 10;
+pub(super) const DIFF_BYTES_MAX: usize = 32 << 10;
 
 /// Bytes shown of one line.
 const LINE_BYTES_MAX: usize = 2 << 10;
@@ -33,19 +33,16 @@ impl Shown {
     }
 
     /// Lines of the file, each with this mark.
-    pub(super) fn lines(&mut self, mark: char, lines: &[u8]) {
-        for line in lines.split_inclusive(|&byte| byte == b'\n') {
+    pub(super) fn lines(&mut self, mark: char, lines: &[&[u8]]) {
+        for line in lines {
             if self.is_full || self.text.len() + line.len().min(LINE_BYTES_MAX) > DIFF_BYTES_MAX {
                 self.is_full = true;
                 return;
             }
             self.text.push(mark);
-            match line.strip_suffix(b"\n") {
-                Some(line) => self.content(line),
-                None => {
-                    self.content(line);
-                    self.line("\\ No newline at end of file");
-                }
+            self.content(line.strip_suffix(b"\n").unwrap_or(line));
+            if !line.ends_with(b"\n") {
+                self.line("\\ No newline at end of file");
             }
         }
     }

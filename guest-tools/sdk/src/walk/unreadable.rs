@@ -46,6 +46,8 @@ pub enum Problem {
     Outside,
     /// It is longer than what is read of one file.
     TooLong,
+    /// One line of it, with those before it that are shown, is longer than what is held of one file.
+    LongLine,
     /// The system reported something else.
     Failed,
 }
@@ -76,6 +78,7 @@ impl Problem {
             Self::Permission => "it may not be read, or is on another filesystem".into(),
             Self::Outside => "it is on another filesystem".into(),
             Self::TooLong => "the file is too long; only its beginning was read".into(),
+            Self::LongLine => "a line is too long to be searched; the file was searched up to it".into(),
             Self::Failed => "the system reported an error".into(),
         }
     }

@@ -9,5 +9,7 @@ mod answers;
 mod configuration;
 mod failures;
 mod parts;
+mod real;
+mod recorded;
 mod serving;
 mod world;

@@ -20,6 +20,18 @@ pub enum BadArguments {
     CutOff,
 }
 
+impl BadArguments {
+    /// The same without anything that was typed.
+    pub fn audited(&self) -> &'static str {
+        match self {
+            Self::NotAPair(_) | Self::Duplicate(_) | Self::OpenQuote => {
+                "what was typed is not key=value, each key once"
+            }
+            Self::CutOff => "the arguments were cut off at the limit of the model's output",
+        }
+    }
+}
+
 /// An object from words `key=value`: where the schema takes a string the text is taken as it is,
 /// everywhere else it is read as JSON.
 ///

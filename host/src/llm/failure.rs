@@ -65,6 +65,7 @@ const TOO_LONG: &[&str] = &[
     "exceed_context_size",
     "exceeds the available context",
     "context window",
+    "contextwindowexceeded",
     "request_too_large",
 ];
 
@@ -96,8 +97,10 @@ impl Failure {
 
     /// The failure that an error in a stream tells of. Its code may be a status.
     pub(super) fn of_error(error: &Value) -> Self {
-        let status = error["code"].as_u64().and_then(|code| u16::try_from(code).ok());
-        if let Some(status @ 400..=599) = status {
+        // As a number, or as a text: LiteLLM.
+        let code = &error["code"];
+        let status = code.as_u64().or_else(|| code.as_str()?.parse().ok());
+        if let Some(status @ 400..=599) = status.and_then(|code| u16::try_from(code).ok()) {
             let body = serde_json::json!({ "error": error }).to_string();
             return Self::of_status(status, &body, None);
         }
@@ -238,6 +241,8 @@ mod tests {
         assert!(matches!(of(400, anthropic), Failure::TooLong(_)));
         let llama = r#"{"error":{"code":400,"type":"exceed_context_size_error","message":"x"}}"#;
         assert!(matches!(of(400, llama), Failure::TooLong(_)));
+        let proxy = r#"{"error":{"code":"400","message":"litellm.ContextWindowExceededError: x"}}"#;
+        assert!(matches!(of(400, proxy), Failure::TooLong(_)));
         assert!(matches!(of(429, r#"{"error":{"code":"insufficient_quota"}}"#), Failure::Credit(_)));
         assert!(matches!(of(400, r#"{"error":"plain"}"#), Failure::Refused(said) if said.contains("plain")));
     }
@@ -250,7 +255,9 @@ mod tests {
             of(r#"{"type":"api_error"}"#).may_pass() && of(r#"{"code":"rate_limit_exceeded"}"#).may_pass()
         );
         assert!(of(r#"{"code":502,"message":"upstream"}"#).may_pass());
-        assert!(matches!(of(r#"{"code":401,"message":"no"}"#), Failure::Key(_)));
+        for code in ["401", r#""401""#] {
+            assert!(matches!(of(&format!(r#"{{"code":{code},"message":"no"}}"#)), Failure::Key(_)), "{code}");
+        }
         assert!(matches!(of(r#"{"type":"authentication_error"}"#), Failure::Key(_)));
         assert!(matches!(of(r#"{"type":"invalid_request_error","message":"x"}"#), Failure::Refused(_)));
         assert!(matches!(of(r#"{"code":"context_length_exceeded"}"#), Failure::TooLong(_)));

@@ -34,7 +34,7 @@ impl Model {
         let address = config.address()?;
         let dialect: Box<dyn Dialect> = match config.kind {
             Kind::Commands | Kind::OpenaiChat => Box::new(Chat::at(&address)),
-            Kind::OpenaiResponses => Box::new(Responses),
+            Kind::OpenaiResponses => Box::new(Responses::up_to(config.max_output_tokens())),
             Kind::Anthropic => Box::new(Anthropic),
         };
         let server = Server::new(address, config.key()?, config.patience);

@@ -15,6 +15,8 @@ use serde::Serialize;
 use serde_json::Value;
 use std::time::{Duration, SystemTime};
 
+/// Where servers that speak Anthropic's API and are not Anthropic's have their models: in a list alone.
+const ANTHROPIC_LIST: &str = "v1/models";
 /// A longer list is not read: then it is not known whether the model is in it.
 const LIST_BYTES_MAX: usize = 4 << 20;
 
@@ -115,17 +117,24 @@ impl Asking {
         let model = config.model()?.to_owned();
         let (dialect, path): (Box<dyn Dialect>, String) = match config.kind {
             Kind::Commands | Kind::OpenaiChat => (Box::new(Chat::at(&address)), "models".into()),
-            Kind::OpenaiResponses => (Box::new(Responses), "models".into()),
+            Kind::OpenaiResponses => {
+                (Box::new(Responses::up_to(config.max_output_tokens())), "models".into())
+            }
             // Its list names dated models alone; the page of one knows its other names, too.
-            Kind::Anthropic => (Box::new(Anthropic), format!("v1/models/{model}")),
+            Kind::Anthropic => (Box::new(Anthropic), format!("{ANTHROPIC_LIST}/{model}")),
         };
         let server = Server::new(address, key.clone(), config.patience);
         let server = server.map_err(|error| ConfigError::Client(error.to_string()))?;
         Ok(Self { server, dialect, key, path, model })
     }
 
-    async fn ask(&self) -> Probed {
-        let page = match self.page(self.key.as_ref()).await {
+    async fn ask(mut self) -> Probed {
+        let mut page = self.page(self.key.as_ref()).await;
+        if page.as_ref().is_ok_and(|page| self.has_no_page_of_one(page)) {
+            ANTHROPIC_LIST.clone_into(&mut self.path);
+            page = self.page(self.key.as_ref()).await;
+        }
+        let page = match page {
             Ok(page) => page,
             Err(failure) => {
                 return Probed {
@@ -143,12 +152,21 @@ impl Asking {
         match page.status {
             200 => Ok(Known { key: self.standing().await, model: listed(&page.body, &self.model) }),
             401 | 403 => Err(ProbeError::Key(format!("HTTP status {}", page.status))),
-            404 if self.path.ends_with(&self.model) && names(&page.body, &self.model) => {
+            404 if self.is_page_of_one() && names(&page.body, &self.model) => {
                 Ok(Known { key: self.standing().await, model: ModelStanding::NotListed })
             }
             404 | 405 => Err(ProbeError::NoList(page.status)),
             _ => Err(ProbeError::Unreachable(self.server.scrub(&failure()))),
         }
+    }
+
+    fn is_page_of_one(&self) -> bool {
+        self.path.ends_with(&format!("/{}", self.model))
+    }
+
+    /// Whether the server has no such page, of whatever model.
+    fn has_no_page_of_one(&self, page: &Page) -> bool {
+        self.is_page_of_one() && matches!(page.status, 404 | 405) && !names(&page.body, &self.model)
     }
 
     /// Some servers show their models to anybody: only one that refuses without the key has looked at it.

@@ -107,10 +107,7 @@ impl Parts {
             Ok(text) => text,
             Err(why) => {
                 // Its words are for the sender alone: one of them may be a content without its name.
-                let audited = ToolError::new(
-                    ErrorCode::InvalidArguments,
-                    "what was typed is not key=value, each key once",
-                );
+                let audited = ToolError::new(ErrorCode::InvalidArguments, why.audited());
                 let told = ToolError::new(ErrorCode::InvalidArguments, why.to_string());
                 return self.record_outcome(asked, progress, &Err(audited)).and(Err(told));
             }

@@ -141,6 +141,15 @@ async fn it_says_no_more_of_a_model_than_its_server_shows() -> anyhow::Result<()
         one(&value, "notice network: the model's server does not name \"other-model\" among its models");
         assert_eq!((ran.code, &value["network"]["model"]["model"]), (Some(0), &"not-listed".into()));
     }
+    // Others than Anthropic that speak its API, such as llama.cpp.
+    llm.list_models_alone();
+    let home = Home::new().model(&llm, Dialect::Anthropic, "");
+    let (ran, value) = doctor(&home, "", &[]);
+    assert_eq!((ran.code, &value["network"]["model"]["model"]), (Some(0), &"listed".into()), "{ran:?}");
+    let text = fs::read_to_string(home.config_file())?.replace("\"\nmodel =", "/v1\"\nmodel =");
+    fs::write(home.config_file(), text)?;
+    let mend = one(&doctor(&home, "", &[]).1, "notice network: the model's server answers, but has no list");
+    assert_eq!(mend, "[provider] base_url = \"…\"; /v1 is added to it");
     // An address that lacks its last part answers, and not with a list.
     let home = Home::new().model(&llm, Dialect::Chat, "");
     let text = fs::read_to_string(home.config_file())?.replace("/v1\"", "\"");

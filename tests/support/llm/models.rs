@@ -14,11 +14,16 @@ use crate::http::Connection;
 /// The one model.
 const MODEL: &str = "test-model";
 
+/// What is said of a page that is not there.
+const NOT_FOUND: &str = "{\"detail\":\"Not Found\"}";
+
 /// How the server shows its models.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Shown {
     /// To anybody, not only to those who have the key.
     pub(super) to_anybody: bool,
+    /// In a list, and none by itself.
+    pub(super) listed_alone: bool,
     /// The server's clock, as a `Date` header has it.
     pub(super) date: Option<String>,
     /// So many others stand before it in the list.
@@ -42,8 +47,11 @@ pub(super) async fn answer(
     let (dialect, model) = match record.target.strip_prefix("/v1/models") {
         Some("") => (Dialect::Chat, None),
         Some(rest) => (Dialect::Anthropic, Some(rest.trim_start_matches('/'))),
-        None => return wire::plain(connection, 404, &[], "{\"detail\":\"Not Found\"}").await,
+        None => return wire::plain(connection, 404, &[], NOT_FOUND).await,
     };
+    if model.is_some() && shown.listed_alone {
+        return wire::plain(connection, 404, &[], NOT_FOUND).await;
+    }
     let (status, body) = match check::key(dialect, record, &state.key) {
         Err(sent) if !shown.to_anybody => {
             (401, dialect.error(401, &format!("Incorrect API key provided: {sent}")))

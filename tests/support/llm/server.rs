@@ -74,6 +74,11 @@ impl LlmServer {
         self.state.change(|inner| inner.models.to_anybody = true);
     }
 
+    /// Shows its models in a list alone, whatever the API: Anthropic has a page of each as well.
+    pub fn list_models_alone(&self) {
+        self.state.change(|inner| inner.models.listed_alone = true);
+    }
+
     /// Lists so many others before the one model, each in 100 bytes.
     pub fn list_others(&self, others: usize) {
         self.state.change(|inner| inner.models.others = others);

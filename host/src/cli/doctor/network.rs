@@ -179,7 +179,11 @@ fn model(probed: Probed, config: &Config, findings: &mut Vec<Finding>) -> Model 
         }
         Err(error @ llm::ProbeError::NoList(_)) => {
             let what = format!("{error}; it may be the wrong address, or one without such a list");
-            Some(Finding::notice("network", what, "[provider] base_url = \"…\"; many end in /v1"))
+            let end = match config.provider.kind {
+                llm::Kind::Anthropic => "/v1 is added to it",
+                _ => "many end in /v1",
+            };
+            Some(Finding::notice("network", what, format!("[provider] base_url = \"…\"; {end}")))
         }
         Err(llm::ProbeError::Unreachable(said)) => {
             let what = format!("the model's server does not answer at {server}: {said}");

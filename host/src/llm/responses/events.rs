@@ -1,5 +1,5 @@
-//! The events of a Responses stream. An item is known by its place in the output; the id that a call is answered by
-//! is its `call_id`, which is not the item's id.
+//! The events of a Responses stream. An item is known by its place in the output; servers that leave the places out
+//! send one item after the other. The id that a call is answered by is its `call_id`, which is not the item's id.
 
 use crate::llm::answer::Answer;
 use crate::llm::dialect::{Heard, Listener, json};
@@ -8,8 +8,8 @@ use crate::turn::Stop;
 use serde_json::Value;
 
 /// Takes events.
-#[derive(Default)]
 pub(super) struct Items {
+    max_output_tokens: u32,
     over: bool,
 }
 
@@ -35,7 +35,14 @@ impl Listener for Items {
                     answer.argue_whole(place, whole)?;
                 }
             }
-            "response.completed" => return Ok(self.end(&event["response"], answer)),
+            "response.completed" => {
+                let heard = self.end(&event["response"], answer);
+                // llama.cpp calls an answer complete that was cut off at its limit.
+                if answer.usage.output_tokens >= u64::from(self.max_output_tokens) {
+                    answer.stop = Stop::Length;
+                }
+                return Ok(heard);
+            }
             "response.incomplete" => {
                 answer.stop = match event["response"]["incomplete_details"]["reason"].as_str() {
                     Some("content_filter") => Stop::Declined,
@@ -58,6 +65,11 @@ impl Listener for Items {
 }
 
 impl Items {
+    /// For an answer of at most so many tokens.
+    pub(super) fn up_to(max_output_tokens: u32) -> Self {
+        Self { max_output_tokens, over: false }
+    }
+
     fn end(&mut self, response: &Value, answer: &mut Answer) -> Heard {
         self.over = true;
         answer.usage.input_tokens = response["usage"]["input_tokens"].as_u64().unwrap_or(0);

@@ -12,7 +12,16 @@ use cofferdam_core::secret::Secret;
 use reqwest::header::{AUTHORIZATION, HeaderMap};
 
 /// The dialect.
-pub(super) struct Responses;
+pub(super) struct Responses {
+    max_output_tokens: u32,
+}
+
+impl Responses {
+    /// The dialect for answers of at most so many tokens.
+    pub(super) fn up_to(max_output_tokens: u32) -> Self {
+        Self { max_output_tokens }
+    }
+}
 
 impl Dialect for Responses {
     fn path(&self) -> &'static str {
@@ -29,6 +38,6 @@ impl Dialect for Responses {
     }
 
     fn listener(&self) -> Box<dyn Listener> {
-        Box::new(events::Items::default())
+        Box::new(events::Items::up_to(self.max_output_tokens))
     }
 }

@@ -10,7 +10,7 @@ use cofferdam_core::secret::Secret;
 use serde_json::json;
 
 fn listener() -> Box<dyn Listener> {
-    Box::new(Items::default())
+    Box::new(Items::up_to(1000))
 }
 
 #[tokio::test]
@@ -95,5 +95,5 @@ fn a_request_is_as_published() {
 
 #[test]
 fn the_key_is_a_bearers() {
-    assert_eq!(Responses.headers(Some(&Secret::new("sk-1")))["authorization"], "Bearer sk-1");
+    assert_eq!(Responses::up_to(1).headers(Some(&Secret::new("sk-1")))["authorization"], "Bearer sk-1");
 }

@@ -42,13 +42,14 @@ fn garble(recorded: &str, chance: &mut Chance) -> String {
 async fn nothing_panics_on_what_a_server_may_send() {
     let address = Address::parse("http://127.0.0.1:1").expect("an address");
     let chat = crate::llm::chat::Chat::at(&address);
+    let responses = Responses::up_to(1000);
     let recorded: [(&dyn Dialect, &str, &str); 6] = [
         (&chat, include_str!("../chat/streams/text.sse"), "finish_reason"),
         (&chat, include_str!("../chat/streams/calls.sse"), "finish_reason"),
         (&Anthropic, include_str!("../anthropic/streams/text.sse"), "message_stop"),
         (&Anthropic, include_str!("../anthropic/streams/calls.sse"), "message_stop"),
-        (&Responses, include_str!("../responses/streams/text.sse"), "response."),
-        (&Responses, include_str!("../responses/streams/calls.sse"), "response."),
+        (&responses, include_str!("../responses/streams/text.sse"), "response."),
+        (&responses, include_str!("../responses/streams/calls.sse"), "response."),
     ];
     let mut chance = Chance(1);
     let (mut whole, mut failed) = (0, 0);

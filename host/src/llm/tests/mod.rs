@@ -1,11 +1,13 @@
 //! What the dialects' tests share: answers put together from streams of events, and one conversation that has
 //! everything in it. The other files test the way to a server.
 //!
-//! The streams in `*/streams/*.sse` follow the published formats of the APIs, event by event, and `thinks_*.sse` what
-//! servers have been recorded to send beyond those; texts, ids and numbers are made up.
+//! What real servers sent is in `recorded/`. The streams in `*/streams/*.sse` follow the published formats of the APIs,
+//! event by event, and `thinks_*.sse` what servers have been seen to send beyond those; texts, ids and numbers are made
+//! up.
 
 mod asking;
 mod garbled;
+mod recorded;
 
 use super::answer::Answer;
 use super::dialect::{Heard, Listener};

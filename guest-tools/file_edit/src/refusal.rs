@@ -14,9 +14,6 @@ const PROBLEMS_MAX: usize = 5;
 /// Lines named for one problem.
 const LINES_MAX: usize = 8;
 
-/// Edits in one call: the schema's maximum, checked again because the host's check is not this tool's.
-const EDITS_MAX: usize = 100;
-
 /// An edit that cannot be made.
 pub(crate) struct Problem<'a> {
     /// Its position among the edits.
@@ -28,9 +25,6 @@ pub(crate) struct Problem<'a> {
 /// Refuses edits that mean nothing in any file.
 pub(crate) fn check(edits: &[Edit]) -> Result<(), ToolError> {
     let refused = |message| Err(ToolError::new(ErrorCode::InvalidArguments, message));
-    if edits.is_empty() || edits.len() > EDITS_MAX {
-        return refused(format!("edits has {} entries; give 1 to {EDITS_MAX}", edits.len()));
-    }
     for (index, edit) in edits.iter().enumerate() {
         if edit.old_text.is_empty() {
             return refused(format!(
@@ -113,27 +107,20 @@ fn absent(old_text: &str, original: &[u8], text: &[u8]) -> String {
 
 /// The lines of these offsets, counted from 1, e.g. `lines 3, 7 and 9`.
 fn lines(text: &[u8], offsets: &[usize]) -> String {
-    let mut numbers: Vec<usize> = Vec::new();
     let (mut line, mut counted) = (1, 0);
-    for &offset in offsets {
-        line += memchr_iter(b'\n', &text[counted..offset]).count();
-        counted = offset;
-        if numbers.last() != Some(&line) {
-            if numbers.len() == LINES_MAX {
-                return format!("lines {} and further", join(&numbers));
-            }
-            numbers.push(line);
-        }
-    }
-    match numbers.split_last() {
+    let of = |&at: &usize| {
+        line += memchr_iter(b'\n', &text[std::mem::replace(&mut counted, at)..at]).count();
+        line
+    };
+    let mut numbers: Vec<usize> = offsets.iter().map(of).collect();
+    numbers.dedup();
+    let shown: Vec<String> = numbers.iter().take(LINES_MAX).map(usize::to_string).collect();
+    match shown.split_last() {
+        _ if numbers.len() > LINES_MAX => format!("lines {} and further", shown.join(", ")),
         Some((last, [])) => format!("line {last}"),
-        Some((last, rest)) => format!("lines {} and {last}", join(rest)),
+        Some((last, rest)) => format!("lines {} and {last}", rest.join(", ")),
         None => "no line".into(),
     }
-}
-
-fn join(numbers: &[usize]) -> String {
-    numbers.iter().map(usize::to_string).collect::<Vec<_>>().join(", ")
 }
 
 #[cfg(test)]

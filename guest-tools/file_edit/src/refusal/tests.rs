@@ -64,11 +64,9 @@ fn edits_that_mean_nothing_are_refused_without_a_file() {
         assert_eq!(error.code, ErrorCode::InvalidArguments);
         assert!(error.message.contains(part), "{}", error.message);
     };
-    refused(&[], "1 to 100");
-    refused(&(0..101).map(|_| edit("a", "b")).collect::<Vec<_>>(), "101 entries");
     refused(&[edit("a", "b"), edit("", "b")], "edits[1].old_text is empty");
     refused(&[edit("a", "a")], "edits[0] has the same");
-    assert!(check(&(0..100).map(|_| edit("a", "b")).collect::<Vec<_>>()).is_ok());
+    assert!(check(&[edit("a", "b"), edit("a", "b")]).is_ok());
 }
 
 #[test]

@@ -49,6 +49,9 @@ pub(super) enum Failure {
     /// The conversation does not fit.
     #[error("the conversation is too long for it ({0})")]
     TooLong(String),
+    /// The model sees no files of such a kind.
+    #[error("it cannot be shown such a file ({0}); take its kind out of [provider] accepts")]
+    Blind(String),
     /// It refuses the request as it stands.
     #[error("refused ({0})")]
     Refused(String),
@@ -69,6 +72,10 @@ const TOO_LONG: &[&str] = &[
     "request_too_large",
 ];
 
+/// What a server says when its model cannot be shown an image or a document, in lower case.
+const BLIND: &[&str] =
+    &["image input is not supported", "'input_file' is not supported", "unsupported content[].type"];
+
 impl Failure {
     /// The failure that an answer of this status tells of. `after` is the pause that it asks for.
     pub(super) fn of_status(status: u16, body: &str, after: Option<Duration>) -> Self {
@@ -83,6 +90,10 @@ impl Failure {
         let kind = error.as_ref().map(kinds).unwrap_or_default();
         if kind.contains("insufficient_quota") || kind.contains("billing") || status == 402 {
             return Self::Credit(said);
+        }
+        // llama.cpp says so with status 500, which is no reason to ask again.
+        if has_one_of(BLIND, &said) {
+            return Self::Blind(said);
         }
         match status {
             401 | 403 => Self::Key(said),
@@ -177,6 +188,10 @@ impl Failure {
             Self::TooLong(_) => ProviderError::TooLong(
                 "The conversation has become too long for the model. Send /new to begin another.".into(),
             ),
+            Self::Blind(_) => ProviderError::Refused(
+                "The model cannot look at what came with your message; write again without it. The operator sets what it is shown."
+                    .into(),
+            ),
             Self::Refused(_) => ProviderError::Refused(
                 "The model's server refuses this request; the operator finds the reason in the log.".into(),
             ),
@@ -207,8 +222,12 @@ fn words(error: &Value) -> String {
 }
 
 fn is_too_long(said: &str, kind: &str) -> bool {
+    has_one_of(TOO_LONG, said) || has_one_of(TOO_LONG, kind)
+}
+
+fn has_one_of(words: &[&str], said: &str) -> bool {
     let said = said.to_ascii_lowercase();
-    TOO_LONG.iter().any(|words| said.contains(words) || kind.contains(words))
+    words.iter().any(|words| said.contains(words))
 }
 
 /// A span in words that nobody mistakes, rounded up.
@@ -278,6 +297,7 @@ mod tests {
             Failure::NotFound(said.into()),
             Failure::Redirected(302),
             Failure::TooLong(said.into()),
+            Failure::Blind(said.into()),
             Failure::Refused(said.into()),
         ];
         for failure in all {

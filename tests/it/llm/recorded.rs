@@ -3,6 +3,7 @@
 
 use super::world::World;
 use support::llm::{Dialect, Turn};
+use support::samples;
 
 /// An answer that `llama-server` gave.
 macro_rules! recorded {
@@ -34,6 +35,20 @@ async fn calls_of_a_real_server_run_and_its_text_is_the_reply() -> anyhow::Resul
         assert!(results[1].contains("nine o'clock"), "{dialect:?}: the file: {results:?}");
         world.end(2);
     }
+    Ok(())
+}
+
+/// The server says that with status 500, which is tried again otherwise.
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_model_that_sees_no_images_is_told_from_a_busy_one() -> anyhow::Result<()> {
+    let mut world = World::with(Dialect::Chat, "accepts = [\"image/*\"]\n").await?;
+    let photo = world.home.file("photo.jpg", &samples::jpeg(10));
+    world.llm.script([Turn::refusal(500, recorded!("image.json")), Turn::say("Now I answer.")]);
+    let said = world.chat(&["--attach", &photo], "What is this?\nAnd without it?\n");
+    assert!(said.starts_with("The model cannot look at what came with your message"), "{said}");
+    assert!(said.ends_with("Now I answer.\n"), "{said}");
+    assert!(world.log().contains("take its kind out of [provider] accepts"), "{}", world.log());
+    world.end(2);
     Ok(())
 }
 

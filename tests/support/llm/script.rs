@@ -127,6 +127,11 @@ impl Turn {
         Self::of(What::Plain { status, headers: Vec::new(), body: None })
     }
 
+    /// An HTTP status, with this body as JSON.
+    pub fn refusal(status: u16, body: &str) -> Self {
+        Self::of(What::Plain { status, headers: Vec::new(), body: Some(body.to_owned()) })
+    }
+
     /// A redirect.
     pub fn redirect(to: &str) -> Self {
         Self::status(307).header("Location", to)

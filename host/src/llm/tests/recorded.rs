@@ -65,6 +65,14 @@ async fn llama_server_is_understood_over_each_api() {
 }
 
 #[tokio::test]
+async fn a_server_that_reads_for_long_gives_signs_of_life() {
+    let nothing = (Stop::Done, 2210, 1);
+    let recorded = recorded!("llama-server/chat-ping.sse");
+    assert!(recorded.starts_with(":\n\n:\n\n:\n\ndata: "));
+    check(&chat(), recorded, ("", &[]), nothing, "\"finish_reason\":\"").await;
+}
+
+#[tokio::test]
 async fn a_proxy_is_understood_over_each_api() {
     let called = (Stop::Done, 315, 31);
     check(&chat(), recorded!("litellm/chat-call.sse"), CALL, called, "\"finish_reason\":\"").await;
@@ -112,6 +120,14 @@ fn refusals_are_sorted_by_what_helps() {
         let error = serde_json::from_str::<serde_json::Value>(body).expect("JSON")["error"].clone();
         let failure = Failure::of_error(&error);
         assert!(matches!(failure, Failure::TooLong(_)), "in a stream: {failure}");
+    }
+    for (status, body) in [
+        (500, recorded!("llama-server/image.json")),
+        (400, recorded!("llama-server/chat-pdf.json")),
+        (400, recorded!("llama-server/responses-pdf.json")),
+    ] {
+        let failure = Failure::of_status(status, body, None);
+        assert!(matches!(failure, Failure::Blind(_)) && !failure.may_pass(), "{failure}");
     }
     let bad = Failure::of_status(400, recorded!("llama-server/bad.json"), None);
     assert!(

@@ -19,10 +19,10 @@ use cofferdam_core::id::SessionId;
 use cofferdam_core::message::OutgoingResponse;
 use cofferdam_core::text::{about, one_line};
 use std::collections::BTreeSet;
-use std::io::{IsTerminal, Write};
+use std::io::{IsTerminal, Stdout, Write};
 use std::path::PathBuf;
 use std::sync::Arc;
-use tokio::io::BufReader;
+use tokio::io::{BufReader, Stdin};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
@@ -64,84 +64,124 @@ impl RecentAttachments for Earlier {
     }
 }
 
+/// A chat from this terminal's lines.
+struct Chat<'a> {
+    config: &'a Config,
+    gateway: &'a Gateway,
+    runner: Runner,
+    signals: Signals,
+    lines: Typed<BufReader<Stdin>>,
+    out: Stdout,
+    questions: Questions,
+    /// Those that come with the next message.
+    files: Vec<PathBuf>,
+    /// Those of the last message that had any.
+    earlier: Attachments,
+}
+
 async fn talk(
     config: &Config,
     gateway: &Gateway,
     answering: Answering,
-    mut files: Vec<PathBuf>,
+    files: Vec<PathBuf>,
 ) -> anyhow::Result<Exit> {
-    let runner = gateway.runner(config, answering, Arc::new(InMemory::default()));
-    let interactive = std::io::stdin().is_terminal();
-    let mut signals = Signals::new(interactive)?;
+    let mut chat = Chat {
+        config,
+        gateway,
+        runner: gateway.runner(config, answering, Arc::new(InMemory::default())),
+        signals: Signals::new(std::io::stdin().is_terminal())?,
+        lines: Typed::into(BufReader::new(tokio::io::stdin())),
+        out: std::io::stdout(),
+        questions: Questions::new(config.approvals.expires),
+        files,
+        earlier: Attachments::default(),
+    };
     // Fails now rather than at the first message.
-    attach(gateway, config, &files)?;
-    let mut lines = Typed::into(BufReader::new(tokio::io::stdin()));
-    let mut out = std::io::stdout();
-    let mut earlier = Attachments::default();
-    let mut questions = Questions::new(config.approvals.expires);
-    loop {
-        let kept = questions.kept();
-        if interactive {
+    attach(gateway, config, &chat.files)?;
+    while let Some(line) = chat.next_line().await? {
+        match line.strip_prefix("/attach ") {
+            Some(file) => chat.add(PathBuf::from(file.trim()))?,
+            None if line.trim().is_empty() && chat.files.is_empty() => {}
+            None => chat.answer(line).await?,
+        }
+    }
+    Ok(Exit::Done)
+}
+
+impl Chat<'_> {
+    /// The next message; none once the chat ends.
+    async fn next_line(&mut self) -> anyhow::Result<Option<String>> {
+        let kept = self.questions.kept();
+        if std::io::stdin().is_terminal() {
             // What was typed while a question waited is seen again where it is a message.
             let typed = kept.as_deref().map(|line| one_line(line, 400) + "\n").unwrap_or_default();
-            write!(out, "> {typed}")?;
-            out.flush()?;
+            write!(self.out, "> {typed}")?;
+            self.out.flush()?;
         }
         let line = match kept {
             Some(line) => Some(line),
             None => tokio::select! {
-                line = lines.next() => line?,
-                () = signals.end() => None,
+                line = self.lines.next() => line?,
+                () = self.signals.end() => None,
             },
         };
-        let Some(line) = line else { return Ok(Exit::Done) };
-        if let Some(file) = line.strip_prefix("/attach ") {
-            let file = PathBuf::from(file.trim());
-            match attach(gateway, config, std::slice::from_ref(&file)) {
-                Ok(_) => files.push(file),
-                Err(error) => writeln!(out, "{error:#}")?,
-            }
-            continue;
+        Ok(line)
+    }
+
+    /// Adds a file to the next message, if it can be read.
+    fn add(&mut self, file: PathBuf) -> anyhow::Result<()> {
+        match attach(self.gateway, self.config, std::slice::from_ref(&file)) {
+            Ok(_) => self.files.push(file),
+            Err(error) => writeln!(self.out, "{error:#}")?,
         }
-        if line.trim().is_empty() && files.is_empty() {
-            continue;
-        }
-        let attachments = attach(gateway, config, &std::mem::take(&mut files))?;
-        let id = one_shot_turn("terminal");
-        let turn = Turn {
-            id: id.clone(),
-            session: session(&runner),
-            caller: this_user("terminal"),
-            text: line,
-            about: None,
-            profiles: None,
-            attachments: attachments.clone(),
-            recent: Some(Arc::new(Earlier(earlier.clone()))),
-            approver: Some(questions.approver()),
-            steering: None,
-            notices: Vec::new(),
-        };
-        if !attachments.is_empty() {
-            earlier = attachments;
-        }
+        Ok(())
+    }
+
+    /// Runs the turn of a message and shows what comes of it.
+    async fn answer(&mut self, text: String) -> anyhow::Result<()> {
+        let turn = self.turn(text)?;
+        let id = turn.id.clone();
         let shown = Line::start();
         let (mut spoken, progress) = Spoken::beside(shown.progress());
-        let running = answered(&runner, turn, progress, &mut signals);
-        let response = questions.during(running, &mut spoken, &mut out, &mut lines).await?;
-        let rest = spoken.rest(response.text.unwrap_or_default(), &mut out)?;
+        let running = answered(&self.runner, turn, progress, &mut self.signals);
+        let response = self.questions.during(running, &mut spoken, &mut self.out, &mut self.lines).await?;
+        let rest = spoken.rest(response.text.unwrap_or_default(), &mut self.out)?;
         if let Some(line) = shown.end().await {
             line.clear().await;
         }
-        gateway.outgoing.release(&id);
+        self.gateway.outgoing.release(&id);
         if let Some(rest) = rest {
-            writeln!(out, "{rest}")?;
+            writeln!(self.out, "{rest}")?;
         }
         for file in &response.attachments {
             let (name, mime, sha256) = (one_line(&file.name, 120), &file.mime_type, &file.sha256);
-            writeln!(out, "[attachment] {name} ({mime}, {}) sha256 {}", about(file.bytes), &sha256[..12])?;
+            let size = about(file.bytes);
+            writeln!(self.out, "[attachment] {name} ({mime}, {size}) sha256 {}", &sha256[..12])?;
         }
         // Shown, and nothing else becomes of them here.
-        gateway.outgoing.sweep(|| Ok::<_, std::io::Error>(BTreeSet::new()))?;
+        Ok(self.gateway.outgoing.sweep(|| Ok::<_, std::io::Error>(BTreeSet::new()))?)
+    }
+
+    /// The turn of a message, with the files that come with it.
+    fn turn(&mut self, text: String) -> anyhow::Result<Turn> {
+        let attachments = attach(self.gateway, self.config, &std::mem::take(&mut self.files))?;
+        let recent = Earlier(self.earlier.clone());
+        if !attachments.is_empty() {
+            self.earlier = attachments.clone();
+        }
+        Ok(Turn {
+            id: one_shot_turn("terminal"),
+            session: session(&self.runner),
+            caller: this_user("terminal"),
+            text,
+            about: None,
+            profiles: None,
+            attachments,
+            recent: Some(Arc::new(recent)),
+            approver: Some(self.questions.approver()),
+            steering: None,
+            notices: Vec::new(),
+        })
     }
 }
 

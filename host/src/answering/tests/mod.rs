@@ -376,7 +376,7 @@ impl World {
 /// Takes letters in, as often as they are brought, goes on with what the last run left, and answers what waits.
 async fn run(paper: Arc<Paper>, letters: Vec<Letter>) {
     let Base { store, channel, .. } = paper.base();
-    store.persist(channel, batch(&*paper, &letters)).await.expect("kept");
+    store.persist(channel, batch(&paper, &letters)).await.expect("kept");
     for arrival in arrivals::left(&*paper).await.expect("the store") {
         match arrival {
             Arrival::Reply(_, reply) => unit::work(paper.clone(), Unit::Reply(reply), None).await,

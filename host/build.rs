@@ -130,6 +130,11 @@ fn build_guests(root: &Path, target_dir: &Path) -> PathBuf {
             "RUSTC_WORKSPACE_WRAPPER",
             "CARGO_BUILD_TARGET",
             "RUSTC",
+            // The outer cargo's tokens: the test guests' build script holds one while it waits for this one, and a
+            // processor would lie idle.
+            "CARGO_MAKEFLAGS",
+            "MAKEFLAGS",
+            "MFLAGS",
         ];
         if outer || flags.contains(&name.as_str()) {
             cargo.env_remove(&name);

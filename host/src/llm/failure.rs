@@ -25,6 +25,9 @@ pub(super) enum Failure {
         /// The pause that it asks for.
         after: Option<Duration>,
     },
+    /// The server is there, its model not yet.
+    #[error("not ready: {0}")]
+    Loading(String),
     /// The stream ended before the answer did.
     #[error("the stream ended before the answer did")]
     Cut,
@@ -76,6 +79,9 @@ const TOO_LONG: &[&str] = &[
 const BLIND: &[&str] =
     &["image input is not supported", "'input_file' is not supported", "unsupported content[].type"];
 
+/// What a server says with status 503 while its model comes into memory, in lower case: llama.cpp, and Hugging Face's.
+const LOADING: &[&str] = &["loading model", "currently loading"];
+
 impl Failure {
     /// The failure that an answer of this status tells of. `after` is the pause that it asks for.
     pub(super) fn of_status(status: u16, body: &str, after: Option<Duration>) -> Self {
@@ -97,6 +103,7 @@ impl Failure {
         }
         match status {
             401 | 403 => Self::Key(said),
+            503 if has_one_of(LOADING, &said) => Self::Loading(said),
             408 | 409 | 425 | 429 | 500..=599 => Self::Busy { said, after },
             300..=399 => Self::Redirected(status),
             413 => Self::TooLong(said),
@@ -147,7 +154,10 @@ impl Failure {
 
     /// Whether the same request may succeed a little later.
     pub(super) fn may_pass(&self) -> bool {
-        matches!(self, Self::Unreachable(_) | Self::Silent(_) | Self::Busy { .. } | Self::Cut)
+        matches!(
+            self,
+            Self::Unreachable(_) | Self::Silent(_) | Self::Busy { .. } | Self::Loading(_) | Self::Cut
+        )
     }
 
     /// The pause that the server asks for.
@@ -170,6 +180,9 @@ impl Failure {
             }
             Self::Unreachable(_) | Self::Silent(_) | Self::Busy { .. } | Self::Cut => ProviderError::Unavailable(
                 "The model cannot be reached right now; your message is kept. Send /retry to try again.".into(),
+            ),
+            Self::Loading(_) => ProviderError::Unavailable(
+                "The model is still being loaded; your message is kept. Send /retry in a few minutes.".into(),
             ),
             Self::TooMuch(_) => ProviderError::Unavailable(
                 "The model's answer was too large and was cut off. Ask for less at once, or send /retry to try again."
@@ -258,6 +271,11 @@ mod tests {
         assert!(matches!(of(400, r#"{"error":{"code":"context_length_exceeded"}}"#), Failure::TooLong(_)));
         let anthropic = r#"{"type":"error","error":{"type":"invalid_request_error","message":"prompt is too long: 2 tokens > 1 maximum"}}"#;
         assert!(matches!(of(400, anthropic), Failure::TooLong(_)));
+        // As llama.cpp says it.
+        let loads = r#"{"error":{"message":"Loading model","type":"unavailable_error","code":503}}"#;
+        assert!(matches!(of(503, loads), Failure::Loading(_)) && of(503, loads).may_pass());
+        assert!(matches!(of(503, r#"{"error":"Model x is currently loading"}"#), Failure::Loading(_)));
+        assert!(matches!(of(500, loads), Failure::Busy { .. }));
         let llama = r#"{"error":{"code":400,"type":"exceed_context_size_error","message":"x"}}"#;
         assert!(matches!(of(400, llama), Failure::TooLong(_)));
         let proxy = r#"{"error":{"code":"400","message":"litellm.ContextWindowExceededError: x"}}"#;
@@ -289,6 +307,7 @@ mod tests {
             Failure::Unreachable(said.into()),
             Failure::Silent(Duration::from_secs(1)),
             Failure::Busy { said: said.into(), after: Some(Duration::from_secs(3600)) },
+            Failure::Loading(said.into()),
             Failure::Cut,
             Failure::Unreadable(said.into()),
             Failure::TooMuch("text in one answer"),

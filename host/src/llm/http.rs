@@ -63,6 +63,8 @@ impl Server {
     ) -> Result<Reply, ProviderError> {
         let started = Instant::now();
         let mut backoff = Backoff::new(self.patience.pause, self.patience.pause_longest);
+        // Those that count: a server that says that it loads its model has not failed, and is waited for as long as
+        // asking again makes sense at all.
         let (mut attempt, mut lost) = (1, Usage::default());
         loop {
             let mut answer = Answer::default();
@@ -82,7 +84,8 @@ impl Server {
             let pause = backoff.pause_of_at_least(asked);
             let late = started.elapsed() + pause > self.patience.retrying;
             let hopeless = !failure.may_pass() || asked > self.patience.retry_after || late;
-            if hopeless || attempt == REQUEST_ATTEMPTS_MAX {
+            let loading = matches!(failure, Failure::Loading(_));
+            if hopeless || (attempt == REQUEST_ATTEMPTS_MAX && !loading) {
                 ended("failed");
                 tracing::warn!(attempt, "the model's server gives no answer: {said}");
                 return Err(match failure.told() {
@@ -94,7 +97,7 @@ impl Server {
             }
             tracing::info!(attempt, ?pause, "the model's server is asked again: {said}");
             COUNTS.model.retries.add(1);
-            attempt += 1;
+            attempt += u32::from(!loading);
             tokio::time::sleep(pause).await;
         }
     }

@@ -142,6 +142,23 @@ async fn attempts_and_their_time_are_bounded() {
 }
 
 #[tokio::test]
+async fn a_server_that_loads_its_model_is_waited_for() {
+    let loads = || {
+        Turn::refusal(503, r#"{"error":{"message":"Loading model","type":"unavailable_error","code":503}}"#)
+    };
+    let llm = server().await;
+    let often = 3 * REQUEST_ATTEMPTS_MAX as usize;
+    llm.script((0..often).map(|_| loads()).chain([Turn::status(502), Turn::say("At last.")]));
+    assert_eq!(said(ask(&model(&llm, quick()), "hello").await), "At last.");
+    assert_eq!(llm.requests().len(), often + 2);
+    // It never ends.
+    llm.otherwise(move |_| loads());
+    let hurried = Patience { retrying: SHORT, ..quick() };
+    assert!(said(ask(&model(&llm, hurried), "hello").await).contains("still being loaded"));
+    assert!(llm.requests().len() > often + 2 + REQUEST_ATTEMPTS_MAX as usize, "and no attempt counts");
+}
+
+#[tokio::test]
 async fn a_pause_is_kept_up_to_a_bound() {
     let llm = server().await;
     let asked = |seconds: &str| Turn::status(429).header("Retry-After", seconds);

@@ -42,7 +42,12 @@ fn attachments_can_be_held_open_up_to_the_limit() {
 
 #[test]
 fn the_stack_ends() {
-    refused(&hostile(), &["behaviour=recurse"], "trapped", "its stack overflowed");
+    let home = hostile();
+    refused(&home, &["behaviour=recurse"], "trapped", "its stack overflowed");
+    // 512 KiB, in frames of 512 to 768 bytes.
+    let deep = answered(&home, &["behaviour=descend", "bytes=600"]);
+    assert!(deep["descended"].is_u64(), "{deep}");
+    refused(&home, &["behaviour=descend", "bytes=1300"], "trapped", "its stack overflowed");
 }
 
 #[test]

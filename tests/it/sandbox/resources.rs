@@ -44,10 +44,10 @@ fn attachments_can_be_held_open_up_to_the_limit() {
 fn the_stack_ends() {
     let home = hostile();
     refused(&home, &["behaviour=recurse"], "trapped", "its stack overflowed");
-    // 512 KiB, in frames of 512 to 768 bytes.
-    let deep = answered(&home, &["behaviour=descend", "bytes=600"]);
+    // 512 KiB, in frames of about 1 KiB.
+    let deep = answered(&home, &["behaviour=descend", "bytes=400"]);
     assert!(deep["descended"].is_u64(), "{deep}");
-    refused(&home, &["behaviour=descend", "bytes=1300"], "trapped", "its stack overflowed");
+    refused(&home, &["behaviour=descend", "bytes=700"], "trapped", "its stack overflowed");
 }
 
 #[test]

@@ -15,7 +15,7 @@ pub(crate) fn run(arguments: &Arguments) -> Option<Seen> {
         "spin_bulk" => spin_bulk(),
         "recurse" => json!({ "recursed": recurse(black_box(0)) }),
         "descend" => {
-            return Some(arguments.bytes().map(|left| json!({ "descended": descend(left) })));
+            return Some(arguments.bytes().map(|left| json!({ "descended": descends(left) })));
         }
         "sleep" => {
             println!("sleeping");
@@ -72,25 +72,24 @@ fn recurse(depth: u64) -> u64 {
     black_box(recurse(depth + 1)).rotate_left(1) ^ depth
 }
 
-/// Calls itself so many times, each time with 64 numbers that it needs afterwards: the processor has no place for them
-/// but the stack, so that each call takes 512 bytes of it and not much more.
-#[inline(never)]
-fn descend(left: u64) -> u64 {
-    macro_rules! with {
-        ($($held:ident)*) => {{
-            $(let $held = black_box(left);)*
-            let mut sum = descend(left - 1);
-            $(sum = sum.wrapping_mul(3) ^ $held;)*
-            sum
-        }};
-    }
-    if left == 0 {
-        return 0;
-    }
-    with! {
-        v0 v1 v2 v3 v4 v5 v6 v7 v8 v9 v10 v11 v12 v13 v14 v15
-        v16 v17 v18 v19 v20 v21 v22 v23 v24 v25 v26 v27 v28 v29 v30 v31
-        v32 v33 v34 v35 v36 v37 v38 v39 v40 v41 v42 v43 v44 v45 v46 v47
-        v48 v49 v50 v51 v52 v53 v54 v55 v56 v57 v58 v59 v60 v61 v62 v63
-    }
+/// Makes a function that calls itself so many times, with so many numbers handed around: the processor has no place for
+/// them but the stack, where each call with 64 of them takes as many words twice, 1 KiB.
+macro_rules! descend {
+    ($first:ident $($more:ident)*) => {
+        #[inline(never)]
+        #[expect(clippy::too_many_arguments, reason = "they fill the stack")]
+        fn descend(left: u64, $first: u64, $($more: u64),*) -> u64 {
+            if left == 0 { $first } else { descend(left - 1, $($more,)* $first ^ left).rotate_left(1) ^ $first }
+        }
+        fn descends(left: u64) -> u64 {
+            $(let $more = black_box(left);)*
+            descend(left, left, $($more),*)
+        }
+    };
+}
+descend! {
+    v0 v1 v2 v3 v4 v5 v6 v7 v8 v9 v10 v11 v12 v13 v14 v15
+    v16 v17 v18 v19 v20 v21 v22 v23 v24 v25 v26 v27 v28 v29 v30 v31
+    v32 v33 v34 v35 v36 v37 v38 v39 v40 v41 v42 v43 v44 v45 v46 v47
+    v48 v49 v50 v51 v52 v53 v54 v55 v56 v57 v58 v59 v60 v61 v62 v63
 }

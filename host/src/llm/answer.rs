@@ -11,8 +11,10 @@ pub(super) const ANSWER_TEXT_BYTES_MAX: usize = 1 << 20;
 pub(super) const ANSWER_CALLS_MAX: usize = 64;
 /// Arguments of one call: as many as a tool takes without a policy that says otherwise.
 pub(super) const CALL_ARGUMENTS_BYTES_MAX: usize = 1 << 20;
-/// A call's id or name; longer ones are cut, and then belong to no tool.
+/// A call's name; a longer one is cut, and then belongs to no tool.
 const NAME_BYTES_MAX: usize = 200;
+/// A call's id, which goes back as it came: some servers keep in it what the model thought.
+const CALL_ID_BYTES_MAX: usize = 64 << 10;
 
 /// What has come of an answer.
 #[derive(Debug, Default)]
@@ -69,8 +71,11 @@ impl Answer {
         if self.calls.len() == ANSWER_CALLS_MAX {
             return Err(Failure::TooMuch("tool calls in one answer"));
         }
-        let cut = |text: &str| text[..text.floor_char_boundary(NAME_BYTES_MAX)].to_owned();
-        self.calls.push(Growing { index, id: cut(id), name: cut(name), arguments: String::new() });
+        if id.len() > CALL_ID_BYTES_MAX {
+            return Err(Failure::TooMuch("an id of a tool call"));
+        }
+        let name = name[..name.floor_char_boundary(NAME_BYTES_MAX)].to_owned();
+        self.calls.push(Growing { index, id: id.to_owned(), name, arguments: String::new() });
         Ok(())
     }
 
@@ -115,14 +120,14 @@ impl Answer {
     }
 
     /// The whole answer. A call without an id, or with that of another, gets one that nobody else has; one
-    /// without arguments has an empty object.
+    /// without arguments has an empty object, unless the answer was cut off: they may have been to come.
     pub(super) fn into_reply(self) -> Reply {
         let mut taken = BTreeSet::new();
         let tool_calls = self.calls.into_iter().map(|call| {
             let id =
                 if call.id.is_empty() || taken.contains(&call.id) { made_up(taken.len()) } else { call.id };
             taken.insert(id.clone());
-            let empty = call.arguments.trim().is_empty();
+            let empty = call.arguments.trim().is_empty() && self.stop != Stop::Length;
             let arguments = if empty { "{}".to_owned() } else { call.arguments };
             ToolCall { id, tool: call.name, arguments: Ok(arguments) }
         });
@@ -183,6 +188,25 @@ mod tests {
         assert_eq!(ids.len(), 4, "{calls:?}");
         assert!(ids.contains("a") && ids.contains("b"));
         assert!(ids.iter().all(|id| !id.is_empty()));
+    }
+
+    #[test]
+    fn a_call_that_was_cut_off_before_its_arguments_has_none() {
+        for (stop, arguments) in [(Stop::Done, "{}"), (Stop::Length, "")] {
+            let mut answer = Answer { stop, ..Answer::default() };
+            answer.begin_call(0, "a", "t").expect("fits");
+            assert_eq!(calls(answer)[0].2, arguments);
+        }
+    }
+
+    #[test]
+    fn a_long_id_is_whole_or_refused() {
+        let mut answer = Answer::default();
+        let long = format!("call_1__thought__{}", "x".repeat(2000));
+        answer.begin_call(0, &long, "t").expect("fits");
+        let endless = "x".repeat(CALL_ID_BYTES_MAX + 1);
+        assert_eq!(answer.begin_call(1, &endless, "t"), Err(Failure::TooMuch("an id of a tool call")));
+        assert_eq!(calls(answer)[0].0, long);
     }
 
     #[test]

@@ -72,6 +72,10 @@ const TOO_LONG: &[&str] = &[
     "exceeds the available context",
     "context window",
     "contextwindowexceeded",
+    // Anthropic, of input and answer together; Gemini; xAI.
+    "exceed context limit",
+    "exceeds the maximum number of tokens",
+    "maximum prompt length",
     "request_too_large",
 ];
 
@@ -276,6 +280,14 @@ mod tests {
         assert!(matches!(of(503, loads), Failure::Loading(_)) && of(503, loads).may_pass());
         assert!(matches!(of(503, r#"{"error":"Model x is currently loading"}"#), Failure::Loading(_)));
         assert!(matches!(of(500, loads), Failure::Busy { .. }));
+        for said in [
+            "input length and `max_tokens` exceed context limit: 199759 + 8192 > 200000",
+            "The input token count (134123) exceeds the maximum number of tokens allowed (131072).",
+            "This model's maximum prompt length is 131072 but the request contains 136973 tokens.",
+        ] {
+            let body = serde_json::json!({ "error": { "message": said } }).to_string();
+            assert!(matches!(of(400, &body), Failure::TooLong(_)), "{said}");
+        }
         let llama = r#"{"error":{"code":400,"type":"exceed_context_size_error","message":"x"}}"#;
         assert!(matches!(of(400, llama), Failure::TooLong(_)));
         let proxy = r#"{"error":{"code":"400","message":"litellm.ContextWindowExceededError: x"}}"#;

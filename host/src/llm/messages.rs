@@ -98,8 +98,12 @@ pub(super) fn messages<'a>(request: Request<'a>, parts: &'a Parts) -> Vec<Messag
     let mut messages = Vec::new();
     for (at, entry) in entries.iter().enumerate() {
         match entry {
-            Entry::User { text, addendum, .. } => {
-                push_user(&mut messages, said([Some(text), addendum.as_deref()], parts.at(at)));
+            Entry::User { text, addendum, attachments } => {
+                let mut blocks = said([Some(text), addendum.as_deref()], parts.at(at));
+                if blocks.is_empty() {
+                    blocks.push(Block::Text(without_words(attachments.len())));
+                }
+                push_user(&mut messages, blocks);
             }
             Entry::Steer { text, addendum, .. } => {
                 let texts = [Some(STEER), Some(text.as_str()), addendum.as_deref()];
@@ -131,6 +135,18 @@ pub(super) fn messages<'a>(request: Request<'a>, parts: &'a Parts) -> Vec<Messag
 fn said<'a, const N: usize>(texts: [Option<&'a str>; N], parts: &'a [Part]) -> Vec<Block<'a>> {
     let texts = texts.into_iter().flatten().filter(|text| !text.trim().is_empty());
     parts.iter().map(Block::Part).chain(texts.map(|text| Block::Text(text.into()))).collect()
+}
+
+/// What stands for a message of files alone: left out, the model would seem to have answered nothing, and to have begun
+/// the conversation, which servers refuse.
+fn without_words(files: usize) -> Cow<'static, str> {
+    match files {
+        0 => "(A message without words.)".into(),
+        1 => "(A message without words. It brought a file, which is no longer here.)".into(),
+        files => {
+            format!("(A message without words. It brought {files} files, which are no longer here.)").into()
+        }
+    }
 }
 
 /// Adds to the user's message, or begins one.
@@ -202,7 +218,7 @@ pub(super) fn tools(specs: &[ToolSpec]) -> Vec<Tool<'_>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::attachments::Attachments;
+    use crate::attachments::{Attachment, Attachments};
     use crate::turn::Conversation;
     use cofferdam_core::tool::{ErrorCode, ToolError};
 
@@ -259,7 +275,22 @@ mod tests {
         let shape =
             shape(vec![summary, user("one", Some("User sent 1 attachment")), said, nothing, user(" ", None)]);
         assert_eq!(shape[0], format!("u {SUMMARY}\n\nThey met.|one|User sent 1 attachment"));
-        assert_eq!(shape[1..], ["a hi "], "what is blank is left out");
+        assert_eq!(shape[1..], ["a hi ", "u (A message without words.)"], "a blank answer is left out");
+    }
+
+    #[test]
+    fn files_of_an_earlier_message_without_words_leave_one_behind() {
+        let info = json!({ "index": 0, "mime_type": "image/png", "size": 1, "sha256": "", "unavailable": "earlier" });
+        let gone = Attachment { info: serde_json::from_value(info).expect("an attachment"), blob: None };
+        let photos = |count: usize| Entry::User {
+            text: "".into(),
+            attachments: vec![gone.clone(); count].into(),
+            addendum: None,
+        };
+        let said = || Entry::Assistant { text: Some("hi".into()), tool_calls: Vec::new() };
+        let shape = shape(vec![photos(1), said(), photos(3), said()]);
+        assert!(shape[0].starts_with("u (A message without words. It brought a file,"), "{shape:?}");
+        assert!(shape[2].starts_with("u (A message without words. It brought 3 files,"), "{shape:?}");
     }
 
     #[test]

@@ -48,7 +48,9 @@ fn failures<'a>(entries: &'a [Entry], wanted: &ToolCall) -> Vec<&'a ToolError> {
         match entry {
             Entry::Assistant { tool_calls, .. } => open = tool_calls.iter().collect(),
             Entry::ToolResult { result, .. } => {
+                // What was stopped before it ran has not failed.
                 if let (Some(call), Err(error)) = (open.pop_front(), result)
+                    && error.code != ErrorCode::Cancelled
                     && is_same(call, wanted)
                 {
                     found.push(error);
@@ -131,12 +133,14 @@ mod tests {
     #[test]
     fn the_third_time_is_told_and_the_fourth_ends_the_turn() {
         let (missing, denied) = (Some(ErrorCode::NotFound), Some(ErrorCode::PathDenied));
+        let stopped = Some(ErrorCode::Cancelled);
         for steps in [
             &[][..],
             &[("a", missing)],
             &[("a", None), ("a", None), ("a", None)],
             &[("a", missing), ("b", missing), ("b", missing)],
             &[("a", missing), ("a", denied)],
+            &[("a", stopped), ("a", stopped), ("a", stopped)],
         ] {
             assert_eq!(after(steps), Again::Run, "{steps:?}");
         }

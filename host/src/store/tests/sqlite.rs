@@ -189,6 +189,21 @@ async fn tables_are_bounded_by_number() {
 }
 
 #[tokio::test]
+async fn lines_of_an_open_turn_are_kept_beyond_any_number() {
+    let fixture = Fixture::<Files>::new();
+    let turn = fixture.bound(1).await;
+    fixture.says("s", turn.as_str(), 0, "said").await;
+    let others = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?1)
+        INSERT INTO line (session, turn, n, body, said_at) SELECT 'o', 'o', i, '', ?2 FROM n";
+    fixture.connection().execute(others, [i64::from(LINES_MAX), now_ms()]).expect("inserted");
+    fixture.store.prune(now_ms()).await.expect("it");
+    assert_eq!(fixture.said("s", "t").await, "telegram-1-1:said");
+    fixture.store.end(CHANNEL, &turn, text_reply(&[])).await.expect("it");
+    fixture.store.prune(now_ms()).await.expect("it");
+    assert_eq!(fixture.said("s", "t").await, "");
+}
+
+#[tokio::test]
 async fn so_many_moves_are_remembered() {
     let fixture = Fixture::<Files>::new();
     let mut connection = fixture.connection();

@@ -232,6 +232,21 @@ async fn strangers_are_forgotten_in_time() {
 }
 
 #[tokio::test]
+async fn what_a_clock_told_that_ran_ahead_keeps_no_stranger_from_an_answer() {
+    let fixture = Fixture::<Files>::new();
+    let told = async |updates| fixture.store.persist(CHANNEL, updates).await.expect("it").replies.len();
+    let many = STRANGERS_TOLD_PER_HOUR_MAX;
+    assert_eq!(
+        told((1..=i64::from(many)).map(|n| stranger(n, &n.to_string())).collect()).await,
+        many as usize
+    );
+    assert_eq!(told(vec![stranger(100, "new")]).await, 0, "the hour is full");
+    fixture.connection().execute("UPDATE stranger SET told_at = told_at + 86400000", []).expect("set");
+    assert_eq!(told(vec![stranger(101, "1"), stranger(102, "new")]).await, 2);
+    assert_eq!(told(vec![stranger(103, "1"), stranger(104, "new")]).await, 0, "they know now");
+}
+
+#[tokio::test]
 async fn what_was_told_unasked_is_forgotten() {
     let fixture = Fixture::<Files>::new();
     let turn = TurnId::new("telegram-1-allowed-7-1");

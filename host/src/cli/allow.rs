@@ -118,7 +118,7 @@ fn remove(config: &Config, people: &People, id: &str) -> anyhow::Result<Told> {
 
 fn list(config: &Config, listed: &Listed) -> Told {
     let now = now_ms();
-    let waiting: Vec<&Waiting> = listed.waiting.iter().filter(|one| one.expires_at > now).collect();
+    let waiting: Vec<&Waiting> = listed.waiting.iter().filter(|one| one.is_good(now)).collect();
     let mut text = String::new();
     for user in configured(config) {
         text.push_str(&format!("{TELEGRAM}:{user} from the configuration\n"));

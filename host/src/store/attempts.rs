@@ -1,6 +1,7 @@
 //! How often a turn was begun, since when, and whose it is: what brings the whole process down runs again at the next
 //! start, and must not do so for ever. Forgotten when the turn ends.
 
+use super::retention::OPEN_TURNS;
 use super::{Attempts, Sqlite, StoreError, WhoseTurn, now_ms, usage};
 use async_trait::async_trait;
 use cofferdam_core::id::{Caller, TurnId};
@@ -73,8 +74,9 @@ pub(super) fn forget(tx: &Transaction<'_>, turn: &str) -> Result<(), StoreError>
     Ok(())
 }
 
-/// Forgets those whose turns were never ended, by age.
+/// Forgets those whose turns nobody knows to be open, by age.
 pub(super) fn prune(tx: &Transaction<'_>, before: i64) -> Result<(), StoreError> {
-    tx.execute("DELETE FROM attempt WHERE last_at < ?1", [before])?;
+    let last = format!("DELETE FROM attempt WHERE last_at < ?1 AND turn NOT IN {OPEN_TURNS}");
+    tx.execute(&last, [before])?;
     Ok(())
 }

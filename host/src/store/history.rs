@@ -1,13 +1,14 @@
 //! What was said in each session, line by line, in the order of saying. A line is opaque here: whoever adds
 //! it sees to it that it holds no attachment's bytes.
 
+use super::retention::OPEN_TURNS;
 use super::{Lines, Sqlite, StoreError, WhoseTurn, now_ms, outgoing, usage};
 use async_trait::async_trait;
 use cofferdam_core::id::{SessionId, TurnId};
 use rusqlite::{Transaction, params};
 
 /// Lines that are kept of all sessions together, the latest; and none longer than
-/// [`DONE_AGE_MAX`](super::DONE_AGE_MAX).
+/// [`DONE_AGE_MAX`](super::DONE_AGE_MAX). Those of open turns are kept besides.
 pub const LINES_MAX: u32 = 100_000;
 /// Of the lines of earlier turns so many bytes are loaded at most, the latest.
 pub const LOADED_BYTES_MAX: usize = 4 << 20;
@@ -112,12 +113,13 @@ pub(super) fn add(
     if added == 1 { usage::charge_tokens(tx, &whose.caller, tokens) } else { Ok(()) }
 }
 
-/// Forgets what was said before `before`, and all but the latest lines.
+/// Forgets what was said before `before`, and all but the latest lines; never of a turn that is open.
 pub(super) fn prune(tx: &Transaction<'_>, before: i64) -> Result<(), StoreError> {
-    tx.execute("DELETE FROM line WHERE said_at < ?1", [before])?;
-    tx.execute(
-        "DELETE FROM line WHERE seq <= coalesce((SELECT seq FROM line ORDER BY seq DESC LIMIT 1 OFFSET ?1), 0)",
-        [LINES_MAX],
-    )?;
+    tx.execute(&format!("DELETE FROM line WHERE said_at < ?1 AND turn NOT IN {OPEN_TURNS}"), [before])?;
+    let latest = format!(
+        "DELETE FROM line WHERE seq <= coalesce((SELECT seq FROM line ORDER BY seq DESC LIMIT 1 OFFSET ?1), 0)
+         AND turn NOT IN {OPEN_TURNS}"
+    );
+    tx.execute(&latest, [LINES_MAX])?;
     Ok(())
 }

@@ -171,10 +171,13 @@ fn amend(tx: &Transaction<'_>, channel: &str, message: Option<&str>, raw: &str) 
     Ok(())
 }
 
+/// What was told at a time that is still to come was told by a clock that ran ahead: it stands in nobody's way.
 fn may_tell(tx: &Transaction<'_>, channel: &str, stranger: &Stranger, now: i64) -> Result<bool, StoreError> {
     let told: u32 = tx
-        .prepare_cached("SELECT count(*) FROM stranger WHERE channel = ?1 AND told_at > ?2")?
-        .query_row(params![channel, now - HOUR_MS], |row| row.get(0))?;
+        .prepare_cached(
+            "SELECT count(*) FROM stranger WHERE channel = ?1 AND told_at > ?2 AND told_at <= ?3",
+        )?
+        .query_row(params![channel, now - HOUR_MS, now], |row| row.get(0))?;
     if told >= STRANGERS_TOLD_PER_HOUR_MAX {
         return Ok(false);
     }
@@ -182,7 +185,7 @@ fn may_tell(tx: &Transaction<'_>, channel: &str, stranger: &Stranger, now: i64) 
         .prepare_cached(
             "INSERT INTO stranger (channel, sender, told_at) VALUES (?1, ?2, ?3)
              ON CONFLICT (channel, sender) DO UPDATE SET told_at = ?3, times = times + 1
-             WHERE told_at < ?4 AND times < ?5",
+             WHERE (told_at < ?4 OR told_at > ?3) AND times < ?5",
         )?
         .execute(params![channel, stranger.sender, now, stranger.since, STRANGER_TOLD_MAX])?;
     Ok(told == 1)

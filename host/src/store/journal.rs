@@ -1,6 +1,7 @@
 //! What side-effecting calls answered and wrote, so that a turn replayed after a crash does not run them
 //! again and writes no more than one turn may.
 
+use super::retention::OPEN_TURNS;
 use super::{Deliveries, Sqlite, StoreError, now_ms, outgoing, usage};
 use async_trait::async_trait;
 use cofferdam_core::id::TurnId;
@@ -153,8 +154,12 @@ impl Deliveries for Sqlite {
     }
 }
 
-/// Forgets what was handed over before `before`.
+/// Forgets what was handed over before `before`, except to a turn that is open, and by a call that is remembered.
 pub(super) fn prune(tx: &Transaction<'_>, before: i64) -> Result<(), StoreError> {
-    tx.execute("DELETE FROM delivery WHERE delivered_at < ?1", [before])?;
+    let delivered = format!(
+        "DELETE FROM delivery WHERE delivered_at < ?1 AND request NOT IN {OPEN_TURNS}
+         AND NOT EXISTS (SELECT 1 FROM journal WHERE journal.call_id = delivery.call_id)"
+    );
+    tx.execute(&delivered, [before])?;
     Ok(())
 }

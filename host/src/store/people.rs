@@ -65,6 +65,14 @@ pub struct Waiting {
     pub expires_at: i64,
 }
 
+impl Waiting {
+    /// Whether the code lets its person in. One from a time that is still to come was made by a clock that ran ahead:
+    /// it would be good until that future.
+    pub fn is_good(&self, now: i64) -> bool {
+        self.issued_at <= now && now < self.expires_at
+    }
+}
+
 /// Everybody in the file.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -1,5 +1,6 @@
 //! Keeps the database from growing: what is done is forgotten by age and by number. What waits for a turn
-//! or for its reply to be sent is never touched.
+//! or for its reply to be sent is never touched, nor is what an open turn has behind it: it runs again at the next
+//! start, however late that is, and must not do again what it has done.
 
 use super::{StoreError, approvals, attempts, history, journal, outgoing, recent, usage};
 use rusqlite::{Transaction, params};
@@ -11,6 +12,8 @@ use std::time::Duration;
 pub const DONE_AGE_MAX: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 /// Of updates that are done so many are remembered at most, the latest.
 pub const DONE_ROWS_MAX: u32 = 10_000;
+/// The turns that have not ended, for `NOT IN`.
+pub(super) const OPEN_TURNS: &str = "(SELECT turn FROM inbox WHERE done_at IS NULL AND turn IS NOT NULL)";
 
 /// [`Storage::prune`](super::Storage::prune) in a transaction.
 pub(super) fn prune(tx: &Transaction<'_>, now: i64) -> Result<usize, StoreError> {
@@ -31,7 +34,8 @@ pub(super) fn prune(tx: &Transaction<'_>, now: i64) -> Result<usize, StoreError>
         tx.prepare_cached("DELETE FROM reply WHERE turn = ?1")?.execute([turn])?;
         outgoing::forget(tx, turn)?;
     }
-    tx.execute("DELETE FROM journal WHERE recorded_at < ?1", [before])?;
+    let recorded = format!("DELETE FROM journal WHERE recorded_at < ?1 AND turn NOT IN {OPEN_TURNS}");
+    tx.execute(&recorded, [before])?;
     // Those that answer no update.
     tx.execute(
         "DELETE FROM reply WHERE finished_at < ?1 AND NOT EXISTS (SELECT 1 FROM inbox WHERE inbox.turn = reply.turn)",
@@ -44,6 +48,7 @@ pub(super) fn prune(tx: &Transaction<'_>, now: i64) -> Result<usize, StoreError>
     attempts::prune(tx, before)?;
     usage::prune(tx, before)?;
     approvals::prune(tx, before)?;
+    // Behind the journal, whose calls it looks up.
     journal::prune(tx, before)?;
     Ok(gone.len())
 }

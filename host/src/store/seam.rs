@@ -37,7 +37,8 @@ pub trait Storage:
     + Usage
 {
     /// Forgets what is done and older or more than the limits; `now` in milliseconds since 1970 UTC. What waits for
-    /// a turn, or to be sent, stays. Returns how many updates went.
+    /// a turn, or to be sent, stays; so does what a turn that has not ended has said, done and been given. Returns how
+    /// many updates went.
     async fn prune(&self, now: i64) -> Result<usize, StoreError>;
 
     /// Returns when everything that was reported before outlasts a loss of power as well.

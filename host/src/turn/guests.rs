@@ -47,8 +47,7 @@ impl Guests {
     /// what they call themselves, bounded and on one line.
     pub async fn code(&self, sender: &str, name: &str, lasts: Span) -> Option<Waiting> {
         let now = now_ms();
-        let mine =
-            |one: &&Waiting| one.channel == self.channel && one.sender == sender && one.expires_at > now;
+        let mine = |one: &&Waiting| one.channel == self.channel && one.sender == sender && one.is_good(now);
         if let Some(mine) = self.listed().waiting.iter().find(mine) {
             return Some(mine.clone());
         }

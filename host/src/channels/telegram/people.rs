@@ -114,7 +114,7 @@ pub(super) async fn watch(bots: Bots, lanes: mpsc::Sender<Arrival>) {
             }
             before = listed;
         }
-        if before.waiting.iter().any(|one| one.expires_at <= now_ms()) {
+        if before.waiting.iter().any(|one| !one.is_good(now_ms())) {
             bot.door.guests.forget_expired().await;
         }
         tokio::select! {

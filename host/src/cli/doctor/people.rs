@@ -63,7 +63,7 @@ pub(super) fn look(config: &Config, findings: &mut Vec<Finding>) -> People {
         allowed: named.chain(listed.paired.iter().map(paired)).collect(),
         groups: groups.collect(),
         other_groups: telegram.map(|telegram| telegram.other_groups),
-        waiting: listed.waiting.iter().filter(|one| one.expires_at > now).count(),
+        waiting: listed.waiting.iter().filter(|one| one.is_good(now)).count(),
     }
 }
 

@@ -89,7 +89,7 @@ impl<'a> Edit<'a> {
     /// Takes out codes that are good for nothing; whether there were any.
     pub fn forget_expired(&mut self, now: i64) -> bool {
         let before = self.listed.waiting.len();
-        self.listed.waiting.retain(|waiting| waiting.expires_at > now);
+        self.listed.waiting.retain(|waiting| waiting.is_good(now));
         self.listed.waiting.len() < before
     }
 

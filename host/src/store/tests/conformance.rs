@@ -73,6 +73,7 @@ macro_rules! conformance {
                 a_call_is_remembered_with_its_arguments
                 what_a_turn_has_written_is_known_after_a_restart
                 written_bytes_are_charged_to_whose_turn_it_is_and_once
+                what_an_open_turn_has_behind_it_is_kept_at_any_age
             }
             lines {
                 lines_come_back_in_order_after_a_restart_and_each_once

@@ -45,8 +45,8 @@ struct Held {
     replies: Vec<Stored>,
     /// Channel, sender, when they were told last, and how often.
     strangers: Vec<(String, String, i64, u32)>,
-    calls: BTreeMap<String, (String, Answer, u64)>,
-    deliveries: Vec<(String, Delivery)>,
+    calls: BTreeMap<String, Called>,
+    deliveries: Vec<(String, Delivery, i64)>,
     recent: BTreeMap<[String; 3], (Recent, i64, String)>,
     placeholders: BTreeMap<String, Placeholder>,
     lines: Vec<Spoken>,
@@ -69,6 +69,13 @@ struct Row {
     turn: Option<String>,
     joined: Option<usize>,
     done_at: Option<i64>,
+}
+
+struct Called {
+    arguments_sha256: String,
+    answer: Answer,
+    bytes: u64,
+    at: i64,
 }
 
 struct Spoken {
@@ -272,10 +279,21 @@ impl Storage for Memory {
         for row in held.inbox.iter_mut().filter(|row| goes(row) && !row.channel.is_empty()) {
             (row.channel, gone) = (String::new(), gone + 1);
         }
+        let open: BTreeSet<String> = held
+            .inbox
+            .iter()
+            .filter(|row| row.done_at.is_none())
+            .filter_map(|row| row.turn.clone())
+            .collect();
+        let Held { calls, deliveries, lines, .. } = &mut *held;
+        calls.retain(|call, called| called.at >= before || open.contains(conversations::turn_of(call)));
+        deliveries.retain(|(call, delivery, at)| {
+            *at >= before || open.contains(delivery.request.as_str()) || calls.contains_key(call)
+        });
+        lines.retain(|spoken| spoken.at >= before || open.contains(spoken.line.turn.as_str()));
         held.recent.retain(|_, (_, at, _)| *at >= before);
         held.approvals.prune(before);
         held.used.retain(|(day, _, _)| *day >= before / DAY_MS);
-        held.lines.retain(|spoken| spoken.at >= before);
         Ok(gone)
     }
 

@@ -66,6 +66,19 @@ fn a_code_expires_and_so_many_wait_at_most() {
 }
 
 #[test]
+fn a_code_of_a_clock_that_ran_ahead_is_none() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let people = People::of(dir.path());
+    let first = code(&people, "7", 9 * HOUR).expect("a code");
+    let mut edit = people.edit().expect("free");
+    assert!(matches!(edit.accept(&first.code, "cli:0", HOUR), Err(PeopleError::UnknownCode(_))));
+    drop(edit);
+    let second = code(&people, "7", HOUR).expect("a code");
+    assert_ne!(second.code, first.code);
+    assert_eq!(people.listed().expect("readable").waiting, [second], "it makes room");
+}
+
+#[test]
 fn so_many_are_let_in_at_most() {
     let dir = tempfile::tempdir().expect("a folder");
     let people = People::of(dir.path());

@@ -189,6 +189,21 @@ async fn tables_are_bounded_by_number() {
 }
 
 #[tokio::test]
+async fn lines_of_an_open_turn_are_kept_beyond_any_number() {
+    let fixture = Fixture::<Files>::new();
+    let turn = fixture.bound(1).await;
+    fixture.says("s", turn.as_str(), 0, "said").await;
+    let others = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?1)
+        INSERT INTO line (session, turn, n, body, said_at) SELECT 'o', 'o', i, '', ?2 FROM n";
+    fixture.connection().execute(others, [i64::from(LINES_MAX), now_ms()]).expect("inserted");
+    fixture.store.prune(now_ms()).await.expect("it");
+    assert_eq!(fixture.said("s", "t").await, "telegram-1-1:said");
+    fixture.store.end(CHANNEL, &turn, text_reply(&[])).await.expect("it");
+    fixture.store.prune(now_ms()).await.expect("it");
+    assert_eq!(fixture.said("s", "t").await, "");
+}
+
+#[tokio::test]
 async fn so_many_moves_are_remembered() {
     let fixture = Fixture::<Files>::new();
     let mut connection = fixture.connection();
@@ -214,6 +229,21 @@ async fn strangers_are_forgotten_in_time() {
     let later = now_ms() + i64::try_from(DONE_AGE_MAX.as_millis()).expect("small") + 1000;
     fixture.store.prune(later).await.expect("it");
     assert_eq!(fixture.sql::<i64>("SELECT count(*) FROM stranger"), 0);
+}
+
+#[tokio::test]
+async fn what_a_clock_told_that_ran_ahead_keeps_no_stranger_from_an_answer() {
+    let fixture = Fixture::<Files>::new();
+    let told = async |updates| fixture.store.persist(CHANNEL, updates).await.expect("it").replies.len();
+    let many = STRANGERS_TOLD_PER_HOUR_MAX;
+    assert_eq!(
+        told((1..=i64::from(many)).map(|n| stranger(n, &n.to_string())).collect()).await,
+        many as usize
+    );
+    assert_eq!(told(vec![stranger(100, "new")]).await, 0, "the hour is full");
+    fixture.connection().execute("UPDATE stranger SET told_at = told_at + 86400000", []).expect("set");
+    assert_eq!(told(vec![stranger(101, "1"), stranger(102, "new")]).await, 2);
+    assert_eq!(told(vec![stranger(103, "1"), stranger(104, "new")]).await, 0, "they know now");
 }
 
 #[tokio::test]

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::telegram::world::PATIENCE;
+use rusqlite::Connection;
 use std::time::Duration;
 use support::llm::Gate;
 use support::telegram::{Hold, Media};
@@ -54,6 +55,42 @@ async fn a_kill_gives_a_turn_no_time_back_and_a_retry_has_its_own() -> anyhow::R
     llm.script([Turn::say("Written.")]);
     assert_eq!(world.ask(text("/retry")).await?, "Written.");
     assert_eq!(outcomes(&world, "file_write"), [None], "nothing is done twice");
+    end(world, &llm, 2)
+}
+
+/// Sets everything that the database knows of a turn back by 31 days.
+fn a_month_passes(world: &World) -> anyhow::Result<()> {
+    let database = Connection::open(world.home.state().join("cofferdam.db"))?;
+    for of in [
+        "inbox SET received_at = received_at",
+        "attempt SET begun_at = begun_at - ?1, last_at = last_at",
+        "journal SET recorded_at = recorded_at",
+        "line SET said_at = said_at",
+    ] {
+        let rows = database.execute(&format!("UPDATE {of} - ?1"), [31_i64 * 24 * 60 * 60 * 1000])?;
+        anyhow::ensure!(rows > 0, "nothing of the turn is there: {of}");
+    }
+    Ok(())
+}
+
+/// The start forgets what is that old, and not this.
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_start_a_month_after_a_kill_does_nothing_twice() -> anyhow::Result<()> {
+    let append = json!({ "path": "/shared/a", "content": "X", "append": true });
+    let step = Turn::calls([Call::new("file_write", append)]);
+    let (mut world, llm) = agent([step, Turn::say("lost").held_by(&Gate::new())]).await?;
+    let question = world.server.push(text("write"));
+    llm.wait_for_requests(PATIENCE, 2).await?;
+    world.kill();
+    a_month_passes(&world)?;
+    world.start()?;
+    let said = world.answer(&question).await?.text;
+    assert!(said.starts_with("The turn took longer than "), "{said}");
+    llm.script([Turn::say("Written.")]);
+    assert_eq!(world.ask(text("/retry")).await?, "Written.");
+    let asked = llm.requests();
+    assert_eq!((asked.len(), asked[2].results()), (3, asked[1].results()), "it knows what is done");
+    assert_eq!((world.saved("/shared/a"), outcomes(&world, "file_write")), (b"X".to_vec(), vec![None]));
     end(world, &llm, 2)
 }
 

@@ -1,6 +1,7 @@
 //! What side-effecting calls did.
 
 use super::*;
+use cofferdam_core::message::Delivery;
 
 pub(super) async fn a_call_is_remembered_with_its_arguments<E: Engine>() {
     let fixture = Fixture::<E>::new();
@@ -47,4 +48,29 @@ pub(super) async fn written_bytes_are_charged_to_whose_turn_it_is_and_once<E: En
     writes("t/1", 50);
     writes("t/0", 40);
     assert_eq!(fixture.used("ann").await, (0, 90));
+}
+
+pub(super) async fn what_an_open_turn_has_behind_it_is_kept_at_any_age<E: Engine>() {
+    let fixture = Fixture::<E>::new();
+    let (turn, other) = (fixture.bound(1).await, fixture.bound(2).await);
+    let (mine, others) = (turn.call(0), other.call(0));
+    let delivery = |to: &TurnId| Delivery { request: to.clone(), attachments: vec![file("a")] };
+    fixture.store.attempt(&turn, &caller("ann")).await.expect("noted");
+    fixture.store.record(mine.as_str(), "h", &json!({}).into(), 5).expect("recorded");
+    fixture.store.deliver(mine.as_str(), &delivery(&other)).expect("handed over");
+    fixture.store.deliver(others.as_str(), &delivery(&turn)).expect("handed over");
+    fixture.says("s", turn.as_str(), 0, "said").await;
+    fixture.store.end(CHANNEL, &other, text_reply(&[])).await.expect("ended");
+    let kept = async |fixture: &Fixture<E>| {
+        let store = &fixture.store;
+        store.prune(much_later()).await.expect("it");
+        let begun = store.begun(&turn).await.expect("it").is_some();
+        let answered = store.earlier(mine.as_str(), "h").expect("it").answer.is_some();
+        let delivered = [&mine, &others].map(|call| store.delivered(call.as_str()).expect("it"));
+        (begun, answered, delivered, fixture.said("s", "t").await)
+    };
+    let fixture = fixture.restart();
+    assert_eq!(kept(&fixture).await, (true, true, [true, true], "telegram-1-1:said".into()));
+    fixture.store.end(CHANNEL, &turn, text_reply(&[])).await.expect("ended");
+    assert_eq!(kept(&fixture).await, (false, false, [false, false], String::new()));
 }

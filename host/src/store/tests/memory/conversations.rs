@@ -73,15 +73,15 @@ impl Usage for Memory {
 impl Journal for Memory {
     fn earlier(&self, call: &str, arguments_sha256: &str) -> Result<Earlier, String> {
         let (held, turn) = (self.held(), turn_of(call));
-        let same = held.calls.get(call).filter(|(sha256, _, _)| sha256 == arguments_sha256);
+        let same = held.calls.get(call).filter(|called| called.arguments_sha256 == arguments_sha256);
         let others = held.calls.iter().filter(|(other, _)| *other != call && turn_of(other) == turn);
-        let written_bytes: u64 = others.map(|(_, (_, _, bytes))| bytes).sum();
-        Ok(Earlier { answer: same.map(|(_, answer, _)| answer.clone()), written_bytes })
+        let written_bytes: u64 = others.map(|(_, called)| called.bytes).sum();
+        Ok(Earlier { answer: same.map(|called| called.answer.clone()), written_bytes })
     }
 
     fn record(&self, call: &str, arguments_sha256: &str, answer: &Answer, bytes: u64) -> Result<(), String> {
         let mut held = self.held();
-        let before = held.calls.get(call).map_or(0, |(_, _, bytes)| *bytes);
+        let before = held.calls.get(call).map_or(0, |called| called.bytes);
         if let Some((caller, ..)) = held.attempts.get(turn_of(call)).cloned() {
             held.charge(&caller, 0, bytes.cast_signed() - before.cast_signed());
         }
@@ -89,7 +89,8 @@ impl Journal for Memory {
         if let Some(delivery) = &answer.delivery {
             held.hold(turn_of(call), &delivery.attachments);
         }
-        held.calls.insert(call.to_owned(), (arguments_sha256.to_owned(), answer.clone(), bytes));
+        let (arguments_sha256, answer) = (arguments_sha256.to_owned(), answer.clone());
+        held.calls.insert(call.to_owned(), Called { arguments_sha256, answer, bytes, at: now_ms() });
         Ok(())
     }
 
@@ -97,16 +98,16 @@ impl Journal for Memory {
         if !self.delivered(call)? {
             let mut held = self.held();
             held.hold(delivery.request.as_str(), &delivery.attachments);
-            held.deliveries.push((call.to_owned(), delivery.clone()));
+            held.deliveries.push((call.to_owned(), delivery.clone(), now_ms()));
         }
         Ok(())
     }
 
     fn delivered(&self, call: &str) -> Result<bool, String> {
-        Ok(self.held().deliveries.iter().any(|(of, _)| of == call))
+        Ok(self.held().deliveries.iter().any(|(of, ..)| of == call))
     }
 }
 
-fn turn_of(call: &str) -> &str {
+pub(super) fn turn_of(call: &str) -> &str {
     call.rsplit_once('/').map_or(call, |(turn, _)| turn)
 }

@@ -95,8 +95,8 @@ impl Recents for Memory {
 impl Deliveries for Memory {
     async fn handed_over(&self, request: &TurnId) -> Result<Vec<OutgoingAttachment>, StoreError> {
         let held = self.held();
-        let to = held.deliveries.iter().filter(|(_, delivery)| delivery.request == *request);
-        Ok(to.flat_map(|(_, delivery)| delivery.attachments.clone()).collect())
+        let to = held.deliveries.iter().filter(|(_, delivery, _)| delivery.request == *request);
+        Ok(to.flat_map(|(_, delivery, _)| delivery.attachments.clone()).collect())
     }
 }
 

@@ -12,6 +12,17 @@ pub struct Earlier {
     pub written_bytes: u64,
 }
 
+/// Why the journal does not do what it is asked for.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum JournalError {
+    /// There is no room for it.
+    #[error("the disk is full")]
+    NoSpace,
+    /// Another reason, as a sentence.
+    #[error("{0}")]
+    Failed(String),
+}
+
 /// Remembers answers of side-effecting calls, so that a replayed turn answers what already happened.
 ///
 /// [`Journal::record`] is durable when it returns; it is called before anything is published.
@@ -20,31 +31,31 @@ pub trait Journal: Send + Sync {
     /// SHA-256).
     ///
     /// # Errors
-    /// A sentence; the call is then refused before it changes anything.
-    fn earlier(&self, call: &str, arguments_sha256: &str) -> Result<Earlier, String>;
+    /// [`JournalError`]; the call is then refused before it changes anything.
+    fn earlier(&self, call: &str, arguments_sha256: &str) -> Result<Earlier, JournalError>;
 
     /// Records an answer, and the bytes that the call publishes with it. The blobs of its files are in use from
     /// here on.
     ///
     /// # Errors
-    /// A sentence; the call is then refused before it changes anything.
+    /// [`JournalError`]; the call is then refused before it changes anything.
     fn record(
         &self,
         call: &str,
         arguments_sha256: &str,
         answer: &Answer,
         written_bytes: u64,
-    ) -> Result<(), String>;
+    ) -> Result<(), JournalError>;
 
     /// Hands files to another request, once: whatever else comes of it, that request sends them.
     ///
     /// # Errors
-    /// A sentence; then nothing is handed over.
-    fn deliver(&self, call: &str, delivery: &Delivery) -> Result<(), String>;
+    /// [`JournalError`]; then nothing is handed over.
+    fn deliver(&self, call: &str, delivery: &Delivery) -> Result<(), JournalError>;
 
     /// Whether the call has handed its files over.
     ///
     /// # Errors
-    /// A sentence.
-    fn delivered(&self, call: &str) -> Result<bool, String>;
+    /// [`JournalError`].
+    fn delivered(&self, call: &str) -> Result<bool, JournalError>;
 }

@@ -114,3 +114,13 @@ pub enum AuditError {
     #[error("more than {OPEN_INTENTS_MAX} intents have no outcome; check the log with `audit verify`")]
     TooManyOpen,
 }
+
+impl AuditError {
+    /// Whether the disk is full.
+    pub fn is_no_space(&self) -> bool {
+        let (Self::Open { source, .. } | Self::Write(source) | Self::Sync(source)) = self else {
+            return false;
+        };
+        matches!(source.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
+    }
+}

@@ -216,7 +216,7 @@ impl AuditLog {
     }
 
     /// Returns when the disk holds everything up to `seq`; other appends go on meanwhile.
-    fn confirm(&self, seq: u64) -> Result<(), AuditError> {
+    pub(super) fn confirm(&self, seq: u64) -> Result<(), AuditError> {
         let mut confirmed = relock(&self.confirmed);
         if self.unconfirmed.load(Ordering::Acquire) {
             return Err(AuditError::Unconfirmed);

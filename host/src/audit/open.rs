@@ -1,8 +1,10 @@
-//! How the files of the audit are opened: regular files only, created private, never blocking.
+//! How the files of the audit are opened, and read to a length that stays: regular files only, created private, never
+//! blocking.
 
 use super::lock::{self, Sharing};
 use super::{AuditError, LOCK_WAIT};
 use rustix::fs::OFlags;
+use rustix::io::Errno;
 use std::fs::{File, OpenOptions};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
@@ -22,6 +24,18 @@ pub(super) fn for_reading(path: &Path) -> Result<File, AuditError> {
 pub(super) fn settled_length(file: &File) -> Result<u64, AuditError> {
     let _lock = lock::log(file, Sharing::Shared, LOCK_WAIT)?;
     Ok(file.metadata().map_err(AuditError::Read)?.len())
+}
+
+/// Has the disk hold what was read, so that no power loss takes what is told of it. Needs no right to write.
+///
+/// A file system that has no synchronization, as that of a read-only medium, has nothing to lose.
+pub(super) fn confirm_read(file: &File) -> Result<(), AuditError> {
+    match file.sync_data() {
+        Err(error) if !matches!(Errno::from_io_error(&error), Some(Errno::INVAL | Errno::ROFS)) => {
+            Err(AuditError::Sync(error))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Without blocking, because opening a FIFO waits for its other end.

@@ -6,7 +6,7 @@
 use super::chain::{BadRecord, Begin, Broken, Chain, Fault, Link};
 use super::files::{Files, Source};
 use super::lines::{LineEnd, Lines};
-use super::{AuditError, Head};
+use super::{AuditError, Head, open};
 use cofferdam_core::audit::{Event, Record};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -102,10 +102,10 @@ impl Kept {
 /// What the log shows, and whether it still holds the heads that it must.
 ///
 /// Reads what is there when it starts; appends and rotations go on meanwhile. Needs memory for a few lines
-/// and the heads.
+/// and the heads. The head of a sound log is on the disk when this returns.
 ///
 /// # Errors
-/// [`AuditError`] when a file cannot be read; a bad record is not an error.
+/// [`AuditError`] when a file cannot be read, or the disk does not confirm the head; a bad record is not an error.
 pub fn verify(source: Source<'_>, kept: &[Kept]) -> Result<Verification, AuditError> {
     let begin = match source {
         Source::Log(_) => Begin::AtGenesis,
@@ -115,7 +115,7 @@ pub fn verify(source: Source<'_>, kept: &[Kept]) -> Result<Verification, AuditEr
     let files = Files::of(source)?;
     let (mut chain, mut counts) = (Chain::new(begin), Counts::default());
     let bad = |Broken { file, record }| Ok(Verification::Bad { file: files.path(file).to_owned(), record });
-    let mut ending = Ending::Whole;
+    let (mut ending, mut last) = (Ending::Whole, None);
     for index in 0..files.len() {
         if index > 0 {
             chain.next_file();
@@ -144,9 +144,14 @@ pub fn verify(source: Source<'_>, kept: &[Kept]) -> Result<Verification, AuditEr
         if let Some(torn) = &chain.torn {
             ending = Ending::Torn { line: torn.line, bytes: part.end - torn.start };
         }
+        last = Some(part.file);
     }
     if let Some(fault) = expected.missing() {
         return bad(chain.cut(fault));
+    }
+    // Whoever rotates synchronizes first, so this file is all that the disk may lack.
+    if let Some(file) = last {
+        open::confirm_read(&file)?;
     }
     Ok(Verification::Sound(Report {
         records: counts.records,

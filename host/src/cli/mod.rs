@@ -136,9 +136,9 @@ pub fn main() -> ExitCode {
         }
     };
     // Commands that print results are quiet unless asked.
-    log::start(if matches!(cli.command, Command::Serve) { "info" } else { "warn" });
+    let started = log::start(if matches!(cli.command, Command::Serve) { "info" } else { "warn" });
     raise_descriptor_limit();
-    match run(cli) {
+    match started.map_err(anyhow::Error::msg).and_then(|()| run(cli)) {
         Ok(exit) => exit.into(),
         // Whoever read our output has seen enough.
         Err(error) if is_broken_pipe(&error) => Exit::Done.into(),

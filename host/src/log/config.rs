@@ -30,14 +30,19 @@ impl Config {
     /// # Errors
     /// What to write instead.
     pub fn check(&self) -> Result<(), String> {
-        match self.filter.as_deref().filter(|filter| !is_filter(filter)) {
-            None => Ok(()),
-            Some(filter) => Err(format!(
-                "filter = {filter:?} is not understood; write error, warn, info, debug or trace, or levels of modules \
-                 such as \"info,cofferdam::turn=debug\""
-            )),
-        }
+        self.filter.as_deref().map_or(Ok(()), |filter| check("filter", filter))
     }
+}
+
+/// Refuses a filter that is not understood, by the name of what it is the value of.
+pub(super) fn check(name: &str, filter: &str) -> Result<(), String> {
+    if is_filter(filter) {
+        return Ok(());
+    }
+    Err(format!(
+        "{name} = {filter:?} is not understood; write error, warn, info, debug or trace, or levels of modules such as \
+         \"info,cofferdam::turn=debug\""
+    ))
 }
 
 const LEVELS: &[&str] = &["off", "error", "warn", "info", "debug", "trace"];

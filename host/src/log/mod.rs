@@ -57,7 +57,10 @@ struct Started {
 }
 
 /// Starts the log of this process, with a filter for when neither environment nor configuration has one.
-pub fn start(usual: &'static str) {
+///
+/// # Errors
+/// What to write into the variable instead, where it holds no filter. The log has started all the same.
+pub fn start(usual: &'static str) -> Result<(), String> {
     set_format(match std::env::var(FORMAT_VARIABLE).as_deref() {
         Ok("json") => Format::Json,
         _ => Format::Text,
@@ -69,6 +72,7 @@ pub fn start(usual: &'static str) {
             log(Level::ERROR, "cofferdam", Fields::message(&panic.to_string()))
         }));
     }
+    variable().map_or(Ok(()), |filter| config::check(FILTER_VARIABLE, &filter))
 }
 
 /// Goes on as the configuration says.
@@ -111,9 +115,13 @@ fn set_format(format: Format) {
 }
 
 fn filter(configured: Option<&str>, usual: &str) -> EnvFilter {
-    let variable = std::env::var(FILTER_VARIABLE).ok();
+    let variable = variable();
     let wanted = variable.as_deref().or(configured).unwrap_or(usual);
     EnvFilter::try_new(wanted).unwrap_or_else(|_| usual.into())
+}
+
+fn variable() -> Option<String> {
+    std::env::var(FILTER_VARIABLE).ok()
 }
 
 /// UTC, RFC 3339, microseconds.

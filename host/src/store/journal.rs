@@ -5,18 +5,19 @@ use super::retention::OPEN_TURNS;
 use super::{Deliveries, Sqlite, StoreError, now_ms, outgoing, usage};
 use async_trait::async_trait;
 use cofferdam_core::id::TurnId;
-use cofferdam_core::journal::{Earlier, Journal};
+use cofferdam_core::journal::{Earlier, Journal, JournalError};
 use cofferdam_core::message::{Delivery, OutgoingAttachment};
 use cofferdam_core::tool::Answer;
-use rusqlite::{OptionalExtension, Transaction, params};
+use rusqlite::{OptionalExtension, Transaction, ffi, params};
 use serde_json::json;
+use std::io;
 
 /// Blocks on the disk: for the threads of tool calls.
 impl Journal for Sqlite {
-    fn earlier(&self, call: &str, arguments_sha256: &str) -> Result<Earlier, String> {
+    fn earlier(&self, call: &str, arguments_sha256: &str) -> Result<Earlier, JournalError> {
         // What led to a call that may change something is on the disk before it does.
         let read = self.settle_here().and_then(|()| self.read_call(call, arguments_sha256));
-        read.map_err(|error| error.to_string())
+        read.map_err(unjournaled)
     }
 
     fn record(
@@ -25,17 +26,30 @@ impl Journal for Sqlite {
         arguments_sha256: &str,
         answer: &Answer,
         written_bytes: u64,
-    ) -> Result<(), String> {
-        self.write_call(call, arguments_sha256, answer, written_bytes).map_err(|error| error.to_string())
+    ) -> Result<(), JournalError> {
+        self.write_call(call, arguments_sha256, answer, written_bytes).map_err(unjournaled)
     }
 
-    fn deliver(&self, call: &str, delivery: &Delivery) -> Result<(), String> {
-        self.hand_over(call, delivery).map_err(|error| error.to_string())
+    fn deliver(&self, call: &str, delivery: &Delivery) -> Result<(), JournalError> {
+        self.hand_over(call, delivery).map_err(unjournaled)
     }
 
-    fn delivered(&self, call: &str) -> Result<bool, String> {
-        self.was_handed_over(call).map_err(|error| error.to_string())
+    fn delivered(&self, call: &str) -> Result<bool, JournalError> {
+        self.was_handed_over(call).map_err(unjournaled)
     }
+}
+
+fn unjournaled(error: StoreError) -> JournalError {
+    if is_no_space(&error) { JournalError::NoSpace } else { JournalError::Failed(error.to_string()) }
+}
+
+/// Whether the disk is full: for the engine, its shared memory, or the log when it is synchronized.
+fn is_no_space(error: &StoreError) -> bool {
+    let StoreError::Engine(cause) = error else { return false };
+    let engine = cause.downcast_ref::<rusqlite::Error>().and_then(rusqlite::Error::sqlite_error);
+    let system = cause.downcast_ref::<io::Error>().map(io::Error::kind);
+    engine.is_some_and(|error| [ffi::SQLITE_FULL, ffi::SQLITE_IOERR_SHMSIZE].contains(&error.extended_code))
+        || matches!(system, Some(io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded))
 }
 
 /// The turn of a call, whose id is `<turn>/<n>`.
@@ -162,4 +176,25 @@ pub(super) fn prune(tx: &Transaction<'_>, before: i64) -> Result<(), StoreError>
     );
     tx.execute(&delivered, [before])?;
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_full_disk_is_told_from_other_failures() {
+        let small = rusqlite::Connection::open_in_memory().expect("opens");
+        small.execute_batch("CREATE TABLE t (x); PRAGMA max_page_count = 2").expect("fits");
+        let full = small.execute("INSERT INTO t VALUES (zeroblob(9999))", []).expect_err("no room");
+        let refused = small.execute("INSERT INTO nothing VALUES (1)", []).expect_err("no table");
+        let system = |kind: io::ErrorKind| StoreError::Engine(Box::new(io::Error::from(kind)));
+        assert_eq!(unjournaled(full.into()), JournalError::NoSpace);
+        assert_eq!(unjournaled(system(io::ErrorKind::StorageFull)), JournalError::NoSpace);
+        assert_eq!(unjournaled(system(io::ErrorKind::QuotaExceeded)), JournalError::NoSpace);
+        for other in [refused.into(), system(io::ErrorKind::Other), StoreError::Unsettled] {
+            let said = other.to_string();
+            assert_eq!(unjournaled(other), JournalError::Failed(said));
+        }
+    }
 }

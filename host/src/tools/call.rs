@@ -14,6 +14,7 @@ mod running;
 #[cfg(test)]
 mod tests;
 mod toolbox;
+mod unwritten;
 
 pub use keep::Output;
 pub use request::CallRequest;

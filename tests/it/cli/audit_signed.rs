@@ -96,7 +96,10 @@ fn a_cut_a_rewritten_and_a_forged_log_are_found() {
     fs::write(signatures(&home), format!("{statements}garbage\n")).expect("writable");
     bad("garbage", "signatures BAD at line 2");
     fs::write(signatures(&home), "").expect("writable");
-    bad("no statement", "it holds no statement");
+    bad("no statement", "there is no statement");
+    fs::remove_file(signatures(&home)).expect("there");
+    bad("no file of statements", "signatures BAD of audit.signatures.jsonl: there is no statement");
+    refused(&verify(&home, &["--signatures", "named.jsonl"]), &["cannot open named.jsonl"]);
     // Another key's statement of the same head.
     assert_eq!(home.run(&["audit", "keygen", "--out", "other.pem"]).code, Some(0));
     let other = home.run(&["audit", "sign", "--key", "other.pem"]).stdout;
@@ -160,6 +163,31 @@ fn nothing_is_signed_that_is_not_sound() {
     assert!(!signatures(&home).exists());
     fs::write(log(&home), "").expect("writable");
     refused(&sign(&home), &["no head to sign"]);
+}
+
+#[test]
+fn no_head_leaves_before_the_disk_has_it() {
+    let there = needs::program("strace");
+    if !needs::available("cli::audit_signed::no_head_leaves_before_the_disk_has_it", "strace", there) {
+        return;
+    }
+    let home = used();
+    let log = log(&home).to_str().expect("a test's path is text").to_owned();
+    let meets = |error: &str, words: &[&str]| -> Ran {
+        let rule = format!("inject=fdatasync:error={error}");
+        let traced = ["strace", "-f", "-o", "/dev/null", "-P", &log, "-e", &rule];
+        home.command_under(&traced, words).output().expect("strace starts").into()
+    };
+    let to_sign = ["audit", "sign", "--out", "state/audit.signatures.jsonl"];
+    for words in [&to_sign[..], &["audit", "sign"], &["audit", "verify"]] {
+        refused(&meets("EIO", words), &["the disk did not confirm an audit record"]);
+    }
+    assert!(!signatures(&home).exists());
+    // A medium that nobody writes synchronizes nothing.
+    for (error, words) in [("EINVAL", &["audit", "verify"][..]), ("EROFS", &to_sign)] {
+        assert_eq!(meets(error, words).code, Some(0), "{error}");
+    }
+    assert_eq!(verify(&home, &[]).code, Some(0));
 }
 
 #[test]

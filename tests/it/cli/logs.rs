@@ -46,6 +46,15 @@ fn a_format_or_filter_that_is_not_understood_is_refused() {
         let home = Home::new().config(&format!("[log]\n{section}\n"));
         refused(&home.run(&["tools"]), &[said]);
     }
+    // The variable goes before the key.
+    let home = Home::new().config("[log]\nfilter = \"info\"\n");
+    for filter in ["inof", "", "cofferdam", "nonsense=,"] {
+        for command in ["tools", "serve"] {
+            let ran = run(home.command(&[command]).env("COFFERDAM_LOG", filter));
+            let said = format!("COFFERDAM_LOG = {filter:?} is not understood; write error, warn");
+            refused(&ran, &[&said]);
+        }
+    }
 }
 
 #[test]

@@ -95,7 +95,7 @@ fn of_a_new_file() {
     fails("openat", "publishing.lock", "EMFILE", "internal");
     fails("flock", "publishing.lock", "ENOLCK", "internal");
     fails("write", "intent", "EIO", "internal");
-    fails("write", "intent", "ENOSPC", "internal");
+    fails("write", "intent", "ENOSPC", "no_space");
     fails("fdatasync", "audit.jsonl", "EIO", "internal");
     fails("mkdirat", "\"n1\"", "EIO", "write_failed");
     fails("mkdirat", "\"n1\"", "ENOSPC", "no_space");

@@ -71,16 +71,16 @@ impl AuditLog {
     /// configured key or without a record.
     ///
     /// # Errors
-    /// When the statement cannot be written.
+    /// When the disk does not confirm the head, or the statement cannot be written.
     pub fn sign_head(&self) -> Result<(), AuditError> {
         let head = self.head();
-        match &self.signer {
-            Some(signer) if head.seq > 0 => Ok(append(&self.beside(SIGNATURES), &signer.sign(&head)?)?),
-            _ => Ok(()),
-        }
+        let Some(signer) = self.signer.as_ref().filter(|_| head.seq > 0) else { return Ok(()) };
+        // A power loss must not take what is signed: that would be the proof that somebody cut the log.
+        self.confirm(head.seq)?;
+        Ok(append(&self.beside(SIGNATURES), &signer.sign(&head)?)?)
     }
 
-    /// The same for a head at a rotation, where nothing may fail for it.
+    /// The same for a head at a rotation, which the disk has confirmed, and where nothing may fail for it.
     pub(in super::super) fn sign_in_passing(&self, head: &Head) {
         let Some(signer) = &self.signer else { return };
         let signed = signer.sign(head).and_then(|statement| append(&self.beside(SIGNATURES), &statement));

@@ -9,6 +9,7 @@ use cofferdam_core::limits::ByteSize;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 use tempfile::TempDir;
 
 const TIME: &str = "2026-01-02T03:04:05.678Z";
@@ -175,6 +176,19 @@ fn heads_are_signed_at_every_rotation_and_when_asked() {
     assert_eq!(seqs, [1, 2, 3]);
     assert_eq!(found[2].as_ref().expect("ours").head(), log.head());
     assert_eq!(fs::metadata(&signatures).expect("there").permissions().mode() & 0o777, 0o600);
+}
+
+#[test]
+fn a_head_that_the_disk_does_not_confirm_is_not_signed() {
+    let (dir, path, _) = with_key();
+    // Accepts every write, and cannot synchronize.
+    let null = fs::File::options().read(true).append(true).open("/dev/null").expect("opens");
+    let mut log = AuditLog::over(null, &dir.path().join("audit.jsonl"), Duration::ZERO).expect("opens");
+    log.signer = Some(Signer::load(&path).expect("loads"));
+    let event = Event::Recovered(Recovered { torn_bytes: 1, torn_sha256: "ab".repeat(32) });
+    log.append(event, Durability::Buffered).expect("appends");
+    assert!(matches!(log.sign_head(), Err(AuditError::Sync(_))));
+    assert!(!dir.path().join(SIGNATURES).exists());
 }
 
 #[test]

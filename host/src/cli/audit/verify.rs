@@ -2,10 +2,10 @@
 
 use super::{Format, Named, line, name};
 use crate::audit::sign::{self, Forged, PublicKey, SIGNATURES, Statement};
-use crate::audit::{self, BadRecord, Ending, Head, Kept, Report, Verification, Witness};
+use crate::audit::{self, AuditError, BadRecord, Ending, Head, Kept, Report, Verification, Witness};
 use crate::cli::{Exit, Output};
 use serde_json::{Value, json};
-use std::io::Write;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 pub(super) const EXAMPLE: &str = "\
@@ -46,8 +46,18 @@ pub(super) fn run(active: &Path, arguments: &Arguments, out: &mut dyn Write) -> 
     let mut kept: Vec<Kept> = Vec::new();
     let mut signed = None;
     if let Some(key) = &arguments.public_key {
-        let file = arguments.signatures.clone().unwrap_or_else(|| named.beside(SIGNATURES));
-        match statements(&file, &PublicKey::named(key)?)? {
+        let beside = named.beside(SIGNATURES);
+        let file = arguments.signatures.as_deref().unwrap_or(&beside);
+        let lines = match sign::read(file, &PublicKey::named(key)?) {
+            // Whoever cuts the log can delete it too; one that is named is to be there.
+            Err(AuditError::Open { source, .. })
+                if arguments.signatures.is_none() && source.kind() == io::ErrorKind::NotFound =>
+            {
+                Vec::new()
+            }
+            lines => lines?,
+        };
+        match statements(file, lines) {
             Ok(found) => {
                 kept.extend((1..).zip(&found).map(|(line, statement)| Kept {
                     head: statement.head(),
@@ -103,7 +113,7 @@ impl BadStatement {
     fn what(&self) -> String {
         match &self.at {
             Some((_, forged)) => forged.to_string(),
-            None => "it holds no statement, so it proves nothing".to_owned(),
+            None => "there is no statement, so nothing is proven".to_owned(),
         }
     }
 
@@ -118,16 +128,14 @@ impl BadStatement {
     }
 }
 
-fn statements(file: &Path, key: &PublicKey) -> anyhow::Result<Result<Vec<Statement>, BadStatement>> {
-    let mut found = Vec::new();
-    for (line, statement) in (1..).zip(sign::read(file, key)?) {
-        match statement {
-            Ok(statement) => found.push(statement),
-            Err(forged) => return Ok(Err(BadStatement { file: name(file), at: Some((line, forged)) })),
-        }
+/// The statements, at least one, unless one of them is not believed.
+fn statements(file: &Path, lines: Vec<Result<Statement, Forged>>) -> Result<Vec<Statement>, BadStatement> {
+    let bad = |at| BadStatement { file: name(file), at };
+    if lines.is_empty() {
+        return Err(bad(None));
     }
-    let none = BadStatement { file: name(file), at: None };
-    Ok(if found.is_empty() { Err(none) } else { Ok(found) })
+    let believed = (1..).zip(lines).map(|(at, line)| line.map_err(|forged| bad(Some((at, forged)))));
+    believed.collect()
 }
 
 fn sound(report: &Report, kept: Option<&Head>, signed: Option<&Signed>) -> String {

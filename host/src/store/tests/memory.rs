@@ -8,7 +8,7 @@ mod outbox;
 use super::*;
 use async_trait::async_trait;
 use cofferdam_core::id::{Caller, SessionId, TurnId};
-use cofferdam_core::journal::{Earlier, Journal};
+use cofferdam_core::journal::{Earlier, Journal, JournalError};
 use cofferdam_core::message::{Delivery, OutgoingAttachment};
 use cofferdam_core::tool::Answer;
 use std::collections::{BTreeMap, BTreeSet};

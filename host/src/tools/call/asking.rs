@@ -1,9 +1,10 @@
 //! A call that a policy asks about: what a person must see first, waiting for them without a thread, and going
 //! on with exactly what they agreed to.
 
-use super::outcome::{Progress, unaudited};
+use super::outcome::Progress;
 use super::request::{Asked, CallRequest};
 use super::toolbox::{Parts, Toolbox};
+use super::unwritten::unaudited;
 use crate::audit::{AuditError, Durability};
 use crate::publish::{Place, PublishError, Workspace};
 use crate::tools::approval::{TooMuch, shown};

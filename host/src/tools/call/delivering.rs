@@ -2,8 +2,10 @@
 
 use super::request::CallRequest;
 use super::toolbox::Parts;
+use super::unwritten::unjournaled;
 use crate::attachments::outgoing::Resolve;
 use crate::bus::{Origin, Rejected};
+use cofferdam_core::journal::JournalError;
 use cofferdam_core::tool::{Answer, ErrorCode, ToolError};
 use std::sync::Arc;
 
@@ -22,11 +24,10 @@ impl Parts {
     /// Hands the files of a call to the other request that it named, once, while that is being answered.
     pub(super) fn deliver(&self, request: &CallRequest, answer: &Answer) -> Result<(), ToolError> {
         let Some(delivery) = &answer.delivery else { return Ok(()) };
-        let unwritten = |e: String| {
-            let said = format!("the files cannot be handed over, so nothing was sent: {e}");
-            ToolError::new(ErrorCode::Internal, said)
-        };
-        let journal = request.journal.as_ref().ok_or_else(|| unwritten("no turn is kept here".into()))?;
+        let said = "the files cannot be handed over, so nothing was sent";
+        let unwritten = |e: JournalError| unjournaled(said, &e);
+        let none = || ToolError::new(ErrorCode::Internal, format!("{said}: no turn is kept here"));
+        let journal = request.journal.as_ref().ok_or_else(none)?;
         let call = request.id.as_str();
         if journal.delivered(call).map_err(unwritten)? {
             return Ok(());

@@ -1,8 +1,8 @@
 //! Outputs that are too long to be shown to a model, kept as files where tools can read them: through the
 //! publisher and into the audit like everything that changes a file. It refuses what the quotas refuse.
 
-use super::outcome::unaudited;
 use super::toolbox::{Parts, Toolbox};
+use super::unwritten::unaudited;
 use crate::audit::Durability;
 use crate::publish::{Budget, Contents, Disposition, Planned, Stop, Workspace};
 use crate::tools::threads::Handover;

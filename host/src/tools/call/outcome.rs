@@ -4,12 +4,13 @@
 
 use super::request::{Asked, CallRequest};
 use super::toolbox::Parts;
-use crate::audit::{AuditError, Durability, PublishingGuard};
+use super::unwritten::unaudited;
+use crate::audit::{Durability, PublishingGuard};
 use crate::publish::Workspaces;
 use cofferdam_core::audit::{CallFacts, Effect, Event, Outcome, VerdictKind, sha256_hex};
 use cofferdam_core::counts::COUNTS;
 use cofferdam_core::text::one_line;
-use cofferdam_core::tool::{Answer, ErrorCode, ToolError};
+use cofferdam_core::tool::{Answer, ToolError};
 use serde_json::Value;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
@@ -103,13 +104,4 @@ impl Parts {
         let result = Err(refused.clone());
         self.record_outcome(asked, progress, &result).err().unwrap_or(refused)
     }
-}
-
-/// What to answer when the audit cannot be written.
-pub(super) fn unaudited(error: &AuditError) -> ToolError {
-    tracing::error!(error = error as &dyn std::error::Error, "the audit failed");
-    ToolError::new(
-        ErrorCode::Internal,
-        "the audit cannot be written, so the call was refused; the operator finds why in the log",
-    )
 }

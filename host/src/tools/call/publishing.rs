@@ -2,10 +2,11 @@
 //!
 //! Nothing of it happens after the watchdog has answered.
 
-use super::outcome::{Progress, unaudited};
+use super::outcome::Progress;
 use super::request::CallRequest;
 use super::running::Ran;
 use super::toolbox::Parts;
+use super::unwritten::{unaudited, unjournaled};
 use crate::attachments::outgoing::Addition;
 use crate::audit::Durability;
 use crate::publish::{Planned, told};
@@ -75,9 +76,7 @@ impl Parts {
             self.ledger.enter(&request.turn, written_bytes);
             return Ok(());
         };
-        journal.record(request.id.as_str(), arguments_sha256, answer, written_bytes).map_err(|e| {
-            let said = format!("the journal cannot be written, so nothing was changed: {e}");
-            ToolError::new(ErrorCode::Internal, said)
-        })
+        let recorded = journal.record(request.id.as_str(), arguments_sha256, answer, written_bytes);
+        recorded.map_err(|e| unjournaled("the journal cannot be written, so nothing was changed", &e))
     }
 }

@@ -4,9 +4,10 @@
 //! The audit alone says what was planned and what happened. The guest runs again only to bring the bytes that
 //! are missing: what it plans must be the rest of that very plan, or nothing more is changed.
 
-use super::outcome::{Progress, unaudited};
+use super::outcome::Progress;
 use super::request::CallRequest;
 use super::toolbox::Parts;
+use super::unwritten::{unaudited, unjournaled};
 use crate::audit::Landed;
 use crate::publish::{Planned, told};
 use crate::tools::Earlier;
@@ -80,8 +81,8 @@ pub(super) fn earlier(
     let Some(journal) = request.journal.as_ref().filter(|_| safety != Safety::ReadOnly) else {
         return Ok(None);
     };
-    let unreadable = |e| ToolError::new(ErrorCode::Internal, format!("the journal cannot be read: {e}"));
-    journal.earlier(request.id.as_str(), arguments_sha256).map(Some).map_err(unreadable)
+    let earlier = journal.earlier(request.id.as_str(), arguments_sha256);
+    earlier.map(Some).map_err(|e| unjournaled("the journal cannot be read, so nothing was changed", &e))
 }
 
 /// Without what goes out with a reply: the run that answers adds that.

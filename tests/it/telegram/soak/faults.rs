@@ -60,7 +60,7 @@ impl Disk {
 
     /// How a call may fail on it.
     pub(super) fn may_cause(code: &str) -> bool {
-        let codes = ["no_space", "write_failed", "internal", "attachment_unavailable", "durability_unknown"];
+        let codes = ["no_space", "write_failed", "attachment_unavailable", "durability_unknown"];
         codes.contains(&code)
     }
 }

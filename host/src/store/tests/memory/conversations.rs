@@ -71,7 +71,7 @@ impl Usage for Memory {
 }
 
 impl Journal for Memory {
-    fn earlier(&self, call: &str, arguments_sha256: &str) -> Result<Earlier, String> {
+    fn earlier(&self, call: &str, arguments_sha256: &str) -> Result<Earlier, JournalError> {
         let (held, turn) = (self.held(), turn_of(call));
         let same = held.calls.get(call).filter(|called| called.arguments_sha256 == arguments_sha256);
         let others = held.calls.iter().filter(|(other, _)| *other != call && turn_of(other) == turn);
@@ -79,7 +79,13 @@ impl Journal for Memory {
         Ok(Earlier { answer: same.map(|called| called.answer.clone()), written_bytes })
     }
 
-    fn record(&self, call: &str, arguments_sha256: &str, answer: &Answer, bytes: u64) -> Result<(), String> {
+    fn record(
+        &self,
+        call: &str,
+        arguments_sha256: &str,
+        answer: &Answer,
+        bytes: u64,
+    ) -> Result<(), JournalError> {
         let mut held = self.held();
         let before = held.calls.get(call).map_or(0, |called| called.bytes);
         if let Some((caller, ..)) = held.attempts.get(turn_of(call)).cloned() {
@@ -94,7 +100,7 @@ impl Journal for Memory {
         Ok(())
     }
 
-    fn deliver(&self, call: &str, delivery: &Delivery) -> Result<(), String> {
+    fn deliver(&self, call: &str, delivery: &Delivery) -> Result<(), JournalError> {
         if !self.delivered(call)? {
             let mut held = self.held();
             held.hold(delivery.request.as_str(), &delivery.attachments);
@@ -103,7 +109,7 @@ impl Journal for Memory {
         Ok(())
     }
 
-    fn delivered(&self, call: &str) -> Result<bool, String> {
+    fn delivered(&self, call: &str) -> Result<bool, JournalError> {
         Ok(self.held().deliveries.iter().any(|(of, ..)| of == call))
     }
 }

@@ -30,7 +30,7 @@ mod watch;
 pub use isolation::{Readable, confine, own_folder};
 pub use lock::{LOCK_WAIT_MAX, ServeLock};
 pub use reload::ReloadError;
-pub use serving::{serving, workers};
+pub use serving::{holder, serving, workers};
 pub use watch::{Watch, Watching};
 
 mod builtin {

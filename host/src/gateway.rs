@@ -30,7 +30,7 @@ mod watch;
 pub use isolation::{Readable, confine, own_folder};
 pub use lock::{LOCK_WAIT_MAX, ServeLock};
 pub use reload::ReloadError;
-pub use serving::{serving, workers};
+pub use serving::{holder, serving, workers};
 pub use watch::{Watch, Watching};
 
 mod builtin {
@@ -263,10 +263,15 @@ pub fn load_policies(dir: Option<&Path>) -> Result<PolicySet, Vec<PolicyProblem>
     PolicySet::parse(files.iter().map(|(name, text)| (name.as_str(), text.as_str())))
 }
 
+/// Makes a folder for its owner alone. Those around it are as anybody's: an account that is given the folder later
+/// must get to it.
+fn make_folder(dir: &Path) -> io::Result<()> {
+    dir.parent().map_or(Ok(()), std::fs::create_dir_all)?;
+    std::fs::DirBuilder::new().recursive(true).mode(0o700).create(dir)
+}
+
 fn make_private(dir: &Path) -> Result<(), GatewayError> {
-    let mut builder = std::fs::DirBuilder::new();
-    builder.recursive(true).mode(0o700);
-    builder.create(dir).map_err(|cause| GatewayError::State { what: dir.display().to_string(), cause })
+    make_folder(dir).map_err(|cause| GatewayError::State { what: dir.display().to_string(), cause })
 }
 
 /// Writes the missing outcome of every intent that a crash cut off, from what lies on disk.

@@ -10,7 +10,7 @@ use crate::config::Config;
 use anyhow::{Context, bail};
 use asking::Answers;
 use std::io::{IsTerminal, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use template::TEMPLATE;
 use terminal::Terminal;
@@ -63,8 +63,12 @@ fn next(file: &Path, variables: &str, known: Known) -> std::io::Result<()> {
     Ok(())
 }
 
-/// Makes a file that only its owner can read.
+/// Makes a file that only its owner can read, and the folders that it needs, which are its owner's as well.
 fn create(file: &Path, text: &str) -> anyhow::Result<()> {
+    let folder = file.parent().unwrap_or(Path::new(""));
+    let mut folders = std::fs::DirBuilder::new();
+    let made = folders.recursive(true).mode(0o700).create(folder);
+    made.with_context(|| format!("cannot create {}: there is no folder for it", file.display()))?;
     let mut options = std::fs::File::options();
     let mut created = options
         .write(true)
@@ -84,9 +88,10 @@ fn asked(file: &Path) -> anyhow::Result<Exit> {
             bail!("cannot create {}: it exists, and nothing is overwritten", taken.display());
         }
     }
-    let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    if !folder.is_dir() {
-        bail!("cannot create {}: there is no folder {}", file.display(), folder.display());
+    // Those that are missing are made with the file.
+    let there = file.ancestors().skip(1).find(|folder| folder.symlink_metadata().is_ok());
+    if let Some(folder) = there.filter(|folder| !folder.is_dir()) {
+        bail!("cannot create {}: {} is not a folder", file.display(), folder.display());
     }
     let environment = super::environment()?;
     let answers = Answers::ask(&mut Terminal, &environment)?;

@@ -2,7 +2,7 @@
 //! operator's step.
 
 use super::Exit;
-use crate::config::{Config, resolved};
+use crate::config::{Config, Origin, resolved};
 use crate::gateway;
 use anyhow::{Context, bail};
 use std::io::Write;
@@ -41,10 +41,13 @@ fn unit(config: &Config, arguments: &Arguments) -> anyhow::Result<String> {
         bail!("there is no configuration to serve; run `cofferdam init`, then name it with --config");
     };
     let program = std::env::current_exe().context("cannot tell where this program lies")?;
-    // A workspace that was given on the command line holds for the service, too.
-    let words = [quoted(&program)?, "--config".into(), quoted(file)?, "--workspace".into()];
+    let (root, state) = (config.workspace.root.as_path(), config.state_dir.as_path());
+    let workspace = told(config, "workspace.root", format!(" --workspace {}", quoted(root)?))?;
+    let variable = word(&format!("COFFERDAM_STATE_DIR={}", straight(state)?));
+    let variable = told(config, "state.dir", format!("Environment={variable}\n"))?;
     // Here, and nowhere else in a unit, systemd puts variables in.
-    let exec = format!("{} {} serve", words.join(" "), quoted(&config.workspace.root)?).replace('$', "$$");
+    let exec =
+        format!("{} --config {}{workspace} serve", quoted(&program)?, quoted(file)?).replace('$', "$$");
     // The account has no home.
     let reload = match gateway::own_folder(config, file, None) {
         Some(_) => String::new(),
@@ -68,29 +71,54 @@ fn unit(config: &Config, arguments: &Arguments) -> anyhow::Result<String> {
     // What it reads, as the account that it runs under: `init` keeps these for whoever ran it.
     let (api_key, signing) = (&config.provider.api_key_file, &config.audit.sign_key_file);
     let read = [Some(file.as_path()), token_file, api_key.as_deref(), signing.as_deref()];
-    let shell = |paths: &[&Path]| -> anyhow::Result<String> {
-        let words = paths.iter().map(|path| {
-            let path = straight(path)?;
-            Ok(shlex::try_quote(&path)
-                .context("a path cannot be written for a shell; rename it")?
-                .into_owned())
-        });
-        Ok(words.collect::<anyhow::Result<Vec<_>>>()?.join(" "))
-    };
     let read = shell(&read.into_iter().flatten().collect::<Vec<_>>())?;
-    let writes = [config.workspace.root.as_path(), config.state_dir.as_path()];
-    let (made, places) = (shell(&writes)?, format!("{} {}", quoted(writes[0])?, quoted(writes[1])?));
+    // `chown -R` does not follow a link.
+    let made = [resolved(root), resolved(state)];
+    if made.iter().any(|path| path.parent().is_none()) {
+        bail!("the workspace or the state is /, all of which would be the account's; give it a folder");
+    }
+    let made = shell(&[&made[0], &made[1]])?;
+    let places = format!("{} {}", quoted(root)?, quoted(state)?);
     Ok(format!(
         "# As root, before the first start:\n\
          #   useradd --system --no-create-home --shell /usr/sbin/nologin {user}\n\
          #   install -d -m 700 -o {user} {made}\n\
+         #   chown -RhP {user} {made}\n\
          #   chown {user} {read}\n\
          #   systemctl daemon-reload && systemctl enable --now cofferdam\n\
          [Unit]\nDescription=Cofferdam agent gateway\nWants=network-online.target\nAfter=network-online.target\n\n\
-         [Service]\n{NOTIFY}ExecStart={exec}\n{reload}ExecReload=/bin/kill -HUP $MAINPID\nUser={user}\n{secrets}{RUNNING}{HARDENING}\
+         [Service]\n{NOTIFY}ExecStart={exec}\n{reload}ExecReload=/bin/kill -HUP $MAINPID\nUser={user}\n{variable}{secrets}{RUNNING}{HARDENING}\
          # What it writes: the workspace and the state.\nReadWritePaths={places}\n\n\
          [Install]\nWantedBy=multi-user.target\n"
     ))
+}
+
+/// What the unit says of a place: nothing where the file does, so that a reload follows the file, else `given`.
+///
+/// # Errors
+/// Where nobody set it: the default lies in the home of whoever prints, and the account has another one, or none.
+fn told(config: &Config, key: &str, given: String) -> anyhow::Result<String> {
+    match config.settings.iter().find(|setting| setting.key == key).map(|setting| setting.origin) {
+        Some(Origin::File) => Ok(String::new()),
+        Some(Origin::Environment | Origin::Flag) => Ok(given),
+        Some(Origin::Default) | None => {
+            let (section, name) = key.split_once('.').unwrap_or_default();
+            bail!(
+                "{key} is not set, and the service has another home than you, or none; write into the configuration: \
+                 [{section}] {name} = \"/var/lib/cofferdam/{section}\""
+            )
+        }
+    }
+}
+
+/// Paths as words of a shell's command.
+fn shell(paths: &[&Path]) -> anyhow::Result<String> {
+    let words = paths.iter().map(|path| {
+        let path = straight(path)?;
+        let quoted = shlex::try_quote(&path).context("a path cannot be written for a shell; rename it")?;
+        Ok(quoted.into_owned())
+    });
+    Ok(words.collect::<anyhow::Result<Vec<_>>>()?.join(" "))
 }
 
 /// It says itself when it is up, reloads and stops, and that it goes on. Not Type=notify-reload: systemd has that from
@@ -114,8 +142,12 @@ SystemCallErrorNumber=EPERM\n";
 
 /// A path as one word of a unit's line: quoted, with what systemd would expand written twice.
 fn quoted(path: &Path) -> anyhow::Result<String> {
-    let text = plain(path)?;
-    Ok(format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\"")))
+    Ok(word(&straight(path)?))
+}
+
+/// A text as one word of a unit's line.
+fn word(text: &str) -> String {
+    format!("\"{}\"", text.replace('%', "%%").replace('\\', "\\\\").replace('"', "\\\""))
 }
 
 /// A path as the rest of a unit's line.

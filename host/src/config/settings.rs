@@ -17,6 +17,9 @@ pub struct Setting {
     pub value: Option<String>,
     /// Where it came from.
     pub origin: Origin,
+    /// What the file says, in force or not.
+    #[serde(skip)]
+    pub in_file: Option<String>,
 }
 
 /// Where a value came from.
@@ -40,14 +43,15 @@ pub(super) fn collect(
     environment: &BTreeMap<String, String>,
 ) -> Vec<Setting> {
     let setting = |key: &'static str| {
+        let in_file = keys::get(in_file, key).map(Value::to_string);
         let origin = if environment.contains_key(&keys::variable(key)) {
             Origin::Environment
-        } else if keys::get(in_file, key).is_some() {
+        } else if in_file.is_some() {
             Origin::File
         } else {
             Origin::Default
         };
-        Setting { key, value: keys::get(written, key).map(Value::to_string), origin }
+        Setting { key, value: keys::get(written, key).map(Value::to_string), origin, in_file }
     };
     keys::all().map(setting).collect()
 }

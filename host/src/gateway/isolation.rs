@@ -2,11 +2,10 @@
 //!
 //! Decides which places and ports; how the kernel is told is `confine`'s business.
 
-use super::{GatewayError, load_policies, make_private};
+use super::{GatewayError, load_policies, make_folder, make_private};
 use crate::config::Config;
 use crate::confine::{self, ConfineError, GatewayPaths, Mode};
 use cofferdam_core::policy::{ComponentSource, ToolPolicy};
-use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
 /// What a command reads of a person's own files, besides what the gateway needs.
@@ -58,9 +57,8 @@ pub fn confine(config: &Config, readable: Readable<'_>) -> Result<Vec<String>, G
     let components = components(config)?;
     make_private(&config.state_dir)?;
     let root = &config.workspace.root;
-    let mut builder = std::fs::DirBuilder::new();
-    let made = builder.recursive(true).mode(0o700).create(root);
-    made.map_err(|cause| GatewayError::State { what: format!("the workspace {}", root.display()), cause })?;
+    make_folder(root)
+        .map_err(|cause| GatewayError::State { what: format!("the workspace {}", root.display()), cause })?;
     let confined = places(config, readable).and_then(|mut places| {
         places.read_only.extend(components);
         confine::gateway(&places, &ports(config))

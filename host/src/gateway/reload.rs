@@ -5,7 +5,7 @@
 //! what one configuration says, and never half of it.
 
 use super::{Gateway, GatewayError, isolation, load_policies, sources};
-use crate::config::Config;
+use crate::config::{Config, Origin};
 use crate::tools::Registry;
 use cofferdam_core::audit::sha256_hex;
 use cofferdam_core::policy::PolicySet;
@@ -81,6 +81,11 @@ impl Gateway {
         if !gone.is_empty() {
             return Err(ReloadError::ToolsGone(gone));
         }
+        let overridden = overridden(started, new);
+        if !overridden.is_empty() {
+            let keys = overridden.join(", ");
+            tracing::warn!("{keys} changed in the file and not in force: a flag or a variable decides");
+        }
         let outgoing = self.outgoing.with_limits(new.replies);
         let toolbox = self.toolbox.renewed(registry, outgoing.clone(), new.turns.written_bytes);
         let renewed = Self {
@@ -124,6 +129,16 @@ fn needs_restart(started: &Config, new: &Config) -> Vec<&'static str> {
         fixed.push("the port of provider.base_url");
     }
     fixed
+}
+
+/// The keys that the file has changed to no effect, now or after a restart.
+fn overridden(started: &Config, new: &Config) -> Vec<&'static str> {
+    let pairs = started.settings.iter().zip(&new.settings);
+    let changed = pairs.filter(|(old, new)| old.in_file != new.in_file).map(|(_, new)| new);
+    changed
+        .filter(|setting| matches!(setting.origin, Origin::Environment | Origin::Flag))
+        .map(|setting| setting.key)
+        .collect()
 }
 
 /// SHA-256 over the policies: of one line a tool, its name and the SHA-256 of its policy.

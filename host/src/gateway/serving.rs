@@ -1,5 +1,5 @@
-//! Whether a `serve` uses the state, for those who only look: the kernel's list of locks is read, because taking
-//! the lock, if only for a moment, could refuse a start.
+//! Whether a `serve` uses the state, and who holds a lock, for those who only look: the kernel's list of locks is
+//! read, because taking the lock, if only for a moment, could refuse a start.
 
 use super::lock::lock_file;
 use crate::config::Config;
@@ -10,7 +10,13 @@ use std::path::Path;
 /// The process that serves with this state; none when none does, or when it cannot be seen from here, as in
 /// another container.
 pub fn serving(config: &Config) -> Option<u32> {
-    let file = lock_file(config).canonicalize().ok()?;
+    holder(&lock_file(config))
+}
+
+/// The process that holds this file or folder locked for itself alone; none when none does, or when it cannot be
+/// seen from here.
+pub fn holder(file: &Path) -> Option<u32> {
+    let file = file.canonicalize().ok()?;
     let meta = fs::metadata(&file).ok()?;
     let locks = fs::read_to_string("/proc/locks").ok()?;
     let device = (rustix::fs::major(meta.dev()), rustix::fs::minor(meta.dev()));

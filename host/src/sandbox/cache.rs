@@ -95,16 +95,14 @@ pub(super) struct Cache {
 }
 
 impl Cache {
-    /// The cache in `path`, which is made, for this user only, if it is missing.
+    /// The cache in `path`, a folder of the state, which is made, for this user only, if it is missing.
     pub(super) fn open(path: &Path) -> Result<Self, SandboxError> {
-        let failed = |e: std::io::Error| SandboxError::Cache(format!("{}: {e}", path.display()));
+        let failed = |error: std::io::Error| SandboxError::Cache(failure(path, &error));
         fs::DirBuilder::new().recursive(true).mode(0o700).create(path).map_err(failed)?;
         let dir = fs::File::open(path).map_err(failed)?;
-        if !is_ours_alone(&dir.metadata().map_err(failed)?) {
-            return Err(SandboxError::Cache(format!(
-                "{} can be written by others, who could make the gateway run their code; run: chmod 700 {0}",
-                path.display()
-            )));
+        let meta = dir.metadata().map_err(failed)?;
+        if !is_ours_alone(&meta) {
+            return Err(SandboxError::Cache(exposure(path, &meta)));
         }
         Ok(Self { path: path.to_owned(), entries: Entries::new(dir.into()) })
     }
@@ -170,6 +168,43 @@ pub(super) fn compile(engine: &Engine, bytes: &[u8]) -> Result<Vec<u8>, SandboxE
 
 fn is_ours_alone(meta: &fs::Metadata) -> bool {
     meta.uid() == rustix::process::geteuid().as_raw() && meta.mode() & 0o022 == 0
+}
+
+/// Why the folder cannot be opened, and what mends it.
+fn failure(path: &Path, error: &std::io::Error) -> String {
+    let mend = match error.kind() {
+        std::io::ErrorKind::PermissionDenied => format!("; {}", taking_over(path)),
+        _ => String::new(),
+    };
+    format!("{}: {error}{mend}", path.display())
+}
+
+/// Who besides us can write the folder, and what mends it.
+fn exposure(path: &Path, meta: &fs::Metadata) -> String {
+    let shown = path.display();
+    if meta.uid() == rustix::process::geteuid().as_raw() {
+        let mend = format!("chmod 700 {}", word(path));
+        return format!(
+            "{shown} can be written by others, who could make the gateway run their code; run: {mend}"
+        );
+    }
+    let (owner, mend) = (meta.uid(), taking_over(path));
+    format!("{shown} belongs to user {owner}, who could make the gateway run their code; {mend}")
+}
+
+/// All of the state, since whoever made the cache made more of it.
+fn taking_over(path: &Path) -> String {
+    let us = rustix::process::geteuid().as_raw();
+    let state = word(path.parent().unwrap_or(path));
+    format!(
+        "run this as the account that the state belongs to, or give it to this one, as root: chown -RhP {us} {state}"
+    )
+}
+
+/// A path as one word of a shell's command.
+fn word(path: &Path) -> String {
+    let text = path.display().to_string();
+    shlex::try_quote(&text).map_or(text.clone(), |quoted| quoted.into_owned())
 }
 
 fn entry_name(compatibility: Compatibility, sha256: &str) -> String {

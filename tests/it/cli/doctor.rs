@@ -315,12 +315,18 @@ fn what_a_crash_left_is_removed_by_the_command_it_names() {
     for path in &left {
         age(path);
     }
+    // A `chat` that is open for a day has one as well, which is locked.
+    let living = home.state().join("outgoing/.beside-1");
+    fs::create_dir(&living).expect("writable");
+    age(&living);
+    let lock = fs::File::open(&living).expect("there");
+    lock.lock().expect("nobody has it");
     let (ran, value) = doctor(&home, "", &["--offline"]);
     assert_eq!((ran.code, &value["leftovers"]["staged"]), (Some(0), &1.into()), "{ran:?}");
     let mend = one(&value, "notice leftovers: 2 temporary files or folders were left by a crash");
     let words = mend.strip_prefix("cofferdam ").expect("one of its own commands");
     assert_eq!(home.run(&words.split(' ').collect::<Vec<_>>()).code, Some(0));
-    assert!(left.iter().all(|path| !path.exists()));
+    assert!(left.iter().all(|path| !path.exists()) && living.exists());
     clean(&home, "", &["--offline"]);
 }
 

@@ -21,10 +21,23 @@ fn it_never_replaces_anything() {
     // Nor a folder, nor what a symlink leads to, there or not.
     std::os::unix::fs::symlink("cofferdam.toml", home.dir().join("link")).expect("writable");
     std::os::unix::fs::symlink("nowhere", home.dir().join("dangling")).expect("writable");
-    for taken in [".", "link", "dangling", "/dev/null", "missing/cofferdam.toml"] {
+    for taken in [".", "link", "dangling", "/dev/null", "/dev/null/cofferdam.toml"] {
         refused(&home.run(&["init", taken]), &["cannot create"]);
     }
-    assert!(!home.dir().join("nowhere").exists() && !home.dir().join("missing").exists());
+    assert!(!home.dir().join("nowhere").exists());
+}
+
+/// As its own help names it, for an account that has no such folder yet.
+#[test]
+fn folders_that_are_missing_are_made_for_their_owner() {
+    let home = Home::new();
+    let ran = home.run(&["init", ".config/cofferdam/cofferdam.toml"]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    for folder in [".config", ".config/cofferdam"] {
+        let mode = fs::metadata(home.dir().join(folder)).expect("made").permissions().mode();
+        assert_eq!(mode & 0o777, 0o700, "{folder}");
+    }
+    assert!(home.dir().join(".config/cofferdam/cofferdam.toml").exists());
 }
 
 #[test]

@@ -227,8 +227,8 @@ fn it_asks_nothing_where_it_may_not_write_or_is_told_not_to() {
     }
     let dir = home.dir().join("fresh");
     fs::create_dir(&dir).expect("writable");
-    let (code, screen) = Terminal::start(&home, &dir, &["init", "none/cofferdam.toml"], &[]).ended();
-    assert!(code == Some(2) && screen.contains("there is no folder none"), "{screen}");
+    let (code, screen) = Terminal::start(&home, &dir, &["init", "/dev/null/a/cofferdam.toml"], &[]).ended();
+    assert!(code == Some(2) && screen.contains("/dev/null is not a folder"), "{screen}");
     let (code, screen) = Terminal::start(&home, &dir, &["init", "--yes"], &[]).ended();
     assert_eq!(code, Some(0), "{screen}");
     assert!(

@@ -1,7 +1,11 @@
 //! `service print`: a unit that systemd accepts, that names this installation, that holds no secret, and under whose
 //! filter of system calls the gateway serves.
 
+use super::{refused, run};
 use rustix::process::Signal;
+use std::fs::Permissions;
+use std::os::unix::fs::{MetadataExt, PermissionsExt, chown, symlink};
+use std::os::unix::process::CommandExt;
 use std::process::Command;
 use std::time::Duration;
 use support::filter::SystemCalls;
@@ -28,7 +32,7 @@ fn the_unit_names_this_installation() {
         found.unwrap_or_else(|| panic!("{key} in {unit}")).to_owned()
     };
     let exec = line("ExecStart=");
-    assert!(exec.ends_with(" serve") && exec.contains("cofferdam.toml"), "{exec}");
+    assert!(exec.ends_with("cofferdam.toml\" serve"), "a reload follows the file: {exec}");
     assert_eq!((line("User="), line("EnvironmentFile=")), ("gate".into(), "/etc/cofferdam/secrets".into()));
     let writable = line("ReadWritePaths=");
     for dir in [home.state(), home.host("/shared").parent().expect("a root").to_owned()] {
@@ -64,19 +68,102 @@ fn a_way_around_is_written_straight() {
 #[test]
 fn a_hostile_name_is_nothing_but_a_name() {
     const NAME: &str = "a $HOME %n `id` \"b\" c'd \\ e";
-    let home = Home::new().config(&format!("[workspace]\nroot = {NAME:?}\n"));
-    let unit = print(&home, &[]);
+    let home = Home::new();
     let root = home.dir().join(NAME).display().to_string();
+    let mut command = home.command(&["service", "print", "--workspace", &root]);
+    let ran = run(command.env("COFFERDAM_STATE_DIR", &root));
+    assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""), "{ran:?}");
+    let unit = ran.stdout;
     let line = |key: &str| unit.lines().find_map(|line| line.strip_prefix(key)).expect(key).to_owned();
     let escaped = root.replace('\\', "\\\\").replace('"', "\\\"").replace('%', "%%");
-    assert!(line("ReadWritePaths=").starts_with(&format!("\"{escaped}\" ")), "{unit}");
+    assert_eq!(line("ReadWritePaths="), format!("\"{escaped}\" \"{escaped}\""));
+    assert_eq!(line("Environment="), format!("\"COFFERDAM_STATE_DIR={escaped}\""));
     let exec = format!(" --workspace \"{}\" serve", escaped.replace('$', "$$"));
     assert!(line("ExecStart=").ends_with(&exec), "{unit}");
     // What root is told to run makes this very folder.
-    let install = line("#   install -d -m 700 -o cofferdam ");
-    let ran =
-        Command::new("sh").args(["-c", &format!("printf '%s\\n' {install}")]).output().expect("a shell");
-    assert_eq!(String::from_utf8_lossy(&ran.stdout), format!("{root}\n{}\n", home.state().display()));
+    for command in ["#   install -d -m 700 -o cofferdam ", "#   chown -RhP cofferdam "] {
+        let printf = format!("printf '%s\\n' {}", line(command));
+        let ran = Command::new("sh").args(["-c", &printf]).output().expect("a shell");
+        assert_eq!(String::from_utf8_lossy(&ran.stdout), format!("{root}\n{root}\n"));
+    }
+}
+
+/// A home is another one for each account, and all of a machine is nobody's.
+#[test]
+fn places_that_are_not_the_services_are_refused() {
+    let home = Home::new();
+    let written = |text: &str| {
+        std::fs::write(home.config_file(), text).expect("writable");
+        home.run(&["service", "print"])
+    };
+    let (root, state) = ("[workspace]\nroot = \"w\"\n", "[state]\ndir = \"s\"\n");
+    refused(&written(root), &["state.dir is not set", "[state] dir = \"/var/lib/cofferdam/state\""]);
+    refused(&written(state), &["[workspace] root = \"/var/lib/cofferdam/workspace\""]);
+    refused(&written(&format!("{root}[state]\ndir = \"/\"\n")), &["give it a folder"]);
+    assert_eq!(written(&format!("{root}{state}")).code, Some(0));
+}
+
+/// Whatever an operator tried before as root belongs to the account afterwards, and nothing behind a link does.
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn what_root_has_made_before_is_the_accounts_after_the_printed_commands() -> anyhow::Result<()> {
+    const NOBODY: u32 = 65534;
+    let test = "cli::service::what_root_has_made_before_is_the_accounts_after_the_printed_commands";
+    if !needs::available(test, "root", needs::root()) {
+        return Ok(());
+    }
+    let telegram = TelegramServer::start().await?;
+    let home = Home::new().telegram(&telegram.api_url(), &[7]).config("[workspace]\nroot = \"srv/files\"\n");
+    std::fs::set_permissions(home.dir(), Permissions::from_mode(0o755))?;
+    let file = home.dir().join("srv/files/shared/a");
+    let ran = home.call(&["file_write", "path=/shared/a", "content=one"]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    let ran = run(home.command(&["doctor", "--offline"]).env("TELEGRAM_BOT_TOKEN", telegram.token()));
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    symlink(home.dir(), home.state().join("link"))?;
+    // Its own copy of the program, since the build's may be closed to others.
+    let program = home.dir().join("cofferdam");
+    std::fs::copy(support::program::cofferdam(), &program)?;
+    let serve = || {
+        let mut command = Command::new(&program);
+        command.uid(NOBODY).gid(NOBODY).env_clear().env("HOME", "/nonexistent").current_dir("/");
+        command.arg("--config").arg(home.config_file()).arg("serve");
+        command
+    };
+    let ran = run(serve().env("TELEGRAM_BOT_TOKEN", telegram.token()));
+    assert_eq!(ran.code, Some(2), "{ran:?}");
+    let unit = print(&home, &["--user", "nobody"]);
+    let told = unit.lines().filter_map(|line| line.strip_prefix("#   "));
+    for command in told.filter(|line| line.starts_with("install ") || line.starts_with("chown ")) {
+        let done = Command::new("sh").args(["-c", command]).current_dir("/").status()?;
+        assert!(done.success(), "{command}");
+    }
+    let serving = Serving::spawn(serve(), telegram.token())?.polling()?;
+    telegram.push(Incoming::private(7).text("/file_write path=/shared/a content=two overwrite=true"));
+    let said = telegram.wait_for_messages(PATIENCE, 1).await?.remove(0).text;
+    assert!(said.contains("\"path\":\"/shared/a\""), "{said}");
+    assert_eq!((std::fs::read_to_string(&file)?.as_str(), std::fs::metadata(&file)?.uid()), ("two", NOBODY));
+    assert_eq!(std::fs::metadata(home.dir())?.uid(), 0);
+    serving.stop(Signal::TERM, Duration::from_secs(10))?;
+    Ok(())
+}
+
+/// Each of the ways in which the cache is not the gateway's alone is told with what mends it.
+#[test]
+fn a_cache_that_others_have_made_is_refused_with_what_mends_it() {
+    let home = Home::new();
+    let cache = home.state().join("cache");
+    let chmod = |mode| std::fs::set_permissions(&cache, Permissions::from_mode(mode)).expect("ours");
+    chmod(0o777);
+    refused(&home.run(&["tools"]), &["can be written by others", "run: chmod 700 "]);
+    chmod(0o700);
+    let test = "cli::service::a_cache_that_others_have_made_is_refused_with_what_mends_it";
+    if !needs::available(test, "root", needs::root()) {
+        return;
+    }
+    chown(&cache, Some(65534), None).expect("root may");
+    let state = home.state();
+    let mend = format!("as root: chown -RhP 0 {}", state.display());
+    refused(&home.run(&["tools"]), &["belongs to user 65534", &mend]);
 }
 
 #[test]

@@ -154,6 +154,25 @@ async fn what_needs_a_restart_is_named_and_nothing_of_the_rest_comes_into_force(
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn what_the_file_changes_in_vain_is_named() -> anyhow::Result<()> {
+    let mut world = World::stopped(|home| home).await?;
+    let root = world.home.workspace();
+    let root = root.to_str().expect("plain");
+    world.launch(&[], &[("COFFERDAM_WORKSPACE", root)])?;
+    let good = std::fs::read_to_string(world.home.config_file())?;
+    world.logs("polling as ").await?;
+    reload(&mut world, APPLIED, 1).await?;
+    assert!(!world.log().contains("changed in the file"));
+    let changed = good.replace("root = \"workspace\"", "root = \"elsewhere\"");
+    assert_ne!(changed, good);
+    std::fs::write(world.home.config_file(), changed)?;
+    reload(&mut world, APPLIED, 2).await?;
+    let said = "workspace.root changed in the file and not in force: a flag or a variable decides";
+    assert!(world.log().contains(said), "{}", world.log());
+    world.end(0)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn limits_and_policies_hold_from_the_next_call_on() -> anyhow::Result<()> {
     let mut world = World::running_in(Home::own_policies).await?;
     let file = || Incoming::private(ANN).document(Media::with_content("d", "four"));

@@ -2,6 +2,7 @@
 
 use super::finding::Finding;
 use crate::config::Config;
+use crate::gateway;
 use crate::publish;
 use serde::Serialize;
 use std::fmt;
@@ -15,7 +16,7 @@ const AGE_MIN: Duration = Duration::from_secs(3600);
 pub(super) struct Leftovers {
     /// Temporary names in the usual mounts, of calls that a crash cut off.
     staged: usize,
-    /// Folders of processes beside `serve`, which take them along when they end.
+    /// Folders of processes beside `serve`, which hold them locked, and take them along when they end.
     beside: usize,
     /// Files that wait to be sent with replies.
     outgoing_files: usize,
@@ -35,7 +36,9 @@ pub(super) fn look(config: &Config, findings: &mut Vec<Finding>) -> Leftovers {
         if meta.is_file() {
             found.outgoing_files += 1;
             found.outgoing_bytes = found.outgoing_bytes.saturating_add(meta.len());
-        } else if meta.modified().is_ok_and(|changed| changed < before) {
+        } else if meta.modified().is_ok_and(|changed| changed < before)
+            && gateway::holder(&entry.path()).is_none()
+        {
             found.beside += 1;
         }
     }

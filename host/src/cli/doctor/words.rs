@@ -20,7 +20,7 @@ pub(super) fn of(diagnosis: &Diagnosis) -> String {
         Some(file) => format!("configuration: {file}"),
         None => "configuration: no file".to_owned(),
     });
-    for Setting { key, value, origin } in &diagnosis.configuration.keys {
+    for Setting { key, value, origin, .. } in &diagnosis.configuration.keys {
         let origin = serde_json::to_value(origin).unwrap_or_default();
         let origin = origin.as_str().unwrap_or_default();
         line(format!("  {key} = {}  ({origin})", value.as_deref().unwrap_or("(not set)")));

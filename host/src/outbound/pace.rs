@@ -144,8 +144,11 @@ impl Sent {
         at
     }
 
-    /// When the next message may go.
+    /// When the next message may go. What counts for no rate waits behind nothing.
     fn free(&self, rates: &[Rate], now: Instant, room: Room) -> Instant {
+        if rates.is_empty() {
+            return now;
+        }
         let last = self.times.back().copied().unwrap_or(now);
         let by_rate = rates.iter().filter_map(|rate| {
             let count = match room {
@@ -159,7 +162,8 @@ impl Sent {
     }
 
     fn note(&mut self, rates: &[Rate], at: Instant) {
-        let most = rates.iter().map(|rate| rate.count).max().unwrap_or(0);
+        // What counts for no rate says nothing about those that do: it must not make them forgotten.
+        let Some(most) = rates.iter().map(|rate| rate.count).max() else { return };
         self.times.push_back(at);
         while self.times.len() > most {
             self.times.pop_front();
@@ -213,6 +217,19 @@ mod tests {
         assert_eq!(book.spare(Recipient { id: 8, rates: CHAT }, &[], now), Ok(()), "another chat is another");
         let later = now + CHAT[0].per;
         assert_eq!(book.spare(to, &[], later), Ok(()));
+    }
+
+    #[test]
+    fn what_counts_for_no_rate_neither_waits_nor_is_counted() {
+        let (mut book, now) = (Book::default(), Instant::now());
+        for _ in 0..CHAT[0].count {
+            assert_eq!(book.recipient(7).reserve(CHAT, now), now);
+        }
+        let next = now + CHAT[0].per;
+        assert_eq!(book.recipient(7).reserve(CHAT, now), next, "a reply that waits");
+        assert_eq!(book.spare(Recipient { id: 7, rates: &[] }, ALL, now), Ok(()));
+        assert_eq!(book.recipient(7).reserve(CHAT, now), next, "what went before is remembered");
+        assert_eq!(book.all.times.len(), 1, "over all it counts");
     }
 
     #[test]

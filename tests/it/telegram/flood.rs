@@ -43,6 +43,21 @@ async fn a_long_answer_is_paced_so_that_telegram_has_nothing_to_say() -> anyhow:
     world.end(count)
 }
 
+/// Each begins with a sign of life, which is no message and makes none forgotten.
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn many_answers_in_one_chat_are_paced_like_the_parts_of_one() -> anyhow::Result<()> {
+    const MANY: usize = 9;
+    let world = World::running_in(Home::paced).await?;
+    world.server.limit_floods(FloodLimits::telegram());
+    for _ in 0..MANY {
+        world.server.push(Incoming::private(ANN).text("/help"));
+    }
+    world.server.wait_for_messages(PATIENCE, MANY).await?;
+    assert_eq!(refused(&world), 0);
+    assert!(world.server.journal().iter().any(|request| request.method == "sendChatAction"));
+    world.end(MANY)
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn what_telegram_holds_back_comes_later_once_and_in_order() -> anyhow::Result<()> {
     let world = World::running().await?;

@@ -115,7 +115,16 @@ impl Below {
         let buttons = Verb::ALL.map(|verb| InlineKeyboardButton::callback(verb.label(), verb.data(id)));
         message.reply_markup = Some(ReplyMarkup::InlineKeyboard(InlineKeyboardMarkup::new([buttons])));
         let api = &self.bot.api;
-        let result = api.pace.reply(self.target.chat, api.call(&message, REQUEST_MAX)).await?;
+        let ask = async |message: &SendMessage| {
+            api.pace.reply(self.target.chat, api.call(message, REQUEST_MAX)).await
+        };
+        let mut result = ask(&message).await;
+        if message.message_thread_id.is_some() && result.as_ref().is_err_and(Failure::topic_is_gone) {
+            // As the answer will: to the chat rather than nowhere.
+            message.message_thread_id = None;
+            result = ask(&message).await;
+        }
+        let result = result?;
         let sent: serde_json::Value = serde_json::from_str(result.get()).unwrap_or_default();
         Ok(format!("{chat}/{}", sent["message_id"].as_i64().unwrap_or_default()))
     }

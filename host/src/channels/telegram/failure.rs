@@ -108,8 +108,19 @@ fn refusal(code: u16, description: String, parameters: &Value) -> Failure {
             Failure::TooMany(seconds.unwrap_or(RETRY_AFTER_DEFAULT))
         }
         500..=599 => Failure::Unreachable(format!("Telegram fails: {description} ({code})")),
-        _ => Failure::Refused { code, description },
+        _ => match pause_in(&description) {
+            Some(pause) => Failure::TooMany(pause),
+            None => Failure::Refused { code, description },
+        },
     }
+}
+
+/// The pause that a message of an album has to make, which Telegram says in the words of a 400 alone.
+fn pause_in(description: &str) -> Option<Duration> {
+    let said = description.to_ascii_lowercase();
+    let (_, rest) = said.split_once("too many requests: retry after ")?;
+    let digits = rest.split(|c: char| !c.is_ascii_digit()).next()?;
+    digits.parse().ok().map(Duration::from_secs)
 }
 
 impl Failure {
@@ -142,6 +153,11 @@ impl Failure {
             )
     }
 
+    /// Whether a topic cannot be written to, though its chat may be: it was deleted or closed.
+    pub(super) fn topic_is_gone(&self) -> bool {
+        ["message thread not found", "topic_closed", "topic_deleted"].iter().any(|words| self.says(words))
+    }
+
     /// Whether Telegram's words contain these; for refusals that have no other mark.
     pub(super) fn says(&self, words: &str) -> bool {
         matches!(self, Self::Refused { description, .. } if description.to_ascii_lowercase().contains(words))
@@ -169,6 +185,8 @@ mod tests {
             Failure::TooMany(Duration::from_secs(7))
         );
         assert_eq!(refused(429, ""), Failure::TooMany(RETRY_AFTER_DEFAULT));
+        let album = r#"{"ok":false,"error_code":400,"description":"Bad Request: failed to send message #1 with the error message \"Too Many Requests: retry after 8\""}"#;
+        assert_eq!(failure(400, album), Failure::TooMany(Duration::from_secs(8)));
         assert_eq!(refused(400, r#","parameters":{"migrate_to_chat_id":-5}"#), Failure::Migrated(-5));
         assert_eq!(refused(400, ""), Failure::Refused { code: 400, description: "D".into() });
         assert!(matches!(refused(502, ""), Failure::Unreachable(_)));
@@ -189,6 +207,11 @@ mod tests {
         assert!(refused(400, "Bad Request: chat not found").chat_is_gone());
         assert!(!refused(400, "Bad Request: message is too long").chat_is_gone());
         assert!(!Failure::Unauthorized(401).chat_is_gone());
+        for words in ["message thread not found", "TOPIC_CLOSED", "TOPIC_DELETED"] {
+            let closed = refused(400, &format!("Bad Request: {words}"));
+            assert!(closed.topic_is_gone() && !closed.chat_is_gone(), "{words}");
+        }
+        assert!(!refused(400, "Bad Request: chat not found").topic_is_gone());
     }
 
     #[test]

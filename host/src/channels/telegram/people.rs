@@ -87,7 +87,7 @@ impl Bot {
             Some(lasts) => self.door.guests.code(&name, &message.besides.name, lasts).await,
             None => None,
         };
-        let body = match (code.as_ref().zip(self.door.pairing), times) {
+        let body = match (code.as_ref(), times) {
             (Some(code), Some(1..)) => words::another_code(code),
             (code, _) => words::to_stranger(sender, code),
         };

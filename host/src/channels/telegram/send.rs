@@ -135,8 +135,8 @@ impl Bot {
             target = Target { chat, thread: None, reply_to: None, stand_in: None };
             sent = self.send_to(target, &content).await;
         }
-        if sent.as_ref().is_err_and(|failure| failure.says("message thread not found")) {
-            // A deleted topic: the answer goes to the chat rather than nowhere.
+        if target.thread.is_some() && sent.as_ref().is_err_and(Failure::topic_is_gone) {
+            // A deleted or closed topic: the answer goes to the chat rather than nowhere.
             sent = self.send_to(Target { thread: None, ..target }, &content).await;
         }
         sent.map_err(send_error)

@@ -52,7 +52,7 @@ pub(super) async fn send_files(
         }
         Err(failure @ Failure::Refused { code: 400, .. })
             if !failure.chat_is_gone()
-                && !failure.says("message thread not found")
+                && !failure.topic_is_gone()
                 && bundle.files.iter().any(|shown| shown.media != Media::Document) =>
         {
             let document = |shown: &Shown| Shown { media: Media::Document, file: shown.file.clone() };

@@ -2,12 +2,12 @@
 
 use super::send::TEXT_UNITS_MAX;
 use crate::outbound::{Rich, markdown, split};
+use crate::store::now_ms;
 use crate::store::people::Waiting;
 use crate::turn::Sight;
-use cofferdam_core::limits::Span;
 
 /// To a stranger in a private chat, once.
-pub(super) fn to_stranger(id: i64, code: Option<(&Waiting, Span)>) -> String {
+pub(super) fn to_stranger(id: i64, code: Option<&Waiting>) -> String {
     let (code, ask) = match code {
         Some(code) => (format!("{}\nOr ", by_code(code)), "they add your id"),
         None => (String::new(), "To be served, ask the operator to add it"),
@@ -19,14 +19,16 @@ pub(super) fn to_stranger(id: i64, code: Option<(&Waiting, Span)>) -> String {
 }
 
 /// To a stranger who was told the id before and is given another code, up to a number in all.
-pub(super) fn another_code(code: (&Waiting, Span)) -> String {
+pub(super) fn another_code(code: &Waiting) -> String {
     format!("{UNKNOWN}\n{}", by_code(code))
 }
 
 const UNKNOWN: &str = "This bot answers only people whom its operator has named, and does not know you.";
 
-fn by_code((Waiting { code, .. }, lasts): (&Waiting, Span)) -> String {
-    let minutes = lasts.0.as_secs() / 60;
+/// One that waits already is good for what is left of its time.
+fn by_code(waiting: &Waiting) -> String {
+    let (code, left) = (&waiting.code, waiting.expires_at - now_ms());
+    let minutes = ((left + 30_000) / 60_000).max(1);
     format!(
         "To be served, give the operator this code within {minutes} min: {code}\nThe operator runs: cofferdam allow {code}"
     )

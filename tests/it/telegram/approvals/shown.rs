@@ -2,6 +2,7 @@
 //! or it is refused.
 
 use super::*;
+use support::telegram::Fault;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn no_argument_can_word_its_approval() -> anyhow::Result<()> {
@@ -152,4 +153,19 @@ async fn what_is_read_is_what_was_approved() -> anyhow::Result<()> {
     let sent = world.server.wait_for_message(PATIENCE, |sent| sent.file.is_some()).await?;
     assert_eq!(sent.chat_id, ANN);
     world.end(8)
+}
+
+/// A topic that was deleted, and one that Telegram only says is gone.
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn what_cannot_be_asked_in_its_topic_is_asked_in_the_chat() -> anyhow::Result<()> {
+    let world = World::running_in(always).await?;
+    let topic = Target::method("sendMessage").with("message_thread_id", 44);
+    world.server.fault(topic, 2, Fault::api_error(400, "Bad Request: message thread not found"));
+    world.server.push(Incoming::group(GROUP, ANN).thread(44).text(WRITE));
+    let approval = asked(&world, 0).await?;
+    assert_eq!((approval.chat_id, approval.thread_id), (GROUP, None));
+    world.server.push(press(ANN, &approval, APPROVE));
+    assert_eq!(answered(&world, "{").await?.thread_id, None);
+    assert_eq!(world.saved("/shared/a"), b"hello");
+    world.end(2)
 }

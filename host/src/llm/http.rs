@@ -21,6 +21,23 @@ use tokio::time::{Instant, timeout};
 /// So much of an answer that is an error is read.
 pub(super) const ERROR_BYTES_MAX: usize = 64 << 10;
 
+/// A request, ready to be sent.
+pub(super) struct Asking {
+    /// Its body.
+    pub(super) body: Bytes,
+    /// What is in it.
+    pub(super) shows: Shows,
+}
+
+/// What a request shows a model.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Shows {
+    /// Nothing but text.
+    Text,
+    /// Attachments too, which may be why it is refused.
+    Files,
+}
+
 /// A model's server.
 pub(super) struct Server {
     client: Client,
@@ -58,7 +75,7 @@ impl Server {
     pub(super) async fn ask(
         &self,
         dialect: &dyn Dialect,
-        body: Bytes,
+        asking: Asking,
         deltas: &mut dyn Deltas,
     ) -> Result<Reply, ProviderError> {
         let started = Instant::now();
@@ -68,7 +85,7 @@ impl Server {
         let (mut attempt, mut lost) = (1, Usage::default());
         loop {
             let mut answer = Answer::default();
-            let failure = match self.attempt(dialect, body.clone(), &mut answer, deltas).await {
+            let failure = match self.attempt(dialect, asking.body.clone(), &mut answer, deltas).await {
                 Ok(()) => return Ok(counted(answer.into_reply(), lost)),
                 Err(failure) => failure,
             };
@@ -88,7 +105,11 @@ impl Server {
             if hopeless || (attempt == REQUEST_ATTEMPTS_MAX && !loading) {
                 ended("failed");
                 tracing::warn!(attempt, "the model's server gives no answer: {said}");
-                return Err(match failure.told() {
+                let told = match asking.shows {
+                    Shows::Text => failure.told(),
+                    Shows::Files => failure.told_of_files(),
+                };
+                return Err(match told {
                     ProviderError::Unavailable(said) if lost != Usage::default() => {
                         ProviderError::BrokeOff { said, usage: lost }
                     }

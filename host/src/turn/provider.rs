@@ -173,6 +173,9 @@ pub enum ProviderError {
     /// The same request will be refused again: a wrong key, an unknown model.
     #[error("{0}")]
     Refused(String),
+    /// The same with what came with messages being shown, which may be the reason: without it, it may succeed.
+    #[error("{0}")]
+    Unshowable(String),
     /// The conversation does not fit into the model; a shorter one may.
     #[error("{0}")]
     TooLong(String),

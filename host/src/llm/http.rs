@@ -80,18 +80,20 @@ impl Server {
     ) -> Result<Reply, ProviderError> {
         let started = Instant::now();
         let mut backoff = Backoff::new(self.patience.pause, self.patience.pause_longest);
+        let mut telling = Telling { to: deltas, lost: Usage::default(), told: None };
         // Those that count: a server that says that it loads its model has not failed, and is waited for as long as
         // asking again makes sense at all.
-        let (mut attempt, mut lost) = (1, Usage::default());
+        let mut attempt = 1;
         loop {
             let mut answer = Answer::default();
-            let failure = match self.attempt(dialect, asking.body.clone(), &mut answer, deltas).await {
-                Ok(()) => return Ok(counted(answer.into_reply(), lost)),
+            let failure = match self.attempt(dialect, asking.body.clone(), &mut answer, &mut telling).await {
+                Ok(()) => return Ok(counted(answer.into_reply(), telling.lost)),
                 Err(failure) => failure,
             };
             let said = self.scrub(&failure);
             // Whatever else came of the attempt, it is paid for.
-            lost = lost.and(answer.cost());
+            let lost = telling.lost.and(answer.cost());
+            telling.lost = lost;
             if answer.has_begun() {
                 ended("broke_off");
                 tracing::warn!(attempt, "the model's answer broke off: {said}");
@@ -139,7 +141,7 @@ impl Server {
         dialect: &dyn Dialect,
         body: Bytes,
         answer: &mut Answer,
-        deltas: &mut dyn Deltas,
+        telling: &mut Telling<'_>,
     ) -> Result<(), Failure> {
         let deadline = Instant::now() + self.patience.first_byte;
         let request = self
@@ -160,15 +162,36 @@ impl Server {
         let mut listener = dialect.listener();
         while let Some(event) = events.next().await? {
             let heard = listener.hear(&event.data, answer);
-            if let Some(fresh) = answer.fresh() {
-                deltas.take(Delta::Text(fresh.to_owned()));
-            }
+            telling.tell(answer);
             if heard? == Heard::End {
                 events.rest();
                 return Ok(());
             }
         }
         if listener.is_whole() { Ok(()) } else { Err(Failure::Cut) }
+    }
+}
+
+/// Tells of an answer while it comes.
+struct Telling<'a> {
+    to: &'a mut dyn Deltas,
+    /// What earlier attempts have cost.
+    lost: Usage,
+    /// What all of it costs, as it was told last.
+    told: Option<Usage>,
+}
+
+impl Telling<'_> {
+    /// Tells what is new: text, and what it costs by then. Of arguments, which nobody is shown, the cost alone is told.
+    fn tell(&mut self, answer: &mut Answer) {
+        if let Some(fresh) = answer.fresh() {
+            self.to.take(Delta::Text(fresh.to_owned()));
+        }
+        let spent = self.lost.and(answer.cost());
+        if self.told != Some(spent) && (answer.has_begun() || spent != Usage::default()) {
+            self.told = Some(spent);
+            self.to.take(Delta::Spent(spent));
+        }
     }
 }
 

@@ -52,6 +52,9 @@ pub(super) enum Failure {
     /// The conversation does not fit.
     #[error("the conversation is too long for it ({0})")]
     TooLong(String),
+    /// The request does not fit, whatever it is that makes it so large.
+    #[error("the request is too large for it ({0})")]
+    TooLarge(String),
     /// The model sees no files of such a kind.
     #[error("it cannot be shown such a file ({0}); take its kind out of [provider] accepts")]
     Blind(String),
@@ -110,7 +113,7 @@ impl Failure {
             503 if has_one_of(LOADING, &said) => Self::Loading(said),
             408 | 409 | 425 | 429 | 500..=599 => Self::Busy { said, after },
             300..=399 => Self::Redirected(status),
-            413 => Self::TooLong(said),
+            413 => Self::TooLarge(said),
             _ if is_too_long(&said, &kind) => Self::TooLong(said),
             404 | 405 => Self::NotFound(said),
             _ => Self::Refused(said),
@@ -202,7 +205,7 @@ impl Failure {
                 "The model was not found where this gateway looks for it; the operator must check the provider's address and model."
                     .into(),
             ),
-            Self::TooLong(_) => ProviderError::TooLong(
+            Self::TooLong(_) | Self::TooLarge(_) => ProviderError::TooLong(
                 "The conversation has become too long for the model. Send /new to begin another.".into(),
             ),
             Self::Blind(_) => ProviderError::Refused(
@@ -212,6 +215,18 @@ impl Failure {
             Self::Refused(_) => ProviderError::Refused(
                 "The model's server refuses this request; the operator finds the reason in the log.".into(),
             ),
+        }
+    }
+
+    /// The same of a request that shows files, which may be what is refused: a picture that is too large or broken, a
+    /// locked document.
+    pub(super) fn told_of_files(&self) -> ProviderError {
+        let told = self.told();
+        match self {
+            Self::Refused(_) | Self::Blind(_) | Self::TooLarge(_) => {
+                ProviderError::Unshowable(told.to_string())
+            }
+            _ => told,
         }
     }
 
@@ -328,6 +343,7 @@ mod tests {
             Failure::NotFound(said.into()),
             Failure::Redirected(302),
             Failure::TooLong(said.into()),
+            Failure::TooLarge(said.into()),
             Failure::Blind(said.into()),
             Failure::Refused(said.into()),
         ];

@@ -21,6 +21,23 @@ use tokio::time::{Instant, timeout};
 /// So much of an answer that is an error is read.
 pub(super) const ERROR_BYTES_MAX: usize = 64 << 10;
 
+/// A request, ready to be sent.
+pub(super) struct Asking {
+    /// Its body.
+    pub(super) body: Bytes,
+    /// What is in it.
+    pub(super) shows: Shows,
+}
+
+/// What a request shows a model.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Shows {
+    /// Nothing but text.
+    Text,
+    /// Attachments too, which may be why it is refused.
+    Files,
+}
+
 /// A model's server.
 pub(super) struct Server {
     client: Client,
@@ -58,23 +75,25 @@ impl Server {
     pub(super) async fn ask(
         &self,
         dialect: &dyn Dialect,
-        body: Bytes,
+        asking: Asking,
         deltas: &mut dyn Deltas,
     ) -> Result<Reply, ProviderError> {
         let started = Instant::now();
         let mut backoff = Backoff::new(self.patience.pause, self.patience.pause_longest);
+        let mut telling = Telling { to: deltas, lost: Usage::default(), told: None };
         // Those that count: a server that says that it loads its model has not failed, and is waited for as long as
         // asking again makes sense at all.
-        let (mut attempt, mut lost) = (1, Usage::default());
+        let mut attempt = 1;
         loop {
             let mut answer = Answer::default();
-            let failure = match self.attempt(dialect, body.clone(), &mut answer, deltas).await {
-                Ok(()) => return Ok(counted(answer.into_reply(), lost)),
+            let failure = match self.attempt(dialect, asking.body.clone(), &mut answer, &mut telling).await {
+                Ok(()) => return Ok(counted(answer.into_reply(), telling.lost)),
                 Err(failure) => failure,
             };
             let said = self.scrub(&failure);
             // Whatever else came of the attempt, it is paid for.
-            lost = lost.and(answer.cost());
+            let lost = telling.lost.and(answer.cost());
+            telling.lost = lost;
             if answer.has_begun() {
                 ended("broke_off");
                 tracing::warn!(attempt, "the model's answer broke off: {said}");
@@ -88,7 +107,11 @@ impl Server {
             if hopeless || (attempt == REQUEST_ATTEMPTS_MAX && !loading) {
                 ended("failed");
                 tracing::warn!(attempt, "the model's server gives no answer: {said}");
-                return Err(match failure.told() {
+                let told = match asking.shows {
+                    Shows::Text => failure.told(),
+                    Shows::Files => failure.told_of_files(),
+                };
+                return Err(match told {
                     ProviderError::Unavailable(said) if lost != Usage::default() => {
                         ProviderError::BrokeOff { said, usage: lost }
                     }
@@ -118,7 +141,7 @@ impl Server {
         dialect: &dyn Dialect,
         body: Bytes,
         answer: &mut Answer,
-        deltas: &mut dyn Deltas,
+        telling: &mut Telling<'_>,
     ) -> Result<(), Failure> {
         let deadline = Instant::now() + self.patience.first_byte;
         let request = self
@@ -139,15 +162,36 @@ impl Server {
         let mut listener = dialect.listener();
         while let Some(event) = events.next().await? {
             let heard = listener.hear(&event.data, answer);
-            if let Some(fresh) = answer.fresh() {
-                deltas.take(Delta::Text(fresh.to_owned()));
-            }
+            telling.tell(answer);
             if heard? == Heard::End {
                 events.rest();
                 return Ok(());
             }
         }
         if listener.is_whole() { Ok(()) } else { Err(Failure::Cut) }
+    }
+}
+
+/// Tells of an answer while it comes.
+struct Telling<'a> {
+    to: &'a mut dyn Deltas,
+    /// What earlier attempts have cost.
+    lost: Usage,
+    /// What all of it costs, as it was told last.
+    told: Option<Usage>,
+}
+
+impl Telling<'_> {
+    /// Tells what is new: text, and what it costs by then. Of arguments, which nobody is shown, the cost alone is told.
+    fn tell(&mut self, answer: &mut Answer) {
+        if let Some(fresh) = answer.fresh() {
+            self.to.take(Delta::Text(fresh.to_owned()));
+        }
+        let spent = self.lost.and(answer.cost());
+        if self.told != Some(spent) && (answer.has_begun() || spent != Usage::default()) {
+            self.told = Some(spent);
+            self.to.take(Delta::Spent(spent));
+        }
     }
 }
 

@@ -5,13 +5,12 @@ use super::chat::Chat;
 use super::config::{Config, ConfigError, Kind};
 use super::dialect::Dialect;
 use super::failure::Failure;
-use super::http::Server;
+use super::http::{Asking, Server, Shows};
 use super::messages::{Prompt, messages, tools};
 use super::parts::Parts;
 use super::responses::Responses;
 use crate::turn::{Deltas, Markup, Memory, Provider, ProviderError, Reply, Request};
 use async_trait::async_trait;
-use bytes::Bytes;
 
 /// A larger request is not sent: what the largest parts, and a conversation far beyond any model, come to.
 pub(super) const REQUEST_BYTES_MAX: usize = 40 << 20;
@@ -47,8 +46,8 @@ impl Model {
         })
     }
 
-    /// The body of a request. The attachments' bytes are dropped as soon as it is written.
-    async fn body(&self, request: Request<'_>) -> Bytes {
+    /// The body of a request, and whether it shows attachments, whose bytes are dropped as soon as it is written.
+    async fn asking(&self, request: Request<'_>) -> Asking {
         let parts = Parts::of(request.conversation, &self.accepts).await;
         let prompt = Prompt {
             model: &self.name,
@@ -57,18 +56,19 @@ impl Model {
             messages: messages(request, &parts),
             tools: tools(request.tools),
         };
-        self.dialect.body(&prompt).into()
+        let shows = if parts.is_empty() { Shows::Text } else { Shows::Files };
+        Asking { body: self.dialect.body(&prompt).into(), shows }
     }
 }
 
 #[async_trait]
 impl Provider for Model {
     async fn respond(&self, request: Request<'_>, deltas: &mut dyn Deltas) -> Result<Reply, ProviderError> {
-        let body = self.body(request).await;
-        if body.len() > REQUEST_BYTES_MAX {
+        let asking = self.asking(request).await;
+        if asking.body.len() > REQUEST_BYTES_MAX {
             return Err(Failure::TooLong(String::new()).told());
         }
-        self.server.ask(self.dialect.as_ref(), body, deltas).await
+        self.server.ask(self.dialect.as_ref(), asking, deltas).await
     }
 
     fn memory(&self) -> Memory {

@@ -68,6 +68,11 @@ impl Parts {
         parts
     }
 
+    /// Whether there are none.
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     #[cfg(test)]
     pub(super) fn put(&mut self, entry: usize, part: Part) {
         self.0.entry(entry).or_default().push(part);

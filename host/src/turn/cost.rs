@@ -23,11 +23,11 @@ pub(super) fn wasted(
     answered: &Result<Result<Reply, ProviderError>, End>,
     heard: &Heard,
 ) -> u64 {
-    let usage = match answered {
-        Ok(Err(ProviderError::BrokeOff { usage, .. })) => *usage,
-        // Stopped while it was speaking.
-        Err(_) if heard.bytes > 0 => Usage { input_tokens: 0, output_tokens: Usage::estimated(heard.bytes) },
-        Ok(_) | Err(_) => return 0,
+    let usage = match (answered, heard.spent) {
+        (Ok(Err(ProviderError::BrokeOff { usage, .. })), _) => *usage,
+        // Stopped while it was answering, or refused when something had been counted already.
+        (Err(_) | Ok(Err(_)), Some(spent)) => spent,
+        _ => return 0,
     };
     let read = if usage.input_tokens == 0 { tokens(asked) } else { usage.input_tokens };
     read.saturating_add(usage.output_tokens)
@@ -55,27 +55,28 @@ fn said(text: Option<&str>, calls: &[ToolCall]) -> usize {
     text.map_or(0, str::len) + calls.sum::<usize>()
 }
 
-/// Hears what the provider says while it says it, measures it, and hands it on.
+/// Hears what the provider says while it says it, hands it on, and notes what it costs.
 #[derive(Default)]
 pub(super) struct Heard {
     /// Who is shown it.
     to: Option<Arc<dyn Progress>>,
-    bytes: usize,
+    /// Absent until anything has come.
+    spent: Option<Usage>,
 }
 
 impl Heard {
     /// Hands it on to somebody.
     pub(super) fn by(progress: Arc<dyn Progress>) -> Self {
-        Self { to: Some(progress), bytes: 0 }
+        Self { to: Some(progress), spent: None }
     }
 }
 
 impl Deltas for Heard {
     fn take(&mut self, delta: Delta) {
-        let Delta::Text(text) = delta;
-        self.bytes = self.bytes.saturating_add(text.len());
-        if let Some(progress) = &self.to {
-            progress.step(Step::Text(text));
+        match (delta, &self.to) {
+            (Delta::Text(text), Some(progress)) => progress.step(Step::Text(text)),
+            (Delta::Text(_), None) => {}
+            (Delta::Spent(spent), _) => self.spent = Some(spent),
         }
     }
 }
@@ -101,10 +102,13 @@ mod tests {
         let mut heard = Heard::default();
         let stopped = || Err(End::Open("stopped".into()));
         assert_eq!(wasted(&asked, &stopped(), &heard), 0, "nobody had answered");
-        heard.take(Delta::Text("y".repeat(40)));
-        assert_eq!(wasted(&asked, &stopped(), &heard), 110);
+        for (input_tokens, output_tokens, expected) in [(0, 0, 100), (0, 10, 110), (7, 10, 17)] {
+            heard.take(Delta::Spent(Usage { input_tokens, output_tokens }));
+            assert_eq!(wasted(&asked, &stopped(), &heard), expected, "the newest counts");
+        }
         assert_eq!(wasted(&asked, &Ok(Ok(Reply::default())), &heard), 0, "a step is paid for as one");
         let down = Ok(Err(ProviderError::Unavailable("down".into())));
         assert_eq!(wasted(&asked, &down, &Heard::default()), 0);
+        assert_eq!(wasted(&asked, &down, &heard), 17, "the server had counted before");
     }
 }

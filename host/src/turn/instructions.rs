@@ -27,6 +27,10 @@ say. Write plain text of at most 400 words, in the language of the conversation,
 /// The request that follows the conversation that is to be shortened.
 pub(super) const SUMMARIZE_NOW: &str = "Summarize the conversation above as you were told.";
 
+/// Follows the list of what came with a message once nothing of it is shown any more.
+pub(super) const UNSHOWABLE: &str = "None of it could be shown to you: the request with it was refused. Say so if it \
+    matters; it is there all the same, and can be saved.";
+
 /// All that a model is told; `operator` may be empty.
 pub(super) fn instructions(operator: &str) -> String {
     match operator.trim() {

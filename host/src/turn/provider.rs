@@ -140,6 +140,9 @@ pub struct ToolCall {
 pub enum Delta {
     /// More text.
     Text(String),
+    /// What the request has cost so far, in place of what was told before: whoever stops the answer pays for that. 0
+    /// read where the server has not said.
+    Spent(Usage),
 }
 
 /// Takes parts of an answer as they arrive. Must not block.
@@ -173,6 +176,9 @@ pub enum ProviderError {
     /// The same request will be refused again: a wrong key, an unknown model.
     #[error("{0}")]
     Refused(String),
+    /// The same with what came with messages being shown, which may be the reason: without it, it may succeed.
+    #[error("{0}")]
+    Unshowable(String),
     /// The conversation does not fit into the model; a shorter one may.
     #[error("{0}")]
     TooLong(String),

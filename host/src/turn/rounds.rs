@@ -179,10 +179,14 @@ impl<'a> Rounds<'a> {
         Ok(())
     }
 
-    /// The provider's next step. What is too long for it is shortened, as far as anything can be.
+    /// The provider's next step. What it cannot be shown it is only told of, from then on; what is too long for it is
+    /// shortened, as far as anything can be.
     async fn ask(&mut self) -> Result<Reply, End> {
         self.shorten_if_long().await?;
         let mut answered = self.respond().await?;
+        if matches!(answered, Err(ProviderError::Unshowable(_))) && self.take_measure(Measure::Files).await? {
+            answered = self.respond().await?;
+        }
         for measure in Measure::ALL {
             if matches!(answered, Err(ProviderError::TooLong(_))) && self.take_measure(measure).await? {
                 answered = self.respond().await?;

@@ -3,7 +3,7 @@
 //! asked for them and not seen them yet.
 //!
 //! Nothing that a person or the model said is touched, and what is kept of the turn stays whole: only what is sent is
-//! shorter.
+//! shorter. What came with the request is the last that is left out, and tools have it all the same.
 
 use super::cost::bytes;
 use super::rounds::{End, Rounds};
@@ -18,10 +18,13 @@ pub(super) enum Measure {
     EarlierResults,
     /// All of its results are.
     AllResults,
+    /// What came with the request is shown no more.
+    Files,
 }
 
 impl Measure {
-    pub(super) const ALL: [Self; 3] = [Self::EarlierTurns, Self::EarlierResults, Self::AllResults];
+    pub(super) const ALL: [Self; 4] =
+        [Self::EarlierTurns, Self::EarlierResults, Self::AllResults, Self::Files];
 }
 
 impl Rounds<'_> {
@@ -34,6 +37,7 @@ impl Rounds<'_> {
                 let start = self.talk.start();
                 Ok(cut_results(&mut self.talk.conversation.entries[start..], usize::MAX) > 0)
             }
+            Measure::Files => Ok(self.talk.show_no_files()),
         }
     }
 

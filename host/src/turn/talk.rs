@@ -2,6 +2,7 @@
 //! that runs again finds how far it came: which step was decided, which calls have their result.
 
 use super::history::{Besides, History, HistoryError, Kept};
+use super::instructions::UNSHOWABLE;
 use super::{Conversation, Entry, ToolCall};
 use crate::attachments::Attachments;
 use crate::store::{Begun, Holder, TakeUp, TakenUp, WhoseTurn, now_ms};
@@ -163,6 +164,25 @@ impl Talk {
             *addendum = told_of(&attachments.infos());
         }
         all
+    }
+
+    /// Has the provider be shown no more of what came with the request and what was added to it, and be told so;
+    /// false when there is nothing to be shown. Tools have it all the same.
+    pub(super) fn show_no_files(&mut self) -> bool {
+        let mut changed = false;
+        for entry in &mut self.conversation.entries[self.start..] {
+            let (Entry::User { attachments, addendum, .. } | Entry::Steer { attachments, addendum, .. }) =
+                entry
+            else {
+                continue;
+            };
+            if attachments.iter().any(|attachment| attachment.blob.is_some()) {
+                *attachments = Attachments::default();
+                *addendum = Some(format!("{}\n{UNSHOWABLE}", addendum.as_deref().unwrap_or_default()));
+                changed = true;
+            }
+        }
+        changed
     }
 
     /// Messages that were added to the request.

@@ -14,14 +14,16 @@ const SOON: Duration = Duration::from_secs(60);
 /// Long enough for what works on a busy machine, and waited for in vain where something is silent.
 const SHORT: Duration = Duration::from_millis(500);
 
-/// Takes all texts.
+/// Takes all texts, and the newest cost.
 #[derive(Default)]
-struct Heard(Vec<String>);
+struct Heard(Vec<String>, Option<Usage>);
 
 impl Deltas for Heard {
     fn take(&mut self, delta: Delta) {
-        let Delta::Text(text) = delta;
-        self.0.push(text);
+        match delta {
+            Delta::Text(text) => self.0.push(text),
+            Delta::Spent(spent) => self.1 = Some(spent),
+        }
     }
 }
 
@@ -48,12 +50,18 @@ fn model_of(kind: Kind, base_url: String, patience: Patience) -> Model {
 
 /// A server that asks for no key, and a model that is there.
 async fn ask(model: &Model, text: &str) -> (Result<Reply, ProviderError>, Vec<String>) {
+    let (reply, heard) = hear(model, text).await;
+    (reply, heard.0)
+}
+
+/// The same with all that is told on the way.
+async fn hear(model: &Model, text: &str) -> (Result<Reply, ProviderError>, Heard) {
     let user = Entry::User { text: text.into(), attachments: Attachments::default(), addendum: None };
     let conversation = Conversation { entries: vec![user] };
     let mut heard = Heard::default();
     let request = Request { instructions: "", conversation: &conversation, tools: &[] };
     let reply = model.respond(request, &mut heard).await;
-    (reply, heard.0)
+    (reply, heard)
 }
 
 fn said(reply: (Result<Reply, ProviderError>, Vec<String>)) -> String {
@@ -128,6 +136,25 @@ async fn what_a_server_has_counted_is_paid_for_though_nothing_came_of_it() {
     llm.otherwise(|_| Turn::status(503));
     let down = ask(&model, "hello").await.0.expect_err("no answer");
     assert!(matches!(down, ProviderError::Unavailable(_)), "{down:?}");
+}
+
+/// Whoever stops an answer drops it with its cost: that is told before, of arguments too, which nobody is shown.
+#[tokio::test]
+async fn what_an_answer_costs_is_told_while_it_comes() {
+    let llm = server().await;
+    let writes = || Turn::calls([Call::raw("four", &"y".repeat(36)).in_pieces(4)]).usage(7, 5);
+    // The message, the call, and half of its arguments.
+    llm.script([Turn::say("never").usage(7, 5).ends_after(1), writes().breaks_after(4)]);
+    let model = model_of(Kind::Anthropic, llm.base_url(Dialect::Anthropic), quick());
+    let (reply, Heard(texts, told)) = hear(&model, "hello").await;
+    assert_eq!((texts.len(), told), (0, Some(Usage { input_tokens: 14, output_tokens: 6 })));
+    let broke_off = reply.expect_err("half");
+    assert!(matches!(broke_off, ProviderError::BrokeOff { usage, .. } if Some(usage) == told));
+    // So little that it is no token by an estimate has begun all the same.
+    llm.script([Turn::say("one").usage(0, 0), Turn::status(404)]);
+    let chat = model_of(Kind::OpenaiChat, llm.base_url(Dialect::Chat), quick());
+    assert_eq!(hear(&chat, "hello").await.1.1, Some(Usage::default()));
+    assert_eq!(hear(&chat, "hello").await.1.1, None, "nothing came");
 }
 
 #[tokio::test]

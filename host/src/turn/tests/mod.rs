@@ -34,8 +34,8 @@ enum Act {
     Fail(ProviderError),
     /// It never answers.
     Hang,
-    /// It begins to speak, and never ends.
-    Begin(&'static str),
+    /// It begins with this, and never ends.
+    Begin(Delta),
 }
 
 /// Follows a script, and notes what it was asked.
@@ -129,8 +129,8 @@ impl Provider for Script {
             Act::Reply(reply) => Ok(reply),
             Act::Fail(error) => Err(error),
             Act::Hang | Act::Begin(_) => {
-                if let Act::Begin(text) = act {
-                    deltas.take(Delta::Text(text.into()));
+                if let Act::Begin(delta) = act {
+                    deltas.take(delta);
                 }
                 let _guard = Guard(self.dropped.clone());
                 self.hangs.notify_one();

@@ -40,6 +40,25 @@ async fn answers_that_break_off_use_up_a_day_as_well() -> anyhow::Result<()> {
     end(world, &llm, 3)
 }
 
+/// And neither is stopping in time: what the server says of a request at its beginning is charged.
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn an_answer_that_is_stopped_uses_up_what_the_server_counted() -> anyhow::Result<()> {
+    let llm = LlmServer::start().await?;
+    llm.script([Turn::say("half of it").in_pieces(2).usage(100_000, 10).stalls_after(4)]);
+    let world = World::running_in(|home| {
+        home.model(&llm, Dialect::Anthropic, "").config("[turns]\nuser_tokens_per_day = 5000\n")
+    })
+    .await?;
+    world.server.push(text("go on"));
+    world.server.wait_for_message(PATIENCE, |sent| sent.text.ends_with(" …")).await?;
+    world.server.push(text("/cancel"));
+    world.server.wait_for_message(PATIENCE, |sent| sent.text.starts_with("Cancelled: ")).await?;
+    let said = world.ask(text("again")).await?;
+    assert!(said.starts_with("Today's budget of 5000 tokens is used up"), "{said}");
+    assert_eq!(llm.requests().len(), 1);
+    end(world, &llm, 2)
+}
+
 /// The ledger of a turn over several calls.
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn calls_of_one_turn_write_no_more_than_the_turn_may() -> anyhow::Result<()> {

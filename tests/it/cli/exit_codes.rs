@@ -43,7 +43,7 @@ fn usage_and_configuration_are_2() {
             "chat --attach missing",
             "chat words",
             &format!("init {there}"),
-            "init missing/cofferdam.toml",
+            &format!("init {there}/cofferdam.toml"),
             "init a b",
             "tools file_read",
             "policy",

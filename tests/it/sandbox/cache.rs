@@ -167,7 +167,7 @@ fn an_entry_of_another_user_is_not_read() {
     let log = called(&home);
     assert!(log.contains("not reading a cache entry that others could have written"), "{log}");
     chown(home.state().join("cache"), Some(65534), None).expect("root may");
-    refused_to_start(&home);
+    refused_to_start(&home, "belongs to user 65534, who could make the gateway run their code");
 }
 
 #[test]
@@ -176,19 +176,19 @@ fn a_folder_that_others_can_write_stops_the_start() {
     let cache = home.state().join("cache");
     for open in [0o777, 0o770, 0o702, 0o1777] {
         chmod(&cache, open);
-        refused_to_start(&home);
+        refused_to_start(&home, "can be written by others");
     }
     chmod(&cache, 0o755);
     // Readable is not writable.
     called(&home);
 }
 
-fn refused_to_start(home: &Home) {
+fn refused_to_start(home: &Home, why: &str) {
     for arguments in [["call", "file_read"].as_slice(), &["tools"], &["chat"], &["policy", "check"]] {
         let ran = home.run(arguments);
         assert_eq!((ran.code, ran.stdout.as_str()), (Some(2), ""), "{arguments:?}: {ran:?}");
         assert!(ran.stderr.contains("the compile cache is unusable: "), "{arguments:?}: {ran:?}");
-        assert!(ran.stderr.contains("can be written by others"), "{arguments:?}: {ran:?}");
+        assert!(ran.stderr.contains(why), "{arguments:?}: {ran:?}");
     }
 }
 

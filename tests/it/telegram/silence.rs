@@ -96,6 +96,17 @@ async fn several_files_tell_how_many_are_there() -> anyhow::Result<()> {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn an_album_shows_a_sign_of_life_while_it_arrives() -> anyhow::Result<()> {
+    // A machine that rests for longer than a part may take closes an album early, which shows nothing.
+    for _ in 0..5 {
+        if album_shows_a_sign().await? {
+            return Ok(());
+        }
+    }
+    panic!("the turn had begun before the sign was renewed, each time")
+}
+
+/// Whether it did before its turn began.
+async fn album_shows_a_sign() -> anyhow::Result<bool> {
     let world = World::running().await?;
     world.server.push(part(Incoming::private(ANN), 0));
     world.server.wait_for_request(PATIENCE, typing_to(ANN)).await?;
@@ -105,11 +116,14 @@ async fn an_album_shows_a_sign_of_life_while_it_arrives() -> anyhow::Result<()> 
         world.server.push(part(Incoming::private(ANN), parts));
         parts += 1;
     }
-    assert!(world.server.requests("getFile").is_empty(), "its turn had begun after {parts} parts");
+    if !world.server.requests("getFile").is_empty() {
+        return Ok(false);
+    }
     world.server.push(part(Incoming::private(ANN), parts));
     let listing = world.texts(1).await?.remove(0);
     assert!(listing.starts_with(&format!("{} files came:", parts + 1)), "{listing}");
-    world.end(1)
+    world.end(1)?;
+    Ok(true)
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]

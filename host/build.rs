@@ -1,7 +1,8 @@
-//! Builds the builtin guests for `wasm32-wasip2` and embeds them with the default policies, and the SDK's
-//! sources for `cofferdam tool new`.
+//! Builds the worker's program and the builtin guests for `wasm32-wasip2`, and embeds them: the program with its SHA-256;
+//! of each guest its bytes, its machine code and what it says of itself, made by that very program. Besides, the default
+//! policies, and the SDK's sources for `cofferdam tool new`.
 //!
-//! Plain cargo, in a target folder of its own: the outer cargo holds the lock of the other one.
+//! Plain cargo, in target folders of their own: the outer cargo holds the lock of the other one.
 
 use sha2::{Digest, Sha256};
 use std::fmt::Write as _;
@@ -16,23 +17,45 @@ fn main() {
     let root = host.parent().expect("host/ lies in the repository").to_owned();
     let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets it"));
     // The rules by which attachments are sniffed are compiled into a guest, too.
-    for watched in ["guest-tools", "wit", "policies", "host/src/attachments"] {
+    for watched in [
+        "guest-tools",
+        "wit",
+        "policies",
+        "host/src/attachments",
+        "host/core",
+        "host/confine",
+        "host/ipc",
+        "host/worker",
+    ] {
         watch(&root.join(watched));
     }
+    let worker = build_worker(&root, &target_dir(&out, "worker"));
+    embed_worker(&worker, &out);
     let tools = policy_names(&root.join("policies/tools"));
-    let built = build_guests(&root, &guests_target_dir(&out));
+    let built = build_guests(&root, &target_dir(&out, "guests"));
     let mut code = String::from(
-        "/// Builtin components: tool name, SHA-256, bytes.\npub(super) static COMPONENTS: &[(&str, &str, &[u8])] = &[\n",
+        "/// Builtin components: tool name, SHA-256, bytes, machine code, what it says of itself.\n\
+         pub(super) static COMPONENTS: &[(&str, &str, &[u8], &[u8], &str)] = &[\n",
     );
-    for tool in tools.iter().filter(|tool| built.join(format!("{tool}.wasm")).exists()) {
+    let tools: Vec<&String> =
+        tools.iter().filter(|tool| built.join(format!("{tool}.wasm")).exists()).collect();
+    let copies: Vec<PathBuf> = tools.iter().map(|tool| out.join(format!("{tool}.wasm"))).collect();
+    for (tool, copy) in tools.iter().zip(&copies) {
         let file = built.join(format!("{tool}.wasm"));
-        let copy = out.join(format!("{tool}.wasm"));
-        fs::copy(&file, &copy).unwrap_or_else(|e| panic!("cannot copy {}: {e}", file.display()));
-        let bytes = fs::read(&copy).expect("it was written");
-        let sha256 =
-            Sha256::digest(bytes).iter().fold(String::new(), |hex, byte| hex + &format!("{byte:02x}"));
-        writeln!(code, "    ({tool:?}, {sha256:?}, include_bytes!({:?})),", copy.display().to_string())
-            .expect("a String grows");
+        fs::copy(&file, copy).unwrap_or_else(|e| panic!("cannot copy {}: {e}", file.display()));
+    }
+    let made = Command::new(&worker).arg("embed").args(&copies).status();
+    assert!(made.is_ok_and(|made| made.success()), "the guests do not compile; see the message above");
+    for (tool, copy) in tools.iter().zip(&copies) {
+        let sha256 = sha256(&fs::read(copy).expect("it was written"));
+        let (bytes, machine_code, told) =
+            (shown(copy), shown(&copy.with_extension("cwasm")), shown(&copy.with_extension("json")));
+        writeln!(
+            code,
+            "    ({tool:?}, {sha256:?}, include_bytes!({bytes:?}), include_bytes!({machine_code:?}), \
+             include_str!({told:?})),"
+        )
+        .expect("a String grows");
     }
     code.push_str(
         "];\n\n/// Default policies: (name, text).\npub(super) static POLICIES: &[(&str, &str)] = &[\n",
@@ -48,6 +71,26 @@ fn main() {
     code.push_str("];\n");
     fs::write(out.join("builtin.rs"), code).expect("OUT_DIR can be written");
     embed_sdk(&root, &out);
+}
+
+fn shown(path: &Path) -> String {
+    path.display().to_string()
+}
+
+fn sha256(bytes: &[u8]) -> String {
+    Sha256::digest(bytes).iter().fold(String::new(), |hex, byte| hex + &format!("{byte:02x}"))
+}
+
+fn embed_worker(worker: &Path, out: &Path) {
+    let copy = out.join("worker");
+    fs::copy(worker, &copy).unwrap_or_else(|e| panic!("cannot copy {}: {e}", worker.display()));
+    let sha256 = sha256(&fs::read(&copy).expect("it was written"));
+    let file = shown(&copy);
+    let code = format!(
+        "/// The program that workers run.\nstatic WORKER: &[u8] = include_bytes!({file:?});\n\
+         /// Its SHA-256, lower-case hex.\npub const WORKER_SHA256: &str = {sha256:?};\n"
+    );
+    fs::write(out.join("worker.rs"), code).expect("OUT_DIR can be written");
 }
 
 /// Everything that an author's crate needs of the SDK: its sources with the contract, and the versions it
@@ -104,21 +147,31 @@ fn policy_names(dir: &Path) -> Vec<String> {
     names
 }
 
-/// `target/guests`, found from `target/<profile>/build/<crate>/out`: shared by all profiles.
-fn guests_target_dir(out: &Path) -> PathBuf {
+/// `target/<name>`, found from `target/<profile>/build/<crate>/out`: shared by all profiles.
+fn target_dir(out: &Path, name: &str) -> PathBuf {
     let profile =
         out.ancestors().find(|dir| dir.file_name().is_some_and(|n| n == "build")).and_then(Path::parent);
-    profile.and_then(Path::parent).unwrap_or(out).join("guests")
+    profile.and_then(Path::parent).unwrap_or(out).join(name)
 }
 
-fn build_guests(root: &Path, target_dir: &Path) -> PathBuf {
-    if !target_installed() {
-        println!("cargo::error=the guests need the {TARGET} target; run: rustup target add {TARGET}");
+/// Optimized, whatever the gateway's profile is.
+fn build_worker(root: &Path, target_dir: &Path) -> PathBuf {
+    let worker = root.join("host/worker");
+    let built = cargo(&worker)
+        .args(["build", "--release", "--locked", "--target-dir"])
+        .arg(target_dir)
+        .status()
+        .is_ok_and(|status| status.success());
+    if !built {
+        println!("cargo::error=the worker in {} does not build; see the messages above", worker.display());
         std::process::exit(1);
     }
-    let workspace = root.join("guest-tools");
+    target_dir.join("release/cofferdam-worker")
+}
+
+/// What the outer build was told (flags, wrappers, its own target folder) is not for another one.
+fn cargo(dir: &Path) -> Command {
     let mut cargo = Command::new(env::var_os("CARGO").expect("cargo sets it"));
-    // What the outer build was told (flags, wrappers, its own target folder) is not for the guests.
     for (name, _) in env::vars_os() {
         let name = name.to_string_lossy().into_owned();
         let outer =
@@ -140,8 +193,17 @@ fn build_guests(root: &Path, target_dir: &Path) -> PathBuf {
             cargo.env_remove(&name);
         }
     }
-    let status = cargo
-        .current_dir(&workspace)
+    cargo.current_dir(dir);
+    cargo
+}
+
+fn build_guests(root: &Path, target_dir: &Path) -> PathBuf {
+    if !target_installed() {
+        println!("cargo::error=the guests need the {TARGET} target; run: rustup target add {TARGET}");
+        std::process::exit(1);
+    }
+    let workspace = root.join("guest-tools");
+    let status = cargo(&workspace)
         .args(["build", "--release", "--locked", "--target", TARGET, "--target-dir"])
         .arg(target_dir)
         .status();

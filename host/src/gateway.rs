@@ -182,8 +182,6 @@ fn sandbox(config: &Config, cache: &Path) -> Result<(Sandbox, CallThreads), Gate
     let threads = call_threads();
     let limits = sandbox::Config {
         cache_dir: cache.to_owned(),
-        // Twice as many and more: threads that are given up keep their instance.
-        calls_max: u32::try_from(2 * threads + 16).expect("a few dozen"),
         isolation: config.isolation,
         compile_time: config.compile_time,
     };
@@ -228,8 +226,9 @@ fn sources(policies_dir: Option<&Path>) -> Sources {
 
 /// The component of a builtin tool.
 fn builtin_component(tool: &str) -> Option<Binary> {
-    let (_, sha256, bytes) = builtin::COMPONENTS.iter().find(|(name, ..)| *name == tool)?;
-    Some(Binary::embedded(sha256, bytes))
+    let found = builtin::COMPONENTS.iter().find(|(name, ..)| *name == tool)?;
+    let (_, sha256, bytes, code, told) = found;
+    Some(Binary::embedded(sha256, bytes, code, told))
 }
 
 /// The embedded policies: each file's name, such as `tools/file_read.toml`, and its text.

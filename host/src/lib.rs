@@ -9,7 +9,6 @@ pub mod bus;
 pub mod channels;
 pub mod cli;
 pub mod config;
-pub mod confine;
 pub mod gateway;
 pub mod llm;
 pub mod log;

@@ -1,7 +1,7 @@
 //! What a worker asks and remarks during a call: whatever its bytes are, reading them ends and holds no more than
 //! they say; what was understood is understood the same when it is written again.
 
-use cofferdam_core::host_call::{Ask, FILES_MAX, ReplyFile, ReplySource, Tell};
+use cofferdam_core::host_call::{FILES_MAX, Notification, ReplyFile, ReplySource, Request};
 
 /// Reads a request, and a remark.
 pub fn host_calls(data: &[u8]) {
@@ -29,16 +29,18 @@ struct Understood {
 }
 
 fn ask(data: &[u8]) -> Option<Understood> {
-    let (ask, rest) = postcard::take_from_bytes::<Ask<'_>>(data).ok()?;
+    let (ask, rest) = postcard::take_from_bytes::<Request<'_>>(data).ok()?;
     let text = |text: &Option<String>| text.as_ref().map_or(0, String::len);
     let held = match &ask {
-        Ask::Attachments | Ask::Attachment(_) | Ask::Cancelled => 0,
-        Ask::AppendAttachment { .. } | Ask::Seal(_) => 0,
-        Ask::Stage { path, .. } | Ask::AppendFile { path, .. } | Ask::Remove { path, .. } => path.len(),
-        Ask::Write { bytes, .. } => bytes.len(),
-        Ask::Expect { sha256, .. } => sha256.len(),
-        Ask::Rename { from, to, .. } => from.len() + to.len(),
-        Ask::AddToReply(files, to) => {
+        Request::Attachments | Request::Attachment(_) | Request::Cancelled => 0,
+        Request::AppendAttachment { .. } | Request::Seal(_) => 0,
+        Request::Stage { path, .. } | Request::AppendFile { path, .. } | Request::Remove { path, .. } => {
+            path.len()
+        }
+        Request::Write { bytes, .. } => bytes.len(),
+        Request::Expect { sha256, .. } => sha256.len(),
+        Request::Rename { from, to, .. } => from.len() + to.len(),
+        Request::AddToReply(files, to) => {
             assert!(files.len() <= FILES_MAX, "{} files", files.len());
             let source = |source: &ReplySource| match source {
                 ReplySource::Path(path) => path.len(),
@@ -53,10 +55,10 @@ fn ask(data: &[u8]) -> Option<Understood> {
 }
 
 fn tell(data: &[u8]) -> Option<Understood> {
-    let (tell, rest) = postcard::take_from_bytes::<Tell<'_>>(data).ok()?;
+    let (tell, rest) = postcard::take_from_bytes::<Notification<'_>>(data).ok()?;
     let held = match &tell {
-        Tell::Discard(_) => 0,
-        Tell::Report(text) | Tell::Log(text) => text.len(),
+        Notification::Discard(_) => 0,
+        Notification::Report(text) | Notification::Log(text) => text.len(),
     };
     let written = postcard::to_stdvec(&tell).expect("what was read can be written");
     Some(Understood { taken: data.len() - rest.len(), held, written })

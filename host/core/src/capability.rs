@@ -40,6 +40,9 @@ pub enum Interface {
 }
 
 impl Interface {
+    /// Every one there is.
+    pub const ALL: [Self; 3] = [Self::TurnAttachments, Self::RecentAttachments, Self::ReplyAttachments];
+
     /// The name, as policies write it.
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -60,6 +63,15 @@ pub struct Grants {
 }
 
 impl Grants {
+    /// No mount and no interface.
+    pub const NOTHING: Self = Self { mounts: Vec::new(), interfaces: Vec::new() };
+
+    /// Every interface and every mount, to be written: what a component is linked with where nothing runs under it.
+    pub fn everything() -> Self {
+        let mount = |guest: &&str| MountGrant { guest: (*guest).to_owned(), access: Access::AtomicWrite };
+        Self { mounts: MOUNTS.iter().map(mount).collect(), interfaces: Interface::ALL.to_vec() }
+    }
+
     /// The right on the mount of this guest name, if it is granted.
     pub fn access(&self, mount: &str) -> Option<Access> {
         self.mounts.iter().find(|m| m.guest == mount).map(|m| m.access)

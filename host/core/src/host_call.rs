@@ -3,8 +3,9 @@
 //!
 //! They grant nothing: whoever answers holds them against the call's permit.
 
+use crate::attachment::AttachmentInfo;
 use crate::audit::EntryKind;
-use crate::message::Address;
+use crate::message::{Address, OutgoingAttachment};
 use serde::de::{Error, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_bytes::{ByteBuf, Bytes};
@@ -72,7 +73,13 @@ pub enum ReplySource {
     Contents(ByteBuf),
 }
 
-/// Files of one [`Ask::AddToReply`]. A file of no length takes 70 bytes of memory for five on the wire, so the list
+/// Bytes of output that one call may leave in the log; the rest is counted and dropped.
+pub const OUTPUT_BYTES_MAX: usize = 64 << 10;
+/// What a line costs in the log besides its text (time, level, place): counted, or short lines would
+/// leave a hundred times the cap.
+pub const LINE_OVERHEAD_BYTES: usize = 96;
+
+/// Files of one [`Request::AddToReply`]. A file of no length takes 70 bytes of memory for five on the wire, so the list
 /// is bounded as it is read, before anybody looks at what is granted.
 pub const FILES_MAX: usize = 1000;
 
@@ -99,9 +106,9 @@ fn some_files<'de, D: Deserializer<'de>>(wire: D) -> Result<Vec<ReplyFile>, D::E
     wire.deserialize_seq(Files)
 }
 
-/// A request. Each is answered before the next is looked at.
+/// What a guest asks for. Each is answered by one [`Reply`] before the next is looked at.
 #[derive(Debug, Serialize, Deserialize)]
-pub enum Ask<'a> {
+pub enum Request<'a> {
     /// The attachments within reach.
     Attachments,
     /// The bytes of one.
@@ -166,13 +173,45 @@ pub enum Ask<'a> {
     AddToReply(#[serde(deserialize_with = "some_files")] Vec<ReplyFile>, Address),
 }
 
-/// A remark, which is not answered.
+/// What a guest tells; not answered.
 #[derive(Debug, Serialize, Deserialize)]
-pub enum Tell<'a> {
+pub enum Notification<'a> {
     /// A staged file is of no use any more.
     Discard(StagedId),
     /// What the call is doing.
     Report(&'a str),
     /// A line that the guest printed.
     Log(&'a str),
+}
+
+/// The answer to a [`Request`], in the order of the requests.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub enum Reply {
+    /// To [`Request::Attachments`].
+    Attachments(Vec<AttachmentInfo>),
+    /// To [`Request::Attachment`].
+    Attachment(AttachmentBytes),
+    /// To [`Request::Stage`].
+    Staged(StagedId),
+    /// To [`Request::AppendAttachment`]: its length in bytes.
+    Appended(u64),
+    /// To [`Request::AppendFile`] and [`Request::Seal`].
+    Taken(Taken),
+    /// To [`Request::Rename`] and [`Request::Remove`].
+    Planned(Planning),
+    /// To [`Request::Cancelled`].
+    Cancelled(bool),
+    /// To [`Request::AddToReply`]: the files as they go out.
+    Added(Vec<OutgoingAttachment>),
+    /// To [`Request::Write`] and [`Request::Expect`].
+    Done,
+}
+
+/// An attachment's bytes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AttachmentBytes {
+    /// Length in bytes.
+    pub len: u64,
+    /// The bytes of a small one; those of a larger one are a file, whose descriptor comes with the message.
+    pub inline: Option<ByteBuf>,
 }

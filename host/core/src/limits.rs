@@ -109,6 +109,9 @@ impl<'de> Deserialize<'de> for Span {
     }
 }
 
+/// A tool's schema longer than this is refused.
+pub const SCHEMA_BYTES_MAX: usize = 64 << 10;
+
 /// The limits of one call. Every one is enforced by the host and tripped by a test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Limits {
@@ -132,6 +135,15 @@ impl Limits {
         written_bytes: ByteSize::mib(50),
         arguments: ByteSize::mib(1),
         result: ByteSize::mib(4),
+    };
+
+    /// What a component may use to describe itself. Nothing is granted; a Python guest starts its interpreter in it.
+    pub const DESCRIBE: Self = Self {
+        memory: ByteSize::mib(128),
+        deadline: Span::seconds(10),
+        written_bytes: ByteSize(0),
+        arguments: ByteSize(0),
+        result: ByteSize::kib(256),
     };
 
     /// What no profile may exceed: the sandbox reserves address space and threads for this much.

@@ -1,5 +1,6 @@
 //! What a tool is called, how it describes itself, and how a call fails.
 
+use crate::limits::Limits;
 use crate::message::{Delivery, OutgoingAttachment};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -183,6 +184,24 @@ impl ToolError {
     pub fn new(code: ErrorCode, message: impl AsRef<str>) -> Self {
         let message = crate::text::one_line(message.as_ref(), Self::MESSAGE_BYTES_MAX);
         Self { code, message }
+    }
+
+    /// That of a call whose time was over.
+    pub fn timed_out(limits: &Limits) -> Self {
+        let said = format!("the tool did not finish within {}; nothing was changed", limits.deadline);
+        Self::new(ErrorCode::TimedOut, said)
+    }
+
+    /// That of a call that nobody waits for any more.
+    pub fn cancelled() -> Self {
+        Self::new(ErrorCode::Cancelled, "the turn was cancelled; nothing was changed")
+    }
+
+    /// That of a result longer than it may be.
+    pub fn result_too_long(bytes: usize, limits: &Limits) -> Self {
+        let said =
+            format!("the tool returned {bytes} bytes; at most {} are taken. Ask for less.", limits.result);
+        Self::new(ErrorCode::TooLarge, said)
     }
 
     /// `{"error":{"code":…,"message":…}}`, as the command line prints it.

@@ -3,10 +3,10 @@
 //! It prints lines of JSON: what is in force, then what became of each try. A try may end it by a signal.
 
 use super::Exit;
-use crate::confine::Confined;
-use crate::confine::trial::{self, Scene, Trial};
 use anyhow::Context;
 use clap::ValueEnum;
+use cofferdam_confine::Confined;
+use cofferdam_confine::trial::{self, Scene, Trial};
 use std::io::Write;
 use std::path::PathBuf;
 

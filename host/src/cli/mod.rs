@@ -20,7 +20,6 @@ mod typed;
 
 use crate::config::Config;
 use crate::log;
-use crate::sandbox::worker;
 use clap::{Args, Parser, Subcommand};
 use cofferdam_core::secret::Secret;
 use std::collections::BTreeMap;
@@ -122,10 +121,6 @@ impl From<Exit> for ExitCode {
 
 /// Runs the program on the process's arguments and environment.
 pub fn main() -> ExitCode {
-    // Before anything else: a worker reads no configuration and no environment.
-    if std::env::args_os().nth(1).is_some_and(|word| word == worker::COMMAND) {
-        return worker::main();
-    }
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => {

@@ -8,9 +8,8 @@ mod settings;
 
 pub use settings::{Origin, Setting};
 
-use crate::{
-    attachments, audit, channels::telegram, confine, llm, log, monitor, publish, sandbox, tools, turn,
-};
+use crate::{attachments, audit, channels::telegram, llm, log, monitor, publish, sandbox, tools, turn};
+use cofferdam_confine as confine;
 use cofferdam_core::audit::sha256_hex;
 use cofferdam_core::capability::MOUNTS;
 use cofferdam_core::limits::{ByteSize, Span};

@@ -4,7 +4,7 @@
 
 use super::{GatewayError, load_policies, make_folder, make_private};
 use crate::config::Config;
-use crate::confine::{self, ConfineError, GatewayPaths, Mode};
+use cofferdam_confine::{self as confine, ConfineError, GatewayPaths};
 use cofferdam_core::policy::{ComponentSource, ToolPolicy};
 use std::path::{Path, PathBuf};
 
@@ -47,12 +47,6 @@ const SYSTEM: &[&str] = &[
 /// # Errors
 /// [`GatewayError`]; the process must exit.
 pub fn confine(config: &Config, readable: Readable<'_>) -> Result<Vec<String>, GatewayError> {
-    if config.isolation.require && config.isolation.mode != Mode::Processes {
-        return Err(GatewayError::Isolation(
-            "[isolation] require = true and mode = \"in-process\" exclude each other; write mode = \"processes\""
-                .to_owned(),
-        ));
-    }
     // First: nothing is made under policies that are wrong.
     let components = components(config)?;
     make_private(&config.state_dir)?;

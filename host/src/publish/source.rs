@@ -74,11 +74,7 @@ pub(super) fn reopened(handle: OwnedFd) -> Result<(File, Stat)> {
 pub fn is_reserved(dir: impl AsFd, found: impl AsFd) -> Result<bool> {
     let place = |fd: String| Ok::<_, Errno>(std::ffi::OsString::from_vec(readlink(fd, Vec::new())?.into()));
     let (root, found) = (place(resolve::proc_path(&dir))?, place(resolve::proc_path(&found))?);
-    // Beneath the directory, unless something moved meanwhile: then all of it is looked at.
-    let below = Path::new(&found).strip_prefix(&root).unwrap_or(Path::new(&found)).to_owned();
-    Ok(below
-        .components()
-        .any(|part| part.as_os_str().as_encoded_bytes().starts_with(GuestPath::RESERVED_PREFIX.as_bytes())))
+    Ok(GuestPath::is_reserved_below(Path::new(&root), Path::new(&found)))
 }
 
 fn explain(path: &GuestPath, errno: Errno) -> PublishError {

@@ -5,18 +5,23 @@
 
 use super::Inputs;
 use super::clock::{Clock, Stopped};
-use super::host_calls::{Contents, HostCalls, Planning, ReplyFile, ReplySource, StagedId, Taken};
-use super::stdio::{LINE_OVERHEAD_BYTES, OUTPUT_BYTES_MAX};
+use super::workers::{Answer, HostCalls};
 use crate::attachments::outgoing::{Addition, Body, Source};
 use crate::attachments::{Attachments, Blob, BlobBytes};
-use crate::publish::{Budget, Disposition, Planned, PublishError, StagedFile, Stop, Summary, Workspace};
-use cofferdam_core::attachment::AttachmentInfo;
+use crate::publish::{Budget, Planned, PublishError, StagedFile, Stop, Summary, Workspace};
 use cofferdam_core::capability::Interface;
+use cofferdam_core::host_call::{
+    AttachmentBytes, Contents, Disposition, LINE_OVERHEAD_BYTES, Notification, OUTPUT_BYTES_MAX, Planning,
+    Reply, ReplyFile, ReplySource, Request, StagedId, Taken,
+};
 use cofferdam_core::message::{Address, OutgoingAttachment};
 use cofferdam_core::policy::{Expected, GuestPath, Permit};
 use cofferdam_core::text::one_line;
 use cofferdam_core::tool::{ErrorCode, ToolError};
+use rustix::fs::{CWD, Mode, OFlags, openat};
+use serde_bytes::ByteBuf;
 use std::collections::BTreeMap;
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::Arc;
 
 /// Longer progress messages are cut.
@@ -26,8 +31,7 @@ pub const REPORT_BYTES_MAX: usize = 200;
 pub(super) struct Authority {
     permit: Permit,
     inputs: Inputs,
-    /// None where tools are looked at and never called.
-    workspace: Option<Arc<Workspace>>,
+    workspace: Arc<Workspace>,
     clock: Clock,
     budget: Arc<Budget>,
     staged: BTreeMap<StagedId, StagedFile>,
@@ -37,8 +41,8 @@ pub(super) struct Authority {
 }
 
 impl Authority {
-    /// The authority of a permit; none over files where there is no workspace.
-    pub(super) fn new(permit: Permit, mut inputs: Inputs, workspace: Option<&Arc<Workspace>>) -> Self {
+    /// The authority of a permit over a workspace.
+    pub(super) fn new(permit: Permit, mut inputs: Inputs, workspace: Arc<Workspace>) -> Self {
         let grants = permit.grants();
         let attachments = [Interface::TurnAttachments, Interface::RecentAttachments];
         if !attachments.iter().any(|interface| grants.allows(*interface)) {
@@ -54,7 +58,7 @@ impl Authority {
             })
         });
         Self {
-            workspace: workspace.cloned(),
+            workspace,
             clock,
             budget: Arc::new(budget.within(turn).having_made(made)),
             staged: BTreeMap::new(),
@@ -75,8 +79,10 @@ impl Authority {
 
     /// The workspace, to be written.
     fn workspace(&self) -> Result<Arc<Workspace>, ToolError> {
-        let writable = self.workspace.as_ref().filter(|_| self.permit.grants().may_write());
-        writable.cloned().ok_or_else(|| denied("nothing may be written here"))
+        match self.permit.grants().may_write() {
+            true => Ok(self.workspace.clone()),
+            false => Err(denied("nothing may be written here")),
+        }
     }
 
     /// What is to go out: bytes as the guest composed them, or a path that the judge named for reading, opened. No
@@ -97,8 +103,7 @@ impl Authority {
                 format!("{path} was not judged for reading in this call; use the path argument itself");
             return Err(denied(said));
         }
-        let workspace = self.workspace.as_ref().ok_or_else(|| denied("there is no workspace here"))?;
-        let (file, len) = workspace.open_file(&path, self.permit.expected_to_read(&path))?;
+        let (file, len) = self.workspace.open_file(&path, self.permit.expected_to_read(&path))?;
         Ok(Body::File { path: path.to_string(), file, len })
     }
 
@@ -170,11 +175,65 @@ impl From<Summary> for Planning {
 }
 
 impl HostCalls for Authority {
-    fn attachments(&mut self) -> Result<Vec<AttachmentInfo>, ToolError> {
-        Ok(self.inputs.attachments.infos())
+    fn handle(&mut self, request: Request<'_>) -> Answer {
+        let mut descriptor = None;
+        let reply = match request {
+            Request::Attachments => Ok(Reply::Attachments(self.inputs.attachments.infos())),
+            Request::Attachment(index) => self.attachment(index).and_then(|blob| {
+                let (bytes, file) = handed(&blob)?;
+                descriptor = file;
+                Ok(Reply::Attachment(bytes))
+            }),
+            Request::Stage { path, disposition } => self.stage(path, disposition).map(Reply::Staged),
+            Request::Write { file, bytes } => self.write(file, bytes).map(|()| Reply::Done),
+            Request::AppendAttachment { file, index } => {
+                self.append_attachment(file, index).map(Reply::Appended)
+            }
+            Request::AppendFile { file, path } => self.append_file(file, path).map(Reply::Taken),
+            Request::Expect { file, sha256 } => self.expect(file, sha256).map(|()| Reply::Done),
+            Request::Seal(file) => self.seal(file).map(Reply::Taken),
+            Request::Rename { from, to, disposition } => {
+                self.rename(from, to, disposition).map(Reply::Planned)
+            }
+            Request::Remove { path, contents } => self.remove(path, contents).map(Reply::Planned),
+            Request::Cancelled => Ok(Reply::Cancelled(self.inputs.cancel.is_cancelled())),
+            Request::AddToReply(files, to) => self.add_to_reply(files, to).map(Reply::Added),
+        };
+        Answer { reply, descriptor }
     }
 
-    fn attachment(&mut self, index: u32) -> Result<Blob, ToolError> {
+    fn note(&mut self, notification: Notification<'_>) {
+        match notification {
+            Notification::Discard(file) => drop(self.staged.remove(&file)),
+            Notification::Report(message) => {
+                if let Some(report) = &self.inputs.report {
+                    report(&one_line(message, REPORT_BYTES_MAX));
+                }
+            }
+            Notification::Log(line) => self.log(line),
+        }
+    }
+}
+
+/// An attachment's bytes as a worker is handed them: small ones inline, a larger one as a file that it cannot write.
+fn handed(blob: &Blob) -> Result<(AttachmentBytes, Option<OwnedFd>), ToolError> {
+    let bytes = |inline| AttachmentBytes { len: blob.len(), inline };
+    match blob.bytes() {
+        BlobBytes::Memory(held) => Ok((bytes(Some(ByteBuf::from(&held[..]))), None)),
+        BlobBytes::File(file) => {
+            let name = format!("/proc/self/fd/{}", file.as_raw_fd());
+            let readable = openat(CWD, name, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty());
+            let unreadable = |error| {
+                let said = format!("the attachment cannot be read: {error}");
+                ToolError::new(ErrorCode::AttachmentUnavailable, said)
+            };
+            Ok((bytes(None), Some(readable.map_err(unreadable)?)))
+        }
+    }
+}
+
+impl Authority {
+    fn attachment(&self, index: u32) -> Result<Blob, ToolError> {
         self.inputs.attachments.get(index).map(|(_, blob)| blob.clone())
     }
 
@@ -227,10 +286,6 @@ impl HostCalls for Authority {
         Ok(Taken { bytes: facts.bytes, sha256: facts.sha256 })
     }
 
-    fn discard(&mut self, file: StagedId) {
-        self.staged.remove(&file);
-    }
-
     fn rename(&mut self, from: &str, to: &str, disposition: Disposition) -> Result<Planning, ToolError> {
         let (from, to) = (self.judged(from)?, self.judged(to)?);
         self.may_go(&from)?;
@@ -264,16 +319,6 @@ impl HostCalls for Authority {
         let added = reply.address(&to).and_then(|()| self.add(&mut reply, files));
         self.inputs.reply = Some(reply);
         added
-    }
-
-    fn report(&mut self, message: &str) {
-        if let Some(report) = &self.inputs.report {
-            report(&one_line(message, REPORT_BYTES_MAX));
-        }
-    }
-
-    fn cancelled(&mut self) -> bool {
-        self.inputs.cancel.is_cancelled()
     }
 
     fn log(&mut self, line: &str) {

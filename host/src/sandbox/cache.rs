@@ -1,28 +1,25 @@
 //! Compiled components on disk, so that a start costs milliseconds.
 //!
-//! An entry is named by the component's SHA-256 and a hash of wasmtime's version and the engine's
-//! settings; what the component says of itself lies beside it (`descriptions.rs`). An entry starts with the SHA-256 of that name and of what follows, so an entry that is damaged, or
-//! another component's under this name, is recompiled and never run. The folder is this user's alone; an
-//! entry that another user could have written is not read.
+//! An entry is named by the component's SHA-256 and that of the worker program, which compiled it; what the component says
+//! of itself lies beside it (`descriptions.rs`). An entry starts with the SHA-256 of that name and of what follows, so an
+//! entry that is damaged, or another component's under this name, is recompiled and never run. The folder is this user's
+//! alone; an entry that another user could have written is not read.
 
 use super::SandboxError;
-use super::missing::Missing;
-use cofferdam_core::text::one_line;
-use rustix::fs::{AtFlags, Mode, OFlags, openat, statat};
+use super::workers::WORKER_SHA256;
+use rustix::fs::{AtFlags, FlockOperation, Mode, OFlags, flock, openat, statat};
 use rustix::io::Errno;
 use sha2::{Digest, Sha256};
 use std::ffi::OsStr;
 use std::fs;
-use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::{Read, Write};
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
-use wasmtime::Engine;
-use wasmtime::component::Component;
+use std::time::{Duration, Instant};
 
 /// Larger components are refused before they are compiled.
-pub const COMPONENT_BYTES_MAX: usize = 32 << 20;
+pub const COMPONENT_BYTES_MAX: usize = 96 << 20;
 
 /// Entries of each kind (code, descriptions) that are kept; of more, the oldest go.
 pub const CACHE_ENTRIES_MAX: usize = 64;
@@ -30,72 +27,28 @@ pub const CACHE_ENTRIES_MAX: usize = 64;
 const CODE: &str = "cwasm";
 /// Extension of what a component says of itself.
 pub(super) const DESCRIPTION: &str = "said";
+/// Extension of the file whose lock says that a component is being compiled.
+const TURN: &str = "compiling";
 /// A temporary file this old was left by a crash.
-const STALE: std::time::Duration = std::time::Duration::from_secs(60 * 60);
-
-/// A hash over wasmtime's version, the target and every setting that changes the code.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-pub(super) struct Compatibility(u64);
-
-impl Compatibility {
-    pub(super) fn of(engine: &Engine) -> Self {
-        let mut hasher = DefaultHasher::new();
-        engine.precompile_compatibility_hash().hash(&mut hasher);
-        Self(hasher.finish())
-    }
-}
-
-/// Reads entries of the folder; writes none.
-#[derive(Debug)]
-pub(super) struct Entries {
-    dir: OwnedFd,
-}
-
-impl Entries {
-    /// The folder that is open already.
-    pub(super) fn new(dir: OwnedFd) -> Self {
-        Self { dir }
-    }
-
-    /// The compiled component, if there is a sound entry.
-    pub(super) fn read(&self, engine: &Engine, sha256: &str) -> Result<Component, Missing> {
-        let code = self.sealed(&entry_name(Compatibility::of(engine), sha256))?;
-        deserialize(engine, &code).map_err(|_| Missing::Damaged)
-    }
-
-    /// What an entry holds, if it is what was written under this name, and by us.
-    pub(super) fn sealed(&self, name: &str) -> Result<Vec<u8>, Missing> {
-        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-        let mut file = match openat(&self.dir, name, flags, Mode::empty()) {
-            Ok(fd) => fs::File::from(fd),
-            Err(Errno::NOENT) => return Err(Missing::Absent),
-            Err(_) => return Err(Missing::Foreign),
-        };
-        let meta = file.metadata().map_err(|_| Missing::Damaged)?;
-        if !is_ours_alone(&meta) || !meta.is_file() {
-            return Err(Missing::Foreign);
-        }
-        let (mut sum, mut content) = ([0; 32], Vec::new());
-        file.read_exact(&mut sum).map_err(|_| Missing::Damaged)?;
-        file.read_to_end(&mut content).map_err(|_| Missing::Damaged)?;
-        if seal(name, &content) == sum { Ok(content) } else { Err(Missing::Damaged) }
-    }
-
-    /// Whether there is code of a component, sound or not.
-    pub(super) fn has_code(&self, compatibility: Compatibility, sha256: &str) -> bool {
-        statat(&self.dir, entry_name(compatibility, sha256), AtFlags::SYMLINK_NOFOLLOW).is_ok()
-    }
-}
+const STALE: Duration = Duration::from_secs(60 * 60);
+/// How often a turn that another process has is asked for.
+const LOOK: Duration = Duration::from_millis(20);
 
 /// The folder of compiled components.
 #[derive(Debug)]
 pub(super) struct Cache {
     path: PathBuf,
-    pub(super) entries: Entries,
+    dir: OwnedFd,
 }
+
+/// The turn to compile a component; the next one's comes when it is dropped.
+pub(super) struct Turn(#[expect(dead_code, reason = "closing it lets the lock go")] fs::File);
 
 impl Cache {
     /// The cache in `path`, a folder of the state, which is made, for this user only, if it is missing.
+    ///
+    /// # Errors
+    /// [`SandboxError::Cache`].
     pub(super) fn open(path: &Path) -> Result<Self, SandboxError> {
         let failed = |error: std::io::Error| SandboxError::Cache(failure(path, &error));
         fs::DirBuilder::new().recursive(true).mode(0o700).create(path).map_err(failed)?;
@@ -104,44 +57,71 @@ impl Cache {
         if !is_ours_alone(&meta) {
             return Err(SandboxError::Cache(exposure(path, &meta)));
         }
-        Ok(Self { path: path.to_owned(), entries: Entries::new(dir.into()) })
+        Ok(Self { path: path.to_owned(), dir: dir.into() })
     }
 
-    /// The open folder, to be handed to whoever only reads.
-    pub(super) fn dir(&self) -> BorrowedFd<'_> {
-        self.entries.dir.as_fd()
+    /// The machine code of a component, if there is a sound entry.
+    pub(super) fn code(&self, sha256: &str) -> Option<Vec<u8>> {
+        self.sealed(&entry_name(sha256))
     }
 
-    /// The compiled component; compiles it in this process and stores it if there is no sound entry.
-    pub(super) fn load(
-        &self,
-        engine: &Engine,
-        bytes: &[u8],
-        sha256: &str,
-    ) -> Result<Component, SandboxError> {
-        match self.entries.read(engine, sha256) {
-            Ok(component) => return Ok(component),
-            Err(missing) => missing.log(sha256),
-        }
-        let code = compile(engine, bytes)?;
-        // Kept or not, it is here.
-        let _ = self.store(Compatibility::of(engine), sha256, &code);
-        deserialize(engine, &code)
+    /// Whether there is code of a component, sound or not.
+    pub(super) fn has_code(&self, sha256: &str) -> bool {
+        statat(&self.dir, entry_name(sha256), AtFlags::SYMLINK_NOFOLLOW).is_ok()
     }
 
     /// Keeps compiled code; without the entry the next start is slower.
     ///
     /// # Errors
     /// Told to the operator already.
-    pub(super) fn store(
-        &self,
-        compatibility: Compatibility,
-        sha256: &str,
-        code: &[u8],
-    ) -> std::io::Result<()> {
-        self.write(&entry_name(compatibility, sha256), code).inspect_err(|error| {
+    pub(super) fn keep_code(&self, sha256: &str, code: &[u8]) -> std::io::Result<()> {
+        self.write(&entry_name(sha256), code).inspect_err(|error| {
             tracing::warn!(%error, dir = %self.path.display(), "cannot keep compiled code");
         })
+    }
+
+    /// What an entry holds, if it is what was written under this name, and by us. What is not as it should be is told
+    /// to the operator.
+    pub(super) fn sealed(&self, name: &str) -> Option<Vec<u8>> {
+        let entry = &name[..name.len().min(12)];
+        let foreign = || tracing::warn!(entry, "not reading a cache entry that others could have written");
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let mut file = match openat(&self.dir, name, flags, Mode::empty()) {
+            Ok(fd) => fs::File::from(fd),
+            Err(Errno::NOENT) => return None,
+            Err(_) => {
+                foreign();
+                return None;
+            }
+        };
+        let is_ours = file.metadata().is_ok_and(|meta| is_ours_alone(&meta) && meta.is_file());
+        if !is_ours {
+            foreign();
+            return None;
+        }
+        let (mut sum, mut content) = ([0; 32], Vec::new());
+        let read = file.read_exact(&mut sum).and_then(|()| file.read_to_end(&mut content));
+        if read.is_ok() && seal(name, &content) == sum {
+            return Some(content);
+        }
+        tracing::warn!(entry, "making a damaged cache entry anew");
+        None
+    }
+
+    /// Waits until no other process compiles the component, for `longest` at most; none where the folder takes no lock,
+    /// and then two may compile it.
+    pub(super) fn wait_for_turn(&self, sha256: &str, longest: Duration) -> Option<Turn> {
+        let flags = OFlags::RDWR | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let mode = Mode::RUSR | Mode::WUSR;
+        let file = fs::File::from(openat(&self.dir, format!("{sha256}.{TURN}"), flags, mode).ok()?);
+        let started = Instant::now();
+        loop {
+            match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+                Ok(()) => return Some(Turn(file)),
+                Err(Errno::AGAIN | Errno::INTR) if started.elapsed() < longest => std::thread::sleep(LOOK),
+                Err(_) => return None,
+            }
+        }
     }
 
     /// Writes an entry, whole and sealed, and keeps the folder bounded.
@@ -153,17 +133,6 @@ impl Cache {
         file.persist(self.path.join(name))?;
         sweep(&self.path)
     }
-}
-
-/// The machine code of a component.
-pub(super) fn compile(engine: &Engine, bytes: &[u8]) -> Result<Vec<u8>, SandboxError> {
-    if bytes.len() > COMPONENT_BYTES_MAX {
-        return Err(SandboxError::TooLarge(bytes.len()));
-    }
-    let started = std::time::Instant::now();
-    let code = engine.precompile_component(bytes).map_err(not_compiled)?;
-    tracing::info!(ms = started.elapsed().as_millis() as u64, "compiled a component");
-    Ok(code)
 }
 
 fn is_ours_alone(meta: &fs::Metadata) -> bool {
@@ -207,8 +176,8 @@ fn word(path: &Path) -> String {
     shlex::try_quote(&text).map_or(text.clone(), |quoted| quoted.into_owned())
 }
 
-fn entry_name(compatibility: Compatibility, sha256: &str) -> String {
-    format!("{sha256}-{:016x}.{CODE}", compatibility.0)
+fn entry_name(sha256: &str) -> String {
+    format!("{sha256}-{}.{CODE}", &WORKER_SHA256[..16])
 }
 
 /// Binds what an entry holds to its name.
@@ -239,19 +208,6 @@ fn sweep(dir: &Path) -> std::io::Result<()> {
         }
     }
     Ok(())
-}
-
-#[allow(unsafe_code, reason = "wasmtime cannot check compiled code; see SAFETY")]
-pub(super) fn deserialize(engine: &Engine, code: &[u8]) -> Result<Component, SandboxError> {
-    // SAFETY: `code` was produced by `precompile_component` of this very wasmtime: either a moment ago
-    // in this process or by a process that the gateway started for it, or read from a file in a folder
-    // that only this user can write, whose checksum held. Version and settings are checked by wasmtime itself.
-    unsafe { Component::deserialize(engine, code) }.map_err(not_compiled)
-}
-
-/// On one line: the compiler shows bytes of the component over several.
-fn not_compiled(error: wasmtime::Error) -> SandboxError {
-    SandboxError::Compile(one_line(&format!("{error:#}"), 400))
 }
 
 #[cfg(test)]

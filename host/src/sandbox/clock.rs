@@ -1,7 +1,7 @@
 //! When a call has to end, and why: its deadline, or somebody cancelled it.
 
 use cofferdam_core::limits::Limits;
-use cofferdam_core::tool::{ErrorCode, ToolError};
+use cofferdam_core::tool::ToolError;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 use tokio_util::sync::CancellationToken;
@@ -23,6 +23,7 @@ impl Clock {
     }
 
     /// A clock that nobody can cancel.
+    #[cfg(test)]
     pub(super) fn until(deadline: Instant) -> Self {
         Self::new(deadline, CancellationToken::new())
     }
@@ -59,38 +60,22 @@ impl Clock {
         let end = given_up.map_or(self.deadline, |given_up| given_up.min(self.deadline));
         Instant::now().saturating_duration_since(end)
     }
-
-    /// Ends when a cancelled call's grace is over.
-    pub(super) fn gives_up(&self) -> impl Future<Output = ()> + use<> {
-        let cancel = self.cancel.clone();
-        async move {
-            cancel.cancelled().await;
-            tokio::time::sleep(CANCEL_GRACE).await;
-        }
-    }
 }
 
-/// The host ends a call from inside a host function or an epoch check with one of these.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+/// Why a call has to end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stopped {
     /// The deadline passed.
-    #[error("the deadline passed")]
     Deadline,
-    /// Whoever asked does not want the answer any more.
-    #[error("the turn was cancelled")]
+    /// Nobody wants the answer any more.
     Cancelled,
 }
 
 impl Stopped {
     pub(super) fn to_tool_error(self, limits: &Limits) -> ToolError {
         match self {
-            Self::Deadline => ToolError::new(
-                ErrorCode::TimedOut,
-                format!("the tool did not finish within {}; nothing was changed", limits.deadline),
-            ),
-            Self::Cancelled => {
-                ToolError::new(ErrorCode::Cancelled, "the turn was cancelled; nothing was changed")
-            }
+            Self::Deadline => ToolError::timed_out(limits),
+            Self::Cancelled => ToolError::cancelled(),
         }
     }
 }
@@ -127,15 +112,5 @@ mod tests {
         let cancel = CancellationToken::new();
         cancel.cancel();
         assert_eq!(Clock::new(Instant::now(), cancel).stop(), Some(Stopped::Cancelled));
-    }
-
-    #[tokio::test]
-    async fn a_wait_in_the_host_is_given_up_with_the_grace() {
-        let cancel = CancellationToken::new();
-        let gives_up = Clock::new(Instant::now() + LATER, cancel.clone()).gives_up();
-        cancel.cancel();
-        let cancelled = Instant::now();
-        gives_up.await;
-        assert!(cancelled.elapsed() >= CANCEL_GRACE);
     }
 }

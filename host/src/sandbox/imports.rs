@@ -191,7 +191,7 @@ impl Interfaces {
 }
 
 /// What an import needs; none for the baseline.
-fn needs(name: &str) -> Option<Needs> {
+pub fn needs(name: &str) -> Option<Needs> {
     let Some((path, version)) = name.split_once('@') else { return Some(Needs::Unknown) };
     if let Some(interface) = path.strip_prefix(CONTRACT.0).filter(|_| version.starts_with(CONTRACT.1)) {
         let named = Interface::deserialize(StrDeserializer::<Unknown>::new(interface));

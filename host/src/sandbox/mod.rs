@@ -1,70 +1,51 @@
-//! The sandbox: loads components and runs judged calls, each in a fresh instance with nothing within
-//! reach but what its permit grants.
+//! The sandbox, as the gateway sees it: loads components and runs judged calls, each in a fresh instance with nothing
+//! within reach but what its permit grants.
 //!
-//! The only room that names wasmtime. There is no native fallback: without a sandbox nothing runs.
-//! It publishes nothing; a call's plan leaves it as a value. Guests run in worker processes, or in this one
-//! where that was asked for by name.
+//! Guests run in worker processes; there is no native fallback: without a worker nothing runs. It publishes nothing; a
+//! call's plan leaves it as a value.
 
-mod attachments;
 mod authority;
 mod binary;
-mod bindings;
 mod cache;
 mod clock;
 mod descriptions;
-mod engine;
-mod files;
-mod host_calls;
 pub mod imports;
-mod machine;
-mod missing;
-mod mounts;
-mod outcome;
-mod reply;
-mod staging;
-mod state;
-mod stdio;
-pub mod worker;
+pub mod workers;
 
 pub use authority::REPORT_BYTES_MAX;
 pub use binary::Binary;
 pub use cache::{CACHE_ENTRIES_MAX, COMPONENT_BYTES_MAX};
 pub use clock::CANCEL_GRACE;
-pub use files::DIRECTORY_ENTRIES_MAX;
-pub use stdio::OUTPUT_BYTES_MAX;
 
 use crate::attachments::Attachments;
 use crate::attachments::outgoing::Addition;
-use crate::confine::{self, COMPILE_CPU_SECONDS, Mode};
 use crate::publish::{Planned, TurnShare, Workspace};
 use authority::Authority;
 use cache::Cache;
 use clock::Clock;
-use cofferdam_core::capability::Grants;
+use cofferdam_confine::{self as confine, COMPILE_CPU_SECONDS};
+use cofferdam_core::capability::{Grants, MOUNTS};
 use cofferdam_core::json::parse_strict;
 use cofferdam_core::limits::{Limits, Span};
 use cofferdam_core::policy::{GuestPath, Permit};
 use cofferdam_core::text::one_line;
 use cofferdam_core::tool::{Description, ErrorCode, ToolError, ToolName};
-use machine::{DESCRIBE_LIMITS, Job, Linked, Machine, Reach, Said};
-use mounts::{Mounts, granted};
+use cofferdam_ipc::Job;
 use serde_json::Value;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio_util::sync::CancellationToken;
-use worker::{Known, Pool, Seat};
+use workers::{Folders, Pool, WorkerKey};
 
 /// What the sandbox is built with.
 #[derive(Clone, Debug)]
 pub struct Config {
     /// Where compiled components are kept.
     pub cache_dir: PathBuf,
-    /// Calls that may run at once in this process: address space is reserved for this many.
-    pub calls_max: u32,
-    /// Where guests run, and whether workers must be confined whole.
+    /// Whether workers must be confined whole.
     pub isolation: confine::Config,
-    /// How long a component may compile, where a process does it that can be ended.
+    /// How long a component may compile.
     pub compile_time: Span,
 }
 
@@ -101,44 +82,25 @@ pub enum SandboxError {
     Describe(String),
 }
 
-/// Handles that one call may hold: files, streams, directories, attachments.
-pub const HANDLES_MAX: usize = 256;
-/// Random bytes that a guest may ask for at once.
-pub const RANDOM_BYTES_MAX: u64 = 64 << 10;
-/// Bytes that a guest may hand to one host function; the result has its own limit on top.
-const HOSTCALL_BYTES_MAX: usize = 2 << 20;
-/// A schema longer than this is refused.
-pub const SCHEMA_BYTES_MAX: usize = 64 << 10;
 /// Longest summary of a tool.
 const SUMMARY_BYTES_MAX: usize = 400;
 
 /// Loads components and runs calls.
 pub struct Sandbox {
-    place: Place,
+    pool: Pool,
 }
 
-enum Place {
-    Here { machine: Box<Machine>, cache: Cache, mounts: Mounts },
-    Workers(Pool),
-}
-
-/// A component that is compiled, linked with what its profile grants, and ready to be instantiated.
+/// A component that is compiled, links with what its profile grants, and has said what it is.
 #[derive(Clone)]
 pub struct Component {
     binary: Arc<Binary>,
-    said: Arc<Said>,
-    /// In workers the link is theirs.
-    linked: Option<Linked>,
+    told: Arc<cofferdam_ipc::Description>,
 }
 
 impl Component {
     /// SHA-256 of the component's bytes, lower-case hex.
     pub fn sha256(&self) -> &str {
         self.binary.sha256()
-    }
-
-    fn known(&self) -> Known<'_> {
-        Known { sha256: self.binary.sha256(), bytes: self.binary.bytes() }
     }
 }
 
@@ -188,36 +150,28 @@ impl Sandbox {
     /// [`SandboxError::Engine`] and [`SandboxError::Cache`]; the gateway must not start then.
     pub fn new(config: &Config) -> Result<Self, SandboxError> {
         let cache = Cache::open(&config.cache_dir)?;
-        let failed = |e: std::io::Error| SandboxError::Engine(e.to_string());
-        let place = match config.isolation.mode {
-            Mode::InProcess => {
-                let machine = Box::new(Machine::interrupting(config.calls_max)?);
-                Place::Here { machine, cache, mounts: Mounts::default() }
-            }
-            Mode::Processes => {
-                let pool = Pool::new(cache, config.compile_time, config.isolation);
-                Place::Workers(pool.map_err(failed)?)
-            }
-        };
-        Ok(Self { place })
+        let pool = Pool::new(cache, config.compile_time, config.isolation);
+        Ok(Self { pool: pool.map_err(|e| SandboxError::Engine(e.to_string()))? })
     }
 
-    /// The component, linked with what `grants` allow.
+    /// The component, linked with what `grants` allow. One that is embedded was compiled and has said what it is when the
+    /// program was built.
     ///
     /// # Errors
     /// [`SandboxError`]; an import that is not granted is named.
     pub fn load(&self, binary: Binary, grants: &Grants) -> Result<Component, SandboxError> {
-        let known = Known { sha256: binary.sha256(), bytes: binary.bytes() };
-        let (said, linked) = match &self.place {
-            Place::Here { machine, cache, .. } => {
-                let component = cache.load(machine.engine(), known.bytes, known.sha256)?;
-                let linked = machine.link(&component, grants)?;
-                let clock = Clock::until(Instant::now() + DESCRIBE_LIMITS.deadline.0);
-                (machine.describe(&linked, &clock)?, Some(linked))
+        let told = match binary.told() {
+            Some(told) => {
+                let granted =
+                    |name: &&String| imports::needs(name).is_none_or(|needs| needs.granted_by(grants));
+                if let Some(import) = told.imports.iter().find(|name| !granted(name)) {
+                    return Err(SandboxError::Link(format!("it imports {import}, which is not granted")));
+                }
+                told.description
             }
-            Place::Workers(pool) => (pool.describe(known, grants)?, None),
+            None => self.pool.describe(&binary, grants)?,
         };
-        Ok(Component { binary: Arc::new(binary), said: Arc::new(said), linked })
+        Ok(Component { binary: Arc::new(binary), told: Arc::new(told) })
     }
 
     /// What the component says of itself, checked.
@@ -225,7 +179,7 @@ impl Sandbox {
     /// # Errors
     /// [`SandboxError::Describe`] says what is wrong with the description.
     pub fn describe(&self, component: &Component) -> Result<Description, SandboxError> {
-        let said = &component.said;
+        let said = &component.told;
         let schema = |what: &str, text: &str| {
             parse_strict(text)
                 .map_err(|e| SandboxError::Describe(format!("its {what} schema is not JSON: {e}")))
@@ -238,31 +192,17 @@ impl Sandbox {
         })
     }
 
-    /// Has a worker of a profile ready for its first call in this workspace; nothing where guests run in this
-    /// process.
-    pub fn start_ahead(&self, profile: &str, grants: &Grants, workspace: &Workspace) {
-        if let Place::Workers(pool) = &self.place {
-            pool.start_ahead(Seat { profile: profile.to_owned(), folders: granted(grants, workspace) });
-        }
-    }
-
-    /// Has a process ready for whichever worker is wanted next, whoever it will serve; nothing where guests run
-    /// in this process.
+    /// Has a process ready for whichever worker is wanted next, whoever it will serve.
     pub fn keep_spare(&self) {
-        if let Place::Workers(pool) = &self.place {
-            pool.keep_spare();
-        }
+        self.pool.keep_spare();
     }
 
-    /// Sees whether a worker starts, confined as is demanded; nothing where guests run in this process.
+    /// Sees whether a worker starts, confined as is demanded.
     ///
     /// # Errors
     /// [`SandboxError::Engine`] when none does.
     pub fn try_worker(&self) -> Result<(), SandboxError> {
-        match &self.place {
-            Place::Here { .. } => Ok(()),
-            Place::Workers(pool) => pool.try_worker().map_err(|e| SandboxError::Engine(e.to_string())),
-        }
+        self.pool.try_worker().map_err(|e| SandboxError::Engine(e.to_string()))
     }
 
     /// Runs a judged call to its end; its guest sees the granted mounts of `workspace`. Blocks; meant for a
@@ -278,39 +218,33 @@ impl Sandbox {
         let clock = inputs.clock(&limits);
         let job =
             Job { arguments: permit.call().arguments.to_string(), grants: permit.grants().clone(), limits };
-        let seat = Seat { profile: permit.profile().to_owned(), folders: granted(&job.grants, workspace) };
-        let authority = Arc::new(Mutex::new(Authority::new(permit, inputs, Some(workspace))));
-        let mine = || authority.lock().unwrap_or_else(PoisonError::into_inner);
-        let returned = match (&self.place, &component.linked) {
-            (Place::Here { machine, mounts, .. }, Some(linked)) => {
-                let calls = authority.clone();
-                let opened = mounts.of(&seat.folders).map_err(unopened);
-                opened.and_then(|mounts| machine.run(linked, &job, Reach { mounts, calls }, &clock))
-            }
-            (Place::Workers(pool), _) => pool.call(component.known(), seat, &job, &mut *mine(), &clock),
-            (Place::Here { .. }, None) => {
-                Err(ToolError::new(ErrorCode::Internal, "the component was loaded by another sandbox"))
-            }
+        let key = WorkerKey {
+            sha256: component.sha256().to_owned(),
+            profile: permit.profile().to_owned(),
+            folders: granted(&job.grants, workspace),
         };
+        let mut authority = Authority::new(permit, inputs, workspace.clone());
+        let returned = self.pool.call(&component.binary, key, &job, &mut authority, &clock);
         // A guest that was stopped inside a host function tells of a failure; the reason is ours. Nobody
         // waits for what a cancelled one says.
         let result = match clock.useless() {
             Some(stopped) => Err(stopped.to_tool_error(&limits)),
             None => returned.and_then(|text| read_result(&text, &limits)),
         };
-        let (plan, written_bytes, reply) = mine().take_plan();
+        let (plan, written_bytes, reply) = authority.take_plan();
         Finished { result, plan, written_bytes, reply: reply.filter(|reply| !reply.is_empty()) }
     }
 }
 
-fn unopened(error: std::io::Error) -> ToolError {
-    tracing::error!(%error, "a folder of the workspace cannot be opened once more");
-    ToolError::new(ErrorCode::ToolUnavailable, "the sandbox cannot be set up; see the log")
+/// The granted folders of a workspace, by guest name.
+fn granted(grants: &Grants, workspace: &Workspace) -> Folders {
+    let granted = MOUNTS.iter().filter(|guest| grants.access(guest).is_some());
+    granted.filter_map(|guest| Some(((*guest).to_owned(), workspace.mount(guest)?.clone()))).collect()
 }
 
 fn read_result(text: &str, limits: &Limits) -> Result<Value, ToolError> {
     if text.len() as u64 > limits.result.0 {
-        return Err(machine::too_long(text.len(), limits));
+        return Err(ToolError::result_too_long(text.len(), limits));
     }
     match parse_strict(text) {
         // Printed, it could not be told from a failure, and its code may be one that only the host says.

@@ -52,6 +52,14 @@ impl GuestPath {
     /// The gateway's temporary names begin so; no guest may name or see them.
     pub const RESERVED_PREFIX: &'static str = ".cofferdam-";
 
+    /// Whether a host's path lies at or below one of the gateway's own names in `root`; where it lies elsewhere, all of
+    /// it is looked at, since something moved meanwhile.
+    pub fn is_reserved_below(root: &std::path::Path, found: &std::path::Path) -> bool {
+        let own =
+            |name: &std::ffi::OsStr| name.as_encoded_bytes().starts_with(Self::RESERVED_PREFIX.as_bytes());
+        found.strip_prefix(root).unwrap_or(found).components().any(|part| own(part.as_os_str()))
+    }
+
     /// The checked path.
     ///
     /// # Errors

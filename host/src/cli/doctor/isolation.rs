@@ -3,20 +3,28 @@
 
 use super::finding::{Finding, Weight};
 use crate::config::Config;
-use crate::confine::trial::{Expected, Outcome, Scene, Trial, table};
-use crate::confine::{Confined, Mode, Report};
+use crate::sandbox::workers::{WORKER_SHA256, worker_bytes};
 use anyhow::Context;
+use cofferdam_confine::trial::{Expected, Outcome, Scene, Trial, table};
+use cofferdam_confine::{Confined, Report};
 use serde::Serialize;
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Command, Stdio};
 
 #[derive(Serialize)]
 pub(super) struct Isolation {
-    mode: Mode,
     require: bool,
+    worker: WorkerProgram,
     /// What is in force in each kind of process, in the order of [`KINDS`].
     pub(super) reports: Vec<Report>,
     attempts: Vec<Attempt>,
+}
+
+/// The program that guests run in, as it is embedded in this one.
+#[derive(Serialize)]
+struct WorkerProgram {
+    sha256: &'static str,
+    bytes: usize,
 }
 
 /// One try.
@@ -37,15 +45,13 @@ const KINDS: [(Confined, &str); 3] = [
 ];
 
 pub(super) fn look(config: &Config, findings: &mut Vec<Finding>) -> anyhow::Result<Isolation> {
-    let (mode, require) = (config.isolation.mode, config.isolation.require);
+    let require = config.isolation.require;
     let weight = if require { Weight::Problem } else { Weight::Notice };
-    let mut found = Isolation { mode, require, reports: Vec::new(), attempts: Vec::new() };
+    let worker = WorkerProgram { sha256: WORKER_SHA256, bytes: worker_bytes() };
+    let mut found = Isolation { require, worker, reports: Vec::new(), attempts: Vec::new() };
     let mut finding = |weight, what: String, mend: &str| {
         findings.push(Finding { section: "isolation", weight, what, mend: mend.to_owned() });
     };
-    if mode == Mode::InProcess {
-        finding(weight, "guests run in the gateway's own process".into(), "[isolation] mode = \"processes\"");
-    }
     // Side by side: nearly all of it is starting processes, one for each try that ends one.
     let tried = std::thread::scope(|scope| {
         let threads = KINDS.map(|(who, word)| scope.spawn(move || Kind::tried(who, word)));
@@ -132,12 +138,10 @@ fn attempt(who: &str, trials: &[Trial]) -> anyhow::Result<Tried> {
 
 impl Isolation {
     pub(super) fn tell(&self, line: &mut impl FnMut(String)) {
-        let mode = match self.mode {
-            Mode::Processes => "processes",
-            Mode::InProcess => "in-process",
-        };
         let required = if self.require { "required" } else { "not required" };
-        line(format!("isolation: {mode}, {required}"));
+        line(format!("isolation: {required}"));
+        let WorkerProgram { sha256, bytes } = self.worker;
+        line(format!("  guests run in a program of its own, {} KiB, sha256 {sha256}", bytes / 1024));
         for report in &self.reports {
             line(format!("  {report}"));
             let of_it = || self.attempts.iter().filter(|attempt| attempt.who == report.who);

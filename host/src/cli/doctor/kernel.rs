@@ -2,7 +2,7 @@
 
 use super::finding::Finding;
 use super::isolation::Isolation;
-use crate::confine::Seccomp;
+use cofferdam_confine::Seccomp;
 use rustix::fs::{CWD, Mode, OFlags, ResolveFlags};
 use serde::Serialize;
 

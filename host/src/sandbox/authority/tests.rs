@@ -75,7 +75,7 @@ impl Room {
             cancel: CancellationToken::new(),
             started: Instant::now(),
         };
-        Authority::new(permit, inputs, Some(&self.workspace))
+        Authority::new(permit, inputs, self.workspace.clone())
     }
 
     /// Stages, seals and publishes; `between` happens at this step: 0 before staging, 1 before sealing, 2
@@ -234,7 +234,7 @@ fn a_report_is_one_short_line_whatever_a_guest_says() {
     }));
     let endless = "a\n\u{202e}".repeat(100_000);
     for said in ["halfway", &endless, ""] {
-        authority.report(said);
+        authority.note(Notification::Report(said));
     }
     let seen = seen.lock().unwrap_or_else(PoisonError::into_inner);
     assert_eq!((seen[0].as_str(), seen.len()), ("halfway", 3));

@@ -6,10 +6,10 @@ use super::*;
 use crate::attachments::Attachments;
 use crate::attachments::outgoing::Outgoing;
 use crate::audit::{AuditLog, Entry, Filter, Source, Span, show};
-use crate::confine;
 use crate::publish::{self, Workspaces};
 use crate::sandbox::{self, Sandbox};
 use crate::tools::{CallThreads, Registry, Sources};
+use cofferdam_confine as confine;
 use cofferdam_core::audit::Event;
 use cofferdam_core::id::{Caller, TurnId};
 use cofferdam_core::limits::ByteSize;
@@ -25,8 +25,7 @@ fn toolbox(dir: &std::path::Path, threads: usize) -> Toolbox {
     let workspaces = Arc::new(Workspaces::open(&config).expect("a workspace"));
     let config = sandbox::Config {
         cache_dir: dir.join("cache"),
-        calls_max: 1,
-        isolation: confine::Config { mode: confine::Mode::InProcess, require: false },
+        isolation: confine::Config { require: false },
         compile_time: sandbox::COMPILE_TIME,
     };
     let sandbox = Arc::new(Sandbox::new(&config).expect("a sandbox"));

@@ -1,0 +1,215 @@
+//! What a confined process tries, so that its confinement is seen and not believed: a table of what must be
+//! refused and what must still work. What ends the process is followed by the rest in another.
+//!
+//! It proves nothing in a process that is not confined, and there it may do what it tries.
+
+use super::{COMPILE_CPU_SECONDS, ConfineError, Confined, GatewayPaths, Report, WorkerKind};
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, ResolveFlags};
+use rustix::io::Errno;
+use serde::{Deserialize, Serialize};
+use std::io::{self, Write};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::path::{Path, PathBuf};
+
+mod deeds;
+mod table;
+
+pub use table::{GATEWAY, WORKER};
+
+/// What must become of a try.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Expected {
+    /// It works.
+    Done,
+    /// The kernel refuses it, or ends the process.
+    Refused,
+}
+
+/// One row of the table.
+#[derive(Clone, Copy)]
+pub struct Trial {
+    /// What is tried, in a few words; unique in its table.
+    pub name: &'static str,
+    /// What must become of it.
+    pub expected: Expected,
+    deed: fn(&Scene) -> io::Result<()>,
+}
+
+/// What became of a try.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Outcome {
+    /// It worked.
+    Done,
+    /// It failed with an error number that confinement answers with.
+    Refused(i32),
+    /// It failed otherwise: the kernel got as far as looking at it.
+    Failed(i32),
+    /// It ended the process by this signal.
+    Killed(i32),
+}
+
+impl Outcome {
+    fn of(done: io::Result<()>) -> Self {
+        const REFUSALS: [Errno; 7] = [
+            Errno::ACCESS,
+            Errno::PERM,
+            Errno::NOSYS,
+            Errno::XDEV,
+            Errno::ROFS,
+            // Resource limits.
+            Errno::MFILE,
+            Errno::NOMEM,
+        ];
+        match done.map_err(|e| e.raw_os_error().unwrap_or(0)) {
+            Ok(()) => Self::Done,
+            Err(code) if REFUSALS.iter().any(|errno| errno.raw_os_error() == code) => Self::Refused(code),
+            Err(code) => Self::Failed(code),
+        }
+    }
+
+    /// Whether it is what the table expects.
+    pub fn is(self, expected: Expected) -> bool {
+        match expected {
+            Expected::Done => self == Self::Done,
+            Expected::Refused => {
+                matches!(self, Self::Refused(_) | Self::Killed(libc::SIGSYS | libc::SIGXFSZ))
+            }
+        }
+    }
+}
+
+/// The table for a kind of process. A compiling worker has no mounts: what reads them is refused there. Its filter is the other worker's, so that single system calls are not tried again.
+pub fn table(who: Confined) -> Vec<Trial> {
+    let without_mounts = |trial: &Trial| match trial.name.starts_with("read ") {
+        true => Trial { expected: Expected::Refused, ..*trial },
+        false => *trial,
+    };
+    match who {
+        Confined::Gateway => GATEWAY.to_vec(),
+        Confined::CallWorker => WORKER.to_vec(),
+        Confined::CompileWorker => {
+            let own = WORKER.iter().filter(|trial| !trial.name.starts_with("system call "));
+            own.map(without_mounts).collect()
+        }
+    }
+}
+
+/// A folder with everything that trials touch.
+pub struct Scene {
+    root: PathBuf,
+    mount: OwnedFd,
+    cache: OwnedFd,
+    outside: OwnedFd,
+    /// `/proc/self/fd`, opened while it can be.
+    descriptors: OwnedFd,
+    socket: std::os::unix::net::UnixStream,
+    /// A gateway's listeners on loopback: the first on a port that it is granted.
+    listeners: Vec<OwnedFd>,
+    parent: Option<rustix::process::Pid>,
+    program: PathBuf,
+}
+
+impl Scene {
+    /// Makes the files of a scene in an empty folder.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn prepare(root: &Path) -> io::Result<()> {
+        for folder in ["mount/folder", "cache", "outside", "state"] {
+            std::fs::create_dir_all(root.join(folder))?;
+        }
+        for file in ["mount/file", "mount/folder/inner", "cache/entry", "outside/file", "state/file"] {
+            std::fs::write(root.join(file), "text")?;
+        }
+        std::os::unix::fs::symlink("../outside/file", root.join("mount/link"))
+    }
+
+    /// Opens a scene for a process that will be confined as `who`.
+    ///
+    /// # Errors
+    /// When something of it cannot be opened.
+    pub fn open(root: &Path, who: Confined) -> io::Result<Self> {
+        let folder = |path: PathBuf| -> io::Result<OwnedFd> {
+            Ok(rustix::fs::open(path, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?)
+        };
+        Ok(Self {
+            mount: folder(root.join("mount"))?,
+            cache: folder(root.join("cache"))?,
+            outside: folder(root.join("outside"))?,
+            descriptors: folder("/proc/self/fd".into())?,
+            socket: std::os::unix::net::UnixStream::pair()?.0,
+            // A worker is started by a gateway that cannot listen.
+            listeners: match who {
+                Confined::Gateway => vec![deeds::listen()?, deeds::listen()?],
+                Confined::CallWorker | Confined::CompileWorker => Vec::new(),
+            },
+            parent: rustix::process::getppid(),
+            program: std::env::current_exe()?,
+            root: root.to_owned(),
+        })
+    }
+
+    /// Confines this process as `who`, for good.
+    ///
+    /// # Errors
+    /// [`ConfineError`].
+    pub fn confine(&self, who: Confined) -> Result<Report, ConfineError> {
+        match who {
+            Confined::Gateway => {
+                let mut paths: GatewayPaths = super::own_program()?;
+                paths.read_write.extend([self.root.join("mount"), self.root.join("state")]);
+                paths.read_only.extend([self.root.join("cache"), "/etc".into(), "/proc".into()]);
+                let granted = self.port(0).map_err(|e| ConfineError::refused("ask for a port", e))?;
+                super::gateway(&paths, &[granted])
+            }
+            Confined::CallWorker => super::worker(WorkerKind::Call, &[self.mount.as_fd()]),
+            Confined::CompileWorker => {
+                super::worker(WorkerKind::Compile { cpu_seconds: COMPILE_CPU_SECONDS }, &[])
+            }
+        }
+    }
+
+    /// Tries one thing in this confined process.
+    pub fn attempt(&self, trial: &Trial) -> Outcome {
+        Outcome::of((trial.deed)(self))
+    }
+
+    /// The port of a listener, or one that nobody needs to listen on.
+    fn port(&self, listener: usize) -> io::Result<u16> {
+        self.listeners.get(listener).map_or(Ok(9), deeds::port)
+    }
+
+    fn parent_id(&self) -> libc::c_long {
+        self.parent.map_or(1, |pid| pid.as_raw_nonzero().get().into())
+    }
+
+    fn open_in_mount(&self, path: &str, flags: OFlags) -> io::Result<OwnedFd> {
+        Ok(rustix::fs::openat(&self.mount, path, flags | OFlags::CLOEXEC, Mode::from_raw_mode(0o600))?)
+    }
+
+    fn handle(&self) -> io::Result<OwnedFd> {
+        self.open_in_mount("file", OFlags::PATH)
+    }
+
+    /// Opens what a handle stands for once more, by its name among the descriptors.
+    fn reopen(&self, handle: &OwnedFd, flags: OFlags) -> io::Result<OwnedFd> {
+        let name = handle.as_raw_fd().to_string();
+        Ok(rustix::fs::openat(&self.descriptors, name, flags | OFlags::CLOEXEC, Mode::empty())?)
+    }
+}
+
+/// Reads a byte, so that "it works" means more than an open.
+fn read(fd: impl AsFd) -> io::Result<()> {
+    match rustix::io::read(fd, &mut [0; 1])? {
+        0 => Err(io::ErrorKind::UnexpectedEof.into()),
+        _ => Ok(()),
+    }
+}
+
+fn link_options() -> AtFlags {
+    AtFlags::SYMLINK_FOLLOW
+}
+
+const BENEATH: ResolveFlags = ResolveFlags::BENEATH.union(ResolveFlags::NO_MAGICLINKS);

@@ -1,0 +1,78 @@
+//! The gateway's side of a call in a worker: answers the guest's requests from the call's authority.
+//!
+//! The worker is not trusted: what it sends is decoded under bounds and reaches [`HostCalls`] alone.
+
+use crate::sandbox::clock::Clock;
+use cofferdam_core::host_call::{Notification, Reply, Request};
+use cofferdam_core::tool::ToolError;
+use cofferdam_ipc::{Broken, FromWorker, REQUEST_BYTES_MAX, Socket, decode};
+use std::borrow::Cow;
+use std::os::fd::{AsFd, OwnedFd};
+use std::time::Duration;
+
+#[cfg(test)]
+mod tests;
+
+/// How long after its end a call's worker may still answer before it is killed: a guest that waits in the
+/// worker ends by itself, and its worker lives on.
+pub const KILL_GRACE: Duration = Duration::from_millis(50);
+
+/// The answer to a request of a guest.
+pub(in crate::sandbox) struct Answer {
+    pub(in crate::sandbox) reply: Result<Reply, ToolError>,
+    /// What travels beside it, without any right to write.
+    pub(in crate::sandbox) descriptor: Option<OwnedFd>,
+}
+
+/// Who answers a running guest. Nothing is granted but by an answer.
+pub(in crate::sandbox) trait HostCalls {
+    /// Answers a request.
+    fn handle(&mut self, request: Request<'_>) -> Answer;
+
+    /// Takes what is told.
+    fn note(&mut self, notification: Notification<'_>);
+}
+
+/// Answers until the call is over. `result_bytes_max` bounds the guest's text, which is returned.
+///
+/// # Errors
+/// [`Broken`]: the worker is of no use any more.
+pub(super) fn converse(
+    socket: &mut Socket,
+    calls: &mut dyn HostCalls,
+    clock: &Clock,
+    result_bytes_max: usize,
+) -> Result<Result<String, ToolError>, Broken> {
+    let late = || clock.stop().is_some() && clock.over_for() >= KILL_GRACE;
+    let bytes_max = REQUEST_BYTES_MAX + result_bytes_max;
+    loop {
+        // Here too, or a guest that never stops asking would never be late.
+        if late() {
+            return Err(Broken::Stopped);
+        }
+        let next = socket.receive(bytes_max, late, |bytes| {
+            Ok(match decode(bytes)? {
+                FromWorker::Request(request) => Next::Answer(calls.handle(request)),
+                FromWorker::Notification(notification) => {
+                    calls.note(notification);
+                    Next::Go
+                }
+                FromWorker::Ended(said) => Next::End(said.map(Cow::into_owned)),
+            })
+        })?;
+        match next {
+            Next::Go => {}
+            Next::Answer(Answer { reply, descriptor }) => {
+                let descriptor = descriptor.as_ref().map(AsFd::as_fd);
+                socket.send(&reply, descriptor.as_slice(), late)?;
+            }
+            Next::End(said) => return Ok(said),
+        }
+    }
+}
+
+enum Next {
+    Go,
+    Answer(Answer),
+    End(Result<String, ToolError>),
+}

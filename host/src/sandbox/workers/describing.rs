@@ -1,0 +1,62 @@
+//! What a component says of itself, asked of a worker: bounded in time and length.
+
+use super::answer::KILL_GRACE;
+use super::process::Worker;
+use crate::sandbox::SandboxError;
+use cofferdam_core::capability::Grants;
+use cofferdam_core::limits::Limits;
+use cofferdam_ipc::{Broken, DESCRIPTION_BYTES_MAX, DescribeError, Description, Socket, ToWorker, decode};
+use std::borrow::Cow;
+use std::time::Instant;
+
+/// Asks a worker for it, which is of no use afterwards.
+///
+/// # Errors
+/// [`SandboxError::Describe`], [`SandboxError::Link`] and [`SandboxError::Engine`].
+pub(super) fn describe_in(worker: &mut Worker, grants: &Grants) -> Result<Description, SandboxError> {
+    match described(&mut worker.socket, grants) {
+        Ok(Ok(description)) => Ok(description),
+        Ok(Err(DescribeError::Link(why))) => Err(SandboxError::Link(why)),
+        Ok(Err(DescribeError::Describe(why))) => Err(SandboxError::Describe(why)),
+        Ok(Err(DescribeError::Engine(why))) => Err(SandboxError::Engine(why)),
+        Err(Broken::Stopped) => {
+            let time = Limits::DESCRIBE.deadline;
+            Err(SandboxError::Describe(format!("it did not finish within {time}")))
+        }
+        Err(broken) => {
+            let how = worker.epitaph();
+            Err(SandboxError::Describe(format!("its process ended ({how}; {broken})")))
+        }
+    }
+}
+
+fn described(socket: &mut Socket, grants: &Grants) -> Result<Result<Description, DescribeError>, Broken> {
+    let end = Instant::now() + Limits::DESCRIBE.deadline.0 + KILL_GRACE;
+    let late = || Instant::now() >= end;
+    socket.begin_call();
+    socket.send(&ToWorker::Describe { grants: Cow::Borrowed(grants) }, &[], late)?;
+    socket.receive(DESCRIPTION_BYTES_MAX, late, |bytes| decode(bytes))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write;
+    use std::os::unix::net::UnixStream;
+
+    /// What comes of a worker that promises an answer of so many bytes and ends.
+    fn promised(bytes: usize) -> Broken {
+        let (ours, mut peer) = UnixStream::pair().expect("a pair");
+        let header = [u32::try_from(bytes).expect("fits").to_le_bytes(), 1_u32.to_le_bytes()].concat();
+        peer.write_all(&header).expect("there is room");
+        peer.shutdown(std::net::Shutdown::Write).expect("open");
+        let mut socket = Socket::of_gateway(ours.into());
+        described(&mut socket, &Grants::NOTHING).expect_err("there is no answer")
+    }
+
+    #[test]
+    fn a_description_has_a_longest_length() {
+        assert!(matches!(promised(DESCRIPTION_BYTES_MAX), Broken::Closed));
+        assert!(matches!(promised(DESCRIPTION_BYTES_MAX + 1), Broken::TooLong));
+    }
+}

@@ -1,0 +1,30 @@
+//! Guests in processes of their own: the gateway holds the authority, a worker runs the guest.
+//!
+//! A worker is a program of its own (`host/worker`), embedded in this one and started with a socket and nothing else; it
+//! confines itself before it is handed anything of a guest. A call that is over its time ends with its process, whatever
+//! it was stuck in.
+
+mod answer;
+mod code;
+mod describing;
+#[cfg(test)]
+mod fuzzing;
+mod idle;
+mod pool;
+mod process;
+mod program;
+mod starter;
+
+pub use answer::KILL_GRACE;
+pub(super) use answer::{Answer, HostCalls};
+pub use code::CODE_BYTES_MAX;
+pub use idle::{IDLE_TIME_MAX, IDLE_WORKERS_MAX};
+pub use pool::CALLS_PER_WORKER_MAX;
+pub(super) use pool::{Folders, Pool, WorkerKey};
+pub use program::{WORKER_SHA256, worker_bytes};
+
+use super::SandboxError;
+
+fn not_started(error: std::io::Error) -> SandboxError {
+    SandboxError::Engine(error.to_string())
+}

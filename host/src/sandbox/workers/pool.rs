@@ -1,0 +1,276 @@
+//! The workers of a gateway: some kept ready, one call at a time in each, replaced when they die and after
+//! [`CALLS_PER_WORKER_MAX`] calls.
+//!
+//! A worker serves one component under one profile, and the very folders that it was started with: never another
+//! tool, since one that was taken over could answer and write for it, and never another session or user, since it could
+//! still read the files of the one before.
+
+use super::answer::{HostCalls, converse};
+use super::code::CodeStore;
+use super::describing::describe_in;
+use super::idle::Idle;
+use super::not_started;
+use super::process::Worker;
+use super::starter::{Starter, WorkerSpec};
+use crate::sandbox::SandboxError;
+use crate::sandbox::binary::Binary;
+use crate::sandbox::cache::Cache;
+use crate::sandbox::clock::Clock;
+use cap_std::fs::Dir;
+use cofferdam_confine as confine;
+use cofferdam_core::capability::Grants;
+use cofferdam_core::counts::COUNTS;
+use cofferdam_core::limits::Span;
+use cofferdam_core::tool::{ErrorCode, ToolError};
+use cofferdam_ipc::{Broken, Description, Job, StartError, ToWorker};
+use std::borrow::Cow;
+use std::io;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+/// A worker that has run so many calls is replaced: what one guest might have left in it ends there.
+pub const CALLS_PER_WORKER_MAX: u32 = 1000;
+
+/// Folders of a workspace, by guest name.
+pub(in crate::sandbox) type Folders = Vec<(String, Arc<Dir>)>;
+
+/// Which workers may run a call: those of its component and profile, with these folders.
+#[derive(Clone, Debug)]
+pub(in crate::sandbox) struct WorkerKey {
+    /// Of the component, lower-case hex.
+    pub(in crate::sandbox) sha256: String,
+    pub(in crate::sandbox) profile: String,
+    pub(in crate::sandbox) folders: Folders,
+}
+
+impl WorkerKey {
+    /// Whether a worker of the other key serves as well. The folders are open as long as either is there, so nothing
+    /// else can stand for them.
+    fn is_for_the_same(&self, other: &Self) -> bool {
+        let same = |((a, dir), (b, other)): (&(String, _), &(String, _))| a == b && Arc::ptr_eq(dir, other);
+        self.sha256 == other.sha256
+            && self.profile == other.profile
+            && self.folders.len() == other.folders.len()
+            && self.folders.iter().zip(&other.folders).all(same)
+    }
+}
+
+/// All workers.
+pub(in crate::sandbox) struct Pool {
+    starter: Starter,
+    code: CodeStore,
+    idle: Arc<Mutex<Idle<Worker>>>,
+}
+
+impl Pool {
+    /// No worker yet. A component that is not compiled after `compile_time` is refused, and so is a worker that is
+    /// not confined as `isolation` demands.
+    ///
+    /// # Errors
+    /// Where no thread can be started.
+    pub(in crate::sandbox) fn new(
+        cache: Cache,
+        compile_time: Span,
+        isolation: confine::Config,
+    ) -> io::Result<Self> {
+        let idle: Arc<Mutex<Idle<Worker>>> = Arc::default();
+        let waiting = Arc::downgrade(&idle);
+        let starter = Starter::start(isolation, move || {
+            let Some(idle) = waiting.upgrade() else { return };
+            let expired = lock(&idle).expired(|worker| worker.served.elapsed());
+            // After the lock is let go: that kills processes.
+            drop(expired);
+        })?;
+        Ok(Self { starter, code: CodeStore::new(cache, compile_time), idle })
+    }
+
+    /// Has a process ready for whichever worker is wanted next.
+    pub(in crate::sandbox) fn keep_spare(&self) {
+        self.starter.keep_spare();
+    }
+
+    /// Sees whether workers start.
+    ///
+    /// # Errors
+    /// Why none does.
+    pub(in crate::sandbox) fn try_worker(&self) -> io::Result<()> {
+        self.starter.worker(WorkerSpec::Compile { cpu_seconds: 1 }).map(drop)
+    }
+
+    /// What a component says of itself, compiled first if need be; nothing runs where that is known. A worker that was
+    /// asked is asked nothing else.
+    ///
+    /// # Errors
+    /// [`SandboxError`].
+    pub(in crate::sandbox) fn describe(
+        &self,
+        binary: &Binary,
+        grants: &Grants,
+    ) -> Result<Description, SandboxError> {
+        if let Some(description) = self.code.cache().description(binary.sha256(), grants) {
+            return Ok(description);
+        }
+        let nothing =
+            WorkerKey { sha256: binary.sha256().to_owned(), profile: String::new(), folders: Vec::new() };
+        let mut worker = self.start(nothing, binary)?;
+        let description = describe_in(&mut worker, grants)?;
+        self.code.cache().keep_description(binary.sha256(), grants, &description);
+        Ok(description)
+    }
+
+    /// Runs a call in a worker that may.
+    ///
+    /// # Errors
+    /// The tool's own, or why it did not come to an end.
+    pub(in crate::sandbox) fn call(
+        &self,
+        binary: &Binary,
+        key: WorkerKey,
+        job: &Job,
+        calls: &mut dyn HostCalls,
+        clock: &Clock,
+    ) -> Result<String, ToolError> {
+        let ready = self.ready(&key).map_or_else(|| self.start(key, binary), Ok);
+        let mut worker = ready.map_err(|error| {
+            tracing::error!(%error, "no worker");
+            match error {
+                SandboxError::Engine(_) => {
+                    let said = "no sandbox process could be started; see the log";
+                    ToolError::new(ErrorCode::ToolUnavailable, said)
+                }
+                error => ToolError::new(ErrorCode::ToolUnavailable, error.to_string()),
+            }
+        })?;
+        worker.calls += 1;
+        match call_in(&mut worker, job, calls, clock) {
+            Ok(ended) => {
+                self.give_back(worker);
+                ended
+            }
+            Err(broken) => Err(died(worker, &broken, binary.sha256())),
+        }
+    }
+
+    /// A worker that waits and has done nothing meanwhile; others are ended.
+    fn ready(&self, key: &WorkerKey) -> Option<Worker> {
+        let fits = |worker: &Worker| match &worker.spec {
+            WorkerSpec::Call { key: of, .. } => of.is_for_the_same(key),
+            WorkerSpec::Compile { .. } => false,
+        };
+        loop {
+            let mut worker = lock(&self.idle).take(fits)?;
+            match worker.socket.is_quiet() {
+                Ok(()) => return Some(worker),
+                Err(Broken::Closed) => {
+                    tracing::warn!(how = worker.epitaph(), "an idle worker died; another takes its place");
+                }
+                Err(broken) => {
+                    COUNTS.workers.killed.add(1);
+                    tracing::error!(%broken, "an idle worker was killed: it does not keep to the protocol");
+                }
+            }
+        }
+    }
+
+    /// A new worker with the component's code, which is compiled first if need be.
+    fn start(&self, key: WorkerKey, binary: &Binary) -> Result<Worker, SandboxError> {
+        let spec = |key: &WorkerKey, code| WorkerSpec::Call { key: key.clone(), code };
+        let code = self.code.get(&self.starter, binary)?;
+        let error = match self.starter.worker(spec(&key, code)) {
+            Ok(worker) => return Ok(worker),
+            Err(error) => error,
+        };
+        let said = error.get_ref().and_then(|source| source.downcast_ref::<StartError>());
+        if !matches!(said, Some(StartError::Code(_))) {
+            return Err(not_started(error));
+        }
+        // Compiled on another machine, or damaged in a way that its checksum does not know.
+        tracing::warn!(component = &binary.sha256()[..12], %error, "compiling it once more");
+        let code = self.code.renew(&self.starter, binary)?;
+        self.starter.worker(spec(&key, code)).map_err(not_started)
+    }
+
+    fn give_back(&self, mut worker: Worker) {
+        if worker.calls >= CALLS_PER_WORKER_MAX {
+            return;
+        }
+        worker.served = Instant::now();
+        let surplus = lock(&self.idle).keep(worker);
+        // After the lock is let go: that kills a process.
+        drop(surplus);
+    }
+}
+
+fn lock(idle: &Mutex<Idle<Worker>>) -> MutexGuard<'_, Idle<Worker>> {
+    idle.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn call_in(
+    worker: &mut Worker,
+    job: &Job,
+    calls: &mut dyn HostCalls,
+    clock: &Clock,
+) -> Result<Result<String, ToolError>, Broken> {
+    let left = clock.deadline.saturating_duration_since(Instant::now());
+    let asked = ToWorker::Call { job: Cow::Borrowed(job), time_ms: millis(left) };
+    let result_bytes_max = usize::try_from(job.limits.result.0).unwrap_or(usize::MAX);
+    worker.socket.begin_call();
+    worker.socket.send(&asked, &[], || clock.stop().is_some())?;
+    converse(&mut worker.socket, calls, clock, result_bytes_max)
+}
+
+fn millis(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// The error of a call whose worker is of no use any more; why it had to stop is said by its clock.
+fn died(mut worker: Worker, broken: &Broken, sha256: &str) -> ToolError {
+    let component = &sha256[..12];
+    COUNTS.workers.killed.add(1);
+    match broken {
+        Broken::Stopped => ToolError::new(ErrorCode::TimedOut, "the deadline passed; nothing was changed"),
+        Broken::Closed => {
+            let how = worker.epitaph();
+            tracing::error!(component, how, "a worker died during a call");
+            let said = format!("the tool's sandbox process died ({how}) and nothing was changed");
+            ToolError::new(ErrorCode::Trapped, said)
+        }
+        broken => {
+            tracing::error!(component, %broken, "a worker was killed: it does not keep to the protocol");
+            let said = "the tool's sandbox process did what none should, was ended, and nothing was changed";
+            ToolError::new(ErrorCode::Trapped, said)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs::File;
+
+    #[test]
+    fn a_worker_serves_its_component_its_profile_and_its_very_folders_alone() {
+        let room = tempfile::tempdir().expect("a folder");
+        let open = || Arc::new(Dir::from_std_file(File::open(room.path()).expect("there")));
+        let (shared, tmp) = (open(), open());
+        let key = |sha256: &str, profile: &str, mounts: &[(&str, &Arc<Dir>)]| WorkerKey {
+            sha256: sha256.to_owned(),
+            profile: profile.to_owned(),
+            folders: mounts.iter().map(|(guest, dir)| ((*guest).to_owned(), (*dir).clone())).collect(),
+        };
+        let mine = key("s", "p", &[("/shared", &shared), ("/tmp", &tmp)]);
+        assert!(mine.is_for_the_same(&mine.clone()));
+        for (other, why) in [
+            (key("t", "p", &[("/shared", &shared), ("/tmp", &tmp)]), "another component"),
+            (key("s", "q", &[("/shared", &shared), ("/tmp", &tmp)]), "another profile"),
+            (key("s", "p", &[("/shared", &shared)]), "fewer folders"),
+            (key("s", "p", &[]), "no folder"),
+            (key("s", "p", &[("/shared", &shared), ("/tmp", &tmp), ("/vault", &tmp)]), "more folders"),
+            (key("s", "p", &[("/shared", &tmp), ("/tmp", &shared)]), "exchanged"),
+            // Removed and made again, a folder has its old name and is another one.
+            (key("s", "p", &[("/shared", &shared), ("/tmp", &open())]), "opened anew"),
+        ] {
+            assert!(!mine.is_for_the_same(&other) && !other.is_for_the_same(&mine), "{why}");
+        }
+    }
+}

@@ -1,0 +1,84 @@
+//! The program that workers run: embedded in this one when it was built, and started from a sealed memory file, so that
+//! nobody changes it on the way and nothing has to be installed beside the gateway.
+
+use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, memfd_create};
+use rustix::io::Errno;
+use std::fs::File;
+use std::io::{self, Write};
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::path::PathBuf;
+use std::sync::OnceLock;
+
+include!(concat!(env!("OUT_DIR"), "/worker.rs"));
+
+/// Its size, in bytes.
+pub fn worker_bytes() -> usize {
+    WORKER.len()
+}
+
+/// Where the program can be started from, as long as this process runs.
+///
+/// # Errors
+/// What the system says where it makes or runs no memory file.
+pub(super) fn path() -> io::Result<PathBuf> {
+    static PROGRAM: OnceLock<OwnedFd> = OnceLock::new();
+    let program = match PROGRAM.get() {
+        Some(program) => program,
+        // Two at once make two, and one of them stays.
+        None => {
+            let made = sealed("cofferdam-worker", &[WORKER], MemfdFlags::EXEC)?;
+            PROGRAM.get_or_init(|| made)
+        }
+    };
+    Ok(format!("/proc/self/fd/{}", program.as_raw_fd()).into())
+}
+
+/// A memory file with these bytes, which nobody can change any more.
+///
+/// # Errors
+/// What the system says.
+pub(super) fn sealed(name: &str, parts: &[&[u8]], kind: MemfdFlags) -> io::Result<OwnedFd> {
+    let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
+    let made = match memfd_create(name, flags | kind) {
+        // Linux before 6.3 does not know whether one may be run: all may.
+        Err(Errno::INVAL) => memfd_create(name, flags),
+        made => made,
+    };
+    let file = File::from(made?);
+    for part in parts {
+        (&file).write_all(part)?;
+    }
+    fcntl_add_seals(&file, SealFlags::SEAL | SealFlags::SHRINK | SealFlags::GROW | SealFlags::WRITE)?;
+    Ok(file.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_sealed_is_as_it_was_and_stays_so() {
+        let sealed = File::from(sealed("test", &[b"by", b"tes"], MemfdFlags::NOEXEC_SEAL).expect("made"));
+        assert_eq!(
+            std::io::read_to_string(File::open(path_of(&sealed)).expect("open")).expect("read"),
+            "bytes"
+        );
+        let refused =
+            |done: io::Result<()>| assert_eq!(done.expect_err("sealed").raw_os_error(), Some(libc::EPERM));
+        refused((&sealed).write_all(b"x"));
+        refused(sealed.set_len(0));
+        refused(sealed.set_len(100));
+    }
+
+    fn path_of(file: &File) -> PathBuf {
+        format!("/proc/self/fd/{}", file.as_raw_fd()).into()
+    }
+
+    #[test]
+    fn the_program_is_the_one_that_was_built() {
+        assert_eq!(
+            cofferdam_core::audit::sha256_hex(&std::fs::read(path().expect("made")).expect("read")),
+            WORKER_SHA256
+        );
+    }
+}

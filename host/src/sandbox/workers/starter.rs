@@ -1,0 +1,120 @@
+//! The one thread that starts workers and sees them off: the kernel ties a worker's life to the thread that
+//! started it, and a process that ends must be waited for.
+
+use super::pool::WorkerKey;
+use super::process::{SpareWorker, Worker};
+use cofferdam_confine as confine;
+use cofferdam_core::counts::COUNTS;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::process::Child;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::time::Duration;
+
+/// What a worker is started for: for as long as it lives it reaches this and nothing else.
+#[derive(Clone, Debug)]
+pub(super) enum WorkerSpec {
+    /// Runs guests.
+    Call {
+        /// Whose.
+        key: WorkerKey,
+        /// The machine code of the component.
+        code: Arc<OwnedFd>,
+    },
+    /// Compiles one component, in so much processor time.
+    Compile {
+        /// In seconds.
+        cpu_seconds: u64,
+    },
+}
+
+/// What the thread is told.
+enum Message {
+    /// Start a worker, and send it there.
+    Start(WorkerSpec, Sender<io::Result<Worker>>),
+    /// From now on a process is to be there before anybody wants a worker.
+    KeepSpare,
+}
+
+/// The way to the thread. It ends with the last of these.
+pub(super) struct Starter(Sender<Message>);
+
+impl Starter {
+    /// Starts the thread, whose workers are confined as `isolation` demands. While it has nothing to do it calls `tidy`
+    /// now and then.
+    pub(super) fn start(isolation: confine::Config, tidy: impl Fn() + Send + 'static) -> io::Result<Self> {
+        let (send, messages) = channel();
+        let work = move || run(&messages, isolation, tidy);
+        std::thread::Builder::new().name("workers".into()).spawn(work)?;
+        Ok(Self(send))
+    }
+
+    /// Has a process ready for the next worker, whomever that will serve.
+    pub(super) fn keep_spare(&self) {
+        // A thread that is gone starts no worker either, which is told when one is wanted.
+        let _ = self.0.send(Message::KeepSpare);
+    }
+
+    /// A new worker, ready.
+    pub(super) fn worker(&self, spec: WorkerSpec) -> io::Result<Worker> {
+        let gone = || io::Error::other("no worker can be started any more");
+        let (give, given) = channel();
+        self.0.send(Message::Start(spec, give)).map_err(|_| gone())?;
+        given.recv().unwrap_or_else(|_| Err(gone()))
+    }
+}
+
+/// Processes that do not end, and what `tidy` sees to, are looked at this often.
+const LOOK: Duration = Duration::from_millis(200);
+
+fn run(messages: &Receiver<Message>, isolation: confine::Config, tidy: impl Fn()) {
+    let (reaper, ending) = channel::<Child>();
+    let mut dying: Vec<Child> = Vec::new();
+    let mut spare = Spare::default();
+    loop {
+        dying.extend(ending.try_iter());
+        dying.retain_mut(|child| matches!(child.try_wait(), Ok(None)));
+        match messages.recv_timeout(LOOK) {
+            Ok(Message::Start(spec, give)) => {
+                let started = spare.take().and_then(|spare| Worker::start(spare, spec, isolation, &reaper));
+                COUNTS.workers.started.add(u64::from(started.is_ok()));
+                COUNTS.workers.fail.store(started.is_err(), Ordering::Relaxed);
+                // Whoever gave up waiting has it ended.
+                let _ = give.send(started);
+            }
+            Ok(Message::KeepSpare) => spare.is_kept = true,
+            Err(RecvTimeoutError::Timeout) => tidy(),
+            Err(RecvTimeoutError::Disconnected) => return,
+        }
+        spare.refill();
+    }
+}
+
+/// One process ahead, where one is kept.
+#[derive(Default)]
+struct Spare {
+    is_kept: bool,
+    process: Option<SpareWorker>,
+}
+
+impl Spare {
+    /// The one that is there, if it lives, or a new one.
+    fn take(&mut self) -> io::Result<SpareWorker> {
+        let mut spare = self.process.take();
+        // One that died is waited for by asking whether it runs.
+        match spare.take_if(SpareWorker::is_running) {
+            Some(process) => Ok(process),
+            None => SpareWorker::start(),
+        }
+    }
+
+    /// After whoever waits was served.
+    fn refill(&mut self) {
+        if self.is_kept && self.process.is_none() {
+            // What fails now is tried, and told, when a worker is wanted.
+            self.process = SpareWorker::start().ok();
+        }
+    }
+}

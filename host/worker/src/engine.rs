@@ -1,0 +1,77 @@
+//! The wasmtime engine: what of WebAssembly tools may use, how much of it, and on which machines its code runs.
+//!
+//! Nothing interrupts a guest: the gateway ends the process of one whose time is over.
+
+use wasmtime::{Config, Enabled, Engine, InstanceAllocationStrategy, OptLevel, PoolingAllocationConfig};
+
+/// Table elements of a guest, e.g. its function pointers.
+pub(crate) const TABLE_ELEMENTS_MAX: usize = 20_000;
+/// Core instances of one component: its modules and the adapters between them.
+const CORE_INSTANCES_MAX: u32 = 16;
+/// Linear memories of one component.
+const MEMORIES_MAX: u32 = 2;
+/// Tables of one component.
+const TABLES_MAX: u32 = 8;
+/// Stack of guest code; deeper recursion traps.
+const STACK_BYTES_MAX: usize = 512 << 10;
+/// Stack that a call runs on: the guest's and the host functions' it calls.
+const FIBER_STACK_BYTES: usize = 2 << 20;
+
+/// What a machine must have to run the code: that of x86-64-v2, which all have since about 2009; of aarch64 the base.
+/// Code that is embedded or cached runs on any of them, whatever it was compiled on.
+#[cfg(target_arch = "x86_64")]
+const FEATURES: &[&str] = &["has_cmpxchg16b", "has_sse3", "has_ssse3", "has_sse41", "has_sse42", "has_popcnt"];
+#[cfg(not(target_arch = "x86_64"))]
+const FEATURES: &[&str] = &[];
+
+/// An engine for one call at a time, for this kind of machine.
+///
+/// # Errors
+/// What wasmtime says where it does not start.
+pub(crate) fn engine(memory_bytes_max: usize) -> Result<Engine, String> {
+    engine_for(&format!("{}-unknown-linux-gnu", std::env::consts::ARCH), FEATURES, memory_bytes_max)
+}
+
+#[allow(unsafe_code, reason = "wasmtime cannot check that flags of the code generator are sound; see SAFETY")]
+fn engine_for(target: &str, features: &[&str], memory_bytes_max: usize) -> Result<Engine, String> {
+    let mut pool = PoolingAllocationConfig::new();
+    pool.total_component_instances(1)
+        .max_component_instance_size(1 << 20)
+        .max_core_instances_per_component(CORE_INSTANCES_MAX)
+        .total_core_instances(CORE_INSTANCES_MAX)
+        .max_core_instance_size(1 << 20)
+        .max_memories_per_component(MEMORIES_MAX)
+        .total_memories(MEMORIES_MAX)
+        .max_memory_size(memory_bytes_max)
+        .max_tables_per_component(TABLES_MAX)
+        .total_tables(TABLES_MAX)
+        .table_elements(TABLE_ELEMENTS_MAX)
+        .total_stacks(1)
+        // What the last guest dirtied is reset in place, page by page, instead of being unmapped and
+        // faulted in again; kernels without PAGEMAP_SCAN unmap beyond this much.
+        .pagemap_scan(Enabled::Auto)
+        .linear_memory_keep_resident(512 << 10)
+        .table_keep_resident(64 << 10);
+    let mut config = Config::new();
+    config
+        .wasm_component_model(true)
+        .allocation_strategy(InstanceAllocationStrategy::Pooling(pool))
+        .cranelift_opt_level(OptLevel::Speed)
+        .max_wasm_stack(STACK_BYTES_MAX)
+        .async_stack_size(FIBER_STACK_BYTES)
+        .concurrency_support(false)
+        .wasm_memory64(false)
+        .wasm_relaxed_simd(false)
+        .wasm_multi_memory(false)
+        .wasm_tail_call(false)
+        .wasm_custom_page_sizes(false)
+        .wasm_wide_arithmetic(false)
+        .wasm_backtrace_max_frames(std::num::NonZeroUsize::new(16));
+    config.target(target).map_err(|e| format!("{e:#}"))?;
+    for feature in features {
+        // SAFETY: these flags say what instructions the machine has. Before code is loaded, wasmtime holds them against
+        // the machine that it runs on, and refuses code that needs more.
+        unsafe { config.cranelift_flag_enable(feature) };
+    }
+    Engine::new(&config).map_err(|e| format!("{e:#}"))
+}

@@ -1,0 +1,100 @@
+//! The guest's way to the gateway, which alone has authority: every request is sent there and answered.
+
+use cofferdam_core::host_call::{FILES_MAX, Notification, ReplyFile, Reply, Request};
+use cofferdam_core::message::{Address, OutgoingAttachment};
+use cofferdam_core::tool::{ErrorCode, ToolError};
+use cofferdam_ipc::{Broken, FromWorker, REQUEST_BYTES_MAX, Socket, decode};
+use std::fs::File;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// The way to the gateway; none while a component describes itself, which is granted nothing.
+#[derive(Clone)]
+pub(crate) struct Gateway(Option<Arc<Mutex<Socket>>>);
+
+impl Gateway {
+    pub(crate) fn at(socket: Arc<Mutex<Socket>>) -> Self {
+        Self(Some(socket))
+    }
+
+    /// Nothing is granted there.
+    pub(crate) fn none() -> Self {
+        Self(None)
+    }
+
+    fn socket(&self) -> Option<MutexGuard<'_, Socket>> {
+        // Nobody panics while holding it.
+        self.0.as_ref().map(|socket| socket.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Asks, and takes what it wants of the answer.
+    ///
+    /// # Errors
+    /// The gateway's refusal; one with a code that only the host may say ends the guest.
+    pub(crate) fn ask<T>(
+        &self,
+        request: Request<'_>,
+        take: impl FnOnce(Reply) -> Option<T>,
+    ) -> Result<T, ToolError> {
+        let mut socket = self.socket().ok_or_else(nothing_granted)?;
+        let answer = socket
+            .send(&FromWorker::Request(request), &[], || false)
+            .and_then(|()| socket.receive(REQUEST_BYTES_MAX, || false, |bytes| decode::<Result<Reply, ToolError>>(bytes)));
+        let reply = answer.unwrap_or_else(|broken| Err(gone(&broken)))?;
+        take(reply).ok_or_else(|| ToolError::new(ErrorCode::Internal, "the gateway answers something else"))
+    }
+
+    /// The descriptor that came with the last answer.
+    ///
+    /// # Errors
+    /// `internal` when none came.
+    pub(crate) fn descriptor(&self) -> Result<File, ToolError> {
+        let mut socket = self.socket().ok_or_else(nothing_granted)?;
+        socket.descriptor().map(File::from).map_err(|broken| gone(&broken))
+    }
+
+    /// Adds files to the reply to a request, all of them or none.
+    ///
+    /// # Errors
+    /// As [`Gateway::ask`]; more than [`FILES_MAX`] files are not sent.
+    pub(crate) fn add_to_reply(
+        &self,
+        files: Vec<ReplyFile>,
+        to: Address,
+    ) -> Result<Vec<OutgoingAttachment>, ToolError> {
+        if files.len() > FILES_MAX {
+            let said = format!("one call adds at most {FILES_MAX} files to a reply");
+            return Err(ToolError::new(ErrorCode::QuotaExceeded, said));
+        }
+        self.ask(Request::AddToReply(files, to), |reply| match reply {
+            Reply::Added(added) => Some(added),
+            _ => None,
+        })
+    }
+
+    /// Whether the turn was cancelled; a gateway that does not answer waits for nothing.
+    pub(crate) fn is_cancelled(&self) -> bool {
+        self.0.is_some()
+            && self
+                .ask(Request::Cancelled, |reply| match reply {
+                    Reply::Cancelled(cancelled) => Some(cancelled),
+                    _ => None,
+                })
+                .unwrap_or(true)
+    }
+
+    pub(crate) fn notify(&self, notification: Notification<'_>) {
+        if let Some(mut socket) = self.socket() {
+            // A gateway that is gone is noticed by the next request, or at the end of the call.
+            let _ = socket.send(&FromWorker::Notification(notification), &[], || false);
+        }
+    }
+}
+
+fn nothing_granted() -> ToolError {
+    ToolError::new(ErrorCode::PathDenied, "nothing is granted here; the policy's profile grants it")
+}
+
+/// Only the host may say this code, so the guest ends.
+fn gone(broken: &Broken) -> ToolError {
+    ToolError::new(ErrorCode::Internal, format!("the gateway does not answer: {broken}"))
+}

@@ -1,0 +1,40 @@
+//! `reply-attachments` as guests call it: paths go to the gateway, which takes their bytes by itself, and contents as
+//! they are.
+
+use crate::bindings::cofferdam::tool::reply_attachments as wit;
+use crate::bindings::cofferdam::tool::types::ToolError as WitError;
+use crate::state::State;
+use cofferdam_core::host_call::{ReplyFile, ReplySource};
+use cofferdam_core::message::{Address, OutgoingAttachment};
+
+fn reply_file(file: wit::ReplyFile) -> ReplyFile {
+    let source = match file.source {
+        wit::Source::Path(path) => ReplySource::Path(path),
+        wit::Source::Contents(bytes) => ReplySource::Contents(bytes.into()),
+    };
+    ReplyFile { source, name: file.name, mime_type: file.mime_type }
+}
+
+impl From<OutgoingAttachment> for wit::AddedFile {
+    fn from(added: OutgoingAttachment) -> Self {
+        let OutgoingAttachment { sha256, name, mime_type, bytes } = added;
+        Self { name, mime_type, bytes, sha256 }
+    }
+}
+
+type Added = wasmtime::Result<Result<Vec<wit::AddedFile>, WitError>>;
+
+impl wit::Host for State {
+    fn add(&mut self, files: Vec<wit::ReplyFile>) -> Added {
+        self.add_to(files, wit::Address { session: None, request: None })
+    }
+
+    fn add_to(&mut self, files: Vec<wit::ReplyFile>, to: wit::Address) -> Added {
+        let to = Address { session: to.session, request: to.request };
+        let added = self.gateway.add_to_reply(files.into_iter().map(reply_file).collect(), to);
+        Ok(match added {
+            Ok(added) => Ok(added.into_iter().map(wit::AddedFile::from).collect()),
+            Err(error) => Err(self.error(error)?),
+        })
+    }
+}

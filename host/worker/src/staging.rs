@@ -1,0 +1,240 @@
+//! `workspace-write` and `progress` as guests call them: handles and streams over what the gateway allows.
+//!
+//! It decides nothing: every request goes to the [gateway](crate::gateway).
+
+use crate::bindings::cofferdam::tool::progress;
+use crate::bindings::cofferdam::tool::types::ToolError as WitError;
+use crate::bindings::cofferdam::tool::workspace_write as wit;
+use crate::gateway::Gateway;
+use crate::state::State;
+use bytes::Bytes;
+use cofferdam_core::audit::EntryKind;
+use cofferdam_core::host_call::{
+    Contents, Disposition, Notification, Planning, Reply, Request, StagedId, Taken,
+};
+use cofferdam_core::tool::ToolError;
+use serde_bytes::Bytes as Raw;
+use std::sync::Arc;
+use wasmtime::component::Resource;
+use wasmtime_wasi::p2::{DynOutputStream, OutputStream, Pollable, StreamError, StreamResult};
+
+/// A staged file in a guest's hands. The body stream shares it.
+#[allow(unreachable_pub, reason = "the generated bindings re-export it")]
+pub struct Staged(Arc<Handle>);
+
+/// The guest's hold on a staged file; the gateway forgets the file when it ends.
+struct Handle {
+    id: StagedId,
+    gateway: Gateway,
+}
+
+impl Drop for Handle {
+    fn drop(&mut self) {
+        self.gateway.notify(Notification::Discard(self.id));
+    }
+}
+
+impl State {
+    /// The file of a handle whose body stream nobody holds; otherwise the guest ends here.
+    fn without_stream(&self, this: &Resource<Staged>, did: &str) -> wasmtime::Result<StagedId> {
+        let staged = &self.table.get(this)?.0;
+        if Arc::strong_count(staged) > 1 {
+            wasmtime::bail!("it {did} a staged file while it held the file's body stream");
+        }
+        Ok(staged.id)
+    }
+
+    /// An answer as the guest may see it.
+    fn answer<T, W: From<T>>(&self, answer: Result<T, ToolError>) -> wasmtime::Result<Result<W, WitError>> {
+        Ok(match answer {
+            Ok(value) => Ok(value.into()),
+            Err(error) => Err(self.error(error)?),
+        })
+    }
+}
+
+impl From<Taken> for wit::Sealed {
+    fn from(taken: Taken) -> Self {
+        Self { bytes: taken.bytes, sha256: taken.sha256 }
+    }
+}
+
+impl From<Planning> for wit::Planned {
+    fn from(planning: Planning) -> Self {
+        let kind = match planning.kind {
+            EntryKind::File => wit::EntryKind::File,
+            EntryKind::Directory => wit::EntryKind::Directory,
+            EntryKind::Other => wit::EntryKind::Other,
+        };
+        Self { kind, entries: planning.entries, bytes: planning.bytes }
+    }
+}
+
+fn disposition(disposition: wit::Disposition) -> Disposition {
+    match disposition {
+        wit::Disposition::CreateNew => Disposition::CreateNew,
+        wit::Disposition::Replace => Disposition::Replace,
+    }
+}
+
+fn done(reply: Reply) -> Option<()> {
+    matches!(reply, Reply::Done).then_some(())
+}
+
+fn taken(reply: Reply) -> Option<Taken> {
+    match reply {
+        Reply::Taken(taken) => Some(taken),
+        _ => None,
+    }
+}
+
+fn planned(reply: Reply) -> Option<Planning> {
+    match reply {
+        Reply::Planned(planning) => Some(planning),
+        _ => None,
+    }
+}
+
+impl wit::Host for State {
+    fn stage(
+        &mut self,
+        path: String,
+        wanted: wit::Disposition,
+    ) -> wasmtime::Result<Result<Resource<Staged>, WitError>> {
+        let request = Request::Stage { path: &path, disposition: disposition(wanted) };
+        let staged = self.gateway.ask(request, |reply| match reply {
+            Reply::Staged(id) => Some(id),
+            _ => None,
+        });
+        match staged {
+            Ok(id) => {
+                let handle = Handle { id, gateway: self.gateway.clone() };
+                Ok(Ok(self.table.push(Staged(Arc::new(handle)))?))
+            }
+            Err(error) => Ok(Err(self.error(error)?)),
+        }
+    }
+
+    fn rename(
+        &mut self,
+        source: String,
+        target: String,
+        wanted: wit::Disposition,
+    ) -> wasmtime::Result<Result<wit::Planned, WitError>> {
+        let request = Request::Rename { from: &source, to: &target, disposition: disposition(wanted) };
+        self.answer(self.gateway.ask(request, planned))
+    }
+
+    fn remove(&mut self, path: String, recursive: bool) -> wasmtime::Result<Result<wit::Planned, WitError>> {
+        let contents = if recursive { Contents::Remove } else { Contents::Keep };
+        self.answer(self.gateway.ask(Request::Remove { path: &path, contents }, planned))
+    }
+}
+
+impl wit::HostStagedFile for State {
+    fn body(&mut self, this: Resource<Staged>) -> wasmtime::Result<Resource<DynOutputStream>> {
+        self.without_stream(&this, "asked for a second body stream of")?;
+        let stream: DynOutputStream = Box::new(BodyStream(self.table.get(&this)?.0.clone()));
+        Ok(self.table.push_child(stream, &this)?)
+    }
+
+    fn append_attachment(
+        &mut self,
+        this: Resource<Staged>,
+        index: u32,
+    ) -> wasmtime::Result<Result<u64, WitError>> {
+        let file = self.without_stream(&this, "appended an attachment to")?;
+        self.answer(self.gateway.ask(Request::AppendAttachment { file, index }, |reply| match reply {
+            Reply::Appended(bytes) => Some(bytes),
+            _ => None,
+        }))
+    }
+
+    fn append_file(
+        &mut self,
+        this: Resource<Staged>,
+        path: String,
+    ) -> wasmtime::Result<Result<wit::Sealed, WitError>> {
+        let file = self.without_stream(&this, "appended a file to")?;
+        self.answer(self.gateway.ask(Request::AppendFile { file, path: &path }, taken))
+    }
+
+    fn expect(&mut self, this: Resource<Staged>, sha256: String) -> wasmtime::Result<Result<(), WitError>> {
+        let file = self.table.get(&this)?.0.id;
+        self.answer(self.gateway.ask(Request::Expect { file, sha256: &sha256 }, done))
+    }
+
+    fn finish(&mut self, this: Resource<Staged>) -> wasmtime::Result<Result<wit::Sealed, WitError>> {
+        let file = self.without_stream(&this, "sealed")?;
+        let sealed = self.gateway.ask(Request::Seal(file), taken);
+        self.table.delete(this)?;
+        self.answer(sealed)
+    }
+
+    fn drop(&mut self, this: Resource<Staged>) -> wasmtime::Result<()> {
+        self.table.delete(this)?;
+        Ok(())
+    }
+}
+
+impl progress::Host for State {
+    fn report(&mut self, message: String) -> wasmtime::Result<()> {
+        self.gateway.notify(Notification::Report(&message));
+        Ok(())
+    }
+
+    fn cancelled(&mut self) -> wasmtime::Result<bool> {
+        Ok(self.gateway.is_cancelled())
+    }
+}
+
+/// Bytes that one write may carry: large enough that 40 MiB are 40 calls.
+const PERMIT_BYTES: usize = 1 << 20;
+
+struct BodyStream(Arc<Handle>);
+
+impl BodyStream {
+    fn append(&mut self, bytes: &[u8]) -> StreamResult<()> {
+        // The text starts with the code, so that the guest can tell a quota from a full disk.
+        let request = Request::Write { file: self.0.id, bytes: Raw::new(bytes) };
+        let written = self.0.gateway.ask(request, done);
+        written.map_err(|error| StreamError::LastOperationFailed(wasmtime::Error::msg(error.to_string())))
+    }
+}
+
+#[async_trait::async_trait]
+impl Pollable for BodyStream {
+    async fn ready(&mut self) {}
+}
+
+#[async_trait::async_trait]
+impl OutputStream for BodyStream {
+    fn write(&mut self, bytes: Bytes) -> StreamResult<()> {
+        if bytes.len() > PERMIT_BYTES {
+            return Err(StreamError::trap("more bytes than the stream permits at once"));
+        }
+        self.append(&bytes)
+    }
+
+    fn flush(&mut self) -> StreamResult<()> {
+        Ok(())
+    }
+
+    fn check_write(&mut self) -> StreamResult<usize> {
+        Ok(PERMIT_BYTES)
+    }
+
+    // The stock one allocates as much as the guest asks for.
+    fn write_zeroes(&mut self, mut nelem: usize) -> StreamResult<()> {
+        const ZEROES: &[u8] = &[0; 16 << 10];
+        if nelem > PERMIT_BYTES {
+            return Err(StreamError::trap("more zeroes than the stream permits at once"));
+        }
+        while nelem > 0 {
+            let piece = nelem.min(ZEROES.len());
+            self.append(&ZEROES[..piece])?;
+            nelem -= piece;
+        }
+        Ok(())
+    }
+}

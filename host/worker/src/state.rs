@@ -1,0 +1,138 @@
+//! What belongs to one call inside the sandbox: its WASI context, its handles, its limits.
+
+use crate::bindings::cofferdam::tool::types::{ErrorCode as WitCode, ToolError as WitError};
+use crate::engine::TABLE_ELEMENTS_MAX;
+use crate::files::{Files, Mount};
+use crate::gateway::Gateway;
+use cofferdam_core::tool::{ErrorCode, ToolError};
+use wasmtime::ResourceLimiter;
+use wasmtime::component::ResourceTable;
+use wasmtime_wasi::filesystem::WasiFilesystemCtxView;
+use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView};
+
+/// The store's data.
+pub(crate) struct State {
+    pub(crate) wasi: WasiCtx,
+    pub(crate) table: ResourceTable,
+    pub(crate) memory: MemoryLimit,
+    pub(crate) mounts: Vec<Mount>,
+    /// Entries of directories read so far.
+    pub(crate) entries_read: u64,
+    pub(crate) gateway: Gateway,
+}
+
+impl State {
+    pub(crate) fn files(&mut self) -> Files<'_> {
+        let Self { wasi, table, mounts, entries_read, .. } = self;
+        let view = WasiFilesystemCtxView { ctx: wasi.filesystem(), table };
+        Files { wasi: view, mounts, entries_read }
+    }
+
+    /// An error as the guest may see it.
+    ///
+    /// # Errors
+    /// For a code that only the host may say (a deadline, a cancellation): the guest ends here.
+    pub(crate) fn error(&self, error: ToolError) -> wasmtime::Result<WitError> {
+        let code = match error.code {
+            ErrorCode::InvalidArguments => WitCode::InvalidArguments,
+            ErrorCode::NoAttachments => WitCode::NoAttachments,
+            ErrorCode::IndexOutOfRange => WitCode::IndexOutOfRange,
+            ErrorCode::AttachmentUnavailable => WitCode::AttachmentUnavailable,
+            ErrorCode::PathDenied => WitCode::PathDenied,
+            ErrorCode::AlreadyExists => WitCode::AlreadyExists,
+            ErrorCode::NotFound => WitCode::NotFound,
+            ErrorCode::NotARegularFile => WitCode::NotARegularFile,
+            ErrorCode::IsADirectory => WitCode::IsADirectory,
+            ErrorCode::TooLarge => WitCode::TooLarge,
+            ErrorCode::QuotaExceeded => WitCode::QuotaExceeded,
+            ErrorCode::NoSpace => WitCode::NoSpace,
+            ErrorCode::WriteFailed => WitCode::WriteFailed,
+            _ => return Err(wasmtime::Error::new(error)),
+        };
+        Ok(WitError { code, message: error.message })
+    }
+}
+
+/// A guest's error as the host knows it: the code from the guest's subset, the message bounded.
+pub(crate) fn from_guest(error: WitError) -> ToolError {
+    let code = match error.code {
+        WitCode::InvalidArguments => ErrorCode::InvalidArguments,
+        WitCode::NoAttachments => ErrorCode::NoAttachments,
+        WitCode::IndexOutOfRange => ErrorCode::IndexOutOfRange,
+        WitCode::AttachmentUnavailable => ErrorCode::AttachmentUnavailable,
+        WitCode::PathDenied => ErrorCode::PathDenied,
+        WitCode::AlreadyExists => ErrorCode::AlreadyExists,
+        WitCode::NotFound => ErrorCode::NotFound,
+        WitCode::NotARegularFile => ErrorCode::NotARegularFile,
+        WitCode::IsADirectory => ErrorCode::IsADirectory,
+        WitCode::TooLarge => ErrorCode::TooLarge,
+        WitCode::QuotaExceeded => ErrorCode::QuotaExceeded,
+        WitCode::NoSpace => ErrorCode::NoSpace,
+        WitCode::WriteFailed => ErrorCode::WriteFailed,
+    };
+    ToolError::new(code, error.message)
+}
+
+impl WasiView for State {
+    fn ctx(&mut self) -> WasiCtxView<'_> {
+        WasiCtxView { ctx: &mut self.wasi, table: &mut self.table }
+    }
+}
+
+/// Bounds linear memory and tables, and remembers which bound was hit.
+#[derive(Debug)]
+pub(crate) struct MemoryLimit {
+    bytes_max: usize,
+    /// Of all memories that the guest has.
+    bytes: usize,
+    exceeded: Option<Exceeded>,
+}
+
+/// A bound that a guest was held to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Exceeded {
+    Memory,
+    Table,
+}
+
+impl MemoryLimit {
+    /// So much, over all memories.
+    pub(crate) fn of(bytes_max: usize) -> Self {
+        Self { bytes_max, bytes: 0, exceeded: None }
+    }
+
+    /// The bound that was hit last.
+    pub(crate) fn exceeded(&self) -> Option<Exceeded> {
+        self.exceeded
+    }
+}
+
+impl ResourceLimiter for MemoryLimit {
+    fn memory_growing(
+        &mut self,
+        current: usize,
+        desired: usize,
+        own: Option<usize>,
+    ) -> wasmtime::Result<bool> {
+        // A memory whose own bound is smaller does not grow, and so does not count.
+        if own.is_some_and(|own| desired > own) {
+            return Ok(false);
+        }
+        let bytes = self.bytes.saturating_add(desired.saturating_sub(current));
+        let fits = bytes <= self.bytes_max;
+        if fits {
+            self.bytes = bytes;
+        } else {
+            self.exceeded = Some(Exceeded::Memory);
+        }
+        Ok(fits)
+    }
+
+    fn table_growing(&mut self, _: usize, desired: usize, _: Option<usize>) -> wasmtime::Result<bool> {
+        let fits = desired <= TABLE_ELEMENTS_MAX;
+        if !fits {
+            self.exceeded = Some(Exceeded::Table);
+        }
+        Ok(fits)
+    }
+}

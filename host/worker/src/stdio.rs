@@ -1,0 +1,128 @@
+//! A guest's stdout and stderr: line by line to the gateway's log, up to a cap, then into nothing.
+
+use crate::gateway::Gateway;
+use bytes::Bytes;
+use cofferdam_core::host_call::{LINE_OVERHEAD_BYTES, Notification, OUTPUT_BYTES_MAX};
+use cofferdam_core::text::one_line;
+use std::sync::{Arc, Mutex, PoisonError};
+use wasmtime_wasi::cli::{IsTerminal, StdoutStream};
+use wasmtime_wasi::p2::{OutputStream, Pollable, StreamResult};
+
+/// Longer lines are cut.
+const LINE_BYTES_MAX: usize = 1024;
+
+/// Both streams of one call.
+#[derive(Clone)]
+pub(crate) struct Output(Arc<Mutex<Captured>>);
+
+struct Captured {
+    gateway: Gateway,
+    line: Vec<u8>,
+    last: String,
+    left: usize,
+    dropped: u64,
+}
+
+impl Output {
+    pub(crate) fn new(gateway: Gateway) -> Self {
+        Self(Arc::new(Mutex::new(Captured {
+            gateway,
+            line: Vec::new(),
+            last: String::new(),
+            left: OUTPUT_BYTES_MAX,
+            dropped: 0,
+        })))
+    }
+
+    /// The last line so far, bounded: a panicking guest says there why.
+    pub(crate) fn tail(&self) -> String {
+        let mut captured = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        captured.end_line();
+        one_line(&captured.last, 400)
+    }
+
+    /// Logs what is left of the last line, and how much was dropped.
+    pub(crate) fn finish(&self) {
+        let mut captured = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        captured.end_line();
+        if captured.dropped > 0 {
+            let line = format!("output over the cap was dropped ({} bytes)", captured.dropped);
+            captured.gateway.notify(Notification::Log(&line));
+        }
+    }
+}
+
+impl Captured {
+    fn take(&mut self, bytes: &[u8]) {
+        for (at, byte) in bytes.iter().enumerate() {
+            let cost = if *byte == b'\n' { 1 + LINE_OVERHEAD_BYTES } else { 1 };
+            let Some(left) = self.left.checked_sub(cost) else {
+                // Nothing after the first byte over the cap, or short lines would still trickle in.
+                self.left = 0;
+                self.dropped += (bytes.len() - at) as u64;
+                return;
+            };
+            self.left = left;
+            if *byte == b'\n' {
+                self.end_line();
+            } else if self.line.len() < LINE_BYTES_MAX {
+                self.line.push(*byte);
+            }
+        }
+    }
+
+    fn end_line(&mut self) {
+        if !self.line.is_empty() {
+            let text = one_line(&String::from_utf8_lossy(&self.line), LINE_BYTES_MAX);
+            self.gateway.notify(Notification::Log(&text));
+            self.line.clear();
+            // Rust's panic hook ends with a hint that says nothing here.
+            if !text.starts_with("note: ") {
+                self.last = text;
+            }
+        }
+    }
+}
+
+impl IsTerminal for Output {
+    fn is_terminal(&self) -> bool {
+        false
+    }
+}
+
+impl StdoutStream for Output {
+    fn async_stream(&self) -> Box<dyn tokio::io::AsyncWrite + Send + Sync> {
+        // Only WASI 0.3 asks for this form, and it is not linked.
+        Box::new(tokio::io::sink())
+    }
+
+    fn p2_stream(&self) -> Box<dyn OutputStream> {
+        Box::new(self.clone())
+    }
+}
+
+#[async_trait::async_trait]
+impl Pollable for Output {
+    async fn ready(&mut self) {}
+}
+
+#[async_trait::async_trait]
+impl OutputStream for Output {
+    fn write(&mut self, bytes: Bytes) -> StreamResult<()> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).take(&bytes);
+        Ok(())
+    }
+
+    fn flush(&mut self) -> StreamResult<()> {
+        Ok(())
+    }
+
+    fn check_write(&mut self) -> StreamResult<usize> {
+        Ok(64 << 10)
+    }
+
+    fn write_zeroes(&mut self, nelem: usize) -> StreamResult<()> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).dropped += nelem as u64;
+        Ok(())
+    }
+}

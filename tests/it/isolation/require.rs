@@ -175,20 +175,10 @@ fn doctor_counts_what_lacks_when_it_is_required() {
 }
 
 #[test]
-fn the_gateways_own_process_is_no_isolation() {
-    let home = Home::new().config("[isolation]\nmode = \"in-process\"\nrequire = true\n");
-    let ran = home.call(&["file_read", "path=/shared/a"]);
-    assert_eq!(ran.code, Some(2), "{ran:?}");
-    assert!(ran.stderr.contains("write mode = \"processes\""), "{ran:?}");
-    assert_eq!(home.run(&["doctor"]).code, Some(3));
-}
-
-#[test]
 fn what_is_not_understood_is_refused() {
     for (section, said) in [
         ("requires = true", "cofferdam.toml:6: "),
-        ("mode = \"native\"", "`processes`"),
-        ("mode = \"off\"", "`in-process`"),
+        ("mode = \"processes\"", "unknown field `mode`"),
         ("require = \"yes\"", "boolean"),
         ("require = 1", "boolean"),
     ] {

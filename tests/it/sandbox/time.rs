@@ -17,14 +17,9 @@ fn impatient(memory: &str) -> Home {
     Home::new().hostile(&format!("memory = \"{memory}\"\ndeadline = \"400ms\""))
 }
 
-/// Guests run in the gateway's own process.
-const HERE: &str = "[isolation]\nmode = \"in-process\"\n";
-
-/// A behaviour that is ended by its deadline and changes nothing, wherever it runs.
+/// A behaviour that is ended by its deadline and changes nothing.
 fn ends(memory: &str, arguments: &[&str]) {
-    for home in [impatient(memory), impatient(memory).config(HERE)] {
-        ends_in(&home, arguments);
-    }
+    ends_in(&impatient(memory), arguments);
 }
 
 fn ends_in(home: &Home, arguments: &[&str]) {
@@ -60,13 +55,8 @@ fn a_guest_that_spins_while_it_writes_is_ended() {
 
 #[test]
 fn what_was_sealed_in_time_is_not_published_late() {
-    for home in [impatient("16 MiB"), impatient("16 MiB").config(HERE)] {
-        is_not_published_late(&home);
-    }
-}
-
-fn is_not_published_late(home: &Home) {
-    let mut chat = Chat::start(home);
+    let home = impatient("16 MiB");
+    let mut chat = Chat::start(&home);
     for behaviour in ["stage_then_spin", "spin_mid_write"] {
         let said = chat.say(&format!("/hostile behaviour={behaviour} path=/shared/late"));
         assert!(said.starts_with("timed_out: "), "{said}");
@@ -78,24 +68,8 @@ fn is_not_published_late(home: &Home) {
 }
 
 #[test]
-fn guests_in_the_gateways_process_that_spin_are_ended_and_hold_nobody_up() {
-    let home = Home::new().hostile("memory = \"16 MiB\"\ndeadline = \"2s\"").config(HERE);
-    let mut chat = Chat::start(&home);
-    for _ in 0..3 {
-        let used = workers::ticks(chat.id());
-        chat.begin("/hostile behaviour=spin");
-        workers::until("a guest that spins", || workers::ticks(chat.id()) > used + 5);
-        assert_eq!(workers::of(chat.id()), Vec::<u32>::new(), "it spins in the gateway");
-        let said = chat.answer();
-        assert_eq!(said, "timed_out: the tool did not finish within 2s; nothing was changed");
-        assert_eq!(chat.say("/hostile behaviour=ok"), r#"{"ok":true}"#);
-    }
-    chat.end();
-}
-
-#[test]
-fn a_guest_in_the_gateways_process_that_spins_is_ended_when_it_is_cancelled() {
-    let home = Home::new().hostile("memory = \"16 MiB\"\ndeadline = \"120s\"").config(HERE);
+fn a_guest_that_spins_is_ended_when_it_is_cancelled() {
+    let home = Home::new().hostile("memory = \"16 MiB\"\ndeadline = \"120s\"");
     let mut command = home.command(&["call", "hostile", "behaviour=spin"]);
     command.env("COFFERDAM_LOG", "cofferdam=debug").stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().expect("the program starts");

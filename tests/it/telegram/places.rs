@@ -34,16 +34,7 @@ fn content(answer: &str) -> String {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn two_chats_do_not_see_each_others_tmp() -> anyhow::Result<()> {
-    two_chats("processes").await
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn nor_where_guests_run_in_the_gateways_process() -> anyhow::Result<()> {
-    two_chats("in-process").await
-}
-
-async fn two_chats(mode: &str) -> anyhow::Result<()> {
-    let world = World::running_in(|home| home.config(&format!("[isolation]\nmode = {mode:?}\n"))).await?;
+    let world = World::running().await?;
     let (private, group) = (|| Incoming::private(ANN), || Incoming::group(GROUP, ANN));
     for (text, ours) in [("hers", private()), ("theirs", group())] {
         let written = says(&world, ours, &write("/tmp/same", text)).await?;

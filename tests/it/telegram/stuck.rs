@@ -62,15 +62,6 @@ async fn a_guest_that_does_not_listen_is_ended_with_its_worker() -> anyhow::Resu
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn and_where_guests_run_in_the_gateways_process() -> anyhow::Result<()> {
-    let here = "[isolation]\nmode = \"in-process\"\n";
-    for (behaviour, running) in [("spin", "spinning"), ("sleep", "sleeping")] {
-        cancelled(here, behaviour, running, |_| {}).await?;
-    }
-    Ok(())
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn a_worker_that_does_not_move_any_more_is_killed_after_a_cancellation() -> anyhow::Result<()> {
     cancelled("", "stage_then_spin path=/shared/late", "spinning", |gateway| {
         // As if the system never returned from a call: it can look at no clock, and only a kill ends it.

@@ -42,13 +42,13 @@ pub type Ready = Result<Report, StartError>;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 pub enum StartError {
     /// It cannot be confined.
-    #[error("it cannot confine itself, so no guest runs: {0}")]
+    #[error("a worker cannot confine itself, so no guest runs: {0}")]
     Confine(String),
     /// The engine does not start on this machine.
-    #[error("its engine does not start: {0}")]
+    #[error("a worker's engine does not start: {0}")]
     Engine(String),
     /// The machine code is none that this engine runs.
-    #[error("the machine code does not load: {0}")]
+    #[error("a worker does not load the machine code: {0}")]
     Code(String),
 }
 

@@ -42,7 +42,31 @@ pub(super) struct Cache {
 }
 
 /// The turn to compile a component; the next one's comes when it is dropped.
-pub(super) struct Turn(#[expect(dead_code, reason = "closing it lets the lock go")] fs::File);
+pub(super) struct Turn {
+    /// Whether another process had it before, which may have left its code.
+    pub(super) waited: bool,
+    path: PathBuf,
+    /// Closed, it lets the lock go.
+    _file: fs::File,
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        // Who waits at the file that is gone compiles beside who makes another one: no harm.
+        let _ = fs::remove_file(&self.path);
+    }
+}
+
+/// Why an entry is not read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Missing {
+    /// There is none.
+    Absent,
+    /// Others could have written it.
+    Foreign,
+    /// It is not what was written.
+    Damaged,
+}
 
 impl Cache {
     /// The cache in `path`, a folder of the state, which is made, for this user only, if it is missing.
@@ -60,9 +84,18 @@ impl Cache {
         Ok(Self { path: path.to_owned(), dir: dir.into() })
     }
 
-    /// The machine code of a component, if there is a sound entry.
+    /// The machine code of a component, if there is a sound entry. What is not as it should be is told to the operator.
     pub(super) fn code(&self, sha256: &str) -> Option<Vec<u8>> {
-        self.sealed(&entry_name(sha256))
+        let component = &sha256[..12];
+        match self.sealed(&entry_name(sha256)) {
+            Ok(code) => return Some(code),
+            Err(Missing::Absent) => {}
+            Err(Missing::Foreign) => {
+                tracing::warn!(component, "not reading a cache entry that others could have written");
+            }
+            Err(Missing::Damaged) => tracing::warn!(component, "recompiling a damaged cache entry"),
+        }
+        None
     }
 
     /// Whether there is code of a component, sound or not.
@@ -80,32 +113,24 @@ impl Cache {
         })
     }
 
-    /// What an entry holds, if it is what was written under this name, and by us. What is not as it should be is told
-    /// to the operator.
-    pub(super) fn sealed(&self, name: &str) -> Option<Vec<u8>> {
-        let entry = &name[..name.len().min(12)];
-        let foreign = || tracing::warn!(entry, "not reading a cache entry that others could have written");
+    /// What an entry holds, if it is what was written under this name, and by us.
+    ///
+    /// # Errors
+    /// [`Missing`].
+    pub(super) fn sealed(&self, name: &str) -> Result<Vec<u8>, Missing> {
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let mut file = match openat(&self.dir, name, flags, Mode::empty()) {
             Ok(fd) => fs::File::from(fd),
-            Err(Errno::NOENT) => return None,
-            Err(_) => {
-                foreign();
-                return None;
-            }
+            Err(Errno::NOENT) => return Err(Missing::Absent),
+            Err(_) => return Err(Missing::Foreign),
         };
-        let is_ours = file.metadata().is_ok_and(|meta| is_ours_alone(&meta) && meta.is_file());
-        if !is_ours {
-            foreign();
-            return None;
+        let meta = file.metadata().map_err(|_| Missing::Damaged)?;
+        if !is_ours_alone(&meta) || !meta.is_file() {
+            return Err(Missing::Foreign);
         }
         let (mut sum, mut content) = ([0; 32], Vec::new());
         let read = file.read_exact(&mut sum).and_then(|()| file.read_to_end(&mut content));
-        if read.is_ok() && seal(name, &content) == sum {
-            return Some(content);
-        }
-        tracing::warn!(entry, "making a damaged cache entry anew");
-        None
+        if read.is_ok() && seal(name, &content) == sum { Ok(content) } else { Err(Missing::Damaged) }
     }
 
     /// Waits until no other process compiles the component, for `longest` at most; none where the folder takes no lock,
@@ -113,12 +138,17 @@ impl Cache {
     pub(super) fn wait_for_turn(&self, sha256: &str, longest: Duration) -> Option<Turn> {
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let mode = Mode::RUSR | Mode::WUSR;
-        let file = fs::File::from(openat(&self.dir, format!("{sha256}.{TURN}"), flags, mode).ok()?);
-        let started = Instant::now();
+        let name = format!("{sha256}.{TURN}");
+        let file = fs::File::from(openat(&self.dir, &name, flags, mode).ok()?);
+        let (started, path) = (Instant::now(), self.path.join(name));
+        let mut waited = false;
         loop {
             match flock(&file, FlockOperation::NonBlockingLockExclusive) {
-                Ok(()) => return Some(Turn(file)),
-                Err(Errno::AGAIN | Errno::INTR) if started.elapsed() < longest => std::thread::sleep(LOOK),
+                Ok(()) => return Some(Turn { waited, path, _file: file }),
+                Err(Errno::AGAIN | Errno::INTR) if started.elapsed() < longest => {
+                    waited = true;
+                    std::thread::sleep(LOOK);
+                }
                 Err(_) => return None,
             }
         }

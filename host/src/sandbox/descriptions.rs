@@ -4,7 +4,7 @@
 //! links and what it says. It is read as code is: under its seal, and only where no other user could have written it. One
 //! whose code is gone counts for nothing, so that a start leaves every tool compiled.
 
-use super::cache::{Cache, DESCRIPTION};
+use super::cache::{Cache, DESCRIPTION, Missing};
 use super::workers::WORKER_SHA256;
 use cofferdam_core::capability::Grants;
 use cofferdam_ipc::Description;
@@ -14,7 +14,15 @@ use std::io;
 impl Cache {
     /// What the component said, linked with these grants, if that is known and its code is there.
     pub(super) fn description(&self, sha256: &str, grants: &Grants) -> Option<Description> {
-        let bytes = self.sealed(&entry_name(sha256, grants).ok()?)?;
+        let bytes = match self.sealed(&entry_name(sha256, grants).ok()?) {
+            Ok(bytes) => bytes,
+            Err(Missing::Absent) => return None,
+            Err(why) => {
+                let component = &sha256[..12];
+                tracing::warn!(component, ?why, "not reading a kept description; the tool is asked again");
+                return None;
+            }
+        };
         let description = postcard::from_bytes(&bytes).ok()?;
         self.has_code(sha256).then_some(description)
     }

@@ -7,7 +7,7 @@ use wasmtime::{Config, Enabled, Engine, InstanceAllocationStrategy, OptLevel, Po
 /// Table elements of a guest, e.g. its function pointers.
 pub(crate) const TABLE_ELEMENTS_MAX: usize = 20_000;
 /// Core instances of one component: its modules and the adapters between them.
-const CORE_INSTANCES_MAX: u32 = 16;
+const CORE_INSTANCES_MAX: u32 = 64;
 /// Linear memories of one component.
 const MEMORIES_MAX: u32 = 2;
 /// Tables of one component.
@@ -20,7 +20,8 @@ const FIBER_STACK_BYTES: usize = 2 << 20;
 /// What a machine must have to run the code: that of x86-64-v2, which all have since about 2009; of aarch64 the base.
 /// Code that is embedded or cached runs on any of them, whatever it was compiled on.
 #[cfg(target_arch = "x86_64")]
-const FEATURES: &[&str] = &["has_cmpxchg16b", "has_sse3", "has_ssse3", "has_sse41", "has_sse42", "has_popcnt"];
+const FEATURES: &[&str] =
+    &["has_cmpxchg16b", "has_sse3", "has_ssse3", "has_sse41", "has_sse42", "has_popcnt"];
 #[cfg(not(target_arch = "x86_64"))]
 const FEATURES: &[&str] = &[];
 

@@ -1,6 +1,6 @@
 //! The guest's way to the gateway, which alone has authority: every request is sent there and answered.
 
-use cofferdam_core::host_call::{FILES_MAX, Notification, ReplyFile, Reply, Request};
+use cofferdam_core::host_call::{FILES_MAX, Notification, Reply, ReplyFile, Request};
 use cofferdam_core::message::{Address, OutgoingAttachment};
 use cofferdam_core::tool::{ErrorCode, ToolError};
 use cofferdam_ipc::{Broken, FromWorker, REQUEST_BYTES_MAX, Socket, decode};
@@ -36,9 +36,9 @@ impl Gateway {
         take: impl FnOnce(Reply) -> Option<T>,
     ) -> Result<T, ToolError> {
         let mut socket = self.socket().ok_or_else(nothing_granted)?;
-        let answer = socket
-            .send(&FromWorker::Request(request), &[], || false)
-            .and_then(|()| socket.receive(REQUEST_BYTES_MAX, || false, |bytes| decode::<Result<Reply, ToolError>>(bytes)));
+        let answer = socket.send(&FromWorker::Request(request), &[], || false).and_then(|()| {
+            socket.receive(REQUEST_BYTES_MAX, || false, |bytes| decode::<Result<Reply, ToolError>>(bytes))
+        });
         let reply = answer.unwrap_or_else(|broken| Err(gone(&broken)))?;
         take(reply).ok_or_else(|| ToolError::new(ErrorCode::Internal, "the gateway answers something else"))
     }

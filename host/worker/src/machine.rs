@@ -83,14 +83,17 @@ impl Machine {
     pub(crate) fn describe(&self, linked: &Linked) -> Result<Description, DescribeError> {
         let output = Output::new(Gateway::none());
         let reach = Reach { mounts: Vec::new(), gateway: Gateway::none() };
-        let mut store = self.store(state_of(&Grants::NOTHING, &Limits::DESCRIBE, reach, &output), &Limits::DESCRIBE);
+        let mut store =
+            self.store(state_of(&Grants::NOTHING, &Limits::DESCRIBE, reach, &output), &Limits::DESCRIBE);
         let said = block_on(&mut store, Instant::now() + Limits::DESCRIBE.deadline.0, async |store| {
             let instance = linked.0.instantiate_async(&mut *store).await?;
             instance.cofferdam_tool_tool().call_describe(store).await
         });
         let said = said.map_err(|e| {
             let memory = &store.data().memory;
-            DescribeError::Describe(outcome::of_failure(&e, memory, &Limits::DESCRIBE, &output.tail()).message)
+            DescribeError::Describe(
+                outcome::of_failure(&e, memory, &Limits::DESCRIBE, &output.tail()).message,
+            )
         })?;
         for (what, text) in [("arguments", &said.arguments_schema), ("result", &said.result_schema)] {
             if text.len() > SCHEMA_BYTES_MAX {

@@ -1,7 +1,7 @@
 //! Why a guest ended, in the gateway's codes: traps, limits and deadlines told apart.
 
-use crate::machine::{HANDLES_MAX, OutOfTime};
 use crate::engine::TABLE_ELEMENTS_MAX;
+use crate::machine::{HANDLES_MAX, OutOfTime};
 use crate::state::{Exceeded, MemoryLimit};
 use cofferdam_core::limits::Limits;
 use cofferdam_core::tool::{ErrorCode, ToolError};

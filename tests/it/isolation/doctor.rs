@@ -28,7 +28,7 @@ fn a_sound_installation_is_told_whole() {
     let told = home.run(&["doctor"]);
     assert_eq!((told.code, told.stderr.as_str()), (Some(0), ""), "{told:?}");
     for said in [
-        "isolation: processes, not required\n  gateway: no_new_privs yes; ",
+        "isolation: not required\n  guests run in a program of its own, ",
         "; Landlock ABI ",
         " refused, ",
         " 0 not as they should be\n",

@@ -74,7 +74,7 @@ fn what_is_no_file_is_not_read() {
 fn a_file_over_the_limit_is_not_read_whole() {
     let (home, file) = hello();
     std::fs::File::create(&file).and_then(|file| file.set_len(1 << 40)).expect("sparse");
-    unavailable(&home, "cannot read component hello.wasm: larger than 33554432 bytes");
+    unavailable(&home, "cannot read component hello.wasm: larger than 100663296 bytes");
 }
 
 #[test]

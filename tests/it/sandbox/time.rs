@@ -8,7 +8,6 @@ use std::io::{BufRead, BufReader};
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 use support::home::{Home, Ran};
-use support::workers;
 
 const DEADLINE: Duration = Duration::from_millis(400);
 

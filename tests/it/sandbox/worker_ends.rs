@@ -139,7 +139,7 @@ fn no_worker_outlives_its_gateway() {
             workers::until("a guest that spins", || ticks() > used + 5);
         }
         let all = workers::of(chat.id());
-        assert!(all.len() >= 2, "{behaviour}: {all:?}");
+        assert!(!all.is_empty(), "{behaviour}: {all:?}");
         // Killed: it does nothing any more for its workers.
         drop(chat);
         workers::until("the end of them all", || all.iter().all(|worker| workers::is_gone(*worker)));

@@ -59,8 +59,9 @@ impl CodeStore {
             return self.hold(binary, &code);
         }
         // One process compiles a component; who comes meanwhile finds it in the cache.
-        let _turn = self.cache.wait_for_turn(binary.sha256(), self.compile_time.0);
-        match self.cache.code(binary.sha256()) {
+        let turn = self.cache.wait_for_turn(binary.sha256(), self.compile_time.0);
+        let found = turn.as_ref().filter(|turn| turn.waited).and_then(|_| self.cache.code(binary.sha256()));
+        match found {
             Some(code) => self.hold(binary, &code),
             None => self.compile(starter, binary),
         }

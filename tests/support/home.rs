@@ -308,6 +308,11 @@ fn copy_warm_cache(state: &Path) {
     let warm = WARM.get_or_init(|| {
         // Beside the program, and kept: the entries are named by what they were compiled from.
         let dir = program::cofferdam().with_file_name("test-warm");
+        let modified = |path: &Path| std::fs::metadata(path).and_then(|meta| meta.modified()).ok();
+        if modified(&dir) < modified(program::cofferdam()) {
+            // What another program kept is none of this one's.
+            let _ = std::fs::remove_dir_all(&dir);
+        }
         std::fs::create_dir_all(&dir).expect("the target folder can be written");
         let file = dir.join(format!("{}.toml", std::process::id()));
         std::fs::write(&file, "[workspace]\nroot = \"workspace\"\n[state]\ndir = \"state\"\n")

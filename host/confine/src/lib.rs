@@ -3,6 +3,7 @@
 //! It knows no tools, no wasmtime and no runtime: callers say what must stay reachable, everything else
 //! is gone. What the kernel cannot do is reported, never guessed; what it can do and fails is an error.
 
+mod expendable;
 mod landlock;
 mod privileges;
 mod report;
@@ -13,9 +14,10 @@ mod status;
 mod tests;
 pub mod trial;
 
+pub use expendable::spawn_expendable;
 pub use privileges::close_inherited;
 pub use report::{Capabilities, Confined, LANDLOCK_ABI_MIN, Landlock, Missing, NotWhole, Report, Seccomp};
-pub use rlimits::{COMPILE_CPU_SECONDS, WORKER_DATA_BYTES_MAX, WORKER_FD_MAX, WORKER_FILE_BYTES_MAX};
+pub use rlimits::{COMPILE_CPU_SECONDS, WORKER_DATA_BYTES_MAX, WORKER_FD_MAX};
 
 use serde::Deserialize;
 use std::io;
@@ -123,7 +125,7 @@ pub fn worker(kind: WorkerKind, mounts: &[BorrowedFd<'_>]) -> Result<Report, Con
     let rlimits = rlimits::worker(kind)?;
     let landlock = landlock::worker(mounts)?;
     // Last: it forbids what the steps above use.
-    let filtered = seccomp::worker()?;
+    let filtered = seccomp::worker(kind)?;
     let who = match kind {
         WorkerKind::Call => Confined::CallWorker,
         WorkerKind::Compile { .. } => Confined::CompileWorker,
@@ -141,6 +143,7 @@ pub fn worker(kind: WorkerKind, mounts: &[BorrowedFd<'_>]) -> Result<Report, Con
 pub fn gateway(paths: &GatewayPaths, ports: &[u16]) -> Result<Report, ConfineError> {
     status::single_threaded()?;
     let status = status::Status::open()?;
+    expendable::prepare();
     privileges::keep_file_capabilities()?;
     let rlimits = rlimits::gateway()?;
     let landlock = landlock::gateway(paths, ports)?;

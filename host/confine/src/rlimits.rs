@@ -9,8 +9,6 @@ use std::collections::BTreeMap;
 
 /// Descriptors that a worker holds open at once.
 pub const WORKER_FD_MAX: u64 = 1024;
-/// The length to which a worker may write a file: images of linear memories live in memory files.
-pub const WORKER_FILE_BYTES_MAX: u64 = 64 << 20;
 /// Private writable memory of a worker, the guest's included.
 pub const WORKER_DATA_BYTES_MAX: u64 = 4 << 30;
 /// CPU time, in seconds over all threads, after which a compiling worker is killed when nobody says otherwise.
@@ -22,7 +20,7 @@ pub(super) fn worker(kind: WorkerKind) -> Result<BTreeMap<String, u64>, ConfineE
         ("core", Resource::Core, 0),
         ("nofile", Resource::Nofile, WORKER_FD_MAX),
         ("data", Resource::Data, WORKER_DATA_BYTES_MAX),
-        ("fsize", Resource::Fsize, WORKER_FILE_BYTES_MAX),
+        ("fsize", Resource::Fsize, 0),
     ])?;
     if let WorkerKind::Compile { cpu_seconds } = kind {
         // One more until SIGKILL: SIGXCPU says what it was.

@@ -4,7 +4,7 @@
 //! A worker that strays is killed: it is compromised or broken, and the gateway starts another. What
 //! libraries merely try fails softly instead. Paths and open flags are Landlock's business.
 
-use super::ConfineError;
+use super::{ConfineError, WorkerKind};
 use seccompiler::{
     Error, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter, SeccompRule,
     apply_filter,
@@ -15,7 +15,7 @@ type Rules = BTreeMap<i64, Vec<SeccompRule>>;
 
 /// Calls that a worker makes with whatever arguments.
 const WORKER: &[libc::c_long] = &[
-    // Its socket, its mounts, machine code, memory files. Not `sendmsg`: it hands out no descriptor and no datagram.
+    // Its socket, its mounts, machine code. Not `sendmsg`: it hands out no descriptor and no datagram.
     libc::SYS_read,
     libc::SYS_write,
     libc::SYS_readv,
@@ -49,7 +49,6 @@ const WORKER: &[libc::c_long] = &[
     libc::SYS_readahead,
     libc::SYS_fsync,
     libc::SYS_fdatasync,
-    libc::SYS_memfd_create,
     libc::SYS_pipe2,
     libc::SYS_eventfd2,
     libc::SYS_epoll_create1,
@@ -204,14 +203,20 @@ pub(super) enum Taken {
     No,
 }
 
-/// Leaves a worker its list.
-pub(super) fn worker() -> Result<Taken, ConfineError> {
-    // glibc then falls back to clone, whose flags can be seen.
-    install(everywhere(&[libc::SYS_clone3]), SeccompAction::Errno(libc::ENOSYS as u32))?;
-    install(tried()?, SeccompAction::Errno(libc::EPERM as u32))?;
+/// Leaves a worker its list. One that compiles may start threads, one that runs guests has the one it has.
+pub(super) fn worker(kind: WorkerKind) -> Result<Taken, ConfineError> {
+    // glibc then falls back to clone, whose flags can be seen; and wasmtime copies where it would share memory files,
+    // which no limit of memory counts.
+    let absent = [libc::SYS_clone3, libc::SYS_memfd_create];
+    install(everywhere(&absent), SeccompAction::Errno(libc::ENOSYS as u32))?;
+    let mut tried = tried()?;
+    if kind == WorkerKind::Call {
+        tried.insert(libc::SYS_clone, Vec::new());
+    }
+    install(tried, SeccompAction::Errno(libc::EPERM as u32))?;
     // Last: it does not let another filter be installed.
     let mut rules = allowed()?;
-    for call in [libc::SYS_clone3, libc::SYS_ioctl, libc::SYS_fcntl, libc::SYS_prctl] {
+    for call in [absent[0], absent[1], libc::SYS_ioctl, libc::SYS_fcntl, libc::SYS_prctl] {
         rules.insert(call, Vec::new());
     }
     compile_and_apply(rules, SeccompAction::KillProcess, SeccompAction::Allow)
@@ -231,10 +236,13 @@ fn allowed() -> Result<Rules, ConfineError> {
     // No page is writable and executable at once.
     let both = (libc::PROT_WRITE | libc::PROT_EXEC) as u64;
     let either = [0, libc::PROT_WRITE as u64, libc::PROT_EXEC as u64];
-    for call in [libc::SYS_mmap, libc::SYS_mprotect] {
-        let one = |bits: &u64| rule(vec![masked(2, both, *bits)?]);
-        rules.insert(call, either.iter().map(one).collect::<Result<_, _>>()?);
-    }
+    let protected = |bits: &u64| rule(vec![masked(2, both, *bits)?]);
+    rules.insert(libc::SYS_mprotect, either.iter().map(protected).collect::<Result<_, _>>()?);
+    // Private mappings alone, which its limit of memory counts.
+    let private = |bits: &u64| {
+        rule(vec![masked(2, both, *bits)?, masked(3, libc::MAP_TYPE as u64, libc::MAP_PRIVATE as u64)?])
+    };
+    rules.insert(libc::SYS_mmap, either.iter().map(private).collect::<Result<_, _>>()?);
     let thread = libc::CLONE_THREAD as u64;
     rules.insert(libc::SYS_clone, vec![rule(vec![masked(0, thread | NOT_A_THREAD, thread)?])?]);
     // Signals to itself (`abort`), sockets without an address and their timeouts and buffers, limits that are

@@ -47,7 +47,10 @@ fn what_is_tried_is_refused_or_works_as_the_table_says() {
         "make pages writable and executable",
         "signal its parent",
         "hold more descriptors than its limit",
-        "write a file longer than its limit",
+        "make a memory file, which no limit of memory counts",
+        "share memory that no limit of memory counts",
+        "start a thread",
+        "make a pair of datagram sockets, which send to anybody",
         "have more memory than its limit",
     ];
     let calls =

@@ -38,7 +38,13 @@ fn a_worker_holds_what_it_needs_and_nothing_else() {
     let all = workers::of(chat.id());
     assert!(all.len() >= 2, "one of each tool: {all:?}");
     let (mut mounts, mut kinds) = (BTreeSet::new(), BTreeSet::new());
+    let score = |process: u32| {
+        std::fs::read_to_string(format!("/proc/{process}/oom_score_adj")).expect("ours to read")
+    };
+    // Which the system ends first when memory runs out.
+    assert_eq!(score(chat.id()), score(std::process::id()), "the gateway's is as it was");
     for worker in all {
+        assert_eq!((score(worker).as_str(), workers::status(worker, "Threads").as_str()), ("800\n", "1"));
         for (number, open) in workers::descriptors(worker) {
             let what =
                 kind(&home, worker, &open).unwrap_or_else(|| panic!("{number} of {worker} is {open:?}"));
@@ -98,7 +104,7 @@ fn a_worker_is_confined_in_every_thread_while_it_runs_a_guest() {
         ("Max core file size", "0", "0"),
         ("Max open files", "1024", "1024"),
         ("Max data size", "4294967296", "4294967296"),
-        ("Max file size", "67108864", "67108864"),
+        ("Max file size", "0", "0"),
     ] {
         let line = limits.lines().find_map(|line| line.strip_prefix(name)).expect(name);
         let words: Vec<_> = line.split_whitespace().take(2).collect();

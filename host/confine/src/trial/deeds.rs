@@ -56,3 +56,14 @@ pub(super) fn call(number: libc::c_long, arguments: [libc::c_long; 3]) -> io::Re
         _ => Ok(()),
     }
 }
+
+/// Asks for a page of memory, shared or private.
+#[allow(unsafe_code, reason = "mapping has no safe interface; see SAFETY")]
+pub(super) fn map(kind: libc::c_int) -> io::Result<()> {
+    let (protection, flags) = (libc::PROT_READ | libc::PROT_WRITE, kind | libc::MAP_ANONYMOUS);
+    // SAFETY: the kernel chooses a place where nothing is, and nobody uses the page.
+    match unsafe { libc::mmap(std::ptr::null_mut(), 4096, protection, flags, -1, 0) } {
+        libc::MAP_FAILED => Err(io::Error::last_os_error()),
+        _ => Ok(()),
+    }
+}

@@ -1,6 +1,6 @@
 //! The tables. A reviewer adds a line.
 
-use super::super::{WORKER_DATA_BYTES_MAX, WORKER_FD_MAX, WORKER_FILE_BYTES_MAX};
+use super::super::{WORKER_DATA_BYTES_MAX, WORKER_FD_MAX};
 use super::*;
 
 const fn done(name: &'static str, deed: fn(&Scene) -> io::Result<()>) -> Trial {
@@ -28,7 +28,7 @@ const WRITE_EXECUTE: libc::c_long = WRITE | libc::PROT_EXEC as libc::c_long;
 /// Typed text in a terminal's input, as if its user had.
 const TIOCSTI: libc::c_long = 0x5412;
 
-const DEEDS: [Trial; 54] = [
+const DEEDS: [Trial; 55] = [
     done("read a file of a mount", |s| read(s.open_in_mount("file", OFlags::RDONLY)?)),
     done("read a file in a folder of a mount", |s| read(s.open_in_mount("folder/inner", OFlags::RDONLY)?)),
     done("read a file by openat2", |s| {
@@ -40,7 +40,7 @@ const DEEDS: [Trial; 54] = [
         let folder = s.open_in_mount(".", OFlags::RDONLY | OFlags::DIRECTORY)?;
         rustix::fs::Dir::new(folder)?.next().map_or(Err(io::ErrorKind::NotFound.into()), |_| Ok(()))
     }),
-    done("start a thread", |_| {
+    refused("start a thread", |_| {
         let thread = std::thread::Builder::new().name("trial".into()).spawn(|| 1)?;
         thread.join().map(drop).map_err(|_| io::ErrorKind::Other.into())
     }),
@@ -52,10 +52,6 @@ const DEEDS: [Trial; 54] = [
     }),
     done("wait at its socket for a time", |s| {
         s.socket.set_read_timeout(Some(std::time::Duration::from_secs(1)))
-    }),
-    done("write to a memory file", |_| {
-        let memory = rustix::fs::memfd_create("trial", rustix::fs::MemfdFlags::CLOEXEC)?;
-        std::fs::File::from(memory).write_all(&[0; 4096])
     }),
     done("draw random bytes and the time", |_| {
         let _ = (std::collections::hash_map::RandomState::new(), std::time::SystemTime::now());
@@ -87,10 +83,11 @@ const DEEDS: [Trial; 54] = [
         let held: Result<Vec<OwnedFd>, _> = more.map(|_| s.cache.try_clone()).collect();
         held.map(drop)
     }),
-    refused("write a file longer than its limit", |_| {
-        let memory = rustix::fs::memfd_create("trial", rustix::fs::MemfdFlags::CLOEXEC)?;
-        Ok(rustix::io::pwrite(memory, b"x", WORKER_FILE_BYTES_MAX).map(drop)?)
+    refused("make a memory file, which no limit of memory counts", |_| {
+        Ok(rustix::fs::memfd_create("trial", rustix::fs::MemfdFlags::CLOEXEC).map(drop)?)
     }),
+    refused("share memory that no limit of memory counts", |_| deeds::map(libc::MAP_SHARED)),
+    done("have memory of its own", |_| deeds::map(libc::MAP_PRIVATE)),
     refused("have more memory than its limit", |_| {
         let more = usize::try_from(WORKER_DATA_BYTES_MAX + 1).map_err(io::Error::other)?;
         Vec::<u8>::new().try_reserve_exact(more).map_err(|_| Errno::NOMEM.into())

@@ -150,7 +150,8 @@ impl Drop for Worker {
 }
 
 fn spawn(socket: OwnedFd) -> io::Result<Child> {
-    Command::new(program::path()?)
+    let mut command = Command::new(program::path()?);
+    command
         .arg0("cofferdam-worker")
         .env_clear()
         .current_dir("/")
@@ -158,12 +159,10 @@ fn spawn(socket: OwnedFd) -> io::Result<Child> {
         .process_group(0)
         .stdin(Stdio::from(socket))
         .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .spawn()
-        .map_err(|e| {
-            let said = format!(
-                "cannot start a worker from memory: {e}; where sysctl vm.memfd_noexec is 2, set it to 1"
-            );
-            io::Error::new(e.kind(), said)
-        })
+        .stderr(Stdio::null());
+    confine::spawn_expendable(|| command.spawn()).map_err(|e| {
+        let said =
+            format!("cannot start a worker from memory: {e}; where sysctl vm.memfd_noexec is 2, set it to 1");
+        io::Error::new(e.kind(), said)
+    })
 }

@@ -45,8 +45,8 @@ stderr; COFFERDAM_LOG=debug shows more.";
 const SERVE_EXAMPLE: &str = "Example: TELEGRAM_BOT_TOKEN=… cofferdam serve --config cofferdam.toml";
 const TOOLS_EXAMPLE: &str = "Example: cofferdam tools --json | jq -r '.[].name'";
 
-const STATUS_EXAMPLE: &str = "It reads the state folder and asks the gateway nothing. Exit codes: 0 running; 3 not running; 2 \
-configuration.\nExample: cofferdam status --json | jq .queue";
+const STATUS_EXAMPLE: &str = "It reads the state folder and asks the gateway nothing. Exit codes: 0 running; 3 not running, \
+or its model or its store fails; 2 configuration.\nExample: cofferdam status --json | jq .queue";
 
 const DOCTOR_EXAMPLE: &str = "Example: cofferdam doctor --json | jq .findings";
 
@@ -85,7 +85,7 @@ enum Command {
     /// Looks at the whole installation; exit 3 names each problem and what mends it
     #[command(after_help = DOCTOR_EXAMPLE)]
     Doctor(doctor::Arguments),
-    /// Says what the running gateway is doing; exit 3 when none runs
+    /// Says what the running gateway is doing; exit 3 when none runs, or it cannot answer
     #[command(after_help = STATUS_EXAMPLE)]
     Status(Output),
     /// Confines this process and tries things

@@ -14,6 +14,7 @@ use crate::{llm, log};
 use anyhow::{Context, anyhow};
 use cofferdam_core::audit::{Event, Reload, ReloadState};
 use cofferdam_core::counts::COUNTS;
+use cofferdam_core::standing::MODEL;
 use cofferdam_core::text::one_line;
 use std::io;
 use std::os::unix::fs::MetadataExt;
@@ -83,6 +84,8 @@ impl Reloading {
         }
         gateway.enforce(&config);
         log::configure(&config.log);
+        // Its key and its address were read anew.
+        MODEL.renew();
         self.gateway = gateway;
         count(ReloadState::Applied);
         tracing::info!("the configuration was reloaded and is in force");

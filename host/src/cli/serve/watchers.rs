@@ -8,7 +8,7 @@ use crate::log;
 use crate::monitor::{Manager, Monitor, Watched};
 use crate::store::{Health, LastError, Presence};
 use anyhow::anyhow;
-use cofferdam_core::counts::COUNTS;
+use cofferdam_core::standing::{MODEL, STORE};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::runtime::Handle;
@@ -60,7 +60,7 @@ impl Watchers {
             beside.spawn_on(answering, runtime);
         }
         beside.spawn_on(self.manager.clone().watch(telegram::polled(), watched), runtime);
-        beside.spawn_on(note(self.presence.clone()), runtime);
+        beside.spawn_on(note(self.presence.clone(), self.watching.clone()), runtime);
         Ok(())
     }
 
@@ -75,11 +75,18 @@ impl Watchers {
     }
 }
 
-async fn note(presence: Arc<Presence>) {
+async fn note(presence: Arc<Presence>, watching: Arc<Watching>) {
     loop {
         tokio::time::sleep(NOTED_EVERY).await;
-        let presence = presence.clone();
-        let noted = tokio::task::spawn_blocking(move || presence.fares(health())).await;
+        let (presence, watching) = (presence.clone(), watching.clone());
+        let look = move || {
+            // Perhaps nobody has anything to store for long, and it works again.
+            if STORE.look().is_failing() {
+                watching.ailments();
+            }
+            presence.fares(health());
+        };
+        let noted = tokio::task::spawn_blocking(look).await;
         if noted.is_err() {
             return;
         }
@@ -92,10 +99,5 @@ fn kept(log::Said { at, text }: log::Said) -> LastError {
 
 /// How this process has fared.
 fn health() -> Health {
-    let at = |ms: u64| i64::try_from(ms).ok().filter(|ms| *ms > 0);
-    Health {
-        error: log::last_error().map(kept),
-        model_answered_at: at(COUNTS.model.answered_at.get()),
-        model_failed_at: at(COUNTS.model.failed_at.get()),
-    }
+    Health { error: log::last_error().map(kept), model: MODEL.look(), store: STORE.look() }
 }

@@ -27,6 +27,7 @@ mod policy_export;
 mod policy_report;
 mod policy_show;
 mod recorded;
+mod reload;
 mod secrecy;
 mod service;
 mod status;

@@ -10,6 +10,7 @@ mod doctor;
 mod init;
 mod policy;
 mod progress;
+mod reload;
 mod serve;
 mod service;
 mod status;
@@ -48,6 +49,10 @@ const TOOLS_EXAMPLE: &str = "Example: cofferdam tools --json | jq -r '.[].name'"
 const STATUS_EXAMPLE: &str = "It reads the state folder and asks the gateway nothing. Exit codes: 0 running; 3 not running, \
 or its model or its store fails; 2 configuration.\nExample: cofferdam status --json | jq .queue";
 
+const RELOAD_EXAMPLE: &str = "It asks the gateway that runs with this state, and waits for the answer. Exit codes: 0 what was \
+read is in force; 2 it was refused, and everything is as it was; 3 no gateway runs, or it does not answer.\nExample: cofferdam \
+reload --config /etc/cofferdam/cofferdam.toml";
+
 const DOCTOR_EXAMPLE: &str = "Example: cofferdam doctor --json | jq .findings";
 
 #[derive(Debug, Args)]
@@ -64,7 +69,7 @@ struct Global {
 enum Command {
     /// Runs one tool call through registry, judge, sandbox and audit; prints one line of JSON
     Call(call::Arguments),
-    /// Runs the gateway: polls Telegram until SIGINT or SIGTERM
+    /// Runs the gateway: polls Telegram until SIGINT or SIGTERM, or until its terminal is closed
     #[command(after_help = SERVE_EXAMPLE)]
     Serve,
     /// Tells who is served, and lets in strangers by the code that they were told
@@ -88,6 +93,9 @@ enum Command {
     /// Says what the running gateway is doing; exit 3 when none runs, or it cannot answer
     #[command(after_help = STATUS_EXAMPLE)]
     Status(Output),
+    /// Has the running gateway read its configuration, keys, instructions and policies anew
+    #[command(after_help = RELOAD_EXAMPLE)]
+    Reload,
     /// Confines this process and tries things
     #[command(hide = true)]
     ConfineCheck(confine_check::Arguments),
@@ -201,6 +209,7 @@ fn run(cli: Cli) -> anyhow::Result<Exit> {
         Command::Audit(command) => audit::run(&config, command),
         Command::Doctor(arguments) => doctor::run(&config, &arguments),
         Command::Status(output) => status::run(&config, output),
+        Command::Reload => reload::run(&config),
         Command::Service(command) => service::run(&config, &command),
         Command::Tool(command) => tool::run(&config, command),
     }

@@ -1,7 +1,8 @@
-//! `cofferdam serve`: the gateway with its channels, until SIGINT or SIGTERM. SIGHUP has it read its configuration
-//! anew.
+//! `cofferdam serve`: the gateway with its channels, until SIGINT or SIGTERM, or until its terminal is closed.
+//! `cofferdam reload` has it read its configuration anew.
 
 mod reload;
+mod signals;
 mod watchers;
 
 use super::Exit;
@@ -14,6 +15,7 @@ use crate::store::people::People;
 use crate::turn::Memory;
 use anyhow::{Context, bail};
 use reload::{Load, Reloading};
+use signals::{Asked, Hangup};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use tokio::signal::unix::{SignalKind, signal};
@@ -39,10 +41,11 @@ pub(super) fn run(config: Config, load: Load) -> anyhow::Result<Exit> {
         tracing::warn!("the gateway is less isolated than it can be: {missing}");
     }
     let runtime = super::runtime()?;
-    // From here on SIGHUP ends nothing, and one that comes before everything is up is followed then.
-    let hangups = {
+    let hangup = Hangup::of_this_process();
+    // What asks for a reload before everything is up is followed then.
+    let asked = {
         let _within = runtime.enter();
-        signal(SignalKind::hangup())?
+        Asked::listen(hangup)?
     };
     let mut beside = JoinSet::new();
     watchers.begin(&mut beside, runtime.handle())?;
@@ -75,10 +78,21 @@ pub(super) fn run(config: Config, load: Load) -> anyhow::Result<Exit> {
     let manager = watchers.manager.clone();
     let served = runtime.block_on(async {
         let stop = cancelled_by_signals()?;
+        if hangup == Hangup::Ends {
+            cancelled_by(SignalKind::hangup(), &stop)?;
+        }
         let (renewals, renewing) = mpsc::channel(1);
         let mut beside = beside;
-        let reloading = Reloading { load, started: config.clone(), gateway, store, manager: manager.clone() };
-        beside.spawn(reloading.run(hangups, renewals));
+        let reloading = Reloading {
+            load,
+            started: config.clone(),
+            in_force: config.clone(),
+            gateway,
+            store,
+            manager: manager.clone(),
+            presence: watchers.presence.clone(),
+        };
+        beside.spawn(reloading.run(asked, renewals));
         let stopping = stop.clone();
         beside.spawn(async move {
             stopping.cancelled().await;

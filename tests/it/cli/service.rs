@@ -210,7 +210,7 @@ async fn under_its_filter_of_system_calls_a_turn_is_served() -> anyhow::Result<(
     let said = telegram.wait_for_messages(PATIENCE, 1).await?.remove(0).text;
     assert!(said.contains("\"path\":\"/shared/b\""), "{said}");
     assert_eq!(std::fs::read(home.host("/shared/b"))?.len(), 600_000);
-    serving.signal(Signal::HUP)?;
+    serving.signal(Signal::USR1)?;
     let serving = serving.says("was reloaded and is in force")?;
     let (status, log) = serving.stop(Signal::TERM, Duration::from_secs(10))?;
     // It confines itself as much as it does elsewhere, and nothing that it tried was refused.

@@ -174,6 +174,14 @@ fn a_layout_in_which_a_reload_misses_a_replaced_file_is_told() {
 }
 
 #[test]
+fn what_all_of_it_may_use_is_bounded() {
+    let unit = print(&Home::new(), &[]);
+    for line in ["MemoryMax=2G", "TasksMax=1024", "LimitNOFILE=65536"] {
+        assert!(unit.lines().any(|found| found == line), "no {line} in {unit}");
+    }
+}
+
+#[test]
 fn systemd_accepts_it_and_calls_it_safe() {
     let there = needs::program("systemd-analyze");
     if !needs::available("cli::service::systemd_accepts_it_and_calls_it_safe", "systemd-analyze", there) {

@@ -90,7 +90,12 @@ impl Fared {
             Some(_) => (self.failed_at, self.reason),
             None => (before.failed_at, before.reason.clone()),
         };
-        Self { succeeded_at: self.succeeded_at.or(before.succeeded_at), failed_at, reason, failing_since: self.failing_since }
+        Self {
+            succeeded_at: self.succeeded_at.or(before.succeeded_at),
+            failed_at,
+            reason,
+            failing_since: self.failing_since,
+        }
     }
 }
 
@@ -104,7 +109,10 @@ mod tests {
         assert_eq!(standing.look(), Fared::default());
         standing.failed(1, "not found (HTTP status 404)\nmore");
         let failed = standing.look();
-        assert!(failed.is_failing() && failed.failed_at.is_some() && failed.succeeded_at.is_none(), "{failed:?}");
+        assert!(
+            failed.is_failing() && failed.failed_at.is_some() && failed.succeeded_at.is_none(),
+            "{failed:?}"
+        );
         assert!(failed.reason.as_deref().is_some_and(|said| !said.contains('\n')), "{failed:?}");
         standing.refused(2, "too long");
         assert!(standing.look().is_failing(), "that tells nothing of the server");
@@ -120,11 +128,24 @@ mod tests {
 
     #[test]
     fn an_earlier_run_is_told_of_where_this_one_has_nothing_to_tell() {
-        let before = Fared { succeeded_at: Some(1), failed_at: Some(2), reason: Some("x".into()), failing_since: Some(2) };
+        let before = Fared {
+            succeeded_at: Some(1),
+            failed_at: Some(2),
+            reason: Some("x".into()),
+            failing_since: Some(2),
+        };
         let told = Fared::default().after(&before);
         assert_eq!(told, Fared { failing_since: None, ..before.clone() });
-        let own = Fared { failed_at: Some(3), reason: Some("y".into()), failing_since: Some(3), ..Fared::default() };
+        let own = Fared {
+            failed_at: Some(3),
+            reason: Some("y".into()),
+            failing_since: Some(3),
+            ..Fared::default()
+        };
         let told = own.after(&before);
-        assert_eq!((told.succeeded_at, told.failed_at, told.reason.as_deref()), (Some(1), Some(3), Some("y")));
+        assert_eq!(
+            (told.succeeded_at, told.failed_at, told.reason.as_deref()),
+            (Some(1), Some(3), Some("y"))
+        );
     }
 }

@@ -97,7 +97,7 @@ impl Server {
             telling.lost = lost;
             if answer.has_begun() {
                 COUNTS.model.requests.add("broke_off", 1);
-                MODEL.failed(now_ms(), &format!("the answer broke off: {said}"));
+                MODEL.failed(now_ms(), &format!("the answer broke off: {}", failure.reason()));
                 tracing::warn!(attempt, "the model's answer broke off: {said}");
                 return Err(ProviderError::BrokeOff { said: failure.broke_off().to_string(), usage: lost });
             }
@@ -115,8 +115,10 @@ impl Server {
                 };
                 match told {
                     // Another request may succeed.
-                    ProviderError::TooLong(_) | ProviderError::Unshowable(_) => MODEL.refused(now_ms(), &said),
-                    _ => MODEL.failed(now_ms(), &said),
+                    ProviderError::TooLong(_) | ProviderError::Unshowable(_) => {
+                        MODEL.refused(now_ms(), &failure.reason())
+                    }
+                    _ => MODEL.failed(now_ms(), &failure.reason()),
                 }
                 return Err(match told {
                     ProviderError::Unavailable(said) if lost != Usage::default() => {

@@ -99,8 +99,11 @@ impl Presence {
         let (pid, version) = (std::process::id(), env!("CARGO_PKG_VERSION").to_owned());
         let before = self::noted(dir).map(|before| before.health).unwrap_or_default();
         // It has tried nothing yet, whatever the one before has come to.
-        let health =
-            Health { model: Fared::default().after(&before.model), store: Fared::default().after(&before.store), ..before };
+        let health = Health {
+            model: Fared::default().after(&before.model),
+            store: Fared::default().after(&before.store),
+            ..before
+        };
         let reloads = Reloads::default();
         let noted = Noted { pid, version, started_at: now_ms(), bot: None, polled_at: None, health, reloads };
         Arc::new(Self { path: dir.join(FILE_NAME), noted: Mutex::new(noted) })
@@ -161,7 +164,9 @@ impl Presence {
         change(&mut noted);
         let written = serde_json::to_vec(&*noted).map_err(std::io::Error::from).and_then(|text| {
             let new = self.path.with_extension("json-new");
-            fs::write(&new, &text).and_then(|()| fs::rename(&new, &self.path)).or_else(|_| self.overwrite(text))
+            fs::write(&new, &text)
+                .and_then(|()| fs::rename(&new, &self.path))
+                .or_else(|_| self.overwrite(text))
         });
         if let Err(error) = written {
             tracing::debug!(%error, "the note for `cofferdam status` is not written");
@@ -205,7 +210,12 @@ mod tests {
         presence.fares(Health { error: error.clone(), ..Health::default() });
         // The next process goes on with it, until it has something to tell itself.
         let next = Presence::new(dir.path());
-        let failed = Fared { failed_at: Some(7), reason: Some("404".into()), failing_since: Some(7), ..Fared::default() };
+        let failed = Fared {
+            failed_at: Some(7),
+            reason: Some("404".into()),
+            failing_since: Some(7),
+            ..Fared::default()
+        };
         next.fares(Health { model: failed.clone(), ..Health::default() });
         let told = noted(dir.path()).expect("written").health;
         assert_eq!(told, Health { error, model: failed.clone(), ..Health::default() });
@@ -230,7 +240,12 @@ mod tests {
         presence.polls_as(&"long".repeat(100));
         // No file can be made under that name any more.
         fs::create_dir(dir.path().join("serving.json-new")).expect("writable");
-        let failed = Fared { failed_at: Some(7), reason: Some("full".into()), failing_since: Some(7), ..Fared::default() };
+        let failed = Fared {
+            failed_at: Some(7),
+            reason: Some("full".into()),
+            failing_since: Some(7),
+            ..Fared::default()
+        };
         presence.polls_as("@bot");
         presence.fares(Health { store: failed.clone(), ..Health::default() });
         let told = noted(dir.path()).expect("whole");

@@ -12,6 +12,7 @@ mod chat;
 mod config;
 mod conversation;
 mod doctor;
+mod doctor_serve;
 mod environment;
 mod exit_codes;
 mod first_bot;

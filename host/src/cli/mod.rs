@@ -15,6 +15,7 @@ mod serve;
 mod service;
 mod status;
 mod streaming;
+mod told;
 mod tool;
 mod tools;
 mod typed;
@@ -151,7 +152,7 @@ pub fn main() -> ExitCode {
         // Whoever read our output has seen enough.
         Err(error) if is_broken_pipe(&error) => Exit::Done.into(),
         Err(error) => {
-            log::say(Level::ERROR, &format!("{error:#}"));
+            log::say(Level::ERROR, &told::told(&error));
             Exit::Usage.into()
         }
     }
@@ -191,27 +192,29 @@ fn run(cli: Cli) -> anyhow::Result<Exit> {
     let environment = environment()?;
     let config = Config::load(cli.global.config.as_deref(), cli.global.workspace.as_deref(), &environment)?;
     log::configure(&config.log);
-    match cli.command {
-        Command::Call(arguments) => call::run(&config, arguments),
-        Command::Serve => {
-            // The same file, flags and environment, whatever else there may be by then.
-            let workspace = cli.global.workspace;
-            let load = move |config: &Config| {
-                Config::load(config.file.as_deref(), workspace.as_deref(), &environment)
-            };
-            serve::run(config, Box::new(load))
-        }
-        Command::Allow(arguments) => allow::run(&config, &arguments),
-        Command::Chat(arguments) => chat::run(&config, arguments),
+    // The same file, flags and environment, whatever else there may be by then.
+    let workspace = cli.global.workspace;
+    let load =
+        move |config: &Config| Config::load(config.file.as_deref(), workspace.as_deref(), &environment);
+    let ran = command(cli.command, &config, Box::new(load));
+    ran.map_err(|error| told::placed(&config, error))
+}
+
+fn command(command: Command, config: &Config, load: serve::Load) -> anyhow::Result<Exit> {
+    match command {
+        Command::Call(arguments) => call::run(config, arguments),
+        Command::Serve => serve::run(config, load),
+        Command::Allow(arguments) => allow::run(config, &arguments),
+        Command::Chat(arguments) => chat::run(config, arguments),
         Command::Init(_) | Command::ConfineCheck(_) => Ok(Exit::Done),
-        Command::Tools(output) => tools::run(&config, output),
-        Command::Policy(command) => policy::run(&config, command),
-        Command::Audit(command) => audit::run(&config, command),
-        Command::Doctor(arguments) => doctor::run(&config, &arguments),
-        Command::Status(output) => status::run(&config, output),
-        Command::Reload => reload::run(&config),
-        Command::Service(command) => service::run(&config, &command),
-        Command::Tool(command) => tool::run(&config, command),
+        Command::Tools(output) => tools::run(config, output),
+        Command::Policy(command) => policy::run(config, command),
+        Command::Audit(command) => audit::run(config, command),
+        Command::Doctor(arguments) => doctor::run(config, &arguments),
+        Command::Status(output) => status::run(config, output),
+        Command::Reload => reload::run(config),
+        Command::Service(command) => service::run(config, &command),
+        Command::Tool(command) => tool::run(config, command),
     }
 }
 

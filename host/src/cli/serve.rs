@@ -1,20 +1,23 @@
 //! `cofferdam serve`: the gateway with its channels, until SIGINT or SIGTERM, or until its terminal is closed.
 //! `cofferdam reload` has it read its configuration anew.
 
+pub(super) mod prepare;
 mod reload;
 mod signals;
 mod watchers;
 
 use super::Exit;
+use super::told::Unusable;
 use crate::channels::telegram;
-use crate::config::{Config, FILE_NAME};
-use crate::gateway::{self, Gateway, Readable, Role, ServeLock};
-use crate::llm;
-use crate::store;
+use crate::config::Config;
+use crate::gateway::{self, Gateway, Purpose, Readable, Role};
 use crate::store::people::People;
+use crate::tools::Registry;
 use crate::turn::Memory;
-use anyhow::{Context, bail};
-use reload::{Load, Reloading};
+use anyhow::bail;
+use prepare::Outside;
+pub(super) use reload::Load;
+use reload::Reloading;
 use signals::{Asked, Hangup};
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -25,18 +28,11 @@ use tokio_util::sync::CancellationToken;
 use watchers::Watchers;
 
 /// Serves under a configuration; `load` reads it anew.
-pub(super) fn run(config: Config, load: Load) -> anyhow::Result<Exit> {
-    let config = &config;
-    let Some(telegram) = &config.telegram else {
-        bail!(
-            "no channel is configured; run `cofferdam init` and fill in [channels.telegram] of {FILE_NAME}"
-        );
-    };
-    let token = telegram.token()?;
-    let answering = llm::open(&config.provider).context("[provider]")?;
-    let _lock = ServeLock::take(config)?;
-    // Confined, it takes no place any more, and reaches nobody new.
-    let mut watchers = Watchers::open(config)?;
+pub(super) fn run(config: &Config, load: Load) -> anyhow::Result<Exit> {
+    let outside = prepare::outside(config, Purpose::Serve)?;
+    let Outside { telegram, token, answering, lock: _lock, monitor } = outside;
+    // Confined, it reaches nobody new.
+    let mut watchers = Watchers::open(config, monitor);
     for missing in gateway::confine(config, Readable::Renewable)? {
         tracing::warn!("the gateway is less isolated than it can be: {missing}");
     }
@@ -55,8 +51,7 @@ pub(super) fn run(config: Config, load: Load) -> anyhow::Result<Exit> {
             tracing::error!(tool = name, "unavailable: {why}");
         }
     }
-    check_groups(telegram, &gateway)?;
-    let store = store::open(&config.state_dir).context("cannot open the database")?;
+    let store = prepare::inside(telegram, &gateway, config)?;
     let runner = Arc::new(gateway.runner(config, answering, Arc::new(store.clone())));
     let service = telegram::Service {
         config: telegram.clone(),
@@ -109,17 +104,18 @@ pub(super) fn run(config: Config, load: Load) -> anyhow::Result<Exit> {
 }
 
 /// Refuses profiles of groups that no tool has: they would be a wrong word, and allow less than was meant.
-fn check_groups(telegram: &telegram::Config, gateway: &Gateway) -> anyhow::Result<()> {
-    let tools = gateway.toolbox.registry().iter().filter_map(|(_, tool)| tool.as_ref().ok());
+fn check_groups(telegram: &telegram::Config, registry: &Registry) -> anyhow::Result<()> {
+    let tools = registry.iter().filter_map(|(_, tool)| tool.as_ref().ok());
     let known: BTreeSet<&str> = tools.map(|tool| tool.policy.profile.as_str()).collect();
     for (id, group) in &telegram.groups {
         let unknown = group.profiles.iter().flatten().find(|profile| !known.contains(profile.as_str()));
         if let Some(profile) = unknown {
             let known: Vec<&str> = known.into_iter().collect();
-            bail!(
+            let said = format!(
                 "[channels.telegram] groups.\"{id}\": no tool has the profile {profile:?}; there is {}",
                 known.join(", ")
             );
+            bail!(Unusable { key: format!("channels.telegram.groups.{id}.profiles"), said });
         }
     }
     Ok(())

@@ -3,6 +3,7 @@
 //! Whatever is wrong with them leaves the last good configuration in force, and is told: in the log, in the audit,
 //! in the numbers, and in the note that `cofferdam reload` reads. What cannot be audited does not come into force.
 
+use super::super::told::{placed, told};
 use super::signals::Asked;
 use super::{check_groups, menu};
 use crate::audit::Durability;
@@ -109,19 +110,22 @@ impl Reloading {
     fn read(&self) -> Result<Ready, String> {
         let config = (self.load)(&self.started);
         let config_sha256 = config.as_ref().ok().and_then(|config| config.file_sha256.clone());
-        let read = config.map_err(|error| unreadable(&error)).and_then(|config| self.check(config));
+        let read = config.map_err(|error| unreadable(&error)).and_then(|config| {
+            let known = config.clone();
+            self.check(config).map_err(|error| placed(&known, error))
+        });
         let audited = read.and_then(|(ready, policies_sha256)| {
             let (reload, policies_sha256) = (ReloadState::Applied, Some(policies_sha256));
             let config_sha256 = config_sha256.clone();
             self.note(Reload { reload, config_sha256, policies_sha256, reason: None })?;
             Ok(ready)
         });
-        audited.map_err(|error| format!("{error:#}")).inspect_err(|reason| {
+        audited.map_err(|error| told(&error)).inspect_err(|reason| {
             count(ReloadState::Refused);
             let (reload, said) = (ReloadState::Refused, Some(one_line(reason, 1024)));
             let refused = self.note(Reload { reload, config_sha256, policies_sha256: None, reason: said });
             if let Err(error) = refused {
-                tracing::error!("that a reload was refused is not in the audit: {error:#}");
+                tracing::error!("that a reload was refused is not in the audit: {}", told(&error));
             }
             tracing::error!("the configuration is not reloaded, the one before stays in force: {reason}");
         })
@@ -131,7 +135,7 @@ impl Reloading {
     fn check(&self, config: Config) -> anyhow::Result<(Ready, String)> {
         let (gateway, policies) = self.gateway.renewed(&self.started, &config)?;
         let telegram = config.telegram.clone().context("[channels.telegram] is gone")?;
-        check_groups(&telegram, &gateway)?;
+        check_groups(&telegram, gateway.toolbox.registry())?;
         let answering = llm::open(&config.provider).context("[provider]")?;
         let runner = Arc::new(gateway.runner(&config, answering, Arc::new(self.store.clone())));
         let renewed = telegram::Renewed {

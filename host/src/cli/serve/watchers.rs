@@ -1,13 +1,13 @@
 //! Those who watch a `serve` from its start on: whoever asks on loopback, the service manager, and `cofferdam status`,
 //! which reads a note. What they need from outside is opened before the process is confined.
 
+use super::super::told::told;
 use crate::channels::telegram;
 use crate::config::Config;
 use crate::gateway::Watching;
 use crate::log;
 use crate::monitor::{Manager, Monitor, Watched};
 use crate::store::{Health, LastError, Presence};
-use anyhow::anyhow;
 use cofferdam_core::standing::{MODEL, STORE};
 use std::sync::Arc;
 use std::time::Duration;
@@ -29,18 +29,14 @@ pub(super) struct Watchers {
 }
 
 impl Watchers {
-    /// Opens what is outside the confinement.
-    ///
-    /// # Errors
-    /// When the configured place cannot be had. A manager that cannot be told is no reason not to serve.
-    pub(super) fn open(config: &Config) -> anyhow::Result<Self> {
-        let monitor = Monitor::bind(&config.metrics).map_err(|e| anyhow!("[metrics] {e}"))?;
+    /// Opens what is outside the confinement besides the monitor. A manager that cannot be told is no reason not to serve.
+    pub(super) fn open(config: &Config, monitor: Option<Monitor>) -> Self {
         let manager = Manager::connect(|name| std::env::var_os(name)).unwrap_or_else(|error| {
             tracing::warn!(%error, "the service manager cannot be told how the gateway is");
             Manager::default()
         });
         let presence = Presence::new(&config.state_dir);
-        Ok(Self { monitor, manager: Arc::new(manager), watching: Arc::default(), presence })
+        Self { monitor, manager: Arc::new(manager), watching: Arc::default(), presence }
     }
 
     /// Tells them for as long as the tasks run.
@@ -69,7 +65,7 @@ impl Watchers {
         self.manager.stopping();
         let mut health = health();
         if let Err(error) = served {
-            health.error = Some(kept(log::Said::now(&format!("{error:#}"))));
+            health.error = Some(kept(log::Said::now(&told(error))));
         }
         self.presence.fares(health);
     }

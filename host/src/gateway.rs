@@ -23,14 +23,16 @@ pub mod candidate;
 mod expire;
 mod isolation;
 mod lock;
+mod ready;
 mod reload;
 mod serving;
 mod watch;
 
 pub use isolation::{Readable, confine, own_folder};
 pub use lock::{LOCK_WAIT_MAX, ServeLock};
+pub use ready::Purpose;
 pub use reload::ReloadError;
-pub use serving::{holder, serving, workers};
+pub use serving::{holder, listens, serving, workers};
 pub use watch::{Watch, Watching};
 
 mod builtin {

@@ -309,7 +309,7 @@ fn copy_warm_cache(state: &Path) {
         // Beside the program, and kept: the entries are named by what they were compiled from.
         let dir = program::cofferdam().with_file_name("test-warm");
         let modified = |path: &Path| std::fs::metadata(path).and_then(|meta| meta.modified()).ok();
-        if modified(&dir) < modified(program::cofferdam()) {
+        if modified(&dir) < modified(&program::cofferdam()) {
             // What another program kept is none of this one's.
             let _ = std::fs::remove_dir_all(&dir);
         }

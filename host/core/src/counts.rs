@@ -62,10 +62,6 @@ pub struct Model {
     pub retries: Number,
     /// As far as the servers say.
     pub tokens: Words<2>,
-    /// When a request was answered last, in milliseconds since 1970 UTC; zero: never.
-    pub answered_at: Number,
-    /// When one was not.
-    pub failed_at: Number,
 }
 
 /// Messages of replies, by kind.
@@ -131,8 +127,6 @@ impl Counts {
                 requests: Words::new(["answered", "broke_off", "failed"]),
                 retries: Number::new(),
                 tokens: Words::new(["input", "output"]),
-                answered_at: Number::new(),
-                failed_at: Number::new(),
             },
             sends: Sends {
                 sent: Words::new(["text", "voice", "attachment"]),

@@ -18,5 +18,6 @@ pub mod limits;
 pub mod message;
 pub mod policy;
 pub mod secret;
+pub mod standing;
 pub mod text;
 pub mod tool;

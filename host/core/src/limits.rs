@@ -59,12 +59,13 @@ impl<'de> Deserialize<'de> for ByteSize {
     }
 }
 
-/// A span of time, written `"60s"` (ms, s, m, h) in configuration and policies.
+/// A span of time, written `"60s"` (ms, s, m, h, d) in configuration and policies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Span(pub Duration);
 
 impl Span {
-    const UNITS: [(&'static str, u64); 4] = [("ms", 1), ("s", 1000), ("m", 60_000), ("h", 3_600_000)];
+    const UNITS: [(&'static str, u64); 5] =
+        [("ms", 1), ("s", 1000), ("m", 60_000), ("h", 3_600_000), ("d", 86_400_000)];
 
     /// `n` seconds.
     pub const fn seconds(n: u64) -> Self {
@@ -85,15 +86,20 @@ impl Span {
             })
             .map(|ms| Self(Duration::from_millis(ms)))
             .ok_or_else(|| {
-                format!("{text:?} is not a duration; write a whole number with ms, s, m or h, e.g. \"60s\"")
+                format!(
+                    "{text:?} is not a duration; write a whole number with ms, s, m, h or d, e.g. \"60s\""
+                )
             })
     }
 }
 
+/// In the largest unit that divides it: `7d`, not `604800s`.
 impl fmt::Display for Span {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let ms = self.0.as_millis();
-        if ms.is_multiple_of(1000) { write!(f, "{}s", ms / 1000) } else { write!(f, "{ms}ms") }
+        let divides = |(_, factor): &(&str, u64)| ms > 0 && ms.is_multiple_of(u128::from(*factor));
+        let (unit, factor) = Self::UNITS.into_iter().rfind(divides).unwrap_or(("s", 1000));
+        write!(f, "{}{unit}", ms / u128::from(factor))
     }
 }
 
@@ -194,7 +200,7 @@ mod tests {
         for text in ["", "MiB", "-1 B", "1.5 MiB", "32 MB", "32MiBs", "99999999999 GiB", "0x10"] {
             assert!(ByteSize::parse(text).is_err(), "{text}");
         }
-        for text in ["", "s", "60", "-1s", "1.5s", "1d", "99999999999999999999s"] {
+        for text in ["", "s", "60", "-1s", "1.5s", "1w", "d", "99999999999999999999s"] {
             assert!(Span::parse(text).is_err(), "{text}");
         }
     }
@@ -204,7 +210,18 @@ mod tests {
         for text in ["32 MiB", "4 GiB", "1 B", "0 B", "3 KiB", "1000 B"] {
             assert_eq!(ByteSize::parse(text).map(|s| s.to_string()), Ok(text.to_owned()));
         }
-        for (text, shown) in [("60s", "60s"), ("2m", "120s"), ("250ms", "250ms"), ("1h", "3600s")] {
+        for (text, shown) in [
+            ("60s", "1m"),
+            ("90s", "90s"),
+            ("2m", "2m"),
+            ("250ms", "250ms"),
+            ("1000ms", "1s"),
+            ("60m", "1h"),
+            ("25h", "25h"),
+            ("168h", "7d"),
+            ("7d", "7d"),
+            ("0h", "0s"),
+        ] {
             assert_eq!(Span::parse(text).map(|s| s.to_string()), Ok(shown.to_owned()));
         }
     }

@@ -31,6 +31,20 @@ pub fn one_line(text: &str, bytes_max: usize) -> String {
     line
 }
 
+/// An error with its causes, each said once: many say their own in their words.
+pub fn with_causes(error: &(dyn std::error::Error + 'static)) -> String {
+    let mut said = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        let words = cause.to_string();
+        if !said.contains(&words) {
+            said = format!("{said}: {words}");
+        }
+        source = cause.source();
+    }
+    said
+}
+
 /// A size in bytes as a person reads it: `~512B`, `~245KB`, `~1.2MB` (powers of ten).
 pub fn about(bytes: u64) -> String {
     match bytes {
@@ -53,6 +67,29 @@ mod tests {
         assert_eq!(one_line("ééé", 6), "ééé");
         assert_eq!(one_line("abc", 2), "");
         assert_eq!(one_line("", 0), "");
+    }
+
+    #[test]
+    fn a_cause_that_an_error_has_said_itself_is_not_said_again() {
+        #[derive(Debug)]
+        struct Failed(&'static str, Option<Box<Failed>>);
+        impl std::fmt::Display for Failed {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str(self.0)
+            }
+        }
+        impl std::error::Error for Failed {
+            fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+                self.1.as_deref().map(|cause| cause as _)
+            }
+        }
+        let no_file = || Some(Box::new(Failed("No such file", None)));
+        assert_eq!(
+            with_causes(&Failed("cannot read /x: No such file", no_file())),
+            "cannot read /x: No such file"
+        );
+        let deep = Failed("[audit]", Some(Box::new(Failed("cannot open /x", no_file()))));
+        assert_eq!(with_causes(&deep), "[audit]: cannot open /x: No such file");
     }
 
     #[test]

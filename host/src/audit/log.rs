@@ -82,6 +82,20 @@ impl AuditLog {
         Ok(Self { signer, rotate_bytes: config.rotate_bytes.0, ..log })
     }
 
+    /// Looks whether [`AuditLog::open_with`] would succeed. Where there is no log, its folder is somebody else's business.
+    ///
+    /// # Errors
+    /// As `open_with`.
+    pub fn could_open(path: &Path, config: &Config) -> Result<(), AuditError> {
+        match path.try_exists() {
+            Ok(false) if path.symlink_metadata().is_err() => {
+                config.sign_key_file.as_deref().map(Signer::load).transpose()?;
+                Ok(())
+            }
+            _ => Self::open_with(path, config).map(drop),
+        }
+    }
+
     /// The log in `file`, which is never rotated; appends wait `lock_wait` for other processes.
     pub(super) fn over(file: File, path: &Path, lock_wait: Duration) -> Result<Self, AuditError> {
         let parent = files::folder(path);

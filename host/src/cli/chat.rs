@@ -132,7 +132,7 @@ impl Chat<'_> {
     fn add(&mut self, file: PathBuf) -> anyhow::Result<()> {
         match attach(self.gateway, self.config, std::slice::from_ref(&file)) {
             Ok(_) => self.files.push(file),
-            Err(error) => writeln!(self.out, "{error:#}")?,
+            Err(error) => writeln!(self.out, "{}", super::told::told(&error))?,
         }
         Ok(())
     }

@@ -12,11 +12,13 @@ mod leftovers;
 mod network;
 mod people;
 mod places;
+mod serving;
 mod words;
 
 use super::Exit;
 use crate::config::{Config, Setting};
 use crate::gateway;
+use crate::tools::Registry;
 use cofferdam_core::secret::redact;
 use database::Database;
 use finding::{Finding, Weight};
@@ -28,6 +30,7 @@ use people::People;
 pub(super) use places::free;
 use places::{Place, Tenants};
 use serde::Serialize;
+use serving::Serve;
 use std::io::Write;
 use std::path::PathBuf;
 
@@ -58,6 +61,7 @@ struct Diagnosis {
     database: Option<Database>,
     leftovers: Leftovers,
     network: Network,
+    serve: Serve,
 }
 
 #[derive(Serialize)]
@@ -94,10 +98,11 @@ pub(super) fn run(config: &Config, arguments: &Arguments) -> anyhow::Result<Exit
     let chain = chain::begin(config);
     let isolation = isolation::look(config, &mut findings)?;
     let kernel = kernel::look(&isolation, &mut findings);
-    let tools = tools(config, &mut findings);
+    let (tools, registry) = tools(config, &mut findings);
     let audit = chain::end(chain, &mut findings);
     let database = database::look(config, &mut findings);
     let network = asked.answered(config, &mut findings);
+    let serve = serving::look(config, registry.as_ref(), &mut findings);
     let diagnosis = Diagnosis {
         ok: findings.iter().all(|finding| finding.weight == Weight::Notice),
         findings,
@@ -118,6 +123,7 @@ pub(super) fn run(config: &Config, arguments: &Arguments) -> anyhow::Result<Exit
         database,
         leftovers,
         network,
+        serve,
     };
     let mut out = std::io::stdout().lock();
     let told = match arguments.output.json {
@@ -130,7 +136,7 @@ pub(super) fn run(config: &Config, arguments: &Arguments) -> anyhow::Result<Exit
 }
 
 /// Each tool, loaded as it would be served.
-fn tools(config: &Config, findings: &mut Vec<Finding>) -> Vec<Tool> {
+fn tools(config: &Config, findings: &mut Vec<Finding>) -> (Vec<Tool>, Option<Registry>) {
     let mut problem = |what: String| findings.push(Finding::problem("tools", what, "cofferdam policy check"));
     match gateway::look(config, config.policies_dir.as_deref()) {
         Ok(registry) => {
@@ -140,11 +146,11 @@ fn tools(config: &Config, findings: &mut Vec<Finding>) -> Vec<Tool> {
                 }
                 Tool { name: name.to_owned(), available: tool.is_ok() }
             });
-            tools.collect()
+            (tools.collect(), Some(registry))
         }
         Err(error) => {
             problem(error.to_string());
-            Vec::new()
+            (Vec::new(), None)
         }
     }
 }

@@ -9,7 +9,7 @@ use super::Exit;
 use crate::config::Config;
 use anyhow::{Context, bail};
 use asking::Answers;
-use std::io::{IsTerminal, Write};
+use std::io::{ErrorKind, IsTerminal, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use template::TEMPLATE;
@@ -70,13 +70,19 @@ fn create(file: &Path, text: &str) -> anyhow::Result<()> {
     let made = folders.recursive(true).mode(0o700).create(folder);
     made.with_context(|| format!("cannot create {}: there is no folder for it", file.display()))?;
     let mut options = std::fs::File::options();
-    let mut created = options
-        .write(true)
-        .create_new(true)
-        .mode(0o600)
-        .open(file)
-        .with_context(|| format!("cannot create {}", file.display()))?;
+    let mut created =
+        options.write(true).create_new(true).mode(0o600).open(file).map_err(|error| match error.kind() {
+            ErrorKind::AlreadyExists => exists(file),
+            _ => anyhow::Error::new(error).context(format!("cannot create {}", file.display())),
+        })?;
     created.write_all(text.as_bytes()).with_context(|| format!("cannot write {}", file.display()))
+}
+
+fn exists(file: &Path) -> anyhow::Error {
+    let shown = file.display();
+    anyhow::anyhow!(
+        "cannot create {shown}: it exists, and nothing is overwritten; name another file, or move that one away"
+    )
 }
 
 /// Asks, then writes.
@@ -85,7 +91,7 @@ fn asked(file: &Path) -> anyhow::Result<Exit> {
     for taken in [file, &token_file, &key_file] {
         // Before a person types for nothing.
         if taken.symlink_metadata().is_ok() {
-            bail!("cannot create {}: it exists, and nothing is overwritten", taken.display());
+            return Err(exists(taken));
         }
     }
     // Those that are missing are made with the file.

@@ -10,10 +10,12 @@ mod doctor;
 mod init;
 mod policy;
 mod progress;
+mod reload;
 mod serve;
 mod service;
 mod status;
 mod streaming;
+mod told;
 mod tool;
 mod tools;
 mod typed;
@@ -44,8 +46,12 @@ stderr; COFFERDAM_LOG=debug shows more.";
 const SERVE_EXAMPLE: &str = "Example: TELEGRAM_BOT_TOKEN=… cofferdam serve --config cofferdam.toml";
 const TOOLS_EXAMPLE: &str = "Example: cofferdam tools --json | jq -r '.[].name'";
 
-const STATUS_EXAMPLE: &str = "It reads the state folder and asks the gateway nothing. Exit codes: 0 running; 3 not running; 2 \
-configuration.\nExample: cofferdam status --json | jq .queue";
+const STATUS_EXAMPLE: &str = "It reads the state folder and asks the gateway nothing. Exit codes: 0 running; 3 not running, \
+or its model or its store fails; 2 configuration.\nExample: cofferdam status --json | jq .queue";
+
+const RELOAD_EXAMPLE: &str = "It asks the gateway that runs with this state, and waits for the answer. Exit codes: 0 what was \
+read is in force; 2 it was refused, and everything is as it was; 3 no gateway runs, or it does not answer.\nExample: cofferdam \
+reload --config /etc/cofferdam/cofferdam.toml";
 
 const DOCTOR_EXAMPLE: &str = "Example: cofferdam doctor --json | jq .findings";
 
@@ -63,7 +69,7 @@ struct Global {
 enum Command {
     /// Runs one tool call through registry, judge, sandbox and audit; prints one line of JSON
     Call(call::Arguments),
-    /// Runs the gateway: polls Telegram until SIGINT or SIGTERM
+    /// Runs the gateway: polls Telegram until SIGINT or SIGTERM, or until its terminal is closed
     #[command(after_help = SERVE_EXAMPLE)]
     Serve,
     /// Tells who is served, and lets in strangers by the code that they were told
@@ -84,9 +90,12 @@ enum Command {
     /// Looks at the whole installation; exit 3 names each problem and what mends it
     #[command(after_help = DOCTOR_EXAMPLE)]
     Doctor(doctor::Arguments),
-    /// Says what the running gateway is doing; exit 3 when none runs
+    /// Says what the running gateway is doing; exit 3 when none runs, or it cannot answer
     #[command(after_help = STATUS_EXAMPLE)]
     Status(Output),
+    /// Has the running gateway read its configuration, keys, instructions and policies anew
+    #[command(after_help = RELOAD_EXAMPLE)]
+    Reload,
     /// Confines this process and tries things
     #[command(hide = true)]
     ConfineCheck(confine_check::Arguments),
@@ -138,7 +147,7 @@ pub fn main() -> ExitCode {
         // Whoever read our output has seen enough.
         Err(error) if is_broken_pipe(&error) => Exit::Done.into(),
         Err(error) => {
-            log::say(Level::ERROR, &format!("{error:#}"));
+            log::say(Level::ERROR, &told::told(&error));
             Exit::Usage.into()
         }
     }
@@ -178,26 +187,29 @@ fn run(cli: Cli) -> anyhow::Result<Exit> {
     let environment = environment()?;
     let config = Config::load(cli.global.config.as_deref(), cli.global.workspace.as_deref(), &environment)?;
     log::configure(&config.log);
-    match cli.command {
-        Command::Call(arguments) => call::run(&config, arguments),
-        Command::Serve => {
-            // The same file, flags and environment, whatever else there may be by then.
-            let workspace = cli.global.workspace;
-            let load = move |config: &Config| {
-                Config::load(config.file.as_deref(), workspace.as_deref(), &environment)
-            };
-            serve::run(config, Box::new(load))
-        }
-        Command::Allow(arguments) => allow::run(&config, &arguments),
-        Command::Chat(arguments) => chat::run(&config, arguments),
+    // The same file, flags and environment, whatever else there may be by then.
+    let workspace = cli.global.workspace;
+    let load =
+        move |config: &Config| Config::load(config.file.as_deref(), workspace.as_deref(), &environment);
+    let ran = command(cli.command, &config, Box::new(load));
+    ran.map_err(|error| told::placed(&config, error))
+}
+
+fn command(command: Command, config: &Config, load: serve::Load) -> anyhow::Result<Exit> {
+    match command {
+        Command::Call(arguments) => call::run(config, arguments),
+        Command::Serve => serve::run(config, load),
+        Command::Allow(arguments) => allow::run(config, &arguments),
+        Command::Chat(arguments) => chat::run(config, arguments),
         Command::Init(_) | Command::ConfineCheck(_) => Ok(Exit::Done),
-        Command::Tools(output) => tools::run(&config, output),
-        Command::Policy(command) => policy::run(&config, command),
-        Command::Audit(command) => audit::run(&config, command),
-        Command::Doctor(arguments) => doctor::run(&config, &arguments),
-        Command::Status(output) => status::run(&config, output),
-        Command::Service(command) => service::run(&config, &command),
-        Command::Tool(command) => tool::run(&config, command),
+        Command::Tools(output) => tools::run(config, output),
+        Command::Policy(command) => policy::run(config, command),
+        Command::Audit(command) => audit::run(config, command),
+        Command::Doctor(arguments) => doctor::run(config, &arguments),
+        Command::Status(output) => status::run(config, output),
+        Command::Reload => reload::run(config),
+        Command::Service(command) => service::run(config, &command),
+        Command::Tool(command) => tool::run(config, command),
     }
 }
 

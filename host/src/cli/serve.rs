@@ -1,19 +1,24 @@
-//! `cofferdam serve`: the gateway with its channels, until SIGINT or SIGTERM. SIGHUP has it read its configuration
-//! anew.
+//! `cofferdam serve`: the gateway with its channels, until SIGINT or SIGTERM, or until its terminal is closed.
+//! `cofferdam reload` has it read its configuration anew.
 
+pub(super) mod prepare;
 mod reload;
+mod signals;
 mod watchers;
 
 use super::Exit;
+use super::told::Unusable;
 use crate::channels::telegram;
-use crate::config::{Config, FILE_NAME};
-use crate::gateway::{self, Gateway, Readable, Role, ServeLock};
-use crate::llm;
-use crate::store;
+use crate::config::Config;
+use crate::gateway::{self, Gateway, Purpose, Readable, Role};
 use crate::store::people::People;
+use crate::tools::Registry;
 use crate::turn::Memory;
-use anyhow::{Context, bail};
-use reload::{Load, Reloading};
+use anyhow::bail;
+use prepare::Outside;
+pub(super) use reload::Load;
+use reload::Reloading;
+use signals::{Asked, Hangup};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use tokio::signal::unix::{SignalKind, signal};
@@ -23,26 +28,20 @@ use tokio_util::sync::CancellationToken;
 use watchers::Watchers;
 
 /// Serves under a configuration; `load` reads it anew.
-pub(super) fn run(config: Config, load: Load) -> anyhow::Result<Exit> {
-    let config = &config;
-    let Some(telegram) = &config.telegram else {
-        bail!(
-            "no channel is configured; run `cofferdam init` and fill in [channels.telegram] of {FILE_NAME}"
-        );
-    };
-    let token = telegram.token()?;
-    let answering = llm::open(&config.provider).context("[provider]")?;
-    let _lock = ServeLock::take(config)?;
-    // Confined, it takes no place any more, and reaches nobody new.
-    let mut watchers = Watchers::open(config)?;
+pub(super) fn run(config: &Config, load: Load) -> anyhow::Result<Exit> {
+    let outside = prepare::outside(config, Purpose::Serve)?;
+    let Outside { telegram, token, answering, lock: _lock, monitor } = outside;
+    // Confined, it reaches nobody new.
+    let mut watchers = Watchers::open(config, monitor);
     for missing in gateway::confine(config, Readable::Renewable)? {
         tracing::warn!("the gateway is less isolated than it can be: {missing}");
     }
     let runtime = super::runtime()?;
-    // From here on SIGHUP ends nothing, and one that comes before everything is up is followed then.
-    let hangups = {
+    let hangup = Hangup::of_this_process();
+    // What asks for a reload before everything is up is followed then.
+    let asked = {
         let _within = runtime.enter();
-        signal(SignalKind::hangup())?
+        Asked::listen(hangup)?
     };
     let mut beside = JoinSet::new();
     watchers.begin(&mut beside, runtime.handle())?;
@@ -52,8 +51,7 @@ pub(super) fn run(config: Config, load: Load) -> anyhow::Result<Exit> {
             tracing::error!(tool = name, "unavailable: {why}");
         }
     }
-    check_groups(telegram, &gateway)?;
-    let store = store::open(&config.state_dir).context("cannot open the database")?;
+    let store = prepare::inside(telegram, &gateway, config)?;
     let runner = Arc::new(gateway.runner(config, answering, Arc::new(store.clone())));
     let service = telegram::Service {
         config: telegram.clone(),
@@ -75,10 +73,21 @@ pub(super) fn run(config: Config, load: Load) -> anyhow::Result<Exit> {
     let manager = watchers.manager.clone();
     let served = runtime.block_on(async {
         let stop = cancelled_by_signals()?;
+        if hangup == Hangup::Ends {
+            cancelled_by(SignalKind::hangup(), &stop)?;
+        }
         let (renewals, renewing) = mpsc::channel(1);
         let mut beside = beside;
-        let reloading = Reloading { load, started: config.clone(), gateway, store, manager: manager.clone() };
-        beside.spawn(reloading.run(hangups, renewals));
+        let reloading = Reloading {
+            load,
+            started: config.clone(),
+            in_force: config.clone(),
+            gateway,
+            store,
+            manager: manager.clone(),
+            presence: watchers.presence.clone(),
+        };
+        beside.spawn(reloading.run(asked, renewals));
         let stopping = stop.clone();
         beside.spawn(async move {
             stopping.cancelled().await;
@@ -95,17 +104,18 @@ pub(super) fn run(config: Config, load: Load) -> anyhow::Result<Exit> {
 }
 
 /// Refuses profiles of groups that no tool has: they would be a wrong word, and allow less than was meant.
-fn check_groups(telegram: &telegram::Config, gateway: &Gateway) -> anyhow::Result<()> {
-    let tools = gateway.toolbox.registry().iter().filter_map(|(_, tool)| tool.as_ref().ok());
+fn check_groups(telegram: &telegram::Config, registry: &Registry) -> anyhow::Result<()> {
+    let tools = registry.iter().filter_map(|(_, tool)| tool.as_ref().ok());
     let known: BTreeSet<&str> = tools.map(|tool| tool.policy.profile.as_str()).collect();
     for (id, group) in &telegram.groups {
         let unknown = group.profiles.iter().flatten().find(|profile| !known.contains(profile.as_str()));
         if let Some(profile) = unknown {
             let known: Vec<&str> = known.into_iter().collect();
-            bail!(
+            let said = format!(
                 "[channels.telegram] groups.\"{id}\": no tool has the profile {profile:?}; there is {}",
                 known.join(", ")
             );
+            bail!(Unusable { key: format!("channels.telegram.groups.{id}.profiles"), said });
         }
     }
     Ok(())

@@ -87,7 +87,7 @@ fn unit(config: &Config, arguments: &Arguments) -> anyhow::Result<String> {
          #   chown {user} {read}\n\
          #   systemctl daemon-reload && systemctl enable --now cofferdam\n\
          [Unit]\nDescription=Cofferdam agent gateway\nWants=network-online.target\nAfter=network-online.target\n\n\
-         [Service]\n{NOTIFY}ExecStart={exec}\n{reload}ExecReload=/bin/kill -HUP $MAINPID\nUser={user}\n{variable}{secrets}{RUNNING}{HARDENING}\
+         [Service]\n{NOTIFY}ExecStart={exec}\n{reload}ExecReload=/bin/kill -HUP $MAINPID\nUser={user}\n{variable}{secrets}{RUNNING}{RESOURCES}{HARDENING}\
          # What it writes: the workspace and the state.\nReadWritePaths={places}\n\n\
          [Install]\nWantedBy=multi-user.target\n"
     ))
@@ -129,6 +129,10 @@ Type=notify\nNotifyAccess=main\nTimeoutStartSec=infinity\nWatchdogSec=2min\n";
 /// It stops within 10 s of SIGTERM, and a wrong configuration (exit 2) does not mend by a restart.
 const RUNNING: &str = "Restart=on-failure\nRestartSec=5\nRestartPreventExitStatus=2\nTimeoutStopSec=20\nKillMode=mixed\n\
 UMask=0077\n";
+
+/// What all of it may have, workers included: a guest that is out of its sandbox fills no machine. Descriptors are for
+/// files in flight between gateway and workers as well.
+const RESOURCES: &str = "MemoryMax=2G\nTasksMax=1024\nLimitNOFILE=65536\n";
 
 /// On top of what the program does to itself. Not here: MemoryDenyWriteExecute and ProcSubset, because compiled
 /// guests are machine code and the sandbox reads /proc/self.

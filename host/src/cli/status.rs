@@ -11,6 +11,8 @@ use crate::llm::Kind;
 use crate::store::{self, DayOf, LastError, Look, Noted, Waiting};
 use crate::{gateway, publish};
 use cofferdam_core::audit::sha256_hex;
+use cofferdam_core::standing::Fared;
+use cofferdam_core::text::one_line;
 use serde::Serialize;
 use std::io::Write;
 use std::time::{Duration, Instant};
@@ -56,13 +58,35 @@ struct Health {
     last_error: Option<LastError>,
     /// None where no model is asked.
     model: Option<Model>,
+    store: Failed,
 }
 
 /// When a model was asked last.
 #[derive(Serialize)]
 struct Model {
     answered_at: Option<String>,
+    #[serde(flatten)]
+    failed: Failed,
+}
+
+/// What went wrong last.
+#[derive(Serialize)]
+struct Failed {
     failed_at: Option<String>,
+    /// On one line.
+    reason: Option<String>,
+    /// Since when every attempt of the running gateway fails; none when the last one did not.
+    failing_since: Option<String>,
+}
+
+impl Failed {
+    fn of(fared: &Fared, own: bool) -> Self {
+        Self {
+            failed_at: fared.failed_at.map(time),
+            reason: fared.reason.as_deref().map(|reason| one_line(reason, 400)),
+            failing_since: fared.failing_since.filter(|_| own).map(time),
+        }
+    }
 }
 
 #[derive(Serialize)]
@@ -107,7 +131,16 @@ pub(super) fn run(config: &Config, output: Output) -> anyhow::Result<Exit> {
         true => writeln!(out, "{}", serde_json::to_string(&status)?)?,
         false => write!(out, "{}", words::of(&status))?,
     }
-    Ok(if status.running { Exit::Done } else { Exit::ProblemFound })
+    Ok(if status.is_well() { Exit::Done } else { Exit::ProblemFound })
+}
+
+impl Status {
+    /// Whether it runs, and neither the model nor the store keeps it from answering.
+    fn is_well(&self) -> bool {
+        let Health { model, store, .. } = &self.health;
+        let failing = model.iter().map(|model| &model.failed).chain([store]);
+        self.running && !failing.into_iter().any(|failed| failed.failing_since.is_some())
+    }
 }
 
 fn status(config: &Config) -> anyhow::Result<Status> {
@@ -143,10 +176,11 @@ fn health(config: &Config, noted: Option<&Noted>, pid: Option<u32>) -> Health {
     let poll_age_seconds = own.and_then(|noted| noted.polled_at).map(seconds_since);
     let health = noted.map(|noted| noted.health.clone()).unwrap_or_default();
     let model = (config.provider.kind != Kind::Commands).then(|| Model {
-        answered_at: health.model_answered_at.map(time),
-        failed_at: health.model_failed_at.map(time),
+        answered_at: health.model.succeeded_at.map(time),
+        failed: Failed::of(&health.model, own.is_some()),
     });
-    Health { uptime_seconds, poll_age_seconds, last_error: health.error, model }
+    let store = Failed::of(&health.store, own.is_some());
+    Health { uptime_seconds, poll_age_seconds, last_error: health.error, model, store }
 }
 
 /// The workspace, measured for at most so long.

@@ -4,9 +4,12 @@
 //! what the gateway itself relies on.
 
 mod keys;
+mod places;
 mod settings;
 
 pub use settings::{Origin, Setting};
+
+use places::{Places, line_of};
 
 use crate::{attachments, audit, channels::telegram, llm, log, monitor, publish, sandbox, tools, turn};
 use cofferdam_confine as confine;
@@ -55,13 +58,15 @@ pub struct Config {
     pub file_sha256: Option<String>,
     /// Every key with its value and where that came from.
     pub settings: Vec<Setting>,
+    /// Where keys were written.
+    places: Places,
 }
 
 /// Why a configuration is refused; the text says what to write.
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
     /// The file cannot be read.
-    #[error("cannot read {file}: {cause}; run `cofferdam init` to write one")]
+    #[error("cannot read {file}: {cause}; {}", mended(cause))]
     Unreadable {
         /// The file.
         file: String,
@@ -89,6 +94,18 @@ pub enum ConfigError {
     /// File and environment together do not make sense.
     #[error("{0}")]
     Invalid(String),
+}
+
+/// What helps where a file cannot be read.
+fn mended(cause: &std::io::Error) -> &'static str {
+    match cause.kind() {
+        std::io::ErrorKind::NotFound => "run `cofferdam init` to write one",
+        std::io::ErrorKind::PermissionDenied => {
+            "run this as the account that it belongs to, or let this one read it"
+        }
+        std::io::ErrorKind::InvalidData => "write it as UTF-8 text",
+        _ => "name a regular file with --config",
+    }
 }
 
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -182,15 +199,16 @@ impl Config {
             let user = home("XDG_CONFIG_HOME", ".config").map(|dir| dir.join("cofferdam").join(FILE_NAME));
             [Some(PathBuf::from(FILE_NAME)), user].into_iter().flatten().find(|f| f.exists())
         });
-        let (mut written, file_sha256) = match &file {
-            Some(file) => read(file).map(|(table, sha256)| (table, Some(sha256)))?,
-            None => (toml::Table::new(), None),
+        let (mut written, file_sha256, places) = match &file {
+            Some(file) => read(file).map(|(table, sha256, places)| (table, Some(sha256), places))?,
+            None => (toml::Table::new(), None, Places::default()),
         };
+        let places = places.and_of(environment);
         let in_file = written.clone();
         keys::overlay(&mut written, environment)?;
         let mut settings = settings::collect(&in_file, &written, environment);
-        let written =
-            Written::deserialize(written).map_err(|e| ConfigError::Invalid(one_line(e.message(), 400)))?;
+        let written = Written::deserialize(written)
+            .map_err(|e| by_variable(&in_file, environment).unwrap_or_else(|| invalid(&e)))?;
         let needs_home = |what: &str, key: &str| {
             ConfigError::Invalid(format!("there is no HOME to put {what} in; set {key} in {FILE_NAME}"))
         };
@@ -207,32 +225,31 @@ impl Config {
                 .join("cofferdam"),
         };
         if let Some(telegram) = &written.channels.telegram {
-            telegram.check().map_err(|e| ConfigError::Invalid(format!("[channels.telegram] {e}")))?;
+            telegram.check().map_err(|e| places.refuse(&e.key(), &e))?;
         }
-        written.provider.check().map_err(|e| ConfigError::Invalid(format!("[provider] {e}")))?;
-        written.approvals.check().map_err(|e| ConfigError::Invalid(format!("[approvals] {e}")))?;
+        written.provider.check().map_err(|e| places.refuse(e.key(), &e))?;
+        written.approvals.check().map_err(|e| places.refuse("approvals.expires", e))?;
         let compile_time = written.sandbox.compile_time.unwrap_or(sandbox::COMPILE_TIME);
         if !sandbox::compile_time_is_sound(compile_time) {
-            return Err(ConfigError::Invalid(format!(
-                "[sandbox] compile_time = \"{compile_time}\" is not from 1ms to {}",
-                sandbox::COMPILE_TIME_CEILING
-            )));
+            let ceiling = sandbox::COMPILE_TIME_CEILING;
+            let said = format!("compile_time = \"{compile_time}\" is not from 1ms to {ceiling}");
+            return Err(places.refuse("sandbox.compile_time", said));
         }
         let session_tmp_age = written.workspace.session_tmp_age.unwrap_or(publish::SESSION_TMP_AGE);
         if session_tmp_age < publish::SESSION_TMP_AGE_LEAST {
             let (age, least) = (session_tmp_age, publish::SESSION_TMP_AGE_LEAST);
-            return Err(ConfigError::Invalid(format!(
-                "[workspace] session_tmp_age = \"{age}\" is less than {least}; a call may still be using it"
-            )));
+            let said =
+                format!("session_tmp_age = \"{age}\" is less than {least}; a call may still be using it");
+            return Err(places.refuse("workspace.session_tmp_age", said));
         }
         let audit = audit::Config {
             rotate_bytes: written.audit.rotate_bytes.unwrap_or(audit::Config::default().rotate_bytes),
             sign_key_file: written.audit.sign_key_file,
         };
-        audit.check().map_err(|e| ConfigError::Invalid(format!("[audit] {e}")))?;
-        written.turns.check().map_err(|e| ConfigError::Invalid(format!("[turns] {e}")))?;
-        written.metrics.check().map_err(|e| ConfigError::Invalid(format!("[metrics] {e}")))?;
-        written.log.check().map_err(|e| ConfigError::Invalid(format!("[log] {e}")))?;
+        audit.check().map_err(|e| places.refuse("audit.rotate_bytes", e))?;
+        written.turns.check().map_err(|(key, e)| places.refuse(&format!("turns.{key}"), e))?;
+        written.metrics.check().map_err(|e| places.refuse("metrics.listen", e))?;
+        written.log.check().map_err(|e| places.refuse("log.filter", e))?;
         let defaults = attachments::Config::default();
         let mut config = Self {
             workspace: publish::Config {
@@ -261,6 +278,7 @@ impl Config {
             file,
             file_sha256,
             settings: Vec::new(),
+            places,
         };
         let flag = workspace.map(|dir| match environment.get("COFFERDAM_WORKSPACE") {
             // The flag's own variable.
@@ -273,29 +291,40 @@ impl Config {
         Ok(config)
     }
 
+    /// Where a key was written: `cofferdam.toml:12`, or the variable; none where nobody wrote it or its section.
+    pub fn place(&self, key: &str) -> Option<String> {
+        let flagged =
+            self.settings.iter().any(|setting| setting.key == key && setting.origin == Origin::Flag);
+        if flagged { None } else { self.places.of(key) }
+    }
+
     /// Refuses a layout in which a tool's mount holds what the gateway relies on.
     ///
     /// # Errors
     /// [`ConfigError::Invalid`] names what lies where, and what to move.
     pub fn check_layout(&self) -> Result<(), ConfigError> {
         let kept = [
-            ("[state] dir", Some(&self.state_dir)),
-            ("[policies] dir", self.policies_dir.as_ref()),
-            ("the configuration", self.file.as_ref()),
-            ("[audit] sign_key_file", self.audit.sign_key_file.as_ref()),
-            ("[channels.telegram] token_file", self.telegram.as_ref().and_then(|t| t.token_file.as_ref())),
-            ("[provider] api_key_file", self.provider.api_key_file.as_ref()),
-            ("[provider] instructions_file", self.provider.instructions_file.as_ref()),
+            ("state.dir", Some(&self.state_dir)),
+            ("policies.dir", self.policies_dir.as_ref()),
+            ("", self.file.as_ref()),
+            ("audit.sign_key_file", self.audit.sign_key_file.as_ref()),
+            ("channels.telegram.token_file", self.telegram.as_ref().and_then(|t| t.token_file.as_ref())),
+            ("provider.api_key_file", self.provider.api_key_file.as_ref()),
+            ("provider.instructions_file", self.provider.instructions_file.as_ref()),
         ];
         for folder in MOUNTS.iter().chain(publish::HOLDERS) {
             let folder_dir = resolved(&self.workspace.root.join(folder.trim_start_matches('/')));
-            for (what, path) in kept.iter().filter_map(|(what, path)| path.map(|p| (what, p))) {
+            for (key, path) in kept.iter().filter_map(|(key, path)| path.map(|p| (key, p))) {
                 if resolved(path).starts_with(&folder_dir) {
-                    return Err(ConfigError::Invalid(format!(
-                        "{what} ({}) lies in {folder}, where tools read and write; move it out of {}",
+                    let lies = format!(
+                        "({}) lies in {folder}, where tools read and write; move it out of {}",
                         path.display(),
                         self.workspace.root.display()
-                    )));
+                    );
+                    return Err(match key.rsplit_once('.') {
+                        Some((_, name)) => self.places.refuse(key, format!("{name} {lies}")),
+                        None => ConfigError::Invalid(format!("the configuration {lies}")),
+                    });
                 }
             }
         }
@@ -324,18 +353,36 @@ pub fn resolved(path: &Path) -> PathBuf {
 
 /// The file as a table, checked on its own first so that a refusal names the line; paths in it are
 /// relative to its folder. And the file's SHA-256.
-fn read(file: &Path) -> Result<(toml::Table, String), ConfigError> {
+fn read(file: &Path) -> Result<(toml::Table, String, Places), ConfigError> {
     let shown = file.display().to_string();
     let text = std::fs::read_to_string(file)
         .map_err(|e| ConfigError::Unreadable { file: shown.clone(), cause: e })?;
     let refused = |error: toml::de::Error| {
         let at = error.span().map_or(0, |span| span.start);
-        let line = 1 + text.as_bytes().iter().take(at).filter(|b| **b == b'\n').count();
-        ConfigError::File { file: shown.clone(), line, problem: one_line(error.message(), 400) }
+        ConfigError::File {
+            file: shown.clone(),
+            line: line_of(&text, at),
+            problem: one_line(error.message(), 400),
+        }
     };
     toml::from_str::<Written>(&text).map_err(refused)?;
     let mut table: toml::Table = toml::from_str(&text).map_err(refused)?;
     let base = std::path::absolute(file).ok().and_then(|f| f.parent().map(Path::to_owned));
     keys::anchor_paths(&mut table, &base.unwrap_or_default());
-    Ok((table, sha256_hex(text.as_bytes())))
+    let places = Places::of_file(shown.clone(), &text);
+    Ok((table, sha256_hex(text.as_bytes()), places))
+}
+
+/// The variable that is not understood: the file alone was.
+fn by_variable(in_file: &toml::Table, environment: &BTreeMap<String, String>) -> Option<ConfigError> {
+    environment.iter().find_map(|(name, text)| {
+        let mut table = in_file.clone();
+        keys::overlay(&mut table, &BTreeMap::from([(name.clone(), text.clone())])).ok()?;
+        let error = Written::deserialize(table).err()?;
+        Some(ConfigError::Environment { name: name.clone(), problem: one_line(error.message(), 400) })
+    })
+}
+
+fn invalid(error: &toml::de::Error) -> ConfigError {
+    ConfigError::Invalid(one_line(error.message(), 400))
 }

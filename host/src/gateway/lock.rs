@@ -1,6 +1,6 @@
 //! The lock that makes a state directory one `serve`'s.
 
-use super::{GatewayError, make_private};
+use super::{GatewayError, Purpose};
 use crate::config::Config;
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
@@ -27,10 +27,8 @@ impl ServeLock {
     /// # Errors
     /// [`GatewayError::Locked`] when another process holds it.
     pub fn take(config: &Config) -> Result<Self, GatewayError> {
-        make_private(&config.state_dir)?;
-        let path = lock_file(config);
-        let failed = |cause: io::Error| GatewayError::State { what: path.display().to_string(), cause };
-        let file = File::options().create(true).truncate(false).write(true).open(&path).map_err(failed)?;
+        let file =
+            open(config, Purpose::Serve)?.ok_or_else(|| failed(config, io::ErrorKind::NotFound.into()))?;
         let until = Instant::now() + LOCK_WAIT_MAX;
         loop {
             match flock(&file, FlockOperation::NonBlockingLockExclusive) {
@@ -41,10 +39,32 @@ impl ServeLock {
                 Err(Errno::WOULDBLOCK) => {
                     return Err(GatewayError::Locked(config.state_dir.display().to_string()));
                 }
-                Err(errno) => return Err(failed(errno.into())),
+                Err(errno) => return Err(failed(config, errno.into())),
             }
         }
     }
+
+    /// Looks whether it could be taken if nobody had it, and leaves it alone.
+    ///
+    /// # Errors
+    /// [`GatewayError::State`].
+    pub fn could_take(config: &Config) -> Result<(), GatewayError> {
+        open(config, Purpose::Look).map(drop)
+    }
+}
+
+/// The file, made when missing; none where it is missing and nothing is to be made.
+fn open(config: &Config, purpose: Purpose) -> Result<Option<File>, GatewayError> {
+    purpose.private_folder(&config.state_dir)?;
+    let path = lock_file(config);
+    match File::options().create(purpose == Purpose::Serve).truncate(false).write(true).open(&path) {
+        Err(error) if purpose == Purpose::Look && error.kind() == io::ErrorKind::NotFound => Ok(None),
+        opened => opened.map(Some).map_err(|cause| failed(config, cause)),
+    }
+}
+
+fn failed(config: &Config, cause: io::Error) -> GatewayError {
+    GatewayError::State { what: lock_file(config).display().to_string(), cause }
 }
 
 #[cfg(test)]

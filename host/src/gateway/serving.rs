@@ -4,6 +4,7 @@
 use super::lock::lock_file;
 use crate::config::Config;
 use std::fs;
+use std::net::SocketAddr;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
@@ -51,6 +52,26 @@ fn has_open(pid: u32, file: &Path) -> bool {
     open.into_iter().any(|open| fs::read_link(open.path()).is_ok_and(|to| to == file))
 }
 
+/// Whether the process listens on this address, as far as this account may look into it.
+pub fn listens(pid: u32, address: SocketAddr) -> bool {
+    let table = if address.is_ipv4() { "/proc/net/tcp" } else { "/proc/net/tcp6" };
+    let table = fs::read_to_string(table).unwrap_or_default();
+    let inodes: Vec<_> = table.lines().filter_map(|line| listener(line, address.port())).collect();
+    let open = fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten();
+    let sockets =
+        open.filter_map(|open| fs::read_link(open.path()).ok()?.into_os_string().into_string().ok());
+    sockets.into_iter().any(|socket| inodes.iter().any(|inode| socket == format!("socket:[{inode}]")))
+}
+
+/// `0: 0100007F:24F8 00000000:0000 0A 00000000:00000000 00:00000000 00000000 0 0 4711 …`: the inode of a socket that
+/// listens (0A) on this port.
+fn listener(line: &str, port: u16) -> Option<&str> {
+    let words: Vec<&str> = line.split_whitespace().collect();
+    let (_, local) = words.get(1)?.rsplit_once(':')?;
+    let listens = *words.get(3)? == "0A" && u16::from_str_radix(local, 16).ok()? == port;
+    words.get(9).copied().filter(|_| listens)
+}
+
 /// How many worker processes the process has.
 pub fn workers(pid: u32) -> usize {
     let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
@@ -78,6 +99,21 @@ mod tests {
         ] {
             assert_eq!(pid(other), None, "{other}");
         }
+    }
+
+    #[test]
+    fn the_kernels_list_of_sockets_tells_who_listens_on_a_port() {
+        let line = |state: &str| {
+            format!(
+                "   0: 0100007F:24F8 00000000:0000 {state} 00000000:00000000 00:00000000 00000000     0        0 4711 1 x"
+            )
+        };
+        assert_eq!(listener(&line("0A"), 9464), Some("4711"));
+        assert_eq!(listener(&line("0A"), 9465), None, "another port");
+        assert_eq!(listener(&line("01"), 9464), None, "a connection");
+        let head = "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode";
+        assert_eq!(listener(head, 9464), None);
+        assert_eq!(listener("", 9464), None);
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! What the monitor is told of a gateway, from its start on: how things stand, and what keeps it from its work.
 //!
-//! Ailments are in fixed words; what the system said of each is in the log, once it changes.
+//! Ailments are in fixed words. Of the model and the store they also have since when and why they fail,
+//! on one line without secrets; what the system said of the others is in the log, once it changes.
 
 use super::Gateway;
 use crate::audit::AuditLog;
@@ -11,6 +12,7 @@ use crate::sandbox::Sandbox;
 use crate::store::Store;
 use crate::tools::CallThreads;
 use cofferdam_core::counts::COUNTS;
+use cofferdam_core::standing::{Fared, MODEL, STORE};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
@@ -53,12 +55,15 @@ impl Watch {
     fn look(&self) -> Vec<String> {
         let audit = failed("audit: no record can be written, so calls are refused", self.audit.check());
         let store = failed("database: it cannot be written, so no message is taken", self.store.check());
+        let store = store.map(|ailment| why(&ailment, &STORE.look()));
+        let model = MODEL.look();
+        let model = model.is_failing().then(|| why("model: it answers no request", &model));
         let workers = match COUNTS.workers.fail.load(Ordering::Relaxed) {
             // Perhaps one starts again; trying is what tells.
             true => failed("workers: no sandbox process starts, so calls fail", self.sandbox.try_worker()),
             false => None,
         };
-        [polling(telegram::last_poll()), workers, audit, store].into_iter().flatten().collect()
+        [polling(telegram::last_poll()), workers, audit, store, model].into_iter().flatten().collect()
     }
 }
 
@@ -141,6 +146,13 @@ fn failed<E: std::error::Error + 'static>(ailment: &str, looked: Result<(), E>) 
     Some(ailment.to_owned())
 }
 
+/// An ailment with since when it is one and why. Not with the time of the last failure: then each look would be news.
+fn why(ailment: &str, fared: &Fared) -> String {
+    let at = fared.failing_since.and_then(|ms| jiff::Timestamp::from_second(ms.div_euclid(1000)).ok());
+    let at = at.map(|at| format!(" since {at}")).unwrap_or_default();
+    format!("{ailment}{at}: {}", fared.reason.as_deref().unwrap_or("see the log"))
+}
+
 /// Resident memory, as the kernel tells it in KiB.
 fn resident_bytes() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
@@ -159,6 +171,13 @@ mod tests {
         assert_eq!(polling(Some(POLL_AGE_MAX)), None);
         let late = polling(Some(POLL_AGE_MAX + Duration::from_secs(1)));
         assert_eq!(late.as_deref(), Some("polling: the channel has not answered for 91 s"));
+    }
+
+    #[test]
+    fn what_fails_is_told_with_its_time_and_reason() {
+        let fared =
+            Fared { failing_since: Some(784_111_777_999), reason: Some("busy".into()), ..Fared::default() };
+        assert_eq!(why("model: none", &fared), "model: none since 1994-11-06T08:49:37Z: busy");
     }
 
     #[test]

@@ -67,7 +67,8 @@ const MODEL_BYTES_MAX: usize = 200;
 pub enum ConfigError {
     /// A key that only concerns models.
     #[error(
-        "{0} has no effect with kind = \"commands\"; take it out, or write kind = \"openai-chat\", \"openai-responses\" or \"anthropic\""
+        "{name} has no effect with kind = \"commands\"; take it out, or write kind = \"openai-chat\", \"openai-responses\" or \"anthropic\"",
+        name = .0.trim_start_matches("provider.")
     )]
     WithoutModel(&'static str),
     /// No model is named.
@@ -122,6 +123,25 @@ pub enum ConfigError {
     /// The TLS library does not start.
     #[error("the HTTP client does not start: {0}")]
     Client(String),
+}
+
+impl ConfigError {
+    /// The key that it is about, with its section.
+    pub fn key(&self) -> &'static str {
+        match self {
+            Self::WithoutModel(key) => key,
+            Self::Client(_) => "provider.kind",
+            Self::ModelMissing(_) | Self::Model(..) => "provider.model",
+            Self::BaseUrl(..) => "provider.base_url",
+            Self::KeyMissing(..) | Self::KeyTwice | Self::KeyEnv(_) | Self::KeyVariable(_) => {
+                "provider.api_key_env"
+            }
+            Self::KeyFile(_) | Self::KeyMalformed(_) => "provider.api_key_file",
+            Self::Accepts(_) => "provider.accepts",
+            Self::Tokens(_) => "provider.max_output_tokens",
+            Self::Instructions { .. } => "provider.instructions_file",
+        }
+    }
 }
 
 /// What differs from kind to kind.
@@ -190,13 +210,13 @@ impl Config {
     /// The first key that is written and only concerns models.
     fn written(&self) -> Option<&'static str> {
         let keys = [
-            ("base_url", self.base_url.is_some()),
-            ("model", self.model.is_some()),
-            ("api_key_env", self.api_key_env.is_some()),
-            ("api_key_file", self.api_key_file.is_some()),
-            ("accepts", self.accepts.is_some()),
-            ("max_output_tokens", self.max_output_tokens.is_some()),
-            ("instructions_file", self.instructions_file.is_some()),
+            ("provider.base_url", self.base_url.is_some()),
+            ("provider.model", self.model.is_some()),
+            ("provider.api_key_env", self.api_key_env.is_some()),
+            ("provider.api_key_file", self.api_key_file.is_some()),
+            ("provider.accepts", self.accepts.is_some()),
+            ("provider.max_output_tokens", self.max_output_tokens.is_some()),
+            ("provider.instructions_file", self.instructions_file.is_some()),
         ];
         keys.into_iter().find(|(_, written)| *written).map(|(key, _)| key)
     }

@@ -159,6 +159,30 @@ impl Failure {
         Self::Unreachable(one_line(&said, SAID_BYTES_MAX))
     }
 
+    /// The same for those who watch the gateway: without the server's words, which may repeat what a person said.
+    pub(super) fn reason(&self) -> String {
+        let bare = |said: &str| match said.split(':').next() {
+            Some(status) if status.starts_with("HTTP status") => status.to_owned(),
+            _ => "see the log".to_owned(),
+        };
+        let told = match self {
+            Self::Busy { said, after } => Self::Busy { said: bare(said), after: *after },
+            Self::Loading(said) => Self::Loading(bare(said)),
+            Self::Unreadable(said) => Self::Unreadable(bare(said)),
+            Self::Key(said) => Self::Key(bare(said)),
+            Self::Credit(said) => Self::Credit(bare(said)),
+            Self::NotFound(said) => Self::NotFound(bare(said)),
+            Self::TooLong(said) => Self::TooLong(bare(said)),
+            Self::TooLarge(said) => Self::TooLarge(bare(said)),
+            Self::Blind(said) => Self::Blind(bare(said)),
+            Self::Refused(said) => Self::Refused(bare(said)),
+            Self::Unreachable(_) | Self::Silent(_) | Self::Cut | Self::TooMuch(_) | Self::Redirected(_) => {
+                self.clone()
+            }
+        };
+        told.to_string()
+    }
+
     /// Whether the same request may succeed a little later.
     pub(super) fn may_pass(&self) -> bool {
         matches!(
@@ -348,12 +372,17 @@ mod tests {
             Failure::Refused(said.into()),
         ];
         for failure in all {
+            // Of the network this program says itself what is wrong.
+            let reason = failure.reason();
+            assert!(!reason.contains("sk-") || matches!(failure, Failure::Unreachable(_)), "{reason}");
             for told in [failure.told(), failure.broke_off()] {
                 let told = told.to_string();
                 assert!(!told.contains("sk-") && !told.contains("http") && !told.contains('{'), "{told}");
                 assert!(told.ends_with('.') && told.len() < 200, "{told}");
             }
         }
+        let refused = Failure::of_status(400, r#"{"error":{"message":"no, Ann: go"}}"#, None);
+        assert_eq!(refused.reason(), "refused (HTTP status 400)");
         let wait = |seconds| {
             Failure::Busy { said: String::new(), after: Some(Duration::from_secs(seconds)) }
                 .told()

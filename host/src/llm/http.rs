@@ -13,6 +13,7 @@ use crate::turn::{Delta, Deltas, ProviderError, Reply, Usage};
 use bytes::Bytes;
 use cofferdam_core::counts::COUNTS;
 use cofferdam_core::secret::Secret;
+use cofferdam_core::standing::MODEL;
 use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, RETRY_AFTER};
 use reqwest::{Client, RequestBuilder, Response, redirect};
 use std::time::{Duration, SystemTime};
@@ -95,7 +96,8 @@ impl Server {
             let lost = telling.lost.and(answer.cost());
             telling.lost = lost;
             if answer.has_begun() {
-                ended("broke_off");
+                COUNTS.model.requests.add("broke_off", 1);
+                MODEL.failed(now_ms(), &format!("the answer broke off: {}", failure.reason()));
                 tracing::warn!(attempt, "the model's answer broke off: {said}");
                 return Err(ProviderError::BrokeOff { said: failure.broke_off().to_string(), usage: lost });
             }
@@ -105,12 +107,19 @@ impl Server {
             let hopeless = !failure.may_pass() || asked > self.patience.retry_after || late;
             let loading = matches!(failure, Failure::Loading(_));
             if hopeless || (attempt == REQUEST_ATTEMPTS_MAX && !loading) {
-                ended("failed");
+                COUNTS.model.requests.add("failed", 1);
                 tracing::warn!(attempt, "the model's server gives no answer: {said}");
                 let told = match asking.shows {
                     Shows::Text => failure.told(),
                     Shows::Files => failure.told_of_files(),
                 };
+                match told {
+                    // Another request may succeed.
+                    ProviderError::TooLong(_) | ProviderError::Unshowable(_) => {
+                        MODEL.refused(now_ms(), &failure.reason())
+                    }
+                    _ => MODEL.failed(now_ms(), &failure.reason()),
+                }
                 return Err(match told {
                     ProviderError::Unavailable(said) if lost != Usage::default() => {
                         ProviderError::BrokeOff { said, usage: lost }
@@ -195,16 +204,14 @@ impl Telling<'_> {
     }
 }
 
-/// A request came to this, which is counted.
-fn ended(outcome: &str) {
-    COUNTS.model.requests.add(outcome, 1);
-    let at = if outcome == "answered" { &COUNTS.model.answered_at } else { &COUNTS.model.failed_at };
-    at.set(u64::try_from(jiff::Timestamp::now().as_millisecond()).unwrap_or(0));
+fn now_ms() -> i64 {
+    jiff::Timestamp::now().as_millisecond()
 }
 
 /// The reply, which is counted, with what attempts before it have cost.
 fn counted(mut reply: Reply, lost: Usage) -> Reply {
-    ended("answered");
+    COUNTS.model.requests.add("answered", 1);
+    MODEL.succeeded(now_ms());
     // Where the server does not count the reply itself, the whole is left to an estimate.
     if reply.usage != Usage::default() {
         reply.usage = reply.usage.and(lost);

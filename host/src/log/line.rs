@@ -3,7 +3,7 @@
 
 use super::Format;
 use cofferdam_core::secret::redact;
-use cofferdam_core::text::is_deceptive;
+use cofferdam_core::text::{is_deceptive, with_causes};
 use serde_json::{Map, Value};
 use std::error::Error;
 use std::fmt::{self, Write};
@@ -105,13 +105,7 @@ impl Visit for Fields {
 
     /// With its causes.
     fn record_error(&mut self, field: &Field, value: &(dyn Error + 'static)) {
-        let mut said = value.to_string();
-        let mut source = value.source();
-        while let Some(cause) = source {
-            let _ = write!(said, ": {cause}");
-            source = cause.source();
-        }
-        self.push(field, Logged::Said(fit(&said)));
+        self.push(field, Logged::Said(fit(&with_causes(value))));
     }
 }
 

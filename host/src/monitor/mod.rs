@@ -81,6 +81,18 @@ impl Monitor {
         Ok(Some(Self(listening.map_err(refused)?)))
     }
 
+    /// Looks whether the configured place could be taken, and takes it for no longer than that. `is_ours` says of an
+    /// address whether the gateway that runs already has it.
+    ///
+    /// # Errors
+    /// As [`Monitor::bind`].
+    pub fn could_bind(config: &Config, is_ours: impl FnOnce(SocketAddr) -> bool) -> Result<(), String> {
+        match config.address()? {
+            Some(address) if is_ours(address) => Ok(()),
+            _ => Self::bind(config).map(drop),
+        }
+    }
+
     /// Where it can be asked.
     ///
     /// # Errors

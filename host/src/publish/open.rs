@@ -9,7 +9,7 @@ use super::temp::{Mount, Technique};
 use cap_std::fs::Dir;
 use cofferdam_core::capability::MOUNTS;
 use rustix::fd::{AsFd, OwnedFd};
-use rustix::fs::{CWD, Mode, OFlags, fsync, mkdirat, openat};
+use rustix::fs::{Access, AtFlags, CWD, Mode, OFlags, accessat, fsync, mkdirat, openat};
 use rustix::io::Errno;
 use std::fs::{DirBuilder, File};
 use std::io;
@@ -111,6 +111,31 @@ impl Opening {
             );
         }
         Ok(Arc::new(Mount { guest, dir, technique: self.technique, making: RwLock::new(()) }))
+    }
+
+    /// Looks whether the root and its mounts could be opened, or the mounts made where they are
+    /// missing.
+    pub(super) fn could_open(&self) -> Result<(), OpenError> {
+        let failed = |source| OpenError::Root { root: self.root.clone(), source };
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let root = match openat(CWD, &self.root, flags, Mode::empty()) {
+            // Made at a start, by whoever knows whether it may be.
+            Err(Errno::NOENT) => return Ok(()),
+            opened => opened.map_err(|errno| failed(errno.into()))?,
+        };
+        for name in MOUNTS.iter().map(|guest| guest.trim_start_matches('/')) {
+            let found = match folder(&root, name) {
+                Err(Errno::NOENT) => {
+                    accessat(&root, ".", Access::WRITE_OK | Access::EXEC_OK, AtFlags::EACCESS)
+                }
+                found => found.and_then(|dir| match resolve::directory(&dir, b"") {
+                    Err(errno @ (Errno::NOSYS | Errno::PERM | Errno::INVAL)) => Err(errno),
+                    found => found.map(drop),
+                }),
+            };
+            found.map_err(|errno| self.failed(name, errno))?;
+        }
+        Ok(())
     }
 
     /// A folder below the root cannot be used.

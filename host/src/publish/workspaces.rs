@@ -66,6 +66,14 @@ impl Workspaces {
         Self::open_with(config, Technique::detect(), umask())
     }
 
+    /// Looks whether [`Workspaces::open`] would succeed; makes and clears nothing.
+    ///
+    /// # Errors
+    /// [`OpenError`], as `open` would say it.
+    pub fn could_open(config: &Config) -> Result<(), OpenError> {
+        Opening { root: config.root.clone(), technique: Technique::detect() }.could_open()
+    }
+
     /// The same with the choices that tests make.
     pub(super) fn open_with(config: &Config, technique: Technique, umask: Mode) -> Result<Self, OpenError> {
         let root = Arc::new(open_root(&config.root)?);

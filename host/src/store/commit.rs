@@ -4,7 +4,8 @@
 //! that takes longer than most turns. So what nobody outside has seen anything of rides: it is on the disk with whatever
 //! is settled after it, because the log is one file that is read up to its first gap.
 
-use super::{FILE_NAME, Sqlite, StoreError};
+use super::{FILE_NAME, Sqlite, StoreError, now_ms};
+use cofferdam_core::standing::STORE;
 use rusqlite::{Connection, Transaction, TransactionBehavior, ffi};
 use std::fs::File;
 use std::path::Path;
@@ -81,6 +82,10 @@ impl Sqlite {
     /// [`super::Storage::settle`] on this thread, which may block. Others commit meanwhile, and of those who wait here
     /// the first has the disk take in what all of them have committed.
     pub(super) fn settle_here(&self) -> Result<(), StoreError> {
+        self.settle_now().inspect_err(|error| STORE.failed(now_ms(), &error.to_string()))
+    }
+
+    fn settle_now(&self) -> Result<(), StoreError> {
         let log = &*self.log;
         let wanted = log.committed.load(Ordering::Acquire);
         let mut settled = log.settled.lock().unwrap_or_else(PoisonError::into_inner);
@@ -107,7 +112,21 @@ impl Sqlite {
         tokio::task::spawn_blocking(move || work(&store)).await.unwrap_or(Err(StoreError::Stopped))
     }
 
+    /// Runs work in one transaction, and notes whether the store works.
     fn commit<T>(
+        &self,
+        outlasts: Outlasts,
+        work: impl FnOnce(&Transaction<'_>) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        let committed = self.commit_now(outlasts, work);
+        match &committed {
+            Ok(_) => STORE.succeeded(now_ms()),
+            Err(error) => STORE.failed(now_ms(), &error.to_string()),
+        }
+        committed
+    }
+
+    fn commit_now<T>(
         &self,
         outlasts: Outlasts,
         work: impl FnOnce(&Transaction<'_>) -> Result<T, StoreError>,

@@ -3,6 +3,7 @@
 use super::usage::DAY_MS;
 use super::{FILE_NAME, StoreError, now_ms, schema};
 use rusqlite::{Connection, OpenFlags};
+use std::fs::File;
 use std::path::Path;
 use std::time::Duration;
 
@@ -57,6 +58,21 @@ impl Look {
         connection.busy_timeout(Duration::from_secs(1))?;
         let version = schema::version(&connection)?;
         Ok(Some(Self { connection, version }))
+    }
+
+    /// Looks whether [`super::open`] would succeed. Where there is no file, its folder is somebody else's business.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub fn could_open(dir: &Path) -> Result<(), StoreError> {
+        let path = dir.join(FILE_NAME);
+        let Some(look) = Self::open(dir)? else { return Ok(()) };
+        let found = look.version();
+        if found > schema::VERSION {
+            return Err(StoreError::Newer { found, known: schema::VERSION });
+        }
+        let writable = File::options().write(true).open(&path);
+        writable.map(drop).map_err(|source| StoreError::Open { path, source })
     }
 
     /// The version of the file.

@@ -43,7 +43,7 @@ pub use inbox::{STRANGER_TOLD_MAX, STRANGERS_TOLD_PER_HOUR_MAX};
 pub use keeper::Keeper;
 pub use look::{DayOf, Look, PEOPLE_LISTED_MAX, Waiting};
 pub use moves::MOVES_MAX;
-pub use presence::{Health, LastError, Noted, Presence, noted};
+pub use presence::{Health, LastError, Noted, Presence, Reloaded, Reloads, noted};
 pub use recent::RECENT_ROWS_MAX;
 pub use retention::{DONE_AGE_MAX, DONE_ROWS_MAX};
 pub use rows::{

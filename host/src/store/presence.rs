@@ -5,15 +5,21 @@
 //! synchronized, because after a power loss nobody runs.
 
 use super::now_ms;
+use cofferdam_core::secret::redact;
+use cofferdam_core::standing::Fared;
+use cofferdam_core::text::one_line;
 use serde::{Deserialize, Serialize};
 use std::fs;
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// The file's name within the state directory.
 const FILE_NAME: &str = "serving.json";
 /// A note that is longer is none.
-const NOTE_BYTES_MAX: u64 = 4096;
+const NOTE_BYTES_MAX: u64 = 16 << 10;
+/// What came of a reload is cut here.
+const RELOADED_BYTES_MAX: usize = 2048;
 /// Polls that follow each other faster than this, in milliseconds, are not all noted.
 const NOTED_EVERY_MS: i64 = 1000;
 
@@ -33,6 +39,9 @@ pub struct Noted {
     /// Of this process, or, where it has nothing to tell, of those before it.
     #[serde(default)]
     pub health: Health,
+    /// Of this process.
+    #[serde(default)]
+    pub reloads: Reloads,
 }
 
 /// How a gateway has fared.
@@ -40,10 +49,32 @@ pub struct Noted {
 pub struct Health {
     /// What it has logged last as an error.
     pub error: Option<LastError>,
-    /// When a model has answered last.
-    pub model_answered_at: Option<i64>,
-    /// When one was asked last and did not answer.
-    pub model_failed_at: Option<i64>,
+    /// How asking a model has gone.
+    #[serde(default)]
+    pub model: Fared,
+    /// How writing to the store has gone.
+    #[serde(default)]
+    pub store: Fared,
+}
+
+/// What came of reading the configuration anew.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Reloads {
+    /// How many have begun in this process.
+    pub begun: u64,
+    /// The last one that ended.
+    pub ended: Option<Reloaded>,
+}
+
+/// A reload that ended.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Reloaded {
+    /// Counts those that have begun, from 1.
+    pub number: u64,
+    /// Whether what was read is in force now.
+    pub applied: bool,
+    /// On one line, without secrets: what is new, or why it was refused.
+    pub said: String,
 }
 
 /// An error of the log.
@@ -66,8 +97,15 @@ impl Presence {
     /// A note in this state directory. Nothing is written yet.
     pub fn new(dir: &Path) -> Arc<Self> {
         let (pid, version) = (std::process::id(), env!("CARGO_PKG_VERSION").to_owned());
-        let health = self::noted(dir).map(|before| before.health).unwrap_or_default();
-        let noted = Noted { pid, version, started_at: now_ms(), bot: None, polled_at: None, health };
+        let before = self::noted(dir).map(|before| before.health).unwrap_or_default();
+        // It has tried nothing yet, whatever the one before has come to.
+        let health = Health {
+            model: Fared::default().after(&before.model),
+            store: Fared::default().after(&before.store),
+            ..before
+        };
+        let reloads = Reloads::default();
+        let noted = Noted { pid, version, started_at: now_ms(), bot: None, polled_at: None, health, reloads };
         Arc::new(Self { path: dir.join(FILE_NAME), noted: Mutex::new(noted) })
     }
 
@@ -95,16 +133,29 @@ impl Presence {
 
     /// Notes how it has fared, if that is news. Blocks on the disk, for a moment.
     pub fn fares(&self, health: Health) {
-        let Health { error, model_answered_at, model_failed_at } = health;
         let before = self.noted.lock().unwrap_or_else(PoisonError::into_inner).health.clone();
         let health = Health {
-            error: error.or(before.error.clone()),
-            model_answered_at: model_answered_at.or(before.model_answered_at),
-            model_failed_at: model_failed_at.or(before.model_failed_at),
+            error: health.error.or(before.error.clone()),
+            model: health.model.after(&before.model),
+            store: Fared { succeeded_at: None, ..health.store.after(&before.store) },
         };
         if health != before {
             self.note(|noted| noted.health = health);
         }
+    }
+
+    /// Notes that the configuration is being read anew; the number of the reload.
+    pub fn reloading(&self) -> u64 {
+        self.note(|noted| noted.reloads.begun += 1);
+        self.noted.lock().unwrap_or_else(PoisonError::into_inner).reloads.begun
+    }
+
+    /// Notes what came of the last reload that has begun.
+    pub fn reloaded(&self, applied: bool, said: &str) {
+        let said = one_line(&redact(said), RELOADED_BYTES_MAX);
+        self.note(|noted| {
+            noted.reloads.ended = Some(Reloaded { number: noted.reloads.begun, applied, said });
+        });
     }
 
     fn note(&self, change: impl FnOnce(&mut Noted)) {
@@ -113,12 +164,24 @@ impl Presence {
         change(&mut noted);
         let written = serde_json::to_vec(&*noted).map_err(std::io::Error::from).and_then(|text| {
             let new = self.path.with_extension("json-new");
-            fs::write(&new, text)?;
-            fs::rename(&new, &self.path)
+            fs::write(&new, &text)
+                .and_then(|()| fs::rename(&new, &self.path))
+                .or_else(|_| self.overwrite(text))
         });
         if let Err(error) = written {
             tracing::debug!(%error, "the note for `cofferdam status` is not written");
         }
+    }
+}
+
+impl Presence {
+    /// Writes over the note that is there: a full disk has no room for another, and that it is full is to be told.
+    fn overwrite(&self, mut text: Vec<u8>) -> std::io::Result<()> {
+        let file = fs::File::options().write(true).open(&self.path)?;
+        let length = usize::try_from(file.metadata()?.len()).unwrap_or_default();
+        // Blanks after it mean nothing, and leave nothing of what was longer.
+        text.resize(text.len().max(length), b' ');
+        file.write_all_at(&text, 0)
     }
 }
 
@@ -147,16 +210,58 @@ mod tests {
         presence.fares(Health { error: error.clone(), ..Health::default() });
         // The next process goes on with it, until it has something to tell itself.
         let next = Presence::new(dir.path());
-        next.fares(Health { model_answered_at: Some(7), ..Health::default() });
+        let failed = Fared {
+            failed_at: Some(7),
+            reason: Some("404".into()),
+            failing_since: Some(7),
+            ..Fared::default()
+        };
+        next.fares(Health { model: failed.clone(), ..Health::default() });
         let told = noted(dir.path()).expect("written").health;
-        assert_eq!(told, Health { error, model_answered_at: Some(7), model_failed_at: None });
+        assert_eq!(told, Health { error, model: failed.clone(), ..Health::default() });
+        // Whether it still fails is for the next one to find out.
+        Presence::new(dir.path()).begins();
+        let told = noted(dir.path()).expect("written").health.model;
+        assert_eq!(told, Fared { failing_since: None, ..failed });
         let file = dir.path().join(FILE_NAME);
         let text = fs::read_to_string(&file).expect("readable");
         fs::write(&file, "{").expect("writable");
         assert_eq!(noted(dir.path()), None);
-        for (bytes, is_read) in [(4096, true), (4097, false)] {
+        for (bytes, is_read) in [(16 << 10, true), ((16 << 10) + 1, false)] {
             fs::write(&file, format!("{text:bytes$}")).expect("writable");
             assert_eq!(noted(dir.path()).is_some(), is_read, "{bytes} bytes");
         }
+    }
+
+    #[test]
+    fn where_there_is_no_room_for_another_note_the_one_that_is_there_is_written_over() {
+        let dir = tempfile::tempdir().expect("a folder");
+        let presence = Presence::new(dir.path());
+        presence.polls_as(&"long".repeat(100));
+        // No file can be made under that name any more.
+        fs::create_dir(dir.path().join("serving.json-new")).expect("writable");
+        let failed = Fared {
+            failed_at: Some(7),
+            reason: Some("full".into()),
+            failing_since: Some(7),
+            ..Fared::default()
+        };
+        presence.polls_as("@bot");
+        presence.fares(Health { store: failed.clone(), ..Health::default() });
+        let told = noted(dir.path()).expect("whole");
+        assert_eq!((told.bot.as_deref(), told.health.store), (Some("@bot"), failed));
+    }
+
+    #[test]
+    fn what_came_of_a_reload_is_noted_with_its_number() {
+        let dir = tempfile::tempdir().expect("a folder");
+        let presence = Presence::new(dir.path());
+        assert_eq!(presence.reloading(), 1);
+        assert_eq!(noted(dir.path()).expect("written").reloads, Reloads { begun: 1, ended: None });
+        presence.reloaded(false, "c.toml:3: no");
+        assert_eq!(presence.reloading(), 2);
+        let told = noted(dir.path()).expect("written").reloads;
+        let ended = Reloaded { number: 1, applied: false, said: "c.toml:3: no".into() };
+        assert_eq!(told, Reloads { begun: 2, ended: Some(ended) });
     }
 }

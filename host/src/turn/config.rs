@@ -51,7 +51,7 @@ impl Config {
     ///
     /// # Errors
     /// The key, and what to write.
-    pub fn check(&self) -> Result<(), String> {
+    pub fn check(&self) -> Result<(), (&'static str, String)> {
         let at_least_one = [
             ("rounds", self.rounds as u64),
             ("calls", self.calls as u64),
@@ -60,13 +60,12 @@ impl Config {
             ("user_tokens_per_day", self.user_tokens_per_day),
         ];
         if let Some((key, _)) = at_least_one.iter().find(|(_, value)| *value == 0) {
-            return Err(format!("{key} = 0 lets no turn be answered; write at least 1"));
+            return Err((key, format!("{key} = 0 lets no turn be answered; write at least 1")));
         }
         if self.deadline.0 < Span::seconds(1).0 {
-            return Err(format!(
-                "deadline = \"{}\" lets no turn be answered; write at least \"1s\"",
-                self.deadline
-            ));
+            let said =
+                format!("deadline = \"{}\" lets no turn be answered; write at least \"1s\"", self.deadline);
+            return Err(("deadline", said));
         }
         Ok(())
     }

@@ -164,7 +164,47 @@ fn what_is_not_understood_is_refused_with_its_line() {
         }
     }
     fs::write(home.config_file(), b"\xff").expect("writable");
-    refused(&home.run(&["tools"]), &["cannot read", "cofferdam.toml"]);
+    let ran = home.run(&["tools"]);
+    refused(&ran, &["cannot read", "cofferdam.toml", "write it as UTF-8 text"]);
+    assert!(!ran.stderr.contains("cofferdam init"), "that would refuse to write over it: {ran:?}");
+}
+
+/// What is understood and makes no sense, or does not work, is told with the line of its key, or of the section that
+/// lacks it.
+#[test]
+fn what_makes_no_sense_is_refused_with_its_line() {
+    let home = Home::new();
+    for (text, at, said) in [
+        ("[turns]\ncalls = 1\nrounds = 0\n", 3, "[turns] rounds = 0 lets no turn be answered"),
+        ("[approvals]\nexpires = \"2d\"\n", 2, "[approvals] expires = \"2d\" is not from 1s to 24h"),
+        ("[audit]\n\nrotate_bytes = \"1 B\"\n", 3, "[audit] rotate_bytes is 1 B"),
+        ("[log]\nfilter = \"loud\"\n", 2, "[log] filter = \"loud\""),
+        ("[metrics]\nlisten = \"x\"\n", 2, "[metrics] listen = \"x\""),
+        ("[provider]\nkind = \"openai-chat\"\n", 1, "[provider] model is missing"),
+        ("[provider]\naccepts = []\n", 2, "[provider] accepts has no effect"),
+        ("[channels.telegram]\napi_url = \"http://x.example\"\n", 2, "[channels.telegram] api_url: "),
+        ("[channels.telegram]\n[channels.telegram.groups.\"-5\"]\nmembers = \"all\"\n", 3, "groups.\"-5\": "),
+        ("[workspace]\nroot = \"w\"\n[state]\ndir = \"w/shared/s\"\n", 4, "[state] dir ("),
+        ("[policies]\ndir = \"missing\"\n", 2, "profiles: cannot read "),
+        ("[audit]\nsign_key_file = \"missing\"\n", 2, "cannot read the key "),
+    ] {
+        write(&home.config_file(), text);
+        // The key is read by whoever writes the audit.
+        let words =
+            if said.ends_with("the key ") { &["call", "file_list", "path=/shared"][..] } else { &["tools"] };
+        let ran = home.run(words);
+        refused(&ran, &[&format!("cofferdam.toml:{at}: "), said]);
+        for cause in ["cofferdam.toml:", "No such file or directory"] {
+            assert!(ran.stderr.matches(cause).count() <= 1, "said once: {ran:?}");
+        }
+    }
+    // The one that decides is to blame.
+    write(&home.config_file(), "[turns]\nrounds = 1\n");
+    let ran = run(home.command(&["tools"]).env("COFFERDAM_TURNS_ROUNDS", "0"));
+    refused(&ran, &["COFFERDAM_TURNS_ROUNDS: [turns] rounds = 0"]);
+    assert!(!ran.stderr.contains("cofferdam.toml"), "{ran:?}");
+    let ran = run(home.command(&["tools"]).env("COFFERDAM_WORKSPACE_MAX_BYTES", "lots"));
+    refused(&ran, &["COFFERDAM_WORKSPACE_MAX_BYTES: ", "is not a size"]);
 }
 
 #[test]

@@ -278,6 +278,35 @@ fn a_workspace_inside_the_state_is_noticed() {
     clean(&home, "", &["--offline"]);
 }
 
+#[test]
+fn people_that_this_account_cannot_read_are_not_moved_away() {
+    let home = Home::new();
+    fs::create_dir(home.state().join("people.json")).expect("writable");
+    let (ran, value) = doctor(&home, "", &["--offline"]);
+    assert_eq!(ran.code, Some(3), "{ran:?}");
+    let mend = one(&value, "problem people: ");
+    assert!(mend.starts_with("sudo -u '#") && mend.contains(" cofferdam doctor --config "), "{mend}");
+}
+
+#[test]
+fn few_descriptors_are_noticed_and_a_soft_limit_is_raised() {
+    let home = Home::new();
+    for (limits, noticed) in [("-Sn 1024", false), ("-n 4095", true), ("-n 4096", false)] {
+        let shell = format!("ulimit {limits} && exec \"$@\"");
+        let ran: Ran =
+            run(&mut home.command_under(&["sh", "-c", &shell, "sh"], &["doctor", "--json", "--offline"]));
+        let value = ran.json();
+        assert_eq!(ran.code, Some(0), "{limits}: {ran:?}");
+        match noticed {
+            true => {
+                let mend = one(&value, "notice kernel: a process may have 4095 files open here");
+                assert!(mend.contains("LimitNOFILE=4096"), "{mend}");
+            }
+            false => assert_eq!(found(&value).0, [""; 0], "{limits}"),
+        }
+    }
+}
+
 /// A call makes the state; a `serve` that is refused by its server makes the database.
 async fn with_database() -> anyhow::Result<(TelegramServer, Home)> {
     let telegram = TelegramServer::start().await?;

@@ -56,7 +56,7 @@ fn a_value_that_is_not_understood_is_refused() {
         ("COFFERDAM_CHANNELS_TELEGRAM_ALLOWED_USERS", "1,@ann", "\"@ann\" is not a whole number"),
         ("COFFERDAM_CHANNELS_TELEGRAM_ALLOWED_USERS", "-100", "-100 is not a user's id"),
         ("COFFERDAM_CHANNELS_TELEGRAM_API_URL", "http://example.org", "plain http"),
-        ("COFFERDAM_APPROVALS_EXPIRES", "25h", "[approvals] expires = \"90000s\" is not from 1s to 24h"),
+        ("COFFERDAM_APPROVALS_EXPIRES", "25h", "[approvals] expires = \"25h\" is not from 1s to 24h"),
         ("COFFERDAM_APPROVALS_EXPIRES", "0s", "is not from 1s to 24h; write e.g. \"10m\""),
     ] {
         refused(&with(&home, name, value, &["tools"]), &[said]);
@@ -84,7 +84,7 @@ const EFFECTS: &[(&str, &str, Seen, &str)] = &[
         "COFFERDAM_WORKSPACE_SESSION_TMP_AGE",
         "59m",
         |home, set| ran(home, set, &["tools"]),
-        "\"3540s\" is less than 3600s",
+        "\"59m\" is less than 1h",
     ),
     ("COFFERDAM_STATE_DIR", "state2", |home, set| ran(home, set, &["audit", "show"]), "state2/audit.jsonl"),
     (
@@ -117,7 +117,7 @@ const EFFECTS: &[(&str, &str, Seen, &str)] = &[
     ("COFFERDAM_REPLIES_MAX_COUNT", "0", attach, "one reply takes 0 files"),
     ("COFFERDAM_REPLIES_MAX_HELD_BYTES", "3 B", attach, "may take 3 B"),
     ("COFFERDAM_TURNS_WRITTEN_BYTES", "3 B", save, "one turn may write 3 B in all"),
-    ("COFFERDAM_APPROVALS_EXPIRES", "2d", |home, set| ran(home, set, &["tools"]), "\"2d\" is not a duration"),
+    ("COFFERDAM_APPROVALS_EXPIRES", "2w", |home, set| ran(home, set, &["tools"]), "\"2w\" is not a duration"),
     (
         "COFFERDAM_TURNS_ROUNDS",
         "0",
@@ -229,7 +229,7 @@ const EFFECTS: &[(&str, &str, Seen, &str)] = &[
         "COFFERDAM_CHANNELS_TELEGRAM_PAIRING_EXPIRES",
         "25h",
         |home, set| ran(home, set, &["tools"]),
-        "pairing_expires = \"90000s\" is not from 1m to 24h",
+        "pairing_expires = \"25h\" is not from 1m to 24h",
     ),
     (
         "COFFERDAM_CHANNELS_TELEGRAM_FLOOD_LIMITS",

@@ -54,6 +54,7 @@ fn every_commands_help_is_as_reviewed() {
     for expected in [
         "call",
         "serve",
+        "reload",
         "chat",
         "init",
         "tools",

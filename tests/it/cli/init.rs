@@ -132,7 +132,7 @@ fn the_values_it_shows_are_the_defaults() {
         "written_bytes = \"4 GiB\"",
         "rounds = 16",
         "calls = 64",
-        "deadline = \"900s\"",
+        "deadline = \"15m\"",
         "tokens = 1000000",
         "history_tokens = 32000",
         "user_tokens_per_day = 5000000",
@@ -141,7 +141,7 @@ fn the_values_it_shows_are_the_defaults() {
         "max_call_bytes = \"40 MiB\"",
         "max_turn_bytes = \"50 MiB\"",
         "max_held_bytes = \"1 GiB\"",
-        "compile_time = \"60s\"",
+        "compile_time = \"1m\"",
         "max_bytes = \"20 MiB\"",
         "max_turn_bytes = \"40 MiB\"",
         "max_count = 10",
@@ -158,4 +158,34 @@ fn the_values_it_shows_are_the_defaults() {
     let over = home.file("over", &vec![0; (20 << 20) + 1]);
     let ran = home.call(&["attachment_save", "index=0", "path=/shared/b", "--attach", &over]);
     assert!(ran.message().contains("too large") && ran.message().contains("20 MiB"), "{ran:?}");
+}
+
+#[test]
+fn what_it_says_of_asking_before_a_deletion_is_what_works() {
+    let home = Home::new();
+    let text = template(&home);
+    let rule: String =
+        text.lines().filter_map(|line| line.strip_prefix("#     ")).map(|line| format!("{line}\n")).collect();
+    assert!(rule.starts_with("[approval]\n"), "{rule}");
+    assert!(
+        text.contains("`cofferdam policy export policies`")
+            && text.contains("policies/tools/file_delete.toml")
+    );
+    assert_eq!(home.run(&["policy", "export", "policies"]).code, Some(0));
+    let policy = home.dir().join("policies/tools/file_delete.toml");
+    let exported = fs::read_to_string(&policy).expect("exported");
+    let named = text.replace("# dir = \"policies\"", "dir = \"policies\"");
+    assert_ne!(named, text);
+    let named = named.replace("# root = \"/home/me/cofferdam\"", "root = \"workspace\"");
+    fs::write(
+        home.config_file(),
+        named.replace("# dir = \"/home/me/.local/state/cofferdam\"", "dir = \"state\""),
+    )
+    .expect("writable");
+    super::put(&home, "/shared/a", b"x");
+    fs::write(&policy, format!("{exported}\n{rule}")).expect("writable");
+    assert_eq!(home.call(&["file_delete", "path=/shared/a"]).error(), "approval_required");
+    assert!(home.host("/shared/a").exists());
+    fs::write(&policy, exported).expect("writable");
+    assert_eq!(home.call(&["file_delete", "path=/shared/a"]).code, Some(0));
 }

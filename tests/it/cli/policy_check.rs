@@ -179,7 +179,7 @@ fn a_profile_is_read_strictly() {
         11,
         &["above the gateway's 256 MiB", "write at most \"256 MiB\""],
     );
-    check("memory = \"64 MiB\"", "deadline = \"1h\"", 11, &["above the gateway's 600s"]);
+    check("memory = \"64 MiB\"", "deadline = \"1h\"", 11, &["above the gateway's 10m"]);
     check("memory = \"64 MiB\"", "written_bytes = \"1 TiB\"", 11, &["not a size", "GiB"]);
     check("schema = 1", "schema = 0", 1, &["write that"]);
     check("why = \"a test\"", "why = \"\"", 3, &["why is empty"]);

@@ -174,6 +174,14 @@ fn a_layout_in_which_a_reload_misses_a_replaced_file_is_told() {
 }
 
 #[test]
+fn what_all_of_it_may_use_is_bounded() {
+    let unit = print(&Home::new(), &[]);
+    for line in ["MemoryMax=2G", "TasksMax=1024", "LimitNOFILE=65536"] {
+        assert!(unit.lines().any(|found| found == line), "no {line} in {unit}");
+    }
+}
+
+#[test]
 fn systemd_accepts_it_and_calls_it_safe() {
     let there = needs::program("systemd-analyze");
     if !needs::available("cli::service::systemd_accepts_it_and_calls_it_safe", "systemd-analyze", there) {
@@ -210,7 +218,7 @@ async fn under_its_filter_of_system_calls_a_turn_is_served() -> anyhow::Result<(
     let said = telegram.wait_for_messages(PATIENCE, 1).await?.remove(0).text;
     assert!(said.contains("\"path\":\"/shared/b\""), "{said}");
     assert_eq!(std::fs::read(home.host("/shared/b"))?.len(), 600_000);
-    serving.signal(Signal::HUP)?;
+    serving.signal(Signal::USR1)?;
     let serving = serving.says("was reloaded and is in force")?;
     let (status, log) = serving.stop(Signal::TERM, Duration::from_secs(10))?;
     // It confines itself as much as it does elsewhere, and nothing that it tried was refused.

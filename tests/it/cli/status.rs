@@ -135,7 +135,8 @@ async fn the_last_error_and_when_the_model_answered_are_told_and_outlive_the_pro
     llm.script([Turn::say("hello"), Turn::status(400)]);
     let home = Home::new().telegram(&telegram.api_url(), &[ANN]).model(&llm, Dialect::Chat, "");
     let serving = Serving::start(&home, telegram.token())?;
-    assert_eq!(status(&home).1["model"], json!({ "answered_at": null, "failed_at": null }));
+    let nothing = json!({ "answered_at": null, "failed_at": null, "reason": null, "failing_since": null });
+    assert_eq!(status(&home).1["model"], nothing);
     for (text, answers) in [("hi", 1), ("and again", 2)] {
         telegram.push(Incoming::private(ANN).text(text));
         telegram.wait_for_messages(Duration::from_secs(100), answers).await?;
@@ -143,7 +144,7 @@ async fn the_last_error_and_when_the_model_answered_are_told_and_outlive_the_pro
     // A configuration that is refused is an error of the log, which names what is wrong with it.
     let good = std::fs::read_to_string(home.config_file())?;
     std::fs::write(home.config_file(), format!("{good}nope = 1\n"))?;
-    serving.signal(rustix::process::Signal::HUP)?;
+    serving.signal(rustix::process::Signal::USR1)?;
     let serving = serving.says("the one before stays in force")?;
     std::fs::write(home.config_file(), good)?;
     let (stopped, _) = serving.stop(rustix::process::Signal::TERM, Duration::from_secs(60))?;
@@ -153,6 +154,11 @@ async fn the_last_error_and_when_the_model_answered_are_told_and_outlive_the_pro
     let said = value["last_error"]["said"].as_str().expect("an error");
     assert!(said.contains("unknown field `nope`"), "{value}");
     let told = home.run(&["status"]).stdout;
+    // The process that failed has ended, and the next one may not.
+    assert!(
+        value["model"]["failing_since"].is_null() && told.contains(": refused (HTTP status 400"),
+        "{told}"
+    );
     assert!(told.contains("\nmodel: last answered 2") && told.contains("\nlast error: 2"), "{told}");
 
     // What ends the next one is told of that.
@@ -162,5 +168,81 @@ async fn the_last_error_and_when_the_model_answered_are_told_and_outlive_the_pro
     let said = value["last_error"]["said"].as_str().expect("an error");
     assert!(said.contains("Telegram does not accept the bot's token") && !said.contains("WRONG"), "{value}");
     assert!(value["model"]["answered_at"].is_string(), "{value}");
+    Ok(())
+}
+
+/// The status once it ends with this code.
+async fn until(home: &Home, code: i32) -> anyhow::Result<Value> {
+    let started = std::time::Instant::now();
+    loop {
+        let (ran, value) = status(home);
+        if ran.code == Some(code) {
+            return Ok(value);
+        }
+        anyhow::ensure!(started.elapsed() < Duration::from_secs(100), "not {code}: {value}");
+        tokio::time::sleep(Duration::from_millis(200)).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_model_that_answers_nobody_is_a_problem_with_its_reason_until_it_answers() -> anyhow::Result<()> {
+    let (telegram, llm) = (TelegramServer::start().await?, LlmServer::start().await?);
+    llm.script([
+        Turn::status(401),
+        Turn::status(404),
+        Turn::plain("application/json", "{}"),
+        Turn::say("hello"),
+    ]);
+    let home = Home::new().telegram(&telegram.api_url(), &[ANN]).model(&llm, Dialect::Chat, "");
+    let _serving = Serving::start(&home, telegram.token())?;
+    assert_eq!(status(&home).0.code, Some(0), "nothing was tried yet");
+    for (n, reason) in [
+        (1, "the key is not accepted (HTTP status 401"),
+        (2, "not found (HTTP status 404"),
+        (3, "its answer cannot be read"),
+    ] {
+        telegram.push(Incoming::private(ANN).text("hi"));
+        telegram.wait_for_messages(Duration::from_secs(100), n).await?;
+        let started = std::time::Instant::now();
+        // It is noted within some seconds.
+        let value = loop {
+            let value = until(&home, 3).await?;
+            if value["model"]["reason"].as_str().is_some_and(|said| said.starts_with(reason)) {
+                break value;
+            }
+            anyhow::ensure!(started.elapsed() < Duration::from_secs(100), "no {reason:?}: {value}");
+            tokio::time::sleep(Duration::from_millis(200)).await;
+        };
+        assert!(value["running"] == true && value["model"]["failing_since"].is_string(), "{value}");
+        let told = home.run(&["status"]);
+        assert_eq!(told.code, Some(3), "{told:?}");
+        let line = told.stdout.lines().find(|line| line.starts_with("model: ")).expect("told");
+        assert!(line.contains("FAILS since 2") && line.contains(reason), "{line}");
+    }
+    telegram.push(Incoming::private(ANN).text("hi"));
+    telegram.wait_for_messages(Duration::from_secs(100), 4).await?;
+    let value = until(&home, 0).await?;
+    assert!(value["model"]["answered_at"].is_string() && value["model"]["reason"].is_string(), "{value}");
+    assert!(value["model"]["failing_since"].is_null(), "{value}");
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_store_that_takes_nothing_is_a_problem_with_its_reason_until_it_does() -> anyhow::Result<()> {
+    let telegram = TelegramServer::start().await?;
+    let home = Home::new().telegram(&telegram.api_url(), &[ANN]);
+    let _serving = Serving::start(&home, telegram.token())?;
+    let other = rusqlite::Connection::open(home.state().join("cofferdam.db"))?;
+    other.execute_batch("BEGIN IMMEDIATE")?;
+    telegram.push(Incoming::private(ANN).text("/help"));
+    let value = until(&home, 3).await?;
+    assert!(value["store"]["failing_since"].is_string(), "{value}");
+    assert!(value["store"]["reason"].as_str().is_some_and(|said| said.contains("locked")), "{value}");
+    let told = home.run(&["status"]).stdout;
+    assert!(told.contains("\nstore: FAILS since 2"), "{told}");
+    other.execute_batch("ROLLBACK")?;
+    telegram.wait_for_messages(Duration::from_secs(100), 1).await?;
+    let value = until(&home, 0).await?;
+    assert!(value["store"]["failed_at"].is_string() && value["store"]["failing_since"].is_null(), "{value}");
     Ok(())
 }

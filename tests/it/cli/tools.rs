@@ -65,7 +65,7 @@ fn what_is_listed_is_what_the_policies_say() {
             json!(["index", "path"]),
             json!({ "profile": "file-read-write", "safety": "side-effecting",
                 "grants": { "mounts": writing, "interfaces": ["turn-attachments"] },
-                "limits": { "memory": "32 MiB", "deadline": "60s", "written_bytes": "50 MiB", "arguments": "1 MiB", "result": "4 MiB" } }),
+                "limits": { "memory": "32 MiB", "deadline": "1m", "written_bytes": "50 MiB", "arguments": "1 MiB", "result": "4 MiB" } }),
         ),
         (
             "file_read",
@@ -79,7 +79,7 @@ fn what_is_listed_is_what_the_policies_say() {
             json!(["path", "content_base64"]),
             json!({ "profile": "file-read-write", "safety": "side-effecting",
                 "grants": { "mounts": writing, "interfaces": ["turn-attachments"] },
-                "limits": { "memory": "64 MiB", "deadline": "60s", "written_bytes": "8 MiB", "arguments": "12 MiB", "result": "4 MiB" } }),
+                "limits": { "memory": "64 MiB", "deadline": "1m", "written_bytes": "8 MiB", "arguments": "12 MiB", "result": "4 MiB" } }),
         ),
     ];
     for (name, required, expected) in &expected {

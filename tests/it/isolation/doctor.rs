@@ -14,7 +14,7 @@ fn a_sound_installation_is_told_whole() {
     let (ran, value) = doctor(&home);
     assert_eq!((ran.code, ran.stderr.as_str(), &value["ok"]), (Some(0), "", &true.into()), "{ran:?}");
     let keys: Vec<_> = value.as_object().expect("an object").keys().map(String::as_str).collect();
-    let expected = "ok findings isolation kernel configuration places tenants people tools audit database leftovers network";
+    let expected = "ok findings isolation kernel configuration places tenants people tools audit database leftovers network serve";
     assert_eq!(keys.join(" "), expected);
     assert_eq!((&value["database"], &value["leftovers"]["staged"]), (&Value::Null, &0.into()));
     assert_eq!((&value["audit"]["ok"], &value["audit"]["records"]), (&true.into(), &1.into()));
@@ -34,7 +34,7 @@ fn a_sound_installation_is_told_whole() {
         " 0 not as they should be\n",
         "\nconfiguration: ",
         "  workspace.max_bytes = \"10 GiB\"  (default)\n",
-        "  in the workspace: 0 sessions with a /tmp (unused it goes after 604800s), 0 users with a workspace of their own, 0 MiB of 10 GiB\n",
+        "  in the workspace: 0 sessions with a /tmp (unused it goes after 7d), 0 users with a workspace of their own, 0 MiB of 10 GiB\n",
         "  left by crashes: 0; waiting with replies: 0 files, 0 KiB\n",
         "\ndatabase: none yet\nnetwork:\n  telegram: not configured\n  model: none to ask\n",
         "\naudit: 1 records, head 1:",

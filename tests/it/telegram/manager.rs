@@ -33,14 +33,14 @@ async fn it_is_up_with_the_first_poll_and_says_what_it_does() -> anyhow::Result<
         gate.release();
         manager.until("READY=1")?;
 
-        world.serving().signal(Signal::HUP)?;
+        world.serving().signal(Signal::USR1)?;
         let reloading = manager.until("RELOADING=1")?.pop().expect("the last");
         let micros = reloading.strip_prefix("RELOADING=1\nMONOTONIC_USEC=").expect("a time");
         assert!(micros.parse::<u64>()? > 0);
         assert_eq!(manager.until("READY=1")?.pop().as_deref(), Some("READY=1\nSTATUS=serving"));
         let good = std::fs::read_to_string(world.home.config_file())?;
         std::fs::write(world.home.config_file(), format!("{good}nope = 1\n"))?;
-        world.serving().signal(Signal::HUP)?;
+        world.serving().signal(Signal::USR1)?;
         manager.until("RELOADING=1")?;
         let refused = manager.until("READY=1")?.pop().expect("the last");
         assert!(refused.contains("the last reload was refused"), "{refused}");

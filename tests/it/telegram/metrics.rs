@@ -155,7 +155,7 @@ async fn health_names_what_fails_and_recovers() -> anyhow::Result<()> {
         rustix::process::prlimit(pid, rustix::process::Resource::Fsize, limit).map(drop)
     };
     allow(Some(0))?;
-    until("database: it cannot be written").await?;
+    until("database: it cannot be written, so no message is taken since 2").await?;
     allow(None)?;
     until("ok\n").await?;
     world.logs("the gateway's health has changed").await?;
@@ -169,6 +169,30 @@ async fn health_names_what_fails_and_recovers() -> anyhow::Result<()> {
     let (status, body) = get(address, "/metrics")?;
     assert!(status == 200 && !body.contains(world.home.dir().to_str().expect("text")));
     Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn health_says_why_the_model_answers_nobody_until_it_does() -> anyhow::Result<()> {
+    let llm = LlmServer::start().await?;
+    llm.script([Turn::status(404), Turn::say("hello"), Turn::status(401)]);
+    let world = World::running_in(|home| watched(home.model(&llm, Dialect::Chat, ""))).await?;
+    let address = monitor(&world).await?;
+    assert_eq!(get(address, "/healthz")?, (200, "ok\n".to_owned()), "nothing was tried yet");
+    let next = async |said: &str| -> anyhow::Result<String> {
+        // What was found is told again for a second.
+        tokio::time::sleep(Duration::from_millis(1100)).await;
+        world.ask(Incoming::private(ANN).text("hi")).await?;
+        tokio::time::sleep(Duration::from_millis(1100)).await;
+        let (status, body) = get(address, "/healthz")?;
+        assert_eq!(status, if said.is_empty() { 200 } else { 503 }, "{body}");
+        assert!(body.contains(said) && !body.contains(llm.key()), "{body}");
+        Ok(body)
+    };
+    let body = next(": not found (HTTP status 404").await?;
+    assert!(body.starts_with("model: it answers no request since 2") && body.lines().count() == 1, "{body}");
+    next("").await?;
+    next(": the key is not accepted (HTTP status 401").await?;
+    world.end(3)
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
@@ -281,7 +305,7 @@ async fn a_reload_that_was_refused_is_seen_until_one_is_not() -> anyhow::Result<
     let address = monitor(&world).await?;
     let good = std::fs::read_to_string(world.home.config_file())?;
     std::fs::write(world.home.config_file(), format!("{good}nope = 1\n"))?;
-    world.serving().signal(rustix::process::Signal::HUP)?;
+    world.serving().signal(rustix::process::Signal::USR1)?;
     world.logs("the one before stays in force").await?;
     let refused = |page: &Page| {
         let ended = |outcome| page.get("cofferdam_reloads_total", &[("outcome", outcome)]).expect("counted");
@@ -290,7 +314,7 @@ async fn a_reload_that_was_refused_is_seen_until_one_is_not() -> anyhow::Result<
     assert_eq!(refused(&numbers(address)?), (1.0, 1.0, 0.0));
     assert_eq!(get(address, "/healthz")?.0, 200, "the last good one works");
     std::fs::write(world.home.config_file(), good)?;
-    world.serving().signal(rustix::process::Signal::HUP)?;
+    world.serving().signal(rustix::process::Signal::USR1)?;
     world.logs("was reloaded and is in force").await?;
     assert_eq!(refused(&numbers(address)?), (0.0, 1.0, 1.0));
     world.end(0)

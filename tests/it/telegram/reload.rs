@@ -17,7 +17,7 @@ const REFUSED: &str = "the configuration is not reloaded, the one before stays i
 
 /// Has the program read its configuration anew, and waits until it says so for the `n`th time in this run.
 async fn reload(world: &mut World, said: &str, n: usize) -> anyhow::Result<()> {
-    world.serving().signal(Signal::HUP)?;
+    world.serving().signal(Signal::USR1)?;
     let started = Instant::now();
     while world.serving().log().matches(said).count() < n {
         anyhow::ensure!(started.elapsed() < PATIENCE, "no {said:?}:\n{}", world.tail());
@@ -266,7 +266,7 @@ async fn reloads_under_load_lose_no_call() -> anyhow::Result<()> {
         let line = format!("/file_write path=/shared/{n} content={n}");
         asked.push(world.server.push(text(user, &line)));
         if n % 20 == 10 {
-            world.serving().signal(Signal::HUP)?;
+            world.serving().signal(Signal::USR1)?;
         }
     }
     for asked in &asked {
@@ -301,7 +301,7 @@ async fn a_file_put_in_the_place_of_another_is_read_from_a_folder_of_its_own() -
     command.env("HOME", "/nonexistent");
     let serving = Serving::spawn(command, world.server.token())?.polling()?;
     replace(&config, &good.replace(&ANN.to_string(), &EVE.to_string()))?;
-    serving.signal(Signal::HUP)?;
+    serving.signal(Signal::USR1)?;
     let serving = serving.says(APPLIED)?;
     assert!(world.ask(text(EVE, "/file_read path=/shared/x")).await?.starts_with("not_found"));
     // A kill here could leave the answer to be sent again.
@@ -317,7 +317,7 @@ async fn a_file_put_in_the_place_of_another_is_read_from_a_folder_of_its_own() -
     command.arg("--config").arg(&own).arg("serve").env_clear().env("HOME", world.home.dir());
     let serving = Serving::spawn(command, world.server.token())?.polling()?;
     replace(&own, &absolute.replace(&ANN.to_string(), &EVE.to_string()))?;
-    serving.signal(Signal::HUP)?;
+    serving.signal(Signal::USR1)?;
     let serving = serving.says(APPLIED)?;
     assert!(world.ask(text(EVE, "/file_read path=/shared/x")).await?.starts_with("not_found"));
     // A kill here could leave the answer to be sent again.
@@ -332,7 +332,7 @@ async fn a_signal_that_comes_before_the_first_poll_is_followed() -> anyhow::Resu
     world.launch(&[], &[])?;
     gate.reached().await?;
     serve(&mut world, &[EVE]);
-    world.serving().signal(Signal::HUP)?;
+    world.serving().signal(Signal::USR1)?;
     gate.release();
     world.logs(APPLIED).await?;
     assert!(world.ask(text(EVE, "/file_read path=/shared/x")).await?.starts_with("not_found"));

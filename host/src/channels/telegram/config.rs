@@ -22,10 +22,10 @@ pub struct Config {
     /// Address of the Bot API; plain http only for loopback.
     pub api_url: String,
     /// Numeric ids of the people who are served; empty: nobody.
-    #[serde(deserialize_with = "user_ids")]
+    #[serde(deserialize_with = "allowed")]
     pub allowed_users: Vec<i64>,
     /// Numeric ids of those of them who may approve calls; empty: whoever asked for the call.
-    #[serde(deserialize_with = "user_ids")]
+    #[serde(deserialize_with = "approving")]
     pub approvers: Vec<i64>,
     /// Whether a stranger in private is told a one-time code by which the operator may let them in.
     pub pairing: bool,
@@ -151,6 +151,25 @@ pub enum ConfigError {
     OpenGroup(i64),
 }
 
+impl ConfigError {
+    /// The key that it is about, with its sections.
+    pub fn key(&self) -> String {
+        let name = match self {
+            Self::TokenEnv | Self::TokenMissing(_) | Self::TokenMalformed(_) | Self::TokenTwice => {
+                "token_env"
+            }
+            Self::TokenFile(_) | Self::TokenFileMalformed(_) => "token_file",
+            Self::ApiUrl(_) => "api_url",
+            Self::UserId(_) => "allowed_users",
+            Self::Approver(_) => "approvers",
+            Self::PairingExpires(_) => "pairing_expires",
+            Self::OtherGroups => "other_groups",
+            Self::OpenGroup(id) => return format!("channels.telegram.groups.{id}.members"),
+        };
+        format!("channels.telegram.{name}")
+    }
+}
+
 impl fmt::Display for FloodLimits {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
@@ -236,42 +255,54 @@ fn is_variable_name(name: &str) -> bool {
     !name.is_empty() && name.chars().all(plain) && !name.starts_with(|c: char| c.is_ascii_digit())
 }
 
-fn user_ids<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<i64>, D::Error> {
-    Ok(Vec::<UserId>::deserialize(deserializer)?.into_iter().map(|id| id.0).collect())
+fn allowed<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<i64>, D::Error> {
+    user_ids::<D, 0>(deserializer)
 }
 
-/// A user's id: a number. Names change hands, so they are refused with the reason.
-struct UserId(i64);
+fn approving<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<i64>, D::Error> {
+    user_ids::<D, 1>(deserializer)
+}
 
-impl<'de> Deserialize<'de> for UserId {
+/// The keys that hold ids of users.
+const OF_USERS: [&str; 2] = ["allowed_users", "approvers"];
+
+fn user_ids<'de, D: Deserializer<'de>, const KEY: usize>(deserializer: D) -> Result<Vec<i64>, D::Error> {
+    Ok(Vec::<UserId<KEY>>::deserialize(deserializer)?.into_iter().map(|id| id.0).collect())
+}
+
+/// A user's id in one of [`OF_USERS`]: a number. Names change hands, so they are refused with the reason.
+struct UserId<const KEY: usize>(i64);
+
+impl<'de, const KEY: usize> Deserialize<'de> for UserId<KEY> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(UserIdVisitor)
+        deserializer.deserialize_any(UserIdVisitor::<KEY>)
     }
 }
 
-struct UserIdVisitor;
+struct UserIdVisitor<const KEY: usize>;
 
-impl de::Visitor<'_> for UserIdVisitor {
-    type Value = UserId;
+impl<const KEY: usize> de::Visitor<'_> for UserIdVisitor<KEY> {
+    type Value = UserId<KEY>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("a user's numeric id")
     }
 
-    fn visit_i64<E>(self, id: i64) -> Result<UserId, E> {
+    fn visit_i64<E>(self, id: i64) -> Result<UserId<KEY>, E> {
         Ok(UserId(id))
     }
 
-    fn visit_u64<E: de::Error>(self, id: u64) -> Result<UserId, E> {
+    fn visit_u64<E: de::Error>(self, id: u64) -> Result<UserId<KEY>, E> {
         i64::try_from(id).map(UserId).map_err(|_| E::custom("a user's id is smaller than that"))
     }
 
-    fn visit_str<E: de::Error>(self, text: &str) -> Result<UserId, E> {
+    fn visit_str<E: de::Error>(self, text: &str) -> Result<UserId<KEY>, E> {
+        let key = OF_USERS[KEY];
         let said = cofferdam_core::text::one_line(text, 80);
         Err(E::custom(match text.parse::<i64>() {
-            Ok(id) => format!("{said:?} is text; write the number without quotes: allowed_users = [{id}]"),
+            Ok(id) => format!("{said:?} is text; write the number without quotes: {key} = [{id}]"),
             Err(_) => format!(
-                "{said:?} is not a numeric id, and names can change hands; write e.g. allowed_users = [123456789] (the bot tells a stranger who writes to it his id)"
+                "{said:?} is not a numeric id, and names can change hands; write e.g. {key} = [123456789] (the bot tells a stranger who writes to it his id)"
             ),
         }))
     }
@@ -400,6 +431,11 @@ mod tests {
         ] {
             assert!(read(refused).is_err(), "{refused}");
         }
+        let said = read("approvers = [\"bob\"]").expect_err("refused");
+        assert!(
+            said.contains("write e.g. approvers = [123456789]") && !said.contains("allowed_users"),
+            "{said}"
+        );
         let group = Config { allowed_users: vec![-100], ..Config::default() };
         assert!(group.check().expect_err("refused").to_string().contains("-100 is not a user's id"));
     }

@@ -18,7 +18,12 @@ pub(super) struct Kernel {
     /// By the release: dirty pages of a guest are found in place; without it its memory is mapped anew.
     pagemap_scan: bool,
     pidfd: bool,
+    /// Descriptors that a gateway started from here may have open; none: any number.
+    descriptors: Option<u64>,
 }
+
+/// With fewer, the descriptors in flight to a few workers leave none for the gateway.
+const DESCRIPTORS_MIN: u64 = 4096;
 
 pub(super) fn look(isolation: &Isolation, findings: &mut Vec<Finding>) -> Kernel {
     let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
@@ -31,6 +36,15 @@ pub(super) fn look(isolation: &Isolation, findings: &mut Vec<Finding>) -> Kernel
             "boot Linux 5.9 or newer; in a container, allow openat2 in its seccomp profile",
         ));
     }
+    // By now this process has raised its own to what it may have, as serve does.
+    let descriptors = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
+    if let Some(few) = descriptors.filter(|most| *most < DESCRIPTORS_MIN) {
+        findings.push(Finding::notice(
+            "kernel",
+            format!("a process may have {few} files open here; {DESCRIPTORS_MIN} are few for a gateway with workers"),
+            format!("ulimit -Hn {DESCRIPTORS_MIN}, where serve is started; LimitNOFILE={DESCRIPTORS_MIN} in its unit"),
+        ));
+    }
     let unnamed = OFlags::TMPFILE | OFlags::WRONLY | OFlags::CLOEXEC;
     let report = isolation.reports.first();
     Kernel {
@@ -41,6 +55,7 @@ pub(super) fn look(isolation: &Isolation, findings: &mut Vec<Finding>) -> Kernel
         pagemap_scan: version(&release) >= (6, 7),
         pidfd: rustix::process::pidfd_open(rustix::process::getpid(), rustix::process::PidfdFlags::empty())
             .is_ok(),
+        descriptors,
         release: release.trim().to_owned(),
     }
 }

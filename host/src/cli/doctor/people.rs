@@ -6,9 +6,10 @@ use super::finding::{Finding, shell};
 use crate::channels::telegram::{self, Members};
 use crate::config::{Config, Origin};
 use crate::store::now_ms;
-use crate::store::people::{Paired, People as File};
+use crate::store::people::{Paired, People as File, PeopleError};
 use cofferdam_core::text::one_line;
 use serde::Serialize;
+use std::os::unix::fs::MetadataExt;
 
 #[derive(Serialize)]
 pub(super) struct People {
@@ -50,7 +51,12 @@ pub(super) fn look(config: &Config, findings: &mut Vec<Finding>) -> People {
     let listed = File::of(&config.state_dir).listed().unwrap_or_else(|error| {
         let file = shell(&config.state_dir.join("people.json"));
         let what = format!("{error}; until then only people whom the configuration names are served");
-        findings.push(Finding::problem("people", what, format!("mv {file} {file}.damaged")));
+        let mend = match &error {
+            // What is in it is sound, as far as this account can know.
+            PeopleError::Io { .. } | PeopleError::Busy(_) => as_owner(config),
+            _ => format!("mv {file} {file}.damaged"),
+        };
+        findings.push(Finding::problem("people", what, mend));
         Default::default()
     });
     let (now, telegram) = (now_ms(), config.telegram.as_ref());
@@ -65,6 +71,13 @@ pub(super) fn look(config: &Config, findings: &mut Vec<Finding>) -> People {
         other_groups: telegram.map(|telegram| telegram.other_groups),
         waiting: listed.waiting.iter().filter(|one| one.is_good(now)).count(),
     }
+}
+
+/// How to look as the account that the state belongs to.
+fn as_owner(config: &Config) -> String {
+    let owner = std::fs::metadata(&config.state_dir).map(|meta| meta.uid()).unwrap_or_default();
+    let named = config.file.as_ref().map(|file| format!(" --config {}", shell(file))).unwrap_or_default();
+    format!("sudo -u '#{owner}' cofferdam doctor{named}")
 }
 
 /// Those whom the configuration names.

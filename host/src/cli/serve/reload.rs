@@ -1,25 +1,27 @@
-//! SIGHUP: the configuration, its files and the policies are read anew, and come into force as a whole or not at all.
+//! A reload: the configuration, its files and the policies are read anew, and come into force as a whole or not at all.
 //!
 //! Whatever is wrong with them leaves the last good configuration in force, and is told: in the log, in the audit,
-//! in the numbers. What cannot be audited does not come into force.
+//! in the numbers, and in the note that `cofferdam reload` reads. What cannot be audited does not come into force.
 
+use super::super::told::{placed, told};
+use super::signals::Asked;
 use super::{check_groups, menu};
 use crate::audit::Durability;
 use crate::channels::telegram;
 use crate::config::{Config, ConfigError};
 use crate::gateway::Gateway;
 use crate::monitor::Manager;
-use crate::store::Store;
+use crate::store::{Presence, Store};
 use crate::{llm, log};
 use anyhow::{Context, anyhow};
 use cofferdam_core::audit::{Event, Reload, ReloadState};
 use cofferdam_core::counts::COUNTS;
+use cofferdam_core::standing::MODEL;
 use cofferdam_core::text::one_line;
 use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use tokio::signal::unix::Signal;
 use tokio::sync::{mpsc, oneshot};
 
 /// Reads the configuration as the start did, which is the argument: from the same file, if there was one.
@@ -31,10 +33,14 @@ pub(super) struct Reloading {
     /// What the process was started and confined for.
     pub(super) started: Config,
     /// In force.
+    pub(super) in_force: Config,
+    /// The same.
     pub(super) gateway: Gateway,
     pub(super) store: Store,
     /// Told of each reload.
     pub(super) manager: Arc<Manager>,
+    /// So is whoever has asked for it.
+    pub(super) presence: Arc<Presence>,
 }
 
 /// A configuration that can come into force.
@@ -45,30 +51,36 @@ struct Ready {
 }
 
 impl Reloading {
-    /// Reads it anew at every signal, one after the other. Signals that come meanwhile count as one.
-    pub(super) async fn run(mut self, mut hangups: Signal, renewals: mpsc::Sender<telegram::Renewal>) {
-        let manager = self.manager.clone();
-        while hangups.recv().await.is_some() {
+    /// Reads it anew whenever that is asked for, one after the other.
+    pub(super) async fn run(mut self, mut asked: Asked, renewals: mpsc::Sender<telegram::Renewal>) {
+        let (manager, presence) = (self.manager.clone(), self.presence.clone());
+        while asked.next().await.is_some() {
             manager.reloading();
             // It loads tools and waits for the disk; a stop waits for neither, so it is no task of the runtime.
             let (tell, told) = oneshot::channel();
             let read = move || {
+                // Before anything is read: whoever asks from here on is answered by the next one.
+                self.presence.reloading();
                 let ready = self.read();
+                if let Err(refused) = &ready {
+                    self.presence.reloaded(false, refused);
+                }
                 let _ = tell.send((self, ready));
             };
             let started = std::thread::Builder::new().name("reload".into()).spawn(read);
             let (Ok(_), Ok((this, ready))) = (started, told.await) else {
                 tracing::error!("the configuration can no longer be reloaded; restart to change it");
+                presence.reloaded(false, "the configuration can no longer be reloaded; restart to change it");
                 manager.reloaded("the configuration can no longer be reloaded; restart to change it");
                 return;
             };
             self = this;
             match ready {
-                Some(ready) => {
+                Ok(ready) => {
                     self.enforce(ready, &renewals).await;
                     manager.reloaded("serving");
                 }
-                None => manager.reloaded("serving; the last reload was refused, and the log says why"),
+                Err(_) => manager.reloaded("serving; the last reload was refused, and the log says why"),
             }
         }
     }
@@ -83,42 +95,47 @@ impl Reloading {
         }
         gateway.enforce(&config);
         log::configure(&config.log);
+        // Its key and its address were read anew.
+        MODEL.renew();
         self.gateway = gateway;
+        let news = news(&self.in_force, &config);
+        self.in_force = config;
         count(ReloadState::Applied);
-        tracing::info!("the configuration was reloaded and is in force");
+        tracing::info!("the configuration was reloaded and is in force: {news}");
+        let presence = self.presence.clone();
+        let _ = tokio::task::spawn_blocking(move || presence.reloaded(true, &news)).await;
     }
 
-    /// What is to come into force, audited; `None` when it is refused, which is told.
-    fn read(&self) -> Option<Ready> {
+    /// What is to come into force, audited; or why it is refused, which is told.
+    fn read(&self) -> Result<Ready, String> {
         let config = (self.load)(&self.started);
         let config_sha256 = config.as_ref().ok().and_then(|config| config.file_sha256.clone());
-        let read = config.map_err(|error| unreadable(&error)).and_then(|config| self.check(config));
+        let read = config.map_err(|error| unreadable(&error)).and_then(|config| {
+            let known = config.clone();
+            self.check(config).map_err(|error| placed(&known, error))
+        });
         let audited = read.and_then(|(ready, policies_sha256)| {
             let (reload, policies_sha256) = (ReloadState::Applied, Some(policies_sha256));
             let config_sha256 = config_sha256.clone();
             self.note(Reload { reload, config_sha256, policies_sha256, reason: None })?;
             Ok(ready)
         });
-        audited
-            .inspect_err(|error| {
-                let reason = format!("{error:#}");
-                count(ReloadState::Refused);
-                let (reload, told) = (ReloadState::Refused, Some(one_line(&reason, 1024)));
-                let refused =
-                    self.note(Reload { reload, config_sha256, policies_sha256: None, reason: told });
-                if let Err(error) = refused {
-                    tracing::error!("that a reload was refused is not in the audit: {error:#}");
-                }
-                tracing::error!("the configuration is not reloaded, the one before stays in force: {reason}");
-            })
-            .ok()
+        audited.map_err(|error| told(&error)).inspect_err(|reason| {
+            count(ReloadState::Refused);
+            let (reload, said) = (ReloadState::Refused, Some(one_line(reason, 1024)));
+            let refused = self.note(Reload { reload, config_sha256, policies_sha256: None, reason: said });
+            if let Err(error) = refused {
+                tracing::error!("that a reload was refused is not in the audit: {}", told(&error));
+            }
+            tracing::error!("the configuration is not reloaded, the one before stays in force: {reason}");
+        })
     }
 
     /// Everything that a start would check, and what only a restart can change.
     fn check(&self, config: Config) -> anyhow::Result<(Ready, String)> {
         let (gateway, policies) = self.gateway.renewed(&self.started, &config)?;
         let telegram = config.telegram.clone().context("[channels.telegram] is gone")?;
-        check_groups(&telegram, &gateway)?;
+        check_groups(&telegram, gateway.toolbox.registry())?;
         let answering = llm::open(&config.provider).context("[provider]")?;
         let runner = Arc::new(gateway.runner(&config, answering, Arc::new(self.store.clone())));
         let renewed = telegram::Renewed {
@@ -135,6 +152,16 @@ impl Reloading {
     fn note(&self, reload: Reload) -> anyhow::Result<()> {
         let noted = self.gateway.audit.append(Event::Reload(reload), Durability::Synced);
         noted.map(drop).context("the audit cannot be written")
+    }
+}
+
+/// What is new, for people.
+fn news(before: &Config, now: &Config) -> String {
+    let both = before.settings.iter().zip(&now.settings);
+    let changed: Vec<_> = both.filter(|(old, new)| old.value != new.value).map(|(_, new)| new.key).collect();
+    match changed.as_slice() {
+        [] => "no setting has changed; keys, instructions and policies were read anew".to_owned(),
+        changed => format!("{} changed; keys, instructions and policies were read anew", changed.join(", ")),
     }
 }
 

@@ -1,14 +1,14 @@
 //! Those who watch a `serve` from its start on: whoever asks on loopback, the service manager, and `cofferdam status`,
 //! which reads a note. What they need from outside is opened before the process is confined.
 
+use super::super::told::told;
 use crate::channels::telegram;
 use crate::config::Config;
 use crate::gateway::Watching;
 use crate::log;
 use crate::monitor::{Manager, Monitor, Watched};
 use crate::store::{Health, LastError, Presence};
-use anyhow::anyhow;
-use cofferdam_core::counts::COUNTS;
+use cofferdam_core::standing::{MODEL, STORE};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::runtime::Handle;
@@ -29,18 +29,14 @@ pub(super) struct Watchers {
 }
 
 impl Watchers {
-    /// Opens what is outside the confinement.
-    ///
-    /// # Errors
-    /// When the configured place cannot be had. A manager that cannot be told is no reason not to serve.
-    pub(super) fn open(config: &Config) -> anyhow::Result<Self> {
-        let monitor = Monitor::bind(&config.metrics).map_err(|e| anyhow!("[metrics] {e}"))?;
+    /// Opens what is outside the confinement besides the monitor. A manager that cannot be told is no reason not to serve.
+    pub(super) fn open(config: &Config, monitor: Option<Monitor>) -> Self {
         let manager = Manager::connect(|name| std::env::var_os(name)).unwrap_or_else(|error| {
             tracing::warn!(%error, "the service manager cannot be told how the gateway is");
             Manager::default()
         });
         let presence = Presence::new(&config.state_dir);
-        Ok(Self { monitor, manager: Arc::new(manager), watching: Arc::default(), presence })
+        Self { monitor, manager: Arc::new(manager), watching: Arc::default(), presence }
     }
 
     /// Tells them for as long as the tasks run.
@@ -60,7 +56,7 @@ impl Watchers {
             beside.spawn_on(answering, runtime);
         }
         beside.spawn_on(self.manager.clone().watch(telegram::polled(), watched), runtime);
-        beside.spawn_on(note(self.presence.clone()), runtime);
+        beside.spawn_on(note(self.presence.clone(), self.watching.clone()), runtime);
         Ok(())
     }
 
@@ -69,17 +65,24 @@ impl Watchers {
         self.manager.stopping();
         let mut health = health();
         if let Err(error) = served {
-            health.error = Some(kept(log::Said::now(&format!("{error:#}"))));
+            health.error = Some(kept(log::Said::now(&told(error))));
         }
         self.presence.fares(health);
     }
 }
 
-async fn note(presence: Arc<Presence>) {
+async fn note(presence: Arc<Presence>, watching: Arc<Watching>) {
     loop {
         tokio::time::sleep(NOTED_EVERY).await;
-        let presence = presence.clone();
-        let noted = tokio::task::spawn_blocking(move || presence.fares(health())).await;
+        let (presence, watching) = (presence.clone(), watching.clone());
+        let look = move || {
+            // Perhaps nobody has anything to store for long, and it works again.
+            if STORE.look().is_failing() {
+                watching.ailments();
+            }
+            presence.fares(health());
+        };
+        let noted = tokio::task::spawn_blocking(look).await;
         if noted.is_err() {
             return;
         }
@@ -92,10 +95,5 @@ fn kept(log::Said { at, text }: log::Said) -> LastError {
 
 /// How this process has fared.
 fn health() -> Health {
-    let at = |ms: u64| i64::try_from(ms).ok().filter(|ms| *ms > 0);
-    Health {
-        error: log::last_error().map(kept),
-        model_answered_at: at(COUNTS.model.answered_at.get()),
-        model_failed_at: at(COUNTS.model.failed_at.get()),
-    }
+    Health { error: log::last_error().map(kept), model: MODEL.look(), store: STORE.look() }
 }

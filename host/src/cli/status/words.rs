@@ -1,6 +1,6 @@
 //! The status for people, a few lines.
 
-use super::{Health, Model, Newest, Queue, Status};
+use super::{Failed, Health, Model, Newest, Queue, Status};
 use crate::store::{DayOf, LastError, Waiting};
 use cofferdam_core::limits::ByteSize;
 use cofferdam_core::text::one_line;
@@ -68,15 +68,29 @@ fn lasting(seconds: i64) -> String {
 
 fn health(health: &Health) -> Vec<String> {
     let mut lines = Vec::new();
-    if let Some(Model { answered_at, failed_at }) = &health.model {
-        let at = |at: &Option<String>| at.clone().unwrap_or_else(|| "never".to_owned());
-        lines.push(format!("model: last answered {}, last failed {}", at(answered_at), at(failed_at)));
+    if let Some(Model { answered_at, failed }) = &health.model {
+        let answered = answered_at.as_deref().unwrap_or("never");
+        lines.push(format!("model: last answered {answered}, {}", told(failed)));
+    }
+    if health.store.failed_at.is_some() {
+        lines.push(format!("store: {}", told(&health.store)));
     }
     lines.push(match &health.last_error {
         Some(LastError { at, said }) => format!("last error: {}, {}", one_line(at, 40), one_line(said, 400)),
         None => "last error: none".to_owned(),
     });
     lines
+}
+
+/// What went wrong last, and whether it still does.
+fn told(failed: &Failed) -> String {
+    let Failed { failed_at, reason, failing_since } = failed;
+    let at = failed_at.as_deref().unwrap_or("never");
+    let why = reason.as_ref().map(|reason| format!(": {reason}")).unwrap_or_default();
+    match failing_since {
+        Some(since) => format!("FAILS since {since}, last at {at}{why}"),
+        None => format!("last failed {at}{why}"),
+    }
 }
 
 fn queue(queue: Option<&Queue>) -> Vec<String> {

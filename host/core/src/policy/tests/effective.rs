@@ -25,7 +25,7 @@ fn a_limit_is_never_above_the_profiles_or_the_ceiling() {
         (
             "deadline = \"10s\"",
             "deadline = \"1m\"",
-            r#"deadline = "60s" is above profile p's 10s; write at most "10s""#,
+            r#"deadline = "1m" is above profile p's 10s; write at most "10s""#,
         ),
         ("written_bytes = \"0 B\"", "written_bytes = \"1 B\"", "above profile p's 0 B"),
         ("arguments = \"1 KiB\"", "arguments = \"1 MiB\"", "above profile p's 1 KiB"),
@@ -35,7 +35,7 @@ fn a_limit_is_never_above_the_profiles_or_the_ceiling() {
             "",
             r#"memory = "1 GiB" is above the gateway's 256 MiB; write at most "256 MiB""#,
         ),
-        ("deadline = \"11m\"", "", "above the gateway's 600s"),
+        ("deadline = \"11m\"", "", "above the gateway's 10m"),
         ("written_bytes = \"5 GiB\"", "", "above the gateway's 4 GiB"),
         ("arguments = \"17 MiB\"", "", "above the gateway's 16 MiB"),
         ("result = \"17 MiB\"", "", "above the gateway's 16 MiB"),

@@ -44,7 +44,8 @@ pub(super) fn write(answer: &Answer, embedded: bool, out: &mut dyn Write) -> io:
     if embedded && !answer.suggestions.is_empty() {
         writeln!(
             out,
-            "These policies are embedded: change a copy of the folder policies/ and name it in [policies] dir."
+            "These policies are embedded: write them out with `cofferdam policy export policies`, change them there, and \
+             name the folder: [policies] dir = \"policies\"."
         )?;
     }
     Ok(())

@@ -1,0 +1,151 @@
+//! How that on which the gateway depends fared last: the model's server and the store. Noted where it is used, read by
+//! whoever watches the process.
+//!
+//! A reason is one line for the operator, without secrets; whoever notes it has taken them out. Nothing is decided by it.
+
+use crate::secret::redact;
+use crate::text::one_line;
+use serde::{Deserialize, Serialize};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// The model's server.
+pub static MODEL: Standing = Standing::new();
+/// The store.
+pub static STORE: Standing = Standing::new();
+
+/// A reason is cut here.
+const REASON_BYTES_MAX: usize = 300;
+
+/// How one of them stands.
+#[derive(Debug)]
+pub struct Standing(Mutex<Fared>);
+
+/// How it has fared so far. Times are milliseconds since 1970 UTC.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Fared {
+    /// When an attempt succeeded last.
+    pub succeeded_at: Option<i64>,
+    /// When one failed last.
+    pub failed_at: Option<i64>,
+    /// Why that one failed.
+    pub reason: Option<String>,
+    /// Since when every attempt fails; none when the last one did not.
+    pub failing_since: Option<i64>,
+}
+
+impl Standing {
+    const fn new() -> Self {
+        Self(Mutex::new(Fared { succeeded_at: None, failed_at: None, reason: None, failing_since: None }))
+    }
+
+    /// An attempt succeeded at `now`, in milliseconds since 1970 UTC as all times here.
+    pub fn succeeded(&self, now: i64) {
+        let mut fared = self.fared();
+        fared.succeeded_at = Some(now);
+        fared.failing_since = None;
+    }
+
+    /// An attempt failed.
+    pub fn failed(&self, now: i64, reason: &str) {
+        let mut fared = self.fared();
+        fared.note(now, reason);
+        fared.failing_since.get_or_insert(now);
+    }
+
+    /// An attempt failed by what was asked: another one may succeed, so this says nothing of what is to come.
+    pub fn refused(&self, now: i64, reason: &str) {
+        self.fared().note(now, reason);
+    }
+
+    /// Whether it works is not known any more, because it is another one from here on.
+    pub fn renew(&self) {
+        self.fared().failing_since = None;
+    }
+
+    /// How it has fared so far.
+    pub fn look(&self) -> Fared {
+        self.fared().clone()
+    }
+
+    fn fared(&self) -> MutexGuard<'_, Fared> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Fared {
+    /// Whether the last attempt failed.
+    pub fn is_failing(&self) -> bool {
+        self.failing_since.is_some()
+    }
+
+    fn note(&mut self, now: i64, reason: &str) {
+        self.failed_at = Some(now);
+        self.reason = Some(one_line(&redact(reason), REASON_BYTES_MAX));
+    }
+
+    /// The same, with what an earlier run has noted where this one has nothing to tell.
+    #[must_use]
+    pub fn after(self, before: &Self) -> Self {
+        let (failed_at, reason) = match self.failed_at {
+            Some(_) => (self.failed_at, self.reason),
+            None => (before.failed_at, before.reason.clone()),
+        };
+        Self {
+            succeeded_at: self.succeeded_at.or(before.succeeded_at),
+            failed_at,
+            reason,
+            failing_since: self.failing_since,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_fails_while_the_last_attempt_did_and_keeps_the_reason() {
+        let standing = Standing::new();
+        assert_eq!(standing.look(), Fared::default());
+        standing.failed(1, "not found (HTTP status 404)\nmore");
+        let failed = standing.look();
+        assert!(
+            failed.is_failing() && failed.failed_at.is_some() && failed.succeeded_at.is_none(),
+            "{failed:?}"
+        );
+        assert!(failed.reason.as_deref().is_some_and(|said| !said.contains('\n')), "{failed:?}");
+        standing.refused(2, "too long");
+        assert!(standing.look().is_failing(), "that tells nothing of the server");
+        standing.succeeded(3);
+        let well = standing.look();
+        assert!(!well.is_failing() && well.reason.as_deref() == Some("too long"), "{well:?}");
+        standing.refused(2, "too long");
+        assert!(!standing.look().is_failing(), "nor does it after a success");
+        standing.failed(4, "away");
+        standing.renew();
+        assert!(!standing.look().is_failing() && standing.look().failed_at.is_some());
+    }
+
+    #[test]
+    fn an_earlier_run_is_told_of_where_this_one_has_nothing_to_tell() {
+        let before = Fared {
+            succeeded_at: Some(1),
+            failed_at: Some(2),
+            reason: Some("x".into()),
+            failing_since: Some(2),
+        };
+        let told = Fared::default().after(&before);
+        assert_eq!(told, Fared { failing_since: None, ..before.clone() });
+        let own = Fared {
+            failed_at: Some(3),
+            reason: Some("y".into()),
+            failing_since: Some(3),
+            ..Fared::default()
+        };
+        let told = own.after(&before);
+        assert_eq!(
+            (told.succeeded_at, told.failed_at, told.reason.as_deref()),
+            (Some(1), Some(3), Some("y"))
+        );
+    }
+}

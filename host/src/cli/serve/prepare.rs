@@ -1,0 +1,120 @@
+//! What `serve` needs before its first poll, in its order: `serve` goes on with it, and `doctor` only looks. Both pass
+//! through the same steps, so that the two cannot disagree.
+
+use super::super::told::Unusable;
+use super::check_groups;
+use crate::channels::telegram;
+use crate::config::{Config, FILE_NAME};
+use crate::gateway::{self, Gateway, Purpose, ServeLock};
+use crate::llm::{self, Answering};
+use crate::monitor::Monitor;
+use crate::store::{self, Look, Store};
+use crate::tools::Registry;
+use anyhow::{Context, anyhow};
+
+/// A step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::cli) enum Step {
+    /// There is something to serve.
+    Channel,
+    /// The bot's token.
+    Token,
+    /// The model, its key and its instructions.
+    Provider,
+    /// The state is this process's own.
+    State,
+    /// Where whoever watches may ask.
+    Monitor,
+    /// Policies, workspace, audit, sandbox.
+    Gateway,
+    /// What groups may do.
+    Groups,
+    /// The database.
+    Database,
+}
+
+/// A step that fails; `serve` ends with it.
+#[derive(Debug)]
+pub(in crate::cli) struct Refused {
+    pub(in crate::cli) step: Step,
+    pub(in crate::cli) error: anyhow::Error,
+}
+
+impl From<Refused> for anyhow::Error {
+    fn from(refused: Refused) -> Self {
+        refused.error
+    }
+}
+
+/// What is taken before the process is confined.
+pub(in crate::cli) struct Outside<'a> {
+    pub(super) telegram: &'a telegram::Config,
+    pub(super) token: telegram::Token,
+    pub(super) answering: Answering,
+    /// None for those who only look.
+    pub(super) lock: Option<ServeLock>,
+    pub(super) monitor: Option<Monitor>,
+}
+
+/// Takes what a confined process no longer reaches.
+///
+/// # Errors
+/// [`Refused`].
+pub(in crate::cli) fn outside(config: &Config, purpose: Purpose) -> Result<Outside<'_>, Refused> {
+    let refused = |step| move |error| Refused { step, error };
+    let none = || {
+        anyhow!(
+            "no channel is configured; run `cofferdam init` and fill in [channels.telegram] of {FILE_NAME}"
+        )
+    };
+    let telegram = config.telegram.as_ref().ok_or_else(none).map_err(refused(Step::Channel))?;
+    let token = telegram.token().map_err(|error| refused(Step::Token)(error.into()))?;
+    let answering = llm::open(&config.provider).context("[provider]").map_err(refused(Step::Provider))?;
+    let lock = match purpose {
+        Purpose::Serve => ServeLock::take(config).map(Some),
+        Purpose::Look => ServeLock::could_take(config).map(|()| None),
+    };
+    let lock = lock.map_err(|error| refused(Step::State)(error.into()))?;
+    let unusable =
+        |said: String| Unusable { key: "metrics.listen".to_owned(), said: format!("[metrics] {said}") };
+    let monitor = match purpose {
+        Purpose::Serve => Monitor::bind(&config.metrics),
+        Purpose::Look => {
+            let is_ours =
+                |address| gateway::serving(config).is_some_and(|pid| gateway::listens(pid, address));
+            Monitor::could_bind(&config.metrics, is_ours).map(|()| None)
+        }
+    };
+    let monitor = monitor.map_err(|error| refused(Step::Monitor)(unusable(error).into()))?;
+    Ok(Outside { telegram, token, answering, lock, monitor })
+}
+
+/// Checks what depends on the tools, and opens the database.
+///
+/// # Errors
+/// [`Refused`].
+pub(super) fn inside(
+    telegram: &telegram::Config,
+    gateway: &Gateway,
+    config: &Config,
+) -> Result<Store, Refused> {
+    check_groups(telegram, gateway.toolbox.registry())
+        .map_err(|error| Refused { step: Step::Groups, error })?;
+    let opened = store::open(&config.state_dir).context("cannot open the database");
+    opened.map_err(|error| Refused { step: Step::Database, error })
+}
+
+/// Looks whether `serve` would come to its first poll; `registry` has the tools as it would load them, if it could.
+///
+/// # Errors
+/// [`Refused`]: what `serve` would say.
+pub(in crate::cli) fn look(config: &Config, registry: Option<&Registry>) -> Result<(), Refused> {
+    let telegram = outside(config, Purpose::Look)?.telegram;
+    let refused = |step| move |error| Refused { step, error };
+    Gateway::could_open(config).map_err(|error| refused(Step::Gateway)(error.into()))?;
+    if let Some(registry) = registry {
+        check_groups(telegram, registry).map_err(refused(Step::Groups))?;
+    }
+    let opened = Look::could_open(&config.state_dir).context("cannot open the database");
+    opened.map_err(refused(Step::Database))
+}

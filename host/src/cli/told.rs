@@ -1,0 +1,62 @@
+//! What people are told of an error: each cause once, and the line of the configuration that it comes from.
+
+use crate::audit::AuditError;
+use crate::channels::telegram;
+use crate::config::Config;
+use crate::gateway::GatewayError;
+use crate::llm;
+use cofferdam_core::text::with_causes;
+use std::error::Error;
+use std::path::Path;
+
+/// A refusal of what a key says.
+#[derive(Debug, thiserror::Error)]
+#[error("{said}")]
+pub(super) struct Unusable {
+    /// The key, with its sections.
+    pub(super) key: String,
+    /// What is wrong, and what to write instead.
+    pub(super) said: String,
+}
+
+/// An error in words.
+pub(super) fn told(error: &anyhow::Error) -> String {
+    let error: &(dyn Error + 'static) = error.as_ref();
+    with_causes(error)
+}
+
+/// An error with the place of the configuration that it comes from, where that is known.
+pub(super) fn placed(config: &Config, error: anyhow::Error) -> anyhow::Error {
+    let key = error.chain().find_map(|cause| key(config, cause));
+    match key.and_then(|key| config.place(&key)) {
+        Some(place) => anyhow::Error::msg(format!("{place}: {}", told(&error))),
+        None => error,
+    }
+}
+
+/// The key that an error is about.
+fn key(config: &Config, error: &(dyn Error + 'static)) -> Option<String> {
+    if let Some(Unusable { key, .. }) = error.downcast_ref() {
+        return Some(key.clone());
+    }
+    if let Some(error) = error.downcast_ref::<telegram::ConfigError>() {
+        return Some(error.key());
+    }
+    if let Some(error) = error.downcast_ref::<llm::ConfigError>() {
+        return Some(error.key().to_owned());
+    }
+    let root = || format!("the workspace {}", config.workspace.root.display());
+    let key = match error.downcast_ref()? {
+        GatewayError::Workspace(_) => "workspace.root",
+        GatewayError::State { what, .. } if *what == root() => "workspace.root",
+        GatewayError::State { what, .. } if Path::new(what).starts_with(&config.state_dir) => "state.dir",
+        GatewayError::Locked(_) => "state.dir",
+        GatewayError::Audit(AuditError::Key(_)) => "audit.sign_key_file",
+        // Not a policy, but their folder.
+        GatewayError::Policies(problems) if problems.iter().all(|problem| problem.line.is_none()) => {
+            "policies.dir"
+        }
+        _ => return None,
+    };
+    Some(key.to_owned())
+}

@@ -1,0 +1,92 @@
+//! Whether a gateway could be opened, for those who only look: what is there is opened as a start opens it, and of what is
+//! missing it is asked whether it could be made. Nothing is made, locked, swept, settled or migrated, so that a `serve`
+//! beside it notices nothing.
+
+use super::{Gateway, GatewayError, audit_file, cache_dir, load_policies, make_private, sandbox};
+use crate::audit::AuditLog;
+use crate::config::Config;
+use crate::publish::Workspaces;
+use rustix::fs::{Access, AtFlags, CWD, accessat};
+use std::io;
+use std::path::Path;
+
+/// Whether whoever prepares a gateway goes on with it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Purpose {
+    /// It serves: what is missing is made, and what must be its own is locked.
+    Serve,
+    /// It only looks.
+    Look,
+}
+
+impl Purpose {
+    /// A folder of the gateway's own, made, or such that it could be.
+    pub(super) fn private_folder(self, dir: &Path) -> Result<(), GatewayError> {
+        match self {
+            Self::Serve => make_private(dir),
+            Self::Look => could_make(dir).map_err(|cause| state(dir.display().to_string(), cause)),
+        }
+    }
+}
+
+impl Gateway {
+    /// Looks whether [`Gateway::open`] would succeed, the tools apart, which are loaded by [`super::look`].
+    ///
+    /// # Errors
+    /// What `open` would say.
+    pub fn could_open(config: &Config) -> Result<(), GatewayError> {
+        load_policies(config.policies_dir.as_deref()).map_err(GatewayError::Policies)?;
+        let root = &config.workspace.root;
+        if !root.exists() {
+            could_make(root).map_err(|cause| state(format!("the workspace {}", root.display()), cause))?;
+        }
+        Workspaces::could_open(&config.workspace)?;
+        AuditLog::could_open(&audit_file(config), &config.audit)?;
+        for folder in ["outgoing", "blobs", "cache"] {
+            Purpose::Look.private_folder(&config.state_dir.join(folder))?;
+        }
+        sandbox(config, &cache_dir(config))?.0.try_worker()?;
+        Ok(())
+    }
+}
+
+fn state(what: String, cause: io::Error) -> GatewayError {
+    GatewayError::State { what, cause }
+}
+
+/// Whether there is such a folder and things can be made in it, or it could be made itself.
+fn could_make(dir: &Path) -> io::Result<()> {
+    let dir = std::path::absolute(dir)?;
+    for there in dir.ancestors() {
+        match std::fs::metadata(there) {
+            Ok(meta) if meta.is_dir() => {
+                return Ok(accessat(CWD, there, Access::WRITE_OK | Access::EXEC_OK, AtFlags::EACCESS)?);
+            }
+            Ok(_) => return Err(io::Error::from(rustix::io::Errno::NOTDIR)),
+            // A link to nowhere is in the way, though nothing is behind it.
+            Err(error) if error.kind() == io::ErrorKind::NotFound && there.symlink_metadata().is_err() => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Err(io::ErrorKind::NotFound.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::could_make;
+
+    #[test]
+    fn a_folder_that_could_be_made_is_not_made() {
+        let dir = tempfile::tempdir().expect("a folder");
+        let at = |name: &str| dir.path().join(name);
+        std::fs::write(at("file"), "").expect("writable");
+        std::os::unix::fs::symlink("nowhere", at("link")).expect("writable");
+        for (name, could) in
+            [("", true), ("a/b/c", true), ("file", false), ("file/a", false), ("link/a", false)]
+        {
+            assert_eq!(could_make(&at(name)).is_ok(), could, "{name}");
+        }
+        assert!(!at("a").exists());
+        assert!(could_make(std::path::Path::new("/proc/self/none")).is_err(), "nothing can be made there");
+    }
+}

@@ -37,12 +37,15 @@ pub use patience::Patience;
 pub use probe::{KeyStanding, Known, ModelStanding, ProbeError, Probed, probe};
 
 use crate::turn::Provider;
+use commands::Commands;
 use std::sync::Arc;
 
 /// A provider that is ready to answer.
 pub struct Answering {
     /// The provider.
     pub provider: Arc<dyn Provider>,
+    /// What answers commands: the same without a model.
+    pub commands: Arc<dyn Provider>,
     /// What the operator tells it of its task; empty when that is nothing.
     pub instructions: String,
 }
@@ -54,9 +57,11 @@ pub struct Answering {
 /// [`ConfigError`] when the key or the instructions are not there.
 pub fn open(config: &Config) -> Result<Answering, ConfigError> {
     let instructions = config.instructions()?;
-    let provider: Arc<dyn Provider> = match config.kind {
-        Kind::Commands => Arc::new(commands::Commands),
-        Kind::OpenaiChat | Kind::OpenaiResponses | Kind::Anthropic => Arc::new(model::Model::open(config)?),
+    let (provider, commands): (Arc<dyn Provider>, Arc<dyn Provider>) = match config.kind {
+        Kind::Commands => (Arc::new(Commands::alone()), Arc::new(Commands::alone())),
+        Kind::OpenaiChat | Kind::OpenaiResponses | Kind::Anthropic => {
+            (Arc::new(model::Model::open(config)?), Arc::new(Commands::beside_a_model()))
+        }
     };
-    Ok(Answering { provider, instructions })
+    Ok(Answering { provider, commands, instructions })
 }

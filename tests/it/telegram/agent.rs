@@ -2,6 +2,7 @@
 
 mod budgets;
 mod cancel;
+mod commands;
 mod composed;
 mod group;
 mod memory;

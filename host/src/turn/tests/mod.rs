@@ -1,5 +1,6 @@
 //! Turns with a provider that follows a script and tools that do as their names say.
 
+mod commands;
 mod compaction;
 mod failures;
 mod limits;

@@ -36,7 +36,7 @@ pub use key::checked as checked_key;
 pub use patience::Patience;
 pub use probe::{KeyStanding, Known, ModelStanding, ProbeError, Probed, probe};
 
-use crate::turn::Provider;
+use crate::turn::{Clock, Provider};
 use commands::Commands;
 use std::sync::Arc;
 
@@ -48,10 +48,12 @@ pub struct Answering {
     pub commands: Arc<dyn Provider>,
     /// What the operator tells it of its task; empty when that is nothing.
     pub instructions: String,
+    /// What tells it the time.
+    pub clock: Clock,
 }
 
-/// The configured provider. Reads the key and the instructions, which a confined process may no longer do, and
-/// contacts nobody.
+/// The configured provider. Reads the key, the instructions and the time zone, which a confined process may
+/// no longer do, and contacts nobody.
 ///
 /// # Errors
 /// [`ConfigError`] when the key or the instructions are not there.
@@ -63,5 +65,5 @@ pub fn open(config: &Config) -> Result<Answering, ConfigError> {
             (Arc::new(model::Model::open(config)?), Arc::new(Commands::beside_a_model()))
         }
     };
-    Ok(Answering { provider, commands, instructions })
+    Ok(Answering { provider, commands, instructions, clock: Clock::of_this_machine() })
 }

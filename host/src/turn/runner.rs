@@ -1,5 +1,6 @@
 //! Runs a turn: what it is about, its conversation, the provider's steps, the answer.
 
+use super::clock::{Clock, framed};
 use super::history::{History, HistoryError, mended};
 use super::instructions::instructions;
 use super::rounds::{Circumstances, Rounds, Said};
@@ -51,6 +52,7 @@ pub struct Runner {
     provider: Arc<dyn Provider>,
     /// Answers what is typed as a command.
     commands: Arc<dyn Provider>,
+    clock: Clock,
     tools: Arc<dyn Tools>,
     history: Arc<dyn History>,
     limits: Config,
@@ -86,13 +88,20 @@ impl Runner {
             Memory::Conversation => instructions(&operator),
         };
         let (specs, commands) = (tools.specs(), provider.clone());
-        Self { provider, commands, tools, history, limits, instructions, specs, whose: Whose::Session }
+        let (clock, whose) = (Clock::of_this_machine(), Whose::Session);
+        Self { provider, commands, clock, tools, history, limits, instructions, specs, whose }
     }
 
     /// The same with a provider of its own for what is typed as a command: such a turn stands alone, and costs nothing.
     #[must_use]
     pub fn with_commands(self, commands: Arc<dyn Provider>) -> Self {
         Self { commands, ..self }
+    }
+
+    /// The same by another clock.
+    #[must_use]
+    pub fn by(self, clock: Clock) -> Self {
+        Self { clock, ..self }
     }
 
     /// The same for conversations of these.
@@ -227,8 +236,8 @@ impl Runner {
             }
             (Some(Word::Help) | None, Some(session)) => {
                 let mut request = request(&turn);
-                if let (Entry::User { text, .. }, Some(about)) = (&mut request, &turn.about) {
-                    *text = format!("{about}\n{text}");
+                if let Entry::User { text, .. } = &mut request {
+                    *text = framed(turn.about.as_deref(), &self.clock.told(), text);
                 }
                 // Nothing was done for the turn yet, so nothing is lost by waiting for the store.
                 let keeper = Keeper::new(cancel.clone(), |_| {});

@@ -142,6 +142,10 @@ impl Board for Nothing {
         true
     }
 
+    fn called(&self, _: &str) -> Option<String> {
+        None
+    }
+
     fn stands(&self, _: &str) -> bool {
         false
     }

@@ -9,6 +9,7 @@ mod memory;
 mod outputs;
 mod reach;
 mod resume;
+mod secrets;
 mod spent;
 mod steer;
 

@@ -6,6 +6,7 @@ mod failures;
 mod limits;
 mod order;
 mod resume;
+mod secrets;
 mod steering;
 mod stopping;
 mod whose;

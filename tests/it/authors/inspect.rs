@@ -245,16 +245,17 @@ fn what_a_stranger_says_of_a_tool_is_spelled_out() {
     let file = home.file("hello.wasm", &bytes);
     for (ran, summary, described) in [
         (inspect(&home, &[&file]), r"Greets somebody \u{202e}name.", r"Who\u2066 greeted."),
-        (inspect(&home, &[&file, "--json"]), r"Greets somebody \u202ename.", r"Who\u2066 greeted."),
+        (inspect(&home, &[&file, "--json"]), r"Greets somebody \\u{202e}name.", r"Who\u2066 greeted."),
         (home.run(&["tools"]), r"Greets somebody \u{202e}name.", ""),
-        (home.run(&["tools", "--json"]), r"Greets somebody \u202ename.", r"Who\u2066 greeted."),
+        (home.run(&["tools", "--json"]), r"Greets somebody \\u{202e}name.", r"Who\u2066 greeted."),
     ] {
         assert_eq!(ran.code, Some(0), "{ran:?}");
         assert!(ran.stdout.contains(summary) && ran.stdout.contains(described), "{ran:?}");
         assert!(!ran.stdout.contains(['\u{202e}', '\u{2066}']), "{ran:?}");
     }
-    // A program reads the same words.
-    assert_eq!(inspect(&home, &[&file, "--json"]).json()["summary"], words[0].1);
+    // A program reads the same words in a schema.
+    let inspected = inspect(&home, &[&file, "--json"]).json();
+    assert_eq!(inspected["arguments"]["properties"]["name"]["description"], words[1].1);
 }
 
 #[test]

@@ -152,10 +152,13 @@ impl Gateway {
 
     /// A runner of turns with this provider; `history` keeps what it is to remember.
     pub fn runner(&self, config: &Config, answering: Answering, history: Arc<dyn History>) -> Runner {
-        let Answering { provider, instructions } = answering;
+        let Answering { provider, commands, instructions, clock } = answering;
         // The workspace's own: what holds for files holds for what is said of them, and neither is reloaded.
         let whose = if self.mechanisms.workspaces.per_user() { Whose::Person } else { Whose::Session };
-        Runner::new(provider, self.toolbox.clone(), history, config.turns, instructions).remembering(whose)
+        Runner::new(provider, self.toolbox.clone(), history, config.turns, instructions)
+            .with_commands(commands)
+            .by(clock)
+            .remembering(whose)
     }
 }
 

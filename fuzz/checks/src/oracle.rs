@@ -17,9 +17,14 @@ pub(crate) fn is_guest_path(text: &str) -> bool {
             || (0x2060..=0x2065).contains(&code)
             || (0x206A..=0x206F).contains(&code)
             || code == 0xFEFF
-            || (0xFFF9..=0xFFFB).contains(&code)
-            || (0xE0000..=0xE007F).contains(&code);
-        if control || bidi || separator || invisible {
+            || (0xFFF0..=0xFFFB).contains(&code)
+            || (0xE0000..=0xE0FFF).contains(&code)
+            || (0xFE00..=0xFE0F).contains(&code);
+        let blank = [0xAD, 0x34F, 0x115F, 0x1160, 0x17B4, 0x17B5, 0x2800, 0x3164, 0xFFA0].contains(&code)
+            || (0x180B..=0x180F).contains(&code)
+            || (0x1BCA0..=0x1BCA3).contains(&code)
+            || (0x1D173..=0x1D17A).contains(&code);
+        if control || bidi || separator || invisible || blank {
             return false;
         }
     }

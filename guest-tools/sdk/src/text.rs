@@ -4,13 +4,19 @@
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
-/// Whether a character can move, hide or reorder the text around it: control characters, line separators,
-/// and the bidirectional and invisible formatting characters of Unicode TR36/TR39.
+/// Whether a character can move, hide or reorder the text around it, or leaves no mark where it stands: control
+/// characters, line separators, and all that Unicode says is shown as nothing.
 pub fn is_deceptive(c: char) -> bool {
     c.is_control()
         || matches!(c,
-            '\u{061C}' | '\u{200B}'..='\u{200F}' | '\u{2028}'..='\u{202E}' | '\u{2060}'..='\u{206F}'
-            | '\u{FEFF}' | '\u{FFF9}'..='\u{FFFB}' | '\u{E0000}'..='\u{E007F}')
+            // Default_Ignorable_Code_Point of Unicode 16.0, whole: its 17 ranges in DerivedCoreProperties.txt.
+            '\u{00AD}' | '\u{034F}' | '\u{061C}' | '\u{115F}'..='\u{1160}' | '\u{17B4}'..='\u{17B5}'
+            | '\u{180B}'..='\u{180F}' | '\u{200B}'..='\u{200F}' | '\u{202A}'..='\u{202E}'
+            | '\u{2060}'..='\u{206F}' | '\u{3164}' | '\u{FE00}'..='\u{FE0F}' | '\u{FEFF}' | '\u{FFA0}'
+            | '\u{FFF0}'..='\u{FFF8}' | '\u{1BCA0}'..='\u{1BCA3}' | '\u{1D173}'..='\u{1D17A}'
+            | '\u{E0000}'..='\u{E0FFF}'
+            // Line and paragraph separators, the anchors of annotations, and the empty pattern of Braille.
+            | '\u{2028}' | '\u{2029}' | '\u{FFF9}'..='\u{FFFB}' | '\u{2800}')
 }
 
 /// Whether a name or path has such a character.

@@ -12,34 +12,71 @@ pub enum Spoken {
     Plain(String),
 }
 
+/// Words to the gateway itself, in whatever case they are typed: no tool is meant by them.
+const WORDS: [&str; 6] = ["new", "retry", "cancel", "help", "start", "steer"];
+
 /// What `text` is to the bot of this user name.
 ///
 /// A command is `/` and letters, digits or `_`, before anything but blanks, perhaps `@` and a bot's name, then the
 /// end or a blank: `/shared/a.txt` is none.
 pub fn spoken(text: &str, bot_name: Option<&str>) -> Spoken {
     let text = text.trim_start();
-    let end = text.find(char::is_whitespace).unwrap_or(text.len());
-    let (word, rest) = text.split_at(end);
-    let Some(word) = word.strip_prefix('/') else { return Spoken::Plain(text.to_owned()) };
+    let Some(typed) = typed(text).filter(|typed| typed.is_plain()) else {
+        return Spoken::Plain(text.to_owned());
+    };
+    match typed.bot {
+        Some(bot) if !bot_name.is_some_and(|name| name.eq_ignore_ascii_case(bot)) => Spoken::ForAnother,
+        _ => match typed.word() {
+            // What follows `/start` is a link's parameter, which nothing here uses.
+            Some("start") => Spoken::Command("/help".into()),
+            word => Spoken::Command(format!("/{}{}", word.unwrap_or(typed.name), typed.rest)),
+        },
+    }
+}
+
+/// A command in its parts, as it was typed: `/name@bot rest`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Typed<'t> {
+    /// What stands between `/` and the end, a blank, or `@`; never empty.
+    pub name: &'t str,
+    /// The bot that it is for, where one is named.
+    pub bot: Option<&'t str>,
+    /// All that follows, with the blank before it.
+    pub rest: &'t str,
+}
+
+/// The parts of a text that begins with `/` and something, blanks before it apart.
+pub fn typed(text: &str) -> Option<Typed<'_>> {
+    let text = text.trim_start().strip_prefix('/')?;
+    let (word, rest) = text.split_at(text.find(char::is_whitespace).unwrap_or(text.len()));
     let (name, bot) = match word.split_once('@') {
         Some((name, bot)) => (name, Some(bot)),
         None => (word, None),
     };
-    if name.is_empty() || !name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_') {
-        return Spoken::Plain(text.to_owned());
+    (!name.is_empty()).then_some(Typed { name, bot, rest })
+}
+
+impl<'t> Typed<'t> {
+    /// Whether the name is letters, digits and `_`: nobody means anything else by it than a command.
+    pub fn is_plain(&self) -> bool {
+        self.name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
     }
-    match bot {
-        Some(bot) if !bot_name.is_some_and(|name| name.eq_ignore_ascii_case(bot)) => Spoken::ForAnother,
-        // What follows `/start` is a link's parameter, which nothing here uses.
-        _ if name == "start" => Spoken::Command("/help".into()),
-        _ => Spoken::Command(format!("/{name}{rest}")),
+
+    /// The word to the gateway itself that the name is, in lower case.
+    pub fn word(&self) -> Option<&'static str> {
+        WORDS.into_iter().find(|word| self.name.eq_ignore_ascii_case(word))
+    }
+
+    /// What follows the name, without the blanks around it.
+    pub fn arguments(&self) -> &'t str {
+        self.rest.trim()
     }
 }
 
 /// What a command adds to the turn that runs: all that follows `/steer`.
 pub fn steered(command: &str) -> Option<&str> {
-    let rest = command.strip_prefix("/steer")?;
-    (rest.is_empty() || rest.starts_with(char::is_whitespace)).then(|| rest.trim_start())
+    let typed = typed(command).filter(|typed| typed.word() == Some("steer"))?;
+    Some(typed.rest.trim_start())
 }
 
 /// What a word asks for. It counts only when it is the whole message.
@@ -57,11 +94,11 @@ pub enum Word {
 
 /// The word that a message is, if it is one.
 pub fn word(text: &str) -> Option<Word> {
-    match text.trim() {
-        "/new" => Some(Word::New),
-        "/retry" => Some(Word::Retry),
-        "/cancel" => Some(Word::Cancel),
-        "/help" | "/start" => Some(Word::Help),
+    match typed(text).filter(|typed| typed.arguments().is_empty())?.word()? {
+        "new" => Some(Word::New),
+        "retry" => Some(Word::Retry),
+        "cancel" => Some(Word::Cancel),
+        "help" | "start" => Some(Word::Help),
         _ => None,
     }
 }
@@ -83,6 +120,12 @@ mod tests {
         check("/start", command("/help"));
         check("/start@our_bot payload", command("/help"));
         check(" /help", command("/help"));
+        // Words to the gateway itself are typed in any case; names of tools are what they are.
+        check("/HELP", command("/help"));
+        check("/Start@our_bot", command("/help"));
+        check("/Help File_List", command("/help File_List"));
+        check("/STEER Use B", command("/steer Use B"));
+        check("/File_Read a", command("/File_Read a"));
     }
 
     #[test]
@@ -91,10 +134,23 @@ mod tests {
             ("/steer use the other file", Some("use the other file")),
             ("/steer\n in two\nlines", Some("in two\nlines")),
             ("/steer", Some("")),
+            ("/Steer b", Some("b")),
             ("/steering wheel", None),
             ("/new", None),
         ] {
             assert_eq!(steered(command), expected, "{command:?}");
+        }
+    }
+
+    #[test]
+    fn a_command_is_read_in_its_parts() {
+        let parts = |text| typed(text).map(|typed| (typed.name, typed.bot, typed.arguments()));
+        assert_eq!(parts(" /a@b  c d "), Some(("a", Some("b"), "c d")));
+        assert_eq!(parts("/shared/a.txt is it"), Some(("shared/a.txt", None, "is it")));
+        assert!(!typed("/shared/a.txt").expect("parts").is_plain());
+        assert!(!typed("/attachment.add").expect("parts").is_plain());
+        for text in ["", "a", "/", "/ x", "/@our_bot", "see /help"] {
+            assert_eq!(typed(text), None, "{text:?}");
         }
     }
 
@@ -112,7 +168,9 @@ mod tests {
         assert_eq!(word(" /new\n"), Some(Word::New));
         assert_eq!((word("/retry"), word("/cancel")), (Some(Word::Retry), Some(Word::Cancel)));
         assert_eq!((word("/help"), word("/start")), (Some(Word::Help), Some(Word::Help)));
-        for text in ["", "new", "/new page", "please /new", "/newer", "/NEW"] {
+        assert_eq!((word("/NEW"), word("/Cancel")), (Some(Word::New), Some(Word::Cancel)));
+        assert_eq!(word("/help@our_bot"), Some(Word::Help));
+        for text in ["", "new", "/new page", "please /new", "/newer", "/steer", "/help me"] {
             assert_eq!(word(text), None, "{text:?}");
         }
     }

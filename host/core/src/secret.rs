@@ -61,6 +61,29 @@ pub fn redact(text: &str) -> Cow<'_, str> {
     KNOWN.read().unwrap_or_else(PoisonError::into_inner).redact(text)
 }
 
+/// Takes the secrets of this process out of a text that comes in pieces.
+#[derive(Debug, Default)]
+pub struct Redactor {
+    /// What may be the beginning of a secret.
+    held: String,
+}
+
+impl Redactor {
+    /// What can be shown once this piece has come: the end that may turn out to be a secret is held back.
+    pub fn take(&mut self, piece: &str) -> String {
+        self.held.push_str(piece);
+        let known = KNOWN.read().unwrap_or_else(PoisonError::into_inner);
+        let (shown, held) = known.redact_so_far(&self.held);
+        self.held = held;
+        shown
+    }
+
+    /// What was held back, once nothing more comes: it is no secret then.
+    pub fn rest(&mut self) -> String {
+        std::mem::take(&mut self.held)
+    }
+}
+
 static KNOWN: RwLock<Known> = RwLock::new(Known { secrets: VecDeque::new(), forms: Vec::new() });
 
 /// The secrets of a process.
@@ -93,6 +116,29 @@ impl Known {
             }
         }
         redacted
+    }
+
+    /// What can be shown of a text that may go on, and what must wait.
+    fn redact_so_far(&self, text: &str) -> (String, String) {
+        let mut shown = String::with_capacity(text.len());
+        let mut rest = text;
+        while let Some(first) = rest.chars().next() {
+            // The longest comes first, so what may still become a longer one is waited for.
+            let found =
+                self.forms.iter().find(|form| rest.starts_with(form.as_str()) || form.starts_with(rest));
+            match found {
+                Some(form) if rest.starts_with(form.as_str()) => {
+                    shown.push_str(HIDDEN);
+                    rest = &rest[form.len()..];
+                }
+                Some(_) => break,
+                None => {
+                    shown.push(first);
+                    rest = &rest[first.len_utf8()..];
+                }
+            }
+        }
+        (shown, rest.to_owned())
     }
 }
 
@@ -135,6 +181,34 @@ mod tests {
         drop((Secret::new("half-of-it"), Secret::new("7:half-of-it")));
         assert_eq!(redact("/bot7:half-of-it/x /bot7%3Ahalf-of-it/x half-of-it"), "/bot***/x /bot***/x ***");
         assert!(matches!(redact("nothing of it"), Cow::Borrowed(_)));
+    }
+
+    #[test]
+    fn no_part_of_a_secret_is_shown_of_a_text_that_comes_in_pieces() {
+        let mut known = Known { secrets: VecDeque::new(), forms: Vec::new() };
+        for secret in ["abcabd", "token", "tokens-of-it"] {
+            known.learn(secret);
+        }
+        for (text, expected) in [
+            ("a token and abcabcabd!", "a *** and abc***!"),
+            ("tokens-of-it, tokens", "***, ***s"),
+            ("é abcab", "é abcab"),
+            ("abcabdabcabd", "******"),
+        ] {
+            let starts = text.char_indices().map(|(at, _)| at);
+            for at in starts {
+                let (first, held) = known.redact_so_far(&text[..at]);
+                let (second, held) = known.redact_so_far(&format!("{held}{}", &text[at..]));
+                assert_eq!(known.redact(&format!("{first}{second}{held}")), expected, "{text:?} at {at}");
+                assert!(!format!("{first}{second}").contains("token"), "{text:?} at {at}");
+            }
+        }
+        assert_eq!(known.redact_so_far("see tok"), ("see ".into(), "tok".into()));
+        drop(Secret::new("a-key-in-pieces"));
+        let mut redactor = Redactor::default();
+        let shown: Vec<_> = ["it is a-key", "-in-", "pieces", "; a"].map(|piece| redactor.take(piece)).into();
+        assert_eq!(shown, ["it is ", "", "***", "; "]);
+        assert_eq!((redactor.rest(), redactor.rest()), ("a".into(), String::new()));
     }
 
     #[test]

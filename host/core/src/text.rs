@@ -1,14 +1,22 @@
 //! Text from outside made fit to be shown: one line, bounded, no characters that reorder or hide.
 
-/// Whether a character can move, hide or reorder the text around it.
+use std::borrow::Cow;
+
+/// Whether a character can move, hide or reorder the text around it, or leaves no mark where it stands.
 ///
-/// Control characters (C0, C1, DEL), line separators, and the bidirectional and invisible formatting
-/// characters of Unicode TR36/TR39 ("Trojan Source").
+/// Control characters (C0, C1, DEL), line separators, and all that Unicode says is shown as nothing: the
+/// bidirectional formatting characters of TR36/TR39 ("Trojan Source"), joiners, fillers, variation selectors, tags.
 pub fn is_deceptive(c: char) -> bool {
     c.is_control()
         || matches!(c,
-            '\u{061C}' | '\u{200B}'..='\u{200F}' | '\u{2028}'..='\u{202E}' | '\u{2060}'..='\u{206F}'
-            | '\u{FEFF}' | '\u{FFF9}'..='\u{FFFB}' | '\u{E0000}'..='\u{E007F}')
+            // Default_Ignorable_Code_Point of Unicode 16.0, whole: its 17 ranges in DerivedCoreProperties.txt.
+            '\u{00AD}' | '\u{034F}' | '\u{061C}' | '\u{115F}'..='\u{1160}' | '\u{17B4}'..='\u{17B5}'
+            | '\u{180B}'..='\u{180F}' | '\u{200B}'..='\u{200F}' | '\u{202A}'..='\u{202E}'
+            | '\u{2060}'..='\u{206F}' | '\u{3164}' | '\u{FE00}'..='\u{FE0F}' | '\u{FEFF}' | '\u{FFA0}'
+            | '\u{FFF0}'..='\u{FFF8}' | '\u{1BCA0}'..='\u{1BCA3}' | '\u{1D173}'..='\u{1D17A}'
+            | '\u{E0000}'..='\u{E0FFF}'
+            // Line and paragraph separators, the anchors of annotations, and the empty pattern of Braille.
+            | '\u{2028}' | '\u{2029}' | '\u{FFF9}'..='\u{FFFB}' | '\u{2800}')
 }
 
 /// `text` on one line and at most `bytes_max` bytes: deceptive characters become spaces, a cut shows `…`.
@@ -43,6 +51,24 @@ pub fn with_causes(error: &(dyn std::error::Error + 'static)) -> String {
         source = cause.source();
     }
     said
+}
+
+/// `text` with each deceptive character as `\u{…}`: for words of others in a listing of ours. Line ends as well.
+pub fn spelled_out(text: &str) -> Cow<'_, str> {
+    spelled(text, |c| c.escape_unicode().to_string())
+}
+
+/// The same of JSON, which stays the same JSON: each as `\u….`. Only strings and names may hold such characters.
+pub fn spelled_out_json(json: &str) -> Cow<'_, str> {
+    spelled(json, |c| c.encode_utf16(&mut [0; 2]).iter().map(|unit| format!("\\u{unit:04x}")).collect())
+}
+
+fn spelled(text: &str, spell: impl Fn(char) -> String) -> Cow<'_, str> {
+    if !text.chars().any(is_deceptive) {
+        return Cow::Borrowed(text);
+    }
+    let shown = |c: char| if is_deceptive(c) { spell(c) } else { c.to_string() };
+    text.chars().map(shown).collect::<String>().into()
 }
 
 /// A size in bytes as a person reads it: `~512B`, `~245KB`, `~1.2MB` (powers of ten).
@@ -90,6 +116,39 @@ mod tests {
         );
         let deep = Failed("[audit]", Some(Box::new(Failed("cannot open /x", no_file()))));
         assert_eq!(with_causes(&deep), "[audit]: cannot open /x: No such file");
+    }
+
+    #[test]
+    fn what_is_shown_as_nothing_deceives() {
+        let nothing = "\u{AD}\u{34F}\u{61C}\u{115F}\u{1160}\u{17B4}\u{17B5}\u{180B}\u{180E}\u{180F}\u{200B}\u{200F}\u{202A}\u{202E}\
+            \u{2060}\u{2065}\u{206F}\u{3164}\u{FE00}\u{FE0F}\u{FEFF}\u{FFA0}\u{FFF0}\u{FFF8}\u{1BCA0}\u{1BCA3}\u{1D173}\u{1D17A}\
+            \u{E0000}\u{E0001}\u{E007F}\u{E0100}\u{E01EF}\u{E0FFF}\u{2028}\u{2029}\u{2800}\u{FFF9}\u{FFFB}";
+        for c in nothing.chars() {
+            assert!(is_deceptive(c), "{:04X}", u32::from(c));
+        }
+        // Beside each range, and what only looks alike: blanks that are seen, letters, signs.
+        for c in " \u{A0}\u{AC}\u{AE}\u{34E}\u{350}\u{1161}\u{17B3}\u{17B6}\u{180A}\u{1810}\u{200A}\u{2010}\u{2027}\u{202F}\u{205F}\u{2070}\u{27FF}\u{2801}\
+            \u{3000}\u{3163}\u{3165}\u{FDFF}\u{FE10}\u{FEFE}\u{FF9F}\u{FFA1}\u{FFEF}\u{FFFC}\u{FFFD}\u{1BC9F}\u{1D172}\u{1D17B}\u{DFFFF}\u{E1000}é❤👍"
+            .chars()
+        {
+            assert!(!is_deceptive(c), "{:04X}", u32::from(c));
+        }
+        let ignorable =
+            (0..=0x10_FFFF).filter_map(char::from_u32).filter(|c| !c.is_control() && is_deceptive(*c));
+        // 4174 of Unicode's, and the six besides.
+        assert_eq!(ignorable.count(), 4174 + 6);
+    }
+
+    #[test]
+    fn what_others_say_is_spelled_out() {
+        let text = "a\u{202E}b\u{E0041}\n❤";
+        assert_eq!(spelled_out(text), r"a\u{202e}b\u{e0041}\u{a}❤");
+        let json = serde_json::json!({ "k\u{200B}": text }).to_string();
+        let spelled = spelled_out_json(&json);
+        assert_eq!(spelled, r#"{"k\u200b":"a\u202eb\udb40\udc41\n❤"}"#);
+        let read = |json: &str| serde_json::from_str::<serde_json::Value>(json).expect("JSON");
+        assert_eq!(read(&spelled), read(&json));
+        assert!(matches!(spelled_out("plain é"), Cow::Borrowed(_)));
     }
 
     #[test]

@@ -124,7 +124,7 @@ impl Questions {
                             Answered::No(question) => open = Some(question),
                             Answered::With(data) => {
                                 let person = this_user(CHANNEL).sender;
-                                self.desk.press(&data, Some(&person), |_| true).await;
+                                self.desk.press(&data, Some(&person), |_| true, |_| None).await;
                             }
                         }
                     }
@@ -214,6 +214,10 @@ impl Board for Terminal {
 
     fn serves_asker(&self) -> bool {
         true
+    }
+
+    fn called(&self, _: &str) -> Option<String> {
+        None
     }
 
     fn stands(&self, _: &str) -> bool {

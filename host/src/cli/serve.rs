@@ -121,30 +121,28 @@ fn check_groups(telegram: &telegram::Config, registry: &Registry) -> anyhow::Res
     Ok(())
 }
 
-/// What a channel's command menu shows: the tools, or, where a model calls them, what is for the gateway.
+/// What a channel's command menu shows: where a model answers, the words to the gateway; and the tools.
 fn menu(gateway: &Gateway, memory: Memory) -> Vec<telegram::MenuEntry> {
-    if memory == Memory::Conversation {
-        let entry = |(name, summary): (&str, &str)| telegram::MenuEntry {
-            name: name.to_owned(),
-            summary: summary.to_owned(),
-            profile: None,
-        };
-        let words = [
+    let words: &[(&str, &str)] = match memory {
+        Memory::None => &[],
+        Memory::Conversation => &[
             ("new", "Start the conversation anew"),
             ("retry", "Run the last message again if it failed"),
             ("steer", "Add to what is running: /steer TEXT"),
             ("cancel", "Stop what is running"),
-        ];
-        return words.into_iter().map(entry).collect();
-    }
-    let tools = gateway.toolbox.registry().iter();
-    tools
-        .filter_map(|(name, tool)| {
-            let tool = tool.as_ref().ok()?;
-            let (summary, profile) = (tool.description.summary.clone(), Some(tool.policy.profile.clone()));
-            Some(telegram::MenuEntry { name: name.to_owned(), summary, profile })
-        })
-        .collect()
+        ],
+    };
+    let word = |(name, summary): &(&str, &str)| telegram::MenuEntry {
+        name: (*name).to_owned(),
+        summary: (*summary).to_owned(),
+        profile: None,
+    };
+    let tools = gateway.toolbox.registry().iter().filter_map(|(name, tool)| {
+        let tool = tool.as_ref().ok()?;
+        let (summary, profile) = (tool.description.summary.clone(), Some(tool.policy.profile.clone()));
+        Some(telegram::MenuEntry { name: name.to_owned(), summary, profile })
+    });
+    words.iter().map(word).chain(tools).collect()
 }
 
 /// Cancelled by the first SIGINT or SIGTERM.

@@ -3,6 +3,7 @@
 use super::{Exit, Output};
 use crate::config::Config;
 use crate::gateway;
+use cofferdam_core::text::{spelled_out, spelled_out_json};
 use serde_json::json;
 use std::io::Write;
 
@@ -22,14 +23,14 @@ pub(super) fn run(config: &Config, output: Output) -> anyhow::Result<Exit> {
                 Err(why) => json!({ "name": name, "available": false, "why": why.to_string() }),
             })
             .collect();
-        writeln!(out, "{}", json!(tools))?;
+        writeln!(out, "{}", spelled_out_json(&json!(tools).to_string()))?;
         return Ok(Exit::Done);
     }
     for (name, tool) in registry.iter() {
         match tool {
             Ok(tool) => {
                 let (policy, limits) = (&tool.policy, &tool.policy.limits);
-                writeln!(out, "{name}  {}", tool.description.summary)?;
+                writeln!(out, "{name}  {}", spelled_out(&tool.description.summary))?;
                 writeln!(out, "    profile {}: {}", policy.profile, policy.grants.in_words())?;
                 writeln!(
                     out,
@@ -38,7 +39,7 @@ pub(super) fn run(config: &Config, output: Output) -> anyhow::Result<Exit> {
                 )?;
                 writeln!(out, "    component {}", &tool.component.sha256()[..12])?;
             }
-            Err(why) => writeln!(out, "{name}  UNAVAILABLE: {why}")?,
+            Err(why) => writeln!(out, "{name}  UNAVAILABLE: {}", spelled_out(&why.to_string()))?,
         }
     }
     Ok(Exit::Done)

@@ -14,6 +14,7 @@ use crate::tools::{Registry, RegistryError, not_granted, read_component, read_po
 use cofferdam_core::capability::{Access, Grants, MountGrant};
 use cofferdam_core::policy::schema::{Leaf, leaves};
 use cofferdam_core::policy::{ComponentSource, PolicySet, ToolPolicy};
+use cofferdam_core::text::is_deceptive;
 use cofferdam_core::tool::Description;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -256,6 +257,13 @@ fn named(text: &str, key: &str) -> Option<String> {
 /// The place of an argument as a key of `[arguments]`.
 pub fn toml_key(at: &str) -> String {
     let bare = at.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-');
-    // JSON's escapes are TOML's, too.
-    if bare { at.to_owned() } else { serde_json::Value::from(at).to_string() }
+    if bare {
+        return at.to_owned();
+    }
+    // JSON's escapes are TOML's, too; it leaves as they are what a reader would not see.
+    let shown = |c: char| match c {
+        c if is_deceptive(c) => format!("\\U{:08X}", u32::from(c)),
+        c => c.to_string(),
+    };
+    serde_json::Value::from(at).to_string().chars().map(shown).collect()
 }

@@ -36,27 +36,34 @@ pub use key::checked as checked_key;
 pub use patience::Patience;
 pub use probe::{KeyStanding, Known, ModelStanding, ProbeError, Probed, probe};
 
-use crate::turn::Provider;
+use crate::turn::{Clock, Provider};
+use commands::Commands;
 use std::sync::Arc;
 
 /// A provider that is ready to answer.
 pub struct Answering {
     /// The provider.
     pub provider: Arc<dyn Provider>,
+    /// What answers commands: the same without a model.
+    pub commands: Arc<dyn Provider>,
     /// What the operator tells it of its task; empty when that is nothing.
     pub instructions: String,
+    /// What tells it the time.
+    pub clock: Clock,
 }
 
-/// The configured provider. Reads the key and the instructions, which a confined process may no longer do, and
-/// contacts nobody.
+/// The configured provider. Reads the key, the instructions and the time zone, which a confined process may
+/// no longer do, and contacts nobody.
 ///
 /// # Errors
 /// [`ConfigError`] when the key or the instructions are not there.
 pub fn open(config: &Config) -> Result<Answering, ConfigError> {
     let instructions = config.instructions()?;
-    let provider: Arc<dyn Provider> = match config.kind {
-        Kind::Commands => Arc::new(commands::Commands),
-        Kind::OpenaiChat | Kind::OpenaiResponses | Kind::Anthropic => Arc::new(model::Model::open(config)?),
+    let (provider, commands): (Arc<dyn Provider>, Arc<dyn Provider>) = match config.kind {
+        Kind::Commands => (Arc::new(Commands::alone()), Arc::new(Commands::alone())),
+        Kind::OpenaiChat | Kind::OpenaiResponses | Kind::Anthropic => {
+            (Arc::new(model::Model::open(config)?), Arc::new(Commands::beside_a_model()))
+        }
     };
-    Ok(Answering { provider, instructions })
+    Ok(Answering { provider, commands, instructions, clock: Clock::of_this_machine() })
 }

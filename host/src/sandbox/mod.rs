@@ -28,7 +28,7 @@ use cofferdam_core::capability::{Grants, MOUNTS};
 use cofferdam_core::json::parse_strict;
 use cofferdam_core::limits::{Limits, Span};
 use cofferdam_core::policy::{GuestPath, Permit};
-use cofferdam_core::text::one_line;
+use cofferdam_core::text::{one_line, spelled_out};
 use cofferdam_core::tool::{Description, ErrorCode, ToolError, ToolName};
 use cofferdam_ipc::Job;
 use serde_json::Value;
@@ -186,7 +186,11 @@ impl Sandbox {
         };
         Ok(Description {
             name: ToolName::parse(&said.name).map_err(|e| SandboxError::Describe(e.to_string()))?,
-            summary: one_line(&said.summary, SUMMARY_BYTES_MAX),
+            // Shown in many places, so spelled out once; line ends are mere layout.
+            summary: one_line(
+                &spelled_out(&said.summary.replace(['\n', '\r', '\t'], " ")),
+                SUMMARY_BYTES_MAX,
+            ),
             arguments: schema("arguments", &said.arguments_schema)?,
             result: schema("result", &said.result_schema)?,
         })

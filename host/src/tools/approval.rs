@@ -5,6 +5,7 @@
 mod words;
 
 pub use words::SHOWN_UNITS_MAX;
+pub use words::person;
 pub(super) use words::{TooMuch, shown};
 
 use async_trait::async_trait;
@@ -52,6 +53,11 @@ pub enum Decision {
 pub trait Approver: Send + Sync {
     /// Those of the paths that were approved before, for this tool and the person of this turn. May block.
     fn approved_before(&self, tool: &str, paths: &[GuestPath]) -> Vec<GuestPath>;
+
+    /// What whoever asked for the turn's calls is called, by their own words, if that is known.
+    fn asker_called(&self) -> Option<String> {
+        None
+    }
 
     /// Asks, and waits for an answer, for as long as its own limit allows. Asked again about the same `sha256`
     /// by a turn that runs again, it goes on where it was. Returns soon once `cancel` is cancelled.

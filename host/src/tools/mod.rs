@@ -11,7 +11,7 @@ mod reading;
 mod registry;
 mod threads;
 
-pub use approval::{Approval, Approver, Decision, SHOWN_UNITS_MAX};
+pub use approval::{Approval, Approver, Decision, SHOWN_UNITS_MAX, person};
 pub use call::{CallRequest, Mechanisms, Output, Toolbox};
 pub use cofferdam_core::journal::{Earlier, Journal};
 pub use config::{Config, EXPIRES_MAX};

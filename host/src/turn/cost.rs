@@ -7,6 +7,7 @@
 
 use super::rounds::End;
 use super::{Delta, Deltas, Entry, Progress, ProviderError, Reply, Step, ToolCall, Usage};
+use cofferdam_core::secret::Redactor;
 use std::sync::Arc;
 
 /// Tokens that a step has cost.
@@ -62,21 +63,37 @@ pub(super) struct Heard {
     to: Option<Arc<dyn Progress>>,
     /// Absent until anything has come.
     spent: Option<Usage>,
+    /// Nobody is shown a secret of the gateway's own, not even until the rest has come.
+    redactor: Redactor,
 }
 
 impl Heard {
     /// Hands it on to somebody.
     pub(super) fn by(progress: Arc<dyn Progress>) -> Self {
-        Self { to: Some(progress), spent: None }
+        Self { to: Some(progress), ..Self::default() }
+    }
+
+    /// Hands on what was held back, once all has come.
+    pub(super) fn end(&mut self) {
+        let rest = self.redactor.rest();
+        self.hand_on(rest);
+    }
+
+    fn hand_on(&self, text: String) {
+        if let Some(progress) = self.to.as_ref().filter(|_| !text.is_empty()) {
+            progress.step(Step::Text(text));
+        }
     }
 }
 
 impl Deltas for Heard {
     fn take(&mut self, delta: Delta) {
-        match (delta, &self.to) {
-            (Delta::Text(text), Some(progress)) => progress.step(Step::Text(text)),
-            (Delta::Text(_), None) => {}
-            (Delta::Spent(spent), _) => self.spent = Some(spent),
+        match delta {
+            Delta::Text(text) => {
+                let shown = self.redactor.take(&text);
+                self.hand_on(shown);
+            }
+            Delta::Spent(spent) => self.spent = Some(spent),
         }
     }
 }

@@ -12,6 +12,7 @@
 mod alive;
 mod attempt;
 mod calls;
+mod clock;
 mod compaction;
 mod config;
 mod conversation;
@@ -39,6 +40,7 @@ pub mod words;
 
 pub use alive::{AGAIN, Alive, Arriving, Sign, Working};
 pub use attempt::attempt;
+pub use clock::Clock;
 pub use config::Config;
 pub use conversation::{Conversation, Entry};
 pub use guests::Guests;

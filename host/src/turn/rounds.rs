@@ -16,6 +16,7 @@ use crate::tools::Journal;
 use cofferdam_core::arguments::BadArguments;
 use cofferdam_core::counts::COUNTS;
 use cofferdam_core::message::OutgoingAttachment;
+use cofferdam_core::secret::redact;
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
@@ -211,6 +212,9 @@ impl<'a> Rounds<'a> {
         progress.step(Step::Asking);
         let mut heard = Heard::by(progress);
         let answered = self.unless_stopped(request, &mut heard).await;
+        if matches!(answered, Ok(Ok(_))) {
+            heard.end();
+        }
         if self.remembers() {
             self.talk.spend(wasted(&self.talk.conversation.entries, &answered, &heard)).await?;
         }
@@ -235,6 +239,10 @@ impl<'a> Rounds<'a> {
     async fn take(&mut self, reply: Reply) -> Result<(), End> {
         let tokens = if self.remembers() { cost(&self.talk.conversation.entries, &reply) } else { 0 };
         let (mut text, mut tool_calls) = (reply.text, reply.tool_calls);
+        if self.remembers() {
+            // A model may have read them somewhere; what it says is for others.
+            text = text.map(|text| redact(&text).into_owned());
+        }
         match reply.stop {
             Stop::Done => {}
             Stop::Length if tool_calls.is_empty() => text = Some(followed(text, words::CUT_OFF)),

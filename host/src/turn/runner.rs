@@ -1,5 +1,6 @@
 //! Runs a turn: what it is about, its conversation, the provider's steps, the answer.
 
+use super::clock::{Clock, framed};
 use super::history::{History, HistoryError, mended};
 use super::instructions::instructions;
 use super::rounds::{Circumstances, Rounds, Said};
@@ -10,9 +11,10 @@ use crate::bus::Origin;
 use crate::store::{Keeper, WhoseTurn};
 use crate::tools::Approver;
 use cofferdam_core::attachment::{AttachmentInfo, addendum};
-use cofferdam_core::command::{Word, word};
+use cofferdam_core::command::{Word, typed, word};
 use cofferdam_core::id::{Caller, SessionId, TurnId};
 use cofferdam_core::message::OutgoingResponse;
+use cofferdam_core::tool::wire_name;
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -48,6 +50,9 @@ pub struct Turn {
 /// Runs turns.
 pub struct Runner {
     provider: Arc<dyn Provider>,
+    /// Answers what is typed as a command.
+    commands: Arc<dyn Provider>,
+    clock: Clock,
     tools: Arc<dyn Tools>,
     history: Arc<dyn History>,
     limits: Config,
@@ -82,8 +87,21 @@ impl Runner {
             Memory::None => String::new(),
             Memory::Conversation => instructions(&operator),
         };
-        let specs = tools.specs();
-        Self { provider, tools, history, limits, instructions, specs, whose: Whose::Session }
+        let (specs, commands) = (tools.specs(), provider.clone());
+        let (clock, whose) = (Clock::of_this_machine(), Whose::Session);
+        Self { provider, commands, clock, tools, history, limits, instructions, specs, whose }
+    }
+
+    /// The same with a provider of its own for what is typed as a command: such a turn stands alone, and costs nothing.
+    #[must_use]
+    pub fn with_commands(self, commands: Arc<dyn Provider>) -> Self {
+        Self { commands, ..self }
+    }
+
+    /// The same by another clock.
+    #[must_use]
+    pub fn by(self, clock: Clock) -> Self {
+        Self { clock, ..self }
     }
 
     /// The same for conversations of these.
@@ -113,6 +131,9 @@ impl Runner {
     ) -> OutgoingResponse {
         let mut infos = turn.attachments.infos();
         let mut lines = turn.notices.clone();
+        if word(&turn.text) == Some(Word::Help) && self.memory() == Memory::Conversation {
+            lines.push(words::help(turn.steering.as_ref().map(|_| words::STEER_HELP)));
+        }
         let id = turn.id.clone();
         let active = self.tools.requests().begin(Origin {
             request: id.clone(),
@@ -156,8 +177,21 @@ impl Runner {
     ) -> Said {
         let journal = self.history.journal();
         let specs = self.specs_of(&turn);
+        let provider = if self.is_command(&turn.text) { &*self.commands } else { &*self.provider };
         let around = Circumstances { turn, progress, journal, cancelled: cancel.clone() };
-        Rounds::new(self.parts(&specs), around, talk).run().await
+        Rounds::new(self.parts(provider, &specs), around, talk).run().await
+    }
+
+    /// Whether a text is a command: a plain name, whether there is such a tool or not, or another way to write a
+    /// tool's. Words about the conversation are none.
+    fn is_command(&self, text: &str) -> bool {
+        match word(text) {
+            Some(Word::Help) => true,
+            Some(Word::New | Word::Retry | Word::Cancel) => false,
+            None => typed(text).is_some_and(|typed| {
+                typed.is_plain() || self.specs.iter().any(|spec| spec.name == wire_name(typed.name))
+            }),
+        }
     }
 
     /// The tools that a turn may call. Calls are held against the same list when they are made.
@@ -171,9 +205,9 @@ impl Runner {
         }
     }
 
-    fn parts<'a>(&'a self, specs: &'a [ToolSpec]) -> super::rounds::Parts<'a> {
+    fn parts<'a>(&'a self, provider: &'a dyn Provider, specs: &'a [ToolSpec]) -> super::rounds::Parts<'a> {
         super::rounds::Parts {
-            provider: &*self.provider,
+            provider,
             tools: &self.tools,
             history: &*self.history,
             limits: &self.limits,
@@ -185,29 +219,25 @@ impl Runner {
     /// The conversation with the request of this turn in it.
     async fn open(&self, mut turn: Turn, cancel: &CancellationToken) -> Opened {
         let remembered = match self.memory() {
-            Memory::Conversation => {
+            Memory::Conversation if !self.is_command(&turn.text) => {
                 turn.session.as_ref().map(|session| self.conversation(session, &turn.caller))
             }
-            Memory::None => None,
+            Memory::Conversation | Memory::None => None,
         };
         match (word(&turn.text), remembered) {
             (Some(Word::Cancel), _) => Err(words::nothing_runs(0)),
             (Some(Word::New | Word::Retry), None) => Err(words::NO_CONVERSATION.into()),
             (Some(Word::New), Some(session)) => Err(self.forget(&turn, &session).await),
-            (Some(Word::Help), Some(_)) => Err(words::help(
-                self.specs_of(&turn).len(),
-                turn.steering.as_ref().map(|_| words::STEER_HELP),
-            )),
             (Some(Word::Retry), Some(session)) => self.reopen(turn, session).await,
             (_, None) => {
                 let request = request(&turn);
                 let talk = Talk::alone(turn.id.clone(), request);
                 Ok((turn, talk))
             }
-            (None, Some(session)) => {
+            (Some(Word::Help) | None, Some(session)) => {
                 let mut request = request(&turn);
-                if let (Entry::User { text, .. }, Some(about)) = (&mut request, &turn.about) {
-                    *text = format!("{about}\n{text}");
+                if let Entry::User { text, .. } = &mut request {
+                    *text = framed(turn.about.as_deref(), &self.clock.told(), text);
                 }
                 // Nothing was done for the turn yet, so nothing is lost by waiting for the store.
                 let keeper = Keeper::new(cancel.clone(), |_| {});

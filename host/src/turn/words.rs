@@ -38,13 +38,16 @@ pub(super) const ANEW: &str = "Send /new to begin another conversation.";
 /// The line of `/help` where somebody can speak to a turn that runs.
 pub(super) const STEER_HELP: &str = "\n/steer TEXT adds to what is running, before its next step";
 
-/// To `/help` where a model answers; `more` are lines for what is possible besides.
-pub(super) fn help(tools: usize, more: Option<&str>) -> String {
+/// Characters of what `/help` says before the tools, where a model answers.
+pub(crate) const HELP_CHARS_MAX: usize = 350;
+
+/// To `/help` where a model answers, before its tools; `more` are lines for what is possible besides.
+pub(super) fn help(more: Option<&str>) -> String {
     let more = more.unwrap_or_default();
     format!(
-        "Write what you want, and send files with it; there are {tools} tools to work with.\n\
+        "Write what you want, and send files with it.\n\
          /new starts the conversation anew\n/retry runs the last message again if it failed{more}\n\
-         /cancel stops what is running"
+         /cancel stops what is running\nTools can be called without the model, too:"
     )
 }
 

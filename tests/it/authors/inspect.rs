@@ -221,6 +221,43 @@ fn odd_descriptions_are_told_and_not_followed() {
     }
 }
 
+/// The component with other words of the same length in it.
+fn reworded(mut bytes: Vec<u8>, words: &[(&str, &str)]) -> Vec<u8> {
+    for (was, is) in words {
+        assert_eq!(was.len(), is.len(), "{was:?}");
+        let at = bytes.windows(was.len()).position(|window| window == was.as_bytes()).expect(was);
+        bytes[at..at + was.len()].copy_from_slice(is.as_bytes());
+    }
+    bytes
+}
+
+#[test]
+fn what_a_stranger_says_of_a_tool_is_spelled_out() {
+    let words = [
+        ("Greets somebody by name.", "Greets somebody \u{202e}name."),
+        ("Who is greeted.", "Who\u{2066} greeted."),
+    ];
+    let bytes = reworded(guests::bytes("minimal"), &words);
+    let policy = hello_policy("file-read-only", "[arguments]\nname = \"value\"\n")
+        .replace(&guests::sha256(&guests::bytes("minimal")), &guests::sha256(&bytes));
+    let home = Home::new().policy("tools/hello.toml", &policy);
+    std::fs::write(home.policies_dir().join("tools/hello.wasm"), &bytes).expect("writable");
+    let file = home.file("hello.wasm", &bytes);
+    for (ran, summary, described) in [
+        (inspect(&home, &[&file]), r"Greets somebody \u{202e}name.", r"Who\u2066 greeted."),
+        (inspect(&home, &[&file, "--json"]), r"Greets somebody \\u{202e}name.", r"Who\u2066 greeted."),
+        (home.run(&["tools"]), r"Greets somebody \u{202e}name.", ""),
+        (home.run(&["tools", "--json"]), r"Greets somebody \\u{202e}name.", r"Who\u2066 greeted."),
+    ] {
+        assert_eq!(ran.code, Some(0), "{ran:?}");
+        assert!(ran.stdout.contains(summary) && ran.stdout.contains(described), "{ran:?}");
+        assert!(!ran.stdout.contains(['\u{202e}', '\u{2066}']), "{ran:?}");
+    }
+    // A program reads the same words in a schema.
+    let inspected = inspect(&home, &[&file, "--json"]).json();
+    assert_eq!(inspected["arguments"]["properties"]["name"]["description"], words[1].1);
+}
+
 #[test]
 fn pinning_writes_the_hash_and_the_component_and_nothing_else() {
     let home = Home::new();

@@ -1,7 +1,7 @@
 //! `cofferdam chat` held open: many calls in one process, and what that process has taken meanwhile.
 
 use super::SOON;
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use support::home::Home;
@@ -10,6 +10,8 @@ use support::home::Home;
 pub(crate) struct Chat {
     child: Child,
     answers: Receiver<String>,
+    /// What it logs; nothing where it logs nowhere.
+    log: Receiver<String>,
 }
 
 impl Chat {
@@ -18,13 +20,29 @@ impl Chat {
     }
 
     /// Starts this command, which is to be `chat`.
-    pub(crate) fn spawn(mut command: Command) -> Self {
-        let command = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+    pub(crate) fn spawn(command: Command) -> Self {
+        Self::spawned(command, Stdio::null())
+    }
+
+    /// The same with a log of these parts of the program, for [`Chat::logs`].
+    pub(crate) fn logging(home: &Home, filter: &str) -> Self {
+        let mut command = home.command(&["chat"]);
+        command.env("COFFERDAM_LOG", filter);
+        Self::spawned(command, Stdio::piped())
+    }
+
+    fn spawned(mut command: Command, stderr: Stdio) -> Self {
+        let command = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(stderr);
         let mut child = command.spawn().expect("the program starts");
-        let stdout = BufReader::new(child.stdout.take().expect("piped"));
-        let (tell, answers) = channel();
-        std::thread::spawn(move || stdout.lines().map_while(Result::ok).try_for_each(|line| tell.send(line)));
-        Self { child, answers }
+        let answers = lines(child.stdout.take().expect("piped"));
+        let log = child.stderr.take().map_or_else(|| channel().1, lines);
+        Self { child, answers, log }
+    }
+
+    /// Waits for the next line of the log that says this.
+    pub(crate) fn logs(&self, words: &str) {
+        let next = || self.log.recv_timeout(SOON).unwrap_or_else(|_| panic!("{words:?} is not logged"));
+        while !next().contains(words) {}
     }
 
     /// Says a line; returns the line that answers it.
@@ -61,6 +79,15 @@ impl Chat {
         drop(self.child.stdin.take());
         assert!(self.child.wait().expect("ours to wait for").success());
     }
+}
+
+/// The lines of a stream as they come.
+fn lines(stream: impl Read + Send + 'static) -> Receiver<String> {
+    let (tell, lines) = channel();
+    let read =
+        move || BufReader::new(stream).lines().map_while(Result::ok).try_for_each(|line| tell.send(line));
+    std::thread::spawn(read);
+    lines
 }
 
 impl Drop for Chat {

@@ -2,12 +2,14 @@
 
 mod budgets;
 mod cancel;
+mod commands;
 mod composed;
 mod group;
 mod memory;
 mod outputs;
 mod reach;
 mod resume;
+mod secrets;
 mod spent;
 mod steer;
 

@@ -105,7 +105,7 @@ async fn a_call_is_shown_approved_and_done() -> anyhow::Result<()> {
     assert_eq!(
         approval.text,
         "file_write needs approval: writes text that a model or a person composed, or adds it to a file\n\
-         Asked for by telegram 5000000001.\n\
+         Asked for by telegram 5000000001 (\"Ann\").\n\
          creates /shared/a: nothing is there now\n\
          Rule: * = \"always\" (tools/file_write.toml:22)\n\
          content: 5 bytes, sha256 2cf24dba5fb0: \"hello\""
@@ -118,8 +118,8 @@ async fn a_call_is_shown_approved_and_done() -> anyhow::Result<()> {
     let answer = answered(&world, "{").await?;
     assert_eq!(answer.reply_to, Some(question.message_id));
     assert_eq!(world.saved("/shared/a"), b"hello");
-    ended(&world, &approval, "\n\n✅ Approved by 5000000001.").await?;
-    assert_eq!(told(&world, 1).await?, [("✅ Approved by 5000000001.".to_owned(), false)]);
+    ended(&world, &approval, "\n\n✅ Approved by 5000000001 (\"Ann\").").await?;
+    assert_eq!(told(&world, 1).await?, [("✅ Approved by 5000000001 (\"Ann\").".to_owned(), false)]);
     let [(asked, none, first), (approved, by, second)] = &audited(&world)[..] else {
         panic!("{:?}", audited(&world))
     };
@@ -140,9 +140,9 @@ async fn a_no_is_a_no_and_a_later_yes_changes_nothing() -> anyhow::Result<()> {
     let approval = asked(&world, 0).await?;
     world.server.push(press(ANN, &approval, DENY));
     answered(&world, "approval_denied: telegram:5000000001 did not approve this call").await?;
-    ended(&world, &approval, "❌ Denied by 5000000001.").await?;
+    ended(&world, &approval, "❌ Denied by 5000000001 (\"Ann\").").await?;
     world.server.push(press(ANN, &approval, APPROVE));
-    assert_eq!(told(&world, 2).await?[1], ("❌ Denied by 5000000001.".to_owned(), true));
+    assert_eq!(told(&world, 2).await?[1], ("❌ Denied by 5000000001 (\"Ann\").".to_owned(), true));
     assert!(!world.home.host("/shared/a").exists());
     let outcome = world.home.audit().pop().expect("recorded");
     assert_eq!((&outcome["verdict"], &outcome["code"]), (&json!("deny"), &json!("approval_denied")));
@@ -242,7 +242,7 @@ async fn of_two_presses_at_once_one_decides() -> anyhow::Result<()> {
     answered(&world, "{").await?;
     let mut said = told(&world, 3).await?;
     said.sort();
-    let by_ben = "✅ Approved by 5000000002.".to_owned();
+    let by_ben = "✅ Approved by 5000000002 (\"Ann\").".to_owned();
     assert_eq!(said, [(by_ben.clone(), false), (by_ben.clone(), true), (by_ben.clone(), true)]);
     ended(&world, &approval, &by_ben).await?;
     assert_eq!((world.saved("/shared/a"), published(&world)), (b"hello".to_vec(), 1));
@@ -263,7 +263,7 @@ async fn a_kill_while_it_waits_loses_and_doubles_nothing() -> anyhow::Result<()>
     world.start()?;
     world.server.push(press(ANN, &approval, APPROVE));
     answered(&world, "{").await?;
-    ended(&world, &approval, "✅ Approved by 5000000001.").await?;
+    ended(&world, &approval, "✅ Approved by 5000000001 (\"Ann\").").await?;
     assert_eq!((world.saved("/shared/a"), published(&world)), (b"hello".to_vec(), 1));
     world.end(2)
 }
@@ -318,7 +318,7 @@ async fn a_stop_leaves_it_waiting_for_the_next_start() -> anyhow::Result<()> {
     world.start()?;
     world.server.push(press(ANN, &approval, APPROVE));
     answered(&world, "{").await?;
-    ended(&world, &approval, "✅ Approved by 5000000001.").await?;
+    ended(&world, &approval, "✅ Approved by 5000000001 (\"Ann\").").await?;
     world.end(2)
 }
 
@@ -363,7 +363,7 @@ async fn only_what_replaces_is_asked_about() -> anyhow::Result<()> {
     assert!(approval.text.contains("\noverwrite: true\n"), "{}", approval.text);
     world.server.push(press(ANN, &approval, APPROVE));
     world.server.wait_for_messages(PATIENCE, 3).await?;
-    ended(&world, &approval, "✅ Approved by 5000000001.").await?;
+    ended(&world, &approval, "✅ Approved by 5000000001 (\"Ann\").").await?;
     assert_eq!(world.saved("/shared/a"), b"second");
 
     // What somebody else puts there meanwhile is not what was approved.
@@ -394,7 +394,7 @@ async fn a_path_is_asked_about_once_for_each_person() -> anyhow::Result<()> {
     );
     world.server.push(press(ANN, &approval, APPROVE));
     world.server.wait_for_messages(PATIENCE, 3).await?;
-    ended(&world, &approval, "✅ Approved by 5000000001.").await?;
+    ended(&world, &approval, "✅ Approved by 5000000001 (\"Ann\").").await?;
     world.ask(write(ANN, "/shared/docs/a", "2")).await?;
     world.stop()?;
     world.start()?;
@@ -409,7 +409,7 @@ async fn a_path_is_asked_about_once_for_each_person() -> anyhow::Result<()> {
         let approval = asked(&world, 0).await?;
         world.server.push(press(user, &approval, DENY));
         world.server.wait_for_messages(PATIENCE, 7 + 2 * n).await?;
-        ended(&world, &approval, &format!("❌ Denied by {user}.")).await?;
+        ended(&world, &approval, &format!("❌ Denied by {user} (\"Ann\").")).await?;
     }
     assert_eq!(world.saved("/shared/docs/a"), b"3");
     world.end(9)

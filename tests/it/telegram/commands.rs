@@ -13,21 +13,38 @@ async fn help_lists_the_tools() -> anyhow::Result<()> {
     let world = World::running().await?;
     let help = say(&world, "/help").await?;
     assert!(help.contains("/attachment_save index=N path=TEXT [overwrite=true|false]\n"), "{help}");
-    for said in ["/file_read path=TEXT", "/file_write_bytes ", "A /tool alone explains its arguments."] {
+    for said in [
+        "/file_read path=TEXT",
+        "/file_write_bytes ",
+        "/help TOOL explains a tool; a /tool alone runs where nothing is required.",
+    ] {
         assert!(help.contains(said), "{help}");
     }
     assert!(help.chars().count() <= 1500, "{help}");
-    for same in
-        ["/start", "/start invited-by-ann", "/help@cofferdam_test_bot", "/START", " /help", "/help me"]
-    {
-        let said = say(&world, same).await?;
-        // Commands are matched exactly.
-        assert_eq!(said == help, same != "/START", "{same}: {said}");
+    for same in ["/start", "/start invited-by-ann", "/help@cofferdam_test_bot", "/START", " /help", "/Help"] {
+        assert_eq!(say(&world, same).await?, help, "{same}");
     }
     let usage = say(&world, "/attachment_save").await?;
     assert!(usage.starts_with("/attachment_save index=N path=TEXT [overwrite=true|false]\n"), "{usage}");
     assert!(usage.contains("\nindex: ") && usage.contains("\npath: ") && usage.contains("\noverwrite: "));
-    world.end(8)
+    for same in ["/help attachment_save", "/HELP /attachment_save"] {
+        assert_eq!(say(&world, same).await?, usage, "{same}");
+    }
+    assert_eq!(say(&world, "/help me").await?, "There is no tool \"me\" here; /help lists what there is.");
+    world.end(11)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_tool_alone_runs_where_nothing_is_required() -> anyhow::Result<()> {
+    let world = World::running().await?;
+    std::fs::write(world.home.host("/shared/a.txt"), "here")?;
+    let listed: Value = serde_json::from_str(&say(&world, "/file_list").await?)?;
+    assert!(listed.to_string().contains("a.txt"), "{listed}");
+    let photo =
+        Incoming::private(ANN).photo(Media::with_content("p", "photo")).caption("/attachment_download");
+    let saved: Value = serde_json::from_str(&world.ask(photo).await?)?;
+    assert!(saved.get("error").is_none() && saved.to_string().contains("/shared/"), "{saved}");
+    world.end(2)
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]

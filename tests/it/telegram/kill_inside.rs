@@ -27,6 +27,8 @@ enum Asked {
     Overwrite,
     /// Nothing: a listing.
     Listing,
+    /// The same of a file that is too large: the reply begins with a notice.
+    Notice,
 }
 
 const NEW: &str = "/shared/new/a.jpg";
@@ -52,11 +54,15 @@ async fn killed(asked: Asked, hold: (Target, Hold), last: Last, repeats: usize) 
         Asked::New => (NEW, save(0, NEW)),
         Asked::Private => (PRIVATE, save(0, PRIVATE)),
         Asked::Overwrite => (OLD, format!("{} overwrite=true", save(0, OLD))),
-        Asked::Listing => (NEW, "what is this?".to_owned()),
+        Asked::Listing | Asked::Notice => (NEW, "what is this?".to_owned()),
     };
     let gate = world.server.gate(hold.0, hold.1);
-    let photo = Incoming::private(ANN).photo(Media::with_content("p", bytes.clone()));
-    let question = world.server.push(photo.caption(&caption));
+    let media = Media::with_content("p", bytes.clone());
+    let message = match asked {
+        Asked::Notice => Incoming::private(ANN).document(media.name("a.bin").size(21 << 20)),
+        _ => Incoming::private(ANN).photo(media),
+    };
+    let question = world.server.push(message.caption(&caption));
     gate.reached().await?;
     let of = last.2.map(|name| world.home.state().join(name));
     let tracer = Tracer::kills(world.serving().pid(), last.0, last.1, of.as_deref());
@@ -70,6 +76,9 @@ async fn killed(asked: Asked, hold: (Target, Hold), last: Last, repeats: usize) 
     let answer = world.answer(&question).await?.text;
     if asked == Asked::Listing {
         assert!(answer.starts_with("1 file came:\n"), "killed at {last:?}: {answer}");
+    } else if asked == Asked::Notice {
+        assert!(answer.starts_with("[0] a.bin: too large: "), "killed at {last:?}: {answer}");
+        assert_eq!(answer.matches("too large").count(), 1, "killed at {last:?}: {answer}");
     } else {
         assert!(answer.contains(r#""saved":true"#), "killed at {last:?}: {answer}");
         assert!(world.saved(path) == bytes, "killed at {last:?}");
@@ -80,6 +89,9 @@ async fn killed(asked: Asked, hold: (Target, Hold), last: Last, repeats: usize) 
     world.answer(&next).await?;
     let count = world.server.sent_messages().len();
     assert!((3..=3 + repeats).contains(&count), "{count} messages after a kill at {last:?}");
+    if asked == Asked::Notice {
+        assert_eq!(count, 3 + repeats, "messages after a kill at {last:?}");
+    }
     world.end(count)
 }
 
@@ -170,6 +182,27 @@ async fn while_the_answer_is_marked_as_sent() -> anyhow::Result<()> {
         for call in ["pwrite64", "fdatasync"] {
             let sent = (Target::method("sendMessage"), Hold::BeforeAnswer);
             killed(Asked::New, sent, (call, 1, Some(WAL)), 1).await?;
+        }
+    }
+    Ok(())
+}
+
+/// A notice is part of its reply: it comes again with it, whole, where the kill came between the sending and the mark, and
+/// nowhere else.
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_notice_comes_again_only_with_a_reply_that_was_sent_and_not_marked() -> anyhow::Result<()> {
+    if available("telegram::kill_inside::a_notice_comes_again_only_with_a_reply_that_was_sent_and_not_marked")
+    {
+        let polled = || (Target::method("getUpdates"), Hold::BeforeAnswer);
+        let sent = || (Target::method("sendMessage"), Hold::BeforeAnswer);
+        for (hold, call, repeats) in [
+            (polled(), "pwrite64", 0),
+            (polled(), "fdatasync", 0),
+            (sent(), "pwrite64", 1),
+            // It is marked by then, which outlasts the program.
+            (sent(), "fdatasync", 0),
+        ] {
+            killed(Asked::Notice, hold, (call, 1, Some(WAL)), repeats).await?;
         }
     }
     Ok(())

@@ -142,6 +142,10 @@ impl Board for Nothing {
         true
     }
 
+    fn called(&self, _: &str) -> Option<String> {
+        None
+    }
+
     fn stands(&self, _: &str) -> bool {
         false
     }
@@ -250,11 +254,16 @@ impl Provider for Echo {
         let mut said = Vec::new();
         for entry in &entries[begun..] {
             match entry {
-                Entry::User { text, .. } if text == "wait" => {
-                    self.0.waits.notify_one();
-                    std::future::pending().await
+                Entry::User { text, attachments, .. } => {
+                    // Below the line that tells the time.
+                    let text = text.split_once('\n').map_or("", |(_, text)| text);
+                    if text == "wait" {
+                        self.0.waits.notify_one();
+                        std::future::pending().await
+                    }
+                    said.push(format!("{text}{}", contents(attachments)));
                 }
-                Entry::User { text, attachments, .. } | Entry::Steer { text, attachments, .. } => {
+                Entry::Steer { text, attachments, .. } => {
                     said.push(format!("{text}{}", contents(attachments)));
                 }
                 Entry::ToolResult { result: Ok(result), .. } => said.push(result["found"].to_string()),

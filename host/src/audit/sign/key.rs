@@ -4,6 +4,7 @@
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use cofferdam_core::secret::Secret;
 use ed25519_dalek::{Signature, Signer as _, SigningKey, VerifyingKey};
 use std::fmt;
 use std::fs::{self, File};
@@ -90,6 +91,8 @@ impl SecretKey {
         let bytes =
             unwrap_pem(&text, "PRIVATE KEY").and_then(|der| der.strip_prefix(&PKCS8)?.try_into().ok());
         let bytes: [u8; 32] = bytes.ok_or_else(|| KeyError::NotSecret { path: path.to_owned() })?;
+        // What anybody says from here on says nothing of it.
+        drop(Secret::new(STANDARD.encode([&PKCS8[..], &bytes].concat())));
         Ok(Self(SigningKey::from_bytes(&bytes)))
     }
 

@@ -48,6 +48,10 @@ impl Board for Below {
         self.sender.parse().is_ok_and(|sender| self.bot.rules().serves(sender, self.target.chat))
     }
 
+    fn called(&self, person: &str) -> Option<String> {
+        self.bot.door.names.of(person)
+    }
+
     /// In a group that has moved since nobody can press any more.
     fn stands(&self, message: &str) -> bool {
         self.message(message).0 == self.chat_now()

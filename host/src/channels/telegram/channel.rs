@@ -31,7 +31,13 @@ impl Channel for Bot {
     }
 
     fn read(&self, updates: &[Update], standing: Standing) -> Todo {
-        prepare(updates.iter().filter_map(message).collect(), standing, &self.rules())
+        let messages: Vec<_> = updates.iter().filter_map(message).collect();
+        for message in &messages {
+            if let Some(from) = message.from {
+                self.door.names.learn(from.id, &message.besides.name);
+            }
+        }
+        prepare(messages, standing, &self.rules())
     }
 
     fn target_of(&self, update: &Update) -> Option<Target> {

@@ -34,6 +34,7 @@ mod media;
 mod mention;
 mod menu;
 mod moves;
+mod names;
 mod outline;
 mod pace;
 mod people;
@@ -75,6 +76,7 @@ use api::Api;
 use bot::{Bot, Hears, Me, deciding};
 use failure::Failure;
 use moves::Moves;
+use names::Names;
 use pace::Pace;
 use people::Door;
 use presses::ANSWERS_AT_ONCE_MAX;
@@ -203,7 +205,7 @@ fn channel_of(me: &Me) -> String {
 
 fn bot(service: Service, api: Arc<Api>, (me, moves): (Me, Moves), soon: CancellationToken) -> Bot {
     let config = service.config;
-    let door = Door::new(&config, Guests::new(service.people, people::CHANNEL), moves);
+    let door = Door::new(&config, Guests::new(service.people, people::CHANNEL), (moves, Names::default()));
     let (channel, stop) = (channel_of(&me), Stop { soon, now: CancellationToken::new() });
     let keeper = Keeper::new(stop.soon.clone(), pulse::goes_on_within);
     let rules = deciding(&config.approvers, &service.approvals);

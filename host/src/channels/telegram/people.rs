@@ -5,6 +5,7 @@ use super::bot::{Bot, Bots};
 use super::config::Config;
 use super::groups::Groups;
 use super::moves::Moves;
+use super::names::Names;
 use super::rules::Rules;
 use super::send::Target;
 use super::start::{Flow, hand_on};
@@ -40,11 +41,13 @@ pub(super) struct Door {
     pub(super) pairing: Option<Span>,
     pub(super) groups: Arc<Groups>,
     pub(super) moves: Moves,
+    /// What those who come in are called.
+    pub(super) names: Names,
 }
 
 impl Door {
     /// As a configuration has it.
-    pub(super) fn new(config: &Config, guests: Guests, moves: Moves) -> Self {
+    pub(super) fn new(config: &Config, guests: Guests, (moves, names): (Moves, Names)) -> Self {
         let (named, others) = (config.groups.clone(), config.other_groups);
         Self {
             configured: config.allowed_users.iter().copied().collect(),
@@ -52,6 +55,7 @@ impl Door {
             pairing: config.pairing.then_some(config.pairing_expires),
             groups: Arc::new(Groups { named, others }),
             moves,
+            names,
         }
     }
 

@@ -38,8 +38,12 @@ pub(super) async fn take(bot: &Bot, presses: Vec<Press>) -> Flow {
 async fn pressed(bot: &Bot, press: &Press) -> Option<Said> {
     let rules = bot.rules();
     let person = press.from.filter(|user| user.kind == UserKind::Person && rules.allowed.contains(&user.id));
+    if let Some(person) = person {
+        bot.door.names.learn(person.id, &press.name);
+    }
     let by = person.map(|user| user.id.to_string());
     let home = |chat: i64| rules.moves.home(chat);
     let here = |chat: &str| chat.parse().is_ok_and(|chat| press.chat.map(home) == Some(home(chat)));
-    bot.base.desk.press(&press.data, by.as_deref(), here).await
+    let called = |person: &str| bot.door.names.of(person);
+    bot.base.desk.press(&press.data, by.as_deref(), here, called).await
 }

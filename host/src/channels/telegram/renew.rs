@@ -59,7 +59,11 @@ impl Bot {
         let desk = self.base.desk.renewed(deciding(&config.approvers, &approvals));
         Self {
             base: Base { runner, desk, limits: attachments, outgoing, ..self.base.clone() },
-            door: Door::new(&config, self.door.guests.clone(), self.door.moves.clone()),
+            door: Door::new(
+                &config,
+                self.door.guests.clone(),
+                (self.door.moves.clone(), self.door.names.clone()),
+            ),
             ..self.clone()
         }
     }

@@ -1,7 +1,7 @@
 //! What an update says, read leniently: a field of a wrong type counts as missing and never takes the
 //! rest of the message with it. It judges nothing.
 
-use super::besides::Besides;
+use super::besides::{Besides, name};
 pub(super) use super::content::Content;
 use super::content::other_content;
 use super::media::Media;
@@ -26,6 +26,8 @@ pub(super) struct Press {
     /// Names the press when it is answered.
     pub(super) query: String,
     pub(super) from: Option<User>,
+    /// What the presser is called.
+    pub(super) name: String,
     /// The chat of the message with the button.
     pub(super) chat: Option<i64>,
     /// What the button carries, or what somebody made up.
@@ -134,6 +136,7 @@ impl Press {
         Self {
             query: text("id"),
             from: User::read(&value["from"]),
+            name: name(&value["from"]),
             chat: value["message"]["chat"]["id"].as_i64(),
             data: text("data"),
         }
@@ -296,12 +299,16 @@ mod tests {
             assert!(update.message.is_none());
             update.press.expect("a press")
         };
-        let whole = press(json!({ "id": "9", "from": { "id": 7, "is_bot": false }, "data": "approve:x",
+        let whole = press(json!({ "id": "9", "from": { "id": 7, "is_bot": false, "first_name": "Ann" },
+            "data": "approve:x",
             "message": { "message_id": 5, "chat": { "id": -5 }, "text": "x" } }));
         let from = Some(User { id: 7, kind: UserKind::Person });
-        assert_eq!(whole, Press { query: "9".into(), from, chat: Some(-5), data: "approve:x".into() });
+        let (name, data) = ("Ann".into(), "approve:x".into());
+        assert_eq!(whole, Press { query: "9".into(), from, name, chat: Some(-5), data });
         let odd = press(json!({ "id": 9, "from": 7, "data": ["x"], "message": [] }));
-        assert_eq!(odd, Press { query: String::new(), from: None, chat: None, data: String::new() });
+        let nothing = String::new;
+        let expected = Press { query: nothing(), from: None, name: nothing(), chat: None, data: nothing() };
+        assert_eq!(odd, expected);
     }
 
     #[test]

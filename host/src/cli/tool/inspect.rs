@@ -8,7 +8,7 @@ use crate::sandbox::imports::{Import, Needs};
 use anyhow::{Context, bail};
 use cofferdam_core::policy::schema::{Leaf, leaves};
 use cofferdam_core::policy::{ArgumentClass, ComponentSource, PathUse, ToolPolicy};
-use cofferdam_core::text::one_line;
+use cofferdam_core::text::{one_line, spelled_out, spelled_out_json};
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 use std::io::Write as _;
@@ -53,7 +53,7 @@ pub(super) fn run(config: &Config, arguments: &Arguments) -> anyhow::Result<Exit
     let seen = Seen { candidate: &candidate, policy: policy.as_ref(), chosen, problems: &problems };
     let mut out = std::io::stdout().lock();
     match arguments.json {
-        true => writeln!(out, "{}", seen.json())?,
+        true => writeln!(out, "{}", spelled_out_json(&seen.json().to_string()))?,
         false => write!(out, "{}", seen.text())?,
     }
     Ok(if problems.is_empty() || chosen.is_none() { Exit::Done } else { Exit::ProblemFound })
@@ -91,8 +91,9 @@ impl Seen<'_> {
     fn text(&self) -> String {
         let Candidate { file, binary, interfaces, description } = self.candidate;
         let mut text = String::new();
+        // Names, summaries and schemas are a stranger's words.
         let mut row = |name: &str, said: &str| {
-            let _ = writeln!(text, "{name:<10}{said}");
+            let _ = writeln!(text, "{name:<10}{}", spelled_out(said));
         };
         if let Ok(described) = description {
             row("tool", &format!("{}: {}", described.name, described.summary));
@@ -116,8 +117,8 @@ impl Seen<'_> {
             row("text", &format!("{} {class}", one_line(&at, 200)));
         }
         if let Ok(described) = description {
-            row("arguments", &described.arguments.to_string());
-            row("result", &described.result.to_string());
+            row("arguments", &spelled_out_json(&described.arguments.to_string()));
+            row("result", &spelled_out_json(&described.result.to_string()));
         }
         let under = self.chosen.map_or_else(|| "nothing granted".into(), |p| p.display().to_string());
         match self.problems {

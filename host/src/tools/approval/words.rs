@@ -32,19 +32,28 @@ const ATTACHMENTS_MAX: usize = 20;
 #[derive(Debug, PartialEq, Eq)]
 pub(in crate::tools) struct TooMuch;
 
-/// The text for a call that was asked for by `caller`, in lines, without a line end.
+/// Somebody as others are shown them: their id, and in quotes what they call themselves, which proves nothing.
+pub fn person(id: &str, called: Option<&str>) -> String {
+    match called.map(|name| one_line(name, 64)).filter(|name| !name.trim().is_empty()) {
+        Some(name) => format!("{id} ({:?})", name.trim()),
+        None => id.to_owned(),
+    }
+}
+
+/// The text for a call that was asked for by `caller`, who is `called` so, in lines, without a line end.
 ///
 /// # Errors
 /// [`TooMuch`] when its paths and values do not fit.
 pub(in crate::tools) fn shown(
     policy: &ToolPolicy,
     ask: &Ask,
-    caller: &Caller,
+    (caller, called): (&Caller, Option<&str>),
     attachments: &[AttachmentInfo],
 ) -> Result<String, TooMuch> {
     let mut words = Words { policy, ask, said: Vec::new(), contents: Vec::new() };
     words.say(format!("{} needs approval: {}", policy.tool, one_line(&policy.why, 300)));
-    words.say(format!("Asked for by {}.", one_line(&format!("{} {}", caller.channel, caller.sender), 80)));
+    let id = one_line(&format!("{} {}", caller.channel, caller.sender), 80);
+    words.say(format!("Asked for by {}.", person(&id, called)));
     // Before the contents of arguments, which may be long: they may be what the call is about.
     if [Interface::TurnAttachments, Interface::RecentAttachments]
         .iter()

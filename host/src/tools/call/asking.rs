@@ -67,15 +67,17 @@ impl Parts {
             Verdict::Ask(ask) => ask,
         };
         let rules = rules(ask.reasons());
-        if request.approver.is_none() {
+        let Some(approver) = &request.approver else {
             let said = format!(
                 "a person must approve this call ({rules}), and nobody can be asked here; ask in a chat, or add \
                  --approve to cofferdam call"
             );
             return Err(ToolError::new(ErrorCode::ApprovalRequired, said));
-        }
+        };
+        let called = approver.asker_called();
+        let asker = (&request.caller, called.as_deref());
         let infos = request.attachments.infos();
-        let text = shown(&tool.policy, &ask, &request.caller, &infos).map_err(|TooMuch| too_much())?;
+        let text = shown(&tool.policy, &ask, asker, &infos).map_err(|TooMuch| too_much())?;
         if let Some(Approved { sha256 }) = approved {
             return Ok(Asking::Permit(Box::new(ask.grant(&text, sha256)?)));
         }

@@ -24,6 +24,9 @@ pub trait Board: Send + Sync + 'static {
     /// Whether whoever asked is served still: what was removed meanwhile gets nothing.
     fn serves_asker(&self) -> bool;
 
+    /// What somebody is called, by their own words, if that is known: one short line that proves nothing.
+    fn called(&self, person: &str) -> Option<String>;
+
     /// Whether a question that is shown as this message can be answered there, or has to be shown again.
     fn stands(&self, message: &str) -> bool;
 
@@ -46,6 +49,8 @@ struct Asking<B> {
     board: B,
     /// Who asked for its calls.
     asker: String,
+    /// What they were called when they asked: the same for as long as the turn runs.
+    asker_called: Option<String>,
     /// Given up while a person is waited for.
     slot: Arc<Slot>,
 }
@@ -53,7 +58,8 @@ struct Asking<B> {
 impl Desk {
     /// Asks about the calls of one turn, for the person who asked for them.
     pub fn asking(&self, board: impl Board, asker: String, slot: Arc<Slot>) -> Arc<dyn Approver> {
-        Arc::new(Asking { desk: self.clone(), board, asker, slot })
+        let asker_called = board.called(&asker);
+        Arc::new(Asking { desk: self.clone(), board, asker, asker_called, slot })
     }
 }
 
@@ -66,6 +72,10 @@ impl<B: Board> Approver for Asking<B> {
             Vec::new()
         });
         paths.iter().filter(|path| known.iter().any(|known| known == path.as_str())).cloned().collect()
+    }
+
+    fn asker_called(&self) -> Option<String> {
+        self.asker_called.clone()
     }
 
     async fn decide(&self, approval: &Approval, cancel: &CancellationToken) -> Decision {
@@ -198,7 +208,8 @@ impl<B: Board> Asking<B> {
     /// Says below the call what was decided.
     fn close(&self, settled: &store::Approval, text: &str) {
         if let Some(message) = &settled.message {
-            let below = words::settled(settled.state, settled.decided_by.as_deref());
+            let below =
+                words::settled(settled.state, settled.decided_by.as_deref(), |by| self.board.called(by));
             self.board.change(message, format!("{text}\n\n{below}"));
         }
     }

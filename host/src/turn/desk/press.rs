@@ -24,10 +24,17 @@ pub struct Said {
 
 impl Desk {
     /// Decides what the data of a button asks for, if the presser may: `by` is their id, absent where they are not
-    /// served. `is_here` says whether the press came from a chat that an approval was shown in.
+    /// served. `is_here` says whether the press came from a chat that an approval was shown in, `called` what people
+    /// call themselves.
     ///
     /// `None` once the program stops; then nothing is decided.
-    pub async fn press(&self, data: &str, by: Option<&str>, is_here: impl Fn(&str) -> bool) -> Option<Said> {
+    pub async fn press(
+        &self,
+        data: &str,
+        by: Option<&str>,
+        is_here: impl Fn(&str) -> bool,
+        called: impl Fn(&str) -> Option<String>,
+    ) -> Option<Said> {
         let alert = |text: String| Some(Said { text, alert: true });
         let Some(by) = by else { return alert(words::NOT_SERVED.to_owned()) };
         let Some((verb, id)) = read_data(data) else { return alert(words::NO_APPROVAL.to_owned()) };
@@ -46,7 +53,7 @@ impl Desk {
         };
         self.look_again();
         let mine = approval.state == verb.state() && approval.decided_by.as_deref() == Some(by);
-        let text = words::settled(approval.state, approval.decided_by.as_deref());
+        let text = words::settled(approval.state, approval.decided_by.as_deref(), called);
         Some(Said { text, alert: !mine })
     }
 

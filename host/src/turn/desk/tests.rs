@@ -32,6 +32,10 @@ impl Board for List {
         true
     }
 
+    fn called(&self, person: &str) -> Option<String> {
+        (person == "ben").then(|| "Ben \"B\"".to_owned())
+    }
+
     fn stands(&self, _: &str) -> bool {
         true
     }
@@ -82,7 +86,9 @@ fn asked(approvers: &[&str], expires: Duration) -> Fixture {
 
 impl Fixture {
     async fn press(&self, data: &str, by: Option<&str>, chat: &str) -> (String, bool) {
-        let said = self.desk.press(data, by, |shown| shown == chat).await.expect("the program runs");
+        let called = |person: &str| (person == "ben").then(|| "Ben \"B\"".to_owned());
+        let said = self.desk.press(data, by, |shown| shown == chat, called).await;
+        let said = said.expect("the program runs");
         (said.text, said.alert)
     }
 
@@ -110,9 +116,9 @@ async fn whoever_may_decides_once_and_nobody_else_does() {
     assert!(fixture.press(&yes, Some("eve"), "here").await.0.starts_with("Only the people"));
     let (first, second) =
         tokio::join!(fixture.press(&no, Some("ben"), "here"), fixture.press(&yes, Some("ann"), "here"));
-    assert_eq!(first, ("❌ Denied by ben.".to_owned(), false));
-    assert_eq!(second, ("❌ Denied by ben.".to_owned(), true));
-    let changed = vec!["message: ❌ Denied by ben.".to_owned()];
+    assert_eq!(first, (r#"❌ Denied by ben ("Ben \"B\"")."#.to_owned(), false));
+    assert_eq!(second, (r#"❌ Denied by ben ("Ben \"B\"")."#.to_owned(), true));
+    let changed = vec![r#"message: ❌ Denied by ben ("Ben \"B\"")."#.to_owned()];
     assert_eq!(fixture.ended().await, (Decision::Denied(person("ben")), changed));
 }
 
@@ -122,7 +128,7 @@ async fn who_approves_no_more_decides_nothing_that_waits() {
     let yes = Verb::Approve.data(&fixture.shown.recv().await.expect("a question"));
     let rules = Rules { approvers: vec!["ben".to_owned()], expires: LONG };
     let renewed = fixture.desk.renewed(rules);
-    let said = renewed.press(&yes, Some("ann"), |_| true).await.expect("the program runs");
+    let said = renewed.press(&yes, Some("ann"), |_| true, |_| None).await.expect("the program runs");
     assert_eq!(said, Said { text: "Only ann may decide this.".to_owned(), alert: true });
     assert!(!fixture.press(&yes, Some("ann"), "here").await.1);
     assert_eq!(fixture.ended().await.0, Decision::Approved(person("ann")));

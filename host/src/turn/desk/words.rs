@@ -1,6 +1,7 @@
 //! What is said of an approval, whichever channel shows it.
 
 use crate::store::ApprovalState;
+use crate::tools::person;
 
 /// To a call that was to be approved, once whoever asked for it is not served any more.
 pub(super) const ASKER_REMOVED: &str = "whoever asked for it is not served any more";
@@ -26,12 +27,19 @@ pub(super) fn for_others(approvers: &[String]) -> String {
 }
 
 /// What became of an approval, below the call and to whoever pressed.
-pub(super) fn settled(state: ApprovalState, by: Option<&str>) -> String {
-    match (state, by) {
-        (ApprovalState::Approved, by) => format!("✅ Approved by {}.", by.unwrap_or("nobody")),
-        (ApprovalState::Denied, by) => format!("❌ Denied by {}.", by.unwrap_or("nobody")),
-        (ApprovalState::Expired, _) => "⌛ Expired: nobody decided in time. Nothing was changed.".to_owned(),
-        (ApprovalState::Withdrawn, _) => "🚫 Withdrawn: this is not asked any more.".to_owned(),
-        (ApprovalState::Asked, _) => "Not decided yet.".to_owned(),
+///
+/// `called` says what people call themselves.
+pub(super) fn settled(
+    state: ApprovalState,
+    by: Option<&str>,
+    called: impl Fn(&str) -> Option<String>,
+) -> String {
+    let by = || by.map_or_else(|| "nobody".to_owned(), |by| person(by, called(by).as_deref()));
+    match state {
+        ApprovalState::Approved => format!("✅ Approved by {}.", by()),
+        ApprovalState::Denied => format!("❌ Denied by {}.", by()),
+        ApprovalState::Expired => "⌛ Expired: nobody decided in time. Nothing was changed.".to_owned(),
+        ApprovalState::Withdrawn => "🚫 Withdrawn: this is not asked any more.".to_owned(),
+        ApprovalState::Asked => "Not decided yet.".to_owned(),
     }
 }

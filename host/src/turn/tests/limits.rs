@@ -99,14 +99,14 @@ async fn an_answer_that_broke_off_is_paid_for() {
     };
     let world = World::new([half(), half()]).limited(|limits| limits.user_tokens_per_day = 200);
     // 100 tokens are read each time, by an estimate.
-    assert_eq!(world.ask("1", &"q".repeat(400)).await, "It broke off.");
+    assert_eq!(world.ask("1", &"q".repeat(400 - FRAME.len())).await, "It broke off.");
     assert_eq!(world.ask("2", "/retry").await, "It broke off.");
     assert!(world.ask("3", "/retry").await.starts_with("Today's budget of 200 tokens is used up"));
     assert_eq!(world.script.asked().len(), 2);
     assert_eq!(world.history.used(&ann()).await.expect("known").tokens, 210);
     // A summary is no way around either, and the turn goes on without it.
     let world = World::new([Act::Say("one"), half(), Act::Say("two")]);
-    assert_eq!(world.ask("1", &"q".repeat(400)).await, "one");
+    assert_eq!(world.ask("1", &"q".repeat(400 - FRAME.len())).await, "one");
     let world = world.limited(|limits| limits.history_tokens = 80);
     assert_eq!(world.ask("2", "go on").await, "two");
     let summary = (400 + "one".len() + SUMMARIZE_NOW.len()) as u64 / 4 + 5;

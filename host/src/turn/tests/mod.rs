@@ -1,10 +1,12 @@
 //! Turns with a provider that follows a script and tools that do as their names say.
 
+mod commands;
 mod compaction;
 mod failures;
 mod limits;
 mod order;
 mod resume;
+mod secrets;
 mod steering;
 mod stopping;
 mod whose;
@@ -85,10 +87,19 @@ fn calls(of: &[(&'static str, String)]) -> Vec<ToolCall> {
     of.iter().enumerate().map(call).collect()
 }
 
+/// A clock that always shows the same.
+fn stopped_clock() -> Clock {
+    Clock::showing(jiff::tz::TimeZone::UTC, || jiff::Timestamp::UNIX_EPOCH)
+}
+
+/// What stands before the words of a request by that clock.
+const FRAME: &str = "{\"about\":\"this message\",\"time\":\"Thursday 1970-01-01 00:00 +00:00 (UTC)\"}\n";
+
 /// One entry as a test writes it.
 fn shown(entry: &Entry) -> String {
     match entry {
         Entry::User { text, addendum, attachments } => {
+            let text = text.strip_prefix(FRAME).unwrap_or(text);
             let told = if addendum.is_some() { "!" } else { "" };
             let files =
                 if attachments.is_empty() { String::new() } else { format!("[{}]", attachments.len()) };
@@ -270,7 +281,7 @@ impl World {
 
     fn runner(&self) -> Runner {
         let (provider, tools) = (self.script.clone(), self.tools.clone());
-        Runner::new(provider, tools, self.history.clone(), self.limits, String::new())
+        Runner::new(provider, tools, self.history.clone(), self.limits, String::new()).by(stopped_clock())
     }
 
     /// The answer to a message, in a turn of this id.

@@ -175,6 +175,7 @@ async fn wherever_a_crash_comes_the_turn_goes_on_from_there() {
             let (model, tools) = (Arc::new(Model(Mutex::default())), Doing::meeting(1));
             let runner = |history: Arc<dyn History>| {
                 Runner::new(model.clone(), tools.clone(), history, Config::default(), String::new())
+                    .by(stopped_clock())
             };
             let cancel = CancellationToken::new();
             let first = runner(dying.clone());

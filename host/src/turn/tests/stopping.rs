@@ -63,7 +63,7 @@ async fn what_had_come_until_a_stop_is_paid_for() {
     for (act, tokens) in [(begin(0, 10), 110), (begin(90, 10), 100), (begin(90, 0), 90), (Act::Hang, 0)] {
         let world = World::new([act]);
         let cancel = CancellationToken::new();
-        tokio::join!(world.run(turn("t", &"q".repeat(400)), &cancel), async {
+        tokio::join!(world.run(turn("t", &"q".repeat(400 - FRAME.len())), &cancel), async {
             world.script.hangs.notified().await;
             cancel.cancel();
         });

@@ -48,6 +48,7 @@ async fn where_nothing_is_remembered_the_words_say_so() {
         let alone = Turn { session: None, ..turn("t", text) };
         assert_eq!(world.run(alone, &CancellationToken::new()).await, said);
     }
+    world.then([Act::Say("(tools)")]);
     assert!(world.ask("t", "/help").await.contains("/retry"));
 }
 

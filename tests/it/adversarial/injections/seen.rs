@@ -94,6 +94,7 @@ impl Seen {
     }
 
     fn person(&mut self, text: String) {
+        let text = untimed(text);
         match self.said.last_mut() {
             Some(Said::Person(texts)) => texts.push(text),
             _ => self.said.push(Said::Person(vec![text])),
@@ -105,6 +106,19 @@ impl Seen {
             Some(Said::Results(texts)) => texts.push(text),
             _ => self.said.push(Said::Results(vec![text])),
         }
+    }
+}
+
+/// A message without its time, which is never the same; where the line about it says nothing else, without that.
+fn untimed(text: String) -> String {
+    let Some((line, words)) = text.split_once('\n') else { return text };
+    let Ok(Value::Object(mut about)) = serde_json::from_str::<Value>(line) else { return text };
+    if about.remove("time").is_none() {
+        return text;
+    }
+    match about.len() {
+        1 => words.to_owned(),
+        _ => format!("{}\n{words}", Value::Object(about)),
     }
 }
 

@@ -147,7 +147,7 @@ impl Stage {
                 Verb::Approve => ("approve", "✅ Approved by"),
                 Verb::Deny => ("deny", "❌ Denied by"),
             };
-            let told = format!("{who} {person}.");
+            let told = format!("{who} {person} (\"Ann\").");
             self.press(person, &approvals, &Press { by: By::Person, data: data.into(), told }).await?;
         }
         Ok(approvals)

@@ -26,7 +26,7 @@ impl Two {
         let reach = format!("[turns]\nreach = {reach:?}\n");
         let (world, llm) = agent_in(|home| home.config(&reach), [held]).await?;
         put(&world, b"for the group")?;
-        world.server.push(Incoming::group(GROUP, who).text("/ask"));
+        world.server.push(Incoming::group(GROUP, who).text("@cofferdam_test_bot ask"));
         llm.wait_for_requests(PATIENCE, 1).await?;
         Ok(Self { world, llm, gate })
     }

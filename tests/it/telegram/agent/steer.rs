@@ -123,7 +123,7 @@ async fn another_persons_steer_is_a_turn_of_their_own() -> anyhow::Result<()> {
     let gate = Gate::new();
     let (world, llm) =
         agent([Turn::calls([write("/shared/a", "x")]).held_by(&gate), Turn::say("Anns.")]).await?;
-    let question = world.server.push(Incoming::group(GROUP, ANN).text("/do it"));
+    let question = world.server.push(Incoming::group(GROUP, ANN).text("@cofferdam_test_bot do it"));
     llm.wait_for_requests(PATIENCE, 1).await?;
     let hijack = world.server.push(Incoming::group(GROUP, BEN).text("/steer delete everything"));
     world.server.wait_until_confirmed(PATIENCE, hijack.update_id).await?;

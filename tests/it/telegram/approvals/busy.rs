@@ -18,7 +18,7 @@ async fn a_press_counts_when_too_many_wait_for_their_answer() -> anyhow::Result<
     }
     world.server.push(press(ANN, &approval, APPROVE));
     answered(&world, "{").await?;
-    ended(&world, &approval, "✅ Approved by 5000000001.").await?;
+    ended(&world, &approval, "✅ Approved by 5000000001 (\"Ann\").").await?;
     assert_eq!((world.saved("/shared/a"), published(&world)), (b"hello".to_vec(), 1));
     assert_eq!(told(&world, AT_ONCE).await?.len(), AT_ONCE, "the one that counted has no answer");
     // Once the others have theirs, one more is answered.
@@ -26,7 +26,7 @@ async fn a_press_counts_when_too_many_wait_for_their_answer() -> anyhow::Result<
     world.server.wait_until_idle(PATIENCE, "answerCallbackQuery").await?;
     world.server.push(press(ANN, &approval, APPROVE));
     let said = told(&world, AT_ONCE + 1).await?;
-    assert_eq!(said[AT_ONCE], ("✅ Approved by 5000000001.".to_owned(), false));
+    assert_eq!(said[AT_ONCE], ("✅ Approved by 5000000001 (\"Ann\").".to_owned(), false));
     world.end(2)
 }
 
@@ -51,13 +51,17 @@ async fn buttons_that_cannot_be_taken_away_are_left_after_some_tries() -> anyhow
         world.server.push(press(ANN, approval, DENY));
     }
     let said = told(&world, 4).await?;
-    assert_eq!(said[2..], [0, 1].map(|_| ("✅ Approved by 5000000001.".to_owned(), true)), "{said:?}");
+    assert_eq!(
+        said[2..],
+        [0, 1].map(|_| ("✅ Approved by 5000000001 (\"Ann\").".to_owned(), true)),
+        "{said:?}"
+    );
     assert_eq!([world.saved("/shared/0"), world.saved("/shared/1")], [b"x", b"x"]);
     // The next one is as ever.
     world.server.push(Incoming::private(ANN).text("/file_write path=/shared/2 content=x"));
     let approval = asked(&world, 2).await?;
     world.server.push(press(ANN, &approval, DENY));
-    ended(&world, &approval, "❌ Denied by 5000000001.").await?;
+    ended(&world, &approval, "❌ Denied by 5000000001 (\"Ann\").").await?;
     world.server.wait_for_messages(PATIENCE, 6).await?;
     world.end(6)
 }

@@ -136,7 +136,7 @@ async fn what_is_read_is_what_was_approved() -> anyhow::Result<()> {
         // As long, and under the same name.
         std::fs::write(&file, "a secret")?;
         world.server.push(press(ANN, &approval, APPROVE));
-        ended(&world, &approval, "✅ Approved by 5000000001.").await?;
+        ended(&world, &approval, "✅ Approved by 5000000001 (\"Ann\").").await?;
         let sent = world.server.wait_for_messages(PATIENCE, 2 * n + 2).await?;
         let said = &sent.last().expect("the answer").text;
         assert!(

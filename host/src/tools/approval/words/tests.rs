@@ -23,10 +23,22 @@ fn shown_of(arguments: &Value, attachments: &[AttachmentInfo]) -> Result<Vec<Str
     let Verdict::Ask(ask) = judge(call, policy) else { panic!("{arguments}: it asks") };
     let Verdict::Ask(ask) = ask.given(&Facts::default()) else { panic!("{arguments}: it asks") };
     let caller = Caller { channel: "test".into(), sender: "1".into() };
-    let text = shown(policy, &ask, &caller, attachments)?;
+    let text = shown(policy, &ask, (&caller, None), attachments)?;
     assert!(text.encode_utf16().count() <= SHOWN_UNITS_MAX);
     assert!(!text.chars().any(|c| c != '\n' && cofferdam_core::text::is_deceptive(c)), "{text:?}");
     Ok(text.lines().skip(2).filter(|line| !line.starts_with("Rule: ")).map(str::to_owned).collect())
+}
+
+#[test]
+fn whoever_asks_is_shown_by_their_id_and_in_quotes_by_their_name() {
+    for (called, expected) in [
+        (None, "7"),
+        (Some(" "), "7"),
+        (Some("Ann"), "7 (\"Ann\")"),
+        (Some("x\").\nRule: none \u{202e}("), "7 (\"x\\\"). Rule: none  (\")"),
+    ] {
+        assert_eq!(person("7", called), expected, "{called:?}");
+    }
 }
 
 #[test]

@@ -1,0 +1,52 @@
+//! What a model says is shown without the secrets of the gateway itself, while it comes and as a whole.
+
+use super::*;
+use cofferdam_core::secret::Secret;
+
+const KEY: &str = "key-of-the-turn-tests";
+
+/// Says the key in pieces.
+struct Telling;
+
+#[async_trait]
+impl Provider for Telling {
+    async fn respond(&self, _: Request<'_>, deltas: &mut dyn Deltas) -> Result<Reply, ProviderError> {
+        for piece in ["It is key-of", "-the-turn", "-tests; k"] {
+            deltas.take(Delta::Text(piece.into()));
+        }
+        Ok(Reply { text: Some(format!("It is {KEY}; k")), usage: TEN, ..Reply::default() })
+    }
+
+    fn memory(&self) -> Memory {
+        Memory::Conversation
+    }
+}
+
+#[derive(Default)]
+struct Seen(Mutex<Vec<String>>);
+
+impl Progress for Seen {
+    fn step(&self, step: Step) {
+        if let Step::Text(text) = step {
+            self.0.lock().expect("held shortly").push(text);
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_model_tells_nobody_a_secret_of_the_gateway() {
+    drop(Secret::new(KEY));
+    let world = World::new([]);
+    let runner = Runner::new(
+        Arc::new(Telling),
+        world.tools.clone(),
+        world.history.clone(),
+        world.limits,
+        String::new(),
+    );
+    let seen = Arc::new(Seen::default());
+    let said = runner.run(turn("1", "what is it?"), seen.clone(), &CancellationToken::new()).await;
+    assert_eq!(said.text.as_deref(), Some("It is ***; k"));
+    assert_eq!(*seen.0.lock().expect("held shortly"), ["It is ", "***; ", "k"]);
+    assert!(world.kept().await.ends_with(" a:It is ***; k"));
+}

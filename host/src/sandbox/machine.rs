@@ -31,6 +31,7 @@ pub(super) const DESCRIBE_LIMITS: Limits = Limits {
     memory: ByteSize::mib(16),
     deadline: Span::seconds(2),
     written_bytes: ByteSize(0),
+    changes: 0,
     arguments: ByteSize(0),
     result: ByteSize::kib(256),
 };

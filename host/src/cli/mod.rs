@@ -17,6 +17,7 @@ mod streaming;
 mod tool;
 mod tools;
 mod typed;
+mod wit;
 
 use crate::config::Config;
 use crate::log;
@@ -97,6 +98,8 @@ enum Command {
     /// For authors: starts, inspects, runs and tests a tool
     #[command(subcommand)]
     Tool(tool::Command),
+    /// For authors: writes the contract with tools, to bind from in any language
+    Wit(wit::Arguments),
 }
 
 #[derive(Clone, Copy, Debug, Args)]
@@ -175,6 +178,9 @@ fn run(cli: Cli) -> anyhow::Result<Exit> {
     if let Command::ConfineCheck(arguments) = &cli.command {
         return confine_check::run(arguments);
     }
+    if let Command::Wit(arguments) = &cli.command {
+        return wit::run(arguments, &mut std::io::stdout());
+    }
     if let Command::Tool(command) = &cli.command
         && let Some(done) = command.run_bare()
     {
@@ -195,7 +201,7 @@ fn run(cli: Cli) -> anyhow::Result<Exit> {
         }
         Command::Allow(arguments) => allow::run(&config, &arguments),
         Command::Chat(arguments) => chat::run(&config, arguments),
-        Command::Init(_) | Command::ConfineCheck(_) => Ok(Exit::Done),
+        Command::Init(_) | Command::ConfineCheck(_) | Command::Wit(_) => Ok(Exit::Done),
         Command::Tools(output) => tools::run(&config, output),
         Command::Policy(command) => policy::run(&config, command),
         Command::Audit(command) => audit::run(&config, command),

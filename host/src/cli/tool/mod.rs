@@ -10,6 +10,8 @@ mod run;
 mod template;
 mod test;
 
+pub(super) use template::contract;
+
 use super::Exit;
 use crate::config::Config;
 use crate::gateway::candidate::{Candidate, CandidateError};

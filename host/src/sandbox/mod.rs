@@ -19,6 +19,7 @@ pub mod imports;
 mod machine;
 mod missing;
 mod mounts;
+mod notice;
 mod outcome;
 mod reply;
 mod staging;
@@ -31,6 +32,7 @@ pub use binary::Binary;
 pub use cache::{CACHE_ENTRIES_MAX, COMPONENT_BYTES_MAX};
 pub use clock::CANCEL_GRACE;
 pub use files::DIRECTORY_ENTRIES_MAX;
+pub use notice::{loading, tell_of_compiling};
 pub use stdio::OUTPUT_BYTES_MAX;
 
 use crate::attachments::Attachments;

@@ -4,6 +4,7 @@
 //! It looks into no code, and runs none.
 
 use super::super::cache::{Cache, Compatibility};
+use super::super::notice::compiling;
 use super::super::{COMPONENT_BYTES_MAX, SandboxError};
 use super::not_started;
 use super::pool::{Known, looking};
@@ -57,7 +58,7 @@ impl Code {
         let unkept = self.unkept().get(known.sha256);
         let code = match unkept {
             Some(code) => code,
-            None => match self.compile(starter, known)? {
+            None => match compiling(known.bytes.len(), || self.compile(starter, known))? {
                 Compilation::Kept => return Ok(()),
                 Compilation::Unkept(code) => code,
             },

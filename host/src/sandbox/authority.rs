@@ -286,6 +286,9 @@ impl HostCalls for Authority {
         match self.log_left.checked_sub(line.len() + LINE_OVERHEAD_BYTES) {
             Some(left) => {
                 self.log_left = left;
+                if let Some(printed) = &self.inputs.printed {
+                    printed(&one_line(line, 1024));
+                }
                 // Not at the usual level: it may print what it reads.
                 tracing::debug!(tool = self.permit.call().tool.as_str(), "guest: {}", one_line(line, 1024));
             }

@@ -16,6 +16,7 @@ mod engine;
 mod files;
 mod host_calls;
 pub mod imports;
+mod last_words;
 mod machine;
 mod missing;
 mod mounts;
@@ -155,6 +156,8 @@ pub struct Inputs {
     pub reply: Option<Addition>,
     /// Takes progress reports, if anybody does.
     pub report: Option<Reports>,
+    /// Takes the lines that the guest prints, if anybody does.
+    pub printed: Option<Reports>,
     /// What the call may write of its turn's share.
     pub turn: TurnShare,
     /// Files that an earlier run of this call has made before a crash cut it off: their names are free to it.

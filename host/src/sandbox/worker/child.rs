@@ -82,6 +82,8 @@ fn compile(mut socket: Socket, cpu_seconds: u64) -> Result<(), Broken> {
     })?;
     let compiled = match &compiled {
         Ok((compatibility, code)) => Compiled::Code(*compatibility, Bytes::new(code)),
+        // The gateway says that it does not compile.
+        Err(SandboxError::Compile(why)) => Compiled::Refused(why.clone()),
         Err(error) => Compiled::Refused(error.to_string()),
     };
     send(&mut socket, &compiled)

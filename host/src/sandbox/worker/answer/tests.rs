@@ -57,6 +57,7 @@ fn asked<T: std::fmt::Debug + serde::de::DeserializeOwned>(asks: &[Ask<'_>]) -> 
     let config = publish::Config::shared(dir.path().join("workspace"), ByteSize::mib(1));
     let workspace = Workspaces::open(&config).expect("a workspace").usual().clone();
     let inputs = Inputs {
+        printed: None,
         attachments: Attachments::default(),
         reply: None,
         report: None,

@@ -138,6 +138,7 @@ impl Bench {
     fn request(&self, n: usize, tool: &str, arguments: String, attachments: Attachments) -> CallRequest {
         let turn = TurnId::new(format!("bench-{n}"));
         CallRequest {
+            printed: None,
             id: turn.call(0),
             turn,
             caller: Caller { channel: "bench".into(), sender: "0".into() },

@@ -295,8 +295,10 @@ fn settle_open_intents(
         Err(AuditError::Busy { .. }) if role == Role::Beside => return Ok(()),
         found => found?,
     };
-    let open: Vec<_> = reconcile.intents().map(|(seq, intent)| (seq, intent.clone())).collect();
-    for (seq, intent) in open {
+    // One at a time: each may name thousands of files.
+    loop {
+        let oldest = reconcile.intents().next().map(|(seq, intent)| (seq, intent.clone()));
+        let Some((seq, intent)) = oldest else { break };
         // The paths are those of the call's own session and user.
         let workspace = workspaces.at(&Place::of(&intent.facts))?;
         let happened = |effect: &Effect| match effect {

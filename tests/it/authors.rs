@@ -7,6 +7,7 @@ mod guide;
 mod inspect;
 mod new;
 mod run;
+mod wit;
 
 use std::path::Path;
 use std::process::{Command, Stdio};

@@ -17,6 +17,7 @@ mod discarded;
 mod endings;
 mod fresh;
 mod imports;
+mod many_files;
 mod messages;
 mod odd;
 mod output;

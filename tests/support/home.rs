@@ -24,9 +24,12 @@ pub struct Ran {
     pub code: Option<i32>,
     /// Standard output.
     pub stdout: String,
-    /// Standard error.
+    /// Standard error, without what is told of compiling: that depends on the machine, and on who was first.
     pub stderr: String,
 }
+
+/// What a line begins with that tells of compiling.
+pub const COMPILING: &str = "cofferdam: compiling ";
 
 impl Ran {
     /// Standard output as JSON.
@@ -53,7 +56,10 @@ impl From<Output> for Ran {
         Self {
             code: output.status.code(),
             stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
-            stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
+            stderr: String::from_utf8_lossy(&output.stderr)
+                .split_inclusive('\n')
+                .filter(|line| !line.starts_with(COMPILING))
+                .collect(),
         }
     }
 }

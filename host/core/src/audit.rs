@@ -85,7 +85,7 @@ pub struct CallFacts {
 }
 
 /// A file that a call writes.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct FileFacts {
     /// The virtual path.
     pub path: String,
@@ -99,7 +99,7 @@ pub struct FileFacts {
 ///
 /// In JSON each is an object with `path`, told apart by `moved_from`, `removed` and `attached`; what was attached and is
 /// no file of the workspace has none.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Effect {
     /// A file or directory has another name now.
@@ -113,7 +113,7 @@ pub enum Effect {
 }
 
 /// A rename.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Moved {
     /// The virtual path it has now.
     pub path: String,
@@ -126,7 +126,7 @@ pub struct Moved {
 }
 
 /// A removal.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Removed {
     /// The virtual path that is gone.
     pub path: String,
@@ -137,7 +137,7 @@ pub struct Removed {
 }
 
 /// A file that goes out with a reply.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Attached {
     /// The virtual path that the bytes were read from; none where the call composed them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -151,7 +151,7 @@ pub struct Attached {
 }
 
 /// What a name stands for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum EntryKind {
     /// A regular file.

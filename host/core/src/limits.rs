@@ -127,6 +127,8 @@ pub struct Limits {
     pub deadline: Span,
     /// Bytes staged in all.
     pub written_bytes: ByteSize,
+    /// Files written, renames and removals planned in all.
+    pub changes: u32,
     /// The arguments as JSON text.
     pub arguments: ByteSize,
     /// The result as JSON text.
@@ -139,6 +141,7 @@ impl Limits {
         memory: ByteSize::mib(32),
         deadline: Span::seconds(30),
         written_bytes: ByteSize::mib(50),
+        changes: 16,
         arguments: ByteSize::mib(1),
         result: ByteSize::mib(4),
     };
@@ -148,6 +151,7 @@ impl Limits {
         memory: ByteSize::mib(128),
         deadline: Span::seconds(10),
         written_bytes: ByteSize(0),
+        changes: 0,
         arguments: ByteSize(0),
         result: ByteSize::kib(256),
     };
@@ -157,6 +161,7 @@ impl Limits {
         memory: ByteSize::mib(256),
         deadline: Span::seconds(600),
         written_bytes: ByteSize(4 << 30),
+        changes: 10_000,
         arguments: ByteSize::mib(16),
         result: ByteSize::mib(16),
     };
@@ -167,7 +172,7 @@ impl Limits {
 pub struct LimitRow {
     /// As policies write it, e.g. `written_bytes`.
     pub name: &'static str,
-    /// Bytes or nanoseconds; compared only with the same limit.
+    /// Bytes, nanoseconds or a number; compared only with the same limit.
     pub amount: u128,
     /// With its unit, e.g. `32 MiB`.
     pub shown: String,
@@ -175,13 +180,14 @@ pub struct LimitRow {
 
 impl Limits {
     /// Every limit in the order of the documents.
-    pub fn rows(&self) -> [LimitRow; 5] {
-        let Self { memory, deadline, written_bytes, arguments, result } = self;
+    pub fn rows(&self) -> [LimitRow; 6] {
+        let Self { memory, deadline, written_bytes, changes, arguments, result } = self;
         let size = |name, size: &ByteSize| LimitRow { name, amount: size.0.into(), shown: size.to_string() };
         [
             size("memory", memory),
             LimitRow { name: "deadline", amount: deadline.0.as_nanos(), shown: deadline.to_string() },
             size("written_bytes", written_bytes),
+            LimitRow { name: "changes", amount: u128::from(*changes), shown: changes.to_string() },
             size("arguments", arguments),
             size("result", result),
         ]

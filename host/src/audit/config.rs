@@ -1,11 +1,10 @@
 //! What an operator can set about the audit. It refuses sizes that would make a file of every record.
 
-use super::LINE_BYTES_MAX;
 use cofferdam_core::limits::ByteSize;
 use std::path::PathBuf;
 
 /// The smallest size to rotate at: the longest line.
-pub const ROTATE_BYTES_MIN: ByteSize = ByteSize(LINE_BYTES_MAX as u64);
+pub const ROTATE_BYTES_MIN: ByteSize = ByteSize::kib(64);
 
 /// How the audit is kept.
 #[derive(Clone, Debug, PartialEq, Eq)]

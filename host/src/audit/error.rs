@@ -1,7 +1,7 @@
 //! Why the audit could not be read or written; each message says what to do next.
 
 use super::sign::{KeyError, StatementsError};
-use super::{LINE_BYTES_MAX, NESTING_MAX, OPEN_INTENTS_MAX, ROTATED_FILES_MAX};
+use super::{NESTING_MAX, OPEN_CHANGES_MAX, OPEN_INTENTS_MAX, ROTATED_FILES_MAX};
 use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -40,11 +40,14 @@ pub enum AuditError {
     Unconfirmed,
     /// The record does not fit on a line.
     #[error(
-        "the audit record has {bytes} bytes, above the {LINE_BYTES_MAX} of a line; use shorter arguments"
+        "the audit record has {bytes} bytes, above the {bytes_max} of a line; use shorter arguments, or name fewer \
+         files in a call"
     )]
     TooLong {
         /// Its length.
         bytes: usize,
+        /// The longest that is kept.
+        bytes_max: usize,
     },
     /// The arguments nest too deeply for every reader of JSON.
     #[error("the arguments nest deeper than {NESTING_MAX}; use flatter ones")]
@@ -111,7 +114,10 @@ pub enum AuditError {
     #[error("the end of the audit holds no record; move all files of the log away to begin a new one")]
     Unrecognizable,
     /// So many intents lack an outcome that something else is wrong.
-    #[error("more than {OPEN_INTENTS_MAX} intents have no outcome; check the log with `audit verify`")]
+    #[error(
+        "more than {OPEN_INTENTS_MAX} intents, or intents of more than {OPEN_CHANGES_MAX} changes, have no outcome; check \
+         the log with `audit verify`"
+    )]
     TooManyOpen,
 }
 

@@ -7,6 +7,9 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
 use std::os::unix::fs::FileExt;
 
+/// Read at once; most lines are shorter.
+const BUFFER_BYTES: usize = 64 * 1024;
+
 /// One line.
 #[derive(Debug)]
 pub(super) struct Line<'a> {
@@ -38,7 +41,7 @@ pub(super) struct Lines<F> {
 impl<F: Borrow<File>> Lines<F> {
     /// The lines from `start`, which must be the start of one, to `end`.
     pub(super) fn new(file: F, start: u64, end: u64) -> Self {
-        let reader = BufReader::with_capacity(LINE_BYTES_MAX, Part { file, at: start, end });
+        let reader = BufReader::with_capacity(BUFFER_BYTES, Part { file, at: start, end });
         Self { reader, offset: start, line: Vec::new() }
     }
 

@@ -8,7 +8,8 @@ use super::lock::{self, Held, PublishingGuard, Sharing};
 use super::reading::VERSION;
 use super::sign::Signer;
 use super::tail::{Rest, Tail};
-use super::{AuditError, Config, Head, LINE_BYTES_MAX, LOCK_WAIT, NESTING_MAX, files, open, rotate};
+use super::{AuditError, Config, Head, LINE_BYTES_MAX, LOCK_WAIT, NESTING_MAX, OUTCOME_BYTES_MAX, files};
+use super::{open, rotate};
 use cofferdam_core::audit::{CallFacts, Event, Record, sha256_hex};
 use cofferdam_core::counts::COUNTS;
 use serde_json::Value;
@@ -22,6 +23,9 @@ use std::time::Duration;
 
 /// How often one append finds the file rotated away by others before it gives up.
 const MOVES_MAX: usize = 64;
+
+/// With less room on the disk than this, a record could not be appended; most need less.
+const ROOM_BYTES: u64 = 64 * 1024;
 
 /// What an append promises when it returns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -151,7 +155,7 @@ impl AuditLog {
         }
         let _lock = self.locked(&mut relock(&self.current))?;
         let space = rustix::fs::fstatvfs(&self.folder).map_err(|errno| AuditError::Read(errno.into()))?;
-        if space.f_bavail.saturating_mul(space.f_frsize) < LINE_BYTES_MAX as u64 {
+        if space.f_bavail.saturating_mul(space.f_frsize) < ROOM_BYTES {
             return Err(AuditError::Write(rustix::io::Errno::NOSPC.into()));
         }
         Ok(())
@@ -280,8 +284,12 @@ fn push(bytes: &mut Vec<u8>, last: &Head, event: Event) -> Result<Head, AuditErr
     let start = bytes.len();
     serde_json::to_writer(&mut *bytes, &record).map_err(AuditError::Encode)?;
     let line = &bytes[start..];
-    if line.len() > LINE_BYTES_MAX {
-        return Err(AuditError::TooLong { bytes: line.len() });
+    let bytes_max = match record.event {
+        Event::Intent(_) => LINE_BYTES_MAX - OUTCOME_BYTES_MAX,
+        _ => LINE_BYTES_MAX,
+    };
+    if line.len() > bytes_max {
+        return Err(AuditError::TooLong { bytes: line.len(), bytes_max });
     }
     let head = Head { seq: record.seq, sha256: sha256_hex(line) };
     bytes.push(b'\n');

@@ -46,14 +46,21 @@ pub use verify::{Ending, Kept, Report, Verification, Witness, verify};
 
 use std::time::Duration;
 
-/// The longest line, in bytes without its newline; what would be longer is refused.
-pub const LINE_BYTES_MAX: usize = 64 * 1024;
+/// The longest line, in bytes without its newline; what would be longer is refused. A plan of as many changes as a
+/// policy can allow is one line.
+pub const LINE_BYTES_MAX: usize = 4 * 1024 * 1024;
+
+/// An intent is this much shorter at least: its outcome names the same changes, and says more of them.
+pub const OUTCOME_BYTES_MAX: usize = 4 * 1024;
 
 /// The deepest nesting of a record's arguments: readers of JSON give up at 128.
 pub const NESTING_MAX: usize = 64;
 
 /// More intents than this without an outcome are not held in memory, but reported.
 pub const OPEN_INTENTS_MAX: usize = 4096;
+
+/// The same for the changes that all of them plan.
+pub const OPEN_CHANGES_MAX: usize = 1_000_000;
 
 /// How long one append waits for another process; a holder needs microseconds.
 pub const LOCK_WAIT: Duration = Duration::from_secs(5);

@@ -9,7 +9,7 @@ use super::files::{Files, Source};
 use super::lines::Lines;
 use super::lock::{PublishingGuard, Sharing};
 use super::reading::{Reading, read};
-use super::{AuditError, AuditLog, Durability, OPEN_INTENTS_MAX};
+use super::{AuditError, AuditLog, Durability, OPEN_CHANGES_MAX, OPEN_INTENTS_MAX};
 use cofferdam_core::audit::{Event, Intent, Outcome, sha256_hex};
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -22,6 +22,9 @@ use std::time::Duration;
 pub struct Reconcile<'log> {
     log: &'log AuditLog,
     open: BTreeMap<u64, Intent>,
+    /// Changes that the open intents plan.
+    changes: usize,
+    changes_max: usize,
     unreadable: u64,
     /// The last record that was scanned.
     last: Option<Checkpoint>,
@@ -36,8 +39,17 @@ impl AuditLog {
     ///
     /// # Errors
     /// [`AuditError::Busy`] when a publication is under way for longer than `wait`, this process's own
-    /// included; [`AuditError::TooManyOpen`] above [`OPEN_INTENTS_MAX`].
+    /// included; [`AuditError::TooManyOpen`] above [`OPEN_INTENTS_MAX`] and [`OPEN_CHANGES_MAX`].
     pub fn open_intents(&self, wait: Duration) -> Result<Reconcile<'_>, AuditError> {
+        self.open_intents_of(wait, OPEN_CHANGES_MAX)
+    }
+
+    /// The same with the bound that a test chooses.
+    pub(super) fn open_intents_of(
+        &self,
+        wait: Duration,
+        changes_max: usize,
+    ) -> Result<Reconcile<'_>, AuditError> {
         let nobody = PublishingGuard::take(&self.beside("publishing.lock"), Sharing::Exclusive, wait)?;
         let files = Files::of(Source::Log(&self.path))?;
         let checkpoint = Checkpoint::load(&self.checkpoint_path());
@@ -48,6 +60,8 @@ impl AuditLog {
         let mut found = Reconcile {
             log: self,
             open: BTreeMap::new(),
+            changes: 0,
+            changes_max,
             unreadable: 0,
             last: None,
             _nobody_publishes: nobody,
@@ -106,14 +120,15 @@ impl Reconcile<'_> {
             let (offset, seq) = (line.offset, record.seq);
             self.last = Some(Checkpoint { offset, seq, sha256: sha256_hex(line.bytes) });
             match record.event {
-                Event::Intent(_) if self.open.len() == OPEN_INTENTS_MAX => {
-                    return Err(AuditError::TooManyOpen);
-                }
                 Event::Intent(intent) => {
+                    self.changes += intent.files.len();
+                    if self.open.len() == OPEN_INTENTS_MAX || self.changes > self.changes_max {
+                        return Err(AuditError::TooManyOpen);
+                    }
                     self.open.insert(seq, intent);
                 }
                 Event::Outcome(Outcome { intent: Some(seq), .. }) => {
-                    self.open.remove(&seq);
+                    self.changes -= self.open.remove(&seq).map_or(0, |intent| intent.files.len());
                 }
                 Event::Outcome(_)
                 | Event::Approval(_)

@@ -5,6 +5,7 @@ use super::approving::AtOnce;
 use crate::attachments::{Attachments, Declared, Intake};
 use crate::config::Config;
 use crate::gateway::{self, Gateway, Readable, Role};
+use crate::sandbox::Reports;
 use crate::tools::{Approver, CallRequest, Registry};
 use anyhow::{Context, bail};
 use cofferdam_core::arguments::{BadArguments, from_pairs};
@@ -54,7 +55,7 @@ pub(super) fn run(config: &Config, arguments: Arguments) -> anyhow::Result<Exit>
     let attachments = attach(&gateway, config, &arguments.attach)?;
     let text = arguments.call.arguments(gateway.toolbox.registry())?;
     let approver = arguments.approve.then(|| Arc::new(AtOnce) as Arc<dyn Approver>);
-    print(answer(&gateway, arguments.call.tool, text, attachments, approver)?)
+    print(answer(&gateway, arguments.call.tool, text, attachments, approver, None)?)
 }
 
 /// The result of one call, after it was told which files it would have sent; SIGINT and SIGTERM cancel it.
@@ -64,8 +65,9 @@ pub(super) fn answer(
     arguments: Result<String, BadArguments>,
     attachments: Attachments,
     approver: Option<Arc<dyn Approver>>,
+    printed: Option<Reports>,
 ) -> anyhow::Result<Result<Value, ToolError>> {
-    let answer = called(gateway, tool, arguments, attachments, approver)?;
+    let answer = called(gateway, tool, arguments, attachments, approver, printed)?;
     Ok(answer.map(|Answer { result, attachments, .. }| {
         for file in attachments {
             let (name, size) = (one_line(&file.name, 120), about(file.bytes));
@@ -83,6 +85,7 @@ pub(super) fn called(
     arguments: Result<String, BadArguments>,
     attachments: Attachments,
     approver: Option<Arc<dyn Approver>>,
+    printed: Option<Reports>,
 ) -> anyhow::Result<Result<Answer, ToolError>> {
     super::runtime()?.block_on(async {
         let turn = one_shot_turn("cli");
@@ -96,6 +99,7 @@ pub(super) fn called(
             session: None,
             recent: None,
             report: None,
+            printed,
             journal: None,
             approver,
             cancel: super::serve::cancelled_by_signals()?,

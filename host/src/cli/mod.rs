@@ -19,6 +19,7 @@ mod told;
 mod tool;
 mod tools;
 mod typed;
+mod wit;
 
 use crate::config::Config;
 use crate::log;
@@ -105,6 +106,8 @@ enum Command {
     /// For authors: starts, inspects, runs and tests a tool
     #[command(subcommand)]
     Tool(tool::Command),
+    /// For authors: writes the contract with tools, to bind from in any language
+    Wit(wit::Arguments),
 }
 
 #[derive(Clone, Copy, Debug, Args)]
@@ -142,6 +145,7 @@ pub fn main() -> ExitCode {
     // Commands that print results are quiet unless asked.
     let started = log::start(if matches!(cli.command, Command::Serve) { "info" } else { "warn" });
     raise_descriptor_limit();
+    crate::sandbox::tell_of_compiling(tell);
     match started.map_err(anyhow::Error::msg).and_then(|()| run(cli)) {
         Ok(exit) => exit.into(),
         // Whoever read our output has seen enough.
@@ -179,6 +183,9 @@ fn run(cli: Cli) -> anyhow::Result<Exit> {
     if let Command::ConfineCheck(arguments) = &cli.command {
         return confine_check::run(arguments);
     }
+    if let Command::Wit(arguments) = &cli.command {
+        return wit::run(arguments, &mut std::io::stdout());
+    }
     if let Command::Tool(command) = &cli.command
         && let Some(done) = command.run_bare()
     {
@@ -201,7 +208,7 @@ fn command(command: Command, config: &Config, load: serve::Load) -> anyhow::Resu
         Command::Serve => serve::run(config, load),
         Command::Allow(arguments) => allow::run(config, &arguments),
         Command::Chat(arguments) => chat::run(config, arguments),
-        Command::Init(_) | Command::ConfineCheck(_) => Ok(Exit::Done),
+        Command::Init(_) | Command::ConfineCheck(_) | Command::Wit(_) => Ok(Exit::Done),
         Command::Tools(output) => tools::run(config, output),
         Command::Policy(command) => policy::run(config, command),
         Command::Audit(command) => audit::run(config, command),

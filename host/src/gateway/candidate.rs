@@ -8,8 +8,8 @@ use super::{
     Gateway, GatewayError, Role, builtin, builtin_component, cache_dir, load_policies, make_private, sandbox,
 };
 use crate::config::Config;
-use crate::sandbox::imports::{Import, Interfaces, Needs, interfaces};
-use crate::sandbox::{Binary, SandboxError};
+use crate::sandbox::imports::{Import, Interfaces, Needs, NotAComponent, interfaces};
+use crate::sandbox::{Binary, SandboxError, loading};
 use crate::tools::{Registry, RegistryError, not_granted, read_component, read_policy};
 use cofferdam_core::capability::{Access, Grants, MountGrant};
 use cofferdam_core::policy::schema::{Leaf, leaves};
@@ -42,7 +42,15 @@ pub enum CandidateError {
         /// What the system said.
         cause: io::Error,
     },
-    /// The file is no component that any gateway would take.
+    /// No gateway would take it, whatever it is.
+    #[error("{file}: {cause}")]
+    NotTaken {
+        /// The file as given.
+        file: String,
+        /// Why not.
+        cause: String,
+    },
+    /// The file is no component.
     #[error("{file} is not a component: {cause}")]
     NotAComponent {
         /// The file as given.
@@ -63,17 +71,23 @@ impl Candidate {
     pub fn open(config: &Config, file: &Path) -> Result<Self, CandidateError> {
         let shown = file.display().to_string();
         let not_a_component = |cause: String| CandidateError::NotAComponent { file: shown.clone(), cause };
+        let not_taken = |cause: String| CandidateError::NotTaken { file: shown.clone(), cause };
         let bytes = read_component(file).map_err(|cause| match cause.kind() {
-            io::ErrorKind::Other => not_a_component(cause.to_string()),
+            io::ErrorKind::Other => not_taken(cause.to_string()),
             _ => CandidateError::Unreadable { file: shown.clone(), cause },
         })?;
         let binary = Binary::new(bytes);
-        let interfaces = interfaces(binary.bytes()).map_err(|e| not_a_component(e.to_string()))?;
+        let interfaces = interfaces(binary.bytes()).map_err(|e| match e {
+            NotAComponent::TooMany => not_taken(e.to_string()),
+            e => not_a_component(e.to_string()),
+        })?;
         make_private(&config.state_dir)?;
         let (sandbox, _) = sandbox(config, &cache_dir(config))?;
-        let described = match sandbox.load(binary.clone(), &linked(&interfaces.beyond_baseline())) {
+        let name = file.file_stem().unwrap_or_default().to_string_lossy();
+        let grants = linked(&interfaces.beyond_baseline());
+        let described = match loading(&name, || sandbox.load(binary.clone(), &grants)) {
             Err(e @ (SandboxError::Compile(_) | SandboxError::TooLarge(_))) => {
-                return Err(not_a_component(e.to_string()));
+                return Err(not_taken(e.to_string()));
             }
             Err(e) => Err(e),
             Ok(component) => sandbox.describe(&component),

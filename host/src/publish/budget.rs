@@ -2,8 +2,9 @@
 
 use super::Disposition;
 use super::error::PublishError;
-use cofferdam_core::limits::ByteSize;
+use cofferdam_core::limits::{ByteSize, Limits};
 use cofferdam_core::policy::GuestPath;
+use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
@@ -41,21 +42,25 @@ pub struct TurnShare {
 pub struct Budget {
     limit: ByteSize,
     turn: Option<TurnShare>,
-    made: Vec<GuestPath>,
+    made: BTreeSet<GuestPath>,
     spent: AtomicU64,
     changes: AtomicU32,
+    changes_max: u32,
     stop: Box<dyn Fn() -> Option<Stop> + Send + Sync>,
 }
 
 impl Budget {
-    /// Files, renames and removals that one call may plan: each may hold a descriptor until it happens,
-    /// and all of them are named in one audit record.
-    pub const CHANGES_MAX: u32 = 16;
-
-    /// A fresh share. `stop` is asked between the slices of host-side work, so a deadline covers them.
+    /// A fresh share, with as many changes as a call has by default. `stop` is asked between the slices of host-side work, so a deadline covers them.
     pub fn new(limit: ByteSize, stop: impl Fn() -> Option<Stop> + Send + Sync + 'static) -> Self {
         let (spent, changes) = (AtomicU64::new(0), AtomicU32::new(0));
-        Self { limit, turn: None, made: Vec::new(), spent, changes, stop: Box::new(stop) }
+        let changes_max = Limits::DEFAULT.changes;
+        Self { limit, turn: None, made: BTreeSet::new(), spent, changes, changes_max, stop: Box::new(stop) }
+    }
+
+    /// The same with so many changes: files, renames and removals that the call may plan.
+    #[must_use]
+    pub fn of_changes(self, changes_max: u32) -> Self {
+        Self { changes_max, ..self }
     }
 
     /// The same within what its turn has left.
@@ -68,7 +73,7 @@ impl Budget {
     /// are taken refuses nothing. What it then plans is compared with what that run had planned.
     #[must_use]
     pub fn having_made(self, made: Vec<GuestPath>) -> Self {
-        Self { made, ..self }
+        Self { made: made.into_iter().collect(), ..self }
     }
 
     /// What is to be done about a file at `path` where `wanted` is asked for.
@@ -93,10 +98,10 @@ impl Budget {
 
     /// Takes one change of the share.
     pub(super) fn take_change(&self, path: &GuestPath) -> Result<(), PublishError> {
-        let one_more = |n: u32| (n < Self::CHANGES_MAX).then_some(n + 1);
+        let one_more = |n: u32| (n < self.changes_max).then_some(n + 1);
         match self.changes.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_more) {
             Ok(_) => Ok(()),
-            Err(_) => Err(PublishError::ChangeCount { path: path.clone(), limit: Self::CHANGES_MAX }),
+            Err(_) => Err(PublishError::ChangeCount { path: path.clone(), limit: self.changes_max }),
         }
     }
 

@@ -44,8 +44,18 @@ pub enum PublishError {
     )]
     TurnQuota { path: GuestPath, limit: ByteSize },
     /// The call planned its number of changes.
-    #[error("{path}: one call may make {limit} changes; make the rest in another call")]
+    #[error(
+        "{path}: one call may make {limit} changes; make the rest in another call, or raise changes in the policy"
+    )]
     ChangeCount { path: GuestPath, limit: u32 },
+    /// The call has its number of files that are staged and not sealed.
+    #[error("{path}: {limit} files are being written at once; finish or drop one of them first")]
+    StagedCount { path: GuestPath, limit: usize },
+    /// The call planned its number of renames and removals.
+    #[error(
+        "{path}: one call may rename or remove {limit} names; do the rest in another call, or name their directory"
+    )]
+    NameCount { path: GuestPath, limit: usize },
     /// The workspace is full.
     #[error("{path}: the workspace may hold {limit}; delete files, or raise workspace.max_bytes")]
     WorkspaceQuota { path: GuestPath, limit: ByteSize },
@@ -158,6 +168,8 @@ impl PublishError {
             Self::CallQuota { .. }
             | Self::TurnQuota { .. }
             | Self::ChangeCount { .. }
+            | Self::StagedCount { .. }
+            | Self::NameCount { .. }
             | Self::WorkspaceQuota { .. } => ErrorCode::QuotaExceeded,
             Self::NoSpace { .. } => ErrorCode::NoSpace,
             Self::WriteFailed { .. }
@@ -239,9 +251,18 @@ fn also(landed: &[Effect], error: &PublishError) -> String {
     }
 }
 
-/// What happened, in words: `saved /shared/a, removed /tmp/b`.
+/// What happened, in words: `saved /shared/a, removed /tmp/b`. Of many, the first and how many more.
 pub fn told(effects: &[Effect]) -> String {
-    effects.iter().map(one).collect::<Vec<_>>().join(", ")
+    first_of(effects, one)
+}
+
+/// The words for the first of many, and how many more there are.
+pub fn first_of<T>(all: &[T], word: impl Fn(&T) -> String) -> String {
+    let first: Vec<_> = all.iter().take(LISTED_MAX).map(word).collect();
+    match all.len() - first.len() {
+        0 => first.join(", "),
+        more => format!("{}, and {more} more", first.join(", ")),
+    }
 }
 
 fn one(effect: &Effect) -> String {

@@ -11,9 +11,11 @@ use super::error::PublishError;
 use super::identity;
 use super::lock::{self, Hold};
 use super::parents;
+use super::park::{self, Park};
+use super::quota::Reservation;
 use super::resolve::{self, Entry};
 use super::stage::{Body, Place};
-use super::temp::{TempName, link_open_file, rename_new};
+use super::temp::{Mount, TempName, link_open_file, rename_new};
 use super::walk;
 use cofferdam_core::audit::FileFacts;
 use cofferdam_core::policy::{GuestPath, Seen};
@@ -30,7 +32,11 @@ pub(super) const TRIES_MAX: u32 = 16;
 /// A finished file, its bytes on disk, still without its name. Dropped, it is gone.
 pub struct SealedFile {
     place: Place,
-    body: Body,
+    /// Open, unless the file is parked: then it has a name, and is opened by that where need be.
+    file: Option<File>,
+    temp: Option<TempName>,
+    bytes: u64,
+    reservation: Reservation,
     sha256: String,
     mode: Mode,
     budget: Arc<Budget>,
@@ -60,9 +66,38 @@ pub(super) enum Tried {
 }
 
 impl SealedFile {
-    pub(super) fn new(place: Place, mut body: Body, mode: Mode, budget: Arc<Budget>) -> Self {
-        let sha256 = std::mem::replace(&mut body.digest, super::digest::Digest::new()).finish();
-        Self { place, body, sha256, mode, budget }
+    pub(super) fn new(place: Place, body: Body, mode: Mode, budget: Arc<Budget>) -> Self {
+        let Body { file, temp, bytes, digest, reservation } = body;
+        Self { place, file: Some(file), temp, bytes, reservation, sha256: digest.finish(), mode, budget }
+    }
+
+    /// The mount that it will be in.
+    pub(super) fn mount(&self) -> &Arc<Mount> {
+        &self.place.mount
+    }
+
+    /// Lets its descriptor go: it waits under a name in `park`, which is of its mount.
+    pub(super) fn park(&mut self, park: &Arc<Park>) -> Result<(), PublishError> {
+        if let Some(file) = &self.file {
+            let parked = park.take(file, &mut self.temp);
+            self.temp = Some(
+                parked.map_err(|errno| PublishError::from_io(&self.place.path, "setting it aside", errno))?,
+            );
+            self.file = None;
+        }
+        Ok(())
+    }
+
+    /// The file, opened again where it is parked.
+    fn file(&mut self) -> Result<&File, PublishError> {
+        let file = match (self.file.take(), &self.temp) {
+            (Some(file), _) => file,
+            (None, temp) => {
+                let opened = temp.as_ref().ok_or(Errno::BADF).and_then(|temp| park::opened(temp, self.mode));
+                opened.map_err(|errno| PublishError::from_io(&self.place.path, "opening it again", errno))?
+            }
+        };
+        Ok(self.file.insert(file))
     }
 
     /// The path it will have.
@@ -73,7 +108,7 @@ impl SealedFile {
     /// What will be on disk.
     pub fn facts(&self) -> FileFacts {
         let path = self.place.path.to_string();
-        FileFacts { path, bytes: self.body.bytes, sha256: self.sha256.clone() }
+        FileFacts { path, bytes: self.bytes, sha256: self.sha256.clone() }
     }
 
     /// Publishes the file. On an error its name is as it was, and so are the directories.
@@ -82,7 +117,7 @@ impl SealedFile {
         for _ in 0..TRIES_MAX {
             let Some(parent) = parents::open_or_make(&mount, &self.place.path, umask)? else { continue };
             if let Tried::Placed { freed } = self.place_in(&parent.dir)? {
-                self.body.reservation.land(freed);
+                self.reservation.land(freed);
                 return Ok(fsync(parent.keep()).into());
             }
         }
@@ -113,21 +148,16 @@ impl SealedFile {
     /// The name is free: takes it, unless somebody else does first.
     fn give_new_name(&mut self, parent: &OwnedFd) -> Result<Tried, PublishError> {
         self.set_mode(self.place.inner.new_file_mode())?;
-        let (_, leaf) = resolve::split(&self.place.path);
-        let placed = match &mut self.body.temp {
-            None => link_open_file(&self.body.file, parent, leaf),
-            Some(temp) => {
-                let dir = &*self.place.mount.dir;
-                match rename_new(dir, temp.as_str(), parent, leaf) {
-                    Ok(()) => {
-                        temp.renamed();
-                        Ok(())
-                    }
-                    // The filesystem has no such rename. The temporary name goes when it is dropped.
-                    Err(Errno::OPNOTSUPP) => link_open_file(&self.body.file, parent, leaf),
-                    Err(errno) => Err(errno),
-                }
-            }
+        let path = self.place.path.clone();
+        let (_, leaf) = resolve::split(&path);
+        let renamed = self
+            .temp
+            .as_mut()
+            .map(|temp| rename_new(temp.dir(), temp.as_str(), parent, leaf).inspect(|()| temp.renamed()));
+        let placed = match renamed {
+            // The filesystem has no such rename. A temporary name goes when it is dropped.
+            None | Some(Err(Errno::OPNOTSUPP)) => link_open_file(self.file()?, parent, leaf),
+            Some(renamed) => renamed,
         };
         self.outcome(placed, 0)
     }
@@ -140,16 +170,15 @@ impl SealedFile {
         // Held until the name is taken over: whoever expects the old file does not get in between.
         let Some(_held) = self.hold_old(parent, old)? else { return Ok(Tried::Changed) };
         self.set_mode(Mode::from_raw_mode(old.st_mode & 0o777))?;
-        let mount = &self.place.mount;
-        let temp = match &mut self.body.temp {
-            Some(temp) => temp,
-            none => none.insert(
-                TempName::link(mount, &self.body.file)
-                    .map_err(|e| PublishError::from_io(&self.place.path, "preparing the replacement", e))?,
-            ),
-        };
+        if self.temp.is_none() {
+            let mount = Arc::clone(&self.place.mount);
+            let linked = TempName::link(&mount, self.file()?);
+            let failed = |e| PublishError::from_io(&self.place.path, "preparing the replacement", e);
+            self.temp = Some(linked.map_err(failed)?);
+        }
+        let Some(temp) = &mut self.temp else { return Ok(Tried::Changed) };
         let (_, leaf) = resolve::split(&self.place.path);
-        let placed = renameat(&*mount.dir, temp.as_str(), parent, leaf);
+        let placed = renameat(temp.dir(), temp.as_str(), parent, leaf);
         if placed.is_ok() {
             temp.renamed();
         }
@@ -199,9 +228,9 @@ impl SealedFile {
     fn set_mode(&mut self, mode: Mode) -> Result<(), PublishError> {
         let mode = self.place.mode.unwrap_or(mode);
         if self.mode != mode {
-            let failed = |e| PublishError::from_io(&self.place.path, "setting its mode", e);
-            fchmod(&self.body.file, mode).map_err(failed)?;
-            fsync(&self.body.file).map_err(failed)?;
+            let file = self.file()?;
+            let set = fchmod(file, mode).and_then(|()| fsync(file));
+            set.map_err(|e| PublishError::from_io(&self.place.path, "setting its mode", e))?;
             self.mode = mode;
         }
         Ok(())

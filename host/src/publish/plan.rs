@@ -5,11 +5,13 @@
 
 use super::error::{PublishError, PublishFailure};
 use super::land::{Landed, SealedFile};
+use super::park::Park;
 use super::remove::PlannedRemove;
 use super::rename::PlannedRename;
 use super::{Workspace, resolve};
 use cofferdam_core::audit::{Effect, EntryKind};
 use cofferdam_core::policy::GuestPath;
+use std::sync::Arc;
 
 /// One step of a call's plan. Dropped, it does not happen.
 pub enum Planned {
@@ -72,6 +74,69 @@ impl Planned {
             Self::Rename(_) => "moved",
             Self::Remove(_) => "removed",
         }
+    }
+}
+
+/// Files that a call has staged and not sealed: each has a descriptor.
+pub const STAGED_MAX: usize = 32;
+
+/// Renames and removals of one call: each holds a descriptor on what it is about until it happens.
+pub const RENAMES_AND_REMOVALS_MAX: usize = 64;
+
+/// Sealed files of one call that keep their descriptor until they are published; later ones wait by name.
+const HELD_MAX: usize = 16;
+
+/// The plan of a call while it grows. It holds a bounded number of descriptors, however many its steps are.
+#[derive(Default)]
+pub struct Plan {
+    steps: Vec<Planned>,
+    held: usize,
+    names: usize,
+    /// One for each mount with files that are set aside.
+    parks: Vec<Arc<Park>>,
+}
+
+impl Plan {
+    /// Adds these steps at its end, all or none.
+    ///
+    /// # Errors
+    /// It has too many renames and removals, or a file cannot be set aside.
+    pub fn extend(&mut self, mut steps: Vec<Planned>) -> Result<(), PublishError> {
+        for step in &mut steps {
+            match step {
+                Planned::Write(_) if self.held < HELD_MAX => self.held += 1,
+                Planned::Write(sealed) => {
+                    let park = self.park(sealed)?;
+                    sealed.park(&park)?;
+                }
+                Planned::Rename(_) | Planned::Remove(_) if self.names < RENAMES_AND_REMOVALS_MAX => {
+                    self.names += 1;
+                }
+                Planned::Rename(_) | Planned::Remove(_) => {
+                    let (path, limit) = (step.path().clone(), RENAMES_AND_REMOVALS_MAX);
+                    return Err(PublishError::NameCount { path, limit });
+                }
+            }
+        }
+        self.steps.append(&mut steps);
+        Ok(())
+    }
+
+    /// The steps, in order.
+    pub fn into_steps(self) -> Vec<Planned> {
+        self.steps
+    }
+
+    /// Where files of the same mount are set aside.
+    fn park(&mut self, sealed: &SealedFile) -> Result<Arc<Park>, PublishError> {
+        let mount = sealed.mount();
+        if let Some(park) = self.parks.iter().find(|park| park.is_of(mount)) {
+            return Ok(Arc::clone(park));
+        }
+        let made = Park::make(mount);
+        let park = made.map_err(|e| PublishError::from_io(sealed.path(), "setting it aside", e))?;
+        self.parks.push(Arc::clone(&park));
+        Ok(park)
     }
 }
 

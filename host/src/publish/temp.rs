@@ -3,6 +3,7 @@
 //! A named one is under an exclusive lock for as long as this process works on it, so that another
 //! process's sweep spares it. Neither kind shows content under a name that a guest can use.
 
+use super::park::Park;
 use super::resolve;
 use cap_std::fs::Dir;
 use rustix::fd::AsFd;
@@ -51,10 +52,22 @@ impl Technique {
 pub(super) struct TempName {
     dir: Arc<Dir>,
     name: Option<String>,
+    /// What `dir` is, where it is not a mount's root; it goes with the last name in it.
+    _park: Option<Arc<Park>>,
 }
 
 impl TempName {
-    /// The name, in the root of the mount.
+    /// A name of a file in a park.
+    pub(super) fn parked(park: &Arc<Park>, name: String) -> Self {
+        Self { dir: Arc::clone(park.dir()), name: Some(name), _park: Some(Arc::clone(park)) }
+    }
+
+    /// The directory that it is in: the root of the mount, or a park.
+    pub(super) fn dir(&self) -> &Dir {
+        &self.dir
+    }
+
+    /// The name, in [`Self::dir`].
     pub(super) fn as_str(&self) -> &str {
         self.name.as_deref().unwrap_or_default()
     }
@@ -70,7 +83,7 @@ impl TempName {
         for _ in 0..NAMES_MAX {
             let name = random_name();
             match link_open_file(file, &*mount.dir, &name) {
-                Ok(()) => return Ok(Self { dir: Arc::clone(&mount.dir), name: Some(name) }),
+                Ok(()) => return Ok(Self { dir: Arc::clone(&mount.dir), name: Some(name), _park: None }),
                 Err(Errno::EXIST) => {}
                 Err(errno) => return Err(errno),
             }
@@ -139,7 +152,7 @@ fn create_named(mount: &Mount, mode: Mode) -> Result<(File, TempName)> {
     let name = random_name();
     let flags = OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::RDWR | OFlags::CLOEXEC;
     let file = File::from(openat(&*mount.dir, &name, flags, mode)?);
-    let name = TempName { dir: Arc::clone(&mount.dir), name: Some(name) };
+    let name = TempName { dir: Arc::clone(&mount.dir), name: Some(name), _park: None };
     flock(&file, FlockOperation::NonBlockingLockExclusive)?;
     match fstat(&file)?.st_nlink {
         0 => Err(Errno::WOULDBLOCK),

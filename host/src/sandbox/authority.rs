@@ -8,7 +8,7 @@ use super::clock::{Clock, Stopped};
 use super::workers::{Answer, HostCalls};
 use crate::attachments::outgoing::{Addition, Body, Source};
 use crate::attachments::{Attachments, Blob, BlobBytes};
-use crate::publish::{Budget, Planned, PublishError, StagedFile, Stop, Summary, Workspace};
+use crate::publish::{Budget, Plan, Planned, PublishError, STAGED_MAX, StagedFile, Stop, Summary, Workspace};
 use cofferdam_core::capability::Interface;
 use cofferdam_core::host_call::{
     AttachmentBytes, Contents, Disposition, LINE_OVERHEAD_BYTES, Notification, OUTPUT_BYTES_MAX, Planning,
@@ -36,7 +36,7 @@ pub(super) struct Authority {
     budget: Arc<Budget>,
     staged: BTreeMap<StagedId, StagedFile>,
     staged_ever: u32,
-    plan: Vec<Planned>,
+    plan: Plan,
     log_left: usize,
 }
 
@@ -60,10 +60,10 @@ impl Authority {
         Self {
             workspace,
             clock,
-            budget: Arc::new(budget.within(turn).having_made(made)),
+            budget: Arc::new(budget.of_changes(permit.limits().changes).within(turn).having_made(made)),
             staged: BTreeMap::new(),
             staged_ever: 0,
-            plan: Vec::new(),
+            plan: Plan::default(),
             // What was dropped is told in a line more.
             log_left: OUTPUT_BYTES_MAX + 1024,
             permit,
@@ -74,7 +74,7 @@ impl Authority {
     /// What is to be carried out if the call succeeded, in order; the bytes that were staged for it; and what it
     /// adds to the reply. Legal once.
     pub(super) fn take_plan(&mut self) -> (Vec<Planned>, u64, Option<Addition>) {
-        (std::mem::take(&mut self.plan), self.budget.spent(), self.inputs.reply.take())
+        (std::mem::take(&mut self.plan).into_steps(), self.budget.spent(), self.inputs.reply.take())
     }
 
     /// The workspace, to be written.
@@ -240,6 +240,9 @@ impl Authority {
     fn stage(&mut self, path: &str, disposition: Disposition) -> Result<StagedId, ToolError> {
         let path = self.judged(path)?;
         let disposition = self.as_approved(&path, disposition)?;
+        if self.staged.len() >= STAGED_MAX {
+            return Err(PublishError::StagedCount { path, limit: STAGED_MAX }.into());
+        }
         let mut file = self.workspace()?.stage(&path, disposition, &self.budget)?;
         if let Expected::This(seen) = self.permit.expected(&path) {
             file.expect_approved(seen.clone());
@@ -282,7 +285,7 @@ impl Authority {
     fn seal(&mut self, file: StagedId) -> Result<Taken, ToolError> {
         let sealed = self.staged.remove(&file).ok_or_else(no_such_file)?.seal()?;
         let facts = sealed.facts();
-        self.plan.push(Planned::Write(sealed));
+        self.plan.extend(vec![Planned::Write(sealed)])?;
         Ok(Taken { bytes: facts.bytes, sha256: facts.sha256 })
     }
 
@@ -291,7 +294,7 @@ impl Authority {
         self.may_go(&from)?;
         let disposition = self.as_approved(&to, disposition)?;
         let (steps, summary) = self.workspace()?.plan_rename(&from, &to, disposition, &self.budget)?;
-        self.plan.extend(steps);
+        self.plan.extend(steps)?;
         Ok(summary.into())
     }
 
@@ -300,7 +303,7 @@ impl Authority {
         self.may_go(&path)?;
         let step = self.workspace()?.plan_remove(&path, contents, &self.budget)?;
         let summary = step.summary();
-        self.plan.push(Planned::Remove(step));
+        self.plan.extend(vec![Planned::Remove(step)])?;
         Ok(summary.into())
     }
 
@@ -327,6 +330,9 @@ impl Authority {
         match self.log_left.checked_sub(line.len() + LINE_OVERHEAD_BYTES) {
             Some(left) => {
                 self.log_left = left;
+                if let Some(printed) = &self.inputs.printed {
+                    printed(&one_line(line, 1024));
+                }
                 // Not at the usual level: it may print what it reads.
                 tracing::debug!(tool = self.permit.call().tool.as_str(), "guest: {}", one_line(line, 1024));
             }

@@ -10,12 +10,14 @@ mod cache;
 mod clock;
 mod descriptions;
 pub mod imports;
+mod notice;
 pub mod workers;
 
 pub use authority::REPORT_BYTES_MAX;
 pub use binary::Binary;
 pub use cache::{CACHE_ENTRIES_MAX, COMPONENT_BYTES_MAX};
 pub use clock::CANCEL_GRACE;
+pub use notice::{loading, tell_of_compiling};
 
 use crate::attachments::Attachments;
 use crate::attachments::outgoing::Addition;
@@ -115,6 +117,8 @@ pub struct Inputs {
     pub reply: Option<Addition>,
     /// Takes progress reports, if anybody does.
     pub report: Option<Reports>,
+    /// Takes the lines that the guest prints, if anybody does.
+    pub printed: Option<Reports>,
     /// What the call may write of its turn's share.
     pub turn: TurnShare,
     /// Files that an earlier run of this call has made before a crash cut it off: their names are free to it.

@@ -3,7 +3,7 @@
 
 use super::reading::read_component;
 use crate::sandbox::imports::{Import, Needs, imports_beyond_baseline};
-use crate::sandbox::{Binary, Component, Sandbox, SandboxError};
+use crate::sandbox::{Binary, Component, Sandbox, SandboxError, loading};
 use cofferdam_core::counts::COUNTS;
 use cofferdam_core::policy::{ComponentSource, PolicyProblem, PolicySet, ToolPolicy};
 use cofferdam_core::text::one_line;
@@ -256,7 +256,8 @@ fn load_binary(sandbox: &Sandbox, policy: &ToolPolicy, binary: Binary) -> Loaded
             matches!(e, SandboxError::Link(_)).then(|| not_granted(policy, binary.bytes())).flatten();
         missing.unwrap_or_else(|| RegistryError::Sandbox { file: file(), tool: tool(), cause: e.to_string() })
     };
-    let component = sandbox.load(binary.clone(), &policy.grants).map_err(&refused)?;
+    let component =
+        loading(policy.tool.as_str(), || sandbox.load(binary.clone(), &policy.grants)).map_err(&refused)?;
     let description = sandbox.describe(&component).map_err(&refused)?;
     if description.name != policy.tool {
         let found = description.name.to_string();

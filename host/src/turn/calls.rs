@@ -107,6 +107,7 @@ impl Rounds<'_> {
         let turn = &self.around.turn;
         let progress = self.around.progress.clone();
         CallRequest {
+            printed: None,
             turn: turn.id.clone(),
             session: turn.session.clone(),
             caller: turn.caller.clone(),

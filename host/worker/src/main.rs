@@ -10,6 +10,7 @@ mod embed;
 mod engine;
 mod files;
 mod gateway;
+mod last_words;
 mod machine;
 mod outcome;
 mod reply;

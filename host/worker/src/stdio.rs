@@ -1,6 +1,7 @@
 //! A guest's stdout and stderr: line by line to the gateway's log, up to a cap, then into nothing.
 
 use crate::gateway::Gateway;
+use crate::last_words::{self, LastWords};
 use bytes::Bytes;
 use cofferdam_core::host_call::{LINE_OVERHEAD_BYTES, Notification, OUTPUT_BYTES_MAX};
 use cofferdam_core::text::one_line;
@@ -18,7 +19,9 @@ pub(crate) struct Output(Arc<Mutex<Captured>>);
 struct Captured {
     gateway: Gateway,
     line: Vec<u8>,
-    last: String,
+    /// The line that is not logged any more.
+    over: Vec<u8>,
+    last: LastWords,
     left: usize,
     dropped: u64,
 }
@@ -28,17 +31,19 @@ impl Output {
         Self(Arc::new(Mutex::new(Captured {
             gateway,
             line: Vec::new(),
-            last: String::new(),
+            over: Vec::new(),
+            last: LastWords::default(),
             left: OUTPUT_BYTES_MAX,
             dropped: 0,
         })))
     }
 
-    /// The last line so far, bounded: a panicking guest says there why.
+    /// What it printed last that says what happened, bounded and on one line.
     pub(crate) fn tail(&self) -> String {
         let mut captured = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         captured.end_line();
-        one_line(&captured.last, 400)
+        captured.end_over();
+        one_line(&captured.last.telling(), 400)
     }
 
     /// Logs what is left of the last line, and how much was dropped.
@@ -60,6 +65,8 @@ impl Captured {
                 // Nothing after the first byte over the cap, or short lines would still trickle in.
                 self.left = 0;
                 self.dropped += (bytes.len() - at) as u64;
+                self.end_line();
+                self.overhear(&bytes[at..]);
                 return;
             };
             self.left = left;
@@ -71,15 +78,30 @@ impl Captured {
         }
     }
 
+    /// Keeps what may be its last words, of which none reach the log.
+    fn overhear(&mut self, bytes: &[u8]) {
+        for byte in &bytes[bytes.len().saturating_sub(last_words::BYTES_MAX)..] {
+            if *byte == b'\n' {
+                self.end_over();
+            } else if self.over.len() < LINE_BYTES_MAX {
+                self.over.push(*byte);
+            }
+        }
+    }
+
+    fn end_over(&mut self) {
+        if !self.over.is_empty() {
+            self.last.push(one_line(&String::from_utf8_lossy(&self.over), LINE_BYTES_MAX));
+            self.over.clear();
+        }
+    }
+
     fn end_line(&mut self) {
         if !self.line.is_empty() {
             let text = one_line(&String::from_utf8_lossy(&self.line), LINE_BYTES_MAX);
             self.gateway.notify(Notification::Log(&text));
             self.line.clear();
-            // Rust's panic hook ends with a hint that says nothing here.
-            if !text.starts_with("note: ") {
-                self.last = text;
-            }
+            self.last.push(text);
         }
     }
 }

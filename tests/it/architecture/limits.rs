@@ -174,6 +174,7 @@ fn the_limits_of_policies_are_those_of_the_core() {
         ("memory", show(&default.memory), show(&ceiling.memory)),
         ("deadline", show(&default.deadline), show(&ceiling.deadline)),
         ("written_bytes", show(&default.written_bytes), show(&ceiling.written_bytes)),
+        ("changes", show(&default.changes), show(&ceiling.changes)),
         ("arguments", show(&default.arguments), show(&ceiling.arguments)),
         ("result", show(&default.result), show(&ceiling.result)),
     ] {

@@ -241,3 +241,19 @@ fn a_folder_that_was_not_built_is_refused() {
     refused(&within(&home, &home.dir().join("hello"), &["tool", "test"]), &said);
     refused(&home.run(&["tool", "test", "hello"]), &["there is no hello/target/wasm32-wasip2"]);
 }
+
+#[test]
+fn a_case_that_fails_by_a_crash_says_what_was_printed_last() {
+    let home = Home::new();
+    let policy = policy(&home);
+    let case = |expect: &str| format!(r#"{{ "arguments": {{ "behaviour": "panic" }}, "expect": {expect} }}"#);
+    let text = case(r#"{ "result": {} }"#);
+    let ran = test(&home, "hostile", &[("a.json", &text)], &["--policy", &policy]);
+    assert_eq!(ran.code, Some(1), "{ran:?}");
+    assert!(ran.stdout.contains("\n      it printed last:\n        thread '"), "{ran:?}");
+    assert!(ran.stdout.contains("\n        hostile  [31mpanic [0m\n"), "{ran:?}");
+    // One that expects the crash passes, and says no more.
+    let text = case(r#"{ "error": "trapped", "message_contains": "saying: hostile" }"#);
+    let ran = test(&home, "hostile", &[("a.json", &text)], &["--policy", &policy]);
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), "ok    a\n1 passed, 0 failed\n"), "{ran:?}");
+}

@@ -17,7 +17,7 @@ fn profile(mounts: &str, interfaces: &str) -> String {
 }
 
 #[test]
-fn files_that_are_no_component() {
+fn files_that_no_gateway_takes() {
     let home = Home::new();
     let minimal = guests::bytes("minimal");
     let module = b"\0asm\x01\0\0\0".to_vec();
@@ -29,16 +29,23 @@ fn files_that_are_no_component() {
         ("script", b"#!/bin/sh\nexit 0\n".to_vec(), "this is not WebAssembly"),
         ("garbage", vec![0x9d; 100_000], "this is not WebAssembly"),
         ("module", module, "this is a core WebAssembly module, not a component"),
-        ("cut", minimal[..minimal.len() / 2].to_vec(), "is not a component"),
-        ("broken", broken, "is not a component"),
-        ("many", many, "is not a component"),
+        ("cut", minimal[..minimal.len() / 2].to_vec(), "is not WebAssembly: "),
+        ("broken", broken, "the component does not compile: "),
+        ("many", many, "is not WebAssembly: "),
         ("huge", vec![0; (32 << 20) + 1], "larger than 33554432 bytes"),
     ] {
+        // What may be one is not said to be none.
+        let is_none = !["broken", "huge"].contains(&name);
         let file = home.file(name, &bytes);
         for command in [&["inspect", &file][..], &["inspect", &file, "--json"], &["run", &file]] {
             let ran = home.run(&[&["tool"], command].concat());
             assert_eq!((ran.code, ran.stdout.as_str()), (Some(1), ""), "{name}: {ran:?}");
-            told(&ran, &[&format!("{file} is not a component: "), says]);
+            told(
+                &ran,
+                &[&if is_none { format!("{file} is not a component: ") } else { format!("{file}: ") }, says],
+            );
+            assert_eq!(ran.stderr.contains("is not a component: "), is_none, "{name}: {ran:?}");
+            assert_eq!(ran.stderr.matches(says).count(), 1, "{name}: {ran:?}");
             assert!(ran.stderr.lines().count() == 1 && ran.stderr.len() < 1000, "{name}: {ran:?}");
         }
     }

@@ -170,3 +170,31 @@ fn an_operators_workspace_is_not_an_experiments() {
     told(&ran, &["workspace: a temporary folder"]);
     assert!(!home.dir().join("operators").exists() && !home.workspace().exists());
 }
+
+#[test]
+fn a_tool_that_crashes_is_told_with_what_it_printed_last() {
+    let home = Home::new();
+    let policy = hostile_policy(&home, "memory = \"16 MiB\"\ndeadline = \"20s\"");
+    let ran = run(&home, &[&guest("hostile"), "behaviour=panic", "--policy", &policy]);
+    assert_eq!((ran.code, ran.error().as_str()), (Some(1), "trapped"), "{ran:?}");
+    assert!(ran.message().ends_with("it aborted, saying: hostile  [31mpanic [0m"), "{ran:?}");
+    for said in [
+        "cofferdam: it printed last:\n    thread '",
+        " panicked at ",
+        "\n    hostile  [31mpanic [0m\n    note: ",
+    ] {
+        assert!(ran.stderr.contains(said), "{said:?} in {ran:?}");
+    }
+    assert!(!ran.stderr.contains("write in its profile"), "a crash says nothing of mounts: {ran:?}");
+
+    // So much of it, and nothing where the tool says itself what is wrong.
+    let ran =
+        run(&home, &[&guest("hostile"), "behaviour=lines_then_panic", "bytes=6000", "--policy", &policy]);
+    let shown = ran.stderr.split("it printed last:\n").nth(1).expect("something was printed");
+    let shown: Vec<_> = shown.lines().take_while(|line| line.starts_with("    ")).map(str::trim).collect();
+    let bytes: usize = shown.iter().map(|line| line.len() + 1).sum();
+    assert!((1900..=2048).contains(&bytes) && shown.contains(&"after many lines"), "{bytes}: {ran:?}");
+    let ran =
+        run(&home, &[&guest("hostile"), "behaviour=stage_then_error", "path=/shared/a", "--policy", &policy]);
+    assert!(!ran.stderr.contains("it printed last"), "{ran:?}");
+}

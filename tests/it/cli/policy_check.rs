@@ -362,3 +362,24 @@ fn sound_policies_are_told_with_their_grants() {
     assert_eq!(names, builtin_tools(), "without a folder, the embedded ones");
     assert!(!home.workspace().exists(), "looking makes no workspace");
 }
+
+#[test]
+fn a_path_that_is_classified_as_a_value_is_a_warning_and_no_problem() {
+    let home = Home::new();
+    let value = TOOL.replace("path = { path = \"write\" }", "path = \"value\"");
+    let files = [("profiles/p.toml", PROFILE), ("tools/t.toml", &value)];
+    assert_eq!(problems(&home, &files), [""; 0]);
+    let dir = folder(&home, &files);
+    let dir = dir.to_str().expect("text");
+    let text = home.run(&["policy", "check", dir]);
+    let said =
+        "tools/t.toml:10: attachment_save: argument \"path\" is named like a path and classified \"value\"";
+    assert_eq!(text.code, Some(0), "{text:?}");
+    assert!(text.stdout.contains(&format!("warning: {said}")), "{text:?}");
+    assert!(text.stdout.ends_with("policies ok: 1 tools\n"), "{text:?}");
+    let warnings = line(&home.run(&["policy", "check", dir, "--json"]))["warnings"].clone();
+    let warning = (&warnings[0]["file"], &warnings[0]["line"]);
+    assert_eq!((warnings.as_array().map(Vec::len), warning), (Some(1), (&"tools/t.toml".into(), &10.into())));
+    // Those that come with the gateway have none.
+    assert_eq!(line(&home.run(&["policy", "check", "--json"]))["warnings"], serde_json::json!([]));
+}

@@ -79,6 +79,7 @@ fn every_part_stands_where_it_is_said_to() {
             // The profile allows more than the default, and hands out no more unasked.
             json!(["deadline", "30s", "default", ""]),
             json!(["written_bytes", "50 MiB", "default", ""]),
+            json!(["changes", "16", "default", ""]),
             json!(["arguments", "1 MiB", "default", ""]),
             json!(["result", "1 KiB", "tool", "result = \"1 KiB\""]),
         ]

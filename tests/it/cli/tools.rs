@@ -41,7 +41,10 @@ fn programs_find_the_same_fields_in_every_tool() {
             ]
         );
         assert_eq!(tool["available"], true);
-        assert_eq!(keys(&tool["limits"]), ["memory", "deadline", "written_bytes", "arguments", "result"]);
+        assert_eq!(
+            keys(&tool["limits"]),
+            ["memory", "deadline", "written_bytes", "changes", "arguments", "result"]
+        );
         assert_eq!(tool["arguments"]["additionalProperties"], false);
         for property in tool["arguments"]["properties"].as_object().expect("arguments").values() {
             assert!(property["description"].is_string(), "every argument is explained: {property}");
@@ -65,21 +68,21 @@ fn what_is_listed_is_what_the_policies_say() {
             json!(["index", "path"]),
             json!({ "profile": "file-read-write", "safety": "side-effecting",
                 "grants": { "mounts": writing, "interfaces": ["turn-attachments"] },
-                "limits": { "memory": "32 MiB", "deadline": "1m", "written_bytes": "50 MiB", "arguments": "1 MiB", "result": "4 MiB" } }),
+                "limits": { "memory": "32 MiB", "deadline": "1m", "written_bytes": "50 MiB", "changes": 16, "arguments": "1 MiB", "result": "4 MiB" } }),
         ),
         (
             "file_read",
             json!(["path"]),
             json!({ "profile": "file-read-only", "safety": "read-only",
                 "grants": { "mounts": reading, "interfaces": [] },
-                "limits": { "memory": "32 MiB", "deadline": "30s", "written_bytes": "50 MiB", "arguments": "1 MiB", "result": "4 MiB" } }),
+                "limits": { "memory": "32 MiB", "deadline": "30s", "written_bytes": "50 MiB", "changes": 16, "arguments": "1 MiB", "result": "4 MiB" } }),
         ),
         (
             "file_write_bytes",
             json!(["path", "content_base64"]),
             json!({ "profile": "file-read-write", "safety": "side-effecting",
                 "grants": { "mounts": writing, "interfaces": ["turn-attachments"] },
-                "limits": { "memory": "64 MiB", "deadline": "1m", "written_bytes": "8 MiB", "arguments": "12 MiB", "result": "4 MiB" } }),
+                "limits": { "memory": "64 MiB", "deadline": "1m", "written_bytes": "8 MiB", "changes": 16, "arguments": "12 MiB", "result": "4 MiB" } }),
         ),
     ];
     for (name, required, expected) in &expected {

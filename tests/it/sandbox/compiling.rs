@@ -115,3 +115,18 @@ fn times_that_make_no_sense_are_refused() {
         assert!(ran.stderr.contains(says), "{says:?} in {ran:?}");
     }
 }
+
+#[test]
+fn compiling_that_takes_long_is_told_and_what_is_kept_is_not() {
+    let home = with(&slow(60), "");
+    for words in [&["tools"][..], &["call", "slow"]] {
+        let _ = std::fs::remove_dir_all(home.state().join("cache"));
+        let output = home.command(words).output().expect("the program starts");
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        for part in ["compiling slow (", "compiling slow took "] {
+            assert!(said.contains(&format!("cofferdam: {part}")), "{words:?}: {said}");
+        }
+    }
+    let kept = Home::new().command(&["tools"]).output().expect("the program starts");
+    assert_eq!((kept.status.code(), kept.stderr), (Some(0), Vec::new()));
+}

@@ -16,6 +16,12 @@ fn a_panic_keeps_its_own_words_on_one_line() {
 }
 
 #[test]
+fn a_panic_after_very_much_output_is_told_too() {
+    let said = refused(&hostile(), &["behaviour=lines_then_panic", "bytes=1000000"], "trapped", CRASHED);
+    assert!(said.ends_with("it aborted, saying: after many lines"), "{said}");
+}
+
+#[test]
 fn an_exit_is_no_answer() {
     refused(&hostile(), &["behaviour=exit"], "trapped", &format!("{CRASHED}it exited with status "));
 }

@@ -116,6 +116,32 @@ async fn a_tool_of_others_that_makes_two_files_is_finished() -> anyhow::Result<(
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_plan_of_very_many_files_is_finished() -> anyhow::Result<()> {
+    if !available("telegram::cut_off::a_plan_of_very_many_files_is_finished") {
+        return Ok(());
+    }
+    let policy = "safety = \"side-effecting\"\n[arguments]\nbehaviour = \"value\"\npath = { path = \"write-below\" }\n\
+                  bytes = \"value\"\n[limits]\nchanges = 2000\nwritten_bytes = \"50 MiB\"\ndeadline = \"120s\"\n";
+    let mut world =
+        World::running_in(|home| home.tool("hostile", "file-read-write", "hostile", policy)).await?;
+    // The first steps have no name before; the others wait by name, and get theirs by a rename.
+    let asked = "/hostile behaviour=make_many path=/shared/n bytes=1500";
+    let question = cut_off(&mut world, ("renameat2", 700), asked).await?;
+    let there = |n: u32| world.home.host(&format!("/shared/n/{:03}/{n}", n / 100)).exists();
+    let made = (0..1500).filter(|n| there(*n)).count();
+    assert!((700..800).contains(&made), "{made} files are there");
+    world.start()?;
+    let answer = world.answer(&question).await?.text;
+    assert_eq!(serde_json::from_str::<Value>(&answer)?, json!({ "made": 1500 }));
+    for n in 0..1500 {
+        assert!(world.saved(&format!("/shared/n/{:03}/{n}", n / 100)) == format!("file {n}").as_bytes());
+    }
+    let (codes, paths) = outcomes(&world);
+    assert_eq!((codes, paths.len()), (vec!["write_failed".into(), Value::Null], 1500));
+    world.end(1)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn what_cannot_be_finished_says_what_is_done() -> anyhow::Result<()> {
     if !available("telegram::cut_off::what_cannot_be_finished_says_what_is_done") {
         return Ok(());

@@ -108,6 +108,84 @@ impl ToolPolicy {
         }
         if problems.is_empty() { Ok(()) } else { Err(problems) }
     }
+
+    /// What loads and may still be a mistake: arguments that are named like a path, hold text, and are classified as
+    /// a value, so that nothing judges them.
+    pub fn warnings(&self, arguments: &Value) -> Vec<PolicyProblem> {
+        let Ok(leaves) = schema::leaves(arguments) else { return Vec::new() };
+        let texts = leaves.iter().filter(|(_, leaf)| **leaf == schema::Leaf::MayBeText).map(|(at, _)| at);
+        let doubtful =
+            texts.filter(|at| self.class(at) == Some(ArgumentClass::Value) && is_named_like_a_path(at));
+        let warning = |at: &String| PolicyProblem {
+            file: self.file.clone(),
+            line: Some(self.argument_line(at).unwrap_or(self.arguments_line)),
+            problem: format!(
+                "{}: argument {at:?} is named like a path and classified \"value\", so no mount is judged for it; if it is \
+                 a path of the workspace, write {} = {{ path = \"read\" }}, \"write\" or \"write-below\"",
+                self.tool,
+                toml_key(at)
+            ),
+        };
+        doubtful.map(warning).collect()
+    }
+}
+
+/// Whether the last word of a place's last name (`paths[]`, `edits[].targetDir`, `out-file`) is one that paths have.
+fn is_named_like_a_path(at: &str) -> bool {
+    const WORDS: &str = "path paths filepath filepaths file files dir dirs directory directories folder folders src source \
+        sources dst dest destination destinations target targets";
+    let name = at.rsplit('.').next().unwrap_or(at).trim_end_matches("[]");
+    let separator = name.rfind(['_', '-', ' ']).map_or(0, |end| end + 1);
+    let word = &name[separator..];
+    // `targetDir` ends in a word of its own; `PATH` is one.
+    let small = |c: char| c.is_lowercase();
+    let hump = word.rfind(char::is_uppercase).filter(|hump| *hump > 0 && word.contains(small)).unwrap_or(0);
+    WORDS.split_whitespace().any(|known| word[hump..].eq_ignore_ascii_case(known))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_named_like_a_path;
+
+    #[test]
+    fn names_of_paths_are_told_from_others() {
+        for name in [
+            "path",
+            "PATH",
+            "paths[]",
+            "file",
+            "files[]",
+            "dir",
+            "out_dir",
+            "targetDir",
+            "out-file",
+            "src",
+            "dest",
+            "folder",
+            "edits[].path",
+            "a[].b.destination",
+            "target",
+            "inputFile",
+            "file path",
+            "sourcePath[]",
+        ] {
+            assert!(is_named_like_a_path(name), "{name}");
+        }
+        for name in [
+            "",
+            "[]",
+            "name",
+            "filename",
+            "file_name",
+            "path.name",
+            "profile",
+            "direction",
+            "targetLanguage",
+            "x",
+        ] {
+            assert!(!is_named_like_a_path(name), "{name}");
+        }
+    }
 }
 
 fn toml_key(at: &str) -> String {

@@ -62,8 +62,26 @@ struct LimitsTable {
     memory: Option<Spanned<ByteSize>>,
     deadline: Option<Spanned<Span>>,
     written_bytes: Option<Spanned<ByteSize>>,
+    changes: Option<Spanned<u32>>,
     arguments: Option<Spanned<ByteSize>>,
     result: Option<Spanned<ByteSize>>,
+}
+
+/// The value of a limit.
+trait Amount: Copy + Ord + fmt::Display {
+    /// As a policy has it.
+    fn as_written(&self) -> String {
+        format!("\"{self}\"")
+    }
+}
+
+impl Amount for ByteSize {}
+impl Amount for Span {}
+
+impl Amount for u32 {
+    fn as_written(&self) -> String {
+        self.to_string()
+    }
 }
 
 pub(super) struct Profile {
@@ -87,7 +105,7 @@ struct ProfilePlaces {
 impl LimitsTable {
     /// Where each limit that is written here stands.
     fn places(&self, source: &Source<'_>) -> BTreeMap<&'static str, Place> {
-        let Self { memory, deadline, written_bytes, arguments, result } = self;
+        let Self { memory, deadline, written_bytes, changes, arguments, result } = self;
         let sizes = [
             ("memory", memory),
             ("written_bytes", written_bytes),
@@ -96,7 +114,8 @@ impl LimitsTable {
         ];
         let sizes = sizes.into_iter().filter_map(|(name, at)| Some((name, source.place(at.as_ref()?))));
         let deadline = deadline.iter().map(|at| ("deadline", source.place(at)));
-        sizes.chain(deadline).collect()
+        let changes = changes.iter().map(|at| ("changes", source.place(at)));
+        sizes.chain(deadline).chain(changes).collect()
     }
 
     /// The limits written here, each at most `ceiling`'s; those not written are the smaller of the
@@ -108,7 +127,7 @@ impl LimitsTable {
         owner: &str,
         source: &Source<'_>,
     ) -> Result<Limits, PolicyProblem> {
-        fn pick<T: Copy + Ord + fmt::Display>(
+        fn pick<T: Amount>(
             name: &str,
             written: &Option<Spanned<T>>,
             ceiling: T,
@@ -122,8 +141,9 @@ impl LimitsTable {
                 Some(value) => Err(source.at(
                     value.span().start,
                     &format!(
-                        "{name} = \"{}\" is above {owner}'s {ceiling}; write at most \"{ceiling}\"",
-                        value.get_ref()
+                        "{name} = {} is above {owner}'s {ceiling}; write at most {}",
+                        value.get_ref().as_written(),
+                        ceiling.as_written()
                     ),
                 )),
             }
@@ -139,6 +159,7 @@ impl LimitsTable {
                 owner,
                 source,
             )?,
+            changes: pick("changes", &self.changes, ceiling.changes, unset.changes, owner, source)?,
             arguments: pick("arguments", &self.arguments, ceiling.arguments, unset.arguments, owner, source)?,
             result: pick("result", &self.result, ceiling.result, unset.result, owner, source)?,
         })

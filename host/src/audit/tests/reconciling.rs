@@ -1,7 +1,8 @@
 //! Open intents: which are found, who is held off meanwhile, and what the checkpoint may change.
 
 use super::*;
-use crate::audit::OPEN_INTENTS_MAX;
+use crate::audit::{LINE_BYTES_MAX, OPEN_INTENTS_MAX};
+use cofferdam_core::limits::Limits;
 use std::time::Duration;
 
 const NOW: Duration = Duration::ZERO;
@@ -48,6 +49,68 @@ fn intents_without_an_outcome_are_found_and_settled() {
     let last = String::from_utf8(fixture.lines()[6].clone()).expect("UTF-8");
     assert!(last.contains(r#""intent":4,"reconciled":true"#), "{last}");
     assert_eq!((fixture.sound().records, fixture.sound().intents_open), (7, 0));
+}
+
+#[test]
+fn an_intent_of_ten_thousand_files_is_found_and_settled() {
+    let fixture = Fixture::with(2);
+    let Event::Intent(mut large) = intent(1) else { panic!("an intent") };
+    let file =
+        |n| FileFacts { path: format!("/shared/photos/{n:090}.jpeg"), bytes: n, sha256: "ab".repeat(32) };
+    large.files = (0..u64::from(Limits::CEILING.changes)).map(|n| file(n).into()).collect();
+    let files = large.files.clone();
+    append(&fixture, Event::Intent(large));
+    append(&fixture, outcome(None));
+    let log = fixture.log();
+    let mut found = log.open_intents(NOW).expect("scans");
+    assert_eq!(found.intents().next().expect("one is open").1.files, files);
+    // As long as an outcome can be: the reason is cut, and the escapes of its characters are two bytes.
+    let mut outcome = settled(None);
+    outcome.files = files;
+    outcome.reason = Some("\"".repeat(1024));
+    outcome.code = Some(cofferdam_core::tool::ErrorCode::DurabilityUnknown);
+    assert_eq!(found.settle(3, outcome).expect("settles"), 5);
+    found.finish().expect("finishes");
+    assert!(open(&fixture).is_empty());
+    assert_eq!((fixture.append(), fixture.sound().records, fixture.sound().intents_open), (6, 6, 0));
+}
+
+#[test]
+fn open_intents_of_too_many_changes_are_reported_and_settled_ones_do_not_count() {
+    let fixture = Fixture::new();
+    append(&fixture, intent(0));
+    append(&fixture, outcome(Some(1)));
+    append(&fixture, intent(1));
+    append(&fixture, intent(2));
+    let log = fixture.log();
+    let changes: usize = log.open_intents(NOW).expect("scans").intents().map(|(_, i)| i.files.len()).sum();
+    assert!(changes > 0);
+    assert_eq!(log.open_intents_of(NOW, changes).expect("as many as may be").intents().count(), 2);
+    let refused = log.open_intents_of(NOW, changes - 1);
+    assert!(matches!(refused, Err(AuditError::TooManyOpen)), "{refused:?}");
+}
+
+#[test]
+fn whatever_intent_is_kept_its_outcome_is_kept_too() {
+    let fixture = Fixture::with(1);
+    let Event::Intent(mut large) = intent(0) else { panic!("an intent") };
+    let file = |bytes| FileFacts { path: "x".repeat(bytes), bytes: 1, sha256: "ab".repeat(32) };
+    let kept = |intent: &Intent| fixture.log().append(Event::Intent(intent.clone()), Durability::Buffered);
+    large.files = vec![file(LINE_BYTES_MAX).into()];
+    let Err(AuditError::TooLong { bytes, bytes_max }) = kept(&large) else { panic!("it was kept") };
+    let most = LINE_BYTES_MAX - (bytes - bytes_max);
+    for (bytes, fits) in [(most + 1, false), (most, true)] {
+        large.files = vec![file(bytes).into()];
+        assert_eq!(kept(&large).is_ok(), fits, "{bytes}");
+    }
+    let log = fixture.log();
+    let mut found = log.open_intents(NOW).expect("scans");
+    let mut outcome = settled(None);
+    (outcome.facts, outcome.files) = (large.facts, large.files);
+    outcome.reason = Some("\\".repeat(1024));
+    outcome.code = Some(cofferdam_core::tool::ErrorCode::DurabilityUnknown);
+    outcome.duration_us = u64::MAX;
+    found.settle(2, outcome).expect("settles");
 }
 
 /// A log of two settled records with a checkpoint, then an open intent.

@@ -83,8 +83,15 @@ fn reloaded(reload: &Reload) -> String {
     text
 }
 
+/// Changes that a row names; the record has them all.
+const EFFECTS_MAX: usize = 64;
+
 fn all(effects: &[Effect]) -> String {
-    effects.iter().map(|effect| format!(" {}", told(effect))).collect()
+    let first: String = effects.iter().take(EFFECTS_MAX).map(|effect| format!(" {}", told(effect))).collect();
+    match effects.len().saturating_sub(EFFECTS_MAX) {
+        0 => first,
+        more => format!("{first} and {more} more"),
+    }
 }
 
 fn told(effect: &Effect) -> String {

@@ -13,13 +13,14 @@ pub(super) fn run(
     output: Output,
     out: &mut dyn Write,
 ) -> anyhow::Result<Exit> {
-    let (mut tools, mut problems) = (Vec::new(), Vec::new());
+    let (mut tools, mut problems, mut warnings) = (Vec::new(), Vec::new(), Vec::new());
     match gateway::look(config, dir) {
         Ok(registry) => {
             for (name, tool) in registry.iter() {
                 match tool {
                     Ok(tool) => {
                         let policy = &tool.policy;
+                        warnings.extend(policy.warnings(&tool.description.arguments));
                         tools.push((name.to_owned(), policy.profile.clone(), policy.grants.in_words()));
                     }
                     Err(why) => problems.extend(why.problems()),
@@ -34,13 +35,17 @@ pub(super) fn run(
             .iter()
             .map(|(name, profile, grants)| json!({ "name": name, "profile": profile, "grants": grants }))
             .collect();
-        writeln!(out, "{}", json!({ "ok": problems.is_empty(), "tools": tools, "problems": problems }))?;
+        let ok = problems.is_empty();
+        writeln!(out, "{}", json!({ "ok": ok, "tools": tools, "problems": problems, "warnings": warnings }))?;
     } else {
         for (name, profile, grants) in &tools {
             writeln!(out, "{name}: profile {profile}: {grants}")?;
         }
         for problem in &problems {
             writeln!(out, "problem: {problem}")?;
+        }
+        for warning in &warnings {
+            writeln!(out, "warning: {warning}")?;
         }
         match problems.len() {
             0 => writeln!(out, "policies ok: {} tools", tools.len())?,

@@ -15,8 +15,10 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Exit codes: 1 it is not a component; 3 it does not load under the given policy.\n\
-                  Example: cofferdam tool inspect hello.wasm --policy policies")]
+#[command(
+    after_help = "Exit codes: 1 no gateway takes the file; 3 it does not load under the given policy.\n\
+                  Example: cofferdam tool inspect hello.wasm --policy policies"
+)]
 pub(in crate::cli) struct Arguments {
     /// The component
     file: PathBuf,

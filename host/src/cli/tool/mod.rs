@@ -6,9 +6,12 @@ mod compare;
 mod inspect;
 mod new;
 mod places;
+mod printed;
 mod run;
 mod template;
 mod test;
+
+pub(super) use template::contract;
 
 use super::Exit;
 use crate::config::Config;
@@ -46,10 +49,10 @@ pub(super) fn run(config: &Config, command: Command) -> anyhow::Result<Exit> {
     }
 }
 
-/// The component of this file; none, and told, when it is no component.
+/// The component of this file; none, and told, when it is no component, or none that any gateway takes.
 fn candidate(config: &Config, file: &Path) -> anyhow::Result<Option<Candidate>> {
     match Candidate::open(config, file) {
-        Err(error @ CandidateError::NotAComponent { .. }) => {
+        Err(error @ (CandidateError::NotAComponent { .. } | CandidateError::NotTaken { .. })) => {
             super::tell(&error.to_string());
             Ok(None)
         }

@@ -3,6 +3,7 @@
 
 use super::super::{Exit, Output, audit, call, tell};
 use super::places::{Places, named_workspace};
+use super::printed::Printed;
 use crate::config::Config;
 use crate::gateway::audit_file;
 use crate::gateway::candidate::toml_key;
@@ -48,6 +49,12 @@ fn how_to_grant(policy: &ToolPolicy) -> String {
     )
 }
 
+/// Whether it may have failed because nothing is granted: a crash, or arguments that it does not take, say nothing of that.
+fn may_lack_a_grant(error: &ToolError) -> bool {
+    use ErrorCode::{Cancelled, InvalidArguments, OutOfMemory, TimedOut, Trapped};
+    !matches!(error.code, Trapped | OutOfMemory | TimedOut | Cancelled | InvalidArguments)
+}
+
 pub(super) fn run(config: &Config, arguments: Arguments) -> anyhow::Result<Exit> {
     let Some(candidate) = super::candidate(config, &arguments.file)? else { return Ok(Exit::ToolFailed) };
     let policy = match candidate.policy(arguments.policy.as_deref()) {
@@ -74,8 +81,13 @@ pub(super) fn run(config: &Config, arguments: Arguments) -> anyhow::Result<Exit>
     let attachments = call::attach(&gateway, &places.config, &arguments.attach)?;
     let text =
         call::arguments_text(gateway.toolbox.registry(), &name, arguments.args.as_deref(), &arguments.pairs)?;
-    let result = call::answer(&gateway, name, text, attachments, None)?;
-    if result.is_err() && arguments.policy.is_none() {
+    let printed = Printed::default();
+    let result = call::answer(&gateway, name, text, attachments, None, Some(printed.taking()))?;
+    let last = printed.of_crash(&result);
+    if !last.is_empty() {
+        tell(&format!("it printed last:\n    {}", last.join("\n    ")));
+    }
+    if arguments.policy.is_none() && result.as_ref().is_err_and(may_lack_a_grant) {
         tell(&how_to_grant(&policy));
     }
     let exit = call::print(result)?;
@@ -86,4 +98,24 @@ pub(super) fn run(config: &Config, arguments: Arguments) -> anyhow::Result<Exit>
         tell(&format!("cannot show the audit: {error}"));
     }
     Ok(exit)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_crash_brings_no_advice_about_mounts() {
+        for (code, advised) in [
+            (ErrorCode::NotFound, true),
+            (ErrorCode::PathDenied, true),
+            (ErrorCode::ToolUnavailable, true),
+            (ErrorCode::Trapped, false),
+            (ErrorCode::OutOfMemory, false),
+            (ErrorCode::TimedOut, false),
+            (ErrorCode::InvalidArguments, false),
+        ] {
+            assert_eq!(may_lack_a_grant(&ToolError::new(code, "")), advised, "{code}");
+        }
+    }
 }

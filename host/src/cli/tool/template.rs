@@ -57,6 +57,11 @@ pub(super) fn files(name: &str, sdk: &Sdk) -> Vec<(String, String)> {
     files
 }
 
+/// Every file of the contract with guests: (path in its folder, text).
+pub(in crate::cli) fn contract() -> impl Iterator<Item = (&'static str, &'static str)> {
+    embedded::SDK.iter().filter_map(|(path, text)| Some((path.strip_prefix("wit/")?, *text)))
+}
+
 /// Whether the SDK is, or depends on, a crate of this name: cargo would have to tell the two apart.
 pub(super) fn is_dependency(name: &str) -> bool {
     dependencies().iter().any(|taken| taken.replace('-', "_") == name)

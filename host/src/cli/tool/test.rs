@@ -6,6 +6,7 @@ use super::super::{Exit, call, tell};
 use super::case::{Case, Content, Sent, read_all};
 use super::compare::{Files, differences};
 use super::places::{Places, named_workspace};
+use super::printed::Printed;
 use crate::config::Config;
 use crate::gateway::Gateway;
 use crate::gateway::candidate::Candidate;
@@ -133,7 +134,10 @@ fn one(
     let attached: Vec<_> = case.attachments.iter().map(|file| folder.join(file)).collect();
     let attachments = call::attach(&gateway, &places.config, &attached)?;
     let text = Value::Object(case.arguments.clone()).to_string();
-    let answer = call::called(&gateway, policy.tool.to_string(), Ok(text), attachments, None)?;
+    let printed = Printed::default();
+    let takes = Some(printed.taking());
+    let answer = call::called(&gateway, policy.tool.to_string(), Ok(text), attachments, None, takes)?;
+    let last = printed.of_crash(&answer);
     let (result, sent) = match answer {
         Ok(Answer { result, attachments, .. }) => (Ok(result), sent(&gateway, attachments)?),
         Err(error) => (Err(error), Vec::new()),
@@ -143,7 +147,11 @@ fn one(
         list(&root.join(mount.trim_start_matches('/')), mount, &mut after)
             .with_context(|| format!("cannot read {mount} of the case's workspace"))?;
     }
-    Ok(differences(case, &result, &after, &sent))
+    let mut told = differences(case, &result, &after, &sent);
+    if let (false, Some(_)) = (told.is_empty(), last.first()) {
+        told.push(format!("it printed last:\n        {}", last.join("\n        ")));
+    }
+    Ok(told)
 }
 
 /// What would have gone out with the reply.

@@ -12,6 +12,7 @@ mod hashing;
 mod landing;
 mod leftovers;
 mod looking;
+mod parking;
 mod places;
 mod quotas;
 mod races;
@@ -25,7 +26,7 @@ use super::{
     Budget, Config, Contents, Disposition, Inner, Planned, PublishFailure, SealedFile, Workspace, Workspaces,
 };
 use cofferdam_core::audit::{Effect, EntryKind, FileFacts, Moved, Removed};
-use cofferdam_core::limits::ByteSize;
+use cofferdam_core::limits::{ByteSize, Limits};
 use cofferdam_core::policy::{Expected, GuestPath};
 use cofferdam_core::tool::{ErrorCode, ToolError};
 use rustix::fs::Mode;

@@ -56,7 +56,7 @@ fn a_call_stages_a_bounded_number_of_files() {
     let room = Room::new(Technique::Unnamed);
     let share = budget();
     let stage = |n| room.workspace.stage(&path(&format!("/tmp/{n}")), CreateNew, &share);
-    let held: Vec<_> = (0..Budget::CHANGES_MAX).map(|n| stage(n).unwrap()).collect();
+    let held: Vec<_> = (0..Limits::DEFAULT.changes).map(|n| stage(n).unwrap()).collect();
     let Err(error) = stage(99) else { panic!("one more was staged") };
     assert_eq!(error.code(), ErrorCode::QuotaExceeded);
     drop(held);

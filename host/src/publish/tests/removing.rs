@@ -375,7 +375,7 @@ fn changes_of_every_kind_count_against_a_calls_number() {
     fs::write(room.host("/shared/a"), "").unwrap();
     let share = budget();
     let mut plans = Vec::new();
-    for _ in 0..Budget::CHANGES_MAX / 2 {
+    for _ in 0..Limits::DEFAULT.changes / 2 {
         plans.push(Planned::Remove(
             room.workspace.plan_remove(&path("/shared/a"), Contents::Keep, &share).unwrap(),
         ));

@@ -67,6 +67,7 @@ impl Room {
             Verdict::Deny(denial) => panic!("{denial:?}"),
         };
         let inputs = Inputs {
+            printed: None,
             attachments: Attachments::default(),
             reply: None,
             report: None,

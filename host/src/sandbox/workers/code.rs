@@ -9,6 +9,7 @@ use super::program::sealed;
 use super::starter::{Starter, WorkerSpec};
 use crate::sandbox::binary::Binary;
 use crate::sandbox::cache::Cache;
+use crate::sandbox::notice::compiling;
 use crate::sandbox::{COMPONENT_BYTES_MAX, SandboxError};
 use cofferdam_core::limits::{ByteSize, Span};
 use cofferdam_ipc::{Broken, COMPILED_BYTES_MAX, Compiled, Socket, ToWorker, decode};
@@ -59,12 +60,14 @@ impl CodeStore {
             return self.hold(binary, &code);
         }
         // One process compiles a component; who comes meanwhile finds it in the cache.
-        let turn = self.cache.wait_for_turn(binary.sha256(), self.compile_time.0);
-        let found = turn.as_ref().filter(|turn| turn.waited).and_then(|_| self.cache.code(binary.sha256()));
-        match found {
-            Some(code) => self.hold(binary, &code),
-            None => self.compile(starter, binary),
-        }
+        compiling(binary.bytes().len(), || {
+            let turn = self.cache.wait_for_turn(binary.sha256(), self.compile_time.0);
+            let waited = turn.as_ref().is_some_and(|turn| turn.waited);
+            match waited.then(|| self.cache.code(binary.sha256())).flatten() {
+                Some(code) => self.hold(binary, &code),
+                None => self.compile(starter, binary),
+            }
+        })
     }
 
     /// The code of a component, compiled anew, since what there was does not load.

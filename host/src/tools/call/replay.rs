@@ -9,11 +9,12 @@ use super::request::CallRequest;
 use super::toolbox::Parts;
 use super::unwritten::{unaudited, unjournaled};
 use crate::audit::Landed;
-use crate::publish::{Planned, told};
+use crate::publish::{Planned, first_of, told};
 use crate::tools::Earlier;
 use cofferdam_core::audit::{Effect, VerdictKind};
 use cofferdam_core::policy::{GuestPath, Safety};
 use cofferdam_core::tool::{Answer, ErrorCode, ToolError};
+use std::collections::HashSet;
 
 /// What is to be done about a call that may have run before.
 pub(super) enum Replay {
@@ -99,7 +100,8 @@ impl CutOff {
             let rest = planned.split_off(done.len());
             return Ok(Self { answer, done, rest });
         }
-        planned.retain(|effect| !done.contains(effect));
+        let happened: HashSet<&Effect> = done.iter().collect();
+        planned.retain(|effect| !happened.contains(effect));
         Err(unfinished(&done, &planned, "others have changed the same paths since"))
     }
 
@@ -122,8 +124,8 @@ impl CutOff {
     /// # Errors
     /// When the guest answers or plans anything else; nothing more is to be changed then.
     pub(super) fn rest_of(&self, answer: &Answer, plan: Vec<Planned>) -> Result<Vec<Planned>, ToolError> {
-        let rest: Vec<Planned> =
-            plan.into_iter().filter(|step| !self.done.contains(&step.effect())).collect();
+        let done: HashSet<&Effect> = self.done.iter().collect();
+        let rest: Vec<Planned> = plan.into_iter().filter(|step| !done.contains(&step.effect())).collect();
         let same_files =
             (&answer.attachments, &answer.delivery) == (&self.answer.attachments, &self.answer.delivery);
         if same_files && rest.iter().map(Planned::effect).eq(self.rest.iter().cloned()) {
@@ -144,10 +146,11 @@ impl CutOff {
 }
 
 fn unfinished(done: &[Effect], rest: &[Effect], why: &str) -> ToolError {
-    let rest = if rest.is_empty() {
+    let paths: Vec<_> = rest.iter().filter_map(Effect::path).collect();
+    let rest = if paths.is_empty() {
         String::new()
     } else {
-        format!("; not done: {}", rest.iter().filter_map(Effect::path).collect::<Vec<_>>().join(", "))
+        format!("; not done: {}", first_of(&paths, |path| (*path).to_owned()))
     };
     let said = format!(
         "the gateway stopped while it made the changes of this call, and cannot finish them ({why}); done before that: \

@@ -33,6 +33,8 @@ pub struct CallRequest {
     pub recent: Option<Arc<dyn RecentAttachments>>,
     /// Takes what the call says of its progress; must not block.
     pub report: Option<Reports>,
+    /// Takes the lines that the tool prints; must not block. Absent, they are in the log alone.
+    pub printed: Option<Reports>,
     /// Where replayed turns look first; absent where turns are not durable.
     pub journal: Option<Arc<dyn Journal>>,
     /// Who can be asked to approve it; where nobody can, a call that a policy asks about is refused.

@@ -52,6 +52,7 @@ impl Parts {
             attachments: request.attachments.clone(),
             reply: Some(self.outgoing.addition(&request.turn).reaching(self.reaching(request))),
             report: request.report.clone(),
+            printed: request.printed.clone(),
             turn: self.ledger.share(&request.turn, earlier),
             made: cut.as_ref().map(CutOff::made).unwrap_or_default(),
             cancel: request.cancel.clone(),

@@ -41,6 +41,7 @@ fn toolbox(dir: &std::path::Path, threads: usize) -> Toolbox {
 fn request(n: usize) -> CallRequest {
     let turn = TurnId::new("test");
     CallRequest {
+        printed: None,
         id: turn.call(n),
         turn,
         caller: Caller { channel: "test".into(), sender: (n / threads::SESSION_QUEUE_MAX).to_string() },

@@ -15,6 +15,11 @@ pub(crate) fn run(arguments: &Arguments) -> Option<Seen> {
         "stdout_flood" => Ok(flood(io::stdout().lock(), b"x", arguments.bytes.unwrap_or(FLOOD_BYTES))),
         "stderr_flood" => Ok(flood(io::stderr().lock(), b"x", arguments.bytes.unwrap_or(FLOOD_BYTES))),
         "lines_flood" => Ok(flood(io::stdout().lock(), b"x\n", arguments.bytes.unwrap_or(FLOOD_BYTES))),
+        "lines_then_panic" => {
+            let line = b"a line of some length, as most lines have\n";
+            flood(io::stderr().lock(), line, arguments.bytes.unwrap_or(FLOOD_BYTES));
+            panic!("after many lines");
+        }
         "stdout_escapes" => Ok(flood(io::stdout().lock(), b"x", 0)),
         "error_message" => Err(error_message(arguments.bytes.unwrap_or(64))),
         "lie" => Err(lie(arguments.text().unwrap_or("path_denied"))),

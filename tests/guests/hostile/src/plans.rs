@@ -70,6 +70,9 @@ pub(crate) fn run(arguments: &Arguments) -> Option<Seen> {
             file.expect(sha256)?;
             workspace_write::StagedFile::finish(file).map(|sealed| json!({ "bytes": sealed.bytes }))
         },
+        "make_many" => {
+            return Some(arguments.path().and_then(|path| Ok((path, arguments.bytes()?))).and_then(many));
+        }
         "report_flood" => return Some(Ok(reports(arguments.bytes.unwrap_or(REPORTS_MAX)))),
         _ => return None,
     };
@@ -86,6 +89,14 @@ fn made(path: &str, holds: &str) -> Result<Value, ToolError> {
     let mut file = StagedFile::create_new(path)?;
     file.write_all(holds.as_bytes()).map_err(ToolError::on_path(path))?;
     file.finish().map(|sealed| json!({ "made": path, "bytes": sealed.bytes }))
+}
+
+/// So many new files below the path, a hundred in a directory.
+fn many((path, count): (&str, u64)) -> Result<Value, ToolError> {
+    for n in 0..count {
+        made(&format!("{path}/{:03}/{n}", n / 100), &format!("file {n}"))?;
+    }
+    Ok(json!({ "made": count }))
 }
 
 /// Progress that a terminal would obey, that often.

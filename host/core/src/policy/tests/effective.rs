@@ -37,6 +37,10 @@ fn a_limit_is_never_above_the_profiles_or_the_ceiling() {
         ),
         ("deadline = \"11m\"", "", "above the gateway's 10m"),
         ("written_bytes = \"5 GiB\"", "", "above the gateway's 4 GiB"),
+        ("changes = 10001", "", "changes = 10001 is above the gateway's 10000; write at most 10000"),
+        ("changes = 20", "changes = 21", "changes = 21 is above profile p's 20; write at most 20"),
+        ("changes = -1", "", "invalid value"),
+        ("changes = \"20\"", "", "invalid type"),
         ("arguments = \"17 MiB\"", "", "above the gateway's 16 MiB"),
         ("result = \"17 MiB\"", "", "above the gateway's 16 MiB"),
     ] {
@@ -49,11 +53,12 @@ fn a_limit_is_never_above_the_profiles_or_the_ceiling() {
 #[test]
 fn what_nobody_limits_gets_the_default_within_the_profile() {
     assert_eq!(limits("", ""), Ok(Limits::DEFAULT));
-    let tight = "memory = \"1 MiB\"\ndeadline = \"5s\"\nwritten_bytes = \"2 KiB\"\narguments = \"3 KiB\"\nresult = \"4 KiB\"";
+    let tight = "memory = \"1 MiB\"\ndeadline = \"5s\"\nwritten_bytes = \"2 KiB\"\nchanges = 7\narguments = \"3 KiB\"\nresult = \"4 KiB\"";
     let expected = Limits {
         memory: ByteSize::mib(1),
         deadline: Span::seconds(5),
         written_bytes: ByteSize::kib(2),
+        changes: 7,
         arguments: ByteSize::kib(3),
         result: ByteSize::kib(4),
     };

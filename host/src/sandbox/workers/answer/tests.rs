@@ -72,6 +72,8 @@ fn asked(requests: &[Request<'_>]) -> Vec<String> {
     let config = publish::Config::shared(dir.path().join("workspace"), ByteSize::mib(1));
     let workspace = Workspaces::open(&config).expect("a workspace").usual().clone();
     let inputs = Inputs {
+        printed: None,
+        printed: None,
         attachments: Attachments::default(),
         reply: None,
         report: None,

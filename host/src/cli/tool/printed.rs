@@ -1,0 +1,40 @@
+//! What a tool printed last, for the author of one that crashed.
+
+use crate::sandbox::Reports;
+use cofferdam_core::tool::{ErrorCode, ToolError};
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// So much of it is shown.
+const PRINTED_BYTES_MAX: usize = 2 << 10;
+
+/// The last lines of one call.
+#[derive(Clone, Default)]
+pub(super) struct Printed(Arc<Mutex<VecDeque<String>>>);
+
+impl Printed {
+    /// What takes the lines.
+    pub(super) fn taking(&self) -> Reports {
+        let lines = self.0.clone();
+        Arc::new(move |line: &str| {
+            let mut lines = lines.lock().unwrap_or_else(PoisonError::into_inner);
+            lines.push_back(line.to_owned());
+            while lines.len() > 1
+                && lines.iter().map(|line| line.len() + 1).sum::<usize>() > PRINTED_BYTES_MAX
+            {
+                lines.pop_front();
+            }
+        })
+    }
+
+    /// The lines, if the call ended in a way that they may explain.
+    pub(super) fn of_crash<T>(&self, result: &Result<T, ToolError>) -> Vec<String> {
+        let crashed = [ErrorCode::Trapped, ErrorCode::OutOfMemory, ErrorCode::TimedOut];
+        match result {
+            Err(error) if crashed.contains(&error.code) => {
+                self.0.lock().unwrap_or_else(PoisonError::into_inner).iter().cloned().collect()
+            }
+            _ => Vec::new(),
+        }
+    }
+}

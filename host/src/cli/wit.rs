@@ -1,0 +1,56 @@
+//! `cofferdam wit`: the contract with guests as files, for authors whose language binds from it. It replaces
+//! nothing that says something else.
+
+use super::Exit;
+use super::tool::contract;
+use anyhow::{Context, bail};
+use std::fs::{self, OpenOptions};
+use std::io::{ErrorKind, Write};
+use std::path::{Path, PathBuf};
+
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "A file that is there and says the same stays; one that says something else is kept, and nothing is \
+                  written (exit 2).\nA world of your own beside it, e.g. wit/mine.wit, names what your tool uses; see \
+                  docs/writing-a-tool.md.\nExample: cofferdam wit && ls wit"
+)]
+pub(super) struct Arguments {
+    /// The folder to write into
+    #[arg(value_name = "DIR", default_value = "wit")]
+    dir: PathBuf,
+}
+
+pub(super) fn run(arguments: &Arguments, out: &mut dyn Write) -> anyhow::Result<Exit> {
+    let dir = &arguments.dir;
+    let (mut missing, mut different) = (Vec::new(), Vec::new());
+    for (name, text) in contract() {
+        let file = dir.join(name);
+        match fs::read(&file) {
+            Ok(there) if there == text.as_bytes() => {}
+            Err(error) if error.kind() == ErrorKind::NotFound => missing.push((file, text)),
+            Ok(_) => different.push(file.display().to_string()),
+            Err(error) => return Err(error).with_context(|| format!("cannot read {}", file.display())),
+        }
+    }
+    if !different.is_empty() {
+        bail!(
+            "{} says something else, and nothing is overwritten; name another folder",
+            different.join(", ")
+        );
+    }
+    for (file, text) in &missing {
+        write(file, text).with_context(|| format!("cannot write {}", file.display()))?;
+        writeln!(out, "wrote {}", file.display())?;
+    }
+    let (written, there) = (missing.len(), contract().count() - missing.len());
+    writeln!(out, "{}: {written} files written, {there} were there already", dir.display())?;
+    Ok(Exit::Done)
+}
+
+/// A new file: what somebody puts there meanwhile stays.
+fn write(file: &Path, text: &str) -> std::io::Result<()> {
+    if let Some(folder) = file.parent() {
+        fs::create_dir_all(folder)?;
+    }
+    OpenOptions::new().write(true).create_new(true).open(file)?.write_all(text.as_bytes())
+}

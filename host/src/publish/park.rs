@@ -1,0 +1,104 @@
+//! Where the sealed files of a large plan wait, so that none of them needs a descriptor: a directory of the
+//! call's own in a mount's root, under a name that only the gateway gives.
+//!
+//! It is locked for as long as the call has it, so that another process's sweep spares it; what a crash
+//! leaves of it, the next start sweeps. It refuses to replace anything.
+
+use super::resolve;
+use super::temp::{Mount, NAMES_MAX, TempName, link_open_file, random_name, rename_new};
+use super::workspaces::is_named;
+use cap_std::fs::Dir;
+use rustix::fd::OwnedFd;
+use rustix::fs::{
+    AtFlags, FlockOperation, Mode, OFlags, chmodat, fchmod, flock, mkdirat, renameat, unlinkat,
+};
+use rustix::io::{Errno, Result};
+use std::fs::File;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// A directory of a call's own. Its last name and it go together.
+pub(super) struct Park {
+    mount: Arc<Mount>,
+    name: String,
+    dir: Arc<Dir>,
+    names: AtomicU32,
+}
+
+impl Park {
+    /// A new one in the root of the mount, for its owner alone.
+    pub(super) fn make(mount: &Arc<Mount>) -> Result<Arc<Self>> {
+        for _ in 0..NAMES_MAX {
+            let name = random_name();
+            match mkdirat(&*mount.dir, &name, Mode::RWXU) {
+                Err(Errno::EXIST) => continue,
+                made => made?,
+            }
+            if let Some(dir) = held(mount, &name)? {
+                let dir = Arc::new(Dir::from_std_file(File::from(dir)));
+                return Ok(Arc::new(Self { mount: Arc::clone(mount), name, dir, names: AtomicU32::new(0) }));
+            }
+        }
+        Err(Errno::EXIST)
+    }
+
+    /// Whether it is of this mount.
+    pub(super) fn is_of(&self, mount: &Arc<Mount>) -> bool {
+        Arc::ptr_eq(&self.mount, mount)
+    }
+
+    /// The directory itself.
+    pub(super) fn dir(&self) -> &Arc<Dir> {
+        &self.dir
+    }
+
+    /// Gives a staged file a name in here, in the place of the temporary one that it may have.
+    pub(super) fn take(self: &Arc<Self>, file: &File, temp: &mut Option<TempName>) -> Result<TempName> {
+        let name = self.names.fetch_add(1, Ordering::Relaxed).to_string();
+        let Some(old) = temp else {
+            link_open_file(file, &*self.dir, &name)?;
+            return Ok(TempName::parked(self, name));
+        };
+        match rename_new(old.dir(), old.as_str(), &*self.dir, &name) {
+            // Nobody but this call gives names in here.
+            Err(Errno::OPNOTSUPP) => renameat(old.dir(), old.as_str(), &*self.dir, &name)?,
+            renamed => renamed?,
+        }
+        old.renamed();
+        Ok(TempName::parked(self, name))
+    }
+}
+
+impl Drop for Park {
+    fn drop(&mut self) {
+        if let Err(errno) = unlinkat(&*self.mount.dir, &self.name, AtFlags::REMOVEDIR)
+            && errno != Errno::NOENT
+        {
+            tracing::warn!(name = %self.name, %errno, "a temporary directory stays until the next start");
+        }
+    }
+}
+
+/// The directory, locked; `None` where a sweep came between its making and the lock.
+fn held(mount: &Mount, name: &str) -> Result<Option<OwnedFd>> {
+    let dir = match resolve::directory(&mount.dir, name.as_bytes()) {
+        Err(Errno::NOENT) => return Ok(None),
+        dir => dir?,
+    };
+    match flock(&dir, FlockOperation::NonBlockingLockExclusive) {
+        Err(Errno::WOULDBLOCK) => Ok(None),
+        locked => {
+            locked?;
+            Ok(is_named(&*mount.dir, name, &dir)?.then_some(dir))
+        }
+    }
+}
+
+/// The parked file of this name, open again, with the mode that it has: one may be that of a file that nobody reads.
+pub(super) fn opened(temp: &TempName, mode: Mode) -> Result<File> {
+    chmodat(temp.dir(), temp.as_str(), Mode::RUSR | Mode::WUSR, AtFlags::empty())?;
+    let flags = OFlags::RDWR | OFlags::NOFOLLOW | OFlags::NONBLOCK;
+    let file = resolve::open(temp.dir(), temp.as_str(), flags)?;
+    fchmod(&file, mode)?;
+    Ok(File::from(file))
+}

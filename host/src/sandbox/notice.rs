@@ -1,0 +1,111 @@
+//! Tells whoever waits that components are being compiled, and how long each took: that can take a minute, and
+//! nothing else would be seen meanwhile. It says nothing as long as all of it was quick.
+
+use cofferdam_core::text::one_line;
+use std::cell::RefCell;
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::sync::{Mutex, OnceLock, PoisonError};
+use std::thread::Builder;
+use std::time::{Duration, Instant};
+
+/// So much compiling of a process nobody minds.
+const UNNOTICED: Duration = Duration::from_millis(500);
+/// How often a component that still compiles is told of again.
+const AGAIN_EVERY: Duration = Duration::from_secs(10);
+
+/// Takes a line.
+type Tell = fn(&str);
+
+static TELL: OnceLock<Tell> = OnceLock::new();
+/// What compiling has taken so far.
+static SPENT: Mutex<Duration> = Mutex::new(Duration::ZERO);
+
+thread_local! {
+    static NAME: RefCell<Option<String>> = const { RefCell::new(None) };
+}
+
+/// From here on it is told: without this nothing is.
+pub fn tell_of_compiling(tell: fn(&str)) {
+    let _ = TELL.set(tell);
+}
+
+/// The name of what `work` loads on this thread, for people.
+pub fn loading<T>(name: &str, work: impl FnOnce() -> T) -> T {
+    let before = NAME.replace(Some(one_line(name, 80)));
+    let done = work();
+    NAME.set(before);
+    done
+}
+
+/// Does the compiling of a component of so many bytes.
+pub(super) fn compiling<T>(bytes: usize, work: impl FnOnce() -> T) -> T {
+    let Some(tell) = TELL.get() else { return work() };
+    let name = NAME.with_borrow(|name| name.clone().unwrap_or_else(|| "a component".into()));
+    let what = format!("{name} ({})", size(bytes));
+    let started = Instant::now();
+    let spent = *SPENT.lock().unwrap_or_else(PoisonError::into_inner);
+    let (ended, watch) = watching(*tell, what, UNNOTICED.saturating_sub(spent));
+    let done = work();
+    drop(ended);
+    let told = watch.is_some_and(|watch| watch.join().unwrap_or(false));
+    let took = started.elapsed();
+    *SPENT.lock().unwrap_or_else(PoisonError::into_inner) += took;
+    if told {
+        tell(&format!("compiling {name} took {:.1} s", took.as_secs_f64()));
+    }
+    done
+}
+
+/// `98 KB`, `12.2 MB`.
+fn size(bytes: usize) -> String {
+    match bytes {
+        0..=999_499 => format!("{} KB", bytes.div_ceil(1000)),
+        _ => format!("{:.1} MB", bytes as f64 / 1e6),
+    }
+}
+
+type Watch = std::thread::JoinHandle<bool>;
+
+/// A thread that tells of it after `quiet`, and again, until the other end is dropped; then whether it did. None
+/// where the system has no thread: compiling goes on untold.
+fn watching(tell: Tell, what: String, quiet: Duration) -> (Sender<()>, Option<Watch>) {
+    let (ended, end) = channel::<()>();
+    let started = Instant::now();
+    let watch = move || {
+        let mut told = false;
+        while end.recv_timeout(if told { AGAIN_EVERY } else { quiet }) == Err(RecvTimeoutError::Timeout) {
+            match told {
+                false => tell(&format!("compiling {what} …")),
+                true => tell(&format!("compiling {what} … {} s", started.elapsed().as_secs())),
+            }
+            told = true;
+        }
+        told
+    };
+    (ended, Builder::new().name("compiling".into()).spawn(watch).ok())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    static SAID: Mutex<Vec<String>> = Mutex::new(Vec::new());
+
+    #[test]
+    fn it_is_told_once_it_takes_long_and_with_how_long_it_took() {
+        let said = || SAID.lock().expect("no panic").clone();
+        let slow = || std::thread::sleep(Duration::from_millis(1200));
+        compiling(98_000, slow);
+        assert!(said().is_empty(), "nobody asked to be told");
+        tell_of_compiling(|line| SAID.lock().expect("no panic").push(line.to_owned()));
+        compiling(98_000, || ());
+        assert!(said().is_empty(), "it was quick: {:?}", said());
+        loading("unpack", || compiling(98_000, slow));
+        let lines = said();
+        assert_eq!((lines.len(), lines[0].as_str()), (2, "compiling unpack (98 KB) …"), "{lines:?}");
+        assert!(lines[1].starts_with("compiling unpack took 1."), "{lines:?}");
+        // By now every one is noticed.
+        compiling(1, || std::thread::sleep(Duration::from_millis(50)));
+        assert_eq!(said()[2], "compiling a component (1 KB) …");
+    }
+}

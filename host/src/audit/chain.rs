@@ -5,7 +5,7 @@
 
 use super::lines::{Line, LineEnd, sha256_of};
 use super::reading::{Reading, VERSION, read};
-use super::tail::TORN_BYTES_MAX;
+use super::tail::TEAR_BYTES_MAX;
 use super::{AuditError, Head};
 use cofferdam_core::audit::{Event, Record, sha256_hex};
 use std::fs::File;
@@ -240,7 +240,7 @@ impl Chain {
         let after_others = self.head_line > 0 && torn.begun;
         let fault = if no_record && !after_others {
             Fault::NothingButTorn { bytes, why: torn.why.clone() }
-        } else if bytes > TORN_BYTES_MAX {
+        } else if bytes > TEAR_BYTES_MAX {
             Fault::TooMuchTorn { bytes }
         } else {
             return None;

@@ -10,9 +10,9 @@ use std::fs::File;
 use std::os::unix::fs::FileExt;
 
 /// More than this after the last record is no tear of a crash: several of the longest lines.
-pub(super) const TORN_BYTES_MAX: u64 = 5 * LINE_BYTES_MAX as u64;
+pub(super) const TEAR_BYTES_MAX: u64 = 5 * LINE_BYTES_MAX as u64;
 /// How far back a record is looked for: a usual record, then what a crash may leave.
-const WINDOWS: [u64; 2] = [4096, TORN_BYTES_MAX];
+const WINDOWS: [u64; 2] = [4096, TEAR_BYTES_MAX];
 
 /// The end of the log, as it was at one length.
 #[derive(Debug)]

@@ -106,7 +106,7 @@ fn a_failure_is_told_difference_by_difference() {
         ("c.json", r#"{ "arguments": {}, "expect": { "error": "not_found" } }"#),
         (
             "d.json",
-            r#"{ "arguments": { "name": 1 }, "expect": { "error": "invalid_arguments", "message_contains": "string" } }"#,
+            r#"{ "arguments": { "name": 1 }, "expect": { "error": "invalid_arguments", "message_contains": "must be text" } }"#,
         ),
     ];
     let ran = test(&home, "minimal", &cases, &[]);

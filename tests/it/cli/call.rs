@@ -32,7 +32,7 @@ fn what_the_schema_does_not_take_is_refused_by_name() {
     invalid(&home, &["file_read"], "path is missing; give path=/shared/…");
     for offset in ["1.5", "two", "", "\"1\""] {
         let given = format!("offset={offset}");
-        invalid(&home, &["file_read", "path=/shared/a", &given], "offset must be a whole number or null");
+        invalid(&home, &["file_read", "path=/shared/a", &given], "offset must be a whole number, like 0");
     }
     invalid(&home, &["file_read", "path=/shared/a", "offset=-1"], "offset must be 0 or more");
     invalid(&home, &["file_read", "path=/shared/a", "length=0"], "length must be 1 to 1048576");

@@ -9,6 +9,9 @@ const NAME_BYTES_MAX: usize = 80;
 /// Longest sentence about one place, in bytes.
 const PROBLEM_BYTES_MAX: usize = 400;
 
+/// What stands for a text in an example.
+pub(super) const ANY_TEXT: &str = "…";
+
 /// Why a value does not pass.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Refusal {
@@ -76,10 +79,11 @@ impl fmt::Display for Finding {
             Problem::Missing { example: Some(example) } if self.is_top() => {
                 write!(f, "{place} is missing; give {place}={example}")
             }
-            Problem::Missing { example: Some(example) } => {
+            // Nothing that can be typed, and nothing that says more than the name.
+            Problem::Missing { example: Some(example) } if example != ANY_TEXT => {
                 write!(f, "{place} is missing; give e.g. {example}")
             }
-            Problem::Missing { example: None } => write!(f, "{place} is missing"),
+            Problem::Missing { .. } => write!(f, "{place} is missing"),
         }
     }
 }

@@ -1,6 +1,7 @@
 //! What schemas ask for, in words for people. All of it is the schema's; nothing is the value's.
 
 use super::check::Check;
+use super::finding::ANY_TEXT;
 use super::node::{Id, Node, NumberRules, Rules, TextRules, Type};
 use super::number::Num;
 use crate::text::one_line;
@@ -218,7 +219,7 @@ impl Check<'_> {
             return Some(bare(first));
         }
         Some(match rules.types.iter().next()? {
-            Type::Text => "…".into(),
+            Type::Text => ANY_TEXT.into(),
             Type::Integer | Type::Number => rules.number_example()?.to_string(),
             Type::Boolean => "true".into(),
             Type::List => "[…]".into(),

@@ -137,10 +137,7 @@ fn places_lie_in_lists_and_objects() {
         "table": { "type": "array", "items": { "type": "array", "items": { "type": "integer" } } } },
         "$defs": { "edit": edit } });
     let said = |value: Value| refusal(&schema, &value).to_string();
-    assert_eq!(
-        said(json!({ "edits": [{ "old_text": "x" }, {}] })),
-        "edits[1].old_text is missing; give e.g. …"
-    );
+    assert_eq!(said(json!({ "edits": [{ "old_text": "x" }, {}] })), "edits[1].old_text is missing");
     assert_eq!(said(json!({ "edits": [{ "old_text": 1 }] })), "edits[0].old_text must be text");
     assert_eq!(
         said(json!({ "edits": [{ "old_text": "x", "n": 1 }] })),

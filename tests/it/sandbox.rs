@@ -27,6 +27,7 @@ mod reading;
 mod recovery;
 mod resources;
 mod results;
+mod schemas;
 mod staging;
 mod streams;
 mod time;

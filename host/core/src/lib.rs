@@ -17,6 +17,7 @@ pub mod json;
 pub mod limits;
 pub mod message;
 pub mod policy;
+pub mod schema;
 pub mod secret;
 pub mod standing;
 pub mod text;

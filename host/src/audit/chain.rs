@@ -4,7 +4,8 @@
 //! skip or guess.
 
 use super::lines::{Line, LineEnd, sha256_of};
-use super::reading::{Reading, read};
+use super::reading::{Reading, VERSION, read};
+use super::tail::TEAR_BYTES_MAX;
 use super::{AuditError, Head};
 use cofferdam_core::audit::{Event, Record, sha256_hex};
 use std::fs::File;
@@ -69,6 +70,25 @@ pub enum Fault {
     /// A file that was rotated away holds no record.
     #[error("the file holds no record, and every rotated file does: it was emptied")]
     NoRecord,
+    /// The last file has bytes and no record.
+    #[error(
+        "the file has {bytes} bytes and no record ({why}): either a crash tore the first one, and the next call \
+             records that and goes on, or the file was replaced"
+    )]
+    NothingButTorn {
+        /// How many bytes.
+        bytes: u64,
+        /// Why they are no record.
+        why: String,
+    },
+    /// What follows the last record is more than a crash leaves.
+    #[error(
+        "it is not a record, and neither is anything in the {bytes} bytes from here: no crash leaves that much"
+    )]
+    TooMuchTorn {
+        /// How many bytes.
+        bytes: u64,
+    },
     /// The record differs from a signed head.
     #[error("it is not the record of the signed head (statement {statement}): the log was rewritten")]
     OtherSigned {
@@ -129,6 +149,8 @@ pub(super) struct Torn {
     pub(super) line: u64,
     pub(super) start: u64,
     pub(super) why: String,
+    /// Whether the first of them begins as the next record would.
+    begun: bool,
 }
 
 /// How far the chain was followed.
@@ -162,7 +184,8 @@ impl Chain {
             Reading::Foreign(why) => return Ok(Link::Bad(self.unreadable(why))),
             Reading::Torn(why) => {
                 let (line_number, start) = (self.lines, line.offset);
-                self.torn.get_or_insert(Torn { line: line_number, start, why });
+                let begun = self.begins_next(line.bytes);
+                self.torn.get_or_insert(Torn { line: line_number, start, why, begun });
                 return Ok(Link::Torn);
             }
         };
@@ -199,6 +222,30 @@ impl Chain {
         let (line, torn) = (self.lines.max(1), self.torn.is_some());
         let seq = if torn || self.head_line != self.lines { self.head.seq + 1 } else { self.head.seq };
         Some(self.broken(BadRecord { line, seq, fault }))
+    }
+
+    /// Whether a line that is no record begins as the next one would, as far as it goes.
+    fn begins_next(&self, line: &[u8]) -> bool {
+        let record = format!("{{\"v\":{VERSION},\"seq\":{},", self.head.seq + 1);
+        let length = line.len().min(record.len());
+        line[..length] == record.as_bytes()[..length]
+    }
+
+    /// What is bad about the torn end of the last file, of this length: a crash tears one record, after others.
+    pub(super) fn close_torn(&self, length: u64) -> Option<Broken> {
+        let torn = self.torn.as_ref()?;
+        let bytes = length - torn.start;
+        let no_record = self.head_file != self.file || self.head_line == 0;
+        // Right after a rotation a crash tears the first record of a file.
+        let after_others = self.head_line > 0 && torn.begun;
+        let fault = if no_record && !after_others {
+            Fault::NothingButTorn { bytes, why: torn.why.clone() }
+        } else if bytes > TEAR_BYTES_MAX {
+            Fault::TooMuchTorn { bytes }
+        } else {
+            return None;
+        };
+        Some(self.broken(BadRecord { line: torn.line, seq: self.head.seq + 1, fault }))
     }
 
     /// Goes on with the first line of the next file.

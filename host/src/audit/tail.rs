@@ -9,8 +9,10 @@ use cofferdam_core::audit::{Recovered, sha256_hex};
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 
-/// How far back a record is looked for: a usual record, then longer ones, then several of the longest lines.
-const WINDOWS: [u64; 5] = [4096, 64 << 10, 512 << 10, LINE_BYTES_MAX as u64 + 1, 5 * LINE_BYTES_MAX as u64];
+/// More than this after the last record is no tear of a crash: several of the longest lines.
+pub(super) const TEAR_BYTES_MAX: u64 = 5 * LINE_BYTES_MAX as u64;
+/// How far back a record is looked for: a usual record, then longer ones, then what a crash may leave.
+const WINDOWS: [u64; 5] = [4096, 64 << 10, 512 << 10, LINE_BYTES_MAX as u64 + 1, TEAR_BYTES_MAX];
 
 /// The end of the log, as it was at one length.
 #[derive(Debug)]

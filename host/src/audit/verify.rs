@@ -137,7 +137,10 @@ pub fn verify(source: Source<'_>, kept: &[Kept]) -> Result<Verification, AuditEr
             }
         }
         let whole = files.is_rotated(index) || index + 1 < files.len();
-        let broken = if whole { chain.close_rotated(last_end) } else { chain.close(last_end) };
+        let broken = match whole {
+            true => chain.close_rotated(last_end),
+            false => chain.close(last_end).or_else(|| chain.close_torn(part.end)),
+        };
         if let Some(broken) = broken {
             return bad(broken);
         }

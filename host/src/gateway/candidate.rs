@@ -14,6 +14,7 @@ use crate::tools::{Registry, RegistryError, not_granted, read_component, read_po
 use cofferdam_core::capability::{Access, Grants, MountGrant};
 use cofferdam_core::policy::schema::{Leaf, leaves};
 use cofferdam_core::policy::{ComponentSource, PolicySet, ToolPolicy};
+use cofferdam_core::schema::Schema;
 use cofferdam_core::text::is_deceptive;
 use cofferdam_core::tool::Description;
 use std::io;
@@ -155,10 +156,9 @@ impl Candidate {
         if let Err(found) = policy.check_schema(&description.arguments) {
             problems.extend(found.iter().map(ToString::to_string));
         }
-        if let Err(e) = jsonschema::draft202012::new(&description.arguments) {
-            let why = cofferdam_core::text::one_line(&e.to_string(), 400);
-            let unusable = format!("the tool's schema is not usable: {why}; mend it in the tool's describe");
-            problems.push(format!("{}: {}: {unusable}", policy.file, policy.tool));
+        if let Err(cause) = Schema::compile(&description.arguments) {
+            let (file, tool) = (policy.file.clone(), policy.tool.to_string());
+            problems.push(RegistryError::Schema { file, tool, cause }.to_string());
         }
         problems
     }

@@ -11,7 +11,7 @@ use serde_json::Value;
 /// Why a call whose arguments could be read gets no permit.
 #[derive(Clone, Debug)]
 pub enum Refused {
-    /// The arguments do not fit the tool's schema.
+    /// The arguments do not fit the tool's schema, or the time was over before that was known.
     Schema(ToolError),
     /// The judge said no.
     Denied(Denial),
@@ -59,12 +59,18 @@ impl Tool {
         Ok(arguments)
     }
 
-    /// The judgement of a call with these arguments: the schema first, then the judge.
+    /// The judgement of a call with these arguments: the schema first, as long as `stopped` says nothing, then
+    /// the judge.
     ///
     /// # Errors
     /// [`Refused`] by the first of the two that refuses.
-    pub fn judge(&self, id: CallId, arguments: Value) -> Result<Judged, Refused> {
-        self.validate(&arguments).map_err(Refused::Schema)?;
+    pub fn judge(
+        &self,
+        id: CallId,
+        arguments: Value,
+        stopped: &dyn Fn() -> Option<ToolError>,
+    ) -> Result<Judged, Refused> {
+        self.validate(&arguments, stopped).map_err(Refused::Schema)?;
         match judge(Call { id, tool: self.policy.tool.clone(), arguments }, &self.policy) {
             Verdict::Permit(permit) => Ok(Judged::Permit(permit)),
             Verdict::Ask(ask) => Ok(Judged::Ask(ask)),

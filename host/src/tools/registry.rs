@@ -1,11 +1,12 @@
-//! The tools a gateway has: each policy with its component, its schema and its validator, or the
+//! The tools a gateway has: each policy with its component and its schema, or the
 //! reason why the tool does not load.
 
 use super::reading::read_component;
 use crate::sandbox::imports::{Import, Needs, imports_beyond_baseline};
 use crate::sandbox::{Binary, Component, Sandbox, SandboxError, loading};
 use cofferdam_core::counts::COUNTS;
-use cofferdam_core::policy::{ComponentSource, PolicyProblem, PolicySet, ToolPolicy};
+use cofferdam_core::policy::{ArgumentClass, ComponentSource, PolicyProblem, PolicySet, ToolPolicy};
+use cofferdam_core::schema::{Budget, Finding, Problem, Refusal, Schema, SchemaError};
 use cofferdam_core::text::one_line;
 use cofferdam_core::tool::{Description, ErrorCode, ToolError, wire_name};
 use serde_json::Value;
@@ -22,7 +23,7 @@ pub struct Tool {
     pub policy: ToolPolicy,
     /// What runs.
     pub component: Component,
-    validator: jsonschema::Validator,
+    schema: Schema,
 }
 
 /// A tool, or why it does not load.
@@ -118,8 +119,8 @@ pub enum RegistryError {
         file: String,
         /// The tool.
         tool: String,
-        /// What is wrong with it.
-        cause: String,
+        /// Where, and what to write instead.
+        cause: SchemaError,
     },
 }
 
@@ -217,30 +218,42 @@ impl Registry {
 }
 
 impl Tool {
-    /// Checks arguments against the tool's schema.
+    /// Checks arguments against the tool's schema, in a bounded number of steps, until `stopped` says why not
+    /// any longer.
     ///
     /// # Errors
-    /// `invalid_arguments` with the first problems, each with its place.
-    pub fn validate(&self, arguments: &Value) -> Result<(), ToolError> {
-        if self.validator.is_valid(arguments) {
+    /// `invalid_arguments` with the first problems, each with its place, or that the schema is too costly; what
+    /// `stopped` says.
+    pub fn validate(
+        &self,
+        arguments: &Value,
+        stopped: &dyn Fn() -> Option<ToolError>,
+    ) -> Result<(), ToolError> {
+        let is_stopped = || stopped().is_some();
+        let Err(mut refusal) = self.schema.check(arguments, Budget::until(&is_stopped)) else {
             return Ok(());
+        };
+        if let (Refusal::Stopped, Some(why)) = (&refusal, stopped()) {
+            return Err(why);
         }
-        let said: Vec<String> = self
-            .validator
-            .iter_errors(arguments)
-            .take(4)
-            .map(|e| {
-                let at = e.instance_path().to_string();
-                // `masked` keeps values out of the message: one of them may be a secret content.
-                let what = one_line(&e.masked().to_string(), 300);
-                if at.is_empty() {
-                    what
-                } else {
-                    format!("{}: {what}", one_line(at.trim_start_matches('/'), 80))
-                }
-            })
-            .collect();
-        Err(ToolError::new(ErrorCode::InvalidArguments, said.join("; ")))
+        if let Refusal::Unfit(findings) = &mut refusal {
+            findings.iter_mut().for_each(|finding| self.explain(finding));
+        }
+        Err(ToolError::new(ErrorCode::InvalidArguments, refusal.to_string()))
+    }
+
+    /// Says what only the policy knows: what is a path, and that the whole is arguments.
+    fn explain(&self, finding: &mut Finding) {
+        if finding.place.is_empty() {
+            finding.place = "the arguments".into();
+        }
+        let mount = self.policy.grants.mounts.first();
+        if let Problem::Missing { example: Some(example) } = &mut finding.problem
+            && let Some(ArgumentClass::Path(_)) = self.policy.arguments.get(&finding.place)
+            && let Some(mount) = mount
+        {
+            *example = format!("{}/…", mount.guest);
+        }
     }
 }
 
@@ -264,10 +277,12 @@ fn load_binary(sandbox: &Sandbox, policy: &ToolPolicy, binary: Binary) -> Loaded
         return Err(RegistryError::Misnamed { file: file(), tool: tool(), found });
     }
     policy.check_schema(&description.arguments).map_err(RegistryError::Policy)?;
-    let validator = jsonschema::draft202012::new(&description.arguments).map_err(|e| {
-        RegistryError::Schema { file: file(), tool: tool(), cause: one_line(&e.to_string(), 400) }
+    let schema = Schema::compile(&description.arguments).map_err(|cause| RegistryError::Schema {
+        file: file(),
+        tool: tool(),
+        cause,
     })?;
-    Ok(Arc::new(Tool { description, policy: policy.clone(), component, validator }))
+    Ok(Arc::new(Tool { description, policy: policy.clone(), component, schema }))
 }
 
 /// What these bytes import that the policy's profile does not grant, if anything.

@@ -106,7 +106,7 @@ fn a_failure_is_told_difference_by_difference() {
         ("c.json", r#"{ "arguments": {}, "expect": { "error": "not_found" } }"#),
         (
             "d.json",
-            r#"{ "arguments": { "name": 1 }, "expect": { "error": "invalid_arguments", "message_contains": "string" } }"#,
+            r#"{ "arguments": { "name": 1 }, "expect": { "error": "invalid_arguments", "message_contains": "must be text" } }"#,
         ),
     ];
     let ran = test(&home, "minimal", &cases, &[]);
@@ -123,8 +123,8 @@ fn a_failure_is_told_difference_by_difference() {
         "ok    greets\n\
          FAIL  greets Bob (cases/b.json)\n      result.greeting: expected \"Hello, Ada!\", got \"Hello, Bob!\"\n      \
          result.n: expected 1, got nothing\n\
-         FAIL  c (cases/c.json)\n      expected the error not_found, got the error invalid_arguments: \"name\" is a \
-         required property\n\
+         FAIL  c (cases/c.json)\n      expected the error not_found, got the error invalid_arguments: name is \
+         missing; give name=…\n\
          ok    d\n2 passed, 2 failed\n"
     );
     let json = test(&home, "minimal", &cases, &["--json"]);

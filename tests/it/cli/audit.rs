@@ -146,6 +146,28 @@ fn a_cut_tail_and_a_log_written_anew_need_the_head_kept_elsewhere() {
 }
 
 #[test]
+fn a_log_that_was_replaced_is_not_an_empty_one() {
+    let home = used();
+    let kept = head(&home);
+    let half = &lines(&home)[0][..40];
+    for noise in ["\0\0\0\0", "noise", "{", half, &"x".repeat(400_000)] {
+        fs::write(log(&home), noise).expect("writable");
+        bad(&home, &[], 1, &format!("the file has {} bytes and no record", noise.len()));
+        fs::copy(log(&home), home.dir().join("copy.jsonl")).expect("writable");
+        bad(&home, &["copy.jsonl"], 1, "the file has ");
+    }
+    for noise in ["\n", "noise\n", "{}\n", "\0\n\0\n"] {
+        fs::write(log(&home), noise).expect("writable");
+        bad(&home, &[], 1, "it is not a record");
+    }
+    // Nothing at all is an empty log, as long as no head is known.
+    fs::write(log(&home), "").expect("writable");
+    let ran = verify(&home, &[]);
+    assert!(ran.code == Some(0) && ran.stdout.starts_with("audit ok: 0 records"), "{ran:?}");
+    bad(&home, &["--head", &kept], 1, "the tail was cut");
+}
+
+#[test]
 fn a_tail_torn_by_a_crash_is_told_and_then_recovered_from() {
     let home = used();
     let sound = fs::read(log(&home)).expect("there");

@@ -29,23 +29,23 @@ fn invalid(home: &Home, arguments: &[&str], said: &str) {
 fn what_the_schema_does_not_take_is_refused_by_name() {
     let home = Home::new();
     put(&home, "/shared/a", b"x");
-    invalid(&home, &["file_read"], "\"path\" is a required property");
-    invalid(&home, &["file_read", "path=/shared/a", "offset=1.5"], "offset: ");
-    invalid(&home, &["file_read", "path=/shared/a", "offset=-1"], "offset: ");
-    invalid(&home, &["file_read", "path=/shared/a", "offset=two"], "offset: ");
-    invalid(&home, &["file_read", "path=/shared/a", "offset="], "offset: ");
-    invalid(&home, &["file_read", "path=/shared/a", "offset=\"1\""], "offset: ");
-    invalid(&home, &["file_read", "path=/shared/a", "length=0"], "length: ");
-    invalid(&home, &["file_read", "path=/shared/a", "length=1048577"], "length: ");
-    invalid(&home, &["file_read", "path=/shared/a", "file=/shared/a"], "'file' was unexpected");
-    invalid(&home, &["file_read", "Path=/shared/a"], "'Path' was unexpected");
+    invalid(&home, &["file_read"], "path is missing; give path=/shared/…");
+    for offset in ["1.5", "two", "", "\"1\""] {
+        let given = format!("offset={offset}");
+        invalid(&home, &["file_read", "path=/shared/a", &given], "offset must be a whole number, like 0");
+    }
+    invalid(&home, &["file_read", "path=/shared/a", "offset=-1"], "offset must be 0 or more");
+    invalid(&home, &["file_read", "path=/shared/a", "length=0"], "length must be 1 to 1048576");
+    invalid(&home, &["file_read", "path=/shared/a", "length=1048577"], "length must be 1 to 1048576");
+    invalid(&home, &["file_read", "path=/shared/a", "file=/shared/a"], "file is unknown; there is path, ");
+    invalid(&home, &["file_read", "Path=/shared/a"], "Path is unknown; write path; path is missing; ");
     invalid(
         &home,
         &["file_write_bytes", "path=/shared/b", "content_base64=eA==", "overwrite=yes"],
-        "overwrite: ",
+        "overwrite must be true or false",
     );
     for text in ["[]", "\"x\"", "1", "null", "true"] {
-        invalid(&home, &["file_read", "--args", text], "\"object\"");
+        invalid(&home, &["file_read", "--args", text], "the arguments must be an object, like {…}");
     }
     assert!(!home.host("/shared/b").exists());
 }

@@ -74,11 +74,11 @@ fn ambiguous_and_deep_arguments_never_reach_a_guest() {
         ("", "not JSON"),
         ("{", "not JSON"),
         (r#"{"behaviour":"ok"} {}"#, "trailing characters"),
-        (r#"["ok"]"#, "\"object\""),
-        (r#"{"behaviour":["ok"]}"#, "behaviour: "),
-        (r#"{"behaviour":"ok","bytes":-1}"#, "bytes: "),
+        (r#"["ok"]"#, "the arguments must be an object, like {…}"),
+        (r#"{"behaviour":["ok"]}"#, "behaviour must be text"),
+        (r#"{"behaviour":"ok","bytes":-1}"#, "bytes must be 0 or more"),
         (r#"{"behaviour":"ok","bytes":1e400}"#, "not JSON"),
-        (r#"{"behaviour":"ok","more":1}"#, "'more' was unexpected"),
+        (r#"{"behaviour":"ok","more":1}"#, "more is unknown; there is behaviour, "),
     ] {
         refused(&home, &["--args", text], "invalid_arguments", says);
     }

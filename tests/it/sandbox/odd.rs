@@ -14,7 +14,7 @@ fn odd(name: &str) -> Home {
 }
 
 /// The component does not load, `check` and `call` say so in these words, and another tool works.
-fn does_not_load(home: &Home, name: &str, place: &str, says: &str) {
+pub(super) fn does_not_load(home: &Home, name: &str, place: &str, says: &str) {
     let started = Instant::now();
     let checked = home.run(&["policy", "check"]);
     assert_eq!(checked.code, Some(3), "{name}: {checked:?}");

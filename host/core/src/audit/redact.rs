@@ -47,7 +47,14 @@ fn redact_object(object: &Map<String, Value>, policy: Option<&ToolPolicy>) -> Va
 /// More arguments than this are counted, not listed.
 const ARGUMENTS_MAX: usize = 64;
 
+/// What lies at a longer place is told as length and hash: a policy names no such place, and each place within it
+/// would repeat the name.
+const PLACE_BYTES_MAX: usize = 1024;
+
 fn redact_at(at: &str, value: &Value, policy: Option<&ToolPolicy>) -> Value {
+    if at.len() > PLACE_BYTES_MAX {
+        return digest_of(value);
+    }
     match policy.and_then(|p| p.class(at)) {
         Some(ArgumentClass::Content) => digest_of(value),
         // One or a list of them: each in the list has a class of its own.
@@ -133,6 +140,18 @@ mod tests {
         }
         assert!(!told(json!({ "list": ["SECRET"] })).to_string().contains("SECRET"));
         assert!(!told(json!({ "paths": [{ "x": "SECRET" }] })).to_string().contains("SECRET"));
+    }
+
+    #[test]
+    fn a_long_name_is_not_repeated_for_all_that_lies_below_it() {
+        // 4 096 places with a name of a mebibyte each would be 4 GiB to write and to throw away.
+        let inner: Map<_, _> = (0..64).map(|n| (n.to_string(), json!({ "x": n }))).collect();
+        let outer: Map<_, _> = (0..64).map(|n| (n.to_string(), json!(inner))).collect();
+        let shown = redact(&json!({ "k".repeat(1 << 20): outer }), None);
+        let (name, told) = shown.as_object().and_then(|shown| shown.iter().next()).expect("one");
+        assert!(name.len() <= 80 && told["sha256"].is_string(), "{shown}");
+        let short = redact(&json!({ "k": { "n": 1 } }), None);
+        assert_eq!(short, json!({ "k": { "n": 1 } }));
     }
 
     #[test]

@@ -19,6 +19,8 @@ pub enum Leaf {
 const DEPTH_MAX: usize = 16;
 /// Schemas looked at in all: references that fan out would otherwise multiply at each level.
 const VISITS_MAX: usize = 10_000;
+/// Bytes, choices or types that are looked at like one schema.
+const SMALL: usize = 16;
 /// Longest name of a place, in bytes.
 const PLACE_BYTES_MAX: usize = 1024;
 
@@ -44,6 +46,15 @@ struct Walk<'a> {
 }
 
 impl<'a> Walk<'a> {
+    /// Counts what is looked at: long lists in a schema that many references lead to would take minutes.
+    fn count(&mut self, looks: usize) -> Result<(), String> {
+        self.visits += looks;
+        if self.visits > VISITS_MAX {
+            return Err(format!("it has more than {VISITS_MAX} schemas, references counted each time"));
+        }
+        Ok(())
+    }
+
     fn visit(&mut self, at: &str, schema: &'a Value, depth: usize) -> Result<(), String> {
         if depth > DEPTH_MAX {
             return Err(format!("{at:?} nests deeper than {DEPTH_MAX}, or without end"));
@@ -51,10 +62,7 @@ impl<'a> Walk<'a> {
         if at.len() > PLACE_BYTES_MAX {
             return Err(format!("the name of a place is longer than {PLACE_BYTES_MAX} bytes"));
         }
-        self.visits += 1;
-        if self.visits > VISITS_MAX {
-            return Err(format!("it has more than {VISITS_MAX} schemas, references counted each time"));
-        }
+        self.count(1)?;
         let Value::Object(fields) = schema else {
             // `true` lets anything in; `false` lets nothing in.
             if *schema == Value::Bool(false) {
@@ -80,6 +88,7 @@ impl<'a> Walk<'a> {
         }
         if let Some(reference) = fields.get("$ref") {
             // `%` is decoded by some readers of a reference and not by others.
+            self.count(reference.as_str().map_or(0, str::len) / SMALL)?;
             let pointer = reference.as_str().and_then(|r| r.strip_prefix('#')).filter(|p| !p.contains('%'));
             let target = pointer.and_then(|pointer| self.root.pointer(pointer));
             let target =
@@ -96,6 +105,7 @@ impl<'a> Walk<'a> {
         }
         let composed = ["$ref", "anyOf", "oneOf", "allOf"].iter().any(|k| fields.contains_key(*k));
         if let Some(choice) = fields.get("enum").and_then(Value::as_array) {
+            self.count(choice.len() / SMALL)?;
             return self
                 .leaf(at, if choice.iter().all(never_text) { Leaf::NeverText } else { Leaf::MayBeText });
         }
@@ -108,6 +118,7 @@ impl<'a> Walk<'a> {
             _ if composed => return Ok(()),
             _ => return self.leaf(at, Leaf::MayBeText),
         };
+        self.count(kinds.len() / SMALL)?;
         for kind in kinds {
             match kind {
                 "object" => self.object(at, fields, depth)?,
@@ -145,11 +156,13 @@ impl<'a> Walk<'a> {
         depth: usize,
     ) -> Result<(), String> {
         let at = format!("{at}[]");
-        let prefix = fields.get("prefixItems").and_then(Value::as_array).into_iter().flatten();
-        for item in prefix {
+        // Draft 7 writes the first items as `items` and the rest as `additionalItems`.
+        let tuple = fields.get("items").and_then(Value::as_array);
+        let first = tuple.or_else(|| fields.get("prefixItems").and_then(Value::as_array));
+        for item in first.into_iter().flatten() {
             self.visit(&at, item, depth + 1)?;
         }
-        match fields.get("items") {
+        match fields.get(if tuple.is_some() { "additionalItems" } else { "items" }) {
             Some(items) => self.visit(&at, items, depth + 1),
             None => self.leaf(&at, Leaf::MayBeText),
         }

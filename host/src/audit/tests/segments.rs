@@ -212,3 +212,32 @@ fn signed_heads_are_found_in_the_chain_or_missed() {
     fixture.log().append(Event::Outcome(other), Durability::Buffered).expect("appends");
     assert_eq!(fault(check(&kept)), Fault::OtherSigned { statement: 1 });
 }
+
+#[test]
+fn a_newest_file_that_was_replaced_is_found() {
+    // What a crash tore right after a rotation.
+    for torn in ["{", "{\"v\":1,\"se", "{\"v\":1,\"seq\":9,\"ti"] {
+        let fixture = three();
+        fs::write(fixture.at(ACTIVE), torn).expect("writes");
+        let report = fixture.sound();
+        assert_eq!((report.records, report.ending), (8, Ending::Torn { line: 1, bytes: torn.len() as u64 }));
+    }
+    for noise in [b"\0\0\0\0".as_slice(), b"{\"v\":1,\"seq\":10,", b"{\"v\":2", b"noise"] {
+        let fixture = three();
+        fs::write(fixture.at(ACTIVE), noise).expect("writes");
+        let (file, bad) = fixture.bad_in();
+        assert_eq!((file.as_str(), bad.line, bad.seq), (ACTIVE, 1, 9), "{bad:?}");
+        assert!(matches!(bad.fault, Fault::NothingButTorn { bytes, .. } if bytes == noise.len() as u64));
+    }
+    // One that was emptied is what a rotation leaves; its records are missed by a head alone.
+    let fixture = three();
+    let head = fixture.sound().head;
+    fs::write(fixture.at(ACTIVE), "").expect("writes");
+    assert_eq!(fixture.sound().records, 8);
+    let kept = Kept { head, by: Witness::Person };
+    let found = verify_source(Source::Log(&fixture.path()), &[kept]).expect("reads");
+    assert!(matches!(
+        found,
+        Verification::Bad { record: BadRecord { fault: Fault::CutTail { kept: 12 }, .. }, .. }
+    ));
+}

@@ -61,6 +61,16 @@ fn a_log_that_is_torn_from_its_start_is_continued() {
     for torn in [b"{".as_slice(), b"\0\0\0", b"\n", b"\xff\xfe\n\x80", b"garbage\ngarbage"] {
         let fixture = Fixture::new();
         fixture.put(torn);
+        // Nobody can tell it from a log that was replaced, until the next record names it.
+        let bad = fixture.bad();
+        assert_eq!((bad.line, bad.seq), (1, 1), "{bad:?}");
+        let bytes = torn.len() as u64;
+        match bad.fault {
+            Fault::NotARecord(_) => assert_eq!(torn, b"\n", "its line is whole"),
+            fault => {
+                assert!(matches!(fault, Fault::NothingButTorn { bytes: n, .. } if n == bytes), "{fault}")
+            }
+        }
         assert_eq!(fixture.append(), 2);
         assert_eq!((fixture.sound().records, fixture.sound().recovered), (2, 1));
     }
@@ -80,7 +90,12 @@ fn a_long_torn_end_is_continued_up_to_what_a_crash_explains() {
     for (bytes, continued) in [(8 * 1024, true), (4 * LINE_BYTES_MAX, true), (6 * LINE_BYTES_MAX, false)] {
         let fixture = Fixture::with(2);
         fixture.put(&[fixture.bytes(), vec![0; bytes]].concat());
-        assert_eq!(fixture.sound().ending, Ending::Torn { line: 3, bytes: bytes as u64 });
+        if continued {
+            assert_eq!(fixture.sound().ending, Ending::Torn { line: 3, bytes: bytes as u64 });
+        } else {
+            let fault = Fault::TooMuchTorn { bytes: bytes as u64 };
+            assert_eq!(fixture.bad(), BadRecord { line: 3, seq: 3, fault });
+        }
         match AuditLog::open(&fixture.path()) {
             Ok(log) => {
                 assert!(continued);

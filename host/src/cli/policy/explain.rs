@@ -114,7 +114,7 @@ impl Answer {
             Err(error) => return self.refuse(error),
         };
         let id = call::one_shot_turn("explain").call(0);
-        match tool.judge(id, arguments.clone()) {
+        match tool.judge(id, arguments.clone(), &|| None) {
             Ok(judged) => {
                 if let tools::Judged::Ask(ask) = judged {
                     self.asks = ask.reasons().to_vec();

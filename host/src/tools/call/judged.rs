@@ -31,7 +31,9 @@ impl Parts {
             progress.facts.arguments = redact(&Value::String(text.to_owned()), None);
         })?;
         progress.facts.arguments = redact(&arguments, Some(&tool.policy));
-        let judged = tool.judge(request.id.clone(), arguments)?;
+        let (started, limits) = (progress.started, tool.policy.limits);
+        let stopped = || request.stopped(started, limits);
+        let judged = tool.judge(request.id.clone(), arguments, &stopped)?;
         if matches!(judged, Judged::Permit(_)) {
             progress.verdict = VerdictKind::Permit;
         }

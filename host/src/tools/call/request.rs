@@ -10,6 +10,7 @@ use cofferdam_core::limits::Limits;
 use cofferdam_core::tool::{ErrorCode, ToolError};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 /// A call as somebody asks for it: nothing in it has been checked.
@@ -66,6 +67,19 @@ impl CallRequest {
             }
         }
         Ok(())
+    }
+
+    /// Why nothing of a call that began then is wanted any more, if so.
+    pub(super) fn stopped(&self, started: Instant, limits: Limits) -> Option<ToolError> {
+        if self.cancel.is_cancelled() {
+            let said = "the turn was cancelled; nothing was changed";
+            return Some(ToolError::new(ErrorCode::Cancelled, said));
+        }
+        (started.elapsed() >= limits.deadline.0).then(|| {
+            let said =
+                format!("the arguments were not checked within {}; nothing was changed", limits.deadline);
+            ToolError::new(ErrorCode::TimedOut, said)
+        })
     }
 }
 

@@ -339,6 +339,36 @@ fn a_schema_that_fans_out_is_refused_at_once() {
 }
 
 #[test]
+fn long_lists_in_a_schema_that_fans_out_are_counted() {
+    // 4 000 references, each to a list of thousands: many millions of looks, of a few kilobytes.
+    let many = vec![json!({ "$ref": "#/$defs/long" }); 4_000];
+    for long in [
+        json!({ "type": vec!["integer"; 5_000] }),
+        json!({ "enum": vec![1; 5_000] }),
+        json!({ "type": "integer", "$ref": format!("#/$defs/{}", "n".repeat(5_000)) }),
+    ] {
+        let defs = json!({ "long": long, "n".repeat(5_000): { "type": "integer" } });
+        let said = refused(json!({ "anyOf": many }), defs);
+        assert_eq!(said, "it has more than 10000 schemas, references counted each time");
+    }
+}
+
+#[test]
+fn tuples_of_both_drafts_are_read() {
+    let row = json!({ "type": "object", "additionalProperties": false, "properties": { "path": { "type": "string" } } });
+    for (first, rest) in [("prefixItems", "items"), ("items", "additionalItems")] {
+        let schema = json!({ "type": "object", "additionalProperties": false, "properties": {
+            "closed": { "type": "array", first: [row, { "type": "integer" }], rest: false },
+            "numbers": { "type": "array", first: [{ "type": "integer" }], rest: { "type": "integer" } },
+            "open": { "type": "array", first: [{ "type": "integer" }] } } });
+        let text = |found: &BTreeMap<String, Leaf>| -> Vec<String> {
+            found.iter().filter(|(_, leaf)| **leaf == Leaf::MayBeText).map(|(at, _)| at.clone()).collect()
+        };
+        assert_eq!(text(&leaves(&schema).expect("readable")), ["closed[].path", "open[]"], "{first}");
+    }
+}
+
+#[test]
 fn nesting_and_names_are_bounded() {
     let deep =
         (0..20).fold(json!({ "type": "string" }), |inner, _| json!({ "type": "array", "items": inner }));

@@ -73,7 +73,6 @@ fn asked(requests: &[Request<'_>]) -> Vec<String> {
     let workspace = Workspaces::open(&config).expect("a workspace").usual().clone();
     let inputs = Inputs {
         printed: None,
-        printed: None,
         attachments: Attachments::default(),
         reply: None,
         report: None,

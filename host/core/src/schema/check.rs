@@ -1,0 +1,249 @@
+//! One check: a value against the nodes, in steps that are counted before they are taken.
+
+use super::finding::{Finding, Problem, Refusal};
+use super::node::{Id, Node, NumberRules, Rules, TextRules};
+use super::number::{Num, is_multiple};
+use super::{DEPTH_MAX, FINDINGS_MAX, STEPS_MAX, Schema};
+use serde_json::{Number, Value};
+use std::cmp::Ordering;
+
+/// A schema that meets a value. One byte of a text that is searched, compared or counted is one step, and so this
+/// many times cheaper.
+pub(super) const VISIT: u64 = 16;
+/// Steps between two looks at whether the check is still wanted: about a millisecond.
+const LOOK: u64 = 1 << 20;
+
+/// What one check may use.
+pub struct Budget<'a> {
+    steps: u64,
+    stopped: &'a dyn Fn() -> bool,
+}
+
+impl Budget<'static> {
+    /// This many steps, however long they take.
+    pub fn steps(steps: u64) -> Self {
+        Self { steps, stopped: &|| false }
+    }
+}
+
+impl<'a> Budget<'a> {
+    /// [`STEPS_MAX`] steps, given up once `stopped` says so.
+    pub fn until(stopped: &'a dyn Fn() -> bool) -> Self {
+        Self { steps: STEPS_MAX, stopped }
+    }
+}
+
+/// What ends a check without an answer.
+#[derive(Debug)]
+pub(super) enum Halt {
+    TooCostly,
+    TooDeep,
+    Stopped,
+}
+
+pub(super) type Fits = Result<bool, Halt>;
+
+pub(super) struct Check<'a> {
+    pub(super) nodes: &'a [Node],
+    steps: u64,
+    /// With fewer left, somebody looks.
+    look_below: u64,
+    stopped: &'a dyn Fn() -> bool,
+    depth: usize,
+    /// In how many tries, whose problems nobody is told, the check is.
+    tries: usize,
+    pub(super) findings: Vec<Finding>,
+}
+
+impl Schema {
+    /// Whether the value fits.
+    ///
+    /// # Errors
+    /// [`Refusal`]: the first problems with their places, or that the budget does not suffice.
+    pub fn check(&self, value: &Value, budget: Budget<'_>) -> Result<(), Refusal> {
+        let Budget { steps, stopped } = budget;
+        let mut check = Check {
+            nodes: &self.nodes,
+            steps,
+            look_below: steps,
+            stopped,
+            depth: 0,
+            tries: 0,
+            findings: Vec::new(),
+        };
+        match check.visit(0, value) {
+            Ok(true) => Ok(()),
+            Ok(false) => {
+                check.findings.truncate(FINDINGS_MAX);
+                Err(Refusal::Unfit(check.findings))
+            }
+            Err(Halt::TooCostly) => Err(Refusal::TooCostly),
+            Err(Halt::TooDeep) => Err(Refusal::TooDeep),
+            Err(Halt::Stopped) => Err(Refusal::Stopped),
+        }
+    }
+}
+
+impl<'a> Check<'a> {
+    /// Takes steps that are about to be made.
+    pub(super) fn spend(&mut self, steps: u64) -> Result<(), Halt> {
+        self.steps = self.steps.checked_sub(steps).ok_or(Halt::TooCostly)?;
+        if self.steps < self.look_below {
+            self.look_below = self.steps.saturating_sub(LOOK);
+            if (self.stopped)() {
+                return Err(Halt::Stopped);
+            }
+        }
+        Ok(())
+    }
+
+    /// The same for so many bytes of text.
+    pub(super) fn spend_bytes(&mut self, text: &str) -> Result<(), Halt> {
+        self.spend(text.len() as u64)
+    }
+
+    /// Goes into something, not deeper than [`DEPTH_MAX`].
+    pub(super) fn deeper<T>(&mut self, inner: impl FnOnce(&mut Self) -> Result<T, Halt>) -> Result<T, Halt> {
+        if self.depth >= DEPTH_MAX {
+            return Err(Halt::TooDeep);
+        }
+        self.depth += 1;
+        let done = inner(self);
+        self.depth -= 1;
+        done
+    }
+
+    /// Whether a node takes the value. Problems are noted, unless this is a try.
+    pub(super) fn visit(&mut self, id: Id, value: &Value) -> Fits {
+        self.spend(VISIT)?;
+        let nodes = self.nodes;
+        match &nodes[id] {
+            Node::Anything => Ok(true),
+            Node::Nothing => self.fail(|_| Finding::says("is not allowed; leave it out")),
+            Node::Rules(rules) if !rules.types.admit(value) => self.fail(|_| Finding::says(rules.must_be())),
+            Node::Rules(rules) if rules.plain => Ok(true),
+            Node::Rules(rules) => self.deeper(|check| check.rules(rules, value)),
+        }
+    }
+
+    /// The same, and nobody is told why not.
+    pub(super) fn tries(&mut self, id: Id, value: &Value) -> Fits {
+        self.tries += 1;
+        let fits = self.visit(id, value);
+        self.tries -= 1;
+        fits
+    }
+
+    /// Notes a problem, where somebody is told.
+    pub(super) fn fail(&mut self, finding: impl FnOnce(&Self) -> Finding) -> Fits {
+        if self.tries == 0 && self.findings.len() < FINDINGS_MAX {
+            let finding = finding(self);
+            self.findings.push(finding);
+        }
+        Ok(false)
+    }
+
+    /// Whether there is anything to look for after this.
+    pub(super) fn goes_on(&self, fits: bool) -> bool {
+        fits || (self.tries == 0 && self.findings.len() < FINDINGS_MAX)
+    }
+
+    /// What a property's schema says; its problems lie below that name.
+    pub(super) fn below(&mut self, name: &str, id: Id, value: &Value) -> Fits {
+        let before = self.findings.len();
+        let fits = self.visit(id, value)?;
+        self.findings[before..].iter_mut().for_each(|finding| finding.below(name));
+        Ok(fits)
+    }
+
+    /// The same for an item.
+    pub(super) fn below_item(&mut self, index: usize, id: Id, value: &Value) -> Fits {
+        let before = self.findings.len();
+        let fits = self.visit(id, value)?;
+        self.findings[before..].iter_mut().for_each(|finding| finding.below_item(index));
+        Ok(fits)
+    }
+
+    fn rules(&mut self, rules: &Rules, value: &Value) -> Fits {
+        let mut fits = true;
+        for choice in &rules.choices {
+            fits &= self.one_of(choice, value)?;
+        }
+        if self.goes_on(fits) {
+            fits &= match value {
+                Value::Number(number) => self.number(&rules.number, number)?,
+                Value::String(text) => self.text(&rules.text, text)?,
+                Value::Array(items) => match &rules.list {
+                    Some(list) => self.list(list, items)?,
+                    None => true,
+                },
+                Value::Object(fields) => match &rules.object {
+                    Some(object) => self.object(object, fields)?,
+                    None => true,
+                },
+                Value::Null | Value::Bool(_) => true,
+            };
+        }
+        match &rules.parts {
+            Some(parts) if self.goes_on(fits) => Ok(fits & self.parts(parts, value)?),
+            _ => Ok(fits),
+        }
+    }
+
+    /// `enum` and `const`.
+    fn one_of(&mut self, choice: &[Value], value: &Value) -> Fits {
+        for one in choice {
+            if self.equal(one, value)? {
+                return Ok(true);
+            }
+        }
+        self.fail(|_| Finding::says(super::words::one_of(choice)))
+    }
+
+    fn number(&mut self, rules: &NumberRules, number: &Number) -> Fits {
+        if rules.is_empty() {
+            return Ok(true);
+        }
+        let num = Num::of(number);
+        let fails = |bound: &Option<Num>, refuses: &[Ordering]| {
+            bound.is_some_and(|bound| num.compare(bound).is_none_or(|order| refuses.contains(&order)))
+        };
+        let too_low = fails(&rules.minimum, &[Ordering::Less]);
+        let too_high = fails(&rules.maximum, &[Ordering::Greater]);
+        let not_above = fails(&rules.above, &[Ordering::Less, Ordering::Equal]);
+        let not_below = fails(&rules.below, &[Ordering::Greater, Ordering::Equal]);
+        if too_low || too_high || not_above || not_below {
+            return self.fail(|_| Finding::says(rules.within()));
+        }
+        let Some(of) = &rules.multiple_of else { return Ok(true) };
+        self.spend(VISIT * 8)?;
+        if is_multiple(number, of) {
+            return Ok(true);
+        }
+        self.fail(|_| Finding::says(format!("must be a multiple of {of}")))
+    }
+
+    fn text(&mut self, rules: &TextRules, text: &str) -> Fits {
+        if rules.min.is_some() || rules.max.is_some() {
+            self.spend_bytes(text)?;
+            let length = text.chars().count() as u64;
+            if rules.min.is_some_and(|min| length < min) || rules.max.is_some_and(|max| length > max) {
+                return self.fail(|_| Finding::says(format!("has {length} characters; {}", rules.lengths())));
+            }
+        }
+        let Some(pattern) = &rules.pattern else { return Ok(true) };
+        self.spend_bytes(text)?;
+        if pattern.is_in(text) {
+            return Ok(true);
+        }
+        self.fail(|_| Finding::says(format!("must match the pattern {}", super::words::short(&pattern.text))))
+    }
+}
+
+impl Finding {
+    pub(super) fn missing(name: &str, example: Option<String>) -> Self {
+        let mut finding = Self { place: String::new(), problem: Problem::Missing { example } };
+        finding.below(name);
+        finding
+    }
+}

@@ -1,0 +1,337 @@
+//! From a schema's JSON to nodes, each place once, without recursion. Whatever is not read refuses to load.
+
+use super::here::{Here, Refused};
+use super::keywords::{ANNOTATIONS, instead_of};
+use super::node::{Id, ListRules, Node, ObjectRules, Parts, Rules};
+use super::number::Num;
+use super::pattern::Pattern;
+use super::{DOCUMENT_DEPTH_MAX, PATTERN_TABLES_BYTES_MAX, SCHEMAS_MAX, Schema, SchemaError, cycles};
+use crate::text::one_line;
+use serde_json::{Map, Value};
+use std::collections::{HashMap, VecDeque};
+
+/// Longest example that is kept, as JSON.
+const EXAMPLE_BYTES_MAX: usize = 60;
+/// Longest step to a schema that is kept for messages, in bytes.
+const STEP_BYTES_MAX: usize = 100;
+
+impl Schema {
+    /// The schema, ready for checks.
+    ///
+    /// # Errors
+    /// The first place that is not read, with what to write instead: an unknown keyword, a value that its keyword
+    /// does not take, a reference that leads to no schema of the document or to itself, a pattern that no finite
+    /// automaton of a bounded size decides, too many or too deeply nested schemas.
+    pub fn compile(schema: &Value) -> Result<Self, SchemaError> {
+        if !nests_within(schema, DOCUMENT_DEPTH_MAX) {
+            let said = format!("nests deeper than {DOCUMENT_DEPTH_MAX}; write parts of it under $defs");
+            return Err(SchemaError::new("", said));
+        }
+        let mut compiler = Compiler {
+            root: schema,
+            nodes: Vec::new(),
+            steps: Vec::new(),
+            by_address: HashMap::new(),
+            waiting: VecDeque::new(),
+            references: Vec::new(),
+            tables: PATTERN_TABLES_BYTES_MAX,
+        };
+        let refused = |compiler: &Compiler<'_>, Refused { id, below, problem }: Refused| {
+            SchemaError::new(&format!("{}{below}", compiler.place(id)), problem)
+        };
+        compiler.all().map_err(|why| refused(&compiler, why))?;
+        Ok(Self { nodes: compiler.nodes })
+    }
+}
+
+/// Whether a value has at most so many levels.
+fn nests_within(value: &Value, levels: usize) -> bool {
+    let mut level: Vec<&Value> = vec![value];
+    for _ in 0..levels {
+        let inner = |value: &&'_ Value| matches!(value, Value::Array(_) | Value::Object(_));
+        let mut next: Vec<&Value> = Vec::new();
+        for value in level.into_iter().filter(inner) {
+            match value {
+                Value::Array(items) => next.extend(items),
+                Value::Object(fields) => next.extend(fields.values()),
+                _ => {}
+            }
+        }
+        level = next;
+        if level.is_empty() {
+            return true;
+        }
+    }
+    false
+}
+
+struct Compiler<'a> {
+    root: &'a Value,
+    nodes: Vec<Node>,
+    /// Where each node stands: in which other one, and where in that. Whole places would take too much memory.
+    steps: Vec<(Id, String)>,
+    by_address: HashMap<*const Value, Id>,
+    waiting: VecDeque<(Id, &'a Value)>,
+    /// Nodes that refer to places.
+    references: Vec<(Id, &'a str)>,
+    /// What patterns may still use.
+    tables: usize,
+}
+
+type Done = Result<(), Refused>;
+
+impl<'a> Compiler<'a> {
+    fn all(&mut self) -> Done {
+        self.schema(0, String::new(), self.root)?;
+        while let Some((id, value)) = self.waiting.pop_front() {
+            self.nodes[id] = self.node(id, value)?;
+        }
+        self.resolve()?;
+        match cycles::first(&self.nodes) {
+            None => Ok(()),
+            Some(id) => {
+                let said =
+                    "refers to itself without a step into the value, so it says nothing; remove the $ref";
+                Err(Refused { id, below: String::new(), problem: said.into() })
+            }
+        }
+    }
+
+    /// The place of a node as a JSON pointer.
+    fn place(&self, mut id: Id) -> String {
+        let mut steps = Vec::new();
+        while id != 0 {
+            let (within, step) = &self.steps[id];
+            steps.push(step.as_str());
+            id = *within;
+        }
+        steps.into_iter().rev().collect()
+    }
+
+    /// A place for a schema within another one, which is read later.
+    fn schema(&mut self, within: Id, step: String, value: &'a Value) -> Result<Id, Refused> {
+        let id = self.nodes.len();
+        if id >= SCHEMAS_MAX {
+            let problem = format!("is one schema more than {SCHEMAS_MAX}; write fewer");
+            return Err(Refused { id: within, below: step, problem });
+        }
+        self.nodes.push(Node::Nothing);
+        self.steps.push((within, one_line(&step, STEP_BYTES_MAX)));
+        self.by_address.insert(std::ptr::from_ref(value), id);
+        self.waiting.push_back((id, value));
+        Ok(id)
+    }
+
+    fn node(&mut self, id: Id, value: &'a Value) -> Result<Node, Refused> {
+        let fields = match value {
+            Value::Bool(true) => return Ok(Node::Anything),
+            Value::Bool(false) => return Ok(Node::Nothing),
+            Value::Object(fields) => fields,
+            _ => {
+                let problem = "is no schema; write an object, true or false".into();
+                return Err(Refused { id, below: String::new(), problem });
+            }
+        };
+        let mut rules = Rules { example: example(fields), ..Rules::default() };
+        let (mut list, mut object, mut parts) =
+            (ListRules::default(), ObjectRules::default(), Parts::default());
+        for (key, value) in fields {
+            let here = Here { id, key, value };
+            let known = self.of_value(&here, &mut rules)?
+                || self.of_list(&here, &mut list, fields)?
+                || self.of_object(&here, &mut object)?
+                || self.of_parts(&here, &mut parts)?
+                || self.beside(&here)?;
+            if !known {
+                return Err(here.refused(&format!("is not read; {}", instead_of(key))));
+            }
+        }
+        rules.list = of_use(list, |list| list.says_something());
+        rules.object = of_use(object, |object| object.says_something());
+        rules.parts = of_use(parts, |parts| parts.ids().next().is_some());
+        if fields.contains_key("$ref") {
+            // Its target is put in once all places are known.
+            rules.parts.get_or_insert_default();
+        }
+        rules.plain = rules.choices.is_empty()
+            && rules.number.is_empty()
+            && rules.text.is_empty()
+            && rules.list.is_none()
+            && rules.object.is_none()
+            && rules.parts.is_none();
+        Ok(Node::Rules(Box::new(rules)))
+    }
+
+    /// Types, choices, numbers and texts.
+    fn of_value(&mut self, here: &Here<'a>, rules: &mut Rules) -> Result<bool, Refused> {
+        match here.key {
+            "type" => rules.types = here.types()?,
+            "enum" => rules.choices.push(here.list("the values that it may have")?.clone()),
+            "const" => rules.choices.push(vec![here.value.clone()]),
+            "minimum" => rules.number.minimum = Some(Num::of(here.number()?)),
+            "maximum" => rules.number.maximum = Some(Num::of(here.number()?)),
+            "exclusiveMinimum" => rules.number.above = Some(Num::of(here.number()?)),
+            "exclusiveMaximum" => rules.number.below = Some(Num::of(here.number()?)),
+            "multipleOf" => {
+                let number = here.number()?;
+                if number.as_f64().is_none_or(|n| n <= 0.0) {
+                    return Err(here.refused("must be above 0"));
+                }
+                rules.number.multiple_of = Some(number.clone());
+            }
+            "minLength" => rules.text.min = Some(here.count()?),
+            "maxLength" => rules.text.max = Some(here.count()?),
+            "pattern" => {
+                let text = here.text("a regular expression")?;
+                rules.text.pattern = Some(self.pattern(here, text)?);
+            }
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+
+    fn of_list(
+        &mut self,
+        here: &Here<'a>,
+        list: &mut ListRules,
+        fields: &Map<String, Value>,
+    ) -> Result<bool, Refused> {
+        let tuple = fields.get("items").is_some_and(Value::is_array);
+        match here.key {
+            "prefixItems" if tuple => {
+                return Err(here.refused(
+                    "stands beside a list of items; write the first items here and one schema as items",
+                ));
+            }
+            "prefixItems" | "items" if here.key == "prefixItems" || tuple => {
+                for (n, item) in here.list("schemas")?.iter().enumerate() {
+                    list.prefix.push(self.schema(here.id, here.step(&n.to_string()), item)?);
+                }
+            }
+            "additionalItems" if !tuple => return Ok(false),
+            "items" | "additionalItems" => list.rest = Some(self.inner(here)?),
+            "minItems" => list.min = Some(here.count()?),
+            "maxItems" => list.max = Some(here.count()?),
+            "uniqueItems" => {
+                list.unique = here.value.as_bool().ok_or_else(|| here.refused("must be true or false"))?;
+            }
+            "contains" => list.contains = Some(self.inner(here)?),
+            "minContains" => list.contains_min = Some(here.count()?),
+            "maxContains" => list.contains_max = Some(here.count()?),
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+
+    fn of_object(&mut self, here: &Here<'a>, object: &mut ObjectRules) -> Result<bool, Refused> {
+        match here.key {
+            "properties" => {
+                for (name, value) in here.object("schemas by name")? {
+                    let id = self.schema(here.id, here.step(name), value)?;
+                    object.properties.insert(name.clone(), id);
+                    object.named.push(name.clone());
+                }
+            }
+            "patternProperties" => {
+                for (text, value) in here.object("schemas by pattern")? {
+                    let pattern = self.pattern(here, text)?;
+                    let id = self.schema(here.id, here.step(text), value)?;
+                    object.patterns.push((pattern, id));
+                }
+            }
+            "additionalProperties" => object.additional = Some(self.inner(here)?),
+            "propertyNames" => object.names = Some(self.inner(here)?),
+            "required" => object.required = here.names(here.value)?,
+            "minProperties" => object.min = Some(here.count()?),
+            "maxProperties" => object.max = Some(here.count()?),
+            "dependentRequired" => {
+                for (name, value) in here.object("lists of names")? {
+                    object.dependent.push((name.clone(), here.names(value)?));
+                }
+            }
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+
+    fn of_parts(&mut self, here: &Here<'a>, parts: &mut Parts) -> Result<bool, Refused> {
+        match here.key {
+            "allOf" | "anyOf" | "oneOf" => {
+                let mut ids = Vec::new();
+                for (n, value) in here.list("schemas")?.iter().enumerate() {
+                    ids.push(self.schema(here.id, here.step(&n.to_string()), value)?);
+                }
+                if ids.is_empty() {
+                    return Err(here.refused("must be a list of schemas, at least one"));
+                }
+                match here.key {
+                    "allOf" => parts.all = ids,
+                    "anyOf" => parts.any = ids,
+                    _ => parts.one = ids,
+                }
+            }
+            "not" => parts.not = Some(self.inner(here)?),
+            "if" => parts.test = Some(self.inner(here)?),
+            "then" => parts.then = Some(self.inner(here)?),
+            "else" => parts.otherwise = Some(self.inner(here)?),
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+
+    /// References, what they lead to, and what says nothing of a value.
+    fn beside(&mut self, here: &Here<'a>) -> Result<bool, Refused> {
+        match here.key {
+            "$ref" => self.references.push((here.id, here.text("a place like #/$defs/NAME")?)),
+            "$defs" | "definitions" => {
+                for (name, value) in here.object("schemas by name")? {
+                    self.schema(here.id, here.step(name), value)?;
+                }
+            }
+            "$id" => return Ok(here.id == 0),
+            key => return Ok(ANNOTATIONS.contains(&key)),
+        }
+        Ok(true)
+    }
+
+    fn inner(&mut self, here: &Here<'a>) -> Result<Id, Refused> {
+        self.schema(here.id, here.below(), here.value)
+    }
+
+    fn pattern(&mut self, here: &Here<'_>, text: &str) -> Result<Pattern, Refused> {
+        let pattern = Pattern::new(text, self.tables).map_err(|why| here.refused(&why))?;
+        self.tables = self.tables.saturating_sub(pattern.bytes());
+        Ok(pattern)
+    }
+
+    /// Leads every reference to its node.
+    fn resolve(&mut self) -> Done {
+        for (id, text) in std::mem::take(&mut self.references) {
+            // `%` is decoded by some readers of a reference and not by others.
+            let place = text.strip_prefix('#').filter(|place| !place.contains('%'));
+            let target = place.and_then(|place| self.root.pointer(place));
+            let target = target.and_then(|target| self.by_address.get(&std::ptr::from_ref(target)));
+            let target = *target.ok_or_else(|| {
+                let said = "leads to no schema of this document; put the schema under $defs and write \
+                            \"$ref\": \"#/$defs/NAME\"";
+                Refused { id, below: "/$ref".into(), problem: said.into() }
+            })?;
+            if let Node::Rules(rules) = &mut self.nodes[id] {
+                rules.parts.get_or_insert_default().reference = Some(target);
+            }
+        }
+        Ok(())
+    }
+}
+
+fn of_use<T>(rules: T, says_something: impl FnOnce(&T) -> bool) -> Option<Box<T>> {
+    says_something(&rules).then(|| Box::new(rules))
+}
+
+/// A short value that the author gives as one that fits.
+fn example(fields: &Map<String, Value>) -> Option<Value> {
+    let given = fields.get("examples").and_then(|examples| examples.get(0));
+    let given = given.or_else(|| fields.get("example")).or_else(|| fields.get("default"))?;
+    let plain = !matches!(given, Value::Null | Value::Array(_) | Value::Object(_));
+    (plain && given.to_string().len() <= EXAMPLE_BYTES_MAX).then(|| given.clone())
+}

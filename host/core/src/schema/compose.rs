@@ -1,0 +1,117 @@
+//! Schemas made of other schemas for the same value: references, all, any, one, not, if.
+
+use super::check::{Check, Fits};
+use super::finding::Finding;
+use super::node::{Id, Node, Parts};
+use serde_json::Value;
+
+impl Check<'_> {
+    pub(super) fn parts(&mut self, parts: &Parts, value: &Value) -> Fits {
+        let mut fits = true;
+        for id in parts.reference.iter().chain(&parts.all) {
+            fits &= self.visit(*id, value)?;
+            if !self.goes_on(fits) {
+                return Ok(false);
+            }
+        }
+        if !parts.any.is_empty() {
+            fits &= self.any(&parts.any, value)?;
+        }
+        if !parts.one.is_empty() && self.goes_on(fits) {
+            fits &= self.one(&parts.one, value)?;
+        }
+        if let Some(id) = parts.not
+            && self.goes_on(fits)
+            && self.tries(id, value)?
+        {
+            fits = self.fail(|check| {
+                let what = check.phrase(id).map_or_else(String::new, |what| format!(": not {what}"));
+                Finding::says(format!("is what the tool does not take{what}"))
+            })?;
+        }
+        if let Some(test) = parts.test
+            && self.goes_on(fits)
+            && (parts.then.is_some() || parts.otherwise.is_some())
+        {
+            let then = if self.tries(test, value)? { parts.then } else { parts.otherwise };
+            if let Some(id) = then {
+                fits &= self.visit(id, value)?;
+            }
+        }
+        Ok(fits)
+    }
+
+    fn any(&mut self, ids: &[Id], value: &Value) -> Fits {
+        for id in ids {
+            if self.tries(*id, value)? {
+                return Ok(true);
+            }
+        }
+        self.none(ids, value)
+    }
+
+    fn one(&mut self, ids: &[Id], value: &Value) -> Fits {
+        let mut found = 0;
+        for id in ids {
+            found += usize::from(self.tries(*id, value)?);
+            if found > 1 {
+                return self.fail(|_| {
+                    Finding::says("fits more than one of its forms, and must fit exactly one; give what tells them apart")
+                });
+            }
+        }
+        if found == 1 { Ok(true) } else { self.none(ids, value) }
+    }
+
+    /// Says what the value should have been, where it is none of these.
+    fn none(&mut self, ids: &[Id], value: &Value) -> Fits {
+        if !self.goes_on(true) || !self.is_told() {
+            return Ok(false);
+        }
+        // The form that is meant: the only one of this type, or the one that a property names.
+        let of_type: Vec<Id> = ids.iter().copied().filter(|id| self.admits(*id, value)).collect();
+        let meant = match of_type.as_slice() {
+            [only] => Some(*only),
+            several => several.iter().copied().find(|id| self.is_named(*id, value)),
+        };
+        if let Some(id) = meant {
+            let before = self.findings.len();
+            let fits = self.visit(id, value)?;
+            if self.findings.len() > before {
+                return Ok(fits);
+            }
+        }
+        self.fail(|check| {
+            Finding::says(
+                check.any_of(ids).unwrap_or_else(|| "fits none of the forms that the tool takes".into()),
+            )
+        })
+    }
+
+    /// Whether a node takes values of this type at all, as far as it says so itself or by its reference.
+    fn admits(&self, id: Id, value: &Value) -> bool {
+        match &self.nodes[self.led(id)] {
+            Node::Anything => true,
+            Node::Nothing => false,
+            Node::Rules(rules) => rules.types.admit(value),
+        }
+    }
+
+    /// Whether a property of the value has exactly the text that this form wants there, and no other.
+    fn is_named(&self, id: Id, value: &Value) -> bool {
+        let (Node::Rules(rules), Value::Object(fields)) = (&self.nodes[self.led(id)], value) else {
+            return false;
+        };
+        let Some(object) = &rules.object else { return false };
+        fields.iter().take(20).any(|(name, value)| {
+            let node = object.properties.get(name).map(|id| &self.nodes[*id]);
+            match (node, value) {
+                (Some(Node::Rules(rules)), Value::String(text)) => match rules.choices.as_slice() {
+                    [choice] if choice.len() == 1 => choice[0].as_str() == Some(text),
+                    _ => false,
+                },
+                _ => false,
+            }
+        })
+    }
+}

@@ -1,0 +1,111 @@
+//! Why a value is refused, with the place in it. What the value holds is never said: it may be a secret.
+
+use super::STEPS_MAX;
+use crate::text::one_line;
+use std::fmt;
+
+/// Longest name of a place or property in a message, in bytes.
+const NAME_BYTES_MAX: usize = 80;
+/// Longest sentence about one place, in bytes.
+const PROBLEM_BYTES_MAX: usize = 400;
+
+/// What stands for a text in an example.
+pub(super) const ANY_TEXT: &str = "…";
+
+/// Why a value does not pass.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Refusal {
+    /// It does not fit; at least one problem, at most [`super::FINDINGS_MAX`].
+    Unfit(Vec<Finding>),
+    /// The schema takes more steps for this value than there are.
+    TooCostly,
+    /// Schema and value nest deeper than [`super::DEPTH_MAX`].
+    TooDeep,
+    /// Its time was over.
+    Stopped,
+}
+
+/// One thing that does not fit.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finding {
+    /// Where: `edits[2].old_text`; empty for the whole.
+    pub place: String,
+    /// What.
+    pub problem: Problem,
+}
+
+/// What does not fit.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Problem {
+    /// It must be given.
+    Missing {
+        /// What stands for it in an example; nothing where any would mislead.
+        example: Option<String>,
+    },
+    /// The rest of the sentence: `must be a whole number, like 0`.
+    Says(String),
+}
+
+impl Finding {
+    pub(super) fn says(text: impl AsRef<str>) -> Self {
+        Self { place: String::new(), problem: Problem::Says(one_line(text.as_ref(), PROBLEM_BYTES_MAX)) }
+    }
+
+    /// Moves the place below a property.
+    pub(super) fn below(&mut self, name: &str) {
+        let name = one_line(name, NAME_BYTES_MAX);
+        let dot = if self.place.is_empty() || self.place.starts_with('[') { "" } else { "." };
+        self.place = format!("{name}{dot}{}", self.place);
+    }
+
+    /// Moves the place below an item.
+    pub(super) fn below_item(&mut self, index: usize) {
+        let dot = if self.place.is_empty() || self.place.starts_with('[') { "" } else { "." };
+        self.place = format!("[{index}]{dot}{}", self.place);
+    }
+
+    /// Whether it is a property of the whole.
+    fn is_top(&self) -> bool {
+        !self.place.contains(['.', '['])
+    }
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let place = one_line(&self.place, 2 * NAME_BYTES_MAX);
+        let place = if place.is_empty() { "the whole" } else { &place };
+        match &self.problem {
+            Problem::Says(text) => write!(f, "{place} {text}"),
+            Problem::Missing { example: Some(example) } if self.is_top() => {
+                write!(f, "{place} is missing; give {place}={example}")
+            }
+            // Nothing that can be typed, and nothing that says more than the name.
+            Problem::Missing { example: Some(example) } if example != ANY_TEXT => {
+                write!(f, "{place} is missing; give e.g. {example}")
+            }
+            Problem::Missing { .. } => write!(f, "{place} is missing"),
+        }
+    }
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unfit(findings) => {
+                for (n, finding) in findings.iter().enumerate() {
+                    write!(f, "{}{finding}", if n > 0 { "; " } else { "" })?;
+                }
+                Ok(())
+            }
+            Self::TooCostly => write!(
+                f,
+                "the tool's schema is too costly for these arguments: checking them takes more than {STEPS_MAX} \
+                 steps; give fewer or shorter ones, or let the tool's author write a simpler schema"
+            ),
+            Self::TooDeep => {
+                f.write_str("the arguments nest too deep for the tool's schema; give flatter ones")
+            }
+            Self::Stopped => f.write_str("the time was over before the arguments were checked"),
+        }
+    }
+}

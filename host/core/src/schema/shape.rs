@@ -1,0 +1,154 @@
+//! Lists and objects: what their items and properties must be, and how many.
+
+use super::check::{Check, Fits, VISIT};
+use super::finding::Finding;
+use super::node::{ListRules, Node, ObjectRules};
+use super::words;
+use serde_json::{Map, Value};
+
+impl Check<'_> {
+    pub(super) fn list(&mut self, rules: &ListRules, items: &[Value]) -> Fits {
+        let count = items.len() as u64;
+        if rules.min.is_some_and(|min| count < min) || rules.max.is_some_and(|max| count > max) {
+            return self.fail(|_| {
+                Finding::says(format!("has {count} items; {}", words::counts(rules.min, rules.max, "item")))
+            });
+        }
+        let mut fits = true;
+        for (index, item) in items.iter().enumerate() {
+            let Some(id) = rules.prefix.get(index).copied().or(rules.rest) else { break };
+            fits &= self.below_item(index, id, item)?;
+            if !self.goes_on(fits) {
+                return Ok(false);
+            }
+        }
+        fits &= self.contains(rules, items)?;
+        if rules.unique
+            && self.goes_on(fits)
+            && let Some((a, b)) = self.twice(items)?
+        {
+            return self.fail(|_| {
+                Finding::says(format!("has the same item twice, as [{a}] and [{b}]; give it once"))
+            });
+        }
+        Ok(fits)
+    }
+
+    fn contains(&mut self, rules: &ListRules, items: &[Value]) -> Fits {
+        let Some(id) = rules.contains else { return Ok(true) };
+        let (min, max) = (rules.contains_min.unwrap_or(1), rules.contains_max);
+        let mut found = 0;
+        for item in items {
+            found += u64::from(self.tries(id, item)?);
+        }
+        if found >= min && max.is_none_or(|max| found <= max) {
+            return Ok(true);
+        }
+        self.fail(|check| {
+            let what = check.phrase(id).unwrap_or_else(|| "what the tool looks for in it".into());
+            let counts = words::counts(Some(min), max, "item");
+            Finding::says(format!("has {found} items that are {what}; {counts} of them"))
+        })
+    }
+
+    pub(super) fn object(&mut self, rules: &ObjectRules, fields: &Map<String, Value>) -> Fits {
+        let mut fits = true;
+        // Unknown names first: the one that is missing is often among them.
+        for (name, value) in fields {
+            fits &= self.property(rules, name, value)?;
+            if !self.goes_on(fits) {
+                return Ok(false);
+            }
+        }
+        for name in &rules.required {
+            fits &= self.required(rules, fields, name, None)?;
+            if !self.goes_on(fits) {
+                return Ok(false);
+            }
+        }
+        for (given, needed) in &rules.dependent {
+            self.spend(VISIT + given.len() as u64)?;
+            if !fields.contains_key(given) {
+                continue;
+            }
+            for name in needed {
+                fits &= self.required(rules, fields, name, Some(given))?;
+                if !self.goes_on(fits) {
+                    return Ok(false);
+                }
+            }
+        }
+        let count = fields.len() as u64;
+        if rules.min.is_some_and(|min| count < min) || rules.max.is_some_and(|max| count > max) {
+            let counts = words::counts(rules.min, rules.max, "property");
+            return self.fail(|_| Finding::says(format!("has {count} properties; {counts}")));
+        }
+        Ok(fits)
+    }
+
+    fn property(&mut self, rules: &ObjectRules, name: &str, value: &Value) -> Fits {
+        self.spend(VISIT / 2)?;
+        self.spend_bytes(name)?;
+        let mut fits = true;
+        if let Some(id) = rules.names {
+            let whole = Value::String(name.to_owned());
+            if !self.tries(id, &whole)? {
+                fits = self.fail(|check| {
+                    let must = check.must_be(id).map_or_else(String::new, |must| format!("; a name {must}"));
+                    let mut finding = Finding::says(format!("is not a name that is taken here{must}"));
+                    finding.below(name);
+                    finding
+                })?;
+            }
+        }
+        let mut known = false;
+        if let Some(id) = rules.properties.get(name) {
+            known = true;
+            fits &= self.below(name, *id, value)?;
+        }
+        for (pattern, id) in &rules.patterns {
+            self.spend(VISIT / 2)?;
+            self.spend_bytes(name)?;
+            if pattern.is_in(name) {
+                known = true;
+                fits &= self.below(name, *id, value)?;
+            }
+        }
+        match rules.additional {
+            Some(id) if !known => {
+                if matches!(self.nodes[id], Node::Nothing) {
+                    return self.fail(|_| {
+                        let mut finding = Finding::says(words::unknown(name, &rules.named));
+                        finding.below(name);
+                        finding
+                    });
+                }
+                Ok(fits & self.below(name, id, value)?)
+            }
+            _ => Ok(fits),
+        }
+    }
+
+    fn required(
+        &mut self,
+        rules: &ObjectRules,
+        fields: &Map<String, Value>,
+        name: &str,
+        because: Option<&str>,
+    ) -> Fits {
+        self.spend(VISIT)?;
+        self.spend_bytes(name)?;
+        if fields.contains_key(name) {
+            return Ok(true);
+        }
+        self.fail(|check| match because {
+            None => Finding::missing(name, rules.properties.get(name).and_then(|id| check.example(*id))),
+            Some(given) => {
+                let given = words::short(given);
+                let mut finding = Finding::says(format!("is missing; it goes with {given}"));
+                finding.below(name);
+                finding
+            }
+        })
+    }
+}

@@ -1,0 +1,19 @@
+//! Schemas: what is refused at load, what people are told, what a check may cost, and an oracle for the rest.
+
+mod costs;
+mod loading;
+mod oracle;
+mod words;
+
+use super::{Budget, Refusal, STEPS_MAX, Schema};
+use serde_json::Value;
+
+fn compiled(schema: &Value) -> Schema {
+    Schema::compile(schema).unwrap_or_else(|e| panic!("{schema}: {e}"))
+}
+
+/// Why a value is refused.
+fn refusal(schema: &Value, value: &Value) -> Refusal {
+    let checked = compiled(schema).check(value, Budget::steps(STEPS_MAX));
+    checked.expect_err(&format!("{value} is refused by {schema}"))
+}

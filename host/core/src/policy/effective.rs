@@ -143,6 +143,11 @@ fn is_named_like_a_path(at: &str) -> bool {
     WORDS.split_whitespace().any(|known| word[hump..].eq_ignore_ascii_case(known))
 }
 
+fn toml_key(at: &str) -> String {
+    let bare = at.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-');
+    if bare { at.to_owned() } else { format!("{at:?}") }
+}
+
 #[cfg(test)]
 mod tests {
     use super::is_named_like_a_path;
@@ -186,9 +191,4 @@ mod tests {
             assert!(!is_named_like_a_path(name), "{name}");
         }
     }
-}
-
-fn toml_key(at: &str) -> String {
-    let bare = at.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-');
-    if bare { at.to_owned() } else { format!("{at:?}") }
 }

@@ -10,7 +10,6 @@ use anyhow::{Context, Result};
 use cofferdam::attachments::{Attachments, Declared, Intake};
 use cofferdam::config::Config;
 use cofferdam::gateway::{Gateway, Role};
-use cofferdam::sandbox::worker;
 use cofferdam::tools::CallRequest;
 use cofferdam_core::id::{Caller, TurnId};
 use std::collections::BTreeMap;
@@ -29,15 +28,9 @@ struct Bench {
     home: Home,
     config: Config,
     gateway: Gateway,
-    /// Where guests run, for the lines that are printed.
-    place: &'static str,
 }
 
 fn main() -> ExitCode {
-    // Workers are this very program.
-    if std::env::args().nth(1).is_some_and(|word| word == worker::COMMAND) {
-        return worker::main();
-    }
     match run() {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
@@ -52,23 +45,16 @@ fn run() -> Result<()> {
     // `cargo test --benches` runs this too: then one round of each proves that it still works.
     let quick = std::env::args().any(|a| a == "--test" || a == "quick") || cfg!(debug_assertions);
     println!("load average: {}", std::fs::read_to_string("/proc/loadavg")?.trim());
-    // Words after `--` choose: workers, in-process, reads, many, growth, saves, tools, start, turns. None: all.
+    // Words after `--` choose: reads, many, growth, saves, tools, start, turns. None: all.
     // With `quick` few rounds of each.
     let words: Vec<String> = std::env::args().skip(1).filter(|a| !a.starts_with('-')).collect();
-    let chosen = |of: &[&str], name: &str| {
-        let asked: Vec<_> = words.iter().filter(|word| of.contains(&word.as_str())).collect();
-        asked.is_empty() || asked.iter().any(|word| *word == name)
-    };
-    let wanted = |name: &str| chosen(&["reads", "many", "growth", "saves", "tools", "start", "turns"], name);
+    const PARTS: [&str; 7] = ["reads", "many", "growth", "saves", "tools", "start", "turns"];
+    let asked: Vec<_> = words.iter().filter(|word| PARTS.contains(&word.as_str())).collect();
+    let wanted = |name: &str| asked.is_empty() || asked.iter().any(|word| *word == name);
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
-    for (place, mode) in [("workers", "processes"), ("in-process", "in-process")] {
-        let in_process = ["reads", "many", "growth", "saves", "tools", "start"].into_iter().any(wanted);
-        if !chosen(&["workers", "in-process"], place) || !in_process {
-            continue;
-        }
-        watch::part(place);
-        println!("\n-- {place}");
-        let bench = Arc::new(Bench::open(place, mode)?);
+    if PARTS[..6].iter().any(|part| wanted(part)) {
+        println!("\n-- calls");
+        let bench = Arc::new(Bench::open()?);
         runtime.block_on(async {
             if wanted("reads") {
                 watch::part("reads");
@@ -86,11 +72,11 @@ fn run() -> Result<()> {
                 watch::part("saves");
                 bench.large_saves(if quick { 1 } else { 15 }).await?;
             }
-            if place == "workers" && wanted("start") {
+            if wanted("start") {
                 watch::part("new workers");
                 bench.new_workers(if quick { 1 } else { 20 }).await?;
             }
-            if place == "workers" && wanted("tools") {
+            if wanted("tools") {
                 watch::part("tools");
                 bench.many_files(if quick { 1 } else { 1000 }, if quick { 1 } else { 5 }).await?;
                 bench.large_edit(if quick { 1 } else { 9 }).await?;
@@ -126,13 +112,12 @@ fn run() -> Result<()> {
 }
 
 impl Bench {
-    fn open(place: &'static str, mode: &str) -> Result<Self> {
-        let isolation = format!("[isolation]\nmode = \"{mode}\"\n");
+    fn open() -> Result<Self> {
         let attachments = "[attachments]\nmax_bytes = \"64 MiB\"\nmax_turn_bytes = \"64 MiB\"\n";
-        let home = Home::new().config(&format!("{attachments}{isolation}"));
+        let home = Home::new().config(attachments);
         let config = Config::load(Some(&home.config_file()), None, &BTreeMap::new())?;
         let gateway = Gateway::open(&config, Role::Serve)?;
-        Ok(Self { home, config, gateway, place })
+        Ok(Self { home, config, gateway })
     }
 
     fn request(&self, n: usize, tool: &str, arguments: String, attachments: Attachments) -> CallRequest {
@@ -190,7 +175,7 @@ impl Bench {
             "open, fstat, read, close:      p50 {:?} (natively, to tell this machine's pace)",
             median(native)
         );
-        println!("file_read 4 KiB, {}:   p50 {:?}  p99 {:?}  cpu {cpu:?} a call", self.place, at(50), at(99));
+        println!("file_read 4 KiB:   p50 {:?}  p99 {:?}  cpu {cpu:?} a call", at(50), at(99));
         Ok(())
     }
 

@@ -10,7 +10,7 @@ pub(crate) fn run() -> Result<(), String> {
     setup::aimock();
     setup::aiogram();
     step("format", &mut cargo(&["fmt", "--all", "--check"]))?;
-    for guests in ["guest-tools", "tests/guests", "fuzz"] {
+    for guests in ["guest-tools", "tests/guests", "fuzz", "host/worker"] {
         step(&format!("format of {guests}"), &mut in_guests(guests, &["fmt", "--all", "--check"]))?;
     }
     demo::run()?;
@@ -48,6 +48,10 @@ fn checks_beside() -> Result<(), String> {
         "unit tests of the guests' pure parts",
         &mut in_guests("guest-tools", &["test", "--locked", "--all"]),
     )?;
+    // As the gateway's build script builds it, so that wasmtime is there already.
+    beside("unit tests of the worker", &mut in_worker(&["test", "--release", "--locked"]))?;
+    let lint = ["clippy", "--release", "--locked", "--all-targets", "--", "-D", "warnings"];
+    beside("clippy of the worker", &mut in_worker(&lint))?;
     for guests in ["guest-tools", "tests/guests"] {
         let lint = ["clippy", "--locked", "--all", "--target", "wasm32-wasip2", "--", "-D", "warnings"];
         beside(&format!("clippy of {guests}"), &mut in_guests(guests, &lint))?;
@@ -61,7 +65,7 @@ fn checks_beside() -> Result<(), String> {
     let mut docs = cargo(&["doc", "--locked", "--workspace", "--no-deps", "--document-private-items"]);
     beside("docs", docs.env("RUSTDOCFLAGS", "-D warnings"))?;
     let deny = setup::cargo_deny()?;
-    for dir in [root(), root().join("guest-tools"), root().join("fuzz")] {
+    for dir in [root(), root().join("guest-tools"), root().join("fuzz"), root().join("host/worker")] {
         dependency_rules(&dir, &deny)?;
     }
     Ok(())
@@ -100,6 +104,12 @@ fn in_guests(folder: &str, arguments: &[&str]) -> Command {
     let mut command = cargo(arguments);
     // One target folder for all guests, shared with the host's build script.
     command.current_dir(root().join(folder)).env("CARGO_TARGET_DIR", target_dir().join("guests"));
+    command
+}
+
+fn in_worker(arguments: &[&str]) -> Command {
+    let mut command = cargo(arguments);
+    command.current_dir(root().join("host/worker")).env("CARGO_TARGET_DIR", target_dir().join("worker"));
     command
 }
 

@@ -1,8 +1,8 @@
-//! Builds the worker's program and the builtin guests for `wasm32-wasip2`, and embeds them: the program with its SHA-256;
-//! of each guest its bytes, its machine code and what it says of itself, made by that very program. Besides, the default
-//! policies, and the SDK's sources for `cofferdam tool new`.
+//! Builds the builtin guests for `wasm32-wasip2` and embeds of each its bytes, its machine code and what it says of itself,
+//! made by the very worker program that the gateway has. Besides, the default policies, and the SDK's sources for
+//! `cofferdam tool new`.
 //!
-//! Plain cargo, in target folders of their own: the outer cargo holds the lock of the other one.
+//! Plain cargo, in a target folder of its own: the outer cargo holds the lock of the other one.
 
 use sha2::{Digest, Sha256};
 use std::fmt::Write as _;
@@ -17,22 +17,13 @@ fn main() {
     let root = host.parent().expect("host/ lies in the repository").to_owned();
     let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets it"));
     // The rules by which attachments are sniffed are compiled into a guest, too.
-    for watched in [
-        "guest-tools",
-        "wit",
-        "policies",
-        "host/src/attachments",
-        "host/core",
-        "host/confine",
-        "host/ipc",
-        "host/worker",
-    ] {
+    for watched in ["guest-tools", "wit", "policies", "host/warden/src/attachments"] {
         watch(&root.join(watched));
     }
-    let worker = build_worker(&root, &target_dir(&out, "worker"));
-    embed_worker(&worker, &out);
+    let worker =
+        PathBuf::from(env::var_os("DEP_COFFERDAM_WORKER_PROGRAM").expect("the warden's build tells it"));
     let tools = policy_names(&root.join("policies/tools"));
-    let built = build_guests(&root, &target_dir(&out, "guests"));
+    let built = build_guests(&root, &target_dir(&out));
     let mut code = String::from(
         "/// Builtin components: tool name, SHA-256, bytes, machine code, what it says of itself.\n\
          pub(super) static COMPONENTS: &[(&str, &str, &[u8], &[u8], &str)] = &[\n",
@@ -79,18 +70,6 @@ fn shown(path: &Path) -> String {
 
 fn sha256(bytes: &[u8]) -> String {
     Sha256::digest(bytes).iter().fold(String::new(), |hex, byte| hex + &format!("{byte:02x}"))
-}
-
-fn embed_worker(worker: &Path, out: &Path) {
-    let copy = out.join("worker");
-    fs::copy(worker, &copy).unwrap_or_else(|e| panic!("cannot copy {}: {e}", worker.display()));
-    let sha256 = sha256(&fs::read(&copy).expect("it was written"));
-    let file = shown(&copy);
-    let code = format!(
-        "/// The program that workers run.\nstatic WORKER: &[u8] = include_bytes!({file:?});\n\
-         /// Its SHA-256, lower-case hex.\npub const WORKER_SHA256: &str = {sha256:?};\n"
-    );
-    fs::write(out.join("worker.rs"), code).expect("OUT_DIR can be written");
 }
 
 /// Everything that an author's crate needs of the SDK: its sources with the contract, and the versions it
@@ -147,26 +126,11 @@ fn policy_names(dir: &Path) -> Vec<String> {
     names
 }
 
-/// `target/<name>`, found from `target/<profile>/build/<crate>/out`: shared by all profiles.
-fn target_dir(out: &Path, name: &str) -> PathBuf {
+/// `target/guests`, found from `target/<profile>/build/<crate>/out`: shared by all profiles.
+fn target_dir(out: &Path) -> PathBuf {
     let profile =
         out.ancestors().find(|dir| dir.file_name().is_some_and(|n| n == "build")).and_then(Path::parent);
-    profile.and_then(Path::parent).unwrap_or(out).join(name)
-}
-
-/// Optimized, whatever the gateway's profile is.
-fn build_worker(root: &Path, target_dir: &Path) -> PathBuf {
-    let worker = root.join("host/worker");
-    let built = cargo(&worker)
-        .args(["build", "--release", "--locked", "--target-dir"])
-        .arg(target_dir)
-        .status()
-        .is_ok_and(|status| status.success());
-    if !built {
-        println!("cargo::error=the worker in {} does not build; see the messages above", worker.display());
-        std::process::exit(1);
-    }
-    target_dir.join("release/cofferdam-worker")
+    profile.and_then(Path::parent).unwrap_or(out).join("guests")
 }
 
 /// What the outer build was told (flags, wrappers, its own target folder) is not for another one.

@@ -3,7 +3,7 @@
 #![no_main]
 #![allow(dead_code, unused_imports, reason = "the gateway uses what the check does not")]
 
-#[path = "../../host/src/sandbox"]
+#[path = "../../host/warden/src/sandbox"]
 mod sandbox {
     mod clock;
     pub mod workers {

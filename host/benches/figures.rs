@@ -7,11 +7,11 @@ mod turns;
 mod watch;
 
 use anyhow::{Context, Result};
-use cofferdam::attachments::{Attachments, Declared, Intake};
 use cofferdam::config::Config;
 use cofferdam::gateway::{Gateway, Role};
 use cofferdam::tools::CallRequest;
 use cofferdam_core::id::{Caller, TurnId};
+use cofferdam_warden::attachments::{Attachments, Declared, Intake};
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{Read, Write};

@@ -1,18 +1,18 @@
 //! The composition root: builds the rooms from a configuration and joins them. Decides nothing else.
 
-use crate::attachments::BlobStore;
-use crate::attachments::outgoing::Outgoing;
-use crate::audit::{AuditError, AuditLog};
 use crate::bus::Requests;
 use crate::config::Config;
 use crate::llm::Answering;
-use crate::publish::{OpenError, Place, Workspaces};
-use crate::sandbox::{self, Binary, Sandbox, SandboxError};
 use crate::tools::{CallThreads, Mechanisms, Registry, RegistryError, Sources, Toolbox, read_policy};
 use crate::turn::{History, Runner, Whose};
 use cofferdam_core::audit::{Effect, Outcome, VerdictKind};
 use cofferdam_core::policy::{PolicyProblem, PolicySet, ToolPolicy};
 use cofferdam_core::tool::ErrorCode;
+use cofferdam_warden::attachments::BlobStore;
+use cofferdam_warden::attachments::outgoing::Outgoing;
+use cofferdam_warden::audit::{AuditError, AuditLog};
+use cofferdam_warden::publish::{OpenError, Place, Workspaces};
+use cofferdam_warden::sandbox::{self, Binary, Sandbox, SandboxError};
 use std::io;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};

@@ -3,8 +3,6 @@
 //! `docs/architecture.md` draws the rooms; each module's first line says its one job.
 
 pub mod answering;
-pub mod attachments;
-pub mod audit;
 pub mod bus;
 pub mod channels;
 pub mod cli;
@@ -14,8 +12,6 @@ pub mod llm;
 pub mod log;
 pub mod monitor;
 pub mod outbound;
-pub mod publish;
-pub mod sandbox;
 pub mod store;
 pub mod tools;
 pub mod turn;

@@ -2,10 +2,10 @@
 //! SHA-256. It believes no name, and follows links inside the mount alone.
 
 // The very rules by which the gateway tells what an attachment is: the two never disagree.
-#[path = "../../../host/src/attachments/sniff.rs"]
+#[path = "../../../host/warden/src/attachments/sniff.rs"]
 #[allow(unreachable_pub, reason = "written for a module of the gateway")]
 mod sniff;
-#[path = "../../../host/src/attachments/text.rs"]
+#[path = "../../../host/warden/src/attachments/text.rs"]
 mod text;
 
 use cofferdam_sdk::files::{self, File, Kind, Links, Opened};

@@ -1,11 +1,11 @@
 //! What every channel stands on: the services that it is given, and what its turns share.
 
-use crate::attachments::outgoing::Outgoing;
-use crate::attachments::{self, BlobStore};
 use crate::store::{Keeper, Store, StoreError};
 use crate::turn::Runner;
 use crate::turn::desk::Desk;
 use crate::turn::lanes::{Running, Slot, Stop, Window};
+use cofferdam_warden::attachments::outgoing::Outgoing;
+use cofferdam_warden::attachments::{self, BlobStore};
 use std::sync::Arc;
 use tokio::sync::Semaphore;
 

@@ -1,13 +1,13 @@
 //! What a channel does for answering that only it can do: read its messages, and reach the people who wrote them.
 
 use super::Base;
-use crate::attachments::{Fetcher, SentFile};
 use crate::outbound::{Manners, Opening, Router};
 use crate::store::{Placeholder, Queue, Standing, Update};
 use crate::turn::desk::Board;
 use crate::turn::lanes::By;
 use crate::turn::{Live, Screen, Sign};
 use cofferdam_core::id::{SessionId, TurnId};
+use cofferdam_warden::attachments::{Fetcher, SentFile};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 

@@ -1,10 +1,10 @@
 //! The files that a message is about: those that came with it, or those of the message that it replies to.
 
 use super::{Asked, Channel, Files};
-use crate::attachments::{self, Attachments, Intake, SentFile, fetch_all};
 use crate::store::AlbumPart;
 use crate::turn::{Progress, Step};
 use cofferdam_core::id::TurnId;
+use cofferdam_warden::attachments::{self, Attachments, Intake, SentFile, fetch_all};
 use std::sync::Arc;
 
 /// The files of one message.

@@ -3,11 +3,11 @@
 
 use super::files::{Came, fetched, meant};
 use super::{Asked, Channel, Todo, recent};
-use crate::attachments::Attachments;
 use crate::store::{Queue, Standing, Steer, TakeUp, Update, now_ms};
 use crate::turn::{Progress, Said, Steering};
 use async_trait::async_trait;
 use cofferdam_core::id::TurnId;
+use cofferdam_warden::attachments::Attachments;
 use std::sync::Arc;
 
 /// The messages to one turn.

@@ -4,11 +4,11 @@
 
 use super::files::{Came, fetched};
 use super::{Asked, Channel};
-use crate::attachments::{Attachments, RecentAttachments, SentFile};
 use crate::store::{NewRecent, Recent};
 use crate::turn::Memory;
 use async_trait::async_trait;
 use cofferdam_core::attachment::AttachmentInfo;
+use cofferdam_warden::attachments::{Attachments, RecentAttachments, SentFile};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 

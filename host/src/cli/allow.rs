@@ -2,7 +2,6 @@
 //! alone, beside a `serve` that runs or without one.
 
 use super::Exit;
-use crate::audit::{AuditLog, Durability};
 use crate::config::{Config, FILE_NAME};
 use crate::gateway;
 use crate::store::now_ms;
@@ -11,6 +10,7 @@ use anyhow::{Context, bail};
 use cofferdam_core::audit::{Access, AccessChange, Event};
 use cofferdam_core::id::Caller;
 use cofferdam_core::text::one_line;
+use cofferdam_warden::audit::{AuditLog, Durability};
 use serde_json::{Value, json};
 use std::io::Write;
 use std::os::unix::fs::MetadataExt;

@@ -2,10 +2,8 @@
 
 use super::Exit;
 use super::approving::AtOnce;
-use crate::attachments::{Attachments, Declared, Intake};
 use crate::config::Config;
 use crate::gateway::{self, Gateway, Readable, Role};
-use crate::sandbox::Reports;
 use crate::tools::{Approver, CallRequest, Registry};
 use anyhow::{Context, bail};
 use cofferdam_core::arguments::{BadArguments, from_pairs};
@@ -13,6 +11,8 @@ use cofferdam_core::id::{Caller, TurnId};
 use cofferdam_core::limits::Limits;
 use cofferdam_core::text::{about, one_line};
 use cofferdam_core::tool::{Answer, ToolError};
+use cofferdam_warden::attachments::{Attachments, Declared, Intake};
+use cofferdam_warden::sandbox::Reports;
 use serde_json::Value;
 use std::io::{Read, Write};
 use std::os::unix::fs::OpenOptionsExt;

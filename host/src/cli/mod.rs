@@ -145,7 +145,7 @@ pub fn main() -> ExitCode {
     // Commands that print results are quiet unless asked.
     let started = log::start(if matches!(cli.command, Command::Serve) { "info" } else { "warn" });
     raise_descriptor_limit();
-    crate::sandbox::tell_of_compiling(tell);
+    cofferdam_warden::sandbox::tell_of_compiling(tell);
     match started.map_err(anyhow::Error::msg).and_then(|()| run(cli)) {
         Ok(exit) => exit.into(),
         // Whoever read our output has seen enough.

@@ -5,14 +5,15 @@ mod words;
 
 use super::doctor::free;
 use super::{Exit, Output};
-use crate::audit::{self, Entry, Filter, Head, Source, Span};
 use crate::config::Config;
+use crate::gateway;
 use crate::llm::Kind;
 use crate::store::{self, DayOf, LastError, Look, Noted, Waiting};
-use crate::{gateway, publish};
 use cofferdam_core::audit::sha256_hex;
 use cofferdam_core::standing::Fared;
 use cofferdam_core::text::one_line;
+use cofferdam_warden::audit::{self, Entry, Filter, Head, Source, Span};
+use cofferdam_warden::publish;
 use serde::Serialize;
 use std::io::Write;
 use std::time::{Duration, Instant};

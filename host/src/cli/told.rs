@@ -1,11 +1,11 @@
 //! What people are told of an error: each cause once, and the line of the configuration that it comes from.
 
-use crate::audit::AuditError;
 use crate::channels::telegram;
 use crate::config::Config;
 use crate::gateway::GatewayError;
 use crate::llm;
 use cofferdam_core::text::with_causes;
+use cofferdam_warden::audit::AuditError;
 use std::error::Error;
 use std::path::Path;
 

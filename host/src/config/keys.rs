@@ -57,7 +57,6 @@ const KEYS: &[(&str, Kind)] = &[
     ("turns.reach", Kind::Text),
     ("approvals.expires", Kind::Text),
     ("sandbox.compile_time", Kind::Text),
-    ("isolation.mode", Kind::Text),
     ("isolation.require", Kind::Boolean),
     ("metrics.listen", Kind::Text),
     ("log.format", Kind::Text),

@@ -11,12 +11,13 @@ pub use settings::{Origin, Setting};
 
 use places::{Places, line_of};
 
-use crate::{attachments, audit, channels::telegram, llm, log, monitor, publish, sandbox, tools, turn};
+use crate::{channels::telegram, llm, log, monitor, tools, turn};
 use cofferdam_confine as confine;
 use cofferdam_core::audit::sha256_hex;
 use cofferdam_core::capability::MOUNTS;
 use cofferdam_core::limits::{ByteSize, Span};
 use cofferdam_core::text::one_line;
+use cofferdam_warden::{attachments, audit, publish, sandbox};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

@@ -107,7 +107,6 @@ fn in_use(config: &Config, key: &str) -> Option<String> {
         "approvals.expires" => quoted(&config.approvals.expires),
         "sandbox.compile_time" => quoted(&config.compile_time),
         "log.format" => "\"text\"".to_owned(),
-        "isolation.mode" => "\"processes\"".to_owned(),
         "isolation.require" => config.isolation.require.to_string(),
         "channels.telegram.token_env" => quoted(&telegram?.token_env),
         "channels.telegram.api_url" => quoted(&telegram?.api_url),
@@ -152,7 +151,6 @@ mod tests {
         check(&config, "state.dir", "\"/home/me/.local/state/cofferdam\"", Origin::Default);
         check(&config, "attachments.max_count", "3", Origin::Environment);
         check(&config, "isolation.require", "true", Origin::Environment);
-        check(&config, "isolation.mode", "\"processes\"", Origin::Default);
         check(&config, "channels.telegram.allowed_users", "[1, 2]", Origin::Environment);
         check(&load(Some("/x")), "workspace.root", "\"/x\"", Origin::Flag);
         // Keys without a default of their own are the only ones that may show nothing.

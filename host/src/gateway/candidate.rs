@@ -8,8 +8,6 @@ use super::{
     Gateway, GatewayError, Role, builtin, builtin_component, cache_dir, load_policies, make_private, sandbox,
 };
 use crate::config::Config;
-use crate::sandbox::imports::{Import, Interfaces, Needs, NotAComponent, interfaces};
-use crate::sandbox::{Binary, SandboxError, loading};
 use crate::tools::{Registry, RegistryError, not_granted, read_component, read_policy};
 use cofferdam_core::capability::{Access, Grants, MountGrant};
 use cofferdam_core::policy::schema::{Leaf, leaves};
@@ -17,6 +15,8 @@ use cofferdam_core::policy::{ComponentSource, PolicySet, ToolPolicy};
 use cofferdam_core::schema::Schema;
 use cofferdam_core::text::is_deceptive;
 use cofferdam_core::tool::Description;
+use cofferdam_warden::sandbox::imports::{Import, Interfaces, Needs, NotAComponent, interfaces};
+use cofferdam_warden::sandbox::{Binary, SandboxError, loading};
 use std::io;
 use std::path::{Path, PathBuf};
 

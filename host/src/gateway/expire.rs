@@ -3,7 +3,7 @@
 //! It decides nothing: which ones, and that no call loses a file, is the publisher's business.
 
 use super::GatewayError;
-use crate::publish::Workspaces;
+use cofferdam_warden::publish::Workspaces;
 use std::sync::{Arc, Weak};
 use std::time::{Duration, SystemTime};
 

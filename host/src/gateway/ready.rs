@@ -3,9 +3,9 @@
 //! beside it notices nothing.
 
 use super::{Gateway, GatewayError, audit_file, cache_dir, load_policies, make_private, sandbox};
-use crate::audit::AuditLog;
 use crate::config::Config;
-use crate::publish::Workspaces;
+use cofferdam_warden::audit::AuditLog;
+use cofferdam_warden::publish::Workspaces;
 use rustix::fs::{Access, AtFlags, CWD, accessat};
 use std::io;
 use std::path::Path;

@@ -4,15 +4,15 @@
 //! on one line without secrets; what the system said of the others is in the log, once it changes.
 
 use super::Gateway;
-use crate::audit::AuditLog;
 use crate::channels::telegram;
 use crate::monitor::{Gauges, Watched};
-use crate::publish::Workspaces;
-use crate::sandbox::Sandbox;
 use crate::store::Store;
 use crate::tools::CallThreads;
 use cofferdam_core::counts::COUNTS;
 use cofferdam_core::standing::{Fared, MODEL, STORE};
+use cofferdam_warden::audit::AuditLog;
+use cofferdam_warden::publish::Workspaces;
+use cofferdam_warden::sandbox::Sandbox;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};

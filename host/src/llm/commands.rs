@@ -219,8 +219,8 @@ fn bounded(lines: Vec<String>, chars_max: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::attachments::Attachment;
     use cofferdam_core::tool::{ErrorCode, ToolError};
+    use cofferdam_warden::attachments::Attachment;
     use serde_json::json;
 
     fn result(result: Result<Value, ToolError>) -> Entry {

@@ -218,9 +218,9 @@ pub(super) fn tools(specs: &[ToolSpec]) -> Vec<Tool<'_>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::attachments::{Attachment, Attachments};
     use crate::turn::Conversation;
     use cofferdam_core::tool::{ErrorCode, ToolError};
+    use cofferdam_warden::attachments::{Attachment, Attachments};
 
     fn user(text: &str, addendum: Option<&str>) -> Entry {
         Entry::User {

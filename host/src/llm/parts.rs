@@ -1,11 +1,11 @@
 //! Attachments that a model is shown: those whose bytes are there, whose detected type the operator accepts, and
 //! that fit. The others are told of in the addendum alone, and can be saved all the same.
 
-use crate::attachments::{Attachment, Blob, BlobBytes};
 use crate::turn::{Conversation, Entry};
 use base64::display::Base64Display;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
+use cofferdam_warden::attachments::{Attachment, Blob, BlobBytes};
 use serde::{Serialize, Serializer};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -169,8 +169,8 @@ impl Serialize for Encoded<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::attachments::Attachments;
     use cofferdam_core::attachment::AttachmentInfo;
+    use cofferdam_warden::attachments::Attachments;
     use std::io::Write;
 
     fn attachment(index: u32, mime_type: &str, blob: Option<Blob>) -> Attachment {

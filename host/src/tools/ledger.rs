@@ -4,9 +4,9 @@
 //! they are recent. Calls of one turn that run at once each see what the others had written before.
 
 use super::Earlier;
-use crate::publish::TurnShare;
 use cofferdam_core::id::TurnId;
 use cofferdam_core::limits::ByteSize;
+use cofferdam_warden::publish::TurnShare;
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 

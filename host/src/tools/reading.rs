@@ -1,7 +1,7 @@
 //! Reads the files that policies are made of: regular ones, within a bound. What is none is refused, and not waited for:
 //! opening a FIFO waits for its other end.
 
-use crate::sandbox::COMPONENT_BYTES_MAX;
+use cofferdam_warden::sandbox::COMPONENT_BYTES_MAX;
 use rustix::fs::OFlags;
 use std::fs::File;
 use std::io::{Error, Read, Result};

@@ -7,7 +7,7 @@ use super::instructions::{SUMMARIZE, SUMMARIZE_NOW};
 use super::rounds::{End, Rounds};
 use super::shortening::cut_results;
 use super::{Conversation, Entry, Request, Usage, words};
-use crate::attachments::Attachments;
+use cofferdam_warden::attachments::Attachments;
 
 /// A longer summary is cut.
 const SUMMARY_BYTES_MAX: usize = 16 << 10;

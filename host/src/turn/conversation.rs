@@ -2,8 +2,8 @@
 //! they are reached through the entry that they came with, and only while their turn runs.
 
 use super::ToolCall;
-use crate::attachments::Attachments;
 use cofferdam_core::tool::ToolError;
+use cofferdam_warden::attachments::Attachments;
 use serde_json::Value;
 
 /// The entries of a conversation, oldest first; those of the turn that runs come last.

@@ -101,7 +101,7 @@ impl Deltas for Heard {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::attachments::Attachments;
+    use cofferdam_warden::attachments::Attachments;
 
     #[test]
     fn what_brought_nothing_is_paid_for_once_it_was_spoken() {

@@ -11,12 +11,12 @@ use super::{
     Config, Deltas, Entry, Markup, Memory, Progress, Provider, ProviderError, Reply, Request, Step, Stop,
     ToolSpec, Tools, Turn, words,
 };
-use crate::attachments::Attachments;
 use crate::tools::Journal;
 use cofferdam_core::arguments::BadArguments;
 use cofferdam_core::counts::COUNTS;
 use cofferdam_core::message::OutgoingAttachment;
 use cofferdam_core::secret::redact;
+use cofferdam_warden::attachments::Attachments;
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 

@@ -3,10 +3,10 @@
 
 use super::Entry;
 use super::rounds::{End, Rounds};
-use crate::attachments::Attachments;
 use crate::store::{TakeUp, TakenUp};
 use async_trait::async_trait;
 use cofferdam_core::attachment::addendum;
+use cofferdam_warden::attachments::Attachments;
 use std::fmt;
 
 /// Messages that one turn takes up; further ones are answered by turns of their own.

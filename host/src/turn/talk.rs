@@ -4,11 +4,11 @@
 use super::history::{Besides, History, HistoryError, Kept};
 use super::instructions::UNSHOWABLE;
 use super::{Conversation, Entry, ToolCall};
-use crate::attachments::Attachments;
 use crate::store::{Begun, Holder, TakeUp, TakenUp, WhoseTurn, now_ms};
 use cofferdam_core::attachment::addendum as told_of;
 use cofferdam_core::id::TurnId;
 use cofferdam_core::message::OutgoingAttachment;
+use cofferdam_warden::attachments::Attachments;
 use std::sync::Arc;
 use std::time::Duration;
 

@@ -32,7 +32,7 @@ fn files_that_no_gateway_takes() {
         ("cut", minimal[..minimal.len() / 2].to_vec(), "is not WebAssembly: "),
         ("broken", broken, "the component does not compile: "),
         ("many", many, "is not WebAssembly: "),
-        ("huge", vec![0; (32 << 20) + 1], "larger than 33554432 bytes"),
+        ("huge", vec![0; (96 << 20) + 1], "larger than 100663296 bytes"),
     ] {
         // What may be one is not said to be none.
         let is_none = !["broken", "huge"].contains(&name);
@@ -211,7 +211,7 @@ fn with_nothing_granted_it_describes_itself_all_the_same() {
 fn odd_descriptions_are_told_and_not_followed() {
     let home = Home::new();
     for (name, says) in [
-        ("describe_spins", "did not finish within 2s"),
+        ("describe_spins", "did not finish within 10s"),
         ("describe_traps", "the tool crashed"),
         ("not_json", "schema is not JSON"),
         ("bad_name", "is not a tool name"),

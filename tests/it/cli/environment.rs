@@ -175,7 +175,6 @@ const EFFECTS: &[(&str, &str, Seen, &str)] = &[
         |home, set| ran(home, set, &["tools"]),
         "filter = \"inof\" is not understood",
     ),
-    ("COFFERDAM_ISOLATION_MODE", "native", |home, set| ran(home, set, &["tools"]), "native"),
     (
         "COFFERDAM_ISOLATION_REQUIRE",
         "true",

@@ -6,8 +6,6 @@ mod lanes;
 mod recent;
 
 use super::*;
-use crate::attachments::outgoing::{self, Outgoing};
-use crate::attachments::{self, Attachments, BlobStore, Declared, Download, Fetcher, SentFile, Settled};
 use crate::outbound::{Manners, Opening, Router, SendError};
 use crate::store::tests::Memory;
 use crate::store::{
@@ -24,6 +22,10 @@ use async_trait::async_trait;
 use cofferdam_core::command::steered;
 use cofferdam_core::id::TurnId;
 use cofferdam_core::tool::{Answer, ToolError};
+use cofferdam_warden::attachments::outgoing::{self, Outgoing};
+use cofferdam_warden::attachments::{
+    self, Attachments, BlobStore, Declared, Download, Fetcher, SentFile, Settled,
+};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use std::collections::BTreeSet;

@@ -64,8 +64,6 @@ pub use renew::{Renewal, Renewed};
 pub use token::Token;
 
 use crate::answering::{Base, arrivals};
-use crate::attachments::outgoing::Outgoing;
-use crate::attachments::{self, BlobStore};
 use crate::store::people::People;
 use crate::store::{Keeper, Presence, Store, StoreError};
 use crate::tools;
@@ -74,6 +72,8 @@ use crate::turn::lanes::{ARRIVALS_MAX, Running, Stop, TURNS_AT_ONCE_MAX};
 use crate::turn::{Guests, Runner};
 use api::Api;
 use bot::{Bot, Hears, Me, deciding};
+use cofferdam_warden::attachments::outgoing::Outgoing;
+use cofferdam_warden::attachments::{self, BlobStore};
 use failure::Failure;
 use moves::Moves;
 use names::Names;

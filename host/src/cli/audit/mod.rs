@@ -11,8 +11,8 @@ mod verify;
 mod when;
 
 use super::{Exit, Output};
-use crate::audit::Source;
 use crate::config::Config;
+use cofferdam_warden::audit::Source;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 

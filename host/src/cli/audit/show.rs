@@ -1,11 +1,11 @@
 //! `audit show`: records as lines, for people or as they are on disk, those that match alone.
 
 use super::{Format, Named, line, name, row, when};
-use crate::audit::{self, Entry, Filter, PathPattern, Span};
 use crate::cli::{Exit, Output};
 use cofferdam_core::audit::VerdictKind;
 use cofferdam_core::text::one_line;
 use cofferdam_core::tool::ErrorCode;
+use cofferdam_warden::audit::{self, Entry, Filter, PathPattern, Span};
 use serde_json::json;
 use std::io::Write;
 use std::path::{Path, PathBuf};

@@ -3,10 +3,10 @@
 //! Signing looks at the whole chain first: a log that is not sound gets no statement.
 
 use super::{Named, line, name};
-use crate::audit::sign::{self, SecretKey, Signer};
-use crate::audit::{self, Verification};
 use crate::cli::Exit;
 use anyhow::bail;
+use cofferdam_warden::audit::sign::{self, SecretKey, Signer};
+use cofferdam_warden::audit::{self, Verification};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 

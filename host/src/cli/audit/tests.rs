@@ -1,7 +1,6 @@
 //! What people read of the audit: checks and records, literally.
 
 use super::*;
-use crate::audit::{AuditLog, Durability};
 use clap::Parser;
 use cofferdam_core::audit::{
     CallFacts, Effect, EntryKind, Event, FileFacts, GENESIS, Intent, Moved, Outcome, Record, Recovered,
@@ -9,6 +8,7 @@ use cofferdam_core::audit::{
 };
 use cofferdam_core::id::{Caller, TurnId};
 use cofferdam_core::tool::ErrorCode;
+use cofferdam_warden::audit::{AuditLog, Durability};
 use serde_json::json;
 use std::fs;
 use std::path::PathBuf;

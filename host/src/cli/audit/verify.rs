@@ -1,9 +1,11 @@
 //! `audit verify`: what a check of the chain and of signed heads found.
 
 use super::{Format, Named, line, name};
-use crate::audit::sign::{self, Forged, PublicKey, SIGNATURES, Statement};
-use crate::audit::{self, AuditError, BadRecord, Ending, Head, Kept, Report, Verification, Witness};
 use crate::cli::{Exit, Output};
+use cofferdam_warden::audit::sign::{self, Forged, PublicKey, SIGNATURES, Statement};
+use cofferdam_warden::audit::{
+    self, AuditError, BadRecord, Ending, Head, Kept, Report, Verification, Witness,
+};
 use serde_json::{Value, json};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};

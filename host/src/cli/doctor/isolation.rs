@@ -3,10 +3,10 @@
 
 use super::finding::{Finding, Weight};
 use crate::config::Config;
-use crate::sandbox::workers::{WORKER_SHA256, worker_bytes};
 use anyhow::Context;
 use cofferdam_confine::trial::{Expected, Outcome, Scene, Trial, table};
 use cofferdam_confine::{Confined, Report};
+use cofferdam_warden::sandbox::workers::{WORKER_SHA256, worker_bytes};
 use serde::Serialize;
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Command, Stdio};

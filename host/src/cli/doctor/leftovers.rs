@@ -3,7 +3,7 @@
 use super::finding::Finding;
 use crate::config::Config;
 use crate::gateway;
-use crate::publish;
+use cofferdam_warden::publish;
 use serde::Serialize;
 use std::fmt;
 use std::fs;

@@ -3,8 +3,8 @@
 
 use super::finding::{Finding, shell};
 use crate::config::Config;
-use crate::publish;
 use cofferdam_core::limits::{ByteSize, Span};
+use cofferdam_warden::publish;
 use serde::Serialize;
 use std::fmt;
 use std::fs::Metadata;

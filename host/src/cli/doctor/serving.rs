@@ -3,11 +3,11 @@
 use super::super::serve::prepare::{self, Refused, Step};
 use super::super::told::{placed, told};
 use super::finding::{Finding, Weight};
-use crate::audit::AuditError;
-use crate::audit::sign::KeyError;
 use crate::config::Config;
 use crate::gateway::GatewayError;
 use crate::tools::Registry;
+use cofferdam_warden::audit::AuditError;
+use cofferdam_warden::audit::sign::KeyError;
 use serde::Serialize;
 
 /// What `serve` would come to.

@@ -6,7 +6,6 @@
 use super::super::told::{placed, told};
 use super::signals::Asked;
 use super::{check_groups, menu};
-use crate::audit::Durability;
 use crate::channels::telegram;
 use crate::config::{Config, ConfigError};
 use crate::gateway::Gateway;
@@ -18,6 +17,7 @@ use cofferdam_core::audit::{Event, Reload, ReloadState};
 use cofferdam_core::counts::COUNTS;
 use cofferdam_core::standing::MODEL;
 use cofferdam_core::text::one_line;
+use cofferdam_warden::audit::Durability;
 use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::sync::Arc;

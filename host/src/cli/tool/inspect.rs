@@ -4,11 +4,11 @@
 use super::super::Exit;
 use crate::config::Config;
 use crate::gateway::candidate::Candidate;
-use crate::sandbox::imports::{Import, Needs};
 use anyhow::{Context, bail};
 use cofferdam_core::policy::schema::{Leaf, leaves};
 use cofferdam_core::policy::{ArgumentClass, ComponentSource, PathUse, ToolPolicy};
 use cofferdam_core::text::{one_line, spelled_out, spelled_out_json};
+use cofferdam_warden::sandbox::imports::{Import, Needs};
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 use std::io::Write as _;

@@ -1,7 +1,7 @@
 //! What a tool printed last, for the author of one that crashed.
 
-use crate::sandbox::Reports;
 use cofferdam_core::tool::{ErrorCode, ToolError};
+use cofferdam_warden::sandbox::Reports;
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 

@@ -1,11 +1,11 @@
 //! The way to a server and back, with little patience: what is waited for, tried again, bounded and given up.
 
-use crate::attachments::Attachments;
 use crate::llm::config::{Config, Kind};
 use crate::llm::http::ERROR_BYTES_MAX;
 use crate::llm::model::{Model, REQUEST_BYTES_MAX};
 use crate::llm::patience::{Patience, REQUEST_ATTEMPTS_MAX};
 use crate::turn::{Conversation, Delta, Deltas, Entry, Provider, ProviderError, Reply, Request, Usage};
+use cofferdam_warden::attachments::Attachments;
 use std::time::Duration;
 use support::llm::{Call, Dialect, LlmServer, Turn};
 

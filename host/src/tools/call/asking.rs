@@ -5,8 +5,6 @@ use super::outcome::Progress;
 use super::request::{Asked, CallRequest};
 use super::toolbox::{Parts, Toolbox};
 use super::unwritten::unaudited;
-use crate::audit::{AuditError, Durability};
-use crate::publish::{Place, PublishError, Workspace};
 use crate::tools::approval::{TooMuch, shown};
 use crate::tools::threads;
 use crate::tools::{Approval, Decision, Tool};
@@ -14,6 +12,8 @@ use cofferdam_core::audit::{self, ApprovalState, CallFacts, Event};
 use cofferdam_core::policy::{Ask, Facts, GuestPath, Permit, Reason, Seen, Spelled, Verdict, When};
 use cofferdam_core::text::one_line;
 use cofferdam_core::tool::{Answer, ErrorCode, ToolError};
+use cofferdam_warden::audit::{AuditError, Durability};
+use cofferdam_warden::publish::{Place, PublishError, Workspace};
 use std::sync::Arc;
 
 /// How far a call got on its thread.

@@ -3,10 +3,10 @@
 use super::request::CallRequest;
 use super::toolbox::Parts;
 use super::unwritten::unjournaled;
-use crate::attachments::outgoing::Resolve;
 use crate::bus::{Origin, Rejected};
 use cofferdam_core::journal::JournalError;
 use cofferdam_core::tool::{Answer, ErrorCode, ToolError};
+use cofferdam_warden::attachments::outgoing::Resolve;
 use std::sync::Arc;
 
 impl Parts {

@@ -3,8 +3,6 @@
 
 use super::toolbox::{Parts, Toolbox};
 use super::unwritten::unaudited;
-use crate::audit::Durability;
-use crate::publish::{Budget, Contents, Disposition, Planned, Stop, Workspace};
 use crate::tools::threads::Handover;
 use cofferdam_core::audit::{CallFacts, Event, Intent, Outcome, VerdictKind, sha256_hex};
 use cofferdam_core::id::{CallId, Caller, SessionId, TurnId};
@@ -12,6 +10,8 @@ use cofferdam_core::limits::ByteSize;
 use cofferdam_core::policy::GuestPath;
 use cofferdam_core::text::one_line;
 use cofferdam_core::tool::{ErrorCode, ToolError};
+use cofferdam_warden::audit::Durability;
+use cofferdam_warden::publish::{Budget, Contents, Disposition, Planned, Stop, Workspace};
 use serde_json::{Value, json};
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};

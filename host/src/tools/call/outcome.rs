@@ -5,12 +5,12 @@
 use super::request::{Asked, CallRequest};
 use super::toolbox::Parts;
 use super::unwritten::unaudited;
-use crate::audit::{Durability, PublishingGuard};
-use crate::publish::Workspaces;
 use cofferdam_core::audit::{CallFacts, Effect, Event, Outcome, VerdictKind, sha256_hex};
 use cofferdam_core::counts::COUNTS;
 use cofferdam_core::text::one_line;
 use cofferdam_core::tool::{Answer, ToolError};
+use cofferdam_warden::audit::{Durability, PublishingGuard};
+use cofferdam_warden::publish::Workspaces;
 use serde_json::Value;
 use std::sync::atomic::Ordering;
 use std::time::Instant;

@@ -7,12 +7,12 @@ use super::request::CallRequest;
 use super::running::Ran;
 use super::toolbox::Parts;
 use super::unwritten::{unaudited, unjournaled};
-use crate::attachments::outgoing::Addition;
-use crate::audit::Durability;
-use crate::publish::{Planned, told};
 use crate::tools::Handover;
 use cofferdam_core::audit::{Event, Intent};
 use cofferdam_core::tool::{Answer, ErrorCode, ToolError};
+use cofferdam_warden::attachments::outgoing::Addition;
+use cofferdam_warden::audit::Durability;
+use cofferdam_warden::publish::{Planned, told};
 
 impl Parts {
     /// Publishes what there is, keeps what goes out, and returns the answer.

@@ -8,12 +8,12 @@ use super::outcome::Progress;
 use super::request::CallRequest;
 use super::toolbox::Parts;
 use super::unwritten::{unaudited, unjournaled};
-use crate::audit::Landed;
-use crate::publish::{Planned, first_of, told};
 use crate::tools::Earlier;
 use cofferdam_core::audit::{Effect, VerdictKind};
 use cofferdam_core::policy::{GuestPath, Safety};
 use cofferdam_core::tool::{Answer, ErrorCode, ToolError};
+use cofferdam_warden::audit::Landed;
+use cofferdam_warden::publish::{Planned, first_of, told};
 use std::collections::HashSet;
 
 /// What is to be done about a call that may have run before.

@@ -1,13 +1,13 @@
 //! A call as somebody asks for it. Nothing in it has been checked.
 
-use crate::attachments::{Attachments, RecentAttachments};
-use crate::sandbox::Reports;
 use crate::tools::{Approver, Journal, Tool};
 use cofferdam_core::arguments::BadArguments;
 use cofferdam_core::capability::Interface;
 use cofferdam_core::id::{CallId, Caller, SessionId, TurnId};
 use cofferdam_core::limits::Limits;
 use cofferdam_core::tool::{ErrorCode, ToolError};
+use cofferdam_warden::attachments::{Attachments, RecentAttachments};
+use cofferdam_warden::sandbox::Reports;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;

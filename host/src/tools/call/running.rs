@@ -4,14 +4,14 @@ use super::outcome::Progress;
 use super::replay::CutOff;
 use super::request::CallRequest;
 use super::toolbox::Parts;
-use crate::attachments::outgoing::Addition;
-use crate::publish::{Place, Planned, Workspace};
-use crate::sandbox::{Component, Inputs};
 use crate::tools::Earlier;
 use cofferdam_core::audit::{CallFacts, Effect};
 use cofferdam_core::message::Delivery;
 use cofferdam_core::policy::Permit;
 use cofferdam_core::tool::{Answer, ErrorCode, ToolError};
+use cofferdam_warden::attachments::outgoing::Addition;
+use cofferdam_warden::publish::{Place, Planned, Workspace};
+use cofferdam_warden::sandbox::{Component, Inputs};
 use std::sync::Arc;
 
 /// A call that may run.

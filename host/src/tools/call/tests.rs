@@ -3,17 +3,17 @@
 mod keep;
 
 use super::*;
-use crate::attachments::Attachments;
-use crate::attachments::outgoing::Outgoing;
-use crate::audit::{AuditLog, Entry, Filter, Source, Span, show};
-use crate::publish::{self, Workspaces};
-use crate::sandbox::{self, Sandbox};
 use crate::tools::{CallThreads, Registry, Sources};
 use cofferdam_confine as confine;
 use cofferdam_core::audit::Event;
 use cofferdam_core::id::{Caller, TurnId};
 use cofferdam_core::limits::ByteSize;
 use cofferdam_core::policy::PolicySet;
+use cofferdam_warden::attachments::Attachments;
+use cofferdam_warden::attachments::outgoing::Outgoing;
+use cofferdam_warden::audit::{AuditLog, Entry, Filter, Source, Span, show};
+use cofferdam_warden::publish::{self, Workspaces};
+use cofferdam_warden::sandbox::{self, Sandbox};
 use tokio_util::sync::CancellationToken;
 
 const PROFILE: &str = "schema = 1\nprofile = \"p\"\nwhy = \"a test\"\nmounts = []\n";

@@ -1,13 +1,13 @@
 //! What calls pass through: the tools and the mechanisms behind them. It runs none.
 
-use crate::attachments::outgoing::Outgoing;
-use crate::audit::AuditLog;
 use crate::bus::Requests;
-use crate::publish::Workspaces;
-use crate::sandbox::Sandbox;
 use crate::tools::ledger::Ledger;
 use crate::tools::{CallThreads, Registry};
 use cofferdam_core::limits::ByteSize;
+use cofferdam_warden::attachments::outgoing::Outgoing;
+use cofferdam_warden::audit::AuditLog;
+use cofferdam_warden::publish::Workspaces;
+use cofferdam_warden::sandbox::Sandbox;
 use std::sync::{Arc, PoisonError, RwLock};
 
 /// Everything a call passes through.

@@ -1,8 +1,8 @@
 //! What a call is answered where the gateway cannot write down what it must: refused, for nothing happens unrecorded.
 
-use crate::audit::AuditError;
 use cofferdam_core::journal::JournalError;
 use cofferdam_core::tool::{ErrorCode, ToolError};
+use cofferdam_warden::audit::AuditError;
 
 /// What to answer when the audit cannot be written.
 pub(super) fn unaudited(error: &AuditError) -> ToolError {

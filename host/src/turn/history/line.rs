@@ -1,13 +1,13 @@
 //! Entries as lines of JSON. It has no field that could hold an attachment's bytes or an addendum.
 
 use super::{Besides, HistoryError, Kept};
-use crate::attachments::{Attachment, Attachments};
 use crate::turn::{Entry, ToolCall};
 use cofferdam_core::arguments::BadArguments;
 use cofferdam_core::attachment::AttachmentInfo;
 use cofferdam_core::id::{Caller, TurnId};
 use cofferdam_core::message::OutgoingAttachment;
 use cofferdam_core::tool::ToolError;
+use cofferdam_warden::attachments::{Attachment, Attachments};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::borrow::Cow;

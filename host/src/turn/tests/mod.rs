@@ -13,13 +13,13 @@ mod whose;
 mod words;
 
 use super::*;
-use crate::attachments::Attachments;
 use crate::store::Store;
 use crate::tools::{CallRequest, Output};
 use async_trait::async_trait;
 use cofferdam_core::id::{Caller, SessionId, TurnId};
 use cofferdam_core::message::OutgoingAttachment;
 use cofferdam_core::tool::{Answer, ErrorCode, ToolError};
+use cofferdam_warden::attachments::Attachments;
 use serde_json::{Value, json};
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::{Arc, Mutex};

@@ -2,10 +2,10 @@
 
 use super::resume::{Crash, Dying};
 use super::*;
-use crate::attachments::Attachment;
 use crate::store::{Claim, Fate, Headers, NewUpdate, Queue, TakeUp};
 use crate::turn::steering::STEERS_MAX;
 use cofferdam_core::attachment::AttachmentInfo;
+use cofferdam_warden::attachments::Attachment;
 
 const CHANNEL: &str = "c";
 

@@ -1,8 +1,8 @@
 //! `/new`, `/retry`, and what a conversation remembers.
 
 use super::*;
-use crate::attachments::{Attachment, BlobStore, Declared, Intake, RecentAttachments};
 use cofferdam_core::attachment::AttachmentInfo;
+use cofferdam_warden::attachments::{Attachment, BlobStore, Declared, Intake, RecentAttachments};
 
 #[tokio::test]
 async fn a_conversation_is_remembered_until_it_starts_anew() {
@@ -55,7 +55,7 @@ async fn where_nothing_is_remembered_the_words_say_so() {
 /// A file as it came with a message.
 fn photo(dir: &std::path::Path) -> Attachments {
     let blobs = BlobStore::open(dir).expect("a store");
-    let mut intake = Intake::new(&blobs, &crate::attachments::Config::default());
+    let mut intake = Intake::new(&blobs, &cofferdam_warden::attachments::Config::default());
     let declared = Declared { name: Some("a.txt".into()), mime_type: None, size: None, source: None };
     intake.read(declared, &mut &b"some bytes"[..]);
     intake.finish()

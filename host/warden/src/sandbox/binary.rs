@@ -38,7 +38,7 @@ impl Binary {
 
     /// A component that was embedded with its SHA-256, in lower-case hex, when the program was built; `code` is its
     /// machine code, and `told` what it says of itself.
-    pub(crate) const fn embedded(
+    pub const fn embedded(
         sha256: &'static str,
         bytes: &'static [u8],
         code: &'static [u8],

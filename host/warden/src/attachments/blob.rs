@@ -36,14 +36,12 @@ pub enum BlobBytes<'a> {
 
 impl Blob {
     /// Bytes in memory whose SHA-256 the caller knows.
-    #[cfg(test)]
-    pub(crate) fn in_memory(bytes: Bytes, sha256: [u8; 32]) -> Self {
+    pub fn in_memory(bytes: Bytes, sha256: [u8; 32]) -> Self {
         Self(Arc::new(Held { len: bytes.len() as u64, sha256, body: Body::Memory(bytes) }))
     }
 
     /// The first `len` bytes of a file that nobody changes, and their SHA-256.
-    #[cfg(test)]
-    pub(crate) fn in_file(file: File, len: u64, sha256: [u8; 32]) -> Self {
+    pub fn in_file(file: File, len: u64, sha256: [u8; 32]) -> Self {
         Self(Arc::new(Held { len, sha256, body: Body::File(file) }))
     }
 

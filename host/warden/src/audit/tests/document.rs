@@ -4,7 +4,7 @@ use super::*;
 use std::process::Command;
 
 /// The document, as it is published.
-const DOCUMENT: &str = include_str!("../../../../docs/audit-format.md");
+const DOCUMENT: &str = include_str!("../../../../../docs/audit-format.md");
 
 /// What the document's script says of the log; `None` where there is no python3.
 fn script(fixture: &Fixture) -> Option<Result<String, String>> {

@@ -1,0 +1,10 @@
+//! The trusted core: takes a permit and a job, keeps the authority of the call, speaks with the worker that runs it,
+//! publishes what was sealed, and appends to the audit.
+//!
+//! It knows no channel, no model, no network and no configuration file. Reviewers read the judge (`cofferdam-core`) first
+//! and this next.
+
+pub mod attachments;
+pub mod audit;
+pub mod publish;
+pub mod sandbox;

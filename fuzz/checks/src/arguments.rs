@@ -6,11 +6,11 @@
 use crate::tree::Tree;
 use crate::{assert_plain, oracle};
 use cofferdam_core::arguments::from_pairs;
-use cofferdam_core::audit::{ARGUMENTS_BYTES_MAX, redact};
 use cofferdam_core::id::TurnId;
 use cofferdam_core::json::parse_strict;
-use cofferdam_core::policy::explain::explain;
-use cofferdam_core::policy::{Call, GuestPath, PolicySet, ToolPolicy, Verdict, judge};
+use cofferdam_policy::explain::explain;
+use cofferdam_policy::{ARGUMENTS_BYTES_MAX, redact};
+use cofferdam_policy::{Call, GuestPath, PolicySet, ToolPolicy, Verdict, judge};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::sync::LazyLock;

@@ -5,8 +5,8 @@
 use crate::assert_plain;
 use crate::oracle;
 use cofferdam_core::id::TurnId;
-use cofferdam_core::policy::{Call, GuestPath, PolicySet, ToolPolicy, Verdict, judge};
 use cofferdam_core::tool::ErrorCode;
+use cofferdam_policy::{Call, GuestPath, PolicySet, ToolPolicy, Verdict, judge};
 use serde_json::json;
 use std::sync::LazyLock;
 

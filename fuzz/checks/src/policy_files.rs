@@ -6,9 +6,9 @@ use crate::assert_plain;
 use cofferdam_core::capability::MOUNTS;
 use cofferdam_core::id::TurnId;
 use cofferdam_core::limits::Limits;
-use cofferdam_core::policy::diff::{Direction, diff, widens};
-use cofferdam_core::policy::explain::explain;
-use cofferdam_core::policy::{
+use cofferdam_policy::diff::{Direction, diff, widens};
+use cofferdam_policy::explain::explain;
+use cofferdam_policy::{
     ArgumentClass, Call, PathUse, PolicyProblem, PolicySet, Safety, Spelled, ToolPolicy, Verdict, judge, mend,
 };
 use serde_json::{Map, Value, json};

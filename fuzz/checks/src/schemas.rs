@@ -5,10 +5,10 @@
 
 use crate::assert_plain;
 use cofferdam_core::json::parse_strict;
-use cofferdam_core::policy::PolicySet;
-use cofferdam_core::policy::schema::{Leaf, leaves};
-use cofferdam_core::policy::{ArgumentClass, ToolPolicy};
 use cofferdam_core::schema::{Budget, Refusal, Schema};
+use cofferdam_policy::PolicySet;
+use cofferdam_policy::schema::{Leaf, leaves};
+use cofferdam_policy::{ArgumentClass, ToolPolicy};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::sync::LazyLock;

@@ -4,10 +4,6 @@
 //! before (without its newline), so a reviewer needs no canonical form to check them: the bytes on
 //! disk are the canonical form.
 
-mod redact;
-
-pub use redact::{ARGUMENTS_BYTES_MAX, VALUE_BYTES_MAX, redact};
-
 use crate::id::{CallId, Caller, SessionId, TurnId};
 use crate::tool::ErrorCode;
 use serde::{Deserialize, Serialize};

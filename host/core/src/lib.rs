@@ -16,7 +16,7 @@ pub mod journal;
 pub mod json;
 pub mod limits;
 pub mod message;
-pub mod policy;
+pub mod path;
 pub mod schema;
 pub mod secret;
 pub mod standing;

@@ -11,7 +11,7 @@ use crate::turn::desk::{Board, Desk, NotShown, Rules, Verb};
 use crate::turn::lanes::{Slot, Stop};
 use async_trait::async_trait;
 use cofferdam_core::limits::Span;
-use cofferdam_core::policy::GuestPath;
+use cofferdam_policy::GuestPath;
 use std::collections::{HashMap, VecDeque};
 use std::io::Write;
 use std::sync::{Arc, Mutex, PoisonError};

@@ -10,11 +10,11 @@ use super::{
 use crate::config::Config;
 use crate::tools::{Registry, RegistryError, not_granted, read_component, read_policy};
 use cofferdam_core::capability::{Access, Grants, MountGrant};
-use cofferdam_core::policy::schema::{Leaf, leaves};
-use cofferdam_core::policy::{ComponentSource, PolicySet, ToolPolicy};
 use cofferdam_core::schema::Schema;
 use cofferdam_core::text::is_deceptive;
 use cofferdam_core::tool::Description;
+use cofferdam_policy::schema::{Leaf, leaves};
+use cofferdam_policy::{ComponentSource, PolicySet, ToolPolicy};
 use cofferdam_warden::sandbox::imports::{Import, Interfaces, Needs, NotAComponent, interfaces};
 use cofferdam_warden::sandbox::{Binary, SandboxError, loading};
 use std::io;

@@ -5,7 +5,7 @@
 use super::{GatewayError, load_policies, make_folder, make_private};
 use crate::config::Config;
 use cofferdam_confine::{self as confine, ConfineError, GatewayPaths};
-use cofferdam_core::policy::{ComponentSource, ToolPolicy};
+use cofferdam_policy::{ComponentSource, ToolPolicy};
 use std::path::{Path, PathBuf};
 
 /// What a command reads of a person's own files, besides what the gateway needs.

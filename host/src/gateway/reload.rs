@@ -8,7 +8,7 @@ use super::{Gateway, GatewayError, isolation, load_policies, sources};
 use crate::config::{Config, Origin};
 use crate::tools::Registry;
 use cofferdam_core::audit::sha256_hex;
-use cofferdam_core::policy::PolicySet;
+use cofferdam_policy::PolicySet;
 use std::sync::Arc;
 
 /// Keys that come into force by a reload; all others need a restart.

@@ -10,7 +10,7 @@ pub(super) use words::{TooMuch, shown};
 
 use async_trait::async_trait;
 use cofferdam_core::id::{CallId, Caller, TurnId};
-use cofferdam_core::policy::GuestPath;
+use cofferdam_policy::GuestPath;
 use std::fmt;
 use tokio_util::sync::CancellationToken;
 

@@ -4,8 +4,8 @@
 use super::Tool;
 use cofferdam_core::id::CallId;
 use cofferdam_core::json::parse_strict;
-use cofferdam_core::policy::{Ask, Call, Denial, Permit, Verdict, judge};
 use cofferdam_core::tool::{ErrorCode, ToolError};
+use cofferdam_policy::{Ask, Call, Denial, Permit, Verdict, judge};
 use serde_json::Value;
 
 /// Why a call whose arguments could be read gets no permit.

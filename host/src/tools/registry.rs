@@ -3,10 +3,10 @@
 
 use super::reading::read_component;
 use cofferdam_core::counts::COUNTS;
-use cofferdam_core::policy::{ArgumentClass, ComponentSource, PolicyProblem, PolicySet, ToolPolicy};
 use cofferdam_core::schema::{Budget, Finding, Problem, Refusal, Schema, SchemaError};
 use cofferdam_core::text::one_line;
 use cofferdam_core::tool::{Description, ErrorCode, ToolError, wire_name};
+use cofferdam_policy::{ArgumentClass, ComponentSource, PolicyProblem, PolicySet, ToolPolicy};
 use cofferdam_warden::sandbox::imports::{Import, Needs, imports_beyond_baseline};
 use cofferdam_warden::sandbox::{Binary, Component, Sandbox, SandboxError, loading};
 use serde_json::Value;

@@ -4,8 +4,8 @@ use super::ToolSpec;
 use crate::bus::Requests;
 use crate::tools::{CallRequest, Output, Toolbox};
 use async_trait::async_trait;
-use cofferdam_core::policy::Safety;
 use cofferdam_core::tool::{Answer, ToolError};
+use cofferdam_policy::Safety;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 

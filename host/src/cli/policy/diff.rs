@@ -3,8 +3,8 @@
 
 use super::super::{Exit, Output};
 use crate::gateway;
-use cofferdam_core::policy::PolicyProblem;
-use cofferdam_core::policy::diff::{diff, widens};
+use cofferdam_policy::PolicyProblem;
+use cofferdam_policy::diff::{diff, widens};
 use serde_json::json;
 use std::io::Write;
 use std::path::Path;

@@ -6,10 +6,10 @@ use super::From;
 use crate::config::Config;
 use crate::gateway;
 use crate::tools::{self, Refused, Registry, Tool};
-use cofferdam_core::policy::explain::{Explained, explain};
-use cofferdam_core::policy::mend::{self, Remedy, Suggestion};
-use cofferdam_core::policy::{Denial, PolicyProblem, PolicySet, Reason};
 use cofferdam_core::tool::{ErrorCode, ToolError};
+use cofferdam_policy::explain::{Explained, explain};
+use cofferdam_policy::mend::{self, Remedy, Suggestion};
+use cofferdam_policy::{Denial, PolicyProblem, PolicySet, Reason};
 use std::io::Write;
 
 mod json;

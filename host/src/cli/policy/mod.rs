@@ -10,7 +10,7 @@ mod show;
 use super::{Exit, Output};
 use crate::config::Config;
 use crate::gateway;
-use cofferdam_core::policy::PolicySet;
+use cofferdam_policy::PolicySet;
 use std::path::{Path, PathBuf};
 
 const EXPLAIN_EXAMPLE: &str = "Example: cofferdam policy explain file_read path=/vault/key\n\nExit codes: 0 permit; 1 deny, \

@@ -3,8 +3,8 @@
 use super::super::{Exit, Output};
 use crate::gateway;
 use anyhow::bail;
-use cofferdam_core::policy::{ComponentSource, Place, PolicySet, Spelled, ToolPolicy};
 use cofferdam_core::text::one_line;
+use cofferdam_policy::{ComponentSource, Place, PolicySet, Spelled, ToolPolicy};
 use serde_json::{Value, json};
 use std::io::Write;
 

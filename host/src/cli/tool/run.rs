@@ -7,8 +7,8 @@ use super::printed::Printed;
 use crate::config::Config;
 use crate::gateway::audit_file;
 use crate::gateway::candidate::toml_key;
-use cofferdam_core::policy::ToolPolicy;
 use cofferdam_core::tool::{ErrorCode, ToolError};
+use cofferdam_policy::ToolPolicy;
 use std::path::PathBuf;
 
 #[derive(Debug, clap::Args)]

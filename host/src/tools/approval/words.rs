@@ -13,10 +13,10 @@ use cofferdam_core::attachment::AttachmentInfo;
 use cofferdam_core::audit::{EntryKind, sha256_hex};
 use cofferdam_core::capability::Interface;
 use cofferdam_core::id::Caller;
-use cofferdam_core::policy::{
+use cofferdam_core::text::one_line;
+use cofferdam_policy::{
     ArgumentClass, Ask, ComponentSource, GuestPath, PathUse, Seen, Spelled, ToolPolicy, When,
 };
-use cofferdam_core::text::one_line;
 use serde_json::Value;
 
 /// An approval's text has at most so many UTF-16 units: less than a message of any channel.

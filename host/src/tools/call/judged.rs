@@ -4,8 +4,9 @@ use super::outcome::Progress;
 use super::request::CallRequest;
 use super::toolbox::Parts;
 use crate::tools::{Judged, Tool};
-use cofferdam_core::audit::{VerdictKind, redact};
+use cofferdam_core::audit::VerdictKind;
 use cofferdam_core::tool::ToolError;
+use cofferdam_policy::redact;
 use serde_json::Value;
 use std::sync::Arc;
 

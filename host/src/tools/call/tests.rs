@@ -8,7 +8,7 @@ use cofferdam_confine as confine;
 use cofferdam_core::audit::Event;
 use cofferdam_core::id::{Caller, TurnId};
 use cofferdam_core::limits::ByteSize;
-use cofferdam_core::policy::PolicySet;
+use cofferdam_policy::PolicySet;
 use cofferdam_warden::attachments::Attachments;
 use cofferdam_warden::attachments::outgoing::Outgoing;
 use cofferdam_warden::audit::{AuditLog, Entry, Filter, Source, Span, show};

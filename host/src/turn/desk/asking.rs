@@ -7,7 +7,7 @@ use crate::tools::{Approval, Approver, Decision};
 use crate::turn::lanes::Slot;
 use async_trait::async_trait;
 use cofferdam_core::id::Caller;
-use cofferdam_core::policy::GuestPath;
+use cofferdam_policy::GuestPath;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;

@@ -3,7 +3,7 @@
 use super::Disposition;
 use super::error::PublishError;
 use cofferdam_core::limits::{ByteSize, Limits};
-use cofferdam_core::policy::GuestPath;
+use cofferdam_policy::GuestPath;
 use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};

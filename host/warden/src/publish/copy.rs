@@ -3,7 +3,7 @@
 
 use super::budget::Budget;
 use super::error::PublishError;
-use cofferdam_core::policy::GuestPath;
+use cofferdam_policy::GuestPath;
 use rustix::fs::{FallocateFlags, copy_file_range, fallocate, ioctl_ficlone};
 use rustix::io::Errno;
 use std::fs::File;

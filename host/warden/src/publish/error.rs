@@ -3,8 +3,8 @@
 use super::tree::LISTED_MAX;
 use cofferdam_core::audit::Effect;
 use cofferdam_core::limits::ByteSize;
-use cofferdam_core::policy::GuestPath;
 use cofferdam_core::tool::{ErrorCode, ToolError};
+use cofferdam_policy::GuestPath;
 use rustix::io::Errno;
 use std::io;
 

@@ -2,7 +2,7 @@
 //! time; a file number (inode), while a handle on it is open, may not.
 
 use cofferdam_core::audit::EntryKind;
-use cofferdam_core::policy::Seen;
+use cofferdam_policy::Seen;
 use rustix::fs::{FileType, Stat};
 
 /// Which file, directory or other thing.

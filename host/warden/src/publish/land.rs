@@ -18,7 +18,7 @@ use super::stage::{Body, Place};
 use super::temp::{Mount, TempName, link_open_file, rename_new};
 use super::walk;
 use cofferdam_core::audit::FileFacts;
-use cofferdam_core::policy::{GuestPath, Seen};
+use cofferdam_policy::{GuestPath, Seen};
 use rustix::fd::OwnedFd;
 use rustix::fs::{Mode, Stat, fchmod, fsync, renameat};
 use rustix::io::Errno;

@@ -6,7 +6,7 @@ use super::error::PublishError;
 use super::resolve;
 use super::{Workspace, digest::Digest, identity, plan, source};
 use cofferdam_core::audit::{Effect, FileFacts};
-use cofferdam_core::policy::{GuestPath, Seen};
+use cofferdam_policy::{GuestPath, Seen};
 use rustix::fs::{FileType, OFlags, fstat};
 use rustix::io::Errno;
 use std::fs::File;

@@ -53,7 +53,7 @@ pub use workspaces::{PLACES_OPEN_MAX, Workspaces};
 
 use cap_std::fs::Dir;
 use cofferdam_core::limits::{ByteSize, Span};
-use cofferdam_core::policy::GuestPath;
+use cofferdam_policy::GuestPath;
 use quota::{Quota, Reservation};
 use rustix::fd::OwnedFd;
 use rustix::fs::Mode;

@@ -8,7 +8,7 @@
 use super::error::PublishError;
 use super::resolve;
 use super::temp::Mount;
-use cofferdam_core::policy::GuestPath;
+use cofferdam_policy::GuestPath;
 use rustix::fd::OwnedFd;
 use rustix::fs::{AtFlags, Mode, fsync, mkdirat, unlinkat};
 use rustix::io::Errno;

@@ -10,7 +10,7 @@ use super::remove::PlannedRemove;
 use super::rename::PlannedRename;
 use super::{Workspace, resolve};
 use cofferdam_core::audit::{Effect, EntryKind};
-use cofferdam_core::policy::GuestPath;
+use cofferdam_policy::GuestPath;
 use std::sync::Arc;
 
 /// One step of a call's plan. Dropped, it does not happen.

@@ -12,7 +12,7 @@ use super::place::HOLDERS;
 use super::temp::Mount;
 use super::walk::{self, Hidden, StopCheck};
 use cofferdam_core::limits::ByteSize;
-use cofferdam_core::policy::GuestPath;
+use cofferdam_policy::GuestPath;
 use rustix::fd::OwnedFd;
 use rustix::io::Errno;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -16,7 +16,7 @@ use super::temp::{self, Mount};
 use super::tree::{Uncounted, Unreadable};
 use super::{Contents, Disposition, Inner, Workspace, lock, parents, source, walk};
 use cofferdam_core::audit::{EntryKind, Moved};
-use cofferdam_core::policy::GuestPath;
+use cofferdam_policy::GuestPath;
 use rustix::fd::OwnedFd;
 use rustix::fs::{AtFlags, Stat, StatxFlags, fstat, fsync, renameat, statx, unlinkat};
 use rustix::io::Errno;

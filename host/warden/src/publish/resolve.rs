@@ -5,7 +5,7 @@
 //! through `O_PATH`, which neither blocks on a FIFO nor wakes a device.
 
 use super::error::PublishError;
-use cofferdam_core::policy::GuestPath;
+use cofferdam_policy::GuestPath;
 use rustix::fd::{AsFd, AsRawFd, OwnedFd};
 use rustix::fs::{FileType, Mode, OFlags, ResolveFlags, Stat, fstat, openat2};
 use rustix::io::{Errno, Result};

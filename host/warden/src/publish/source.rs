@@ -7,7 +7,7 @@ use super::error::PublishError;
 use super::identity;
 use super::resolve::{self, Entry};
 use super::temp::Mount;
-use cofferdam_core::policy::{Expected, GuestPath};
+use cofferdam_policy::{Expected, GuestPath};
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{Stat, fstat, readlink};
 use rustix::io::{Errno, Result};

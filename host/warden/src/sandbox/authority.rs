@@ -15,9 +15,9 @@ use cofferdam_core::host_call::{
     Reply, ReplyFile, ReplySource, Request, StagedId, Taken,
 };
 use cofferdam_core::message::{Address, OutgoingAttachment};
-use cofferdam_core::policy::{Expected, GuestPath, Permit};
 use cofferdam_core::text::one_line;
 use cofferdam_core::tool::{ErrorCode, ToolError};
+use cofferdam_policy::{Expected, GuestPath, Permit};
 use rustix::fs::{CWD, Mode, OFlags, openat};
 use serde_bytes::ByteBuf;
 use std::collections::BTreeMap;

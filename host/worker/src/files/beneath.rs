@@ -1,7 +1,7 @@
 //! Opening beneath a mount: every path is resolved by `openat2`, first as a bare handle, and nothing of the
 //! gateway's own is found.
 
-use cofferdam_core::policy::GuestPath;
+use cofferdam_core::path::GuestPath;
 use rustix::fs::{Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
 use rustix::path::DecInt;

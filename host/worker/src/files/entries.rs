@@ -2,7 +2,7 @@
 //! than it may have.
 
 use super::kind;
-use cofferdam_core::policy::GuestPath;
+use cofferdam_core::path::GuestPath;
 use cofferdam_core::tool::{ErrorCode as ToolCode, ToolError};
 use std::fs::File;
 use wasmtime_wasi::p2::bindings::filesystem::types::{DirectoryEntry, ErrorCode};

@@ -1,10 +1,10 @@
 //! An explanation for people: the verdict, each argument with its rule, and the lines to write.
 
 use super::Answer;
-use cofferdam_core::policy::explain::Explained;
-use cofferdam_core::policy::mend::Suggestion;
-use cofferdam_core::policy::{Action, Spelled};
 use cofferdam_core::text::one_line;
+use cofferdam_policy::explain::Explained;
+use cofferdam_policy::mend::Suggestion;
+use cofferdam_policy::{Action, Spelled};
 use std::io::{self, Write};
 
 pub(super) fn write(answer: &Answer, embedded: bool, out: &mut dyn Write) -> io::Result<()> {

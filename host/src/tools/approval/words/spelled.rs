@@ -2,8 +2,8 @@
 //! passes for the words around it.
 
 use super::CONTENT_BYTES_MAX;
-use cofferdam_core::policy::GuestPath;
 use cofferdam_core::text::is_deceptive;
+use cofferdam_policy::GuestPath;
 
 /// A text in quotes that it cannot end, on one line, whole.
 pub(super) fn quoted(text: &str) -> String {

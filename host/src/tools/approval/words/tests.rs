@@ -2,7 +2,7 @@
 
 use super::*;
 use cofferdam_core::id::TurnId;
-use cofferdam_core::policy::{Call, Facts, PolicySet, Verdict, judge};
+use cofferdam_policy::{Call, Facts, PolicySet, Verdict, judge};
 use serde_json::json;
 
 const PROFILE: &str = "schema = 1\nprofile = \"p\"\nwhy = \"a test\"\n\

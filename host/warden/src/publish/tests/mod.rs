@@ -27,8 +27,8 @@ use super::{
 };
 use cofferdam_core::audit::{Effect, EntryKind, FileFacts, Moved, Removed};
 use cofferdam_core::limits::{ByteSize, Limits};
-use cofferdam_core::policy::{Expected, GuestPath};
 use cofferdam_core::tool::{ErrorCode, ToolError};
+use cofferdam_policy::{Expected, GuestPath};
 use rustix::fs::Mode;
 use std::collections::BTreeMap;
 use std::fs;

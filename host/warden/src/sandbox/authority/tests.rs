@@ -5,7 +5,7 @@ use super::*;
 use crate::publish::{self, TurnShare, Workspaces};
 use cofferdam_core::id::TurnId;
 use cofferdam_core::limits::ByteSize;
-use cofferdam_core::policy::{Call, Facts, PolicySet, Verdict, judge};
+use cofferdam_policy::{Call, Facts, PolicySet, Verdict, judge};
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;

@@ -2,10 +2,10 @@
 //! must classify, so no path goes by unjudged.
 
 use super::{READING, TOOL, policies};
-use crate::id::TurnId;
-use crate::policy::schema::{Leaf, leaves};
-use crate::policy::{Call, PolicySet, Verdict, judge};
-use crate::tool::ToolName;
+use crate::schema::{Leaf, leaves};
+use crate::{Call, PolicySet, Verdict, judge};
+use cofferdam_core::id::TurnId;
+use cofferdam_core::tool::ToolName;
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;

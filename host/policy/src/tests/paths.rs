@@ -1,6 +1,6 @@
 //! Guest paths: a table of what is refused and why, and the parser against a slow, obvious oracle.
 
-use crate::policy::{BadPath, GuestPath};
+use crate::{BadPath, GuestPath};
 use proptest::prelude::*;
 
 fn check(text: &str, expected: Result<(&str, &str), &str>) {

@@ -1,9 +1,9 @@
 //! The permit's paths: what a guest may stage is exactly what was judged for writing, nothing beside it.
 
 use super::{MIXED, policies};
-use crate::id::TurnId;
-use crate::policy::{Call, GuestPath, Permit, Verdict, judge};
-use crate::tool::ToolName;
+use crate::{Call, GuestPath, Permit, Verdict, judge};
+use cofferdam_core::id::TurnId;
+use cofferdam_core::tool::ToolName;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 

@@ -1,11 +1,11 @@
 //! Explanations against the judge: what is told of each place is what the judge rules there.
 
 use super::{MIXED, policies};
-use crate::id::TurnId;
-use crate::policy::explain::explain;
-use crate::policy::rulings::rulings;
-use crate::policy::{Call, Cause, PathUse, ToolPolicy, Verdict, judge};
-use crate::tool::ToolName;
+use crate::explain::explain;
+use crate::rulings::rulings;
+use crate::{Call, Cause, PathUse, ToolPolicy, Verdict, judge};
+use cofferdam_core::id::TurnId;
+use cofferdam_core::tool::ToolName;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 

@@ -1,7 +1,7 @@
 //! Where in the policy files each part of an effective policy stands, so that whoever asks why gets a
 //! file and a line, and whoever asks what to change gets the exact line to write.
 
-use crate::limits::Limits;
+use cofferdam_core::limits::Limits;
 use serde::{Serialize, Serializer, ser::SerializeStruct};
 use std::collections::BTreeMap;
 use std::fmt;

@@ -5,9 +5,9 @@
 //! parser stays the only one. A policy that does not ask for it gets none of it: there a `~` is refused.
 
 use super::effective::ToolPolicy;
-use super::path::GuestPath;
 use super::words::{ArgumentClass, PathUse};
-use crate::capability::{Access, Grants};
+use cofferdam_core::capability::{Access, Grants};
+use cofferdam_core::path::GuestPath;
 use serde::Serialize;
 use serde_json::Value;
 

@@ -1,9 +1,9 @@
 //! Arguments that a policy completes: what the judge then sees, and policies that could never do.
 
 use super::{MIXED, READING, TOOL, policies};
-use crate::id::TurnId;
-use crate::policy::{Call, GuestPath, PolicySet, Verdict, judge};
-use crate::tool::ToolName;
+use crate::{Call, GuestPath, PolicySet, Verdict, judge};
+use cofferdam_core::id::TurnId;
+use cofferdam_core::tool::ToolName;
 use serde_json::{Value, json};
 
 const BOTH: &str = r#"dir = { path = "write-below", default = "/shared/Downloads", home = "/shared" }"#;

@@ -3,8 +3,8 @@
 //! argument before `"*"`. Pure; it asks nobody.
 
 use super::origin::Place;
-use super::path::GuestPath;
 use super::words::{ArgumentClass, PathUse};
+use cofferdam_core::path::GuestPath;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -54,7 +54,7 @@ pub struct Reason {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Seen {
     /// What has the name.
-    pub kind: crate::audit::EntryKind,
+    pub kind: cofferdam_core::audit::EntryKind,
     /// Length of a file.
     pub bytes: u64,
     /// Device and file number.

@@ -2,7 +2,7 @@
 
 use super::approval::When;
 use super::words::{ArgumentClass, PathUse, Safety};
-use crate::capability::{Access, Interface, MountGrant};
+use cofferdam_core::capability::{Access, Interface, MountGrant};
 use serde::Serialize;
 
 /// A word that a policy file may hold.

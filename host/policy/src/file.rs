@@ -6,13 +6,13 @@
 use super::approval::{self, Approvals, Rule, When};
 use super::effective::ToolPolicy;
 use super::origin::{Origins, Place};
-use super::path::GuestPath;
 use super::source::{PolicyProblem, Source, plain};
 use super::words::{ArgumentClass, Classified, ComponentSource, PathUse, Safety};
-use crate::audit::sha256_hex;
-use crate::capability::{Access, Grants, Interface, MOUNTS, MountGrant};
-use crate::limits::{ByteSize, Limits, Span};
-use crate::tool::ToolName;
+use cofferdam_core::audit::sha256_hex;
+use cofferdam_core::capability::{Access, Grants, Interface, MOUNTS, MountGrant};
+use cofferdam_core::limits::{ByteSize, Limits, Span};
+use cofferdam_core::path::GuestPath;
+use cofferdam_core::tool::ToolName;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::fmt;
@@ -216,7 +216,7 @@ impl ToolFile {
         source: &Source<'_>,
         profiles: &BTreeMap<String, Profile>,
     ) -> Result<ToolPolicy, Vec<PolicyProblem>> {
-        let tool = crate::text::one_line(self.tool.get_ref(), 80);
+        let tool = cofferdam_core::text::one_line(self.tool.get_ref(), 80);
         self.under(source, profiles).map_err(|mut problems| {
             for found in &mut problems {
                 found.problem.insert_str(0, &format!("{tool}: "));
@@ -238,7 +238,7 @@ impl ToolFile {
             let wanted = self.profile.get_ref();
             let text = match known.as_slice() {
                 [] => {
-                    let name = crate::text::one_line(wanted, 80);
+                    let name = cofferdam_core::text::one_line(wanted, 80);
                     format!("no profile {wanted:?}, nor any other; add profiles/{name}.toml")
                 }
                 known => format!("no profile {wanted:?}; write one of {}", known.join(", ")),

@@ -2,11 +2,11 @@
 //! that whatever a changed rule no longer asks is told as a widening.
 
 use super::{TOOL, WRITING};
-use crate::audit::EntryKind;
-use crate::id::TurnId;
-use crate::policy::diff::{diff, widens};
-use crate::policy::{Ask, Call, Expected, Facts, GuestPath, PolicySet, Seen, ToolPolicy, Verdict, judge};
-use crate::tool::{ErrorCode, ToolName};
+use crate::diff::{diff, widens};
+use crate::{Ask, Call, Expected, Facts, GuestPath, PolicySet, Seen, ToolPolicy, Verdict, judge};
+use cofferdam_core::audit::EntryKind;
+use cofferdam_core::id::TurnId;
+use cofferdam_core::tool::{ErrorCode, ToolName};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 

@@ -8,7 +8,7 @@ use super::judge::{Cause, Denial};
 use super::origin::Place;
 use super::rulings::rulings;
 use super::words::ArgumentClass;
-use crate::capability::Access;
+use cofferdam_core::capability::Access;
 use serde_json::Value;
 use std::collections::BTreeMap;
 

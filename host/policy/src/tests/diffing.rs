@@ -1,11 +1,11 @@
 //! What counts as wider, in a table, and against the judge: whatever a change newly permits, lets be staged or
 //! shows in the audit is told.
 
-use crate::audit::redact;
-use crate::id::TurnId;
-use crate::policy::diff::{diff, widens};
-use crate::policy::{Call, GuestPath, Permit, PolicySet, Verdict, judge};
-use crate::tool::ToolName;
+use crate::diff::{diff, widens};
+use crate::redact;
+use crate::{Call, GuestPath, Permit, PolicySet, Verdict, judge};
+use cofferdam_core::id::TurnId;
+use cofferdam_core::tool::ToolName;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 

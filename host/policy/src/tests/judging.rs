@@ -1,9 +1,9 @@
 //! The judge in tables: what one call comes to under one profile, refusals first.
 
 use super::{MIXED, READING, WRITING, policies};
-use crate::id::TurnId;
-use crate::policy::{Call, GuestPath, PathUse, Safety, ToolPolicy, Verdict, judge};
-use crate::tool::ToolName;
+use crate::{Call, GuestPath, PathUse, Safety, ToolPolicy, Verdict, judge};
+use cofferdam_core::id::TurnId;
+use cofferdam_core::tool::ToolName;
 use serde_json::{Value, json};
 
 /// What the judge says, on one line: `deny: CODE REASON`, or `permit` with the paths for writing.

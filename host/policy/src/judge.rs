@@ -5,14 +5,14 @@
 
 use super::approval::{Facts, Reason, Seen, When};
 use super::effective::ToolPolicy;
-use super::path::{BadPath, GuestPath};
 use super::rulings::{Ruling, rulings};
 use super::words::{ArgumentClass, PathUse, Safety};
-use crate::audit::sha256_hex;
-use crate::capability::Grants;
-use crate::id::CallId;
-use crate::limits::Limits;
-use crate::tool::{ErrorCode, ToolError, ToolName};
+use cofferdam_core::audit::sha256_hex;
+use cofferdam_core::capability::Grants;
+use cofferdam_core::id::CallId;
+use cofferdam_core::limits::Limits;
+use cofferdam_core::path::{BadPath, GuestPath};
+use cofferdam_core::tool::{ErrorCode, ToolError, ToolName};
 use serde_json::Value;
 use std::collections::BTreeMap;
 

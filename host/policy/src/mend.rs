@@ -11,9 +11,9 @@ use super::judge::{Call, Cause, Denial, Verdict, judge};
 use super::set::PolicySet;
 use super::spelling::Spelled;
 use super::words::PathUse;
-use crate::capability::{Access, MOUNTS, MountGrant};
-use crate::id::TurnId;
-use crate::limits::{ByteSize, Limits};
+use cofferdam_core::capability::{Access, MOUNTS, MountGrant};
+use cofferdam_core::id::TurnId;
+use cofferdam_core::limits::{ByteSize, Limits};
 use serde::Serialize;
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -43,7 +43,7 @@ pub fn remedy(denial: &Denial) -> Remedy {
     match &denial.cause {
         Cause::NotGranted { mount, .. } if !MOUNTS.contains(&mount.as_str()) => Remedy::ChangeCall(format!(
             "no policy can grant {}: a workspace has {}; name a path there",
-            crate::text::one_line(mount, 80),
+            cofferdam_core::text::one_line(mount, 80),
             MOUNTS.join(", ")
         )),
         Cause::NotGranted { mount, how: PathUse::Read } => grant(mount, Access::ReadOnly),

@@ -1,11 +1,11 @@
 //! Suggestions: each is applied as a program would, permits the call, and widens what it says and no more.
 
-use crate::id::TurnId;
-use crate::policy::diff::{Direction, diff};
-use crate::policy::explain::explain;
-use crate::policy::mend::{Suggestion, for_call, for_size};
-use crate::policy::{Action, Call, Edit, PolicySet, Verdict, judge};
-use crate::tool::ToolName;
+use crate::diff::{Direction, diff};
+use crate::explain::explain;
+use crate::mend::{Suggestion, for_call, for_size};
+use crate::{Action, Call, Edit, PolicySet, Verdict, judge};
+use cofferdam_core::id::TurnId;
+use cofferdam_core::tool::ToolName;
 use serde_json::{Value, json};
 
 const READS: &str = "[arguments]\nread = { path = \"read\" }\n";

@@ -4,9 +4,9 @@ use super::edit::Edit;
 use super::effective::ToolPolicy;
 use super::file::{ProfileFile, ToolFile};
 use super::source::{PolicyProblem, Source, plain};
-use crate::audit::sha256_hex;
-use crate::text::one_line;
-use crate::tool::ToolName;
+use cofferdam_core::audit::sha256_hex;
+use cofferdam_core::text::one_line;
+use cofferdam_core::tool::ToolName;
 use std::collections::BTreeMap;
 
 /// All policies of a gateway, by tool.

@@ -5,11 +5,11 @@
 use super::approval::Reason;
 use super::effective::ToolPolicy;
 use super::judge::{Cause, Denial};
-use super::path::GuestPath;
 use super::words::{ArgumentClass, PathUse};
-use crate::capability::Access;
-use crate::text::one_line;
-use crate::tool::ErrorCode;
+use cofferdam_core::capability::Access;
+use cofferdam_core::path::GuestPath;
+use cofferdam_core::text::one_line;
+use cofferdam_core::tool::ErrorCode;
 use serde_json::Value;
 
 /// What the judge says of one place that nothing is wrong with.

@@ -1,9 +1,9 @@
 //! What a tool's file and its profile come to together: the smaller limit, the profile's grants, one hash.
 
 use super::{READING, WRITING, policies};
-use crate::audit::sha256_hex;
-use crate::limits::{ByteSize, Limits, Span};
-use crate::policy::{PolicyProblem, PolicySet};
+use crate::{PolicyProblem, PolicySet};
+use cofferdam_core::audit::sha256_hex;
+use cofferdam_core::limits::{ByteSize, Limits, Span};
 
 const PROFILE: &str = "schema = 1\nprofile = \"p\"\nwhy = \"w\"\n";
 

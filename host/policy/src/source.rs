@@ -28,7 +28,7 @@ impl Source<'_> {
     pub(super) fn parse<T: de::DeserializeOwned>(&self) -> Result<T, PolicyProblem> {
         toml::from_str(self.text).map_err(|error| {
             let at = error.span().unwrap_or(Range { start: 0, end: 0 }).start;
-            let said = crate::text::one_line(error.message(), 400);
+            let said = cofferdam_core::text::one_line(error.message(), 400);
             let missing = said.strip_prefix("missing field `").and_then(|rest| rest.split('`').next());
             match missing.and_then(line_for) {
                 Some(line) => self.at(at, &format!("{said}; add a line such as {line}")),
@@ -53,7 +53,7 @@ impl Source<'_> {
 
 /// Refuses a name that could not be told from another one, or not be shown on its line.
 pub(super) fn plain(name: &str) -> Result<(), &'static str> {
-    if name.is_empty() || name.chars().any(crate::text::is_deceptive) {
+    if name.is_empty() || name.chars().any(cofferdam_core::text::is_deceptive) {
         return Err("is empty, or has a control or invisible character; use a plain name");
     }
     Ok(())

@@ -1,7 +1,7 @@
 //! Arguments as the audit may hold them: by their class, bounded, and nothing that no policy classifies.
 
-use super::sha256_hex;
-use crate::policy::{ArgumentClass, ToolPolicy};
+use crate::{ArgumentClass, ToolPolicy};
+use cofferdam_core::audit::sha256_hex;
 use serde_json::{Map, Value, json};
 
 /// A string argument longer than this is audited as its length and hash.
@@ -35,7 +35,7 @@ fn depth(value: &Value) -> usize {
 fn redact_object(object: &Map<String, Value>, policy: Option<&ToolPolicy>) -> Value {
     let mut shown = Map::new();
     for (key, value) in object.iter().take(ARGUMENTS_MAX) {
-        let name = crate::text::one_line(key, 80);
+        let name = cofferdam_core::text::one_line(key, 80);
         shown.insert(name, redact_at(key, value, policy));
     }
     if object.len() > ARGUMENTS_MAX {
@@ -69,7 +69,9 @@ fn redact_at(at: &str, value: &Value, policy: Option<&ToolPolicy>) -> Value {
             Value::Object(fields) => fields
                 .iter()
                 .take(ARGUMENTS_MAX)
-                .map(|(k, v)| (crate::text::one_line(k, 80), redact_at(&format!("{at}.{k}"), v, policy)))
+                .map(|(k, v)| {
+                    (cofferdam_core::text::one_line(k, 80), redact_at(&format!("{at}.{k}"), v, policy))
+                })
                 .collect::<Map<_, _>>()
                 .into(),
         },
@@ -103,7 +105,7 @@ fn digest_of(value: &Value) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::policy::PolicySet;
+    use crate::PolicySet;
 
     fn policy() -> PolicySet {
         let profile = "schema = 1\nprofile = \"p\"\nwhy = \"w\"\nmounts = [ { guest = \"/shared\", access = \"atomic-write\" } ]";

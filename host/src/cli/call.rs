@@ -52,6 +52,8 @@ pub(super) fn run(config: &Config, arguments: Arguments) -> anyhow::Result<Exit>
     let files: Vec<_> = arguments.attach.iter().cloned().chain(arguments_file.map(PathBuf::from)).collect();
     gateway::confine(config, Readable::Listed(&files))?;
     let gateway = Gateway::open(config, Role::Beside)?;
+    // While the arguments are read.
+    gateway.toolbox.start_ahead(&arguments.call.tool);
     let attachments = attach(&gateway, config, &arguments.attach)?;
     let text = arguments.call.arguments(gateway.toolbox.registry())?;
     let approver = arguments.approve.then(|| Arc::new(AtOnce) as Arc<dyn Approver>);

@@ -62,7 +62,7 @@ impl Stand {
         let mut seen = tracer.seen();
         // Its wait for this one.
         seen.remove(0);
-        assert!(seen.iter().filter(|step| step.name == "sendmsg").count() >= 2, "{seen:#?}");
+        assert!(seen.iter().filter(|step| step.name == "sendto").count() >= 2, "{seen:#?}");
         seen
     }
 

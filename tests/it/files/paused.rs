@@ -71,15 +71,16 @@ impl Paused {
     }
 }
 
-/// Waits until the workers are there and confined, one that looks at components and one for the call: what
-/// happens to the gateway from then on does not happen to them.
+/// Waits until the worker of the call is there and confined: what happens to the gateway from then on does not happen to
+/// it.
 fn wait_for_workers(gateway: u32) {
     let confined = |pid: &str| {
         let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
         let value =
             |name: &str| status.lines().find_map(|line| line.strip_prefix(name)).map(|v| v.trim().to_owned());
-        // The filter of the gateway is inherited; the worker's own are two more.
-        value("Seccomp_filters:").and_then(|n| n.parse::<u32>().ok()) >= Some(3)
+        // The filter of the gateway is inherited; the worker's own are three more. One that was only tried is ending.
+        value("State:").is_some_and(|state| state.starts_with('S'))
+            && value("Seccomp_filters:").and_then(|n| n.parse::<u32>().ok()) >= Some(4)
     };
     loop {
         let tasks = fs::read_dir(format!("/proc/{gateway}/task")).expect("it runs");
@@ -88,7 +89,7 @@ fn wait_for_workers(gateway: u32) {
             .filter_map(|task| fs::read_to_string(task.path().join("children")).ok())
             .collect::<Vec<_>>()
             .join(" ");
-        if children.split_whitespace().filter(|pid| confined(pid)).count() >= 2 {
+        if children.split_whitespace().filter(|pid| confined(pid)).count() >= 1 {
             return;
         }
         std::thread::yield_now();

@@ -90,4 +90,19 @@ impl Toolbox {
     pub fn registry(&self) -> &Registry {
         &self.parts.registry
     }
+
+    /// Has a worker ready for the first call of a tool, where users share their workspace.
+    pub fn start_ahead(&self, tool: &str) {
+        let Parts { registry, sandbox, workspaces, .. } = &*self.parts;
+        if let Ok(tool) = registry.get(tool)
+            && !workspaces.per_user()
+        {
+            sandbox.start_ahead(
+                &tool.component,
+                &tool.policy.profile,
+                &tool.policy.grants,
+                workspaces.usual(),
+            );
+        }
+    }
 }

@@ -38,7 +38,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio_util::sync::CancellationToken;
-use workers::{Folders, Pool, WorkerKey};
+use workers::{Pool, WorkerKey};
 
 /// What the sandbox is built with.
 #[derive(Clone, Debug)]
@@ -200,6 +200,11 @@ impl Sandbox {
         })
     }
 
+    /// Has a worker ready for the first call of this component under this profile in this workspace.
+    pub fn start_ahead(&self, component: &Component, profile: &str, grants: &Grants, workspace: &Workspace) {
+        self.pool.start_ahead(&component.binary, worker_key(component, profile, grants, workspace));
+    }
+
     /// Has a process ready for whichever worker is wanted next, whoever it will serve.
     pub fn keep_spare(&self) {
         self.pool.keep_spare();
@@ -226,11 +231,7 @@ impl Sandbox {
         let clock = inputs.clock(&limits);
         let job =
             Job { arguments: permit.call().arguments.to_string(), grants: permit.grants().clone(), limits };
-        let key = WorkerKey {
-            sha256: component.sha256().to_owned(),
-            profile: permit.profile().to_owned(),
-            folders: granted(&job.grants, workspace),
-        };
+        let key = worker_key(component, permit.profile(), &job.grants, workspace);
         let mut authority = Authority::new(permit, inputs, workspace.clone());
         let returned = self.pool.call(&component.binary, key, &job, &mut authority, &clock);
         // A guest that was stopped inside a host function tells of a failure; the reason is ours. Nobody
@@ -244,10 +245,15 @@ impl Sandbox {
     }
 }
 
-/// The granted folders of a workspace, by guest name.
-fn granted(grants: &Grants, workspace: &Workspace) -> Folders {
+/// Which workers may run the component: those that hold the granted folders of the workspace.
+fn worker_key(component: &Component, profile: &str, grants: &Grants, workspace: &Workspace) -> WorkerKey {
     let granted = MOUNTS.iter().filter(|guest| grants.access(guest).is_some());
-    granted.filter_map(|guest| Some(((*guest).to_owned(), workspace.mount(guest)?.clone()))).collect()
+    let folder = |guest: &&str| Some(((*guest).to_owned(), workspace.mount(guest)?.clone()));
+    WorkerKey {
+        sha256: component.sha256().to_owned(),
+        profile: profile.to_owned(),
+        folders: granted.filter_map(folder).collect(),
+    }
 }
 
 fn read_result(text: &str, limits: &Limits) -> Result<Value, ToolError> {

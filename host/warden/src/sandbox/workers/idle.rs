@@ -38,8 +38,10 @@ impl<W> Idle<W> {
     /// Those that waited for so long.
     #[must_use = "what waited too long must be ended"]
     pub(super) fn expired(&mut self, waited: impl Fn(&W) -> Duration) -> Vec<W> {
-        let expired = self.0.iter().take_while(|worker| waited(worker) >= IDLE_TIME_MAX).count();
-        self.0.drain(..expired).collect()
+        let (expired, rest) =
+            self.0.drain(..).partition::<Vec<_>, _>(|worker| waited(worker) >= IDLE_TIME_MAX);
+        self.0 = rest.into();
+        expired
     }
 }
 

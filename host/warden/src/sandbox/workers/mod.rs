@@ -20,7 +20,7 @@ pub(super) use answer::{Answer, HostCalls};
 pub use code::CODE_BYTES_MAX;
 pub use idle::{IDLE_TIME_MAX, IDLE_WORKERS_MAX};
 pub use pool::CALLS_PER_WORKER_MAX;
-pub(super) use pool::{Folders, Pool, WorkerKey};
+pub(super) use pool::{Pool, WorkerKey};
 pub use program::{WORKER_SHA256, worker_bytes};
 
 use super::SandboxError;

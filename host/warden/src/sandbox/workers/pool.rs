@@ -11,7 +11,7 @@ use super::describing::describe_in;
 use super::idle::Idle;
 use super::not_started;
 use super::process::Worker;
-use super::starter::{Starter, WorkerSpec};
+use super::starter::{Starter, WorkerSpec, lock};
 use crate::sandbox::SandboxError;
 use crate::sandbox::binary::Binary;
 use crate::sandbox::cache::Cache;
@@ -25,7 +25,7 @@ use cofferdam_core::tool::{ErrorCode, ToolError};
 use cofferdam_ipc::{Broken, Description, Job, StartError, ToWorker};
 use std::borrow::Cow;
 use std::io;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 /// A worker that has run so many calls is replaced: what one guest might have left in it ends there.
@@ -46,7 +46,7 @@ pub(in crate::sandbox) struct WorkerKey {
 impl WorkerKey {
     /// Whether a worker of the other key serves as well. The folders are open as long as either is there, so nothing
     /// else can stand for them.
-    fn is_for_the_same(&self, other: &Self) -> bool {
+    pub(super) fn is_for_the_same(&self, other: &Self) -> bool {
         let same = |((a, dir), (b, other)): (&(String, _), &(String, _))| a == b && Arc::ptr_eq(dir, other);
         self.sha256 == other.sha256
             && self.profile == other.profile
@@ -74,19 +74,21 @@ impl Pool {
         isolation: confine::Config,
     ) -> io::Result<Self> {
         let idle: Arc<Mutex<Idle<Worker>>> = Arc::default();
-        let waiting = Arc::downgrade(&idle);
-        let starter = Starter::start(isolation, move || {
-            let Some(idle) = waiting.upgrade() else { return };
-            let expired = lock(&idle).expired(|worker| worker.served.elapsed());
-            // After the lock is let go: that kills processes.
-            drop(expired);
-        })?;
+        let starter = Starter::start(isolation, Arc::downgrade(&idle))?;
         Ok(Self { starter, code: CodeStore::new(cache, compile_time), idle })
     }
 
     /// Has a process ready for whichever worker is wanted next.
     pub(in crate::sandbox) fn keep_spare(&self) {
         self.starter.keep_spare();
+    }
+
+    /// Has a worker ready for the first call, where the code is at hand.
+    pub(in crate::sandbox) fn start_ahead(&self, binary: &Binary, key: WorkerKey) {
+        // What fails now is tried, and told, by the call.
+        if let Ok(code) = self.code.get(&self.starter, binary) {
+            self.starter.start_ahead(WorkerSpec::Call { key, code });
+        }
     }
 
     /// Sees whether workers start.
@@ -199,10 +201,6 @@ impl Pool {
         // After the lock is let go: that kills a process.
         drop(surplus);
     }
-}
-
-fn lock(idle: &Mutex<Idle<Worker>>) -> MutexGuard<'_, Idle<Worker>> {
-    idle.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn call_in(

@@ -97,6 +97,20 @@ impl Worker {
         }
     }
 
+    /// Whether it is for these calls and has run none yet.
+    pub(super) fn is_new_for(&self, spec: &WorkerSpec) -> bool {
+        let same = match (&self.spec, spec) {
+            (WorkerSpec::Call { key, .. }, WorkerSpec::Call { key: other, .. }) => key.is_for_the_same(other),
+            _ => false,
+        };
+        same && self.calls == 0
+    }
+
+    /// How long it waits since a guest ran in it.
+    pub(super) fn waited(&self) -> Duration {
+        if self.calls == 0 { Duration::ZERO } else { self.served.elapsed() }
+    }
+
     /// How it ended, in words, for a worker that closed its socket.
     pub(super) fn epitaph(&mut self) -> String {
         match self.ending() {

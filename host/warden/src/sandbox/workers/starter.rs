@@ -1,6 +1,7 @@
 //! The one thread that starts workers and sees them off: the kernel ties a worker's life to the thread that
 //! started it, and a process that ends must be waited for.
 
+use super::idle::Idle;
 use super::pool::WorkerKey;
 use super::process::{SpareWorker, Worker};
 use cofferdam_confine as confine;
@@ -8,9 +9,9 @@ use cofferdam_core::counts::COUNTS;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::process::Child;
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
 /// What a worker is started for: for as long as it lives it reaches this and nothing else.
@@ -32,8 +33,10 @@ pub(super) enum WorkerSpec {
 
 /// What the thread is told.
 enum Message {
-    /// Start a worker, and send it there.
+    /// Start a worker, and send it there; or one that was started ahead.
     Start(WorkerSpec, Sender<io::Result<Worker>>),
+    /// Start a worker, and let it wait.
+    Ahead(WorkerSpec),
     /// From now on a process is to be there before anybody wants a worker.
     KeepSpare,
 }
@@ -42,11 +45,10 @@ enum Message {
 pub(super) struct Starter(Sender<Message>);
 
 impl Starter {
-    /// Starts the thread, whose workers are confined as `isolation` demands. While it has nothing to do it calls `tidy`
-    /// now and then.
-    pub(super) fn start(isolation: confine::Config, tidy: impl Fn() + Send + 'static) -> io::Result<Self> {
+    /// Starts the thread, whose workers are confined as `isolation` demands. It ends those of `idle` that nobody wants.
+    pub(super) fn start(isolation: confine::Config, idle: Weak<Mutex<Idle<Worker>>>) -> io::Result<Self> {
         let (send, messages) = channel();
-        let work = move || run(&messages, isolation, tidy);
+        let work = move || run(&messages, isolation, &idle);
         std::thread::Builder::new().name("workers".into()).spawn(work)?;
         Ok(Self(send))
     }
@@ -57,7 +59,13 @@ impl Starter {
         let _ = self.0.send(Message::KeepSpare);
     }
 
-    /// A new worker, ready.
+    /// Has a worker started before anybody waits for it.
+    pub(super) fn start_ahead(&self, spec: WorkerSpec) {
+        // As above.
+        let _ = self.0.send(Message::Ahead(spec));
+    }
+
+    /// A worker, ready: a new one, or one that was started ahead meanwhile.
     pub(super) fn worker(&self, spec: WorkerSpec) -> io::Result<Worker> {
         let gone = || io::Error::other("no worker can be started any more");
         let (give, given) = channel();
@@ -66,10 +74,14 @@ impl Starter {
     }
 }
 
-/// Processes that do not end, and what `tidy` sees to, are looked at this often.
+/// Processes that do not end, and workers that wait, are looked at this often.
 const LOOK: Duration = Duration::from_millis(200);
 
-fn run(messages: &Receiver<Message>, isolation: confine::Config, tidy: impl Fn()) {
+pub(super) fn lock(idle: &Mutex<Idle<Worker>>) -> MutexGuard<'_, Idle<Worker>> {
+    idle.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn run(messages: &Receiver<Message>, isolation: confine::Config, idle: &Weak<Mutex<Idle<Worker>>>) {
     let (reaper, ending) = channel::<Child>();
     let mut dying: Vec<Child> = Vec::new();
     let mut spare = Spare::default();
@@ -78,18 +90,42 @@ fn run(messages: &Receiver<Message>, isolation: confine::Config, tidy: impl Fn()
         dying.retain_mut(|child| matches!(child.try_wait(), Ok(None)));
         match messages.recv_timeout(LOOK) {
             Ok(Message::Start(spec, give)) => {
-                let started = spare.take().and_then(|spare| Worker::start(spare, spec, isolation, &reaper));
-                COUNTS.workers.started.add(u64::from(started.is_ok()));
-                COUNTS.workers.fail.store(started.is_err(), Ordering::Relaxed);
+                let ahead =
+                    idle.upgrade().and_then(|idle| lock(&idle).take(|worker| worker.is_new_for(&spec)));
                 // Whoever gave up waiting has it ended.
-                let _ = give.send(started);
+                let _ = give.send(ahead.map_or_else(|| start(&mut spare, spec, isolation, &reaper), Ok));
             }
+            Ok(Message::Ahead(spec)) => match (start(&mut spare, spec, isolation, &reaper), idle.upgrade()) {
+                (Ok(worker), Some(idle)) => {
+                    let surplus = lock(&idle).keep(worker);
+                    // After the lock is let go: that kills a process.
+                    drop(surplus);
+                }
+                // The next call tries again, and says so.
+                (Err(error), _) => tracing::error!(%error, "no worker could be started ahead"),
+                (Ok(_), None) => {}
+            },
             Ok(Message::KeepSpare) => spare.is_kept = true,
-            Err(RecvTimeoutError::Timeout) => tidy(),
+            Err(RecvTimeoutError::Timeout) => {
+                let expired = idle.upgrade().map(|idle| lock(&idle).expired(Worker::waited));
+                drop(expired);
+            }
             Err(RecvTimeoutError::Disconnected) => return,
         }
         spare.refill();
     }
+}
+
+fn start(
+    spare: &mut Spare,
+    spec: WorkerSpec,
+    isolation: confine::Config,
+    reaper: &Sender<Child>,
+) -> io::Result<Worker> {
+    let started = spare.take().and_then(|spare| Worker::start(spare, spec, isolation, reaper));
+    COUNTS.workers.started.add(u64::from(started.is_ok()));
+    COUNTS.workers.fail.store(started.is_err(), Ordering::Relaxed);
+    started
 }
 
 /// One process ahead, where one is kept.

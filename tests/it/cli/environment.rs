@@ -179,7 +179,7 @@ const EFFECTS: &[(&str, &str, Seen, &str)] = &[
         "COFFERDAM_ISOLATION_REQUIRE",
         "true",
         |home, set| ran(home, set, &["doctor"]),
-        "isolation: processes, required",
+        "isolation: required",
     ),
     (
         "COFFERDAM_CHANNELS_TELEGRAM_TOKEN_ENV",

@@ -126,6 +126,17 @@ fn a_worker_is_replaced_after_a_thousand_calls() {
 }
 
 #[test]
+fn a_worker_that_nobody_wants_ends() {
+    let mut chat = Chat::start(&hostile());
+    works(&mut chat);
+    let all = workers::of(chat.id());
+    assert!(!all.is_empty());
+    workers::until("the end of those that wait", || all.iter().all(|worker| workers::is_gone(*worker)));
+    works(&mut chat);
+    chat.end();
+}
+
+#[test]
 fn no_worker_outlives_its_gateway() {
     let home = Home::new().hostile("deadline = \"120s\"");
     for behaviour in ["ok", "spin", "sleep", "spin_mid_write path=/shared/late"] {

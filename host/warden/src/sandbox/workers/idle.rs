@@ -10,7 +10,7 @@ use std::time::Duration;
 pub const IDLE_WORKERS_MAX: usize = 24;
 
 /// A worker that nobody wants for so long ends: what a guest may have left running in it goes on no longer.
-pub const IDLE_TIME_MAX: Duration = Duration::from_secs(10);
+pub const IDLE_TIME_MAX: Duration = Duration::from_secs(20);
 
 /// Those that wait, the one that served last at the end.
 pub(super) struct Idle<W>(VecDeque<W>);

@@ -8,7 +8,7 @@
 use super::answer::{HostCalls, converse};
 use super::code::CodeStore;
 use super::describing::describe_in;
-use super::idle::Idle;
+use super::idle::{IDLE_TIME_MAX, Idle};
 use super::not_started;
 use super::process::Worker;
 use super::starter::{Starter, WorkerSpec, lock};
@@ -162,6 +162,7 @@ impl Pool {
         loop {
             let mut worker = lock(&self.idle).take(fits)?;
             match worker.socket.is_quiet() {
+                Ok(()) if worker.waited() >= IDLE_TIME_MAX => {}
                 Ok(()) => return Some(worker),
                 Err(Broken::Closed) => {
                     tracing::warn!(how = worker.epitaph(), "an idle worker died; another takes its place");

@@ -106,13 +106,13 @@ fn run(messages: &Receiver<Message>, isolation: confine::Config, idle: &Weak<Mut
                 (Ok(_), None) => {}
             },
             Ok(Message::KeepSpare) => spare.is_kept = true,
-            Err(RecvTimeoutError::Timeout) => {
-                let expired = idle.upgrade().map(|idle| lock(&idle).expired(Worker::waited));
-                drop(expired);
-            }
+            Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => return,
         }
         spare.refill();
+        let expired = idle.upgrade().map(|idle| lock(&idle).expired(Worker::waited));
+        // After the lock is let go: that kills processes.
+        drop(expired);
     }
 }
 

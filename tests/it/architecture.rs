@@ -1,8 +1,8 @@
-//! The architecture as a test: the arrows between the rooms, what the core may not touch, who alone names
-//! the sandbox's and the network's crates, and the shape of files.
+//! The architecture as a test: what each crate may depend on, the arrows between the rooms of the gateway, what the core
+//! may not touch, and the shape of files.
 //!
-//! It reads the sources as text, so it sees what is written and not what a feature compiles. A violation
-//! is mended in the source, or the design is changed first.
+//! It reads manifests, lock files and sources as text, so it sees what is written and not what a feature compiles. A
+//! violation is mended in the source, or the design is changed first.
 
 mod alike;
 mod claims;
@@ -105,9 +105,9 @@ fn imports(code: &str) -> BTreeSet<String> {
     found
 }
 
-const EDGES: &[&str] = &["channels", "llm", "mcp", "monitor"];
-const SERVICES: &[&str] = &["answering", "turn", "tools", "outbound", "workflows"];
-const MECHANISMS: &[&str] = &["sandbox", "publish", "attachments", "store", "audit", "confine", "bus", "log"];
+const EDGES: &[&str] = &["channels", "llm", "monitor"];
+const SERVICES: &[&str] = &["answering", "turn", "tools", "outbound"];
+const MECHANISMS: &[&str] = &["sandbox", "publish", "attachments", "store", "audit", "bus", "log"];
 
 /// What a room may import, besides itself.
 fn allowed(room: &str) -> Vec<&'static str> {
@@ -118,14 +118,14 @@ fn allowed(room: &str) -> Vec<&'static str> {
         "gateway" => [&["config"], EDGES, &below_edges()].concat(),
         // Each room owns its `Config`; loading them all is one place.
         "config" => [EDGES, &below_edges()].concat(),
-        "channels" | "llm" | "mcp" | "monitor" => below_edges(),
+        "channels" | "llm" | "monitor" => below_edges(),
         // The way of a message: its turn, then its reply.
         "answering" => [&["turn", "outbound"], MECHANISMS].concat(),
         // The path of a call: a turn asks for tools.
         "turn" => [&["tools"], MECHANISMS].concat(),
-        "tools" | "outbound" | "workflows" => MECHANISMS.to_vec(),
-        "sandbox" => vec!["publish", "attachments", "confine"],
-        "publish" | "attachments" | "store" | "audit" | "confine" | "bus" | "log" => Vec::new(),
+        "tools" | "outbound" => MECHANISMS.to_vec(),
+        "sandbox" => vec!["publish", "attachments"],
+        "publish" | "attachments" | "store" | "audit" | "bus" | "log" => Vec::new(),
         "lib" => Vec::new(),
         other => panic!("{other} is a room that the design does not know; draw its arrows first"),
     }
@@ -170,17 +170,91 @@ fn rooms_import_only_along_the_arrows() {
     }
 }
 
-#[test]
-fn only_the_sandbox_names_wasmtime() {
-    for source in sources("host/src").iter().filter(|source| source.room() != "sandbox") {
-        for word in ["wasmtime", "wasmtime_wasi", "wasmparser", "cranelift"] {
-            assert!(!source.names(word), "{}: only sandbox/ may name {word}", source.path);
+/// The manifests of the product's crates, that of the workspace first.
+fn manifests() -> Vec<String> {
+    let below = fs::read_dir(root().join("host")).expect("there");
+    let below = below.map(|entry| entry.expect("readable").file_name().into_string().expect("UTF-8"));
+    let below = below.map(|name| format!("host/{name}/Cargo.toml"));
+    let here = ["Cargo.toml", "host/Cargo.toml"].map(str::to_owned);
+    here.into_iter().chain(below).filter(|path| root().join(path).is_file()).collect()
+}
+
+/// The packages that a manifest names: for every target, for builds and tests too, and for its workspace.
+fn dependencies(manifest: &str) -> BTreeSet<String> {
+    let text = fs::read_to_string(root().join(manifest)).unwrap_or_else(|e| panic!("{manifest}: {e}"));
+    let whole: toml::Table = toml::from_str(&text).unwrap_or_else(|e| panic!("{manifest}: {e}"));
+    let (mut found, mut tables) = (BTreeSet::new(), vec![whole]);
+    while let Some(table) = tables.pop() {
+        for (key, value) in table {
+            let toml::Value::Table(inner) = value else { continue };
+            if key.ends_with("dependencies") {
+                for (name, wanted) in inner {
+                    let package = wanted.get("package").and_then(toml::Value::as_str);
+                    found.insert(package.map_or(name.clone(), str::to_owned));
+                }
+            } else {
+                tables.push(inner);
+            }
         }
     }
-    assert!(
-        sources("host/src/sandbox").iter().any(|source| source.names("wasmtime")),
-        "the test looks in vain"
-    );
+    found
+}
+
+/// The packages of a lock file: what its manifest names, and what those bring.
+fn locked(lock: &str) -> BTreeSet<String> {
+    let text = fs::read_to_string(root().join(lock)).unwrap_or_else(|e| panic!("{lock}: {e}"));
+    let names = text.lines().filter_map(|line| line.strip_prefix("name = \"")?.strip_suffix('"'));
+    names.map(str::to_owned).collect()
+}
+
+/// Whether a package is wasmtime, or made for it.
+fn runs_guests(package: &str) -> bool {
+    ["wasmtime", "cranelift"].iter().any(|engine| package.starts_with(engine))
+}
+
+#[test]
+fn wasmtime_is_in_the_worker_alone() {
+    let manifests = manifests();
+    assert!(manifests.len() > 5, "{manifests:?}");
+    for manifest in manifests {
+        let names = dependencies(&manifest).iter().any(|package| runs_guests(package));
+        let may = manifest == "host/worker/Cargo.toml";
+        assert_eq!(names, may, "{manifest}: only the worker names wasmtime");
+    }
+    assert!(!locked("Cargo.lock").iter().any(|package| runs_guests(package)), "the gateway links wasmtime");
+    assert!(locked("host/worker/Cargo.lock").contains("wasmtime"), "the test looks in vain");
+}
+
+#[test]
+fn the_worker_speaks_to_its_gateway_alone() {
+    let worker = locked("host/worker/Cargo.lock");
+    for package in [
+        "cofferdam",
+        "hyper",
+        "libsqlite3-sys",
+        "native-tls",
+        "openssl",
+        "reqwest",
+        "ring",
+        "rusqlite",
+        "rustls",
+        "teloxide-core",
+        "ureq",
+    ] {
+        assert!(!worker.contains(package), "the worker links {package}");
+    }
+    assert!(locked("Cargo.lock").contains("reqwest"), "the test looks in vain");
+}
+
+#[test]
+fn what_both_processes_share_has_neither_runtime_nor_network() {
+    for manifest in ["host/core/Cargo.toml", "host/confine/Cargo.toml", "host/ipc/Cargo.toml"] {
+        let named = dependencies(manifest);
+        assert!(named.contains("serde"), "{manifest}: {named:?}");
+        for package in ["tokio", "reqwest", "hyper", "teloxide-core", "rusqlite", "cofferdam"] {
+            assert!(!named.contains(package), "{manifest} depends on {package}");
+        }
+    }
 }
 
 #[test]

@@ -6,14 +6,23 @@ use std::path::{Path, PathBuf};
 /// The files that a module's path may stand for.
 fn files(module: &str) -> Vec<PathBuf> {
     let path = module.replace("::", "/");
-    let folders = ["tests/it", "host/src", "host/core/src", "host/core/src/policy"];
+    let folders = [
+        "tests/it",
+        "host/src",
+        "host/core/src",
+        "host/core/src/policy",
+        "host/confine/src",
+        "host/ipc/src",
+        "host/worker/src",
+    ];
     // Unit tests lie in a folder of their own: those of `audit::rotating` in `audit/tests/rotating.rs`.
     let apart = path.rsplit_once('/').map(|(room, name)| format!("{room}/tests/{name}"));
     let places = folders.iter().flat_map(|folder| {
         let place = root().join(folder).join(&path);
         let apart = apart.as_ref().map(|apart| root().join(folder).join(apart).with_extension("rs"));
-        let here = [place.with_extension("rs"), place.join("mod.rs"), place.join("tests/mod.rs")];
-        here.into_iter().chain(apart)
+        let tests = ["mod.rs", "tests.rs", "tests/mod.rs"].map(|file| place.join(file));
+        let here = [place.with_extension("rs")].into_iter().chain(tests);
+        here.chain(apart)
     });
     places.filter(|place| place.is_file()).collect()
 }

@@ -5,6 +5,10 @@ use cofferdam_core::limits::Limits;
 use std::collections::BTreeMap;
 use std::fmt::Display;
 
+/// Where the product's own limits are.
+const FOLDERS: [&str; 5] =
+    ["host/core/src", "host/confine/src", "host/ipc/src", "host/worker/src", "host/src"];
+
 /// A limit as the source has it.
 struct Constant {
     /// The file, for messages.
@@ -18,7 +22,7 @@ struct Constant {
 /// The constants whose names end in `_MAX`, by name; one name may stand in several files.
 fn constants() -> BTreeMap<String, Vec<Constant>> {
     let mut found: BTreeMap<String, Vec<Constant>> = BTreeMap::new();
-    for folder in ["host/core/src", "host/src", "guest-tools"] {
+    for folder in FOLDERS.into_iter().chain(["guest-tools"]) {
         for source in sources(folder).iter().filter(|source| !source.path.contains("/tests")) {
             for (name, constant) in of(source) {
                 found.entry(name).or_default().push(constant);
@@ -190,13 +194,14 @@ fn the_tests_that_the_document_names_are_there() {
     let claims: Vec<&str> =
         text.split("\n\n").filter_map(|paragraph| paragraph.strip_prefix("Tests: ")).collect();
     assert!(text.is_empty() || !claims.is_empty(), "the document names no tests");
-    // `sandbox::time` is a module of the integration tests, or of the gateway with tests of its own.
+    // `sandbox::time` is a module of the integration tests, or of a crate with tests of its own.
     for name in
         claims.iter().flat_map(|claim| claim.split('`').skip(1).step_by(2)).filter(|name| !name.contains('-'))
     {
         let path = name.trim_end_matches("::*").replace("::", "/");
-        let places = ["tests/it", "host/src", "host/core/src"].map(|folder| root().join(folder).join(&path));
-        let there = places.iter().any(|place| place.is_dir() || place.with_extension("rs").is_file());
+        let mut places =
+            FOLDERS.into_iter().chain(["tests/it"]).map(|folder| root().join(folder).join(&path));
+        let there = places.any(|place| place.is_dir() || place.with_extension("rs").is_file());
         assert!(there, "docs/limits.md names tests in {name}, which is not there");
     }
 }

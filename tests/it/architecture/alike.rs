@@ -40,8 +40,11 @@ fn told(source: &Source) -> String {
 
 #[test]
 fn what_every_channel_does_alike_is_there_once() {
-    let all: Vec<_> =
-        sources("host/src").into_iter().filter(|source| !source.path.contains("/tests")).collect();
+    let all: Vec<_> = ["host/src", "host/warden/src"]
+        .into_iter()
+        .flat_map(sources)
+        .filter(|source| !source.path.contains("/tests"))
+        .collect();
     let mut wrong = Vec::new();
     for (name, place) in ONCE {
         // Where it is made.
@@ -76,8 +79,8 @@ fn what_every_channel_does_alike_is_there_once() {
 
 #[test]
 fn what_every_channel_uses_names_none() {
-    for room in ["answering", "turn", "outbound", "attachments"] {
-        for source in sources(&format!("host/src/{room}")) {
+    for room in ["src/answering", "src/turn", "src/outbound", "warden/src/attachments"] {
+        for source in sources(&format!("host/{room}")) {
             assert!(!told(&source).to_lowercase().contains("telegram"), "{} names a channel", source.path);
         }
     }

@@ -5,12 +5,13 @@ use std::path::{Path, PathBuf};
 
 /// The files that a module's path may stand for.
 fn files(module: &str) -> Vec<PathBuf> {
-    let path = module.replace("::", "/");
+    let path = module.strip_prefix("policy::").unwrap_or(module).replace("::", "/");
     let folders = [
         "tests/it",
         "host/src",
         "host/core/src",
-        "host/core/src/policy",
+        "host/policy/src",
+        "host/warden/src",
         "host/confine/src",
         "host/ipc/src",
         "host/worker/src",

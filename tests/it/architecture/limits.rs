@@ -6,8 +6,15 @@ use std::collections::BTreeMap;
 use std::fmt::Display;
 
 /// Where the product's own limits are.
-const FOLDERS: [&str; 5] =
-    ["host/core/src", "host/confine/src", "host/ipc/src", "host/worker/src", "host/src"];
+const FOLDERS: [&str; 7] = [
+    "host/core/src",
+    "host/policy/src",
+    "host/warden/src",
+    "host/confine/src",
+    "host/ipc/src",
+    "host/worker/src",
+    "host/src",
+];
 
 /// A limit as the source has it.
 struct Constant {

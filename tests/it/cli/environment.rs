@@ -175,12 +175,7 @@ const EFFECTS: &[(&str, &str, Seen, &str)] = &[
         |home, set| ran(home, set, &["tools"]),
         "filter = \"inof\" is not understood",
     ),
-    (
-        "COFFERDAM_ISOLATION_REQUIRE",
-        "true",
-        |home, set| ran(home, set, &["doctor"]),
-        "isolation: required",
-    ),
+    ("COFFERDAM_ISOLATION_REQUIRE", "true", |home, set| ran(home, set, &["doctor"]), "isolation: required"),
     (
         "COFFERDAM_CHANNELS_TELEGRAM_TOKEN_ENV",
         "MY_TOKEN",

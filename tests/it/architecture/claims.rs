@@ -22,8 +22,9 @@ fn files(module: &str) -> Vec<PathBuf> {
         let place = root().join(folder).join(&path);
         let apart = apart.as_ref().map(|apart| root().join(folder).join(apart).with_extension("rs"));
         let tests = ["mod.rs", "tests.rs", "tests/mod.rs"].map(|file| place.join(file));
+        let beside = root().join(folder).join("tests").join(&path).with_extension("rs");
         let here = [place.with_extension("rs")].into_iter().chain(tests);
-        here.chain(apart)
+        here.chain(apart).chain([beside])
     });
     places.filter(|place| place.is_file()).collect()
 }

@@ -50,6 +50,8 @@ impl Stand {
         assert!(self.call().starts_with('{'), "the next call works");
         assert_eq!(files(&self.gateway), self.new);
         self.change.again(&self.gateway);
+        // A second worker, of another tool: the tracer then says in each line whose it is.
+        assert!(self.chat.say("/file_list path=/shared").starts_with('{'));
         let tracer = AtWorkers::of(&self.gateway, self.chat.id(), met);
         let said = self.call();
         (tracer, said)

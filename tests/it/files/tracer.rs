@@ -84,7 +84,7 @@ impl AtWorkers {
         command.args(["-yy", "-s", "200", "-e", TRACED_IN_WORKERS, "-o"]).arg(&log);
         // With more than one, each line begins with whose it is.
         let ids = workers.iter().map(u32::to_string).collect::<Vec<_>>().join(",");
-        assert!(!workers.is_empty(), "no workers");
+        assert!(workers.len() > 1, "workers {ids}");
         command.args(["-p", &ids]);
         command.args(met.iter().flat_map(|met| ["-e", met]));
         let tracer = Self { tracer: joined(&mut command), log };

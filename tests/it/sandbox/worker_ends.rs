@@ -127,7 +127,8 @@ fn a_worker_is_replaced_after_a_thousand_calls() {
 
 #[test]
 fn a_worker_that_nobody_wants_ends() {
-    let mut chat = Chat::start(&hostile());
+    let home = hostile();
+    let mut chat = Chat::start(&home);
     works(&mut chat);
     let all = workers::of(chat.id());
     assert!(!all.is_empty());

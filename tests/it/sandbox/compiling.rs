@@ -1,7 +1,8 @@
 //! Compiling a component that somebody else wrote: in a process that is killed when it takes too long.
 
+use std::process::Stdio;
 use support::guests::sha256;
-use support::home::Home;
+use support::home::{Home, Ran};
 use support::workers;
 
 /// A component with one core module of `count` functions that keep a compiler busy.
@@ -129,4 +130,28 @@ fn compiling_that_takes_long_is_told_and_what_is_kept_is_not() {
     }
     let kept = Home::new().command(&["tools"]).output().expect("the program starts");
     assert_eq!((kept.status.code(), kept.stderr), (Some(0), Vec::new()));
+}
+
+/// A start on an empty folder: each would compile it, and on a busy machine run into its time.
+#[test]
+fn of_many_processes_one_compiles_a_component_and_the_others_wait_for_it() {
+    let policy = "safety = \"read-only\"\n[arguments]\nname = \"value\"";
+    let home = Home::new().tool("hello", "file-read-only", "minimal", policy);
+    std::fs::remove_dir_all(home.state().join("cache")).expect("warmed");
+    let call = || {
+        let mut command = home.command(&["call", "hello", "name=Ada"]);
+        command.env("COFFERDAM_LOG", "info").stdout(Stdio::piped()).stderr(Stdio::piped());
+        command.spawn().expect("the program starts")
+    };
+    let calls: Vec<_> = (0..16).map(|_| call()).collect();
+    let mut compiled = 0;
+    for call in calls {
+        let ran = Ran::from(call.wait_with_output().expect("ours"));
+        assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), "{\"greeting\":\"Hello, Ada!\"}\n"), "{ran:?}");
+        compiled += ran.stderr.matches("code: compiled").count();
+    }
+    assert_eq!(compiled, 1);
+    let left = std::fs::read_dir(home.state().join("cache")).expect("there").flatten();
+    let locks = left.filter(|entry| entry.path().extension().is_some_and(|e| e == "compiling")).count();
+    assert_eq!(locks, 0, "no lock stays");
 }

@@ -4,10 +4,26 @@
 macro_rules! eight {
     ($name:literal) => {
         concat!(
-            r##"{"$ref":"#/$defs/"##, $name, r##""},{"$ref":"#/$defs/"##, $name, r##""},"##,
-            r##"{"$ref":"#/$defs/"##, $name, r##""},{"$ref":"#/$defs/"##, $name, r##""},"##,
-            r##"{"$ref":"#/$defs/"##, $name, r##""},{"$ref":"#/$defs/"##, $name, r##""},"##,
-            r##"{"$ref":"#/$defs/"##, $name, r##""},{"$ref":"#/$defs/"##, $name, r##""}"##
+            r##"{"$ref":"#/$defs/"##,
+            $name,
+            r##""},{"$ref":"#/$defs/"##,
+            $name,
+            r##""},"##,
+            r##"{"$ref":"#/$defs/"##,
+            $name,
+            r##""},{"$ref":"#/$defs/"##,
+            $name,
+            r##""},"##,
+            r##"{"$ref":"#/$defs/"##,
+            $name,
+            r##""},{"$ref":"#/$defs/"##,
+            $name,
+            r##""},"##,
+            r##"{"$ref":"#/$defs/"##,
+            $name,
+            r##""},{"$ref":"#/$defs/"##,
+            $name,
+            r##""}"##
         )
     };
 }
@@ -16,9 +32,15 @@ odd::describe_as!(
     "fans_out",
     concat!(
         r##"{"type":"object","additionalProperties":false,"properties":{"list":{"type":"array","items":"##,
-        r##"{"anyOf":["##, eight!("a"), r##",{"type":"integer"}]}}},"$defs":{"##,
-        r##""a":{"anyOf":["##, eight!("b"), r##"]},"##,
-        r##""b":{"anyOf":["##, eight!("c"), r##"]},"##,
+        r##"{"anyOf":["##,
+        eight!("a"),
+        r##",{"type":"integer"}]}}},"$defs":{"##,
+        r##""a":{"anyOf":["##,
+        eight!("b"),
+        r##"]},"##,
+        r##""b":{"anyOf":["##,
+        eight!("c"),
+        r##"]},"##,
         r##""c":{"anyOf":["##,
         r##"{"type":"integer","maximum":-1},{"type":"integer","maximum":-2},{"type":"integer","maximum":-3},"##,
         r##"{"type":"integer","maximum":-4},{"type":"integer","maximum":-5},{"type":"integer","maximum":-6},"##,

@@ -2,6 +2,9 @@
 //! of each guest its bytes, its machine code and what it says of itself, made by that very program. Besides, the default
 //! policies, and the SDK's sources for `cofferdam tool new`.
 //!
+//! The worker is built for the machine that the gateway is built for. To make machine code it must run here: on another
+//! kind of machine `COFFERDAM_EMBED_RUNNER` names the program that runs it, such as `qemu-aarch64`.
+//!
 //! Plain cargo, in target folders of their own: the outer cargo holds the lock of the other one.
 
 use sha2::{Digest, Sha256};
@@ -10,7 +13,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::{env, fs};
 
-const TARGET: &str = "wasm32-wasip2";
+const GUESTS: &str = "wasm32-wasip2";
+/// Names a program that runs the worker where the build machine cannot.
+const RUNNER: &str = "COFFERDAM_EMBED_RUNNER";
 
 fn main() {
     let host = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").expect("cargo sets it"));
@@ -44,7 +49,7 @@ fn main() {
         let file = built.join(format!("{tool}.wasm"));
         fs::copy(&file, copy).unwrap_or_else(|e| panic!("cannot copy {}: {e}", file.display()));
     }
-    let made = Command::new(&worker).arg("embed").args(&copies).status();
+    let made = runnable(&worker).arg("embed").args(&copies).status();
     assert!(made.is_ok_and(|made| made.success()), "the guests do not compile; see the message above");
     for (tool, copy) in tools.iter().zip(&copies) {
         let sha256 = sha256(&fs::read(copy).expect("it was written"));
@@ -147,26 +152,49 @@ fn policy_names(dir: &Path) -> Vec<String> {
     names
 }
 
-/// `target/<name>`, found from `target/<profile>/build/<crate>/out`: shared by all profiles.
+/// `target/<name>`, found from `target/<profile>/build/<crate>/out` or `target/<triple>/<profile>/…`: shared by all
+/// profiles and targets.
 fn target_dir(out: &Path, name: &str) -> PathBuf {
     let profile =
         out.ancestors().find(|dir| dir.file_name().is_some_and(|n| n == "build")).and_then(Path::parent);
-    profile.and_then(Path::parent).unwrap_or(out).join(name)
+    let mut target = profile.and_then(Path::parent).unwrap_or(out);
+    if target.file_name().is_some_and(|folder| folder == triple("TARGET").as_str()) {
+        target = target.parent().unwrap_or(target);
+    }
+    target.join(name)
 }
 
-/// Optimized, whatever the gateway's profile is.
+/// `TARGET` is what the gateway is built for, `HOST` what it is built on.
+fn triple(which: &str) -> String {
+    env::var(which).expect("cargo sets it")
+}
+
+/// The worker, to be run on this machine.
+fn runnable(worker: &Path) -> Command {
+    println!("cargo::rerun-if-env-changed={RUNNER}");
+    let Some(runner) = env::var_os(RUNNER).filter(|runner| !runner.is_empty()) else {
+        return Command::new(worker);
+    };
+    let mut command = Command::new(runner);
+    command.arg(worker);
+    command
+}
+
+/// Optimized, whatever the gateway's profile is. Linkers and C compilers of the target come from the environment.
 fn build_worker(root: &Path, target_dir: &Path) -> PathBuf {
-    let worker = root.join("host/worker");
-    let built = cargo(&worker)
-        .args(["build", "--release", "--locked", "--target-dir"])
-        .arg(target_dir)
-        .status()
-        .is_ok_and(|status| status.success());
-    if !built {
+    let (worker, target) = (root.join("host/worker"), triple("TARGET"));
+    let mut build = cargo(&worker);
+    build.args(["build", "--release", "--locked", "--target-dir"]).arg(target_dir);
+    let mut built = target_dir.to_owned();
+    if target != triple("HOST") {
+        build.args(["--target", &target]);
+        built.push(&target);
+    }
+    if !build.status().is_ok_and(|status| status.success()) {
         println!("cargo::error=the worker in {} does not build; see the messages above", worker.display());
         std::process::exit(1);
     }
-    target_dir.join("release/cofferdam-worker")
+    built.join("release/cofferdam-worker")
 }
 
 /// What the outer build was told (flags, wrappers, its own target folder) is not for another one.
@@ -199,23 +227,23 @@ fn cargo(dir: &Path) -> Command {
 
 fn build_guests(root: &Path, target_dir: &Path) -> PathBuf {
     if !target_installed() {
-        println!("cargo::error=the guests need the {TARGET} target; run: rustup target add {TARGET}");
+        println!("cargo::error=the guests need the {GUESTS} target; run: rustup target add {GUESTS}");
         std::process::exit(1);
     }
     let workspace = root.join("guest-tools");
     let status = cargo(&workspace)
-        .args(["build", "--release", "--locked", "--target", TARGET, "--target-dir"])
+        .args(["build", "--release", "--locked", "--target", GUESTS, "--target-dir"])
         .arg(target_dir)
         .status();
     if !status.is_ok_and(|status| status.success()) {
         println!("cargo::error=the guests in {} do not build; see the messages above", workspace.display());
         std::process::exit(1);
     }
-    target_dir.join(TARGET).join("release")
+    target_dir.join(GUESTS).join("release")
 }
 
 fn target_installed() -> bool {
     let rustc = env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
-    let libdir = Command::new(rustc).args(["--print", "target-libdir", "--target", TARGET]).output();
+    let libdir = Command::new(rustc).args(["--print", "target-libdir", "--target", GUESTS]).output();
     libdir.is_ok_and(|out| Path::new(String::from_utf8_lossy(&out.stdout).trim()).exists())
 }

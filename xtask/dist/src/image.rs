@@ -1,0 +1,101 @@
+//! The OCI image: the program and nothing else, for every architecture that was built
+//! (<https://github.com/opencontainers/image-spec/blob/v1.1.0/image-layout.md>).
+
+use crate::archive::{self, Entry};
+use anyhow::Result;
+use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
+use std::fs;
+use std::path::Path;
+
+/// Nobody's number on most systems; distroless images use it, too.
+const USER: u64 = 65_532;
+
+/// A program, and what OCI calls its architecture.
+pub(crate) struct Built<'a> {
+    pub architecture: &'static str,
+    pub program: &'a [u8],
+    pub license: &'a str,
+}
+
+/// Writes the layout into `dir`.
+pub(crate) fn write(
+    dir: &Path,
+    built: &[Built<'_>],
+    version: &str,
+    (seconds, time): (u64, &str),
+) -> Result<()> {
+    fs::create_dir_all(dir.join("blobs/sha256"))?;
+    let mut manifests = Vec::new();
+    for built in built {
+        let layer = archive::tar(entries(built), seconds)?;
+        let config = config(built.architecture, &layer, version, time);
+        let manifest = json!({
+            "schemaVersion": 2,
+            "mediaType": "application/vnd.oci.image.manifest.v1+json",
+            "config": blob(dir, "application/vnd.oci.image.config.v1+json", &serde_json::to_vec(&config)?)?,
+            "layers": [blob(dir, "application/vnd.oci.image.layer.v1.tar+gzip", &archive::gzip(&layer)?)?],
+        });
+        let media = "application/vnd.oci.image.manifest.v1+json";
+        let mut manifest = blob(dir, media, &serde_json::to_vec(&manifest)?)?;
+        manifest["platform"] = json!({ "architecture": built.architecture, "os": "linux" });
+        manifest["annotations"] = json!({ "org.opencontainers.image.ref.name": version });
+        manifests.push(manifest);
+    }
+    let index = json!({
+        "schemaVersion": 2,
+        "mediaType": "application/vnd.oci.image.index.v1+json",
+        "manifests": manifests,
+    });
+    fs::write(dir.join("index.json"), serde_json::to_vec(&index)?)?;
+    fs::write(dir.join("oci-layout"), serde_json::to_vec(&json!({ "imageLayoutVersion": "1.0.0" }))?)?;
+    Ok(())
+}
+
+/// No shell, no library, no certificates: the program brings those that it trusts. `/config` is where an operator
+/// mounts `cofferdam.toml`; the others are the user's, and so is what is mounted there afresh.
+fn entries(built: &Built<'_>) -> Vec<Entry> {
+    let mut config = Entry::folder_of(0, "config");
+    config.mode = 0o755;
+    vec![
+        Entry::program("cofferdam", built.program.to_vec()),
+        Entry::file("LICENSES.txt", built.license),
+        config,
+        Entry::folder_of(USER, "state"),
+        Entry::folder_of(USER, "workspace"),
+    ]
+}
+
+fn config(architecture: &str, layer: &[u8], version: &str, time: &str) -> Value {
+    json!({
+        "created": time,
+        "architecture": architecture,
+        "os": "linux",
+        "config": {
+            "User": format!("{USER}:{USER}"),
+            "Entrypoint": ["/cofferdam"],
+            "Cmd": ["serve"],
+            "WorkingDir": "/config",
+            "Env": ["COFFERDAM_WORKSPACE=/workspace", "COFFERDAM_STATE_DIR=/state"],
+            "Volumes": { "/state": {}, "/workspace": {} },
+            "StopSignal": "SIGTERM",
+            "Labels": {
+                "org.opencontainers.image.title": "cofferdam",
+                "org.opencontainers.image.version": version,
+                "org.opencontainers.image.licenses": "Apache-2.0",
+            },
+        },
+        "rootfs": { "type": "layers", "diff_ids": [digest(layer)] },
+    })
+}
+
+/// Writes what is named by its SHA-256, and tells how to name it.
+fn blob(dir: &Path, media: &str, content: &[u8]) -> Result<Value> {
+    let digest = digest(content);
+    fs::write(dir.join("blobs").join(digest.replace(':', "/")), content)?;
+    Ok(json!({ "mediaType": media, "digest": digest, "size": content.len() }))
+}
+
+fn digest(content: &[u8]) -> String {
+    format!("sha256:{}", hex::encode(Sha256::digest(content)))
+}

@@ -10,6 +10,8 @@ use std::path::Path;
 
 /// Nobody's number on most systems; distroless images use it, too.
 const USER: u64 = 65_532;
+const INDEX: &str = "application/vnd.oci.image.index.v1+json";
+const MANIFEST: &str = "application/vnd.oci.image.manifest.v1+json";
 
 /// A program, and what OCI calls its architecture.
 pub(crate) struct Built<'a> {
@@ -32,21 +34,19 @@ pub(crate) fn write(
         let config = config(built.architecture, &layer, version, time);
         let manifest = json!({
             "schemaVersion": 2,
-            "mediaType": "application/vnd.oci.image.manifest.v1+json",
+            "mediaType": MANIFEST,
             "config": blob(dir, "application/vnd.oci.image.config.v1+json", &serde_json::to_vec(&config)?)?,
             "layers": [blob(dir, "application/vnd.oci.image.layer.v1.tar+gzip", &archive::gzip(&layer)?)?],
         });
-        let media = "application/vnd.oci.image.manifest.v1+json";
-        let mut manifest = blob(dir, media, &serde_json::to_vec(&manifest)?)?;
+        let mut manifest = blob(dir, MANIFEST, &serde_json::to_vec(&manifest)?)?;
         manifest["platform"] = json!({ "architecture": built.architecture, "os": "linux" });
-        manifest["annotations"] = json!({ "org.opencontainers.image.ref.name": version });
         manifests.push(manifest);
     }
-    let index = json!({
-        "schemaVersion": 2,
-        "mediaType": "application/vnd.oci.image.index.v1+json",
-        "manifests": manifests,
-    });
+    let index = |manifests: Value| json!({ "schemaVersion": 2, "mediaType": INDEX, "manifests": manifests });
+    // One name for all architectures: an index of them, which the layout's own index names.
+    let mut image = blob(dir, INDEX, &serde_json::to_vec(&index(manifests.into()))?)?;
+    image["annotations"] = json!({ "org.opencontainers.image.ref.name": version });
+    let index = index(json!([image]));
     fs::write(dir.join("index.json"), serde_json::to_vec(&index)?)?;
     fs::write(dir.join("oci-layout"), serde_json::to_vec(&json!({ "imageLayoutVersion": "1.0.0" }))?)?;
     Ok(())
@@ -98,4 +98,38 @@ fn blob(dir: &Path, media: &str, content: &[u8]) -> Result<Value> {
 
 fn digest(content: &[u8]) -> String {
     format!("sha256:{}", hex::encode(Sha256::digest(content)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_blob_is_reached_from_the_index_and_is_what_its_name_says() {
+        let dir = std::env::temp_dir().join(format!("cofferdam-image-{}", std::process::id()));
+        let built =
+            ["amd64", "arm64"].map(|architecture| Built { architecture, program: b"x", license: "l" });
+        write(&dir, &built, "1.0.0", (0, "1970-01-01T00:00:00Z")).expect("written");
+        let mut next = vec![fs::read(dir.join("index.json")).expect("the index")];
+        let mut reached = std::collections::BTreeSet::new();
+        while let Some(content) = next.pop() {
+            let Ok(told) = serde_json::from_slice::<Value>(&content) else { continue };
+            let lists =
+                [&told["manifests"], &told["layers"]].into_iter().filter_map(Value::as_array).flatten();
+            for named in lists.chain(told.get("config").filter(|config| config.get("digest").is_some())) {
+                let name = named["digest"].as_str().expect("a digest").replace(':', "/");
+                let blob = fs::read(dir.join("blobs").join(&name)).expect("a blob");
+                assert_eq!(
+                    (named["size"].as_u64(), digest(&blob).replace(':', "/")),
+                    (Some(blob.len() as u64), name)
+                );
+                reached.insert(digest(&blob));
+                next.push(blob);
+            }
+        }
+        let blobs = fs::read_dir(dir.join("blobs/sha256")).expect("blobs").count();
+        fs::remove_dir_all(&dir).expect("removed");
+        // Two architectures: two manifests and configurations, one layer that both share, one index.
+        assert_eq!((reached.len(), blobs), (6, 6));
+    }
 }

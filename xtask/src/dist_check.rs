@@ -68,8 +68,8 @@ fn files(folder: &Path) -> Result<Vec<String>, String> {
         .collect())
 }
 
-/// Runs the installed program in a mount namespace whose root has the program, `/proc` and the folder of its
-/// configuration: no loader, no library, no shell, no `/etc`, no `/dev`.
+/// Runs the installed program in a mount namespace whose root has the program, the folder of its configuration, an empty
+/// `/tmp`, and what every container has: `/proc` and `/dev/null`. No loader, no library, no shell, no `/etc`.
 const IN_EMPTY_ROOT: &str = r#"#!/bin/sh
 set -eu
 if [ "${1-}" != --inside ]; then
@@ -87,8 +87,10 @@ for argument do
     before=$argument
 done
 mount -t tmpfs -o mode=755 tmpfs "$root"
-mkdir -p "$root/proc" "$root$folder"
+mkdir -p "$root/proc" "$root/dev" "$root/tmp" "$root$folder"
 : >"$root/cofferdam"
+: >"$root/dev/null"
+mount --bind /dev/null "$root/dev/null"
 mount --bind HERE/installed/bin/cofferdam "$root/cofferdam"
 mount --rbind /proc "$root/proc"
 [ -z "$folder" ] || mount --bind "$folder" "$root$folder"

@@ -55,12 +55,12 @@ pub(crate) fn write(
 /// No shell, no library, no certificates: the program brings those that it trusts. `/config` is where an operator
 /// mounts `cofferdam.toml`; the others are the user's, and so is what is mounted there afresh.
 fn entries(built: &Built<'_>) -> Vec<Entry> {
-    let mut config = Entry::folder_of(0, "config");
-    config.mode = 0o755;
+    let open = |name, mode| Entry { mode, ..Entry::folder_of(0, name) };
     vec![
         Entry::program("cofferdam", built.program.to_vec()),
         Entry::file("LICENSES.txt", built.license),
-        config,
+        open("config", 0o755),
+        open("tmp", 0o1777),
         Entry::folder_of(USER, "state"),
         Entry::folder_of(USER, "workspace"),
     ]

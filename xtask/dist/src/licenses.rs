@@ -12,7 +12,8 @@ const NAMES: &[&str] = &["LICENSE", "LICENCE", "COPYING", "COPYRIGHT", "NOTICE",
 /// What a static program holds beside packages.
 const BESIDE: &str = "\
 Beside the packages below, the program holds Rust's standard library (MIT OR Apache-2.0) and the C library musl \
-(MIT, its text is the first one), both as rustup installs them, and SQLite, which is in the public domain.\n";
+(MIT, its text is the first one), both as rustup installs them, and SQLite, which is in the public domain. A package without a text of its own is \
+under one of the texts of others.\n";
 
 /// Table and texts, for people who pass the program on.
 pub(crate) fn of(packages: &Packages) -> Result<String> {

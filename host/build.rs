@@ -2,6 +2,9 @@
 //! made by the very worker program that the gateway has. Besides, the default policies, and the SDK's sources for
 //! `cofferdam tool new`.
 //!
+//! To make machine code the worker must run here: where it is built for another kind of machine, `COFFERDAM_EMBED_RUNNER`
+//! names the program that runs it, such as `qemu-aarch64`.
+//!
 //! Plain cargo, in a target folder of its own: the outer cargo holds the lock of the other one.
 
 use sha2::{Digest, Sha256};
@@ -10,7 +13,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::{env, fs};
 
-const TARGET: &str = "wasm32-wasip2";
+const GUESTS: &str = "wasm32-wasip2";
+/// Names a program that runs the worker where the build machine cannot.
+const RUNNER: &str = "COFFERDAM_EMBED_RUNNER";
 
 fn main() {
     let host = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").expect("cargo sets it"));
@@ -35,7 +40,7 @@ fn main() {
         let file = built.join(format!("{tool}.wasm"));
         fs::copy(&file, copy).unwrap_or_else(|e| panic!("cannot copy {}: {e}", file.display()));
     }
-    let made = Command::new(&worker).arg("embed").args(&copies).status();
+    let made = runnable(&worker).arg("embed").args(&copies).status();
     assert!(made.is_ok_and(|made| made.success()), "the guests do not compile; see the message above");
     for (tool, copy) in tools.iter().zip(&copies) {
         let sha256 = sha256(&fs::read(copy).expect("it was written"));
@@ -126,11 +131,27 @@ fn policy_names(dir: &Path) -> Vec<String> {
     names
 }
 
-/// `target/guests`, found from `target/<profile>/build/<crate>/out`: shared by all profiles.
+/// `target/guests`, found from `target/<profile>/build/<crate>/out` or `target/<triple>/<profile>/…`: shared by all profiles
+/// and targets.
 fn target_dir(out: &Path) -> PathBuf {
     let profile =
         out.ancestors().find(|dir| dir.file_name().is_some_and(|n| n == "build")).and_then(Path::parent);
-    profile.and_then(Path::parent).unwrap_or(out).join("guests")
+    let mut target = profile.and_then(Path::parent).unwrap_or(out);
+    if target.file_name().is_some_and(|folder| folder == env::var_os("TARGET").expect("cargo sets it")) {
+        target = target.parent().unwrap_or(target);
+    }
+    target.join("guests")
+}
+
+/// The worker, to be run on this machine.
+fn runnable(worker: &Path) -> Command {
+    println!("cargo::rerun-if-env-changed={RUNNER}");
+    let Some(runner) = env::var_os(RUNNER).filter(|runner| !runner.is_empty()) else {
+        return Command::new(worker);
+    };
+    let mut command = Command::new(runner);
+    command.arg(worker);
+    command
 }
 
 /// What the outer build was told (flags, wrappers, its own target folder) is not for another one.
@@ -163,23 +184,23 @@ fn cargo(dir: &Path) -> Command {
 
 fn build_guests(root: &Path, target_dir: &Path) -> PathBuf {
     if !target_installed() {
-        println!("cargo::error=the guests need the {TARGET} target; run: rustup target add {TARGET}");
+        println!("cargo::error=the guests need the {GUESTS} target; run: rustup target add {GUESTS}");
         std::process::exit(1);
     }
     let workspace = root.join("guest-tools");
     let status = cargo(&workspace)
-        .args(["build", "--release", "--locked", "--target", TARGET, "--target-dir"])
+        .args(["build", "--release", "--locked", "--target", GUESTS, "--target-dir"])
         .arg(target_dir)
         .status();
     if !status.is_ok_and(|status| status.success()) {
         println!("cargo::error=the guests in {} do not build; see the messages above", workspace.display());
         std::process::exit(1);
     }
-    target_dir.join(TARGET).join("release")
+    target_dir.join(GUESTS).join("release")
 }
 
 fn target_installed() -> bool {
     let rustc = env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
-    let libdir = Command::new(rustc).args(["--print", "target-libdir", "--target", TARGET]).output();
+    let libdir = Command::new(rustc).args(["--print", "target-libdir", "--target", GUESTS]).output();
     libdir.is_ok_and(|out| Path::new(String::from_utf8_lossy(&out.stdout).trim()).exists())
 }

@@ -21,18 +21,23 @@ fn main() {
     embed(&worker, &out);
 }
 
-/// Optimized, whatever the gateway's profile is.
+/// Optimized, whatever the gateway's profile is, and for the machine that the gateway is built for. Linkers and C compilers
+/// of another target come from the environment.
 fn build(worker: &Path, target_dir: &Path) -> PathBuf {
-    let built = cargo(worker)
-        .args(["build", "--release", "--locked", "--target-dir"])
-        .arg(target_dir)
-        .status()
-        .is_ok_and(|status| status.success());
-    if !built {
+    let triple = |which: &str| env::var(which).expect("cargo sets it");
+    let target = triple("TARGET");
+    let mut build = cargo(worker);
+    build.args(["build", "--release", "--locked", "--target-dir"]).arg(target_dir);
+    let mut built = target_dir.to_owned();
+    if target != triple("HOST") {
+        build.args(["--target", &target]);
+        built.push(&target);
+    }
+    if !build.status().is_ok_and(|status| status.success()) {
         println!("cargo::error=the worker in {} does not build; see the messages above", worker.display());
         std::process::exit(1);
     }
-    target_dir.join("release/cofferdam-worker")
+    built.join("release/cofferdam-worker")
 }
 
 fn embed(worker: &Path, out: &Path) {
@@ -59,11 +64,16 @@ fn watch(path: &Path) {
     }
 }
 
-/// `target/worker`, found from `target/<profile>/build/<crate>/out`: shared by all profiles.
+/// `target/worker`, found from `target/<profile>/build/<crate>/out` or `target/<triple>/<profile>/…`: shared by all profiles
+/// and targets.
 fn target_dir(out: &Path) -> PathBuf {
     let profile =
         out.ancestors().find(|dir| dir.file_name().is_some_and(|n| n == "build")).and_then(Path::parent);
-    profile.and_then(Path::parent).unwrap_or(out).join("worker")
+    let mut target = profile.and_then(Path::parent).unwrap_or(out);
+    if target.file_name().is_some_and(|folder| folder == env::var_os("TARGET").expect("cargo sets it")) {
+        target = target.parent().unwrap_or(target);
+    }
+    target.join("worker")
 }
 
 /// What the outer build was told (flags, wrappers, its own target folder, its jobserver) is not for another one.

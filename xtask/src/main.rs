@@ -1,8 +1,10 @@
-//! The project's commands: `cargo xtask demo` and `cargo xtask test`. Each does its own set-up.
+//! The project's commands, `cargo xtask demo` and `cargo xtask test` before all. Each does its own set-up.
 //!
 //! Needs nothing but rustup's plain toolchain; depends on no crate, so that it starts at once.
 
 mod demo;
+mod dist;
+mod dist_check;
 mod fuzz;
 mod setup;
 mod soak;
@@ -25,6 +27,11 @@ cargo xtask COMMAND
   soak [TURNS [SEED]]
                10 000 turns, or as many as said, with random faults: kills, a full disk, jumps of the
                clock, a network and a model that fail; `test` runs a short form with a seed of its own
+  dist [ARCH]...
+               what people install, into target/dist: static programs for x86_64 and aarch64, or for
+               those named, with licences, bills of materials, checksums, an OCI image and an installer
+  dist check [ARCH]...
+               installs that, refuses it changed, and runs it where there is nothing else
 ";
 
 fn main() -> ExitCode {
@@ -35,6 +42,8 @@ fn main() -> ExitCode {
         ["test"] => test::run(),
         ["bench", rest @ ..] => test::bench(rest),
         ["fuzz", rest @ ..] => fuzz::run(rest),
+        ["dist", "check", rest @ ..] => dist_check::run(rest),
+        ["dist", rest @ ..] => dist::run(rest),
         ["soak", rest @ ..] => soak::run(rest),
         [] | ["help" | "--help" | "-h"] => {
             print!("{HELP}");

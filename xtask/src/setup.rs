@@ -4,24 +4,24 @@ use crate::steps::{Step, beside, output_of, step};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-const TARGET: &str = "wasm32-wasip2";
+const GUESTS: &str = "wasm32-wasip2";
 
 /// Adds the guests' target if it is missing, and says so.
 pub(crate) fn guest_target() -> Result<(), String> {
-    if has_target() {
+    if has_target(GUESTS) {
         return Ok(());
     }
-    println!("The {TARGET} target is missing; adding it with rustup.");
-    step("rustup target add", Command::new("rustup").args(["target", "add", TARGET]))?;
-    if has_target() {
+    println!("The {GUESTS} target is missing; adding it with rustup.");
+    step("rustup target add", Command::new("rustup").args(["target", "add", GUESTS]))?;
+    if has_target(GUESTS) {
         Ok(())
     } else {
-        Err(format!("{TARGET} is still missing; run: rustup target add {TARGET}"))
+        Err(format!("{GUESTS} is still missing; run: rustup target add {GUESTS}"))
     }
 }
 
-fn has_target() -> bool {
-    let libdir = output_of("rustc", &["--print", "target-libdir", "--target", TARGET]);
+fn has_target(target: &str) -> bool {
+    let libdir = output_of("rustc", &["--print", "target-libdir", "--target", target]);
     libdir.is_some_and(|dir| Path::new(dir.trim()).exists())
 }
 
@@ -39,16 +39,70 @@ pub(crate) fn test_tools() {
         if output_of(program, asked).is_some() {
             continue;
         }
-        println!("{program} ({package}) is missing; trying apt-get install {package}.");
-        let installed =
-            step("apt-get update", Command::new("apt-get").args(["update", "-qq"])).and_then(|()| {
-                step("apt-get install", Command::new("apt-get").args(["install", "-y", "-qq", package]))
-            });
-        if let Err(why) = installed {
+        if let Err(why) = debian(program, package) {
             println!("    {why}; the tests that need {program} will be skipped");
         }
     }
 }
+
+/// Installs the package of Debian that a missing program is in.
+fn debian(program: &str, package: &str) -> Result<(), String> {
+    println!("{program} ({package}) is missing; trying apt-get install {package}.");
+    step("apt-get update", Command::new("apt-get").args(["update", "-qq"]))?;
+    step("apt-get install", Command::new("apt-get").args(["install", "-y", "-qq", package]))
+}
+
+/// Installs a program from Debian, unless it answers already.
+pub(crate) fn program(program: &str, package: &str) -> Result<(), String> {
+    if output_of(program, &["--version"]).is_some() { Ok(()) } else { debian(program, package) }
+}
+
+/// Adds a target that a static gateway is built for, unless it is there.
+pub(crate) fn target(target: &str) -> Result<(), String> {
+    if has_target(target) {
+        return Ok(());
+    }
+    step("rustup target add", Command::new("rustup").args(["target", "add", target]))
+}
+
+/// A C compiler and archiver for another architecture and musl, from PyPI, as its checksum pins it, in
+/// `target/tools/zig`: Debian's cross compilers come with another C library.
+pub(crate) fn zig(arch: &str) -> Result<(PathBuf, PathBuf), String> {
+    let to = crate::steps::root().join("target/tools/zig");
+    let python = to.join("bin/python");
+    if output_of(&python.display().to_string(), &["-m", "ziglang", "version"]).is_none() {
+        let list = crate::steps::root().join("xtask/dist/zig.txt");
+        let mut venv = Command::new("python3");
+        step("python3 -m venv for zig (once)", venv.args(["-m", "venv", "--clear"]).arg(&to))?;
+        let mut pip = Command::new(&python);
+        pip.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--require-hashes"]);
+        pip.args(["--no-deps", "--only-binary", ":all:", "--requirement"]).arg(&list);
+        step("pip install of zig (once)", &mut pip)?;
+    }
+    let (compiler, archiver) = (to.join(format!("{arch}-cc")), to.join("ar"));
+    let filled = |text: &str| text.replace("PYTHON", &python.display().to_string()).replace("ARCH", arch);
+    write_program(&compiler, &filled(ZIG_CC))?;
+    write_program(&archiver, &filled("#!/bin/sh\nexec 'PYTHON' -m ziglang ar \"$@\"\n"))?;
+    Ok((compiler, archiver))
+}
+
+/// Writes a shell script that can be run.
+pub(crate) fn write_program(file: &Path, text: &str) -> Result<(), String> {
+    use std::os::unix::fs::PermissionsExt;
+    std::fs::write(file, text)
+        .and_then(|()| std::fs::set_permissions(file, std::fs::Permissions::from_mode(0o755)))
+        .map_err(|e| format!("cannot write {}: {e}", file.display()))
+}
+
+/// Build scripts name the target as Rust does, which Zig does not know.
+const ZIG_CC: &str = "\
+#!/bin/sh
+for argument do
+    shift
+    case $argument in --target=*) ;; *) set -- \"$@\" \"$argument\" ;; esac
+done
+exec 'PYTHON' -m ziglang cc -target ARCH-linux-musl \"$@\"
+";
 
 /// Installs the model's server that nobody here wrote, as its lock file pins it, into `target/tools/aimock` once.
 /// Without npm or the registry its test skips itself and says so; in CI that is a failure.

@@ -93,10 +93,19 @@ const WORKER: &[libc::c_long] = &[
     libc::SYS_sysinfo,
 ];
 
-/// Older names of the same calls.
+/// Older names of the same calls; musl still makes them.
 #[cfg(target_arch = "x86_64")]
-const WORKER_OF_THIS_MACHINE: &[libc::c_long] =
-    &[libc::SYS_poll, libc::SYS_epoll_wait, libc::SYS_readlink, libc::SYS_time, libc::SYS_dup2];
+const WORKER_OF_THIS_MACHINE: &[libc::c_long] = &[
+    libc::SYS_open,
+    libc::SYS_stat,
+    libc::SYS_lstat,
+    libc::SYS_readlink,
+    libc::SYS_poll,
+    libc::SYS_epoll_wait,
+    libc::SYS_pipe,
+    libc::SYS_time,
+    libc::SYS_dup2,
+];
 #[cfg(not(target_arch = "x86_64"))]
 const WORKER_OF_THIS_MACHINE: &[libc::c_long] = &[];
 
@@ -248,6 +257,8 @@ fn allowed() -> Result<Rules, ConfineError> {
     // Signals to itself (`abort`), sockets without an address and their timeouts and buffers, limits that are
     // only read, pairs of its own.
     rules.insert(libc::SYS_tgkill, vec![rule(vec![equal(0, own_pid)?])?]);
+    // musl's `abort` names a thread alone; the first one has the process's id.
+    rules.insert(libc::SYS_tkill, vec![rule(vec![equal(0, own_pid)?])?]);
     rules.insert(libc::SYS_sendto, vec![rule(vec![null(4)?])?]);
     let options = [libc::SO_RCVTIMEO, libc::SO_SNDTIMEO, libc::SO_RCVBUF, libc::SO_SNDBUF];
     let option = |name: &libc::c_int| rule(vec![equal(1, libc::SOL_SOCKET as u64)?, equal(2, *name as u64)?]);
@@ -266,7 +277,8 @@ fn tried() -> Result<Rules, ConfineError> {
         let conditions = commands.iter().map(|command| condition(argument, SeccompCmpOp::Ne, *command));
         Ok(vec![rule(conditions.collect::<Result<_, _>>()?)?])
     };
-    let ioctl = [PAGEMAP_SCAN, libc::FIONBIO, libc::FIOCLEX];
+    // C libraries disagree about the type of these.
+    let ioctl = [PAGEMAP_SCAN, u64::from(libc::FIONBIO as u32), u64::from(libc::FIOCLEX as u32)];
     let prctl =
         [libc::PR_SET_NAME, libc::PR_GET_NAME, libc::PR_SET_NO_NEW_PRIVS].map(|command| command as u64);
     Ok(Rules::from([

@@ -1,0 +1,135 @@
+//! The OCI image: the program and nothing else, for every architecture that was built
+//! (<https://github.com/opencontainers/image-spec/blob/v1.1.0/image-layout.md>).
+
+use crate::archive::{self, Entry};
+use anyhow::Result;
+use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
+use std::fs;
+use std::path::Path;
+
+/// Nobody's number on most systems; distroless images use it, too.
+const USER: u64 = 65_532;
+const INDEX: &str = "application/vnd.oci.image.index.v1+json";
+const MANIFEST: &str = "application/vnd.oci.image.manifest.v1+json";
+
+/// A program, and what OCI calls its architecture.
+pub(crate) struct Built<'a> {
+    pub architecture: &'static str,
+    pub program: &'a [u8],
+    pub license: &'a str,
+}
+
+/// Writes the layout into `dir`.
+pub(crate) fn write(
+    dir: &Path,
+    built: &[Built<'_>],
+    version: &str,
+    (seconds, time): (u64, &str),
+) -> Result<()> {
+    fs::create_dir_all(dir.join("blobs/sha256"))?;
+    let mut manifests = Vec::new();
+    for built in built {
+        let layer = archive::tar(entries(built), seconds)?;
+        let config = config(built.architecture, &layer, version, time);
+        let manifest = json!({
+            "schemaVersion": 2,
+            "mediaType": MANIFEST,
+            "config": blob(dir, "application/vnd.oci.image.config.v1+json", &serde_json::to_vec(&config)?)?,
+            "layers": [blob(dir, "application/vnd.oci.image.layer.v1.tar+gzip", &archive::gzip(&layer)?)?],
+        });
+        let mut manifest = blob(dir, MANIFEST, &serde_json::to_vec(&manifest)?)?;
+        manifest["platform"] = json!({ "architecture": built.architecture, "os": "linux" });
+        manifests.push(manifest);
+    }
+    let index = |manifests: Value| json!({ "schemaVersion": 2, "mediaType": INDEX, "manifests": manifests });
+    // One name for all architectures: an index of them, which the layout's own index names.
+    let mut image = blob(dir, INDEX, &serde_json::to_vec(&index(manifests.into()))?)?;
+    image["annotations"] = json!({ "org.opencontainers.image.ref.name": version });
+    let index = index(json!([image]));
+    fs::write(dir.join("index.json"), serde_json::to_vec(&index)?)?;
+    fs::write(dir.join("oci-layout"), serde_json::to_vec(&json!({ "imageLayoutVersion": "1.0.0" }))?)?;
+    Ok(())
+}
+
+/// No shell, no library, no certificates: the program brings those that it trusts. `/config` is where an operator
+/// mounts `cofferdam.toml`; the others are the user's, and so is what is mounted there afresh.
+fn entries(built: &Built<'_>) -> Vec<Entry> {
+    let open = |name, mode| Entry { mode, ..Entry::folder_of(0, name) };
+    vec![
+        Entry::program("cofferdam", built.program.to_vec()),
+        Entry::file("LICENSES.txt", built.license),
+        open("config", 0o755),
+        open("tmp", 0o1777),
+        Entry::folder_of(USER, "state"),
+        Entry::folder_of(USER, "workspace"),
+    ]
+}
+
+fn config(architecture: &str, layer: &[u8], version: &str, time: &str) -> Value {
+    json!({
+        "created": time,
+        "architecture": architecture,
+        "os": "linux",
+        "config": {
+            "User": format!("{USER}:{USER}"),
+            "Entrypoint": ["/cofferdam"],
+            "Cmd": ["serve"],
+            "WorkingDir": "/config",
+            "Env": ["COFFERDAM_WORKSPACE=/workspace", "COFFERDAM_STATE_DIR=/state"],
+            "Volumes": { "/state": {}, "/workspace": {} },
+            "StopSignal": "SIGTERM",
+            "Labels": {
+                "org.opencontainers.image.title": "cofferdam",
+                "org.opencontainers.image.version": version,
+                "org.opencontainers.image.licenses": "Apache-2.0",
+            },
+        },
+        "rootfs": { "type": "layers", "diff_ids": [digest(layer)] },
+    })
+}
+
+/// Writes what is named by its SHA-256, and tells how to name it.
+fn blob(dir: &Path, media: &str, content: &[u8]) -> Result<Value> {
+    let digest = digest(content);
+    fs::write(dir.join("blobs").join(digest.replace(':', "/")), content)?;
+    Ok(json!({ "mediaType": media, "digest": digest, "size": content.len() }))
+}
+
+fn digest(content: &[u8]) -> String {
+    format!("sha256:{}", hex::encode(Sha256::digest(content)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_blob_is_reached_from_the_index_and_is_what_its_name_says() {
+        let dir = std::env::temp_dir().join(format!("cofferdam-image-{}", std::process::id()));
+        let built =
+            ["amd64", "arm64"].map(|architecture| Built { architecture, program: b"x", license: "l" });
+        write(&dir, &built, "1.0.0", (0, "1970-01-01T00:00:00Z")).expect("written");
+        let mut next = vec![fs::read(dir.join("index.json")).expect("the index")];
+        let mut reached = std::collections::BTreeSet::new();
+        while let Some(content) = next.pop() {
+            let Ok(told) = serde_json::from_slice::<Value>(&content) else { continue };
+            let lists =
+                [&told["manifests"], &told["layers"]].into_iter().filter_map(Value::as_array).flatten();
+            for named in lists.chain(told.get("config").filter(|config| config.get("digest").is_some())) {
+                let name = named["digest"].as_str().expect("a digest").replace(':', "/");
+                let blob = fs::read(dir.join("blobs").join(&name)).expect("a blob");
+                assert_eq!(
+                    (named["size"].as_u64(), digest(&blob).replace(':', "/")),
+                    (Some(blob.len() as u64), name)
+                );
+                reached.insert(digest(&blob));
+                next.push(blob);
+            }
+        }
+        let blobs = fs::read_dir(dir.join("blobs/sha256")).expect("blobs").count();
+        fs::remove_dir_all(&dir).expect("removed");
+        // Two architectures: two manifests and configurations, one layer that both share, one index.
+        assert_eq!((reached.len(), blobs), (6, 6));
+    }
+}

@@ -1,0 +1,180 @@
+//! `cargo xtask dist check`: what `dist` made, as people meet it: checked, installed, refused when it was changed, and run
+//! in a root with nothing else in it.
+
+use crate::dist::{architectures, dir};
+use crate::setup;
+use crate::steps::{cargo, output_of, step, target_dir};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+pub(crate) fn run(named: &[&str]) -> Result<(), String> {
+    let architectures = architectures(named)?;
+    step(
+        "checksums",
+        Command::new("sha256sum").args(["--check", "--quiet", "SHA256SUMS"]).current_dir(dir()),
+    )?;
+    let here = target_dir().join("dist-check");
+    let _ = fs::remove_dir_all(&here);
+    fs::create_dir_all(&here).map_err(|e| e.to_string())?;
+    if architectures.contains(&std::env::consts::ARCH) {
+        install(&here)?;
+        in_empty_root(&here)?;
+        demo(&here)?;
+    }
+    for arch in architectures.into_iter().filter(|arch| *arch != std::env::consts::ARCH) {
+        under_qemu(arch, &here)?;
+    }
+    println!("\nWhat is in {} installs and runs.", dir().display());
+    Ok(())
+}
+
+/// The installer takes what is whole, and nothing else.
+fn install(here: &Path) -> Result<(), String> {
+    let script = |from: &Path, prefix: &Path| {
+        let mut sh = Command::new("sh");
+        sh.arg(dir().join("install.sh")).arg("--from").arg(from).arg("--prefix").arg(prefix);
+        sh
+    };
+    step("install", &mut script(&dir(), &here.join("installed")))?;
+    let changed = here.join("changed");
+    fs::create_dir_all(&changed).map_err(|e| e.to_string())?;
+    for name in files(&dir())? {
+        fs::copy(dir().join(&name), changed.join(&name)).map_err(|e| e.to_string())?;
+        if name.ends_with("-linux-musl.tar.gz") {
+            use std::io::Write;
+            let mut tarball = fs::File::options().append(true).open(changed.join(&name));
+            tarball.as_mut().map_err(|e| e.to_string())?.write_all(b"\0").map_err(|e| e.to_string())?;
+        }
+    }
+    let prefix = here.join("refused");
+    let refused = output(&mut script(&changed, &prefix))?;
+    let said = String::from_utf8_lossy(&refused.stderr);
+    if refused.status.success() || !said.contains("checksum") || prefix.exists() {
+        return Err(format!("a changed tarball was not refused: {refused:?}"));
+    }
+    println!("    a changed tarball is refused: {}", said.trim());
+    Ok(())
+}
+
+fn files(folder: &Path) -> Result<Vec<String>, String> {
+    let entries =
+        fs::read_dir(folder).map_err(|e| format!("{}: {e}; run: cargo xtask dist", folder.display()))?;
+    let is_file = |entry: &fs::DirEntry| entry.file_type().is_ok_and(|kind| kind.is_file());
+    Ok(entries
+        .flatten()
+        .filter(is_file)
+        .map(|entry| entry.file_name().to_string_lossy().into_owned())
+        .collect())
+}
+
+/// Runs the installed program in a mount namespace whose root has the program, the folder of its configuration, an empty
+/// `/tmp`, and what every container has: `/proc` and `/dev/null`. No loader, no library, no shell, no `/etc`.
+const IN_EMPTY_ROOT: &str = r#"#!/bin/sh
+set -eu
+if [ "${1-}" != --inside ]; then
+    account=
+    [ "$(id -u)" -eq 0 ] || account=--map-root-user
+    # shellcheck disable=SC2086
+    exec unshare $account --mount --propagation private "$0" --inside "$@"
+fi
+shift
+root=HERE/root
+folder=
+before=
+for argument do
+    [ "$before" != --config ] || folder=$(dirname -- "$argument")
+    before=$argument
+done
+mount -t tmpfs -o mode=755 tmpfs "$root"
+mkdir -p "$root/proc" "$root/dev" "$root/tmp" "$root$folder"
+: >"$root/cofferdam"
+: >"$root/dev/null"
+mount --bind /dev/null "$root/dev/null"
+mount --bind HERE/installed/bin/cofferdam "$root/cofferdam"
+mount --rbind /proc "$root/proc"
+[ -z "$folder" ] || mount --bind "$folder" "$root$folder"
+exec chroot "$root" /cofferdam "$@"
+"#;
+
+/// Calls, the audit and `doctor` where there is nothing but the program.
+fn in_empty_root(here: &Path) -> Result<(), String> {
+    fs::create_dir_all(here.join("root")).map_err(|e| e.to_string())?;
+    let program = here.join("cofferdam");
+    setup::write_program(&program, &IN_EMPTY_ROOT.replace("HERE", &here.display().to_string()))?;
+    let config = configuration(&here.join("home"), "[isolation]\nrequire = true\n")?;
+    println!("\n==> in an empty root");
+    let cofferdam = |arguments: &[&str]| {
+        let mut command = Command::new(&program);
+        command.arg("--config").arg(&config).args(arguments);
+        command
+    };
+    calls(cofferdam)?;
+    let doctor = output(&mut cofferdam(&["doctor"]))?;
+    println!("{}", String::from_utf8_lossy(&doctor.stdout));
+    // 3: it finds what an operator has yet to do, the bot's token for one.
+    if doctor.status.code().is_none_or(|code| code != 0 && code != 3) {
+        return Err(format!("doctor does not run: {doctor:?}"));
+    }
+    Ok(())
+}
+
+/// A configuration with workspace and state beside it.
+fn configuration(home: &Path, more: &str) -> Result<PathBuf, String> {
+    let file = home.join("cofferdam.toml");
+    let text = format!("[workspace]\nroot = \"workspace\"\n[state]\ndir = \"state\"\n{more}");
+    fs::create_dir_all(home).and_then(|()| fs::write(&file, text)).map_err(|e| e.to_string())?;
+    Ok(file)
+}
+
+/// A file is written, read, and found in the audit.
+fn calls(cofferdam: impl Fn(&[&str]) -> Command) -> Result<(), String> {
+    let steps: [(&[&str], &str); 4] = [
+        (&["--version"], "cofferdam "),
+        (
+            &["call", "file_write", "path=/shared/hello.txt", "content=hello"],
+            "\"path\":\"/shared/hello.txt\"",
+        ),
+        (&["call", "file_read", "path=/shared/hello.txt"], "hello"),
+        (&["audit", "verify"], "audit ok"),
+    ];
+    for (arguments, expected) in steps {
+        let done = output(&mut cofferdam(arguments))?;
+        let said = String::from_utf8_lossy(&done.stdout);
+        if !done.status.success() || !said.contains(expected) {
+            return Err(format!("{arguments:?} does not say {expected:?}: {done:?}"));
+        }
+        println!("    cofferdam {}: {}", arguments.join(" "), said.trim());
+    }
+    Ok(())
+}
+
+/// One real turn: the demo looks for the program beside itself, and finds the one in the empty root.
+fn demo(here: &Path) -> Result<(), String> {
+    setup::guest_target()?;
+    step("build the demo", &mut cargo(&["build", "--locked", "-p", "cofferdam-tests", "--bin", "demo"]))?;
+    fs::copy(target_dir().join("debug/demo"), here.join("demo")).map_err(|e| e.to_string())?;
+    step("one real turn in the empty root", &mut Command::new(here.join("demo")))
+}
+
+/// The program of another architecture, as far as a user-mode emulator goes.
+fn under_qemu(arch: &str, here: &Path) -> Result<(), String> {
+    let qemu = format!("qemu-{arch}");
+    setup::program(&qemu, "qemu-user")?;
+    let tarball =
+        files(&dir())?.into_iter().find(|name| name.ends_with(&format!("-{arch}-linux-musl.tar.gz")));
+    let tarball = tarball.ok_or(format!("there is no tarball for {arch}; run: cargo xtask dist {arch}"))?;
+    step("unpack", Command::new("tar").arg("-xzf").arg(dir().join(&tarball)).arg("-C").arg(here))?;
+    let program = here.join(tarball.trim_end_matches(".tar.gz")).join("cofferdam");
+    println!("\n==> {arch} under {qemu}");
+    let version = output_of(&qemu, &[&program.display().to_string(), "--version"]);
+    println!(
+        "    cofferdam --version: {}",
+        version.ok_or(format!("{arch} does not run under {qemu}"))?.trim()
+    );
+    Ok(())
+}
+
+fn output(command: &mut Command) -> Result<Output, String> {
+    command.output().map_err(|e| format!("cannot start {command:?}: {e}"))
+}

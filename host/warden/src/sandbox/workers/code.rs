@@ -5,7 +5,7 @@
 
 use super::not_started;
 use super::process::Worker;
-use super::program::sealed;
+use super::program::{let_go, sealed};
 use super::starter::{Starter, WorkerSpec};
 use crate::sandbox::binary::Binary;
 use crate::sandbox::cache::Cache;
@@ -54,7 +54,7 @@ impl CodeStore {
             return Ok(code);
         }
         if let Some(code) = binary.code() {
-            return self.hold(binary, code);
+            return self.hold(binary, code).inspect(|_| let_go(code));
         }
         if let Some(code) = self.cache.code(binary.sha256()) {
             return self.hold(binary, &code);

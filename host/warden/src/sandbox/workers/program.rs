@@ -27,10 +27,28 @@ pub(super) fn path() -> io::Result<PathBuf> {
         // Two at once make two, and one of them stays.
         None => {
             let made = sealed("cofferdam-worker", &[WORKER], MemfdFlags::EXEC)?;
+            let_go(WORKER);
             PROGRAM.get_or_init(|| made)
         }
     };
     Ok(format!("/proc/self/fd/{}", program.as_raw_fd()).into())
+}
+
+/// Lets the pages of embedded bytes go, which were read once to be copied: the gateway needs them no more, and they would
+/// count as its memory. Read again, they come from the program's file.
+#[allow(unsafe_code, reason = "the system cannot check what is advised; see SAFETY")]
+pub(super) fn let_go(embedded: &'static [u8]) {
+    let page = rustix::param::page_size();
+    let (start, end) = (embedded.as_ptr() as usize, embedded.as_ptr() as usize + embedded.len());
+    let (first, last) = (start.next_multiple_of(page), end / page * page);
+    if first < last {
+        // SAFETY: whole pages within constant bytes of the program, which nobody writes: without its page such a byte is
+        // read from the file anew, and is the same.
+        let advised =
+            unsafe { rustix::mm::madvise(first as *mut _, last - first, rustix::mm::Advice::LinuxDontNeed) };
+        // They stay, and nothing else is different.
+        let _ = advised;
+    }
 }
 
 /// A memory file with these bytes, which nobody can change any more.
@@ -80,5 +98,8 @@ mod tests {
             cofferdam_core::audit::sha256_hex(&std::fs::read(path().expect("made")).expect("read")),
             WORKER_SHA256
         );
+        // Its pages were let go, and come back as they were.
+        let_go(WORKER);
+        assert_eq!(cofferdam_core::audit::sha256_hex(WORKER), WORKER_SHA256);
     }
 }

@@ -17,7 +17,9 @@ async fn a_second_serve_is_refused_and_disturbs_nothing() -> anyhow::Result<()> 
         let log = second.whole_log();
         assert_eq!(status.code(), Some(2), "{log}");
         assert!(
-            log.starts_with("cofferdam: another cofferdam serve uses ") && log.lines().count() == 1,
+            log.starts_with("cofferdam: ")
+                && log.contains("cofferdam.toml:4: another cofferdam serve uses ")
+                && log.lines().count() == 1,
             "{log}"
         );
         assert!(!log.contains(world.server.token()));

@@ -29,10 +29,8 @@ fn main() {
         PathBuf::from(env::var_os("DEP_COFFERDAM_WORKER_PROGRAM").expect("the warden's build tells it"));
     let tools = policy_names(&root.join("policies/tools"));
     let built = build_guests(&root, &target_dir(&out));
-    let mut code = String::from(
-        "/// Builtin components: tool name, SHA-256, bytes, machine code, what it says of itself.\n\
-         pub(super) static COMPONENTS: &[(&str, &str, &[u8], &[u8], &str)] = &[\n",
-    );
+    let mut code =
+        String::from("/// Builtin components.\npub(super) static COMPONENTS: &[super::Builtin] = &[\n");
     let tools: Vec<&String> =
         tools.iter().filter(|tool| built.join(format!("{tool}.wasm")).exists()).collect();
     let copies: Vec<PathBuf> = tools.iter().map(|tool| out.join(format!("{tool}.wasm"))).collect();
@@ -48,8 +46,8 @@ fn main() {
             (shown(copy), shown(&copy.with_extension("cwasm")), shown(&copy.with_extension("json")));
         writeln!(
             code,
-            "    ({tool:?}, {sha256:?}, include_bytes!({bytes:?}), include_bytes!({machine_code:?}), \
-             include_str!({told:?})),"
+            "    super::Builtin {{ tool: {tool:?}, sha256: {sha256:?}, bytes: include_bytes!({bytes:?}), \
+             code: include_bytes!({machine_code:?}), told: include_str!({told:?}) }},"
         )
         .expect("a String grows");
     }

@@ -229,10 +229,22 @@ fn sources(policies_dir: Option<&Path>) -> Sources {
     Sources { builtins: builtin_component, policies_dir: policies_dir.map(Path::to_owned) }
 }
 
+/// A builtin tool, as the build made it.
+struct Builtin {
+    tool: &'static str,
+    /// Of the component.
+    sha256: &'static str,
+    bytes: &'static [u8],
+    /// Its machine code.
+    code: &'static [u8],
+    /// What it says of itself and imports, as JSON.
+    told: &'static str,
+}
+
 /// The component of a builtin tool.
 fn builtin_component(tool: &str) -> Option<Binary> {
-    let found = builtin::COMPONENTS.iter().find(|(name, ..)| *name == tool)?;
-    let (_, sha256, bytes, code, told) = found;
+    let Builtin { sha256, bytes, code, told, .. } =
+        builtin::COMPONENTS.iter().find(|builtin| builtin.tool == tool)?;
     Some(Binary::embedded(sha256, bytes, code, told))
 }
 

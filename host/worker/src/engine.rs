@@ -25,12 +25,15 @@ const FEATURES: &[&str] =
 #[cfg(not(target_arch = "x86_64"))]
 const FEATURES: &[&str] = &[];
 
+/// Machine code calls no C library, but wasmtime runs only what names the one that it was built with itself.
+const LIBC: &str = if cfg!(target_env = "musl") { "musl" } else { "gnu" };
+
 /// An engine for one call at a time, for this kind of machine.
 ///
 /// # Errors
 /// What wasmtime says where it does not start.
 pub(crate) fn engine(memory_bytes_max: usize) -> Result<Engine, String> {
-    engine_for(&format!("{}-unknown-linux-gnu", std::env::consts::ARCH), FEATURES, memory_bytes_max)
+    engine_for(&format!("{}-unknown-linux-{LIBC}", std::env::consts::ARCH), FEATURES, memory_bytes_max)
 }
 
 #[allow(unsafe_code, reason = "wasmtime cannot check that flags of the code generator are sound; see SAFETY")]

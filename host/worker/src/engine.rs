@@ -63,6 +63,9 @@ fn engine_for(target: &str, features: &[&str], memory_bytes_max: usize) -> Resul
         .cranelift_opt_level(OptLevel::Speed)
         .max_wasm_stack(STACK_BYTES_MAX)
         .async_stack_size(FIBER_STACK_BYTES)
+        // Nobody reads positions in a module or unwinds natively, and they are a sixth of the code.
+        .generate_address_map(false)
+        .native_unwind_info(false)
         .concurrency_support(false)
         .wasm_memory64(false)
         .wasm_relaxed_simd(false)

@@ -13,6 +13,7 @@ use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
+use tokio_util::sync::CancellationToken;
 
 /// Longest text of a result in the check.
 const RESULT_BYTES_MAX: usize = 64 << 10;
@@ -27,7 +28,7 @@ pub(crate) fn conversation(data: &[u8]) {
     let mut socket = Socket::of_gateway(ours);
     let mut calls = Counting::default();
     // Far away: the end of the bytes ends the conversation, not the clock.
-    let clock = Clock::until(Instant::now() + Duration::from_secs(600));
+    let clock = Clock::new(Instant::now() + Duration::from_secs(600), CancellationToken::new());
     std::thread::scope(|scope| {
         scope.spawn(|| worker(theirs.into(), data));
         // What comes of it is the pool's business; that something comes is ours.
@@ -125,7 +126,7 @@ mod tests {
                 socketpair(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)
                     .expect("a pair");
             let (mut socket, mut calls) = (Socket::of_gateway(ours), Counting::default());
-            let clock = Clock::until(Instant::now() + Duration::from_secs(600));
+            let clock = Clock::new(Instant::now() + Duration::from_secs(600), CancellationToken::new());
             let ended = std::thread::scope(|scope| {
                 scope.spawn(|| worker(theirs.into(), data));
                 let ended = converse(&mut socket, &mut calls, &clock, RESULT_BYTES_MAX);

@@ -119,7 +119,7 @@ fn times_that_make_no_sense_are_refused() {
 
 #[test]
 fn compiling_that_takes_long_is_told_and_what_is_kept_is_not() {
-    let home = with(&slow(60), "");
+    let home = with(&slow(800), "");
     for words in [&["tools"][..], &["call", "slow"]] {
         let _ = std::fs::remove_dir_all(home.state().join("cache"));
         let output = home.command(words).output().expect("the program starts");

@@ -1,12 +1,16 @@
-//! Builds the builtin guests for `wasm32-wasip2` and embeds of each its bytes, its machine code and what it says of itself,
-//! made by the very worker program that the gateway has. Besides, the default policies, and the SDK's sources for
-//! `cofferdam tool new`.
+//! Builds the builtin guests for `wasm32-wasip2` and embeds of each its SHA-256, its machine code and what it says of itself,
+//! made by the very worker program that the gateway has: nothing needs the component itself any more. Besides, the default
+//! policies, and the SDK's sources for `cofferdam tool new`.
 //!
 //! To make machine code the worker must run here: where it is built for another kind of machine, `COFFERDAM_EMBED_RUNNER`
 //! names the program that runs it, such as `qemu-aarch64`.
 //!
 //! Plain cargo, in a target folder of its own: the outer cargo holds the lock of the other one.
 
+#[path = "runner.rs"]
+mod runner;
+
+use runner::{RUNNER, runnable};
 use sha2::{Digest, Sha256};
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -14,8 +18,6 @@ use std::process::Command;
 use std::{env, fs};
 
 const GUESTS: &str = "wasm32-wasip2";
-/// Names a program that runs the worker where the build machine cannot.
-const RUNNER: &str = "COFFERDAM_EMBED_RUNNER";
 
 fn main() {
     let host = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").expect("cargo sets it"));
@@ -29,8 +31,9 @@ fn main() {
         PathBuf::from(env::var_os("DEP_COFFERDAM_WORKER_PROGRAM").expect("the warden's build tells it"));
     let tools = policy_names(&root.join("policies/tools"));
     let built = build_guests(&root, &target_dir(&out));
-    let mut code =
-        String::from("/// Builtin components.\npub(super) static COMPONENTS: &[super::Builtin] = &[\n");
+    let mut code = String::from(
+        "/// Builtin components by tool.\npub(super) static COMPONENTS: &[(&str, cofferdam_warden::sandbox::Embedded)] = &[\n",
+    );
     let tools: Vec<&String> =
         tools.iter().filter(|tool| built.join(format!("{tool}.wasm")).exists()).collect();
     let copies: Vec<PathBuf> = tools.iter().map(|tool| out.join(format!("{tool}.wasm"))).collect();
@@ -38,16 +41,19 @@ fn main() {
         let file = built.join(format!("{tool}.wasm"));
         fs::copy(&file, copy).unwrap_or_else(|e| panic!("cannot copy {}: {e}", file.display()));
     }
-    let made = runnable(&worker).arg("embed").args(&copies).status();
+    println!("cargo::rerun-if-env-changed={RUNNER}");
+    println!("cargo::rerun-if-changed={}", host.join("runner.rs").display());
+    let made = runnable(&worker, env::var_os(RUNNER)).arg("embed").args(&copies).status();
     assert!(made.is_ok_and(|made| made.success()), "the guests do not compile; see the message above");
     for (tool, copy) in tools.iter().zip(&copies) {
-        let sha256 = sha256(&fs::read(copy).expect("it was written"));
-        let (bytes, machine_code, told) =
-            (shown(copy), shown(&copy.with_extension("cwasm")), shown(&copy.with_extension("json")));
+        let bytes = fs::read(copy).expect("it was written");
+        let (sha256, size) = (sha256(&bytes), bytes.len());
+        let (machine_code, told) =
+            (shown(&copy.with_extension("cwasm")), shown(&copy.with_extension("json")));
         writeln!(
             code,
-            "    super::Builtin {{ tool: {tool:?}, sha256: {sha256:?}, bytes: include_bytes!({bytes:?}), \
-             code: include_bytes!({machine_code:?}), told: include_str!({told:?}) }},"
+            "    ({tool:?}, cofferdam_warden::sandbox::Embedded {{ sha256: {sha256:?}, size: {size}, \
+             code: include_bytes!({machine_code:?}), told: include_str!({told:?}) }}),"
         )
         .expect("a String grows");
     }
@@ -139,17 +145,6 @@ fn target_dir(out: &Path) -> PathBuf {
         target = target.parent().unwrap_or(target);
     }
     target.join("guests")
-}
-
-/// The worker, to be run on this machine.
-fn runnable(worker: &Path) -> Command {
-    println!("cargo::rerun-if-env-changed={RUNNER}");
-    let Some(runner) = env::var_os(RUNNER).filter(|runner| !runner.is_empty()) else {
-        return Command::new(worker);
-    };
-    let mut command = Command::new(runner);
-    command.arg(worker);
-    command
 }
 
 /// What the outer build was told (flags, wrappers, its own target folder) is not for another one.

@@ -3,23 +3,23 @@
 #![no_main]
 #![allow(dead_code, reason = "the channel uses what the check does not")]
 
-#[path = "../../host/src/channels/telegram/admit.rs"]
+#[path = "../../host/telegram/src/admit.rs"]
 mod admit;
-#[path = "../../host/src/channels/telegram/besides.rs"]
+#[path = "../../host/telegram/src/besides.rs"]
 mod besides;
-#[path = "../../host/src/channels/telegram/content.rs"]
+#[path = "../../host/telegram/src/content.rs"]
 mod content;
-#[path = "../../host/src/channels/telegram/fuzzing.rs"]
+#[path = "../../host/telegram/src/fuzzing.rs"]
 mod fuzzing;
-#[path = "../../host/src/channels/telegram/groups.rs"]
+#[path = "../../host/telegram/src/groups.rs"]
 mod groups;
-#[path = "../../host/src/channels/telegram/media.rs"]
+#[path = "../../host/telegram/src/media.rs"]
 mod media;
-#[path = "../../host/src/channels/telegram/mention.rs"]
+#[path = "../../host/telegram/src/mention.rs"]
 mod mention;
-#[path = "../../host/src/channels/telegram/outline.rs"]
+#[path = "../../host/telegram/src/outline.rs"]
 mod outline;
-#[path = "../../host/src/channels/telegram/wire.rs"]
+#[path = "../../host/telegram/src/wire.rs"]
 mod wire;
 
 libfuzzer_sys::fuzz_target!(|data: &[u8]| fuzzing::updates(data));

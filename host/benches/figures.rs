@@ -9,7 +9,7 @@ mod watch;
 use anyhow::{Context, Result};
 use cofferdam::config::Config;
 use cofferdam::gateway::{Gateway, Role};
-use cofferdam::tools::CallRequest;
+use cofferdam_agent::tools::CallRequest;
 use cofferdam_core::id::{Caller, TurnId};
 use cofferdam_warden::attachments::{Attachments, Declared, Intake};
 use std::collections::BTreeMap;

@@ -1,17 +1,16 @@
 //! The composition root: builds the rooms from a configuration and joins them. Decides nothing else.
 
-use crate::bus::Requests;
 use crate::config::Config;
-use crate::llm::Answering;
-use crate::tools::{CallThreads, Mechanisms, Registry, RegistryError, Sources, Toolbox, read_policy};
-use crate::turn::{History, Runner, Whose};
-use cofferdam_core::audit::{Effect, Outcome, VerdictKind};
-use cofferdam_core::tool::ErrorCode;
+use cofferdam_agent::bus::Requests;
+use cofferdam_agent::llm::Answering;
+use cofferdam_agent::tools::{CallThreads, Registry, RegistryError, Sources, Toolbox, read_policy};
+use cofferdam_agent::turn::{History, Runner, Whose};
 use cofferdam_policy::{PolicyProblem, PolicySet, ToolPolicy};
 use cofferdam_warden::attachments::BlobStore;
 use cofferdam_warden::attachments::outgoing::Outgoing;
 use cofferdam_warden::audit::{AuditError, AuditLog};
-use cofferdam_warden::publish::{OpenError, Place, Workspaces};
+use cofferdam_warden::calls::{Parts, SettleError, Warden, settle};
+use cofferdam_warden::publish::{OpenError, Workspaces};
 use cofferdam_warden::sandbox::{self, Binary, Sandbox, SandboxError};
 use std::io;
 use std::os::unix::fs::DirBuilderExt;
@@ -30,7 +29,7 @@ mod watch;
 
 pub use isolation::{Readable, confine, own_folder};
 pub use lock::{LOCK_WAIT_MAX, ServeLock};
-pub use ready::Purpose;
+pub use ready::{Purpose, look_without_making};
 pub use reload::ReloadError;
 pub use serving::{holder, listens, serving, workers};
 pub use watch::{Watch, Watching};
@@ -43,13 +42,10 @@ mod builtin {
 pub struct Gateway {
     /// The tools.
     pub toolbox: Arc<Toolbox>,
-    /// The audit.
-    pub audit: Arc<AuditLog>,
+    /// The trusted core.
+    pub warden: Warden,
     /// Where attachments' bytes are held.
     pub blobs: BlobStore,
-    /// Where the bytes of replies' files are held.
-    pub outgoing: Outgoing,
-    mechanisms: Mechanisms,
     threads: Arc<CallThreads>,
 }
 
@@ -93,6 +89,15 @@ pub enum GatewayError {
     Locked(String),
 }
 
+impl From<SettleError> for GatewayError {
+    fn from(error: SettleError) -> Self {
+        match error {
+            SettleError::Audit(error) => error.into(),
+            SettleError::Workspace(error) => error.into(),
+        }
+    }
+}
+
 fn lines(problems: &[PolicyProblem]) -> String {
     problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
 }
@@ -125,7 +130,15 @@ impl Gateway {
         let workspaces = Arc::new(Workspaces::open(&config.workspace)?);
         let audit = Arc::new(AuditLog::open_with(&audit_file(config), &config.audit)?);
         let outgoing = outgoing(config, role)?;
-        settle_open_intents(&audit, &workspaces, &outgoing, role)?;
+        let wait = match role {
+            Role::Serve => Duration::from_secs(30),
+            Role::Beside => Duration::from_millis(500),
+        };
+        match settle(&audit, &workspaces, &outgoing, wait) {
+            // The next start settles what the process that publishes now may leave.
+            Err(SettleError::Audit(AuditError::Busy { .. })) if role == Role::Beside => {}
+            settled => settled?,
+        }
         let (sandbox, threads) = sandbox(config, cache)?;
         sandbox.try_worker()?;
         let registry = load(&sandbox);
@@ -137,24 +150,18 @@ impl Gateway {
         let blobs_dir = config.state_dir.join("blobs");
         let blobs = BlobStore::open(&blobs_dir)
             .map_err(|cause| GatewayError::State { what: blobs_dir.display().to_string(), cause })?;
-        let mechanisms = Mechanisms {
-            sandbox: Arc::new(sandbox),
-            workspaces,
-            audit: audit.clone(),
-            outgoing: outgoing.clone(),
-            requests: Arc::new(Requests::new(config.turns.reach)),
-        };
-        let threads = Arc::new(threads);
-        let turn_bytes = config.turns.written_bytes;
-        let toolbox = Arc::new(Toolbox::new(registry, mechanisms.clone(), threads.clone(), turn_bytes));
-        Ok(Self { toolbox, audit, blobs, outgoing, mechanisms, threads })
+        let parts = Parts { sandbox: Arc::new(sandbox), workspaces, audit, outgoing };
+        let warden = Warden::new(parts, config.turns.written_bytes);
+        let (threads, requests) = (Arc::new(threads), Arc::new(Requests::new(config.turns.reach)));
+        let toolbox = Arc::new(Toolbox::new(registry, warden.clone(), requests, threads.clone()));
+        Ok(Self { toolbox, warden, blobs, threads })
     }
 
     /// A runner of turns with this provider; `history` keeps what it is to remember.
     pub fn runner(&self, config: &Config, answering: Answering, history: Arc<dyn History>) -> Runner {
         let Answering { provider, commands, instructions, clock } = answering;
         // The workspace's own: what holds for files holds for what is said of them, and neither is reloaded.
-        let whose = if self.mechanisms.workspaces.per_user() { Whose::Person } else { Whose::Session };
+        let whose = if self.warden.workspaces().per_user() { Whose::Person } else { Whose::Session };
         Runner::new(provider, self.toolbox.clone(), history, config.turns, instructions)
             .with_commands(commands)
             .by(clock)
@@ -222,30 +229,17 @@ pub fn review(config: &Config, policies_dir: Option<&Path>) -> Result<(PolicySet
 /// # Errors
 /// Why they cannot be had.
 pub fn component_bytes(policy: &ToolPolicy, policies_dir: Option<&Path>) -> Result<Binary, RegistryError> {
-    crate::tools::component_bytes(policy, &sources(policies_dir))
+    cofferdam_agent::tools::component_bytes(policy, &sources(policies_dir))
 }
 
 fn sources(policies_dir: Option<&Path>) -> Sources {
     Sources { builtins: builtin_component, policies_dir: policies_dir.map(Path::to_owned) }
 }
 
-/// A builtin tool, as the build made it.
-struct Builtin {
-    tool: &'static str,
-    /// Of the component.
-    sha256: &'static str,
-    bytes: &'static [u8],
-    /// Its machine code.
-    code: &'static [u8],
-    /// What it says of itself and imports, as JSON.
-    told: &'static str,
-}
-
-/// The component of a builtin tool.
+/// The component of a builtin tool, as the build made it.
 fn builtin_component(tool: &str) -> Option<Binary> {
-    let Builtin { sha256, bytes, code, told, .. } =
-        builtin::COMPONENTS.iter().find(|builtin| builtin.tool == tool)?;
-    Some(Binary::embedded(sha256, bytes, code, told))
+    let (_, made) = builtin::COMPONENTS.iter().find(|(name, _)| *name == tool)?;
+    Some(Binary::embedded(*made))
 }
 
 /// The embedded policies: each file's name, such as `tools/file_read.toml`, and its text.
@@ -288,63 +282,4 @@ fn make_folder(dir: &Path) -> io::Result<()> {
 
 fn make_private(dir: &Path) -> Result<(), GatewayError> {
     make_folder(dir).map_err(|cause| GatewayError::State { what: dir.display().to_string(), cause })
-}
-
-/// Writes the missing outcome of every intent that a crash cut off, from what lies on disk.
-///
-/// Publishing that is under way in another process is waited for.
-fn settle_open_intents(
-    audit: &AuditLog,
-    workspaces: &Workspaces,
-    outgoing: &Outgoing,
-    role: Role,
-) -> Result<(), GatewayError> {
-    let wait = match role {
-        Role::Serve => Duration::from_secs(30),
-        Role::Beside => Duration::from_millis(500),
-    };
-    let mut reconcile = match audit.open_intents(wait) {
-        Err(AuditError::Busy { .. }) if role == Role::Beside => return Ok(()),
-        found => found?,
-    };
-    // One at a time: each may name thousands of files.
-    loop {
-        let oldest = reconcile.intents().next().map(|(seq, intent)| (seq, intent.clone()));
-        let Some((seq, intent)) = oldest else { break };
-        // The paths are those of the call's own session and user.
-        let workspace = workspaces.at(&Place::of(&intent.facts))?;
-        let happened = |effect: &Effect| match effect {
-            Effect::Attached(file) => outgoing.holds(&file.sha256).then(|| effect.clone()),
-            _ => workspace.happened(effect).ok().flatten(),
-        };
-        let files: Vec<_> = intent.files.iter().filter_map(happened).collect();
-        let (code, reason) = match files.len() {
-            n if n == intent.files.len() => (None, None),
-            0 => (
-                Some(ErrorCode::Cancelled),
-                Some("the gateway stopped before publishing; nothing was changed"),
-            ),
-            _ => (
-                Some(ErrorCode::WriteFailed),
-                Some("the gateway stopped while publishing; the changes listed happened"),
-            ),
-        };
-        tracing::warn!(call = %intent.facts.call, landed = files.len(), of = intent.files.len(), "settled after a crash");
-        let outcome = Outcome {
-            facts: intent.facts,
-            verdict: VerdictKind::Permit,
-            reason: reason.map(str::to_owned),
-            code,
-            files,
-            intent: Some(seq),
-            reconciled: true,
-            duration_us: 0,
-        };
-        reconcile.settle(seq, outcome)?;
-    }
-    if let Err(error) = reconcile.finish() {
-        // The next start reads more of the log; nothing else depends on it.
-        tracing::warn!(error = &error as &dyn std::error::Error, "cannot note how far the audit is settled");
-    }
-    Ok(())
 }

@@ -2,16 +2,8 @@
 //!
 //! `docs/architecture.md` draws the rooms; each module's first line says its one job.
 
-pub mod answering;
-pub mod bus;
-pub mod channels;
 pub mod cli;
 pub mod config;
 pub mod gateway;
-pub mod llm;
 pub mod log;
 pub mod monitor;
-pub mod outbound;
-pub mod store;
-pub mod tools;
-pub mod turn;

@@ -16,18 +16,18 @@ fn main() {
         watch(&host.join(watched));
     }
     watch(&host.join("../wit"));
-    let worker = build(&host.join("worker"), &target_dir(&out));
+    let worker = build(&host.join("worker"), &target_dir(&out), worker_profile(&out));
     println!("cargo::metadata=program={}", worker.display());
     embed(&worker, &out);
 }
 
-/// Optimized, whatever the gateway's profile is, and for the machine that the gateway is built for. Linkers and C compilers
-/// of another target come from the environment.
-fn build(worker: &Path, target_dir: &Path) -> PathBuf {
+/// Optimized, whatever the gateway's profile is, and for the machine that the gateway is built for: one worker for debug and
+/// release, a smaller one for `dist`. Linkers and C compilers of another target come from the environment.
+fn build(worker: &Path, target_dir: &Path, profile: &str) -> PathBuf {
     let triple = |which: &str| env::var(which).expect("cargo sets it");
     let target = triple("TARGET");
     let mut build = cargo(worker);
-    build.args(["build", "--release", "--locked", "--target-dir"]).arg(target_dir);
+    build.args(["build", "--profile", profile, "--locked", "--target-dir"]).arg(target_dir);
     let mut built = target_dir.to_owned();
     if target != triple("HOST") {
         build.args(["--target", &target]);
@@ -37,7 +37,7 @@ fn build(worker: &Path, target_dir: &Path) -> PathBuf {
         println!("cargo::error=the worker in {} does not build; see the messages above", worker.display());
         std::process::exit(1);
     }
-    built.join("release/cofferdam-worker")
+    built.join(profile).join("cofferdam-worker")
 }
 
 fn embed(worker: &Path, out: &Path) {
@@ -64,12 +64,20 @@ fn watch(path: &Path) {
     }
 }
 
-/// `target/worker`, found from `target/<profile>/build/<crate>/out` or `target/<triple>/<profile>/…`: shared by all profiles
-/// and targets.
+/// cargo itself tells build scripts only whether a profile inherits `release`.
+fn worker_profile(out: &Path) -> &'static str {
+    let is_dist = profile_dir(out).and_then(Path::file_name).is_some_and(|profile| profile == "dist");
+    if is_dist { "dist" } else { "release" }
+}
+
+/// `target/<profile>` or `target/<triple>/<profile>`, above `build/<crate>/out`.
+fn profile_dir(out: &Path) -> Option<&Path> {
+    out.ancestors().find(|dir| dir.file_name().is_some_and(|n| n == "build")).and_then(Path::parent)
+}
+
+/// `target/worker`: shared by all profiles and targets.
 fn target_dir(out: &Path) -> PathBuf {
-    let profile =
-        out.ancestors().find(|dir| dir.file_name().is_some_and(|n| n == "build")).and_then(Path::parent);
-    let mut target = profile.and_then(Path::parent).unwrap_or(out);
+    let mut target = profile_dir(out).and_then(Path::parent).unwrap_or(out);
     if target.file_name().is_some_and(|folder| folder == env::var_os("TARGET").expect("cargo sets it")) {
         target = target.parent().unwrap_or(target);
     }

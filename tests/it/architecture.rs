@@ -1,5 +1,5 @@
-//! The architecture as a test: what each crate may depend on, the arrows between the rooms of the gateway, what the core
-//! may not touch, and the shape of files.
+//! The architecture as a test, as far as cargo does not hold it: which crate's manifest may name what, the arrows between
+//! the rooms of one crate, what the core may not touch, and the shape of files.
 //!
 //! It reads manifests, lock files and sources as text, so it sees what is written and not what a feature compiles. A
 //! violation is mended in the source, or the design is changed first.
@@ -7,6 +7,7 @@
 mod alike;
 mod claims;
 mod limits;
+mod rooms;
 mod shape;
 
 use std::collections::BTreeSet;
@@ -30,12 +31,12 @@ impl Source {
             .join("\n")
     }
 
-    /// The room of the gateway or of the warden that the file belongs to.
-    fn room(&self) -> &str {
-        let below =
-            ["host/src/", "host/warden/src/"].iter().find_map(|crates| self.path.strip_prefix(crates));
-        let below = below.expect("a file of the gateway or of the warden");
-        below.split('/').next().unwrap_or(below).trim_end_matches(".rs")
+    /// The crate and the room that the file belongs to: `agent::turn`. A crate's other files are rooms by their names.
+    fn room(&self) -> String {
+        let (krate, below) = self.path.split_once("/src/").expect("a file of a crate");
+        let krate = krate.strip_prefix("host/").unwrap_or("cofferdam");
+        let room = below.split('/').next().unwrap_or(below).trim_end_matches(".rs");
+        format!("{krate}::{room}")
     }
 
     /// Whether the code names `word` as a whole identifier.
@@ -75,100 +76,22 @@ fn sources(folder: &str) -> Vec<Source> {
     found
 }
 
-/// The rooms that `code` imports: the first name after `crate::`, each one of `crate::{…}`.
-fn imports(code: &str) -> BTreeSet<String> {
-    let name = |text: &str| text.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect::<String>();
-    let mut found = BTreeSet::new();
-    for (at, _) in code.match_indices("crate::") {
-        if code[..at].ends_with(|c: char| c.is_alphanumeric() || c == '_' || c == '$') {
-            continue;
-        }
-        let rest = &code[at + "crate::".len()..];
-        let Some(group) = rest.strip_prefix('{') else {
-            found.insert(name(rest));
-            continue;
-        };
-        let (mut depth, mut start) = (0, true);
-        for (at, c) in group.char_indices() {
-            match c {
-                '{' => depth += 1,
-                '}' if depth == 0 => break,
-                '}' => depth -= 1,
-                ',' if depth == 0 => start = true,
-                c if start && !c.is_whitespace() => {
-                    found.insert(name(&group[at..]));
-                    start = false;
-                }
-                _ => {}
-            }
-        }
-    }
-    found.remove("");
-    found
-}
+/// The crates of the gateway's process alone.
+const CRATES: [&str; 9] = [
+    "host/core/src",
+    "host/policy/src",
+    "host/warden/src",
+    "host/store/src",
+    "host/agent/src",
+    "host/chat/src",
+    "host/telegram/src",
+    "host/review/src",
+    "host/src",
+];
 
-const EDGES: &[&str] = &["channels", "llm", "monitor"];
-const SERVICES: &[&str] = &["answering", "turn", "tools", "outbound"];
-const MECHANISMS: &[&str] = &["store", "bus", "log"];
-
-/// What a room may import, besides itself.
-fn allowed(room: &str) -> Vec<&'static str> {
-    let below_edges = || [SERVICES, MECHANISMS].concat();
-    match room {
-        "main" => vec!["cli"],
-        "cli" => [&["gateway", "config"], EDGES, &below_edges()].concat(),
-        "gateway" => [&["config"], EDGES, &below_edges()].concat(),
-        // Each room owns its `Config`; loading them all is one place.
-        "config" => [EDGES, &below_edges()].concat(),
-        "channels" | "llm" | "monitor" => below_edges(),
-        // The way of a message: its turn, then its reply.
-        "answering" => [&["turn", "outbound"], MECHANISMS].concat(),
-        // The path of a call: a turn asks for tools.
-        "turn" => [&["tools"], MECHANISMS].concat(),
-        "tools" | "outbound" => MECHANISMS.to_vec(),
-        "store" | "bus" | "log" => Vec::new(),
-        "lib" => Vec::new(),
-        other => panic!("{other} is a room that the design does not know; draw its arrows first"),
-    }
-}
-
-#[test]
-fn imports_are_found_however_they_are_written() {
-    let found = |code: &str| imports(code).into_iter().collect::<Vec<_>>();
-    assert_eq!(found("use crate::a::{b, c};\nlet x = crate::d::e();"), ["a", "d"]);
-    assert_eq!(found("use crate::{a, b::{c, d}, e::f as g,\n h};"), ["a", "b", "e", "h"]);
-    assert_eq!(found("pub(in crate::a) fn x() {} use $crate::no; mycrate::no; use super::no;"), ["a"]);
-    assert_eq!(found("pub(crate) fn x() {}"), [""; 0]);
-}
-
-#[test]
-fn rooms_import_only_along_the_arrows() {
-    let mut wrong = Vec::new();
-    let mut seen = BTreeSet::new();
-    for source in sources("host/src") {
-        let room = source.room();
-        seen.insert(room.to_owned());
-        let allowed = allowed(room);
-        // They play a provider and its tools.
-        let plays = |import: &str| source.path.starts_with("host/src/answering/tests/") && import == "tools";
-        for import in imports(&source.code()) {
-            if import != room && !allowed.contains(&import.as_str()) && !plays(&import) {
-                wrong.push(format!("{} imports crate::{import}", source.path));
-            }
-        }
-        // The way around: `super::` up to the crate's root.
-        let rooms = [EDGES, SERVICES, MECHANISMS, &["gateway", "config", "cli"]].concat();
-        let ups = if source.path.ends_with("/mod.rs") { 1 } else { source.path.matches('/').count() - 1 };
-        for other in rooms.iter().filter(|other| **other != room && !allowed.contains(other)) {
-            if source.code().contains(&format!("{}{other}::", "super::".repeat(ups))) {
-                wrong.push(format!("{} reaches {other} through super::", source.path));
-            }
-        }
-    }
-    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
-    for room in ["cli", "gateway", "channels", "answering", "turn", "store"] {
-        assert!(seen.contains(room), "{room} is gone, and this test sees nothing");
-    }
+/// Every crate of the product.
+fn crates() -> impl Iterator<Item = &'static str> {
+    CRATES.into_iter().chain(["host/confine/src", "host/ipc/src", "host/worker/src"])
 }
 
 /// The manifests of the product's crates, that of the workspace first.
@@ -259,22 +182,81 @@ fn what_both_processes_share_has_neither_runtime_nor_network() {
     }
 }
 
-/// The trusted core is handed everything: no channel, no model, no network and no configuration is within its reach.
+/// Cargo refuses what a manifest does not name, so this is the list of what each manifest may: the crates below, and what
+/// one crate alone is for.
 #[test]
-fn the_warden_knows_nobody_above_it() {
-    let named = dependencies("host/warden/Cargo.toml");
-    assert!(named.contains("cofferdam-policy"), "{named:?}");
-    for package in ["cofferdam", "reqwest", "hyper", "teloxide-core", "rusqlite", "clap", "toml"] {
-        assert!(!named.contains(package), "host/warden depends on {package}");
+fn each_crate_names_those_below_it() {
+    let arrows: [(&str, &[&str]); 11] = [
+        ("core", &[]),
+        ("policy", &["core"]),
+        ("confine", &[]),
+        ("ipc", &["core", "confine"]),
+        ("worker", &["core", "confine", "ipc"]),
+        ("warden", &["core", "policy", "confine", "ipc", "checks", "tests"]),
+        ("review", &["core", "policy", "warden"]),
+        ("store", &["core"]),
+        // Its tests confine a process.
+        ("agent", &["core", "policy", "warden", "store", "confine", "tests"]),
+        ("chat", &["core", "policy", "warden", "store", "agent"]),
+        ("telegram", &["core", "warden", "store", "agent", "chat", "checks"]),
+    ];
+    let mut found = 0;
+    for manifest in manifests() {
+        let Some((_, below)) = arrows.iter().find(|(name, _)| manifest == format!("host/{name}/Cargo.toml"))
+        else {
+            assert!(
+                ["Cargo.toml", "host/Cargo.toml"].contains(&&*manifest),
+                "{manifest}: draw its arrows first"
+            );
+            continue;
+        };
+        found += 1;
+        for package in dependencies(&manifest) {
+            let ours = package.strip_prefix("cofferdam").map(|name| name.trim_start_matches('-'));
+            assert!(ours.is_none_or(|name| below.contains(&name)), "{manifest} names {package}");
+        }
     }
+    assert_eq!(found, arrows.len(), "a crate is gone, and this test sees nothing");
 }
 
 #[test]
-fn only_edges_speak_http() {
-    for source in sources("host/src").iter().filter(|source| !EDGES.contains(&source.room())) {
-        for word in
-            ["reqwest", "teloxide_core", "teloxide", "hyper", "ureq", "TcpStream", "TcpListener", "UdpSocket"]
-        {
+fn what_one_crate_is_for_no_other_names() {
+    let alone: [(&str, &[&str]); 9] = [
+        ("rusqlite", &["host/store/Cargo.toml"]),
+        ("teloxide-core", &["host/telegram/Cargo.toml"]),
+        ("reqwest", &["host/agent/Cargo.toml", "host/telegram/Cargo.toml"]),
+        ("httparse", &["host/Cargo.toml"]),
+        ("clap", &["host/Cargo.toml"]),
+        ("pulldown-cmark", &["host/chat/Cargo.toml"]),
+        ("hyper", &[]),
+        ("rustls", &[]),
+        ("ureq", &[]),
+    ];
+    for manifest in manifests().iter().filter(|manifest| *manifest != "Cargo.toml") {
+        let named = dependencies(manifest);
+        for (package, crates) in alone {
+            let may = crates.contains(&manifest.as_str());
+            assert_eq!(named.contains(package), may, "{manifest}: {package} is for {crates:?}");
+        }
+    }
+}
+
+/// The trusted core is handed everything: no configuration is within its reach.
+#[test]
+fn the_warden_reads_no_configuration() {
+    let named = dependencies("host/warden/Cargo.toml");
+    assert!(named.contains("cofferdam-policy") && !named.contains("toml"), "{named:?}");
+}
+
+/// Sockets are the standard library's and the runtime's, which no manifest keeps away.
+#[test]
+fn only_edges_open_sockets() {
+    let edges = ["agent::llm", "telegram::", "cofferdam::monitor"];
+    for source in CRATES.into_iter().filter(|folder| *folder != "host/warden/src").flat_map(sources) {
+        if edges.iter().any(|edge| source.room().starts_with(edge)) {
+            continue;
+        }
+        for word in ["reqwest", "TcpStream", "TcpListener", "UdpSocket"] {
             assert!(
                 !source.names(word),
                 "{}: only edges speak to the network, and this names {word}",
@@ -283,7 +265,7 @@ fn only_edges_speak_http() {
         }
     }
     assert!(
-        sources("host/src/channels").iter().any(|source| source.names("reqwest")),
+        sources("host/telegram/src").iter().any(|source| source.names("reqwest")),
         "the test looks in vain"
     );
 }
@@ -339,7 +321,6 @@ fn is_pure(name: &str, known: &[&str]) {
         for fact in ["SystemTime", "Instant", "unsafe", "println", "eprintln"] {
             assert!(!source.names(fact), "{}: the core names {fact}", source.path);
         }
-        assert!(imports(&code).iter().all(|module| module != "main"));
     }
 }
 
@@ -354,9 +335,7 @@ fn a_permit_comes_from_the_judge_alone() {
     );
     let fields = after.split('}').next().expect("fields");
     assert!(!fields.contains("pub"), "its fields are its own: {fields}");
-    for source in
-        ["host/core/src", "host/policy/src", "host/warden/src", "host/src"].into_iter().flat_map(sources)
-    {
+    for source in CRATES.into_iter().flat_map(sources) {
         let code = source.code();
         for forbidden in ["Clone for Permit", "Default for Permit", "From<Call> for Permit"] {
             assert!(!code.contains(forbidden), "{}: {forbidden}", source.path);

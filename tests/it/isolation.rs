@@ -5,6 +5,7 @@ mod confined;
 mod doctor;
 mod killed;
 mod live;
+mod memory_files;
 mod require;
 mod trials;
 

@@ -1,8 +1,11 @@
 //! A kernel that lacks something: a program run under a filter that answers system calls as if they were not
-//! there, or as if they had been done, or that permits few; or so deep in Landlock's layers that it can add no more than one of its own.
+//! there, or as if they had been done, or that permits few, or refuses files without a name; or so deep in Landlock's layers that it can add no more than one of its own.
 
 use landlock::{AccessFs, PathBeneath, PathFd, Ruleset, RulesetAttr, RulesetCreatedAttr};
-use seccompiler::{BpfProgram, SeccompAction, SeccompFilter, apply_filter};
+use seccompiler::{
+    BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter, SeccompRule,
+    apply_filter,
+};
 use std::io;
 use std::process::{Child, Command};
 
@@ -21,6 +24,30 @@ pub const CAPABILITIES: &[libc::c_long] = &[libc::SYS_capset];
 /// When this kernel has no filters, so that nothing could be taken away.
 pub fn spawn_without(calls: &[libc::c_long], command: &mut Command) -> io::Result<Child> {
     spawn_answering(calls, libc::ENOSYS, command)
+}
+
+/// Starts a program for which no filesystem has files without a name (`O_TMPFILE`).
+///
+/// # Panics
+/// When this kernel has no filters, so that nothing could be taken away.
+pub fn spawn_without_unnamed_files(command: &mut Command) -> io::Result<Child> {
+    let unnamed = libc::O_TMPFILE as u64;
+    let with_flags_at = |argument| {
+        let flags = SeccompCmpOp::MaskedEq(unnamed);
+        let flags = SeccompCondition::new(argument, SeccompCmpArgLen::Dword, flags, unnamed).expect("sound");
+        vec![SeccompRule::new(vec![flags]).expect("sound")]
+    };
+    let refused = SeccompAction::Errno(libc::EOPNOTSUPP as u32);
+    let machine = std::env::consts::ARCH.try_into().expect("a machine that we build for");
+    let rules = [
+        (libc::SYS_openat, with_flags_at(2)),
+        #[cfg(target_arch = "x86_64")]
+        (libc::SYS_open, with_flags_at(1)),
+    ]
+    .into();
+    let filter = SeccompFilter::new(rules, SeccompAction::Allow, refused, machine).expect("sound");
+    let program: BpfProgram = filter.try_into().expect("short");
+    spawn_after(command, || apply_filter(&program).expect("this kernel has filters"))
 }
 
 /// Starts a program for which these system calls succeed and do nothing.

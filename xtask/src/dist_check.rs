@@ -14,6 +14,7 @@ pub(crate) fn run(named: &[&str]) -> Result<(), String> {
         "checksums",
         Command::new("sha256sum").args(["--check", "--quiet", "SHA256SUMS"]).current_dir(dir()),
     )?;
+    image()?;
     let here = target_dir().join("dist-check");
     let _ = fs::remove_dir_all(&here);
     fs::create_dir_all(&here).map_err(|e| e.to_string())?;
@@ -27,6 +28,24 @@ pub(crate) fn run(named: &[&str]) -> Result<(), String> {
     }
     println!("\nWhat is in {} installs and runs.", dir().display());
     Ok(())
+}
+
+/// The image layout is read back by our own check, and by skopeo where there is one.
+fn image() -> Result<(), String> {
+    let mut verify = cargo(&["run", "--quiet", "--locked", "--release", "-p", "cofferdam-dist", "--"]);
+    step("image layout", verify.arg("verify").arg(dir()))?;
+    if let Err(why) = setup::program("skopeo", "skopeo") {
+        println!("    {why}; skopeo has not read the image layout");
+        return Ok(());
+    }
+    let copied = target_dir().join("dist-check-image");
+    let _ = fs::remove_dir_all(&copied);
+    let mut skopeo = Command::new("skopeo");
+    // Nothing is signed, which the policy of a machine may want.
+    skopeo.args(["--insecure-policy", "copy", "--all", "--quiet"]);
+    skopeo.arg(format!("oci:{}", dir().join("oci").display())).arg(format!("oci:{}", copied.display()));
+    step("skopeo copies all of the image", &mut skopeo)?;
+    fs::remove_dir_all(&copied).map_err(|e| e.to_string())
 }
 
 /// The installer takes what is whole, and nothing else.
@@ -69,7 +88,7 @@ fn files(folder: &Path) -> Result<Vec<String>, String> {
 }
 
 /// Runs the installed program in a mount namespace whose root has the program, the folder of its configuration, an empty
-/// `/tmp`, and what every container has: `/proc` and `/dev/null`. No loader, no library, no shell, no `/etc`.
+/// `/tmp`, and what every container has: `/proc`, `/dev/null` and `/dev/urandom`. No loader, no library, no shell, no `/etc`.
 const IN_EMPTY_ROOT: &str = r#"#!/bin/sh
 set -eu
 if [ "${1-}" != --inside ]; then
@@ -89,8 +108,10 @@ done
 mount -t tmpfs -o mode=755 tmpfs "$root"
 mkdir -p "$root/proc" "$root/dev" "$root/tmp" "$root$folder"
 : >"$root/cofferdam"
-: >"$root/dev/null"
-mount --bind /dev/null "$root/dev/null"
+for device in null urandom; do
+    : >"$root/dev/$device"
+    mount --bind "/dev/$device" "$root/dev/$device"
+done
 mount --bind HERE/installed/bin/cofferdam "$root/cofferdam"
 mount --rbind /proc "$root/proc"
 [ -z "$folder" ] || mount --bind "$folder" "$root$folder"
@@ -112,9 +133,8 @@ fn in_empty_root(here: &Path) -> Result<(), String> {
     calls(cofferdam)?;
     let doctor = output(&mut cofferdam(&["doctor"]))?;
     println!("{}", String::from_utf8_lossy(&doctor.stdout));
-    // 3: it finds what an operator has yet to do, the bot's token for one.
-    if doctor.status.code().is_none_or(|code| code != 0 && code != 3) {
-        return Err(format!("doctor does not run: {doctor:?}"));
+    if !doctor.status.success() {
+        return Err(format!("doctor finds a problem: {doctor:?}"));
     }
     Ok(())
 }
@@ -157,22 +177,50 @@ fn demo(here: &Path) -> Result<(), String> {
     step("one real turn in the empty root", &mut Command::new(here.join("demo")))
 }
 
-/// The program of another architecture, as far as a user-mode emulator goes.
+/// The emulator runs programs of ARCH, here and for whatever they start, in a user namespace: the machine's own table of
+/// interpreters stays as it is.
+const UNDER_QEMU: &str = r#"#!/bin/sh
+set -eu
+if [ "${1-}" != --inside ]; then
+    exec unshare --user --map-root-user --mount --propagation private "$0" --inside "$@"
+fi
+shift
+mount -t binfmt_misc binfmt_misc /proc/sys/fs/binfmt_misc
+# The head of an ELF program of 64 bits for this machine. F: the emulator is opened now; OC: it is handed the program.
+printf '%s' ':cofferdam:M::\x7fELF\x02\x01\x01\x00\x00\x00\x00\x00\x00\x00\x00\x00\x02\x00MACHINE\x00:\xff\xff\xff\xff\xff\xff\xff\x00\xff\xff\xff\xff\xff\xff\xff\xff\xfe\xff\xff\xff:QEMU:OCF' \
+    >/proc/sys/fs/binfmt_misc/register
+exec PROGRAM "$@"
+"#;
+
+/// Calls of the program of another architecture, as far as a user-mode emulator goes: it has neither seccomp filters nor
+/// Landlock, so that nothing is confined here.
 fn under_qemu(arch: &str, here: &Path) -> Result<(), String> {
-    let qemu = format!("qemu-{arch}");
-    setup::program(&qemu, "qemu-user")?;
+    let name = format!("qemu-{arch}");
+    setup::program(&name, "qemu-user")?;
     let tarball =
         files(&dir())?.into_iter().find(|name| name.ends_with(&format!("-{arch}-linux-musl.tar.gz")));
     let tarball = tarball.ok_or(format!("there is no tarball for {arch}; run: cargo xtask dist {arch}"))?;
     step("unpack", Command::new("tar").arg("-xzf").arg(dir().join(&tarball)).arg("-C").arg(here))?;
     let program = here.join(tarball.trim_end_matches(".tar.gz")).join("cofferdam");
-    println!("\n==> {arch} under {qemu}");
-    let version = output_of(&qemu, &[&program.display().to_string(), "--version"]);
+    let qemu =
+        output_of("sh", &["-c", &format!("command -v {name}")]).ok_or(format!("{name} is not there"))?;
+    // As ELF numbers them.
+    let machine = if arch == "aarch64" { r"\xb7" } else { r"\x3e" };
+    let script = UNDER_QEMU
+        .replace("MACHINE", machine)
+        .replace("QEMU", qemu.trim())
+        .replace("PROGRAM", &program.display().to_string());
+    let started = here.join(&name);
+    setup::write_program(&started, &script)?;
+    let config = configuration(&here.join("home-qemu"), "[isolation]\nrequire = false\n")?;
     println!(
-        "    cofferdam --version: {}",
-        version.ok_or(format!("{arch} does not run under {qemu}"))?.trim()
+        "\n==> {arch} under {name}, which confines nothing: neither seccomp filters nor Landlock are there"
     );
-    Ok(())
+    calls(|arguments| {
+        let mut command = Command::new(&started);
+        command.arg("--config").arg(&config).args(arguments);
+        command
+    })
 }
 
 fn output(command: &mut Command) -> Result<Output, String> {

@@ -53,8 +53,24 @@ fn debian(program: &str, package: &str) -> Result<(), String> {
 }
 
 /// Installs a program from Debian, unless it answers already.
+///
+/// # Errors
+/// What to install where that cannot be done.
 pub(crate) fn program(program: &str, package: &str) -> Result<(), String> {
-    if output_of(program, &["--version"]).is_some() { Ok(()) } else { debian(program, package) }
+    needed(program, &["--version"], package)
+}
+
+fn needed(program: &str, asked: &[&str], package: &str) -> Result<(), String> {
+    let answers = || output_of(program, asked).is_some();
+    if answers() {
+        return Ok(());
+    }
+    let why = debian(program, package).err();
+    if answers() {
+        return Ok(());
+    }
+    let why = why.unwrap_or_else(|| "it does not answer".to_owned());
+    Err(format!("{program} is needed ({why}); install it, on Debian: apt-get install {package}"))
 }
 
 /// Adds a target that a static gateway is built for, unless it is there.
@@ -71,6 +87,7 @@ pub(crate) fn zig(arch: &str) -> Result<(PathBuf, PathBuf), String> {
     let to = crate::steps::root().join("target/tools/zig");
     let python = to.join("bin/python");
     if output_of(&python.display().to_string(), &["-m", "ziglang", "version"]).is_none() {
+        needed("python3", &["-c", "import ensurepip, venv"], "python3-venv")?;
         let list = crate::steps::root().join("xtask/dist/zig.txt");
         let mut venv = Command::new("python3");
         step("python3 -m venv for zig (once)", venv.args(["-m", "venv", "--clear"]).arg(&to))?;

@@ -6,11 +6,12 @@ use crate::assert_plain;
 use cofferdam_core::capability::MOUNTS;
 use cofferdam_core::id::TurnId;
 use cofferdam_core::limits::Limits;
-use cofferdam_policy::diff::{Direction, diff, widens};
-use cofferdam_policy::explain::explain;
 use cofferdam_policy::{
-    ArgumentClass, Call, PathUse, PolicyProblem, PolicySet, Safety, Spelled, ToolPolicy, Verdict, judge, mend,
+    ArgumentClass, Call, PathUse, PolicyProblem, PolicySet, Safety, Spelled, ToolPolicy, Verdict, judge,
 };
+use cofferdam_review::diff::{Direction, diff, widens};
+use cofferdam_review::explain::explain;
+use cofferdam_review::mend;
 use serde_json::{Map, Value, json};
 
 /// Loads the files; holds the problems, or the policies, to what they promise.
@@ -126,7 +127,7 @@ fn mended(set: &PolicySet, policy: &ToolPolicy) {
         return;
     }
     for suggestion in mend::for_call(set, policy, &arguments, &denials) {
-        let edited = suggestion.edits.iter().try_fold(set.clone(), |set, edit| set.edited(edit));
+        let edited = suggestion.edits.iter().try_fold(set.clone(), |set, edit| edit.applied(&set));
         let edited = edited.expect("an edit that is suggested can be made");
         let policy = edited.get(policy.tool.as_str()).expect("the tool is still there");
         let call =

@@ -12,7 +12,7 @@ pub const WORKER_FD_MAX: u64 = 1024;
 /// Private writable memory of a worker, the guest's included.
 pub const WORKER_DATA_BYTES_MAX: u64 = 4 << 30;
 /// CPU time, in seconds over all threads, after which a compiling worker is killed when nobody says otherwise.
-pub const COMPILE_CPU_SECONDS: u64 = 60;
+pub const COMPILE_CPU_SECONDS: u64 = 300;
 
 /// Sets a worker's limits; what comes back is what is in force, by name.
 pub(super) fn worker(kind: WorkerKind) -> Result<BTreeMap<String, u64>, ConfineError> {

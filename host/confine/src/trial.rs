@@ -9,6 +9,7 @@ use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 mod deeds;
@@ -125,6 +126,10 @@ impl Scene {
         for file in ["mount/file", "mount/folder/inner", "cache/entry", "outside/file", "state/file"] {
             std::fs::write(root.join(file), "text")?;
         }
+        // The kernel would begin to run it, and find that it is no program.
+        let program = root.join("outside/program");
+        std::fs::write(&program, "text")?;
+        std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755))?;
         std::os::unix::fs::symlink("../outside/file", root.join("mount/link"))
     }
 

@@ -95,7 +95,7 @@ impl Approvals {
     }
 
     /// When the rule of this key asks.
-    pub(super) fn when(&self, about: &str) -> Option<When> {
+    pub fn when(&self, about: &str) -> Option<When> {
         self.0.get(about).map(|rule| rule.when)
     }
 
@@ -154,7 +154,7 @@ impl Approvals {
     ///
     /// The rules change at a class and at the folders that hold it; each of these, and one more name in each,
     /// stand for all paths.
-    pub(super) fn cover(&self, old: &Self, arguments: &[(&str, ArgumentClass)]) -> bool {
+    pub fn cover(&self, old: &Self, arguments: &[(&str, ArgumentClass)]) -> bool {
         let keys: Vec<&str> = self.classes().chain(old.classes()).map(|(class, _)| class).collect();
         let mut other = "elsewhere".to_owned();
         while keys.iter().any(|key| key.contains(&other)) {

@@ -16,7 +16,7 @@ pub struct Place {
     /// The line, from 1.
     pub line: usize,
     /// The bytes of what is written there.
-    pub(super) span: Range<usize>,
+    pub span: Range<usize>,
 }
 
 /// Where the parts of one tool's effective policy are written. Arguments' lines are the policy's own.
@@ -43,11 +43,11 @@ pub struct Origins {
     /// Each limit that a file sets, by name; one that is missing here is the default.
     pub limits: BTreeMap<&'static str, Place>,
     /// The tool's `[limits]`, if it has one.
-    pub(super) limits_table: Option<Place>,
+    pub limits_table: Option<Place>,
     /// What the profile allows at most.
-    pub(super) profile_limits: Limits,
+    pub profile_limits: Limits,
     /// Where the profile says so.
-    pub(super) profile_limits_at: BTreeMap<&'static str, Place>,
+    pub profile_limits_at: BTreeMap<&'static str, Place>,
 }
 
 impl fmt::Display for Place {

@@ -1,6 +1,5 @@
 //! All policies of a gateway, read together: a tool's policy means nothing without its profile.
 
-use super::edit::Edit;
 use super::effective::ToolPolicy;
 use super::file::{ProfileFile, ToolFile};
 use super::source::{PolicyProblem, Source, plain};
@@ -87,21 +86,20 @@ impl PolicySet {
         self.tools.values().find(|p| p.tool.as_str() == tool)
     }
 
-    /// The policies as they would be after an edit; none when it cannot be made or they would not load.
-    pub fn edited(&self, edit: &Edit) -> Option<Self> {
+    /// The policies as they would be with another text of one file; none when it is not there or they would not load.
+    pub fn with(&self, file: &str, text: String) -> Option<Self> {
         let mut files = self.files.clone();
-        let text = files.get_mut(&edit.file)?;
-        *text = edit.apply(text)?;
+        *files.get_mut(file)? = text;
         Self::parse(files.iter().map(|(name, text)| (name.as_str(), text.as_str()))).ok()
     }
 
     /// The text of a policy file.
-    pub(super) fn file(&self, name: &str) -> Option<&str> {
+    pub fn file(&self, name: &str) -> Option<&str> {
         self.files.get(name).map(String::as_str)
     }
 
     /// The names of all profiles, in order.
-    pub(super) fn profiles(&self) -> impl Iterator<Item = &str> {
+    pub fn profiles(&self) -> impl Iterator<Item = &str> {
         self.profiles.iter().map(String::as_str)
     }
 

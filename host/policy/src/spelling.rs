@@ -58,6 +58,6 @@ impl Spelled for When {
 }
 
 /// One word; its spelling is the one that is read.
-pub(super) fn plain<T: Serialize>(word: &T) -> String {
+pub fn plain<T: Serialize>(word: &T) -> String {
     serde_json::to_value(word).ok().and_then(|word| Some(word.as_str()?.to_owned())).unwrap_or_default()
 }

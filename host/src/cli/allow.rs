@@ -4,12 +4,12 @@
 use super::Exit;
 use crate::config::{Config, FILE_NAME};
 use crate::gateway;
-use crate::store::now_ms;
-use crate::store::people::{Listed, Paired, People, PeopleError, Waiting, read_code};
 use anyhow::{Context, bail};
 use cofferdam_core::audit::{Access, AccessChange, Event};
 use cofferdam_core::id::Caller;
 use cofferdam_core::text::one_line;
+use cofferdam_store::now_ms;
+use cofferdam_store::people::{Listed, Paired, People, PeopleError, Waiting, read_code};
 use cofferdam_warden::audit::{AuditLog, Durability};
 use serde_json::{Value, json};
 use std::io::Write;

@@ -5,13 +5,13 @@
 use super::call::this_user;
 use super::streaming::Spoken;
 use super::typed::Typed;
-use crate::store::{ApprovalsInMemory, Keeper};
-use crate::tools::{Approval, Approver, Decision};
-use crate::turn::desk::{Board, Desk, NotShown, Rules, Verb};
-use crate::turn::lanes::{Slot, Stop};
 use async_trait::async_trait;
+use cofferdam_agent::tools::{Approval, Approver, Decision};
+use cofferdam_chat::desk::{Board, Desk, NotShown, Rules, Verb};
+use cofferdam_chat::lanes::{Slot, Stop};
 use cofferdam_core::limits::Span;
 use cofferdam_policy::GuestPath;
+use cofferdam_store::{ApprovalsInMemory, Keeper};
 use std::collections::{HashMap, VecDeque};
 use std::io::Write;
 use std::sync::{Arc, Mutex, PoisonError};

@@ -9,10 +9,10 @@ use super::streaming::Spoken;
 use super::typed::Typed;
 use crate::config::Config;
 use crate::gateway::{self, Gateway, Readable, Role};
-use crate::llm::{self, Answering};
-use crate::turn::{InMemory, Memory, Progress, Runner, Turn};
 use anyhow::Context;
 use async_trait::async_trait;
+use cofferdam_agent::llm::{self, Answering};
+use cofferdam_agent::turn::{InMemory, Memory, Progress, Runner, Turn};
 use cofferdam_core::attachment::AttachmentInfo;
 use cofferdam_core::id::SessionId;
 use cofferdam_core::message::OutgoingResponse;
@@ -149,7 +149,7 @@ impl Chat<'_> {
         if let Some(line) = shown.end().await {
             line.clear().await;
         }
-        self.gateway.outgoing.release(&id);
+        self.gateway.warden.outgoing().release(&id);
         if let Some(rest) = rest {
             writeln!(self.out, "{rest}")?;
         }
@@ -159,7 +159,7 @@ impl Chat<'_> {
             writeln!(self.out, "[attachment] {name} ({mime}, {size}) sha256 {}", &sha256[..12])?;
         }
         // Shown, and nothing else becomes of them here.
-        Ok(self.gateway.outgoing.sweep(|| Ok::<_, std::io::Error>(BTreeSet::new()))?)
+        Ok(self.gateway.warden.outgoing().sweep(|| Ok::<_, std::io::Error>(BTreeSet::new()))?)
     }
 
     /// The turn of a message, with the files that come with it.

@@ -1,7 +1,7 @@
 //! `cofferdam doctor`: the whole installation at a glance, measured; each problem with what mends it.
 //!
-//! It changes nothing but what looking needs: tools are compiled into the cache, as by `policy check`. It takes no
-//! lock, so that a `serve` beside it notices nothing.
+//! It makes no folder: tools are compiled into the cache that there is, or for the moment. It takes no lock, so that a
+//! `serve` beside it notices nothing.
 
 mod chain;
 mod database;
@@ -17,9 +17,10 @@ mod words;
 
 use super::Exit;
 use crate::config::{Config, Setting};
-use crate::gateway;
-use crate::tools::Registry;
+use crate::gateway::{self, GatewayError};
+use cofferdam_agent::tools::Registry;
 use cofferdam_core::secret::redact;
+use cofferdam_warden::sandbox::SandboxError;
 use database::Database;
 use finding::{Finding, Weight};
 use isolation::Isolation;
@@ -137,19 +138,21 @@ pub(super) fn run(config: &Config, arguments: &Arguments) -> anyhow::Result<Exit
 
 /// Each tool, loaded as it would be served.
 fn tools(config: &Config, findings: &mut Vec<Finding>) -> (Vec<Tool>, Option<Registry>) {
-    let mut problem = |what: String| findings.push(Finding::problem("tools", what, "cofferdam policy check"));
-    match gateway::look(config, config.policies_dir.as_deref()) {
+    let mut problem = |what: String, mend| findings.push(Finding::problem("tools", what, mend));
+    const CHECK: &str = "cofferdam policy check";
+    match gateway::look_without_making(config) {
         Ok(registry) => {
             let tools = registry.iter().map(|(name, tool)| {
                 if let Err(why) = tool {
-                    problem(format!("{name} is unavailable: {why}"));
+                    problem(format!("{name} is unavailable: {why}"), CHECK);
                 }
                 Tool { name: name.to_owned(), available: tool.is_ok() }
             });
             (tools.collect(), Some(registry))
         }
         Err(error) => {
-            problem(error.to_string());
+            let engine = matches!(error, GatewayError::Sandbox(SandboxError::Engine(_)));
+            problem(error.to_string(), if engine { "see the message" } else { CHECK });
             (Vec::new(), None)
         }
     }

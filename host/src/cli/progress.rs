@@ -1,8 +1,8 @@
 //! What a long call is doing, on standard error: on a terminal one line that is written over, elsewhere a
 //! line now and then. Standard output stays the answers'.
 
-use crate::turn::{Live, Patience, Screen, Sight};
 use async_trait::async_trait;
+use cofferdam_chat::{Live, Patience, Screen, Sight};
 use cofferdam_core::text::one_line;
 use std::io::IsTerminal;
 use std::time::Duration;

@@ -6,8 +6,9 @@
 
 use super::Exit;
 use crate::config::Config;
-use crate::{gateway, store};
+use crate::gateway;
 use anyhow::{Context, bail};
+use cofferdam_store as store;
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 use std::io::Write;
 use std::time::{Duration, Instant};

@@ -8,13 +8,13 @@ mod watchers;
 
 use super::Exit;
 use super::told::Unusable;
-use crate::channels::telegram;
 use crate::config::Config;
 use crate::gateway::{self, Gateway, Purpose, Readable, Role};
-use crate::store::people::People;
-use crate::tools::Registry;
-use crate::turn::Memory;
 use anyhow::bail;
+use cofferdam_agent::tools::Registry;
+use cofferdam_agent::turn::Memory;
+use cofferdam_store::people::People;
+use cofferdam_telegram as telegram;
 use prepare::Outside;
 pub(super) use reload::Load;
 use reload::Reloading;
@@ -62,13 +62,13 @@ pub(super) fn run(config: &Config, load: Load) -> anyhow::Result<Exit> {
         menu: menu(&gateway, runner.memory()),
         runner,
         blobs: gateway.blobs.clone(),
-        outgoing: gateway.outgoing.clone(),
+        outgoing: gateway.warden.outgoing().clone(),
         attachments: config.attachments.clone(),
         approvals: config.approvals,
     };
     // The one line that says the gateway is up.
     let announce = |line: &str| super::tell(line);
-    let audit = gateway.audit.clone();
+    let audit = gateway.warden.audit().clone();
     watchers.watching.runs(gateway.watch(store.clone()));
     let manager = watchers.manager.clone();
     let served = runtime.block_on(async {

@@ -7,12 +7,12 @@ use super::doctor::free;
 use super::{Exit, Output};
 use crate::config::Config;
 use crate::gateway;
-use crate::llm::Kind;
-use crate::store::{self, DayOf, LastError, Look, Noted, Waiting};
+use cofferdam_agent::llm::Kind;
 use cofferdam_core::audit::sha256_hex;
 use cofferdam_core::standing::Fared;
 use cofferdam_core::text::one_line;
-use cofferdam_warden::audit::{self, Entry, Filter, Head, Source, Span};
+use cofferdam_store::{self as store, DayOf, LastError, Look, Noted, Waiting};
+use cofferdam_warden::audit::{self, Entry, Head, Source, Span};
 use cofferdam_warden::publish;
 use serde::Serialize;
 use std::io::Write;
@@ -214,7 +214,7 @@ fn newest(config: &Config) -> anyhow::Result<Option<Newest>> {
         return Ok(None);
     }
     let mut newest = None;
-    for entry in audit::show(Source::Log(&file), Span::Last(LINES_FROM_END), Filter::default())? {
+    for entry in audit::read_entries(Source::Log(&file), Span::Last(LINES_FROM_END), None)? {
         if let Entry::Record { record, line } = entry? {
             let head = Head { seq: record.seq, sha256: sha256_hex(line.as_bytes()) };
             newest = Some(Newest { head, time: record.time.clone() });

@@ -1,6 +1,6 @@
 //! What a model says, on a terminal as it comes. Elsewhere the answer comes as a whole.
 
-use crate::turn::{Progress, Step};
+use cofferdam_agent::turn::{Progress, Step};
 use std::io::{IsTerminal, Write};
 use std::sync::Arc;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};

@@ -1,10 +1,10 @@
 //! What people are told of an error: each cause once, and the line of the configuration that it comes from.
 
-use crate::channels::telegram;
 use crate::config::Config;
 use crate::gateway::GatewayError;
-use crate::llm;
+use cofferdam_agent::llm;
 use cofferdam_core::text::with_causes;
+use cofferdam_telegram as telegram;
 use cofferdam_warden::audit::AuditError;
 use std::error::Error;
 use std::path::Path;

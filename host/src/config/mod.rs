@@ -11,12 +11,14 @@ pub use settings::{Origin, Setting};
 
 use places::{Places, line_of};
 
-use crate::{channels::telegram, llm, log, monitor, tools, turn};
+use crate::{log, monitor};
+use cofferdam_agent::{llm, tools, turn};
 use cofferdam_confine as confine;
 use cofferdam_core::audit::sha256_hex;
 use cofferdam_core::capability::MOUNTS;
 use cofferdam_core::limits::{ByteSize, Span};
 use cofferdam_core::text::one_line;
+use cofferdam_telegram as telegram;
 use cofferdam_warden::{attachments, audit, publish, sandbox};
 use serde::Deserialize;
 use std::collections::BTreeMap;

@@ -3,7 +3,7 @@
 //! No value is secret: tokens and keys are in environment variables and files that the configuration only names.
 
 use super::{Config, keys};
-use crate::llm::Kind;
+use cofferdam_agent::llm::Kind;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use toml::{Table, Value};

@@ -8,7 +8,7 @@ use super::{
     Gateway, GatewayError, Role, builtin, builtin_component, cache_dir, load_policies, make_private, sandbox,
 };
 use crate::config::Config;
-use crate::tools::{Registry, RegistryError, not_granted, read_component, read_policy};
+use cofferdam_agent::tools::{Registry, RegistryError, not_granted, read_component, read_policy};
 use cofferdam_core::capability::{Access, Grants, MountGrant};
 use cofferdam_core::schema::Schema;
 use cofferdam_core::text::is_deceptive;
@@ -77,11 +77,11 @@ impl Candidate {
             io::ErrorKind::Other => not_taken(cause.to_string()),
             _ => CandidateError::Unreadable { file: shown.clone(), cause },
         })?;
-        let binary = Binary::new(bytes);
-        let interfaces = interfaces(binary.bytes()).map_err(|e| match e {
+        let interfaces = interfaces(&bytes).map_err(|e| match e {
             NotAComponent::TooMany => not_taken(e.to_string()),
             e => not_a_component(e.to_string()),
         })?;
+        let binary = Binary::new(bytes);
         make_private(&config.state_dir)?;
         let (sandbox, _) = sandbox(config, &cache_dir(config))?;
         let name = file.file_stem().unwrap_or_default().to_string_lossy();
@@ -152,7 +152,7 @@ impl Candidate {
             Err(why) => return vec![why.clone()],
         };
         let mut problems: Vec<String> =
-            not_granted(policy, self.binary.bytes()).map(|e| e.to_string()).into_iter().collect();
+            not_granted(policy, &self.binary).map(|e| e.to_string()).into_iter().collect();
         if let Err(found) = policy.check_schema(&description.arguments) {
             problems.extend(found.iter().map(ToString::to_string));
         }
@@ -174,7 +174,8 @@ impl Candidate {
                 Some(RegistryError::Mismatch { file, tool, component, pinned, found }.to_string())
             }
             ComponentSource::Builtin => {
-                let same = builtin_component(&tool).is_some_and(|builtin| builtin == self.binary);
+                let same =
+                    builtin_component(&tool).is_some_and(|builtin| builtin.sha256() == self.binary.sha256());
                 (!same).then(|| {
                     format!(
                         "{file}: {tool}: the policy takes the builtin component, not this file; write: \

@@ -2,13 +2,15 @@
 //! missing it is asked whether it could be made. Nothing is made, locked, swept, settled or migrated, so that a `serve`
 //! beside it notices nothing.
 
-use super::{Gateway, GatewayError, audit_file, cache_dir, load_policies, make_private, sandbox};
+use super::{Gateway, GatewayError, audit_file, cache_dir, load_policies, make_private, sandbox, sources};
 use crate::config::Config;
+use cofferdam_agent::tools::Registry;
 use cofferdam_warden::audit::AuditLog;
 use cofferdam_warden::publish::Workspaces;
 use rustix::fs::{Access, AtFlags, CWD, accessat};
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use tempfile::TempDir;
 
 /// Whether whoever prepares a gateway goes on with it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,7 +32,7 @@ impl Purpose {
 }
 
 impl Gateway {
-    /// Looks whether [`Gateway::open`] would succeed, the tools apart, which are loaded by [`super::look`].
+    /// Looks whether [`Gateway::open`] would succeed, the tools apart, which are loaded by [`look_without_making`].
     ///
     /// # Errors
     /// What `open` would say.
@@ -45,8 +47,51 @@ impl Gateway {
         for folder in ["outgoing", "blobs", "cache"] {
             Purpose::Look.private_folder(&config.state_dir.join(folder))?;
         }
-        sandbox(config, &cache_dir(config))?.0.try_worker()?;
+        let cache = Cache::to_look(config)?;
+        sandbox(config, cache.path())?.0.try_worker()?;
         Ok(())
+    }
+}
+
+/// Policies and tools as a start would load them, where nothing is made that a start, perhaps under another account, would
+/// find. Without a cache in the state, what is compiled for that is kept nowhere.
+///
+/// # Errors
+/// [`GatewayError`]: no worker starts, or there are no policies.
+pub fn look_without_making(config: &Config) -> Result<Registry, GatewayError> {
+    let dir = config.policies_dir.as_deref();
+    let policies = load_policies(dir).map_err(GatewayError::Policies)?;
+    let cache = Cache::to_look(config)?;
+    let (sandbox, _) = sandbox(config, cache.path())?;
+    // What is embedded loads without one, and no call would run.
+    sandbox.try_worker()?;
+    Ok(Registry::load(&sandbox, &policies, &sources(dir)))
+}
+
+/// Compiled components for who only looks.
+enum Cache {
+    /// The state's.
+    Kept(PathBuf),
+    /// Gone at the end.
+    Temporary(TempDir),
+}
+
+impl Cache {
+    fn to_look(config: &Config) -> Result<Self, GatewayError> {
+        let kept = cache_dir(config);
+        // What is there and cannot be used is told as a start would.
+        if kept.symlink_metadata().is_ok() {
+            return Ok(Self::Kept(kept));
+        }
+        let made = tempfile::tempdir().map_err(|cause| state("a temporary folder".into(), cause))?;
+        Ok(Self::Temporary(made))
+    }
+
+    fn path(&self) -> &Path {
+        match self {
+            Self::Kept(path) => path,
+            Self::Temporary(dir) => dir.path(),
+        }
     }
 }
 

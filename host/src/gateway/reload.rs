@@ -6,7 +6,7 @@
 
 use super::{Gateway, GatewayError, isolation, load_policies, sources};
 use crate::config::{Config, Origin};
-use crate::tools::Registry;
+use cofferdam_agent::tools::Registry;
 use cofferdam_core::audit::sha256_hex;
 use cofferdam_policy::PolicySet;
 use std::sync::Arc;
@@ -76,7 +76,7 @@ impl Gateway {
         }
         let dir = new.policies_dir.as_deref();
         let policies = load_policies(dir).map_err(GatewayError::Policies)?;
-        let registry = Registry::load(&self.mechanisms.sandbox, &policies, &sources(dir));
+        let registry = Registry::load(self.warden.sandbox(), &policies, &sources(dir));
         let gone = gone(self.toolbox.registry(), &registry);
         if !gone.is_empty() {
             return Err(ReloadError::ToolsGone(gone));
@@ -86,14 +86,12 @@ impl Gateway {
             let keys = overridden.join(", ");
             tracing::warn!("{keys} changed in the file and not in force: a flag or a variable decides");
         }
-        let outgoing = self.outgoing.with_limits(new.replies);
-        let toolbox = self.toolbox.renewed(registry, outgoing.clone(), new.turns.written_bytes);
+        let outgoing = self.warden.outgoing().with_limits(new.replies);
+        let warden = self.warden.renewed(outgoing, new.turns.written_bytes);
         let renewed = Self {
-            toolbox: Arc::new(toolbox),
-            audit: self.audit.clone(),
+            toolbox: Arc::new(self.toolbox.renewed(registry, warden.clone())),
+            warden,
             blobs: self.blobs.clone(),
-            outgoing,
-            mechanisms: self.mechanisms.clone(),
             threads: self.threads.clone(),
         };
         Ok((renewed, fingerprint(&policies)))
@@ -103,7 +101,7 @@ impl Gateway {
     /// force.
     pub fn enforce(&self, config: &Config) {
         self.toolbox.enforce();
-        self.mechanisms.workspaces.set_max_bytes(config.workspace.max_bytes);
+        self.warden.workspaces().set_max_bytes(config.workspace.max_bytes);
     }
 }
 
@@ -112,7 +110,7 @@ fn gone(now: &Registry, then: &Registry) -> Vec<String> {
     let loads = |name: &str| now.iter().any(|(known, tool)| known == name && tool.is_ok());
     // One that is new and does not load is as wrong; one that did not load before is known.
     let known = |name: &str| now.iter().any(|(known, _)| known == name);
-    let why = |(name, tool): (&str, &crate::tools::Loaded)| match tool {
+    let why = |(name, tool): (&str, &cofferdam_agent::tools::Loaded)| match tool {
         Err(why) if loads(name) || !known(name) => Some(why.to_string()),
         _ => None,
     };

@@ -4,15 +4,13 @@
 //! on one line without secrets; what the system said of the others is in the log, once it changes.
 
 use super::Gateway;
-use crate::channels::telegram;
 use crate::monitor::{Gauges, Watched};
-use crate::store::Store;
-use crate::tools::CallThreads;
+use cofferdam_agent::tools::CallThreads;
 use cofferdam_core::counts::COUNTS;
 use cofferdam_core::standing::{Fared, MODEL, STORE};
-use cofferdam_warden::audit::AuditLog;
-use cofferdam_warden::publish::Workspaces;
-use cofferdam_warden::sandbox::Sandbox;
+use cofferdam_store::Store;
+use cofferdam_telegram as telegram;
+use cofferdam_warden::calls::Warden;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
@@ -29,9 +27,7 @@ pub struct Watching(OnceLock<Watch>);
 
 /// A running gateway, watched.
 pub struct Watch {
-    audit: Arc<AuditLog>,
-    sandbox: Arc<Sandbox>,
-    workspaces: Arc<Workspaces>,
+    warden: Warden,
     threads: Arc<CallThreads>,
     store: Store,
     found: Mutex<Option<(Instant, Vec<String>)>>,
@@ -40,27 +36,24 @@ pub struct Watch {
 impl Gateway {
     /// What the monitor is told of this gateway.
     pub fn watch(&self, store: Store) -> Watch {
-        Watch {
-            audit: self.audit.clone(),
-            sandbox: self.mechanisms.sandbox.clone(),
-            workspaces: self.mechanisms.workspaces.clone(),
-            threads: self.threads.clone(),
-            store,
-            found: Mutex::default(),
-        }
+        Watch { warden: self.warden.clone(), threads: self.threads.clone(), store, found: Mutex::default() }
     }
 }
 
 impl Watch {
     fn look(&self) -> Vec<String> {
-        let audit = failed("audit: no record can be written, so calls are refused", self.audit.check());
+        let audit =
+            failed("audit: no record can be written, so calls are refused", self.warden.audit().check());
         let store = failed("database: it cannot be written, so no message is taken", self.store.check());
         let store = store.map(|ailment| why(&ailment, &STORE.look()));
         let model = MODEL.look();
         let model = model.is_failing().then(|| why("model: it answers no request", &model));
         let workers = match COUNTS.workers.fail.load(Ordering::Relaxed) {
             // Perhaps one starts again; trying is what tells.
-            true => failed("workers: no sandbox process starts, so calls fail", self.sandbox.try_worker()),
+            true => failed(
+                "workers: no sandbox process starts, so calls fail",
+                self.warden.sandbox().try_worker(),
+            ),
             false => None,
         };
         [polling(telegram::last_poll()), workers, audit, store, model].into_iter().flatten().collect()
@@ -93,10 +86,10 @@ impl Watch {
         Gauges {
             calls_waiting: self.threads.waiting(),
             tasks: Handle::try_current().ok().map(|runtime| runtime.metrics().num_alive_tasks()),
-            audit_seq: self.audit.head().seq,
+            audit_seq: self.warden.audit().head().seq,
             last_poll: telegram::last_poll(),
-            workspace_bytes: self.workspaces.bytes(),
-            workspace_max_bytes: self.workspaces.max_bytes().0,
+            workspace_bytes: self.warden.workspaces().bytes(),
+            workspace_max_bytes: self.warden.workspaces().max_bytes().0,
             resident_bytes: resident_bytes(),
             open_descriptors: std::fs::read_dir("/proc/self/fd").ok().map(|fds| fds.count() as u64),
         }

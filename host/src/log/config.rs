@@ -8,7 +8,7 @@ use serde::Deserialize;
 pub struct Config {
     /// What a line looks like.
     pub format: Format,
-    /// What is logged: a level, or levels of modules, such as `info` and `warn,cofferdam::turn=debug`. Without it
+    /// What is logged: a level, or levels of modules, such as `info` and `warn,cofferdam_agent::turn=debug`. Without it
     /// `serve` logs from `info` on and other commands from `warn` on.
     pub filter: Option<String>,
 }
@@ -41,7 +41,7 @@ pub(super) fn check(name: &str, filter: &str) -> Result<(), String> {
     }
     Err(format!(
         "{name} = {filter:?} is not understood; write error, warn, info, debug or trace, or levels of modules such as \
-         \"info,cofferdam::turn=debug\""
+         \"info,cofferdam_agent::turn=debug\""
     ))
 }
 
@@ -68,7 +68,7 @@ mod tests {
     fn a_filter_that_would_silence_the_log_is_refused() {
         for (filter, expected) in [
             ("info", true),
-            ("warn,cofferdam::turn=debug, rustls=off", true),
+            ("warn,cofferdam_agent::turn=debug, rustls=off", true),
             ("inof", false),
             ("", false),
             ("info,", false),

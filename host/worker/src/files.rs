@@ -8,6 +8,7 @@
 
 mod beneath;
 mod entries;
+mod stream;
 
 pub(crate) use beneath::handles;
 
@@ -18,6 +19,7 @@ use rustix::io::Errno;
 use std::fs::File;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
+use stream::FileStream;
 use types::{DescriptorFlags, DescriptorStat, DescriptorType, ErrorCode, OpenFlags, PathFlags};
 use wasmtime::component::{HasData, Resource, ResourceTable};
 use wasmtime_wasi::filesystem::FsPerms;
@@ -267,7 +269,12 @@ impl types::HostDescriptor for Files<'_> {
     }
 
     fn read_via_stream(&mut self, fd: Handle, offset: u64) -> FsResult<Resource<DynInputStream>> {
-        self.wasi.read_via_stream(fd, offset)
+        let file = match self.table().get(&fd)? {
+            Descriptor::File(file) => file.file.clone(),
+            Descriptor::Dir(_) => return Err(ErrorCode::IsDirectory.into()),
+        };
+        let stream: DynInputStream = Box::new(FileStream::new(file, offset));
+        Ok(self.table().push(stream)?)
     }
 
     fn drop(&mut self, fd: Handle) -> wasmtime::Result<()> {

@@ -47,6 +47,12 @@ pub(crate) struct Reach {
 #[error("the deadline passed")]
 pub(crate) struct OutOfTime;
 
+/// The instance of a call that is over. Taking it apart takes a while, which nobody needs to wait for.
+#[must_use = "dropped before the answer is sent, it delays that"]
+pub(crate) struct Spent {
+    _store: Store<State>,
+}
+
 /// An engine.
 pub(crate) struct Machine {
     engine: Engine,
@@ -116,17 +122,15 @@ impl Machine {
         })
     }
 
-    /// Runs a call to its end and gives the text that the guest returned. Blocks.
-    ///
-    /// # Errors
-    /// What the guest said, or why it did not come to an end.
+    /// Runs a call to its end. Gives the text that the guest returned, what the guest said instead, or why it did not come
+    /// to an end; and the instance, which says nothing any more and is to be dropped when the answer is on its way. Blocks.
     pub(crate) fn run(
         &self,
         linked: &Linked,
         job: &Job,
         reach: Reach,
         deadline: Instant,
-    ) -> Result<String, ToolError> {
+    ) -> (Result<String, ToolError>, Spent) {
         let output = Output::new(reach.gateway.clone());
         let mut store = self.store(state_of(&job.grants, &job.limits, reach, &output), &job.limits);
         let returned = block_on(&mut store, deadline, async |store| {
@@ -134,15 +138,17 @@ impl Machine {
             instance.cofferdam_tool_tool().call_call(store, &job.arguments).await
         });
         output.finish();
-        let state = store.into_data();
-        match returned {
+        // What lies in it tells the gateway that it is dropped, which belongs to the call.
+        drop(std::mem::take(&mut store.data_mut().table));
+        let ended = match returned {
             Ok(Ok(text)) if text.len() as u64 > job.limits.result.0 => {
                 Err(ToolError::result_too_long(text.len(), &job.limits))
             }
             Ok(Ok(text)) => Ok(text),
             Ok(Err(error)) => Err(state::from_guest(error)),
-            Err(error) => Err(outcome::of_failure(&error, &state.memory, &job.limits, &output.tail())),
-        }
+            Err(error) => Err(outcome::of_failure(&error, &store.data().memory, &job.limits, &output.tail())),
+        };
+        (ended, Spent { _store: store })
     }
 
     /// WASI 0.2 with nothing behind it, our own filesystem over the stock one, and what is granted.

@@ -126,16 +126,19 @@ impl Server {
             }
             Wanted::Call(job, time) => {
                 let deadline = Instant::now() + time;
-                let ended = match self.link(&job.grants) {
+                let (ended, spent) = match self.link(&job.grants) {
                     Ok(linked) => {
                         let gateway = Gateway::at(socket.clone());
                         let reach = Reach { mounts: self.mounts.clone(), gateway };
-                        self.machine.run(&linked, &job, reach, deadline)
+                        let (ended, spent) = self.machine.run(&linked, &job, reach, deadline);
+                        (ended, Some(spent))
                     }
                     // It linked when it was loaded, under the same grants.
-                    Err(error) => Err(ToolError::new(ErrorCode::ToolUnavailable, error.to_string())),
+                    Err(error) => (Err(ToolError::new(ErrorCode::ToolUnavailable, error.to_string())), None),
                 };
-                lock().send(&FromWorker::Ended(ended.map(Cow::Owned)), &[], || false)
+                let sent = lock().send(&FromWorker::Ended(ended.map(Cow::Owned)), &[], || false);
+                drop(spent);
+                sent
             }
         }
     }

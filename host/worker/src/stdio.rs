@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use wasmtime_wasi::cli::{IsTerminal, StdoutStream};
 use wasmtime_wasi::p2::{OutputStream, Pollable, StreamResult};
 
-/// Longer lines are cut.
+/// Longer lines are cut, which shows: one byte more is kept of them until then.
 const LINE_BYTES_MAX: usize = 1024;
 
 /// Both streams of one call.
@@ -51,7 +51,9 @@ impl Output {
         let mut captured = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         captured.end_line();
         if captured.dropped > 0 {
-            let line = format!("output over the cap was dropped ({} bytes)", captured.dropped);
+            let bytes = captured.dropped;
+            let line =
+                format!("output over the cap was dropped ({bytes} bytes); the lines before are not its last");
             captured.gateway.notify(Notification::Log(&line));
         }
     }
@@ -72,7 +74,7 @@ impl Captured {
             self.left = left;
             if *byte == b'\n' {
                 self.end_line();
-            } else if self.line.len() < LINE_BYTES_MAX {
+            } else if self.line.len() <= LINE_BYTES_MAX {
                 self.line.push(*byte);
             }
         }
@@ -83,7 +85,7 @@ impl Captured {
         for byte in &bytes[bytes.len().saturating_sub(last_words::BYTES_MAX)..] {
             if *byte == b'\n' {
                 self.end_over();
-            } else if self.over.len() < LINE_BYTES_MAX {
+            } else if self.over.len() <= LINE_BYTES_MAX {
                 self.over.push(*byte);
             }
         }

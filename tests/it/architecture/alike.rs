@@ -1,33 +1,33 @@
 //! What every channel does alike is there once: what it needs of the store, and the words that it is asked by, are named
 //! by its service and by nobody else.
 
-use super::{Source, sources};
+use super::{CRATES, Source, sources};
 
-/// A name, and the one place besides `store/` that uses it.
+/// A name, and the one place besides `host/store` that uses it.
 const ONCE: &[(&str, &str)] = &[
     // Approvals: asking, and what is remembered of them.
-    ("NewApproval", "host/src/turn/desk/"),
-    ("ApprovedPaths", "host/src/turn/desk/"),
+    ("NewApproval", "host/chat/src/desk/"),
+    ("ApprovedPaths", "host/chat/src/desk/"),
     // The flow of a unit: a turn that nobody waits for, and the reply of one that ends.
-    ("dismiss", "host/src/answering/unit.rs"),
-    ("end_noting", "host/src/answering/unit.rs"),
+    ("dismiss", "host/chat/src/answering/unit.rs"),
+    ("end_noting", "host/chat/src/answering/unit.rs"),
     // What the last run left.
-    ("unsent", "host/src/answering/arrivals.rs"),
+    ("unsent", "host/chat/src/answering/arrivals.rs"),
     // Which files are the most recent ones.
-    ("NewRecent", "host/src/answering/recent.rs"),
+    ("NewRecent", "host/chat/src/answering/recent.rs"),
     // Fetching files.
-    ("fetch_all", "host/src/answering/files.rs"),
+    ("fetch_all", "host/chat/src/answering/files.rs"),
     // What is said to a turn that runs.
-    ("taken_up", "host/src/answering/mailbox.rs"),
+    ("taken_up", "host/chat/src/answering/mailbox.rs"),
     // When an album is whole.
-    ("is_over", "host/src/answering/mailbox.rs"),
+    ("is_over", "host/chat/src/answering/mailbox.rs"),
     // Codes for strangers.
-    ("NewCode", "host/src/turn/guests.rs"),
+    ("NewCode", "host/chat/src/guests.rs"),
     // Attempts at a turn.
-    ("withdraw_attempt", "host/src/turn/attempt.rs"),
+    ("withdraw_attempt", "host/chat/src/attempt.rs"),
     // Signs of life, and what is shown of a turn.
-    ("is_left", "host/src/turn/alive.rs"),
-    ("Watcher", "host/src/turn/live.rs"),
+    ("is_left", "host/chat/src/alive.rs"),
+    ("Watcher", "host/chat/src/live.rs"),
 ];
 
 /// Commands to the gateway itself.
@@ -40,11 +40,8 @@ fn told(source: &Source) -> String {
 
 #[test]
 fn what_every_channel_does_alike_is_there_once() {
-    let all: Vec<_> = ["host/src", "host/warden/src"]
-        .into_iter()
-        .flat_map(sources)
-        .filter(|source| !source.path.contains("/tests"))
-        .collect();
+    let all: Vec<_> =
+        CRATES.into_iter().flat_map(sources).filter(|source| !source.path.contains("/tests")).collect();
     let mut wrong = Vec::new();
     for (name, place) in ONCE {
         // Where it is made.
@@ -54,10 +51,12 @@ fn what_every_channel_does_alike_is_there_once() {
         };
         let homes: Vec<_> = all.iter().filter(home).map(|source| source.path.clone()).collect();
         assert!(!homes.is_empty(), "there is no {name}, and this test looks in vain");
-        let uses = all.iter().filter(|source| source.names(name) && source.room() != "store");
+        let uses = all.iter().filter(|source| source.names(name) && !source.path.starts_with("host/store/"));
         let uses: Vec<_> = uses.map(|source| source.path.as_str()).collect();
         assert!(uses.iter().any(|path| path.starts_with(place)), "{place} does not use {name}");
-        let handed_on = |path: &str| path.ends_with("/mod.rs") || homes.iter().any(|home| home == path);
+        let handed_on = |path: &str| {
+            path.ends_with("/mod.rs") || path.ends_with("/lib.rs") || homes.iter().any(|home| home == path)
+        };
         wrong.extend(
             uses.iter()
                 .filter(|path| !path.starts_with(place) && !handed_on(path))
@@ -69,7 +68,7 @@ fn what_every_channel_does_alike_is_there_once() {
         wrong.extend(commands.map(|command| format!("{} reads {command}, which core does", source.path)));
         // The desk, and whoever runs `call --approve`.
         let approves = told(source).contains("Approver for ");
-        if approves && !["host/src/turn/desk/asking.rs", "host/src/cli/approving.rs"].contains(&&*source.path)
+        if approves && !["host/chat/src/desk/asking.rs", "host/src/cli/approving.rs"].contains(&&*source.path)
         {
             wrong.push(format!("{} asks people without the desk", source.path));
         }
@@ -79,7 +78,7 @@ fn what_every_channel_does_alike_is_there_once() {
 
 #[test]
 fn what_every_channel_uses_names_none() {
-    for room in ["src/answering", "src/turn", "src/outbound", "warden/src/attachments"] {
+    for room in ["chat/src", "agent/src/turn", "warden/src/attachments"] {
         for source in sources(&format!("host/{room}")) {
             assert!(!told(&source).to_lowercase().contains("telegram"), "{} names a channel", source.path);
         }

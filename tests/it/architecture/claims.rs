@@ -1,21 +1,21 @@
 //! `docs/threat-model.md` against the tests: every claim names tests, and they are there.
 
-use super::root;
+use super::{crates, root};
 use std::path::{Path, PathBuf};
 
 /// The files that a module's path may stand for.
 fn files(module: &str) -> Vec<PathBuf> {
-    let path = module.strip_prefix("policy::").unwrap_or(module).replace("::", "/");
-    let folders = [
-        "tests/it",
-        "host/src",
-        "host/core/src",
-        "host/policy/src",
-        "host/warden/src",
-        "host/confine/src",
-        "host/ipc/src",
-        "host/worker/src",
-    ];
+    let mut folders = vec!["tests/it".to_owned()];
+    folders.extend(crates().map(|folder| folder.to_owned()));
+    let mut found = files_in(&folders, module);
+    // Those of a crate may be named by the crate: `store::seam`.
+    let (krate, rest) = module.split_once("::").unwrap_or((module, "lib"));
+    found.extend(files_in(&[format!("host/{krate}/src")], rest));
+    found
+}
+
+fn files_in(folders: &[String], module: &str) -> Vec<PathBuf> {
+    let path = module.replace("::", "/");
     // Unit tests lie in a folder of their own: those of `audit::rotating` in `audit/tests/rotating.rs`.
     let apart = path.rsplit_once('/').map(|(room, name)| format!("{room}/tests/{name}"));
     let places = folders.iter().flat_map(|folder| {

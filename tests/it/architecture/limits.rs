@@ -1,20 +1,9 @@
 //! `docs/limits.md` against the sources: every limit that others can see is in a table, with its value.
 
-use super::{Source, root, sources};
+use super::{Source, crates, root, sources};
 use cofferdam_core::limits::Limits;
 use std::collections::BTreeMap;
 use std::fmt::Display;
-
-/// Where the product's own limits are.
-const FOLDERS: [&str; 7] = [
-    "host/core/src",
-    "host/policy/src",
-    "host/warden/src",
-    "host/confine/src",
-    "host/ipc/src",
-    "host/worker/src",
-    "host/src",
-];
 
 /// A limit as the source has it.
 struct Constant {
@@ -29,7 +18,7 @@ struct Constant {
 /// The constants whose names end in `_MAX`, by name; one name may stand in several files.
 fn constants() -> BTreeMap<String, Vec<Constant>> {
     let mut found: BTreeMap<String, Vec<Constant>> = BTreeMap::new();
-    for folder in FOLDERS.into_iter().chain(["guest-tools"]) {
+    for folder in crates().chain(["guest-tools"]) {
         for source in sources(folder).iter().filter(|source| !source.path.contains("/tests")) {
             for (name, constant) in of(source) {
                 found.entry(name).or_default().push(constant);
@@ -206,8 +195,11 @@ fn the_tests_that_the_document_names_are_there() {
         claims.iter().flat_map(|claim| claim.split('`').skip(1).step_by(2)).filter(|name| !name.contains('-'))
     {
         let path = name.trim_end_matches("::*").replace("::", "/");
-        let mut places =
-            FOLDERS.into_iter().chain(["tests/it"]).map(|folder| root().join(folder).join(&path));
+        // Those of a crate may be named by the crate.
+        let (krate, rest) = path.split_once('/').unwrap_or((&path, "lib"));
+        let of_crate = root().join(format!("host/{krate}/src/{rest}"));
+        let places = crates().chain(["tests/it"]).map(|folder| root().join(folder).join(&path));
+        let mut places = places.chain([of_crate]);
         let there = places.any(|place| place.is_dir() || place.with_extension("rs").is_file());
         assert!(there, "docs/limits.md names tests in {name}, which is not there");
     }

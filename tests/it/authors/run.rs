@@ -199,3 +199,32 @@ fn a_tool_that_crashes_is_told_with_what_it_printed_last() {
         run(&home, &[&guest("hostile"), "behaviour=stage_then_error", "path=/shared/a", "--policy", &policy]);
     assert!(!ran.stderr.contains("it printed last"), "{ran:?}");
 }
+
+#[test]
+fn of_a_tool_that_prints_too_much_it_is_told_what_was_cut() {
+    let home = Home::new();
+    let policy = hostile_policy(&home, "memory = \"16 MiB\"");
+    let crash = |bytes: &str| {
+        let ran = run(&home, &[&guest("hostile"), "--policy", &policy, "behaviour=lines_then_panic", bytes]);
+        assert_eq!((ran.code, ran.error().as_str()), (Some(1), "trapped"), "{ran:?}");
+        assert!(ran.message().contains("after many lines"), "its last words, cut or not: {ran:?}");
+        ran
+    };
+    let cut = "output over the cap was dropped (";
+    let ran = crash("bytes=1000000");
+    // The guest's own words have a panic in them.
+    let printed = |ran: &Ran, parts: &[&str]| {
+        for part in parts {
+            assert!(ran.stderr.contains(part), "{part:?} in {ran:?}");
+        }
+    };
+    let over = [cut, "; the lines before are not its last\n"];
+    printed(&ran, &[&["it printed last:\n", "    a line of some length"][..], &over].concat());
+    // As many bytes as did not go to the log, of a little over a million.
+    let dropped = ran.stderr.split(cut).nth(1).and_then(|rest| rest.split(' ').next()).expect("told");
+    let dropped: u64 = dropped.parse().expect("a number");
+    assert!((900_000..1_000_500).contains(&dropped), "{dropped}");
+    let ran = crash("bytes=1000");
+    printed(&ran, &["it printed last:", "    a line of some length", "after many lines"]);
+    assert!(!ran.stderr.contains(cut), "{ran:?}");
+}

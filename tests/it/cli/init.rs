@@ -141,7 +141,7 @@ fn the_values_it_shows_are_the_defaults() {
         "max_call_bytes = \"40 MiB\"",
         "max_turn_bytes = \"50 MiB\"",
         "max_held_bytes = \"1 GiB\"",
-        "compile_time = \"1m\"",
+        "compile_time = \"5m\"",
         "max_bytes = \"20 MiB\"",
         "max_turn_bytes = \"40 MiB\"",
         "max_count = 10",

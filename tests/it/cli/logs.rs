@@ -70,6 +70,8 @@ fn as_much_is_logged_as_is_asked_for() {
     assert!(logged("filter = \"cofferdam=debug\"", None).contains(" guest: "));
     assert_eq!(logged("filter = \"cofferdam=debug\"", Some("error")), "");
     assert!(logged("filter = \"off\"", Some("cofferdam=debug")).contains(" guest: "));
+    assert!(logged("filter = \"off,cofferdam_warden=debug\"", None).contains(" cofferdam_warden::sandbox"));
+    assert_eq!(logged("filter = \"off,cofferdam_telegram=debug\"", None), "");
     // What a guest prints may be what it reads: that is not logged at the usual level.
     assert!(!logged("filter = \"info\"", None).contains("forged"));
     // And what it prints to look like the log's own lines, or to end one, stays one value.

@@ -104,3 +104,24 @@ fn a_broken_audit_and_broken_policies_are_problems() {
     let found = findings(&value);
     assert!(found.len() == 1 && found[0].starts_with("tools: tools/file_read.toml:"), "{found:?}");
 }
+
+/// It may run as another account than `serve` will: root's folders would be in that one's way.
+#[test]
+fn it_makes_nothing_that_serve_would_find() {
+    let policy = "safety = \"read-only\"\n[arguments]\nname = \"value\"";
+    let home = Home::new().tool("hello", "file-read-only", "minimal", policy);
+    let state = home.state();
+    fs::remove_dir_all(&state).expect("warmed");
+    let tools = |value: &Value| {
+        let tools = value["tools"].as_array().expect("a list").iter();
+        tools.filter(|tool| tool["name"] == "hello" && tool["available"] == true).count()
+    };
+    let (ran, value) = doctor(&home);
+    assert_eq!((ran.code, tools(&value)), (Some(0), 1), "{ran:?}");
+    assert!(!state.exists() && !home.workspace().exists(), "neither is made");
+    fs::create_dir(&state).expect("writable");
+    fs::set_permissions(&state, fs::Permissions::from_mode(0o700)).expect("ours");
+    let (ran, value) = doctor(&home);
+    assert_eq!((ran.code, tools(&value)), (Some(0), 1), "{ran:?}");
+    assert_eq!(fs::read_dir(&state).expect("there").count(), 0, "nothing is put into it");
+}

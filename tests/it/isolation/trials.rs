@@ -101,7 +101,7 @@ fn what_is_in_force_is_what_the_kernel_says() {
     if support::needs::root() {
         assert_eq!(reports[1]["capabilities"]["bounding"], 0);
     }
-    assert_eq!((&reports[1]["rlimits"]["cpu"], &reports[2]["rlimits"]["cpu"]), (&Value::Null, &60.into()));
+    assert_eq!((&reports[1]["rlimits"]["cpu"], &reports[2]["rlimits"]["cpu"]), (&Value::Null, &300.into()));
 }
 
 #[test]

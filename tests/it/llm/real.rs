@@ -48,7 +48,10 @@ async fn a_person_talks_to_a_model_and_stops_it() -> anyhow::Result<()> {
         let again = telegram.push(Incoming::private(ANN).text("And who am I?"));
         telegram.wait_for_message(PATIENCE, |sent| sent.reply_to == Some(again.message_id)).await?;
         let log = serving.log();
-        assert!(!log.contains(" WARN cofferdam::llm") && !log.contains("panicked"), "{dialect:?}: {log}");
+        assert!(
+            !log.contains(" WARN cofferdam_agent::llm") && !log.contains("panicked"),
+            "{dialect:?}: {log}"
+        );
     }
     Ok(())
 }

@@ -1,5 +1,5 @@
 //! What a real server sent to other questions, replayed to the real program: its calls run, and their results go back.
-//! `host/src/llm/recorded/README.md` says which server.
+//! `host/agent/src/llm/recorded/README.md` says which server.
 
 use super::world::World;
 use support::llm::{Dialect, Turn};
@@ -8,7 +8,7 @@ use support::samples;
 /// An answer that `llama-server` gave.
 macro_rules! recorded {
     ($file:literal) => {
-        include_str!(concat!("../../../host/src/llm/recorded/llama-server/", $file))
+        include_str!(concat!("../../../host/agent/src/llm/recorded/llama-server/", $file))
     };
 }
 

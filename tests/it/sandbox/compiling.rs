@@ -1,6 +1,9 @@
 //! Compiling a component that somebody else wrote: in a process that is killed when it takes too long.
 
-use std::process::Stdio;
+use rustix::fs::{FlockOperation, flock};
+use rustix::process::{Pid, Signal, kill_process};
+use std::io::{BufRead, BufReader, Read};
+use std::process::{Child, Stdio};
 use support::guests::sha256;
 use support::home::{Home, Ran};
 use support::workers;
@@ -154,4 +157,52 @@ fn of_many_processes_one_compiles_a_component_and_the_others_wait_for_it() {
     let left = std::fs::read_dir(home.state().join("cache")).expect("there").flatten();
     let locks = left.filter(|entry| entry.path().extension().is_some_and(|e| e == "compiling")).count();
     assert_eq!(locks, 0, "no lock stays");
+}
+
+/// Killed, the one that compiles leaves its lock file and no code: the next does not wait for what never comes.
+#[test]
+fn who_waits_for_a_process_that_is_killed_compiles_itself() {
+    let component = slow(800);
+    let home = with(&component, "");
+    let start = || {
+        let mut command = home.command(&["call", "slow"]);
+        command.env("COFFERDAM_LOG", "info").stdout(Stdio::piped()).stderr(Stdio::piped());
+        command.spawn().expect("the program starts")
+    };
+    let lock = home.state().join("cache").join(format!("{}.compiling", sha256(&component)));
+    let is_held = || {
+        let file = std::fs::File::open(&lock);
+        file.is_ok_and(|file| flock(&file, FlockOperation::NonBlockingLockExclusive).is_err())
+    };
+    let mut first = start();
+    workers::until("the first compiles", || is_held() && !workers::of(first.id()).is_empty());
+    let signal = |signal| {
+        kill_process(Pid::from_raw(first.id() as i32).expect("a process"), signal).expect("ours");
+    };
+    // It comes to no end while the other begins to wait.
+    signal(Signal::STOP);
+    let compiling = workers::of(first.id());
+    let mut second = start();
+    let mut said = BufReader::new(second.stderr.take().expect("piped"));
+    let mut told = String::new();
+    while !told.contains("cofferdam: compiling slow (") {
+        assert!(said.read_line(&mut told).expect("text") > 0, "it waits, and says so: {told}");
+    }
+    assert!(is_held() && !told.contains("code: compiled"), "the first has not let go: {told}");
+    signal(Signal::KILL);
+    assert!(!first.wait().expect("ours").success());
+    said.read_to_string(&mut told).expect("text");
+    let answer = said_and_gone(second);
+    assert_eq!(told.matches("code: compiled").count(), 1, "{told}");
+    assert!(answer.contains("the component does not load: "), "there is code of what is no tool: {answer}");
+    workers::until("its process goes with it", || compiling.iter().all(|worker| workers::is_gone(*worker)));
+    assert!(!lock.exists(), "no lock stays");
+}
+
+/// What a process says on standard output until it ends.
+fn said_and_gone(mut process: Child) -> String {
+    let mut said = String::new();
+    process.stdout.take().expect("piped").read_to_string(&mut said).expect("text");
+    process.wait().expect("ours");
+    said
 }

@@ -26,6 +26,16 @@ fn floods_leave_a_bounded_log_that_says_what_it_dropped() {
 }
 
 #[test]
+fn a_line_that_was_cut_shows_it() {
+    let home = hostile();
+    for (bytes, cut) in [(1024, false), (1025, true), (5000, true)] {
+        let log = logged(&home, &["behaviour=stdout_flood", &format!("bytes={bytes}")]);
+        let line = log.lines().find(|line| line.contains("xxx")).expect("what it printed");
+        assert_eq!(line.contains("xxx…"), cut, "{bytes}: {line}");
+    }
+}
+
+#[test]
 fn what_a_terminal_would_obey_is_neutralized() {
     let log = logged(&hostile(), &["behaviour=stdout_escapes"]);
     assert!(!log.contains(|c: char| c.is_control() && c != '\n'), "{log:?}");

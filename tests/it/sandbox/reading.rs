@@ -165,3 +165,38 @@ fn one_call_reads_so_many_directory_entries_and_no_more() {
     assert_eq!((ran.code, ran.error().as_str()), (Some(1), "too_large"), "{ran:?}");
     assert!(ran.message().contains("2000000 directory entries"), "{ran:?}");
 }
+
+/// The runtimes of some languages ask a file's stream without waiting, or poll it first.
+#[test]
+fn a_file_is_read_as_a_stream_in_every_way() {
+    let home = unjudged();
+    let content: Vec<u8> = (0..200_001_u32).map(|n| (n % 251) as u8).collect();
+    put(&home, "/shared/file", &content);
+    put(&home, "/shared/empty", b"");
+    let sum = |from: usize| content[from..].iter().copied().map(u64::from).sum::<u64>();
+    for (how, longest) in [("unasked", 64 << 10), ("polled", 1000), ("waited", 64 << 10)] {
+        for from in [0, 200_000] {
+            let said = seen(&home, &format!("read_stream:{how} {from}"), "/shared/file");
+            let left = 200_001 - from;
+            assert_eq!(
+                (&said["bytes"], &said["sum"]),
+                (&left.into(), &sum(from).into()),
+                "{how} {from}: {said}"
+            );
+            assert_eq!(
+                (&said["longest"], &said["end"]),
+                (&left.min(longest).into(), &CLOSED.into()),
+                "{said}"
+            );
+            assert_eq!(said["stays"], true, "{how}: {said}");
+        }
+        let beyond = format!("read_stream:{how} {}", u64::MAX);
+        assert_ne!(seen(&home, &beyond, "/shared/file")["end"], Value::Null, "no place that a file can have");
+        assert_eq!(seen(&home, &format!("read_stream:{how}"), "/shared/empty")["end"], CLOSED);
+    }
+    assert_eq!(seen(&home, "read_stream:skipped", "/shared/file")["bytes"], 200_001);
+    put(&home, "/shared/folder/file", b"x");
+    assert_eq!(seen(&home, "read_stream:unasked", "/shared/folder")["error"], "is-directory");
+}
+
+const CLOSED: &str = "StreamError::Closed";

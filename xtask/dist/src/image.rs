@@ -10,8 +10,10 @@ use std::path::Path;
 
 /// Nobody's number on most systems; distroless images use it, too.
 const USER: u64 = 65_532;
-const INDEX: &str = "application/vnd.oci.image.index.v1+json";
-const MANIFEST: &str = "application/vnd.oci.image.manifest.v1+json";
+pub(crate) const INDEX: &str = "application/vnd.oci.image.index.v1+json";
+pub(crate) const MANIFEST: &str = "application/vnd.oci.image.manifest.v1+json";
+pub(crate) const CONFIG: &str = "application/vnd.oci.image.config.v1+json";
+pub(crate) const LAYER: &str = "application/vnd.oci.image.layer.v1.tar+gzip";
 
 /// A program, and what OCI calls its architecture.
 pub(crate) struct Built<'a> {
@@ -35,8 +37,8 @@ pub(crate) fn write(
         let manifest = json!({
             "schemaVersion": 2,
             "mediaType": MANIFEST,
-            "config": blob(dir, "application/vnd.oci.image.config.v1+json", &serde_json::to_vec(&config)?)?,
-            "layers": [blob(dir, "application/vnd.oci.image.layer.v1.tar+gzip", &archive::gzip(&layer)?)?],
+            "config": blob(dir, CONFIG, &serde_json::to_vec(&config)?)?,
+            "layers": [blob(dir, LAYER, &archive::gzip(&layer)?)?],
         });
         let mut manifest = blob(dir, MANIFEST, &serde_json::to_vec(&manifest)?)?;
         manifest["platform"] = json!({ "architecture": built.architecture, "os": "linux" });
@@ -96,40 +98,46 @@ fn blob(dir: &Path, media: &str, content: &[u8]) -> Result<Value> {
     Ok(json!({ "mediaType": media, "digest": digest, "size": content.len() }))
 }
 
-fn digest(content: &[u8]) -> String {
+/// How OCI names content.
+pub(crate) fn digest(content: &[u8]) -> String {
     format!("sha256:{}", hex::encode(Sha256::digest(content)))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::verify;
+    use crate::verify::tests::program;
+
+    fn layout(dir: &Path) {
+        let programs = [("amd64", 62), ("arm64", 183)].map(|(name, number)| (name, program(number, false)));
+        let built =
+            programs.each_ref().map(|(architecture, program)| Built { architecture, program, license: "l" });
+        write(dir, &built, "1.0.0", (0, "1970-01-01T00:00:00Z")).expect("written");
+    }
 
     #[test]
-    fn every_blob_is_reached_from_the_index_and_is_what_its_name_says() {
+    fn what_is_written_reads_back_and_nothing_in_it_can_be_changed() {
         let dir = std::env::temp_dir().join(format!("cofferdam-image-{}", std::process::id()));
-        let built =
-            ["amd64", "arm64"].map(|architecture| Built { architecture, program: b"x", license: "l" });
-        write(&dir, &built, "1.0.0", (0, "1970-01-01T00:00:00Z")).expect("written");
-        let mut next = vec![fs::read(dir.join("index.json")).expect("the index")];
-        let mut reached = std::collections::BTreeSet::new();
-        while let Some(content) = next.pop() {
-            let Ok(told) = serde_json::from_slice::<Value>(&content) else { continue };
-            let lists =
-                [&told["manifests"], &told["layers"]].into_iter().filter_map(Value::as_array).flatten();
-            for named in lists.chain(told.get("config").filter(|config| config.get("digest").is_some())) {
-                let name = named["digest"].as_str().expect("a digest").replace(':', "/");
-                let blob = fs::read(dir.join("blobs").join(&name)).expect("a blob");
-                assert_eq!(
-                    (named["size"].as_u64(), digest(&blob).replace(':', "/")),
-                    (Some(blob.len() as u64), name)
-                );
-                reached.insert(digest(&blob));
-                next.push(blob);
-            }
+        layout(&dir);
+        let told = verify::image(&dir).expect("whole");
+        assert_eq!(told.len(), 2, "{told:?}");
+        assert!(told[0].starts_with("1.0.0 for amd64: user 65532:65532, static /cofferdam"), "{told:?}");
+        let blobs: Vec<_> = fs::read_dir(dir.join("blobs/sha256")).expect("blobs").flatten().collect();
+        // Of each architecture a manifest, a configuration and a layer; one index.
+        assert_eq!(blobs.len(), 7);
+        for blob in blobs {
+            let content = fs::read(blob.path()).expect("a blob");
+            let mut changed = content.clone();
+            changed[0] ^= 1;
+            fs::write(blob.path(), changed).expect("changed");
+            verify::image(&dir).expect_err("a blob that is not what its name says");
+            fs::write(blob.path(), content).expect("mended");
         }
-        let blobs = fs::read_dir(dir.join("blobs/sha256")).expect("blobs").count();
+        let stray = digest(b"stray").replace(':', "/");
+        fs::write(dir.join("blobs").join(stray), b"stray").expect("written");
+        let said = verify::image(&dir).expect_err("a blob that nobody names").to_string();
+        assert!(said.contains("nothing names"), "{said}");
         fs::remove_dir_all(&dir).expect("removed");
-        // Two architectures: two manifests and configurations, one layer that both share, one index.
-        assert_eq!((reached.len(), blobs), (6, 6));
     }
 }

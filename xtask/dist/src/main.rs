@@ -2,13 +2,17 @@
 //! materials, an OCI image layout, the installer, and the checksums of all that.
 //!
 //! `cofferdam-dist OUT SECONDS ARCH=FOLDER…`: in each folder lie `cofferdam`, stripped, and `cofferdam.debug`.
-//! `SECONDS` since 1970 is the time of everything packed. It builds nothing.
+//! `SECONDS` since 1970 is the time of everything packed. It builds nothing. `cofferdam-dist verify OUT` reads the image
+//! layout back.
 
 mod archive;
 mod image;
 mod licenses;
 mod packages;
 mod sbom;
+#[cfg(test)]
+mod tests;
+mod verify;
 
 use anyhow::{Context, Result, bail};
 use archive::Entry;
@@ -21,13 +25,25 @@ const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    match pack(&arguments) {
+    let done = match &arguments[..] {
+        [verb, out] if verb == "verify" => verify(out.as_ref()),
+        _ => pack(&arguments),
+    };
+    match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(why) => {
             eprintln!("cofferdam-dist: {why:#}");
             ExitCode::FAILURE
         }
     }
+}
+
+/// Says what is in the image layout, or what is wrong with it.
+fn verify(out: &Path) -> Result<()> {
+    for line in verify::image(&out.join("oci"))? {
+        println!("    {line}");
+    }
+    Ok(())
 }
 
 /// What is packed of one architecture.

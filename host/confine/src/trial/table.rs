@@ -40,10 +40,7 @@ const DEEDS: [Trial; 55] = [
         let folder = s.open_in_mount(".", OFlags::RDONLY | OFlags::DIRECTORY)?;
         rustix::fs::Dir::new(folder)?.next().map_or(Err(io::ErrorKind::NotFound.into()), |_| Ok(()))
     }),
-    refused("start a thread", |_| {
-        let thread = std::thread::Builder::new().name("trial".into()).spawn(|| 1)?;
-        thread.join().map(drop).map_err(|_| io::ErrorKind::Other.into())
-    }),
+    refused("start a thread", |_| deeds::start_thread()),
     done("write to its socket", |s| {
         rustix::net::send(&s.socket, b"x", rustix::net::SendFlags::NOSIGNAL).map(drop).or_else(
             // The other end was closed: it got that far.
@@ -93,7 +90,7 @@ const DEEDS: [Trial; 55] = [
         Vec::<u8>::new().try_reserve_exact(more).map_err(|_| Errno::NOMEM.into())
     }),
     refused("type into a terminal", |_| deeds::call(libc::SYS_ioctl, [0, TIOCSTI, 0])),
-    refused("open /etc/passwd", |_| std::fs::File::open("/etc/passwd").map(drop)),
+    refused("open /etc/passwd", |_| deeds::open_anybodys_file()),
     refused("list /", |_| std::fs::read_dir("/").map(drop)),
     refused("open its own program", |_| std::fs::File::open("/proc/self/exe").map(drop)),
     refused("open its environment", |_| std::fs::File::open("/proc/self/environ").map(drop)),
@@ -178,7 +175,7 @@ const OWN: [Trial; 17] = [
     done("truncate a file of the state", |s| std::fs::File::create(s.root.join("state/file")).map(drop)),
     done("read what it is granted to read", |s| std::fs::read(s.root.join("cache/entry")).map(drop)),
     done("read random bytes of a device", |_| read(std::fs::File::open("/dev/urandom")?)),
-    done("start a thread", |_| std::thread::Builder::new().spawn(|| ()).map(drop)),
+    done("start a thread", |_| deeds::start_thread()),
     done("connect to a port that it is granted", |s| deeds::connect(s.port(0)?)),
     done("start a worker, which confines itself further", |s| {
         let words = ["confine-check", "call-worker", "open /etc/passwd", "--scene"].map(std::ffi::OsStr::new);
@@ -193,7 +190,9 @@ const OWN: [Trial; 17] = [
     refused("make a FIFO in the workspace", |s| {
         Ok(rustix::fs::mknodat(&s.mount, "fifo", FileType::Fifo, Mode::RWXU, 0)?)
     }),
-    refused("start another program", |_| deeds::start("/bin/true", &[])),
+    refused("start another program", |s| {
+        deeds::start(&s.root.join("outside/program").to_string_lossy(), &[])
+    }),
     refused("connect to another port", |s| deeds::connect(s.port(1)?)),
     refused("listen on a port", |_| deeds::listen().map(drop)),
 ];

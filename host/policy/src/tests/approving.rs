@@ -1,13 +1,10 @@
-//! When a person is asked: each rule in a table, what does not load, what facts and approvals bring out, and
-//! that whatever a changed rule no longer asks is told as a widening.
+//! When a person is asked: each rule in a table, what does not load, and what facts and approvals bring out.
 
 use super::{TOOL, WRITING};
-use crate::diff::{diff, widens};
 use crate::{Ask, Call, Expected, Facts, GuestPath, PolicySet, Seen, ToolPolicy, Verdict, judge};
 use cofferdam_core::audit::EntryKind;
 use cofferdam_core::id::TurnId;
 use cofferdam_core::tool::{ErrorCode, ToolName};
-use proptest::prelude::*;
 use serde_json::{Value, json};
 
 const ARGUMENTS: &str = "read = { path = \"read\" }\nwrite = { path = \"write\" }\nbelow = { path = \"write-below\" }\n\
@@ -267,105 +264,4 @@ fn what_is_read_is_what_was_approved() {
     let none = asked(&found(None)).sha256("shown");
     let permit = asked(&found(None)).grant("shown", &none).expect("as it was");
     assert_eq!(permit.expected_to_read(&path("/shared/a")), Expected::Nothing);
-}
-
-#[test]
-fn a_changed_rule_is_told_with_its_direction() {
-    for (old, new, expected) in [
-        ("", "write = \"always\"", "narrows: t: approval write: none → always"),
-        ("write = \"always\"", "", "widens: t: approval write: always → none"),
-        (
-            "write = \"always\"",
-            "write = \"on-overwrite\"",
-            "widens: t: approval write: always → on-overwrite",
-        ),
-        (
-            "write = \"on-overwrite\"",
-            "write = \"always\"",
-            "narrows: t: approval write: on-overwrite → always",
-        ),
-        (
-            "write = \"on-overwrite\"",
-            "write = \"first-time-per-path\"",
-            "widens: t: approval write: on-overwrite → first-time-per-path",
-        ),
-        // A rule that is more specific can ask less than the one that it takes the place of.
-        (
-            "\"*\" = \"always\"",
-            "\"*\" = \"always\"\nwrite = \"on-overwrite\"",
-            "widens: t: approval write: none → on-overwrite",
-        ),
-        (
-            "\"*\" = \"always\"",
-            "\"*\" = \"always\"\n\"/tmp\" = \"never\"",
-            "widens: t: approval /tmp: none → never",
-        ),
-        (
-            "\"*\" = \"always\"\n\"/tmp\" = \"never\"",
-            "\"*\" = \"always\"",
-            "narrows: t: approval /tmp: never → none",
-        ),
-        ("", "\"/tmp\" = \"never\"", "neutral: t: approval /tmp: none → never"),
-        (
-            "\"*\" = \"always\"",
-            "\"*\" = \"always\"\n\"/tmp\" = \"always\"",
-            "neutral: t: approval /tmp: none → always",
-        ),
-        ("\"/tmp\" = \"always\"", "", "widens: t: approval /tmp: always → none"),
-    ] {
-        let (old, new) = (parse(old).expect(old), parse(new).expect(new));
-        let told: Vec<_> = diff(&old, &new).iter().map(ToString::to_string).collect();
-        assert_eq!(told, [expected]);
-    }
-}
-
-/// Sets of rules from few choices.
-fn rules() -> impl Strategy<Value = String> {
-    let when = prop::sample::select(vec!["", "never", "first-time-per-path", "on-overwrite", "always"]);
-    let keys = ["*", "read", "write", "below", "flag", "/shared", "/shared/a", "/shared/a/b", "/tmp"];
-    prop::collection::vec(when, keys.len()).prop_map(move |whens| {
-        let rule = |(key, when): (&str, &str)| {
-            let when = match (key, when) {
-                (_, "") => return None,
-                ("flag", _) => "always",
-                ("*", "never") => "never",
-                ("*", _) => "always",
-                ("read" | "below", "on-overwrite") => "always",
-                (_, when) => when,
-            };
-            Some(format!("{key:?} = {when:?}\n"))
-        };
-        keys.into_iter().zip(whens).filter_map(rule).collect()
-    })
-}
-
-/// Slow and obvious: whether a call runs without anybody being asked, under these facts.
-fn runs(set: &PolicySet, arguments: &Value, facts: &Facts) -> bool {
-    match verdict(set.get("t").expect("there"), arguments) {
-        Verdict::Permit(_) => true,
-        Verdict::Deny(_) => false,
-        Verdict::Ask(ask) => matches!(ask.given(facts), Verdict::Permit(_)),
-    }
-}
-
-proptest! {
-    #[test]
-    fn whatever_is_no_longer_asked_is_told_as_a_widening(old in rules(), new in rules()) {
-        let (old, new) = (parse(&old).expect("sound"), parse(&new).expect("sound"));
-        let paths = ["/shared", "/shared/x", "/shared/a", "/shared/a/x", "/shared/a/b", "/shared/a/b/c", "/tmp", "/tmp/x"];
-        let calls = paths.iter().flat_map(|path| {
-            [json!({ "read": path }), json!({ "write": path }), json!({ "below": path }), json!({ "many": [path] })]
-        });
-        let calls: Vec<_> = calls.chain([json!({}), json!({ "flag": true }), json!({ "flag": true, "read": "/tmp/x" })]).collect();
-        let nothing: Vec<_> = paths.iter().map(|path| (*path, None)).collect();
-        for facts in [facts(&[], &[]), facts(&nothing, &[]), facts(&[], &paths), facts(&nothing, &paths)] {
-            for call in &calls {
-                if runs(&new, call, &facts) && !runs(&old, call, &facts) {
-                    prop_assert!(widens(&diff(&old, &new)), "{call} {facts:?}: {:?}", diff(&old, &new));
-                }
-            }
-        }
-        prop_assert_eq!(diff(&old, &new).len(), diff(&new, &old).len());
-        prop_assert_eq!(diff(&old, &old), []);
-    }
 }

@@ -2,12 +2,9 @@
 
 mod approving;
 mod completing;
-mod diffing;
 mod effective;
-mod explaining;
 mod judging;
 mod leaves;
-mod mending;
 mod paths;
 mod staging;
 

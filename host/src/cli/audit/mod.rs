@@ -1,14 +1,10 @@
 //! `cofferdam audit`: checking, reading and signing what was recorded.
-//!
-//! Text from the log is shown on one line without deceptive characters: a tool's caller chose it.
 
-mod row;
 mod show;
 mod sign;
 #[cfg(test)]
 mod tests;
 mod verify;
-mod when;
 
 use super::{Exit, Output};
 use crate::config::Config;
@@ -110,12 +106,6 @@ impl Named {
             Self::Files(files) => files.first().map_or(name.into(), |file| file.with_file_name(name)),
         }
     }
-}
-
-/// The file's name alone: people know the folder.
-fn name(path: &Path) -> String {
-    let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy();
-    cofferdam_core::text::one_line(&name, 255)
 }
 
 fn line(out: &mut dyn Write, text: impl std::fmt::Display) -> io::Result<()> {

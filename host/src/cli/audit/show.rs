@@ -1,12 +1,11 @@
 //! `audit show`: records as lines, for people or as they are on disk, those that match alone.
 
-use super::{Format, Named, line, name, row, when};
+use super::{Format, Named, line};
 use crate::cli::{Exit, Output};
 use cofferdam_core::audit::VerdictKind;
-use cofferdam_core::text::one_line;
 use cofferdam_core::tool::ErrorCode;
-use cofferdam_warden::audit::{self, Entry, Filter, PathPattern, Span};
-use serde_json::json;
+use cofferdam_review::audit::{self, Filter, PathPattern, When, entry_json, entry_text};
+use cofferdam_warden::audit::Span;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
@@ -30,11 +29,11 @@ pub(in crate::cli) struct Arguments {
     #[arg(long)]
     all: bool,
     /// Not older than this
-    #[arg(long, value_name = "TIME", value_parser = when::parse)]
-    since: Option<when::When>,
+    #[arg(long, value_name = "TIME", value_parser = When::parse)]
+    since: Option<When>,
     /// Not newer than this; a date includes its day
-    #[arg(long, value_name = "TIME", value_parser = when::parse)]
-    until: Option<when::When>,
+    #[arg(long, value_name = "TIME", value_parser = When::parse)]
+    until: Option<When>,
     /// Calls of this tool
     #[arg(long, value_name = "NAME")]
     tool: Option<String>,
@@ -128,7 +127,8 @@ pub(super) fn run(
     let mut entries = audit::show(named.source(), span, arguments.filter())?;
     let mut shown = 0_u64;
     for entry in entries.by_ref() {
-        print(&entry?, format, out)?;
+        let entry = entry?;
+        line(out, if format == Format::Json { entry_json(&entry) } else { entry_text(&entry) })?;
         shown += 1;
     }
     // Nobody may be reading them, which changes nothing.
@@ -140,21 +140,4 @@ pub(super) fn run(
         let _ = writeln!(notices, "cofferdam: {passed} lines are no records; see `cofferdam audit verify`");
     }
     Ok(Exit::Done)
-}
-
-fn print(entry: &Entry, format: Format, out: &mut dyn Write) -> std::io::Result<()> {
-    match (entry, format) {
-        (Entry::Record { line: text, .. }, Format::Json) => line(out, text),
-        (Entry::Record { record, .. }, Format::Text) => line(out, row::row(record)),
-        (Entry::Unreadable { file, offset, bytes, why }, Format::Json) => {
-            let file = name(file);
-            let told =
-                json!({ "unreadable": { "file": file, "offset": offset, "bytes": bytes, "why": why } });
-            line(out, told)
-        }
-        (Entry::Unreadable { file, offset, bytes, why }, Format::Text) => {
-            let (file, why) = (name(file), one_line(why, 200));
-            line(out, format!("unreadable: {bytes} bytes at offset {offset} of {file}: {why}"))
-        }
-    }
 }

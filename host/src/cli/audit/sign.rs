@@ -2,9 +2,10 @@
 //!
 //! Signing looks at the whole chain first: a log that is not sound gets no statement.
 
-use super::{Named, line, name};
+use super::{Named, line};
 use crate::cli::Exit;
 use anyhow::bail;
+use cofferdam_review::audit::name;
 use cofferdam_warden::audit::sign::{self, SecretKey, Signer};
 use cofferdam_warden::audit::{self, Verification};
 use std::io::Write;

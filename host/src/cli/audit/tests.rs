@@ -1,11 +1,8 @@
-//! What people read of the audit: checks and records, literally.
+//! What people read of the audit: checks and entries, literally.
 
 use super::*;
 use clap::Parser;
-use cofferdam_core::audit::{
-    CallFacts, Effect, EntryKind, Event, FileFacts, GENESIS, Intent, Moved, Outcome, Record, Recovered,
-    Reload, ReloadState, Removed, VerdictKind,
-};
+use cofferdam_core::audit::{CallFacts, Event, GENESIS, Intent, Outcome, VerdictKind};
 use cofferdam_core::id::{Caller, TurnId};
 use cofferdam_core::tool::ErrorCode;
 use cofferdam_warden::audit::{AuditLog, Durability};
@@ -43,10 +40,6 @@ fn outcome() -> Outcome {
     }
 }
 
-fn file(path: &str) -> Effect {
-    FileFacts { path: path.into(), bytes: 12, sha256: "0123456789abcdef".repeat(4) }.into()
-}
-
 fn denied() -> Outcome {
     let reason = Some("outside\n\u{202E}the mounts".into());
     Outcome { verdict: VerdictKind::Deny, code: Some(ErrorCode::PathDenied), reason, ..outcome() }
@@ -74,78 +67,6 @@ fn ran(path: &Path, words: &[&str]) -> (u8, String) {
     let (mut out, mut notices) = (Vec::new(), Vec::new());
     let exit = run_on(path, None, cli.command, &mut out, &mut notices).expect("reads");
     (exit as u8, String::from_utf8(out).expect("UTF-8"))
-}
-
-#[test]
-fn a_record_is_one_plain_line() {
-    let check = |event: Event, expected: &str| {
-        let time = "2026-01-02T03:04:05.678Z".into();
-        let record = Record { v: 1, seq: 12, time, prev: GENESIS.into(), event };
-        assert_eq!(row::row(&record), format!("2026-01-02T03:04:05.678Z     12 {expected}"));
-    };
-    let who = "telegram:123456789 attachment_save";
-    let file_text = "/shared/a.txt 12 bytes sha256 0123456789ab";
-    let files = vec![file("/shared/a.txt")];
-    check(
-        Event::Intent(Intent { facts: facts(), files: files.clone() }),
-        &format!("intent   {who} {file_text}"),
-    );
-    check(Event::Outcome(outcome()), &format!("outcome  {who} done 850 µs"));
-    let settled = Outcome { files, intent: Some(11), duration_us: 1_250, ..outcome() };
-    check(Event::Outcome(settled.clone()), &format!("outcome  {who} done (intent 11) {file_text} 1.2 ms"));
-    let reconciled = Outcome { reconciled: true, duration_us: 2_500_000, ..settled };
-    check(
-        Event::Outcome(reconciled),
-        &format!("outcome  {who} done (intent 11, reconciled) {file_text} 2.5 s"),
-    );
-    check(
-        Event::Outcome(denied()),
-        &format!("outcome  {who} denied path_denied \"outside  the mounts\" 850 µs"),
-    );
-    let failed = Outcome { code: Some(ErrorCode::TimedOut), ..outcome() };
-    check(Event::Outcome(failed), &format!("outcome  {who} failed timed_out 850 µs"));
-    let moved = Effect::Moved(Moved {
-        path: "/shared/b".into(),
-        moved_from: "/tmp/a".into(),
-        kind: EntryKind::File,
-        inode: 7,
-    });
-    let removed = |removed, entries| Effect::Removed(Removed { path: "/shared/c".into(), removed, entries });
-    let changed = vec![
-        moved,
-        removed(EntryKind::Directory, 12),
-        removed(EntryKind::Directory, 1),
-        removed(EntryKind::File, 1),
-    ];
-    check(
-        Event::Intent(Intent { facts: facts(), files: changed }),
-        &format!(
-            "intent   {who} moved /tmp/a to /shared/b removed /shared/c, 12 entries removed /shared/c, 1 entry \
-             removed /shared/c"
-        ),
-    );
-    check(
-        Event::Recovered(Recovered { torn_bytes: 57, torn_sha256: "ab".repeat(32) }),
-        "recovered after a torn line of 57 bytes, sha256 abababababab",
-    );
-    let sha256 = |digits: &str| Some(digits.repeat(32));
-    let reload = Reload {
-        reload: ReloadState::Applied,
-        config_sha256: sha256("ab"),
-        policies_sha256: sha256("cd"),
-        reason: None,
-    };
-    let refused = Reload {
-        reload: ReloadState::Refused,
-        policies_sha256: None,
-        reason: Some("line\n7".into()),
-        ..reload.clone()
-    };
-    check(
-        Event::Reload(reload),
-        "reload   applied configuration sha256 abababababab policies sha256 cdcdcdcdcdcd",
-    );
-    check(Event::Reload(refused), "reload   refused configuration sha256 abababababab \"line 7\"");
 }
 
 #[test]

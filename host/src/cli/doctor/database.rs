@@ -2,7 +2,7 @@
 
 use super::finding::{Finding, shell};
 use crate::config::Config;
-use crate::store::{FILE_NAME, Look, StoreError, Waiting};
+use cofferdam_store::{FILE_NAME, Look, StoreError, Waiting};
 use serde::Serialize;
 use std::fmt;
 

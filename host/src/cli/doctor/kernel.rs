@@ -18,10 +18,14 @@ pub(super) struct Kernel {
     /// By the release: dirty pages of a guest are found in place; without it its memory is mapped anew.
     pagemap_scan: bool,
     pidfd: bool,
+    /// The sysctl `vm.memfd_noexec`; none before Linux 6.3, where any memory file can be run.
+    memfd_noexec: Option<u8>,
     /// Descriptors that a gateway started from here may have open; none: any number.
     descriptors: Option<u64>,
 }
 
+/// Where the kernel says whether memory files can be run: 0 and 1 let those be that ask for it.
+const MEMFD_NOEXEC: &str = "/proc/sys/vm/memfd_noexec";
 /// With fewer, the descriptors in flight to a few workers leave none for the gateway.
 const DESCRIPTORS_MIN: u64 = 4096;
 
@@ -45,6 +49,14 @@ pub(super) fn look(isolation: &Isolation, findings: &mut Vec<Finding>) -> Kernel
             format!("ulimit -Hn {DESCRIPTORS_MIN}, where serve is started; LimitNOFILE={DESCRIPTORS_MIN} in its unit"),
         ));
     }
+    let memfd_noexec = std::fs::read_to_string(MEMFD_NOEXEC).ok().and_then(|text| text.trim().parse().ok());
+    if memfd_noexec.is_some_and(|value| value > 1) {
+        findings.push(Finding::problem(
+            "kernel",
+            "vm.memfd_noexec is 2: no memory file can be run, and workers are started from one",
+            "sysctl -w vm.memfd_noexec=1",
+        ));
+    }
     let unnamed = OFlags::TMPFILE | OFlags::WRONLY | OFlags::CLOEXEC;
     let report = isolation.reports.first();
     Kernel {
@@ -55,6 +67,7 @@ pub(super) fn look(isolation: &Isolation, findings: &mut Vec<Finding>) -> Kernel
         pagemap_scan: version(&release) >= (6, 7),
         pidfd: rustix::process::pidfd_open(rustix::process::getpid(), rustix::process::PidfdFlags::empty())
             .is_ok(),
+        memfd_noexec,
         descriptors,
         release: release.trim().to_owned(),
     }

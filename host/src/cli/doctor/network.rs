@@ -2,11 +2,11 @@
 //! effect to each server, side by side. `getUpdates` is never asked for, because that would take messages away.
 
 use super::finding::Finding;
-use crate::channels::telegram::{self, Answered, ConfigError as TelegramError};
 use crate::config::Config;
-use crate::llm::{self, ConfigError as ModelError, KeyStanding, Known, ModelStanding, Probed};
-use crate::outbound::SecretFileError;
+use cofferdam_agent::llm::{self, ConfigError as ModelError, KeyStanding, Known, ModelStanding, Probed};
+use cofferdam_agent::server::SecretFileError;
 use cofferdam_core::text::one_line;
+use cofferdam_telegram::{self as telegram, Answered, ConfigError as TelegramError};
 use serde::Serialize;
 use std::path::Path;
 use std::thread::JoinHandle;

@@ -3,11 +3,11 @@
 
 use super::super::allow;
 use super::finding::{Finding, shell};
-use crate::channels::telegram::{self, Members};
 use crate::config::{Config, Origin};
-use crate::store::now_ms;
-use crate::store::people::{Paired, People as File, PeopleError};
 use cofferdam_core::text::one_line;
+use cofferdam_store::now_ms;
+use cofferdam_store::people::{Paired, People as File, PeopleError};
+use cofferdam_telegram::{self as telegram, Members};
 use serde::Serialize;
 use std::os::unix::fs::MetadataExt;
 

@@ -5,7 +5,7 @@ use super::super::told::{placed, told};
 use super::finding::{Finding, Weight};
 use crate::config::Config;
 use crate::gateway::GatewayError;
-use crate::tools::Registry;
+use cofferdam_agent::tools::Registry;
 use cofferdam_warden::audit::AuditError;
 use cofferdam_warden::audit::sign::KeyError;
 use serde::Serialize;

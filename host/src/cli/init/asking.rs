@@ -5,9 +5,9 @@ mod model;
 
 use super::template::Setting;
 use super::terminal::Terminal;
-use crate::channels::telegram::{self, ProbeError, Token};
 use anyhow::Context;
 use cofferdam_core::secret::Secret;
+use cofferdam_telegram::{self as telegram, ProbeError, Token};
 use model::{Key, Model};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

@@ -4,7 +4,7 @@
 use super::super::{Exit, Output};
 use crate::gateway;
 use cofferdam_policy::PolicyProblem;
-use cofferdam_policy::diff::{diff, widens};
+use cofferdam_review::diff::{diff, widens};
 use serde_json::json;
 use std::io::Write;
 use std::path::Path;

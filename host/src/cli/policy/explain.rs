@@ -5,11 +5,11 @@ use super::super::{Exit, Output, call};
 use super::From;
 use crate::config::Config;
 use crate::gateway;
-use crate::tools::{self, Refused, Registry, Tool};
+use cofferdam_agent::tools::{self, Refused, Registry, Tool};
 use cofferdam_core::tool::{ErrorCode, ToolError};
-use cofferdam_policy::explain::{Explained, explain};
-use cofferdam_policy::mend::{self, Remedy, Suggestion};
 use cofferdam_policy::{Denial, PolicyProblem, PolicySet, Reason};
+use cofferdam_review::explain::{Explained, explain};
+use cofferdam_review::mend::{self, Remedy, Suggestion};
 use std::io::Write;
 
 mod json;

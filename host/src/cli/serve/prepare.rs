@@ -3,14 +3,14 @@
 
 use super::super::told::Unusable;
 use super::check_groups;
-use crate::channels::telegram;
 use crate::config::{Config, FILE_NAME};
 use crate::gateway::{self, Gateway, Purpose, ServeLock};
-use crate::llm::{self, Answering};
 use crate::monitor::Monitor;
-use crate::store::{self, Look, Store};
-use crate::tools::Registry;
 use anyhow::{Context, anyhow};
+use cofferdam_agent::llm::{self, Answering};
+use cofferdam_agent::tools::Registry;
+use cofferdam_store::{self as store, Look, Store};
+use cofferdam_telegram as telegram;
 
 /// A step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

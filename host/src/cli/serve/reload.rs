@@ -6,17 +6,18 @@
 use super::super::told::{placed, told};
 use super::signals::Asked;
 use super::{check_groups, menu};
-use crate::channels::telegram;
 use crate::config::{Config, ConfigError};
 use crate::gateway::Gateway;
+use crate::log;
 use crate::monitor::Manager;
-use crate::store::{Presence, Store};
-use crate::{llm, log};
 use anyhow::{Context, anyhow};
+use cofferdam_agent::llm;
 use cofferdam_core::audit::{Event, Reload, ReloadState};
 use cofferdam_core::counts::COUNTS;
 use cofferdam_core::standing::MODEL;
 use cofferdam_core::text::one_line;
+use cofferdam_store::{Presence, Store};
+use cofferdam_telegram as telegram;
 use cofferdam_warden::audit::Durability;
 use std::io;
 use std::os::unix::fs::MetadataExt;
@@ -142,7 +143,7 @@ impl Reloading {
             config: telegram,
             menu: menu(&gateway, runner.memory()),
             runner,
-            outgoing: gateway.outgoing.clone(),
+            outgoing: gateway.warden.outgoing().clone(),
             attachments: config.attachments.clone(),
             approvals: config.approvals,
         };
@@ -150,7 +151,7 @@ impl Reloading {
     }
 
     fn note(&self, reload: Reload) -> anyhow::Result<()> {
-        let noted = self.gateway.audit.append(Event::Reload(reload), Durability::Synced);
+        let noted = self.gateway.warden.audit().append(Event::Reload(reload), Durability::Synced);
         noted.map(drop).context("the audit cannot be written")
     }
 }

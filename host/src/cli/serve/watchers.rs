@@ -2,13 +2,13 @@
 //! which reads a note. What they need from outside is opened before the process is confined.
 
 use super::super::told::told;
-use crate::channels::telegram;
 use crate::config::Config;
 use crate::gateway::Watching;
 use crate::log;
 use crate::monitor::{Manager, Monitor, Watched};
-use crate::store::{Health, LastError, Presence};
 use cofferdam_core::standing::{MODEL, STORE};
+use cofferdam_store::{Health, LastError, Presence};
+use cofferdam_telegram as telegram;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::runtime::Handle;

@@ -1,9 +1,9 @@
 //! The status for people, a few lines.
 
 use super::{Failed, Health, Model, Newest, Queue, Status};
-use crate::store::{DayOf, LastError, Waiting};
 use cofferdam_core::limits::ByteSize;
 use cofferdam_core::text::one_line;
+use cofferdam_store::{DayOf, LastError, Waiting};
 
 /// So many people of today are shown; `--json` has more.
 const PEOPLE_SHOWN: usize = 10;

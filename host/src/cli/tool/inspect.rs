@@ -5,12 +5,9 @@ use super::super::Exit;
 use crate::config::Config;
 use crate::gateway::candidate::Candidate;
 use anyhow::{Context, bail};
-use cofferdam_core::text::{one_line, spelled_out, spelled_out_json};
-use cofferdam_policy::schema::{Leaf, leaves};
-use cofferdam_policy::{ArgumentClass, ComponentSource, PathUse, ToolPolicy};
-use cofferdam_warden::sandbox::imports::{Import, Needs};
-use serde_json::{Value, json};
-use std::fmt::Write as _;
+use cofferdam_core::text::spelled_out_json;
+use cofferdam_policy::{ComponentSource, ToolPolicy};
+use cofferdam_review::tool::Inspected;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
@@ -52,113 +49,24 @@ pub(super) fn run(config: &Config, arguments: &Arguments) -> anyhow::Result<Exit
     } else {
         problems.extend(policy.as_ref().and_then(|policy| candidate.unpinned(policy)));
     }
-    let seen = Seen { candidate: &candidate, policy: policy.as_ref(), chosen, problems: &problems };
+    let description = candidate.description.as_ref().ok();
+    let suggested = description.map(|description| candidate.granting_nothing(description));
+    let seen = Inspected {
+        file: &candidate.file,
+        binary: &candidate.binary,
+        interfaces: &candidate.interfaces,
+        description,
+        policy: policy.as_ref(),
+        chosen,
+        problems: &problems,
+        suggested: suggested.as_deref(),
+    };
     let mut out = std::io::stdout().lock();
     match arguments.json {
         true => writeln!(out, "{}", spelled_out_json(&seen.json().to_string()))?,
         false => write!(out, "{}", seen.text())?,
     }
     Ok(if problems.is_empty() || chosen.is_none() { Exit::Done } else { Exit::ProblemFound })
-}
-
-/// What there is to tell.
-struct Seen<'a> {
-    candidate: &'a Candidate,
-    policy: Option<&'a ToolPolicy>,
-    chosen: Option<&'a Path>,
-    problems: &'a [String],
-}
-
-impl Seen<'_> {
-    fn json(&self) -> Value {
-        let Candidate { file, binary, interfaces, description } = self.candidate;
-        let beyond: Vec<_> = interfaces
-            .beyond_baseline()
-            .iter()
-            .map(|Import { name, needs }| json!({ "name": name, "needs": needs.to_string() }))
-            .collect();
-        let described = description.as_ref().ok();
-        json!({
-            "file": file.display().to_string(), "sha256": binary.sha256(), "bytes": binary.bytes().len(),
-            "exports": interfaces.exports, "imports": interfaces.imports, "imports_beyond_baseline": beyond,
-            "name": described.map(|d| d.name.as_str()), "summary": described.map(|d| d.summary.as_str()),
-            "arguments": described.map(|d| &d.arguments), "result": described.map(|d| &d.result),
-            "texts": self.texts().into_iter().map(|(at, class)| json!({ "argument": at, "class": class.map(word) }))
-                .collect::<Vec<_>>(),
-            "policy": self.chosen.map(|path| path.display().to_string()),
-            "loads": self.problems.is_empty(), "problems": self.problems,
-        })
-    }
-
-    fn text(&self) -> String {
-        let Candidate { file, binary, interfaces, description } = self.candidate;
-        let mut text = String::new();
-        // Names, summaries and schemas are a stranger's words.
-        let mut row = |name: &str, said: &str| {
-            let _ = writeln!(text, "{name:<10}{}", spelled_out(said));
-        };
-        if let Ok(described) = description {
-            row("tool", &format!("{}: {}", described.name, described.summary));
-        }
-        row("file", &file.display().to_string());
-        row("sha256", binary.sha256());
-        row("size", &format!("{} bytes", binary.bytes().len()));
-        row("exports", &listed(&interfaces.exports));
-        let beyond = interfaces.beyond_baseline();
-        if beyond.is_empty() {
-            row("imports", "nothing beyond the baseline");
-        }
-        for Import { name, needs } in &beyond {
-            match needs {
-                Needs::Unknown => row("imports", &format!("{name} ({needs})")),
-                _ => row("imports", &format!("{name} (in the profile: {needs})")),
-            }
-        }
-        for (at, class) in self.texts() {
-            let class = class.map_or_else(|| "not classified".into(), |class| format!("is {}", word(class)));
-            row("text", &format!("{} {class}", one_line(&at, 200)));
-        }
-        if let Ok(described) = description {
-            row("arguments", &spelled_out_json(&described.arguments.to_string()));
-            row("result", &spelled_out_json(&described.result.to_string()));
-        }
-        let under = self.chosen.map_or_else(|| "nothing granted".into(), |p| p.display().to_string());
-        match self.problems {
-            [] => row("verdict", &format!("loads under {under}")),
-            problems => {
-                row("verdict", &format!("does not load under {under}:"));
-                problems.iter().for_each(|problem| row("", problem));
-            }
-        }
-        if let (None, Ok(described)) = (self.chosen, description) {
-            let _ = write!(text, "\nA policy that grants nothing, for tools/{}.toml:\n\n", described.name);
-            text.push_str(&self.candidate.granting_nothing(described));
-        }
-        text
-    }
-
-    /// Every argument that can hold text, with its class under the policy that was chosen.
-    fn texts(&self) -> Vec<(String, Option<ArgumentClass>)> {
-        let Ok(described) = &self.candidate.description else { return Vec::new() };
-        let found = leaves(&described.arguments).unwrap_or_default();
-        let texts = found.into_iter().filter(|(_, leaf)| *leaf == Leaf::MayBeText).map(|(at, _)| at);
-        let policy = self.policy.filter(|_| self.chosen.is_some());
-        texts.map(|at| (at.clone(), policy.and_then(|policy| policy.class(&at)))).collect()
-    }
-}
-
-fn listed(names: &[String]) -> String {
-    if names.is_empty() { "nothing".into() } else { names.join(", ") }
-}
-
-fn word(class: ArgumentClass) -> &'static str {
-    match class {
-        ArgumentClass::Value => "\"value\"",
-        ArgumentClass::Content => "\"content\"",
-        ArgumentClass::Path(PathUse::Read) => "{ path = \"read\" }",
-        ArgumentClass::Path(PathUse::Write) => "{ path = \"write\" }",
-        ArgumentClass::Path(PathUse::WriteBelow) => "{ path = \"write-below\" }",
-    }
 }
 
 /// Puts the component where the policy file expects it, and its sha256 into the file; the component
@@ -193,8 +101,9 @@ fn beside(file: &Path, component: &str) -> PathBuf {
 }
 
 fn place(candidate: &Candidate, to: &Path) -> anyhow::Result<()> {
-    let there = std::fs::read(to).is_ok_and(|bytes| bytes == candidate.binary.bytes());
-    if there { Ok(()) } else { replace(to, candidate.binary.bytes()) }
+    let bytes = candidate.binary.bytes().expect("a candidate was read from its file");
+    let there = std::fs::read(to).is_ok_and(|there| there == bytes);
+    if there { Ok(()) } else { replace(to, bytes) }
 }
 
 /// All of the new content or the old, readable as any file that a person writes.

@@ -2,7 +2,6 @@
 //! workspace and its policies stay as they are.
 
 mod case;
-mod compare;
 mod inspect;
 mod new;
 mod places;

@@ -76,7 +76,7 @@ pub(super) fn run(config: &Config, arguments: Arguments) -> anyhow::Result<Exit>
     }
     let places = Places::new(config, workspace.as_deref(), arguments.state.as_deref())?;
     let gateway = candidate.gateway(config, &places.config, &policy)?;
-    let before = gateway.audit.head().seq;
+    let before = gateway.warden.audit().head().seq;
     let name = policy.tool.to_string();
     let attachments = call::attach(&gateway, &places.config, &arguments.attach)?;
     let text =
@@ -91,7 +91,7 @@ pub(super) fn run(config: &Config, arguments: Arguments) -> anyhow::Result<Exit>
         tell(&how_to_grant(&policy));
     }
     let exit = call::print(result)?;
-    let records = gateway.audit.head().seq.saturating_sub(before);
+    let records = gateway.warden.audit().head().seq.saturating_sub(before);
     let output = Output { json: arguments.json };
     let shown = audit::newest(&audit_file(&places.config), records, output, &mut std::io::stderr());
     if let Err(error) = shown {

@@ -3,8 +3,7 @@
 //! of the workspace or of the reply that a case does not mention are each told.
 
 use super::super::{Exit, call, tell};
-use super::case::{Case, Content, Sent, read_all};
-use super::compare::{Files, differences};
+use super::case::read_all;
 use super::places::{Places, named_workspace};
 use super::printed::Printed;
 use crate::config::Config;
@@ -15,6 +14,7 @@ use cofferdam_core::capability::MOUNTS;
 use cofferdam_core::message::OutgoingAttachment;
 use cofferdam_core::tool::Answer;
 use cofferdam_policy::ToolPolicy;
+use cofferdam_review::tool::{Case, Content, Files, Sent, differences};
 use serde_json::{Value, json};
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
@@ -159,7 +159,8 @@ fn sent(gateway: &Gateway, files: Vec<OutgoingAttachment>) -> anyhow::Result<Vec
     let read = |OutgoingAttachment { name, sha256, .. }: OutgoingAttachment| {
         let mut bytes = Vec::new();
         gateway
-            .outgoing
+            .warden
+            .outgoing()
             .file(&sha256)
             .and_then(|mut file| file.read_to_end(&mut bytes))
             .with_context(|| format!("cannot read {name} of the case's reply"))?;

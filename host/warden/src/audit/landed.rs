@@ -12,7 +12,7 @@ use std::fs::File;
 
 /// What a call has done, by its last outcome and the intent that this settles.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Landed {
+pub(crate) enum Landed {
     /// All that it planned.
     All(Vec<Effect>),
     /// A crash came after some of it.
@@ -45,7 +45,7 @@ impl AuditLog {
     ///
     /// # Errors
     /// When the log cannot be read.
-    pub fn landed(&self, call: &CallId) -> Result<Option<Landed>, AuditError> {
+    pub(crate) fn landed(&self, call: &CallId) -> Result<Option<Landed>, AuditError> {
         let files = Files::of(Source::Log(&self.path))?;
         let mut last: Option<Outcome> = None;
         for index in (0..files.len()).rev() {

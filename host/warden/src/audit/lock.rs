@@ -36,7 +36,7 @@ impl<F: Borrow<File>> Drop for Held<F> {
 /// finds can only come from a crash.
 #[derive(Debug)]
 #[must_use = "dropping the guard says that the publication is over"]
-pub struct PublishingGuard {
+pub(crate) struct PublishingGuard {
     _file: File,
 }
 

@@ -120,7 +120,7 @@ impl AuditLog {
         })
     }
 
-    /// Appends one record and gives its `seq`. An intent is appended under a [`PublishingGuard`].
+    /// Appends one record and gives its `seq`. An intent is appended under the lock of `publishing`.
     ///
     /// What other processes have appended is taken into account, and a torn end is recorded first. A full
     /// file is rotated away before.
@@ -170,7 +170,7 @@ impl AuditLog {
     ///
     /// # Errors
     /// [`AuditError::Busy`] when another process reconciles for longer than [`LOCK_WAIT`].
-    pub fn publishing(&self) -> Result<PublishingGuard, AuditError> {
+    pub(crate) fn publishing(&self) -> Result<PublishingGuard, AuditError> {
         PublishingGuard::take(&self.beside("publishing.lock"), Sharing::Shared, self.lock_wait)
     }
 

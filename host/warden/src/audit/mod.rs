@@ -10,10 +10,9 @@
 mod chain;
 mod checkpoint;
 mod config;
+mod entries;
 mod error;
 mod files;
-mod filter;
-mod glob;
 mod head;
 mod landed;
 mod lines;
@@ -23,7 +22,6 @@ mod open;
 mod reading;
 mod reconcile;
 mod rotate;
-mod show;
 pub mod sign;
 mod tail;
 #[cfg(test)]
@@ -32,17 +30,15 @@ mod verify;
 
 pub use chain::{BadRecord, Fault};
 pub use config::{Config, ROTATE_BYTES_MIN};
+pub use entries::{Entries, Entry, Span, Wanted, read_entries};
 pub use error::AuditError;
 pub use files::{ROTATED_FILES_MAX, Source};
-pub use filter::Filter;
-pub use glob::PathPattern;
 pub use head::{BadHead, Head};
-pub use landed::Landed;
-pub use lock::PublishingGuard;
 pub use log::{AuditLog, Durability};
-pub use reconcile::Reconcile;
-pub use show::{Entries, Entry, Span, show};
 pub use verify::{Ending, Kept, Report, Verification, Witness, verify};
+
+pub(crate) use landed::Landed;
+pub(crate) use lock::PublishingGuard;
 
 use std::time::Duration;
 

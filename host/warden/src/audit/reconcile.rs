@@ -19,7 +19,7 @@ use std::time::Duration;
 /// Open intents, held exclusively: nobody publishes until this is dropped.
 #[derive(Debug)]
 #[must_use = "settle what is open, then finish"]
-pub struct Reconcile<'log> {
+pub(crate) struct Reconcile<'log> {
     log: &'log AuditLog,
     open: BTreeMap<u64, Intent>,
     /// Changes that the open intents plan.
@@ -40,7 +40,7 @@ impl AuditLog {
     /// # Errors
     /// [`AuditError::Busy`] when a publication is under way for longer than `wait`, this process's own
     /// included; [`AuditError::TooManyOpen`] above [`OPEN_INTENTS_MAX`] and [`OPEN_CHANGES_MAX`].
-    pub fn open_intents(&self, wait: Duration) -> Result<Reconcile<'_>, AuditError> {
+    pub(crate) fn open_intents(&self, wait: Duration) -> Result<Reconcile<'_>, AuditError> {
         self.open_intents_of(wait, OPEN_CHANGES_MAX)
     }
 
@@ -81,18 +81,19 @@ impl AuditLog {
 
 impl Reconcile<'_> {
     /// The open intents by their `seq`, oldest first.
-    pub fn intents(&self) -> impl Iterator<Item = (u64, &Intent)> {
+    pub(crate) fn intents(&self) -> impl Iterator<Item = (u64, &Intent)> {
         self.open.iter().map(|(seq, intent)| (*seq, intent))
     }
 
     /// How many lines were passed over because they are no records: torn ones, or worse. An intent in
     /// one of them cannot be settled; `audit verify` says which they are.
-    pub fn unreadable(&self) -> u64 {
+    #[cfg(test)]
+    pub(super) fn unreadable(&self) -> u64 {
         self.unreadable
     }
 
     /// Records durably how the intent `seq` ended, as found on disk, and gives the outcome's own `seq`.
-    pub fn settle(&mut self, seq: u64, outcome: Outcome) -> Result<u64, AuditError> {
+    pub(crate) fn settle(&mut self, seq: u64, outcome: Outcome) -> Result<u64, AuditError> {
         let outcome = Outcome { intent: Some(seq), reconciled: true, ..outcome };
         let settled = self.log.append(Event::Outcome(outcome), Durability::Synced)?;
         self.open.remove(&seq);
@@ -104,7 +105,7 @@ impl Reconcile<'_> {
     ///
     /// # Errors
     /// When the note cannot be written; the outcomes are recorded all the same.
-    pub fn finish(self) -> Result<(), AuditError> {
+    pub(crate) fn finish(self) -> Result<(), AuditError> {
         match self.last {
             Some(checkpoint) if self.open.is_empty() => checkpoint.store(&self.log.checkpoint_path()),
             _ => Ok(()),

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 /// Why a call has to end before it is done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Stop {
+pub(crate) enum Stop {
     /// Its time is over.
     Deadline,
     /// Somebody cancelled it.
@@ -29,7 +29,7 @@ impl Stop {
 
 /// What is left of a turn's share when one of its calls begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct TurnShare {
+pub(crate) struct TurnShare {
     /// What the turn may write in all.
     pub limit: ByteSize,
     /// Bytes of it that its earlier calls have left.
@@ -39,7 +39,7 @@ pub struct TurnShare {
 /// The share of one call: bytes that it may stage and changes that it may plan in all, and its stop check.
 ///
 /// Discarded bytes stay spent, so that a loop of staging and dropping ends too.
-pub struct Budget {
+pub(crate) struct Budget {
     limit: ByteSize,
     turn: Option<TurnShare>,
     made: BTreeSet<GuestPath>,
@@ -51,7 +51,7 @@ pub struct Budget {
 
 impl Budget {
     /// A fresh share, with as many changes as a call has by default. `stop` is asked between the slices of host-side work, so a deadline covers them.
-    pub fn new(limit: ByteSize, stop: impl Fn() -> Option<Stop> + Send + Sync + 'static) -> Self {
+    pub(crate) fn new(limit: ByteSize, stop: impl Fn() -> Option<Stop> + Send + Sync + 'static) -> Self {
         let (spent, changes) = (AtomicU64::new(0), AtomicU32::new(0));
         let changes_max = Limits::DEFAULT.changes;
         Self { limit, turn: None, made: BTreeSet::new(), spent, changes, changes_max, stop: Box::new(stop) }
@@ -59,20 +59,20 @@ impl Budget {
 
     /// The same with so many changes: files, renames and removals that the call may plan.
     #[must_use]
-    pub fn of_changes(self, changes_max: u32) -> Self {
+    pub(crate) fn of_changes(self, changes_max: u32) -> Self {
         Self { changes_max, ..self }
     }
 
     /// The same within what its turn has left.
     #[must_use]
-    pub fn within(self, turn: TurnShare) -> Self {
+    pub(crate) fn within(self, turn: TurnShare) -> Self {
         Self { turn: Some(turn), ..self }
     }
 
     /// The same for a call of which an earlier run, that a crash cut off, has made these files: that their names
     /// are taken refuses nothing. What it then plans is compared with what that run had planned.
     #[must_use]
-    pub fn having_made(self, made: Vec<GuestPath>) -> Self {
+    pub(crate) fn having_made(self, made: Vec<GuestPath>) -> Self {
         Self { made: made.into_iter().collect(), ..self }
     }
 
@@ -82,7 +82,7 @@ impl Budget {
     }
 
     /// Bytes staged so far, discarded ones included.
-    pub fn spent(&self) -> u64 {
+    pub(crate) fn spent(&self) -> u64 {
         self.spent.load(Ordering::Relaxed)
     }
 

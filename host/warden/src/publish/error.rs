@@ -252,12 +252,12 @@ fn also(landed: &[Effect], error: &PublishError) -> String {
 }
 
 /// What happened, in words: `saved /shared/a, removed /tmp/b`. Of many, the first and how many more.
-pub fn told(effects: &[Effect]) -> String {
+pub(crate) fn told(effects: &[Effect]) -> String {
     first_of(effects, one)
 }
 
 /// The words for the first of many, and how many more there are.
-pub fn first_of<T>(all: &[T], word: impl Fn(&T) -> String) -> String {
+pub(crate) fn first_of<T>(all: &[T], word: impl Fn(&T) -> String) -> String {
     let first: Vec<_> = all.iter().take(LISTED_MAX).map(word).collect();
     match all.len() - first.len() {
         0 => first.join(", "),

@@ -30,7 +30,7 @@ use std::sync::Arc;
 pub(super) const TRIES_MAX: u32 = 16;
 
 /// A finished file, its bytes on disk, still without its name. Dropped, it is gone.
-pub struct SealedFile {
+pub(crate) struct SealedFile {
     place: Place,
     /// Open, unless the file is parked: then it has a name, and is opened by that where need be.
     file: Option<File>,
@@ -101,12 +101,12 @@ impl SealedFile {
     }
 
     /// The path it will have.
-    pub fn path(&self) -> &GuestPath {
+    pub(crate) fn path(&self) -> &GuestPath {
         &self.place.path
     }
 
     /// What will be on disk.
-    pub fn facts(&self) -> FileFacts {
+    pub(crate) fn facts(&self) -> FileFacts {
         let path = self.place.path.to_string();
         FileFacts { path, bytes: self.bytes, sha256: self.sha256.clone() }
     }

@@ -20,7 +20,7 @@ impl Workspace {
     ///
     /// # Errors
     /// When a mount is unknown, or something cannot be looked at.
-    pub fn happened(&self, effect: &Effect) -> Result<Option<Effect>, PublishError> {
+    pub(crate) fn happened(&self, effect: &Effect) -> Result<Option<Effect>, PublishError> {
         let happened = match effect {
             Effect::Written(file) => {
                 let Ok(path) = GuestPath::parse(&file.path) else { return Ok(None) };
@@ -53,7 +53,7 @@ impl Workspace {
     ///
     /// # Errors
     /// When the mount is unknown, or the way there cannot be looked at or is not plain directories.
-    pub fn seen(&self, path: &GuestPath) -> Result<Option<Seen>, PublishError> {
+    pub(crate) fn seen(&self, path: &GuestPath) -> Result<Option<Seen>, PublishError> {
         let mount = self.inner.mount_of(path)?;
         let relative = if path.is_mount() { "." } else { path.below_mount() };
         let found = resolve::handle(&mount.dir, relative)
@@ -66,7 +66,7 @@ impl Workspace {
     ///
     /// # Errors
     /// When the mount is unknown, or what is there cannot be looked at.
-    pub fn found(&self, path: &GuestPath) -> Result<Option<Seen>, PublishError> {
+    pub(crate) fn found(&self, path: &GuestPath) -> Result<Option<Seen>, PublishError> {
         let mount = self.inner.mount_of(path)?;
         let relative = if path.is_mount() { "." } else { path.below_mount() };
         let failed = |errno: Errno| PublishError::from_io(path, "looking at it", errno);
@@ -83,7 +83,7 @@ impl Workspace {
     ///
     /// # Errors
     /// When the mount is unknown, or the file cannot be read.
-    pub fn look(&self, path: &GuestPath) -> Result<Option<FileFacts>, PublishError> {
+    pub(crate) fn look(&self, path: &GuestPath) -> Result<Option<FileFacts>, PublishError> {
         let mount = self.inner.mount_of(path)?;
         if path.is_mount() {
             return Ok(None);

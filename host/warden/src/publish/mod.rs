@@ -36,20 +36,19 @@ mod used;
 mod walk;
 mod workspaces;
 
-pub use budget::{Budget, Stop, TurnShare};
 pub use cofferdam_core::host_call::{Contents, Disposition};
-pub use error::{PublishError, PublishFailure, first_of, told};
 pub use expire::Expired;
-pub use land::SealedFile;
 pub use open::OpenError;
 pub use place::{HOLDERS, Place};
-pub use plan::{Plan, Planned, RENAMES_AND_REMOVALS_MAX, STAGED_MAX, Summary};
-pub use remove::PlannedRemove;
-pub use rename::PlannedRename;
-pub use source::is_reserved;
-pub use stage::StagedFile;
+pub use plan::{RENAMES_AND_REMOVALS_MAX, STAGED_MAX};
 pub use used::{left_behind, used};
 pub use workspaces::{PLACES_OPEN_MAX, Workspaces};
+
+// Nobody outside the trusted core stages, plans or publishes.
+pub(crate) use budget::{Budget, Stop, TurnShare};
+pub(crate) use error::{PublishError, first_of, told};
+pub(crate) use plan::{Plan, Planned, Summary};
+pub(crate) use stage::StagedFile;
 
 use cap_std::fs::Dir;
 use cofferdam_core::limits::{ByteSize, Span};
@@ -89,7 +88,7 @@ impl Config {
 
 /// The open workspace. Cheap to clone.
 #[derive(Clone)]
-pub struct Workspace {
+pub(crate) struct Workspace {
     inner: Arc<Inner>,
 }
 
@@ -125,7 +124,7 @@ impl Inner {
 
 impl Workspace {
     /// The directory behind a mount's guest name: `/shared`, `/tmp` or `/vault`.
-    pub fn mount(&self, guest: &str) -> Option<&Arc<Dir>> {
+    pub(crate) fn mount(&self, guest: &str) -> Option<&Arc<Dir>> {
         self.inner.mount(guest).map(|mount| &mount.dir)
     }
 
@@ -133,7 +132,7 @@ impl Workspace {
     ///
     /// # Errors
     /// What is already wrong with the path is told now, before anybody writes for nothing.
-    pub fn stage(
+    pub(crate) fn stage(
         &self,
         path: &GuestPath,
         disposition: Disposition,

@@ -14,7 +14,7 @@ use cofferdam_policy::GuestPath;
 use std::sync::Arc;
 
 /// One step of a call's plan. Dropped, it does not happen.
-pub enum Planned {
+pub(crate) enum Planned {
     /// A file gets its name.
     Write(SealedFile),
     /// A name becomes another.
@@ -42,7 +42,7 @@ pub struct Summary {
 
 impl Planned {
     /// What it will have done: what the audit says before it happens.
-    pub fn effect(&self) -> Effect {
+    pub(crate) fn effect(&self) -> Effect {
         match self {
             Self::Write(sealed) => sealed.facts().into(),
             Self::Rename(rename) => Effect::Moved(rename.effect()),
@@ -51,7 +51,7 @@ impl Planned {
     }
 
     /// The path that it is about; of a rename the new one.
-    pub fn path(&self) -> &GuestPath {
+    pub(crate) fn path(&self) -> &GuestPath {
         match self {
             Self::Write(sealed) => sealed.path(),
             Self::Rename(rename) => rename.target(),
@@ -88,7 +88,7 @@ const HELD_MAX: usize = 16;
 
 /// The plan of a call while it grows. It holds a bounded number of descriptors, however many its steps are.
 #[derive(Default)]
-pub struct Plan {
+pub(crate) struct Plan {
     steps: Vec<Planned>,
     held: usize,
     names: usize,
@@ -101,7 +101,7 @@ impl Plan {
     ///
     /// # Errors
     /// It has too many renames and removals, or a file cannot be set aside.
-    pub fn extend(&mut self, mut steps: Vec<Planned>) -> Result<(), PublishError> {
+    pub(crate) fn extend(&mut self, mut steps: Vec<Planned>) -> Result<(), PublishError> {
         for step in &mut steps {
             match step {
                 Planned::Write(_) if self.held < HELD_MAX => self.held += 1,
@@ -123,7 +123,7 @@ impl Plan {
     }
 
     /// The steps, in order.
-    pub fn into_steps(self) -> Vec<Planned> {
+    pub(crate) fn into_steps(self) -> Vec<Planned> {
         self.steps
     }
 
@@ -147,7 +147,7 @@ impl Workspace {
     ///
     /// # Errors
     /// [`PublishFailure`] at the first that fails; it carries those that happened before.
-    pub fn publish(&self, plan: Vec<Planned>) -> Result<Vec<Effect>, PublishFailure> {
+    pub(crate) fn publish(&self, plan: Vec<Planned>) -> Result<Vec<Effect>, PublishFailure> {
         let mut landed = Vec::with_capacity(plan.len());
         for step in plan {
             let (path, effect, done) = (step.path().clone(), step.effect(), step.done());

@@ -33,7 +33,7 @@ pub(super) const ENTRIES_MAX: u64 = 1_000_000;
 pub(super) const ENTRIES_ADDED_MAX: u64 = 10_000;
 
 /// A name that will go.
-pub struct PlannedRemove {
+pub(crate) struct PlannedRemove {
     inner: Arc<Inner>,
     mount: Arc<Mount>,
     path: GuestPath,
@@ -52,7 +52,7 @@ impl Workspace {
     /// # Errors
     /// Nothing is there, it is a mount, or a directory that is not empty and shall keep its content, that
     /// holds more than a million entries, cannot be read whole, or in which another mount lies.
-    pub fn plan_remove(
+    pub(crate) fn plan_remove(
         &self,
         path: &GuestPath,
         contents: Contents,
@@ -130,12 +130,12 @@ impl PlannedRemove {
     }
 
     /// The path that goes.
-    pub fn path(&self) -> &GuestPath {
+    pub(crate) fn path(&self) -> &GuestPath {
         &self.path
     }
 
     /// What it takes with it.
-    pub fn summary(&self) -> Summary {
+    pub(crate) fn summary(&self) -> Summary {
         self.summary
     }
 

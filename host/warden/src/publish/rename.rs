@@ -24,7 +24,7 @@ use std::fs::File;
 use std::sync::Arc;
 
 /// A name that will become another.
-pub struct PlannedRename {
+pub(crate) struct PlannedRename {
     inner: Arc<Inner>,
     from: Arc<Mount>,
     to: Arc<Mount>,
@@ -44,7 +44,7 @@ impl Workspace {
     /// # Errors
     /// There is no such file or directory, the target is taken, lies inside the source or is the source,
     /// or a directory would have to leave its filesystem.
-    pub fn plan_rename(
+    pub(crate) fn plan_rename(
         &self,
         source: &GuestPath,
         target: &GuestPath,
@@ -158,7 +158,7 @@ fn may_take(
 
 impl PlannedRename {
     /// The path that it will have.
-    pub fn target(&self) -> &GuestPath {
+    pub(crate) fn target(&self) -> &GuestPath {
         &self.target
     }
 

@@ -21,7 +21,7 @@ impl Workspace {
     ///
     /// # Errors
     /// There is no such regular file, or it is not what is expected.
-    pub fn open_file(
+    pub(crate) fn open_file(
         &self,
         path: &GuestPath,
         expected: Expected<'_>,
@@ -71,7 +71,7 @@ pub(super) fn reopened(handle: OwnedFd) -> Result<(File, Stat)> {
 ///
 /// # Errors
 /// Without `/proc`, which alone tells.
-pub fn is_reserved(dir: impl AsFd, found: impl AsFd) -> Result<bool> {
+pub(super) fn is_reserved(dir: impl AsFd, found: impl AsFd) -> Result<bool> {
     let place = |fd: String| Ok::<_, Errno>(std::ffi::OsString::from_vec(readlink(fd, Vec::new())?.into()));
     let (root, found) = (place(resolve::proc_path(&dir))?, place(resolve::proc_path(&found))?);
     Ok(GuestPath::is_reserved_below(Path::new(&root), Path::new(&found)))

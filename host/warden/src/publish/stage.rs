@@ -22,7 +22,7 @@ use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 
 /// A file being written, visible to nobody.
-pub struct StagedFile {
+pub(crate) struct StagedFile {
     place: Place,
     body: Body,
     budget: Arc<Budget>,
@@ -85,25 +85,21 @@ pub(super) fn precheck(
 }
 
 impl StagedFile {
+    /// Bytes so far.
+    #[cfg(test)]
+    pub(super) fn bytes(&self) -> u64 {
+        self.body.bytes
+    }
+
     pub(super) fn new(place: Place, body: Body, budget: Arc<Budget>) -> Self {
         Self { place, body, budget, failed: None }
-    }
-
-    /// The path it will have.
-    pub fn path(&self) -> &GuestPath {
-        &self.place.path
-    }
-
-    /// Bytes so far.
-    pub fn bytes(&self) -> u64 {
-        self.body.bytes
     }
 
     /// Appends `bytes`.
     ///
     /// # Errors
     /// A quota, a full disk, another write error, or the call's stop. The file is then of no use.
-    pub fn write(&mut self, bytes: &[u8]) -> Result<(), PublishError> {
+    pub(crate) fn write(&mut self, bytes: &[u8]) -> Result<(), PublishError> {
         self.unless_failed(|staged| {
             staged.admit(bytes.len() as u64)?;
             let job = Job { path: &staged.place.path, budget: &staged.budget };
@@ -117,7 +113,7 @@ impl StagedFile {
     ///
     /// # Errors
     /// As for [`StagedFile::write`].
-    pub fn append_bytes_known(&mut self, bytes: &[u8], sha256: &[u8; 32]) -> Result<(), PublishError> {
+    pub(crate) fn append_bytes_known(&mut self, bytes: &[u8], sha256: &[u8; 32]) -> Result<(), PublishError> {
         if self.body.bytes > 0 || bytes.is_empty() {
             return self.write(bytes);
         }
@@ -133,7 +129,7 @@ impl StagedFile {
     ///
     /// # Errors
     /// As for [`StagedFile::write`]; also a write error when `source` is shorter.
-    pub fn append_file_known(
+    pub(crate) fn append_file_known(
         &mut self,
         source: &File,
         len: u64,
@@ -166,7 +162,7 @@ impl StagedFile {
     /// # Errors
     /// There is no such regular file, or it is not what is expected; and those of [`StagedFile::write`]. The file is
     /// then of no use.
-    pub fn append_file(
+    pub(crate) fn append_file(
         &mut self,
         path: &GuestPath,
         expected: Expected<'_>,
@@ -210,13 +206,13 @@ impl StagedFile {
 
     /// Publishes only over a regular file with this SHA-256, and fails with [`PublishError::Changed`]
     /// where anything else, or nothing, has the name then.
-    pub fn expect(&mut self, sha256: [u8; 32]) {
+    pub(crate) fn expect(&mut self, sha256: [u8; 32]) {
         self.place.expected = Some(sha256);
     }
 
     /// Publishes only over what was approved to be replaced, and fails with [`PublishError::NotAsApproved`]
     /// where anything else, or nothing, has the name then.
-    pub fn expect_approved(&mut self, seen: Seen) {
+    pub(crate) fn expect_approved(&mut self, seen: Seen) {
         self.place.approved = Some(Box::new(seen));
     }
 
@@ -224,7 +220,7 @@ impl StagedFile {
     ///
     /// # Errors
     /// As for [`StagedFile::write`]; also when the disk did not take the bytes.
-    pub fn seal(mut self) -> Result<SealedFile, PublishError> {
+    pub(crate) fn seal(mut self) -> Result<SealedFile, PublishError> {
         let mut mode = self.place.inner.new_file_mode();
         self.unless_failed(|staged| {
             let place = &staged.place;

@@ -87,7 +87,7 @@ impl Workspaces {
     }
 
     /// The one of calls that belong to no session, where users share theirs.
-    pub fn usual(&self) -> &Arc<Workspace> {
+    pub(crate) fn usual(&self) -> &Arc<Workspace> {
         &self.usual
     }
 
@@ -116,7 +116,7 @@ impl Workspaces {
     ///
     /// # Errors
     /// [`OpenError`], for the log: it names host paths.
-    pub fn at(&self, place: &Place) -> Result<Arc<Workspace>, OpenError> {
+    pub(crate) fn at(&self, place: &Place) -> Result<Arc<Workspace>, OpenError> {
         let name = place.folder();
         if name.is_empty() {
             return Ok(self.usual.clone());

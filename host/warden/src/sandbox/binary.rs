@@ -1,26 +1,39 @@
-//! The bytes of a component with their SHA-256.
+//! A component with its SHA-256: its bytes as a file has them, or what the build made of a builtin.
 
+use super::imports::{Import, Interfaces, NotAComponent, interfaces};
 use cofferdam_core::audit::sha256_hex;
 use cofferdam_ipc::Description;
 use serde::Deserialize;
 use std::borrow::Cow;
 
-/// The bytes of a component, and their SHA-256. One that is embedded in the program was hashed, compiled and asked what it
-/// is when that was built, so that a start does not read what it does not run.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// A component and its SHA-256. One that is embedded in the program was hashed, compiled and asked what it is when that was
+/// built, so that a start does not read what it does not run; its own bytes are not in the program.
+#[derive(Clone, Debug)]
 pub struct Binary {
     sha256: Cow<'static, str>,
-    bytes: Cow<'static, [u8]>,
-    /// Only of what was embedded.
-    made: Option<Made>,
+    content: Content,
+}
+
+/// What there is of a component.
+#[derive(Clone, Debug)]
+pub(super) enum Content {
+    /// The component.
+    Bytes(Vec<u8>),
+    /// What the build made of it.
+    Embedded(Embedded),
 }
 
 /// What was made of a component when the program was built, by the very worker that is embedded in it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Made {
-    code: &'static [u8],
-    /// A [`Told`] as JSON.
-    told: &'static str,
+#[derive(Clone, Copy, Debug)]
+pub struct Embedded {
+    /// Of the component, in lower-case hex.
+    pub sha256: &'static str,
+    /// Bytes of the component.
+    pub size: usize,
+    /// Its machine code.
+    pub code: &'static [u8],
+    /// What it says of itself and imports, as JSON.
+    pub told: &'static str,
 }
 
 /// What a component says of itself and wants.
@@ -33,19 +46,12 @@ pub(super) struct Told {
 impl Binary {
     /// Hashes these bytes.
     pub fn new(bytes: Vec<u8>) -> Self {
-        Self { sha256: sha256_hex(&bytes).into(), bytes: bytes.into(), made: None }
+        Self { sha256: sha256_hex(&bytes).into(), content: Content::Bytes(bytes) }
     }
 
-    /// A component that was embedded with its SHA-256, in lower-case hex, when the program was built; `code` is its
-    /// machine code, and `told` what it says of itself.
-    pub const fn embedded(
-        sha256: &'static str,
-        bytes: &'static [u8],
-        code: &'static [u8],
-        told: &'static str,
-    ) -> Self {
-        let made = Some(Made { code, told });
-        Self { sha256: Cow::Borrowed(sha256), bytes: Cow::Borrowed(bytes), made }
+    /// A component of the build.
+    pub const fn embedded(made: Embedded) -> Self {
+        Self { sha256: Cow::Borrowed(made.sha256), content: Content::Embedded(made) }
     }
 
     /// In lower-case hex.
@@ -53,18 +59,52 @@ impl Binary {
         &self.sha256
     }
 
-    /// The component.
-    pub fn bytes(&self) -> &[u8] {
-        &self.bytes
+    /// Bytes of the component.
+    pub fn size(&self) -> usize {
+        match &self.content {
+            Content::Bytes(bytes) => bytes.len(),
+            Content::Embedded(made) => made.size,
+        }
     }
 
-    /// Its machine code, where that is embedded.
-    pub(super) fn code(&self) -> Option<&'static [u8]> {
-        self.made.map(|made| made.code)
+    /// The component, unless it is embedded.
+    pub fn bytes(&self) -> Option<&[u8]> {
+        match &self.content {
+            Content::Bytes(bytes) => Some(bytes),
+            Content::Embedded(_) => None,
+        }
+    }
+
+    /// Its imports that not every guest is given, in its own order.
+    ///
+    /// # Errors
+    /// [`NotAComponent`] where the bytes are none.
+    pub fn imports_beyond_baseline(&self) -> Result<Vec<Import>, NotAComponent> {
+        match &self.content {
+            Content::Bytes(bytes) => Ok(interfaces(bytes)?.beyond_baseline()),
+            Content::Embedded(made) => {
+                let imports = made.told().imports;
+                Ok(Interfaces { imports, ..Interfaces::default() }.beyond_baseline())
+            }
+        }
+    }
+
+    /// What there is of it.
+    pub(super) fn content(&self) -> &Content {
+        &self.content
     }
 
     /// What it says of itself and wants, where that is embedded.
     pub(super) fn told(&self) -> Option<Told> {
-        self.made.map(|made| serde_json::from_str(made.told).expect("the build wrote it"))
+        match &self.content {
+            Content::Bytes(_) => None,
+            Content::Embedded(made) => Some(made.told()),
+        }
+    }
+}
+
+impl Embedded {
+    fn told(&self) -> Told {
+        serde_json::from_str(self.told).expect("the build wrote it")
     }
 }

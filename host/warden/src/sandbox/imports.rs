@@ -130,14 +130,6 @@ impl fmt::Display for Needs {
     }
 }
 
-/// The imports of these bytes that not every guest is given, in the component's order.
-///
-/// # Errors
-/// [`NotAComponent`] where the bytes are none.
-pub fn imports_beyond_baseline(bytes: &[u8]) -> Result<Vec<Import>, NotAComponent> {
-    Ok(interfaces(bytes)?.beyond_baseline())
-}
-
 /// What these bytes import and export at their outside. Reads the sections' headers; what lies within
 /// them is checked when the component is compiled.
 ///

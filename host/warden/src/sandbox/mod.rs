@@ -14,7 +14,7 @@ mod notice;
 pub mod workers;
 
 pub use authority::REPORT_BYTES_MAX;
-pub use binary::Binary;
+pub use binary::{Binary, Embedded};
 pub use cache::{CACHE_ENTRIES_MAX, COMPONENT_BYTES_MAX};
 pub use clock::CANCEL_GRACE;
 pub use notice::{loading, tell_of_compiling};
@@ -110,7 +110,7 @@ impl Component {
 pub type Reports = Arc<dyn Fn(&str) + Send + Sync>;
 
 /// What a call needs besides its permit.
-pub struct Inputs {
+pub(crate) struct Inputs {
     /// The call's attachments; not handed on unless the permit grants them.
     pub attachments: Attachments,
     /// Takes what the call adds to the reply; not handed on unless the permit grants it.
@@ -136,7 +136,7 @@ impl Inputs {
 }
 
 /// How a call ended.
-pub struct Finished {
+pub(crate) struct Finished {
     /// The tool's JSON object, or why there is none.
     pub result: Result<Value, ToolError>,
     /// What the guest planned, in order. To be carried out only if `result` is ok.
@@ -201,7 +201,13 @@ impl Sandbox {
     }
 
     /// Has a worker ready for the first call of this component under this profile in this workspace.
-    pub fn start_ahead(&self, component: &Component, profile: &str, grants: &Grants, workspace: &Workspace) {
+    pub(crate) fn start_ahead(
+        &self,
+        component: &Component,
+        profile: &str,
+        grants: &Grants,
+        workspace: &Workspace,
+    ) {
         self.pool.start_ahead(&component.binary, worker_key(component, profile, grants, workspace));
     }
 
@@ -220,7 +226,7 @@ impl Sandbox {
 
     /// Runs a judged call to its end; its guest sees the granted mounts of `workspace`. Blocks; meant for a
     /// thread of its own, never an async worker.
-    pub fn run(
+    pub(crate) fn run(
         &self,
         permit: Permit,
         component: &Component,

@@ -8,6 +8,7 @@ use wasip2::filesystem::preopens;
 use wasip2::filesystem::types::{
     Advice, Descriptor, DescriptorFlags, ErrorCode, NewTimestamp, OpenFlags, PathFlags,
 };
+use wasip2::io::poll::poll;
 use wasip2::random::insecure::get_insecure_random_bytes;
 
 use crate::{Arguments, Seen};
@@ -67,6 +68,7 @@ pub(crate) fn run(arguments: &Arguments) -> Option<Seen> {
             let (bytes, end) = at.handle()?.read(u64::MAX, 0)?;
             Ok(json!({ "bytes": bytes.len(), "end": end }))
         },
+        "read_stream" => streamed,
         "advise_beyond" => |at| at.handle()?.advise(u64::MAX, u64::MAX, Advice::WillNeed).map(done),
         "sync" => |at| at.handle().and_then(|file| file.sync().and_then(|()| file.sync_data())).map(done),
         "random_insecure" => return Some(Ok(random(arguments.bytes.unwrap_or(u64::MAX)))),
@@ -102,6 +104,34 @@ impl At<'_> {
     fn open(&self, open: OpenFlags, flags: DescriptorFlags) -> Result<Value, ErrorCode> {
         content(&self.mount.open_at(PathFlags::SYMLINK_FOLLOW, self.rest, open, flags)?)
     }
+}
+
+/// Reads a file to its end through a stream, in the way that the text names, from the place that is named after it.
+fn streamed(at: &At<'_>) -> Result<Value, ErrorCode> {
+    let (how, from) = at.text.split_once(' ').unwrap_or((at.text, "0"));
+    let stream = at.handle()?.read_via_stream(from.parse().unwrap_or(u64::MAX))?;
+    let (mut bytes, mut sum, mut longest) = (0_u64, 0_u64, 0);
+    let end = loop {
+        let read = match how {
+            "unasked" => stream.read(1 << 20),
+            "polled" => {
+                poll(&[&stream.subscribe()]);
+                stream.read(1000)
+            }
+            "skipped" => stream.skip(1 << 20).map(|skipped| vec![0; skipped as usize]),
+            _ => stream.blocking_read(u64::MAX),
+        };
+        match read {
+            Ok(piece) => {
+                bytes += piece.len() as u64;
+                sum += piece.iter().copied().map(u64::from).sum::<u64>();
+                longest = longest.max(piece.len());
+            }
+            Err(end) => break end,
+        }
+    };
+    let nothing = stream.read(0).is_err();
+    Ok(json!({ "bytes": bytes, "sum": sum, "longest": longest, "end": format!("{end:?}"), "stays": nothing }))
 }
 
 fn content(file: &Descriptor) -> Result<Value, ErrorCode> {

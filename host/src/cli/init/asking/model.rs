@@ -3,8 +3,8 @@
 use super::super::template::Setting;
 use super::super::terminal::Terminal;
 use super::{CHECK_TIME_MAX, wait_for};
-use crate::llm::{self, KeyStanding, Kind, Known, ModelStanding, ProbeError};
-use crate::outbound::{Address, Reach};
+use cofferdam_agent::llm::{self, KeyStanding, Kind, Known, ModelStanding, ProbeError};
+use cofferdam_agent::server::{Address, Reach};
 use cofferdam_core::secret::Secret;
 use std::collections::BTreeMap;
 

@@ -1,7 +1,7 @@
 //! An explanation as JSON: `suggestions[].edits[]` can be made by a program.
 
 use super::Answer;
-use cofferdam_policy::explain::Explained;
+use cofferdam_review::explain::Explained;
 use serde_json::{Value, json};
 
 pub(super) fn of(answer: &Answer) -> Value {

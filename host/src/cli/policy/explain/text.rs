@@ -2,9 +2,10 @@
 
 use super::Answer;
 use cofferdam_core::text::one_line;
-use cofferdam_policy::explain::Explained;
-use cofferdam_policy::mend::Suggestion;
-use cofferdam_policy::{Action, Spelled};
+use cofferdam_policy::Spelled;
+use cofferdam_review::edit::Action;
+use cofferdam_review::explain::Explained;
+use cofferdam_review::mend::Suggestion;
 use std::io::{self, Write};
 
 pub(super) fn write(answer: &Answer, embedded: bool, out: &mut dyn Write) -> io::Result<()> {

@@ -2,12 +2,11 @@
 
 mod appending;
 mod document;
-mod filtering;
+mod entries;
 mod processes;
 mod reconciling;
 mod rotating;
 mod segments;
-mod showing;
 mod tampering;
 mod torn;
 

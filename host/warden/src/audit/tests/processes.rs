@@ -2,7 +2,7 @@
 //! itself.
 
 use super::*;
-use crate::audit::{Filter, Span, show};
+use crate::audit::{Span, Wanted, read_entries};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::env;
 use std::process::{Command, Stdio};
@@ -148,8 +148,13 @@ fn many_records_are_filtered_in_the_memory_of_one() {
 fn child_filters() {
     let Some(path) = env::var_os(LOG) else { return };
     let path = Path::new(&path);
-    let filter = Filter { verdict: Some(VerdictKind::Permit), ..Filter::default() };
-    let count = |last| show(Source::Log(path), Span::Last(last), filter.clone()).expect("opens").count();
+    let permitted = || -> Wanted {
+        Box::new(
+            |record| matches!(&record.event, Event::Outcome(outcome) if outcome.verdict == VerdictKind::Permit),
+        )
+    };
+    let count =
+        |last| read_entries(Source::Log(path), Span::Last(last), Some(permitted())).expect("opens").count();
     // The first run brings the code into memory.
     assert_eq!(count(1), 1);
     let before = resident();

@@ -1,7 +1,7 @@
 //! Rotation: the chain goes on in the next file, whoever appends and wherever a crash cuts in.
 
 use super::*;
-use crate::audit::{Entry, Filter, Landed, Span, show};
+use crate::audit::{Entry, Landed, Span, read_entries};
 use cofferdam_core::tool::{ErrorCode, ToolError};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::thread;
@@ -19,7 +19,7 @@ fn append_some(log: &AuditLog, count: u64) {
 
 /// The records of all files together, by `seq`.
 fn seqs(fixture: &Fixture, span: Span) -> Vec<u64> {
-    let entries = show(Source::Log(&fixture.path()), span, Filter::default()).expect("opens");
+    let entries = read_entries(Source::Log(&fixture.path()), span, None).expect("opens");
     entries
         .map(|entry| match entry.expect("reads") {
             Entry::Record { record, .. } => record.seq,

@@ -7,7 +7,7 @@ use super::not_started;
 use super::process::Worker;
 use super::program::{let_go, sealed};
 use super::starter::{Starter, WorkerSpec};
-use crate::sandbox::binary::Binary;
+use crate::sandbox::binary::{Binary, Content};
 use crate::sandbox::cache::Cache;
 use crate::sandbox::notice::compiling;
 use crate::sandbox::{COMPONENT_BYTES_MAX, SandboxError};
@@ -53,30 +53,38 @@ impl CodeStore {
         if let Some(code) = held {
             return Ok(code);
         }
-        if let Some(code) = binary.code() {
-            return self.hold(binary, code).inspect(|_| let_go(code));
-        }
+        let bytes = match binary.content() {
+            Content::Embedded(made) => {
+                return self.hold(binary, made.code).inspect(|_| let_go(made.code));
+            }
+            Content::Bytes(bytes) => bytes,
+        };
         if let Some(code) = self.cache.code(binary.sha256()) {
             return self.hold(binary, &code);
         }
         // One process compiles a component; who comes meanwhile finds it in the cache.
-        compiling(binary.bytes().len(), || {
+        compiling(bytes.len(), || {
             let turn = self.cache.wait_for_turn(binary.sha256(), self.compile_time.0);
             let waited = turn.as_ref().is_some_and(|turn| turn.waited);
             match waited.then(|| self.cache.code(binary.sha256())).flatten() {
                 Some(code) => self.hold(binary, &code),
-                None => self.compile(starter, binary),
+                None => self.compile(starter, binary, bytes),
             }
         })
     }
 
-    /// The code of a component, compiled anew, since what there was does not load.
+    /// The code of a component of these bytes, compiled anew, since what there was does not load.
     ///
     /// # Errors
     /// [`SandboxError`].
-    pub(super) fn renew(&self, starter: &Starter, binary: &Binary) -> Result<Arc<OwnedFd>, SandboxError> {
+    pub(super) fn renew(
+        &self,
+        starter: &Starter,
+        binary: &Binary,
+        bytes: &[u8],
+    ) -> Result<Arc<OwnedFd>, SandboxError> {
         let _turn = self.cache.wait_for_turn(binary.sha256(), self.compile_time.0);
-        self.compile(starter, binary)
+        self.compile(starter, binary, bytes)
     }
 
     fn held(&self) -> MutexGuard<'_, Held<OwnedFd>> {
@@ -90,9 +98,14 @@ impl CodeStore {
     }
 
     /// Compiles a component in a process of its own and keeps the code, on disk if that is possible.
-    fn compile(&self, starter: &Starter, binary: &Binary) -> Result<Arc<OwnedFd>, SandboxError> {
-        if binary.bytes().len() > COMPONENT_BYTES_MAX {
-            return Err(SandboxError::TooLarge(binary.bytes().len()));
+    fn compile(
+        &self,
+        starter: &Starter,
+        binary: &Binary,
+        bytes: &[u8],
+    ) -> Result<Arc<OwnedFd>, SandboxError> {
+        if bytes.len() > COMPONENT_BYTES_MAX {
+            return Err(SandboxError::TooLarge(bytes.len()));
         }
         // Over all its threads, and in case nobody is left to end it.
         let cpu_seconds = self.compile_time.0.as_secs_f64().ceil() as u64;
@@ -104,7 +117,7 @@ impl CodeStore {
             let _ = self.cache.keep_code(binary.sha256(), code);
             self.hold(binary, code)
         };
-        let code = match compiled(&mut worker.socket, binary.bytes(), late, hold) {
+        let code = match compiled(&mut worker.socket, bytes, late, hold) {
             Ok(compiled) => compiled.map_err(SandboxError::Compile)??,
             Err(broken) => return Err(self.not_compiled(&mut worker, &broken)),
         };

@@ -187,9 +187,11 @@ impl Pool {
         if !matches!(said, Some(StartError::Code(_))) {
             return Err(not_started(error));
         }
+        // Embedded code runs nowhere that compiling it once more would help, and there is nothing to compile.
+        let Some(bytes) = binary.bytes() else { return Err(not_started(error)) };
         // Compiled on another machine, or damaged in a way that its checksum does not know.
         tracing::warn!(component = &binary.sha256()[..12], %error, "compiling it once more");
-        let code = self.code.renew(&self.starter, binary)?;
+        let code = self.code.renew(&self.starter, binary, bytes)?;
         self.starter.worker(spec(&key, code)).map_err(not_started)
     }
 

@@ -164,7 +164,7 @@ impl Drop for Worker {
 }
 
 fn spawn(socket: OwnedFd) -> io::Result<Child> {
-    let mut command = Command::new(program::path()?);
+    let mut command = Command::new(program::path().map_err(not_from_memory)?);
     command
         .arg0("cofferdam-worker")
         .env_clear()
@@ -174,9 +174,15 @@ fn spawn(socket: OwnedFd) -> io::Result<Child> {
         .stdin(Stdio::from(socket))
         .stdout(Stdio::null())
         .stderr(Stdio::null());
-    confine::spawn_expendable(|| command.spawn()).map_err(|e| {
-        let said =
-            format!("cannot start a worker from memory: {e}; where sysctl vm.memfd_noexec is 2, set it to 1");
-        io::Error::new(e.kind(), said)
-    })
+    confine::spawn_expendable(|| command.spawn()).map_err(not_from_memory)
+}
+
+/// With what to do about it: the system may refuse to make a memory file that can be run, or to run it.
+fn not_from_memory(error: io::Error) -> io::Error {
+    let mend = match error.kind() {
+        io::ErrorKind::PermissionDenied => "; where sysctl vm.memfd_noexec is 2, set it to 1",
+        io::ErrorKind::NotFound => "; it is started through /proc, which must be mounted",
+        _ => "",
+    };
+    io::Error::new(error.kind(), format!("cannot start a worker from memory: {error}{mend}"))
 }

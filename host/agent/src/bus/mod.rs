@@ -1,0 +1,15 @@
+//! The bus: who is being answered now, and how far one request may reach another. Commands and what they come to
+//! are rows of the store ([`cofferdam_store`]), which outlive the process; nothing is kept here.
+//!
+//! | Command | Waits as | Taken up by |
+//! |---|---|---|
+//! | `cmd.request.message` | an update of the inbox, with the headers of its session and sender | a turn of its own, or the turn that it is said to |
+//! | `cmd.attachment.add` | a file of the call's own reply, or a delivery to another request | the turn that answers the request |
+//!
+//! What a request comes to are the parts of its reply, in order.
+
+mod reach;
+mod requests;
+
+pub use reach::Reach;
+pub use requests::{Open, Origin, Rejected, Requests};

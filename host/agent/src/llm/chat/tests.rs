@@ -1,0 +1,153 @@
+//! Chat Completions on streams written after its published format, and the request as it is published.
+
+use super::events::Chunks;
+use super::{Chat, LimitField, request};
+use crate::llm::dialect::{Dialect, Listener};
+use crate::llm::failure::Failure;
+use crate::llm::tests::{body_of, cut_is_never_whole, heard, reply};
+use crate::server::Address;
+use crate::turn::{Stop, Usage};
+use cofferdam_core::secret::Secret;
+use serde_json::json;
+
+fn listener() -> Box<dyn Listener> {
+    Box::new(Chunks::default())
+}
+
+#[tokio::test]
+async fn text_arrives_in_pieces_with_its_cost() {
+    let reply = reply(listener, include_str!("streams/text.sse")).await;
+    assert_eq!(reply.text.as_deref(), Some("Grüße! Ich habe alles gesehen. 📎"));
+    assert_eq!(reply.usage, Usage { input_tokens: 93, output_tokens: 11 });
+    assert_eq!((reply.stop, reply.tool_calls.len()), (Stop::Done, 0));
+}
+
+#[tokio::test]
+async fn parallel_calls_grow_side_by_side() {
+    let reply = reply(listener, include_str!("streams/calls.sse")).await;
+    assert_eq!(reply.text.as_deref(), Some("Ich speichere beide."));
+    let calls: Vec<_> = reply.tool_calls.iter().map(|c| (c.id.as_str(), c.tool.as_str())).collect();
+    assert_eq!(calls, [("call_9pw1", "attachment_save"), ("call_Kx2a", "attachment_save")]);
+    let arguments: Vec<_> = reply.tool_calls.iter().map(|c| c.arguments.clone().expect("text")).collect();
+    assert_eq!(arguments[0], r#"{"index":0,"path":"/shared/Fotos/Müller – 写真.jpg"}"#);
+    assert_eq!(arguments[1], r#"{"index":1,"path":"/tmp/b.pdf"}"#);
+}
+
+#[tokio::test]
+async fn a_server_that_counts_every_call_as_0_is_understood() {
+    let reply = reply(listener, include_str!("streams/index_0.sse")).await;
+    let calls: Vec<_> = reply.tool_calls.iter().map(|c| (c.id.as_str(), c.arguments.clone())).collect();
+    assert_eq!(calls, [("call_a", Ok(r#"{"path":"/shared/a"}"#.into())), ("call_b", Ok("{}".into()))]);
+}
+
+#[tokio::test]
+async fn what_a_model_thinks_is_not_what_it_says() {
+    for (recorded, text, calls, usage) in [
+        (include_str!("streams/thinks_in_parts.sse"), "Es sind 391 Dateien.", 0, (28, 139)),
+        (include_str!("streams/thinks_beside.sse"), "Ich lese es.", 1, (10, 42)),
+    ] {
+        let reply = reply(listener, recorded).await;
+        assert_eq!(reply.text.as_deref(), Some(text));
+        assert_eq!((reply.tool_calls.len(), reply.stop), (calls, Stop::Done));
+        assert_eq!((reply.usage.input_tokens, reply.usage.output_tokens), usage);
+    }
+}
+
+#[tokio::test]
+async fn calls_without_index_or_id_are_told_apart() {
+    let recorded = [
+        r#"{"choices":[{"delta":{"tool_calls":[{"id":"x","function":{"name":"a","arguments":"{\"n\":"}}]}}]}"#,
+        r#"{"choices":[{"delta":{"tool_calls":[{"function":{"name":"a","arguments":"1}"}}]}}]}"#,
+        r#"{"choices":[{"delta":{"tool_calls":[{"id":"y","function":{"name":"b","arguments":{"n":2}}}]}}]}"#,
+        r#"{"choices":[{"delta":{"tool_calls":[{"index":5,"function":{"name":"c"}}]},"finish_reason":"tool_calls"}]}"#,
+    ];
+    let recorded: String = recorded.iter().map(|data| format!("data: {data}\n\n")).collect();
+    let calls = heard(listener(), &recorded, 64).await.expect("whole").0.tool_calls;
+    let told: Vec<_> = calls.iter().map(|c| (c.tool.as_str(), c.arguments.clone().expect("text"))).collect();
+    assert_eq!(told, [("a", "{\"n\":1}".into()), ("b", "{\"n\":2}".into()), ("c", "{}".into())]);
+    assert!(!calls[2].id.is_empty());
+}
+
+#[tokio::test]
+async fn why_it_stopped_is_told() {
+    for (reason, stop) in [
+        ("stop", Stop::Done),
+        ("tool_calls", Stop::Done),
+        ("length", Stop::Length),
+        ("content_filter", Stop::Declined),
+    ] {
+        let recorded = format!(
+            "data: {{\"choices\":[{{\"delta\":{{\"content\":\"x\"}},\"finish_reason\":\"{reason}\"}}]}}\n\ndata: [DONE]\n\n"
+        );
+        let (reply, _) = heard(listener(), &recorded, 64).await.expect("whole");
+        assert_eq!(reply.stop, stop, "{reason}");
+    }
+    let refusal = "data: {\"choices\":[{\"delta\":{\"refusal\":\"No.\"},\"finish_reason\":\"stop\"}]}\n\n";
+    let (reply, _) = heard(listener(), refusal, 64).await.expect("whole");
+    assert_eq!((reply.text.as_deref(), reply.stop), (Some("No."), Stop::Declined));
+}
+
+#[tokio::test]
+async fn what_is_cut_or_broken_is_never_whole() {
+    for recorded in [include_str!("streams/text.sse"), include_str!("streams/calls.sse")] {
+        cut_is_never_whole(listener, recorded, "\"finish_reason\":\"").await;
+    }
+    let begun = "data: {\"choices\":[{\"delta\":{\"content\":\"x\"}}]}\n\n";
+    let error = format!("{begun}data: {{\"error\":{{\"code\":502,\"message\":\"upstream\"}}}}\n\n");
+    assert!(matches!(heard(listener(), &error, 64).await, Err(Failure::Busy { .. })));
+    let proxy = format!("{begun}data: {{\"choices\":[{{\"delta\":{{}},\"finish_reason\":\"error\"}}]}}\n\n");
+    assert_eq!(heard(listener(), &proxy, 64).await.err(), Some(Failure::Cut));
+    let garbage = format!("{begun}data: {{\"choices\n\n");
+    assert!(matches!(heard(listener(), &garbage, 64).await, Err(Failure::Unreadable(_))));
+}
+
+#[test]
+fn a_request_is_as_published() {
+    let body = body_of(|prompt| request::body(prompt, LimitField::MaxTokens));
+    let expected = json!({
+        "model": "m-1",
+        "messages": [
+            { "role": "system", "content": "Be kind." },
+            { "role": "user", "content": [
+                { "type": "text", "text": body["messages"][1]["content"][0]["text"] },
+                { "type": "image_url", "image_url": { "url": "data:image/png;base64,cG5n" } },
+                { "type": "file", "file": { "filename": "attachment-0.pdf",
+                                            "file_data": "data:application/pdf;base64,JVBERg==" } },
+                { "type": "text", "text": "look" },
+                { "type": "text", "text": "User sent 2 attachments: …" },
+            ] },
+            { "role": "assistant", "content": "I look.", "tool_calls": [
+                { "id": "c1", "type": "function",
+                  "function": { "name": "file_read", "arguments": "{\"path\":\"/shared/ä\"}" } },
+                { "id": "c.2", "type": "function",
+                  "function": { "name": "no_such", "arguments": "{\"not_an_object\":\"{\"}" } },
+            ] },
+            { "role": "tool", "tool_call_id": "c1", "content": "{\"content\":\"x\"}" },
+            { "role": "tool", "tool_call_id": "c.2", "content": "unknown_tool: no" },
+            { "role": "assistant", "content": "Done." },
+            { "role": "user", "content": "thanks" },
+        ],
+        "tools": [{ "type": "function", "function": { "name": "file_read", "description": "Reads a file.",
+            "parameters": { "type": "object", "properties": { "path": { "type": "string" } } } } }],
+        "max_tokens": 77,
+        "stream": true,
+        "stream_options": { "include_usage": true },
+    });
+    assert_eq!(body, expected);
+    let summary = body["messages"][1]["content"][0]["text"].as_str().expect("text");
+    assert!(summary.ends_with("They met.") && summary.contains("sums up"), "{summary}");
+    let newer = body_of(|prompt| request::body(prompt, LimitField::MaxCompletionTokens));
+    assert_eq!((&newer["max_completion_tokens"], &newer["max_tokens"]), (&json!(77), &json!(null)));
+}
+
+#[test]
+fn the_key_is_a_bearers_and_openai_is_known() {
+    let address = |text: &str| Address::parse(text).expect("an address");
+    assert_eq!(Chat::at(&address("https://api.openai.com/v1")).limit, LimitField::MaxCompletionTokens);
+    let ollama = Chat::at(&address("http://127.0.0.1:11434/v1"));
+    assert_eq!(ollama.limit, LimitField::MaxTokens);
+    assert!(ollama.headers(None).is_empty());
+    let headers = ollama.headers(Some(&Secret::new("sk-1")));
+    assert_eq!(headers["authorization"], "Bearer sk-1");
+    assert!(!format!("{headers:?}").contains("sk-1"), "it does not print");
+}

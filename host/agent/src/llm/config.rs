@@ -1,0 +1,398 @@
+//! `[provider]`: who answers, what an operator may set about a model, and what is refused before anything is
+//! contacted.
+
+use super::key;
+use super::patience::Patience;
+use crate::server::{Address, BadAddress, Reach, SecretFileError};
+use cofferdam_core::secret::Secret;
+use cofferdam_core::text::one_line;
+use rustix::fs::OFlags;
+use serde::Deserialize;
+use std::fs::File;
+use std::io::{self, Read};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+/// The section as written. Nothing in it is secret: a key is in a variable or a file.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Config {
+    /// Which provider answers.
+    pub kind: Kind,
+    /// Address of the model's server; plain http only for loopback.
+    pub base_url: Option<String>,
+    /// The model, as its server calls it.
+    pub model: Option<String>,
+    /// Name of the environment variable that holds the key.
+    pub api_key_env: Option<String>,
+    /// File that holds the key, readable by its owner alone.
+    pub api_key_file: Option<PathBuf>,
+    /// Media types of attachments that the model is shown, such as `image/*`.
+    pub accepts: Option<Vec<String>>,
+    /// Tokens of one answer.
+    pub max_output_tokens: Option<u32>,
+    /// What the operator tells the model of its task.
+    pub instructions_file: Option<PathBuf>,
+    /// How long things take. No file sets it; tests shorten it.
+    #[serde(skip)]
+    pub patience: Patience,
+}
+
+/// The providers there are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Kind {
+    /// `/tool key=value …` is one call; no model.
+    #[default]
+    Commands,
+    /// Chat Completions: OpenAI's, and those of Ollama, vLLM, llama.cpp, OpenRouter and others.
+    OpenaiChat,
+    /// OpenAI's Responses, without anything stored there.
+    OpenaiResponses,
+    /// Anthropic's Messages.
+    Anthropic,
+}
+
+/// Tokens of one answer when the configuration says nothing: every model can write so many.
+const TOKENS_DEFAULT: u32 = 4096;
+/// No answer is asked to be longer: a cost that nobody means.
+pub(super) const OUTPUT_TOKENS_MAX: u32 = 1_000_000;
+/// The operator's instructions are at most this long: they go with every request.
+pub(super) const INSTRUCTIONS_BYTES_MAX: u64 = 64 << 10;
+/// A longer name is no model's.
+const MODEL_BYTES_MAX: usize = 200;
+
+/// Why the section is refused. No message repeats a key.
+#[derive(Debug, thiserror::Error)]
+pub enum ConfigError {
+    /// A key that only concerns models.
+    #[error(
+        "{name} has no effect with kind = \"commands\"; take it out, or write kind = \"openai-chat\", \"openai-responses\" or \"anthropic\"",
+        name = .0.trim_start_matches("provider.")
+    )]
+    WithoutModel(&'static str),
+    /// No model is named.
+    #[error("model is missing; write the model's name as its server calls it, e.g. model = \"{0}\"")]
+    ModelMissing(&'static str),
+    /// It is no model's name.
+    #[error("model: {0:?} is not a model's name; write e.g. model = \"{1}\"")]
+    Model(String, &'static str),
+    /// `base_url` is no usable address.
+    #[error("base_url: {0}; write e.g. \"{1}\"")]
+    BaseUrl(#[source] BadAddress, &'static str),
+    /// A server elsewhere wants a key.
+    #[error(
+        "there is no key for {0}; put it into an environment variable and write that variable's name: api_key_env = \"{1}\"; or write api_key_file = \"…\""
+    )]
+    KeyMissing(String, &'static str),
+    /// Both are given.
+    #[error("api_key_env and api_key_file are both written; take one of them out")]
+    KeyTwice,
+    /// `api_key_env` is not a variable's name: perhaps the key itself, so it is not repeated.
+    #[error(
+        "api_key_env is not the name of an environment variable in capital letters; write a name there, such as {0}, and put the key into that variable"
+    )]
+    KeyEnv(&'static str),
+    /// The variable is missing or empty.
+    #[error(
+        "the environment variable {0} is not set; put the key into it, or name another variable in api_key_env"
+    )]
+    KeyVariable(String),
+    /// The key's file did not open or read, or others may read it.
+    #[error("api_key_file: {0}")]
+    KeyFile(#[from] SecretFileError),
+    /// It holds something else.
+    #[error("{0} does not hold a key; a key is one word without blanks, so copy it again")]
+    KeyMalformed(String),
+    /// A pattern that no provider takes.
+    #[error(
+        "accepts: {0:?} cannot be shown to a model; write \"image/*\", one type of image, or \"application/pdf\""
+    )]
+    Accepts(String),
+    /// More tokens than anybody means, or none.
+    #[error("max_output_tokens is {0}; write a number from 1 to {max}", max = OUTPUT_TOKENS_MAX)]
+    Tokens(u32),
+    /// The instructions are not there.
+    #[error("instructions_file: cannot read {file}: {cause}")]
+    Instructions {
+        /// Which file.
+        file: String,
+        /// What the system said, or what is wrong with it.
+        cause: String,
+    },
+    /// The TLS library does not start.
+    #[error("the HTTP client does not start: {0}")]
+    Client(String),
+}
+
+impl ConfigError {
+    /// The key that it is about, with its section.
+    pub fn key(&self) -> &'static str {
+        match self {
+            Self::WithoutModel(key) => key,
+            Self::Client(_) => "provider.kind",
+            Self::ModelMissing(_) | Self::Model(..) => "provider.model",
+            Self::BaseUrl(..) => "provider.base_url",
+            Self::KeyMissing(..) | Self::KeyTwice | Self::KeyEnv(_) | Self::KeyVariable(_) => {
+                "provider.api_key_env"
+            }
+            Self::KeyFile(_) | Self::KeyMalformed(_) => "provider.api_key_file",
+            Self::Accepts(_) => "provider.accepts",
+            Self::Tokens(_) => "provider.max_output_tokens",
+            Self::Instructions { .. } => "provider.instructions_file",
+        }
+    }
+}
+
+/// What differs from kind to kind.
+struct Defaults {
+    base_url: &'static str,
+    key_env: &'static str,
+    model: &'static str,
+    accepts: &'static [&'static str],
+}
+
+/// What every model of the two closed APIs takes; who knows what a server behind Chat Completions takes?
+const SHOWN: &[&str] = &["image/jpeg", "image/png", "image/gif", "image/webp", "application/pdf"];
+
+impl Kind {
+    /// The variable that usually holds such a server's key.
+    pub fn key_env(self) -> &'static str {
+        self.defaults().key_env
+    }
+
+    /// A model that such a server may have.
+    pub fn model_example(self) -> &'static str {
+        self.defaults().model
+    }
+
+    fn defaults(self) -> Defaults {
+        let openai = Defaults {
+            base_url: "https://api.openai.com/v1",
+            key_env: "OPENAI_API_KEY",
+            model: "gpt-5-mini",
+            accepts: SHOWN,
+        };
+        match self {
+            Self::Commands | Self::OpenaiChat => Defaults { accepts: &[], ..openai },
+            Self::OpenaiResponses => openai,
+            Self::Anthropic => Defaults {
+                base_url: "https://api.anthropic.com",
+                key_env: "ANTHROPIC_API_KEY",
+                model: "claude-sonnet-4-5",
+                accepts: SHOWN,
+            },
+        }
+    }
+}
+
+impl Config {
+    /// Checks everything but what the key and the instructions hold.
+    ///
+    /// # Errors
+    /// [`ConfigError`], which says what to write instead.
+    pub fn check(&self) -> Result<(), ConfigError> {
+        if self.kind == Kind::Commands {
+            return self.written().map_or(Ok(()), |key| Err(ConfigError::WithoutModel(key)));
+        }
+        let address = self.address()?;
+        self.model()?;
+        self.check_key(&address)?;
+        if let Some(other) = self.accepts().into_iter().find(|pattern| !is_shown(pattern)) {
+            return Err(ConfigError::Accepts(one_line(&other, 80)));
+        }
+        match self.max_output_tokens() {
+            1..=OUTPUT_TOKENS_MAX => Ok(()),
+            other => Err(ConfigError::Tokens(other)),
+        }
+    }
+
+    /// The first key that is written and only concerns models.
+    fn written(&self) -> Option<&'static str> {
+        let keys = [
+            ("provider.base_url", self.base_url.is_some()),
+            ("provider.model", self.model.is_some()),
+            ("provider.api_key_env", self.api_key_env.is_some()),
+            ("provider.api_key_file", self.api_key_file.is_some()),
+            ("provider.accepts", self.accepts.is_some()),
+            ("provider.max_output_tokens", self.max_output_tokens.is_some()),
+            ("provider.instructions_file", self.instructions_file.is_some()),
+        ];
+        keys.into_iter().find(|(_, written)| *written).map(|(key, _)| key)
+    }
+
+    fn check_key(&self, address: &Address) -> Result<(), ConfigError> {
+        let example = self.kind.defaults().key_env;
+        match (&self.api_key_env, &self.api_key_file) {
+            (Some(_), Some(_)) => Err(ConfigError::KeyTwice),
+            (Some(name), None) if !is_variable_name(name) => Err(ConfigError::KeyEnv(example)),
+            (None, None) if address.reach == Reach::Remote => {
+                let host = one_line(address.url.host_str().unwrap_or_default(), 200);
+                Err(ConfigError::KeyMissing(host, example))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The server's address.
+    pub(super) fn address(&self) -> Result<Address, ConfigError> {
+        let example = self.kind.defaults().base_url;
+        Address::parse(self.base_url()).map_err(|bad| ConfigError::BaseUrl(bad, example))
+    }
+
+    /// The server's TCP port; none where there is no server.
+    pub fn port(&self) -> Option<u16> {
+        self.address().ok().filter(|_| self.kind != Kind::Commands)?.port()
+    }
+
+    /// The server's address as it is written, or that of the kind.
+    pub fn base_url(&self) -> &str {
+        self.base_url.as_deref().unwrap_or(self.kind.defaults().base_url)
+    }
+
+    /// Patterns of media types that the model is shown.
+    pub fn accepts(&self) -> Vec<String> {
+        let default = || self.kind.defaults().accepts.iter().map(|&shown| shown.to_owned()).collect();
+        self.accepts.clone().unwrap_or_else(default)
+    }
+
+    /// Tokens of one answer.
+    pub fn max_output_tokens(&self) -> u32 {
+        self.max_output_tokens.unwrap_or(TOKENS_DEFAULT)
+    }
+
+    /// The model's name.
+    pub(super) fn model(&self) -> Result<&str, ConfigError> {
+        let example = self.kind.defaults().model;
+        let name = self.model.as_deref().ok_or(ConfigError::ModelMissing(example))?;
+        let sound = (1..=MODEL_BYTES_MAX).contains(&name.len()) && name.bytes().all(|b| b.is_ascii_graphic());
+        if sound { Ok(name) } else { Err(ConfigError::Model(one_line(name, 80), example)) }
+    }
+
+    /// The key, from this process's environment or the file; none where none is needed.
+    ///
+    /// # Errors
+    /// [`ConfigError`], which names the variable or file.
+    pub fn key(&self) -> Result<Option<Secret>, ConfigError> {
+        match (&self.api_key_env, &self.api_key_file) {
+            (Some(name), _) => key::from_environment(name, std::env::var(name).ok()).map(Some),
+            (None, Some(file)) => key::from_file(file).map(Some),
+            (None, None) => Ok(None),
+        }
+    }
+
+    /// What the operator's file tells the model; empty without one.
+    pub(super) fn instructions(&self) -> Result<String, ConfigError> {
+        let Some(file) = &self.instructions_file else { return Ok(String::new()) };
+        read_instructions(file).map_err(|cause| ConfigError::Instructions {
+            file: file.display().to_string(),
+            cause: cause.to_string(),
+        })
+    }
+}
+
+fn read_instructions(file: &Path) -> io::Result<String> {
+    // Not blocking: the path may name a FIFO.
+    let file = File::options().read(true).custom_flags(OFlags::NONBLOCK.bits().cast_signed()).open(file)?;
+    if !file.metadata()?.is_file() {
+        return Err(io::Error::other("it is not a regular file"));
+    }
+    let mut text = String::new();
+    file.take(INSTRUCTIONS_BYTES_MAX + 1).read_to_string(&mut text)?;
+    if text.len() as u64 > INSTRUCTIONS_BYTES_MAX {
+        return Err(io::Error::other("it is longer than 64 KiB, which would go with every request"));
+    }
+    Ok(text.trim().to_owned())
+}
+
+/// Capital letters alone: a key that was put there by mistake is not taken for a name, and repeated.
+fn is_variable_name(name: &str) -> bool {
+    let plain = |c: char| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_';
+    !name.is_empty() && name.chars().all(plain) && !name.starts_with(|c: char| c.is_ascii_digit())
+}
+
+/// Whether some dialect has a part for this: images and PDF.
+fn is_shown(pattern: &str) -> bool {
+    let plain = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || matches!(b, b'+' | b'-' | b'.');
+    match pattern.strip_prefix("image/") {
+        Some("*") => true,
+        Some(kind) => !kind.is_empty() && kind.bytes().all(plain),
+        None => pattern == "application/pdf",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refused(text: &str) -> String {
+        let config: Config = toml::from_str(text).expect("understood");
+        config.check().map_or_else(|error| error.to_string(), |()| "accepted".to_owned())
+    }
+
+    #[test]
+    fn what_a_model_needs_is_asked_for() {
+        for (text, said) in [
+            ("", "accepted"),
+            (
+                "kind = \"openai-chat\"\nbase_url = \"http://localhost:1/v1\"\nmodel = \"llama3.2:3b\"",
+                "accepted",
+            ),
+            ("kind = \"anthropic\"\nmodel = \"m\"\napi_key_env = \"K\"", "accepted"),
+            ("kind = \"openai-responses\"\nmodel = \"m\"\napi_key_file = \"k\"", "accepted"),
+            ("model = \"m\"", "model has no effect with kind = \"commands\""),
+            ("max_output_tokens = 1", "max_output_tokens has no effect"),
+            ("kind = \"openai-chat\"\napi_key_env = \"K\"", "model is missing"),
+            ("kind = \"openai-chat\"\nmodel = \"a b\"", "is not a model's name"),
+            ("kind = \"openai-chat\"\nmodel = \"m\"", "no key for api.openai.com; "),
+            ("kind = \"anthropic\"\nmodel = \"m\"", "api_key_env = \"ANTHROPIC_API_KEY\""),
+            (
+                "kind = \"anthropic\"\nmodel = \"m\"\napi_key_env = \"A\"\napi_key_file = \"b\"",
+                "take one of them",
+            ),
+            ("kind = \"openai-chat\"\nmodel = \"m\"\nbase_url = \"http://10.0.0.1\"", "plain http"),
+            ("kind = \"openai-chat\"\nmodel = \"m\"\nbase_url = \"https://u:p@a\"", "user name or password"),
+            (
+                "kind = \"anthropic\"\nmodel = \"m\"\napi_key_env = \"K\"\naccepts = [\"text/*\"]",
+                "\"text/*\" cannot be shown",
+            ),
+            ("kind = \"anthropic\"\nmodel = \"m\"\napi_key_env = \"K\"\nmax_output_tokens = 0", "from 1 to"),
+            (
+                "kind = \"anthropic\"\nmodel = \"m\"\napi_key_env = \"K\"\nmax_output_tokens = 1000000",
+                "accepted",
+            ),
+            (
+                "kind = \"anthropic\"\nmodel = \"m\"\napi_key_env = \"K\"\nmax_output_tokens = 1000001",
+                "max_output_tokens is 1000001; write a number from 1 to 1000000",
+            ),
+        ] {
+            assert!(refused(text).contains(said), "{text}: {}", refused(text));
+        }
+    }
+
+    #[test]
+    fn a_key_in_the_place_of_its_name_is_not_repeated() {
+        for key in ["sk-ant-abcdef", "gsk_abcDEF123", "1KEY", "A B", ""] {
+            let text = format!("kind = \"anthropic\"\nmodel = \"m\"\napi_key_env = {key:?}");
+            let said = refused(&text);
+            assert!(said.starts_with("api_key_env is not the name"), "{said}");
+            assert!(key.is_empty() || !said.contains(key), "{said}");
+        }
+    }
+
+    #[test]
+    fn instructions_are_bounded_text() {
+        let dir = tempfile::tempdir().expect("a folder");
+        let file = dir.path().join("instructions.md");
+        let config = Config { instructions_file: Some(file.clone()), ..Config::default() };
+        assert!(config.instructions().is_err(), "missing");
+        std::fs::write(&file, "  Be kind.\n").expect("writable");
+        assert_eq!(config.instructions().expect("read"), "Be kind.");
+        std::fs::write(&file, vec![b'x'; 64 << 10]).expect("writable");
+        assert_eq!(config.instructions().expect("just fits").len(), 64 << 10);
+        std::fs::write(&file, vec![b'x'; (64 << 10) + 1]).expect("writable");
+        assert!(config.instructions().expect_err("refused").to_string().contains("64 KiB"));
+        std::fs::write(&file, b"\xff").expect("writable");
+        assert!(config.instructions().is_err(), "no text");
+    }
+}

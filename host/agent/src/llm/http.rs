@@ -1,0 +1,300 @@
+//! Asks a model's server, and again where time may heal a failure and nobody has seen anything of an answer.
+//!
+//! It follows no redirects, sends no Referer, and gives the key to nobody but the address that it was
+//! configured for.
+
+use super::answer::Answer;
+use super::dialect::{Dialect, Heard};
+use super::events::Events;
+use super::failure::Failure;
+use super::patience::{Patience, REQUEST_ATTEMPTS_MAX};
+use crate::server::{Address, Backoff, Reach, http_date};
+use crate::turn::{Delta, Deltas, ProviderError, Reply, Usage};
+use bytes::Bytes;
+use cofferdam_core::counts::COUNTS;
+use cofferdam_core::secret::Secret;
+use cofferdam_core::standing::MODEL;
+use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, RETRY_AFTER};
+use reqwest::{Client, RequestBuilder, Response, redirect};
+use std::time::{Duration, SystemTime};
+use tokio::time::{Instant, timeout};
+
+/// So much of an answer that is an error is read.
+pub(super) const ERROR_BYTES_MAX: usize = 64 << 10;
+
+/// A request, ready to be sent.
+pub(super) struct Asking {
+    /// Its body.
+    pub(super) body: Bytes,
+    /// What is in it.
+    pub(super) shows: Shows,
+}
+
+/// What a request shows a model.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Shows {
+    /// Nothing but text.
+    Text,
+    /// Attachments too, which may be why it is refused.
+    Files,
+}
+
+/// A model's server.
+pub(super) struct Server {
+    client: Client,
+    address: Address,
+    key: Option<Secret>,
+    patience: Patience,
+}
+
+impl Server {
+    /// A client for the server. Contacts nobody.
+    ///
+    /// # Errors
+    /// When the TLS library does not start.
+    pub(super) fn new(
+        address: Address,
+        key: Option<Secret>,
+        patience: Patience,
+    ) -> Result<Self, reqwest::Error> {
+        let mut builder = Client::builder()
+            .redirect(redirect::Policy::none())
+            .referer(false)
+            .connect_timeout(patience.connect)
+            .tcp_nodelay(true)
+            .user_agent(concat!("cofferdam/", env!("CARGO_PKG_VERSION")));
+        if address.reach == Reach::Loopback {
+            builder = builder.no_proxy();
+        }
+        Ok(Self { client: builder.build()?, address, key, patience })
+    }
+
+    /// The answer to a request.
+    ///
+    /// # Errors
+    /// [`ProviderError`], after as many attempts as make sense.
+    pub(super) async fn ask(
+        &self,
+        dialect: &dyn Dialect,
+        asking: Asking,
+        deltas: &mut dyn Deltas,
+    ) -> Result<Reply, ProviderError> {
+        let started = Instant::now();
+        let mut backoff = Backoff::new(self.patience.pause, self.patience.pause_longest);
+        let mut telling = Telling { to: deltas, lost: Usage::default(), told: None };
+        // Those that count: a server that says that it loads its model has not failed, and is waited for as long as
+        // asking again makes sense at all.
+        let mut attempt = 1;
+        loop {
+            let mut answer = Answer::default();
+            let failure = match self.attempt(dialect, asking.body.clone(), &mut answer, &mut telling).await {
+                Ok(()) => return Ok(counted(answer.into_reply(), telling.lost)),
+                Err(failure) => failure,
+            };
+            let said = self.scrub(&failure);
+            // Whatever else came of the attempt, it is paid for.
+            let lost = telling.lost.and(answer.cost());
+            telling.lost = lost;
+            if answer.has_begun() {
+                COUNTS.model.requests.add("broke_off", 1);
+                MODEL.failed(now_ms(), &format!("the answer broke off: {}", failure.reason()));
+                tracing::warn!(attempt, "the model's answer broke off: {said}");
+                return Err(ProviderError::BrokeOff { said: failure.broke_off().to_string(), usage: lost });
+            }
+            let asked = failure.after().unwrap_or_default();
+            let pause = backoff.pause_of_at_least(asked);
+            let late = started.elapsed() + pause > self.patience.retrying;
+            let hopeless = !failure.may_pass() || asked > self.patience.retry_after || late;
+            let loading = matches!(failure, Failure::Loading(_));
+            if hopeless || (attempt == REQUEST_ATTEMPTS_MAX && !loading) {
+                COUNTS.model.requests.add("failed", 1);
+                tracing::warn!(attempt, "the model's server gives no answer: {said}");
+                let told = match asking.shows {
+                    Shows::Text => failure.told(),
+                    Shows::Files => failure.told_of_files(),
+                };
+                match told {
+                    // Another request may succeed.
+                    ProviderError::TooLong(_) | ProviderError::Unshowable(_) => {
+                        MODEL.refused(now_ms(), &failure.reason())
+                    }
+                    _ => MODEL.failed(now_ms(), &failure.reason()),
+                }
+                return Err(match told {
+                    ProviderError::Unavailable(said) if lost != Usage::default() => {
+                        ProviderError::BrokeOff { said, usage: lost }
+                    }
+                    told => told,
+                });
+            }
+            tracing::info!(attempt, ?pause, "the model's server is asked again: {said}");
+            COUNTS.model.retries.add(1);
+            attempt += u32::from(!loading);
+            tokio::time::sleep(pause).await;
+        }
+    }
+
+    /// A request for something below the address, without the key.
+    pub(super) fn get(&self, path: &str) -> RequestBuilder {
+        self.client.get(self.address.below(path))
+    }
+
+    /// What a failure says, without the key.
+    pub(super) fn scrub(&self, failure: &Failure) -> String {
+        let said = failure.to_string();
+        self.key.as_ref().map_or(said.clone(), |key| key.scrub(&said))
+    }
+
+    async fn attempt(
+        &self,
+        dialect: &dyn Dialect,
+        body: Bytes,
+        answer: &mut Answer,
+        telling: &mut Telling<'_>,
+    ) -> Result<(), Failure> {
+        let deadline = Instant::now() + self.patience.first_byte;
+        let request = self
+            .client
+            .post(self.address.below(dialect.path()))
+            .header(CONTENT_TYPE, "application/json")
+            .header(ACCEPT, "text/event-stream")
+            .headers(dialect.headers(self.key.as_ref()))
+            .body(body);
+        let head = timeout(self.patience.first_byte, request.send()).await;
+        let head = head.map_err(|_| Failure::Silent(self.patience.first_byte))?;
+        let response = head.map_err(Failure::network)?;
+        let left = deadline.saturating_duration_since(Instant::now());
+        if response.status() != 200 || !may_be_events(response.headers()) {
+            return Err(refusal(response, left).await);
+        }
+        let mut events = Events::of(response, left, &self.patience);
+        let mut listener = dialect.listener();
+        while let Some(event) = events.next().await? {
+            let heard = listener.hear(&event.data, answer);
+            telling.tell(answer);
+            if heard? == Heard::End {
+                events.rest();
+                return Ok(());
+            }
+        }
+        if listener.is_whole() { Ok(()) } else { Err(Failure::Cut) }
+    }
+}
+
+/// Tells of an answer while it comes.
+struct Telling<'a> {
+    to: &'a mut dyn Deltas,
+    /// What earlier attempts have cost.
+    lost: Usage,
+    /// What all of it costs, as it was told last.
+    told: Option<Usage>,
+}
+
+impl Telling<'_> {
+    /// Tells what is new: text, and what it costs by then. Of arguments, which nobody is shown, the cost alone is told.
+    fn tell(&mut self, answer: &mut Answer) {
+        if let Some(fresh) = answer.fresh() {
+            self.to.take(Delta::Text(fresh.to_owned()));
+        }
+        let spent = self.lost.and(answer.cost());
+        if self.told != Some(spent) && (answer.has_begun() || spent != Usage::default()) {
+            self.told = Some(spent);
+            self.to.take(Delta::Spent(spent));
+        }
+    }
+}
+
+fn now_ms() -> i64 {
+    jiff::Timestamp::now().as_millisecond()
+}
+
+/// The reply, which is counted, with what attempts before it have cost.
+fn counted(mut reply: Reply, lost: Usage) -> Reply {
+    COUNTS.model.requests.add("answered", 1);
+    MODEL.succeeded(now_ms());
+    // Where the server does not count the reply itself, the whole is left to an estimate.
+    if reply.usage != Usage::default() {
+        reply.usage = reply.usage.and(lost);
+    }
+    COUNTS.model.tokens.add("input", reply.usage.input_tokens);
+    COUNTS.model.tokens.add("output", reply.usage.output_tokens);
+    reply
+}
+
+/// Whether a body can be a stream of events: some servers do not say, but none calls it JSON or a page.
+fn may_be_events(headers: &HeaderMap) -> bool {
+    let kind = headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
+    !kind.starts_with("application/json") && !kind.starts_with("text/html")
+}
+
+/// The failure that an answer without events tells of.
+async fn refusal(mut response: Response, left: Duration) -> Failure {
+    let status = response.status().as_u16();
+    let after = retry_after(response.headers(), SystemTime::now());
+    let mut body = Vec::new();
+    let reading = async {
+        while let Ok(Some(piece)) = response.chunk().await {
+            let room = ERROR_BYTES_MAX - body.len();
+            body.extend_from_slice(&piece[..piece.len().min(room)]);
+            if body.len() == ERROR_BYTES_MAX {
+                break;
+            }
+        }
+    };
+    // What has come by then says enough.
+    let _ = timeout(left, reading).await;
+    let body = String::from_utf8_lossy(&body);
+    if status != 200 {
+        return Failure::of_status(status, &body, after);
+    }
+    match serde_json::from_str::<serde_json::Value>(&body) {
+        Ok(answer) if !answer["error"].is_null() => Failure::of_error(&answer["error"]),
+        _ => Failure::Unreadable("it is no stream of events".into()),
+    }
+}
+
+/// The pause that a server asks for, in whatever form: milliseconds, seconds, or a date.
+fn retry_after(headers: &HeaderMap, now: SystemTime) -> Option<Duration> {
+    let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).map(str::trim);
+    if let Some(ms) = text("retry-after-ms").and_then(|ms| ms.parse().ok()) {
+        return Some(Duration::from_millis(ms));
+    }
+    let text = text(RETRY_AFTER.as_str())?;
+    let seconds = text.parse::<f64>().ok().and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+    seconds.or_else(|| Some(http_date(text)?.duration_since(now).unwrap_or_default()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use reqwest::header::{HeaderName, HeaderValue};
+
+    #[test]
+    fn a_pause_is_asked_for_in_several_forms() {
+        let now = SystemTime::UNIX_EPOCH + Duration::from_secs(784_111_777);
+        let asked = |name: &'static str, value: &'static str| {
+            let mut headers = HeaderMap::new();
+            headers.insert(HeaderName::from_static(name), HeaderValue::from_static(value));
+            retry_after(&headers, now).map(|pause| pause.as_millis())
+        };
+        assert_eq!(asked("retry-after", "7"), Some(7000));
+        assert_eq!(asked("retry-after", " 0.5 "), Some(500));
+        assert_eq!(asked("retry-after-ms", "250"), Some(250));
+        // The date of RFC 9110's own example, ten seconds later, and long ago.
+        assert_eq!(asked("retry-after", "Sun, 06 Nov 1994 08:49:47 GMT"), Some(10_000));
+        assert_eq!(asked("retry-after", "Sun, 06 Nov 1994 08:49:27 GMT"), Some(0));
+        for nonsense in ["", "soon", "-1", "NaN", "1e400"] {
+            assert_eq!(asked("retry-after", nonsense), None, "{nonsense}");
+        }
+        assert_eq!(retry_after(&HeaderMap::new(), now), None);
+    }
+
+    #[test]
+    fn what_calls_itself_json_or_a_page_is_no_stream() {
+        let may = |kind: &'static str| {
+            may_be_events(&[(CONTENT_TYPE, HeaderValue::from_static(kind))].into_iter().collect())
+        };
+        assert!(may("text/event-stream; charset=utf-8") && may("") && may_be_events(&HeaderMap::new()));
+        assert!(!may("application/json") && !may("text/html; charset=utf-8"));
+    }
+}

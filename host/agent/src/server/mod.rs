@@ -1,0 +1,12 @@
+//! A server outside, for whoever speaks to one: which addresses may be contacted, how long to pause before the next
+//! attempt, the time by its clock, and the file of the secret that it asks for.
+
+mod address;
+mod backoff;
+mod date;
+mod secret_file;
+
+pub use address::{Address, BadAddress, Reach};
+pub use backoff::Backoff;
+pub use date::http_date;
+pub use secret_file::{SECRET_BYTES_MAX, SecretFileError, read_secret};

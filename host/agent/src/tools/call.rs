@@ -1,0 +1,213 @@
+//! One call: registry, schema, judge, a person where a rule asks, then the trusted core; in this order and no other.
+//!
+//! This file is the way from a request to its answer; what happens at each step is in a file of its own.
+
+mod asking;
+mod control;
+mod judged;
+mod request;
+#[cfg(test)]
+mod tests;
+mod toolbox;
+
+pub use request::CallRequest;
+pub use toolbox::Toolbox;
+
+use super::threads::{self, Handover};
+use super::{Judged, Tool};
+use asking::{Approved, Asking, Ended};
+use cofferdam_core::audit::{CallFacts, VerdictKind, sha256_hex};
+use cofferdam_core::limits::Limits;
+use cofferdam_core::text::one_line;
+use cofferdam_core::tool::{Answer, ErrorCode, ToolError};
+use cofferdam_policy::{Permit, Safety};
+use cofferdam_warden::calls::{Before, CallJob, CallRecord, Counted, KEEPING_TIME_MAX, Output, Replay};
+use control::{Control, Keeping};
+use request::Asked;
+use serde_json::Value;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use toolbox::Parts;
+
+impl Toolbox {
+    /// Runs one call to its audited end.
+    ///
+    /// # Errors
+    /// Every refusal and failure, by code; each is in the audit.
+    pub async fn call(&self, mut request: CallRequest) -> Result<Answer, ToolError> {
+        request.tool = self.parts.registry.named(&request.tool).into_owned();
+        let tool = self.parts.registry.get(&request.tool).ok();
+        let limits = tool.map_or(Limits::DEFAULT, |tool| tool.policy.limits);
+        if let Err(late) = request.take_recent(tool.map(Arc::as_ref), limits).await {
+            return Err(self.refuse(request, late).await);
+        }
+        let asked = Asked::of(request);
+        match self.on_a_thread(&asked, limits, None).await? {
+            Ended::With(answer) => Ok(answer),
+            Ended::Waiting(waiting) => {
+                let approved = self.decided(&asked, *waiting).await?;
+                match self.on_a_thread(&asked, limits, Some(approved)).await? {
+                    Ended::With(answer) => Ok(answer),
+                    // Only a call without an approval waits for one.
+                    Ended::Waiting(_) => Err(self.unanswered(asked, threads::crashed()).await),
+                }
+            }
+        }
+    }
+
+    /// Runs the call on a thread, to its end or to the question that a person must answer first.
+    async fn on_a_thread(
+        &self,
+        asked: &Arc<Asked>,
+        limits: Limits,
+        approved: Option<Approved>,
+    ) -> Result<Ended, ToolError> {
+        // What was approved is judged by what holds now, not by what held when it was asked about.
+        let parts = if approved.is_some() { self.in_force() } else { self.parts.clone() };
+        let job = asked.clone();
+        let work = move |handover: Handover| parts.call(&job, approved.as_ref(), &handover);
+        let ended = self.threads.run(&asked.request.caller, limits.deadline.0, work).await;
+        match ended {
+            // No thread took it, or its thread does not come back.
+            Err(refused) if !asked.told.load(Ordering::Acquire) => {
+                Err(self.unanswered(asked.clone(), refused).await)
+            }
+            ended => ended,
+        }
+    }
+
+    /// Writes down that a call was refused before it ran, and returns what to answer.
+    pub async fn refuse(&self, request: CallRequest, why: ToolError) -> ToolError {
+        self.unanswered(Asked::of(request), why).await
+    }
+
+    /// Writes down a call that no thread answered, off the async threads, and returns what to answer.
+    async fn unanswered(&self, asked: Arc<Asked>, refused: ToolError) -> ToolError {
+        let parts = self.parts.clone();
+        let work = move || parts.refused(parts.record(&asked), refused);
+        tokio::task::spawn_blocking(work).await.unwrap_or_else(|_| threads::crashed())
+    }
+
+    /// Keeps an output that is too long for a model as a file under `/tmp/outputs`, and returns its path.
+    ///
+    /// # Errors
+    /// What the trusted core refuses.
+    pub async fn keep_output(&self, output: Output) -> Result<String, ToolError> {
+        let (parts, caller) = (self.parts.clone(), output.caller.clone());
+        let work = move |handover: Handover| parts.warden.keep_output(&output, &Keeping(&handover));
+        self.threads.run(&caller, KEEPING_TIME_MAX, work).await
+    }
+}
+
+/// What a call comes to that is not refused before it runs.
+enum Judgement {
+    /// It may run.
+    Run(Box<(Permit, Arc<Tool>, Before)>),
+    /// It ran before a crash, and this is its answer.
+    Answered(Answer),
+    /// A person must be asked first.
+    Wait(Box<asking::Waiting>),
+}
+
+impl Parts {
+    /// The call on its thread. Its outcome is in the audit, unless it has not ended: a person is asked first.
+    fn call(
+        &self,
+        asked: &Asked,
+        approved: Option<&Approved>,
+        handover: &Handover,
+    ) -> Result<Ended, ToolError> {
+        let request = &asked.request;
+        let mut record = self.record(asked);
+        let text = match &request.arguments {
+            Ok(text) => text,
+            Err(why) => {
+                // Its words are for the sender alone: one of them may be a content without its name.
+                let audited = ToolError::new(ErrorCode::InvalidArguments, why.audited());
+                let told = ToolError::new(ErrorCode::InvalidArguments, why.to_string());
+                return self.warden.refuse(record, &audited).and(Err(told));
+            }
+        };
+        let control = Control { request, requests: &self.requests, handover };
+        let (permit, tool, before) = match self.judgement(text, approved, &control, &mut record) {
+            Ok(Judgement::Run(run)) => *run,
+            Ok(Judgement::Answered(answer)) => return self.warden.end(record, Ok(answer)).map(Ended::With),
+            Ok(Judgement::Wait(waiting)) => return Ok(Ended::Waiting(waiting)),
+            Err(refused) => return Err(self.refused(record, refused)),
+        };
+        let job = CallJob {
+            record,
+            component: &tool.component,
+            before,
+            attachments: request.attachments.clone(),
+            reaching: control.reaching(),
+            report: request.report.clone(),
+            printed: request.printed.clone(),
+            journal: request.journal.clone(),
+            cancel: request.cancel.clone(),
+            control: &control,
+        };
+        self.warden.run(permit, job).map(Ended::With)
+    }
+
+    /// One after the other: what one refuses, the next never sees.
+    fn judgement(
+        &self,
+        text: &str,
+        approved: Option<&Approved>,
+        control: &Control<'_>,
+        record: &mut CallRecord,
+    ) -> Result<Judgement, ToolError> {
+        let request = control.request;
+        let (tool, judged) = self.judged(request, text, record)?;
+        let journal = request.journal.as_deref().filter(|_| tool.policy.safety != Safety::ReadOnly);
+        // What happened is not asked about again.
+        let before = match self.warden.resume(record, journal, control)? {
+            Replay::Run(before) => before,
+            Replay::Answered(answer) => return Ok(Judgement::Answered(answer)),
+        };
+        let permit = match judged {
+            Judged::Permit(permit) => permit,
+            Judged::Ask(ask) => {
+                // What a person agreed to was the whole.
+                if let Some(error) = before.unfinished("its rest needs an approval") {
+                    return Err(error);
+                }
+                match self.asking(request, &tool, ask, approved, record)? {
+                    Asking::Permit(permit) => *permit,
+                    Asking::Wait(waiting) => return Ok(Judgement::Wait(waiting)),
+                }
+            }
+        };
+        record.verdict = VerdictKind::Permit;
+        Ok(Judgement::Run(Box::new((permit, tool, before))))
+    }
+
+    /// What the audit is told of a call that begins now.
+    fn record(&self, asked: &Asked) -> CallRecord {
+        let request = &asked.request;
+        let facts = CallFacts {
+            call: request.id.clone(),
+            turn: request.turn.clone(),
+            session: request.session.clone(),
+            caller: request.caller.clone(),
+            own_workspace: self.warden.workspaces().per_user(),
+            tool: one_line(&request.tool, 80),
+            component_sha256: None,
+            policy_sha256: None,
+            profile: None,
+            arguments: Value::Null,
+            arguments_sha256: sha256_hex(request.arguments.as_deref().unwrap_or_default().as_bytes()),
+        };
+        let counted = match self.registry.get(&request.tool) {
+            Ok(_) => Counted::Tool(request.tool.clone()),
+            Err(_) => Counted::Unknown,
+        };
+        CallRecord::begin(facts, counted, asked.told.clone())
+    }
+
+    /// Writes down that a call was refused before it ran; returns what to answer.
+    fn refused(&self, record: CallRecord, refused: ToolError) -> ToolError {
+        self.warden.refuse(record, &refused).err().unwrap_or(refused)
+    }
+}

@@ -1,0 +1,196 @@
+//! A call that a policy asks about: what a person must see first, waiting for them without a thread, and going
+//! on with exactly what they agreed to.
+
+use super::request::{Asked, CallRequest};
+use super::toolbox::{Parts, Toolbox};
+use crate::tools::approval::{TooMuch, shown};
+use crate::tools::threads;
+use crate::tools::{Approval, Decision, Tool};
+use cofferdam_core::audit::{self, ApprovalState, CallFacts};
+use cofferdam_core::text::one_line;
+use cofferdam_core::tool::{Answer, ErrorCode, ToolError};
+use cofferdam_policy::{Ask, Facts, GuestPath, Permit, Reason, Spelled, Verdict, When};
+use cofferdam_warden::calls::CallRecord;
+use cofferdam_warden::publish::Place;
+use std::sync::Arc;
+
+/// How far a call got on its thread.
+pub(super) enum Ended {
+    /// Its result.
+    With(Answer),
+    /// A person must be asked first; no thread waits for the answer.
+    Waiting(Box<Waiting>),
+}
+
+/// A call that waits for a person.
+pub(super) struct Waiting {
+    approval: Approval,
+    facts: CallFacts,
+}
+
+/// The name of the call that was approved.
+pub(super) struct Approved {
+    sha256: String,
+}
+
+/// What a call that is asked about comes to now.
+pub(super) enum Asking {
+    /// It may run.
+    Permit(Box<Permit>),
+    /// A person must be asked.
+    Wait(Box<Waiting>),
+}
+
+/// Paths that one approval tells of.
+const PATHS_MAX: usize = 50;
+
+impl Parts {
+    /// The permit of a call that rules ask about: at once where the facts speak for it, or by an approval of
+    /// exactly this.
+    pub(super) fn asking(
+        &self,
+        request: &CallRequest,
+        tool: &Tool,
+        ask: Ask,
+        approved: Option<&Approved>,
+        record: &CallRecord,
+    ) -> Result<Asking, ToolError> {
+        if ask.writes().len() + ask.reads().len() > PATHS_MAX {
+            return Err(too_much());
+        }
+        let facts = self.facts(request, &ask, &Place::of(&record.facts));
+        let ask = match ask.given(&facts) {
+            Verdict::Permit(permit) => return Ok(Asking::Permit(Box::new(permit))),
+            Verdict::Deny(denial) => return Err(denial.into()),
+            Verdict::Ask(ask) => ask,
+        };
+        let rules = rules(ask.reasons());
+        let Some(approver) = &request.approver else {
+            let said = format!(
+                "a person must approve this call ({rules}), and nobody can be asked here; ask in a chat, or add \
+                 --approve to cofferdam call"
+            );
+            return Err(ToolError::new(ErrorCode::ApprovalRequired, said));
+        };
+        let called = approver.asker_called();
+        let asker = (&request.caller, called.as_deref());
+        let infos = request.attachments.infos();
+        let text = shown(&tool.policy, &ask, asker, &infos).map_err(|TooMuch| too_much())?;
+        if let Some(Approved { sha256 }) = approved {
+            return Ok(Asking::Permit(Box::new(ask.grant(&text, sha256)?)));
+        }
+        let approval = Approval {
+            call: request.id.clone(),
+            turn: request.turn.clone(),
+            caller: request.caller.clone(),
+            tool: tool.policy.tool.to_string(),
+            sha256: ask.sha256(&text),
+            text,
+            remember: paths(ask.reasons()),
+        };
+        let facts = record.facts.clone();
+        self.note(&facts, &approval, ApprovalState::Asked, None, Some(rules))?;
+        Ok(Asking::Wait(Box::new(Waiting { approval, facts })))
+    }
+
+    /// What the disk and the memory of approvals say.
+    fn facts(&self, request: &CallRequest, ask: &Ask, place: &Place) -> Facts {
+        let first = paths(ask.reasons());
+        let approved = match &request.approver {
+            Some(approver) if !first.is_empty() => {
+                approver.approved_before(ask.call().tool.as_str(), &first).into_iter().collect()
+            }
+            _ => Default::default(),
+        };
+        Facts { approved, ..self.warden.facts(ask, place) }
+    }
+
+    fn note(
+        &self,
+        facts: &CallFacts,
+        approval: &Approval,
+        state: ApprovalState,
+        by: Option<String>,
+        reason: Option<String>,
+    ) -> Result<(), ToolError> {
+        let call_sha256 = approval.sha256.clone();
+        self.warden.note(audit::Approval { facts: facts.clone(), call_sha256, approval: state, by, reason })
+    }
+
+    /// Writes a decision down; without that a call that was approved does not run. A call that was not is
+    /// refused, and that is written down too.
+    fn settled(&self, asked: &Asked, waiting: Waiting, decision: Decision) -> Result<Approved, ToolError> {
+        let Waiting { approval, facts } = waiting;
+        let who = |by: &cofferdam_core::id::Caller| one_line(&format!("{}:{}", by.channel, by.sender), 80);
+        let (state, by, refused) = match &decision {
+            Decision::Approved(by) => (ApprovalState::Approved, Some(who(by)), None),
+            Decision::Denied(by) => {
+                let said = format!("{} did not approve this call; nothing was changed", who(by));
+                (ApprovalState::Denied, Some(who(by)), Some((ErrorCode::ApprovalDenied, said)))
+            }
+            Decision::Expired => {
+                let said = "nobody approved this call in time; nothing was changed, ask again".to_owned();
+                (ApprovalState::Expired, None, Some((ErrorCode::ApprovalDenied, said)))
+            }
+            Decision::Withdrawn => {
+                let said =
+                    "the call was cancelled before anybody approved it; nothing was changed".to_owned();
+                (ApprovalState::Withdrawn, None, Some((ErrorCode::Cancelled, said)))
+            }
+            Decision::Unasked(why) => {
+                let said = format!("this call needs an approval, and nobody could be asked: {why}");
+                (ApprovalState::Withdrawn, None, Some((ErrorCode::ApprovalRequired, said)))
+            }
+        };
+        let reason = refused.as_ref().map(|(_, said)| one_line(said, 400));
+        let noted = self.note(&facts, &approval, state, by, reason);
+        let refused = match (noted, refused) {
+            (Ok(()), None) => return Ok(Approved { sha256: approval.sha256 }),
+            (Err(unaudited), None) => unaudited,
+            (_, Some((code, said))) => ToolError::new(code, said),
+        };
+        let mut record = self.record(asked);
+        record.facts = facts;
+        Err(self.refused(record, refused))
+    }
+}
+
+impl Toolbox {
+    /// Asks, and waits for the answer off all threads.
+    ///
+    /// # Errors
+    /// Whatever is not an approval; it is in the audit.
+    pub(super) async fn decided(&self, asked: &Arc<Asked>, waiting: Waiting) -> Result<Approved, ToolError> {
+        let request = &asked.request;
+        let decision = match &request.approver {
+            Some(approver) => approver.decide(&waiting.approval, &request.cancel).await,
+            None => Decision::Unasked("there is nobody".to_owned()),
+        };
+        let (parts, asked) = (self.parts.clone(), asked.clone());
+        let settled = tokio::task::spawn_blocking(move || parts.settled(&asked, waiting, decision)).await;
+        settled.unwrap_or_else(|_| Err(threads::crashed()))
+    }
+}
+
+/// The paths that an approval is remembered for.
+fn paths(reasons: &[Reason]) -> Vec<GuestPath> {
+    let first = reasons.iter().filter(|reason| reason.when == When::FirstTimePerPath);
+    first.filter_map(|reason| reason.path.clone()).collect()
+}
+
+/// `path = "on-overwrite" at tools/file_write.toml:12`, for each rule that asks.
+fn rules(reasons: &[Reason]) -> String {
+    let mut rules: Vec<String> = Vec::new();
+    for reason in reasons {
+        let rule = format!("{} = {:?} at {}", one_line(&reason.about, 200), reason.when.spelled(), reason.at);
+        if !rules.contains(&rule) {
+            rules.push(rule);
+        }
+    }
+    one_line(&rules.join(", "), 1000)
+}
+
+fn too_much() -> ToolError {
+    let said = "this call needs an approval, and touches more than a person can be shown at once; do less in one call";
+    ToolError::new(ErrorCode::ApprovalRequired, said)
+}

@@ -1,0 +1,64 @@
+//! What the trusted core asks of a call's caller: whether anybody still waits for it, and which other request a file
+//! of it is for.
+
+use super::request::CallRequest;
+use crate::bus::{Origin, Rejected, Requests};
+use crate::tools::threads::Handover;
+use cofferdam_core::journal::JournalError;
+use cofferdam_core::tool::{Answer, ErrorCode, ToolError};
+use cofferdam_warden::attachments::outgoing::Resolve;
+use cofferdam_warden::calls::{CallControl, unjournaled};
+use std::sync::Arc;
+
+/// One call, as its caller sees it.
+pub(super) struct Control<'a> {
+    pub(super) request: &'a CallRequest,
+    pub(super) requests: &'a Arc<Requests>,
+    pub(super) handover: &'a Handover,
+}
+
+impl Control<'_> {
+    /// Finds the request that the call means.
+    pub(super) fn reaching(&self) -> Resolve {
+        let requests = self.requests.clone();
+        let from = Origin {
+            request: self.request.turn.clone(),
+            session: self.request.session.clone(),
+            caller: self.request.caller.clone(),
+        };
+        Arc::new(move |to| Ok(requests.resolve(&from, to)?))
+    }
+}
+
+impl CallControl for Control<'_> {
+    fn commit(&self) -> bool {
+        self.handover.commit()
+    }
+
+    fn deliver(&self, answer: &Answer) -> Result<(), ToolError> {
+        let Some(delivery) = &answer.delivery else { return Ok(()) };
+        let said = "the files cannot be handed over, so nothing was sent";
+        let unwritten = |e: JournalError| unjournaled(said, &e);
+        let none = || ToolError::new(ErrorCode::Internal, format!("{said}: no turn is kept here"));
+        let journal = self.request.journal.as_ref().ok_or_else(none)?;
+        let call = self.request.id.as_str();
+        if journal.delivered(call).map_err(unwritten)? {
+            return Ok(());
+        }
+        let handed = self.requests.while_open(&delivery.request, || journal.deliver(call, delivery));
+        handed.ok_or_else(|| Rejected::NothingOpen(delivery.request.to_string()))?.map_err(unwritten)
+    }
+}
+
+/// An output that is kept: it is for its own turn alone.
+pub(super) struct Keeping<'a>(pub(super) &'a Handover);
+
+impl CallControl for Keeping<'_> {
+    fn commit(&self) -> bool {
+        self.0.commit()
+    }
+
+    fn deliver(&self, _: &Answer) -> Result<(), ToolError> {
+        Ok(())
+    }
+}

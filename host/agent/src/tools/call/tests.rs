@@ -1,0 +1,81 @@
+//! Calls that no thread answers are in the audit all the same.
+
+use super::*;
+use crate::tools::{CallThreads, Registry, Sources};
+use cofferdam_confine as confine;
+use cofferdam_core::audit::Event;
+use cofferdam_core::id::{Caller, TurnId};
+use cofferdam_core::limits::ByteSize;
+use cofferdam_policy::PolicySet;
+use cofferdam_warden::attachments::Attachments;
+use cofferdam_warden::attachments::outgoing::Outgoing;
+use cofferdam_warden::audit::{AuditLog, Entry, Source, Span, read_entries};
+use cofferdam_warden::calls::{Parts, Warden};
+use cofferdam_warden::publish::{self, Workspaces};
+use cofferdam_warden::sandbox::{self, Sandbox};
+use tokio_util::sync::CancellationToken;
+
+const PROFILE: &str = "schema = 1\nprofile = \"p\"\nwhy = \"a test\"\nmounts = []\n";
+const TOOL: &str = "schema = 1\ntool = \"t\"\nprofile = \"p\"\ncomponent = \"builtin\"\nsafety = \"read-only\"\nwhy = \"a test\"\n";
+
+/// A toolbox over a real audit, with so many threads.
+fn toolbox(dir: &std::path::Path, threads: usize) -> Toolbox {
+    let config = publish::Config::shared(dir.join("workspace"), ByteSize::mib(1));
+    let workspaces = Arc::new(Workspaces::open(&config).expect("a workspace"));
+    let config = sandbox::Config {
+        cache_dir: dir.join("cache"),
+        isolation: confine::Config { require: false },
+        compile_time: sandbox::COMPILE_TIME,
+    };
+    let sandbox = Arc::new(Sandbox::new(&config).expect("a sandbox"));
+    let policies = PolicySet::parse([("profiles/p.toml", PROFILE), ("tools/t.toml", TOOL)]).expect("sound");
+    let registry = Registry::load(&sandbox, &policies, &Sources { builtins: |_| None, policies_dir: None });
+    let audit = Arc::new(AuditLog::open(&dir.join("audit.jsonl")).expect("an audit"));
+    let outgoing = Outgoing::open(&dir.join("outgoing"), Default::default()).expect("a folder");
+    let warden = Warden::new(Parts { sandbox, workspaces, audit, outgoing }, ByteSize::mib(1));
+    let threads = Arc::new(CallThreads::start(threads).expect("threads"));
+    Toolbox::new(registry, warden, Arc::default(), threads)
+}
+
+fn request(n: usize) -> CallRequest {
+    let turn = TurnId::new("test");
+    CallRequest {
+        printed: None,
+        id: turn.call(n),
+        turn,
+        caller: Caller { channel: "test".into(), sender: (n / threads::SESSION_QUEUE_MAX).to_string() },
+        tool: "t".into(),
+        arguments: Ok("{}".into()),
+        attachments: Attachments::default(),
+        session: None,
+        recent: None,
+        report: None,
+        journal: None,
+        approver: None,
+        cancel: CancellationToken::new(),
+    }
+}
+
+#[tokio::test]
+async fn a_call_that_found_no_room_is_recorded_as_refused() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let toolbox = toolbox(dir.path(), 0);
+    let mut waiting = Vec::new();
+    for n in 0..threads::QUEUE_MAX {
+        let mut call = Box::pin(toolbox.call(request(n)));
+        tokio::select! {
+            biased;
+            _ = &mut call => unreachable!("there is no thread to run it"),
+            () = std::future::ready(()) => waiting.push(call),
+        }
+    }
+    let refused = toolbox.call(request(threads::QUEUE_MAX)).await.expect_err("there is no room");
+    assert_eq!(refused.code, ErrorCode::ToolUnavailable);
+    let entries: Vec<_> = read_entries(Source::Log(&dir.path().join("audit.jsonl")), Span::All, None)
+        .expect("readable")
+        .collect();
+    let [Ok(Entry::Record { record, .. })] = entries.as_slice() else { panic!("{entries:?}") };
+    let Event::Outcome(outcome) = &record.event else { panic!("{record:?}") };
+    assert_eq!(outcome.code, Some(ErrorCode::ToolUnavailable));
+    assert_eq!((outcome.verdict, outcome.facts.call.as_str()), (VerdictKind::Deny, "test/1024"));
+}

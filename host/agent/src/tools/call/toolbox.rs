@@ -1,0 +1,71 @@
+//! What calls pass through: the tools, and the trusted core behind them. It runs none.
+
+use crate::bus::Requests;
+use crate::tools::{CallThreads, Registry};
+use cofferdam_warden::calls::Warden;
+use std::sync::{Arc, PoisonError, RwLock};
+
+/// Everything a call passes through.
+pub struct Toolbox {
+    pub(super) parts: Arc<Parts>,
+    pub(super) threads: Arc<CallThreads>,
+    /// Those of the toolbox that is in force now, which may be another one over the same trusted core.
+    in_force: Arc<RwLock<Arc<Parts>>>,
+}
+
+/// What a call on its thread needs.
+pub(super) struct Parts {
+    pub(super) registry: Registry,
+    pub(super) warden: Warden,
+    pub(super) requests: Arc<Requests>,
+}
+
+impl Toolbox {
+    /// The tools over the trusted core; `requests` are those that calls may add to.
+    pub fn new(
+        registry: Registry,
+        warden: Warden,
+        requests: Arc<Requests>,
+        threads: Arc<CallThreads>,
+    ) -> Self {
+        let parts = Arc::new(Parts { registry, warden, requests });
+        let in_force = Arc::new(RwLock::new(parts.clone()));
+        Self { parts, threads, in_force }
+    }
+
+    /// Other tools, over the trusted core with other limits and the same threads. What was begun with these goes on
+    /// with them, apart from what waits for a person: that is judged by what is in force when it is approved.
+    #[must_use]
+    pub fn renewed(&self, registry: Registry, warden: Warden) -> Self {
+        let parts = Arc::new(Parts { registry, warden, requests: self.parts.requests.clone() });
+        Self { parts, threads: self.threads.clone(), in_force: self.in_force.clone() }
+    }
+
+    /// From here on this one is in force.
+    pub fn enforce(&self) {
+        *self.in_force.write().unwrap_or_else(PoisonError::into_inner) = self.parts.clone();
+    }
+
+    /// The parts that are in force.
+    pub(super) fn in_force(&self) -> Arc<Parts> {
+        self.in_force.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// The requests that calls may add to.
+    pub fn requests(&self) -> &Arc<Requests> {
+        &self.parts.requests
+    }
+
+    /// The tools there are.
+    pub fn registry(&self) -> &Registry {
+        &self.parts.registry
+    }
+
+    /// Has a worker ready for the first call of a tool, where users share their workspace.
+    pub fn start_ahead(&self, tool: &str) {
+        let Parts { registry, warden, .. } = &*self.parts;
+        if let Ok(tool) = registry.get(tool) {
+            warden.start_ahead(&tool.component, &tool.policy.profile, &tool.policy.grants);
+        }
+    }
+}

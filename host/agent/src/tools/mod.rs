@@ -1,0 +1,21 @@
+//! Tools: which there are, and one call of one of them from the request to the audited outcome.
+
+mod approval;
+mod call;
+mod config;
+mod fair;
+mod judging;
+mod queue;
+mod reading;
+mod registry;
+mod threads;
+
+pub use approval::{Approval, Approver, Decision, SHOWN_UNITS_MAX, person};
+pub use call::{CallRequest, Toolbox};
+pub use cofferdam_core::journal::{Earlier, Journal};
+pub use cofferdam_warden::calls::Output;
+pub use config::{Config, EXPIRES_MAX};
+pub use judging::{Judged, Refused};
+pub use reading::{POLICY_BYTES_MAX, read_component, read_policy};
+pub use registry::{Loaded, Registry, RegistryError, Sources, Tool, component_bytes, not_granted};
+pub use threads::{CallThreads, Handover};

@@ -1,0 +1,331 @@
+//! The tools a gateway has: each policy with its component and its schema, or the
+//! reason why the tool does not load.
+
+use super::reading::read_component;
+use cofferdam_core::counts::COUNTS;
+use cofferdam_core::schema::{Budget, Finding, Problem, Refusal, Schema, SchemaError};
+use cofferdam_core::text::one_line;
+use cofferdam_core::tool::{Description, ErrorCode, ToolError, wire_name};
+use cofferdam_policy::{ArgumentClass, ComponentSource, PolicyProblem, PolicySet, ToolPolicy};
+use cofferdam_warden::sandbox::imports::{Import, Needs};
+use cofferdam_warden::sandbox::{Binary, Component, Sandbox, SandboxError, loading};
+use serde_json::Value;
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// A tool that can be called.
+pub struct Tool {
+    /// What it says of itself.
+    pub description: Description,
+    /// What it may do.
+    pub policy: ToolPolicy,
+    /// What runs.
+    pub component: Component,
+    schema: Schema,
+}
+
+/// A tool, or why it does not load.
+pub type Loaded = Result<Arc<Tool>, RegistryError>;
+
+/// Why a tool does not load. Other tools do. Each names the policy file, the tool, and what to write.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum RegistryError {
+    /// The policy names a builtin that this binary does not have.
+    #[error(
+        "{file}: {tool}: this binary has no builtin component {tool}; write: \
+         component = {{ file = \"{tool}.wasm\", sha256 = \"…\" }}"
+    )]
+    NoBuiltin {
+        /// The policy file.
+        file: String,
+        /// The tool.
+        tool: String,
+    },
+    /// The component file cannot be read.
+    #[error(
+        "{file}: {tool}: cannot read component {component}: {cause}; put it there (paths are relative to the policy \
+         file), or write where it is: component = {{ file = \"…\", sha256 = \"…\" }}"
+    )]
+    Unreadable {
+        /// The policy file.
+        file: String,
+        /// The tool.
+        tool: String,
+        /// The component as written.
+        component: String,
+        /// What the system said.
+        cause: String,
+    },
+    /// The component is not the one the policy pins.
+    #[error(
+        "{file}: {tool}: component {component} has sha256 {found}, the policy pins {pinned}; review the new component, \
+         then write: component = {{ file = {component:?}, sha256 = \"{found}\" }}"
+    )]
+    Mismatch {
+        /// The policy file.
+        file: String,
+        /// The tool.
+        tool: String,
+        /// The component as written.
+        component: String,
+        /// What the policy says.
+        pinned: String,
+        /// What the file has.
+        found: String,
+    },
+    /// It imports what its profile does not grant.
+    #[error("{file}: {tool}: the component does not load: {}", wanted(.profile, .imports))]
+    NotGranted {
+        /// The policy file.
+        file: String,
+        /// The tool.
+        tool: String,
+        /// The profile.
+        profile: String,
+        /// What is missing.
+        imports: Vec<Import>,
+    },
+    /// The sandbox does not take it.
+    #[error("{file}: {tool}: {cause}")]
+    Sandbox {
+        /// The policy file.
+        file: String,
+        /// The tool.
+        tool: String,
+        /// What the sandbox said.
+        cause: String,
+    },
+    /// The component calls itself something else.
+    #[error(
+        "{file}: {tool}: the component calls itself {found}; write tool = \"{found}\" or pin another component"
+    )]
+    Misnamed {
+        /// The policy file.
+        file: String,
+        /// The tool.
+        tool: String,
+        /// What the component says.
+        found: String,
+    },
+    /// Schema and policy do not fit.
+    #[error("{}", join(.0))]
+    Policy(Vec<PolicyProblem>),
+    /// The schema is not usable for validation.
+    #[error("{file}: {tool}: the tool's schema is not usable: {cause}; mend it in the tool's describe")]
+    Schema {
+        /// The policy file.
+        file: String,
+        /// The tool.
+        tool: String,
+        /// Where, and what to write instead.
+        cause: SchemaError,
+    },
+}
+
+impl RegistryError {
+    /// What is wrong, as problems of the tool's policy file; without a line where it lies in the component.
+    pub fn problems(&self) -> Vec<PolicyProblem> {
+        let file = match self {
+            Self::Policy(problems) => return problems.clone(),
+            Self::NoBuiltin { file, .. }
+            | Self::Unreadable { file, .. }
+            | Self::Mismatch { file, .. }
+            | Self::Sandbox { file, .. }
+            | Self::Misnamed { file, .. }
+            | Self::Schema { file, .. }
+            | Self::NotGranted { file, .. } => file,
+        };
+        let said = self.to_string();
+        let problem = said.strip_prefix(&format!("{file}: ")).unwrap_or(&said).to_owned();
+        vec![PolicyProblem { file: file.clone(), line: None, problem }]
+    }
+}
+
+/// Each missing import with the line that grants it.
+fn wanted(profile: &str, imports: &[Import]) -> String {
+    let one = |Import { name, needs }: &Import| match needs {
+        Needs::Unknown => format!("it imports `{name}`, which the host does not know; {needs}"),
+        _ => format!("it imports `{name}`; grant the interface in the profile {profile}: {needs}"),
+    };
+    imports.iter().map(one).collect::<Vec<_>>().join("; ")
+}
+
+fn join(problems: &[PolicyProblem]) -> String {
+    problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
+}
+
+/// Where components come from.
+pub struct Sources {
+    /// Builtin components by tool name.
+    pub builtins: fn(&str) -> Option<Binary>,
+    /// The folder that policy files, and so component files, are relative to.
+    pub policies_dir: Option<PathBuf>,
+}
+
+/// All tools of a gateway, by name.
+pub struct Registry {
+    tools: BTreeMap<String, Loaded>,
+}
+
+impl Registry {
+    /// Loads the tools of `policies`; one that does not load keeps its place and its reason.
+    pub fn load(sandbox: &Sandbox, policies: &PolicySet, sources: &Sources) -> Self {
+        COUNTS.loading.tools.set(policies.iter().count() as u64);
+        COUNTS.loading.ready.set(0);
+        let tools = policies.iter().map(|policy| {
+            let loaded = load(sandbox, policy, sources);
+            COUNTS.loading.ready.add(1);
+            (policy.tool.to_string(), loaded)
+        });
+        Self { tools: tools.collect() }
+    }
+
+    /// The one tool of this component under a policy, whatever component the policy pins: for an author who
+    /// tries what was just built. Nothing else about loading differs.
+    pub fn of_component(sandbox: &Sandbox, policy: &ToolPolicy, binary: Binary) -> Self {
+        Self { tools: BTreeMap::from([(policy.tool.to_string(), load_binary(sandbox, policy, binary))]) }
+    }
+
+    /// The name of the tool that this name stands for, be it dotted; one that stands for none is left as it was said.
+    pub fn named<'a>(&self, name: &'a str) -> Cow<'a, str> {
+        Some(wire_name(name)).filter(|known| self.tools.contains_key(&**known)).unwrap_or(name.into())
+    }
+
+    /// The tool of this name, or of its dotted form: `attachment.add` for `attachment_add`.
+    ///
+    /// # Errors
+    /// `unknown_tool` names the tools there are; `tool_unavailable` says why it did not load.
+    pub fn get(&self, name: &str) -> Result<&Arc<Tool>, ToolError> {
+        match self.tools.get(&*self.named(name)) {
+            Some(Ok(tool)) => Ok(tool),
+            Some(Err(why)) => {
+                Err(ToolError::new(ErrorCode::ToolUnavailable, format!("{name} did not load: {why}")))
+            }
+            None => {
+                let known: Vec<_> = self.tools.keys().map(String::as_str).collect();
+                let text = format!("no tool {:?}; there is {}", one_line(name, 80), known.join(", "));
+                Err(ToolError::new(ErrorCode::UnknownTool, text))
+            }
+        }
+    }
+
+    /// All tools by name, loaded or not.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &Loaded)> {
+        self.tools.iter().map(|(name, tool)| (name.as_str(), tool))
+    }
+}
+
+impl Tool {
+    /// Checks arguments against the tool's schema, in a bounded number of steps, until `stopped` says why not
+    /// any longer.
+    ///
+    /// # Errors
+    /// `invalid_arguments` with the first problems, each with its place, or that the schema is too costly; what
+    /// `stopped` says.
+    pub fn validate(
+        &self,
+        arguments: &Value,
+        stopped: &dyn Fn() -> Option<ToolError>,
+    ) -> Result<(), ToolError> {
+        let is_stopped = || stopped().is_some();
+        let Err(mut refusal) = self.schema.check(arguments, Budget::until(&is_stopped)) else {
+            return Ok(());
+        };
+        if let (Refusal::Stopped, Some(why)) = (&refusal, stopped()) {
+            return Err(why);
+        }
+        if let Refusal::Unfit(findings) = &mut refusal {
+            findings.iter_mut().for_each(|finding| self.explain(finding));
+        }
+        Err(ToolError::new(ErrorCode::InvalidArguments, refusal.to_string()))
+    }
+
+    /// Says what only the policy knows: what is a path, and that the whole is arguments.
+    fn explain(&self, finding: &mut Finding) {
+        if finding.place.is_empty() {
+            finding.place = "the arguments".into();
+        }
+        let mount = self.policy.grants.mounts.first();
+        if let Problem::Missing { example: Some(example) } = &mut finding.problem
+            && let Some(ArgumentClass::Path(_)) = self.policy.arguments.get(&finding.place)
+            && let Some(mount) = mount
+        {
+            *example = format!("{}/…", mount.guest);
+        }
+    }
+}
+
+fn load(sandbox: &Sandbox, policy: &ToolPolicy, sources: &Sources) -> Loaded {
+    load_binary(sandbox, policy, component_bytes(policy, sources)?)
+}
+
+fn load_binary(sandbox: &Sandbox, policy: &ToolPolicy, binary: Binary) -> Loaded {
+    let (file, tool) = (|| policy.file.clone(), || policy.tool.to_string());
+    let refused = |e: SandboxError| {
+        // The linker names one import; the author wants them all, with what to write.
+        let missing = matches!(e, SandboxError::Link(_)).then(|| not_granted(policy, &binary)).flatten();
+        missing.unwrap_or_else(|| RegistryError::Sandbox { file: file(), tool: tool(), cause: e.to_string() })
+    };
+    let component =
+        loading(policy.tool.as_str(), || sandbox.load(binary.clone(), &policy.grants)).map_err(&refused)?;
+    let description = sandbox.describe(&component).map_err(&refused)?;
+    if description.name != policy.tool {
+        let found = description.name.to_string();
+        return Err(RegistryError::Misnamed { file: file(), tool: tool(), found });
+    }
+    policy.check_schema(&description.arguments).map_err(RegistryError::Policy)?;
+    let schema = Schema::compile(&description.arguments).map_err(|cause| RegistryError::Schema {
+        file: file(),
+        tool: tool(),
+        cause,
+    })?;
+    Ok(Arc::new(Tool { description, policy: policy.clone(), component, schema }))
+}
+
+/// What this component imports that the policy's profile does not grant, if anything.
+pub fn not_granted(policy: &ToolPolicy, binary: &Binary) -> Option<RegistryError> {
+    let imports: Vec<Import> = binary.imports_beyond_baseline().ok()?;
+    let missing: Vec<Import> =
+        imports.into_iter().filter(|import| !import.needs.granted_by(&policy.grants)).collect();
+    let (file, tool) = (policy.file.clone(), policy.tool.to_string());
+    let profile = policy.profile.clone();
+    (!missing.is_empty()).then_some(RegistryError::NotGranted { file, tool, profile, imports: missing })
+}
+
+/// The component that a policy names, as pinned.
+///
+/// # Errors
+/// The builtin that is missing, the file that cannot be read, or the SHA-256 that differs.
+pub fn component_bytes(policy: &ToolPolicy, sources: &Sources) -> Result<Binary, RegistryError> {
+    match &policy.component {
+        ComponentSource::Builtin => (sources.builtins)(policy.tool.as_str()).ok_or_else(|| {
+            RegistryError::NoBuiltin { file: policy.file.clone(), tool: policy.tool.to_string() }
+        }),
+        ComponentSource::File { file: component, sha256: pinned } => {
+            let unreadable = |cause: String| RegistryError::Unreadable {
+                file: policy.file.clone(),
+                tool: policy.tool.to_string(),
+                component: component.clone(),
+                cause,
+            };
+            let dir = sources.policies_dir.as_deref().unwrap_or(Path::new("."));
+            let base = dir.join(&policy.file);
+            let path = base.parent().unwrap_or(dir).join(component);
+            let bytes = read_component(&path).map_err(|e| unreadable(e.to_string()))?;
+            let binary = Binary::new(bytes);
+            if binary.sha256() == pinned {
+                Ok(binary)
+            } else {
+                Err(RegistryError::Mismatch {
+                    file: policy.file.clone(),
+                    tool: policy.tool.to_string(),
+                    component: component.clone(),
+                    pinned: pinned.clone(),
+                    found: binary.sha256().to_owned(),
+                })
+            }
+        }
+    }
+}

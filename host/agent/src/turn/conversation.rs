@@ -1,0 +1,71 @@
+//! What has been said in a conversation. Its text can be stored and sent; attachment bytes never enter it:
+//! they are reached through the entry that they came with, and only while their turn runs.
+
+use super::ToolCall;
+use cofferdam_core::tool::ToolError;
+use cofferdam_warden::attachments::Attachments;
+use serde_json::Value;
+
+/// The entries of a conversation, oldest first; those of the turn that runs come last.
+#[derive(Clone, Debug, Default)]
+pub struct Conversation {
+    /// What was said and done.
+    pub entries: Vec<Entry>,
+}
+
+/// One thing said or done.
+#[derive(Clone, Debug)]
+pub enum Entry {
+    /// A message of the user.
+    User {
+        /// Text or caption, as typed.
+        text: String,
+        /// What came with it. In entries of earlier turns each is there without its bytes.
+        attachments: Attachments,
+        /// What the provider is told of the attachments; absent without any, never kept in history.
+        addendum: Option<String>,
+    },
+    /// What the user added while the turn was at work.
+    Steer {
+        /// Text or caption, as typed.
+        text: String,
+        /// What came with it; the indices go on from those that the turn has.
+        attachments: Attachments,
+        /// What the provider is told of them.
+        addendum: Option<String>,
+    },
+    /// What the provider said and which tools it asked for.
+    Assistant {
+        /// What it said; none when it only asked for tools.
+        text: Option<String>,
+        /// Each is answered by one [`Entry::ToolResult`] of the same id before the next `Assistant`.
+        tool_calls: Vec<ToolCall>,
+    },
+    /// A tool's answer to a call.
+    ToolResult {
+        /// The call's id, as the provider gave it.
+        call: String,
+        /// The tool as it was asked for.
+        tool: String,
+        /// The JSON object, or why there is none.
+        result: Result<Value, ToolError>,
+        /// What a model is shown of it: bounded, and marked as data that nobody vouches for.
+        shown: String,
+    },
+    /// What stands for older entries that were left out to keep the conversation short.
+    Summary {
+        /// Who was told what, in prose.
+        text: String,
+    },
+}
+
+impl Entry {
+    /// The same request in the words in which it was kept, which tell the time when it came.
+    #[must_use]
+    pub(super) fn in_the_words_of(mut self, kept: &Self) -> Self {
+        if let (Self::User { text, .. }, Self::User { text: kept, .. }) = (&mut self, kept) {
+            text.clone_from(kept);
+        }
+        self
+    }
+}

@@ -1,0 +1,91 @@
+//! Conversations in the database.
+
+use super::{Besides, History, HistoryError, Kept, line};
+use crate::tools::Journal;
+use crate::turn::Entry;
+use async_trait::async_trait;
+use cofferdam_core::id::{Caller, SessionId, TurnId};
+use cofferdam_core::message::OutgoingAttachment;
+use cofferdam_store::{Begun, Holder, Store, StoreError, TakeUp, TakenUp, Used, WhoseTurn, now_ms};
+use std::sync::Arc;
+
+#[async_trait]
+impl History for Store {
+    fn journal(&self) -> Option<Arc<dyn Journal>> {
+        Some(self.clone())
+    }
+
+    async fn load(&self, session: &SessionId, turn: &TurnId) -> Result<Vec<Kept>, HistoryError> {
+        let lines = (**self).lines(session, turn).await?;
+        lines.into_iter().map(|kept| line::read(kept.turn, &kept.body)).collect()
+    }
+
+    async fn append(
+        &self,
+        whose: &WhoseTurn,
+        n: usize,
+        entry: &Entry,
+        besides: &Besides,
+    ) -> Result<(), HistoryError> {
+        Ok((**self).add_line(whose, n, line::written(entry, besides, &whose.caller), besides.tokens).await?)
+    }
+
+    async fn take_up(
+        &self,
+        whose: &WhoseTurn,
+        n: usize,
+        entry: &Entry,
+        taking: &TakeUp,
+    ) -> Result<TakenUp, HistoryError> {
+        let body = line::written(entry, &Besides::default(), &whose.caller);
+        Ok((**self).take_up(whose, n, body, taking).await?)
+    }
+
+    async fn summarize(
+        &self,
+        whose: &WhoseTurn,
+        kept_from: &TurnId,
+        summary: &Entry,
+        tokens: u64,
+    ) -> Result<(), HistoryError> {
+        let body = line::written(summary, &Besides::default(), &whose.caller);
+        Ok((**self).replace_lines(whose, kept_from, body, tokens).await?)
+    }
+
+    async fn forget(&self, session: &SessionId) -> Result<(), HistoryError> {
+        Ok((**self).forget_lines(session).await?)
+    }
+
+    async fn hold(&self, holder: &Holder, files: &[OutgoingAttachment]) -> Result<(), HistoryError> {
+        Ok((**self).hold(holder, files).await?)
+    }
+
+    async fn let_go(&self, holder: &Holder) -> Result<(), HistoryError> {
+        Ok((**self).let_go(holder).await?)
+    }
+
+    async fn handed_over(&self, turn: &TurnId) -> Result<Vec<OutgoingAttachment>, HistoryError> {
+        Ok((**self).handed_over(turn).await?)
+    }
+
+    async fn begun(&self, turn: &TurnId) -> Result<Option<Begun>, HistoryError> {
+        Ok((**self).begun(turn).await?)
+    }
+
+    async fn spend(&self, whose: &WhoseTurn, tokens: u64) -> Result<(), HistoryError> {
+        Ok((**self).spend(whose, tokens).await?)
+    }
+
+    async fn used(&self, caller: &Caller) -> Result<Used, HistoryError> {
+        Ok((**self).used(caller, now_ms()).await?)
+    }
+}
+
+impl From<StoreError> for HistoryError {
+    fn from(error: StoreError) -> Self {
+        match error {
+            StoreError::Corrupt(_) | StoreError::Newer { .. } => Self::Unreadable(error.to_string()),
+            _ => Self::Store(error.to_string()),
+        }
+    }
+}

@@ -1,0 +1,124 @@
+//! Conversations for as long as the program runs: for the terminal, which shares no database with `serve`.
+
+use super::{Besides, History, HistoryError, Kept, line};
+use crate::tools::Journal;
+use crate::turn::Entry;
+use async_trait::async_trait;
+use cofferdam_core::id::{Caller, SessionId, TurnId};
+use cofferdam_core::message::OutgoingAttachment;
+use cofferdam_store::{Begun, Holder, TakeUp, TakenUp, Used, WhoseTurn};
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// Keeps conversations in memory, in the same form as the database has them. They grow no longer than a
+/// summary and what follows it; bytes that calls write are not counted.
+#[derive(Debug, Default)]
+pub struct InMemory(Mutex<Held>);
+
+#[derive(Debug, Default)]
+struct Held {
+    lines: HashMap<SessionId, Vec<(TurnId, String)>>,
+    tokens: HashMap<Caller, u64>,
+}
+
+impl InMemory {
+    fn held(&self) -> MutexGuard<'_, Held> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Held {
+    fn charge(&mut self, caller: &Caller, tokens: u64) {
+        *self.tokens.entry(caller.clone()).or_default() += tokens;
+    }
+}
+
+#[async_trait]
+impl History for InMemory {
+    fn journal(&self) -> Option<Arc<dyn Journal>> {
+        None
+    }
+
+    async fn load(&self, session: &SessionId, _: &TurnId) -> Result<Vec<Kept>, HistoryError> {
+        let held = self.held();
+        let lines = held.lines.get(session).into_iter().flatten();
+        lines.map(|(turn, body)| line::read(turn.clone(), body)).collect()
+    }
+
+    async fn append(
+        &self,
+        whose: &WhoseTurn,
+        n: usize,
+        entry: &Entry,
+        besides: &Besides,
+    ) -> Result<(), HistoryError> {
+        let mut held = self.held();
+        let lines = held.lines.entry(whose.session.clone()).or_default();
+        if lines.iter().filter(|(turn, _)| *turn == whose.turn).count() == n {
+            lines.push((whose.turn.clone(), line::written(entry, besides, &whose.caller)));
+            held.charge(&whose.caller, besides.tokens);
+        }
+        Ok(())
+    }
+
+    /// Nothing waits where nothing is kept: whoever offers it has it in hand.
+    async fn take_up(
+        &self,
+        whose: &WhoseTurn,
+        n: usize,
+        entry: &Entry,
+        _: &TakeUp,
+    ) -> Result<TakenUp, HistoryError> {
+        self.append(whose, n, entry, &Besides::default()).await.map(|()| TakenUp::Yes)
+    }
+
+    async fn summarize(
+        &self,
+        whose: &WhoseTurn,
+        kept_from: &TurnId,
+        summary: &Entry,
+        tokens: u64,
+    ) -> Result<(), HistoryError> {
+        let mut held = self.held();
+        let lines = held.lines.entry(whose.session.clone()).or_default();
+        if let Some(first) = lines.iter().position(|(turn, _)| turn == kept_from) {
+            let place = TurnId::new(format!("{}#", whose.session));
+            lines.splice(..first, [(place, line::written(summary, &Besides::default(), &whose.caller))]);
+            held.charge(&whose.caller, tokens);
+        }
+        Ok(())
+    }
+
+    async fn forget(&self, session: &SessionId) -> Result<(), HistoryError> {
+        self.held().lines.remove(session);
+        Ok(())
+    }
+
+    /// Files are shown here when they are added, and not sent.
+    async fn hold(&self, _: &Holder, _: &[OutgoingAttachment]) -> Result<(), HistoryError> {
+        Ok(())
+    }
+
+    async fn let_go(&self, _: &Holder) -> Result<(), HistoryError> {
+        Ok(())
+    }
+
+    /// Nobody else's calls run here.
+    async fn handed_over(&self, _: &TurnId) -> Result<Vec<OutgoingAttachment>, HistoryError> {
+        Ok(Vec::new())
+    }
+
+    async fn begun(&self, _: &TurnId) -> Result<Option<Begun>, HistoryError> {
+        Ok(None)
+    }
+
+    async fn spend(&self, whose: &WhoseTurn, tokens: u64) -> Result<(), HistoryError> {
+        self.held().charge(&whose.caller, tokens);
+        Ok(())
+    }
+
+    async fn used(&self, caller: &Caller) -> Result<Used, HistoryError> {
+        let tokens = self.held().tokens.get(caller).copied().unwrap_or(0);
+        Ok(Used { tokens, written_bytes: 0 })
+    }
+}

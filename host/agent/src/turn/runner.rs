@@ -1,0 +1,385 @@
+//! Runs a turn: what it is about, its conversation, the provider's steps, the answer.
+
+use super::clock::{Clock, framed};
+use super::history::{History, HistoryError, mended};
+use super::instructions::instructions;
+use super::rounds::{Circumstances, Rounds, Said};
+use super::talk::{Keeping, Talk};
+use super::{Config, Entry, Markup, Memory, Progress, Provider, Steering, Step, ToolSpec, Tools, words};
+use crate::bus::Origin;
+use crate::tools::Approver;
+use cofferdam_core::attachment::{AttachmentInfo, addendum};
+use cofferdam_core::command::{Word, typed, word};
+use cofferdam_core::id::{Caller, SessionId, TurnId};
+use cofferdam_core::message::OutgoingResponse;
+use cofferdam_core::tool::wire_name;
+use cofferdam_store::{Keeper, WhoseTurn};
+use cofferdam_warden::attachments::{Attachment, Attachments, Blob, RecentAttachments};
+use std::borrow::Cow;
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use tokio_util::sync::CancellationToken;
+
+/// One user message (or album), ready to be answered.
+#[derive(Clone, Debug)]
+pub struct Turn {
+    /// The same again when the turn is replayed after a crash.
+    pub id: TurnId,
+    /// The conversation that it belongs to; none where turns stand alone.
+    pub session: Option<SessionId>,
+    /// Who asks.
+    pub caller: Caller,
+    /// Text or caption; empty when there is none, or when it must not run (an album's straggler).
+    pub text: String,
+    /// What a model is told of the message besides its words, as data on one line; kept with them.
+    pub about: Option<String>,
+    /// The profiles whose tools this turn may call; absent: all of them.
+    pub profiles: Option<Arc<BTreeSet<String>>>,
+    /// What came with it, in order.
+    pub attachments: Attachments,
+    /// Brings the files of an earlier message, for the tools that may ask for them.
+    pub recent: Option<Arc<dyn RecentAttachments>>,
+    /// Asks people about calls that a policy asks about; absent where nobody can be asked.
+    pub approver: Option<Arc<dyn Approver>>,
+    /// Brings what the user adds while it runs; absent where nobody can.
+    pub steering: Option<Arc<dyn Steering>>,
+    /// Lines that the user must read with the answer, besides those on unavailable attachments.
+    pub notices: Vec<String>,
+}
+
+/// Runs turns.
+pub struct Runner {
+    provider: Arc<dyn Provider>,
+    /// Answers what is typed as a command.
+    commands: Arc<dyn Provider>,
+    clock: Clock,
+    tools: Arc<dyn Tools>,
+    history: Arc<dyn History>,
+    limits: Config,
+    instructions: String,
+    specs: Vec<ToolSpec>,
+    whose: Whose,
+}
+
+/// Whose a conversation is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Whose {
+    /// A session's: whoever speaks in it is heard together.
+    Session,
+    /// One person's in a session: what one is told of their files is shown to nobody else's turns.
+    Person,
+}
+
+/// A turn that can be answered, or what to say instead.
+type Opened = Result<(Turn, Talk), String>;
+
+impl Runner {
+    /// A runner over a provider and the tools. `history` keeps conversations, where the provider wants to
+    /// know of them; `operator` is what the operator tells a model besides the rules of this program.
+    pub fn new(
+        provider: Arc<dyn Provider>,
+        tools: Arc<dyn Tools>,
+        history: Arc<dyn History>,
+        limits: Config,
+        operator: String,
+    ) -> Self {
+        let instructions = match provider.memory() {
+            Memory::None => String::new(),
+            Memory::Conversation => instructions(&operator),
+        };
+        let (specs, commands) = (tools.specs(), provider.clone());
+        let (clock, whose) = (Clock::of_this_machine(), Whose::Session);
+        Self { provider, commands, clock, tools, history, limits, instructions, specs, whose }
+    }
+
+    /// The same with a provider of its own for what is typed as a command: such a turn stands alone, and costs nothing.
+    #[must_use]
+    pub fn with_commands(self, commands: Arc<dyn Provider>) -> Self {
+        Self { commands, ..self }
+    }
+
+    /// The same by another clock.
+    #[must_use]
+    pub fn by(self, clock: Clock) -> Self {
+        Self { clock, ..self }
+    }
+
+    /// The same for conversations of these.
+    #[must_use]
+    pub fn remembering(self, whose: Whose) -> Self {
+        Self { whose, ..self }
+    }
+
+    /// Whose conversations it keeps.
+    pub fn whose(&self) -> Whose {
+        self.whose
+    }
+
+    /// What its provider knows of earlier turns.
+    pub fn memory(&self) -> Memory {
+        self.provider.memory()
+    }
+
+    /// Answers a turn. Never fails: what went wrong is part of the answer.
+    ///
+    /// Cancelling stops the provider and the tool; the answer then says so.
+    pub async fn run(
+        &self,
+        turn: Turn,
+        progress: Arc<dyn Progress>,
+        cancel: &CancellationToken,
+    ) -> OutgoingResponse {
+        let mut infos = turn.attachments.infos();
+        let mut lines = turn.notices.clone();
+        if word(&turn.text) == Some(Word::Help) && self.memory() == Memory::Conversation {
+            lines.push(words::help(turn.steering.as_ref().map(|_| words::STEER_HELP)));
+        }
+        let id = turn.id.clone();
+        let active = self.tools.requests().begin(Origin {
+            request: id.clone(),
+            session: turn.session.clone(),
+            caller: turn.caller.clone(),
+        });
+        let opened = tokio::select! {
+            biased;
+            opened = self.open(turn, cancel) => opened,
+            // Files of a retried message may take long to come.
+            () = cancel.cancelled() => Err(words::cancelled(0)),
+        };
+        let mut answer = match opened {
+            Err(said) => Said::plainly(said),
+            Ok((turn, talk)) => {
+                infos = turn.attachments.infos();
+                if !infos.is_empty() {
+                    progress.step(Step::Attachments(infos.clone()));
+                }
+                let said = self.rounds(turn, talk, progress, cancel).await;
+                infos = said.came.infos();
+                said
+            }
+        };
+        // From here on calls of others find it ended, so what they have handed over is all.
+        drop(active);
+        match self.history.handed_over(&id).await {
+            Ok(more) => answer.files.extend(more),
+            Err(error) => lines.push(lost(&error)),
+        }
+        lines.extend(infos.iter().filter_map(AttachmentInfo::notice));
+        answered(lines, answer)
+    }
+
+    async fn rounds(
+        &self,
+        turn: Turn,
+        talk: Talk,
+        progress: Arc<dyn Progress>,
+        cancel: &CancellationToken,
+    ) -> Said {
+        let journal = self.history.journal();
+        let specs = self.specs_of(&turn);
+        let provider = if self.is_command(&turn.text) { &*self.commands } else { &*self.provider };
+        let around = Circumstances { turn, progress, journal, cancelled: cancel.clone() };
+        Rounds::new(self.parts(provider, &specs), around, talk).run().await
+    }
+
+    /// Whether a text is a command: a plain name, whether there is such a tool or not, or another way to write a
+    /// tool's. Words about the conversation are none.
+    fn is_command(&self, text: &str) -> bool {
+        match word(text) {
+            Some(Word::Help) => true,
+            Some(Word::New | Word::Retry | Word::Cancel) => false,
+            None => typed(text).is_some_and(|typed| {
+                typed.is_plain() || self.specs.iter().any(|spec| spec.name == wire_name(typed.name))
+            }),
+        }
+    }
+
+    /// The tools that a turn may call. Calls are held against the same list when they are made.
+    fn specs_of(&self, turn: &Turn) -> Cow<'_, [ToolSpec]> {
+        match &turn.profiles {
+            None => Cow::Borrowed(&self.specs),
+            Some(profiles) => {
+                let may = |spec: &&ToolSpec| self.tools.is_among(&spec.name, profiles);
+                Cow::Owned(self.specs.iter().filter(may).cloned().collect())
+            }
+        }
+    }
+
+    fn parts<'a>(&'a self, provider: &'a dyn Provider, specs: &'a [ToolSpec]) -> super::rounds::Parts<'a> {
+        super::rounds::Parts {
+            provider,
+            tools: &self.tools,
+            history: &*self.history,
+            limits: &self.limits,
+            instructions: &self.instructions,
+            specs,
+        }
+    }
+
+    /// The conversation with the request of this turn in it.
+    async fn open(&self, mut turn: Turn, cancel: &CancellationToken) -> Opened {
+        let remembered = match self.memory() {
+            Memory::Conversation if !self.is_command(&turn.text) => {
+                turn.session.as_ref().map(|session| self.conversation(session, &turn.caller))
+            }
+            Memory::Conversation | Memory::None => None,
+        };
+        match (word(&turn.text), remembered) {
+            (Some(Word::Cancel), _) => Err(words::nothing_runs(0)),
+            (Some(Word::New | Word::Retry), None) => Err(words::NO_CONVERSATION.into()),
+            (Some(Word::New), Some(session)) => Err(self.forget(&turn, &session).await),
+            (Some(Word::Retry), Some(session)) => self.reopen(turn, session).await,
+            (_, None) => {
+                let request = request(&turn);
+                let talk = Talk::alone(turn.id.clone(), request);
+                Ok((turn, talk))
+            }
+            (Some(Word::Help) | None, Some(session)) => {
+                let mut request = request(&turn);
+                if let Entry::User { text, .. } = &mut request {
+                    *text = framed(turn.about.as_deref(), &self.clock.told(), text);
+                }
+                // Nothing was done for the turn yet, so nothing is lost by waiting for the store.
+                let keeper = Keeper::new(cancel.clone(), |_| {});
+                let asked = || self.asked(&turn, &session, &request);
+                let asked = keeper.stored("keep what is asked", asked).await;
+                let asked = asked.ok_or_else(|| words::cancelled(0))?;
+                let mut talk = asked.map_err(|error| lost(&error))?;
+                if talk.steers() > 0 {
+                    let found = std::iter::once(turn.attachments.clone()).chain(added(&turn).await);
+                    turn.attachments = talk.attach(found.collect());
+                }
+                Ok((turn, talk))
+            }
+        }
+    }
+
+    /// The conversation with a new request in it, kept.
+    ///
+    /// # Errors
+    /// What a working store may mend; the result within is for good.
+    async fn asked(
+        &self,
+        turn: &Turn,
+        session: &SessionId,
+        request: &Entry,
+    ) -> Result<Result<Talk, HistoryError>, HistoryError> {
+        let asked = async {
+            let kept = mended(self.history.load(session, &turn.id).await?, &turn.id);
+            Talk::asked(self.keeping(turn, session.clone()).await?, kept, request.clone()).await
+        };
+        match asked.await {
+            Err(error @ HistoryError::Store(_)) => Err(error),
+            done => Ok(done),
+        }
+    }
+
+    /// The conversation that somebody has in a session, as the history knows it.
+    fn conversation(&self, session: &SessionId, caller: &Caller) -> SessionId {
+        match self.whose {
+            Whose::Session => session.clone(),
+            // The length keeps apart what runs together otherwise.
+            Whose::Person => {
+                let Caller { channel, sender } = caller;
+                SessionId::new(format!("{session} of {}:{channel}:{sender}", channel.len()))
+            }
+        }
+    }
+
+    async fn forget(&self, turn: &Turn, session: &SessionId) -> String {
+        match self.history.forget(session).await {
+            Err(error) => lost(&error),
+            Ok(()) if turn.attachments.is_empty() => words::FORGOTTEN.into(),
+            Ok(()) => format!("{}\n{}", words::FORGOTTEN, words::FILES_UNUSED),
+        }
+    }
+
+    /// The conversation with its last request, which has no answer, and the files that came with it.
+    async fn reopen(&self, mut turn: Turn, session: SessionId) -> Opened {
+        let kept = self.history.load(&session, &turn.id).await.map_err(|error| lost(&error))?;
+        // What a turn does it does for whoever began it, so nobody has another person's request done.
+        let last = kept.iter().rfind(|kept| matches!(kept.entry, Entry::User { .. }));
+        match last.map(|last| &last.asker) {
+            Some(Some(asker)) if *asker != turn.caller => return Err(words::NOT_YOURS.into()),
+            Some(None) => return Err(words::NOBODYS.into()),
+            Some(Some(_)) | None => {}
+        }
+        let keeping = self.keeping(&turn, session).await.map_err(|error| lost(&error))?;
+        let talk = Talk::resumed(keeping, mended(kept, &turn.id));
+        // The turn itself may have answered it before a crash.
+        let unanswered = |talk: &Talk| talk.answer().is_none() || talk.has_begun();
+        let mut talk = talk.filter(unanswered).ok_or(words::NOTHING_TO_RETRY)?;
+        talk.take_over_files().await.map_err(|error| lost(&error))?;
+        turn.attachments = talk.attach(again(&turn, talk.attachments()).await);
+        Ok((turn, talk))
+    }
+
+    async fn keeping(&self, turn: &Turn, session: SessionId) -> Result<Keeping, HistoryError> {
+        let whose = WhoseTurn { session, turn: turn.id.clone(), caller: turn.caller.clone() };
+        let begun = self.history.begun(&turn.id).await?;
+        Ok(Keeping { history: self.history.clone(), whose, begun })
+    }
+}
+
+/// The answer below the lines that are to be read with it.
+fn answered(mut lines: Vec<String>, answer: Said) -> OutgoingResponse {
+    lines.extend(Some(answer.text).filter(|text| !text.is_empty()));
+    let text = lines.join("\n");
+    let markdown = lines.last().filter(|_| answer.markup == Markup::Markdown);
+    let markdown_from = markdown.map(|answer| text.len() - answer.len());
+    OutgoingResponse { text: Some(text), markdown_from, voice: None, attachments: answer.files }
+}
+
+fn request(turn: &Turn) -> Entry {
+    Entry::User {
+        text: turn.text.clone(),
+        addendum: addendum(&turn.attachments.infos()),
+        attachments: turn.attachments.clone(),
+    }
+}
+
+/// In place of an answer when the conversation cannot be kept or had.
+pub(super) fn lost(error: &HistoryError) -> String {
+    tracing::error!(%error, "a turn was not answered");
+    let then = match error {
+        HistoryError::Store(_) => words::RETRY,
+        HistoryError::Unreadable(_) => words::ANEW,
+    };
+    format!("internal: {error}; the operator finds more in the log. {then}")
+}
+
+/// The files of what was added to a turn before a crash, a list for each message.
+async fn added(turn: &Turn) -> Vec<Attachments> {
+    match &turn.steering {
+        Some(steering) => steering.again().await,
+        None => Vec::new(),
+    }
+}
+
+/// The files of each message of a request, fetched again: each is the one of the same content, or says that it
+/// is gone.
+async fn again(turn: &Turn, wanted: Vec<Attachments>) -> Vec<Attachments> {
+    if wanted.iter().all(Attachments::is_empty) {
+        return wanted;
+    }
+    let mut found = added(turn).await;
+    found.push(turn.attachments.clone());
+    let mut missing: Vec<_> = wanted.iter().flat_map(Attachments::infos).collect();
+    missing.retain(|info| !info.sha256.is_empty() && same(&found, info).is_none());
+    if let Some(recent) = turn.recent.as_ref().filter(|_| !missing.is_empty()) {
+        found.push(recent.again(&missing).await);
+    }
+    let one = |mut info: AttachmentInfo| {
+        let blob = same(&found, &info).filter(|_| !info.sha256.is_empty());
+        info.unavailable = blob.is_none().then(|| words::FILE_GONE.to_owned());
+        Attachment { info, blob }
+    };
+    let each = |list: &Attachments| list.infos().into_iter().map(one).collect::<Vec<_>>().into();
+    wanted.iter().map(each).collect()
+}
+
+/// The bytes of an attachment among those that were found, by their content.
+fn same(found: &[Attachments], wanted: &AttachmentInfo) -> Option<Blob> {
+    let same = |found: &&Attachment| found.blob.is_some() && found.info.sha256 == wanted.sha256;
+    found.iter().flat_map(Attachments::iter).find(same)?.blob.clone()
+}

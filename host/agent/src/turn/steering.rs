@@ -1,0 +1,66 @@
+//! What a person says to a turn that is at work: the model hears it before its next step. What comes too late for
+//! that is answered by a turn of its own, since it waits where every message waits.
+
+use super::Entry;
+use super::rounds::{End, Rounds};
+use async_trait::async_trait;
+use cofferdam_core::attachment::addendum;
+use cofferdam_store::{TakeUp, TakenUp};
+use cofferdam_warden::attachments::Attachments;
+use std::fmt;
+
+/// Messages that one turn takes up; further ones are answered by turns of their own.
+pub(super) const STEERS_MAX: usize = 32;
+
+/// Brings what is said to one turn while it runs.
+#[async_trait]
+pub trait Steering: Send + Sync {
+    /// The next message that waits, with its files fetched as far as a turn may have them that holds `held`.
+    /// `None` when none waits that is whole. Dropping the future takes nothing.
+    async fn next(&self, held: &Attachments) -> Option<Said>;
+
+    /// The files of the messages that the turn took up before a crash, fetched again, in order.
+    async fn again(&self) -> Vec<Attachments>;
+}
+
+impl fmt::Debug for dyn Steering {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Steering")
+    }
+}
+
+/// A message to a turn that runs.
+#[derive(Clone, Debug)]
+pub struct Said {
+    /// Text or caption, as typed.
+    pub text: String,
+    /// What came with it, counted from 0.
+    pub attachments: Attachments,
+    /// How it becomes the turn's.
+    pub taking: TakeUp,
+}
+
+impl Rounds<'_> {
+    /// Takes up what was said meanwhile.
+    pub(super) async fn hear(&mut self) -> Result<(), End> {
+        let Some(steering) = self.around.turn.steering.clone().filter(|_| self.remembers()) else {
+            return Ok(());
+        };
+        while self.talk.steers() < STEERS_MAX {
+            let said = tokio::select! {
+                biased;
+                // Its files may take long to come.
+                () = self.stop.cancelled() => return Err(self.stopped()),
+                said = steering.next(&self.around.turn.attachments) => said,
+            };
+            let Some(Said { text, attachments, taking }) = said else { break };
+            let (all, attachments) = self.around.turn.attachments.followed_by(&attachments);
+            let entry = Entry::Steer { text, addendum: addendum(&attachments.infos()), attachments };
+            if self.talk.take_up(entry, &taking).await? == TakenUp::Gone {
+                break;
+            }
+            self.around.turn.attachments = all;
+        }
+        Ok(())
+    }
+}

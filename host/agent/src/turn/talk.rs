@@ -1,0 +1,309 @@
+//! The conversation of one turn as it grows. An entry is kept before anything follows from it, so that a turn
+//! that runs again finds how far it came: which step was decided, which calls have their result.
+
+use super::history::{Besides, History, HistoryError, Kept};
+use super::instructions::UNSHOWABLE;
+use super::{Conversation, Entry, ToolCall};
+use cofferdam_core::attachment::addendum as told_of;
+use cofferdam_core::id::TurnId;
+use cofferdam_core::message::OutgoingAttachment;
+use cofferdam_store::{Begun, Holder, TakeUp, TakenUp, WhoseTurn, now_ms};
+use cofferdam_warden::attachments::Attachments;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// A conversation, the request in it that is to be answered, and where it is kept.
+pub(super) struct Talk {
+    /// What was said, earlier turns first.
+    pub(super) conversation: Conversation,
+    /// The turn of each entry.
+    turns: Vec<TurnId>,
+    /// Where the request stands: an [`Entry::User`].
+    start: usize,
+    /// The turn that answers it.
+    turn: TurnId,
+    /// Tokens that the turn has cost.
+    tokens: u64,
+    /// Calls beyond what a step may have, of the last one.
+    left_out: usize,
+    /// Files that calls have added to the reply to the request.
+    files: Vec<OutgoingAttachment>,
+    /// Absent where no turn is kept.
+    keeping: Option<Keeping>,
+}
+
+/// Where a conversation is kept, and for whom.
+pub(super) struct Keeping {
+    pub(super) history: Arc<dyn History>,
+    pub(super) whose: WhoseTurn,
+    /// What the turn has behind it, where it runs again.
+    pub(super) begun: Option<Begun>,
+}
+
+impl Talk {
+    /// A turn that stands alone and is kept nowhere.
+    pub(super) fn alone(turn: TurnId, request: Entry) -> Self {
+        let conversation = Conversation { entries: vec![request] };
+        let (turns, files) = (vec![turn.clone()], Vec::new());
+        Self { conversation, turns, start: 0, turn, tokens: 0, left_out: 0, files, keeping: None }
+    }
+
+    /// What was kept, with its last request as the one that is to be answered. It may have been answered.
+    ///
+    /// `None` when nobody has asked for anything.
+    pub(super) fn resumed(keeping: Keeping, kept: Vec<Kept>) -> Option<Self> {
+        let turn = keeping.whose.turn.clone();
+        let start = kept.iter().rposition(|kept| matches!(kept.entry, Entry::User { .. }))?;
+        let own = kept.iter().filter(|kept| kept.turn == turn);
+        let spent = keeping.begun.map_or(0, |begun| begun.spent);
+        let tokens = own.map(|kept| kept.besides.tokens).fold(spent, u64::saturating_add);
+        let mut steps = kept.iter().rev().filter(|kept| matches!(kept.entry, Entry::Assistant { .. }));
+        let left_out = steps.next().map_or(0, |kept| kept.besides.left_out);
+        let files = kept[start..].iter().flat_map(|kept| kept.besides.files.clone()).collect();
+        let turns = kept.iter().map(|kept| kept.turn.clone()).collect();
+        let conversation = Conversation { entries: kept.into_iter().map(|kept| kept.entry).collect() };
+        Some(Self { conversation, turns, start, turn, tokens, left_out, files, keeping: Some(keeping) })
+    }
+
+    /// The same with a new request of the turn at the end, which is kept unless it is there already.
+    pub(super) async fn asked(
+        keeping: Keeping,
+        mut kept: Vec<Kept>,
+        request: Entry,
+    ) -> Result<Self, HistoryError> {
+        let turn = keeping.whose.turn.clone();
+        match kept.iter_mut().find(|kept| kept.turn == turn) {
+            // The provider is told what it was told, the time included, and the attachments have their bytes again.
+            Some(own) => own.entry = request.in_the_words_of(&own.entry),
+            None => {
+                let besides = Besides::default();
+                keeping.history.append(&keeping.whose, 0, &request, &besides).await?;
+                let asker = Some(keeping.whose.caller.clone());
+                kept.push(Kept { turn, entry: request, besides, asker });
+            }
+        }
+        Self::resumed(keeping, kept)
+            .ok_or_else(|| HistoryError::Unreadable("the request is not in it".into()))
+    }
+
+    /// Adds an entry, once it is kept.
+    pub(super) async fn push(&mut self, entry: Entry, besides: Besides) -> Result<(), HistoryError> {
+        if let Some(Keeping { history, whose, .. }) = &self.keeping {
+            let n = self.turns.iter().filter(|turn| **turn == self.turn).count();
+            history.append(whose, n, &entry, &besides).await?;
+        }
+        if matches!(entry, Entry::Assistant { .. }) {
+            self.left_out = besides.left_out;
+        }
+        self.conversation.entries.push(entry);
+        self.turns.push(self.turn.clone());
+        self.tokens += besides.tokens;
+        self.files.extend(besides.files);
+        Ok(())
+    }
+
+    /// Adds what was said to the turn meanwhile, once it is kept and the turn's own.
+    pub(super) async fn take_up(&mut self, entry: Entry, taking: &TakeUp) -> Result<TakenUp, HistoryError> {
+        let Some(Keeping { history, whose, .. }) = &self.keeping else { return Ok(TakenUp::Gone) };
+        let n = self.turns.iter().filter(|turn| **turn == self.turn).count();
+        let taken = history.take_up(whose, n, &entry, taking).await?;
+        if taken == TakenUp::Yes {
+            self.conversation.entries.push(entry);
+            self.turns.push(self.turn.clone());
+        }
+        Ok(taken)
+    }
+
+    /// Puts a summary in the place of the entries before `end`, which begins a turn.
+    pub(super) async fn summarize(
+        &mut self,
+        end: usize,
+        summary: Entry,
+        tokens: u64,
+    ) -> Result<(), HistoryError> {
+        if let Some(Keeping { history, whose, .. }) = &self.keeping {
+            history.summarize(whose, &self.turns[end], &summary, tokens).await?;
+        }
+        self.conversation.entries.splice(..end, [summary]);
+        self.turns.splice(..end, [TurnId::new("")]);
+        self.start = self.start + 1 - end;
+        self.tokens += tokens;
+        Ok(())
+    }
+
+    /// Charges what the turn has cost without an entry to show for it.
+    pub(super) async fn spend(&mut self, tokens: u64) -> Result<(), HistoryError> {
+        if let Some(Keeping { history, whose, .. }) = self.keeping.as_ref().filter(|_| tokens > 0) {
+            history.spend(whose, tokens).await?;
+        }
+        self.tokens = self.tokens.saturating_add(tokens);
+        Ok(())
+    }
+
+    /// What came with the request, and with each message that was added to it, in order.
+    pub(super) fn attachments(&self) -> Vec<Attachments> {
+        let came = |entry: &Entry| match entry {
+            Entry::User { attachments, .. } | Entry::Steer { attachments, .. } => Some(attachments.clone()),
+            _ => None,
+        };
+        self.current().iter().filter_map(came).collect()
+    }
+
+    /// Gives the request and what was added to it their attachments back, as [`Talk::attachments`] lists them;
+    /// returns all of them, under one count.
+    pub(super) fn attach(&mut self, found: Vec<Attachments>) -> Attachments {
+        let (mut found, mut all) = (found.into_iter(), Attachments::default());
+        for entry in &mut self.conversation.entries[self.start..] {
+            let (Entry::User { attachments, addendum, .. } | Entry::Steer { attachments, addendum, .. }) =
+                entry
+            else {
+                continue;
+            };
+            let own = found.next().unwrap_or_else(|| attachments.clone());
+            (all, *attachments) = all.followed_by(&own);
+            *addendum = told_of(&attachments.infos());
+        }
+        all
+    }
+
+    /// Has the provider be shown no more of what came with the request and what was added to it, and be told so;
+    /// false when there is nothing to be shown. Tools have it all the same.
+    pub(super) fn show_no_files(&mut self) -> bool {
+        let mut changed = false;
+        for entry in &mut self.conversation.entries[self.start..] {
+            let (Entry::User { attachments, addendum, .. } | Entry::Steer { attachments, addendum, .. }) =
+                entry
+            else {
+                continue;
+            };
+            if attachments.iter().any(|attachment| attachment.blob.is_some()) {
+                *attachments = Attachments::default();
+                *addendum = Some(format!("{}\n{UNSHOWABLE}", addendum.as_deref().unwrap_or_default()));
+                changed = true;
+            }
+        }
+        changed
+    }
+
+    /// Messages that were added to the request.
+    pub(super) fn steers(&self) -> usize {
+        self.current().iter().filter(|entry| matches!(entry, Entry::Steer { .. })).count()
+    }
+
+    /// Where the request stands among the entries.
+    pub(super) fn start(&self) -> usize {
+        self.start
+    }
+
+    /// The request and everything after it.
+    pub(super) fn current(&self) -> &[Entry] {
+        &self.conversation.entries[self.start..]
+    }
+
+    /// The answer, if the request has one. It ends with what is said without asking for a tool.
+    pub(super) fn answer(&self) -> Option<&str> {
+        match self.conversation.entries.last()? {
+            Entry::Assistant { text, tool_calls } if tool_calls.is_empty() => {
+                Some(text.as_deref().unwrap_or_default())
+            }
+            _ => None,
+        }
+    }
+
+    /// Whether the turn itself has said anything yet.
+    pub(super) fn has_begun(&self) -> bool {
+        self.own().next().is_some()
+    }
+
+    /// The calls of the last step that have no result yet, in order.
+    pub(super) fn pending(&self) -> &[ToolCall] {
+        let entries = &self.conversation.entries;
+        let results =
+            entries.iter().rev().take_while(|entry| matches!(entry, Entry::ToolResult { .. })).count();
+        match entries.iter().rev().nth(results) {
+            Some(Entry::Assistant { tool_calls, .. }) => tool_calls.get(results..).unwrap_or_default(),
+            _ => &[],
+        }
+    }
+
+    /// Steps that the turn has taken.
+    pub(super) fn rounds(&self) -> usize {
+        self.own().filter(|entry| matches!(entry, Entry::Assistant { .. })).count()
+    }
+
+    /// Calls that the turn has asked for, those without a result included.
+    pub(super) fn calls(&self) -> usize {
+        let asked = |entry: &Entry| match entry {
+            Entry::Assistant { tool_calls, .. } => tool_calls.len(),
+            _ => 0,
+        };
+        self.own().map(asked).sum()
+    }
+
+    /// Calls of the turn that have their result.
+    pub(super) fn results(&self) -> usize {
+        self.own().filter(|entry| matches!(entry, Entry::ToolResult { .. })).count()
+    }
+
+    /// Whether a call has brought anything since the request.
+    pub(super) fn has_results(&self) -> bool {
+        self.current().iter().any(|entry| matches!(entry, Entry::ToolResult { .. }))
+    }
+
+    /// Tokens that the turn has cost.
+    pub(super) fn tokens(&self) -> u64 {
+        self.tokens
+    }
+
+    /// Calls of the last step beyond what a step may have.
+    pub(super) fn left_out(&self) -> usize {
+        self.left_out
+    }
+
+    /// How long ago the turn first began: a crash gives no time back. A clock that was set back makes it younger.
+    pub(super) fn age(&self) -> Duration {
+        let begun = self.keeping.as_ref().and_then(|keeping| keeping.begun);
+        begun.map_or(Duration::ZERO, |begun| {
+            Duration::from_millis(u64::try_from(now_ms().saturating_sub(begun.at)).unwrap_or(0))
+        })
+    }
+
+    /// Files that calls have added to the reply to the request, in order.
+    pub(super) fn files(&mut self) -> Vec<OutgoingAttachment> {
+        std::mem::take(&mut self.files)
+    }
+
+    /// Has the files that were added stay for a retry. One that goes all the same is told of when it is sent.
+    pub(super) async fn keep_files_for_retry(&self) {
+        let Some(Keeping { history, whose, .. }) = self.keeping.as_ref().filter(|_| !self.files.is_empty())
+        else {
+            return;
+        };
+        if let Err(error) = history.hold(&Holder::Retry(whose.session.clone()), &self.files).await {
+            tracing::error!(%error, "files may be gone before a retry sends them");
+        }
+    }
+
+    /// Has files that an earlier turn added be this turn's own.
+    pub(super) async fn take_over_files(&self) -> Result<(), HistoryError> {
+        match self.keeping.as_ref().filter(|_| !self.files.is_empty()) {
+            Some(Keeping { history, whose, .. }) => {
+                history.hold(&Holder::Turn(whose.turn.clone()), &self.files).await
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// The request has its answer: nothing is retried.
+    pub(super) async fn end_retry(&self) {
+        let Some(Keeping { history, whose, .. }) = &self.keeping else { return };
+        if let Err(error) = history.let_go(&Holder::Retry(whose.session.clone())).await {
+            tracing::warn!(%error, "files that nobody retries stay for a while");
+        }
+    }
+
+    fn own(&self) -> impl Iterator<Item = &Entry> {
+        let own = self.turns.iter().zip(&self.conversation.entries).filter(|(turn, _)| **turn == self.turn);
+        own.map(|(_, entry)| entry)
+    }
+}

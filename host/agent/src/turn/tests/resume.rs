@@ -1,0 +1,303 @@
+//! A turn that a crash cuts off at any point goes on where it was: no step is decided twice, no call runs
+//! under another id.
+
+use super::*;
+use crate::tools::Journal;
+use cofferdam_core::limits::Span;
+use cofferdam_store::{Begun, Holder, TakeUp, TakenUp, Used, WhoseTurn};
+use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// Where the crash comes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Crash {
+    /// Before the entry is kept.
+    Before,
+    /// As soon as it is.
+    After,
+}
+
+/// A history whose process dies at entry number `at`.
+pub(super) struct Dying {
+    inner: Store,
+    crash: Crash,
+    at: usize,
+    count: AtomicUsize,
+    died: Notify,
+    /// How much longer ago the turn `t` began than it did.
+    older: Span,
+}
+
+impl Dying {
+    /// Dies at entry number `at`.
+    pub(super) fn new(inner: &Store, crash: Crash, at: usize) -> Arc<Self> {
+        let (count, died, older) = (AtomicUsize::new(0), Notify::new(), Span::seconds(0));
+        Arc::new(Self { inner: inner.clone(), crash, at, count, died, older })
+    }
+
+    /// One that lives, so much later.
+    fn later(inner: &Store, older: Span) -> Arc<Self> {
+        let (at, count, died) = (usize::MAX, AtomicUsize::new(0), Notify::new());
+        Arc::new(Self { inner: inner.clone(), crash: Crash::After, at, count, died, older })
+    }
+
+    /// Returns once it has died.
+    pub(super) async fn died(&self) {
+        self.died.notified().await;
+    }
+
+    async fn die(&self) {
+        self.died.notify_one();
+        std::future::pending().await
+    }
+}
+
+#[async_trait]
+impl History for Dying {
+    fn journal(&self) -> Option<Arc<dyn Journal>> {
+        self.inner.journal()
+    }
+
+    async fn load(&self, session: &SessionId, turn: &TurnId) -> Result<Vec<Kept>, HistoryError> {
+        self.inner.load(session, turn).await
+    }
+
+    async fn append(
+        &self,
+        whose: &WhoseTurn,
+        n: usize,
+        entry: &Entry,
+        besides: &Besides,
+    ) -> Result<(), HistoryError> {
+        let dies = self.count.fetch_add(1, Ordering::SeqCst) == self.at;
+        if dies && self.crash == Crash::Before {
+            self.die().await;
+        }
+        self.inner.append(whose, n, entry, besides).await?;
+        if dies {
+            self.die().await;
+        }
+        Ok(())
+    }
+
+    async fn take_up(
+        &self,
+        whose: &WhoseTurn,
+        n: usize,
+        entry: &Entry,
+        taking: &TakeUp,
+    ) -> Result<TakenUp, HistoryError> {
+        let dies = self.count.fetch_add(1, Ordering::SeqCst) == self.at;
+        if dies && self.crash == Crash::Before {
+            self.die().await;
+        }
+        let taken = History::take_up(&self.inner, whose, n, entry, taking).await?;
+        if dies {
+            self.die().await;
+        }
+        Ok(taken)
+    }
+
+    async fn summarize(
+        &self,
+        whose: &WhoseTurn,
+        kept_from: &TurnId,
+        summary: &Entry,
+        tokens: u64,
+    ) -> Result<(), HistoryError> {
+        self.inner.summarize(whose, kept_from, summary, tokens).await
+    }
+
+    async fn forget(&self, session: &SessionId) -> Result<(), HistoryError> {
+        self.inner.forget(session).await
+    }
+
+    async fn hold(&self, holder: &Holder, files: &[OutgoingAttachment]) -> Result<(), HistoryError> {
+        History::hold(&self.inner, holder, files).await
+    }
+
+    async fn let_go(&self, holder: &Holder) -> Result<(), HistoryError> {
+        History::let_go(&self.inner, holder).await
+    }
+
+    async fn handed_over(&self, turn: &TurnId) -> Result<Vec<OutgoingAttachment>, HistoryError> {
+        History::handed_over(&self.inner, turn).await
+    }
+
+    async fn begun(&self, turn: &TurnId) -> Result<Option<Begun>, HistoryError> {
+        let begun = History::begun(&self.inner, turn).await?;
+        let older = if turn.as_str() == "t" { self.older.0.as_millis() } else { 0 };
+        let older = i64::try_from(older).expect("not so old");
+        Ok(begun.map(|begun| Begun { at: begun.at - older, ..begun }))
+    }
+
+    async fn spend(&self, whose: &WhoseTurn, tokens: u64) -> Result<(), HistoryError> {
+        History::spend(&self.inner, whose, tokens).await
+    }
+
+    async fn used(&self, caller: &Caller) -> Result<Used, HistoryError> {
+        History::used(&self.inner, caller).await
+    }
+}
+
+/// Decides by what has happened since the request, as a model would.
+#[derive(Default)]
+struct Model {
+    /// The steps that it was told of, each time it was asked.
+    asked: Mutex<Vec<usize>>,
+    /// The words of the request, however often it was asked.
+    told: Mutex<BTreeSet<String>>,
+}
+
+#[async_trait]
+impl Provider for Model {
+    async fn respond(&self, request: Request<'_>, _: &mut dyn Deltas) -> Result<Reply, ProviderError> {
+        let steps =
+            request.conversation.entries.iter().filter(|e| matches!(e, Entry::Assistant { .. })).count();
+        self.asked.lock().expect("asked").push(steps);
+        let user = |entry: &Entry| match entry {
+            Entry::User { text, .. } => Some(text.clone()),
+            _ => None,
+        };
+        self.told.lock().expect("told").extend(request.conversation.entries.iter().find_map(user));
+        let step = match steps {
+            0 => calls(&[call("WRITE"), ("WRITE", "{\"n\":1}".into()), call("read")]),
+            1 => calls(&[call("fail"), call("SEND")]),
+            _ => Vec::new(),
+        };
+        let text = (steps == 2).then(|| "done".to_owned());
+        Ok(Reply { text, tool_calls: step, usage: TEN, ..Reply::default() })
+    }
+
+    fn memory(&self) -> Memory {
+        Memory::Conversation
+    }
+}
+
+const WHOLE: &str = "u:go a:WRITE+WRITE+read r r r a:fail+SEND x:not_found r a:done";
+const ENTRIES: usize = 9;
+
+#[tokio::test]
+async fn wherever_a_crash_comes_the_turn_goes_on_from_there() {
+    for crash in [Crash::After, Crash::Before] {
+        for at in 0..ENTRIES {
+            let (_dir, store) = store();
+            let dying = Dying::new(&store, crash, at);
+            let (model, tools) = (Arc::new(Model::default()), Doing::meeting(1));
+            let runner = |history: Arc<dyn History>, now: fn() -> jiff::Timestamp| {
+                Runner::new(model.clone(), tools.clone(), history, Config::default(), String::new())
+                    .by(Clock::showing(jiff::tz::TimeZone::UTC, now))
+            };
+            let later = || jiff::Timestamp::from_second(3600).expect("a time");
+            let cancel = CancellationToken::new();
+            let first = runner(dying.clone(), || jiff::Timestamp::UNIX_EPOCH);
+            tokio::select! {
+                said = first.run(turn("t", "go"), Arc::new(()), &cancel) => panic!("{crash:?} {at}: {said:?}"),
+                () = dying.died() => {}
+            }
+            drop(first);
+            let said =
+                runner(Arc::new(store.clone()), later).run(turn("t", "go"), Arc::new(()), &cancel).await;
+            assert_eq!(said.text.as_deref(), Some("done"), "{crash:?} {at}");
+            assert_eq!(said.attachments.len(), 1, "{crash:?} {at}: what a call added is there once");
+            let kept = store.load(&session(), &TurnId::new("")).await.expect("kept");
+            let kept: Vec<_> = kept.iter().map(|kept| shown(&kept.entry)).collect();
+            // The time of the request, which is told anew only where nothing of it was kept.
+            let later = FRAME.replace("00:00 +00:00", "01:00 +00:00");
+            assert_eq!(kept.join(" ").replace(&later, ""), WHOLE, "{crash:?} {at}");
+            assert_eq!(model.told.lock().expect("told").len(), 1, "{crash:?} {at}: in the same words");
+            check_once(crash, at, &model.asked.lock().expect("asked"), &tools.done());
+            let used = History::used(&store, &ann()).await.expect("known");
+            assert_eq!(used.tokens, 30, "{crash:?} {at}: each step is charged once");
+        }
+    }
+}
+
+/// A step or a call comes again only if the crash came before it was kept, and then under its own id.
+fn check_once(crash: Crash, at: usize, asked: &[usize], done: &[String]) {
+    let ids: BTreeSet<_> = done.iter().collect();
+    let expected = ["t/0 WRITE", "t/1 WRITE", "t/2 read", "t/3 fail", "t/4 SEND"];
+    assert!(ids.iter().map(|id| id.as_str()).eq(expected), "{crash:?} {at}: {done:?}");
+    let again = (asked.len() - 3) + (done.len() - 5);
+    let most = usize::from(crash == Crash::Before && at > 0);
+    assert_eq!(again, most, "{crash:?} {at}: {asked:?} {done:?}");
+}
+
+/// A world whose turns are kept, and of which the first two are counted.
+async fn counted(store: &Store, acts: impl IntoIterator<Item = Act>) -> World {
+    for turn in ["t", "t2"] {
+        store.attempt(&TurnId::new(turn), &ann()).await.expect("noted");
+    }
+    World { history: Arc::new(store.clone()), ..World::new(acts) }
+}
+
+#[tokio::test]
+async fn a_crash_gives_a_turn_no_time_back_and_a_retry_begins_anew() {
+    let (_dir, store) = store();
+    let mut world = counted(&store, [Act::Call(vec![call("WRITE")]), Act::Hang]).await;
+    tokio::select! {
+        said = world.ask("t", "go") => panic!("{said}"),
+        () = world.script.hangs.notified() => {}
+    }
+    let deadline = world.limits.deadline;
+    store.attempt(&TurnId::new("t"), &ann()).await.expect("noted");
+    world.history = Dying::later(&store, deadline);
+    let too_slow =
+        format!("The turn took longer than {deadline} and was stopped. Write /retry to go on from here.");
+    assert_eq!(world.ask("t", "go").await, too_slow);
+    assert_eq!(world.script.asked().len(), 2, "nobody is asked any more");
+    world.then([Act::Say("done")]);
+    assert_eq!(world.ask("t2", "/retry").await, "done", "its time is its own");
+    assert_eq!(world.script.asked()[2], "u:go a:WRITE r");
+}
+
+#[tokio::test]
+async fn what_was_answered_and_done_in_time_is_told_however_late() {
+    let (_dir, store) = store();
+    let mut world = counted(&store, [Act::Say("in time")]).await;
+    assert_eq!(world.ask("t", "go").await, "in time");
+    world.history = Dying::later(&store, Span::seconds(9000));
+    assert_eq!(world.ask("t", "go").await, "in time");
+    // A little of its time is left.
+    let (_dir, store) = super::store();
+    let mut world = counted(&store, [Act::Say("still in time")]).await;
+    world.history = Dying::later(&store, Span::seconds(800));
+    assert_eq!(world.ask("t", "go").await, "still in time");
+}
+
+#[tokio::test]
+async fn what_broke_off_is_paid_for_by_the_turn_also_after_a_crash() {
+    let (_dir, store) = store();
+    let half = || {
+        let usage = Usage { input_tokens: 50, output_tokens: 5 };
+        Act::Fail(ProviderError::BrokeOff { said: "It broke off.".into(), usage })
+    };
+    let world = counted(&store, [half(), half()]).await.limited(|limits| limits.tokens = 100);
+    assert_eq!(world.ask("t", "go").await, "It broke off.");
+    // The crash comes before the reply is kept.
+    assert_eq!(world.ask("t", "go").await, "It broke off.");
+    assert_eq!(world.ask("t", "go").await, "The turn used more than 100 tokens and was stopped.");
+    assert_eq!(History::used(&store, &ann()).await.expect("known").tokens, 110);
+}
+
+#[tokio::test]
+async fn calls_that_were_left_out_of_a_step_are_told_after_a_crash() {
+    const CALLS: usize = super::super::rounds::STEP_CALLS_MAX;
+    // As soon as the step is kept, and before its last result is.
+    for (crash, at) in [(Crash::After, 1), (Crash::Before, 1 + CALLS)] {
+        let (_dir, store) = store();
+        let many = (0..CALLS + 8).map(|n| ("read", format!("{{\"n\":{n}}}"))).collect();
+        let dying = Dying::new(&store, crash, at);
+        let mut world = World::new([Act::Call(many), Act::Say("done")]);
+        world.history = dying.clone();
+        tokio::select! {
+            said = world.ask("t", "go") => panic!("{said}"),
+            () = dying.died() => {}
+        }
+        world.history = Arc::new(store);
+        assert_eq!(world.ask("t", "go").await, "done");
+        let shown = world.script.shown.lock().expect("shown").pop().expect("asked");
+        let told = |shown: &&String| shown.contains("8 further calls of this step were not run");
+        assert_eq!((shown.len(), shown.iter().filter(told).count()), (CALLS, 1), "{crash:?} {at}");
+    }
+}

@@ -1,0 +1,173 @@
+//! Signs of life, so that nobody waits in silence: a sign is shown at once and again every few seconds, however long a
+//! request about it takes, but while a person is asked; and for an album that still arrives before its turn runs.
+
+use crate::lanes::Slot;
+use async_trait::async_trait;
+use cofferdam_core::id::SessionId;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+use tokio::task::JoinHandle;
+use tokio::time::{Instant, sleep, sleep_until, timeout, timeout_at};
+use tokio_util::sync::CancellationToken;
+
+/// From one showing to the next: nobody sees silence for over 5 s.
+pub const AGAIN: Duration = Duration::from_secs(4);
+/// What is sent sooner needs no sign.
+const SENDING_PATIENCE: Duration = Duration::from_secs(2);
+/// The end waits so long for a request that is under way.
+const END_MAX: Duration = Duration::from_secs(1);
+
+/// How a channel shows that something goes on, such as "typing…".
+#[async_trait]
+pub trait Sign: Send + Sync + 'static {
+    /// Shows it once; failures are of no consequence. Returns the pause that the platform asks for, or none.
+    async fn show(&self) -> Duration;
+}
+
+/// A sign that is shown while this lives, or until it is ended.
+pub struct Alive {
+    task: JoinHandle<()>,
+    end: CancellationToken,
+}
+
+impl Alive {
+    /// Begins to show that a turn is worked on, but while it waits for a person.
+    pub fn working(sign: impl Sign, slot: Arc<Slot>) -> Self {
+        Self::showing(Duration::ZERO, sign, Some(slot))
+    }
+
+    /// Shows that a message is on its way, once that takes long.
+    pub fn sending(sign: impl Sign) -> Self {
+        Self::showing(SENDING_PATIENCE, sign, None)
+    }
+
+    fn showing(first: Duration, sign: impl Sign, slot: Option<Arc<Slot>>) -> Self {
+        let end = CancellationToken::new();
+        let ended = end.clone();
+        let task = tokio::spawn(async move {
+            let show = || async {
+                match slot.as_ref().is_some_and(|slot| slot.is_left()) {
+                    true => Duration::ZERO,
+                    false => sign.show().await,
+                }
+            };
+            // Even a timer of no time takes a millisecond.
+            if !first.is_zero() {
+                tokio::select! {
+                    () = sleep(first) => {}
+                    () = ended.cancelled() => return,
+                }
+            }
+            beat(AGAIN, &ended, show).await;
+        });
+        Self { task, end }
+    }
+
+    /// Stops showing it, before the answer is sent: a request that overtook the answer would show something going on
+    /// after it, and one that is cut off costs its connection.
+    pub async fn end(mut self) {
+        self.end.cancel();
+        let _ = timeout(END_MAX, &mut self.task).await;
+    }
+}
+
+impl Drop for Alive {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+/// Shows it every so often until the end. A showing that takes longer is given up, so that the next comes in time;
+/// only a pause that it says is asked for delays it.
+async fn beat<F>(every: Duration, ended: &CancellationToken, mut show: impl FnMut() -> F)
+where
+    F: Future<Output = Duration>,
+{
+    loop {
+        let next = Instant::now() + every;
+        let asked = timeout_at(next, show()).await.unwrap_or_default();
+        tokio::select! {
+            () = sleep_until(next.max(Instant::now() + asked)) => {}
+            () = ended.cancelled() => return,
+        }
+    }
+}
+
+/// The signs for albums that are still arriving: no turn runs yet, and whoever sends one sees nothing else of it. There is
+/// one a session at most, so no more than lanes; it goes on as that of the turn.
+#[derive(Default)]
+pub struct Arriving(Mutex<HashMap<SessionId, Working>>);
+
+/// A sign, and the place among the turns that are worked on at once that its turn takes.
+pub struct Working {
+    /// The place.
+    pub slot: Arc<Slot>,
+    /// The sign.
+    pub alive: Alive,
+}
+
+impl Arriving {
+    /// Shows one for a session, unless one is shown already.
+    pub fn show(&self, session: &SessionId, begin: impl FnOnce() -> Option<Working>) {
+        let mut signs = self.signs();
+        if !signs.contains_key(session)
+            && let Some(sign) = begin()
+        {
+            signs.insert(session.clone(), sign);
+        }
+    }
+
+    /// The sign of a session whose work begins.
+    pub fn take(&self, session: &SessionId) -> Option<Working> {
+        self.signs().remove(session)
+    }
+
+    fn signs(&self) -> MutexGuard<'_, HashMap<SessionId, Working>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
+
+    /// Beats each millisecond with this showing: what counts them, what ends it, and its end.
+    fn beating<F>(show: fn() -> F) -> (UnboundedReceiver<()>, CancellationToken, JoinHandle<()>)
+    where
+        F: Future<Output = Duration> + Send + 'static,
+    {
+        let (shown, showings) = unbounded_channel();
+        let ended = CancellationToken::new();
+        let end = ended.clone();
+        let beating = tokio::spawn(async move {
+            beat(Duration::from_millis(1), &end, || {
+                shown.send(()).expect("somebody counts");
+                show()
+            })
+            .await;
+        });
+        (showings, ended, beating)
+    }
+
+    /// One showing hangs for ever, one fails, one is slow: the next comes all the same, until the end.
+    #[tokio::test]
+    async fn no_showing_keeps_the_next_from_coming() {
+        let (mut showings, ended, beating) = beating(std::future::pending);
+        for _ in 0..10 {
+            showings.recv().await.expect("the next one");
+        }
+        ended.cancel();
+        beating.await.expect("it ends");
+    }
+
+    #[tokio::test]
+    async fn a_pause_that_is_asked_for_is_kept_and_does_not_keep_the_end_from_coming() {
+        let (mut showings, ended, beating) = beating(|| std::future::ready(Duration::from_secs(3600)));
+        showings.recv().await.expect("the first one");
+        ended.cancel();
+        beating.await.expect("it ends");
+        assert!(showings.recv().await.is_none(), "there was no second one");
+    }
+}

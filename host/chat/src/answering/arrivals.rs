@@ -1,0 +1,153 @@
+//! What has come, as the lanes take it: each piece of work with its session, and which message asks to stop what runs;
+//! and the work of the lanes.
+
+use super::{Channel, Todo, unit};
+use crate::lanes::{Arrival, Awaited, Lanes, Patience, STOPS_AT_ONCE_MAX, Stopping, Unit, Worker};
+use crate::{Alive, Arriving, Working};
+use async_trait::async_trait;
+use cofferdam_core::command::{Word, word};
+use cofferdam_core::id::SessionId;
+use cofferdam_store::{
+    BoundTurn, Fate, NewUpdate, Persisted, Queue, Queued, Reply, Standing, StoreError, Update,
+};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::watch;
+
+/// Pages in which the inbox is read at the start.
+const PAGE: u32 = 100;
+
+/// The lanes of a channel. What is under way gets `grace` after the stop.
+pub fn lanes<C: Channel>(channels: watch::Receiver<Arc<C>>, grace: Duration) -> Lanes {
+    let base = channels.borrow().base().clone();
+    Lanes {
+        worker: Arc::new(Works { channels, signs: Arriving::default() }),
+        store: base.store,
+        channel: base.channel,
+        running: base.running,
+        patience: Patience { albums: base.albums, grace },
+        stop: base.stop,
+    }
+}
+
+/// Does the work of the lanes, as the channel of the moment.
+struct Works<C> {
+    channels: watch::Receiver<Arc<C>>,
+    signs: Arriving,
+}
+
+#[async_trait]
+impl<C: Channel> Worker for Works<C> {
+    async fn work(&self, session: &SessionId, unit: Unit) {
+        let channel = self.channels.borrow().clone();
+        let sign = match unit {
+            // It is answered beside the album that may be arriving.
+            Unit::Stop(..) => None,
+            Unit::Reply(_) | Unit::Bound(_) | Unit::Message(_) => self.signs.take(session),
+        };
+        unit::work(channel, unit, sign).await;
+    }
+
+    fn arriving(&self, session: &SessionId, target: &str) {
+        self.signs.show(session, || {
+            let channel = self.channels.borrow();
+            let slot = channel.base().slot();
+            let alive = Alive::working(channel.sign(&C::target(target)?), slot.clone());
+            Some(Working { slot, alive })
+        });
+    }
+}
+
+/// All that the last run left, in the order of work.
+///
+/// # Errors
+/// When the store cannot be read.
+pub async fn left<C: Channel>(channel: &C) -> Result<Vec<Arrival>, StoreError> {
+    let base = channel.base();
+    let replies = base.store.unsent(&base.channel).await?.into_iter().map(|left| reply(channel, left));
+    let turns = base.store.bound(&base.channel).await?.into_iter().map(|turn| bound(channel, turn));
+    let mut left: Vec<_> = replies.chain(turns).collect();
+    if !left.is_empty() {
+        tracing::info!(count = left.len(), "continuing what the last run left");
+    }
+    left.extend(stops(channel).await?);
+    left.push(Arrival::Inbox);
+    Ok(left)
+}
+
+/// The messages of the inbox that ask to stop something: they wait for nothing that came before them.
+async fn stops<C: Channel>(channel: &C) -> Result<Vec<Arrival>, StoreError> {
+    let base = channel.base();
+    let (mut found, mut after) = (Vec::new(), None);
+    while found.len() < STOPS_AT_ONCE_MAX {
+        let page = base.store.pending(&base.channel, after, PAGE).await?;
+        let Some(last) = page.last() else { break };
+        after = Some(last.update_id);
+        found.extend(page.iter().filter_map(|update| stopping(channel, update)).map(Arrival::Stop));
+    }
+    found.truncate(STOPS_AT_ONCE_MAX);
+    Ok(found)
+}
+
+/// What came of a batch: what strangers are told, and those updates that the inbox did not know before, under the sessions
+/// that it has them by.
+pub fn of_batch<C: Channel>(channel: &C, batch: &[NewUpdate], persisted: Persisted) -> Vec<Arrival> {
+    let Persisted { pending, replies } = persisted;
+    let mut arrivals: Vec<_> = replies.into_iter().map(|told| reply(channel, told)).collect();
+    for new in batch {
+        let (Fate::Pending(headers), Some(update)) =
+            (&new.fate, pending.iter().find(|update| update.update_id == new.update_id))
+        else {
+            continue;
+        };
+        if let Some(stopping) = stopping(channel, update) {
+            arrivals.push(Arrival::Stop(stopping));
+            continue;
+        }
+        let message = Queued { update_id: new.update_id, album: new.album.clone() };
+        arrivals.push(Arrival::Message(headers.session.clone(), message));
+        arrivals.extend(new.album.clone().and_then(|album| {
+            let (session, target) = (headers.session.clone(), awaited(channel, update)?);
+            Some(Arrival::Awaited(Awaited { session, album, target }))
+        }));
+    }
+    arrivals
+}
+
+/// A reply that is to be sent.
+pub fn reply<C: Channel>(channel: &C, reply: Reply) -> Arrival {
+    Arrival::Reply(session(channel, C::target(&reply.target)), reply)
+}
+
+/// A turn that a crash cut off.
+fn bound<C: Channel>(channel: &C, turn: BoundTurn) -> Arrival {
+    let target = turn.updates.first().and_then(|update| channel.target_of(update));
+    Arrival::Bound(session(channel, target), turn)
+}
+
+/// Where an answer is waited for to an album of which this is a part. In a group the part that says whom it is meant
+/// for may be another one.
+fn awaited<C: Channel>(channel: &C, update: &Update) -> Option<String> {
+    let target = match channel.read(std::slice::from_ref(update), Standing::First) {
+        Todo::Nothing => return None,
+        Todo::Say(target, _) => target,
+        Todo::Run(asked) => asked.target,
+    };
+    Some(C::answered(&target, None).0)
+}
+
+/// What a message asks for that is to stop what runs in its chat.
+fn stopping<C: Channel>(channel: &C, update: &Update) -> Option<Stopping> {
+    let Todo::Run(asked) = channel.read(std::slice::from_ref(update), Standing::First) else { return None };
+    let stops = word(&asked.text) == Some(Word::Cancel);
+    if !stops || asked.queue != Queue::Turn || asked.album.is_some() {
+        return None;
+    }
+    let (session, target) = (channel.session(&asked.target), C::answered(&asked.target, None).0);
+    Some(Stopping { session, update_id: update.update_id, by: asked.power, target })
+}
+
+/// What belongs to no conversation shares one lane.
+fn session<C: Channel>(channel: &C, target: Option<C::Target>) -> SessionId {
+    target.map_or_else(|| SessionId::new(""), |target| channel.session(&target))
+}

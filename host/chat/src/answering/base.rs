@@ -1,0 +1,63 @@
+//! What every channel stands on: the services that it is given, and what its turns share.
+
+use crate::desk::Desk;
+use crate::lanes::{Running, Slot, Stop, Window};
+use cofferdam_agent::turn::Runner;
+use cofferdam_store::{Keeper, Store, StoreError};
+use cofferdam_warden::attachments::outgoing::Outgoing;
+use cofferdam_warden::attachments::{self, BlobStore};
+use std::sync::Arc;
+use tokio::sync::Semaphore;
+
+/// What a channel stands on. Clones share what lasts.
+#[derive(Clone)]
+pub struct Base {
+    /// The inbox and the replies.
+    pub store: Store,
+    /// What is this channel's in it; another account of the same platform is another channel there.
+    pub channel: String,
+    /// Repeats what must be written down.
+    pub keeper: Keeper,
+    /// When to end.
+    pub stop: Stop,
+    /// Answers turns.
+    pub runner: Arc<Runner>,
+    /// Has approvals decided.
+    pub desk: Desk,
+    /// The turns that run now.
+    pub running: Arc<Running>,
+    /// The places of those that are worked on at once.
+    pub places: Arc<Semaphore>,
+    /// Takes the bytes of attachments.
+    pub blobs: BlobStore,
+    /// What a message may bring.
+    pub limits: attachments::Config,
+    /// Holds the bytes of replies' files.
+    pub outgoing: Outgoing,
+    /// How long further parts of an album are waited for.
+    pub albums: Window,
+}
+
+impl Base {
+    /// Repeats work in the store until it succeeds; `None` once the program stops.
+    pub async fn stored<T, F>(&self, what: &str, work: impl FnMut() -> F) -> Option<T>
+    where
+        F: Future<Output = Result<T, StoreError>>,
+    {
+        self.keeper.stored(what, work).await
+    }
+
+    /// Removes the blobs that no reply needs any more. One that stays for now is removed later.
+    pub async fn sweep(&self) {
+        let (outgoing, store) = (self.outgoing.clone(), self.store.clone());
+        let swept = tokio::task::spawn_blocking(move || outgoing.sweep(|| store.blobs_in_use())).await;
+        if let Ok(Err(error)) = swept {
+            tracing::warn!(%error, "blobs of replies cannot be swept now");
+        }
+    }
+
+    /// A place for a turn, which is not taken yet.
+    pub(super) fn slot(&self) -> Arc<Slot> {
+        Slot::among(&self.places)
+    }
+}

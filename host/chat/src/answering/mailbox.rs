@@ -1,0 +1,97 @@
+//! What is said to a turn while it runs: messages that wait in the inbox and are addressed to it. They keep their place in
+//! the lane, where they are found to be answered, or are answered when the turn came to its end first.
+
+use super::files::{Came, fetched, meant};
+use super::{Asked, Channel, Todo, recent};
+use async_trait::async_trait;
+use cofferdam_agent::turn::{Progress, Said, Steering};
+use cofferdam_core::id::TurnId;
+use cofferdam_store::{Queue, Standing, Steer, TakeUp, Update, now_ms};
+use cofferdam_warden::attachments::Attachments;
+use std::sync::Arc;
+
+/// The messages to one turn.
+pub(super) struct Mailbox<C: Channel> {
+    pub(super) channel: Arc<C>,
+    /// Whom they are to.
+    pub(super) turn: TurnId,
+    /// Whose turn it is; nobody else's words are said to it.
+    pub(super) sender: String,
+    /// What the turn began with.
+    pub(super) question: Came<C::File>,
+    /// Told of the files that come in.
+    pub(super) progress: Arc<dyn Progress>,
+}
+
+#[async_trait]
+impl<C: Channel> Steering for Mailbox<C> {
+    async fn next(&self, held: &Attachments) -> Option<Said> {
+        let base = self.channel.base();
+        let look = || base.store.steers(&base.channel, &self.turn);
+        for steer in base.stored("look for messages", look).await? {
+            let updates = self.whole(steer).await?;
+            if updates.is_empty() {
+                // What was sent after it is heard after it.
+                return None;
+            }
+            let Some(asked) = self.read(&updates).filter(|asked| self.is_to_it(asked)) else { continue };
+            let came = meant(&*self.channel, &asked).await?;
+            let noting = recent::to_note(&*self.channel, &asked, &came, Some(&self.question)).await?;
+            let limits = base.limits.beside(held);
+            let attachments = fetched(&self.channel, came.files(), &limits, &*self.progress).await;
+            let text = [asked.about, Some(asked.text)].into_iter().flatten().collect::<Vec<_>>().join("\n");
+            let updates = updates.iter().map(|update| update.update_id).collect();
+            let taking = TakeUp { channel: base.channel.clone(), updates, noting };
+            return Some(Said { text, attachments, taking });
+        }
+        None
+    }
+
+    async fn again(&self) -> Vec<Attachments> {
+        let base = self.channel.base();
+        let look = || base.store.taken_up(&base.channel, &self.turn);
+        let mut found = Vec::new();
+        for updates in base.stored("look for messages", look).await.unwrap_or_default() {
+            found.push(self.files_again(&updates).await);
+        }
+        found
+    }
+}
+
+impl<C: Channel> Mailbox<C> {
+    /// The updates of one message; none while parts of its album may still come. `None` once the program stops.
+    async fn whole(&self, steer: Steer) -> Option<Vec<Update>> {
+        let Some(album) = steer.album else { return Some(vec![steer.update]) };
+        let base = self.channel.base();
+        let look = || base.store.album(&base.channel, &album);
+        let mut parts = base.stored("look up an album", look).await?;
+        parts.retain(|part| part.turn.is_none());
+        let whole = base.albums.is_over(&parts, now_ms());
+        let updates = parts.into_iter().map(|part| part.update);
+        Some(if whole { updates.collect() } else { Vec::new() })
+    }
+
+    fn read(&self, updates: &[Update]) -> Option<Asked<C>> {
+        match self.channel.read(updates, Standing::First) {
+            Todo::Run(asked) => Some(*asked),
+            Todo::Say(..) | Todo::Nothing => None,
+        }
+    }
+
+    /// Whether whoever began the turn speaks to it; an edit may have made a message of its own of what did.
+    fn is_to_it(&self, asked: &Asked<C>) -> bool {
+        asked.sender == self.sender && asked.queue == Queue::Steer
+    }
+
+    /// The files of a message that was taken up, fetched again: they were admitted beside what the turn had, and now
+    /// their number is known.
+    async fn files_again(&self, updates: &[Update]) -> Attachments {
+        let channel = &self.channel;
+        let came = match self.read(updates) {
+            Some(asked) => meant(&**channel, &asked).await,
+            None => None,
+        };
+        let files = came.map(|came| came.files()).unwrap_or_default();
+        fetched(channel, files, &channel.base().limits, &*self.progress).await
+    }
+}

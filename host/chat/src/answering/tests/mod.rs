@@ -1,0 +1,426 @@
+//! Answering for a second channel: one of paper, that shares nothing with any platform, over the engine in memory.
+
+mod crashes;
+mod files;
+mod lanes;
+mod memory;
+mod recent;
+
+use super::*;
+use crate::desk::{self, Board, Desk, NotShown};
+use crate::lanes::{Arrival, By, Running, Stop, Unit, Window};
+use crate::outbound::{Manners, Opening, Router, SendError};
+use crate::{Live, Patience, Screen, Sight, Sign};
+use async_trait::async_trait;
+use cofferdam_agent::tools::{Approval, CallRequest, Output};
+use cofferdam_agent::turn::{
+    Config, Deltas, Entry, Memory as Remembers, Provider, ProviderError, Reply, Request, Runner, ToolCall,
+    ToolSpec, Tools,
+};
+use cofferdam_core::command::steered;
+use cofferdam_core::id::TurnId;
+use cofferdam_core::tool::{Answer, ToolError};
+use cofferdam_store::{
+    Claim, Fate, Headers, Keeper, NewUpdate, Part, Placeholder, Queue, Standing, Store, Update,
+};
+use cofferdam_warden::attachments::outgoing::{self, Outgoing};
+use cofferdam_warden::attachments::{
+    self, Attachments, BlobStore, Declared, Download, Fetcher, SentFile, Settled,
+};
+use memory::Memory;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+use std::collections::BTreeSet;
+use std::io::Read;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+use tokio::sync::{Notify, Semaphore};
+
+/// A message as it comes: who says what in which room, with a sheet at most.
+#[derive(Clone, Default, Serialize, Deserialize)]
+struct Letter {
+    n: i64,
+    room: String,
+    from: String,
+    text: String,
+    sheet: Option<Sheet>,
+    album: Option<String>,
+    replies_to: Option<Box<Letter>>,
+}
+
+/// A file, by the number of its letter.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+struct Sheet {
+    n: i64,
+    name: String,
+}
+
+impl SentFile for Sheet {
+    fn declared(&self) -> Declared {
+        let source = Some(format!("paper:{}", self.n));
+        Declared { name: Some(self.name.clone()), source, ..Declared::default() }
+    }
+
+    fn place(&self) -> Option<i64> {
+        Some(self.n)
+    }
+
+    fn missing(&self) -> Option<String> {
+        (self.name == "blank").then(|| "nothing is on it".to_owned())
+    }
+}
+
+/// What is outside of the program, and outlives it.
+#[derive(Default)]
+struct Outside {
+    /// What people have read, in order.
+    read: Mutex<Vec<String>>,
+    /// Somebody has read something.
+    reads: Notify,
+    /// The provider was told to wait.
+    waits: Notify,
+}
+
+/// The channel.
+struct Paper {
+    base: Base,
+    outside: Arc<Outside>,
+}
+
+#[async_trait]
+impl Fetcher for Paper {
+    type File = Sheet;
+
+    async fn fetch(&self, sheet: Sheet, mut download: Download) -> Settled {
+        let _ = download.write(format!("<{}>", sheet.name).as_bytes());
+        download.finish()
+    }
+}
+
+#[async_trait]
+impl Router for Paper {
+    async fn send(&self, target: &str, part: &Part, _: Option<&str>) -> Result<String, SendError> {
+        let mut read = self.outside.read.lock().expect("read");
+        read.push(format!("{target}: {}", part.body));
+        self.outside.reads.notify_one();
+        Ok(read.len().to_string())
+    }
+
+    async fn answers(&self) -> bool {
+        true
+    }
+}
+
+/// Nothing is shown of a turn, and nobody can be asked.
+struct Nothing;
+
+#[async_trait]
+impl Screen for Nothing {
+    async fn room(&mut self) {
+        std::future::pending().await
+    }
+
+    async fn show(&mut self, _: Sight) -> Duration {
+        Duration::MAX
+    }
+}
+
+#[async_trait]
+impl Sign for Nothing {
+    async fn show(&self) -> Duration {
+        Duration::ZERO
+    }
+}
+
+#[async_trait]
+impl Board for Nothing {
+    fn chat(&self) -> String {
+        String::new()
+    }
+
+    fn approvers(&self, _: Vec<String>) -> Vec<String> {
+        Vec::new()
+    }
+
+    fn serves_asker(&self) -> bool {
+        true
+    }
+
+    fn called(&self, _: &str) -> Option<String> {
+        None
+    }
+
+    fn stands(&self, _: &str) -> bool {
+        false
+    }
+
+    async fn show(&self, _: &str, _: &Approval) -> Result<String, NotShown> {
+        Err(NotShown("paper has no buttons".to_owned()))
+    }
+
+    fn change(&self, _: &str, _: String) {}
+}
+
+impl Channel for Paper {
+    const NAME: &'static str = "paper";
+    const MANNERS: &'static Manners = &Manners {
+        text_units_max: 1000,
+        caption_units_max: 0,
+        group_max: 1,
+        file_bytes_max: 0,
+        photo_bytes_max: 0,
+        message_bytes_max: 0,
+        shown: &[],
+    };
+
+    type Target = String;
+    type Screen = Nothing;
+
+    fn base(&self) -> &Base {
+        &self.base
+    }
+
+    fn read(&self, updates: &[Update], _: Standing) -> Todo<String, Sheet> {
+        let letters: Vec<_> = updates.iter().filter_map(letter).collect();
+        let Some(first) = letters.first().filter(|first| first.from != "eve") else { return Todo::Nothing };
+        let own: Vec<_> = letters.iter().filter_map(|letter| letter.sheet.clone()).collect();
+        let files = match &first.replies_to {
+            Some(to) if own.is_empty() => match to.sheet.clone() {
+                Some(file) => Files::Replied { file, album: to.album.clone() },
+                None => Files::Own(own),
+            },
+            _ => Files::Own(own),
+        };
+        Todo::Run(Box::new(Question {
+            target: first.room.clone(),
+            sender: first.from.clone(),
+            power: By::Served,
+            queue: queue(first),
+            text: steered(&first.text).unwrap_or(&first.text).to_owned(),
+            files,
+            album: first.album.clone(),
+            notices: Vec::new(),
+            about: None,
+            profiles: None,
+        }))
+    }
+
+    fn target_of(&self, update: &Update) -> Option<String> {
+        Some(letter(update)?.room)
+    }
+
+    fn file_of(&self, update: &Update) -> Option<Sheet> {
+        letter(update)?.sheet
+    }
+
+    fn conversation(&self, target: &String) -> String {
+        target.clone()
+    }
+
+    fn target(kept: &str) -> Option<String> {
+        Some(kept.to_owned())
+    }
+
+    fn answered(target: &String, _: Option<Nothing>) -> (String, Opening) {
+        (target.clone(), Opening::Fresh)
+    }
+
+    fn sign(&self, _: &String) -> impl Sign {
+        Nothing
+    }
+
+    fn show(self: &Arc<Self>, _: &TurnId, _: &String, _: Option<Placeholder>) -> Live<Nothing> {
+        Live::start(Nothing, Patience { doing: Duration::MAX, saying: Duration::MAX })
+    }
+
+    fn board(self: &Arc<Self>, _: &Asked<Self>) -> impl Board {
+        Nothing
+    }
+}
+
+fn letter(update: &Update) -> Option<Letter> {
+    serde_json::from_str(&update.raw).ok()
+}
+
+fn queue(letter: &Letter) -> Queue {
+    if steered(&letter.text).is_some() { Queue::Steer } else { Queue::Turn }
+}
+
+/// Says what it is told in the turn that runs, with what the files hold. `again` asks for the files before, `wait`
+/// is never answered.
+struct Echo(Arc<Outside>);
+
+#[async_trait]
+impl Provider for Echo {
+    async fn respond(&self, request: Request<'_>, _: &mut dyn Deltas) -> Result<Reply, ProviderError> {
+        let entries = &request.conversation.entries;
+        let begun = entries.iter().rposition(|entry| matches!(entry, Entry::User { .. })).expect("a request");
+        let mut said = Vec::new();
+        for entry in &entries[begun..] {
+            match entry {
+                Entry::User { text, attachments, .. } => {
+                    // Below the line that tells the time.
+                    let text = text.split_once('\n').map_or("", |(_, text)| text);
+                    if text == "wait" {
+                        self.0.waits.notify_one();
+                        std::future::pending().await
+                    }
+                    said.push(format!("{text}{}", contents(attachments)));
+                }
+                Entry::Steer { text, attachments, .. } => {
+                    said.push(format!("{text}{}", contents(attachments)));
+                }
+                Entry::ToolResult { result: Ok(result), .. } => said.push(result["found"].to_string()),
+                _ => {}
+            }
+        }
+        if said == ["again"] {
+            let call = ToolCall { id: "0".into(), tool: "again".into(), arguments: Ok("{}".into()) };
+            return Ok(Reply { tool_calls: vec![call], ..Reply::default() });
+        }
+        Ok(Reply { text: Some(said.join("; ")), ..Reply::default() })
+    }
+
+    fn memory(&self) -> Remembers {
+        Remembers::Conversation
+    }
+}
+
+/// What files hold; `-` stands for one that could not be had.
+fn contents(files: &Attachments) -> String {
+    let content = |file: &attachments::Attachment| {
+        let Some(blob) = &file.blob else { return "-".to_owned() };
+        let mut text = String::new();
+        blob.reader().read_to_string(&mut text).expect("text");
+        text
+    };
+    files.iter().map(content).collect()
+}
+
+/// The one tool finds the files of the most recent message before.
+struct Recall;
+
+#[async_trait]
+impl Tools for Recall {
+    fn specs(&self) -> Vec<ToolSpec> {
+        Vec::new()
+    }
+
+    fn is_read_only(&self, _: &str) -> bool {
+        true
+    }
+
+    fn requests(&self) -> Arc<cofferdam_agent::bus::Requests> {
+        Arc::default()
+    }
+
+    fn is_among(&self, _: &str, _: &BTreeSet<String>) -> bool {
+        true
+    }
+
+    async fn call(&self, request: CallRequest) -> Result<Answer, ToolError> {
+        let found = request.recent.expect("a channel brings them").recent().await;
+        Ok(Answer { result: json!({ "found": contents(&found) }), attachments: Vec::new(), delivery: None })
+    }
+
+    async fn refuse(&self, _: CallRequest, why: ToolError) -> ToolError {
+        why
+    }
+
+    async fn keep(&self, _: Output) -> Result<String, ToolError> {
+        unreachable!("results are short")
+    }
+}
+
+/// The outside, what was kept, and a folder for bytes.
+struct World {
+    outside: Arc<Outside>,
+    memory: Memory,
+    dir: tempfile::TempDir,
+}
+
+impl World {
+    fn new() -> Self {
+        let dir = tempfile::tempdir().expect("a folder");
+        Self { outside: Arc::default(), memory: Memory::default(), dir }
+    }
+
+    /// The channel, as a program has it that has opened the engine so.
+    fn started(&self, memory: &Memory) -> Arc<Paper> {
+        let (store, stop): (Store, _) = (Arc::new(memory.clone()), Stop::default());
+        let keeper = Keeper::new(stop.soon.clone(), |_| {});
+        let rules = desk::Rules { approvers: Vec::new(), expires: Duration::MAX };
+        let desk = Desk::new(store.clone(), (keeper.clone(), stop.clone()), "paper-1".into(), rules);
+        let provider = Arc::new(Echo(self.outside.clone()));
+        let runner = Runner::new(
+            provider,
+            Arc::new(Recall),
+            Arc::new(store.clone()),
+            Config::default(),
+            String::new(),
+        );
+        let base = Base {
+            store,
+            channel: "paper-1".into(),
+            keeper,
+            stop,
+            runner: Arc::new(runner),
+            desk,
+            running: Arc::new(Running::default()),
+            places: Arc::new(Semaphore::new(1)),
+            blobs: BlobStore::open(&self.dir.path().join("blobs")).expect("a folder"),
+            limits: attachments::Config::default(),
+            outgoing: Outgoing::beside(self.dir.path(), outgoing::Config::default()).expect("a folder"),
+            albums: Window { silence: Duration::ZERO, cap: Duration::ZERO },
+        };
+        Arc::new(Paper { base, outside: self.outside.clone() })
+    }
+
+    /// A run from its start to where nothing is left to do.
+    async fn run(&self, letters: &[Letter]) {
+        run(self.started(&self.memory), letters.to_vec()).await;
+    }
+
+    fn read(&self) -> Vec<String> {
+        self.outside.read.lock().expect("read").clone()
+    }
+}
+
+/// Takes letters in, as often as they are brought, goes on with what the last run left, and answers what waits.
+async fn run(paper: Arc<Paper>, letters: Vec<Letter>) {
+    let Base { store, channel, .. } = paper.base();
+    store.persist(channel, batch(&paper, &letters)).await.expect("kept");
+    for arrival in arrivals::left(&*paper).await.expect("the store") {
+        match arrival {
+            Arrival::Reply(_, reply) => unit::work(paper.clone(), Unit::Reply(reply), None).await,
+            Arrival::Bound(_, turn) => unit::work(paper.clone(), Unit::Bound(turn), None).await,
+            Arrival::Inbox => {}
+            other => panic!("{other:?}"),
+        }
+    }
+    while let Some(session) = store.sessions(channel, 1).await.expect("the store").pop() {
+        let next = store.waiting(channel, &session, 1).await.expect("the store").remove(0);
+        let claim = next.album.map_or(Claim::Update(next.update_id), Claim::Album);
+        unit::work(paper.clone(), Unit::Message(claim), None).await;
+    }
+}
+
+fn batch(paper: &Paper, letters: &[Letter]) -> Vec<NewUpdate> {
+    let new = |letter: &Letter| {
+        let (session, sender) = (paper.session(&letter.room), letter.from.clone());
+        NewUpdate {
+            update_id: letter.n,
+            album: letter.album.clone(),
+            message: None,
+            raw: serde_json::to_string(letter).expect("plain data"),
+            fate: Fate::Pending(Headers { session, sender, queue: queue(letter) }),
+        }
+    };
+    letters.iter().map(new).collect()
+}
+
+/// A letter of Ann's, with a sheet of this name.
+fn says(n: i64, text: &str, sheet: Option<&str>) -> Letter {
+    let sheet = sheet.map(|name| Sheet { n, name: name.into() });
+    Letter { n, room: "attic".into(), from: "ann".into(), text: text.into(), sheet, ..Letter::default() }
+}

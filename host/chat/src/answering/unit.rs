@@ -1,0 +1,183 @@
+//! The work of one unit: bind it to a turn, fetch its files, run it, store its reply, send it.
+//!
+//! At every point a crash leaves either the turn to be run again or the reply to be sent; never both,
+//! never neither.
+
+use super::files::{Came, fetched, meant};
+use super::mailbox::Mailbox;
+use super::recent::{self, Earlier};
+use super::{Asked, Channel, Todo};
+use crate::lanes::{Slot, Stopped, Stopping, Unit};
+use crate::outbound::{Opening, deliver, plan};
+use crate::words as said;
+use crate::{Alive, Working, attempt};
+use cofferdam_agent::turn::words::{nothing_runs, waiting_too};
+use cofferdam_agent::turn::{Progress, Turn};
+use cofferdam_core::id::{Caller, SessionId, TurnId};
+use cofferdam_core::message::OutgoingResponse;
+use cofferdam_store::{BoundTurn, Claim, NewReply, Reply};
+use std::sync::Arc;
+
+/// Does one unit's work. Returns early, leaving everything for the next start, when the program stops.
+///
+/// `sign` is shown for it already.
+pub(super) async fn work<C: Channel>(channel: Arc<C>, unit: Unit, sign: Option<Working>) {
+    let base = channel.base();
+    let reply = match unit {
+        Unit::Reply(reply) => Some(reply),
+        Unit::Bound(turn) => answer(&channel, Origin::Bound(turn), sign).await,
+        Unit::Message(claim) => answer(&channel, Origin::Waiting(claim), sign).await,
+        Unit::Stop(stopping, found) => stopped(&*channel, stopping, found).await,
+    };
+    if let Some(reply) = reply {
+        deliver(&base.store, &*channel, reply, &base.stop.soon).await;
+        base.sweep().await;
+    }
+}
+
+/// Answers the message that stopped a turn, may not, or found none: what was stopped says so in its own answer.
+async fn stopped<C: Channel>(channel: &C, stopping: Stopping, found: Stopped) -> Option<Reply> {
+    let base = channel.base();
+    let claim = || base.store.claim(&base.channel, Claim::Update(stopping.update_id));
+    let turn = base.stored("bind a turn", claim).await??.turn;
+    let said = match found {
+        Stopped::Turn => {
+            return base.stored("dismiss a turn", || base.store.dismiss(&turn)).await.and(None);
+        }
+        Stopped::Anothers => said::NOT_YOURS_TO_STOP.to_owned(),
+        Stopped::Nothing => nothing_runs(waiting(channel, &stopping.session, None).await?),
+    };
+    let response = OutgoingResponse::text(said);
+    let reply = NewReply { target: stopping.target, parts: plan(response, C::MANNERS, Opening::Fresh) };
+    base.stored("store a reply", || base.store.end(&base.channel, &turn, reply.clone())).await
+}
+
+/// How many messages of a session wait for their turn, besides the one that stopped it; `None` once the program stops.
+async fn waiting<C: Channel>(channel: &C, session: &SessionId, besides: Option<i64>) -> Option<usize> {
+    let base = channel.base();
+    base.stored("count messages", || base.store.count_waiting(&base.channel, session, besides)).await
+}
+
+/// Where a turn's updates come from.
+enum Origin {
+    Bound(BoundTurn),
+    Waiting(Claim),
+}
+
+/// Ends a turn; its reply, unless nobody is to be answered or the program stops.
+async fn answer<C: Channel>(channel: &Arc<C>, origin: Origin, sign: Option<Working>) -> Option<Reply> {
+    let base = channel.base();
+    if base.stop.soon.is_cancelled() {
+        return None;
+    }
+    // Held while working, not while sending: a chat that must wait to be sent to holds no other up.
+    let (slot, mut alive) = match sign {
+        Some(Working { slot, alive }) => (slot, Some(alive)),
+        None => (base.slot(), None),
+    };
+    let (bound, before) = match origin {
+        Origin::Bound(bound) => {
+            let left = base.stored("look for a placeholder", || base.store.placeholder(&bound.turn)).await?;
+            (bound, left)
+        }
+        Origin::Waiting(claim) => {
+            let claim = || base.store.claim(&base.channel, claim.clone());
+            (base.stored("bind a turn", claim).await??, None)
+        }
+    };
+    let turn = bound.turn;
+    let mut noting = None;
+    let ((target, opening), response) = match channel.read(&bound.updates, bound.standing) {
+        Todo::Nothing => {
+            base.stored("dismiss a turn", || base.store.dismiss(&turn)).await;
+            return None;
+        }
+        Todo::Say(target, text) => (C::answered(&target, None), OutgoingResponse::text(text)),
+        Todo::Run(asked) => {
+            let target = asked.target.clone();
+            alive.get_or_insert_with(|| Alive::working(channel.sign(&target), slot.clone()));
+            let came = meant(&**channel, &asked).await?;
+            noting = recent::to_note(&**channel, &asked, &came, None).await?;
+            tokio::select! {
+                biased;
+                // It is bound, and runs at the next start.
+                () = base.stop.soon.cancelled() => return None,
+                () = slot.take() => {}
+            }
+            let shown = channel.show(&turn, &target, before);
+            let begun = Begun { asked: *asked, came, progress: shown.progress(), slot };
+            let caller = caller::<C>(&begun.asked);
+            let work = run_turn(channel.clone(), turn.clone(), begun);
+            let response = attempt((&base.store, &base.keeper), &turn, &caller, work).await;
+            // Before the reply is stored, which says what becomes of what was shown.
+            let shown = shown.end().await;
+            (C::answered(&target, shown), response?)
+        }
+    };
+    let reply = NewReply { target, parts: plan(response, C::MANNERS, opening) };
+    let end = || base.store.end_noting(&base.channel, &turn, reply.clone(), noting.clone());
+    let reply = base.stored("store a reply", end).await;
+    // From here on the stored reply says which blobs are needed.
+    base.outgoing.release(&turn);
+    if let Some(alive) = alive {
+        alive.end().await;
+    }
+    reply
+}
+
+/// A turn that is about to run.
+struct Begun<C: Channel> {
+    asked: Asked<C>,
+    came: Came<C::File>,
+    progress: Arc<dyn Progress>,
+    slot: Arc<Slot>,
+}
+
+/// Runs a turn; `None` when it was cut off.
+async fn run_turn<C: Channel>(channel: Arc<C>, id: TurnId, begun: Begun<C>) -> Option<OutgoingResponse> {
+    let base = channel.base();
+    let Begun { asked, came, progress, slot } = begun;
+    let (session, caller) = (channel.session(&asked.target), caller::<C>(&asked));
+    let run = base.running.begin(session.clone(), caller.sender.clone(), &base.stop.now);
+    let files = came.files();
+    let mailbox = Mailbox {
+        channel: channel.clone(),
+        turn: id.clone(),
+        sender: caller.sender.clone(),
+        question: came,
+        progress: progress.clone(),
+    };
+    let earlier = Earlier::of(channel.clone(), &asked);
+    let approver = base.desk.asking(channel.board(&asked), caller.sender.clone(), slot);
+    let attachments = tokio::select! {
+        attachments = fetched(&channel, files, &base.limits, &*progress) => attachments,
+        () = run.cancel().cancelled() => {
+            let by = run.end().filter(|_| !base.stop.now.is_cancelled())?;
+            let waiting = waiting(&*channel, &session, Some(by)).await?;
+            return Some(OutgoingResponse::text(said::CANCELLED.to_owned() + &waiting_too(waiting)));
+        }
+    };
+    let turn = Turn {
+        id,
+        session: Some(session.clone()),
+        caller,
+        text: asked.text,
+        about: asked.about,
+        profiles: asked.profiles.map(Arc::new),
+        attachments,
+        recent: Some(Arc::new(earlier)),
+        approver: Some(approver),
+        steering: Some(Arc::new(mailbox)),
+        notices: asked.notices,
+    };
+    let mut response = base.runner.run(turn, progress, run.cancel()).await;
+    if let (Some(by), Some(text)) = (run.end(), &mut response.text) {
+        text.push_str(&waiting_too(waiting(&*channel, &session, Some(by)).await?));
+    }
+    // A turn that was cut off answers so; that is for nobody to read, since it will run again.
+    (!base.stop.now.is_cancelled()).then_some(response)
+}
+
+fn caller<C: Channel>(asked: &Asked<C>) -> Caller {
+    Caller { channel: C::NAME.into(), sender: asked.sender.clone() }
+}

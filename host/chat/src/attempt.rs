@@ -1,0 +1,48 @@
+//! One more attempt at a turn that its channel keeps: counted before it begins, so that a message which brings the gateway
+//! down is given up in the end.
+
+use crate::words;
+use cofferdam_core::id::{Caller, TurnId};
+use cofferdam_core::message::OutgoingResponse;
+use cofferdam_store::{Keeper, Store};
+use tokio::task::JoinSet;
+
+/// A turn that was begun so often and never ended is not run any more. A message that kills the gateway cannot be told
+/// from one that was under way whenever something else did, so the number is not small.
+pub const ATTEMPTS_MAX: u32 = 16;
+
+/// What the work of a turn comes to, unless it was begun too often and never ended; `None` when it was cut off, so that
+/// the next start runs it again.
+///
+/// The work is a task of its own: should anything in it panic, the person is told, and the gateway goes on.
+pub async fn attempt<F>(
+    (store, keeper): (&Store, &Keeper),
+    turn: &TurnId,
+    caller: &Caller,
+    work: F,
+) -> Option<OutgoingResponse>
+where
+    F: Future<Output = Option<OutgoingResponse>> + Send + 'static,
+{
+    let count = keeper.stored("count an attempt", || store.attempt(turn, caller)).await?;
+    if count > ATTEMPTS_MAX {
+        tracing::error!(%turn, "a turn was begun {ATTEMPTS_MAX} times, never ended, and is given up");
+        return Some(OutgoingResponse::text(words::given_up(ATTEMPTS_MAX)));
+    }
+    // Dropped with this, it ends.
+    let mut task = JoinSet::new();
+    task.spawn(work);
+    let response = match task.join_next().await? {
+        Ok(response) => response,
+        Err(error) => {
+            tracing::error!(%turn, %error, "a turn failed");
+            Some(OutgoingResponse::text(words::BROKEN))
+        }
+    };
+    if response.is_none()
+        && let Err(error) = store.withdraw_attempt(turn).await
+    {
+        tracing::warn!(%turn, %error, "a turn that the stop cut off counts as one that failed");
+    }
+    response
+}

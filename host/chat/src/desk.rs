@@ -1,0 +1,93 @@
+//! The approval desk: a call that waits for a person is shown on a channel's board and is decided here, in the store,
+//! through restarts. Who may decide, until when, and what is said of it is the same on every channel.
+//!
+//! ```text
+//! call ─► asking ─► board: shows the question, changes it        a channel's own, one for each turn
+//!            ▲
+//!          store ◄─ press: who says what about which question    whatever a channel takes for an answer
+//! ```
+//!
+//! Nothing here believes a press: it counts once it is in the store, where one step decides.
+
+mod asking;
+mod press;
+#[cfg(test)]
+mod tests;
+mod words;
+
+pub use asking::{Board, NotShown};
+pub use press::{Said, Verb};
+
+use crate::lanes::Stop;
+use cofferdam_store::{Approvals, Keeper};
+use serde_json::{Value, json};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::watch;
+
+/// What the approvals of all turns of a channel share. Clones wake each other.
+#[derive(Clone)]
+pub struct Desk {
+    store: Arc<dyn Approvals>,
+    keeper: Keeper,
+    stop: Stop,
+    /// What is this channel's in the store.
+    channel: String,
+    rules: Rules,
+    /// Wakes those who wait; what was decided is in the store.
+    decided: watch::Sender<()>,
+}
+
+/// Who decides, and until when.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Rules {
+    /// Who may decide, by the channel's immutable ids of them; empty: whoever asked.
+    pub approvers: Vec<String>,
+    /// How long an approval waits.
+    pub expires: Duration,
+}
+
+/// Where an approval is shown and who may decide; the store keeps it as JSON.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Place {
+    /// In the channel's own words.
+    chat: String,
+    approvers: Vec<String>,
+}
+
+impl Desk {
+    /// The desk of a channel that ends with `stop`.
+    pub fn new(
+        store: Arc<dyn Approvals>,
+        (keeper, stop): (Keeper, Stop),
+        channel: String,
+        rules: Rules,
+    ) -> Self {
+        Self { store, keeper, stop, channel, rules, decided: watch::Sender::new(()) }
+    }
+
+    /// The same under other rules; whoever waits is woken by either.
+    #[must_use]
+    pub fn renewed(&self, rules: Rules) -> Self {
+        Self { rules, ..self.clone() }
+    }
+
+    /// Has whoever waits look again: a chat has moved, or somebody is not served any more.
+    pub fn look_again(&self) {
+        self.decided.send_replace(());
+    }
+}
+
+impl Place {
+    fn to_text(&self) -> String {
+        json!({ "chat": self.chat, "approvers": self.approvers }).to_string()
+    }
+
+    fn read(text: &str) -> Option<Self> {
+        let value: Value = serde_json::from_str(text).ok()?;
+        // Earlier releases have kept ids that are numbers as such.
+        let id = |id: &Value| id.as_str().map_or_else(|| id.to_string(), str::to_owned);
+        let approvers = value["approvers"].as_array()?.iter().map(id).collect();
+        Some(Self { chat: id(&value["chat"]), approvers })
+    }
+}

@@ -1,0 +1,257 @@
+//! One turn's questions: shown on its board, and waited for until somebody decides, it is too late, or the turn is
+//! stopped.
+
+use super::{Desk, Place, words};
+use crate::lanes::Slot;
+use async_trait::async_trait;
+use cofferdam_agent::tools::{Approval, Approver, Decision};
+use cofferdam_core::id::Caller;
+use cofferdam_policy::GuestPath;
+use cofferdam_store::{self as store, ApprovalState, ApprovedPaths, NewApproval, now_ms};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio_util::sync::CancellationToken;
+
+/// Where the questions of one turn are shown, and what its channel knows of the people there.
+#[async_trait]
+pub trait Board: Send + Sync + 'static {
+    /// The chat, in the channel's own words: kept with each question, and handed back when it is pressed.
+    fn chat(&self) -> String;
+
+    /// Those of these people who are served, and so may decide; none where nobody of them sees it here.
+    fn approvers(&self, named: Vec<String>) -> Vec<String>;
+
+    /// Whether whoever asked is served still: what was removed meanwhile gets nothing.
+    fn serves_asker(&self) -> bool;
+
+    /// What somebody is called, by their own words, if that is known: one short line that proves nothing.
+    fn called(&self, person: &str) -> Option<String>;
+
+    /// Whether a question that is shown as this message can be answered there, or has to be shown again.
+    fn stands(&self, message: &str) -> bool;
+
+    /// Shows a question with a choice for each [`Verb`](super::Verb), which carries its data of this id. Returns what
+    /// names the message. Tries again what time may heal; dropping the future gives it up.
+    async fn show(&self, id: &str, approval: &Approval) -> Result<String, NotShown>;
+
+    /// Puts other words in the place of a question, which takes its choices away. Returns at once; best effort.
+    fn change(&self, message: &str, text: String);
+}
+
+/// Why a question cannot be shown, for the log.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct NotShown(pub String);
+
+/// The approvals of one turn.
+struct Asking<B> {
+    desk: Desk,
+    board: B,
+    /// Who asked for its calls.
+    asker: String,
+    /// What they were called when they asked: the same for as long as the turn runs.
+    asker_called: Option<String>,
+    /// Given up while a person is waited for.
+    slot: Arc<Slot>,
+}
+
+impl Desk {
+    /// Asks about the calls of one turn, for the person who asked for them.
+    pub fn asking(&self, board: impl Board, asker: String, slot: Arc<Slot>) -> Arc<dyn Approver> {
+        let asker_called = board.called(&asker);
+        Arc::new(Asking { desk: self.clone(), board, asker, asker_called, slot })
+    }
+}
+
+#[async_trait]
+impl<B: Board> Approver for Asking<B> {
+    fn approved_before(&self, tool: &str, paths: &[GuestPath]) -> Vec<GuestPath> {
+        let texts: Vec<_> = paths.iter().map(ToString::to_string).collect();
+        let known = self.desk.store.approved_paths(&self.person(tool), &texts).unwrap_or_else(|error| {
+            tracing::error!(%error, "what was approved before is unreadable, so it is asked about again");
+            Vec::new()
+        });
+        paths.iter().filter(|path| known.iter().any(|known| known == path.as_str())).cloned().collect()
+    }
+
+    fn asker_called(&self) -> Option<String> {
+        self.asker_called.clone()
+    }
+
+    async fn decide(&self, approval: &Approval, cancel: &CancellationToken) -> Decision {
+        self.slot.leave();
+        let decision = self.decided(approval, cancel).await;
+        self.slot.back().await;
+        decision.unwrap_or(Decision::Withdrawn)
+    }
+}
+
+impl<B: Board> Asking<B> {
+    /// What came of it; `None`: the program stops, and the next start goes on waiting.
+    async fn decided(&self, approval: &Approval, cancel: &CancellationToken) -> Option<Decision> {
+        let Desk { store, keeper, rules, .. } = &self.desk;
+        let named = match rules.approvers.as_slice() {
+            [] => vec![self.asker.clone()],
+            named => named.to_vec(),
+        };
+        let place = Place { chat: self.board.chat(), approvers: self.board.approvers(named) };
+        if place.approvers.is_empty() {
+            return Some(Decision::Unasked(words::NOBODY_HERE.to_owned()));
+        }
+        let Some(id) = random_id() else {
+            return Some(Decision::Unasked("the system gives no random numbers".to_owned()));
+        };
+        let expires_ms = i64::try_from(rules.expires.as_millis()).unwrap_or(i64::MAX);
+        let new = NewApproval {
+            id,
+            call: approval.call.as_str().to_owned(),
+            sha256: approval.sha256.clone(),
+            place: place.to_text(),
+            expires_at: now_ms().saturating_add(expires_ms),
+        };
+        let (asked, outdated) = keeper.stored("note an approval", || store.ask(new.clone())).await?;
+        for outdated in outdated {
+            self.close(&outdated, &approval.tool);
+        }
+        let settled = self.settled(asked, approval, cancel).await?;
+        self.close(&settled, &approval.text);
+        self.answered(settled, approval).await
+    }
+
+    /// The approval once it is decided.
+    async fn settled(
+        &self,
+        asked: store::Approval,
+        approval: &Approval,
+        cancel: &CancellationToken,
+    ) -> Option<store::Approval> {
+        let id = asked.id.clone();
+        let left = left(asked.expires_at, now_ms(), self.desk.rules.expires);
+        let ends = tokio::select! {
+            waited = self.waited(asked, approval) => return waited,
+            () = tokio::time::sleep(left) => ApprovalState::Expired,
+            () = cancel.cancelled() => {
+                if self.desk.stop.now.is_cancelled() {
+                    return None;
+                }
+                ApprovalState::Withdrawn
+            }
+        };
+        self.ended(&id, ends).await
+    }
+
+    /// Shows it, unless it was shown before a restart, and waits for somebody's decision.
+    async fn waited(&self, mut asked: store::Approval, approval: &Approval) -> Option<store::Approval> {
+        let Desk { store, keeper, decided, .. } = &self.desk;
+        let mut presses = decided.subscribe();
+        loop {
+            presses.borrow_and_update();
+            asked = keeper.stored("look up an approval", || store.approval(&asked.id)).await??;
+            if asked.state != ApprovalState::Asked {
+                return Some(asked);
+            }
+            if !self.board.serves_asker() {
+                return self.ended(&asked.id, ApprovalState::Withdrawn).await;
+            }
+            if asked.message.as_deref().is_some_and(|message| self.board.stands(message)) {
+                presses.changed().await.ok()?;
+                continue;
+            }
+            // Not yet, or where nobody can press any more.
+            match self.board.show(&asked.id, approval).await {
+                Ok(message) => {
+                    let note = || store.approval_shown(&asked.id, &message);
+                    keeper.stored("note where an approval is shown", note).await?;
+                    tracing::debug!(call = %approval.call, "an approval is shown");
+                }
+                Err(failure) => {
+                    tracing::warn!(call = %approval.call, %failure, "an approval cannot be shown");
+                    return self.ended(&asked.id, ApprovalState::Withdrawn).await;
+                }
+            }
+        }
+    }
+
+    /// Ends it, unless somebody has decided it.
+    async fn ended(&self, id: &str, state: ApprovalState) -> Option<store::Approval> {
+        let Desk { store, keeper, .. } = &self.desk;
+        keeper.stored("end an approval", || store.decide(id, state, None)).await?
+    }
+
+    /// The decision, once the paths are remembered that it is good for.
+    async fn answered(&self, settled: store::Approval, approval: &Approval) -> Option<Decision> {
+        let Desk { store, keeper, .. } = &self.desk;
+        let by = settled.decided_by.unwrap_or_default();
+        let by = Caller { channel: approval.caller.channel.clone(), sender: by };
+        Some(match settled.state {
+            ApprovalState::Approved if !self.board.serves_asker() => {
+                Decision::Unasked(words::ASKER_REMOVED.to_owned())
+            }
+            ApprovalState::Approved => {
+                let paths: Vec<_> = approval.remember.iter().map(ToString::to_string).collect();
+                let person = self.person(&approval.tool);
+                let remember = || store.remember_paths(person.clone(), paths.clone());
+                if !paths.is_empty() {
+                    keeper.stored("remember approved paths", remember).await?;
+                }
+                Decision::Approved(by)
+            }
+            ApprovalState::Denied => Decision::Denied(by),
+            ApprovalState::Expired => Decision::Expired,
+            ApprovalState::Withdrawn if settled.message.is_none() => {
+                Decision::Unasked(words::NOT_SHOWN.to_owned())
+            }
+            ApprovalState::Withdrawn | ApprovalState::Asked => Decision::Withdrawn,
+        })
+    }
+
+    /// Says below the call what was decided.
+    fn close(&self, settled: &store::Approval, text: &str) {
+        if let Some(message) = &settled.message {
+            let below =
+                words::settled(settled.state, settled.decided_by.as_deref(), |by| self.board.called(by));
+            self.board.change(message, format!("{text}\n\n{below}"));
+        }
+    }
+
+    /// Whose calls of a tool are meant.
+    fn person(&self, tool: &str) -> ApprovedPaths {
+        let (channel, sender) = (self.desk.channel.clone(), self.asker.clone());
+        ApprovedPaths { channel, sender, tool: tool.to_owned() }
+    }
+}
+
+/// How long an approval still waits: never longer than one that is asked for now, however the clock was set since.
+fn left(expires_at: i64, now: i64, expires: Duration) -> Duration {
+    let left = u64::try_from(expires_at.saturating_sub(now)).unwrap_or(0);
+    Duration::from_millis(left).min(expires)
+}
+
+/// 128 bits that nobody guesses.
+pub(super) fn random_id() -> Option<String> {
+    let mut bytes = [0; 16];
+    getrandom::fill(&mut bytes).ok()?;
+    Some(hex::encode(bytes))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_approval_waits_no_longer_than_configured_whatever_the_clock_says() {
+        let expires = Duration::from_secs(600);
+        for (expires_at, now, seconds) in [
+            (600_000, 0, 600),
+            (600_000, 599_000, 1),
+            (600_000, 600_000, 0),
+            (600_000, 900_000, 0),
+            // The clock was set back while the gateway was away, or the configuration allows less now.
+            (86_400_000, 0, 600),
+            (i64::MAX, i64::MIN, 600),
+            (i64::MIN, i64::MAX, 0),
+        ] {
+            assert_eq!(left(expires_at, now, expires), Duration::from_secs(seconds), "{expires_at} {now}");
+        }
+    }
+}

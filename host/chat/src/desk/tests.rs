@@ -1,0 +1,155 @@
+//! The desk on a board that is a list.
+
+use super::*;
+use crate::lanes::Slot;
+use async_trait::async_trait;
+use cofferdam_agent::tools::{Approval, Decision};
+use cofferdam_core::id::{Caller, TurnId};
+use cofferdam_store::ApprovalsInMemory;
+use std::sync::Mutex;
+use tokio::sync::Semaphore;
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+use tokio_util::sync::CancellationToken;
+
+/// What was shown: the ids of questions; and what was put in their place.
+struct List {
+    shown: UnboundedSender<String>,
+    changed: Arc<Mutex<Vec<String>>>,
+}
+
+#[async_trait]
+impl Board for List {
+    fn chat(&self) -> String {
+        "here".to_owned()
+    }
+
+    fn approvers(&self, mut named: Vec<String>) -> Vec<String> {
+        named.retain(|person| person != "stranger");
+        named
+    }
+
+    fn serves_asker(&self) -> bool {
+        true
+    }
+
+    fn called(&self, person: &str) -> Option<String> {
+        (person == "ben").then(|| "Ben \"B\"".to_owned())
+    }
+
+    fn stands(&self, _: &str) -> bool {
+        true
+    }
+
+    async fn show(&self, id: &str, _: &Approval) -> Result<String, NotShown> {
+        self.shown.send(id.to_owned()).map_err(|_| NotShown("nobody looks".to_owned()))?;
+        Ok("message".to_owned())
+    }
+
+    fn change(&self, message: &str, text: String) {
+        let last = text.lines().last().unwrap_or_default();
+        self.changed.lock().expect("held shortly").push(format!("{message}: {last}"));
+    }
+}
+
+/// A desk with one question on its way.
+struct Fixture {
+    desk: Desk,
+    shown: UnboundedReceiver<String>,
+    changed: Arc<Mutex<Vec<String>>>,
+    cancel: CancellationToken,
+    decision: tokio::task::JoinHandle<Decision>,
+}
+
+fn asked(approvers: &[&str], expires: Duration) -> Fixture {
+    let (stop, cancel) = (Stop::default(), CancellationToken::new());
+    let rules = Rules { approvers: approvers.iter().map(ToString::to_string).collect(), expires };
+    let keeper = Keeper::new(stop.soon.clone(), |_| {});
+    let desk = Desk::new(Arc::new(ApprovalsInMemory::default()), (keeper, stop), "test".to_owned(), rules);
+    let (tell, shown) = unbounded_channel();
+    let changed = Arc::<Mutex<Vec<String>>>::default();
+    let board = List { shown: tell, changed: changed.clone() };
+    let approver = desk.asking(board, "ann".to_owned(), Slot::among(&Arc::new(Semaphore::new(1))));
+    let turn = TurnId::new("t");
+    let approval = Approval {
+        call: turn.call(0),
+        turn,
+        caller: Caller { channel: "test".into(), sender: "ann".into() },
+        tool: "file_write".to_owned(),
+        text: "writes".to_owned(),
+        sha256: "00".repeat(32),
+        remember: Vec::new(),
+    };
+    let cancelled = cancel.clone();
+    let decision = tokio::spawn(async move { approver.decide(&approval, &cancelled).await });
+    Fixture { desk, shown, changed, cancel, decision }
+}
+
+impl Fixture {
+    async fn press(&self, data: &str, by: Option<&str>, chat: &str) -> (String, bool) {
+        let called = |person: &str| (person == "ben").then(|| "Ben \"B\"".to_owned());
+        let said = self.desk.press(data, by, |shown| shown == chat, called).await;
+        let said = said.expect("the program runs");
+        (said.text, said.alert)
+    }
+
+    async fn ended(self) -> (Decision, Vec<String>) {
+        let decision = self.decision.await.expect("no panic");
+        (decision, std::mem::take(&mut *self.changed.lock().expect("held shortly")))
+    }
+}
+
+fn person(sender: &str) -> Caller {
+    Caller { channel: "test".into(), sender: sender.into() }
+}
+
+const LONG: Duration = Duration::from_secs(3600);
+
+#[tokio::test]
+async fn whoever_may_decides_once_and_nobody_else_does() {
+    let mut fixture = asked(&["ann", "ben"], LONG);
+    let id = fixture.shown.recv().await.expect("a question");
+    let (yes, no) = (Verb::Approve.data(&id), Verb::Deny.data(&id));
+    let gone = ("There is nothing to decide here any more.".to_owned(), true);
+    assert_eq!(fixture.press(&yes, None, "here").await.0, words::NOT_SERVED);
+    assert_eq!(fixture.press("approve:x", Some("ann"), "here").await, gone);
+    assert_eq!(fixture.press(&yes, Some("ann"), "elsewhere").await, gone);
+    assert!(fixture.press(&yes, Some("eve"), "here").await.0.starts_with("Only the people"));
+    let (first, second) =
+        tokio::join!(fixture.press(&no, Some("ben"), "here"), fixture.press(&yes, Some("ann"), "here"));
+    assert_eq!(first, (r#"❌ Denied by ben ("Ben \"B\"")."#.to_owned(), false));
+    assert_eq!(second, (r#"❌ Denied by ben ("Ben \"B\"")."#.to_owned(), true));
+    let changed = vec![r#"message: ❌ Denied by ben ("Ben \"B\"")."#.to_owned()];
+    assert_eq!(fixture.ended().await, (Decision::Denied(person("ben")), changed));
+}
+
+#[tokio::test]
+async fn who_approves_no_more_decides_nothing_that_waits() {
+    let mut fixture = asked(&[], LONG);
+    let yes = Verb::Approve.data(&fixture.shown.recv().await.expect("a question"));
+    let rules = Rules { approvers: vec!["ben".to_owned()], expires: LONG };
+    let renewed = fixture.desk.renewed(rules);
+    let said = renewed.press(&yes, Some("ann"), |_| true, |_| None).await.expect("the program runs");
+    assert_eq!(said, Said { text: "Only ann may decide this.".to_owned(), alert: true });
+    assert!(!fixture.press(&yes, Some("ann"), "here").await.1);
+    assert_eq!(fixture.ended().await.0, Decision::Approved(person("ann")));
+}
+
+#[tokio::test]
+async fn what_nobody_decides_is_over_in_time_or_when_its_turn_is_stopped() {
+    assert_eq!(asked(&[], Duration::ZERO).ended().await.0, Decision::Expired);
+    let mut fixture = asked(&[], LONG);
+    fixture.shown.recv().await.expect("a question");
+    fixture.cancel.cancel();
+    let changed = vec!["message: 🚫 Withdrawn: this is not asked any more.".to_owned()];
+    assert_eq!(fixture.ended().await, (Decision::Withdrawn, changed));
+    let nobody = asked(&["stranger"], LONG).ended().await.0;
+    assert_eq!(nobody, Decision::Unasked(words::NOBODY_HERE.to_owned()));
+}
+
+#[test]
+fn a_place_is_read_as_earlier_releases_have_kept_it() {
+    let place = Place { chat: "-5".to_owned(), approvers: vec!["7".to_owned()] };
+    assert_eq!(Place::read(&place.to_text()), Some(place.clone()));
+    assert_eq!(Place::read(r#"{"chat":-5,"approvers":[7]}"#), Some(place));
+    assert_eq!((Place::read("x"), Place::read("{}")), (None, None));
+}

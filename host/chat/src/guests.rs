@@ -1,0 +1,89 @@
+//! The people of one channel whom the operator has let in by a code, and the codes of strangers: a channel asks who they
+//! are and tells them, the operator decides (`cofferdam allow`).
+
+use cofferdam_core::limits::Span;
+use cofferdam_store::now_ms;
+use cofferdam_store::people::{Listed, NewCode, Paired, People, PeopleError, Waiting};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Those of one channel.
+#[derive(Clone, Debug)]
+pub struct Guests {
+    people: People,
+    channel: &'static str,
+    /// Whether the file of people cannot be read, which is said once.
+    failing: Arc<AtomicBool>,
+}
+
+impl Guests {
+    /// Those of a channel, by its name in the file of people.
+    pub fn new(people: People, channel: &'static str) -> Self {
+        Self { people, channel, failing: Arc::default() }
+    }
+
+    /// Everybody in the file now, those of other channels included; nobody, while it cannot be read.
+    pub fn listed(&self) -> Arc<Listed> {
+        match self.people.listed() {
+            Ok(listed) => {
+                self.failing.store(false, Ordering::Relaxed);
+                listed
+            }
+            Err(error) => {
+                if !self.failing.swap(true, Ordering::Relaxed) {
+                    tracing::error!(%error, "only people whom the configuration names are served");
+                }
+                Arc::default()
+            }
+        }
+    }
+
+    /// Those who were let in here. It is looked up each time, so that a removal holds from the next message on.
+    pub fn paired(&self) -> Vec<Paired> {
+        self.listed().paired.iter().filter(|one| one.channel == self.channel).cloned().collect()
+    }
+
+    /// The code of a stranger, the one that waits or another that lasts so long; none where it cannot be had. `name` is
+    /// what they call themselves, bounded and on one line.
+    pub async fn code(&self, sender: &str, name: &str, lasts: Span) -> Option<Waiting> {
+        let now = now_ms();
+        let mine = |one: &&Waiting| one.channel == self.channel && one.sender == sender && one.is_good(now);
+        if let Some(mine) = self.listed().waiting.iter().find(mine) {
+            return Some(mine.clone());
+        }
+        let expires_at = now.saturating_add(i64::try_from(lasts.0.as_millis()).unwrap_or(i64::MAX));
+        let (channel, sender, name) = (self.channel.to_owned(), sender.to_owned(), name.to_owned());
+        let new = NewCode { channel, sender, name, expires_at };
+        let people = self.people.clone();
+        let made = tokio::task::spawn_blocking(move || {
+            let mut edit = people.edit()?;
+            let code = edit.code(new, now)?;
+            edit.commit()?;
+            Ok::<_, PeopleError>(code)
+        });
+        match made.await {
+            Ok(Ok(Some(code))) => Some(code),
+            Ok(Ok(None)) => {
+                tracing::warn!("a stranger gets no code, since too many wait; see `cofferdam allow`");
+                None
+            }
+            Ok(Err(error)) => {
+                tracing::error!(%error, "a stranger gets no code");
+                None
+            }
+            Err(_) => None,
+        }
+    }
+
+    /// Takes out codes that are good for nothing any more.
+    pub async fn forget_expired(&self) {
+        let people = self.people.clone();
+        let forgotten = tokio::task::spawn_blocking(move || {
+            let mut edit = people.edit()?;
+            if edit.forget_expired(now_ms()) { edit.commit() } else { Ok(()) }
+        });
+        if let Ok(Err(error)) = forgotten.await {
+            tracing::warn!(%error, "old codes cannot be taken out now");
+        }
+    }
+}

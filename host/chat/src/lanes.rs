@@ -1,0 +1,99 @@
+//! The order of a channel's work: what belongs to one session is done one after the other in the order of arrival,
+//! different sessions side by side. A channel says what has come and does the work; nothing here knows which it is.
+//!
+//! ```text
+//! arrivals ─► queue ─► worker     a few units of each lane are in memory. What is beyond them waits in the inbox,
+//!               ▲                 where it is anyway, and is read once its lane has run dry. Whoever brings work
+//!    inbox ─────┘                 never waits: a press or a stop behind it gets through.
+//! ```
+
+mod album;
+mod dispatch;
+mod queue;
+mod running;
+mod slot;
+#[cfg(test)]
+mod tests;
+
+pub use album::Window;
+pub use dispatch::{ARRIVALS_MAX, Lanes, STOPS_AT_ONCE_MAX, Worker};
+pub use queue::{LANE_UNITS_MAX, LANES_MAX};
+pub use running::{By, Run, Running, Stopped};
+pub use slot::{Slot, TURNS_AT_ONCE_MAX};
+
+use cofferdam_core::id::SessionId;
+use cofferdam_store::{BoundTurn, Claim, Queued, Reply};
+use std::time::Duration;
+use tokio_util::sync::CancellationToken;
+
+/// Work that has come, in the order of arrival, each with its session.
+#[derive(Debug)]
+pub enum Arrival {
+    /// A reply with something left to send.
+    Reply(SessionId, Reply),
+    /// A turn that a crash cut off.
+    Bound(SessionId, BoundTurn),
+    /// A message that the inbox has.
+    Message(SessionId, Queued),
+    /// Somebody waits for the answer to an album of which a part has come.
+    Awaited(Awaited),
+    /// A message that asks to stop what runs.
+    Stop(Stopping),
+    /// All that the last run left has come, but for what waits in the inbox: it is read there from here on.
+    Inbox,
+}
+
+/// An album that is going to be answered, while parts of it may still come.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Awaited {
+    /// Where it was sent.
+    pub session: SessionId,
+    /// Names it, in the channel's own words.
+    pub album: String,
+    /// Where it is answered, in the channel's own words.
+    pub target: String,
+}
+
+/// A message that asks to stop what runs in its session. It waits for nothing that came before it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Stopping {
+    /// Where it was said.
+    pub session: SessionId,
+    /// The update that said so.
+    pub update_id: i64,
+    /// Who said so.
+    pub by: By,
+    /// Where it is answered, in the channel's own words.
+    pub target: String,
+}
+
+/// A piece of work.
+#[derive(Debug)]
+pub enum Unit {
+    /// Send what is left of a reply.
+    Reply(Reply),
+    /// Run a turn again that a crash cut off.
+    Bound(BoundTurn),
+    /// Answer a message, or an album that is complete. There may be nothing left of it to answer.
+    Message(Claim),
+    /// Answer the message that stopped a turn, or found none.
+    Stop(Stopping, Stopped),
+}
+
+/// What the lanes wait for.
+#[derive(Clone, Copy, Debug)]
+pub struct Patience {
+    /// Further parts of albums.
+    pub albums: Window,
+    /// How long the work under way may go on after a stop.
+    pub grace: Duration,
+}
+
+/// The two stages of stopping.
+#[derive(Clone, Debug, Default)]
+pub struct Stop {
+    /// Nothing new begins.
+    pub soon: CancellationToken,
+    /// What is still under way is left for the next start.
+    pub now: CancellationToken,
+}

@@ -1,0 +1,56 @@
+//! When messages that belong together have all come: they come one by one, and none of them says how many there are.
+
+use cofferdam_store::AlbumPart;
+use std::time::Duration;
+use tokio::time::Instant;
+
+/// How long further parts of an album are waited for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Window {
+    /// An album is complete when no part has come for so long.
+    pub silence: Duration,
+    /// An album is complete after so long, whatever comes.
+    pub cap: Duration,
+}
+
+impl Window {
+    /// When an album is complete whose first and last part came then.
+    pub(super) fn closes(self, first: Instant, last: Instant) -> Instant {
+        (last + self.silence).min(first + self.cap)
+    }
+
+    /// Whether the parts that the inbox has of an album are all that are waited for; `now` in milliseconds since
+    /// 1970 UTC.
+    pub fn is_over(self, parts: &[AlbumPart], now: i64) -> bool {
+        let ago = |ms: i64| Duration::from_millis(u64::try_from(now.saturating_sub(ms)).unwrap_or(0));
+        let (first, last) = (parts.first(), parts.last());
+        last.is_some_and(|last| ago(last.received_at) >= self.silence)
+            || first.is_some_and(|first| ago(first.received_at) >= self.cap)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use cofferdam_store::Update;
+
+    #[test]
+    fn an_album_is_whole_after_silence_or_long_enough() {
+        let part = |received_at| AlbumPart {
+            update: Update { update_id: 1, raw: String::new() },
+            turn: None,
+            received_at,
+        };
+        let window = Window { silence: Duration::from_millis(1500), cap: Duration::from_secs(10) };
+        let check = |came: &[i64], now: i64, expected: bool| {
+            let parts: Vec<_> = came.iter().copied().map(part).collect();
+            assert_eq!(window.is_over(&parts, now), expected, "{came:?} at {now}");
+        };
+        check(&[], 99_999, false);
+        check(&[1000], 2499, false);
+        check(&[1000], 2500, true);
+        check(&[1000, 2400], 2600, false);
+        check(&[1000, 10_900], 11_000, true);
+        check(&[1000], 500, false);
+    }
+}

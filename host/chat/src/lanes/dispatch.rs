@@ -1,0 +1,186 @@
+//! Gives work to the lanes and starts what may start, until the stop; then waits for what is under way. It waits for
+//! nothing else itself: the inbox is read beside it.
+
+use super::queue::{LANE_UNITS_MAX, Queue, SESSIONS_READ_MAX, Wanted};
+use super::{Arrival, Patience, Running, Stop, Unit};
+use async_trait::async_trait;
+use cofferdam_core::counts::COUNTS;
+use cofferdam_core::id::SessionId;
+use cofferdam_store::{Queued, Store, StoreError};
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::mpsc;
+use tokio::task::{Id, JoinError, JoinSet};
+use tokio::time::{Instant, sleep, sleep_until, timeout};
+
+/// Arrivals between whoever brings them and the lanes.
+pub const ARRIVALS_MAX: usize = 16;
+
+/// Messages that asked to stop something and are answered at once, beside the lanes. One more stops what runs all the
+/// same, and is answered in its place.
+pub const STOPS_AT_ONCE_MAX: usize = 64;
+
+/// What is cut off gets so long to notice, on top of the grace.
+const CUT_OFF_MAX: Duration = Duration::from_secs(2);
+
+/// How long after a failure the inbox is read again.
+const READ_AGAIN: Duration = Duration::from_secs(1);
+
+/// Does a channel's work.
+#[async_trait]
+pub trait Worker: Send + Sync + 'static {
+    /// Does one unit's work. Returns early, leaving everything for the next start, when the program stops.
+    async fn work(&self, session: &SessionId, unit: Unit);
+
+    /// Somebody waits at `target` for the answer to an album, the next unit of a session that is at nothing else. Parts
+    /// of it may still come. Said again and again until its work begins; must return at once.
+    fn arriving(&self, session: &SessionId, target: &str);
+}
+
+/// The lanes of one channel.
+pub struct Lanes {
+    /// Does their work.
+    pub worker: Arc<dyn Worker>,
+    /// The inbox.
+    pub store: Store,
+    /// What is this channel's in it.
+    pub channel: String,
+    /// The turns that run now.
+    pub running: Arc<Running>,
+    /// What is waited for.
+    pub patience: Patience,
+    /// When to end.
+    pub stop: Stop,
+}
+
+impl Lanes {
+    /// Runs until the arrivals end or the program stops. Whatever arrives is taken at once.
+    pub async fn run(self, mut arrivals: mpsc::Receiver<Arrival>) {
+        let mut queue = Queue::new(self.patience.albums);
+        let (mut tasks, mut reads) = (JoinSet::new(), JoinSet::new());
+        let mut busy: HashMap<Id, SessionId> = HashMap::new();
+        loop {
+            while let Some((session, unit)) = queue.begin(Instant::now()) {
+                busy.insert(self.spawn(&mut tasks, &session, unit), session);
+            }
+            for (session, target) in queue.arriving() {
+                self.worker.arriving(session, target);
+            }
+            if let Some(wanted) = queue.next_read() {
+                reads.spawn(read(self.store.clone(), self.channel.clone(), wanted));
+            }
+            let beside = tasks.len().saturating_sub(busy.len());
+            COUNTS.held.set((queue.load() + beside) as u64);
+            let due = queue.next_due();
+            tokio::select! {
+                () = self.stop.soon.cancelled() => break,
+                arrival = arrivals.recv() => match arrival {
+                    Some(Arrival::Stop(stopping)) => {
+                        let stopped = self.running.stop(&stopping);
+                        match beside < STOPS_AT_ONCE_MAX {
+                            true => {
+                                let session = stopping.session.clone();
+                                self.spawn(&mut tasks, &session, Unit::Stop(stopping, stopped));
+                            }
+                            false => add(&mut queue, Arrival::Stop(stopping)),
+                        }
+                    }
+                    Some(arrival) => add(&mut queue, arrival),
+                    None => break,
+                },
+                Some(found) = reads.join_next() => take(&mut queue, found),
+                Some(ended) = tasks.join_next_with_id() => {
+                    if let Some(session) = busy.remove(&id_of(ended)) {
+                        queue.finished(&session);
+                    }
+                }
+                () = sleep_until(due.unwrap_or_else(Instant::now)), if due.is_some() => {}
+            }
+        }
+        self.wind_down(tasks).await;
+    }
+
+    fn spawn(&self, tasks: &mut JoinSet<()>, session: &SessionId, unit: Unit) -> Id {
+        let (worker, session) = (self.worker.clone(), session.clone());
+        tasks.spawn(async move { worker.work(&session, unit).await }).id()
+    }
+
+    /// Lets what is under way finish, for a while.
+    async fn wind_down(&self, mut tasks: JoinSet<()>) {
+        self.stop.soon.cancel();
+        let mut all = async || while tasks.join_next().await.is_some() {};
+        if timeout(self.patience.grace, all()).await.is_ok() {
+            return;
+        }
+        self.stop.now.cancel();
+        if timeout(CUT_OFF_MAX, all()).await.is_err() {
+            tracing::warn!(turns = tasks.len(), "turns were cut off; the next start runs them again");
+        }
+    }
+}
+
+fn add(queue: &mut Queue, arrival: Arrival) {
+    match arrival {
+        Arrival::Reply(session, reply) => queue.push(session, Unit::Reply(reply)),
+        Arrival::Bound(session, turn) => queue.push(session, Unit::Bound(turn)),
+        Arrival::Message(session, message) => queue.push_message(session, message, Instant::now()),
+        Arrival::Awaited(awaited) => queue.awaits(awaited),
+        Arrival::Stop(stopping) => {
+            let message = Queued { update_id: stopping.update_id, album: None };
+            queue.push_message(stopping.session, message, Instant::now());
+        }
+        Arrival::Inbox => queue.open(),
+    }
+}
+
+fn id_of(ended: Result<(Id, ()), JoinError>) -> Id {
+    match ended {
+        Ok((id, ())) => id,
+        Err(error) => {
+            tracing::error!(%error, "the work for a message failed; the next start tries it again");
+            error.id()
+        }
+    }
+}
+
+/// What was read from the inbox.
+enum Found {
+    Lane(SessionId, Vec<Queued>),
+    Sessions(Vec<SessionId>),
+}
+
+/// Reads the inbox, again until it can be read: without it there is nothing to go on with.
+async fn read(store: Store, channel: String, wanted: Wanted) -> Found {
+    loop {
+        let found = match &wanted {
+            Wanted::Lane(session) => lane(&store, &channel, session).await,
+            Wanted::Sessions => store.sessions(&channel, size(SESSIONS_READ_MAX)).await.map(Found::Sessions),
+        };
+        match found {
+            Ok(found) => return found,
+            Err(error) => tracing::error!(%error, "the inbox cannot be read; waiting for it"),
+        }
+        sleep(READ_AGAIN).await;
+    }
+}
+
+async fn lane(store: &Store, channel: &str, session: &SessionId) -> Result<Found, StoreError> {
+    let messages = store.waiting(channel, session, size(LANE_UNITS_MAX)).await?;
+    Ok(Found::Lane(session.clone(), messages))
+}
+
+fn size(count: usize) -> u32 {
+    u32::try_from(count).unwrap_or(u32::MAX)
+}
+
+fn take(queue: &mut Queue, found: Result<Found, JoinError>) {
+    match found {
+        Ok(Found::Lane(session, messages)) => queue.found(session, messages, Instant::now()),
+        Ok(Found::Sessions(sessions)) => queue.found_sessions(sessions),
+        Err(error) => {
+            tracing::error!(%error, "reading the inbox failed; trying again");
+            queue.unread();
+        }
+    }
+}

@@ -1,0 +1,284 @@
+//! What waits in each lane, and which of it may begin. Pure; time is given, and what the inbox holds is handed in.
+//!
+//! An album stands in its lane from its first part on, so nothing that was sent after it overtakes it. Nothing that is
+//! in memory overtakes what waits in the inbox: a lane of which something waits there takes nothing else in.
+
+use super::{Awaited, Unit, Window};
+use cofferdam_core::id::SessionId;
+use cofferdam_store::{Claim, Queued};
+use std::collections::{HashMap, VecDeque};
+use tokio::time::Instant;
+
+/// Messages of one lane that are held in memory; further ones wait in the inbox until the lane has run dry.
+pub const LANE_UNITS_MAX: usize = 32;
+/// Lanes that are held in memory, but for what a crash cut off; messages of further ones wait in the inbox for a place.
+pub const LANES_MAX: usize = 1000;
+/// Sessions that one reading of the inbox finds: more than there are lanes, so that it finds some that have none.
+pub(super) const SESSIONS_READ_MAX: usize = 2000;
+const _: () = assert!(SESSIONS_READ_MAX > LANES_MAX, "or it finds only those that are there");
+
+/// The lanes and what waits in them.
+#[derive(Debug)]
+pub(super) struct Queue {
+    lanes: HashMap<SessionId, Lane>,
+    load: usize,
+    /// Whether all has come that goes before what the inbox holds.
+    open: bool,
+    /// Whether sessions without a lane may wait in the inbox.
+    beyond: bool,
+    /// What is being read from the inbox.
+    reading: Option<Wanted>,
+    albums: Window,
+}
+
+/// What is to be read from the inbox.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Wanted {
+    /// The messages of a lane that has run dry: up to [`LANE_UNITS_MAX`], its oldest.
+    Lane(SessionId),
+    /// The sessions of which something waits: up to [`SESSIONS_READ_MAX`].
+    Sessions,
+}
+
+#[derive(Debug, Default)]
+struct Lane {
+    queue: VecDeque<Waits>,
+    state: State,
+    /// Whether more of it may wait in the inbox.
+    more: bool,
+}
+
+#[derive(Debug)]
+enum Waits {
+    Ready(Unit),
+    /// An album whose parts are arriving.
+    Album(Gathering),
+}
+
+#[derive(Debug)]
+struct Gathering {
+    album: String,
+    first: Instant,
+    last: Instant,
+    /// Where somebody waits for the answer to it, once a part has said that one is waited for.
+    awaited: Option<String>,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum State {
+    #[default]
+    Idle,
+    /// One unit is being worked on.
+    Busy,
+}
+
+impl Queue {
+    /// No work yet.
+    pub(super) fn new(albums: Window) -> Self {
+        Self { lanes: HashMap::new(), load: 0, open: false, beyond: false, reading: None, albums }
+    }
+
+    /// Units that wait in memory or are worked on.
+    pub(super) fn load(&self) -> usize {
+        self.load
+    }
+
+    /// Adds what the inbox does not hold at the end of a lane, however many there are.
+    pub(super) fn push(&mut self, session: SessionId, unit: Unit) {
+        self.load += 1;
+        // Of a session without a lane nobody knows what else waits.
+        let lane = self.lanes.entry(session).or_insert_with(Lane::unread);
+        lane.queue.push_back(Waits::Ready(unit));
+    }
+
+    /// Notes that a message has come. An album that has not begun to be worked on takes its part in; what has no place
+    /// here waits in the inbox.
+    pub(super) fn push_message(&mut self, session: SessionId, message: Queued, now: Instant) {
+        let no_place = self.beyond || self.lanes.len() >= LANES_MAX || self.reading == Some(Wanted::Sessions);
+        if no_place && !self.lanes.contains_key(&session) {
+            self.beyond = true;
+            return;
+        }
+        let is_read = self.reads(&session);
+        let lane = self.lanes.entry(session).or_default();
+        if let Some(gathering) = lane.gathering(message.album.as_deref()) {
+            gathering.last = now;
+        } else if is_read || lane.more || lane.queue.len() >= LANE_UNITS_MAX {
+            lane.more = true;
+        } else {
+            self.load += lane.add(message, now);
+        }
+    }
+
+    /// Notes that an album which has not begun to be worked on is going to be answered.
+    pub(super) fn awaits(&mut self, awaited: Awaited) {
+        let lane = self.lanes.get_mut(&awaited.session);
+        if let Some(gathering) = lane.and_then(|lane| lane.gathering(Some(&awaited.album))) {
+            gathering.awaited = Some(awaited.target);
+        }
+    }
+
+    /// The lanes that do nothing because parts of an album may still come, while somebody waits for the answer to it;
+    /// and where they wait.
+    pub(super) fn arriving(&self) -> impl Iterator<Item = (&SessionId, &str)> {
+        let idle = self.lanes.iter().filter(|(_, lane)| lane.state == State::Idle);
+        idle.filter_map(|(session, lane)| match lane.queue.front()? {
+            Waits::Album(gathering) => Some((session, gathering.awaited.as_deref()?)),
+            Waits::Ready(_) => None,
+        })
+    }
+
+    /// From here on what waits in the inbox is read.
+    pub(super) fn open(&mut self) {
+        (self.open, self.beyond) = (true, true);
+    }
+
+    /// What is to be read from the inbox next; one at a time, until [`Queue::found`] or [`Queue::found_sessions`].
+    pub(super) fn next_read(&mut self) -> Option<Wanted> {
+        if self.reading.is_some() || !self.open {
+            return None;
+        }
+        let dry = self.lanes.iter_mut().find(|(_, lane)| lane.more && lane.is_empty());
+        let dry = dry.map(|(session, lane)| {
+            lane.more = false;
+            Wanted::Lane(session.clone())
+        });
+        let wanted = match dry {
+            Some(wanted) => wanted,
+            None if self.beyond && self.lanes.len() < LANES_MAX => {
+                self.beyond = false;
+                Wanted::Sessions
+            }
+            None => return None,
+        };
+        self.reading = Some(wanted.clone());
+        Some(wanted)
+    }
+
+    /// What waits in the inbox of the lane that was wanted.
+    pub(super) fn found(&mut self, session: SessionId, messages: Vec<Queued>, now: Instant) {
+        self.reading = None;
+        let lane = self.lanes.entry(session.clone()).or_default();
+        lane.more |= messages.len() >= LANE_UNITS_MAX;
+        for message in messages {
+            match lane.gathering(message.album.as_deref()) {
+                Some(gathering) => gathering.last = now,
+                None => self.load += lane.add(message, now),
+            }
+        }
+        self.leave(&session);
+    }
+
+    /// The sessions of which something waits in the inbox, by their oldest message.
+    pub(super) fn found_sessions(&mut self, sessions: Vec<SessionId>) {
+        self.reading = None;
+        self.beyond |= sessions.len() >= SESSIONS_READ_MAX;
+        for session in sessions {
+            if self.lanes.contains_key(&session) || self.lanes.len() < LANES_MAX {
+                // It may be a lane that has some of it already: then the reading finds nothing more.
+                self.lanes.entry(session).or_insert_with(Lane::unread).more = true;
+            } else {
+                self.beyond = true;
+            }
+        }
+    }
+
+    /// What was wanted has not been read: it is wanted still.
+    pub(super) fn unread(&mut self) {
+        match self.reading.take() {
+            Some(Wanted::Lane(session)) => self.lanes.entry(session).or_insert_with(Lane::unread).more = true,
+            Some(Wanted::Sessions) => self.beyond = true,
+            None => {}
+        }
+    }
+
+    /// The next unit that may begin; its lane is busy until [`Queue::finished`].
+    pub(super) fn begin(&mut self, now: Instant) -> Option<(SessionId, Unit)> {
+        let albums = self.albums;
+        let startable = |lane: &Lane| {
+            lane.state == State::Idle
+                && lane.queue.front().is_some_and(|waits| waits.due(albums) <= Some(now))
+        };
+        let (session, lane) = self.lanes.iter_mut().find(|(_, lane)| startable(lane))?;
+        let unit = match lane.queue.pop_front()? {
+            Waits::Ready(unit) => unit,
+            Waits::Album(gathering) => Unit::Message(Claim::Album(gathering.album)),
+        };
+        lane.state = State::Busy;
+        Some((session.clone(), unit))
+    }
+
+    /// The unit that a lane was busy with has ended.
+    pub(super) fn finished(&mut self, session: &SessionId) {
+        if let Some(lane) = self.lanes.get_mut(session) {
+            lane.state = State::Idle;
+            self.load -= 1;
+            self.leave(session);
+        }
+    }
+
+    /// When the next album of an idle lane is complete.
+    pub(super) fn next_due(&self) -> Option<Instant> {
+        let idle = self.lanes.values().filter(|lane| lane.state == State::Idle);
+        idle.filter_map(|lane| lane.queue.front()?.due(self.albums)).min()
+    }
+
+    /// A lane of which nothing waits takes no memory.
+    fn leave(&mut self, session: &SessionId) {
+        let over = self.lanes.get(session).is_some_and(|lane| lane.is_empty() && !lane.more);
+        if over && !self.reads(session) {
+            self.lanes.remove(session);
+        }
+    }
+
+    fn reads(&self, session: &SessionId) -> bool {
+        matches!(&self.reading, Some(Wanted::Lane(lane)) if lane == session)
+    }
+}
+
+impl Lane {
+    /// One of which something may wait in the inbox.
+    fn unread() -> Self {
+        Self { more: true, ..Self::default() }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.state == State::Idle && self.queue.is_empty()
+    }
+
+    /// The album of this name that takes parts in.
+    fn gathering(&mut self, album: Option<&str>) -> Option<&mut Gathering> {
+        let wanted = album?;
+        self.queue.iter_mut().find_map(|waits| match waits {
+            Waits::Album(gathering) if gathering.album == wanted => Some(gathering),
+            _ => None,
+        })
+    }
+
+    /// Adds a message that is not there yet; how many units came of it.
+    fn add(&mut self, message: Queued, now: Instant) -> usize {
+        let is_there = |waits: &Waits| matches!(waits, Waits::Ready(Unit::Message(Claim::Update(id))) if *id == message.update_id);
+        // It was read from the inbox before its arrival came through.
+        if self.queue.iter().any(is_there) {
+            return 0;
+        }
+        self.queue.push_back(match message.album {
+            Some(album) => Waits::Album(Gathering { album, first: now, last: now, awaited: None }),
+            None => Waits::Ready(Unit::Message(Claim::Update(message.update_id))),
+        });
+        1
+    }
+}
+
+impl Waits {
+    /// When it may begin; `None` means at once, which is less than every time.
+    fn due(&self, albums: Window) -> Option<Instant> {
+        match self {
+            Self::Ready(_) => None,
+            Self::Album(gathering) => Some(albums.closes(gathering.first, gathering.last)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

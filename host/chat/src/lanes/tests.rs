@@ -1,0 +1,197 @@
+//! The lanes over a store, with a worker that ends each message when the test says so.
+
+use super::*;
+use cofferdam_store::{Fate, Headers, NewReply, NewUpdate, Queue, Store};
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex};
+use tokio::sync::{Semaphore, mpsc};
+use tokio::task::JoinHandle;
+
+const CHANNEL: &str = "c";
+
+/// Ends messages at once, those of `ann` one for each leave.
+struct Fake {
+    store: Store,
+    leave: Semaphore,
+    stop: Stop,
+    done: Mutex<Vec<i64>>,
+    /// The albums that have been said to arrive.
+    arrive: Mutex<BTreeSet<String>>,
+    seen: mpsc::UnboundedSender<i64>,
+}
+
+#[async_trait::async_trait]
+impl Worker for Fake {
+    async fn work(&self, _: &SessionId, unit: Unit) {
+        let bound = match unit {
+            Unit::Message(claim) => self.store.claim(CHANNEL, claim).await.expect("the store"),
+            Unit::Stop(stopping, _) => {
+                let claim = Claim::Update(stopping.update_id);
+                self.store.claim(CHANNEL, claim).await.expect("the store")
+            }
+            Unit::Bound(turn) => Some(turn),
+            Unit::Reply(_) => None,
+        };
+        let Some(bound) = bound else { return };
+        let update = &bound.updates[0];
+        if update.raw == "ann" {
+            tokio::select! {
+                leave = self.leave.acquire() => leave.expect("open").forget(),
+                () = self.stop.now.cancelled() => return,
+            }
+        }
+        let nothing = NewReply { target: String::new(), parts: Vec::new() };
+        self.store.end(CHANNEL, &bound.turn, nothing).await.expect("the store");
+        self.done.lock().expect("done").push(update.update_id);
+        self.seen.send(update.update_id).expect("the test looks");
+    }
+
+    fn arriving(&self, session: &SessionId, target: &str) {
+        self.arrive.lock().expect("arrive").insert(format!("{session} at {target}"));
+    }
+}
+
+struct Fixture {
+    store: Store,
+    arrivals: mpsc::Sender<Arrival>,
+    worker: Arc<Fake>,
+    seen: mpsc::UnboundedReceiver<i64>,
+    stop: Stop,
+    running: JoinHandle<()>,
+}
+
+fn fixture(store: Store) -> Fixture {
+    let (arrivals, queue) = mpsc::channel(ARRIVALS_MAX);
+    let (sees, seen) = mpsc::unbounded_channel();
+    let stop = Stop::default();
+    let worker = Arc::new(Fake {
+        store: store.clone(),
+        leave: Semaphore::new(0),
+        stop: stop.clone(),
+        done: Mutex::default(),
+        arrive: Mutex::default(),
+        seen: sees,
+    });
+    let second = Duration::from_secs(1);
+    let lanes = Lanes {
+        worker: worker.clone(),
+        store: store.clone(),
+        channel: CHANNEL.into(),
+        running: Arc::default(),
+        patience: Patience { albums: Window { silence: second, cap: second }, grace: Duration::ZERO },
+        stop: stop.clone(),
+    };
+    Fixture { store, arrivals, worker, seen, stop, running: tokio::spawn(lanes.run(queue)) }
+}
+
+impl Fixture {
+    /// Messages come, from the inbox as a poller brings them.
+    async fn come(&self, session: &str, ids: std::ops::Range<i64>) {
+        let id = SessionId::new(session);
+        let headers = Headers { session: id.clone(), sender: "1".into(), queue: Queue::Turn };
+        let new = |update_id| NewUpdate {
+            update_id,
+            album: None,
+            message: None,
+            raw: session.into(),
+            fate: Fate::Pending(headers.clone()),
+        };
+        self.store.persist(CHANNEL, ids.clone().map(new).collect()).await.expect("the store");
+        for update_id in ids {
+            let message = Queued { update_id, album: None };
+            self.arrivals.send(Arrival::Message(id.clone(), message)).await.expect("taken");
+        }
+    }
+
+    async fn end(self) -> Store {
+        self.stop.soon.cancel();
+        self.running.await.expect("ended");
+        self.store
+    }
+}
+
+#[tokio::test]
+async fn a_session_that_waits_keeps_nobody_from_the_door_and_a_restart_goes_on() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let mut f = fixture(cofferdam_store::open(dir.path()).expect("a store"));
+    f.arrivals.send(Arrival::Inbox).await.expect("taken");
+    f.come("ann", 0..200).await;
+    f.come("ben", 1000..1003).await;
+    for expected in 1000..1003 {
+        assert_eq!(f.seen.recv().await, Some(expected));
+    }
+    let session = SessionId::new("ann");
+    let stopping = Stopping { session, update_id: 2000, by: By::Served, target: String::new() };
+    let headers = Headers { session: SessionId::new("ann"), sender: "1".into(), queue: Queue::Turn };
+    let fate = Fate::Pending(headers);
+    let update = NewUpdate { update_id: 2000, album: None, message: None, raw: "stop".into(), fate };
+    f.store.persist(CHANNEL, vec![update]).await.expect("the store");
+    f.arrivals.send(Arrival::Stop(stopping)).await.expect("taken");
+    assert_eq!(f.seen.recv().await, Some(2000), "it passes by all that waits");
+    f.worker.leave.add_permits(50);
+    for expected in 0..50 {
+        assert_eq!(f.seen.recv().await, Some(expected));
+    }
+
+    let mut f = fixture(f.end().await);
+    for turn in f.store.bound(CHANNEL).await.expect("the store") {
+        f.arrivals.send(Arrival::Bound(SessionId::new("ann"), turn)).await.expect("taken");
+    }
+    f.arrivals.send(Arrival::Inbox).await.expect("taken");
+    f.come("ann", 200..210).await;
+    f.worker.leave.add_permits(160);
+    for expected in 50..210 {
+        assert_eq!(f.seen.recv().await, Some(expected));
+    }
+    assert_eq!(f.worker.done.lock().expect("done").len(), 160, "each once");
+    let store = f.end().await;
+    assert!(store.pending(CHANNEL, None, 1).await.expect("the store").is_empty());
+}
+
+#[tokio::test]
+async fn more_stops_than_are_answered_at_once_wait_in_their_place() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let mut f = fixture(cofferdam_store::open(dir.path()).expect("a store"));
+    f.arrivals.send(Arrival::Inbox).await.expect("taken");
+    let count = STOPS_AT_ONCE_MAX as i64 + 5;
+    let headers = Headers { session: SessionId::new("ann"), sender: "1".into(), queue: Queue::Turn };
+    let new = |update_id| NewUpdate {
+        update_id,
+        album: None,
+        message: None,
+        raw: "ann".into(),
+        fate: Fate::Pending(headers.clone()),
+    };
+    f.store.persist(CHANNEL, (0..count).map(new).collect()).await.expect("the store");
+    for update_id in 0..count {
+        let session = SessionId::new("ann");
+        let stopping = Stopping { session, update_id, by: By::Served, target: String::new() };
+        f.arrivals.send(Arrival::Stop(stopping)).await.expect("taken");
+    }
+    f.worker.leave.add_permits(count as usize);
+    let mut seen = Vec::new();
+    for _ in 0..count {
+        seen.push(f.seen.recv().await.expect("seen"));
+    }
+    seen.sort_unstable();
+    assert_eq!(seen, (0..count).collect::<Vec<_>>(), "each once");
+    f.end().await;
+}
+
+#[tokio::test]
+async fn an_album_that_arrives_is_said_to_until_it_is_worked_on() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let mut f = fixture(cofferdam_store::open(dir.path()).expect("a store"));
+    let session = SessionId::new("ben");
+    let headers = Headers { session: session.clone(), sender: "1".into(), queue: Queue::Turn };
+    let (album, fate) = (Some("a".to_owned()), Fate::Pending(headers));
+    let update = NewUpdate { update_id: 7, album: album.clone(), message: None, raw: "ben".into(), fate };
+    f.store.persist(CHANNEL, vec![update]).await.expect("the store");
+    let message = Queued { update_id: 7, album };
+    f.arrivals.send(Arrival::Message(session.clone(), message)).await.expect("taken");
+    let awaited = Awaited { session, album: "a".into(), target: "home".into() };
+    f.arrivals.send(Arrival::Awaited(awaited)).await.expect("taken");
+    assert_eq!(f.seen.recv().await, Some(7));
+    assert_eq!(f.worker.arrive.lock().expect("arrive").iter().collect::<Vec<_>>(), ["ben at home"]);
+    f.end().await;
+}

@@ -1,0 +1,26 @@
+//! What every channel does alike: from a message that a channel has brought to a reply that is out.
+//!
+//! ```text
+//! channel ─► answering ─► lanes: the order of a session's turns ─► the turn (cofferdam-agent)
+//!               │           │  alive, live, newest: what people see meanwhile; desk: whom a call waits for
+//! channel ◄─ outbound ◄─────┘
+//! ```
+//!
+//! It knows no platform: what only a channel can do it does behind [`answering::Channel`] and [`outbound::Router`].
+
+mod alive;
+pub mod answering;
+mod attempt;
+pub mod desk;
+mod guests;
+pub mod lanes;
+mod live;
+mod newest;
+pub mod outbound;
+pub mod words;
+
+pub use alive::{AGAIN, Alive, Arriving, Sign, Working};
+pub use attempt::{ATTEMPTS_MAX, attempt};
+pub use guests::Guests;
+pub use live::{Live, Screen};
+pub use newest::{Newest, Patience, Sight, Watcher};

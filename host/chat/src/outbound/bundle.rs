@@ -1,0 +1,74 @@
+//! Files that go out in one message, as the store keeps them; and which files go together.
+
+use super::{Manners, Media, Rich, Span};
+use cofferdam_core::message::OutgoingAttachment;
+use cofferdam_store::{NewPart, PartKind};
+use serde::{Deserialize, Serialize};
+
+/// The files of one message.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Bundle {
+    /// The text that goes with them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub caption: Option<String>,
+    /// How it is shown.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub caption_spans: Vec<Span>,
+    /// In order; all of them may stand in one message.
+    pub files: Vec<Shown>,
+    /// Why it is not even tried, where that is known; the text of the reply says so already.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub refused: Option<String>,
+}
+
+/// A file, and how it is shown.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Shown {
+    /// How it is shown.
+    pub media: Media,
+    /// The file.
+    #[serde(flatten)]
+    pub file: OutgoingAttachment,
+}
+
+impl Bundle {
+    /// From the store.
+    pub fn read(body: &str) -> Option<Self> {
+        serde_json::from_str(body).ok()
+    }
+
+    /// For the store.
+    pub fn part(&self) -> NewPart {
+        let body = serde_json::to_string(self).expect("plain data");
+        NewPart { kind: PartKind::Attachment, body }
+    }
+
+    /// Files without a text.
+    pub(super) fn of(files: Vec<Shown>) -> Self {
+        Self { caption: None, caption_spans: Vec::new(), files, refused: None }
+    }
+
+    /// The text that goes with the files, as it is shown.
+    pub fn words(&self) -> Option<Rich> {
+        let text = self.caption.clone()?;
+        Some(Rich { text, spans: self.caption_spans.clone() })
+    }
+}
+
+/// The files in as few messages as their order and the channel allow.
+pub(super) fn bundles(files: Vec<Shown>, manners: &Manners) -> Vec<Bundle> {
+    let mut bundles: Vec<Bundle> = Vec::new();
+    for shown in files {
+        let room = |bundle: &&mut Bundle| {
+            let bytes: u64 = bundle.files.iter().map(|shown| shown.file.bytes).sum();
+            bundle.files.len() < manners.group_max
+                && bytes.saturating_add(shown.file.bytes) <= manners.message_bytes_max
+                && bundle.files.iter().all(|other| other.media.goes_with(shown.media))
+        };
+        match bundles.last_mut().filter(room) {
+            Some(bundle) => bundle.files.push(shown),
+            None => bundles.push(Bundle::of(vec![shown])),
+        }
+    }
+    bundles
+}

@@ -1,0 +1,268 @@
+//! Sends what is left of a stored reply, part by part, and records what became of each.
+//!
+//! Best effort: a part that is refused does not keep the next one back. What cannot be sent now is tried
+//! until it is sent, refused, or the program stops; then it waits in the store for the next start. A platform that fails
+//! as a whole is waited for, however long; a part that fails while everything else gets through is given up in time.
+
+use super::Bundle;
+use super::lost::{Lost, instead, notice};
+use async_trait::async_trait;
+use cofferdam_agent::server::Backoff;
+use cofferdam_core::counts::COUNTS;
+use cofferdam_core::text::one_line;
+use cofferdam_store::{NewPart, Part, PartKind, Reply, Store, StoreError};
+use std::collections::VecDeque;
+use std::time::Duration;
+use tokio_util::sync::CancellationToken;
+
+/// Marks a part that could not be sent, in the log and in the store.
+pub const ROUTING_ERROR: &str = "ROUTING_ERROR";
+
+/// Sends single parts to where a channel reaches people.
+#[async_trait]
+pub trait Router: Send + Sync {
+    /// Sends one part and returns the platform's id of the message; of several, all ids with commas between. Files
+    /// answer the message `after`, the last one of the reply that is out.
+    ///
+    /// # Errors
+    /// [`SendError`], which says whether trying again can help.
+    async fn send(&self, target: &str, part: &Part, after: Option<&str>) -> Result<String, SendError>;
+
+    /// Whether the platform answers a request that sends nothing: then what fails fails by itself.
+    async fn answers(&self) -> bool;
+}
+
+/// Why a part was not sent. The texts hold no secret.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SendError {
+    /// The platform will never accept this part.
+    #[error("{0}")]
+    Refused(String),
+    /// The platform will never accept anything for this target.
+    #[error("{0}")]
+    Gone(String),
+    /// The platform says when to try again.
+    #[error("the platform asks to wait {} s", .0.as_secs())]
+    Later(Duration),
+    /// The platform is not reached, or fails.
+    #[error("{0}")]
+    Unreachable(String),
+    /// It took longer than its length allows.
+    #[error("{0}")]
+    TooSlow(String),
+}
+
+/// How a delivery ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Delivery {
+    /// Every part is sent or recorded as failed.
+    Settled,
+    /// The program stops; the rest waits in the store.
+    Left,
+}
+
+/// Failures of one part, each while the platform answered another request, until the person is told instead.
+pub const PART_FAILURES_MAX: u32 = 8;
+/// The same of failures that took all the time that the part's length allows.
+pub const PART_TIMEOUTS_MAX: u32 = 3;
+
+/// The longest pause between two attempts that the platform did not ask for.
+const PAUSE_MAX: Duration = Duration::from_secs(30);
+const PAUSE_FIRST: Duration = Duration::from_millis(500);
+
+/// Sends what is left of a reply. `stop` ends the waiting, not a request that is under way.
+///
+/// What a person would miss of a part that is refused is told in a text at the end.
+pub async fn deliver(store: &Store, router: &dyn Router, reply: Reply, stop: &CancellationToken) -> Delivery {
+    let backoff = Backoff::new(PAUSE_FIRST, PAUSE_MAX);
+    deliver_at(store, router, reply, (stop, &backoff)).await
+}
+
+async fn deliver_at(
+    store: &Store,
+    router: &dyn Router,
+    mut reply: Reply,
+    (stop, backoff): (&CancellationToken, &Backoff),
+) -> Delivery {
+    let mut gone: Option<String> = None;
+    let mut parts: VecDeque<Part> = std::mem::take(&mut reply.parts).into();
+    // What led to the reply and the reply itself, before anybody sees of it.
+    if until_stored(&reply, stop, || store.settle()).await.is_err() {
+        return Delivery::Left;
+    }
+    while let Some(part) = parts.pop_front() {
+        let sent = match gone.clone().or_else(|| refused_before(&part)) {
+            Some(reason) => Err(Lost::untold(reason)),
+            None => match send_until_settled(router, &reply, &part, (stop, backoff.clone())).await {
+                Settled::Sent(message) => Ok(message),
+                Settled::Lost(lost) => Err(lost),
+                Settled::Gone(reason) => {
+                    gone = Some(reason.clone());
+                    Err(Lost::untold(reason))
+                }
+                Settled::Left => return Delivery::Left,
+            },
+        };
+        let added = match (&sent, &gone) {
+            (Err(lost), None) => instead(&part, lost),
+            _ => Vec::new(),
+        };
+        match record(store, &reply, &part, (&sent, added), stop).await {
+            Ok(added) => parts.extend(added),
+            Err(error) => {
+                tracing::error!(turn = %reply.turn, part = part.n, %error, "what became of a message is not recorded; the next start may send it again");
+                return Delivery::Left;
+            }
+        }
+        reply.last_sent = sent.map_or_else(|lost| lost.told, Some).or(reply.last_sent);
+    }
+    Delivery::Settled
+}
+
+/// Why a part was refused when it was planned.
+fn refused_before(part: &Part) -> Option<String> {
+    if part.kind == PartKind::Attachment { Bundle::read(&part.body)?.refused } else { None }
+}
+
+/// What came of sending a part.
+enum Settled {
+    /// It is out, under the platform's id.
+    Sent(String),
+    /// It will never be.
+    Lost(Lost),
+    /// Nor will anything else for this target.
+    Gone(String),
+    /// The program stops before time has healed it.
+    Left,
+}
+
+async fn send_until_settled(
+    router: &dyn Router,
+    reply: &Reply,
+    part: &Part,
+    (stop, mut backoff): (&CancellationToken, Backoff),
+) -> Settled {
+    let mut own = OwnFailures::default();
+    loop {
+        let error = match router.send(&reply.target, part, reply.last_sent.as_deref()).await {
+            Ok(message) => {
+                if backoff.is_failing() {
+                    tracing::info!(turn = %reply.turn, part = part.n, "the reply is sent at last");
+                }
+                return Settled::Sent(message);
+            }
+            Err(SendError::Refused(reason)) => return Settled::Lost(Lost::untold(reason)),
+            Err(SendError::Gone(reason)) => return Settled::Gone(reason),
+            Err(error) => error,
+        };
+        if !backoff.is_failing() {
+            tracing::warn!(turn = %reply.turn, part = part.n, %error, "a reply waits to be sent");
+        }
+        tokio::select! {
+            enough = own.are_enough(&error, router) => {
+                if enough && let Some(settled) = give_up(router, reply, part, &error).await {
+                    return settled;
+                }
+            }
+            () = stop.cancelled() => return Settled::Left,
+        }
+        let pause = match &error {
+            SendError::Later(pause) => backoff.pause_of_at_least(*pause),
+            _ => backoff.pause(),
+        };
+        tokio::select! {
+            () = tokio::time::sleep(pause) => {}
+            () = stop.cancelled() => return Settled::Left,
+        }
+    }
+}
+
+/// Failures of one part while the platform answered other requests.
+#[derive(Default)]
+struct OwnFailures {
+    failed: u32,
+    slow: u32,
+}
+
+impl OwnFailures {
+    /// Whether a further failure makes them enough to give the part up.
+    async fn are_enough(&mut self, error: &SendError, router: &dyn Router) -> bool {
+        let (count, max) = match error {
+            SendError::TooSlow(_) => (&mut self.slow, PART_TIMEOUTS_MAX),
+            SendError::Unreachable(_) => (&mut self.failed, PART_FAILURES_MAX),
+            SendError::Later(_) | SendError::Refused(_) | SendError::Gone(_) => return false,
+        };
+        if router.answers().await {
+            *count += 1;
+        }
+        *count >= max
+    }
+}
+
+/// Tells the person that a part is not sent. If not even that gets through, nothing is given up, and it is `None`.
+async fn give_up(router: &dyn Router, reply: &Reply, part: &Part, error: &SendError) -> Option<Settled> {
+    let reason = error.to_string();
+    let told = router.send(&reply.target, &notice(part, &reason), reply.last_sent.as_deref()).await;
+    match told {
+        Ok(message) => Some(Settled::Lost(Lost { reason, told: Some(message) })),
+        Err(SendError::Refused(_)) => Some(Settled::Lost(Lost::untold(reason))),
+        Err(SendError::Gone(reason)) => Some(Settled::Gone(reason)),
+        Err(SendError::Later(_) | SendError::Unreachable(_) | SendError::TooSlow(_)) => None,
+    }
+}
+
+/// Records an outcome, on the disk, and what is to be sent instead, which comes back as parts. The message is out, so
+/// recording is tried until it succeeds or the program stops.
+async fn record(
+    store: &Store,
+    reply: &Reply,
+    part: &Part,
+    (sent, instead): (&Result<String, Lost>, Vec<NewPart>),
+    stop: &CancellationToken,
+) -> Result<Vec<Part>, StoreError> {
+    let counted = if sent.is_ok() { &COUNTS.sends.sent } else { &COUNTS.sends.failed };
+    counted.add(part.kind.as_str(), 1);
+    if let Err(Lost { reason, .. }) = sent {
+        tracing::error!(code = ROUTING_ERROR, turn = %reply.turn, part = part.n, kind = part.kind.as_str(), %reason, "a part of a reply was not sent");
+    }
+    let added = until_stored(reply, stop, || async {
+        match sent {
+            Ok(message) => store.part_sent(&reply.turn, part.n, message).await.map(|()| Vec::new()),
+            Err(Lost { reason, .. }) => {
+                let reason = format!("{ROUTING_ERROR}: {}", one_line(reason, 500));
+                store.part_failed(&reply.turn, part.n, &reason, instead.clone()).await
+            }
+        }
+    })
+    .await?;
+    until_stored(reply, stop, || store.settle()).await?;
+    Ok(added)
+}
+
+/// Repeats work in the store until it succeeds; the error is returned only on `stop`.
+async fn until_stored<T, F>(
+    reply: &Reply,
+    stop: &CancellationToken,
+    mut work: impl FnMut() -> F,
+) -> Result<T, StoreError>
+where
+    F: Future<Output = Result<T, StoreError>>,
+{
+    let mut backoff = Backoff::new(PAUSE_FIRST, PAUSE_MAX);
+    loop {
+        let error = match work().await {
+            Ok(value) => return Ok(value),
+            Err(error) => error,
+        };
+        if !backoff.is_failing() {
+            tracing::error!(turn = %reply.turn, %error, "the store cannot be written");
+        }
+        tokio::select! {
+            () = tokio::time::sleep(backoff.pause()) => {}
+            () = stop.cancelled() => return Err(error),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,75 @@
+//! What a person is told in place of a part that cannot be sent, where they would miss something.
+
+use super::{Bundle, Rich};
+use cofferdam_core::text::one_line;
+use cofferdam_store::{NewPart, Part, PartKind};
+
+/// Longest reason in such a text.
+const REASON_BYTES_MAX: usize = 300;
+
+/// Why a part is not sent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Lost {
+    /// In words for the person, too.
+    pub(super) reason: String,
+    /// The platform's id of the message that has told so.
+    pub(super) told: Option<String>,
+}
+
+impl Lost {
+    /// Nobody has been told.
+    pub(super) fn untold(reason: String) -> Self {
+        Self { reason, told: None }
+    }
+}
+
+/// The texts to send instead; none for a text, which would be refused again, and for what was told before.
+pub(super) fn instead(part: &Part, lost: &Lost) -> Vec<NewPart> {
+    let text = |body: String| NewPart { kind: PartKind::Text, body };
+    match part.kind {
+        PartKind::Text | PartKind::Rich => Vec::new(),
+        // What cannot be spoken can be read.
+        PartKind::Voice => vec![text(part.body.clone())],
+        PartKind::Attachment => match Bundle::read(&part.body) {
+            Some(Bundle { refused: Some(_), .. }) | None => Vec::new(),
+            Some(bundle) => {
+                // The answer itself may have been the caption.
+                let said = lost.told.is_none().then(|| text(missing(&bundle, &lost.reason)));
+                bundle.words().map(Rich::part).into_iter().chain(said).collect()
+            }
+        },
+    }
+}
+
+/// What is told of a part that is given up, in its place.
+pub(super) fn notice(part: &Part, reason: &str) -> Part {
+    let body = match Bundle::read(&part.body).filter(|_| part.kind == PartKind::Attachment) {
+        Some(bundle) => missing(&bundle, reason),
+        None => format!("A message could not be sent: {}", one_line(reason, REASON_BYTES_MAX)),
+    };
+    Part { n: part.n, kind: PartKind::Text, body }
+}
+
+fn missing(bundle: &Bundle, reason: &str) -> String {
+    let count = match bundle.files.len() {
+        1 => "1 file".to_owned(),
+        n => format!("{n} files"),
+    };
+    let names: Vec<_> = bundle.files.iter().map(|shown| shown.file.name.as_str()).collect();
+    format!("{count} could not be sent: {}: {}", names.join(", "), one_line(reason, REASON_BYTES_MAX))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reason_is_told_on_one_line_up_to_a_length() {
+        let part = Part { n: 3, kind: PartKind::Text, body: "the answer".into() };
+        let told = |reason: &str| notice(&part, reason).body;
+        assert_eq!(told("status 502\n<html>"), "A message could not be sent: status 502 <html>");
+        let long = told(&"x".repeat(5000));
+        let reason = long.strip_prefix("A message could not be sent: ").expect("it says what happened");
+        assert!((REASON_BYTES_MAX - 10..=REASON_BYTES_MAX).contains(&reason.len()), "{} bytes", reason.len());
+    }
+}

@@ -1,0 +1,25 @@
+//! From what a turn decided to what a channel sends: splitting, order, retries, and a record of each part.
+//!
+//! [`OutgoingResponse`](cofferdam_core::message::OutgoingResponse) is the only source of what is sent. The
+//! mechanism is the same for every channel; a channel translates through its [`Router`] and adds nothing.
+
+mod bundle;
+mod deliver;
+mod lost;
+mod manners;
+mod markdown;
+mod pace;
+mod plan;
+mod rich;
+mod split;
+
+pub use bundle::{Bundle, Shown};
+pub use deliver::{
+    Delivery, PART_FAILURES_MAX, PART_TIMEOUTS_MAX, ROUTING_ERROR, Router, SendError, deliver,
+};
+pub use manners::{Manners, Media};
+pub use markdown::markdown;
+pub use pace::{Pacer, Rate, Recipient};
+pub use plan::{MESSAGES_MAX, Opening, plan};
+pub use rich::{Rich, SPANS_MAX, Span, Style};
+pub use split::split;

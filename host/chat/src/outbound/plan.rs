@@ -1,0 +1,115 @@
+//! The messages that an answer becomes, in the order of sending: text, then voice, then attachments.
+//!
+//! Files that are there before anything is visible go with the text, as its message, where the channel can do that.
+//! Otherwise the text comes first and they follow. A text that takes the place of a message that stands already
+//! never carries files: that message may have to be deleted.
+
+use super::bundle::{Shown, bundles};
+use super::{Bundle, Manners, Rich, markdown, split};
+use cofferdam_core::message::{OutgoingAttachment, OutgoingResponse};
+use cofferdam_core::text::about;
+use cofferdam_store::{NewPart, PartKind};
+
+/// Text messages of one answer; what is beyond them is counted in the last one, not sent.
+pub const MESSAGES_MAX: usize = 20;
+
+/// Said in place of an answer without any content: silence looks like a crash.
+const EMPTY: &str = "The answer is empty.";
+
+/// What the first message of a reply is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Opening {
+    /// A message of its own.
+    Fresh,
+    /// The new text of one that stands already.
+    Standing,
+}
+
+/// The parts of a response for a channel of these manners.
+///
+/// Pieces of blanks alone are left out: platforms refuse them. A file that the channel never takes is told of in the
+/// text, and its part says why it is refused.
+pub fn plan(response: OutgoingResponse, manners: &Manners, opening: Opening) -> Vec<NewPart> {
+    let mut said = said(response.text.unwrap_or_default(), response.markdown_from);
+    let (fits, too_large): (Vec<_>, Vec<_>) =
+        response.attachments.into_iter().partition(|file| file.bytes <= manners.file_bytes_max);
+    for file in &too_large {
+        said.push_line(&told(file, manners));
+    }
+    let mut files = bundles(fits.into_iter().map(|file| shown(file, manners)).collect(), manners);
+
+    let mut parts = Vec::new();
+    match files.first_mut() {
+        Some(first)
+            if opening == Opening::Fresh && response.voice.is_none() && is_caption(&said.text, manners) =>
+        {
+            let said = said.bounded();
+            (first.caption, first.caption_spans) = (Some(said.text), said.spans);
+        }
+        _ => parts = text_parts(&said, manners.text_units_max),
+    }
+    parts.extend(response.voice.map(|body| NewPart { kind: PartKind::Voice, body }));
+    parts.extend(files.iter().map(Bundle::part));
+    parts.extend(too_large.into_iter().map(|file| refused(file, manners).part()));
+    if parts.is_empty() {
+        parts.push(text_part(EMPTY));
+    }
+    parts
+}
+
+/// The text as it is shown. Markdown that shows nothing is shown as it was written.
+fn said(text: String, markdown_from: Option<usize>) -> Rich {
+    let Some((plain, source)) = markdown_from.and_then(|from| text.split_at_checked(from)) else {
+        return Rich::plain(text);
+    };
+    let mut said = Rich::plain(plain);
+    match markdown(source) {
+        shown if shown.text.trim().is_empty() => said.push(Rich::plain(source)),
+        shown => said.push(shown),
+    }
+    said
+}
+
+fn is_caption(text: &str, manners: &Manners) -> bool {
+    !text.trim().is_empty() && text.encode_utf16().count() <= manners.caption_units_max
+}
+
+fn shown(file: OutgoingAttachment, manners: &Manners) -> Shown {
+    Shown { media: manners.media(&file.mime_type, file.bytes), file }
+}
+
+fn told(file: &OutgoingAttachment, manners: &Manners) -> String {
+    let (size, limit) = (about(file.bytes), about(manners.file_bytes_max));
+    format!("{} ({size}) is too large to be sent here; files may have {limit}.", file.name)
+}
+
+fn refused(file: OutgoingAttachment, manners: &Manners) -> Bundle {
+    let reason = format!("{} bytes, and the channel takes {}", file.bytes, manners.file_bytes_max);
+    Bundle { refused: Some(reason), ..Bundle::of(vec![shown(file, manners)]) }
+}
+
+fn text_parts(said: &Rich, limit: usize) -> Vec<NewPart> {
+    let mut at = 0;
+    let pieces = split(&said.text, limit).into_iter().map(|piece| {
+        at += piece.len();
+        at - piece.len()..at
+    });
+    let mut shown: Vec<_> = pieces.filter(|piece| !said.text[piece.clone()].trim().is_empty()).collect();
+    let unshown = match shown.len() > MESSAGES_MAX {
+        true => shown.split_off(MESSAGES_MAX - 1),
+        false => Vec::new(),
+    };
+    let mut parts: Vec<NewPart> = shown.into_iter().map(|piece| said.slice(piece).bounded().part()).collect();
+    let unsaid: usize = unshown.into_iter().map(|piece| said.text[piece].chars().count()).sum();
+    if unsaid > 0 {
+        parts.push(text_part(&format!("… The answer is too long: {unsaid} more characters are not shown.")));
+    }
+    parts
+}
+
+fn text_part(text: &str) -> NewPart {
+    NewPart { kind: PartKind::Text, body: text.to_owned() }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,118 @@
+//! Which records a reviewer asks for. Every condition that is set must hold.
+//!
+//! A record that a condition does not apply to does not match it: a recovery has no sender, and an intent
+//! has no verdict.
+
+use super::PathPattern;
+use cofferdam_core::audit::{Access, Effect, Event, Record, VerdictKind};
+use cofferdam_core::id::SessionId;
+use cofferdam_core::tool::ErrorCode;
+use cofferdam_warden::audit::Wanted;
+use jiff::Timestamp;
+use serde_json::Value;
+
+/// Conditions on a record; the default asks for nothing.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Filter {
+    /// Not before this time.
+    pub since: Option<Timestamp>,
+    /// Before this time.
+    pub before: Option<Timestamp>,
+    /// Of this tool.
+    pub tool: Option<String>,
+    /// Of this sender, by the channel's id.
+    pub sender: Option<String>,
+    /// From this channel.
+    pub channel: Option<String>,
+    /// Of this session.
+    pub session: Option<String>,
+    /// With this verdict.
+    pub verdict: Option<VerdictKind>,
+    /// Refused or failed with this code.
+    pub code: Option<ErrorCode>,
+    /// Of this call.
+    pub call: Option<String>,
+    /// That changed such a path, or had it among the arguments.
+    pub path: Option<PathPattern>,
+}
+
+impl Filter {
+    /// What a log is read with: nothing where it asks for nothing, so that every line is an entry.
+    pub fn wanted(self) -> Option<Wanted> {
+        if self.is_empty() { None } else { Some(Box::new(move |record| self.matches(record))) }
+    }
+
+    /// Whether it asks for nothing, so that every record matches.
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// Whether every condition holds.
+    pub fn matches(&self, record: &Record) -> bool {
+        self.matches_time(&record.time) && self.matches_event(&record.event)
+    }
+
+    fn matches_time(&self, time: &str) -> bool {
+        if self.since.is_none() && self.before.is_none() {
+            return true;
+        }
+        time.parse::<Timestamp>().is_ok_and(|time| {
+            self.since.is_none_or(|since| time >= since) && self.before.is_none_or(|before| time < before)
+        })
+    }
+
+    fn matches_event(&self, event: &Event) -> bool {
+        let (facts, files) = match event {
+            Event::Intent(intent) => (&intent.facts, intent.files.as_slice()),
+            Event::Outcome(outcome) => (&outcome.facts, outcome.files.as_slice()),
+            Event::Approval(approval) => (&approval.facts, &[][..]),
+            Event::Reload(_) | Event::Recovered(_) => {
+                let timeless = Self { since: None, before: None, ..self.clone() };
+                return timeless.is_empty();
+            }
+            Event::Access(access) => return self.matches_access(access),
+        };
+        let (verdict, code) = match event {
+            Event::Outcome(outcome) => (Some(outcome.verdict), outcome.code),
+            _ => (None, None),
+        };
+        let is = |wanted: &Option<String>, there: &str| wanted.as_deref().is_none_or(|text| text == there);
+        is(&self.tool, &facts.tool)
+            && is(&self.sender, &facts.caller.sender)
+            && is(&self.channel, &facts.caller.channel)
+            && is(&self.call, facts.call.as_str())
+            && (self.session.is_none()
+                || self.session.as_deref() == facts.session.as_ref().map(SessionId::as_str))
+            && (self.verdict.is_none() || self.verdict == verdict)
+            && (self.code.is_none() || self.code == code)
+            && self.path.as_ref().is_none_or(|path| {
+                files.iter().any(|effect| in_effect(path, effect)) || in_arguments(path, &facts.arguments)
+            })
+    }
+
+    /// It is about a person and no call.
+    fn matches_access(&self, access: &Access) -> bool {
+        let personless = Self { since: None, before: None, sender: None, channel: None, ..self.clone() };
+        personless.is_empty()
+            && self.sender.as_ref().is_none_or(|sender| *sender == access.person.sender)
+            && self.channel.as_ref().is_none_or(|channel| *channel == access.person.channel)
+    }
+}
+
+fn in_effect(pattern: &PathPattern, effect: &Effect) -> bool {
+    let from = match effect {
+        Effect::Moved(moved) => Some(moved.moved_from.as_str()),
+        Effect::Written(_) | Effect::Removed(_) | Effect::Attached(_) => None,
+    };
+    effect.path().into_iter().chain(from).any(|path| pattern.matches(path))
+}
+
+/// Only what looks like a virtual path is one; arguments are redacted and bounded already.
+fn in_arguments(pattern: &PathPattern, arguments: &Value) -> bool {
+    match arguments {
+        Value::String(text) => text.starts_with('/') && pattern.matches(text),
+        Value::Array(items) => items.iter().any(|item| in_arguments(pattern, item)),
+        Value::Object(fields) => fields.values().any(|field| in_arguments(pattern, field)),
+        _ => false,
+    }
+}

@@ -1,0 +1,25 @@
+//! The audit for people: which records are asked for, one record on one line, and what a check of the chain found.
+//!
+//! Text from the log is told on one line without deceptive characters: a tool's caller chose it.
+
+mod filter;
+mod glob;
+mod row;
+mod show;
+mod verify;
+mod when;
+
+pub use filter::Filter;
+pub use glob::{BadPattern, PathPattern};
+pub use row::row;
+pub use show::{entry_json, entry_text, show};
+pub use verify::{BadStatement, Signed, bad_json, bad_text, sound_json, sound_text, statements};
+pub use when::When;
+
+use std::path::Path;
+
+/// The file's name alone: people know the folder.
+pub fn name(path: &Path) -> String {
+    let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy();
+    cofferdam_core::text::one_line(&name, 255)
+}

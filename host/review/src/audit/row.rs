@@ -1,0 +1,132 @@
+//! One record as one line for people: time, seq, event, sender, tool, what came of it, duration.
+
+use cofferdam_core::audit::{
+    Access, AccessChange, Approval, ApprovalState, Attached, CallFacts, Effect, EntryKind, Event, FileFacts,
+    Intent, Moved, Outcome, Record, Recovered, Reload, ReloadState, Removed, VerdictKind,
+};
+use cofferdam_core::text::one_line;
+use std::fmt::Write as _;
+
+/// One record on one line: time, seq, event, sender, tool, what came of it, files, duration.
+pub fn row(record: &Record) -> String {
+    let told = match &record.event {
+        Event::Intent(Intent { facts, files }) => format!("intent   {}{}", who(facts), all(files)),
+        Event::Outcome(outcome) => format!("outcome  {} {}", who(&outcome.facts), end(outcome)),
+        Event::Approval(approval) => format!("approval {} {}", who(&approval.facts), decided(approval)),
+        Event::Access(access) => access_row(access),
+        Event::Reload(reload) => format!("reload   {}", reloaded(reload)),
+        Event::Recovered(Recovered { torn_bytes, torn_sha256 }) => {
+            format!("recovered after a torn line of {torn_bytes} bytes, sha256 {}", short(torn_sha256))
+        }
+    };
+    format!("{} {:>6} {told}", one_line(&record.time, 40), record.seq)
+}
+
+fn access_row(Access { person, access, by }: &Access) -> String {
+    let what = match access {
+        AccessChange::Allowed => "allowed",
+        AccessChange::Removed => "removed",
+    };
+    let who = one_line(&format!("{}:{}", person.channel, person.sender), 200);
+    format!("access   {who} {what} by {}", one_line(by, 80))
+}
+
+fn who(facts: &CallFacts) -> String {
+    let (channel, sender) = (&facts.caller.channel, &facts.caller.sender);
+    one_line(&format!("{channel}:{sender} {}", facts.tool), 200)
+}
+
+fn end(outcome: &Outcome) -> String {
+    let mut text = match (outcome.verdict, outcome.code) {
+        (VerdictKind::Permit, None) => "done".to_owned(),
+        (VerdictKind::Permit, Some(code)) => format!("failed {code}"),
+        (VerdictKind::Deny, None) => "denied".to_owned(),
+        (VerdictKind::Deny, Some(code)) => format!("denied {code}"),
+    };
+    if let Some(seq) = outcome.intent {
+        let _ = write!(text, " (intent {seq}{})", if outcome.reconciled { ", reconciled" } else { "" });
+    }
+    text.push_str(&all(&outcome.files));
+    if let Some(reason) = &outcome.reason {
+        let _ = write!(text, " {:?}", one_line(reason, 200));
+    }
+    text + " " + &duration(outcome.duration_us)
+}
+
+fn decided(approval: &Approval) -> String {
+    let state = match approval.approval {
+        ApprovalState::Asked => "asked",
+        ApprovalState::Approved => "approved",
+        ApprovalState::Denied => "denied",
+        ApprovalState::Expired => "expired",
+        ApprovalState::Withdrawn => "withdrawn",
+    };
+    let by = approval.by.as_ref().map_or_else(String::new, |by| format!(" by {}", one_line(by, 80)));
+    let why = approval.reason.as_ref().map_or_else(String::new, |why| format!(" {:?}", one_line(why, 200)));
+    format!("{state}{by} call sha256 {}{why}", short(&approval.call_sha256))
+}
+
+fn reloaded(reload: &Reload) -> String {
+    let mut text = match reload.reload {
+        ReloadState::Applied => "applied",
+        ReloadState::Refused => "refused",
+    }
+    .to_owned();
+    for (what, sha256) in [("configuration", &reload.config_sha256), ("policies", &reload.policies_sha256)] {
+        if let Some(sha256) = sha256 {
+            let _ = write!(text, " {what} sha256 {}", short(sha256));
+        }
+    }
+    if let Some(reason) = &reload.reason {
+        let _ = write!(text, " {:?}", one_line(reason, 200));
+    }
+    text
+}
+
+/// Changes that a row names; the record has them all.
+const EFFECTS_MAX: usize = 64;
+
+fn all(effects: &[Effect]) -> String {
+    let first: String = effects.iter().take(EFFECTS_MAX).map(|effect| format!(" {}", told(effect))).collect();
+    match effects.len().saturating_sub(EFFECTS_MAX) {
+        0 => first,
+        more => format!("{first} and {more} more"),
+    }
+}
+
+fn told(effect: &Effect) -> String {
+    let shown = |path: &str| one_line(path, 4096);
+    match effect {
+        Effect::Written(FileFacts { path, bytes, sha256 }) => {
+            format!("{} {bytes} bytes sha256 {}", shown(path), short(sha256))
+        }
+        Effect::Moved(Moved { path, moved_from, .. }) => {
+            format!("moved {} to {}", shown(moved_from), shown(path))
+        }
+        Effect::Removed(Removed { path, removed: EntryKind::Directory, entries }) => {
+            let plural = if *entries == 1 { "entry" } else { "entries" };
+            format!("removed {}, {entries} {plural}", shown(path))
+        }
+        Effect::Removed(Removed { path, .. }) => format!("removed {}", shown(path)),
+        Effect::Attached(Attached { path, attached, bytes, sha256 }) => {
+            let what = match path {
+                Some(path) => shown(path),
+                None => format!("{:?} of the call", one_line(attached, 120)),
+            };
+            format!("attached {what} {bytes} bytes sha256 {}", short(sha256))
+        }
+    }
+}
+
+/// The first 12 digits; the log has them all.
+fn short(sha256: &str) -> String {
+    one_line(sha256, 64).chars().take(12).collect()
+}
+
+fn duration(us: u64) -> String {
+    match us {
+        0..=999 => format!("{us} µs"),
+        1_000..=999_999 => format!("{:.1} ms", us as f64 / 1e3),
+        _ => format!("{:.1} s", us as f64 / 1e6),
+    }
+}

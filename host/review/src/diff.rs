@@ -1,0 +1,249 @@
+//! Two sets of policies compared by what they come to, not by their text: what the second allows beyond
+//! the first, what it no longer allows, and what changed without either.
+//!
+//! Errs on the side of "widens": what a reviewer must look at again is never called neutral.
+
+use cofferdam_core::text::one_line;
+use cofferdam_core::tool::ToolName;
+use cofferdam_policy::Completion;
+use cofferdam_policy::PolicySet;
+use cofferdam_policy::ToolPolicy;
+use cofferdam_policy::When;
+use cofferdam_policy::{ArgumentClass, ComponentSource, PathUse};
+use cofferdam_policy::{Spelled, plain};
+use serde::Serialize;
+use std::collections::BTreeSet;
+use std::fmt;
+
+/// Whether a change allows more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Direction {
+    /// Something is allowed that was not, or must be reviewed anew.
+    Widens,
+    /// Less is allowed.
+    Narrows,
+    /// Nothing of what is allowed changed.
+    Neutral,
+}
+
+/// One difference between two policies of a tool; shown as `widens: TOOL: WHAT: OLD → NEW`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Change {
+    /// Whether it allows more.
+    pub direction: Direction,
+    /// The tool.
+    pub tool: ToolName,
+    /// What differs, e.g. `mount /vault` or `limit memory`.
+    pub what: String,
+    /// Before; none where it was not there.
+    pub old: Option<String>,
+    /// After; none where it is not there any more.
+    pub new: Option<String>,
+}
+
+/// Every difference, by tool and in a fixed order within each; empty when both allow the same and say so
+/// in the same words.
+pub fn diff(old: &PolicySet, new: &PolicySet) -> Vec<Change> {
+    let names: BTreeSet<&ToolName> = old.iter().chain(new.iter()).map(|policy| &policy.tool).collect();
+    let mut changes = Vec::new();
+    for tool in names {
+        let mut of = Of { tool, changes: &mut changes };
+        match (old.get(tool.as_str()), new.get(tool.as_str())) {
+            (Some(old), Some(new)) => of.both(old, new),
+            (old, new) => {
+                let direction = if new.is_some() { Direction::Widens } else { Direction::Narrows };
+                of.push(direction, "tool", old.map(in_words), new.map(in_words));
+            }
+        }
+    }
+    changes
+}
+
+/// Whether any change allows more.
+pub fn widens(changes: &[Change]) -> bool {
+    changes.iter().any(|change| change.direction == Direction::Widens)
+}
+
+struct Of<'a> {
+    tool: &'a ToolName,
+    changes: &'a mut Vec<Change>,
+}
+
+impl Of<'_> {
+    /// One function a kind of grant: a new kind is a new line here.
+    fn both(&mut self, old: &ToolPolicy, new: &ToolPolicy) {
+        self.component(&old.component, &new.component);
+        self.ranked("safety", old, new, |p| (u8::MAX - p.safety as u8, p.safety.spelled()));
+        self.mounts(old, new);
+        self.interfaces(old, new);
+        self.arguments(old, new);
+        self.completions(old, new);
+        self.approvals(old, new);
+        self.limits(old, new);
+        for (what, old, new) in [
+            ("profile", &old.profile, &new.profile),
+            ("why", &old.why, &new.why),
+            ("why of the profile", &old.origins.profile_why, &new.origins.profile_why),
+        ] {
+            if old != new {
+                let shown = |text: &String| Some(one_line(text, 200));
+                self.push(Direction::Neutral, what, shown(old), shown(new));
+            }
+        }
+    }
+
+    /// What is more the higher its rank, such as a limit.
+    fn ranked<R: Ord>(
+        &mut self,
+        what: &str,
+        old: &ToolPolicy,
+        new: &ToolPolicy,
+        rank: impl Fn(&ToolPolicy) -> (R, String),
+    ) {
+        let ((before, old), (after, new)) = (rank(old), rank(new));
+        if before != after {
+            let direction = if after > before { Direction::Widens } else { Direction::Narrows };
+            self.push(direction, what, Some(old), Some(new));
+        }
+    }
+
+    fn component(&mut self, old: &ComponentSource, new: &ComponentSource) {
+        let sha256 = |source: &ComponentSource| match source {
+            ComponentSource::Builtin => None,
+            ComponentSource::File { sha256, .. } => Some(sha256.clone()),
+        };
+        let shown = |source: &ComponentSource| match source {
+            ComponentSource::Builtin => "builtin".to_owned(),
+            ComponentSource::File { file, sha256 } => format!("{} sha256 {sha256}", one_line(file, 200)),
+        };
+        if old != new {
+            // The same bytes under another name; anything else is code that nobody has reviewed here.
+            let same = sha256(old) == sha256(new);
+            let direction = if same { Direction::Neutral } else { Direction::Widens };
+            self.push(direction, "component", Some(shown(old)), Some(shown(new)));
+        }
+    }
+
+    fn mounts(&mut self, old: &ToolPolicy, new: &ToolPolicy) {
+        let all = old.grants.mounts.iter().chain(&new.grants.mounts).map(|mount| mount.guest.as_str());
+        for mount in all.collect::<BTreeSet<_>>() {
+            self.granted(&format!("mount {mount}"), old.grants.access(mount), new.grants.access(mount));
+        }
+    }
+
+    fn interfaces(&mut self, old: &ToolPolicy, new: &ToolPolicy) {
+        let all = old.grants.interfaces.iter().chain(&new.grants.interfaces).copied();
+        for interface in all.collect::<BTreeSet<_>>() {
+            let granted = |p: &ToolPolicy| p.grants.allows(interface).then_some(interface);
+            self.granted(&format!("interface {}", interface.spelled()), granted(old), granted(new));
+        }
+    }
+
+    /// A right that is there or not, more the higher it is.
+    fn granted<T: Copy + Ord + Spelled>(&mut self, what: &str, old: Option<T>, new: Option<T>) {
+        if old != new {
+            let direction = if new > old { Direction::Widens } else { Direction::Narrows };
+            self.push(direction, what, old.map(|r| r.spelled()), new.map(|r| r.spelled()));
+        }
+    }
+
+    fn arguments(&mut self, old: &ToolPolicy, new: &ToolPolicy) {
+        for at in old.arguments.keys().chain(new.arguments.keys()).collect::<BTreeSet<_>>() {
+            let (before, after) = (old.class(at), new.class(at));
+            if before == after {
+                continue;
+            }
+            let direction = match (before.map(loose), after.map(loose)) {
+                (Some(before), Some(after)) if before.iter().zip(after).all(|(b, a)| a <= *b) => {
+                    Direction::Narrows
+                }
+                // Also where a rule appears (text is let in that was refused) or is dropped (nothing says
+                // any more what may stand there).
+                _ => Direction::Widens,
+            };
+            let what = format!("argument {}", one_line(at, 200));
+            self.push(direction, &what, before.map(|c| c.spelled()), after.map(|c| c.spelled()));
+        }
+    }
+
+    /// A path that is filled in where none was given, or another directory behind `~`, lets more calls through.
+    fn completions(&mut self, old: &ToolPolicy, new: &ToolPolicy) {
+        for at in old.completions.keys().chain(new.completions.keys()).collect::<BTreeSet<_>>() {
+            let (before, after) = (old.completions.get(at), new.completions.get(at));
+            if before == after {
+                continue;
+            }
+            let fewer = after.is_none_or(|after| {
+                before.is_some_and(|before| {
+                    (after.default.is_none() || after.default == before.default)
+                        && (after.home.is_none() || after.home == before.home)
+                })
+            });
+            let direction = if fewer { Direction::Narrows } else { Direction::Widens };
+            let what = format!("completion of argument {}", one_line(at, 200));
+            self.push(direction, &what, before.map(Completion::spelled), after.map(Completion::spelled));
+        }
+    }
+
+    /// Rules speak together, the more specific before the others, so they are compared together.
+    fn approvals(&mut self, old: &ToolPolicy, new: &ToolPolicy) {
+        let arguments: Vec<_> =
+            old.arguments.iter().chain(&new.arguments).map(|(at, class)| (at.as_str(), *class)).collect();
+        let stricter = new.approval.cover(&old.approval, &arguments);
+        let direction = match (stricter, old.approval.cover(&new.approval, &arguments)) {
+            (false, _) => Direction::Widens,
+            (true, false) => Direction::Narrows,
+            (true, true) => Direction::Neutral,
+        };
+        let all = old.approval.iter().chain(new.approval.iter()).map(|(about, _)| about);
+        for about in all.collect::<BTreeSet<_>>() {
+            let (before, after) = (old.approval.when(about), new.approval.when(about));
+            if before != after {
+                let shown = |when: Option<When>| when.map(|when| when.spelled());
+                let what = format!("approval {}", one_line(about, 200));
+                self.push(direction, &what, shown(before), shown(after));
+            }
+        }
+    }
+
+    fn limits(&mut self, old: &ToolPolicy, new: &ToolPolicy) {
+        for (at, row) in old.limits.rows().into_iter().enumerate() {
+            self.ranked(&format!("limit {}", row.name), old, new, |policy| {
+                let row = &policy.limits.rows()[at];
+                (row.amount, row.shown.clone())
+            });
+        }
+    }
+
+    fn push(&mut self, direction: Direction, what: &str, old: Option<String>, new: Option<String>) {
+        let tool = self.tool.clone();
+        self.changes.push(Change { direction, tool, what: what.to_owned(), old, new });
+    }
+}
+
+/// How much a class lets through, in ways that do not make up for one another: texts that the judge
+/// accepts, the path itself staged, paths below it staged, and what the audit shows.
+fn loose(class: ArgumentClass) -> [u8; 4] {
+    match class {
+        ArgumentClass::Value => [3, 0, 0, 1],
+        ArgumentClass::Content => [3, 0, 0, 0],
+        // A path for reading may be any in a mount; one for writing may not be a mount that is read-only.
+        ArgumentClass::Path(PathUse::Read) => [2, 0, 0, 1],
+        ArgumentClass::Path(PathUse::WriteBelow) => [1, 0, 1, 1],
+        // Nor a mount itself.
+        ArgumentClass::Path(PathUse::Write) => [0, 1, 0, 1],
+    }
+}
+
+fn in_words(policy: &ToolPolicy) -> String {
+    format!("{}, {}, profile {}", policy.safety.spelled(), policy.grants.in_words(), policy.profile)
+}
+
+impl fmt::Display for Change {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let none = || "none".to_owned();
+        let (old, new) = (self.old.clone().unwrap_or_else(none), self.new.clone().unwrap_or_else(none));
+        write!(f, "{}: {}: {}: {old} → {new}", plain(&self.direction), self.tool, self.what)
+    }
+}

@@ -1,0 +1,121 @@
+//! One page for a reviewer: what each tool is, what is within its reach, what it is told, when a person must agree, and how
+//! much. The same policies and components give the same page, byte for byte: it tells no time and no machine.
+
+mod html;
+mod markdown;
+
+pub use html::page as html;
+pub use markdown::page as markdown;
+
+use cofferdam_policy::approval::{Rule, When};
+use cofferdam_policy::{ArgumentClass, PathUse, Place, PolicyProblem, Spelled, ToolPolicy};
+use serde::Serialize;
+
+/// Everything on the page, as plain text; each format escapes it in its own way.
+#[derive(Debug, Default, Serialize)]
+pub struct Page {
+    /// SHA-256 of all policies; none when they do not load.
+    pub policies_sha256: Option<String>,
+    /// What is wrong with them.
+    pub problems: Vec<PolicyProblem>,
+    /// Each tool that has a policy.
+    pub tools: Vec<Section>,
+}
+
+/// One tool: titled tables of rows of equal length.
+#[derive(Debug, Serialize)]
+pub struct Section {
+    /// Its name.
+    pub name: String,
+    /// Why it has its policy.
+    pub why: String,
+    /// What it says of itself; none when it does not load.
+    pub summary: Option<String>,
+    /// What its policy says.
+    pub tables: Vec<Table>,
+}
+
+/// A table.
+#[derive(Debug, Serialize)]
+pub struct Table {
+    /// Above it.
+    pub title: &'static str,
+    /// Over its columns.
+    pub head: &'static [&'static str],
+    /// As many cells each as the head has.
+    pub rows: Vec<Vec<String>>,
+}
+
+/// What is within the reach of a tool.
+pub fn grants(policy: &ToolPolicy) -> Table {
+    let (at, grants) = (&policy.origins, &policy.grants);
+    let mounts = grants.mounts.iter().zip(&at.access);
+    let mounts = mounts.map(|(m, at)| vec![format!("mount {}", m.guest), m.access.spelled(), at.to_string()]);
+    let interfaces = grants.interfaces.iter().zip(&at.interfaces);
+    let interfaces = interfaces
+        .map(|(i, at)| vec![format!("interface {}", i.spelled()), "granted".into(), at.to_string()]);
+    Table {
+        title: "What is within its reach",
+        head: &["grant", "right", "said in"],
+        rows: mounts.chain(interfaces).collect(),
+    }
+}
+
+/// Arguments by what they can do: paths that are written first.
+pub fn arguments(policy: &ToolPolicy) -> Table {
+    let order = |class: &ArgumentClass| match class {
+        ArgumentClass::Path(PathUse::Write) => 0,
+        ArgumentClass::Path(PathUse::WriteBelow) => 1,
+        ArgumentClass::Path(PathUse::Read) => 2,
+        ArgumentClass::Value => 3,
+        ArgumentClass::Content => 4,
+    };
+    let meaning = |class: &ArgumentClass| match class {
+        ArgumentClass::Path(PathUse::Write) => "a path that may be written",
+        ArgumentClass::Path(PathUse::WriteBelow) => "a folder below which may be written",
+        ArgumentClass::Path(PathUse::Read) => "a path that is read",
+        ArgumentClass::Value => "audited as it is",
+        ArgumentClass::Content => "audited as length and sha256",
+    };
+    let mut sorted: Vec<_> = policy.arguments.iter().collect();
+    sorted.sort_by_key(|(at, class)| (order(class), at.as_str()));
+    let row = |(at, class): (&String, &ArgumentClass)| {
+        let line = policy.argument_line(at).unwrap_or(policy.arguments_line);
+        vec![at.clone(), class.spelled(), meaning(class).to_owned(), format!("{}:{line}", policy.file)]
+    };
+    Table {
+        title: "What it is told",
+        head: &["argument", "class", "meaning", "said in"],
+        rows: sorted.into_iter().map(row).collect(),
+    }
+}
+
+/// Where a person must agree first; no table where there is no rule.
+pub fn approvals(policy: &ToolPolicy) -> Option<Table> {
+    let row = |(about, rule): (&str, &Rule)| {
+        let meaning = match rule.when {
+            When::Never => "an exception: nobody is asked",
+            When::FirstTimePerPath => "until this person's path was approved for this tool",
+            When::OnOverwrite => "when something is there that could be replaced, changed or removed",
+            When::Always => "each time",
+        };
+        vec![about.to_owned(), rule.when.spelled(), meaning.to_owned(), rule.at.to_string()]
+    };
+    let rows: Vec<_> = policy.approval.iter().map(row).collect();
+    let head = &["about", "asks", "meaning", "said in"];
+    (!rows.is_empty()).then_some(Table { title: "Where a person must agree", head, rows })
+}
+
+/// How much a tool may have of everything.
+pub fn limits(policy: &ToolPolicy) -> Table {
+    let row = |row: &cofferdam_core::limits::LimitRow| {
+        let place =
+            policy.origins.limits.get(row.name).map_or_else(|| "default".to_owned(), Place::to_string);
+        vec![row.name.to_owned(), row.shown.clone(), place]
+    };
+    Table {
+        title: "How much",
+        head: &["limit", "at most", "said in"],
+        rows: policy.limits.rows().iter().map(row).collect(),
+    }
+}

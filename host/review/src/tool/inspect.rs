@@ -1,0 +1,125 @@
+//! What a component is, what it wants, what it takes, and whether it loads under a policy: for people and in JSON.
+
+use cofferdam_core::text::{one_line, spelled_out, spelled_out_json};
+use cofferdam_core::tool::Description;
+use cofferdam_policy::schema::{Leaf, leaves};
+use cofferdam_policy::{ArgumentClass, PathUse, ToolPolicy};
+use cofferdam_warden::sandbox::Binary;
+use cofferdam_warden::sandbox::imports::{Import, Interfaces, Needs};
+use serde_json::{Value, json};
+use std::fmt::Write as _;
+use std::path::Path;
+
+/// What there is to tell of a component.
+#[derive(Debug)]
+pub struct Inspected<'a> {
+    /// Where it was read from.
+    pub file: &'a Path,
+    /// The component.
+    pub binary: &'a Binary,
+    /// What it imports and exports.
+    pub interfaces: &'a Interfaces,
+    /// What it says of itself, if it does.
+    pub description: Option<&'a Description>,
+    /// The policy that it is held against.
+    pub policy: Option<&'a ToolPolicy>,
+    /// The folder or file that the policy is from; without one nothing is granted.
+    pub chosen: Option<&'a Path>,
+    /// Why it does not load under the policy.
+    pub problems: &'a [String],
+    /// The text of a policy to begin with, told where none was chosen.
+    pub suggested: Option<&'a str>,
+}
+
+impl Inspected<'_> {
+    /// As JSON for programs.
+    pub fn json(&self) -> Value {
+        let Self { file, binary, interfaces, description: described, .. } = self;
+        let beyond: Vec<_> = interfaces
+            .beyond_baseline()
+            .iter()
+            .map(|Import { name, needs }| json!({ "name": name, "needs": needs.to_string() }))
+            .collect();
+        json!({
+            "file": file.display().to_string(), "sha256": binary.sha256(), "bytes": binary.size(),
+            "exports": interfaces.exports, "imports": interfaces.imports, "imports_beyond_baseline": beyond,
+            "name": described.map(|d| d.name.as_str()), "summary": described.map(|d| d.summary.as_str()),
+            "arguments": described.map(|d| &d.arguments), "result": described.map(|d| &d.result),
+            "texts": self.texts().into_iter().map(|(at, class)| json!({ "argument": at, "class": class.map(word) }))
+                .collect::<Vec<_>>(),
+            "policy": self.chosen.map(|path| path.display().to_string()),
+            "loads": self.problems.is_empty(), "problems": self.problems,
+        })
+    }
+
+    /// As rows for people.
+    pub fn text(&self) -> String {
+        let Self { file, binary, interfaces, description, .. } = self;
+        let mut text = String::new();
+        // Names, summaries and schemas are a stranger's words.
+        let mut row = |name: &str, said: &str| {
+            let _ = writeln!(text, "{name:<10}{}", spelled_out(said));
+        };
+        if let Some(described) = description {
+            row("tool", &format!("{}: {}", described.name, described.summary));
+        }
+        row("file", &file.display().to_string());
+        row("sha256", binary.sha256());
+        row("size", &format!("{} bytes", binary.size()));
+        row("exports", &listed(&interfaces.exports));
+        let beyond = interfaces.beyond_baseline();
+        if beyond.is_empty() {
+            row("imports", "nothing beyond the baseline");
+        }
+        for Import { name, needs } in &beyond {
+            match needs {
+                Needs::Unknown => row("imports", &format!("{name} ({needs})")),
+                _ => row("imports", &format!("{name} (in the profile: {needs})")),
+            }
+        }
+        for (at, class) in self.texts() {
+            let class = class.map_or_else(|| "not classified".into(), |class| format!("is {}", word(class)));
+            row("text", &format!("{} {class}", one_line(&at, 200)));
+        }
+        if let Some(described) = description {
+            row("arguments", &spelled_out_json(&described.arguments.to_string()));
+            row("result", &spelled_out_json(&described.result.to_string()));
+        }
+        let under = self.chosen.map_or_else(|| "nothing granted".into(), |p| p.display().to_string());
+        match self.problems {
+            [] => row("verdict", &format!("loads under {under}")),
+            problems => {
+                row("verdict", &format!("does not load under {under}:"));
+                problems.iter().for_each(|problem| row("", problem));
+            }
+        }
+        if let (None, Some(described), Some(suggested)) = (self.chosen, description, self.suggested) {
+            let _ = write!(text, "\nA policy that grants nothing, for tools/{}.toml:\n\n", described.name);
+            text.push_str(suggested);
+        }
+        text
+    }
+
+    /// Every argument that can hold text, with its class under the policy that was chosen.
+    fn texts(&self) -> Vec<(String, Option<ArgumentClass>)> {
+        let Some(described) = self.description else { return Vec::new() };
+        let found = leaves(&described.arguments).unwrap_or_default();
+        let texts = found.into_iter().filter(|(_, leaf)| *leaf == Leaf::MayBeText).map(|(at, _)| at);
+        let policy = self.policy.filter(|_| self.chosen.is_some());
+        texts.map(|at| (at.clone(), policy.and_then(|policy| policy.class(&at)))).collect()
+    }
+}
+
+fn listed(names: &[String]) -> String {
+    if names.is_empty() { "nothing".into() } else { names.join(", ") }
+}
+
+fn word(class: ArgumentClass) -> &'static str {
+    match class {
+        ArgumentClass::Value => "\"value\"",
+        ArgumentClass::Content => "\"content\"",
+        ArgumentClass::Path(PathUse::Read) => "{ path = \"read\" }",
+        ArgumentClass::Path(PathUse::Write) => "{ path = \"write\" }",
+        ArgumentClass::Path(PathUse::WriteBelow) => "{ path = \"write-below\" }",
+    }
+}

@@ -1,0 +1,162 @@
+//! The durable memory of the channels: what came in, which turn answers it, what is still to be sent.
+//!
+//! Others see [`Storage`], the seam that every engine is held to; the engine here is one SQLite file with one writer.
+//! Whatever a method reports as done outlasts the program; what goes out, or is confirmed, is on the disk before
+//! (`commit`). It holds raw updates and opaque targets: it knows no channel's wire format, decides nothing and sends
+//! nothing.
+//!
+//! ```text
+//! persist ─► pending ─► claim ─► bound to a turn ─► end ─► done, and its reply stored ─► parts sent
+//! ```
+
+mod approvals;
+mod attempts;
+mod commit;
+mod history;
+mod inbox;
+mod journal;
+mod keeper;
+mod look;
+mod moves;
+mod outgoing;
+pub mod people;
+mod placeholder;
+mod presence;
+mod recent;
+mod replies;
+mod retention;
+mod rows;
+mod schema;
+mod seam;
+mod steering;
+#[cfg(test)]
+mod tests;
+mod usage;
+mod waiting;
+
+pub use approvals::{
+    APPROVED_PATHS_MAX, Approval, ApprovalState, ApprovalsInMemory, ApprovedPaths, NewApproval,
+};
+pub use attempts::Begun;
+pub use history::{LINES_MAX, LOADED_BYTES_MAX, Line};
+pub use inbox::{STRANGER_TOLD_MAX, STRANGERS_TOLD_PER_HOUR_MAX};
+pub use keeper::Keeper;
+pub use look::{DayOf, Look, PEOPLE_LISTED_MAX, Waiting};
+pub use moves::MOVES_MAX;
+pub use presence::{Health, LastError, Noted, Presence, Reloaded, Reloads, noted};
+pub use recent::RECENT_ROWS_MAX;
+pub use retention::{DONE_AGE_MAX, DONE_ROWS_MAX};
+pub use rows::{
+    AlbumPart, BoundTurn, Claim, Fate, Headers, Holder, NewPart, NewRecent, NewReply, NewUpdate, Part,
+    PartKind, Persisted, Placeholder, Queue, Queued, Recent, Reply, Standing, Steer, Stranger, TakeUp,
+    TakenUp, Update,
+};
+pub use seam::{
+    Approvals, Attempts, Backlog, Blobs, Deliveries, Inbox, Lines, Moves, Placeholders, Recents, Replies,
+    Steers, Storage, Usage,
+};
+pub use usage::{Used, WhoseTurn};
+
+use async_trait::async_trait;
+use commit::Log;
+use rusqlite::Connection;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// The file's name within the state directory.
+pub const FILE_NAME: &str = "cofferdam.db";
+
+/// A handle of whatever engine keeps things; clones share it.
+pub type Store = Arc<dyn Storage>;
+
+/// The store of a state directory, made where it is missing.
+///
+/// # Errors
+/// [`StoreError`]; a file of a newer version stays untouched.
+pub fn open(dir: &Path) -> Result<Store, StoreError> {
+    Ok(Arc::new(Sqlite::open(dir)?))
+}
+
+/// A handle of the database; clones share it.
+#[derive(Clone)]
+struct Sqlite {
+    connection: Arc<Mutex<Connection>>,
+    log: Arc<Log>,
+}
+
+/// Why the store cannot do what was asked.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// The file cannot be created or opened.
+    #[error("{path}: {source}; check that the state directory exists, is writable and has space", path = path.display())]
+    Open {
+        /// The database file.
+        path: PathBuf,
+        /// What the system says.
+        source: std::io::Error,
+    },
+    /// A later release has written the file.
+    #[error(
+        "the database has version {found}, this program knows {known}; run the newer release, or restore a backup"
+    )]
+    Newer {
+        /// The version in the file.
+        found: i64,
+        /// The latest version that this program knows.
+        known: i64,
+    },
+    /// The engine refuses, or the disk does.
+    #[error("the database: {0}")]
+    Engine(#[source] Box<dyn std::error::Error + Send + Sync>),
+    /// A row holds what no release writes.
+    #[error("the database holds {0}, which no release writes; restore a backup")]
+    Corrupt(String),
+    /// The disk failed, and what it may have lost could not be written once more.
+    #[error("the disk failed to take the database in, and it cannot be written once more now")]
+    Unsettled,
+    /// The program is going down.
+    #[error("the database work was cut off by the shutdown")]
+    Stopped,
+}
+
+impl Sqlite {
+    /// Opens the database of a state directory, making both where they are missing; the file is
+    /// readable by its owner alone.
+    ///
+    /// # Errors
+    /// [`StoreError`]; a file of a newer version stays untouched.
+    fn open(dir: &Path) -> Result<Self, StoreError> {
+        let connection = Arc::new(Mutex::new(schema::open(&dir.join(FILE_NAME))?));
+        Ok(Self { connection, log: Arc::new(Log::open(dir)?) })
+    }
+}
+
+/// What each table has to offer is beside its table.
+#[async_trait]
+impl Storage for Sqlite {
+    async fn prune(&self, now: i64) -> Result<usize, StoreError> {
+        self.write(move |tx| retention::prune(tx, now)).await
+    }
+
+    async fn settle(&self) -> Result<(), StoreError> {
+        self.aside(Self::settle_here).await
+    }
+
+    /// Writes what it holds already.
+    fn check(&self) -> Result<(), StoreError> {
+        self.write_here(|tx| Ok(tx.pragma_update(None, "user_version", schema::VERSION)?))
+    }
+}
+
+impl From<rusqlite::Error> for StoreError {
+    fn from(error: rusqlite::Error) -> Self {
+        Self::Engine(Box::new(error))
+    }
+}
+
+/// Now, in milliseconds since 1970 UTC.
+pub fn now_ms() -> i64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
+}

@@ -1,0 +1,187 @@
+//! Requests to the Bot API: the one place that builds URLs with the token in them.
+//!
+//! teloxide-core describes the methods; the requests are made here, because its client sleeps for 10 s
+//! on a 5xx, reads results as types that lose a whole message for one unknown field, and follows
+//! redirects. This one follows none, sends no Referer and bounds what it reads.
+
+use super::failure::{Failure, result_of};
+use super::pace::Pace;
+use super::token::Token;
+use cofferdam_agent::server::{Address, Reach, http_date};
+use reqwest::header::DATE;
+use reqwest::multipart::Form;
+use reqwest::{Client, RequestBuilder, Response, Url, redirect};
+use serde::Serialize;
+use serde_json::value::RawValue;
+use std::time::{Duration, SystemTime};
+use teloxide_core::requests::Payload;
+
+/// The Bot API behind one token.
+pub(super) struct Api {
+    client: Client,
+    base: Url,
+    token: Token,
+    /// How fast it sends.
+    pub(super) pace: Pace,
+}
+
+/// Connecting takes at most so long.
+const CONNECT_MAX: Duration = Duration::from_secs(10);
+/// An ordinary request takes at most so long.
+pub(super) const REQUEST_MAX: Duration = Duration::from_secs(30);
+/// A larger answer is not read: a hundred of the largest updates stay far below.
+const ANSWER_BYTES_MAX: usize = 32 << 20;
+
+impl Api {
+    /// A client for a server and a token. Contacts nothing.
+    ///
+    /// # Errors
+    /// When the TLS library does not start.
+    pub(super) fn new(address: Address, token: Token, pace: Pace) -> Result<Self, Failure> {
+        let mut builder = Client::builder()
+            .redirect(redirect::Policy::none())
+            .referer(false)
+            .connect_timeout(CONNECT_MAX)
+            .tcp_nodelay(true)
+            .user_agent(concat!("cofferdam/", env!("CARGO_PKG_VERSION")));
+        if address.reach == Reach::Loopback {
+            builder = builder.no_proxy();
+        }
+        let client = builder.build().map_err(|error| Failure::network(error, &token))?;
+        Ok(Self { client, base: address.url, token, pace })
+    }
+
+    /// Calls a method and returns its result, unparsed: what the caller cannot read must not hide that
+    /// the call succeeded.
+    ///
+    /// # Errors
+    /// [`Failure`].
+    pub(super) async fn call<P: Payload + Serialize>(
+        &self,
+        payload: &P,
+        timeout: Duration,
+    ) -> Result<Box<RawValue>, Failure> {
+        self.answer(self.request(payload, timeout)).await
+    }
+
+    /// The same, with the time by the server's clock if there was an answer.
+    pub(super) async fn call_dated<P: Payload + Serialize>(
+        &self,
+        payload: &P,
+        timeout: Duration,
+    ) -> (Result<Box<RawValue>, Failure>, Option<SystemTime>) {
+        let response = match self.request(payload, timeout).send().await {
+            Ok(response) => response,
+            Err(error) => return (Err(self.network(error)), None),
+        };
+        let date = response.headers().get(DATE).and_then(|date| http_date(date.to_str().ok()?));
+        (self.result(response).await, date)
+    }
+
+    fn request<P: Payload + Serialize>(&self, payload: &P, timeout: Duration) -> RequestBuilder {
+        let body = serde_json::to_vec(payload).expect("payloads are plain data");
+        self.client
+            .post(self.url(&["bot", self.token.reveal()], [method_name(P::NAME).as_str()]))
+            .header("Content-Type", "application/json")
+            .timeout(timeout)
+            .body(body)
+    }
+
+    /// The same for a method that takes files. How long it may take is the caller's to say.
+    ///
+    /// # Errors
+    /// [`Failure`].
+    pub(super) async fn upload(&self, method: &str, form: Form) -> Result<Box<RawValue>, Failure> {
+        let url = self.url(&["bot", self.token.reveal()], [method]);
+        self.answer(self.client.post(url).multipart(form)).await
+    }
+
+    async fn answer(&self, request: RequestBuilder) -> Result<Box<RawValue>, Failure> {
+        let response = request.send().await.map_err(|error| self.network(error))?;
+        self.result(response).await
+    }
+
+    async fn result(&self, mut response: Response) -> Result<Box<RawValue>, Failure> {
+        let status = response.status().as_u16();
+        let mut answer = Vec::new();
+        while let Some(piece) = response.chunk().await.map_err(|error| self.network(error))? {
+            if answer.len() + piece.len() > ANSWER_BYTES_MAX {
+                return Err(Failure::Unreachable(format!("an answer of more than {ANSWER_BYTES_MAX} bytes")));
+            }
+            answer.extend_from_slice(&piece);
+        }
+        result_of(status, &String::from_utf8_lossy(&answer), &self.token)
+    }
+
+    /// Begins the download of a `file_path`: the answer's head, whatever its status.
+    ///
+    /// # Errors
+    /// [`Failure::Refused`] for a path that would lead elsewhere; [`Failure::Unreachable`].
+    pub(super) async fn file(&self, file_path: &str) -> Result<Response, Failure> {
+        let sound = |part: &&str| !part.is_empty() && *part != "." && *part != "..";
+        if !file_path.split('/').all(|part| sound(&part)) || file_path.contains(['\\', '\0']) {
+            let description = "the file's path on the server is unusable".to_owned();
+            return Err(Failure::Refused { code: 400, description });
+        }
+        let url = self.url(&["file/bot", self.token.reveal()], file_path.split('/'));
+        // No overall timeout: the reader of the body limits both silence and length.
+        self.client.get(url).send().await.map_err(|error| self.network(error))
+    }
+
+    /// What went wrong, without the URL.
+    pub(super) fn network(&self, error: reqwest::Error) -> Failure {
+        Failure::network(error, &self.token)
+    }
+
+    /// `<base>/<prefix><segments…>`; each segment is percent-encoded, slashes within it, too.
+    fn url<'s>(&self, prefix: &[&str], segments: impl IntoIterator<Item = &'s str>) -> Url {
+        let mut url = self.base.clone();
+        {
+            let mut path = url.path_segments_mut().expect("an http URL has path segments");
+            path.pop_if_empty();
+            path.extend(prefix.concat().split('/'));
+            path.extend(segments);
+        }
+        url
+    }
+}
+
+/// The method as the documentation writes it. Telegram ignores case; other servers need not.
+fn method_name(name: &str) -> String {
+    let mut chars = name.chars();
+    chars.next().map(|first| first.to_ascii_lowercase()).into_iter().chain(chars).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::config::Config;
+    use super::*;
+
+    fn api(api_url: &str) -> Api {
+        let config = Config { api_url: api_url.into(), ..Config::default() };
+        let token = Token::parse("1:abc").expect("a token");
+        let pace = Pace::new(config.flood_limits, tokio_util::sync::CancellationToken::new());
+        Api::new(config.address().expect("an address"), token, pace).expect("a client")
+    }
+
+    #[test]
+    fn urls_keep_the_base_and_encode_the_rest() {
+        let url = |base: &str, segments: &[&str]| {
+            api(base).url(&["bot", "1:abc"], segments.iter().copied()).to_string()
+        };
+        assert_eq!(url("https://api.telegram.org", &["getMe"]), "https://api.telegram.org/bot1:abc/getMe");
+        assert_eq!(
+            url("http://127.0.0.1:8/base/", &["a b?#%2e", "c"]),
+            "http://127.0.0.1:8/base/bot1:abc/a%20b%3F%23%252e/c"
+        );
+        assert_eq!(method_name("SendMessage"), "sendMessage");
+    }
+
+    #[tokio::test]
+    async fn a_path_that_leads_elsewhere_is_not_requested() {
+        for path in ["../x", "a/../../x", "/etc/passwd", "a//b", "a\\b", "", "a/."] {
+            let refused = api("http://127.0.0.1:1").file(path).await.map(|_| ()).expect_err(path);
+            assert!(matches!(refused, Failure::Refused { .. }), "{path}: {refused}");
+        }
+    }
+}

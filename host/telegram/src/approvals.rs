@@ -1,0 +1,136 @@
+//! Approvals in a chat: a message with two buttons in reply to the question. Who may decide, and what came of it, is the
+//! desk's to know; a press is handed to it by [`super::presses`].
+
+use super::api::REQUEST_MAX;
+use super::bot::Bot;
+use super::failure::Failure;
+use super::send::{NO_PREVIEW, Target, is_group};
+use async_trait::async_trait;
+use cofferdam_agent::server::Backoff;
+use cofferdam_agent::tools::Approval;
+use cofferdam_chat::desk::{Board, NotShown, Verb};
+use cofferdam_chat::outbound::Rich;
+use std::sync::Arc;
+use std::time::Duration;
+use teloxide_core::payloads::SendMessage;
+use teloxide_core::types::{
+    ChatId, InlineKeyboardButton, InlineKeyboardMarkup, MessageId, ReplyMarkup, ReplyParameters, ThreadId,
+};
+
+/// Tries to take the buttons away; a press after that is told that it is too late all the same.
+const EDITS_MAX: u32 = 3;
+
+/// Where the approvals of one turn are shown: below its question.
+pub(super) struct Below {
+    pub(super) bot: Arc<Bot>,
+    /// The question.
+    pub(super) target: Target,
+    /// Who asked it.
+    pub(super) sender: String,
+}
+
+#[async_trait]
+impl Board for Below {
+    fn chat(&self) -> String {
+        self.target.chat.to_string()
+    }
+
+    fn approvers(&self, mut named: Vec<String>) -> Vec<String> {
+        let allowed = self.bot.rules().allowed;
+        named.retain(|person| person.parse().is_ok_and(|person| allowed.contains(&person)));
+        // A private chat has the number of the person.
+        if !is_group(self.target.chat) && !named.contains(&self.chat()) {
+            named.clear();
+        }
+        named
+    }
+
+    fn serves_asker(&self) -> bool {
+        self.sender.parse().is_ok_and(|sender| self.bot.rules().serves(sender, self.target.chat))
+    }
+
+    fn called(&self, person: &str) -> Option<String> {
+        self.bot.door.names.of(person)
+    }
+
+    /// In a group that has moved since nobody can press any more.
+    fn stands(&self, message: &str) -> bool {
+        self.message(message).0 == self.chat_now()
+    }
+
+    async fn show(&self, id: &str, approval: &Approval) -> Result<String, NotShown> {
+        let mut backoff = Backoff::new(Duration::from_millis(500), Duration::from_secs(10));
+        loop {
+            let pause = match self.send(id, &approval.text).await {
+                Err(Failure::TooMany(asked)) => asked.max(backoff.pause()),
+                Err(Failure::Migrated(to)) if self.chat_now() != to => {
+                    self.bot.moved(self.chat_now(), to).await;
+                    continue;
+                }
+                Err(failure @ (Failure::Refused { .. } | Failure::Migrated(_))) => {
+                    return Err(NotShown(failure.to_string()));
+                }
+                Err(_) => backoff.pause(),
+                Ok(message) => return Ok(message),
+            };
+            tokio::time::sleep(pause).await;
+        }
+    }
+
+    fn change(&self, message: &str, text: String) {
+        let (chat, Some(message)) = self.message(message) else { return };
+        let (api, text) = (self.bot.api.clone(), Rich::plain(text));
+        tokio::spawn(async move {
+            for _ in 0..EDITS_MAX {
+                let pause = match api.pace.reply(chat, api.edit(chat, message, &text)).await {
+                    Ok(()) | Err(Failure::Refused { .. } | Failure::Migrated(_)) => return,
+                    Err(Failure::TooMany(pause)) => pause,
+                    Err(_) => Duration::from_secs(1),
+                };
+                tokio::time::sleep(pause).await;
+            }
+        });
+    }
+}
+
+impl Below {
+    /// Where the chat can be reached now.
+    fn chat_now(&self) -> i64 {
+        self.bot.door.moves.now(self.target.chat)
+    }
+
+    /// The chat and the number of a message that shows an approval, as the store keeps them.
+    fn message(&self, kept: &str) -> (i64, Option<i64>) {
+        match kept.split_once('/') {
+            Some((chat, id)) => (chat.parse().unwrap_or(self.target.chat), id.parse().ok()),
+            None => (self.target.chat, kept.parse().ok()),
+        }
+    }
+
+    async fn send(&self, id: &str, text: &str) -> Result<String, Failure> {
+        let number = |id: Option<i64>| id.and_then(|id| i32::try_from(id).ok()).map(MessageId);
+        let chat = self.chat_now();
+        // The old ids of topic and message mean nothing where a group has moved to.
+        let here = |id: Option<i64>| number(id.filter(|_| chat == self.target.chat));
+        let mut message = SendMessage::new(ChatId(chat), text);
+        message.message_thread_id = here(self.target.thread).map(ThreadId);
+        message.reply_parameters =
+            here(self.target.reply_to).map(|id| ReplyParameters::new(id).allow_sending_without_reply());
+        message.link_preview_options = Some(NO_PREVIEW);
+        let buttons = Verb::ALL.map(|verb| InlineKeyboardButton::callback(verb.label(), verb.data(id)));
+        message.reply_markup = Some(ReplyMarkup::InlineKeyboard(InlineKeyboardMarkup::new([buttons])));
+        let api = &self.bot.api;
+        let ask = async |message: &SendMessage| {
+            api.pace.reply(self.target.chat, api.call(message, REQUEST_MAX)).await
+        };
+        let mut result = ask(&message).await;
+        if message.message_thread_id.is_some() && result.as_ref().is_err_and(Failure::topic_is_gone) {
+            // As the answer will: to the chat rather than nowhere.
+            message.message_thread_id = None;
+            result = ask(&message).await;
+        }
+        let result = result?;
+        let sent: serde_json::Value = serde_json::from_str(result.get()).unwrap_or_default();
+        Ok(format!("{chat}/{}", sent["message_id"].as_i64().unwrap_or_default()))
+    }
+}

@@ -1,0 +1,87 @@
+//! What every part of the running channel shares: what every channel stands on, the connection, the people.
+
+use super::api::{Api, REQUEST_MAX};
+use super::config::Timing;
+use super::failure::Failure;
+use super::people::Door;
+use cofferdam_agent::tools;
+use cofferdam_chat::answering::Base;
+use cofferdam_chat::desk;
+use cofferdam_store::Presence;
+use serde_json::value::RawValue;
+use std::sync::Arc;
+use teloxide_core::payloads;
+use tokio::sync::{Semaphore, watch};
+
+/// The bot's own account.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Me {
+    pub(super) id: i64,
+    /// Without `@`. Every bot has one; without it no command in a group can name this bot.
+    pub(super) username: Option<String>,
+    /// What Telegram brings it of groups.
+    pub(super) hears: Hears,
+}
+
+/// What Telegram brings a bot of the talk in groups where it is no administrator.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Hears {
+    /// Commands, replies and mentions: BotFather's privacy mode.
+    #[default]
+    WhatIsForIt,
+    Everything,
+}
+
+/// The running bot as it is configured now. What runs keeps the one that it began with; all of them share what
+/// lasts.
+#[derive(Clone)]
+pub(super) struct Bot {
+    /// What every channel has.
+    pub(super) base: Base,
+    pub(super) api: Arc<Api>,
+    pub(super) presence: Arc<Presence>,
+    /// Who is served.
+    pub(super) door: Door,
+    pub(super) timing: Timing,
+    pub(super) me: Me,
+    /// Answers to presses.
+    pub(super) answers: Arc<Semaphore>,
+}
+
+/// The bot of the moment, for what goes on for as long as the program runs.
+pub(super) type Bots = watch::Receiver<Arc<Bot>>;
+
+/// Who decides over approvals, and until when.
+pub(super) fn deciding(approvers: &[i64], approvals: &tools::Config) -> desk::Rules {
+    let approvers = approvers.iter().map(ToString::to_string).collect();
+    desk::Rules { approvers, expires: approvals.expires.0 }
+}
+
+impl Me {
+    /// Asks Telegram who this bot is.
+    ///
+    /// # Errors
+    /// [`Failure`].
+    pub(super) async fn ask(api: &Api) -> Result<Self, Failure> {
+        Self::read(&api.call(&payloads::GetMe::new(), REQUEST_MAX).await?)
+    }
+
+    /// The bot as people call it: `@name`.
+    pub(super) fn called(&self) -> String {
+        self.username.as_ref().map_or_else(|| format!("bot {}", self.id), |name| format!("@{name}"))
+    }
+
+    /// What `getMe` has brought.
+    ///
+    /// # Errors
+    /// [`Failure::Unreachable`] for what is no bot's account.
+    pub(super) fn read(result: &RawValue) -> Result<Self, Failure> {
+        let value: serde_json::Value = serde_json::from_str(result.get()).unwrap_or_default();
+        let id = value["id"].as_i64();
+        let id =
+            id.ok_or_else(|| Failure::Unreachable("getMe tells no id; is api_url a Bot API server?".into()))?;
+        let everything = value["can_read_all_group_messages"] == true;
+        let hears = if everything { Hears::Everything } else { Hears::WhatIsForIt };
+        Ok(Self { id, username: value["username"].as_str().map(str::to_owned), hears })
+    }
+}

@@ -1,0 +1,98 @@
+//! Groups that became supergroups: the same place under a new id. What was kept under the old id, its home, goes on
+//! being used; what is sent goes to the new one.
+
+use super::bot::Bot;
+use super::wire::{Message, Moved};
+use cofferdam_store::MOVES_MAX;
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// The old and the new id of each group that moved, as many as the store remembers. It happens to a group once. Clones
+/// share it.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Moves(Arc<Mutex<VecDeque<(i64, i64)>>>);
+
+impl Moves {
+    /// Those that the store knows of.
+    pub(super) fn known(pairs: Vec<(String, String)>) -> Self {
+        let read = |(from, to): (String, String)| Some((from.parse().ok()?, to.parse().ok()?));
+        Self(Arc::new(Mutex::new(pairs.into_iter().filter_map(read).collect())))
+    }
+
+    /// The id under which a chat was first known: what is kept of it is kept under this one.
+    pub(super) fn home(&self, chat: i64) -> i64 {
+        self.moved().iter().find(|(_, to)| *to == chat).map_or(chat, |(from, _)| *from)
+    }
+
+    /// The id under which a chat can be reached.
+    pub(super) fn now(&self, chat: i64) -> i64 {
+        self.moved().iter().find(|(from, _)| *from == chat).map_or(chat, |(_, to)| *to)
+    }
+
+    fn note(&self, from: i64, to: i64) {
+        let mut moved = self.moved();
+        moved.retain(|(other, _)| *other != from);
+        moved.push_back((from, to));
+        if moved.len() > MOVES_MAX as usize {
+            moved.pop_front();
+        }
+    }
+
+    fn moved(&self) -> MutexGuard<'_, VecDeque<(i64, i64)>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Bot {
+    /// Notes what a message reports of a move, if it does; `None` once the bot stops.
+    ///
+    /// Only Telegram makes such messages: nobody can write one.
+    pub(super) async fn noted_move(&self, message: &Message) -> Option<()> {
+        match message.moved {
+            None => Some(()),
+            Some(Moved::To(to)) => self.moved(message.chat.id, to).await,
+            Some(Moved::From(from)) => self.moved(from, message.chat.id).await,
+        }
+    }
+
+    /// Notes that a group lives on under another id, durably; `None` once the bot stops.
+    pub(super) async fn moved(&self, from: i64, to: i64) -> Option<()> {
+        let is_group = from < 0 && to < 0 && from != to;
+        if !is_group || self.door.moves.now(from) == to {
+            return Some(());
+        }
+        let base = &self.base;
+        let note = || base.store.note_move(&base.channel, from.to_string(), to.to_string());
+        base.stored("note that a group moved", note).await?;
+        self.door.moves.note(from, to);
+        tracing::info!(from, to, "a group became a supergroup and goes on under its new id");
+        // Who waits for an approval there shows it again, where it can be pressed.
+        base.desk.look_again();
+        Some(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_group_that_moved_is_one_place() {
+        let moves = Moves::known(vec![("-5".into(), "-1005".into()), ("x".into(), "-1".into())]);
+        assert_eq!((moves.home(-1005), moves.home(-5), moves.home(-7)), (-5, -5, -7));
+        assert_eq!((moves.now(-1005), moves.now(-5), moves.now(-7)), (-1005, -1005, -7));
+        moves.note(-7, -1007);
+        assert_eq!((moves.clone().home(-1007), moves.now(-7)), (-7, -1007));
+    }
+
+    #[test]
+    fn as_many_are_known_as_are_remembered() {
+        let moves = Moves::default();
+        for from in 1..=i64::from(MOVES_MAX) + 2 {
+            moves.note(-from, -from - 1_000_000);
+        }
+        moves.note(-3, -2_000_003);
+        assert_eq!(moves.moved().len(), MOVES_MAX as usize);
+        assert_eq!((moves.now(-2), moves.now(-3)), (-2, -2_000_003), "the oldest went");
+    }
+}

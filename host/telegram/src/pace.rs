@@ -1,0 +1,76 @@
+//! How fast Telegram takes messages, a little below what <https://core.telegram.org/bots/faq#my-bot-is-hitting-limits-how-do-i-avoid-this>
+//! says: 1 a second in a chat, 20 a minute in a group, 30 a second in all. What arrives is what counts there, and
+//! requests do not arrive as evenly as they leave.
+
+use super::config::FloodLimits;
+use super::failure::Failure;
+use super::send::is_group;
+use cofferdam_chat::outbound::{Pacer, Rate, Recipient};
+use std::time::Duration;
+use tokio_util::sync::CancellationToken;
+
+const EACH: Rate = Rate { count: 5, per: Duration::from_secs(6) };
+const CHAT: &[Rate] = &[EACH];
+const GROUP: &[Rate] = &[EACH, Rate { count: 18, per: Duration::from_secs(60) }];
+const ALL: &[Rate] = &[Rate { count: 28, per: Duration::from_secs(1) }];
+
+/// Paces what the bot sends, and remembers which chats take nothing for now.
+pub(super) struct Pace {
+    pacer: Pacer,
+    limits: FloodLimits,
+    /// What waits then is left for the next start.
+    stop: CancellationToken,
+}
+
+impl Pace {
+    /// By these limits, until the stop.
+    pub(super) fn new(limits: FloodLimits, stop: CancellationToken) -> Self {
+        let all = if limits == FloodLimits::Telegram { ALL } else { &[] };
+        Self { pacer: Pacer::new(all), limits, stop }
+    }
+
+    /// Makes a request that is a message of a reply, when its turn has come.
+    pub(super) async fn reply<T>(
+        &self,
+        chat: i64,
+        request: impl Future<Output = Result<T, Failure>>,
+    ) -> Result<T, Failure> {
+        tokio::select! {
+            biased;
+            () = self.pacer.turn(self.recipient(chat)) => self.noted(chat, request).await,
+            () = self.stop.cancelled() => Err(Failure::Unreachable("the program stops".into())),
+        }
+    }
+
+    /// Waits until there is room for a message that can be left out.
+    pub(super) async fn spare(&self, chat: i64) {
+        self.pacer.spare(self.recipient(chat)).await;
+    }
+
+    /// Waits until there is room for a sign of life, which is no message in its chat.
+    pub(super) async fn sign(&self, chat: i64) {
+        self.pacer.spare(Recipient { id: chat, rates: &[] }).await;
+    }
+
+    /// Makes a request, and notes the pause that Telegram asks for.
+    pub(super) async fn noted<T>(
+        &self,
+        chat: i64,
+        request: impl Future<Output = Result<T, Failure>>,
+    ) -> Result<T, Failure> {
+        let answer = request.await;
+        if let Err(Failure::TooMany(pause)) = &answer {
+            self.pacer.hold(chat, *pause);
+        }
+        answer
+    }
+
+    fn recipient(&self, chat: i64) -> Recipient {
+        let rates = match self.limits {
+            FloodLimits::Server => &[],
+            FloodLimits::Telegram if is_group(chat) => GROUP,
+            FloodLimits::Telegram => CHAT,
+        };
+        Recipient { id: chat, rates }
+    }
+}

@@ -1,0 +1,203 @@
+//! Long polling: persist a batch, then confirm it, for as long as the program runs. Whatever goes wrong
+//! is waited out; only a refused token ends it.
+
+use super::admit::{Admission, admit};
+use super::bot::{Bot, Bots};
+use super::cursor::{Cursor, Cursored};
+use super::failure::Failure;
+use super::prepare::{concerns_us, queue_of};
+use super::presses;
+use super::pulse;
+use super::send::Target;
+use super::start::{Flow, hand_on};
+use super::trouble::Trouble;
+use super::wire::Update;
+use cofferdam_chat::answering::{Channel, arrivals};
+use cofferdam_chat::lanes::Arrival;
+use cofferdam_store::{Fate, Headers, NewUpdate, Persisted};
+use serde::Serialize;
+use serde_json::value::RawValue;
+use std::time::Duration;
+use teloxide_core::requests::Payload;
+use tokio::sync::mpsc;
+
+/// Telegram holds the poll; the request may take this much longer.
+const OVERTIME: Duration = Duration::from_secs(15);
+
+/// `getUpdates` with updates as they are: an update that teloxide's types cannot hold is not lost.
+#[derive(Serialize)]
+struct GetUpdates {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    offset: Option<i64>,
+    limit: u8,
+    timeout: u64,
+    allowed_updates: &'static [&'static str],
+}
+
+impl Payload for GetUpdates {
+    type Output = Vec<Box<RawValue>>;
+    const NAME: &'static str = "GetUpdates";
+}
+
+/// Polls until the stop; the error is a refused token.
+pub(super) async fn poll(bots: &Bots, lanes: &mpsc::Sender<Arrival>) -> Result<(), Failure> {
+    pulse::known();
+    // The first poll comes back at once, and shows whether polling works: a later one lasts as long as nobody writes.
+    let mut hold = Duration::ZERO;
+    let mut cursor = Cursor::default();
+    let mut trouble = Trouble::default();
+    loop {
+        let bot = bots.borrow().clone();
+        let polled = tokio::select! {
+            biased;
+            () = bot.base.stop.soon.cancelled() => return Ok(()),
+            polled = ask(&bot, &cursor, hold) => polled,
+        };
+        // A poll lasts long: who sent what it brings is judged by what is configured now.
+        let bot = bots.borrow().clone();
+        let taken = match polled {
+            Ok(batch) => {
+                pulse::answered(batch.len());
+                hold = bot.timing.long_poll;
+                take(&bot, batch, &mut cursor, lanes).await
+            }
+            Err(failure) => Err(failure),
+        };
+        let pause = match taken {
+            Ok(Flow::Goes) => {
+                trouble.over();
+                continue;
+            }
+            Ok(Flow::Stops) => return Ok(()),
+            Err(failure @ Failure::Unauthorized(_)) => return Err(failure),
+            Err(failure) => {
+                if let Failure::Unreadable(text) = &failure
+                    && cursor.pass_over(text) == Cursored::Moved
+                {
+                    trouble.over();
+                }
+                trouble.pause(&failure)
+            }
+        };
+        pulse::goes_on_within(pause);
+        tokio::select! {
+            () = tokio::time::sleep(pause) => {}
+            () = bot.base.stop.soon.cancelled() => return Ok(()),
+        }
+    }
+}
+
+/// Asks for updates, which Telegram may hold so long if there are none.
+async fn ask(bot: &Bot, cursor: &Cursor, hold: Duration) -> Result<Vec<Box<RawValue>>, Failure> {
+    let request = GetUpdates {
+        offset: cursor.offset(),
+        limit: cursor.limit,
+        timeout: hold.as_secs(),
+        allowed_updates: &["message", "edited_message", "callback_query"],
+    };
+    pulse::goes_on_within(hold + OVERTIME);
+    let result = bot.api.call(&request, hold + OVERTIME).await;
+    pulse::goes_on_within(Duration::ZERO);
+    let result = result?;
+    bot.presence.polled();
+    serde_json::from_str(result.get()).map_err(|_| Failure::Unreachable("getUpdates brings no list".into()))
+}
+
+/// Persists a batch, hands the work on, which never waits for work to be done, then moves the cursor.
+async fn take(
+    bot: &Bot,
+    batch: Vec<Box<RawValue>>,
+    cursor: &mut Cursor,
+    lanes: &mpsc::Sender<Arrival>,
+) -> Result<Flow, Failure> {
+    let (mut updates, mut presses) = (Vec::with_capacity(batch.len()), Vec::new());
+    for raw in &batch {
+        match Update::read(raw.get()) {
+            Some(mut update) => {
+                presses.extend(update.press.take());
+                if let Some(message) = &update.message
+                    && bot.noted_move(message).await.is_none()
+                {
+                    return Ok(Flow::Stops);
+                }
+                updates.push(judged(bot, update, raw.get()).await);
+            }
+            None => tracing::error!("an update without an id was passed over"),
+        }
+    }
+    if updates.is_empty() && !batch.is_empty() {
+        return Err(Failure::Unreachable("getUpdates brings updates without ids".into()));
+    }
+    if presses::take(bot, presses).await == Flow::Stops {
+        return Ok(Flow::Stops);
+    }
+    let last = updates.iter().map(|update| update.update_id).max();
+    let base = &bot.base;
+    let persist = || base.store.persist(&base.channel, updates.clone());
+    let persisted = if updates.is_empty() {
+        Some(Persisted::default())
+    } else {
+        base.stored("persist updates", persist).await
+    };
+    let Some(persisted) = persisted else { return Ok(Flow::Stops) };
+    for arrival in arrivals::of_batch(bot, &updates, persisted) {
+        if hand_on(bot, lanes, arrival).await == Flow::Stops {
+            return Ok(Flow::Stops);
+        }
+    }
+    // Work begins while the disk takes them in; what the next poll confirms has to outlast the power as well.
+    if last.is_some() && base.stored("settle updates", || base.store.settle()).await.is_none() {
+        return Ok(Flow::Stops);
+    }
+    let again = last.is_some() && last < cursor.offset();
+    cursor.advance(last);
+    if again {
+        // A server that ignores the offset must not keep this loop busy.
+        return Err(Failure::Unreachable("getUpdates repeats what was confirmed".into()));
+    }
+    Ok(Flow::Goes)
+}
+
+/// An update with its fate, which its sender decides before anything else.
+async fn judged(bot: &Bot, update: Update, raw: &str) -> NewUpdate {
+    let update_id = update.update_id;
+    let ignored = |why: &str, chat: Option<i64>| {
+        tracing::debug!(update_id, why, chat, "an update is ignored");
+        NewUpdate { update_id, album: None, message: None, raw: String::new(), fate: Fate::Ignored }
+    };
+    let rules = bot.rules();
+    let (message, edited) = match (update.message, update.edited) {
+        (Some(message), _) => (message, false),
+        (None, Some(message)) => (message, true),
+        (None, None) => return ignored("no message", None),
+    };
+    let chat = Some(message.chat.id);
+    match admit(&message, &rules.allowed, rules.group(&message).members) {
+        Admission::Ignore(why) => ignored(why, chat),
+        // They were told when they wrote it.
+        Admission::Tell(_) if edited => ignored("an edit of a stranger", chat),
+        Admission::Tell(sender) => {
+            let fate = Fate::Stranger(bot.stranger(&message, sender).await);
+            NewUpdate { update_id, album: None, message: None, raw: String::new(), fate }
+        }
+        // It changes what waits; what ran, or was not meant for this bot, stays as it is.
+        Admission::Serve(_) if edited => match Update::as_sent(raw) {
+            Some(raw) => {
+                let message = message.name();
+                NewUpdate { update_id, album: None, message, raw, fate: Fate::Edited }
+            }
+            None => ignored("an edit that cannot be read", chat),
+        },
+        Admission::Serve(_) if !concerns_us(&message, &rules) => ignored("not meant for this bot", chat),
+        Admission::Serve(sender) => {
+            tracing::debug!(update_id, chat, "an update waits for its turn");
+            let headers = Headers {
+                session: bot.session(&Target::answering(&message)),
+                sender: sender.to_string(),
+                queue: queue_of(&message, &rules),
+            };
+            let (album, raw, fate) = (message.album(), raw.to_owned(), Fate::Pending(headers));
+            NewUpdate { update_id, album, message: message.name(), raw, fate }
+        }
+    }
+}

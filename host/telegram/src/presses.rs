@@ -1,0 +1,49 @@
+//! Presses of buttons below approvals: decided by the desk before the update is confirmed. The presser's number is
+//! looked at before anything else.
+//!
+//! They pass by the lanes: the lane of a press is busy with the very turn that waits for it.
+
+use super::api::REQUEST_MAX;
+use super::bot::Bot;
+use super::start::Flow;
+use super::wire::{Press, UserKind};
+use cofferdam_chat::desk::Said;
+use teloxide_core::payloads::AnswerCallbackQuery;
+use teloxide_core::types::CallbackQueryId;
+
+/// Answers to presses that are under way at once; more presses are not answered, and count all the same.
+pub(super) const ANSWERS_AT_ONCE_MAX: usize = 16;
+
+/// Decides what the presses ask for. When it returns, that is on disk.
+pub(super) async fn take(bot: &Bot, presses: Vec<Press>) -> Flow {
+    for press in presses {
+        let Some(said) = pressed(bot, &press).await else { return Flow::Stops };
+        let Ok(permit) = bot.answers.clone().try_acquire_owned() else { continue };
+        let api = bot.api.clone();
+        tokio::spawn(async move {
+            let mut answer = AnswerCallbackQuery::new(CallbackQueryId(press.query));
+            answer.text = Some(said.text);
+            // In a window to be closed.
+            answer.show_alert = Some(said.alert);
+            if let Err(failure) = api.call(&answer, REQUEST_MAX).await {
+                tracing::debug!(%failure, "a press was not answered");
+            }
+            drop(permit);
+        });
+    }
+    Flow::Goes
+}
+
+/// What the presser is told; `None` once the bot stops.
+async fn pressed(bot: &Bot, press: &Press) -> Option<Said> {
+    let rules = bot.rules();
+    let person = press.from.filter(|user| user.kind == UserKind::Person && rules.allowed.contains(&user.id));
+    if let Some(person) = person {
+        bot.door.names.learn(person.id, &press.name);
+    }
+    let by = person.map(|user| user.id.to_string());
+    let home = |chat: i64| rules.moves.home(chat);
+    let here = |chat: &str| chat.parse().is_ok_and(|chat| press.chat.map(home) == Some(home(chat)));
+    let called = |person: &str| bot.door.names.of(person);
+    bot.base.desk.press(&press.data, by.as_deref(), here, called).await
+}

@@ -1,0 +1,58 @@
+//! What holds at one moment: who is served, what holds in which group, and who the bot is. Pure.
+
+use super::bot::Me;
+use super::groups::{Group, Groups, Members, USUAL};
+use super::moves::Moves;
+use super::wire::{ChatKind, Message};
+use cofferdam_agent::turn::Whose;
+use cofferdam_chat::lanes::By;
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+/// What holds now.
+#[derive(Clone, Debug)]
+pub(super) struct Rules {
+    /// Those whom the configuration names, and those whom the operator has let in since.
+    pub(super) allowed: BTreeSet<i64>,
+    pub(super) groups: Arc<Groups>,
+    pub(super) moves: Moves,
+    pub(super) me: Me,
+    /// Whose the conversations are.
+    pub(super) whose: Whose,
+}
+
+impl Rules {
+    /// What holds in the chat of a message.
+    pub(super) fn group(&self, message: &Message) -> &Group {
+        match message.chat.kind {
+            ChatKind::Group => self.of(message.chat.id),
+            ChatKind::Private | ChatKind::Other => &USUAL,
+        }
+    }
+
+    /// What holds in a group of this id.
+    pub(super) fn of(&self, chat: i64) -> &Group {
+        self.groups.of([self.moves.now(chat), self.moves.home(chat)])
+    }
+
+    /// What somebody may stop.
+    pub(super) fn power_of(&self, sender: i64) -> By {
+        if self.allowed.contains(&sender) { By::Served } else { By::Member(sender.to_string()) }
+    }
+
+    /// Whether somebody may have the conversation forgotten that they are heard in: their own, or one of all, where
+    /// they are not merely a member of an open group.
+    pub(super) fn may_begin_anew(&self, sender: i64) -> bool {
+        self.whose == Whose::Person || self.allowed.contains(&sender)
+    }
+
+    /// Whether somebody is served in a chat: a private one, which has the number of its person, or a group.
+    pub(super) fn serves(&self, person: i64, chat: i64) -> bool {
+        let members = if chat < 0 { self.of(chat).members } else { Members::Allowed };
+        match members {
+            Members::Allowed => self.allowed.contains(&person),
+            Members::All => true,
+            Members::None => false,
+        }
+    }
+}

@@ -1,0 +1,304 @@
+//! Where a reply goes, and the one request that sends a part of it.
+
+use super::api::{Api, REQUEST_MAX};
+use super::bot::{Bot, Me};
+use super::failure::Failure;
+use super::html::html;
+use super::typing::Typing;
+use super::upload::send_files;
+use super::wire::Message;
+use async_trait::async_trait;
+use cofferdam_chat::Alive;
+use cofferdam_chat::outbound::{Bundle, Rich, Router, SendError};
+use cofferdam_store::{Part, PartKind};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use teloxide_core::payloads::{DeleteMessage, EditMessageText, SendMessage};
+use teloxide_core::types::{
+    ChatAction, ChatId, LinkPreviewOptions, MessageId, ParseMode, ReplyParameters, ThreadId,
+};
+
+/// A message's text holds so many UTF-16 units.
+pub(super) const TEXT_UNITS_MAX: usize = 4096;
+
+/// Where a reply goes; the store keeps it as JSON.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Target {
+    pub(super) chat: i64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) thread: Option<i64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) reply_to: Option<i64>,
+    /// What stands there for the reply already.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) stand_in: Option<StandIn>,
+}
+
+/// What becomes of the message that stood for a reply while its turn ran.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum StandIn {
+    /// The first text takes its place.
+    Edit(i64),
+    /// It goes: an edit of it may still be on its way, and would overtake the reply.
+    Delete(i64),
+}
+
+impl Target {
+    /// Where the answer to a message goes.
+    pub(super) fn answering(message: &Message) -> Self {
+        Self { chat: message.chat.id, thread: message.thread, reply_to: message.message_id, stand_in: None }
+    }
+
+    /// Whether more than two see it.
+    pub(super) fn is_group(&self) -> bool {
+        is_group(self.chat)
+    }
+
+    /// As the store keeps it.
+    pub(super) fn to_text(self) -> String {
+        serde_json::to_string(&self).expect("three numbers")
+    }
+
+    /// From the store.
+    pub(super) fn from_text(text: &str) -> Option<Self> {
+        serde_json::from_str(text).ok()
+    }
+}
+
+/// Groups have negative numbers; a private chat has that of the person.
+pub(super) fn is_group(chat: i64) -> bool {
+    chat < 0
+}
+
+/// What one request sends.
+enum Content {
+    Text(Rich),
+    Files(Bundle),
+}
+
+#[async_trait]
+impl Router for Bot {
+    async fn send(&self, target: &str, part: &Part, after: Option<&str>) -> Result<String, SendError> {
+        let Some(target) = Target::from_text(target) else {
+            return Err(SendError::Refused("the stored target is unreadable".into()));
+        };
+        let what = match part.kind {
+            PartKind::Attachment => ChatAction::UploadDocument,
+            _ => ChatAction::Typing,
+        };
+        let sign = Alive::sending(Typing::at(self.api.clone(), target, what));
+        let sent = self.send_part(target, part, after).await;
+        sign.end().await;
+        sent
+    }
+
+    async fn answers(&self) -> bool {
+        Me::ask(&self.api).await.is_ok()
+    }
+}
+
+impl Bot {
+    async fn send_part(
+        &self,
+        mut target: Target,
+        part: &Part,
+        after: Option<&str>,
+    ) -> Result<String, SendError> {
+        if let Some(stand_in) = target.stand_in.filter(|_| part.n == 0)
+            && let Some(message) = self.api.take_place(target.chat, stand_in, part).await?
+        {
+            return Ok(message);
+        }
+        let content = match part.kind {
+            PartKind::Text | PartKind::Rich => Content::Text(words(part)?),
+            PartKind::Voice => return Err(SendError::Refused("this channel cannot speak yet".into())),
+            PartKind::Attachment => match Bundle::read(&part.body) {
+                Some(bundle) => Content::Files(bundle),
+                None => return Err(SendError::Refused("the stored files are unreadable".into())),
+            },
+        };
+        // Only the first message of a reply points at the question; files that follow, at what they follow.
+        target.reply_to = match (part.n, &content) {
+            (0, _) => target.reply_to,
+            (_, Content::Files(_)) => match after {
+                Some(ids) => ids.rsplit(',').next().and_then(|id| id.parse().ok()),
+                None => target.reply_to,
+            },
+            (_, Content::Text(_)) => None,
+        };
+        let mut sent = self.send_to(target, &content).await;
+        if let Err(Failure::Migrated(chat)) = sent {
+            // Before it goes out: what is written there then is known to belong here.
+            self.moved(target.chat, chat).await;
+            // The old ids of topic and message mean nothing there.
+            target = Target { chat, thread: None, reply_to: None, stand_in: None };
+            sent = self.send_to(target, &content).await;
+        }
+        if target.thread.is_some() && sent.as_ref().is_err_and(Failure::topic_is_gone) {
+            // A deleted or closed topic: the answer goes to the chat rather than nowhere.
+            sent = self.send_to(Target { thread: None, ..target }, &content).await;
+        }
+        sent.map_err(send_error)
+    }
+
+    async fn send_to(&self, target: Target, content: &Content) -> Result<String, Failure> {
+        let sending = async {
+            match content {
+                Content::Text(text) => self.api.send(target, text).await,
+                Content::Files(bundle) => send_files(&self.api, &self.base.outgoing, target, bundle).await,
+            }
+        };
+        self.api.pace.reply(target.chat, sending).await
+    }
+}
+
+impl Api {
+    /// Puts the first part of a reply in the place of what stood for it; `None` when it must be sent anew,
+    /// and then nothing stands there any more, as far as Telegram lets a bot clear it away.
+    async fn take_place(
+        &self,
+        chat: i64,
+        stand_in: StandIn,
+        part: &Part,
+    ) -> Result<Option<String>, SendError> {
+        let id = match stand_in {
+            StandIn::Edit(id) if matches!(part.kind, PartKind::Text | PartKind::Rich) => {
+                let text = words(part)?;
+                match self.pace.reply(chat, self.edit(chat, id, &text)).await {
+                    Ok(()) => return Ok(Some(id.to_string())),
+                    // Somebody has deleted it, or it is too old.
+                    Err(Failure::Refused { .. } | Failure::Migrated(_)) => id,
+                    Err(failure) => return Err(send_error(failure)),
+                }
+            }
+            StandIn::Edit(id) | StandIn::Delete(id) => id,
+        };
+        match self.delete(chat, id).await {
+            Ok(()) | Err(Failure::Refused { .. } | Failure::Migrated(_)) => Ok(None),
+            Err(failure) => Err(send_error(failure)),
+        }
+    }
+
+    /// Gives a message of the bot another text. The text that it has already is fine.
+    pub(super) async fn edit(&self, chat: i64, message: i64, text: &Rich) -> Result<(), Failure> {
+        match self.edit_as(chat, message, Written::of(text)).await {
+            Err(failure) if is_markup_refused(&failure, text) => {
+                self.edit_as(chat, message, Written::plain(text)).await
+            }
+            edited => edited,
+        }
+    }
+
+    async fn edit_as(&self, chat: i64, message: i64, written: Written) -> Result<(), Failure> {
+        let mut edit = EditMessageText::new(ChatId(chat), message_id(message)?, written.text);
+        edit.parse_mode = written.mode;
+        edit.link_preview_options = Some(NO_PREVIEW);
+        match self.call(&edit, REQUEST_MAX).await {
+            Err(failure) if failure.says("message is not modified") => Ok(()),
+            edited => edited.map(|_| ()),
+        }
+    }
+
+    async fn delete(&self, chat: i64, message: i64) -> Result<(), Failure> {
+        let delete = DeleteMessage::new(ChatId(chat), message_id(message)?);
+        self.call(&delete, REQUEST_MAX).await.map(|_| ())
+    }
+
+    /// Sends text and returns the message's id.
+    ///
+    /// No link preview: Telegram would fetch an address that a file or a model has written.
+    pub(super) async fn send(&self, target: Target, text: &Rich) -> Result<String, Failure> {
+        match self.send_as(target, Written::of(text)).await {
+            Err(failure) if is_markup_refused(&failure, text) => {
+                self.send_as(target, Written::plain(text)).await
+            }
+            sent => sent,
+        }
+    }
+
+    async fn send_as(&self, target: Target, written: Written) -> Result<String, Failure> {
+        // Ids beyond 31 bits do not exist yet; without them the answer still arrives.
+        let id = |id: Option<i64>| id.and_then(|id| i32::try_from(id).ok()).map(MessageId);
+        let mut message = SendMessage::new(ChatId(target.chat), written.text);
+        message.parse_mode = written.mode;
+        message.message_thread_id = id(target.thread).map(ThreadId);
+        message.reply_parameters =
+            id(target.reply_to).map(|id| ReplyParameters::new(id).allow_sending_without_reply());
+        message.link_preview_options = Some(NO_PREVIEW);
+        let result = self.call(&message, REQUEST_MAX).await?;
+        // The message is out whatever the rest of the answer looks like.
+        Ok(sent_id(&serde_json::from_str(result.get()).unwrap_or_default()))
+    }
+}
+
+/// A text as a request carries it.
+pub(super) struct Written {
+    pub(super) text: String,
+    pub(super) mode: Option<ParseMode>,
+}
+
+impl Written {
+    /// With its styles as HTML. Plain text goes without a parse mode: nothing in it can be taken for markup.
+    pub(super) fn of(text: &Rich) -> Self {
+        match text.spans.is_empty() {
+            true => Self::plain(text),
+            false => Self { text: html(text), mode: Some(ParseMode::Html) },
+        }
+    }
+
+    fn plain(text: &Rich) -> Self {
+        Self { text: text.text.clone(), mode: None }
+    }
+}
+
+/// Whether it was the markup of this text that Telegram refused; then nothing was sent, and its words can be.
+pub(super) fn is_markup_refused(failure: &Failure, text: &Rich) -> bool {
+    let refused = !text.spans.is_empty() && failure.says("can't parse entities");
+    if refused {
+        tracing::warn!(%failure, "sending a text without its styles");
+    }
+    refused
+}
+
+/// What a part says.
+fn words(part: &Part) -> Result<Rich, SendError> {
+    let words = Rich::read(part.kind, &part.body);
+    words.ok_or_else(|| SendError::Refused("the stored text is unreadable".into()))
+}
+
+/// The id in a message that Telegram has taken.
+pub(super) fn sent_id(message: &Value) -> String {
+    message["message_id"].as_i64().map_or_else(|| "unknown".to_owned(), |id| id.to_string())
+}
+
+pub(super) const NO_PREVIEW: LinkPreviewOptions = LinkPreviewOptions {
+    is_disabled: true,
+    url: None,
+    prefer_small_media: false,
+    prefer_large_media: false,
+    show_above_text: false,
+};
+
+/// Ids beyond 31 bits do not exist yet.
+fn message_id(id: i64) -> Result<MessageId, Failure> {
+    let unknown = |_| Failure::Refused { code: 400, description: format!("{id} is no message's id") };
+    i32::try_from(id).map(MessageId).map_err(unknown)
+}
+
+fn send_error(failure: Failure) -> SendError {
+    if failure.chat_is_gone() {
+        return SendError::Gone(failure.to_string());
+    }
+    match failure {
+        Failure::TooMany(pause) => SendError::Later(pause),
+        Failure::TooSlow(_) => SendError::TooSlow(failure.to_string()),
+        Failure::Refused { .. } | Failure::Migrated(_) => SendError::Refused(failure.to_string()),
+        // Without its token the bot cannot send now; the poller ends the program, and the next start,
+        // with a token that is accepted, sends it. An answer that cannot be read says nothing.
+        Failure::Unauthorized(_)
+        | Failure::Conflict(_)
+        | Failure::Unreachable(_)
+        | Failure::Unreadable(_) => SendError::Unreachable(failure.to_string()),
+    }
+}

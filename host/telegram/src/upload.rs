@@ -1,0 +1,195 @@
+//! Files of a reply on their way to Telegram: streamed from their blobs, a group as one message.
+//!
+//! It reads no path: a file is named by the SHA-256 of its blob alone.
+
+use super::api::Api;
+use super::download::{ATTEMPT_MIN, SLOWEST_BYTES_PER_S};
+use super::failure::Failure;
+use super::send::{Target, Written, is_markup_refused, sent_id};
+use cofferdam_chat::outbound::{Bundle, Manners, Media, Shown};
+use cofferdam_warden::attachments::outgoing::Outgoing;
+use reqwest::Body;
+use reqwest::multipart::{Form, Part};
+use serde_json::{Value, json};
+use std::time::Duration;
+use tokio::time::timeout;
+
+/// What messages of the Bot API carry: <https://core.telegram.org/bots/api#sending-files>. Megabytes are taken as
+/// millions, which is on the safe side.
+pub(super) const MANNERS: Manners = Manners {
+    text_units_max: super::send::TEXT_UNITS_MAX,
+    caption_units_max: 1024,
+    group_max: 10,
+    file_bytes_max: 50_000_000,
+    photo_bytes_max: 10_000_000,
+    message_bytes_max: 50_000_000,
+    shown: &[
+        ("image/jpeg", Media::Photo),
+        ("image/png", Media::Photo),
+        ("image/webp", Media::Photo),
+        ("image/gif", Media::Animation),
+        ("video/mp4", Media::Video),
+        ("audio/mpeg", Media::Audio),
+        ("audio/mp4", Media::Audio),
+        ("audio/ogg", Media::Voice),
+    ],
+};
+
+/// Sends the files of a bundle; returns the ids of all its messages.
+///
+/// What Telegram does not take as a picture, a film or a voice it gets as a document.
+pub(super) async fn send_files(
+    api: &Api,
+    outgoing: &Outgoing,
+    target: Target,
+    bundle: &Bundle,
+) -> Result<String, Failure> {
+    let words = bundle.words().unwrap_or_default();
+    match send_as(api, outgoing, target, bundle).await {
+        Err(failure) if is_markup_refused(&failure, &words) => {
+            let plain = Bundle { caption_spans: Vec::new(), ..bundle.clone() };
+            Box::pin(send_files(api, outgoing, target, &plain)).await
+        }
+        Err(failure @ Failure::Refused { code: 400, .. })
+            if !failure.chat_is_gone()
+                && !failure.topic_is_gone()
+                && bundle.files.iter().any(|shown| shown.media != Media::Document) =>
+        {
+            let document = |shown: &Shown| Shown { media: Media::Document, file: shown.file.clone() };
+            let files = bundle.files.iter().map(document).collect();
+            tracing::info!(%failure, "sending files as documents instead");
+            send_as(api, outgoing, target, &Bundle { files, ..bundle.clone() }).await
+        }
+        sent => sent,
+    }
+}
+
+async fn send_as(api: &Api, outgoing: &Outgoing, target: Target, bundle: &Bundle) -> Result<String, Failure> {
+    let caption = bundle.words().map(|words| Written::of(&words));
+    let (method, form) = match &bundle.files[..] {
+        [] => return Err(refused("a message without files")),
+        [one] => single(outgoing, one, caption)?,
+        many => group(outgoing, many, caption)?,
+    };
+    let patience = patience(bundle);
+    let result = timeout(patience, api.upload(method, addressed(form, target))).await;
+    let result = result.map_err(|_| Failure::TooSlow(patience))??;
+    // The message is out whatever the rest of the answer looks like.
+    let sent: Value = serde_json::from_str(result.get()).unwrap_or_default();
+    Ok(match sent.as_array() {
+        Some(messages) => messages.iter().map(sent_id).collect::<Vec<_>>().join(","),
+        None => sent_id(&sent),
+    })
+}
+
+/// How long an upload may take: what is slower will hardly be faster the next time.
+fn patience(bundle: &Bundle) -> Duration {
+    let bytes: u64 = bundle.files.iter().map(|shown| shown.file.bytes).sum();
+    ATTEMPT_MIN + Duration::from_secs(bytes / SLOWEST_BYTES_PER_S)
+}
+
+fn single(
+    outgoing: &Outgoing,
+    shown: &Shown,
+    caption: Option<Written>,
+) -> Result<(&'static str, Form), Failure> {
+    let (method, field) = match shown.media {
+        Media::Photo => ("sendPhoto", "photo"),
+        Media::Video => ("sendVideo", "video"),
+        Media::Animation => ("sendAnimation", "animation"),
+        Media::Audio => ("sendAudio", "audio"),
+        Media::Voice => ("sendVoice", "voice"),
+        Media::Document => ("sendDocument", "document"),
+    };
+    let mut form = Form::new().part(field, body(outgoing, shown)?);
+    if let Some(Written { text, mode }) = caption {
+        form = form.text("caption", text);
+        if mode.is_some() {
+            form = form.text("parse_mode", "HTML");
+        }
+    }
+    if shown.media == Media::Document {
+        // A page or a picture that is to be a document stays one.
+        form = form.text("disable_content_type_detection", "true");
+    }
+    Ok((method, form))
+}
+
+fn group(
+    outgoing: &Outgoing,
+    files: &[Shown],
+    caption: Option<Written>,
+) -> Result<(&'static str, Form), Failure> {
+    // People see the caption of an album's first picture, and that of the last document, as that of all.
+    let documents = files.iter().all(|shown| !matches!(shown.media, Media::Photo | Media::Video));
+    let captioned = if documents { files.len() - 1 } else { 0 };
+    let (mut form, mut media) = (Form::new(), Vec::new());
+    for (n, shown) in files.iter().enumerate() {
+        let name = format!("file{n}");
+        let kind = match shown.media {
+            Media::Photo => "photo",
+            Media::Video => "video",
+            Media::Audio => "audio",
+            Media::Animation | Media::Voice | Media::Document => "document",
+        };
+        let mut item = json!({ "type": kind, "media": format!("attach://{name}") });
+        if kind == "document" {
+            item["disable_content_type_detection"] = true.into();
+        }
+        if let Some(Written { text, mode }) = caption.as_ref().filter(|_| n == captioned) {
+            item["caption"] = text.as_str().into();
+            if mode.is_some() {
+                item["parse_mode"] = "HTML".into();
+            }
+        }
+        media.push(item);
+        form = form.part(name, body(outgoing, shown)?);
+    }
+    Ok(("sendMediaGroup", form.text("media", Value::Array(media).to_string())))
+}
+
+/// The blob as a part of the request, read as it goes out.
+fn body(outgoing: &Outgoing, shown: &Shown) -> Result<Part, Failure> {
+    let held = |error: std::io::Error| refused(&format!("the file is not held any more ({error})"));
+    let file = outgoing.file(&shown.file.sha256).map_err(held)?;
+    let len = file.metadata().map_err(held)?.len();
+    let part = Part::stream_with_length(Body::from(tokio::fs::File::from_std(file)), len)
+        .file_name(shown.file.name.clone());
+    part.mime_str(&shown.file.mime_type).map_err(|_| refused("the file's type is unreadable"))
+}
+
+fn addressed(mut form: Form, target: Target) -> Form {
+    form = form.text("chat_id", target.chat.to_string());
+    if let Some(thread) = target.thread {
+        form = form.text("message_thread_id", thread.to_string());
+    }
+    if let Some(message) = target.reply_to {
+        let reply = json!({ "message_id": message, "allow_sending_without_reply": true });
+        form = form.text("reply_parameters", reply.to_string());
+    }
+    form
+}
+
+fn refused(description: &str) -> Failure {
+    Failure::Refused { code: 400, description: description.to_owned() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use cofferdam_core::message::OutgoingAttachment;
+
+    #[test]
+    fn an_upload_may_take_what_its_length_takes() {
+        let shown = |bytes| {
+            let (sha256, name, mime_type) = ("ab".into(), "a".into(), "text/plain".into());
+            Shown { media: Media::Document, file: OutgoingAttachment { sha256, name, mime_type, bytes } }
+        };
+        let seconds = |sizes: &[u64]| {
+            let files = sizes.iter().map(|bytes| shown(*bytes)).collect();
+            patience(&Bundle { caption: None, caption_spans: Vec::new(), files, refused: None }).as_secs()
+        };
+        assert_eq!((seconds(&[]), seconds(&[32 << 10]), seconds(&[1 << 20, 1 << 20])), (60, 61, 124));
+        assert_eq!(seconds(&[MANNERS.message_bytes_max]), 60 + 1525);
+    }
+}

@@ -1,0 +1,80 @@
+//! Reading records back: the last ones exactly, whatever the lengths of lines.
+
+use super::*;
+use crate::audit::{Entry, LINE_BYTES_MAX, Span, Wanted, read_entries};
+
+fn seqs(fixture: &Fixture, span: Span) -> Vec<u64> {
+    let entries = read_entries(Source::Log(&fixture.path()), span, None).expect("opens");
+    let seq = |entry| match entry {
+        Entry::Record { record, .. } => record.seq,
+        Entry::Unreadable { .. } => 0,
+    };
+    entries.map(|entry| seq(entry.expect("reads"))).collect()
+}
+
+#[test]
+fn the_last_entries_are_read_newest_last() {
+    let fixture = Fixture::with(5);
+    assert_eq!(seqs(&fixture, Span::All), [1, 2, 3, 4, 5]);
+    assert!(seqs(&fixture, Span::Last(0)).is_empty());
+    assert_eq!(seqs(&fixture, Span::Last(1)), [5]);
+    assert_eq!(seqs(&fixture, Span::Last(3)), [3, 4, 5]);
+    assert_eq!(seqs(&fixture, Span::Last(5)), [1, 2, 3, 4, 5]);
+    assert_eq!(seqs(&fixture, Span::Last(u64::MAX)), [1, 2, 3, 4, 5]);
+    assert!(seqs(&Fixture::with(0), Span::Last(3)).is_empty());
+}
+
+#[test]
+fn long_lines_do_not_confuse_the_count() {
+    let fixture = Fixture::with(1);
+    let mut long = settled(None);
+    for bytes in [LINE_BYTES_MAX - 2000, 10, LINE_BYTES_MAX - 1500, 40_000, 1] {
+        long.reason = Some("x".repeat(bytes));
+        append(&fixture, Event::Outcome(long.clone()));
+    }
+    for count in 1..=6 {
+        let expected: Vec<u64> = (7 - count..=6).collect();
+        assert_eq!(seqs(&fixture, Span::Last(count)), expected);
+    }
+}
+
+#[test]
+fn what_is_no_record_is_an_entry_that_says_so() {
+    let fixture = Fixture::with(2);
+    let mut lines = fixture.lines();
+    lines.insert(1, b"\xff\n".to_vec());
+    lines.insert(2, [vec![b'x'; 2 * LINE_BYTES_MAX], b"\n".to_vec()].concat());
+    lines.push(b"{\"torn".to_vec());
+    fixture.put_lines(&lines);
+    assert_eq!(seqs(&fixture, Span::All), [1, 0, 0, 2, 0]);
+    assert_eq!(seqs(&fixture, Span::Last(2)), [2, 0]);
+    let last = read_entries(Source::Log(&fixture.path()), Span::Last(1), None);
+    let last = last.expect("opens").next().expect("one").expect("reads");
+    assert!(matches!(last, Entry::Unreadable { bytes: 6, .. }), "{last:?}");
+}
+
+#[test]
+fn lines_that_are_no_records_are_counted_where_certain_ones_are_wanted() {
+    let fixture = Fixture::with(3);
+    let mut lines = fixture.lines();
+    lines.insert(1, b"garbage\n".to_vec());
+    // A record to the quick look and not to the strict one is shown as what it is.
+    let foreign =
+        String::from_utf8(lines[2].clone()).expect("UTF-8").replacen("\"v\":1", "\"v\":1,\"more\":1", 1);
+    lines[2] = foreign.into_bytes();
+    fixture.put_lines(&lines);
+    let wanted: Wanted = Box::new(|record| match &record.event {
+        Event::Intent(Intent { facts, .. }) | Event::Outcome(Outcome { facts, .. }) => {
+            facts.tool == "attachment_save"
+        }
+        _ => false,
+    });
+    let mut entries = read_entries(Source::Log(&fixture.path()), Span::All, Some(wanted)).expect("opens");
+    let kinds: Vec<bool> =
+        entries.by_ref().map(|entry| matches!(entry.expect("reads"), Entry::Record { .. })).collect();
+    assert_eq!((kinds, entries.unreadable()), (vec![true, false, true], 1));
+}
+
+fn append(fixture: &Fixture, event: Event) {
+    fixture.log().append(event, Durability::Buffered).expect("appends");
+}

@@ -1,0 +1,114 @@
+//! One call from its permit to its audited end, and the other things that the trusted core does for a caller.
+//!
+//! [`Warden::run`] is the one way in which a guest runs and in which files change: the journal first, then the intent, then
+//! the files, then the outcome.
+
+mod output;
+mod publication;
+mod quota;
+mod record;
+mod replay;
+mod run;
+mod settle;
+#[cfg(test)]
+mod tests;
+mod unwritten;
+
+pub use output::{KEEPING_TIME_MAX, Output};
+pub use record::{CallRecord, Counted};
+pub use replay::{Before, Replay};
+pub use run::{CallControl, CallJob};
+pub use settle::{SettleError, settle};
+pub use unwritten::unjournaled;
+
+use crate::attachments::outgoing::Outgoing;
+use crate::audit::{AuditError, AuditLog, Durability};
+use crate::publish::{Place, Workspaces};
+use crate::sandbox::{Component, Sandbox};
+use cofferdam_core::audit::{Approval, Event};
+use cofferdam_core::capability::Grants;
+use cofferdam_core::limits::ByteSize;
+use cofferdam_core::tool::ToolError;
+use cofferdam_policy::{Ask, Facts, GuestPath};
+use quota::WriteQuota;
+use std::sync::Arc;
+
+/// What the trusted core is made of, opened. Cheap to clone.
+#[derive(Clone)]
+pub struct Parts {
+    /// Where guests run.
+    pub sandbox: Arc<Sandbox>,
+    /// The tools' files.
+    pub workspaces: Arc<Workspaces>,
+    /// What is written down of every call.
+    pub audit: Arc<AuditLog>,
+    /// What calls add to replies.
+    pub outgoing: Outgoing,
+}
+
+/// The trusted core. Cheap to clone; clones share everything.
+#[derive(Clone)]
+pub struct Warden {
+    parts: Parts,
+    quota: Arc<WriteQuota>,
+}
+
+impl Warden {
+    /// The trusted core over its parts. The calls of one turn write `turn_bytes` at most.
+    pub fn new(parts: Parts, turn_bytes: ByteSize) -> Self {
+        Self { parts, quota: Arc::new(WriteQuota::new(turn_bytes)) }
+    }
+
+    /// Other limits over the same parts. What was begun with these goes on with them.
+    #[must_use]
+    pub fn renewed(&self, outgoing: Outgoing, turn_bytes: ByteSize) -> Self {
+        Self::new(Parts { outgoing, ..self.parts.clone() }, turn_bytes)
+    }
+
+    /// Where guests run.
+    pub fn sandbox(&self) -> &Arc<Sandbox> {
+        &self.parts.sandbox
+    }
+
+    /// The tools' files.
+    pub fn workspaces(&self) -> &Arc<Workspaces> {
+        &self.parts.workspaces
+    }
+
+    /// What calls add to replies.
+    pub fn outgoing(&self) -> &Outgoing {
+        &self.parts.outgoing
+    }
+
+    /// What is written down of every call.
+    pub fn audit(&self) -> &Arc<AuditLog> {
+        &self.parts.audit
+    }
+
+    /// Has a worker ready for the first call of a component, where users share their workspace.
+    pub fn start_ahead(&self, component: &Component, profile: &str, grants: &Grants) {
+        let Parts { sandbox, workspaces, .. } = &self.parts;
+        if !workspaces.per_user() {
+            sandbox.start_ahead(component, profile, grants, workspaces.usual());
+        }
+    }
+
+    /// What the disk says of the paths that a call is asked about. What cannot be looked at is left out, which asks.
+    pub fn facts(&self, ask: &Ask, place: &Place) -> Facts {
+        let workspace = self.parts.workspaces.at(place).ok();
+        let look = |path: &GuestPath| Some((path.clone(), workspace.as_ref()?.seen(path).ok()?));
+        let there = ask.writes().iter().filter_map(look).collect();
+        let find = |path: &GuestPath| Some((path.clone(), workspace.as_ref()?.found(path).ok()?));
+        let found = ask.reads().iter().filter_map(find).collect();
+        Facts { there, found, approved: Default::default() }
+    }
+
+    /// Writes down that a person is asked about a call, or what came of that.
+    ///
+    /// # Errors
+    /// What to answer when the audit cannot be written; the call then goes no further.
+    pub fn note(&self, approval: Approval) -> Result<(), ToolError> {
+        let appended = self.parts.audit.append(Event::Approval(approval), Durability::Buffered);
+        appended.map(drop).map_err(|error: AuditError| unwritten::unaudited(&error))
+    }
+}

@@ -1,0 +1,88 @@
+//! The order in which files change: the journal first, then the intent, then the files, and the outcome when the call ends.
+//!
+//! Nothing of it happens after the watchdog has answered.
+
+use super::Warden;
+use super::record::CallRecord;
+use super::run::CallControl;
+use super::unwritten::unaudited;
+use crate::attachments::outgoing::Addition;
+use crate::audit::Durability;
+use crate::publish::{Planned, Workspace, told};
+use cofferdam_core::audit::{CallFacts, Effect, Event, Intent};
+use cofferdam_core::tool::{ErrorCode, ToolError};
+
+/// What is to be published.
+pub(super) struct Publication<'a> {
+    /// Where.
+    pub(super) workspace: &'a Workspace,
+    /// What an earlier run of the call, which a crash cut off, has done of the plan.
+    pub(super) before: Option<Vec<Effect>>,
+    /// What is changed, in order.
+    pub(super) plan: Vec<Planned>,
+    /// What is added to a reply.
+    pub(super) reply: Option<Addition>,
+    /// Says whether the caller still waits.
+    pub(super) control: &'a dyn CallControl,
+    /// Keeps the answer where a replayed turn finds it.
+    pub(super) keep: &'a dyn Fn(&CallFacts) -> Result<(), ToolError>,
+    /// Hands over what goes to another request.
+    pub(super) deliver: &'a dyn Fn() -> Result<(), ToolError>,
+}
+
+impl Publication<'_> {
+    fn is_empty(&self) -> bool {
+        self.plan.is_empty() && self.reply.is_none()
+    }
+}
+
+impl Warden {
+    /// Publishes what there is. What had landed by an error is in `record`, which holds the lock until the outcome is
+    /// written.
+    ///
+    /// # Errors
+    /// One that replaces the call's result.
+    pub(super) fn publish(
+        &self,
+        record: &mut CallRecord,
+        publication: Publication<'_>,
+    ) -> Result<(), ToolError> {
+        if publication.is_empty() {
+            return Ok(());
+        }
+        let Publication { workspace, before, plan, reply, control, keep, deliver } = publication;
+        if !control.commit() {
+            let said = match &before {
+                None => "the deadline passed before publishing; nothing was changed".to_owned(),
+                Some(done) => format!("the deadline passed; done before the gateway stopped: {}", told(done)),
+            };
+            return Err(ToolError::new(ErrorCode::TimedOut, said));
+        }
+        let audit = &self.parts.audit;
+        record.publishing = Some(audit.publishing().map_err(|e| unaudited(&e))?);
+        if before.is_none() {
+            keep(&record.facts)?;
+        }
+        // The whole plan, also where its first steps happened in an earlier run: a crash now is settled as a whole.
+        let before = before.unwrap_or_default();
+        let added = reply.as_ref().map(Addition::effects).unwrap_or_default();
+        let planned = before.iter().cloned().chain(plan.iter().map(Planned::effect));
+        let files = planned.chain(added.iter().cloned()).collect();
+        let intent = Event::Intent(Intent { facts: record.facts.clone(), files });
+        record.intent = Some(audit.append(intent, Durability::Synced).map_err(|e| unaudited(&e))?);
+        deliver()?;
+        match workspace.publish(plan) {
+            Ok(files) => record.files = [before, files, added].concat(),
+            Err(mut failure) => {
+                failure.landed.splice(..0, before);
+                record.files = failure.landed.clone();
+                return Err(failure.into());
+            }
+        }
+        // Not before: what fails until here adds nothing.
+        if let Some(reply) = reply {
+            reply.keep();
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,125 @@
+//! The outcome of a call in the audit: written once, by the first who answers the call.
+//!
+//! Without its record there is no answer, except where the intent already tells.
+
+use super::Warden;
+use super::unwritten::unaudited;
+use crate::audit::{Durability, PublishingGuard};
+use cofferdam_core::audit::{CallFacts, Effect, Event, Outcome, VerdictKind};
+use cofferdam_core::counts::COUNTS;
+use cofferdam_core::text::one_line;
+use cofferdam_core::tool::{Answer, ErrorCode, ToolError};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
+
+/// How a call appears among those that were counted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Counted {
+    /// Under the name of a tool that there is.
+    Tool(String),
+    /// As a call of a tool that there is not.
+    Unknown,
+    /// Not at all: it is the gateway's own doing.
+    Not,
+}
+
+/// What is known of a call while it runs, for its audit records.
+#[derive(Debug)]
+pub struct CallRecord {
+    /// Who called what, as far as it is known.
+    pub facts: CallFacts,
+    /// What the policy said, as far as the call came.
+    pub verdict: VerdictKind,
+    /// How it is counted.
+    pub counted: Counted,
+    /// When the call's time began.
+    pub(super) started: Instant,
+    pub(super) intent: Option<u64>,
+    pub(super) files: Vec<Effect>,
+    /// Held from before the intent until after the outcome, so that an intent without an outcome can only come from
+    /// a crash.
+    pub(super) publishing: Option<PublishingGuard>,
+    /// Whether the outcome is written. The first who answers writes it.
+    told: Arc<AtomicBool>,
+}
+
+impl CallRecord {
+    /// Of a call that begins now. All who may answer it share `told`: the first writes the outcome.
+    pub fn begin(facts: CallFacts, counted: Counted, told: Arc<AtomicBool>) -> Self {
+        Self {
+            facts,
+            verdict: VerdictKind::Deny,
+            counted,
+            started: Instant::now(),
+            intent: None,
+            files: Vec::new(),
+            publishing: None,
+            told,
+        }
+    }
+
+    /// When the call's time began.
+    pub fn started(&self) -> Instant {
+        self.started
+    }
+}
+
+impl Warden {
+    /// Writes the outcome down and returns it. Without its record there is no answer, except where the intent already
+    /// tells.
+    ///
+    /// # Errors
+    /// The result's own, or that it cannot be written down.
+    pub fn end(&self, record: CallRecord, result: Result<Answer, ToolError>) -> Result<Answer, ToolError> {
+        let error = result.as_ref().err();
+        let (reason, code) = (error.map(|e| one_line(&e.message, 1024)), error.map(|e| e.code));
+        self.write_outcome(record, reason, code).and(result)
+    }
+
+    /// The same for a call that is refused; `audited` is what the audit may hold of the reason.
+    pub fn refuse(&self, record: CallRecord, audited: &ToolError) -> Result<(), ToolError> {
+        self.write_outcome(record, Some(one_line(&audited.message, 1024)), Some(audited.code))
+    }
+
+    pub(super) fn write_outcome(
+        &self,
+        record: CallRecord,
+        reason: Option<String>,
+        code: Option<ErrorCode>,
+    ) -> Result<(), ToolError> {
+        // The watchdog may have answered meanwhile, and said so.
+        if record.told.swap(true, Ordering::AcqRel) {
+            return Ok(());
+        }
+        let settles_intent = record.intent.is_some();
+        let outcome = Outcome {
+            facts: record.facts,
+            verdict: record.verdict,
+            reason,
+            code,
+            files: record.files,
+            intent: record.intent,
+            reconciled: false,
+            duration_us: u64::try_from(record.started.elapsed().as_micros()).unwrap_or(u64::MAX),
+        };
+        match &record.counted {
+            Counted::Tool(tool) => COUNTS.calls.ended(Some(tool), outcome.code, outcome.duration_us),
+            Counted::Unknown => COUNTS.calls.ended(None, outcome.code, outcome.duration_us),
+            Counted::Not => {}
+        }
+        let appended = self.parts.audit.append(Event::Outcome(outcome), Durability::Buffered);
+        drop(record.publishing);
+        match appended {
+            Ok(_) => Ok(()),
+            Err(error) if settles_intent => {
+                tracing::error!(
+                    error = &error as &dyn std::error::Error,
+                    "the outcome is not in the audit; the next start settles its intent"
+                );
+                Ok(())
+            }
+            Err(error) => Err(unaudited(&error)),
+        }
+    }
+}

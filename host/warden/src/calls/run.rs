@@ -1,0 +1,178 @@
+//! A permitted call: its sandbox, what it leaves to be published, and its outcome.
+
+use super::publication::Publication;
+use super::record::CallRecord;
+use super::replay::{Before, CutOff};
+use super::unwritten::unjournaled;
+use super::{Parts, Warden};
+use crate::attachments::Attachments;
+use crate::attachments::outgoing::{Addition, Resolve};
+use crate::publish::{Place, PublishError, Workspace};
+use crate::sandbox::{Component, Inputs, Reports};
+use cofferdam_core::audit::{CallFacts, VerdictKind};
+use cofferdam_core::journal::Journal;
+use cofferdam_core::message::Delivery;
+use cofferdam_core::tool::{Answer, ErrorCode, ToolError};
+use cofferdam_policy::{GuestPath, Permit, Seen};
+use std::sync::Arc;
+use tokio_util::sync::CancellationToken;
+
+/// What a call needs besides its permit.
+pub struct CallJob<'a> {
+    /// What the audit is told.
+    pub record: CallRecord,
+    /// The tool's component.
+    pub component: &'a Component,
+    /// What an earlier run of it has left.
+    pub before: Before,
+    /// The call's attachments; not handed on unless the permit grants them.
+    pub attachments: Attachments,
+    /// Finds the request whose reply a file is added to.
+    pub reaching: Resolve,
+    /// Takes progress reports, if anybody does.
+    pub report: Option<Reports>,
+    /// Takes the lines that the guest prints, if anybody does.
+    pub printed: Option<Reports>,
+    /// Keeps the answer before anything is published; none where turns are not durable.
+    pub journal: Option<Arc<dyn Journal>>,
+    /// Ends the call early.
+    pub cancel: CancellationToken,
+    /// The caller.
+    pub control: &'a dyn CallControl,
+}
+
+/// What only the caller of a call knows.
+pub trait CallControl {
+    /// Claims the right to publish. False when the caller was answered meanwhile: nothing may change any more.
+    fn commit(&self) -> bool;
+
+    /// Hands the files of an answer to the other request that it names, once; nothing where it names none.
+    ///
+    /// # Errors
+    /// Why that does not take them; nothing is published then.
+    fn deliver(&self, answer: &Answer) -> Result<(), ToolError>;
+}
+
+/// What a guest that returned ok has left. Nothing of it is published yet.
+struct Ran {
+    answer: Answer,
+    plan: Vec<crate::publish::Planned>,
+    reply: Option<Addition>,
+    written_bytes: u64,
+}
+
+impl Warden {
+    /// Runs a judged call to its audited end. Blocks; meant for a thread of its own, never an async worker.
+    ///
+    /// # Errors
+    /// Every failure, by code; what had landed by then is in the audit.
+    pub fn run(&self, permit: Permit, mut job: CallJob<'_>) -> Result<Answer, ToolError> {
+        job.record.verdict = VerdictKind::Permit;
+        let result = self.run_to_publication(permit, &mut job);
+        self.end(job.record, result)
+    }
+
+    fn run_to_publication(&self, permit: Permit, job: &mut CallJob<'_>) -> Result<Answer, ToolError> {
+        // Not before: what is refused makes no folder.
+        let workspace = self.workspace_of(&job.record.facts)?;
+        let mut ran = self.run_guest(permit, job, &workspace)?;
+        let before = match job.before.cut.take() {
+            None => None,
+            Some(cut) => {
+                ran.plan = cut.rest_of(&ran.answer, ran.plan)?;
+                let done = cut.done().to_vec();
+                ran.answer = cut.into_answer();
+                Some(done)
+            }
+        };
+        let Ran { answer, plan, reply, written_bytes } = ran;
+        let CallJob { record, journal, control, .. } = job;
+        let keep = |facts: &CallFacts| self.keep_answer(journal.as_deref(), facts, &answer, written_bytes);
+        let deliver = || control.deliver(&answer);
+        let (keep, deliver) = (&keep, &deliver);
+        let publication =
+            Publication { workspace: &workspace, before, plan, reply, control: *control, keep, deliver };
+        self.publish(record, publication)?;
+        Ok(answer)
+    }
+
+    /// Runs the guest to its end. What fails until then changes and adds nothing.
+    fn run_guest(
+        &self,
+        permit: Permit,
+        job: &CallJob<'_>,
+        workspace: &Arc<Workspace>,
+    ) -> Result<Ran, ToolError> {
+        let turn = &job.record.facts.turn;
+        let cut = job.before.cut.as_ref();
+        let inputs = Inputs {
+            attachments: job.attachments.clone(),
+            reply: Some(self.parts.outgoing.addition(turn).reaching(job.reaching.clone())),
+            report: job.report.clone(),
+            printed: job.printed.clone(),
+            turn: self.quota.share(turn, job.before.earlier.as_ref()),
+            made: cut.map(CutOff::made).unwrap_or_default(),
+            cancel: job.cancel.clone(),
+            started: job.record.started,
+        };
+        let read = permit.found().to_vec();
+        let finished = self.parts.sandbox.run(permit, job.component, workspace, inputs);
+        still_found(workspace, &read)?;
+        let result = match cut {
+            None => finished.result?,
+            Some(cut) => finished.result.map_err(|error| cut.unfinished(&error.message))?,
+        };
+        let attachments = finished.reply.as_ref().map(Addition::attachments).unwrap_or_default();
+        let elsewhere = finished.reply.as_ref().map(Addition::request).filter(|to| *to != turn);
+        let answer = match elsewhere.cloned() {
+            None => Answer { result, attachments, delivery: None },
+            Some(request) => {
+                let delivery = Some(Delivery { request, attachments });
+                Answer { result, attachments: Vec::new(), delivery }
+            }
+        };
+        let (plan, reply, written_bytes) = (finished.plan, finished.reply, finished.written_bytes);
+        Ok(Ran { answer, plan, reply, written_bytes })
+    }
+
+    /// Keeps the answer in the turn's journal, or counts what was written where there is none.
+    fn keep_answer(
+        &self,
+        journal: Option<&dyn Journal>,
+        facts: &CallFacts,
+        answer: &Answer,
+        written_bytes: u64,
+    ) -> Result<(), ToolError> {
+        let Some(journal) = journal else {
+            self.quota.enter(&facts.turn, written_bytes);
+            return Ok(());
+        };
+        let recorded = journal.record(facts.call.as_str(), &facts.arguments_sha256, answer, written_bytes);
+        recorded.map_err(|e| unjournaled("the journal cannot be written, so nothing was changed", &e))
+    }
+
+    /// The workspace that a call is in: its session's `/tmp`, its user's files where users have their own.
+    pub(super) fn workspace_of(&self, facts: &CallFacts) -> Result<Arc<Workspace>, ToolError> {
+        let Parts { workspaces, .. } = &self.parts;
+        workspaces.at(&Place::of(facts)).map_err(|error| {
+            tracing::error!(
+                error = &error as &dyn std::error::Error,
+                "a folder of the workspace cannot be opened"
+            );
+            let code = if error.is_no_space() { ErrorCode::NoSpace } else { ErrorCode::Internal };
+            let said = "the folders of this conversation cannot be opened; the operator finds why in the log";
+            ToolError::new(code, said)
+        })
+    }
+}
+
+/// Refuses a call that was approved for what it reads, once something else is found there: what a guest reads by
+/// itself passes by the gateway.
+fn still_found(workspace: &Workspace, approved: &[(GuestPath, Option<Seen>)]) -> Result<(), ToolError> {
+    for (path, seen) in approved {
+        if workspace.found(path)? != *seen {
+            return Err(PublishError::NotAsApproved { path: path.clone() }.into());
+        }
+    }
+    Ok(())
+}

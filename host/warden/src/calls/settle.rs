@@ -1,0 +1,74 @@
+//! Intents that a crash left without an outcome: what became of them, from what lies on disk.
+
+use crate::attachments::outgoing::Outgoing;
+use crate::audit::{AuditError, AuditLog};
+use crate::publish::{OpenError, Place, Workspaces};
+use cofferdam_core::audit::{Effect, Outcome, VerdictKind};
+use cofferdam_core::tool::ErrorCode;
+use std::time::Duration;
+
+/// Why open intents cannot be settled.
+#[derive(Debug, thiserror::Error)]
+pub enum SettleError {
+    /// The audit cannot be read or written, or is busy.
+    #[error(transparent)]
+    Audit(#[from] AuditError),
+    /// The folders of an intent cannot be opened.
+    #[error(transparent)]
+    Workspace(#[from] OpenError),
+}
+
+/// Writes the missing outcome of every intent that a crash cut off.
+///
+/// Publishing that is under way in another process is waited for, as long as `wait`.
+///
+/// # Errors
+/// [`SettleError`]; [`AuditError::Busy`] where somebody publishes for longer.
+pub fn settle(
+    audit: &AuditLog,
+    workspaces: &Workspaces,
+    outgoing: &Outgoing,
+    wait: Duration,
+) -> Result<(), SettleError> {
+    let mut reconcile = audit.open_intents(wait)?;
+    // One at a time: each may name thousands of files.
+    loop {
+        let oldest = reconcile.intents().next().map(|(seq, intent)| (seq, intent.clone()));
+        let Some((seq, intent)) = oldest else { break };
+        // The paths are those of the call's own session and user.
+        let workspace = workspaces.at(&Place::of(&intent.facts))?;
+        let happened = |effect: &Effect| match effect {
+            Effect::Attached(file) => outgoing.holds(&file.sha256).then(|| effect.clone()),
+            _ => workspace.happened(effect).ok().flatten(),
+        };
+        let files: Vec<_> = intent.files.iter().filter_map(happened).collect();
+        let (code, reason) = match files.len() {
+            n if n == intent.files.len() => (None, None),
+            0 => (
+                Some(ErrorCode::Cancelled),
+                Some("the gateway stopped before publishing; nothing was changed"),
+            ),
+            _ => (
+                Some(ErrorCode::WriteFailed),
+                Some("the gateway stopped while publishing; the changes listed happened"),
+            ),
+        };
+        tracing::warn!(call = %intent.facts.call, landed = files.len(), of = intent.files.len(), "settled after a crash");
+        let outcome = Outcome {
+            facts: intent.facts,
+            verdict: VerdictKind::Permit,
+            reason: reason.map(str::to_owned),
+            code,
+            files,
+            intent: Some(seq),
+            reconciled: true,
+            duration_us: 0,
+        };
+        reconcile.settle(seq, outcome)?;
+    }
+    if let Err(error) = reconcile.finish() {
+        // The next start reads more of the log; nothing else depends on it.
+        tracing::warn!(error = &error as &dyn std::error::Error, "cannot note how far the audit is settled");
+    }
+    Ok(())
+}

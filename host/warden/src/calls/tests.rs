@@ -1,0 +1,142 @@
+//! Long outputs as files: whole, audited, and never too many.
+
+use super::output::{OUTPUT_AGE_MAX, OUTPUTS_MAX, OUTPUTS_REMOVED_MAX};
+use super::*;
+use crate::audit::{Entry, Source, Span, read_entries};
+use crate::{publish, sandbox};
+use cofferdam_confine as confine;
+use cofferdam_core::audit::Event;
+use cofferdam_core::id::{Caller, TurnId};
+use cofferdam_core::tool::{Answer, ErrorCode};
+
+/// A trusted core over a real audit.
+fn warden(dir: &std::path::Path) -> Warden {
+    let config = publish::Config::shared(dir.join("workspace"), ByteSize::mib(1));
+    let workspaces = Arc::new(Workspaces::open(&config).expect("a workspace"));
+    let config = sandbox::Config {
+        cache_dir: dir.join("cache"),
+        isolation: confine::Config { require: false },
+        compile_time: sandbox::COMPILE_TIME,
+    };
+    let sandbox = Arc::new(Sandbox::new(&config).expect("a sandbox"));
+    let audit = Arc::new(AuditLog::open(&dir.join("audit.jsonl")).expect("an audit"));
+    let outgoing = Outgoing::open(&dir.join("outgoing"), Default::default()).expect("a folder");
+    Warden::new(Parts { sandbox, workspaces, audit, outgoing }, ByteSize::mib(1))
+}
+
+/// A caller who waits, or was answered meanwhile.
+struct Waits(bool);
+
+impl CallControl for Waits {
+    fn commit(&self) -> bool {
+        self.0
+    }
+
+    fn deliver(&self, _: &Answer) -> Result<(), ToolError> {
+        Ok(())
+    }
+}
+
+fn output(n: usize, text: &str) -> Output {
+    let turn = TurnId::new("test");
+    Output {
+        call: turn.call(n),
+        turn,
+        session: None,
+        caller: Caller { channel: "test".into(), sender: "1".into() },
+        tool: "t".into(),
+        text: text.into(),
+    }
+}
+
+fn keep(warden: &Warden, output: Output) -> Result<String, ToolError> {
+    warden.keep_output(&output, &Waits(true))
+}
+
+/// What the audit tells of keeping: the paths that were written and removed, by outcome.
+fn told(dir: &std::path::Path) -> Vec<(Option<ErrorCode>, usize)> {
+    let entries = read_entries(Source::Log(&dir.join("audit.jsonl")), Span::All, None).expect("readable");
+    let outcome = |entry| match entry {
+        Ok(Entry::Record { record, .. }) => match record.event {
+            Event::Outcome(outcome) if outcome.facts.tool == "keep_output" => {
+                Some((outcome.code, outcome.files.len()))
+            }
+            _ => None,
+        },
+        _ => None,
+    };
+    entries.filter_map(outcome).collect()
+}
+
+#[test]
+fn an_output_is_a_file_and_the_same_one_again_after_a_crash() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let warden = warden(dir.path());
+    let path = keep(&warden, output(7, "long")).expect("kept");
+    assert_eq!(path, "/tmp/outputs/test-7.json");
+    assert_eq!(keep(&warden, output(7, "long")).as_ref(), Ok(&path));
+    let file = dir.path().join("workspace/tmp/outputs/test-7.json");
+    assert_eq!(std::fs::read_to_string(&file).expect("there"), "long");
+    // The quota of this workspace is 1 MiB.
+    let refused = keep(&warden, output(8, &"x".repeat(2 << 20))).expect_err("too much");
+    assert_eq!(refused.code, ErrorCode::QuotaExceeded);
+    assert_eq!(told(dir.path()), [(None, 1), (None, 1), (Some(ErrorCode::QuotaExceeded), 0)]);
+}
+
+#[test]
+fn of_many_old_outputs_some_go_at_a_time() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let warden = warden(dir.path());
+    let folder = dir.path().join("workspace/tmp/outputs");
+    for n in 0..20 {
+        keep(&warden, output(n, "x")).expect("kept");
+    }
+    let aged = std::time::SystemTime::now() - OUTPUT_AGE_MAX * 2;
+    for n in 0..20 {
+        let file = std::fs::File::options().write(true).open(folder.join(format!("test-{n}.json")));
+        file.and_then(|file| file.set_modified(aged)).expect("aged");
+    }
+    let count = || std::fs::read_dir(&folder).expect("there").count();
+    for (n, left) in
+        [(100, 20 - OUTPUTS_REMOVED_MAX + 1), (101, 20 - 2 * OUTPUTS_REMOVED_MAX + 2), (102, 3), (103, 4)]
+    {
+        keep(&warden, output(n, "x")).expect("kept");
+        assert_eq!(count(), left, "{n}");
+    }
+}
+
+#[test]
+fn old_outputs_go() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let warden = warden(dir.path());
+    let count = || std::fs::read_dir(dir.path().join("workspace/tmp/outputs")).expect("there").count();
+    for n in 0..OUTPUTS_MAX + 3 {
+        keep(&warden, output(n, "x")).expect("kept");
+    }
+    assert_eq!(count(), OUTPUTS_MAX);
+    let file = |n: usize| dir.path().join(format!("workspace/tmp/outputs/test-{n}.json"));
+    assert!(file(OUTPUTS_MAX + 2).exists());
+    // What is no kept output is left alone, and stands in nobody's way.
+    std::fs::create_dir(file(1000)).expect("made");
+    let aged = std::time::SystemTime::now() - OUTPUT_AGE_MAX * 2;
+    for n in OUTPUTS_MAX..OUTPUTS_MAX + 3 {
+        std::fs::File::options()
+            .write(true)
+            .open(file(n))
+            .and_then(|file| file.set_modified(aged))
+            .expect("aged");
+    }
+    keep(&warden, output(2000, "x")).expect("kept");
+    assert!((OUTPUTS_MAX..OUTPUTS_MAX + 3).all(|n| !file(n).exists()) && file(1000).is_dir());
+    assert!(told(dir.path()).iter().all(|(code, _)| code.is_none()));
+}
+
+#[test]
+fn an_output_that_nobody_waits_for_is_not_kept() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let warden = warden(dir.path());
+    let refused = warden.keep_output(&output(1, "late"), &Waits(false)).expect_err("too late");
+    assert_eq!(refused.code, ErrorCode::TimedOut);
+    assert_eq!(std::fs::read_dir(dir.path().join("workspace/tmp/outputs")).map_or(0, Iterator::count), 0);
+    assert_eq!(told(dir.path()), [(Some(ErrorCode::TimedOut), 0)]);
+}

@@ -1,0 +1,87 @@
+//! The installer, on a release of a stand-in: what is whole is installed, and nothing else.
+
+use crate::pack;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+/// A folder that goes with its value.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new() -> Self {
+        let dir = std::env::temp_dir().join(format!("cofferdam-install-{}", std::process::id()));
+        fs::create_dir_all(&dir).expect("a folder");
+        Self(dir)
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+/// Packs a release of two lines for this machine.
+fn release(dir: &Path) -> PathBuf {
+    let (parts, out) = (dir.join("parts"), dir.join("release"));
+    for folder in [&parts, &out] {
+        fs::create_dir_all(folder).expect("a folder");
+    }
+    fs::write(parts.join("cofferdam"), "a stand-in").expect("written");
+    fs::write(parts.join("cofferdam.debug"), "its debug information").expect("written");
+    let arguments = [
+        out.display().to_string(),
+        "0".to_owned(),
+        format!("{}={}", std::env::consts::ARCH, parts.display()),
+    ];
+    pack(&arguments).expect("packed");
+    out
+}
+
+fn install(from: &str, prefix: &Path) -> Output {
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("install.sh");
+    let mut sh = Command::new("sh");
+    sh.arg(script).args(["--from", from]).arg("--prefix").arg(prefix);
+    sh.output().expect("sh runs")
+}
+
+fn refused(from: &str, prefix: &Path, why: &str) {
+    let refused = install(from, prefix);
+    let said = String::from_utf8_lossy(&refused.stderr);
+    assert!(!refused.status.success() && said.contains(why), "not refused with {why:?}: {refused:?}");
+    assert!(!prefix.exists(), "something was installed");
+}
+
+#[test]
+fn the_installer_takes_what_is_whole_and_nothing_else() {
+    let dir = Folder::new();
+    let from = release(&dir.0);
+    let shown = from.display().to_string();
+    let prefix = dir.0.join("installed");
+    let installed = install(&shown, &prefix);
+    assert!(installed.status.success(), "{installed:?}");
+    let program = fs::read_to_string(prefix.join("bin/cofferdam")).expect("the program");
+    assert_eq!(program, "a stand-in");
+
+    let prefix = dir.0.join("refused");
+    let sums = fs::read_to_string(from.join("SHA256SUMS")).expect("the checksums");
+    let is_tarball = |line: &&str| line.contains("-linux-musl.tar.gz");
+    let line = sums.lines().find(is_tarball).expect("the tarball's");
+    let with_sums = |text: &str| fs::write(from.join("SHA256SUMS"), text).expect("written");
+    with_sums(&sums.lines().filter(|line| !is_tarball(line)).collect::<Vec<_>>().join("\n"));
+    refused(&shown, &prefix, "names no tarball");
+    with_sums(&format!("{sums}{line}\n"));
+    refused(&shown, &prefix, "names several");
+    with_sums(&sums.replace("  cofferdam-", "  ../cofferdam-"));
+    refused(&shown, &prefix, "names no tarball");
+    with_sums(&sums);
+    refused("http://127.0.0.1/release", &prefix, "only https://");
+    refused(&dir.0.join("nowhere").display().to_string(), &prefix, "cannot get SHA256SUMS");
+
+    let tarball = from.join(line.split_once("  ").expect("a name").1);
+    let mut bytes = fs::read(&tarball).expect("the tarball");
+    *bytes.last_mut().expect("not empty") ^= 1;
+    fs::write(&tarball, bytes).expect("changed");
+    refused(&shown, &prefix, "the checksum of");
+}

@@ -9,7 +9,7 @@ mod watch;
 use anyhow::{Context, Result};
 use cofferdam::config::Config;
 use cofferdam::gateway::{Gateway, Role};
-use cofferdam_agent::tools::CallRequest;
+use cofferdam_agent::tools::{CallRequest, follow_calls};
 use cofferdam_core::id::{Caller, TurnId};
 use cofferdam_warden::attachments::{Attachments, Declared, Intake};
 use std::collections::BTreeMap;
@@ -148,8 +148,15 @@ impl Bench {
     }
 
     /// One caller, one call after the other: schema, judge, sandbox, audit.
-    async fn small_reads(&self, count: usize) -> Result<()> {
+    async fn small_reads(self: &Arc<Self>, count: usize) -> Result<()> {
         std::fs::write(self.home.host("/shared/4k.txt"), "x".repeat(4096))?;
+        let bench = self.clone();
+        // As a turn is run.
+        let reads = follow_calls(async move { bench.one_after_the_other(count).await });
+        reads.await.map_err(|_| anyhow::anyhow!("it panicked"))?
+    }
+
+    async fn one_after_the_other(&self, count: usize) -> Result<()> {
         for n in 0..count / 10 {
             self.read(n).await?;
         }
@@ -185,15 +192,15 @@ impl Bench {
         let mut callers = tokio::task::JoinSet::new();
         for caller in 0..64 {
             let bench = self.clone();
-            callers.spawn(async move {
+            callers.spawn(follow_calls(async move {
                 for n in 0..count / 64 {
                     bench.read(caller * count + n).await?;
                 }
                 anyhow::Ok(())
-            });
+            }));
         }
         while let Some(done) = callers.join_next().await {
-            done??;
+            done?.map_err(|_| anyhow::anyhow!("it panicked"))??;
         }
         let seconds = started.elapsed().as_secs_f64();
         let cpu = (cpu_time()? - cpu) / u32::try_from(count)?;

@@ -2,10 +2,10 @@
 //! down is given up in the end.
 
 use crate::words;
+use cofferdam_agent::tools::follow_calls;
 use cofferdam_core::id::{Caller, TurnId};
 use cofferdam_core::message::OutgoingResponse;
 use cofferdam_store::{Keeper, Store};
-use tokio::task::JoinSet;
 
 /// A turn that was begun so often and never ended is not run any more. A message that kills the gateway cannot be told
 /// from one that was under way whenever something else did, so the number is not small.
@@ -30,15 +30,10 @@ where
         return Some(OutgoingResponse::text(words::given_up(ATTEMPTS_MAX)));
     }
     // Dropped with this, it ends.
-    let mut task = JoinSet::new();
-    task.spawn(work);
-    let response = match task.join_next().await? {
-        Ok(response) => response,
-        Err(error) => {
-            tracing::error!(%turn, %error, "a turn failed");
-            Some(OutgoingResponse::text(words::BROKEN))
-        }
-    };
+    let response = follow_calls(work).await.unwrap_or_else(|_| {
+        tracing::error!(%turn, "a turn failed; the panic is told above");
+        Some(OutgoingResponse::text(words::BROKEN))
+    });
     if response.is_none()
         && let Err(error) = store.withdraw_attempt(turn).await
     {

@@ -4,6 +4,7 @@
 //! decided by [`Fair`].
 
 use super::fair::{Fair, Full, Shares, Taken};
+use super::following;
 use cofferdam_core::id::Caller;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
@@ -39,7 +40,7 @@ impl Queue {
     /// Takes a job of a session in, unless too many wait.
     pub(super) fn push(&self, session: &Caller, job: Job) -> Result<(), Full> {
         let taken = self.lock().jobs.push(session, job)?;
-        if taken == Taken::Ready {
+        if taken == Taken::Ready && !following::takes_next() {
             self.changed.notify_one();
         }
         Ok(())
@@ -69,10 +70,13 @@ impl Queue {
         }
     }
 
-    /// A call of the session was given up: another one may run in its place.
-    pub(super) fn give_up(&self, session: &Caller) {
-        self.lock().jobs.done(session);
-        self.changed.notify_one();
+    /// A job of the session does not run any more, and its thread takes no other at once: another one may run in its place.
+    pub(super) fn finish(&self, session: &Caller) {
+        let mut waiting = self.lock();
+        waiting.jobs.done(session);
+        if waiting.jobs.is_ready() {
+            self.changed.notify_one();
+        }
     }
 
     /// Lets the threads end when nothing waits any more.

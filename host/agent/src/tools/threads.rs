@@ -4,6 +4,7 @@
 //! slow disk delays nobody but itself.
 
 use super::fair::{Full, Shares};
+use super::following;
 use super::queue::{AfterJob, Job, Queue};
 use cofferdam_core::id::Caller;
 use cofferdam_core::tool::{ErrorCode, ToolError};
@@ -103,11 +104,20 @@ impl CallThreads {
         std::thread::Builder::new().name("call".into()).spawn(move || {
             let mut done: Option<Caller> = None;
             while let Some((session, job)) = queue.pop(done.as_ref()) {
-                done = match job() {
+                let after = job();
+                done = match after {
                     AfterJob::Next => Some(session),
-                    AfterJob::NextOfLost => None,
-                    AfterJob::End => return,
+                    AfterJob::NextOfLost | AfterJob::End => None,
                 };
+                if let Some(next) = following::take_next() {
+                    if let Some(session) = done.take() {
+                        queue.finish(&session);
+                    }
+                    following::run_next(next);
+                }
+                if let AfterJob::End = after {
+                    return;
+                }
             }
         })?;
         Ok(())
@@ -151,9 +161,10 @@ impl CallThreads {
             if mine.is_abandoned() {
                 return come_back(&lost);
             }
-            if let Ok(result) = result {
-                let _ = answer.send(result);
-            }
+            following::end_call(|| match result {
+                Ok(result) => drop(answer.send(result)),
+                Err(_) => drop(answer),
+            });
             AfterJob::Next
         });
         if let Err(full) = self.queue.push(session, job) {
@@ -173,7 +184,7 @@ impl CallThreads {
         match answer {
             Ok(answer) => answer.unwrap_or_else(|_| Err(crashed())),
             Err(_) if handover.abandon() => {
-                self.queue.give_up(session);
+                self.queue.finish(session);
                 self.replace_lost_thread();
                 Err(ToolError::new(
                     ErrorCode::TimedOut,

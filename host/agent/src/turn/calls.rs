@@ -8,9 +8,11 @@ use super::{Entry, Progress, Step, ToolCall, untrusted, words};
 use crate::tools::{CallRequest, Output};
 use cofferdam_core::id::CallId;
 use cofferdam_core::tool::{Answer, ErrorCode, ToolError};
+use futures_util::FutureExt;
+use futures_util::stream::{FuturesUnordered, StreamExt};
 use serde_json::Value;
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
-use tokio::task::JoinSet;
 
 impl Rounds<'_> {
     /// Runs the calls of the last step that have no result yet.
@@ -69,26 +71,30 @@ impl Rounds<'_> {
         let number = self.step_calls() + 1 - self.talk.pending().len();
         let failed = || Err(ToolError::new(ErrorCode::Internal, "the gateway failed; see its log"));
         let mut results: Vec<Result<Answer, ToolError>> = batch.iter().map(|_| failed()).collect();
-        let mut running = JoinSet::new();
+        let mut running = FuturesUnordered::new();
         for (n, (request, refused)) in requests.into_iter().enumerate() {
             let (tools, progress) = (self.parts.tools.clone(), self.around.progress.clone());
             let (call, tool) = (request.id.clone(), request.tool.clone());
             let of = self.step_calls();
             progress.step(Step::Calling { call: call.clone(), tool, number: number + n, of });
-            running.spawn(async move {
-                let result = match refused {
-                    Some(error) => Err(tools.refuse(request, error).await),
-                    None => tools.call(request).await,
+            // Not tasks of their own: the turn goes on where its last call ended (`follow_calls`).
+            running.push(async move {
+                let called = async {
+                    match refused {
+                        Some(error) => Err(tools.refuse(request, error).await),
+                        None => tools.call(request).await,
+                    }
                 };
+                let result = AssertUnwindSafe(called).catch_unwind().await;
                 progress.step(Step::Called { call });
                 (n, result)
             });
         }
-        while let Some(joined) = running.join_next().await {
-            match joined {
-                Ok((n, result)) => results[n] = result,
+        while let Some((n, result)) = running.next().await {
+            match result {
+                Ok(result) => results[n] = result,
                 // Its place has the error already.
-                Err(error) => tracing::error!(%error, "a call failed"),
+                Err(_) => tracing::error!("a call failed; the panic is told above"),
             }
         }
         Ok(results)

@@ -1,0 +1,171 @@
+//! A turn goes on upon the thread of the call that it waited for: two threads fewer are woken for each call.
+//!
+//! A call ends on a call thread, and waking a thread of the runtime for its turn takes longer than most of what the call does.
+//! So [`follow_calls`] has the turn polled by that very thread as soon as the call is over. All else that wakes the turn
+//! (the network, a timer, a call's progress) has it polled by the runtime, as any task is: a call that is stuck keeps nobody.
+
+use async_task::Runnable;
+use futures_util::FutureExt;
+use std::any::Any;
+use std::cell::{Cell, RefCell};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use tokio::runtime::Handle;
+
+/// What runs on a call thread besides calls.
+type Next = (Handle, Runnable);
+
+thread_local! {
+    /// Set while the end of a call is told: whoever is woken by that follows on this thread.
+    static ENDING: Cell<bool> = const { Cell::new(false) };
+    static NEXT: RefCell<Option<Next>> = const { RefCell::new(None) };
+    /// Set while a turn runs here: this thread takes the next job as soon as that waits for it.
+    static TAKES_NEXT: Cell<bool> = const { Cell::new(false) };
+}
+
+/// A future that goes on where its calls end. Ends when this is dropped.
+///
+/// # Errors
+/// What the future panicked with.
+///
+/// # Panics
+/// Outside a runtime of tokio.
+pub fn follow_calls<T: Send + 'static>(
+    future: impl Future<Output = T> + Send + 'static,
+) -> impl Future<Output = Result<T, Box<dyn Any + Send>>> + Send {
+    let runtime = Handle::current();
+    let schedule = move |task: Runnable| match ENDING.get() && NEXT.with_borrow(Option::is_none) {
+        true => NEXT.set(Some((runtime.clone(), task))),
+        false => drop(runtime.spawn(async { task.run() })),
+    };
+    let (task, running) = async_task::spawn(AssertUnwindSafe(future).catch_unwind(), schedule);
+    task.schedule();
+    running
+}
+
+/// Tells that a call is over; whoever waits for it follows on this thread.
+pub(super) fn end_call(tell: impl FnOnce()) {
+    ENDING.set(true);
+    tell();
+    ENDING.set(false);
+}
+
+/// The turn that follows the call which ended last on this thread.
+pub(super) fn take_next() -> Option<Next> {
+    NEXT.take()
+}
+
+/// Runs it until it waits.
+pub(super) fn run_next((runtime, task): Next) {
+    let _within = runtime.enter();
+    TAKES_NEXT.set(true);
+    // Its panics are caught where it is polled; what is left are those of its parts when they are dropped.
+    if catch_unwind(AssertUnwindSafe(|| task.run())).is_err() {
+        tracing::error!("a turn failed when it ended");
+    }
+    TAKES_NEXT.set(false);
+}
+
+/// Whether a job that is pushed now needs no other thread to be woken: this one takes the next. Once for each turn.
+pub(super) fn takes_next() -> bool {
+    TAKES_NEXT.replace(false)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tools::CallThreads;
+    use cofferdam_core::id::Caller;
+    use std::sync::{Arc, mpsc};
+    use std::thread::{ThreadId, current};
+    use std::time::Duration;
+    use tokio::sync::oneshot;
+
+    const LONG: Duration = Duration::from_secs(60);
+
+    fn calls(count: usize) -> Arc<CallThreads> {
+        Arc::new(CallThreads::start(count).expect("threads start"))
+    }
+
+    fn one() -> Caller {
+        Caller { channel: "test".into(), sender: "1".into() }
+    }
+
+    async fn thread_of_call(calls: &CallThreads) -> ThreadId {
+        calls.run(&one(), LONG, |_| Ok(current().id())).await.expect("it runs")
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+    async fn a_turn_goes_on_where_its_call_ended_and_calls_from_there() {
+        let calls = calls(4);
+        let turn = follow_calls(async move {
+            let mut threads = Vec::new();
+            for _ in 0..1000 {
+                threads.push((thread_of_call(&calls).await, current().id()));
+            }
+            threads
+        });
+        let threads = turn.await.expect("no panic");
+        // Not all: a call may end before its turn waits for it, and a thread that was woken in vain takes the next.
+        let followed = threads.windows(2).filter(|two| two[0].0 == two[0].1 && two[0].1 == two[1].0);
+        assert!(followed.count() > 500, "{threads:?}");
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+    async fn what_comes_while_a_call_runs_does_not_wait_for_its_end() {
+        let calls = calls(1);
+        let (report, reported) = oneshot::channel();
+        let (heard, hears) = mpsc::channel();
+        let turn = follow_calls(async move {
+            let session = one();
+            let call = calls.run(&session, LONG, move |_| {
+                let _ = report.send(());
+                // The call does not end before its turn has heard of it.
+                Ok(hears.recv_timeout(LONG).is_ok())
+            });
+            let hears_of_it = async {
+                reported.await.expect("the call reports");
+                heard.send(()).expect("the call waits");
+            };
+            tokio::join!(call, hears_of_it).0
+        });
+        assert_eq!(turn.await.expect("no panic"), Ok(true));
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+    async fn a_panic_is_the_turns_own_and_the_thread_goes_on() {
+        let calls = calls(1);
+        let turns = calls.clone();
+        let turn = follow_calls(async move {
+            thread_of_call(&turns).await;
+            panic!("a turn fails");
+        });
+        assert!(turn.await.is_err());
+        assert_ne!(thread_of_call(&calls).await, current().id());
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+    async fn a_turn_that_nobody_wants_any_more_is_dropped() {
+        let (held, dropped) = oneshot::channel::<()>();
+        let turn = follow_calls(async move {
+            let _held = held;
+            std::future::pending::<()>().await;
+        });
+        drop(turn);
+        assert!(dropped.await.is_err());
+    }
+
+    /// The second job wakes another thread.
+    #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+    async fn calls_side_by_side_run_side_by_side() {
+        let calls = calls(3);
+        let turn = follow_calls(async move {
+            thread_of_call(&calls).await;
+            let session = one();
+            let (tell, told) = mpsc::channel();
+            let first = calls.run(&session, LONG, move |_| Ok(told.recv_timeout(LONG).is_ok()));
+            let second = calls.run(&session, LONG, move |_| Ok(tell.send(()).is_ok()));
+            tokio::join!(first, second)
+        });
+        assert_eq!(turn.await.expect("no panic"), (Ok(true), Ok(true)));
+    }
+}

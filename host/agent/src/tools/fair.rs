@@ -66,11 +66,6 @@ impl<S: Clone + Eq + Hash, J> Fair<S, J> {
         self.waiting
     }
 
-    /// Whether a job could be run now.
-    pub(super) fn is_ready(&self) -> bool {
-        !self.circle.is_empty()
-    }
-
     /// Takes a job in.
     pub(super) fn push(&mut self, session: &S, job: J) -> Result<Taken, Full> {
         if self.waiting >= self.shares.waiting_in_all {

@@ -49,13 +49,9 @@ pub(super) fn end_call(tell: impl FnOnce()) {
     ENDING.set(false);
 }
 
-/// The turn that follows the call which ended last on this thread.
-pub(super) fn take_next() -> Option<Next> {
-    NEXT.take()
-}
-
-/// Runs it until it waits.
-pub(super) fn run_next((runtime, task): Next) {
+/// Runs the turn that follows the call which ended last on this thread, until that turn waits.
+pub(super) fn run_next() {
+    let Some((runtime, task)) = NEXT.take() else { return };
     let _within = runtime.enter();
     TAKES_NEXT.set(true);
     // Its panics are caught where it is polled; what is left are those of its parts when they are dropped.

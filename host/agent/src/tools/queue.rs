@@ -70,13 +70,10 @@ impl Queue {
         }
     }
 
-    /// A job of the session does not run any more, and its thread takes no other at once: another one may run in its place.
-    pub(super) fn finish(&self, session: &Caller) {
-        let mut waiting = self.lock();
-        waiting.jobs.done(session);
-        if waiting.jobs.is_ready() {
-            self.changed.notify_one();
-        }
+    /// A call of the session was given up: another one may run in its place.
+    pub(super) fn give_up(&self, session: &Caller) {
+        self.lock().jobs.done(session);
+        self.changed.notify_one();
     }
 
     /// Lets the threads end when nothing waits any more.

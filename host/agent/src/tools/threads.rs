@@ -104,20 +104,12 @@ impl CallThreads {
         std::thread::Builder::new().name("call".into()).spawn(move || {
             let mut done: Option<Caller> = None;
             while let Some((session, job)) = queue.pop(done.as_ref()) {
-                let after = job();
-                done = match after {
+                done = match job() {
                     AfterJob::Next => Some(session),
-                    AfterJob::NextOfLost | AfterJob::End => None,
+                    AfterJob::NextOfLost => None,
+                    AfterJob::End => return,
                 };
-                if let Some(next) = following::take_next() {
-                    if let Some(session) = done.take() {
-                        queue.finish(&session);
-                    }
-                    following::run_next(next);
-                }
-                if let AfterJob::End = after {
-                    return;
-                }
+                following::run_next();
             }
         })?;
         Ok(())
@@ -184,7 +176,7 @@ impl CallThreads {
         match answer {
             Ok(answer) => answer.unwrap_or_else(|_| Err(crashed())),
             Err(_) if handover.abandon() => {
-                self.queue.finish(session);
+                self.queue.give_up(session);
                 self.replace_lost_thread();
                 Err(ToolError::new(
                     ErrorCode::TimedOut,

@@ -29,7 +29,7 @@ mod watch;
 
 pub use isolation::{Readable, confine, own_folder};
 pub use lock::{LOCK_WAIT_MAX, ServeLock};
-pub use ready::{Purpose, look_without_making};
+pub use ready::{Purpose, look, review, try_tools};
 pub use reload::ReloadError;
 pub use serving::{holder, listens, serving, workers};
 pub use watch::{Watch, Watching};
@@ -201,27 +201,6 @@ fn sandbox(config: &Config, cache: &Path) -> Result<(Sandbox, CallThreads), Gate
     let threads = CallThreads::start(threads)
         .map_err(|cause| GatewayError::State { what: "cannot start threads for calls".into(), cause })?;
     Ok((sandbox, threads))
-}
-
-/// Policies and tools alone, for commands that look and do not call.
-///
-/// # Errors
-/// [`GatewayError`].
-pub fn look(config: &Config, policies_dir: Option<&Path>) -> Result<Registry, GatewayError> {
-    review(config, policies_dir).map(|(_, registry)| registry)
-}
-
-/// The same with the policies themselves, for commands that explain them.
-///
-/// # Errors
-/// [`GatewayError`].
-pub fn review(config: &Config, policies_dir: Option<&Path>) -> Result<(PolicySet, Registry), GatewayError> {
-    let policies = load_policies(policies_dir).map_err(GatewayError::Policies)?;
-    make_private(&config.state_dir)?;
-    // No workspace: opening one makes folders and sweeps, and a reviewer's machine has none.
-    let (sandbox, _) = sandbox(config, &cache_dir(config))?;
-    let registry = Registry::load(&sandbox, &policies, &sources(policies_dir));
-    Ok((policies, registry))
 }
 
 /// The bytes of the component that a policy of this folder names, as pinned.

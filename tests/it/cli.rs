@@ -27,6 +27,7 @@ mod policy_explain;
 mod policy_export;
 mod policy_report;
 mod policy_show;
+mod reading;
 mod recorded;
 mod reload;
 mod secrecy;

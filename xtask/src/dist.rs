@@ -93,11 +93,9 @@ fn fit(build: &mut Command, arch: &str) -> Result<(), String> {
         return setup::program("musl-gcc", "musl-tools");
     }
     let (compiler, archiver) = setup::zig(arch)?;
-    let runner = format!("qemu-{arch}");
-    setup::program(&runner, "qemu-user")?;
     build.env(format!("CC_{lower}"), compiler).env(format!("AR_{lower}"), archiver);
     build.env(format!("CARGO_TARGET_{upper}_LINKER"), "rust-lld");
-    build.env("COFFERDAM_EMBED_RUNNER", runner);
+    build.env("COFFERDAM_EMBED_RUNNER", setup::qemu(arch)?);
     Ok(())
 }
 

@@ -87,7 +87,7 @@ fn files(folder: &Path) -> Result<Vec<String>, String> {
         .collect())
 }
 
-/// Runs the installed program in a mount namespace whose root has the program, the folder of its configuration, an empty
+/// Runs a program in a mount namespace whose root has the program, the folder of its configuration, an empty
 /// `/tmp`, and what every container has: `/proc`, `/dev/null` and `/dev/urandom`. No loader, no library, no shell, no `/etc`.
 const IN_EMPTY_ROOT: &str = r#"#!/bin/sh
 set -eu
@@ -98,7 +98,7 @@ if [ "${1-}" != --inside ]; then
     exec unshare $account --mount --propagation private "$0" --inside "$@"
 fi
 shift
-root=HERE/root
+root=ROOT
 folder=
 before=
 for argument do
@@ -112,7 +112,7 @@ for device in null urandom; do
     : >"$root/dev/$device"
     mount --bind "/dev/$device" "$root/dev/$device"
 done
-mount --bind HERE/installed/bin/cofferdam "$root/cofferdam"
+mount --bind PROGRAM "$root/cofferdam"
 mount --rbind /proc "$root/proc"
 [ -z "$folder" ] || mount --bind "$folder" "$root$folder"
 exec chroot "$root" /cofferdam "$@"
@@ -120,9 +120,7 @@ exec chroot "$root" /cofferdam "$@"
 
 /// Calls, the audit and `doctor` where there is nothing but the program.
 fn in_empty_root(here: &Path) -> Result<(), String> {
-    fs::create_dir_all(here.join("root")).map_err(|e| e.to_string())?;
-    let program = here.join("cofferdam");
-    setup::write_program(&program, &IN_EMPTY_ROOT.replace("HERE", &here.display().to_string()))?;
+    let program = empty_root(here, &here.join("installed/bin/cofferdam"))?;
     let config = configuration(&here.join("home"), "[isolation]\nrequire = true\n")?;
     println!("\n==> in an empty root");
     let cofferdam = |arguments: &[&str]| {
@@ -137,6 +135,15 @@ fn in_empty_root(here: &Path) -> Result<(), String> {
         return Err(format!("doctor finds a problem: {doctor:?}"));
     }
     Ok(())
+}
+
+/// The script that runs `program` so, in this folder.
+fn empty_root(here: &Path, program: &Path) -> Result<PathBuf, String> {
+    let (root, script) = (here.join("root"), here.join("cofferdam"));
+    fs::create_dir_all(&root).map_err(|e| e.to_string())?;
+    let text = IN_EMPTY_ROOT.replace("ROOT", &root.display().to_string());
+    setup::write_program(&script, &text.replace("PROGRAM", &program.display().to_string()))?;
+    Ok(script)
 }
 
 /// A configuration with workspace and state beside it.
@@ -177,8 +184,8 @@ fn demo(here: &Path) -> Result<(), String> {
     step("one real turn in the empty root", &mut Command::new(here.join("demo")))
 }
 
-/// The emulator runs programs of ARCH, here and for whatever they start, in a user namespace: the machine's own table of
-/// interpreters stays as it is.
+/// The emulator runs programs of another architecture, and whatever they start, in a user namespace: the machine's own
+/// table of interpreters stays as it is.
 const UNDER_QEMU: &str = r#"#!/bin/sh
 set -eu
 if [ "${1-}" != --inside ]; then
@@ -192,29 +199,27 @@ printf '%s' ':cofferdam:M::\x7fELF\x02\x01\x01\x00\x00\x00\x00\x00\x00\x00\x00\x
 exec PROGRAM "$@"
 "#;
 
-/// Calls of the program of another architecture, as far as a user-mode emulator goes: it has neither seccomp filters nor
-/// Landlock, so that nothing is confined here.
+/// Calls of the program of another architecture in an empty root, as far as a user-mode emulator goes: it has neither
+/// seccomp filters nor Landlock, so that nothing is confined here.
 fn under_qemu(arch: &str, here: &Path) -> Result<(), String> {
-    let name = format!("qemu-{arch}");
-    setup::program(&name, "qemu-user")?;
+    let here = here.join(arch);
+    fs::create_dir_all(&here).map_err(|e| e.to_string())?;
     let tarball =
         files(&dir())?.into_iter().find(|name| name.ends_with(&format!("-{arch}-linux-musl.tar.gz")));
     let tarball = tarball.ok_or(format!("there is no tarball for {arch}; run: cargo xtask dist {arch}"))?;
-    step("unpack", Command::new("tar").arg("-xzf").arg(dir().join(&tarball)).arg("-C").arg(here))?;
+    step("unpack", Command::new("tar").arg("-xzf").arg(dir().join(&tarball)).arg("-C").arg(&here))?;
     let program = here.join(tarball.trim_end_matches(".tar.gz")).join("cofferdam");
-    let qemu =
-        output_of("sh", &["-c", &format!("command -v {name}")]).ok_or(format!("{name} is not there"))?;
     // As ELF numbers them.
     let machine = if arch == "aarch64" { r"\xb7" } else { r"\x3e" };
     let script = UNDER_QEMU
         .replace("MACHINE", machine)
-        .replace("QEMU", qemu.trim())
-        .replace("PROGRAM", &program.display().to_string());
-    let started = here.join(&name);
+        .replace("QEMU", &setup::qemu(arch)?.display().to_string())
+        .replace("PROGRAM", &empty_root(&here, &program)?.display().to_string());
+    let started = here.join("under-qemu");
     setup::write_program(&started, &script)?;
-    let config = configuration(&here.join("home-qemu"), "[isolation]\nrequire = false\n")?;
+    let config = configuration(&here.join("home"), "[isolation]\nrequire = false\n")?;
     println!(
-        "\n==> {arch} under {name}, which confines nothing: neither seccomp filters nor Landlock are there"
+        "\n==> {arch} under QEMU, which confines nothing: neither seccomp filters nor Landlock are there"
     );
     calls(|arguments| {
         let mut command = Command::new(&started);

@@ -140,7 +140,7 @@ pub(super) fn run(config: &Config, arguments: &Arguments) -> anyhow::Result<Exit
 fn tools(config: &Config, findings: &mut Vec<Finding>) -> (Vec<Tool>, Option<Registry>) {
     let mut problem = |what: String, mend| findings.push(Finding::problem("tools", what, mend));
     const CHECK: &str = "cofferdam policy check";
-    match gateway::look_without_making(config) {
+    match gateway::try_tools(config) {
         Ok(registry) => {
             let tools = registry.iter().map(|(name, tool)| {
                 if let Err(why) = tool {

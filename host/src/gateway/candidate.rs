@@ -4,9 +4,8 @@
 //! It takes the component that is given, whatever the policy pins; everything else is refused as it would
 //! be when served. It serves nobody else, and no pin is changed here.
 
-use super::{
-    Gateway, GatewayError, Role, builtin, builtin_component, cache_dir, load_policies, make_private, sandbox,
-};
+use super::ready::Cache;
+use super::{Gateway, GatewayError, Role, builtin, builtin_component, load_policies, sandbox};
 use crate::config::Config;
 use cofferdam_agent::tools::{Registry, RegistryError, not_granted, read_component, read_policy};
 use cofferdam_core::capability::{Access, Grants, MountGrant};
@@ -30,6 +29,8 @@ pub struct Candidate {
     pub interfaces: Interfaces,
     /// What it says of itself, or why it does not.
     pub description: Result<Description, String>,
+    /// Where its machine code is kept.
+    cache: Cache,
 }
 
 /// Why a file is not looked at further.
@@ -82,8 +83,8 @@ impl Candidate {
             e => not_a_component(e.to_string()),
         })?;
         let binary = Binary::new(bytes);
-        make_private(&config.state_dir)?;
-        let (sandbox, _) = sandbox(config, &cache_dir(config))?;
+        let cache = Cache::to_look(config)?;
+        let (sandbox, _) = sandbox(config, cache.path())?;
         let name = file.file_stem().unwrap_or_default().to_string_lossy();
         let grants = linked(&interfaces.beyond_baseline());
         let described = match loading(&name, || sandbox.load(binary.clone(), &grants)) {
@@ -94,7 +95,7 @@ impl Candidate {
             Ok(component) => sandbox.describe(&component),
         };
         let description = described.map_err(|e| why_undescribed(&interfaces, &e));
-        Ok(Self { file: file.to_owned(), binary, interfaces, description })
+        Ok(Self { file: file.to_owned(), binary, interfaces, description, cache })
     }
 
     /// The policy that `chosen` (a folder of policies, or one tool's file) has for this tool; without it
@@ -187,18 +188,12 @@ impl Candidate {
         }
     }
 
-    /// A gateway that has this one tool under `policy`, with the workspace and state of `places`; compiled
-    /// code is kept where `config` keeps it.
+    /// A gateway that has this one tool under `policy`, with the workspace and state of `places`.
     ///
     /// # Errors
     /// [`GatewayError`].
-    pub fn gateway(
-        &self,
-        config: &Config,
-        places: &Config,
-        policy: &ToolPolicy,
-    ) -> Result<Gateway, GatewayError> {
-        Gateway::open_with(places, Role::Beside, &cache_dir(config), |sandbox| {
+    pub fn gateway(&self, places: &Config, policy: &ToolPolicy) -> Result<Gateway, GatewayError> {
+        Gateway::open_with(places, Role::Beside, self.cache.path(), |sandbox| {
             Registry::of_component(sandbox, policy, self.binary.clone())
         })
     }

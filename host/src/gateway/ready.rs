@@ -5,8 +5,10 @@
 use super::{Gateway, GatewayError, audit_file, cache_dir, load_policies, make_private, sandbox, sources};
 use crate::config::Config;
 use cofferdam_agent::tools::Registry;
+use cofferdam_policy::PolicySet;
 use cofferdam_warden::audit::AuditLog;
 use cofferdam_warden::publish::Workspaces;
+use cofferdam_warden::sandbox::{Sandbox, SandboxError};
 use rustix::fs::{Access, AtFlags, CWD, accessat};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -32,7 +34,7 @@ impl Purpose {
 }
 
 impl Gateway {
-    /// Looks whether [`Gateway::open`] would succeed, the tools apart, which are loaded by [`look_without_making`].
+    /// Looks whether [`Gateway::open`] would succeed, the tools apart, which are loaded by [`try_tools`].
     ///
     /// # Errors
     /// What `open` would say.
@@ -53,23 +55,48 @@ impl Gateway {
     }
 }
 
-/// Policies and tools as a start would load them, where nothing is made that a start, perhaps under another account, would
-/// find. Without a cache in the state, what is compiled for that is kept nowhere.
+/// Policies and tools alone, for commands that look and do not call.
+///
+/// # Errors
+/// [`GatewayError`].
+pub fn look(config: &Config, policies_dir: Option<&Path>) -> Result<Registry, GatewayError> {
+    review(config, policies_dir).map(|(_, registry)| registry)
+}
+
+/// The same with the policies themselves, for commands that explain them.
+///
+/// # Errors
+/// [`GatewayError`].
+pub fn review(config: &Config, policies_dir: Option<&Path>) -> Result<(PolicySet, Registry), GatewayError> {
+    // No workspace: opening one makes folders and sweeps, and a reviewer's machine has none.
+    load(config, policies_dir, |_| Ok(()))
+}
+
+/// Tools as a start would load them, and whether a worker would run their calls.
 ///
 /// # Errors
 /// [`GatewayError`]: no worker starts, or there are no policies.
-pub fn look_without_making(config: &Config) -> Result<Registry, GatewayError> {
-    let dir = config.policies_dir.as_deref();
-    let policies = load_policies(dir).map_err(GatewayError::Policies)?;
-    let cache = Cache::to_look(config)?;
-    let (sandbox, _) = sandbox(config, cache.path())?;
+pub fn try_tools(config: &Config) -> Result<Registry, GatewayError> {
     // What is embedded loads without one, and no call would run.
-    sandbox.try_worker()?;
-    Ok(Registry::load(&sandbox, &policies, &sources(dir)))
+    load(config, config.policies_dir.as_deref(), Sandbox::try_worker).map(|(_, registry)| registry)
 }
 
-/// Compiled components for who only looks.
-enum Cache {
+fn load(
+    config: &Config,
+    policies_dir: Option<&Path>,
+    try_sandbox: impl FnOnce(&Sandbox) -> Result<(), SandboxError>,
+) -> Result<(PolicySet, Registry), GatewayError> {
+    let policies = load_policies(policies_dir).map_err(GatewayError::Policies)?;
+    let cache = Cache::to_look(config)?;
+    let (sandbox, _) = sandbox(config, cache.path())?;
+    try_sandbox(&sandbox)?;
+    let registry = Registry::load(&sandbox, &policies, &sources(policies_dir));
+    Ok((policies, registry))
+}
+
+/// Compiled components for commands that only look. Where the state has no cache they are kept nowhere: a start, perhaps
+/// under another account, would find a folder that is not its own.
+pub(super) enum Cache {
     /// The state's.
     Kept(PathBuf),
     /// Gone at the end.
@@ -77,7 +104,11 @@ enum Cache {
 }
 
 impl Cache {
-    fn to_look(config: &Config) -> Result<Self, GatewayError> {
+    /// The state's where there is one.
+    ///
+    /// # Errors
+    /// [`GatewayError::State`] where no temporary folder can be made.
+    pub(super) fn to_look(config: &Config) -> Result<Self, GatewayError> {
         let kept = cache_dir(config);
         // What is there and cannot be used is told as a start would.
         if kept.symlink_metadata().is_ok() {
@@ -87,7 +118,7 @@ impl Cache {
         Ok(Self::Temporary(made))
     }
 
-    fn path(&self) -> &Path {
+    pub(super) fn path(&self) -> &Path {
         match self {
             Self::Kept(path) => path,
             Self::Temporary(dir) => dir.path(),

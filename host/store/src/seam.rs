@@ -1,11 +1,13 @@
-//! What every storage engine owes, whatever it is made of. `store::tests::conformance` holds an engine to it.
+//! What every storage engine owes, whatever it is made of. `store::tests::conformance` holds an
+//! engine to it.
 //!
-//! For all of it: what a method reports as done is there after a crash, and is done as a whole or not at all. Of many
-//! who claim, decide or take up the same thing at once, one does. Text given is text had back, to the byte.
+//! For all of it: what a method reports as done is there after a crash, and is done as a whole or
+//! not at all. Of many who claim, decide or take up the same thing at once, one does. Text given is
+//! text had back, to the byte.
 //!
-//! A crash of the program costs nothing that was reported. A loss of power may cost what rides: the latest of it, never
-//! what came before something that is there. What rides says so; it is settled before anybody outside sees an effect of
-//! it, and everything else is settled when it is reported.
+//! A crash of the program costs nothing that was reported. A loss of power may cost what rides: the
+//! latest of it, never what came before something that is there. What rides says so; it is settled
+//! before anybody outside sees an effect of it, and everything else is settled when it is reported.
 
 use super::{
     AlbumPart, Approval, ApprovalState, ApprovedPaths, Begun, BoundTurn, Claim, Holder, Line, NewApproval,
@@ -36,9 +38,9 @@ pub trait Storage:
     + Steers
     + Usage
 {
-    /// Forgets what is done and older or more than the limits; `now` in milliseconds since 1970 UTC. What waits for
-    /// a turn, or to be sent, stays; so does what a turn that has not ended has said, done and been given. Returns how
-    /// many updates went.
+    /// Forgets what is done and older or more than the limits; `now` in milliseconds since 1970
+    /// UTC. What waits for a turn, or to be sent, stays; so does what a turn that has not ended has
+    /// said, done and been given. Returns how many updates went.
     async fn prune(&self, now: i64) -> Result<usize, StoreError>;
 
     /// Returns when everything that was reported before outlasts a loss of power as well.
@@ -48,28 +50,34 @@ pub trait Storage:
     fn check(&self) -> Result<(), StoreError>;
 }
 
-/// Messages on their way to a turn. They keep their order of arrival; each is known once, by its channel and id.
+/// Messages on their way to a turn. They keep their order of arrival; each is known once, by its
+/// channel and id.
 #[async_trait]
 pub trait Inbox: Send + Sync {
-    /// Keeps a batch, all or nothing. An update that is known already changes nothing. One that steers is addressed to
-    /// the first message of its session that is not done, if that is the same sender's. An edit changes what its message
-    /// says as long as that waits for a turn. A stranger is told again only of what is newer than the last telling. Rides.
+    /// Keeps a batch, all or nothing. An update that is known already changes nothing. One that
+    /// steers is addressed to the first message of its session that is not done, if that is the
+    /// same sender's. An edit changes what its message says as long as that waits for a turn. A
+    /// stranger is told again only of what is newer than the last telling. Rides.
     async fn persist(&self, channel: &str, updates: Vec<NewUpdate>) -> Result<Persisted, StoreError>;
 
-    /// Up to `limit` updates that wait for a turn, in order; `after` is the last one of the page before.
+    /// Up to `limit` updates that wait for a turn, in order; `after` is the last one of the page
+    /// before.
     async fn pending(&self, channel: &str, after: Option<i64>, limit: u32)
     -> Result<Vec<Update>, StoreError>;
 
-    /// Binds updates to a turn of their own, named after the first; `None` when there is nothing left to answer. Rides.
+    /// Binds updates to a turn of their own, named after the first; `None` when there is nothing
+    /// left to answer. Rides.
     async fn claim(&self, channel: &str, claim: Claim) -> Result<Option<BoundTurn>, StoreError>;
 
-    /// Turns that were bound and have not ended, oldest first, each with the members that it was bound with.
+    /// Turns that were bound and have not ended, oldest first, each with the members that it was
+    /// bound with.
     async fn bound(&self, channel: &str) -> Result<Vec<BoundTurn>, StoreError>;
 
     /// The parts of an album that are still known, in order.
     async fn album(&self, channel: &str, album: &str) -> Result<Vec<AlbumPart>, StoreError>;
 
-    /// How often a stranger was told, as far as it is remembered; at most [`STRANGER_TOLD_MAX`](super::STRANGER_TOLD_MAX).
+    /// How often a stranger was told, as far as it is remembered; at most
+    /// [`STRANGER_TOLD_MAX`](super::STRANGER_TOLD_MAX).
     async fn times_told(&self, channel: &str, sender: &str) -> Result<u32, StoreError>;
 
     /// Ends a turn that nobody waits for: its updates are done and free of it.
@@ -84,8 +92,9 @@ pub trait Replies: Send + Sync {
         self.end_noting(channel, turn, reply, None).await
     }
 
-    /// Ends a turn: its updates are done, its reply is kept, and the files of its message are noted as the sender's
-    /// most recent ones. Ending it again changes nothing and returns what is left of the first reply. Rides.
+    /// Ends a turn: its updates are done, its reply is kept, and the files of its message are noted
+    /// as the sender's most recent ones. Ending it again changes nothing and returns what is left
+    /// of the first reply. Rides.
     async fn end_noting(
         &self,
         channel: &str,
@@ -94,13 +103,16 @@ pub trait Replies: Send + Sync {
         files: Option<NewRecent>,
     ) -> Result<Reply, StoreError>;
 
-    /// Stores something that answers no message, once for each `turn`; `None` when it was stored before.
+    /// Stores something that answers no message, once for each `turn`; `None` when it was stored
+    /// before.
     async fn tell(&self, channel: &str, turn: &TurnId, reply: NewReply) -> Result<Option<Reply>, StoreError>;
 
-    /// Replies of which something is still to be sent, oldest first, each with the parts that are left, in order.
+    /// Replies of which something is still to be sent, oldest first, each with the parts that are
+    /// left, in order.
     async fn unsent(&self, channel: &str) -> Result<Vec<Reply>, StoreError>;
 
-    /// Marks a part as sent, with the platform's id of the message; what it said is forgotten. Rides.
+    /// Marks a part as sent, with the platform's id of the message; what it said is forgotten.
+    /// Rides.
     async fn part_sent(&self, turn: &TurnId, n: u32, message: &str) -> Result<(), StoreError>;
 
     /// Marks a part as failed for good; `instead` is added at the end of the reply and returned.
@@ -116,8 +128,8 @@ pub trait Replies: Send + Sync {
 /// Which calls wait for a person, and what was decided.
 #[async_trait]
 pub trait Approvals: Send + Sync {
-    /// The approval of exactly this call, the first that was asked for; what else was asked about it is withdrawn and
-    /// returned.
+    /// The approval of exactly this call, the first that was asked for; what else was asked about
+    /// it is withdrawn and returned.
     async fn ask(&self, new: NewApproval) -> Result<(Approval, Vec<Approval>), StoreError>;
 
     /// Notes the platform's id of the message that shows it.
@@ -147,7 +159,8 @@ pub trait Lines: Send + Sync {
     /// The latest lines of a session, oldest first; all of those of `turn`.
     async fn lines(&self, session: &SessionId, turn: &TurnId) -> Result<Vec<Line>, StoreError>;
 
-    /// Adds line `n` of a turn and charges for it; a line that is there stays, and costs nothing. Rides.
+    /// Adds line `n` of a turn and charges for it; a line that is there stays, and costs nothing.
+    /// Rides.
     async fn add_line(
         &self,
         whose: &WhoseTurn,
@@ -156,8 +169,8 @@ pub trait Lines: Send + Sync {
         tokens: u64,
     ) -> Result<(), StoreError>;
 
-    /// Puts one line in the place of all before the first one of `kept_from`, and charges for it; without a line of that
-    /// nothing changes.
+    /// Puts one line in the place of all before the first one of `kept_from`, and charges for it;
+    /// without a line of that nothing changes.
     async fn replace_lines(
         &self,
         whose: &WhoseTurn,
@@ -184,7 +197,8 @@ pub trait Backlog: Send + Sync {
         limit: u32,
     ) -> Result<Vec<Queued>, StoreError>;
 
-    /// How many messages of a session wait for a turn, an album being one; `besides` is not counted.
+    /// How many messages of a session wait for a turn, an album being one; `besides` is not
+    /// counted.
     async fn count_waiting(
         &self,
         channel: &str,
@@ -202,7 +216,8 @@ pub trait Steers: Send + Sync {
     /// What a turn has taken up, in that order; the updates of one message together.
     async fn taken_up(&self, channel: &str, turn: &TurnId) -> Result<Vec<Vec<Update>>, StoreError>;
 
-    /// Takes updates up into a turn as its line `n`: both, or neither when one of them is another turn's.
+    /// Takes updates up into a turn as its line `n`: both, or neither when one of them is another
+    /// turn's.
     async fn take_up(
         &self,
         whose: &WhoseTurn,
@@ -215,7 +230,8 @@ pub trait Steers: Send + Sync {
 /// How often turns were begun, and what that cost.
 #[async_trait]
 pub trait Attempts: Send + Sync {
-    /// Counts that a turn is about to run; how often it was so, this time included. Its end forgets it. Rides.
+    /// Counts that a turn is about to run; how often it was so, this time included. Its end forgets
+    /// it. Rides.
     async fn attempt(&self, turn: &TurnId, caller: &Caller) -> Result<u32, StoreError>;
 
     /// Takes the last attempt back. Rides.

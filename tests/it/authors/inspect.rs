@@ -4,6 +4,7 @@
 use super::{guest, hello_policy, refused, told};
 use crate::cli::help::compare;
 use serde_json::{Value, json};
+use std::path::Path;
 use support::guests;
 use support::home::{Home, Ran};
 
@@ -188,6 +189,33 @@ fn the_verdict_names_tool_rule_and_line() {
         &hello_policy("p", ""),
         &["`backdoor:host/shell@0.1.0`", "no profile can grant it"],
     );
+}
+
+/// Of a builtin's policy: the very file that is embedded is as good, and no other one.
+#[test]
+fn a_policy_that_takes_the_builtin_takes_no_other_file() {
+    let home = Home::new();
+    let builtin = guests::bytes("file_read");
+    // A custom section at the end: another file that does the same.
+    let other = [&builtin[..], &[0, 2, 1, b'x']].concat();
+    let policy = Path::new(env!("CARGO_MANIFEST_DIR")).join("../policies/tools/file_read.toml");
+    let policy = policy.to_str().expect("text");
+    for (bytes, problems) in [
+        (&builtin, vec![]),
+        (
+            &other,
+            vec![json!(format!(
+                "tools/file_read.toml: file_read: the policy takes the builtin component, not this file; write: \
+                 component = {{ file = \"file_read.wasm\", sha256 = \"{}\" }}",
+                guests::sha256(&other)
+            ))],
+        ),
+    ] {
+        let file = home.file("file_read.wasm", bytes);
+        let ran = inspect(&home, &[&file, "--policy", policy, "--json"]);
+        assert_eq!(ran.code, Some(if problems.is_empty() { 0 } else { 3 }), "{ran:?}");
+        assert_eq!(ran.json()["problems"], Value::from(problems));
+    }
 }
 
 #[test]

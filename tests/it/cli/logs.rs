@@ -55,6 +55,12 @@ fn a_format_or_filter_that_is_not_understood_is_refused() {
             refused(&ran, &[&said]);
         }
     }
+    // A room that is in another crate now.
+    let ran = run(home.command(&["tools"]).env("COFFERDAM_LOG", "cofferdam::turn=debug"));
+    refused(
+        &ran,
+        &["there is no cofferdam::turn, so it logs nothing; there are cofferdam::", "cofferdam_agent"],
+    );
 }
 
 #[test]

@@ -93,6 +93,23 @@ fn a_worker_that_is_killed_in_a_call_leaves_nothing() {
     assert_eq!(codes.iter().filter(|code| **code == "trapped").count(), 2, "{codes:?}");
 }
 
+/// What the guest left open is let go before the call ends: said afterwards, it would be a word that nobody asked for.
+#[test]
+fn a_worker_whose_guest_forgot_a_file_serves_on() {
+    let home = hostile();
+    let mut chat = Chat::start(&home);
+    works(&mut chat);
+    let first = workers::of(chat.id());
+    for _ in 0..20 {
+        let said = chat.say("/hostile behaviour=stage_forget path=/shared/half");
+        assert_eq!(said, r#"{"finished":false}"#);
+        works(&mut chat);
+        assert_eq!(workers::of(chat.id()), first);
+    }
+    chat.end();
+    assert!(!home.host("/shared/half").exists() && home.leftovers().is_empty());
+}
+
 #[test]
 fn idle_workers_that_are_gone_are_not_missed() {
     let home = hostile();

@@ -141,6 +141,7 @@ async fn a_no_is_a_no_and_a_later_yes_changes_nothing() -> anyhow::Result<()> {
     world.server.push(press(ANN, &approval, DENY));
     answered(&world, "approval_denied: telegram:5000000001 did not approve this call").await?;
     ended(&world, &approval, "❌ Denied by 5000000001 (\"Ann\").").await?;
+    told(&world, 1).await?;
     world.server.push(press(ANN, &approval, APPROVE));
     assert_eq!(told(&world, 2).await?[1], ("❌ Denied by 5000000001 (\"Ann\").".to_owned(), true));
     assert!(!world.home.host("/shared/a").exists());

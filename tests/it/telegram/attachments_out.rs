@@ -210,7 +210,7 @@ async fn what_telegram_never_takes_is_told_in_the_answer() -> anyhow::Result<()>
     let told = "large.bin (~50.0MB) is too large to be sent here; files may have ~50.0MB.";
     assert!(sent.text.starts_with(r#"{"ok":true"#) && sent.text.ends_with(told), "{}", sent.text);
     world.ask(Incoming::private(ANN).text("hello")).await?;
-    assert!(world.log().contains("ROUTING_ERROR"));
+    world.logs("ROUTING_ERROR").await?;
     world.end(2)
 }
 
@@ -246,6 +246,7 @@ async fn a_refused_file_is_told_and_costs_no_word_of_the_answer() -> anyhow::Res
     let told = "text: 1 file could not be sent: a.txt: Telegram refuses: Bad Request: not enough rights";
     assert!(lines[2].starts_with(told), "{lines:#?}");
     world.ask(Incoming::private(ANN).text("hello")).await?;
+    world.logs("ROUTING_ERROR").await?;
     assert_eq!(world.log().matches("ROUTING_ERROR").count(), 1);
     world.end(4)
 }
@@ -347,6 +348,7 @@ async fn a_file_that_never_gets_through_is_told_of_and_its_chat_goes_on() -> any
     let told = "text: 1 file could not be sent: a.txt: Telegram fails with HTTP status 502 > question";
     assert_eq!((lines[0].as_str(), lines[1].as_str(), lines.len()), (told, "text: RESULT", 3));
     assert_eq!(world.server.requests("sendDocument").len(), PART_FAILURES_MAX);
+    world.logs("ROUTING_ERROR").await?;
     assert_eq!(world.log().matches("ROUTING_ERROR").count(), 1);
     world.server.clear_faults();
     world.ask(Incoming::private(ANN).text("/attachment_add path=/shared/a.txt")).await?;

@@ -95,7 +95,7 @@ async fn an_open_group_serves_its_members_there_alone() -> anyhow::Result<()> {
     world.server.push(eve("hello").field("sender_chat", json!({ "id": GROUP, "type": "supergroup" })));
     world.server.push(eve("/help@other_bot"));
     world.server.push(Incoming::group(OTHER, EVE).text("/help"));
-    assert!(world.log().contains("turn the mode off with @BotFather's /setprivacy"), "{}", world.tail());
+    world.logs("turn the mode off with @BotFather's /setprivacy").await?;
     let told = world.ask(Incoming::private(EVE).text("/file_read path=/shared/a")).await?;
     assert!(told.contains("does not know you"), "{told}");
     world.ask(ann("hello")).await?;

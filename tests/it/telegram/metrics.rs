@@ -1,10 +1,12 @@
 //! `/healthz` and `/metrics` of a running bot, asked on loopback as a watcher does, and as somebody who means ill.
 
 use super::world::{ANN, PATIENCE, World, save};
+use rustix::fs::{FlockOperation, flock};
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
-use std::time::Duration;
-use support::home::Home;
+use std::time::{Duration, Instant};
+use support::guests::{self, sha256};
+use support::home::{Home, builtin_tools};
 use support::llm::{Call, Dialect, LlmServer, Turn};
 use support::prometheus::Page;
 use support::telegram::{Fault, Hold, Incoming, Media};
@@ -54,6 +56,20 @@ pub(super) fn numbers(address: SocketAddr) -> anyhow::Result<Page> {
     let (status, body) = get(address, "/metrics")?;
     assert_eq!(status, 200);
     Page::parse(&body)
+}
+
+/// Waits until the health says this.
+async fn until(address: SocketAddr, expected: &str) -> anyhow::Result<()> {
+    let started = Instant::now();
+    loop {
+        let (status, body) = get(address, "/healthz")?;
+        assert_eq!(status, if body == "ok\n" { 200 } else { 503 }, "{body}");
+        if body.contains(expected) {
+            return Ok(());
+        }
+        anyhow::ensure!(started.elapsed() < PATIENCE, "not {expected:?}: {body}");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
@@ -135,19 +151,7 @@ async fn health_names_what_fails_and_recovers() -> anyhow::Result<()> {
     gate.reached().await?;
     assert_eq!(get(address, "/healthz")?, (503, "polling: the channel has not answered yet\n".to_owned()));
     gate.release();
-    let until = async |expected: &str| -> anyhow::Result<()> {
-        let started = std::time::Instant::now();
-        loop {
-            let (status, body) = get(address, "/healthz")?;
-            assert_eq!(status, if body == "ok\n" { 200 } else { 503 }, "{body}");
-            if body.contains(expected) {
-                return Ok(());
-            }
-            anyhow::ensure!(started.elapsed() < PATIENCE, "not {expected:?}: {body}");
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        }
-    };
-    until("ok\n").await?;
+    until(address, "ok\n").await?;
     // Nothing can be written any more, and then it can.
     let pid = rustix::process::Pid::from_raw(i32::try_from(world.serving().pid())?);
     let allow = |current| {
@@ -155,9 +159,9 @@ async fn health_names_what_fails_and_recovers() -> anyhow::Result<()> {
         rustix::process::prlimit(pid, rustix::process::Resource::Fsize, limit).map(drop)
     };
     allow(Some(0))?;
-    until("database: it cannot be written, so no message is taken since 2").await?;
+    until(address, "database: it cannot be written, so no message is taken since 2").await?;
     allow(None)?;
-    until("ok\n").await?;
+    until(address, "ok\n").await?;
     world.logs("the gateway's health has changed").await?;
     // An audit that somebody takes away is not written any more.
     let audit = world.home.state().join("audit.jsonl");
@@ -165,7 +169,7 @@ async fn health_names_what_fails_and_recovers() -> anyhow::Result<()> {
     std::fs::rename(&audit, audit.with_extension("kept"))?;
     std::fs::write(&audit, "")?;
     std::fs::remove_file(audit.with_extension("kept"))?;
-    until("audit: no record can be written").await?;
+    until(address, "audit: no record can be written").await?;
     let (status, body) = get(address, "/metrics")?;
     assert!(status == 200 && !body.contains(world.home.dir().to_str().expect("text")));
     Ok(())
@@ -197,38 +201,27 @@ async fn health_says_why_the_model_answers_nobody_until_it_does() -> anyhow::Res
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn a_cold_start_is_told_while_it_compiles() -> anyhow::Result<()> {
-    const KEPT: [&str; 3] = ["file_read.toml", "file_write.toml", "attachment_save.toml"];
-    let mut world = World::stopped(|home| watched(home.own_policies())).await?;
-    for policy in std::fs::read_dir(world.home.policies_dir().join("tools"))? {
-        let policy = policy?;
-        if !KEPT.iter().any(|kept| policy.file_name() == *kept) {
-            std::fs::remove_file(policy.path())?;
-        }
+    let policy = "safety = \"read-only\"\n[arguments]\nname = \"value\"";
+    let with_hello = |home: Home| watched(home.tool("hello", "file-read-only", "minimal", policy));
+    let mut world = World::stopped(with_hello).await?;
+    let cache = world.home.state().join("cache");
+    for entry in std::fs::read_dir(&cache)? {
+        std::fs::remove_file(entry?.path())?;
     }
-    std::fs::remove_dir_all(world.home.state().join("cache"))?;
+    // As if another process compiled it, for as long as this test wants.
+    let turn = cache.join(format!("{}.compiling", sha256(&guests::bytes("minimal"))));
+    let turn = std::fs::File::create(turn)?;
+    flock(&turn, FlockOperation::LockExclusive)?;
     world.launch(&[], &[])?;
     let address = monitor(&world).await?;
+    let all = builtin_tools().len();
+    until(address, &format!("starting: compiled {all} of {} tools\n", all + 1)).await?;
     let (status, metrics) = get(address, "/metrics")?;
     // What is not known yet is left out.
     assert!(status == 200 && !metrics.contains("cofferdam_workspace_max_bytes"), "{metrics}");
-    let started = std::time::Instant::now();
-    let mut told = Vec::new();
-    loop {
-        let (status, body) = get(address, "/healthz")?;
-        assert_eq!(status, if body == "ok\n" { 200 } else { 503 }, "{body}");
-        if told.last() != Some(&body) {
-            told.push(body);
-        }
-        if status == 200 {
-            break;
-        }
-        anyhow::ensure!(started.elapsed() < PATIENCE, "{told:?}");
-        tokio::time::sleep(Duration::from_millis(5)).await;
-    }
-    let compiling =
-        |body: &String| body.starts_with("starting: compiled ") && body.ends_with(" of 3 tools\n");
-    assert!(told.iter().any(compiling), "{told:?}");
-    world.ask(Incoming::private(ANN).text("/file_read path=/shared/missing")).await?;
+    drop(turn);
+    until(address, "ok\n").await?;
+    world.ask(Incoming::private(ANN).text("/hello name=Ann")).await?;
     world.end(1)
 }
 
@@ -253,7 +246,7 @@ async fn few_are_answered_shortly_and_only_on_this_machine() -> anyhow::Result<(
     for _ in 0..5 {
         five.push(TcpStream::connect(address)?);
     }
-    let (most, started) = (tasks()?, std::time::Instant::now());
+    let (most, started) = (tasks()?, Instant::now());
     drop(five);
     while tasks()? > most - 5.0 {
         anyhow::ensure!(started.elapsed() < PATIENCE, "there are still more than {most} - 5 tasks");
@@ -263,7 +256,7 @@ async fn few_are_answered_shortly_and_only_on_this_machine() -> anyhow::Result<(
     for _ in 0..8 {
         silent.push(TcpStream::connect(address)?);
     }
-    let started = std::time::Instant::now();
+    let started = Instant::now();
     let mut answered = told(address, b"GET /healthz HTTP/1.0\r\n\r\n")?;
     assert_eq!(answered, "", "the ninth is hung up on");
     for mut stream in silent {

@@ -1,6 +1,6 @@
 //! Who is served: people whom the configuration names by number, in private and in groups, and nobody else.
 
-use super::world::{ANN, EVE, GROUP, World, save};
+use super::world::{ANN, EVE, GROUP, PATIENCE, World, save};
 use serde_json::json;
 use support::containing;
 use support::home::Home;
@@ -30,7 +30,7 @@ async fn a_stranger_is_told_the_own_number_once_and_in_private_only() -> anyhow:
     world.start()?;
     let last = world.server.push(Incoming::private(EVE).text("/help"));
     world.ask(Incoming::private(ANN).text("hello")).await?;
-    assert!(!world.server.unconfirmed_updates().contains(&last.update_id));
+    world.server.wait_until_confirmed(PATIENCE, last.update_id).await?;
     for nothing in ["getFile", "sendChatAction"] {
         let of_eve = |request: &support::telegram::RequestRecord| request.params["chat_id"] == EVE;
         let requests = world.server.requests(nothing);
@@ -102,7 +102,7 @@ async fn a_crowd_of_strangers_is_not_answered_one_by_one() -> anyhow::Result<()>
     const TOLD_PER_HOUR_MAX: usize = 20;
     let world = World::running().await?;
     world.server.push_all((0..30).map(|n| Incoming::private(EVE + n).text("/start")));
-    let told = world.server.wait_for_messages(super::world::PATIENCE, TOLD_PER_HOUR_MAX).await?;
+    let told = world.server.wait_for_messages(PATIENCE, TOLD_PER_HOUR_MAX).await?;
     world.ask(Incoming::private(ANN).text("hello")).await?;
     let mut chats: Vec<_> = told.iter().map(|sent| sent.chat_id).collect();
     chats.sort_unstable();

@@ -4,7 +4,6 @@
 use super::world::{ANN, BEN, CAT, EVE, PATIENCE, World, save};
 use rustix::process::Signal;
 use serde_json::Value;
-use std::time::Instant;
 use support::guests::sha256;
 use support::home::Home;
 use support::llm::{Dialect, LlmServer, Turn};
@@ -18,12 +17,7 @@ const REFUSED: &str = "the configuration is not reloaded, the one before stays i
 /// Has the program read its configuration anew, and waits until it says so for the `n`th time in this run.
 async fn reload(world: &mut World, said: &str, n: usize) -> anyhow::Result<()> {
     world.serving().signal(Signal::USR1)?;
-    let started = Instant::now();
-    while world.serving().log().matches(said).count() < n {
-        anyhow::ensure!(started.elapsed() < PATIENCE, "no {said:?}:\n{}", world.tail());
-        tokio::time::sleep(std::time::Duration::from_millis(5)).await;
-    }
-    Ok(())
+    world.logs_times(said, n).await
 }
 
 /// Serves these people from the next reload on.
@@ -168,7 +162,7 @@ async fn what_the_file_changes_in_vain_is_named() -> anyhow::Result<()> {
     std::fs::write(world.home.config_file(), changed)?;
     reload(&mut world, APPLIED, 2).await?;
     let said = "workspace.root changed in the file and not in force: a flag or a variable decides";
-    assert!(world.log().contains(said), "{}", world.log());
+    world.logs(said).await?;
     world.end(0)
 }
 

@@ -132,6 +132,6 @@ async fn a_part_that_is_refused_does_not_keep_the_others_back() -> anyhow::Resul
     let texts = world.texts(2).await?;
     assert!(texts[0].starts_with('{') && texts[1].ends_with('}'), "{texts:?}");
     world.ask(Incoming::private(ANN).text("hello")).await?;
-    assert!(world.log().contains("ROUTING_ERROR"));
+    world.logs("ROUTING_ERROR").await?;
     world.end(3)
 }

@@ -78,6 +78,7 @@ async fn who_blocked_the_bot_is_not_asked_again_and_the_next_turn_goes_on() -> a
         assert_eq!(world.server.requests(to(ANN)).len(), before + 2, "one attempt each");
         assert!(world.server.sent_messages().iter().all(|sent| sent.reply_to != Some(unheard.message_id)));
     }
+    world.logs_times("ROUTING_ERROR", 4).await?;
     assert_eq!(world.log().matches("ROUTING_ERROR").count(), 4);
     world.end(4)
 }

@@ -75,12 +75,21 @@ impl World {
         Ok(())
     }
 
-    /// Waits until this is in the log of this run.
+    /// Waits until this is in the log of this run. An answer may be here before the log's last lines are read.
     pub(super) async fn logs(&self, words: &str) -> anyhow::Result<()> {
+        self.logs_times(words, 1).await
+    }
+
+    /// The same for so many times.
+    pub(super) async fn logs_times(&self, words: &str, times: usize) -> anyhow::Result<()> {
         let started = Instant::now();
         let serving = self.serving.as_ref().expect("it runs");
-        while !serving.log().contains(words) {
-            anyhow::ensure!(started.elapsed() < PATIENCE, "{words:?} is not in the log:\n{}", self.tail());
+        while serving.log().matches(words).count() < times {
+            anyhow::ensure!(
+                started.elapsed() < PATIENCE,
+                "{words:?} is not {times} times in the log:\n{}",
+                self.tail()
+            );
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
         Ok(())

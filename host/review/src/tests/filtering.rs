@@ -1,11 +1,11 @@
 //! Which records a filter lets through, alone and with others, from the last ones and over files.
 
+use super::{facts, outcome};
 use crate::audit::{Filter, PathPattern, show};
 use cofferdam_core::audit::{
-    CallFacts, Effect, EntryKind, Event, FileFacts, GENESIS, Intent, Moved, Outcome, Recovered, Removed,
-    VerdictKind,
+    CallFacts, Effect, EntryKind, Event, FileFacts, Intent, Moved, Outcome, Recovered, Removed, VerdictKind,
 };
-use cofferdam_core::id::{Caller, SessionId, TurnId};
+use cofferdam_core::id::{Caller, SessionId};
 use cofferdam_core::limits::ByteSize;
 use cofferdam_core::tool::ErrorCode;
 use cofferdam_warden::audit::{AuditLog, Config, Durability, Entry, Source, Span};
@@ -44,36 +44,6 @@ impl Fixture {
     }
 }
 
-fn facts(n: usize) -> CallFacts {
-    let turn = TurnId::new("telegram-829110");
-    CallFacts {
-        call: turn.call(n),
-        turn,
-        session: None,
-        own_workspace: false,
-        caller: Caller { channel: "telegram".into(), sender: "123456789".into() },
-        tool: "attachment_save".into(),
-        component_sha256: Some(GENESIS.into()),
-        policy_sha256: Some(GENESIS.into()),
-        profile: Some("file-read-write".into()),
-        arguments: json!({ "index": 0, "path": "/shared/a.txt", "ratio": 0.1, "big": 1e300, "none": null }),
-        arguments_sha256: GENESIS.into(),
-    }
-}
-
-fn settled(intent: Option<u64>) -> Outcome {
-    Outcome {
-        facts: facts(0),
-        verdict: VerdictKind::Permit,
-        reason: None,
-        code: None,
-        files: Vec::new(),
-        intent,
-        reconciled: false,
-        duration_us: 1234,
-    }
-}
-
 /// Seven records over several files: what is asked about them is in the table below.
 fn log() -> Fixture {
     let written =
@@ -93,7 +63,7 @@ fn log() -> Fixture {
         arguments,
         ..facts(n)
     };
-    let ended = |facts, files| Outcome { facts, files, ..settled(None) };
+    let ended = |facts, files| Outcome { facts, files, ..outcome() };
     let failed = |code, outcome| Outcome { code: Some(code), reason: Some("why".into()), ..outcome };
     let denied = |outcome| Outcome { verdict: VerdictKind::Deny, ..failed(ErrorCode::PathDenied, outcome) };
     let save = of(1, "telegram", "123", "attachment_save", json!({ "path": "/shared/a" }));
@@ -175,7 +145,7 @@ fn each_condition_lets_through_what_it_says() {
 
 #[test]
 fn times_bound_from_the_first_to_before_the_last() {
-    let fixture = Fixture::with((0..3).map(|_| Event::Outcome(settled(None))), 1 << 20);
+    let fixture = Fixture::with((0..3).map(|_| Event::Outcome(outcome())), 1 << 20);
     let text = fs::read_to_string(fixture.path()).expect("reads");
     let records: Vec<cofferdam_core::audit::Record> =
         text.lines().map(|line| serde_json::from_str(line).expect("a record")).collect();

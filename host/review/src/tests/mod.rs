@@ -9,6 +9,11 @@ mod mending;
 #[cfg(feature = "warden")]
 mod rows;
 
+#[cfg(feature = "warden")]
+use cofferdam_core::{
+    audit::{CallFacts, GENESIS, Outcome, VerdictKind},
+    id::{Caller, TurnId},
+};
 use cofferdam_policy::PolicySet;
 
 /// What every tool of these tests says of itself.
@@ -27,3 +32,37 @@ const MIXED: &str =
 /// Both may be written.
 const WRITING: &str =
     r#"{ guest = "/shared", access = "atomic-write" }, { guest = "/tmp", access = "atomic-write" }"#;
+
+/// Facts of the `n`th call of a turn.
+#[cfg(feature = "warden")]
+fn facts(n: usize) -> CallFacts {
+    let turn = TurnId::new("telegram-829110");
+    CallFacts {
+        call: turn.call(n),
+        turn,
+        session: None,
+        own_workspace: false,
+        caller: Caller { channel: "telegram".into(), sender: "123456789".into() },
+        tool: "attachment_save".into(),
+        component_sha256: None,
+        policy_sha256: None,
+        profile: None,
+        arguments: serde_json::json!({}),
+        arguments_sha256: GENESIS.into(),
+    }
+}
+
+/// A call that was permitted and changed nothing.
+#[cfg(feature = "warden")]
+fn outcome() -> Outcome {
+    Outcome {
+        facts: facts(0),
+        verdict: VerdictKind::Permit,
+        reason: None,
+        code: None,
+        files: Vec::new(),
+        intent: None,
+        reconciled: false,
+        duration_us: 850,
+    }
+}

@@ -1,43 +1,12 @@
 //! Records as people read them, literally.
 
+use super::{facts, outcome};
 use crate::audit::row;
 use cofferdam_core::audit::{
-    CallFacts, Effect, EntryKind, Event, FileFacts, GENESIS, Intent, Moved, Outcome, Record, Recovered,
-    Reload, ReloadState, Removed, VerdictKind,
+    Effect, EntryKind, Event, FileFacts, GENESIS, Intent, Moved, Outcome, Record, Recovered, Reload,
+    ReloadState, Removed, VerdictKind,
 };
-use cofferdam_core::id::{Caller, TurnId};
 use cofferdam_core::tool::ErrorCode;
-use serde_json::json;
-
-fn facts() -> CallFacts {
-    let turn = TurnId::new("telegram-829110");
-    CallFacts {
-        call: turn.call(0),
-        turn,
-        session: None,
-        own_workspace: false,
-        caller: Caller { channel: "telegram".into(), sender: "123456789".into() },
-        tool: "attachment_save".into(),
-        component_sha256: None,
-        policy_sha256: None,
-        profile: None,
-        arguments: json!({}),
-        arguments_sha256: GENESIS.into(),
-    }
-}
-
-fn outcome() -> Outcome {
-    Outcome {
-        facts: facts(),
-        verdict: VerdictKind::Permit,
-        reason: None,
-        code: None,
-        files: Vec::new(),
-        intent: None,
-        reconciled: false,
-        duration_us: 850,
-    }
-}
 
 fn file(path: &str) -> Effect {
     FileFacts { path: path.into(), bytes: 12, sha256: "0123456789abcdef".repeat(4) }.into()
@@ -59,7 +28,7 @@ fn a_record_is_one_plain_line() {
     let file_text = "/shared/a.txt 12 bytes sha256 0123456789ab";
     let files = vec![file("/shared/a.txt")];
     check(
-        Event::Intent(Intent { facts: facts(), files: files.clone() }),
+        Event::Intent(Intent { facts: facts(0), files: files.clone() }),
         &format!("intent   {who} {file_text}"),
     );
     check(Event::Outcome(outcome()), &format!("outcome  {who} done 850 µs"));
@@ -90,7 +59,7 @@ fn a_record_is_one_plain_line() {
         removed(EntryKind::File, 1),
     ];
     check(
-        Event::Intent(Intent { facts: facts(), files: changed }),
+        Event::Intent(Intent { facts: facts(0), files: changed }),
         &format!(
             "intent   {who} moved /tmp/a to /shared/b removed /shared/c, 12 entries removed /shared/c, 1 entry \
              removed /shared/c"

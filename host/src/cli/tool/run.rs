@@ -75,7 +75,7 @@ pub(super) fn run(config: &Config, arguments: Arguments) -> anyhow::Result<Exit>
         );
     }
     let places = Places::new(config, workspace.as_deref(), arguments.state.as_deref())?;
-    let gateway = candidate.gateway(config, &places.config, &policy)?;
+    let gateway = candidate.gateway(&places.config, &policy)?;
     let before = gateway.warden.audit().head().seq;
     let name = policy.tool.to_string();
     let attachments = call::attach(&gateway, &places.config, &arguments.attach)?;

@@ -121,7 +121,7 @@ fn one(
     case: &Case,
 ) -> anyhow::Result<Vec<String>> {
     let places = Places::new(config, None, None)?;
-    let gateway = candidate.gateway(config, &places.config, policy)?;
+    let gateway = candidate.gateway(&places.config, policy)?;
     let root = &places.config.workspace.root;
     for (path, content) in &case.workspace {
         // A fresh folder of ours and a checked path: nothing can lead outside.

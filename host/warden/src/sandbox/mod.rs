@@ -76,6 +76,11 @@ pub enum SandboxError {
     /// It is no component, or not one this engine takes.
     #[error("the component does not compile: {0}")]
     Compile(String),
+    /// What the build made of a builtin does not run on this machine.
+    #[error(
+        "the machine code that is embedded in this program does not load: {0}; install the one for this machine"
+    )]
+    Embedded(String),
     /// It imports what is not granted.
     #[error("the component does not load: {0}")]
     Link(String),

@@ -28,7 +28,6 @@ async fn no_argument_can_word_its_approval() -> anyhow::Result<()> {
     let approval = world.server.wait_for_message(PATIENCE, |sent| sent.text.starts_with("file_edit")).await?;
     let shown = "edits[0]: 8 bytes become 9:\n  - two\n  + \"2\\u{202e}\"";
     assert!(approval.text.ends_with(shown), "what hides in an edit is shown: {}", approval.text);
-    let approval = asked(&world, 0).await?;
     world.server.push(press(ANN, &approval, APPROVE));
     world.server.wait_for_messages(PATIENCE, 4).await?;
     world.end(4)

@@ -184,11 +184,9 @@ impl Pool {
             Err(error) => error,
         };
         let said = error.get_ref().and_then(|source| source.downcast_ref::<StartError>());
-        if !matches!(said, Some(StartError::Code(_))) {
-            return Err(not_started(error));
-        }
-        // Embedded code runs nowhere that compiling it once more would help, and there is nothing to compile.
-        let Some(bytes) = binary.bytes() else { return Err(not_started(error)) };
+        let Some(StartError::Code(why)) = said else { return Err(not_started(error)) };
+        // The program holds no bytes of an embedded one to compile.
+        let Some(bytes) = binary.bytes() else { return Err(SandboxError::Embedded(why.clone())) };
         // Compiled on another machine, or damaged in a way that its checksum does not know.
         tracing::warn!(component = &binary.sha256()[..12], %error, "compiling it once more");
         let code = self.code.renew(&self.starter, binary, bytes)?;
@@ -247,7 +245,44 @@ fn died(mut worker: Worker, broken: &Broken, sha256: &str) -> ToolError {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::sandbox::COMPILE_TIME;
+    use crate::sandbox::binary::Embedded;
+    use crate::sandbox::workers::Answer;
+    use cofferdam_core::host_call::{Notification, Request};
+    use cofferdam_core::limits::Limits;
     use std::fs::File;
+    use tokio_util::sync::CancellationToken;
+
+    /// No guest runs that could ask.
+    struct NotAsked;
+
+    impl HostCalls for NotAsked {
+        fn handle(&mut self, request: Request<'_>) -> Answer {
+            unreachable!("{request:?}")
+        }
+
+        fn note(&mut self, notification: Notification<'_>) {
+            unreachable!("{notification:?}")
+        }
+    }
+
+    #[test]
+    fn embedded_code_that_does_not_load_is_told_and_compiled_nowhere() {
+        let room = tempfile::tempdir().expect("a folder");
+        let isolation = confine::Config { require: false };
+        let cache = Cache::open(room.path()).expect("ours");
+        let pool = Pool::new(cache, COMPILE_TIME, isolation).expect("a thread");
+        let sha256 = "5ca1ab1e5ca1ab1e5ca1ab1e5ca1ab1e5ca1ab1e5ca1ab1e5ca1ab1e5ca1ab1e";
+        let binary = Binary::embedded(Embedded { sha256, size: 1, code: b"no machine code", told: "{}" });
+        let key = WorkerKey { sha256: sha256.into(), profile: "p".into(), folders: Vec::new() };
+        let job = Job { arguments: "{}".into(), grants: Grants::NOTHING, limits: Limits::CEILING };
+        let clock = Clock::new(Instant::now() + Duration::from_secs(60), CancellationToken::new());
+        let refused = pool.call(&binary, key, &job, &mut NotAsked, &clock).expect_err("no machine code");
+        assert_eq!(refused.code, ErrorCode::ToolUnavailable);
+        let said = "the machine code that is embedded in this program does not load: ";
+        assert!(refused.message.starts_with(said), "{refused}");
+        assert_eq!(room.path().read_dir().expect("there").count(), 0, "nothing is compiled or kept");
+    }
 
     #[test]
     fn a_worker_serves_its_component_its_profile_and_its_very_folders_alone() {

@@ -42,6 +42,25 @@ pub struct Interaction {
     pub(super) pressed: Option<u64>,
 }
 
+impl Interaction {
+    /// What the messages that answer it tell of it.
+    pub(super) fn metadata(&self) -> Value {
+        let event = &self.event;
+        let user = event.get("user").unwrap_or(&event["member"]["user"]);
+        let mut metadata = json!({
+            "id": self.id.to_string(),
+            "type": event["type"],
+            "user": user,
+            "authorizing_integration_owners": event["authorizing_integration_owners"],
+        });
+        match self.pressed {
+            Some(pressed) => metadata["interacted_message_id"] = pressed.to_string().into(),
+            None => metadata["name"] = event["data"]["name"].clone(),
+        }
+        metadata
+    }
+}
+
 /// All interactions by their id.
 #[derive(Default)]
 pub(super) struct Interactions {

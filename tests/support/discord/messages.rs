@@ -91,7 +91,13 @@ pub(super) fn add(
     if let Some(interaction) = interaction {
         message["webhook_id"] = BOT_ID.to_string().into();
         message["application_id"] = BOT_ID.to_string().into();
-        message["interaction_metadata"] = json!({ "id": interaction.to_string() });
+        if let Some(of) = inner.interactions.by_id.get(&interaction) {
+            message["interaction_metadata"] = of.metadata();
+            // What answers a command says so in its type; later messages are ordinary ones.
+            if of.pressed.is_none() && of.acknowledged.is_none() {
+                message["type"] = 20.into();
+            }
+        }
     }
     let files = store_files(inner, channel, draft, uploads, &mut message);
     let pings = pings(inner, &message, draft);

@@ -38,6 +38,8 @@ pub(crate) enum Wire {
     Unsized,
     /// The body arrives in pieces of this many bytes with a pause before each.
     Dripped(usize, Duration),
+    /// Faultlessly, after a pause.
+    Delayed(Duration),
     /// So many bytes of the body are sent and then nothing, with the connection open; `None`: not
     /// even the head.
     Stalled(Option<u64>),
@@ -114,6 +116,11 @@ impl Fault {
     /// The body arrives in pieces of `bytes`, each after a pause.
     pub fn drip(bytes: usize, pause: Duration) -> Self {
         Self::after(Wire::Dripped(bytes.max(1), pause))
+    }
+
+    /// The answer comes after a pause.
+    pub fn delayed(pause: Duration) -> Self {
+        Self::after(Wire::Delayed(pause))
     }
 
     /// The head and so many bytes of the body arrive, then nothing until the client gives up.

@@ -155,6 +155,7 @@ impl Delivery<'_> {
         match self.wire {
             Wire::Plain | Wire::Replaced(_) => {}
             Wire::Closed => return Ok(Next::Close),
+            Wire::Delayed(pause) => tokio::time::sleep(pause).await,
             Wire::Stalled(None) => {
                 connection.closed().await;
                 return Ok(Next::Close);

@@ -62,6 +62,17 @@ impl Rest {
         self.bare.reply().await.unwrap()
     }
 
+    /// The next answer.
+    pub(super) async fn reply(&mut self) -> Reply {
+        self.bare.reply().await.unwrap()
+    }
+
+    /// Everything until the connection ends.
+    pub(super) async fn rest(&mut self) -> String {
+        self.bare.rest().await
+    }
+
+    /// Sends a request with any path and body; the answer is still to be read.
     pub(super) async fn ask(&mut self, verb: &str, path: &str, body: Option<(&str, Vec<u8>)>) {
         let mut head = format!("{verb} {path} HTTP/1.1\r\nHost: t\r\nUser-Agent: {}\r\n", self.agent);
         if let Some(authorization) = &self.authorization {

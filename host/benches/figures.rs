@@ -117,6 +117,7 @@ impl Bench {
         let home = Home::new().config(attachments);
         let config = Config::load(Some(&home.config_file()), None, &BTreeMap::new())?;
         let gateway = Gateway::open(&config, Role::Serve)?;
+        std::fs::write(home.host("/shared/4k.txt"), "x".repeat(4096))?;
         Ok(Self { home, config, gateway })
     }
 
@@ -149,7 +150,6 @@ impl Bench {
 
     /// One caller, one call after the other: schema, judge, sandbox, audit.
     async fn small_reads(self: &Arc<Self>, count: usize) -> Result<()> {
-        std::fs::write(self.home.host("/shared/4k.txt"), "x".repeat(4096))?;
         let bench = self.clone();
         // As a turn is run.
         let reads = follow_calls(async move { bench.one_after_the_other(count).await });
@@ -224,7 +224,6 @@ impl Bench {
     /// A call in a worker that has just been started, against one in a worker that was there; and what an idle
     /// worker holds.
     async fn new_workers(&self, rounds: usize) -> Result<()> {
-        std::fs::write(self.home.host("/shared/4k.txt"), "x".repeat(4096))?;
         let (mut fresh, mut warm) = (Vec::new(), Vec::new());
         for n in 0..rounds {
             // Until none runs, since one more may just be being started.

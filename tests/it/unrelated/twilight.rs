@@ -52,7 +52,7 @@ async fn next<T>(shard: &mut Shard, mut pick: impl FnMut(Event) -> Option<T>) ->
 
 async fn message(shard: &mut Shard) -> anyhow::Result<Message> {
     let of_person = |event| match event {
-        Event::MessageCreate(message) if message.author.id.get() == PERSON => Some(message.0),
+        Event::MessageCreate(message) if message.author.id.get() == PERSON => Some(message.message),
         _ => None,
     };
     next(shard, of_person).await

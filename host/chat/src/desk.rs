@@ -47,6 +47,14 @@ pub struct Rules {
     pub expires: Duration,
 }
 
+impl Rules {
+    /// As a configuration has them: `approvers` by their numbers.
+    pub fn of(approvers: &[i64], approvals: &cofferdam_agent::tools::Config) -> Self {
+        let approvers = approvers.iter().map(ToString::to_string).collect();
+        Self { approvers, expires: approvals.expires.0 }
+    }
+}
+
 /// Where an approval is shown and who may decide; the store keeps it as JSON.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Place {

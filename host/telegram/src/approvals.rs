@@ -96,7 +96,7 @@ impl Board for Below {
 impl Below {
     /// Where the chat can be reached now.
     fn chat_now(&self) -> i64 {
-        self.bot.door.moves.now(self.target.chat)
+        self.bot.moves.now(self.target.chat)
     }
 
     /// The chat and the number of a message that shows an approval, as the store keeps them.

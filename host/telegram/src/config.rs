@@ -1,11 +1,12 @@
 //! `[channels.telegram]`: what an operator may set, and what is refused before anything is contacted.
 
-use super::groups::{self, Group, Members};
 use super::token::Token;
-use cofferdam_agent::server::{Address, BadAddress, SecretFileError, read_secret};
+use cofferdam_agent::server::{Address, BadAddress, SecretFileError};
 use cofferdam_chat::lanes::Window;
+use cofferdam_chat::people::{Group, Members, UsersError, allowed, approving, check_users, named_by};
+use cofferdam_chat::setup::{TokenAt, TokenError};
 use cofferdam_core::limits::Span;
-use serde::{Deserialize, Deserializer, de};
+use serde::{Deserialize, Deserializer};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;
@@ -29,10 +30,10 @@ pub struct Config {
     pub approvers: Vec<i64>,
     /// Whether a stranger in private is told a one-time code by which the operator may let them in.
     pub pairing: bool,
-    /// How long such a code is good; from 1 min to [`PAIRING_EXPIRES_MAX`].
+    /// How long such a code is good; from 1 min to [`cofferdam_chat::people::PAIRING_EXPIRES_MAX`].
     pub pairing_expires: Span,
     /// What holds in single groups, by their ids.
-    #[serde(deserialize_with = "groups::named")]
+    #[serde(deserialize_with = "named")]
     pub groups: BTreeMap<i64, Group>,
     /// Who is served in groups that are not named: [`Members::Allowed`] or [`Members::None`].
     pub other_groups: Members,
@@ -45,9 +46,6 @@ pub struct Config {
 
 /// The variable that holds the token when nobody says.
 const TOKEN_ENV: &str = "TELEGRAM_BOT_TOKEN";
-
-/// The longest that a one-time code may be good.
-pub const PAIRING_EXPIRES_MAX: Span = Span::seconds(24 * 60 * 60);
 
 impl Default for Config {
     fn default() -> Self {
@@ -130,15 +128,9 @@ pub enum ConfigError {
     /// `api_url` is no usable address.
     #[error("api_url: {0}; write e.g. \"https://api.telegram.org\"")]
     ApiUrl(#[from] BadAddress),
-    /// A group, or nothing.
-    #[error("allowed_users: {0} is not a user's id; people's ids are positive numbers")]
-    UserId(i64),
-    /// Somebody who is not served.
-    #[error("approvers: {0} is not among allowed_users; add the id there, or remove it here")]
-    Approver(i64),
-    /// Too short to be told, or too long to be guessed at.
-    #[error("pairing_expires = \"{0}\" is not from 1m to 24h; write e.g. \"1h\"")]
-    PairingExpires(Span),
+    /// Who is served or approves.
+    #[error(transparent)]
+    Users(#[from] UsersError),
     /// Whoever makes a group with the bot in it would be served.
     #[error(
         "other_groups = \"all\" would serve whoever adds the bot to a group; write \"allowed\" or \"none\", and name the group in [channels.telegram.groups]"
@@ -160,9 +152,7 @@ impl ConfigError {
             }
             Self::TokenFile(_) | Self::TokenFileMalformed(_) => "token_file",
             Self::ApiUrl(_) => "api_url",
-            Self::UserId(_) => "allowed_users",
-            Self::Approver(_) => "approvers",
-            Self::PairingExpires(_) => "pairing_expires",
+            Self::Users(error) => error.key(),
             Self::OtherGroups => "other_groups",
             Self::OpenGroup(id) => return format!("channels.telegram.groups.{id}.members"),
         };
@@ -185,30 +175,15 @@ impl Config {
     /// # Errors
     /// [`ConfigError`], which says what to write instead.
     pub fn check(&self) -> Result<(), ConfigError> {
-        if !is_variable_name(&self.token_env) {
-            return Err(ConfigError::TokenEnv);
-        }
-        // The default says nothing: it is what the file stands for.
-        if self.token_file.is_some() && self.token_env != TOKEN_ENV {
-            return Err(ConfigError::TokenTwice);
-        }
-        if let Some(id) = self.allowed_users.iter().find(|id| **id <= 0) {
-            return Err(ConfigError::UserId(*id));
-        }
+        self.token_at().check()?;
         if self.other_groups == Members::All {
             return Err(ConfigError::OtherGroups);
         }
-        let open = |group: &Group| group.members == Members::All && group.profiles.is_none();
-        if let Some((id, _)) = self.groups.iter().find(|(_, group)| open(group)) {
+        if let Some((id, _)) = self.groups.iter().find(|(_, group)| group.is_wide_open()) {
             return Err(ConfigError::OpenGroup(*id));
         }
-        if !(Span::seconds(60)..=PAIRING_EXPIRES_MAX).contains(&self.pairing_expires) {
-            return Err(ConfigError::PairingExpires(self.pairing_expires));
-        }
-        match self.approvers.iter().find(|id| !self.allowed_users.contains(id)) {
-            Some(id) => Err(ConfigError::Approver(*id)),
-            None => self.address().map(|_| ()),
-        }
+        check_users(&self.allowed_users, &self.approvers, self.pairing_expires)?;
+        self.address().map(|_| ())
     }
 
     /// The token, from its file or this process's environment.
@@ -216,27 +191,24 @@ impl Config {
     /// # Errors
     /// [`ConfigError`], which names the file or variable.
     pub fn token(&self) -> Result<Token, ConfigError> {
-        if let Some(file) = &self.token_file {
-            let text = read_secret(file)?;
-            let malformed = || ConfigError::TokenFileMalformed(file.display().to_string());
-            return Token::parse(&text).ok_or_else(malformed);
-        }
         self.token_in(|name| std::env::var(name).ok())
     }
 
     fn token_in(&self, env: impl Fn(&str) -> Option<String>) -> Result<Token, ConfigError> {
-        let name = &self.token_env;
-        if !is_variable_name(name) {
-            return Err(ConfigError::TokenEnv);
-        }
-        let value = env(name).filter(|value| !value.trim().is_empty());
-        let value = value.ok_or_else(|| ConfigError::TokenMissing(name.clone()))?;
-        Token::parse(&value).ok_or_else(|| ConfigError::TokenMalformed(name.clone()))
+        let text = self.token_at().read(env)?;
+        Token::parse(&text).ok_or_else(|| match &self.token_file {
+            Some(file) => ConfigError::TokenFileMalformed(file.display().to_string()),
+            None => ConfigError::TokenMalformed(self.token_env.clone()),
+        })
+    }
+
+    fn token_at(&self) -> TokenAt<'_> {
+        TokenAt { variable: &self.token_env, usual: TOKEN_ENV, file: self.token_file.as_deref() }
     }
 
     /// Where the token is, in words: the file or the variable.
     pub fn token_place(&self) -> String {
-        self.token_file.as_ref().map_or_else(|| self.token_env.clone(), |file| file.display().to_string())
+        self.token_at().place()
     }
 
     /// The TCP port of the Bot API.
@@ -250,62 +222,28 @@ impl Config {
     }
 }
 
-fn is_variable_name(name: &str) -> bool {
-    let plain = |c: char| c.is_ascii_alphanumeric() || c == '_';
-    !name.is_empty() && name.chars().all(plain) && !name.starts_with(|c: char| c.is_ascii_digit())
-}
-
-fn allowed<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<i64>, D::Error> {
-    user_ids::<D, 0>(deserializer)
-}
-
-fn approving<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<i64>, D::Error> {
-    user_ids::<D, 1>(deserializer)
-}
-
-/// The keys that hold ids of users.
-const OF_USERS: [&str; 2] = ["allowed_users", "approvers"];
-
-fn user_ids<'de, D: Deserializer<'de>, const KEY: usize>(deserializer: D) -> Result<Vec<i64>, D::Error> {
-    Ok(Vec::<UserId<KEY>>::deserialize(deserializer)?.into_iter().map(|id| id.0).collect())
-}
-
-/// A user's id in one of [`OF_USERS`]: a number. Names change hands, so they are refused with the reason.
-struct UserId<const KEY: usize>(i64);
-
-impl<'de, const KEY: usize> Deserialize<'de> for UserId<KEY> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(UserIdVisitor::<KEY>)
+impl From<TokenError> for ConfigError {
+    fn from(error: TokenError) -> Self {
+        match error {
+            TokenError::Variable => Self::TokenEnv,
+            TokenError::Missing(name) => Self::TokenMissing(name),
+            TokenError::Twice => Self::TokenTwice,
+            TokenError::File(error) => Self::TokenFile(error),
+        }
     }
 }
 
-struct UserIdVisitor<const KEY: usize>;
-
-impl<const KEY: usize> de::Visitor<'_> for UserIdVisitor<KEY> {
-    type Value = UserId<KEY>;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a user's numeric id")
-    }
-
-    fn visit_i64<E>(self, id: i64) -> Result<UserId<KEY>, E> {
-        Ok(UserId(id))
-    }
-
-    fn visit_u64<E: de::Error>(self, id: u64) -> Result<UserId<KEY>, E> {
-        i64::try_from(id).map(UserId).map_err(|_| E::custom("a user's id is smaller than that"))
-    }
-
-    fn visit_str<E: de::Error>(self, text: &str) -> Result<UserId<KEY>, E> {
-        let key = OF_USERS[KEY];
-        let said = cofferdam_core::text::one_line(text, 80);
-        Err(E::custom(match text.parse::<i64>() {
-            Ok(id) => format!("{said:?} is text; write the number without quotes: {key} = [{id}]"),
-            Err(_) => format!(
-                "{said:?} is not a numeric id, and names can change hands; write e.g. {key} = [123456789] (the bot tells a stranger who writes to it his id)"
-            ),
-        }))
-    }
+/// Tables by the id of their group.
+fn named<'de, D: Deserializer<'de>>(deserializer: D) -> Result<BTreeMap<i64, Group>, D::Error> {
+    named_by(
+        deserializer,
+        |id| id < 0,
+        |said| {
+            format!(
+                "groups: {said:?} is not a group's id, a negative number; write e.g. [channels.telegram.groups.\"-1001234567890\"] (the log at debug level names the group of each message)"
+            )
+        },
+    )
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use super::upload::send_files;
 use super::wire::Message;
 use async_trait::async_trait;
 use cofferdam_chat::Alive;
-use cofferdam_chat::outbound::{Bundle, Rich, Router, SendError};
+use cofferdam_chat::outbound::{Bundle, Rich, Router, SendError, Sending};
 use cofferdam_store::{Part, PartKind};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -79,7 +79,8 @@ enum Content {
 
 #[async_trait]
 impl Router for Bot {
-    async fn send(&self, target: &str, part: &Part, after: Option<&str>) -> Result<String, SendError> {
+    async fn send(&self, sending: Sending<'_>) -> Result<String, SendError> {
+        let Sending { target, part, after, .. } = sending;
         let Some(target) = Target::from_text(target) else {
             return Err(SendError::Refused("the stored target is unreadable".into()));
         };

@@ -1,20 +1,17 @@
 //! The way from the start to polling: who the bot is, what the last run left, and what runs beside.
 
+use super::PULSE;
 use super::api::Api;
-use super::bot::{Bot, Bots, Me};
+use super::bot::{Bots, Me};
 use super::failure::Failure;
 use super::poll::poll;
-use super::pulse;
 use cofferdam_agent::server::Backoff;
-use cofferdam_chat::answering::arrivals;
+use cofferdam_chat::answering::{Flow, arrivals, hand_on};
 use cofferdam_chat::lanes::Arrival;
-use cofferdam_store::{Store, StoreError, now_ms};
+use cofferdam_store::StoreError;
 use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
-
-/// How often the store is pruned.
-const PRUNE_EVERY: Duration = Duration::from_secs(60 * 60);
 
 /// The bot's account; waits for a network that is down. `None` on `stop`.
 pub(super) async fn who_am_i(api: &Api, stop: &CancellationToken) -> Result<Option<Me>, Failure> {
@@ -51,37 +48,10 @@ pub(super) async fn resume_and_poll(
 ) -> Result<Option<Failure>, StoreError> {
     let bot = &*bots.borrow().clone();
     for arrival in arrivals::left(bot).await? {
-        if hand_on(bot, lanes, arrival).await == Flow::Stops {
+        if hand_on(&bot.base, lanes, arrival).await == Flow::Stops {
             return Ok(None);
         }
     }
     announce();
-    Ok(pulse::poller(poll(bots, lanes)).await.err())
-}
-
-/// Hands one piece of work on.
-pub(super) async fn hand_on(bot: &Bot, lanes: &mpsc::Sender<Arrival>, arrival: Arrival) -> Flow {
-    tokio::select! {
-        sent = lanes.send(arrival) => if sent.is_ok() { Flow::Goes } else { Flow::Stops },
-        () = bot.base.stop.soon.cancelled() => Flow::Stops,
-    }
-}
-
-/// Whether work goes on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Flow {
-    Goes,
-    Stops,
-}
-
-/// Forgets what is done and old, for as long as the bot runs.
-pub(super) async fn prune(store: Store) {
-    loop {
-        match store.prune(now_ms()).await {
-            Ok(0) => {}
-            Ok(count) => tracing::debug!(count, "old updates are forgotten"),
-            Err(error) => tracing::warn!(%error, "old updates cannot be forgotten now"),
-        }
-        tokio::time::sleep(PRUNE_EVERY).await;
-    }
+    Ok(PULSE.of_loop(poll(bots, lanes)).await.err())
 }

@@ -3,10 +3,10 @@
 //! It reads no path: a file is named by the SHA-256 of its blob alone.
 
 use super::api::Api;
-use super::download::{ATTEMPT_MIN, SLOWEST_BYTES_PER_S};
 use super::failure::Failure;
 use super::send::{Target, Written, is_markup_refused, sent_id};
-use cofferdam_chat::outbound::{Bundle, Manners, Media, Shown};
+use cofferdam_chat::download::{ATTEMPT_MIN, SLOWEST_BYTES_PER_S};
+use cofferdam_chat::outbound::{Bundle, Manners, Media, Shown, units};
 use cofferdam_warden::attachments::outgoing::Outgoing;
 use reqwest::Body;
 use reqwest::multipart::{Form, Part};
@@ -19,6 +19,7 @@ use tokio::time::timeout;
 pub(super) const MANNERS: Manners = Manners {
     text_units_max: super::send::TEXT_UNITS_MAX,
     caption_units_max: 1024,
+    first_text_carries_files: false,
     group_max: 10,
     file_bytes_max: 50_000_000,
     photo_bytes_max: 10_000_000,
@@ -33,6 +34,7 @@ pub(super) const MANNERS: Manners = Manners {
         ("audio/mp4", Media::Audio),
         ("audio/ogg", Media::Voice),
     ],
+    length: units,
 };
 
 /// Sends the files of a bundle; returns the ids of all its messages.

@@ -10,6 +10,7 @@
 //!
 //! It joins `turn` with `outbound` and knows no platform: what a message is, and where bytes come from, is a channel's.
 
+mod about;
 pub mod arrivals;
 mod base;
 mod channel;
@@ -20,5 +21,7 @@ mod recent;
 mod tests;
 mod unit;
 
+pub use about::{About, Author, Somebody};
+pub use arrivals::{Flow, hand_on};
 pub use base::Base;
-pub use channel::{Asked, Channel, Files, Question, Todo};
+pub use channel::{Asked, Begins, Channel, Files, Question, Todo};

@@ -15,11 +15,11 @@ mod split;
 
 pub use bundle::{Bundle, Shown};
 pub use deliver::{
-    Delivery, PART_FAILURES_MAX, PART_TIMEOUTS_MAX, ROUTING_ERROR, Router, SendError, deliver,
+    Delivery, PART_FAILURES_MAX, PART_TIMEOUTS_MAX, ROUTING_ERROR, Router, SendError, Sending, deliver,
 };
-pub use manners::{Manners, Media};
+pub use manners::{Manners, Media, units};
 pub use markdown::markdown;
 pub use pace::{Pacer, Rate, Recipient};
-pub use plan::{MESSAGES_MAX, Opening, plan};
+pub use plan::{MESSAGES_MAX, Opening, in_pieces, plan};
 pub use rich::{Rich, SPANS_MAX, Span, Style};
 pub use split::split;

@@ -1,16 +1,20 @@
-//! The loopback Telegram server against a client that nobody here wrote, so that our bot and our server do not
-//! merely agree: aiogram from PyPI, which `cargo xtask test` installs where Python is.
+//! The loopback servers against clients that nobody here wrote, so that our bot and our servers do not merely agree:
+//! aiogram and discord.py from PyPI, which `cargo xtask test` installs where Python is, and twilight.
 //!
-//! Its types are those of the published Bot API: an answer that lacks a field, or has one that nobody knows, ends
-//! the script.
+//! aiogram's types are those of the published Bot API: an answer that lacks a field, or has one that nobody knows,
+//! ends the script.
+
+mod discord_py;
+mod twilight;
 
 use anyhow::{Context, ensure};
-use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 use std::time::Duration;
 use support::telegram::{Fault, Incoming, Media, Target, TelegramServer};
 use support::{needs, samples};
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, BufReader};
+use tokio::process::Command;
 
 const PERSON: i64 = 5_000_000_001;
 const GROUP: i64 = -1_001_234_567_890;
@@ -40,13 +44,50 @@ const RIGHT: [&str; 20] = [
     "unauthorized",
 ];
 
-fn script() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("aiogram/check.py")
+/// A script of `tests/FOLDER` and the Python that has what it needs, unless nobody installed it.
+struct Script {
+    python: PathBuf,
+    file: PathBuf,
 }
 
-/// Where `cargo xtask test` installs it.
-fn python() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/tools/aiogram/bin/python")
+impl Script {
+    fn new(folder: &str) -> Option<Self> {
+        let tests = Path::new(env!("CARGO_MANIFEST_DIR"));
+        let python = tests.join("../target/tools").join(folder).join("bin/python");
+        let there = python.exists();
+        let test = format!("unrelated::{folder}");
+        needs::available(&test, "python3 with venv, and PyPI", there)
+            .then(|| Self { python, file: tests.join(folder).join("check.py") })
+    }
+
+    /// Runs it to its end, and returns its lines; each is told as it comes.
+    async fn run(
+        &self,
+        arguments: &[&str],
+        mut tell: impl AsyncFnMut(&str) -> anyhow::Result<()>,
+    ) -> anyhow::Result<Vec<String>> {
+        let mut command = Command::new(&self.python);
+        command.arg("-I").arg(&self.file).args(arguments).env_clear();
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
+        let mut child = command.spawn().context("python starts")?;
+        let mut errors = child.stderr.take().context("piped")?;
+        let errors = tokio::spawn(async move {
+            let mut said = String::new();
+            errors.read_to_string(&mut said).await.map(|_| said)
+        });
+        let mut lines = BufReader::new(child.stdout.take().context("piped")?).lines();
+        let mut right = Vec::new();
+        while let Some(line) = lines.next_line().await? {
+            if let Err(error) = tell(&line).await {
+                child.start_kill()?;
+                return Err(error.context(format!("at {line:?}, after {right:?}\n{}", errors.await??)));
+            }
+            right.push(line);
+        }
+        let (status, said) = (child.wait().await?, errors.await??);
+        ensure!(status.success(), "after {right:?}: {status}\n{said}");
+        Ok(right)
+    }
 }
 
 /// Everything that people cause, in the order in which the script expects it.
@@ -84,37 +125,23 @@ fn prepare(server: &TelegramServer) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn aiogram_understands_the_server_and_is_understood() -> anyhow::Result<()> {
-    let there = python().exists();
-    if !needs::available("unrelated::aiogram", "python3 with venv, and PyPI", there) {
-        return Ok(());
-    }
+    let Some(script) = Script::new("aiogram") else { return Ok(()) };
     let server = TelegramServer::start().await?;
     prepare(&server);
     let folder = tempfile::tempdir()?;
     let photo = folder.path().join("photo.jpg");
     std::fs::write(&photo, samples::jpeg(1000))?;
-    let mut command = Command::new(python());
-    command
-        .arg("-I")
-        .arg(script())
-        .args([&server.api_url(), server.token(), &PERSON.to_string()])
-        .arg(&photo);
-    command.env_clear().stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let mut child = command.spawn().context("python starts")?;
-    let mut right = Vec::new();
-    for line in BufReader::new(child.stdout.take().context("piped")?).lines() {
-        let line = line?;
+    let (url, person) = (server.api_url(), PERSON.to_string());
+    let photo = photo.to_str().context("text")?;
+    let tell = async |line: &str| {
         if line == "waiting" {
             // The fourth poll is the one that waits.
             server.wait_for_requests(PATIENCE, "getUpdates", 4).await?;
             server.push(Incoming::private(PERSON).text("late"));
         }
-        right.push(line);
-    }
-    let mut said = String::new();
-    child.stderr.take().context("piped")?.read_to_string(&mut said)?;
-    let status = child.wait()?;
-    ensure!(status.success(), "after {right:?}: {status}\n{said}");
+        Ok(())
+    };
+    let right = script.run(&[&url, server.token(), &person, photo], tell).await?;
     ensure!(right == RIGHT, "{right:?}");
     ensure!(server.remaining_faults() == 0, "each fault was met");
     Ok(())

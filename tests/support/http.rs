@@ -73,6 +73,11 @@ impl Connection {
         Self { stream, buffer: BytesMut::new() }
     }
 
+    /// The stream, and what was read of it beyond the last request.
+    pub(crate) fn into_parts(self) -> (TcpStream, Bytes) {
+        (self.stream, self.buffer.freeze())
+    }
+
     /// The next request, or `None` once the client has gone.
     pub(crate) async fn next_request(&mut self) -> Result<Option<Request>, Unreadable> {
         let (mut request, body) = loop {

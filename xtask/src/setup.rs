@@ -141,11 +141,17 @@ pub(crate) fn aimock() {
     }
 }
 
-/// Installs the Telegram client that nobody here wrote, as its list pins it, into `target/tools/aiogram` once.
-/// Without Python or the registry its test skips itself and says so; in CI that is a failure.
-pub(crate) fn aiogram() {
-    let (from, to) =
-        (crate::steps::root().join("tests/aiogram"), crate::steps::root().join("target/tools/aiogram"));
+/// Installs clients that nobody here wrote, as the lists in `tests/` pin them, into `target/tools` once.
+/// Without Python or the registry their tests skip themselves and say so; in CI that is a failure.
+pub(crate) fn python_clients() {
+    for name in ["aiogram", "discordpy"] {
+        python_client(name);
+    }
+}
+
+fn python_client(name: &str) {
+    let root = crate::steps::root();
+    let (from, to) = (root.join("tests").join(name), root.join("target/tools").join(name));
     let (python, whole) = (to.join("bin/python"), to.join("installed.txt"));
     let list = from.join("requirements.txt");
     // The list that is installed: another one is another installation.
@@ -158,8 +164,8 @@ pub(crate) fn aiogram() {
     let mut pip = Command::new(&python);
     pip.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--require-hashes"]);
     pip.args(["--no-deps", "--only-binary", ":all:", "--requirement"]).arg(&list);
-    let installed = step("python3 -m venv for aiogram (once)", &mut venv)
-        .and_then(|()| step("pip install of aiogram (once)", &mut pip))
+    let installed = step(&format!("python3 -m venv for {name} (once)"), &mut venv)
+        .and_then(|()| step(&format!("pip install of {name} (once)"), &mut pip))
         .and_then(|()| std::fs::write(&whole, wanted).map_err(|e| e.to_string()));
     if let Err(why) = installed {
         // Half an installation would fail the test that it is there for.

@@ -8,7 +8,7 @@ use std::process::Command;
 pub(crate) fn run() -> Result<(), String> {
     setup::test_tools();
     setup::aimock();
-    setup::aiogram();
+    setup::python_clients();
     step("format", &mut cargo(&["fmt", "--all", "--check"]))?;
     for guests in ["guest-tools", "tests/guests", "fuzz", "host/worker"] {
         step(&format!("format of {guests}"), &mut in_guests(guests, &["fmt", "--all", "--check"]))?;

@@ -3,7 +3,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::wire::Answer;
+use crate::exchange::Answer;
 
 /// A refusal as the Bot API states it; its HTTP status equals its `error_code`.
 #[derive(Clone, Debug)]

@@ -8,8 +8,7 @@ use sha2::{Digest, Sha256};
 
 use super::error::ApiError;
 use super::params;
-use super::target::{Call, Kind};
-use super::wire::{Answer, Body};
+use crate::exchange::{Answer, Body, Call, Kind};
 
 /// Largest file that the public Bot API server hands out, in bytes.
 const MAX_DOWNLOAD_BYTES: u64 = 20 * 1024 * 1024;

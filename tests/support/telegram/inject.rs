@@ -3,14 +3,12 @@
 use anyhow::ensure;
 use serde_json::{Value, json};
 
-use super::fault::Fault;
 use super::files::StoredFile;
 use super::floods::FloodLimits;
-use super::gate::{Gate, Hold};
 use super::incoming::{Incoming, Source};
 use super::server::TelegramServer;
 use super::state::Inner;
-use super::target::Target;
+use crate::exchange::{Fault, Gate, Hold, Target};
 
 /// What became of a pushed update.
 #[derive(Clone, Debug)]
@@ -115,23 +113,23 @@ impl TelegramServer {
     /// their turns in the order of planning; `usize::MAX` means until cleared.
     pub fn fault(&self, target: impl Into<Target>, times: usize, fault: Fault) {
         let target = target.into();
-        self.state.change(|inner| inner.faults.add(target, times, fault));
+        self.state.change(|inner| inner.exchanges.faults.add(target, times, fault));
     }
 
     /// Takes back every fault that has not happened.
     pub fn clear_faults(&self) {
-        self.state.change(|inner| inner.faults.clear());
+        self.state.change(|inner| inner.exchanges.faults.clear());
     }
 
     /// How many requests are still to go wrong: zero tells that all planned faults have happened.
     pub fn remaining_faults(&self) -> usize {
-        self.state.read(|inner| inner.faults.remaining())
+        self.state.read(|inner| inner.exchanges.faults.remaining())
     }
 
     /// Holds the next request of the target at this point. One gate holds one request.
     pub fn gate(&self, target: impl Into<Target>, hold: Hold) -> Gate {
         let target = target.into();
-        self.state.change(|inner| inner.gates.add(target, hold))
+        self.state.change(|inner| inner.exchanges.gates.add(target, hold))
     }
 }
 

@@ -5,10 +5,9 @@ use serde_json::{Value, json};
 use super::error::ApiError;
 use super::params;
 use super::state::{Inner, State};
-use super::target::{Call, Kind};
 use super::updates::get_updates;
 use super::uploads;
-use super::wire::Answer;
+use crate::exchange::{Answer, Call, Kind};
 
 const CHAT_ACTIONS: [&str; 11] = [
     "typing",

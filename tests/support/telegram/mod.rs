@@ -4,14 +4,7 @@
 //! What it is not: a model of all of Telegram. It knows the methods that the gateway uses, answers 404
 //! to the others, and never leaves 127.0.0.1.
 //!
-//! A request passes through these rooms, in this order:
-//!
-//! ```text
-//! http ─► route ─► journal ─► fault? ─► gate ─► methods ─► gate ─► wire
-//! bytes   token,   recorded   planned   before  updates,   before  bytes, distorted
-//!         call                          effect  chats,     answer  if a fault says so
-//!                                               files
-//! ```
+//! How a request passes, where it is recorded, held and distorted: `exchange`.
 //!
 //! ```no_run
 //! # use std::time::Duration;
@@ -35,45 +28,34 @@
 
 mod bot;
 mod chats;
-mod connection;
 mod error;
 mod fault;
 mod files;
 mod floods;
-mod gate;
 mod html;
 mod incoming;
 mod inject;
-mod journal;
 mod media;
 mod methods;
-mod multipart;
 mod newest;
 mod observe;
 mod params;
 mod route;
 mod sent;
 mod server;
-mod sink;
 mod state;
-mod target;
 mod updates;
 mod uploads;
-mod wire;
 
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 mod tests;
 
-pub use fault::{Effect, Fault};
+pub use crate::exchange::{Effect, Fault, Gate, Hold, RedirectSink, RequestRecord, Target};
 pub use files::StoredFile;
 pub use floods::{FloodLimits, Rate};
-pub use gate::{Gate, Hold};
 pub use incoming::Incoming;
 pub use inject::Pushed;
-pub use journal::RequestRecord;
 pub use media::Media;
 pub use sent::{SentFile, SentMessage};
 pub use server::TelegramServer;
-pub use sink::RedirectSink;
-pub use target::Target;

@@ -2,11 +2,10 @@
 
 use std::time::Duration;
 
-use super::journal::RequestRecord;
 use super::sent::SentMessage;
 use super::server::TelegramServer;
 use super::state::Inner;
-use super::target::Target;
+use crate::exchange::{RequestRecord, Target};
 
 impl TelegramServer {
     /// How many messages the bot has sent.
@@ -16,18 +15,20 @@ impl TelegramServer {
 
     /// The number that the next request will have.
     pub fn next_request(&self) -> u64 {
-        self.state.read(|inner| inner.journal.next_number())
+        self.state.read(|inner| inner.exchanges.journal.next_number())
     }
 
     /// The requests from this number on (among the latest 100 000).
     pub fn requests_since(&self, number: u64) -> Vec<RequestRecord> {
-        self.state.read(|inner| inner.journal.since(number).cloned().collect())
+        self.state.read(|inner| inner.exchanges.journal.since(number).cloned().collect())
     }
 
     /// How many of them are of a target.
     pub fn request_count(&self, target: impl Into<Target>, since: u64) -> usize {
         let target = target.into();
-        self.state.read(|inner| inner.journal.since(since).filter(|record| record.matches(&target)).count())
+        self.state.read(|inner| {
+            inner.exchanges.journal.since(since).filter(|record| record.matches(&target)).count()
+        })
     }
 
     /// The messages from the `from`th on, as they are now, once these are accepted.

@@ -6,22 +6,21 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::bot::{DEFAULT_SCOPE, chat_scope};
-use super::journal::RequestRecord;
 use super::sent::SentMessage;
 use super::server::TelegramServer;
 use super::state::Inner;
-use super::target::Target;
+use crate::exchange::{RequestRecord, Target};
 
 impl TelegramServer {
     /// Every request so far (the latest 100 000), in the order of arrival.
     pub fn journal(&self) -> Vec<RequestRecord> {
-        self.state.read(|inner| inner.journal.records.iter().cloned().collect())
+        self.state.read(|inner| inner.exchanges.journal.records.iter().cloned().collect())
     }
 
     /// The requests of a target so far.
     pub fn requests(&self, target: impl Into<Target>) -> Vec<RequestRecord> {
         let target = target.into();
-        self.state.read(|inner| inner.journal.matching(&target).cloned().collect())
+        self.state.read(|inner| inner.exchanges.journal.matching(&target).cloned().collect())
     }
 
     /// The bot's messages in the order of sending, with edits applied; deleted ones are marked.
@@ -53,12 +52,12 @@ impl TelegramServer {
     /// parameters do not count here.
     pub fn max_concurrent(&self, target: impl Into<Target>) -> usize {
         let kind = target.into().kind().clone();
-        self.state.read(|inner| inner.journal.most_under_way(Some(kind)))
+        self.state.read(|inner| inner.exchanges.journal.most_under_way(Some(kind)))
     }
 
     /// The most requests of all kinds, long polls included, that were under way at once.
     pub fn max_concurrent_total(&self) -> usize {
-        self.state.read(|inner| inner.journal.most_under_way(None))
+        self.state.read(|inner| inner.exchanges.journal.most_under_way(None))
     }
 
     /// The first message that the predicate accepts, past ones included. Edits count: it sees every
@@ -115,8 +114,8 @@ impl TelegramServer {
         let target = target.into();
         let what = format!("{count} requests of {target:?}");
         let look = |inner: &Inner| {
-            let enough = inner.journal.matching(&target).count() >= count;
-            enough.then(|| inner.journal.matching(&target).cloned().collect())
+            let enough = inner.exchanges.journal.matching(&target).count() >= count;
+            enough.then(|| inner.exchanges.journal.matching(&target).cloned().collect())
         };
         self.state.wait(&what, timeout, look).await
     }
@@ -129,7 +128,7 @@ impl TelegramServer {
     pub async fn wait_until_idle(&self, timeout: Duration, target: impl Into<Target>) -> anyhow::Result<()> {
         let kind = target.into().kind().clone();
         let what = format!("end of all requests of {kind:?}");
-        let look = |inner: &Inner| (inner.journal.under_way_now(&kind) == 0).then_some(());
+        let look = |inner: &Inner| (inner.exchanges.journal.under_way_now(&kind) == 0).then_some(());
         self.state.wait(&what, timeout, look).await
     }
 

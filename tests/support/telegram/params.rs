@@ -4,13 +4,14 @@
 use serde_json::{Map, Value};
 
 use super::error::ApiError;
-use super::multipart::{self, Uploads};
+use crate::exchange::form;
+use crate::exchange::multipart::{self, Uploads};
 use crate::http::Request;
 
 /// All parameters of a request, and its files; the body's win over the query's.
 pub(super) fn decode(query: &str, request: &Request) -> Result<(Map<String, Value>, Uploads), ApiError> {
     let mut params = Map::new();
-    decode_form(query, &mut params);
+    form::decode(query, &mut params);
     if request.body.is_empty() {
         return Ok((params, Uploads::new()));
     }
@@ -30,33 +31,12 @@ pub(super) fn decode(query: &str, request: &Request) -> Result<(Map<String, Valu
         };
         params.extend(object);
     } else if kind.starts_with("application/x-www-form-urlencoded") {
-        decode_form(&String::from_utf8_lossy(&request.body), &mut params);
+        form::decode(&String::from_utf8_lossy(&request.body), &mut params);
     } else {
         let known = "JSON and form bodies only, this server reads no other";
         return Err(ApiError::bad_request(format!("{known}: {kind:?}")));
     }
     Ok((params, Uploads::new()))
-}
-
-fn decode_form(form: &str, params: &mut Map<String, Value>) {
-    for pair in form.split('&').filter(|pair| !pair.is_empty()) {
-        let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
-        let plain = |text: &str| percent_decode(&text.replace('+', " "));
-        params.insert(plain(name), Value::String(plain(value)));
-    }
-}
-
-/// Decodes `%XX`; what is not a valid escape stays as it is.
-pub(super) fn percent_decode(text: &str) -> String {
-    let mut decoded = Vec::with_capacity(text.len());
-    let mut rest = text.as_bytes();
-    while let Some((&first, tail)) = rest.split_first() {
-        let escape = tail.get(..2).filter(|_| first == b'%');
-        let byte = escape.and_then(|digits| hex::decode(digits).ok()).map(|bytes| bytes[0]);
-        decoded.push(byte.unwrap_or(first));
-        rest = if byte.is_some() { &tail[2..] } else { tail };
-    }
-    String::from_utf8_lossy(&decoded).into_owned()
 }
 
 /// An integer parameter, given as a number or as its digits.

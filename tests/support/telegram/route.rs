@@ -3,19 +3,10 @@
 use serde_json::{Map, Value};
 
 use super::error::ApiError;
-use super::multipart::Uploads;
 use super::params;
-use super::target::{Call, Kind};
+use crate::exchange::multipart::Uploads;
+use crate::exchange::{Call, Kind, Routed, form};
 use crate::http::Request;
-
-/// The call, and why it must be refused before any fault or effect, if it must.
-#[derive(Debug)]
-pub(super) struct Routed {
-    pub(super) call: Call,
-    /// The method as the client wrote it, for the journal; `download` for a file.
-    pub(super) name: String,
-    pub(super) refusal: Option<ApiError>,
-}
 
 /// Routes `/bot<TOKEN>/<Method>` and `/file/bot<TOKEN>/<file_path>`.
 pub(super) fn route(token: &str, request: &Request) -> Routed {
@@ -35,7 +26,7 @@ pub(super) fn route(token: &str, request: &Request) -> Routed {
     let mut refusal = None;
     let (params, uploads) = match kind {
         Kind::Download => {
-            let path = Value::String(params::percent_decode(rest));
+            let path = Value::String(form::percent_decode(rest));
             (Map::from_iter([("file_path".to_owned(), path)]), Uploads::new())
         }
         Kind::Method(_) => params::decode(query, request).unwrap_or_else(|error| {
@@ -46,13 +37,14 @@ pub(super) fn route(token: &str, request: &Request) -> Routed {
     if !matches!(request.verb.as_str(), "GET" | "POST") {
         refusal = Some(ApiError::new(405, "Method Not Allowed"));
     }
-    if params::percent_decode(given) != token {
+    if form::percent_decode(given) != token {
         refusal = Some(ApiError::new(401, "Unauthorized"));
     }
+    let refusal = refusal.as_ref().map(ApiError::to_answer);
     Routed { call: Call { kind, params, uploads }, name, refusal }
 }
 
 fn refused(name: &str, refusal: ApiError) -> Routed {
     let call = Call { kind: Kind::method(name), params: Map::new(), uploads: Uploads::new() };
-    Routed { call, name: name.to_owned(), refusal: Some(refusal) }
+    Routed { call, name: name.to_owned(), refusal: Some(refusal.to_answer()) }
 }

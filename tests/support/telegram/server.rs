@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use sha2::{Digest, Sha256};
 
-use super::connection::serve;
 use super::state::State;
+use crate::exchange::serve;
 use crate::loopback::{Tasks, accept, listen};
 
 /// A Bot API server on loopback. Clones are handles of the same server; when the last one is dropped,

@@ -6,10 +6,10 @@ use super::chats::{Caption, Chats};
 use super::error::ApiError;
 use super::files::{StoredFile, unique_id};
 use super::html;
-use super::multipart::Upload;
 use super::params;
 use super::sent::{SentFile, SentMessage};
-use super::target::Call;
+use crate::exchange::Call;
+use crate::exchange::multipart::Upload;
 
 /// Longest caption, in UTF-16 units.
 const MAX_CAPTION_UNITS: usize = 1024;

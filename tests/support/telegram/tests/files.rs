@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::client::Client;
+use super::client::{BotApi, Client};
 use crate::telegram::{Incoming, Media, StoredFile, Target, TelegramServer};
 
 const MIB: u64 = 1024 * 1024;

@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::A_MOMENT;
-use super::client::Client;
+use super::client::{BotApi, Client};
 use crate::telegram::{Gate, Hold, Incoming, StoredFile, Target, TelegramServer};
 
 async fn held(hold: Hold) -> (TelegramServer, Client, Gate) {

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::SOON;
-use super::client::Client;
+use super::client::{BotApi, Client};
 use crate::telegram::{Incoming, TelegramServer, html};
 
 #[tokio::test]

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use super::client::Client;
+use super::client::{BotApi, Client};
 use super::{A_MOMENT, SOON};
 use crate::telegram::{Incoming, TelegramServer};
 

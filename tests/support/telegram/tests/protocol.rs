@@ -4,7 +4,7 @@ use serde_json::json;
 use tokio::net::TcpStream;
 
 use super::SOON;
-use super::client::Client;
+use super::client::{BotApi, Client};
 use crate::http::MAX_BODY_BYTES;
 use crate::telegram::{Target, TelegramServer};
 

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::client::Client;
+use super::client::{BotApi, Client};
 use crate::telegram::{Incoming, TelegramServer};
 
 const JPEG: &[u8] = b"\xff\xd8\xff\xe0 a picture";

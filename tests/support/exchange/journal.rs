@@ -7,13 +7,14 @@ use std::time::Instant;
 use serde_json::{Map, Value};
 
 use super::fault::Effect;
-use super::route::Routed;
-use super::state::State;
+use super::serve::{Api, Routed};
 use super::target::{Kind, Target};
 use crate::http::{Request, find_header};
 
 /// Requests remembered; the oldest are forgotten beyond it, so that a long demo does not grow.
-pub(super) const MAX_RECORDS: usize = 100_000;
+const MAX_RECORDS: usize = 100_000;
+/// Requests that a failed wait lists.
+const SUMMARY_LINES: usize = 20;
 
 /// One request as it arrived.
 #[derive(Clone, Debug)]
@@ -22,13 +23,14 @@ pub struct RequestRecord {
     pub number: u64,
     /// When the request was complete.
     pub at: Instant,
-    /// `GET` or `POST`.
+    /// `GET`, `POST` and so on.
     pub verb: String,
     /// The request target as sent: percent-encoded, with token and query.
     pub path: String,
-    /// The method as the client wrote it; `download` for a file, empty for anything else.
+    /// The API's method as the client wrote it, or the name of the route; `download` for a file, empty for
+    /// anything else.
     pub method: String,
-    /// The parameters, whatever their encoding was.
+    /// The parameters of path, query and body, whatever their encoding was.
     pub params: Map<String, Value>,
     /// The headers as sent.
     pub headers: Vec<(String, String)>,
@@ -54,8 +56,8 @@ impl RequestRecord {
 
 /// All requests so far.
 #[derive(Default)]
-pub(super) struct Journal {
-    pub(super) records: VecDeque<RequestRecord>,
+pub(crate) struct Journal {
+    pub(crate) records: VecDeque<RequestRecord>,
     next_number: u64,
     /// For each kind, and for `None` over all: how many are under way, and the most there ever were.
     under_way: HashMap<Option<Kind>, (usize, usize)>,
@@ -63,7 +65,7 @@ pub(super) struct Journal {
 
 impl Journal {
     /// Enters a request.
-    pub(super) fn enter(&mut self, request: &Request, routed: &Routed) -> RequestRecord {
+    pub(crate) fn enter(&mut self, request: &Request, routed: &Routed) -> RequestRecord {
         let record = RequestRecord {
             number: self.next_number,
             at: Instant::now(),
@@ -90,28 +92,37 @@ impl Journal {
     }
 
     /// The remembered requests of a target.
-    pub(super) fn matching<'j>(&'j self, target: &'j Target) -> impl Iterator<Item = &'j RequestRecord> {
+    pub(crate) fn matching<'j>(&'j self, target: &'j Target) -> impl Iterator<Item = &'j RequestRecord> {
         self.records.iter().filter(|record| record.matches(target))
     }
 
     /// The remembered requests from this number on.
-    pub(super) fn since(&self, number: u64) -> impl Iterator<Item = &RequestRecord> {
+    pub(crate) fn since(&self, number: u64) -> impl Iterator<Item = &RequestRecord> {
         let forgotten = self.next_number - self.records.len() as u64;
         self.records.iter().skip(usize::try_from(number.saturating_sub(forgotten)).unwrap_or(usize::MAX))
     }
 
     /// The number of the next request.
-    pub(super) fn next_number(&self) -> u64 {
+    pub(crate) fn next_number(&self) -> u64 {
         self.next_number
     }
 
+    /// The last requests, a line each, for whoever reads a failed test.
+    pub(crate) fn summary(&self) -> impl Iterator<Item = String> {
+        self.records.iter().rev().take(SUMMARY_LINES).rev().map(|record| {
+            let params = Value::Object(record.params.clone()).to_string();
+            let short: String = params.chars().take(200).collect();
+            format!("  request {} {} {short} -> {:?}", record.number, record.method, record.status)
+        })
+    }
+
     /// Notes the status that went out.
-    pub(super) fn answered(&mut self, number: u64, status: u16) {
+    pub(crate) fn answered(&mut self, number: u64, status: u16) {
         self.note(number, |record| record.status = Some(status));
     }
 
     /// Notes that a fault befalls a request.
-    pub(super) fn befalls(&mut self, number: u64, fault: Effect) {
+    pub(crate) fn befalls(&mut self, number: u64, fault: Effect) {
         self.note(number, |record| record.fault = Some(fault));
     }
 
@@ -124,12 +135,12 @@ impl Journal {
     }
 
     /// The most requests of this kind (of all kinds for `None`) that were under way at once.
-    pub(super) fn most_under_way(&self, kind: Option<Kind>) -> usize {
+    pub(crate) fn most_under_way(&self, kind: Option<Kind>) -> usize {
         self.under_way.get(&kind).map_or(0, |(_, most)| *most)
     }
 
     /// The requests of this kind that are under way now.
-    pub(super) fn under_way_now(&self, kind: &Kind) -> usize {
+    pub(crate) fn under_way_now(&self, kind: &Kind) -> usize {
         self.under_way.get(&Some(kind.clone())).map_or(0, |(now, _)| *now)
     }
 
@@ -143,20 +154,20 @@ impl Journal {
 }
 
 /// Counts a request as under way until dropped, however its connection ends.
-pub(super) struct UnderWay {
-    state: Arc<State>,
+pub(crate) struct UnderWay<A: Api> {
+    api: Arc<A>,
     kind: Kind,
 }
 
-impl UnderWay {
+impl<A: Api> UnderWay<A> {
     /// For a request that was just entered.
-    pub(super) fn new(state: Arc<State>, record: &RequestRecord) -> Self {
-        Self { state, kind: record.kind.clone() }
+    pub(crate) fn new(api: Arc<A>, record: &RequestRecord) -> Self {
+        Self { api, kind: record.kind.clone() }
     }
 }
 
-impl Drop for UnderWay {
+impl<A: Api> Drop for UnderWay<A> {
     fn drop(&mut self) {
-        self.state.change(|inner| inner.journal.leave(&self.kind));
+        self.api.note(|known| known.journal.leave(&self.kind));
     }
 }

@@ -33,20 +33,20 @@ enum Stage {
 
 /// What becomes of a request once its gate opens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Passage {
+pub(crate) enum Passage {
     Continue,
     Abandon,
 }
 
 /// The side of a gate that the server holds.
-pub(super) struct Slot {
+pub(crate) struct Slot {
     stage: watch::Sender<Stage>,
     request: Mutex<Option<RequestRecord>>,
 }
 
 impl Slot {
     /// Holds the request until the test opens the gate.
-    pub(super) async fn hold(&self, record: &RequestRecord) -> Passage {
+    pub(crate) async fn hold(&self, record: &RequestRecord) -> Passage {
         *self.request.lock().unwrap_or_else(PoisonError::into_inner) = Some(record.clone());
         self.stage.send_if_modified(|stage| {
             let armed = *stage == Stage::Armed;
@@ -117,12 +117,12 @@ impl Drop for Gate {
 
 /// The gates that wait for a request.
 #[derive(Default)]
-pub(super) struct GateBook {
+pub(crate) struct GateBook {
     waiting: Vec<(Target, Hold, Arc<Slot>)>,
 }
 
 impl GateBook {
-    pub(super) fn add(&mut self, target: Target, hold: Hold) -> Gate {
+    pub(crate) fn add(&mut self, target: Target, hold: Hold) -> Gate {
         let slot = Slot { stage: watch::Sender::new(Stage::Armed), request: Mutex::new(None) };
         let slot = Arc::new(slot);
         self.waiting.push((target, hold, Arc::clone(&slot)));
@@ -130,7 +130,7 @@ impl GateBook {
     }
 
     /// Takes the first waiting gate for this call at a point that `point` accepts.
-    pub(super) fn take(&mut self, call: &Call, point: impl Fn(Hold) -> bool) -> Option<(Hold, Arc<Slot>)> {
+    pub(crate) fn take(&mut self, call: &Call, point: impl Fn(Hold) -> bool) -> Option<(Hold, Arc<Slot>)> {
         self.waiting.retain(|(_, _, slot)| slot.is_armed());
         let index = self
             .waiting

@@ -7,24 +7,24 @@ use serde_json::{Map, Value};
 
 /// A file that came with a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Upload {
-    pub(super) filename: String,
-    pub(super) content_type: Option<String>,
-    pub(super) bytes: Bytes,
+pub(crate) struct Upload {
+    pub(crate) filename: String,
+    pub(crate) content_type: Option<String>,
+    pub(crate) bytes: Bytes,
 }
 
 /// The files of a request by their field.
-pub(super) type Uploads = BTreeMap<String, Upload>;
+pub(crate) type Uploads = BTreeMap<String, Upload>;
 
 /// The boundary that a content type names.
-pub(super) fn boundary(content_type: &str) -> Option<&str> {
+pub(crate) fn boundary(content_type: &str) -> Option<&str> {
     let (_, rest) = content_type.split_once("boundary=")?;
     let boundary = rest.split(';').next()?.trim().trim_matches('"');
     (!boundary.is_empty()).then_some(boundary)
 }
 
 /// Text fields go into `params`, the rest comes back; `None` for a body that is not what it says it is.
-pub(super) fn decode(body: &Bytes, boundary: &str, params: &mut Map<String, Value>) -> Option<Uploads> {
+pub(crate) fn decode(body: &Bytes, boundary: &str, params: &mut Map<String, Value>) -> Option<Uploads> {
     let (opening, delimiter) = (format!("--{boundary}"), format!("\r\n--{boundary}"));
     let mut uploads = Uploads::new();
     let mut at = body.strip_prefix(opening.as_bytes()).map(|_| opening.len())?;

@@ -4,7 +4,6 @@
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::fault::Wire;
 use super::wire::{Answer, Delivery, Next};
 use crate::http::{Connection, Request};
 use crate::loopback::{Tasks, accept, listen};
@@ -48,9 +47,8 @@ impl RedirectSink {
 async fn answer_all(mut connection: Connection, received: Arc<Mutex<Vec<String>>>) {
     while let Ok(Some(request)) = connection.next_request().await {
         record(&received, &request);
-        let keep_alive = request.keep_alive;
         let answer = Answer::new(200, "application/octet-stream", "bytes from elsewhere");
-        let delivery = Delivery { answer, wire: Wire::Plain, keep_alive, gate: None };
+        let delivery = Delivery::plain(answer, request.keep_alive);
         if !matches!(delivery.send(&mut connection).await, Ok(Next::Request)) {
             return;
         }

@@ -15,14 +15,14 @@ const PIECE_BYTES: usize = 64 * 1024;
 
 /// The bytes of a body, real or made up as they are sent.
 #[derive(Clone, Debug)]
-pub(super) enum Body {
+pub(crate) enum Body {
     Bytes(Bytes),
     /// One byte, so many times: files larger than memory.
     Repeated(u8, u64),
 }
 
 impl Body {
-    pub(super) fn len(&self) -> u64 {
+    pub(crate) fn len(&self) -> u64 {
         match self {
             Self::Bytes(bytes) => bytes.len() as u64,
             Self::Repeated(_, len) => *len,
@@ -48,26 +48,26 @@ impl Body {
 
 /// One HTTP answer.
 #[derive(Clone, Debug)]
-pub(super) struct Answer {
-    pub(super) status: u16,
+pub(crate) struct Answer {
+    pub(crate) status: u16,
     headers: Vec<(&'static str, String)>,
     body: Body,
 }
 
 impl Answer {
-    pub(super) fn new(status: u16, content_type: &str, body: impl Into<Bytes>) -> Self {
+    pub(crate) fn new(status: u16, content_type: &str, body: impl Into<Bytes>) -> Self {
         Self::with_body(status, content_type, Body::Bytes(body.into()))
     }
 
-    pub(super) fn with_body(status: u16, content_type: &str, body: Body) -> Self {
+    pub(crate) fn with_body(status: u16, content_type: &str, body: Body) -> Self {
         Self { status, headers: vec![("Content-Type", content_type.to_owned())], body }
     }
 
-    pub(super) fn json(status: u16, body: impl Into<Bytes>) -> Self {
+    pub(crate) fn json(status: u16, body: impl Into<Bytes>) -> Self {
         Self::new(status, "application/json", body)
     }
 
-    pub(super) fn with_header(mut self, name: &'static str, value: String) -> Self {
+    pub(crate) fn with_header(mut self, name: &'static str, value: String) -> Self {
         self.headers.push((name, value));
         self
     }
@@ -81,7 +81,11 @@ impl Answer {
         if let Some(length) = length {
             head.push_str(&format!("Content-Length: {length}\r\n"));
         }
-        let connection = if keep_alive && length.is_some() { "keep-alive" } else { "close" };
+        let connection = match (self.status, keep_alive && (length.is_some() || self.status == 204)) {
+            (101, _) => "Upgrade",
+            (_, true) => "keep-alive",
+            (_, false) => "close",
+        };
         head.push_str(&format!("Connection: {connection}\r\n\r\n"));
         head.into_bytes()
     }
@@ -89,7 +93,9 @@ impl Answer {
 
 fn reason(status: u16) -> &'static str {
     match status {
+        101 => "Switching Protocols",
         200 => "OK",
+        204 => "No Content",
         302 => "Found",
         400 => "Bad Request",
         401 => "Unauthorized",
@@ -97,6 +103,7 @@ fn reason(status: u16) -> &'static str {
         404 => "Not Found",
         405 => "Method Not Allowed",
         409 => "Conflict",
+        410 => "Gone",
         411 => "Length Required",
         413 => "Request Entity Too Large",
         429 => "Too Many Requests",
@@ -109,31 +116,46 @@ fn reason(status: u16) -> &'static str {
 
 /// Whether the connection can serve another request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Next {
+pub(crate) enum Next {
     Request,
     Close,
+    /// Another protocol goes on with it.
+    Switched,
 }
 
 /// How one answer goes out.
-pub(super) struct Delivery<'r> {
-    pub(super) answer: Answer,
-    pub(super) wire: Wire,
-    pub(super) keep_alive: bool,
+pub(crate) struct Delivery<'r> {
+    pub(crate) answer: Answer,
+    pub(crate) wire: Wire,
+    pub(crate) keep_alive: bool,
     /// The gate in the body: after how many bytes, and whom to tell.
-    pub(super) gate: Option<(u64, &'r Slot, &'r RequestRecord)>,
+    pub(crate) gate: Option<(u64, &'r Slot, &'r RequestRecord)>,
 }
 
 impl Delivery<'_> {
+    /// An answer that goes out faultlessly.
+    pub(crate) fn plain(answer: Answer, keep_alive: bool) -> Self {
+        Self { answer, wire: Wire::Plain, keep_alive, gate: None }
+    }
+
     /// Sends the answer. An error means that the client has gone, which is never this server's problem.
-    pub(super) async fn send(self, connection: &mut Connection) -> std::io::Result<Next> {
+    pub(crate) async fn send(self, connection: &mut Connection) -> std::io::Result<Next> {
         let real = self.answer.body.len();
         // What the head announces, how much is sent, the size of a piece, the pause before it.
         let (mut length, mut end) = (Some(real), real);
         let (mut piece, mut pause) = (PIECE_BYTES as u64, Duration::ZERO);
-        let mut next = if self.keep_alive { Next::Request } else { Next::Close };
+        let mut next = match (self.answer.status, self.keep_alive) {
+            (101, _) => Next::Switched,
+            (_, true) => Next::Request,
+            (_, false) => Next::Close,
+        };
+        if matches!(self.answer.status, 101 | 204) {
+            length = None;
+        }
         match self.wire {
             Wire::Plain | Wire::Replaced(_) => {}
             Wire::Closed => return Ok(Next::Close),
+            Wire::Delayed(pause) => tokio::time::sleep(pause).await,
             Wire::Stalled(None) => {
                 connection.closed().await;
                 return Ok(Next::Close);

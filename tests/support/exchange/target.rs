@@ -9,23 +9,23 @@ use super::multipart::Uploads;
 
 /// What a request asks for. Methods are held in lower case, since the Bot API ignores case.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Kind {
+pub(crate) enum Kind {
     Method(String),
     Download,
 }
 
 impl Kind {
-    pub(super) fn method(name: &str) -> Self {
+    pub(crate) fn method(name: &str) -> Self {
         Self::Method(name.to_ascii_lowercase())
     }
 }
 
 /// One routed request: what it asks for and its parameters, whatever their encoding was.
 #[derive(Clone, Debug)]
-pub(super) struct Call {
-    pub(super) kind: Kind,
-    pub(super) params: Map<String, Value>,
-    pub(super) uploads: Uploads,
+pub(crate) struct Call {
+    pub(crate) kind: Kind,
+    pub(crate) params: Map<String, Value>,
+    pub(crate) uploads: Uploads,
 }
 
 /// A choice of requests. A plain string converts into the method of that name.
@@ -52,26 +52,43 @@ impl Target {
         Self::download().with("file_id", file_id)
     }
 
-    /// Narrows the choice to requests whose parameter has this value: strings compare as they are,
-    /// everything else as compact JSON.
+    /// Narrows the choice to requests whose parameter (or field of one: `data.flags`) has this value: strings
+    /// compare as they are, everything else as compact JSON.
     #[must_use]
     pub fn with(mut self, parameter: &str, value: impl Display) -> Self {
         self.only.push((parameter.to_owned(), value.to_string()));
         self
     }
 
-    pub(super) fn kind(&self) -> &Kind {
+    /// The method; `None` for downloads.
+    pub(crate) fn method_name(&self) -> Option<&str> {
+        match &self.kind {
+            Kind::Method(name) => Some(name),
+            Kind::Download => None,
+        }
+    }
+
+    pub(crate) fn kind(&self) -> &Kind {
         &self.kind
     }
 
-    pub(super) fn matches(&self, kind: &Kind, params: &Map<String, Value>) -> bool {
+    pub(crate) fn matches(&self, kind: &Kind, params: &Map<String, Value>) -> bool {
         let is = |value: &Value, wanted: &str| match value {
             Value::String(text) => text == wanted,
             other => format!("{other}") == wanted,
         };
         let mut only = self.only.iter();
-        self.kind == *kind && only.all(|(name, wanted)| params.get(name).is_some_and(|v| is(v, wanted)))
+        self.kind == *kind && only.all(|(name, wanted)| find(params, name).is_some_and(|v| is(v, wanted)))
     }
+}
+
+/// A parameter, or a field of one: `data.flags`.
+fn find<'p>(params: &'p Map<String, Value>, name: &str) -> Option<&'p Value> {
+    params.get(name).or_else(|| {
+        let mut steps = name.split('.');
+        let first = params.get(steps.next()?)?;
+        steps.try_fold(first, |value, step| value.get(step))
+    })
 }
 
 impl From<&str> for Target {

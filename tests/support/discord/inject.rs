@@ -1,0 +1,329 @@
+//! What a test makes happen: messages, edits, deletions, commands, presses, faults and gates.
+
+use anyhow::{Context, ensure};
+use serde_json::{Map, Value, json};
+
+use super::bot::BOT_ID;
+use super::clock::{id_at, time_of, timestamp};
+use super::gateway::Intent;
+use super::incoming::{Command, Incoming, Press, Where};
+use super::interactions::Interaction;
+use super::message::{View, blank, mentioned, render};
+use super::messages::{remove, tell};
+use super::params::id_of;
+use super::route::is_route;
+use super::server::DiscordServer;
+use super::state::Inner;
+use super::world::{ChannelKind, GUILD_ID, member};
+use crate::exchange::{Fault, Gate, Hold, Target};
+
+/// What became of a pushed message.
+#[derive(Clone, Debug)]
+pub struct Pushed {
+    /// Where it is.
+    pub channel_id: u64,
+    /// Its id.
+    pub message_id: u64,
+    /// The ids of its files, those of a forward included.
+    pub attachments: Vec<u64>,
+    /// The Message object as an event has it, with the Message Content intent.
+    pub message: Value,
+}
+
+impl DiscordServer {
+    /// Sends a message: it is in its channel, and every session that wants it gets an event.
+    pub fn push(&self, incoming: Incoming) -> Pushed {
+        self.state.change(|inner| push(inner, &incoming))
+    }
+
+    /// Sends several messages in this order, in one step.
+    pub fn push_all(&self, incoming: impl IntoIterator<Item = Incoming>) -> Vec<Pushed> {
+        let incoming: Vec<_> = incoming.into_iter().collect();
+        self.state.change(|inner| incoming.iter().map(|one| push(inner, one)).collect())
+    }
+
+    /// Tells every session of an event as it stands, whatever it asked for; nothing is stored.
+    pub fn push_event(&self, name: &str, data: &Value) {
+        self.state.change(|inner| inner.gateway.dispatch(name, Intent::None, data));
+    }
+
+    /// Tells of a message once more: the same event under another number.
+    ///
+    /// # Errors
+    /// If there is no such message.
+    pub fn redeliver(&self, pushed: &Pushed) -> anyhow::Result<()> {
+        self.state.change(|inner| {
+            let known = inner.world.message(pushed.channel_id, pushed.message_id).is_ok();
+            ensure!(known, "message {} is not there", pushed.message_id);
+            tell(inner, "MESSAGE_CREATE", pushed.channel_id, pushed.message_id, None);
+            Ok(())
+        })
+    }
+
+    /// A person edits a message.
+    ///
+    /// # Errors
+    /// If there is no such message.
+    pub fn edit(&self, channel: u64, message: u64, text: &str) -> anyhow::Result<()> {
+        self.update(channel, message, |fields, now| {
+            fields.insert("content".to_owned(), text.into());
+            fields.insert("edited_timestamp".to_owned(), now.into());
+        })
+    }
+
+    /// Discord resolves a link of a message: an update that no person caused.
+    ///
+    /// # Errors
+    /// If there is no such message.
+    pub fn resolve_embed(&self, channel: u64, message: u64, url: &str) -> anyhow::Result<()> {
+        let embeds = json!([{ "type": "link", "url": url, "title": "A page" }]);
+        self.update(channel, message, |fields, _| drop(fields.insert("embeds".to_owned(), embeds)))
+    }
+
+    fn update(
+        &self,
+        channel: u64,
+        message: u64,
+        change: impl FnOnce(&mut Map<String, Value>, String),
+    ) -> anyhow::Result<()> {
+        self.state.change(|inner| {
+            let now = timestamp(inner.clock.now_ms());
+            let stored = inner.world.channels.get_mut(&channel).context("there is such a channel")?;
+            let stored = stored.messages.get_mut(&message).context("there is such a message")?;
+            change(stored.as_object_mut().context("messages are objects")?, now);
+            let ids = mentioned(stored["content"].as_str().unwrap_or_default());
+            let people: Value = ids.into_iter().map(|id| inner.world.user(id)).collect();
+            inner
+                .world
+                .channels
+                .get_mut(&channel)
+                .and_then(|c| c.messages.get_mut(&message))
+                .expect("it was there")["mentions"] = people;
+            tell(inner, "MESSAGE_UPDATE", channel, message, None);
+            Ok(())
+        })
+    }
+
+    /// Somebody deletes a message, whosever it is; its files stay.
+    ///
+    /// # Errors
+    /// If there is no such message.
+    pub fn delete(&self, channel: u64, message: u64) -> anyhow::Result<()> {
+        let deleted = self.state.change(|inner| remove(inner, channel, message));
+        ensure!(deleted, "message {message} is not there");
+        Ok(())
+    }
+
+    /// A person gives a command.
+    pub fn invoke(&self, command: Command) -> Interaction {
+        self.state.change(|inner| invoke(inner, &command))
+    }
+
+    /// A person presses a button.
+    ///
+    /// # Errors
+    /// If there is no such channel.
+    pub fn press(&self, press: Press) -> anyhow::Result<Interaction> {
+        self.state.change(|inner| {
+            let guild = inner.world.channels.get(&press.channel).context("there is such a channel")?.guild;
+            let message = inner.world.message(press.channel, press.message).ok().cloned();
+            let message = message.unwrap_or_else(|| json!({ "id": press.message.to_string() }));
+            let mut event = interaction(inner, 3, press.user, press.channel, guild);
+            event["data"] = json!({ "component_type": 2, "custom_id": press.custom_id, "id": 2 });
+            event["message"] = render(inner, &message, View::Rest, true);
+            Ok(begin(inner, event, press.user, press.channel, Some(press.message)))
+        })
+    }
+
+    /// The next `times` requests of the target go wrong in this way. Faults of the same target take
+    /// their turns in the order of planning; `usize::MAX` means until cleared.
+    ///
+    /// # Panics
+    /// If the target names no route: it would wait in vain.
+    pub fn fault(&self, target: impl Into<Target>, times: usize, fault: Fault) {
+        let target = checked(target);
+        self.state.change(|inner| inner.exchanges.faults.add(target, times, fault));
+    }
+
+    /// Takes back every fault that has not happened.
+    pub fn clear_faults(&self) {
+        self.state.change(|inner| inner.exchanges.faults.clear());
+    }
+
+    /// How many requests are still to go wrong: zero tells that all planned faults have happened.
+    pub fn remaining_faults(&self) -> usize {
+        self.state.read(|inner| inner.exchanges.faults.remaining())
+    }
+
+    /// Holds the next request of the target at this point. One gate holds one request.
+    ///
+    /// # Panics
+    /// If the target names no route: it would wait in vain.
+    pub fn gate(&self, target: impl Into<Target>, hold: Hold) -> Gate {
+        let target = checked(target);
+        self.state.change(|inner| inner.exchanges.gates.add(target, hold))
+    }
+}
+
+/// A target of a route that exists.
+pub(super) fn checked(target: impl Into<Target>) -> Target {
+    let target = target.into();
+    assert!(
+        target.method_name().is_none_or(is_route),
+        "no route of Discord is named {:?}",
+        target.method_name()
+    );
+    target
+}
+
+/// The channel of a message or a command.
+fn channel_of(inner: &mut Inner, at: Where, user: u64) -> u64 {
+    match at {
+        Where::Private => {
+            let id = inner.clock.next_id();
+            inner.world.private_channel(user, id)
+        }
+        Where::Channel(id) => {
+            inner.open_channel(id, ChannelKind::Text, GUILD_ID);
+            id
+        }
+    }
+}
+
+fn push(inner: &mut Inner, incoming: &Incoming) -> Pushed {
+    let channel = channel_of(inner, incoming.at, incoming.user);
+    let id = incoming.id.unwrap_or_else(|| {
+        let id = inner.clock.next_id();
+        id - (id_at(inner.clock.now_ms()) - id_at(inner.clock.now_ms() - ms(incoming.ago)))
+    });
+    let mut author = inner.world.user(incoming.user);
+    for (name, value) in &incoming.author {
+        author[name] = value.clone();
+    }
+    let mut message = blank(id, channel, author);
+    let content = incoming.content();
+    let people: Value = mentioned(&content).into_iter().map(|id| inner.world.user(id)).collect();
+    message["content"] = content.into();
+    message["mentions"] = people;
+    for (name, value) in &incoming.fields {
+        message[name] = value.clone();
+    }
+    let mut ids = Vec::new();
+    let mut store = |inner: &mut Inner, files: &[super::media::Media]| -> Value {
+        let one = |media: &super::media::Media| {
+            let id = media.wanted_id().unwrap_or_else(|| inner.clock.next_id());
+            ids.push(id);
+            media.store(&mut inner.cdn, "attachments", channel, id)
+        };
+        files.iter().map(one).collect()
+    };
+    let files = store(inner, &incoming.attachments);
+    if files.as_array().is_some_and(|files| !files.is_empty()) {
+        message["attachments"] = files;
+    }
+    if !incoming.forwarded.is_empty() {
+        message["message_snapshots"][0]["message"]["attachments"] = store(inner, &incoming.forwarded);
+    }
+    if let Some(fields) = message.as_object_mut() {
+        fields.retain(|name, _| !incoming.without.contains(name));
+    }
+    if let Some(of) = inner.world.channels.get_mut(&channel) {
+        of.messages.insert(id, message.clone());
+    }
+    if incoming.told {
+        tell(inner, "MESSAGE_CREATE", channel, id, None);
+    }
+    let message = render(inner, &message, View::Event, true);
+    Pushed { channel_id: channel, message_id: id, attachments: ids, message }
+}
+
+fn ms(duration: std::time::Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or_default()
+}
+
+fn invoke(inner: &mut Inner, command: &Command) -> Interaction {
+    let at = command.channel.map_or(Where::Private, Where::Channel);
+    let channel = channel_of(inner, at, command.user);
+    let guild = inner.world.channels.get(&channel).and_then(|channel| channel.guild);
+    let mut event = interaction(inner, 2, command.user, channel, guild);
+    let known = inner.bot.commands.iter().find(|known| known["name"] == *command.name);
+    let id = known.map_or_else(|| inner.clock.next_id().to_string().into(), |known| known["id"].clone());
+    let mut options = command.options.clone();
+    let mut data = json!({ "id": id, "name": command.name, "type": 1 });
+    for (name, media) in &command.files {
+        let id = media.wanted_id().unwrap_or_else(|| inner.clock.next_id());
+        let mut attachment = media.store(&mut inner.cdn, "ephemeral-attachments", BOT_ID, id);
+        attachment["ephemeral"] = true.into();
+        data["resolved"]["attachments"][id.to_string()] = attachment;
+        options.push(json!({ "name": name, "type": 11, "value": id.to_string() }));
+    }
+    if !options.is_empty() {
+        data["options"] = options.into();
+    }
+    event["data"] = data;
+    for (name, value) in &command.fields {
+        event[name] = value.clone();
+    }
+    begin(inner, event, command.user, channel, None)
+}
+
+/// An interaction without data.
+fn interaction(inner: &mut Inner, kind: u64, user: u64, channel: u64, guild: Option<u64>) -> Value {
+    let id = inner.clock.next_id();
+    let user = inner.world.user(user);
+    let of = inner.world.channels.get(&channel).map(|channel| channel.to_json());
+    let mut event = json!({
+        "id": id.to_string(),
+        "application_id": BOT_ID.to_string(),
+        "type": kind,
+        "channel_id": channel.to_string(),
+        "channel": of,
+        "token": format!("aW50ZXJhY3Rpb246{:x}", u128::from(id) * 0x9E37_79B9_7F4A_7C15),
+        "version": 1,
+        "app_permissions": "2222085186637376",
+        "locale": "en-US",
+        "entitlements": [],
+        "entitlement_sku_ids": [],
+        "attachment_size_limit": 10_485_760,
+    });
+    match guild {
+        Some(guild) => {
+            event["guild_id"] = guild.to_string().into();
+            event["guild"] = json!({ "id": guild.to_string(), "locale": "en-US", "features": [] });
+            event["guild_locale"] = "en-US".into();
+            let mut member = member(&user);
+            member["permissions"] = "2222085186637376".into();
+            event["member"] = member;
+            event["context"] = 0.into();
+            event["authorizing_integration_owners"] = json!({ "0": guild.to_string() });
+        }
+        None => {
+            event["user"] = user;
+            event["context"] = 1.into();
+            event["authorizing_integration_owners"] = json!({ "0": "0" });
+        }
+    }
+    debug_assert!(time_of(id).ends_with("+00:00"));
+    event
+}
+
+/// Tells of an interaction, whose answers are awaited from now on.
+fn begin(inner: &mut Inner, mut event: Value, user: u64, channel: u64, pressed: Option<u64>) -> Interaction {
+    super::cdn::sign(&mut event, inner.clock.now_ms());
+    inner.gateway.dispatch("INTERACTION_CREATE", Intent::None, &event);
+    let interaction = Interaction {
+        id: id_of(&event["id"]).unwrap_or_default(),
+        token: event["token"].as_str().unwrap_or_default().to_owned(),
+        channel_id: channel,
+        user_id: user,
+        event,
+        acknowledged: None,
+        acknowledged_after_ms: None,
+        original: None,
+        followups: Vec::new(),
+        created_ms: inner.clock.now_ms(),
+        pressed,
+    };
+    inner.interactions.by_id.insert(interaction.id, interaction.clone());
+    interaction
+}

@@ -15,7 +15,7 @@ mod press;
 mod tests;
 mod words;
 
-pub use asking::{Board, NotShown};
+pub use asking::{Attempt, Board, NotShown, change_message, until_shown};
 pub use press::{Said, Verb};
 
 use crate::lanes::Stop;

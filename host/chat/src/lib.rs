@@ -28,5 +28,5 @@ pub use alive::{AGAIN, Alive, Arriving, Sign, Working};
 pub use attempt::{ATTEMPTS_MAX, attempt};
 pub use live::{Live, Screen};
 pub use newest::{Newest, Patience, Sight, Watcher};
-pub use placeholder::{Draft, Edited, Left, Placeholder};
+pub use placeholder::{Draft, Edited, Left, Placeholder, StandIn};
 pub use trouble::Trouble;

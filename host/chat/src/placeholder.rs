@@ -2,11 +2,12 @@
 //! doing, how far several have come, what a model has said so far. One a turn at most; the answer takes its place.
 //! Nothing about it can fail a turn.
 
-use crate::outbound::{Rich, markdown, split};
+use crate::outbound::{Opening, Rich, markdown, split};
 use crate::{Live, Patience, Screen, Sight};
 use async_trait::async_trait;
 use cofferdam_core::id::TurnId;
 use cofferdam_store::{self as store, Store};
+use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
 /// What is over sooner needs no word: a sign of life is enough.
@@ -85,6 +86,31 @@ pub enum Left {
     Standing(String),
     /// An edit of it may still be on its way, and would overtake the answer.
     Doubtful(String),
+}
+
+/// The same by the platform's number of the message, as a target keeps it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum StandIn {
+    /// The first text takes its place.
+    Edit(i64),
+    /// It goes.
+    Delete(i64),
+}
+
+impl StandIn {
+    /// What stands there for a reply, and so what the reply's first message is.
+    pub fn of<D: Draft>(shown: Option<Placeholder<D>>) -> (Option<Self>, Opening) {
+        let left = shown.and_then(Placeholder::left).and_then(|left| match left {
+            Left::Standing(id) => id.parse().ok().map(Self::Edit),
+            Left::Doubtful(id) => id.parse().ok().map(Self::Delete),
+        });
+        let opening = match left {
+            Some(Self::Edit(_)) => Opening::Standing,
+            Some(Self::Delete(_)) | None => Opening::Fresh,
+        };
+        (left, opening)
+    }
 }
 
 impl<D: Draft> Placeholder<D> {

@@ -5,10 +5,10 @@ use super::buckets::{Buckets, Limited};
 use super::failure::Failure;
 use super::route::{Authority, Route};
 use super::token::Token;
-use cofferdam_agent::server::{Address, Reach, http_date};
+use cofferdam_agent::server::{Address, client, http_date, read_whole};
 use reqwest::header::{AUTHORIZATION, DATE};
 use reqwest::multipart::Form;
-use reqwest::{Client, RequestBuilder, Response, Url, redirect};
+use reqwest::{Client, RequestBuilder, Url};
 use serde_json::Value;
 use std::sync::Mutex;
 use std::time::{Duration, SystemTime};
@@ -29,14 +29,12 @@ pub(super) struct Api {
     date: Mutex<Option<SystemTime>>,
 }
 
-/// Connecting takes at most so long.
-const CONNECT_MAX: Duration = Duration::from_secs(10);
 /// An ordinary request takes at most so long.
 pub(super) const REQUEST_MAX: Duration = Duration::from_secs(30);
 /// A larger answer is not read: a hundred of the largest messages stay far below.
 const ANSWER_BYTES_MAX: usize = 32 << 20;
 /// As Discord wants it: <https://discord.com/developers/docs/reference#user-agent>.
-const AGENT: &str = concat!("DiscordBot (https://github.com/cofferdam, ", env!("CARGO_PKG_VERSION"), ")");
+pub(super) const AGENT: &str = concat!("DiscordBot (https://github.com/cofferdam, ", env!("CARGO_PKG_VERSION"), ")");
 
 /// What a request carries.
 pub(super) enum Carried<'a> {
@@ -63,7 +61,7 @@ impl Api {
     /// # Errors
     /// When the TLS library does not start.
     pub(super) fn new(address: Address, token: Token, stop: CancellationToken) -> Result<Self, Failure> {
-        let client = client(address.reach).map_err(|error| Failure::network(error, &token))?;
+        let client = client(address.reach, AGENT).build().map_err(|error| Failure::network(error, &token))?;
         Ok(Self {
             client,
             base: address.url,
@@ -165,22 +163,13 @@ impl Api {
             *self.date.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = date;
         }
         let (status, headers) = (response.status().as_u16(), response.headers().clone());
-        Ok((status, headers, self.whole(response).await?))
+        let answer = read_whole(response, ANSWER_BYTES_MAX).await.map_err(|error| self.network(error))?;
+        let too_long = || Failure::Unreachable(format!("an answer of more than {ANSWER_BYTES_MAX} bytes"));
+        Ok((status, headers, answer.ok_or_else(too_long)?))
     }
 
     fn authorized(&self, request: RequestBuilder) -> RequestBuilder {
         request.header(AUTHORIZATION, format!("Bot {}", self.token.reveal()))
-    }
-
-    async fn whole(&self, mut response: Response) -> Result<Vec<u8>, Failure> {
-        let mut answer = Vec::new();
-        while let Some(piece) = response.chunk().await.map_err(|error| self.network(error))? {
-            if answer.len() + piece.len() > ANSWER_BYTES_MAX {
-                return Err(Failure::Unreachable(format!("an answer of more than {ANSWER_BYTES_MAX} bytes")));
-            }
-            answer.extend_from_slice(&piece);
-        }
-        Ok(answer)
     }
 
     /// The time by the server's clock, as the last answer has told it.
@@ -196,24 +185,6 @@ impl Api {
     fn network(&self, error: reqwest::Error) -> Failure {
         Failure::network(error, &self.token)
     }
-}
-
-/// A client that does as this channel wants.
-///
-/// # Errors
-/// When the TLS library does not start.
-pub(super) fn client(reach: Reach) -> Result<Client, reqwest::Error> {
-    let mut builder = Client::builder()
-        .redirect(redirect::Policy::none())
-        .referer(false)
-        .connect_timeout(CONNECT_MAX)
-        .tcp_nodelay(true)
-        .http1_only()
-        .user_agent(AGENT);
-    if reach == Reach::Loopback {
-        builder = builder.no_proxy();
-    }
-    builder.build()
 }
 
 fn stops() -> Failure {

@@ -4,20 +4,16 @@
 use super::api::Carried;
 use super::bot::Bot;
 use super::failure::Failure;
-use super::route::{Id, Route};
+use super::route::{self, Id, Route};
 use super::send::{MANNERS, nonce, payload};
 use super::target::Target;
 use async_trait::async_trait;
-use cofferdam_agent::server::Backoff;
 use cofferdam_agent::tools::Approval;
-use cofferdam_chat::desk::{Board, NotShown, Verb};
+use cofferdam_chat::desk::{Attempt, Board, NotShown, Verb, change_message, until_shown};
 use cofferdam_chat::outbound::{Rich, in_pieces};
 use serde_json::{Value, json};
 use std::sync::Arc;
 use std::time::Duration;
-
-/// Tries to take the buttons away; a press after that is told that it is too late all the same.
-const EDITS_MAX: u32 = 3;
 
 /// Where the approvals of one turn are shown: below its question.
 pub(super) struct Below {
@@ -57,31 +53,31 @@ impl Board for Below {
     }
 
     async fn show(&self, id: &str, approval: &Approval) -> Result<String, NotShown> {
-        let mut backoff = Backoff::new(Duration::from_millis(500), Duration::from_secs(10));
-        loop {
-            let pause = match self.send(id, &approval.text).await {
-                Ok(message) => return Ok(message),
-                Err(Failure::TooMany(asked)) => asked.max(backoff.pause()),
-                Err(failure @ Failure::Refused { .. }) => return Err(NotShown(failure.to_string())),
-                Err(_) => backoff.pause(),
-            };
-            tokio::time::sleep(pause).await;
-        }
+        let attempt = || async {
+            match self.send(id, &approval.text).await {
+                Ok(message) => Attempt::Shown(message),
+                Err(Failure::TooMany(pause)) => Attempt::Later(pause),
+                Err(failure @ Failure::Refused { .. }) => Attempt::Never(failure.to_string()),
+                Err(_) => Attempt::Later(Duration::ZERO),
+            }
+        };
+        until_shown(attempt).await
     }
 
     fn change(&self, message: &str, text: String) {
         let (channel, Ok(message)) = (self.channel(), message.parse()) else { return };
-        let api = self.bot.api.clone();
-        tokio::spawn(async move {
-            let mut body = payload(&last_piece(&text));
-            body["components"] = json!([]);
-            for _ in 0..EDITS_MAX {
-                let pause = match api.call(&Route::edit(channel, message), Carried::Json(&body)).await {
-                    Ok(_) | Err(Failure::Refused { .. }) => return,
-                    Err(Failure::TooMany(pause)) => pause,
-                    Err(_) => Duration::from_secs(1),
-                };
-                tokio::time::sleep(pause).await;
+        let mut body = payload(&last_piece(&text));
+        body["components"] = json!([]);
+        let (api, body) = (self.bot.api.clone(), Arc::new(body));
+        change_message(move || {
+            let (api, body) = (api.clone(), body.clone());
+            async move {
+                let route = Route::bot(route::EDIT, &[channel, message]);
+                match api.call(&route, Carried::Json(&body)).await {
+                    Ok(_) | Err(Failure::Refused { .. }) => None,
+                    Err(Failure::TooMany(pause)) => Some(pause),
+                    Err(_) => Some(Duration::from_secs(1)),
+                }
             }
         });
     }

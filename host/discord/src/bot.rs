@@ -5,7 +5,7 @@ use super::api::{Api, Carried};
 use super::config::{Config, Timing};
 use super::failure::Failure;
 use super::file::Cdn;
-use super::route::{Id, Route};
+use super::route::{self, Id, Route};
 use super::rules::Rules;
 use super::wire::User;
 use cofferdam_chat::answering::Base;
@@ -69,7 +69,7 @@ impl Me {
     /// # Errors
     /// [`Failure`].
     pub(super) async fn ask(api: &Api) -> Result<Self, Failure> {
-        let answer = api.call(&Route::me(), Carried::Nothing).await?;
+        let answer = api.call(&Route::bot(route::ME, &[]), Carried::Nothing).await?;
         let user = User::read(&answer).ok_or_else(|| {
             Failure::Unreachable("users/@me tells no id; is api_url Discord's REST API?".into())
         })?;

@@ -4,7 +4,7 @@
 use super::api::Carried;
 use super::bot::{Bot, Bots};
 use super::failure::Failure;
-use super::route::{Id, Route};
+use super::route::{self, Id, Route};
 use super::take::{judged, keep, place_read};
 use super::target::first_id_of;
 use super::wire::id;
@@ -92,7 +92,7 @@ async fn page(bot: &Bot, channel: Id, after: Id) -> Result<Vec<Value>, Asked> {
     let mut backoff = Backoff::new(Duration::from_millis(500), Duration::from_secs(30));
     let query = [("after", after.to_string()), ("limit", PAGE.to_string())];
     loop {
-        match bot.api.call(&Route::messages(channel), Carried::Query(&query)).await {
+        match bot.api.call(&Route::bot(route::MESSAGES, &[channel]), Carried::Query(&query)).await {
             Ok(Value::Array(page)) => return Ok(page),
             Ok(_) => return Ok(Vec::new()),
             Err(failure @ Failure::Refused { .. }) => {

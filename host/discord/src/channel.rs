@@ -6,16 +6,16 @@ use super::bot::{Bot, CHANNEL};
 use super::draft::Draft;
 use super::file::File;
 use super::prepare::{Asked, Todo, prepare};
-use super::route::Route;
+use super::route::{self, Route};
 use super::send::MANNERS;
-use super::target::{StandIn, Target};
+use super::target::Target;
 use super::wire::Message;
 use async_trait::async_trait;
 use cofferdam_chat::answering::{Base, Begins, Channel};
 use cofferdam_chat::desk::Board;
 use cofferdam_chat::outbound::{Manners, Opening};
 use cofferdam_chat::people::{Door, Welcomes};
-use cofferdam_chat::{AGAIN, Left, Live, Placeholder, Sign};
+use cofferdam_chat::{AGAIN, Live, Placeholder, Sign, StandIn};
 use cofferdam_core::id::TurnId;
 use cofferdam_store::{self as store, Standing, Update};
 use std::sync::Arc;
@@ -73,14 +73,7 @@ impl Channel for Bot {
     }
 
     fn answered(target: &Target, shown: Option<Placeholder<Draft>>) -> (String, Opening) {
-        let stand_in = shown.and_then(Placeholder::left).and_then(|left| match left {
-            Left::Standing(id) => id.parse().ok().map(StandIn::Edit),
-            Left::Doubtful(id) => id.parse().ok().map(StandIn::Delete),
-        });
-        let opening = match stand_in {
-            Some(StandIn::Edit(_)) => Opening::Standing,
-            Some(StandIn::Delete(_)) | None => Opening::Fresh,
-        };
+        let (stand_in, opening) = StandIn::of(shown);
         (Target { stand_in, ..target.clone() }.to_text(), opening)
     }
 
@@ -127,7 +120,7 @@ pub(super) struct Typing {
 impl Sign for Typing {
     async fn show(&self) -> Duration {
         let Some(channel) = self.target.channel() else { return Duration::ZERO };
-        let route = Route::typing(channel);
+        let route = Route::bot(route::TYPING, &[channel]);
         match self.bot.api.call_within(&route, Carried::Nothing, (AGAIN, Haste::Now)).await {
             Err(super::failure::Failure::TooMany(pause)) => pause,
             _ => Duration::ZERO,

@@ -1,10 +1,10 @@
 //! `[channels.discord]`: what an operator may set, and what is refused before anything is contacted.
 
 use super::token::Token;
-use cofferdam_agent::server::{Address, BadAddress, Reach, SecretFileError};
+use cofferdam_agent::server::{Address, BadAddress, Reach};
 use cofferdam_chat::lanes::Window;
-use cofferdam_chat::people::{Group, Members, UsersError, allowed, approving, check_users, named_by};
-use cofferdam_chat::setup::{TokenAt, TokenError};
+use cofferdam_chat::people::{Group, Members, UsersError, allowed, approving, check_groups, check_users, named_by};
+use cofferdam_chat::setup::{TokenAt, TokenError, TokenOf};
 use cofferdam_core::limits::Span;
 use serde::{Deserialize, Deserializer};
 use std::collections::BTreeMap;
@@ -45,13 +45,17 @@ pub struct Config {
     pub timing: Timing,
 }
 
-/// The variable that holds the token when nobody says.
-const TOKEN_ENV: &str = "DISCORD_BOT_TOKEN";
+/// The token, in words.
+const TOKEN: TokenOf = TokenOf {
+    section: "channels.discord",
+    variable: "DISCORD_BOT_TOKEN",
+    whence: "Discord's Developer Portal (Bot, Reset Token), without \"Bot \" before it",
+};
 
 impl Default for Config {
     fn default() -> Self {
         Self {
-            token_env: TOKEN_ENV.into(),
+            token_env: TOKEN.variable.into(),
             token_file: None,
             api_url: "https://discord.com/api/v10".into(),
             allowed_users: Vec::new(),
@@ -91,32 +95,9 @@ impl Default for Timing {
 /// Why the section is refused. No message repeats a token.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ConfigError {
-    /// `token_env` is not a variable's name: perhaps the token itself, so it is not repeated.
-    #[error(
-        "token_env is not the name of an environment variable; write a name there, such as DISCORD_BOT_TOKEN, and put the token into that variable"
-    )]
-    TokenEnv,
-    /// The variable is missing or empty.
-    #[error(
-        "the environment variable {0} is not set; put the bot's token from Discord's Developer Portal (Bot, Reset Token) into it, or name another variable in [channels.discord] token_env"
-    )]
-    TokenMissing(String),
-    /// The variable holds something else.
-    #[error(
-        "the environment variable {0} does not hold a bot token; copy the token again from Discord's Developer Portal (Bot, Reset Token), without \"Bot \" before it"
-    )]
-    TokenMalformed(String),
-    /// The token is in two places.
-    #[error("token_env and token_file are both written; take one of them out")]
-    TokenTwice,
-    /// The token's file did not open or read, or others may read it.
-    #[error("token_file: {0}")]
-    TokenFile(#[from] SecretFileError),
-    /// The file holds something else.
-    #[error(
-        "token_file: {0} does not hold a bot token; copy the token again from Discord's Developer Portal (Bot, Reset Token), without \"Bot \" before it"
-    )]
-    TokenFileMalformed(String),
+    /// There is no token.
+    #[error(transparent)]
+    Token(#[from] TokenError),
     /// `api_url` is no usable address.
     #[error("api_url: {0}; write e.g. \"https://discord.com/api/v10\"")]
     ApiUrl(#[from] BadAddress),
@@ -131,16 +112,6 @@ pub enum ConfigError {
     /// Who is served or approves.
     #[error(transparent)]
     Users(#[from] UsersError),
-    /// Whoever invites the bot into a guild would be served.
-    #[error(
-        "other_guilds = \"all\" would serve whoever is in a guild that the bot is invited to; write \"allowed\" or \"none\", and name the guild in [channels.discord.guilds]"
-    )]
-    OtherGuilds,
-    /// Strangers would get every tool.
-    #[error(
-        "guilds.\"{0}\": members = \"all\" serves whoever writes there, so say which tools they get, by profile, e.g. profiles = [\"file-read-only\"]"
-    )]
-    OpenGuild(i64),
     /// Without the intent Discord withholds what it would be about.
     #[error(
         "guilds.\"{0}\": mention_required = false needs message_content = true: without that intent Discord brings no words of messages that do not mention the bot"
@@ -152,29 +123,13 @@ impl ConfigError {
     /// The key that it is about, with its sections.
     pub fn key(&self) -> String {
         let name = match self {
-            Self::TokenEnv | Self::TokenMissing(_) | Self::TokenMalformed(_) | Self::TokenTwice => {
-                "token_env"
-            }
-            Self::TokenFile(_) | Self::TokenFileMalformed(_) => "token_file",
+            Self::Token(error) => error.key(),
             Self::ApiUrl(_) => "api_url",
             Self::CdnUrl(_) | Self::CdnElsewhere => "cdn_url",
-            Self::Users(error) => error.key(),
-            Self::OtherGuilds => "other_guilds",
-            Self::OpenGuild(id) => return format!("channels.discord.guilds.{id}.members"),
+            Self::Users(error) => return format!("channels.discord.{}", error.key()),
             Self::Deaf(id) => return format!("channels.discord.guilds.{id}.mention_required"),
         };
         format!("channels.discord.{name}")
-    }
-}
-
-impl From<TokenError> for ConfigError {
-    fn from(error: TokenError) -> Self {
-        match error {
-            TokenError::Variable => Self::TokenEnv,
-            TokenError::Missing(name) => Self::TokenMissing(name),
-            TokenError::Twice => Self::TokenTwice,
-            TokenError::File(error) => Self::TokenFile(error),
-        }
     }
 }
 
@@ -185,12 +140,7 @@ impl Config {
     /// [`ConfigError`], which says what to write instead.
     pub fn check(&self) -> Result<(), ConfigError> {
         self.token_at().check()?;
-        if self.other_guilds == Members::All {
-            return Err(ConfigError::OtherGuilds);
-        }
-        if let Some((id, _)) = self.guilds.iter().find(|(_, guild)| guild.is_wide_open()) {
-            return Err(ConfigError::OpenGuild(*id));
-        }
+        check_groups(TOKEN.section, "guild", (&self.guilds, self.other_guilds))?;
         let deaf = |guild: &Group| !guild.mention_required && guild.members != Members::None;
         if let Some((id, _)) = self.guilds.iter().find(|(_, guild)| deaf(guild) && !self.message_content) {
             return Err(ConfigError::Deaf(*id));
@@ -209,15 +159,11 @@ impl Config {
     }
 
     fn token_in(&self, env: impl Fn(&str) -> Option<String>) -> Result<Token, ConfigError> {
-        let text = self.token_at().read(env)?;
-        Token::parse(&text).ok_or_else(|| match &self.token_file {
-            Some(file) => ConfigError::TokenFileMalformed(file.display().to_string()),
-            None => ConfigError::TokenMalformed(self.token_env.clone()),
-        })
+        Ok(self.token_at().read(env, Token::parse)?)
     }
 
     fn token_at(&self) -> TokenAt<'_> {
-        TokenAt { variable: &self.token_env, usual: TOKEN_ENV, file: self.token_file.as_deref() }
+        TokenAt { variable: &self.token_env, file: self.token_file.as_deref(), platform: TOKEN }
     }
 
     /// Where the token is, in words: the file or the variable.

@@ -4,7 +4,7 @@
 use super::api::{Carried, Haste};
 use super::bot::Bot;
 use super::failure::Failure;
-use super::route::Route;
+use super::route::{self, Route};
 use super::send::{nonce, payload, sent_id};
 use super::target::Target;
 use super::text::TEXT_CHARS_MAX;
@@ -66,7 +66,7 @@ impl chat::Draft for Draft {
         let (Some(channel), Ok(message)) = (self.target.channel(), id.parse()) else { return Edited::Gone };
         let route = match self.target.open_interaction(now_ms()) {
             Some(of) => Route::edit_answer(of.application, &of.token),
-            None => Route::edit(channel, message),
+            None => Route::bot(route::EDIT, &[channel, message]),
         };
         match self.bot.api.call_within(&route, Carried::Json(&payload(text)), (EDIT_MAX, Haste::Now)).await {
             Ok(_) | Err(Failure::TooMany(_)) => Edited::Settled,

@@ -4,7 +4,7 @@
 use super::api::Carried;
 use super::bot::Bot;
 use super::failure::Failure;
-use super::route::{Id, Route};
+use super::route::{self, Id, Route};
 use super::wire::id;
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -150,7 +150,7 @@ impl Wanted<'_> {
         let Some(message) = self.file.message.filter(|_| self.asked == Asked::No) else {
             return Err(never(GONE));
         };
-        let found = self.bot.api.call(&Route::message(self.file.channel, message), Carried::Nothing).await;
+        let found = self.bot.api.call(&Route::bot(route::MESSAGE, &[self.file.channel, message]), Carried::Nothing).await;
         let found = match found {
             Ok(found) => found,
             Err(Failure::Refused { .. } | Failure::Unauthorized) => return Err(never(GONE)),

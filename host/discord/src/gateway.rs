@@ -3,15 +3,15 @@
 
 use super::PULSE;
 use super::address;
-use super::api::{Carried, client};
+use super::api::{AGENT, Carried};
 use super::bot::{Bot, Bots, CHANNEL};
 use super::catch_up::catch_up;
 use super::connection::{Begin, Connection, EVENTS_MAX, Ended};
 use super::failure::Failure;
-use super::route::Route;
+use super::route::{self, Route};
 use super::socket::connect;
 use super::take::Taker;
-use cofferdam_agent::server::Reach;
+use cofferdam_agent::server::{Reach, client};
 use cofferdam_chat::Trouble;
 use cofferdam_chat::lanes::Arrival;
 use cofferdam_chat::pulse::goes_on_within;
@@ -85,7 +85,7 @@ pub(super) async fn listen(
     announce: impl FnOnce() + Send,
 ) -> Result<(), Over> {
     let bot = bots.borrow().clone();
-    let client = client(gateway.api).map_err(|error| Over::Client(error.without_url().to_string()))?;
+    let client = client(gateway.api, AGENT).http1_only().build().map_err(|error| Over::Client(error.without_url().to_string()))?;
     let stream = bot.base.store.stream(&bot.base.channel).await.map_err(Over::Store)?;
     let taken = AtomicI64::new(stream.as_ref().map_or(-1, |stream| stream.position.number));
     let behind = JoinSet::new();
@@ -177,7 +177,7 @@ impl Life<'_> {
         {
             return Ok(Ok(url));
         }
-        let route = Route::gateway();
+        let route = Route::bot(route::GATEWAY, &[]);
         let asked = tokio::select! {
             asked = bot.api.call(&route, Carried::Nothing) => asked,
             () = bot.base.stop.soon.cancelled() => return Ok(Err(Next::Stops)),

@@ -44,19 +44,18 @@ mod token;
 mod wire;
 
 pub use config::{Config, ConfigError, Timing};
-pub use probe::{Found, Obstacle, examine, who};
+pub use probe::{Found, Obstacle, examine};
 pub use token::Token;
 
 use acks::Acks;
-use api::{Api, client};
-use bot::{Bot, CHANNEL, Me, named};
-use cofferdam_agent::server::{Backoff, Reach};
-use cofferdam_chat::answering::{Flow, arrivals, hand_on};
-use cofferdam_chat::lanes::ARRIVALS_MAX;
+use api::{AGENT, Api};
+use bot::{Bot, Bots, CHANNEL, Me, named};
+use cofferdam_agent::server::{Reach, client};
+use cofferdam_chat::lanes::Arrival;
 use cofferdam_chat::people::words::served;
-use cofferdam_chat::people::{Door, Guests, Names, watch as watch_people};
+use cofferdam_chat::people::{Door, Guests, Names};
 use cofferdam_chat::pulse::Pulse;
-use cofferdam_chat::setup::{Renewal, Services, renew};
+use cofferdam_chat::setup::{Renewal, Services, run, wait_for};
 use cofferdam_store::StoreError;
 use failure::Failure;
 use file::Cdn;
@@ -64,8 +63,7 @@ use gateway::{Gateway, Over, listen};
 use presses::ANSWERS_AT_ONCE_MAX;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::sync::{Semaphore, mpsc, watch};
-use tokio::task::JoinSet;
+use tokio::sync::{Semaphore, mpsc};
 use tokio_util::sync::CancellationToken;
 
 /// Whether the gateway's life of this process goes on.
@@ -150,63 +148,26 @@ pub async fn serve(
     let bot = Arc::new(bot(service, api, me, soon)?);
     let who = served(users, bot.door.let_in(), &bot.door.groups.told("guild"));
     let line = format!("listening on Discord as {} {who}", bot.me.called());
-    let (renewing, bots) = watch::channel(bot.clone());
-
-    let mut background = JoinSet::new();
-    let shown = bot.clone();
-    background.spawn(async move { menu::set_commands(&shown, &shown.menu).await });
-    background.spawn(renew(renewing, renewals));
-    // What the last run left and nobody needs.
-    bot.base.sweep().await;
-    let (arrivals, queue) = mpsc::channel(ARRIVALS_MAX);
-    let listening = async {
-        for arrival in arrivals::left(&*bot).await.map_err(Over::Store)? {
-            if hand_on(&bot.base, &arrivals, arrival).await == Flow::Stops {
-                return Ok(());
-            }
-        }
-        // Not before: what the last run left to be told is told once.
-        background.spawn(watch_people(bots.clone(), arrivals.clone()));
-        PULSE.of_loop(listen(&bots, gateway, &arrivals, || announce(&line))).await
-    };
-    let listening = async {
-        let listened = listening.await;
-        bot.base.stop.soon.cancel();
-        listened
-    };
-    let lanes = arrivals::lanes(bots.clone(), bot.timing.grace);
-    let (listened, ()) = tokio::join!(listening, lanes.run(queue));
-    listened.map_err(over)
+    let (menu, grace) = ((*bot.menu).clone(), bot.timing.grace);
+    run(bot, menu, renewals, grace, async |bots: &Bots, lanes: &mpsc::Sender<Arrival>| {
+        PULSE.of_loop(listen(bots, gateway, lanes, || announce(&line))).await.map_err(over)
+    })
+    .await
 }
 
 /// The bot's account; waits for a network that is down. `None` on `stop`.
 async fn who_am_i(api: &Api, stop: &CancellationToken) -> Result<Option<Me>, Over> {
-    let mut backoff = Backoff::new(Duration::from_secs(1), Duration::from_secs(30));
-    loop {
-        let asked = tokio::select! {
-            asked = Me::ask(api) => asked,
-            () = stop.cancelled() => return Ok(None),
-        };
-        let failure = match asked {
-            Ok(me) => return Ok(Some(me)),
-            Err(Failure::Unauthorized) => return Err(Over::Unauthorized(401)),
-            Err(failure) => failure,
-        };
-        if !backoff.is_failing() {
-            tracing::warn!("waiting for Discord: {failure}");
-        }
-        tokio::select! {
-            () = tokio::time::sleep(backoff.pause()) => {}
-            () = stop.cancelled() => return Ok(None),
-        }
-    }
+    let asks_for = |failure: &Failure| (*failure != Failure::Unauthorized).then_some(Duration::ZERO);
+    let pauses = (Duration::from_secs(1), Duration::from_secs(30));
+    let asked = wait_for("Discord", pauses, stop, || Me::ask(api), asks_for).await;
+    asked.map_err(|_| Over::Unauthorized(401))
 }
 
 fn bot(service: Service, api: Arc<Api>, me: Me, soon: CancellationToken) -> Result<Bot, ServeError> {
     let Service { config, services, .. } = service;
     let cdn = config.cdn()?;
     let reach = if cdn.is_some() { Reach::Loopback } else { Reach::Remote };
-    let client = client(reach).map_err(|error| ServeError::Client(error.without_url().to_string()))?;
+    let client = client(reach, AGENT).build().map_err(|error| ServeError::Client(error.without_url().to_string()))?;
     // In the store another bot's messages never meet this one's.
     let channel = format!("{CHANNEL}-{}", me.id);
     Ok(Bot {

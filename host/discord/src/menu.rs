@@ -5,7 +5,7 @@ use super::api::Carried;
 use super::bot::Bot;
 use super::command::{are_set, commands};
 use super::failure::Failure;
-use super::route::Route;
+use super::route::{self, Route};
 use super::wire::id;
 use cofferdam_chat::setup::MenuEntry;
 use serde_json::Value;
@@ -25,12 +25,12 @@ pub(super) async fn set_commands(bot: &Bot, menu: &[MenuEntry]) {
 }
 
 async fn set(bot: &Bot, wanted: Vec<Value>) -> Result<(), Failure> {
-    let application = bot.api.call(&Route::application(), Carried::Nothing).await?;
+    let application = bot.api.call(&Route::bot(route::APPLICATION, &[]), Carried::Nothing).await?;
     // Of older bots it is another one than the bot's own.
     let application = id(&application["id"]).unwrap_or(bot.me.id);
-    let found = bot.api.call(&Route::commands(application), Carried::Nothing).await?;
+    let found = bot.api.call(&Route::bot(route::COMMANDS, &[application]), Carried::Nothing).await?;
     if !are_set(&found, &wanted) {
-        bot.api.call(&Route::set_commands(application), Carried::Json(&Value::Array(wanted))).await?;
+        bot.api.call(&Route::bot(route::SET_COMMANDS, &[application]), Carried::Json(&Value::Array(wanted))).await?;
     }
     Ok(())
 }

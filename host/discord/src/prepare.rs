@@ -3,12 +3,12 @@
 
 use super::command;
 use super::file::File;
-use super::mention::{after_mention, without_mention};
+use super::mention::Number;
 use super::route::Id;
 use super::rules::{Admission, Rules};
 use super::target::Target;
 use super::wire::{Message, Replied};
-use cofferdam_chat::answering::{self, About, Author, Files, Question, Somebody};
+use cofferdam_chat::answering::{self, About, Author, Files, Question, Somebody, after_mention, without_mention};
 use cofferdam_core::command::{Spoken, spoken, steered};
 use cofferdam_store::Queue;
 
@@ -38,7 +38,7 @@ pub(super) fn is_for_us(message: &Message, rules: &Rules) -> bool {
     };
     to_us
         || !rules.place(message.guild).mention_required
-        || without_mention(message.words(), rules.me.id).is_some()
+        || without_mention(message.words(), &Number(rules.me.id)).is_some()
 }
 
 /// How a message wants to be taken.
@@ -86,7 +86,7 @@ fn meant(message: &Message, rules: &Rules) -> Meant {
     if message.forwarded.is_some() {
         return Meant::Said(String::new());
     }
-    let (text, me) = (message.words(), rules.me.id);
+    let (text, me) = (message.words(), &Number(rules.me.id));
     // What follows is a command as it was typed: a mention within it is part of its arguments.
     let at_first = spoken(after_mention(text, me).unwrap_or(text), Some(&rules.me.name));
     match at_first {

@@ -6,7 +6,7 @@ use super::api::{Api, Carried};
 use super::bot::Me;
 use super::config::Config;
 use super::failure::Failure;
-use super::route::Route;
+use super::route::{self, Route};
 use super::token::Token;
 use cofferdam_chat::setup::{Answered, ProbeError};
 use std::time::Duration;
@@ -57,8 +57,8 @@ pub async fn examine(config: &Config, token: Token, limit: Duration) -> Found {
     };
     let asked = async {
         let me = Me::ask(&api).await?;
-        let application = api.call(&Route::application(), Carried::Nothing).await;
-        let gateway = api.call(&Route::gateway(), Carried::Nothing).await;
+        let application = api.call(&Route::bot(route::APPLICATION, &[]), Carried::Nothing).await;
+        let gateway = api.call(&Route::bot(route::GATEWAY, &[]), Carried::Nothing).await;
         Ok::<_, Failure>((me, application, gateway))
     };
     let asked = match timeout(limit, asked).await {
@@ -98,11 +98,6 @@ pub async fn examine(config: &Config, token: Token, limit: Duration) -> Found {
         Err(failure) => obstacles.push(Obstacle::Unreachable(failure.to_string())),
     }
     Found { answered: Answered { bot: Ok(me.called()), date }, obstacles }
-}
-
-/// Asks who the bot with this token is.
-pub async fn who(config: &Config, token: Token, limit: Duration) -> Answered {
-    examine(config, token, limit).await.answered
 }
 
 fn unreachable(said: String) -> Found {

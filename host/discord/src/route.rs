@@ -28,55 +28,20 @@ pub(super) enum Authority {
 /// A snowflake.
 pub(super) type Id = i64;
 
+pub(super) const ME: &str = "GET users/@me";
+pub(super) const APPLICATION: &str = "GET applications/@me";
+pub(super) const GATEWAY: &str = "GET gateway/bot";
+pub(super) const OPEN_PRIVATE: &str = "POST users/@me/channels";
+pub(super) const COMMANDS: &str = "GET applications/{}/commands";
+pub(super) const SET_COMMANDS: &str = "PUT applications/{}/commands";
+pub(super) const CREATE: &str = "POST channels/{}/messages";
+pub(super) const MESSAGE: &str = "GET channels/{}/messages/{}";
+pub(super) const MESSAGES: &str = "GET channels/{}/messages";
+pub(super) const EDIT: &str = "PATCH channels/{}/messages/{}";
+pub(super) const DELETE: &str = "DELETE channels/{}/messages/{}";
+pub(super) const TYPING: &str = "POST channels/{}/typing";
+
 impl Route {
-    pub(super) fn me() -> Self {
-        Self::bot("GET users/@me", &[])
-    }
-
-    pub(super) fn application() -> Self {
-        Self::bot("GET applications/@me", &[])
-    }
-
-    pub(super) fn gateway() -> Self {
-        Self::bot("GET gateway/bot", &[])
-    }
-
-    pub(super) fn open_private() -> Self {
-        Self::bot("POST users/@me/channels", &[])
-    }
-
-    pub(super) fn commands(application: Id) -> Self {
-        Self::bot("GET applications/{}/commands", &[application])
-    }
-
-    pub(super) fn set_commands(application: Id) -> Self {
-        Self::bot("PUT applications/{}/commands", &[application])
-    }
-
-    pub(super) fn create(channel: Id) -> Self {
-        Self::bot("POST channels/{}/messages", &[channel])
-    }
-
-    pub(super) fn message(channel: Id, message: Id) -> Self {
-        Self::bot("GET channels/{}/messages/{}", &[channel, message])
-    }
-
-    pub(super) fn messages(channel: Id) -> Self {
-        Self::bot("GET channels/{}/messages", &[channel])
-    }
-
-    pub(super) fn edit(channel: Id, message: Id) -> Self {
-        Self::bot("PATCH channels/{}/messages/{}", &[channel, message])
-    }
-
-    pub(super) fn delete(channel: Id, message: Id) -> Self {
-        Self::bot("DELETE channels/{}/messages/{}", &[channel, message])
-    }
-
-    pub(super) fn typing(channel: Id) -> Self {
-        Self::bot("POST channels/{}/typing", &[channel])
-    }
-
     pub(super) fn answer(interaction: Id, token: &str) -> Self {
         let ids = [interaction.to_string(), token.to_owned()];
         Self::new("POST interactions/{}/{}/callback", &ids, Authority::Callback)
@@ -94,7 +59,8 @@ impl Route {
         Self { place: ids.join("/"), ..Self::new(name, &ids, Authority::Interaction) }
     }
 
-    fn bot(name: &'static str, ids: &[Id]) -> Self {
+    /// One of these, which the bot's token opens, with its ids.
+    pub(super) fn bot(name: &'static str, ids: &[Id]) -> Self {
         let ids: Vec<String> = ids.iter().map(ToString::to_string).collect();
         Self::new(name, &ids, Authority::Bot)
     }
@@ -131,8 +97,8 @@ mod tests {
             let url = route.below(&base);
             assert_eq!((route.verb.as_str(), url.path(), route.place.as_str()), (verb, path, place));
         };
-        check(Route::me(), "GET", "/api/v10/users/@me", "");
-        check(Route::edit(5, 6), "PATCH", "/api/v10/channels/5/messages/6", "5");
+        check(Route::bot(ME, &[]), "GET", "/api/v10/users/@me", "");
+        check(Route::bot(EDIT, &[5, 6]), "PATCH", "/api/v10/channels/5/messages/6", "5");
         check(Route::answer(5, "a/b?"), "POST", "/api/v10/interactions/5/a%2Fb%3F/callback", "5");
         check(Route::edit_answer(5, "tok"), "PATCH", "/api/v10/webhooks/5/tok/messages/@original", "5/tok");
     }

@@ -1,25 +1,23 @@
 //! The one request that sends a part of a reply: a message of its channel, or the answer to a command; with files streamed
 //! from their blobs. Sent again it is there once.
 
-use super::api::{Carried, Haste, REQUEST_MAX};
+use super::api::{Carried, Haste};
 use super::bot::{Bot, Me};
 use super::channel::Typing;
 use super::failure::{Failure, codes};
-use super::route::{Id, Route};
-use super::target::{Place, StandIn, Target};
+use super::route::{self, Id, Route};
+use super::target::{Place, Target};
 use super::text::{TEXT_CHARS_MAX, length, written};
 use super::wire::id;
 use async_trait::async_trait;
-use cofferdam_chat::Alive;
-use cofferdam_chat::download::{ATTEMPT_MIN, SLOWEST_BYTES_PER_S};
-use cofferdam_chat::outbound::{Bundle, Manners, Rich, Router, SendError, Sending};
+use cofferdam_chat::{Alive, StandIn};
+use cofferdam_chat::outbound::{Bundle, Content, Manners, Rich, Router, SendError, Sending};
 use cofferdam_core::audit::sha256_hex;
-use cofferdam_store::{Part, PartKind, now_ms};
+use cofferdam_store::now_ms;
 use cofferdam_warden::attachments::outgoing::Outgoing;
 use reqwest::Body;
 use reqwest::multipart::{self, Form};
 use serde_json::{Value, json};
-use std::time::Duration;
 
 /// What Discord's messages carry: <https://discord.com/developers/docs/reference#uploading-files>. All files are shown by
 /// what they are.
@@ -41,12 +39,6 @@ const SUPPRESS_EMBEDS: u64 = 1 << 2;
 
 /// In place of the id of a message that was there and that somebody has deleted.
 const DELETED: &str = "deleted";
-
-/// What one request sends.
-pub(super) struct Content<'a> {
-    words: Rich,
-    files: Option<&'a Bundle>,
-}
 
 /// The same name for the same message for ever; Discord takes 25 characters.
 pub(super) fn nonce(of: &str, part: &str) -> String {
@@ -88,19 +80,7 @@ impl Bot {
             Place::Channel(channel) => channel,
             Place::Person(person) => self.private_channel(person).await.map_err(send_error)?,
         };
-        let bundle = match part.kind {
-            PartKind::Attachment => match Bundle::read(&part.body) {
-                Some(bundle) => Some(bundle),
-                None => return Err(SendError::Refused("the stored files are unreadable".into())),
-            },
-            PartKind::Voice => return Err(SendError::Refused("this channel cannot speak yet".into())),
-            PartKind::Text | PartKind::Rich => None,
-        };
-        let words = match &bundle {
-            Some(bundle) => bundle.words().unwrap_or_default(),
-            None => words(part)?,
-        };
-        let content = Content { words, files: bundle.as_ref() };
+        let content = Content::of(part)?;
         if part.n == 0
             && let Some(message) = self.take_place(&target, channel, &content).await?
         {
@@ -110,7 +90,7 @@ impl Bot {
         payload["nonce"] = nonce(turn.as_str(), &part.n.to_string()).into();
         payload["enforce_nonce"] = true.into();
         // The first message points at the question; files that follow, at what they follow.
-        let reply_to = match (part.n, content.files) {
+        let reply_to = match (part.n, &content.files) {
             (0, _) => target.reply_to,
             (_, Some(_)) => after.and_then(|ids| ids.rsplit(',').next()?.parse().ok()),
             (_, None) => None,
@@ -119,7 +99,7 @@ impl Bot {
             payload["message_reference"] =
                 json!({ "message_id": message.to_string(), "fail_if_not_exists": false });
         }
-        self.create(channel, payload, content.files).await.map_err(send_error)
+        self.create(channel, payload, content.files.as_ref()).await.map_err(send_error)
     }
 
     /// Creates a message and returns its id.
@@ -129,7 +109,7 @@ impl Bot {
         payload: Value,
         files: Option<&Bundle>,
     ) -> Result<String, Failure> {
-        match self.request(&Route::create(channel), payload, files).await {
+        match self.request(&Route::bot(route::CREATE, &[channel]), payload, files).await {
             Ok(message) => Ok(sent_id(&message)),
             // The nonce names a message that was there.
             Err(failure) if failure.is_code(codes::UNKNOWN_MESSAGE) => Ok(DELETED.to_owned()),
@@ -148,7 +128,7 @@ impl Bot {
         let listed = listed.map(|(n, shown)| json!({ "id": n, "filename": shown.file.name }));
         payload["attachments"] = Value::Array(listed.collect());
         let form = || form(&self.base.outgoing, &payload, bundle);
-        self.api.call_within(route, Carried::Files(&form), (patience(bundle), Haste::Waits)).await
+        self.api.call_within(route, Carried::Files(&form), (bundle.patience(), Haste::Waits)).await
     }
 
     /// Puts the first part of a reply in the place of what stands for it; `None` when it must be a message of its own,
@@ -157,13 +137,13 @@ impl Bot {
         &self,
         target: &Target,
         channel: Id,
-        content: &Content<'_>,
+        content: &Content,
     ) -> Result<Option<String>, SendError> {
         let interaction = target.open_interaction(now_ms());
         if let Some(StandIn::Delete(message)) = target.stand_in {
             let route = match interaction {
                 Some(of) => Route::delete_answer(of.application, &of.token),
-                None => Route::delete(channel, message),
+                None => Route::bot(route::DELETE, &[channel, message]),
             };
             return match self.api.call(&route, Carried::Nothing).await {
                 Ok(_) | Err(Failure::Refused { .. }) => Ok(None),
@@ -172,7 +152,7 @@ impl Bot {
         }
         if let Some(of) = interaction {
             let route = Route::edit_answer(of.application, &of.token);
-            match self.request(&route, payload(&content.words), content.files).await {
+            match self.request(&route, payload(&content.words), content.files.as_ref()).await {
                 Ok(message) => return Ok(Some(sent_id(&message))),
                 Err(failure) if failure.interaction_is_over() => {}
                 Err(failure) => {
@@ -188,7 +168,7 @@ impl Bot {
         let Some(StandIn::Edit(message)) = target.stand_in.filter(|_| content.files.is_none()) else {
             return Ok(None);
         };
-        match self.request(&Route::edit(channel, message), payload(&content.words), None).await {
+        match self.request(&Route::bot(route::EDIT, &[channel, message]), payload(&content.words), None).await {
             Ok(_) => Ok(Some(message.to_string())),
             // Somebody has deleted it.
             Err(Failure::Refused { .. }) => Ok(None),
@@ -199,7 +179,7 @@ impl Bot {
     /// The private channel of somebody.
     async fn private_channel(&self, person: Id) -> Result<Id, Failure> {
         let recipient = json!({ "recipient_id": person.to_string() });
-        let channel = self.api.call(&Route::open_private(), Carried::Json(&recipient)).await?;
+        let channel = self.api.call(&Route::bot(route::OPEN_PRIVATE, &[]), Carried::Json(&recipient)).await?;
         id(&channel["id"]).ok_or_else(|| Failure::Unreachable("Discord tells no id of the channel".into()))
     }
 }
@@ -218,18 +198,6 @@ fn form(outgoing: &Outgoing, payload: &Value, bundle: &Bundle) -> Result<Form, F
         form = form.part(format!("files[{n}]"), part);
     }
     Ok(form)
-}
-
-/// How long an upload may take: what is slower will hardly be faster the next time.
-fn patience(bundle: &Bundle) -> Duration {
-    let bytes: u64 = bundle.files.iter().map(|shown| shown.file.bytes).sum();
-    ATTEMPT_MIN.max(REQUEST_MAX) + Duration::from_secs(bytes / SLOWEST_BYTES_PER_S)
-}
-
-/// What a part says.
-fn words(part: &Part) -> Result<Rich, SendError> {
-    let words = Rich::read(part.kind, &part.body);
-    words.ok_or_else(|| SendError::Refused("the stored text is unreadable".into()))
 }
 
 /// The id in a message that Discord has taken: it is out whatever the rest of the answer looks like.

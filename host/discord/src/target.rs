@@ -2,6 +2,7 @@
 
 use super::route::Id;
 use super::wire::{Interaction, Message};
+use cofferdam_chat::StandIn;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
@@ -33,16 +34,6 @@ pub(super) struct Target {
 pub(super) enum Place {
     Channel(Id),
     Person(Id),
-}
-
-/// What becomes of the message that stood for a reply while its turn ran.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub(super) enum StandIn {
-    /// The first text takes its place.
-    Edit(Id),
-    /// It goes: an edit of it may still be on its way, and would overtake the reply.
-    Delete(Id),
 }
 
 impl Target {

@@ -6,14 +6,14 @@ use super::media::Media;
 use super::people::CHANNEL;
 use super::placeholder::Draft;
 use super::prepare::{Asked, Todo, prepare};
-use super::send::{StandIn, Target};
+use super::send::Target;
 use super::typing::Typing;
 use super::upload::MANNERS;
 use super::wire;
 use cofferdam_chat::answering::{Base, Channel};
 use cofferdam_chat::desk::Board;
 use cofferdam_chat::outbound::{Manners, Opening};
-use cofferdam_chat::{Left, Live, Placeholder, Sign};
+use cofferdam_chat::{Live, Placeholder, Sign, StandIn};
 use cofferdam_core::id::TurnId;
 use cofferdam_store::{self as store, Standing, Update};
 use std::sync::Arc;
@@ -59,14 +59,7 @@ impl Channel for Bot {
     }
 
     fn answered(target: &Target, shown: Option<Placeholder<Draft>>) -> (String, Opening) {
-        let stand_in = shown.and_then(Placeholder::left).and_then(|left| match left {
-            Left::Standing(id) => id.parse().ok().map(StandIn::Edit),
-            Left::Doubtful(id) => id.parse().ok().map(StandIn::Delete),
-        });
-        let opening = match stand_in {
-            Some(StandIn::Edit(_)) => Opening::Standing,
-            Some(StandIn::Delete(_)) | None => Opening::Fresh,
-        };
+        let (stand_in, opening) = StandIn::of(shown);
         (Target { stand_in, ..*target }.to_text(), opening)
     }
 

@@ -1,10 +1,10 @@
 //! `[channels.telegram]`: what an operator may set, and what is refused before anything is contacted.
 
 use super::token::Token;
-use cofferdam_agent::server::{Address, BadAddress, SecretFileError};
+use cofferdam_agent::server::{Address, BadAddress};
 use cofferdam_chat::lanes::Window;
-use cofferdam_chat::people::{Group, Members, UsersError, allowed, approving, check_users, named_by};
-use cofferdam_chat::setup::{TokenAt, TokenError};
+use cofferdam_chat::people::{Group, Members, UsersError, allowed, approving, check_groups, check_users, named_by};
+use cofferdam_chat::setup::{TokenAt, TokenError, TokenOf};
 use cofferdam_core::limits::Span;
 use serde::{Deserialize, Deserializer};
 use std::collections::BTreeMap;
@@ -44,13 +44,14 @@ pub struct Config {
     pub timing: Timing,
 }
 
-/// The variable that holds the token when nobody says.
-const TOKEN_ENV: &str = "TELEGRAM_BOT_TOKEN";
+/// The token, in words.
+const TOKEN: TokenOf =
+    TokenOf { section: "channels.telegram", variable: "TELEGRAM_BOT_TOKEN", whence: "@BotFather" };
 
 impl Default for Config {
     fn default() -> Self {
         Self {
-            token_env: TOKEN_ENV.into(),
+            token_env: TOKEN.variable.into(),
             token_file: None,
             api_url: "https://api.telegram.org".into(),
             allowed_users: Vec::new(),
@@ -103,58 +104,24 @@ impl Default for Timing {
 /// Why the section is refused. No message repeats a token.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ConfigError {
-    /// `token_env` is not a variable's name: perhaps the token itself, so it is not repeated.
-    #[error(
-        "token_env is not the name of an environment variable; write a name there, such as TELEGRAM_BOT_TOKEN, and put the token into that variable"
-    )]
-    TokenEnv,
-    /// The variable is missing or empty.
-    #[error(
-        "the environment variable {0} is not set; put the bot's token from @BotFather into it, or name another variable in [channels.telegram] token_env"
-    )]
-    TokenMissing(String),
-    /// The variable holds something else.
-    #[error("the environment variable {0} does not hold a bot token; copy the token again from @BotFather")]
-    TokenMalformed(String),
-    /// The token is in two places.
-    #[error("token_env and token_file are both written; take one of them out")]
-    TokenTwice,
-    /// The token's file did not open or read, or others may read it.
-    #[error("token_file: {0}")]
-    TokenFile(#[from] SecretFileError),
-    /// The file holds something else.
-    #[error("token_file: {0} does not hold a bot token; copy the token again from @BotFather")]
-    TokenFileMalformed(String),
+    /// There is no token.
+    #[error(transparent)]
+    Token(#[from] TokenError),
     /// `api_url` is no usable address.
     #[error("api_url: {0}; write e.g. \"https://api.telegram.org\"")]
     ApiUrl(#[from] BadAddress),
     /// Who is served or approves.
     #[error(transparent)]
     Users(#[from] UsersError),
-    /// Whoever makes a group with the bot in it would be served.
-    #[error(
-        "other_groups = \"all\" would serve whoever adds the bot to a group; write \"allowed\" or \"none\", and name the group in [channels.telegram.groups]"
-    )]
-    OtherGroups,
-    /// Strangers would get every tool.
-    #[error(
-        "groups.\"{0}\": members = \"all\" serves whoever writes there, so say which tools they get, by profile, e.g. profiles = [\"file-read-only\"]"
-    )]
-    OpenGroup(i64),
 }
 
 impl ConfigError {
     /// The key that it is about, with its sections.
     pub fn key(&self) -> String {
         let name = match self {
-            Self::TokenEnv | Self::TokenMissing(_) | Self::TokenMalformed(_) | Self::TokenTwice => {
-                "token_env"
-            }
-            Self::TokenFile(_) | Self::TokenFileMalformed(_) => "token_file",
+            Self::Token(error) => error.key(),
             Self::ApiUrl(_) => "api_url",
-            Self::Users(error) => error.key(),
-            Self::OtherGroups => "other_groups",
-            Self::OpenGroup(id) => return format!("channels.telegram.groups.{id}.members"),
+            Self::Users(error) => return format!("channels.telegram.{}", error.key()),
         };
         format!("channels.telegram.{name}")
     }
@@ -176,12 +143,7 @@ impl Config {
     /// [`ConfigError`], which says what to write instead.
     pub fn check(&self) -> Result<(), ConfigError> {
         self.token_at().check()?;
-        if self.other_groups == Members::All {
-            return Err(ConfigError::OtherGroups);
-        }
-        if let Some((id, _)) = self.groups.iter().find(|(_, group)| group.is_wide_open()) {
-            return Err(ConfigError::OpenGroup(*id));
-        }
+        check_groups(TOKEN.section, "group", (&self.groups, self.other_groups))?;
         check_users(&self.allowed_users, &self.approvers, self.pairing_expires)?;
         self.address().map(|_| ())
     }
@@ -195,15 +157,11 @@ impl Config {
     }
 
     fn token_in(&self, env: impl Fn(&str) -> Option<String>) -> Result<Token, ConfigError> {
-        let text = self.token_at().read(env)?;
-        Token::parse(&text).ok_or_else(|| match &self.token_file {
-            Some(file) => ConfigError::TokenFileMalformed(file.display().to_string()),
-            None => ConfigError::TokenMalformed(self.token_env.clone()),
-        })
+        Ok(self.token_at().read(env, Token::parse)?)
     }
 
     fn token_at(&self) -> TokenAt<'_> {
-        TokenAt { variable: &self.token_env, usual: TOKEN_ENV, file: self.token_file.as_deref() }
+        TokenAt { variable: &self.token_env, file: self.token_file.as_deref(), platform: TOKEN }
     }
 
     /// Where the token is, in words: the file or the variable.
@@ -219,17 +177,6 @@ impl Config {
     /// The Bot API's address.
     pub(super) fn address(&self) -> Result<Address, ConfigError> {
         Ok(Address::parse(&self.api_url)?)
-    }
-}
-
-impl From<TokenError> for ConfigError {
-    fn from(error: TokenError) -> Self {
-        match error {
-            TokenError::Variable => Self::TokenEnv,
-            TokenError::Missing(name) => Self::TokenMissing(name),
-            TokenError::Twice => Self::TokenTwice,
-            TokenError::File(error) => Self::TokenFile(error),
-        }
     }
 }
 
@@ -314,7 +261,7 @@ mod tests {
         let said = put("12 abcdefgh", 0o600).expect_err("refused");
         assert!(said.contains("does not hold a bot token") && !said.contains("abcdefgh"), "{said}");
         let both = Config { token_env: "MY_TOKEN".into(), ..config };
-        assert_eq!(both.check(), Err(ConfigError::TokenTwice));
+        assert_eq!(both.check(), Err(ConfigError::Token(TokenError::Twice)));
     }
 
     #[test]

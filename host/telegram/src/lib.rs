@@ -56,23 +56,22 @@ pub use probe::who;
 pub use token::Token;
 
 use api::Api;
-use bot::{Bot, Hears, Me};
-use cofferdam_chat::answering::arrivals;
-use cofferdam_chat::lanes::ARRIVALS_MAX;
+use bot::{Bot, Bots, Hears, Me};
+use cofferdam_chat::lanes::Arrival;
 use cofferdam_chat::people::words::served;
-use cofferdam_chat::people::{Door, Guests, Names, watch as watch_people};
+use cofferdam_chat::people::{Door, Guests, Names};
 use cofferdam_chat::pulse::Pulse;
-use cofferdam_chat::setup::{Renewal, Services, renew};
+use cofferdam_chat::setup::{Renewal, Services, run};
 use cofferdam_store::StoreError;
 use failure::Failure;
 use moves::Moves;
 use pace::Pace;
 use people::{CHANNEL, named};
 use presses::ANSWERS_AT_ONCE_MAX;
-use start::{resume_and_poll, who_am_i};
+use poll::poll;
+use start::who_am_i;
 use std::sync::Arc;
-use tokio::sync::{Semaphore, mpsc, watch};
-use tokio::task::JoinSet;
+use tokio::sync::{Semaphore, mpsc};
 use tokio_util::sync::CancellationToken;
 
 /// Whether the poller of this process goes on.
@@ -140,37 +139,18 @@ pub async fn serve(
     let bot = Arc::new(bot(service, api, (me, moves), soon));
     let who = served(users, bot.door.let_in(), &bot.door.groups.told("group"));
     let line = words::polling(&name, &who);
-    let (renewing, bots) = watch::channel(bot.clone());
-
     if bot.me.hears == Hears::WhatIsForIt && bot.door.groups.listen_to_everything() {
         tracing::warn!(
             "a group has mention_required = false, and the bot is in privacy mode: unless it is an administrator there, \
              Telegram brings it only what is for it; turn the mode off with @BotFather's /setprivacy"
         );
     }
-    let mut background = JoinSet::new();
-    let shown = bot.clone();
-    background.spawn(async move { menu::set_menus(&shown, &menu).await });
-    background.spawn(renew(renewing, renewals));
-    // What the last run left and nobody needs.
-    bot.base.sweep().await;
-    let (arrivals, queue) = mpsc::channel(ARRIVALS_MAX);
-    let polling = async {
-        let resumed = || {
-            // Not before: what the last run left to be told is told once.
-            background.spawn(watch_people(bots.clone(), arrivals.clone()));
-            announce(&line);
-        };
-        let polled = resume_and_poll(&bots, &arrivals, resumed).await;
-        bot.base.stop.soon.cancel();
-        polled
-    };
-    let lanes = arrivals::lanes(bots.clone(), bot.timing.grace);
-    let (polled, ()) = tokio::join!(polling, lanes.run(queue));
-    match polled? {
-        None => Ok(()),
-        Some(failure) => Err(ended(failure)),
-    }
+    let grace = bot.timing.grace;
+    run(bot, menu, renewals, grace, async |bots: &Bots, lanes: &mpsc::Sender<Arrival>| {
+        announce(&line);
+        PULSE.of_loop(poll(bots, lanes)).await.map_err(ended)
+    })
+    .await
 }
 
 /// In the store another bot's update ids never meet this one's.

@@ -5,12 +5,12 @@ use super::about::about;
 use super::admit::{Admission, admit};
 use super::bot::Me;
 use super::media::Media;
-use super::mention::{after_mention, without_mention};
+use super::mention::Username;
 use super::rules::Rules;
 use super::send::Target;
 use super::wire::{ChatKind, Content, Message};
 use super::words;
-use cofferdam_chat::answering::{self, Files, Question};
+use cofferdam_chat::answering::{self, Files, Question, after_mention, without_mention};
 use cofferdam_chat::words as said;
 use cofferdam_core::command::{Spoken, spoken, steered};
 use cofferdam_store::{Queue, Standing};
@@ -126,11 +126,11 @@ fn meant(message: &Message, me: &Me) -> Meant {
     };
     // What follows is a command as it was typed: a mention within it is part of its arguments.
     let command =
-        name.and_then(|name| after_mention(&text, name)).map(|text| spoken(text, me.username.as_deref()));
+        name.and_then(|name| after_mention(&text, &Username(name))).map(|text| spoken(text, me.username.as_deref()));
     if let Some(Spoken::Command(command)) = command {
         return Meant::Command(command);
     }
-    match name.and_then(|name| without_mention(&text, name)) {
+    match name.and_then(|name| without_mention(&text, &Username(name))) {
         Some(rest) => Meant::Mention(rest),
         None if message.besides.mentions.contains(&me.id) => Meant::Mention(text),
         None => Meant::Said(text),

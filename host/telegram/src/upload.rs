@@ -5,13 +5,11 @@
 use super::api::Api;
 use super::failure::Failure;
 use super::send::{Target, Written, is_markup_refused, sent_id};
-use cofferdam_chat::download::{ATTEMPT_MIN, SLOWEST_BYTES_PER_S};
 use cofferdam_chat::outbound::{Bundle, Manners, Media, Shown, units};
 use cofferdam_warden::attachments::outgoing::Outgoing;
 use reqwest::Body;
 use reqwest::multipart::{Form, Part};
 use serde_json::{Value, json};
-use std::time::Duration;
 use tokio::time::timeout;
 
 /// What messages of the Bot API carry: <https://core.telegram.org/bots/api#sending-files>. Megabytes are taken as
@@ -73,7 +71,7 @@ async fn send_as(api: &Api, outgoing: &Outgoing, target: Target, bundle: &Bundle
         [one] => single(outgoing, one, caption)?,
         many => group(outgoing, many, caption)?,
     };
-    let patience = patience(bundle);
+    let patience = bundle.patience();
     let result = timeout(patience, api.upload(method, addressed(form, target))).await;
     let result = result.map_err(|_| Failure::TooSlow(patience))??;
     // The message is out whatever the rest of the answer looks like.
@@ -82,12 +80,6 @@ async fn send_as(api: &Api, outgoing: &Outgoing, target: Target, bundle: &Bundle
         Some(messages) => messages.iter().map(sent_id).collect::<Vec<_>>().join(","),
         None => sent_id(&sent),
     })
-}
-
-/// How long an upload may take: what is slower will hardly be faster the next time.
-fn patience(bundle: &Bundle) -> Duration {
-    let bytes: u64 = bundle.files.iter().map(|shown| shown.file.bytes).sum();
-    ATTEMPT_MIN + Duration::from_secs(bytes / SLOWEST_BYTES_PER_S)
 }
 
 fn single(
@@ -189,7 +181,7 @@ mod tests {
         };
         let seconds = |sizes: &[u64]| {
             let files = sizes.iter().map(|bytes| shown(*bytes)).collect();
-            patience(&Bundle { caption: None, caption_spans: Vec::new(), files, refused: None }).as_secs()
+            Bundle { caption: None, caption_spans: Vec::new(), files, refused: None }.patience().as_secs()
         };
         assert_eq!((seconds(&[]), seconds(&[32 << 10]), seconds(&[1 << 20, 1 << 20])), (60, 61, 124));
         assert_eq!(seconds(&[MANNERS.message_bytes_max]), 60 + 1525);

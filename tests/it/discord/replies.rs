@@ -47,7 +47,7 @@ async fn a_long_text_comes_in_parts_that_fit_and_in_order() -> anyhow::Result<()
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn a_create_is_repeated_under_its_nonce_and_there_once() -> anyhow::Result<()> {
     let world = World::running().await?;
-    for fault in [Fault::server_error(502), Fault::drop_connection(), Fault::server_error(500)] {
+    for fault in [Fault::server_error(502), Fault::bad_gateway().after_effect(), Fault::close().after_effect(), Fault::server_error(500)] {
         world.server.fault("create_message", 1, fault);
         world.ask(Incoming::private(ANN).text("/help")).await?;
     }
@@ -66,7 +66,7 @@ async fn a_create_is_repeated_under_its_nonce_and_there_once() -> anyhow::Result
 async fn a_channel_that_takes_nothing_holds_no_other_up() -> anyhow::Result<()> {
     let world = World::running().await?;
     world.server.open_channel(TOWN);
-    world.server.refuse(TOWN, Some(Refusal::Invisible));
+    world.server.refuse(TOWN, Some(Refusal::MissingAccess));
     world.server.push(Incoming::guild(TOWN, ANN).mention_bot().text("/help"));
     world.logs("ROUTING_ERROR").await?;
     world.ask(Incoming::private(ANN).text("/help")).await?;

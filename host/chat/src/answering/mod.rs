@@ -16,6 +16,7 @@ mod base;
 mod channel;
 mod files;
 mod mailbox;
+mod mention;
 mod recent;
 #[cfg(test)]
 mod tests;
@@ -24,4 +25,5 @@ mod unit;
 pub use about::{About, Author, Somebody};
 pub use arrivals::{Flow, hand_on};
 pub use base::Base;
+pub use mention::{Mentions, after_mention, without_mention};
 pub use channel::{Asked, Begins, Channel, Files, Question, Todo};

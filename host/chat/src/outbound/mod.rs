@@ -4,6 +4,7 @@
 //! mechanism is the same for every channel; a channel translates through its [`Router`] and adds nothing.
 
 mod bundle;
+mod content;
 mod deliver;
 mod lost;
 mod manners;
@@ -14,6 +15,7 @@ mod rich;
 mod split;
 
 pub use bundle::{Bundle, Shown};
+pub use content::Content;
 pub use deliver::{
     Delivery, PART_FAILURES_MAX, PART_TIMEOUTS_MAX, ROUTING_ERROR, Router, SendError, Sending, deliver,
 };

@@ -1,4 +1,4 @@
-//! What holds in a group that the operator names: of Telegram a group, of Discord a guild. Pure.
+//! What holds in a group that the operator names: a chat of several people, or whatever a platform calls it. Pure.
 
 use serde::{Deserialize, Deserializer, Serialize, de};
 use std::collections::{BTreeMap, BTreeSet};

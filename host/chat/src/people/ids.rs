@@ -1,7 +1,9 @@
 //! The keys of a channel's section that say who is served and who approves: numeric ids alone, since names change hands.
 
+use super::{Group, Members};
 use cofferdam_core::limits::Span;
 use serde::{Deserialize, Deserializer, de};
+use std::collections::BTreeMap;
 use std::fmt;
 
 /// The longest that a one-time code may be good.
@@ -16,6 +18,16 @@ pub enum UsersError {
     /// Somebody who is not served.
     #[error("approvers: {0} is not among allowed_users; add the id there, or remove it here")]
     Approver(i64),
+    /// Whoever adds the bot to a group would be served.
+    #[error(
+        "other_{1}s = \"all\" would serve whoever adds the bot to a {1}; write \"allowed\" or \"none\", and name the {1} in [{0}.{1}s]"
+    )]
+    Others(&'static str, &'static str),
+    /// Strangers would get every tool.
+    #[error(
+        "{1}s.\"{2}\": members = \"all\" serves whoever writes there, so say which tools they get, by profile, e.g. profiles = [\"file-read-only\"]"
+    )]
+    Open(&'static str, &'static str, i64),
     /// Too short to be told, or too long to be guessed at.
     #[error("pairing_expires = \"{0}\" is not from 1m to 24h; write e.g. \"1h\"")]
     PairingExpires(Span),
@@ -23,13 +35,31 @@ pub enum UsersError {
 
 impl UsersError {
     /// The key that it is about.
-    pub fn key(&self) -> &'static str {
+    pub fn key(&self) -> String {
         match self {
-            Self::UserId(_) => "allowed_users",
-            Self::Approver(_) => "approvers",
-            Self::PairingExpires(_) => "pairing_expires",
+            Self::UserId(_) => "allowed_users".to_owned(),
+            Self::Approver(_) => "approvers".to_owned(),
+            Self::PairingExpires(_) => "pairing_expires".to_owned(),
+            Self::Others(_, one) => format!("other_{one}s"),
+            Self::Open(_, one, id) => format!("{one}s.{id}.members"),
         }
     }
+}
+
+/// Checks rules of groups; `section` is where they stand, `one` what the channel calls a group.
+///
+/// # Errors
+/// [`UsersError`], which says what to write instead.
+pub fn check_groups(
+    section: &'static str,
+    one: &'static str,
+    (named, others): (&BTreeMap<i64, Group>, Members),
+) -> Result<(), UsersError> {
+    if others == Members::All {
+        return Err(UsersError::Others(section, one));
+    }
+    let open = named.iter().find(|(_, group)| group.is_wide_open());
+    open.map_or(Ok(()), |(id, _)| Err(UsersError::Open(section, one, *id)))
 }
 
 /// Checks them together.

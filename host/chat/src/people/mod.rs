@@ -11,5 +11,5 @@ pub mod words;
 pub use door::{Door, Named, Welcomes, watch};
 pub use groups::{Group, Groups, Members, named_by};
 pub use guests::Guests;
-pub use ids::{PAIRING_EXPIRES_MAX, UsersError, allowed, approving, check_users};
+pub use ids::{PAIRING_EXPIRES_MAX, UsersError, allowed, approving, check_groups, check_users};
 pub use names::Names;

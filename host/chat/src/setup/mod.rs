@@ -4,11 +4,15 @@
 mod menu;
 mod probe;
 mod renew;
+mod run;
 mod services;
 mod token;
+mod wait;
 
 pub use menu::{MenuEntry, MenuTool};
 pub use probe::{Answered, ProbeError};
 pub use renew::{Renewable, Renewal, Renewed, renew};
+pub use run::run;
 pub use services::{Services, prune};
-pub use token::{TokenAt, TokenError};
+pub use token::{TokenAt, TokenError, TokenOf};
+pub use wait::wait_for;

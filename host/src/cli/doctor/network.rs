@@ -5,7 +5,7 @@ use super::finding::Finding;
 use crate::config::Config;
 use cofferdam_agent::llm::{self, ConfigError as ModelError, KeyStanding, Known, ModelStanding, Probed};
 use cofferdam_agent::server::SecretFileError;
-use cofferdam_chat::setup::{Answered, ProbeError};
+use cofferdam_chat::setup::{Answered, ProbeError, TokenError};
 use cofferdam_core::text::one_line;
 use cofferdam_discord::{self as discord, ConfigError as DiscordError, Found, Obstacle};
 use cofferdam_telegram::{self as telegram, ConfigError as TelegramError};
@@ -106,20 +106,20 @@ pub(super) fn ask(config: &Config, reach: Reach, findings: &mut Vec<Finding>) ->
 
 fn mend_token(error: &TelegramError) -> String {
     match error {
-        TelegramError::TokenMissing(name) => {
+        TelegramError::Token(TokenError::Missing(name, _)) => {
             format!("export {name}=… (from @BotFather), where serve is started")
         }
-        TelegramError::TokenFile(file) => mend_file(file),
+        TelegramError::Token(TokenError::File(file)) => mend_file(file),
         _ => "ask @BotFather: /mybots, API Token".to_owned(),
     }
 }
 
 fn mend_discord(error: &DiscordError) -> String {
     match error {
-        DiscordError::TokenMissing(name) => {
+        DiscordError::Token(TokenError::Missing(name, _)) => {
             format!("export {name}=… (from Discord's Developer Portal, Bot), where serve is started")
         }
-        DiscordError::TokenFile(file) => mend_file(file),
+        DiscordError::Token(TokenError::File(file)) => mend_file(file),
         _ => "Discord's Developer Portal: Bot, Reset Token".to_owned(),
     }
 }

@@ -32,7 +32,7 @@ pub use lock::{LOCK_WAIT_MAX, ServeLock};
 pub use ready::{Purpose, look, review, try_tools};
 pub use reload::ReloadError;
 pub use serving::{holder, listens, serving, workers};
-pub use watch::{Watch, Watching};
+pub use watch::{Watch, WatchedChannel, Watching, channels};
 
 mod builtin {
     include!(concat!(env!("OUT_DIR"), "/builtin.rs"));

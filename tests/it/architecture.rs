@@ -77,13 +77,14 @@ fn sources(folder: &str) -> Vec<Source> {
 }
 
 /// The crates of the gateway's process alone.
-const CRATES: [&str; 9] = [
+const CRATES: [&str; 10] = [
     "host/core/src",
     "host/policy/src",
     "host/warden/src",
     "host/store/src",
     "host/agent/src",
     "host/chat/src",
+    "host/discord/src",
     "host/telegram/src",
     "host/review/src",
     "host/src",
@@ -186,7 +187,7 @@ fn what_both_processes_share_has_neither_runtime_nor_network() {
 /// one crate alone is for.
 #[test]
 fn each_crate_names_those_below_it() {
-    let arrows: [(&str, &[&str]); 11] = [
+    let arrows: [(&str, &[&str]); 12] = [
         ("core", &[]),
         ("policy", &["core"]),
         ("confine", &[]),
@@ -198,6 +199,7 @@ fn each_crate_names_those_below_it() {
         // Its tests confine a process.
         ("agent", &["core", "policy", "warden", "store", "confine", "tests"]),
         ("chat", &["core", "policy", "warden", "store", "agent"]),
+        ("discord", &["core", "warden", "store", "agent", "chat"]),
         ("telegram", &["core", "warden", "store", "agent", "chat", "checks"]),
     ];
     let mut found = 0;
@@ -221,10 +223,11 @@ fn each_crate_names_those_below_it() {
 
 #[test]
 fn what_one_crate_is_for_no_other_names() {
-    let alone: [(&str, &[&str]); 9] = [
+    let alone: [(&str, &[&str]); 10] = [
         ("rusqlite", &["host/store/Cargo.toml"]),
         ("teloxide-core", &["host/telegram/Cargo.toml"]),
-        ("reqwest", &["host/agent/Cargo.toml", "host/telegram/Cargo.toml"]),
+        ("tokio-tungstenite", &["host/discord/Cargo.toml"]),
+        ("reqwest", &["host/agent/Cargo.toml", "host/discord/Cargo.toml", "host/telegram/Cargo.toml"]),
         ("httparse", &["host/Cargo.toml"]),
         ("clap", &["host/Cargo.toml"]),
         ("pulldown-cmark", &["host/chat/Cargo.toml"]),
@@ -251,7 +254,7 @@ fn the_warden_reads_no_configuration() {
 /// Sockets are the standard library's and the runtime's, which no manifest keeps away.
 #[test]
 fn only_edges_open_sockets() {
-    let edges = ["agent::llm", "telegram::", "cofferdam::monitor"];
+    let edges = ["agent::llm", "discord::", "telegram::", "cofferdam::monitor"];
     for source in CRATES.into_iter().filter(|folder| *folder != "host/warden/src").flat_map(sources) {
         if edges.iter().any(|edge| source.room().starts_with(edge)) {
             continue;

@@ -4,6 +4,7 @@ mod adversarial;
 mod architecture;
 mod authors;
 mod cli;
+mod discord;
 mod files;
 mod isolation;
 mod llm;

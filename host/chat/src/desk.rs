@@ -15,7 +15,7 @@ mod press;
 mod tests;
 mod words;
 
-pub use asking::{Board, NotShown};
+pub use asking::{Attempt, Board, NotShown, change_message, until_shown};
 pub use press::{Said, Verb};
 
 use crate::lanes::Stop;
@@ -45,6 +45,14 @@ pub struct Rules {
     pub approvers: Vec<String>,
     /// How long an approval waits.
     pub expires: Duration,
+}
+
+impl Rules {
+    /// As a configuration has them: `approvers` by their numbers.
+    pub fn of(approvers: &[i64], approvals: &cofferdam_agent::tools::Config) -> Self {
+        let approvers = approvers.iter().map(ToString::to_string).collect();
+        Self { approvers, expires: approvals.expires.0 }
+    }
 }
 
 /// Where an approval is shown and who may decide; the store keeps it as JSON.

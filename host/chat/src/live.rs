@@ -13,6 +13,9 @@ use tokio_util::sync::CancellationToken;
 /// Where a turn is shown: a message that is edited, a line on a terminal.
 #[async_trait]
 pub trait Screen: Send + 'static {
+    /// Before anything else.
+    async fn begin(&mut self) {}
+
     /// Waits until there is room for something that could be left out; for ever once nothing more can be shown.
     /// Dropping the future loses nothing.
     async fn room(&mut self);
@@ -61,6 +64,7 @@ async fn run<S: Screen>(
     end: CancellationToken,
 ) -> S {
     let mut pause = Duration::ZERO;
+    screen.begin().await;
     loop {
         // What comes while there is no room takes the place of what was there: nothing waits behind another.
         let seen = async {

@@ -19,16 +19,17 @@ const NEWEST: ABI = ABI::V9;
 /// Nothing but reading beneath `readable`; none when the kernel has no Landlock.
 pub(super) fn worker(readable: &[BorrowedFd<'_>]) -> Result<Option<Landlock>, ConfineError> {
     let handled = AccessFs::from_all(NEWEST);
-    let mut rules = ruleset(handled)?;
+    let tcp = AccessNet::from_all(ABI::V4);
+    let mut rules = ruleset(handled, tcp)?;
     for fd in readable {
         rules =
             rules.add_rule(PathBeneath::new(fd, AccessFs::ReadFile | AccessFs::ReadDir)).map_err(refused)?;
     }
-    restrict(rules, handled)
+    restrict(rules, handled, tcp)
 }
 
 /// The gateway's places and ports.
-pub(super) fn gateway(paths: &GatewayPaths, ports: &[u16]) -> Result<Option<Landlock>, ConfineError> {
+pub(super) fn gateway(paths: &GatewayPaths, ports: Option<&[u16]>) -> Result<Option<Landlock>, ConfineError> {
     // Without this right the first interface refuses every link and rename between folders, which is how
     // files are published.
     let publishes =
@@ -38,7 +39,10 @@ pub(super) fn gateway(paths: &GatewayPaths, ports: &[u16]) -> Result<Option<Land
     }
     // Names resolve over UNIX sockets of the system's resolver, which the newest right would refuse.
     let handled = AccessFs::from_all(NEWEST) & !BitFlags::from(AccessFs::ResolveUnix);
-    let mut rules = ruleset(handled)?;
+    let mut rules = match ports {
+        Some(_) => ruleset(handled, AccessNet::from_all(ABI::V4))?,
+        None => ruleset(handled, AccessNet::BindTcp.into())?,
+    };
     let read = AccessFs::ReadFile | AccessFs::ReadDir;
     // No device, FIFO or socket is made, and nothing there is a program.
     let write = AccessFs::from_all(ABI::V3)
@@ -69,10 +73,11 @@ pub(super) fn gateway(paths: &GatewayPaths, ports: &[u16]) -> Result<Option<Land
             rules = rules.add_rule(PathBeneath::new(fd, access)).map_err(refused)?;
         }
     }
-    for port in ports {
+    for port in ports.unwrap_or_default() {
         rules = rules.add_rule(NetPort::new(*port, AccessNet::ConnectTcp)).map_err(refused)?;
     }
-    restrict(rules, handled)
+    let tcp = if ports.is_some() { AccessNet::from_all(ABI::V4) } else { AccessNet::BindTcp.into() };
+    restrict(rules, handled, tcp)
 }
 
 /// Whether a place that is not there is an error.
@@ -95,16 +100,20 @@ fn is_folder(fd: &OwnedFd) -> bool {
     rustix::fs::fstat(fd).is_ok_and(|stat| rustix::fs::FileType::from_raw_mode(stat.st_mode).is_dir())
 }
 
-fn ruleset(handled: BitFlags<AccessFs>) -> Result<RulesetCreated, ConfineError> {
+fn ruleset(handled: BitFlags<AccessFs>, tcp: BitFlags<AccessNet>) -> Result<RulesetCreated, ConfineError> {
     Ruleset::default()
         .handle_access(handled)
-        .and_then(|rules| rules.handle_access(AccessNet::from_all(ABI::V4)))
+        .and_then(|rules| rules.handle_access(tcp))
         .and_then(|rules| rules.scope(Scope::from_all(ABI::V6)))
         .and_then(Ruleset::create)
         .map_err(refused)
 }
 
-fn restrict(rules: RulesetCreated, handled: BitFlags<AccessFs>) -> Result<Option<Landlock>, ConfineError> {
+fn restrict(
+    rules: RulesetCreated,
+    handled: BitFlags<AccessFs>,
+    tcp: BitFlags<AccessNet>,
+) -> Result<Option<Landlock>, ConfineError> {
     let RestrictionStatus { ruleset, landlock, .. } = rules.restrict_self().map_err(refused)?;
     let LandlockStatus::Available { effective_abi, kernel_abi } = landlock else { return Ok(None) };
     if ruleset == RulesetStatus::NotEnforced {
@@ -114,7 +123,7 @@ fn restrict(rules: RulesetCreated, handled: BitFlags<AccessFs>) -> Result<Option
     Ok(Some(Landlock {
         abi: kernel_abi.map_or(effective_abi as u32, |abi| u32::try_from(abi).unwrap_or(0)),
         files: names(in_words(handled & AccessFs::from_all(effective_abi))),
-        tcp: names(in_words(AccessNet::from_all(effective_abi) & AccessNet::from_all(ABI::V4))),
+        tcp: names(in_words(AccessNet::from_all(effective_abi) & tcp)),
         scoped: names(in_words(Scope::from_all(effective_abi))),
     }))
 }

@@ -136,11 +136,11 @@ pub fn worker(kind: WorkerKind, mounts: &[BorrowedFd<'_>]) -> Result<Report, Con
 /// Confines the gateway and says what is in force. Its workers inherit all of it.
 ///
 /// Legal after the configuration is read, while the process has one thread. `ports` are the TCP ports that
-/// it may connect to; it may listen on none.
+/// it may connect to, `None` all of them; it may listen on none.
 ///
 /// # Errors
 /// [`ConfineError`]: the process is half confined and must exit.
-pub fn gateway(paths: &GatewayPaths, ports: &[u16]) -> Result<Report, ConfineError> {
+pub fn gateway(paths: &GatewayPaths, ports: Option<&[u16]>) -> Result<Report, ConfineError> {
     status::single_threaded()?;
     let status = status::Status::open()?;
     expendable::prepare();

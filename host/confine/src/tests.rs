@@ -25,7 +25,7 @@ fn a_process_with_threads_is_refused() {
     let (sender, receiver) = std::sync::mpsc::channel::<()>();
     let waiting = std::thread::spawn(move || receiver.recv());
     assert!(matches!(worker(WorkerKind::Call, &[]), Err(ConfineError::Threads(n)) if n > 1));
-    assert!(matches!(gateway(&GatewayPaths::default(), &[]), Err(ConfineError::Threads(n)) if n > 1));
+    assert!(matches!(gateway(&GatewayPaths::default(), Some(&[])), Err(ConfineError::Threads(n)) if n > 1));
     drop(sender);
     waiting.join().expect("ends").expect_err("nothing was sent");
 }

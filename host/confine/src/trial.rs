@@ -169,7 +169,7 @@ impl Scene {
                 paths.read_write.extend([self.root.join("mount"), self.root.join("state")]);
                 paths.read_only.extend([self.root.join("cache"), "/etc".into(), "/proc".into()]);
                 let granted = self.port(0).map_err(|e| ConfineError::refused("ask for a port", e))?;
-                super::gateway(&paths, &[granted])
+                super::gateway(&paths, Some(&[granted]))
             }
             Confined::CallWorker => super::worker(WorkerKind::Call, &[self.mount.as_fd()]),
             Confined::CompileWorker => {

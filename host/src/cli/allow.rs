@@ -19,8 +19,9 @@ const EXAMPLES: &str = "Examples: cofferdam allow             who is served, and
 cofferdam allow 7KQ2-M9XD   lets in whoever was told this code\n          \
 cofferdam allow --remove 6660000000\n\nA running serve notices by itself.";
 
-/// The channel of `allowed_users`.
+/// The channels that have `allowed_users`.
 pub(super) const TELEGRAM: &str = "telegram";
+pub(super) const DISCORD: &str = "discord";
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
@@ -89,7 +90,7 @@ fn let_in(config: &Config, people: &People, typed: &str) -> anyhow::Result<Told>
 }
 
 fn remove(config: &Config, people: &People, id: &str) -> anyhow::Result<Told> {
-    let configured = configured(config).any(|user| user.to_string() == id);
+    let configured = configured(config).any(|(_, user)| user.to_string() == id);
     let in_file = format!(
         "{id} is named in allowed_users of {FILE_NAME}; take it out there, then `pkill -HUP -x cofferdam`"
     );
@@ -120,8 +121,8 @@ fn list(config: &Config, listed: &Listed) -> Told {
     let now = now_ms();
     let waiting: Vec<&Waiting> = listed.waiting.iter().filter(|one| one.is_good(now)).collect();
     let mut text = String::new();
-    for user in configured(config) {
-        text.push_str(&format!("{TELEGRAM}:{user} from the configuration\n"));
+    for (channel, user) in configured(config) {
+        text.push_str(&format!("{channel}:{user} from the configuration\n"));
     }
     for one in &listed.paired {
         text.push_str(&format!("{} let in {} by {}\n", named(one), time(one.since), one_line(&one.by, 80)));
@@ -139,7 +140,7 @@ fn list(config: &Config, listed: &Listed) -> Told {
         ));
     }
     let from_file = configured(config)
-        .map(|user| json!({ "channel": TELEGRAM, "id": user.to_string(), "origin": "config" }));
+        .map(|(channel, user)| json!({ "channel": channel, "id": user.to_string(), "origin": "config" }));
     let allowed: Vec<Value> = from_file.chain(listed.paired.iter().map(paired_json)).collect();
     let waiting: Vec<Value> = waiting
         .iter()
@@ -151,8 +152,11 @@ fn list(config: &Config, listed: &Listed) -> Told {
     Told { text, json: json!({ "allowed": allowed, "waiting": waiting }) }
 }
 
-fn configured(config: &Config) -> impl Iterator<Item = i64> {
-    config.telegram.iter().flat_map(|telegram| telegram.allowed_users.iter().copied())
+/// Those whom the configuration names, each with the channel.
+fn configured(config: &Config) -> impl Iterator<Item = (&'static str, i64)> {
+    let telegram = config.telegram.iter().flat_map(|telegram| &telegram.allowed_users);
+    let discord = config.discord.iter().flat_map(|discord| &discord.allowed_users);
+    telegram.map(|user| (TELEGRAM, *user)).chain(discord.map(|user| (DISCORD, *user)))
 }
 
 fn note(config: &Config, paired: &Paired, access: AccessChange) -> anyhow::Result<()> {

@@ -1,6 +1,7 @@
 //! `cofferdam serve`: the gateway with its channels, until SIGINT or SIGTERM, or until its terminal is closed.
 //! `cofferdam reload` has it read its configuration anew.
 
+mod channels;
 pub(super) mod prepare;
 mod reload;
 mod signals;
@@ -11,10 +12,12 @@ use super::told::Unusable;
 use crate::config::Config;
 use crate::gateway::{self, Gateway, Purpose, Readable, Role};
 use anyhow::bail;
+use channels::{Channels, Renewals};
 use cofferdam_agent::tools::Registry;
 use cofferdam_agent::turn::Memory;
+use cofferdam_chat::setup::{MenuEntry, MenuTool, Services, prune};
+use cofferdam_core::capability::Interface;
 use cofferdam_store::people::People;
-use cofferdam_telegram as telegram;
 use prepare::Outside;
 pub(super) use reload::Load;
 use reload::Reloading;
@@ -22,7 +25,6 @@ use signals::{Asked, Hangup};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use tokio::signal::unix::{SignalKind, signal};
-use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use watchers::Watchers;
@@ -30,7 +32,12 @@ use watchers::Watchers;
 /// Serves under a configuration; `load` reads it anew.
 pub(super) fn run(config: &Config, load: Load) -> anyhow::Result<Exit> {
     let outside = prepare::outside(config, Purpose::Serve)?;
-    let Outside { telegram, token, answering, lock: _lock, monitor } = outside;
+    let Outside { telegram, discord, answering, lock: _lock, monitor } = outside;
+    let channels = Channels {
+        telegram: telegram.map(|(config, token)| (config.clone(), token)),
+        discord: discord.map(|(config, token)| (config.clone(), token)),
+    };
+    let watched = gateway::channels(config);
     // Confined, it reaches nobody new.
     let mut watchers = Watchers::open(config, monitor);
     for missing in gateway::confine(config, Readable::Renewable)? {
@@ -44,18 +51,16 @@ pub(super) fn run(config: &Config, load: Load) -> anyhow::Result<Exit> {
         Asked::listen(hangup)?
     };
     let mut beside = JoinSet::new();
-    watchers.begin(&mut beside, runtime.handle())?;
+    watchers.begin(&mut beside, runtime.handle(), watched.clone())?;
     let gateway = Gateway::open(config, Role::Serve)?;
     for (name, tool) in gateway.toolbox.registry().iter() {
         if let Err(why) = tool {
             tracing::error!(tool = name, "unavailable: {why}");
         }
     }
-    let store = prepare::inside(telegram, &gateway, config)?;
+    let store = prepare::inside(&gateway, config)?;
     let runner = Arc::new(gateway.runner(config, answering, Arc::new(store.clone())));
-    let service = telegram::Service {
-        config: telegram.clone(),
-        token,
+    let services = Services {
         people: People::of(&config.state_dir),
         store: store.clone(),
         presence: watchers.presence.clone(),
@@ -66,17 +71,15 @@ pub(super) fn run(config: &Config, load: Load) -> anyhow::Result<Exit> {
         attachments: config.attachments.clone(),
         approvals: config.approvals,
     };
-    // The one line that says the gateway is up.
-    let announce = |line: &str| super::tell(line);
     let audit = gateway.warden.audit().clone();
-    watchers.watching.runs(gateway.watch(store.clone()));
+    watchers.watching.runs(gateway.watch(store.clone(), watched));
     let manager = watchers.manager.clone();
     let served = runtime.block_on(async {
         let stop = cancelled_by_signals()?;
         if hangup == Hangup::Ends {
             cancelled_by(SignalKind::hangup(), &stop)?;
         }
-        let (renewals, renewing) = mpsc::channel(1);
+        let (renewals, renewing) = Renewals::new();
         let mut beside = beside;
         let reloading = Reloading {
             load,
@@ -93,7 +96,9 @@ pub(super) fn run(config: &Config, load: Load) -> anyhow::Result<Exit> {
             stopping.cancelled().await;
             manager.stopping();
         });
-        anyhow::Ok(telegram::serve(service, announce, renewing, stop).await?)
+        beside.spawn(prune(services.store.clone()));
+        services.presence.begins();
+        channels.serve(services, renewing, stop).await
     });
     watchers.end(&served);
     served?;
@@ -104,25 +109,30 @@ pub(super) fn run(config: &Config, load: Load) -> anyhow::Result<Exit> {
 }
 
 /// Refuses profiles of groups that no tool has: they would be a wrong word, and allow less than was meant.
-fn check_groups(telegram: &telegram::Config, registry: &Registry) -> anyhow::Result<()> {
+fn check_groups(config: &Config, registry: &Registry) -> anyhow::Result<()> {
     let tools = registry.iter().filter_map(|(_, tool)| tool.as_ref().ok());
     let known: BTreeSet<&str> = tools.map(|tool| tool.policy.profile.as_str()).collect();
-    for (id, group) in &telegram.groups {
+    let groups = config.telegram.iter().flat_map(|telegram| &telegram.groups);
+    let guilds = config.discord.iter().flat_map(|discord| &discord.guilds);
+    let named = groups.map(|named| ("channels.telegram", "groups", named));
+    for (section, table, (id, group)) in
+        named.chain(guilds.map(|named| ("channels.discord", "guilds", named)))
+    {
         let unknown = group.profiles.iter().flatten().find(|profile| !known.contains(profile.as_str()));
         if let Some(profile) = unknown {
             let known: Vec<&str> = known.into_iter().collect();
             let said = format!(
-                "[channels.telegram] groups.\"{id}\": no tool has the profile {profile:?}; there is {}",
+                "[{section}] {table}.\"{id}\": no tool has the profile {profile:?}; there is {}",
                 known.join(", ")
             );
-            bail!(Unusable { key: format!("channels.telegram.groups.{id}.profiles"), said });
+            bail!(Unusable { key: format!("{section}.{table}.{id}.profiles"), said });
         }
     }
     Ok(())
 }
 
 /// What a channel's command menu shows: where a model answers, the words to the gateway; and the tools.
-fn menu(gateway: &Gateway, memory: Memory) -> Vec<telegram::MenuEntry> {
+fn menu(gateway: &Gateway, memory: Memory) -> Vec<MenuEntry> {
     let words: &[(&str, &str)] = match memory {
         Memory::None => &[],
         Memory::Conversation => &[
@@ -132,15 +142,23 @@ fn menu(gateway: &Gateway, memory: Memory) -> Vec<telegram::MenuEntry> {
             ("cancel", "Stop what is running"),
         ],
     };
-    let word = |(name, summary): &(&str, &str)| telegram::MenuEntry {
+    let word = |(name, summary): &(&str, &str)| MenuEntry {
         name: (*name).to_owned(),
         summary: (*summary).to_owned(),
-        profile: None,
+        tool: None,
     };
     let tools = gateway.toolbox.registry().iter().filter_map(|(name, tool)| {
         let tool = tool.as_ref().ok()?;
-        let (summary, profile) = (tool.description.summary.clone(), Some(tool.policy.profile.clone()));
-        Some(telegram::MenuEntry { name: name.to_owned(), summary, profile })
+        let shown = MenuTool {
+            profile: tool.policy.profile.clone(),
+            arguments: tool.description.arguments.clone(),
+            takes_files: tool.component.uses(Interface::TurnAttachments),
+        };
+        Some(MenuEntry {
+            name: name.to_owned(),
+            summary: tool.description.summary.clone(),
+            tool: Some(shown),
+        })
     });
     words.iter().map(word).chain(tools).collect()
 }

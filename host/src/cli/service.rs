@@ -60,18 +60,38 @@ fn unit(config: &Config, arguments: &Arguments) -> anyhow::Result<String> {
     if !is_account(user) {
         bail!("{user:?} is not the name of an account");
     }
-    let token_file = config.telegram.as_ref().and_then(|telegram| telegram.token_file.as_deref());
+    let token_files: Vec<&Path> = [
+        config.telegram.as_ref().and_then(|telegram| telegram.token_file.as_deref()),
+        config.discord.as_ref().and_then(|discord| discord.token_file.as_deref()),
+    ]
+    .into_iter()
+    .flatten()
+    .collect();
+    let channels = usize::from(config.telegram.is_some()) + usize::from(config.discord.is_some());
+    let variables: Vec<&str> = [
+        config
+            .telegram
+            .as_ref()
+            .filter(|telegram| telegram.token_file.is_none())
+            .map(|_| "TELEGRAM_BOT_TOKEN"),
+        config.discord.as_ref().filter(|discord| discord.token_file.is_none()).map(|_| "DISCORD_BOT_TOKEN"),
+    ]
+    .into_iter()
+    .flatten()
+    .collect();
+    let variables = if variables.is_empty() { vec!["TELEGRAM_BOT_TOKEN"] } else { variables };
     let secrets = match &arguments.environment {
         Some(file) => format!("EnvironmentFile={}\n", plain(file)?),
-        None if token_file.is_some() => String::new(),
-        None => {
-            "# The token: put TELEGRAM_BOT_TOKEN=… into a file and name it here.\n#EnvironmentFile=\n".into()
-        }
+        None if channels > 0 && token_files.len() == channels => String::new(),
+        None => format!(
+            "# The token: put {}=… into a file and name it here.\n#EnvironmentFile=\n",
+            variables.join("=… and ")
+        ),
     };
     // What it reads, as the account that it runs under: `init` keeps these for whoever ran it.
     let (api_key, signing) = (&config.provider.api_key_file, &config.audit.sign_key_file);
-    let read = [Some(file.as_path()), token_file, api_key.as_deref(), signing.as_deref()];
-    let read = shell(&read.into_iter().flatten().collect::<Vec<_>>())?;
+    let read = [Some(file.as_path()), api_key.as_deref(), signing.as_deref()].into_iter().flatten();
+    let read = shell(&read.clone().take(1).chain(token_files).chain(read.skip(1)).collect::<Vec<_>>())?;
     // `chown -R` does not follow a link.
     let made = [resolved(root), resolved(state)];
     if made.iter().any(|path| path.parent().is_none()) {

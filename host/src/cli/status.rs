@@ -15,6 +15,7 @@ use cofferdam_store::{self as store, DayOf, LastError, Look, Noted, Waiting};
 use cofferdam_warden::audit::{self, Entry, Head, Source, Span};
 use cofferdam_warden::publish;
 use serde::Serialize;
+use std::collections::BTreeMap;
 use std::io::Write;
 use std::time::{Duration, Instant};
 
@@ -35,8 +36,10 @@ struct Status {
     started_at: Option<String>,
     /// The bot, once it has polled.
     bot: Option<String>,
-    /// When Telegram answered a poll last, of an earlier run as well.
+    /// When its platform answered last, of an earlier run as well; of several channels the latest.
     polled_at: Option<String>,
+    /// Each channel by name; empty before one was served.
+    channels: BTreeMap<String, ChannelStatus>,
     #[serde(flatten)]
     health: Health,
     workers: usize,
@@ -46,6 +49,16 @@ struct Status {
     workspace: Workspace,
     /// None when there is no audit yet.
     audit: Option<Newest>,
+}
+
+/// How one channel is.
+#[derive(Serialize)]
+struct ChannelStatus {
+    bot: Option<String>,
+    /// When its platform answered last, of an earlier run as well.
+    polled_at: Option<String>,
+    /// Since then; none when it does not run, or has not answered yet.
+    poll_age_seconds: Option<i64>,
 }
 
 /// How it has fared, in an earlier run where this one has nothing to tell.
@@ -158,6 +171,20 @@ fn status(config: &Config) -> anyhow::Result<Status> {
         started_at: own.map(|noted| time(noted.started_at)),
         bot: noted.as_ref().and_then(|noted| noted.bot.clone()),
         polled_at: noted.as_ref().and_then(|Noted { polled_at, .. }| polled_at.map(time)),
+        channels: noted
+            .iter()
+            .flat_map(|noted| &noted.channels)
+            .map(|(name, channel)| {
+                let polled_at = channel.polled_at;
+                let age = polled_at.filter(|_| own.is_some()).map(seconds_since);
+                let status = ChannelStatus {
+                    bot: channel.bot.clone(),
+                    polled_at: polled_at.map(time),
+                    poll_age_seconds: age,
+                };
+                (name.clone(), status)
+            })
+            .collect(),
         health: health(config, noted.as_ref(), pid),
         workers: pid.map_or(0, gateway::workers),
         queue,

@@ -4,6 +4,7 @@ use crate::config::Config;
 use crate::gateway::GatewayError;
 use cofferdam_agent::llm;
 use cofferdam_core::text::with_causes;
+use cofferdam_discord as discord;
 use cofferdam_telegram as telegram;
 use cofferdam_warden::audit::AuditError;
 use std::error::Error;
@@ -40,6 +41,9 @@ fn key(config: &Config, error: &(dyn Error + 'static)) -> Option<String> {
         return Some(key.clone());
     }
     if let Some(error) = error.downcast_ref::<telegram::ConfigError>() {
+        return Some(error.key());
+    }
+    if let Some(error) = error.downcast_ref::<discord::ConfigError>() {
         return Some(error.key());
     }
     if let Some(error) = error.downcast_ref::<llm::ConfigError>() {

@@ -71,6 +71,17 @@ const KEYS: &[(&str, Kind)] = &[
     ("channels.telegram.groups", Kind::Tables),
     ("channels.telegram.other_groups", Kind::Text),
     ("channels.telegram.flood_limits", Kind::Text),
+    ("channels.discord.token_env", Kind::Text),
+    ("channels.discord.token_file", Kind::Path),
+    ("channels.discord.api_url", Kind::Text),
+    ("channels.discord.allowed_users", Kind::Integers),
+    ("channels.discord.approvers", Kind::Integers),
+    ("channels.discord.pairing", Kind::Boolean),
+    ("channels.discord.pairing_expires", Kind::Text),
+    ("channels.discord.message_content", Kind::Boolean),
+    ("channels.discord.guilds", Kind::Tables),
+    ("channels.discord.other_guilds", Kind::Text),
+    ("channels.discord.cdn_url", Kind::Text),
 ];
 
 const PREFIX: &str = "COFFERDAM_";

@@ -18,6 +18,7 @@ use cofferdam_core::audit::sha256_hex;
 use cofferdam_core::capability::MOUNTS;
 use cofferdam_core::limits::{ByteSize, Span};
 use cofferdam_core::text::one_line;
+use cofferdam_discord as discord;
 use cofferdam_telegram as telegram;
 use cofferdam_warden::{attachments, audit, publish, sandbox};
 use serde::Deserialize;
@@ -55,6 +56,8 @@ pub struct Config {
     pub log: log::Config,
     /// The Telegram bot, if there is one.
     pub telegram: Option<telegram::Config>,
+    /// The Discord bot, if there is one.
+    pub discord: Option<discord::Config>,
     /// The file that was read, if any.
     pub file: Option<PathBuf>,
     /// SHA-256 of that file, lower-case hex.
@@ -176,6 +179,7 @@ struct SandboxTable {
 #[serde(deny_unknown_fields, default)]
 struct ChannelsTable {
     telegram: Option<telegram::Config>,
+    discord: Option<discord::Config>,
 }
 
 /// Quota over the workspace when the configuration says nothing.
@@ -230,6 +234,9 @@ impl Config {
         if let Some(telegram) = &written.channels.telegram {
             telegram.check().map_err(|e| places.refuse(&e.key(), &e))?;
         }
+        if let Some(discord) = &written.channels.discord {
+            discord.check().map_err(|e| places.refuse(&e.key(), &e))?;
+        }
         written.provider.check().map_err(|e| places.refuse(e.key(), &e))?;
         written.approvals.check().map_err(|e| places.refuse("approvals.expires", e))?;
         let compile_time = written.sandbox.compile_time.unwrap_or(sandbox::COMPILE_TIME);
@@ -278,6 +285,7 @@ impl Config {
             metrics: written.metrics,
             log: written.log,
             telegram: written.channels.telegram,
+            discord: written.channels.discord,
             file,
             file_sha256,
             settings: Vec::new(),

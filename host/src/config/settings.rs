@@ -117,6 +117,23 @@ fn in_use(config: &Config, key: &str) -> Option<String> {
         "channels.telegram.other_groups" => "\"allowed\"".to_owned(),
         "channels.telegram.pairing_expires" => quoted(&telegram?.pairing_expires),
         "channels.telegram.flood_limits" => quoted(&telegram?.flood_limits),
+        _ => return discord(config.discord.as_ref()?, key),
+    })
+}
+
+/// The same of the Discord channel, where there is one.
+fn discord(discord: &cofferdam_discord::Config, key: &str) -> Option<String> {
+    let quoted = |text: &dyn std::fmt::Display| Value::String(text.to_string()).to_string();
+    Some(match key.strip_prefix("channels.discord.")? {
+        "token_env" => quoted(&discord.token_env),
+        "api_url" => quoted(&discord.api_url),
+        "allowed_users" => format!("{:?}", discord.allowed_users),
+        "approvers" => format!("{:?}", discord.approvers),
+        "pairing" => discord.pairing.to_string(),
+        "pairing_expires" => quoted(&discord.pairing_expires),
+        "message_content" => discord.message_content.to_string(),
+        "guilds" => "{}".to_owned(),
+        "other_guilds" => "\"allowed\"".to_owned(),
         _ => return None,
     })
 }
@@ -157,7 +174,9 @@ mod tests {
         for setting in &config.settings {
             let may_be_none = ["policies.dir", "audit.sign_key_file", "channels.telegram.token_file", "log.filter", "metrics.listen"].contains(&setting.key)
                 // None of a model's settings has a value where there is no model.
-                || setting.key.starts_with("provider.");
+                || setting.key.starts_with("provider.")
+                // Nor of a channel's where there is no channel.
+                || setting.key.starts_with("channels.discord.");
             assert!(setting.value.is_some() || may_be_none, "{setting:?}");
         }
     }

@@ -55,13 +55,15 @@ pub fn confine(config: &Config, readable: Readable<'_>) -> Result<Vec<String>, G
         .map_err(|cause| GatewayError::State { what: format!("the workspace {}", root.display()), cause })?;
     let confined = places(config, readable).and_then(|mut places| {
         places.read_only.extend(components);
-        confine::gateway(&places, &ports(config))
+        confine::gateway(&places, ports(config).as_deref())
     });
     match confined {
         Ok(report) => {
             let whole = config.isolation.demand(&report);
             whole.map_err(|lack| GatewayError::Isolation(lack.to_string()))?;
-            Ok(report.missing().iter().map(ToString::to_string).collect())
+            let missing = report.missing();
+            let anywhere = ports(config).is_none().then_some(ANYWHERE);
+            Ok(missing.iter().map(ToString::to_string).chain(anywhere.map(str::to_owned)).collect())
         }
         // The kernel cannot even be asked, as if it lacked everything.
         Err(error @ ConfineError::Proc { .. }) if !config.isolation.require => {
@@ -134,10 +136,18 @@ pub fn own_folder(config: &Config, file: &Path, home: Option<&Path>) -> Option<P
     (!is_more && folder.parent().is_some()).then_some(folder)
 }
 
-/// The TCP ports that the gateway connects to, and after its confinement no others.
-pub(super) fn ports(config: &Config) -> Vec<u16> {
+/// What is told where ports are not limited.
+const ANYWHERE: &str = "it may connect to every TCP port: channels.discord.api_url is on loopback, where the port of Discord's gateway is told by the server alone";
+
+/// The TCP ports that the gateway connects to, and after its confinement no others; `None` where nobody can know them: a
+/// Discord on loopback, as tests have it, tells the port of its gateway when it is asked.
+pub(super) fn ports(config: &Config) -> Option<Vec<u16>> {
+    if config.discord.as_ref().is_some_and(|discord| discord.is_on_loopback()) {
+        return None;
+    }
     let mut ports = PORTS.to_vec();
     ports.extend(config.telegram.as_ref().and_then(|telegram| telegram.port()));
+    ports.extend(config.discord.iter().flat_map(|discord| discord.ports()));
     ports.extend(config.provider.port());
     // A proxy of the environment stands between, and its port is the one that is connected to.
     for name in ["https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY", "http_proxy", "HTTP_PROXY"] {
@@ -145,7 +155,7 @@ pub(super) fn ports(config: &Config) -> Vec<u16> {
     }
     ports.sort_unstable();
     ports.dedup();
-    ports
+    Some(ports)
 }
 
 /// The port of `http://user:password@host:port/`, or the one that such a proxy has by default.

@@ -47,6 +47,12 @@ const RENEWED: &[&str] = &[
     "channels.telegram.pairing_expires",
     "channels.telegram.groups",
     "channels.telegram.other_groups",
+    "channels.discord.allowed_users",
+    "channels.discord.approvers",
+    "channels.discord.pairing",
+    "channels.discord.pairing_expires",
+    "channels.discord.guilds",
+    "channels.discord.other_guilds",
 ];
 
 /// Why a configuration does not come into force; the one before stays.
@@ -122,8 +128,8 @@ fn needs_restart(started: &Config, new: &Config) -> Vec<&'static str> {
     let changed = started.settings.iter().zip(&new.settings).filter(|(old, new)| old.value != new.value);
     let mut fixed: Vec<_> = changed.map(|(_, new)| new.key).filter(|key| !RENEWED.contains(key)).collect();
     // The confined process reaches the ports that it was started for.
-    let ports = isolation::ports(started);
-    if isolation::ports(new).iter().any(|port| !ports.contains(port)) {
+    let reached = |port: &u16| isolation::ports(started).is_none_or(|ports| ports.contains(port));
+    if isolation::ports(new).is_some_and(|ports| !ports.iter().all(reached)) {
         fixed.push("the port of provider.base_url");
     }
     fixed

@@ -4,12 +4,13 @@
 //! on one line without secrets; what the system said of the others is in the log, once it changes.
 
 use super::Gateway;
+use crate::config::Config;
 use crate::monitor::{Gauges, Watched};
 use cofferdam_agent::tools::CallThreads;
+use cofferdam_chat::pulse::Pulse;
 use cofferdam_core::counts::COUNTS;
 use cofferdam_core::standing::{Fared, MODEL, STORE};
 use cofferdam_store::Store;
-use cofferdam_telegram as telegram;
 use cofferdam_warden::calls::Warden;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -27,16 +28,38 @@ pub struct Watching(OnceLock<Watch>);
 
 /// A running gateway, watched.
 pub struct Watch {
+    channels: Vec<WatchedChannel>,
     warden: Warden,
     threads: Arc<CallThreads>,
     store: Store,
     found: Mutex<Option<(Instant, Vec<String>)>>,
 }
 
+/// A channel by name, and whether it goes on.
+#[derive(Clone, Copy)]
+pub struct WatchedChannel {
+    /// As in the configuration.
+    pub name: &'static str,
+    /// Of its loop.
+    pub pulse: &'static Pulse,
+}
+
+/// The channels that a configuration has.
+pub fn channels(config: &Config) -> Vec<WatchedChannel> {
+    let telegram = config
+        .telegram
+        .as_ref()
+        .map(|_| WatchedChannel { name: "telegram", pulse: &cofferdam_telegram::PULSE });
+    let discord =
+        config.discord.as_ref().map(|_| WatchedChannel { name: "discord", pulse: &cofferdam_discord::PULSE });
+    telegram.into_iter().chain(discord).collect()
+}
+
 impl Gateway {
-    /// What the monitor is told of this gateway.
-    pub fn watch(&self, store: Store) -> Watch {
-        Watch { warden: self.warden.clone(), threads: self.threads.clone(), store, found: Mutex::default() }
+    /// What the monitor is told of this gateway and its channels.
+    pub fn watch(&self, store: Store, channels: Vec<WatchedChannel>) -> Watch {
+        let (warden, threads) = (self.warden.clone(), self.threads.clone());
+        Watch { channels, warden, threads, store, found: Mutex::default() }
     }
 }
 
@@ -56,7 +79,11 @@ impl Watch {
             ),
             false => None,
         };
-        [polling(telegram::last_poll()), workers, audit, store, model].into_iter().flatten().collect()
+        let channels = self
+            .channels
+            .iter()
+            .filter_map(|channel| polling(&self.named(channel), channel.pulse.last_poll()));
+        channels.chain([workers, audit, store, model].into_iter().flatten()).collect()
     }
 }
 
@@ -77,17 +104,33 @@ impl Watched for Watching {
     }
 
     fn overdue(&self) -> Duration {
-        telegram::overdue()
+        self.0.get().map_or(Duration::ZERO, Watch::overdue)
     }
 }
 
 impl Watch {
+    /// How ailments call a channel: by name where there are several.
+    fn named(&self, channel: &WatchedChannel) -> String {
+        if self.channels.len() > 1 { format!("the channel {}", channel.name) } else { "the channel".into() }
+    }
+
+    fn overdue(&self) -> Duration {
+        self.channels.iter().map(|channel| channel.pulse.overdue()).max().unwrap_or_default()
+    }
+
+    /// Since the channel answered that has been silent for the longest; none before each has.
+    fn last_poll(&self) -> Option<Duration> {
+        let all: Option<Vec<_>> = self.channels.iter().map(|channel| channel.pulse.last_poll()).collect();
+        all?.into_iter().max()
+    }
+
     fn gauges(&self) -> Gauges {
         Gauges {
             calls_waiting: self.threads.waiting(),
             tasks: Handle::try_current().ok().map(|runtime| runtime.metrics().num_alive_tasks()),
             audit_seq: self.warden.audit().head().seq,
-            last_poll: telegram::last_poll(),
+            last_poll: self.last_poll(),
+            channels: self.channels.iter().map(|channel| (channel.name, channel.pulse.last_poll())).collect(),
             workspace_bytes: self.warden.workspaces().bytes(),
             workspace_max_bytes: self.warden.workspaces().max_bytes().0,
             resident_bytes: resident_bytes(),
@@ -107,7 +150,7 @@ impl Watch {
             match ailments.as_slice() {
                 [] => tracing::info!("the gateway's health has changed: all is well"),
                 // A start is no ailment.
-                _ if telegram::last_poll().is_none() => {}
+                _ if self.last_poll().is_none() => {}
                 _ => tracing::warn!(ailments = ailments.join("; "), "the gateway's health has changed"),
             }
         }
@@ -123,11 +166,11 @@ fn starting() -> String {
     }
 }
 
-fn polling(age: Option<Duration>) -> Option<String> {
+fn polling(channel: &str, age: Option<Duration>) -> Option<String> {
     match age {
-        None => Some("polling: the channel has not answered yet".to_owned()),
+        None => Some(format!("polling: {channel} has not answered yet")),
         Some(age) if age > POLL_AGE_MAX => {
-            Some(format!("polling: the channel has not answered for {} s", age.as_secs()))
+            Some(format!("polling: {channel} has not answered for {} s", age.as_secs()))
         }
         Some(_) => None,
     }
@@ -159,6 +202,7 @@ mod tests {
 
     #[test]
     fn a_channel_that_is_silent_for_long_is_an_ailment() {
+        let polling = |age| polling("the channel", age);
         assert!(polling(None).is_some_and(|said| said.contains("not answered yet")));
         assert_eq!(polling(Some(Duration::ZERO)), None);
         assert_eq!(polling(Some(POLL_AGE_MAX)), None);

@@ -91,6 +91,15 @@ fn standing(page: &mut Page, gauges: &Gauges) {
     if let Some(age) = gauges.last_poll {
         page.gauge("last_poll_age_seconds", "Since the channel last answered a poll.", age.as_secs_f64());
     }
+    if gauges.channels.iter().any(|(_, age)| age.is_some()) {
+        let name = "channel_last_answer_age_seconds";
+        page.family(name, "gauge", "Since each channel's platform last answered.");
+        for (channel, age) in &gauges.channels {
+            if let Some(age) = age {
+                page.sample(name, &[("channel", channel)], age.as_secs_f64());
+            }
+        }
+    }
     if let Some(bytes) = gauges.workspace_bytes {
         page.gauge("workspace_bytes", "Bytes in the workspace, as last measured.", bytes);
     }

@@ -30,7 +30,7 @@ pub const CONNECTIONS_MAX: usize = 8;
 pub const CONNECTION_TIME_MAX: Duration = Duration::from_secs(5);
 
 /// How the gateway stands, as far as numbers tell.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Gauges {
     /// Tool calls that wait for a thread.
     pub calls_waiting: usize,
@@ -38,8 +38,11 @@ pub struct Gauges {
     pub tasks: Option<usize>,
     /// The last record of the audit.
     pub audit_seq: u64,
-    /// Since the channel last answered a poll; none before the first time.
+    /// Since the channel last answered a poll, of several the one that has been silent for the longest; none before the
+    /// first time.
     pub last_poll: Option<Duration>,
+    /// The same of each channel, by name.
+    pub channels: Vec<(&'static str, Option<Duration>)>,
     /// Bytes in the workspace; none before it was measured.
     pub workspace_bytes: Option<u64>,
     /// The quota over it.

@@ -118,7 +118,7 @@ pub(super) fn done(tx: &Transaction<'_>, turn: &str, now: i64) -> Result<usize, 
     Ok(done)
 }
 
-fn persist(
+pub(super) fn persist(
     tx: &Transaction<'_>,
     channel: &str,
     updates: Vec<NewUpdate>,
@@ -145,6 +145,7 @@ fn persist(
                     amend(tx, channel, new.message.as_deref(), &new.raw)?;
                 }
             }
+            Fate::Deleted => withdraw(tx, channel, new.message.as_deref(), now)?,
             Fate::Ignored => {
                 insert.execute(params![channel, id, now, none, "", none, now, none])?;
             }
@@ -168,6 +169,16 @@ fn amend(tx: &Transaction<'_>, channel: &str, message: Option<&str>, raw: &str) 
         "UPDATE inbox SET raw = ?3 WHERE channel = ?1 AND message = ?2 AND turn IS NULL AND done_at IS NULL",
     )?
     .execute(params![channel, message, raw])?;
+    Ok(())
+}
+
+/// Ends a message that waits for its turn. What a turn has is what that turn was asked.
+fn withdraw(tx: &Transaction<'_>, channel: &str, message: Option<&str>, now: i64) -> Result<(), StoreError> {
+    tx.prepare_cached(
+        "UPDATE inbox SET raw = '', done_at = ?3
+         WHERE channel = ?1 AND message = ?2 AND turn IS NULL AND done_at IS NULL",
+    )?
+    .execute(params![channel, message, now])?;
     Ok(())
 }
 

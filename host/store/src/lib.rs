@@ -29,6 +29,7 @@ mod rows;
 mod schema;
 mod seam;
 mod steering;
+mod streams;
 #[cfg(test)]
 mod tests;
 mod usage;
@@ -43,7 +44,7 @@ pub use inbox::{STRANGER_TOLD_MAX, STRANGERS_TOLD_PER_HOUR_MAX};
 pub use keeper::Keeper;
 pub use look::{DayOf, Look, PEOPLE_LISTED_MAX, Waiting};
 pub use moves::MOVES_MAX;
-pub use presence::{Health, LastError, Noted, Presence, Reloaded, Reloads, noted};
+pub use presence::{ChannelNoted, Health, LastError, Noted, Presence, Reloaded, Reloads, noted};
 pub use recent::RECENT_ROWS_MAX;
 pub use retention::{DONE_AGE_MAX, DONE_ROWS_MAX};
 pub use rows::{
@@ -53,8 +54,9 @@ pub use rows::{
 };
 pub use seam::{
     Approvals, Attempts, Backlog, Blobs, Deliveries, Inbox, Lines, Moves, Placeholders, Recents, Replies,
-    Steers, Storage, Usage,
+    Steers, Storage, Streams, Usage,
 };
+pub use streams::{PLACES_MAX, Place, Position, Stream};
 pub use usage::{Used, WhoseTurn};
 
 use async_trait::async_trait;

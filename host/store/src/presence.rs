@@ -9,6 +9,7 @@ use cofferdam_core::secret::redact;
 use cofferdam_core::standing::Fared;
 use cofferdam_core::text::one_line;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
@@ -36,12 +37,24 @@ pub struct Noted {
     pub bot: Option<String>,
     /// When the platform answered a poll last.
     pub polled_at: Option<i64>,
+    /// Each of several channels, by name.
+    #[serde(default)]
+    pub channels: BTreeMap<String, ChannelNoted>,
     /// Of this process, or, where it has nothing to tell, of those before it.
     #[serde(default)]
     pub health: Health,
     /// Of this process.
     #[serde(default)]
     pub reloads: Reloads,
+}
+
+/// What is noted of one channel.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ChannelNoted {
+    /// The bot as people call it, once that is known.
+    pub bot: Option<String>,
+    /// When the platform answered last.
+    pub polled_at: Option<i64>,
 }
 
 /// How a gateway has fared.
@@ -105,7 +118,7 @@ impl Presence {
             ..before
         };
         let reloads = Reloads::default();
-        let noted = Noted { pid, version, started_at: now_ms(), bot: None, polled_at: None, health, reloads };
+        let noted = Noted { pid, version, started_at: now_ms(), health, reloads, ..Noted::default() };
         Arc::new(Self { path: dir.join(FILE_NAME), noted: Mutex::new(noted) })
     }
 
@@ -114,21 +127,32 @@ impl Presence {
         self.note(|_| {});
     }
 
-    /// Notes who polls.
-    pub fn polls_as(&self, bot: &str) {
-        self.note(|noted| noted.bot = Some(bot.to_owned()));
+    /// Notes who polls on a channel.
+    pub fn polls_as(&self, channel: &str, bot: &str) {
+        self.note(|noted| {
+            noted.channels.entry(channel.to_owned()).or_default().bot = Some(bot.to_owned());
+            // The first one by name, whichever was there first.
+            noted.bot = noted.channels.values().find_map(|channel| channel.bot.clone());
+        });
     }
 
-    /// Notes that a poll was answered, off the async threads.
-    pub fn polled(self: &Arc<Self>) {
+    /// Notes that a channel's platform has answered, off the async threads.
+    pub fn polled(self: &Arc<Self>, channel: &'static str) {
         let now = now_ms();
-        let last = self.noted.lock().unwrap_or_else(PoisonError::into_inner).polled_at;
+        let noted = self.noted.lock().unwrap_or_else(PoisonError::into_inner);
+        let last = noted.channels.get(channel).and_then(|channel| channel.polled_at);
+        drop(noted);
         // A clock that was set back must not keep it from being noted.
         if last.is_some_and(|last| (0..NOTED_EVERY_MS).contains(&(now - last))) {
             return;
         }
         let presence = self.clone();
-        tokio::task::spawn_blocking(move || presence.note(|noted| noted.polled_at = Some(now)));
+        tokio::task::spawn_blocking(move || {
+            presence.note(|noted| {
+                noted.channels.entry(channel.to_owned()).or_default().polled_at = Some(now);
+                noted.polled_at = Some(now);
+            });
+        });
     }
 
     /// Notes how it has fared, if that is news. Blocks on the disk, for a moment.
@@ -204,7 +228,7 @@ mod tests {
         presence.begins();
         let first = noted(dir.path()).expect("written");
         assert_eq!((first.pid, first.bot, first.polled_at), (std::process::id(), None, None));
-        presence.polls_as("@bot");
+        presence.polls_as("telegram", "@bot");
         assert_eq!(noted(dir.path()).and_then(|noted| noted.bot).as_deref(), Some("@bot"));
         let error = Some(LastError { at: "2026-01-02T03:04:05Z".into(), said: "full".into() });
         presence.fares(Health { error: error.clone(), ..Health::default() });
@@ -237,7 +261,7 @@ mod tests {
     fn where_there_is_no_room_for_another_note_the_one_that_is_there_is_written_over() {
         let dir = tempfile::tempdir().expect("a folder");
         let presence = Presence::new(dir.path());
-        presence.polls_as(&"long".repeat(100));
+        presence.polls_as("telegram", &"long".repeat(100));
         // No file can be made under that name any more.
         fs::create_dir(dir.path().join("serving.json-new")).expect("writable");
         let failed = Fared {
@@ -246,7 +270,7 @@ mod tests {
             failing_since: Some(7),
             ..Fared::default()
         };
-        presence.polls_as("@bot");
+        presence.polls_as("telegram", "@bot");
         presence.fares(Health { store: failed.clone(), ..Health::default() });
         let told = noted(dir.path()).expect("whole");
         assert_eq!((told.bot.as_deref(), told.health.store), (Some("@bot"), failed));

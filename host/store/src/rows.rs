@@ -26,6 +26,8 @@ pub enum Fate {
     Pending(Headers),
     /// It says how its message reads now: what waits for a turn reads so from here on. Nobody will answer it.
     Edited,
+    /// It says that its message is gone: what waits for a turn does so no longer. It is not kept itself.
+    Deleted,
     /// Nobody will answer it; its content is not kept.
     Ignored,
     /// It comes from somebody who is not served and may be told so; its content is not kept.

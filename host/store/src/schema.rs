@@ -8,7 +8,7 @@ use std::path::Path;
 use std::time::Duration;
 
 /// The version that this program writes, kept in `user_version`.
-pub(super) const VERSION: i64 = 11;
+pub(super) const VERSION: i64 = 12;
 
 /// Times are milliseconds since 1970 UTC. `seq` is the order of arrival: Telegram starts its update ids
 /// anew at a random number after a quiet week.
@@ -220,6 +220,26 @@ ALTER TABLE attempt ADD COLUMN spent    INTEGER NOT NULL DEFAULT 0;
 UPDATE attempt SET begun_at = last_at;
 ";
 
+/// `stream.number` is the last event that was taken; `behind` whether what was said before it began may still have to be
+/// asked for. `place.last` is the update before which nothing has to be.
+const VERSION_12: &str = "
+CREATE TABLE stream (
+    channel TEXT    PRIMARY KEY,
+    session TEXT    NOT NULL,
+    address TEXT    NOT NULL,
+    number  INTEGER NOT NULL,
+    behind  INTEGER NOT NULL
+) STRICT;
+
+CREATE TABLE place (
+    channel  TEXT    NOT NULL,
+    place    TEXT    NOT NULL,
+    last     INTEGER NOT NULL,
+    noted_at INTEGER NOT NULL,
+    PRIMARY KEY (channel, place)
+) STRICT;
+";
+
 /// The connection, with its pragmas set and its tables there.
 pub(super) fn open(path: &Path) -> Result<Connection, StoreError> {
     make_private(path).map_err(|source| StoreError::Open { path: path.to_owned(), source })?;
@@ -247,7 +267,7 @@ fn migrate(connection: &mut Connection) -> Result<(), StoreError> {
     let found = version(&transaction)?;
     let versions = [
         VERSION_1, VERSION_2, VERSION_3, VERSION_4, VERSION_5, VERSION_6, VERSION_7, VERSION_8, VERSION_9,
-        VERSION_10, VERSION_11,
+        VERSION_10, VERSION_11, VERSION_12,
     ];
     for (version, tables) in (1..).zip(versions) {
         if found < version {

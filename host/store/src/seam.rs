@@ -11,8 +11,8 @@
 
 use super::{
     AlbumPart, Approval, ApprovalState, ApprovedPaths, Begun, BoundTurn, Claim, Holder, Line, NewApproval,
-    NewPart, NewRecent, NewReply, NewUpdate, Part, Persisted, Placeholder, Queued, Recent, Reply, Steer,
-    StoreError, TakeUp, TakenUp, Update, Used, WhoseTurn,
+    NewPart, NewRecent, NewReply, NewUpdate, Part, Persisted, Place, Placeholder, Position, Queued, Recent,
+    Reply, Steer, StoreError, Stream, TakeUp, TakenUp, Update, Used, WhoseTurn,
 };
 use async_trait::async_trait;
 use cofferdam_core::id::{Caller, SessionId, TurnId};
@@ -36,6 +36,7 @@ pub trait Storage:
     + Recents
     + Replies
     + Steers
+    + Streams
     + Usage
 {
     /// Forgets what is done and older or more than the limits; `now` in milliseconds since 1970
@@ -56,8 +57,9 @@ pub trait Storage:
 pub trait Inbox: Send + Sync {
     /// Keeps a batch, all or nothing. An update that is known already changes nothing. One that
     /// steers is addressed to the first message of its session that is not done, if that is the
-    /// same sender's. An edit changes what its message says as long as that waits for a turn. A
-    /// stranger is told again only of what is newer than the last telling. Rides.
+    /// same sender's. An edit changes what its message says as long as that waits for a turn, and
+    /// one that is deleted meanwhile waits no longer. A stranger is told again only of what is newer
+    /// than the last telling. Rides.
     async fn persist(&self, channel: &str, updates: Vec<NewUpdate>) -> Result<Persisted, StoreError>;
 
     /// Up to `limit` updates that wait for a turn, in order; `after` is the last one of the page
@@ -252,6 +254,36 @@ pub trait Moves: Send + Sync {
 
     /// Where conversations were, and where they are, in the order of noting.
     async fn moves(&self, channel: &str) -> Result<Vec<(String, String)>, StoreError>;
+}
+
+/// Streams of events that go on after a break.
+#[async_trait]
+pub trait Streams: Send + Sync {
+    /// [`Inbox::persist`], and with it how far the stream is read, and places where somebody was answered. A position of
+    /// another stream than the one that was begun last, or before one that is known, changes nothing. Rides.
+    async fn persist_at(
+        &self,
+        channel: &str,
+        updates: Vec<NewUpdate>,
+        position: Position,
+        places: Vec<Place>,
+    ) -> Result<Persisted, StoreError>;
+
+    /// The stream that was begun last.
+    async fn stream(&self, channel: &str) -> Result<Option<Stream>, StoreError>;
+
+    /// Notes that another stream begins: what was said before it may have to be asked for.
+    async fn stream_begins(&self, channel: &str, position: Position) -> Result<(), StoreError>;
+
+    /// Notes how far the stream is read, as [`Streams::persist_at`] does.
+    async fn stream_moves(&self, channel: &str, position: Position) -> Result<(), StoreError>;
+
+    /// Where people were answered, the latest first. What is known of a place stays while something that was said before
+    /// the stream began may have to be asked for.
+    async fn places(&self, channel: &str) -> Result<Vec<Place>, StoreError>;
+
+    /// Notes that all was asked for that was said before this stream began, up to these.
+    async fn caught_up(&self, channel: &str, session: &str, places: Vec<Place>) -> Result<(), StoreError>;
 }
 
 /// The messages that stand for answers of turns that run.

@@ -1,56 +1,34 @@
-//! What a model is told of a message besides its words, as one line of JSON: who speaks in a group, what the message
-//! replies to, what it forwards. All of it is data; nothing in it can end the line. Pure.
+//! What a model is told of a message besides its words. Pure.
 
 use super::bot::Me;
 use super::wire::{ChatKind, Message};
-use serde_json::{Map, Value, json};
+use cofferdam_chat::answering::{About, Author, Somebody};
 
-/// So much is shown of a message that is replied to.
-const REPLIED_CHARS_MAX: usize = 2000;
-
-/// The line about a message; `None` where there is nothing to say. In a group there always is, so that nobody there
-/// can write a first line that passes for this one.
+/// The line about a message; `None` where there is nothing to say.
 pub(super) fn about(message: &Message, me: &Me) -> Option<String> {
-    let mut about = Map::new();
-    if message.chat.kind == ChatKind::Group {
-        let id = message.from.map(|from| from.id);
-        about.insert("from".into(), json!({ "id": id, "name": message.besides.name }));
-    }
-    if let Some(replied) = replied(message, me) {
-        about.insert("replies_to".into(), replied);
-    }
-    if let Some(from) = &message.besides.forwarded {
-        about.insert("forwarded".into(), json!({ "from": from, "text": message.text }));
-    }
-    if about.is_empty() {
-        return None;
-    }
-    let mut whole =
-        Map::from_iter([("about".to_owned(), "this message".into()), ("untrusted".into(), true.into())]);
-    whole.extend(about);
-    Some(Value::Object(whole).to_string())
+    let somebody = |message: &Message| Somebody {
+        id: message.from.map(|from| from.id),
+        name: message.besides.name.clone(),
+    };
+    let forwarded = message.besides.forwarded.clone();
+    let about = About {
+        from: (message.chat.kind == ChatKind::Group).then(|| somebody(message)),
+        replies_to: replied(message, me, somebody),
+        forwarded: forwarded.map(|from| (from, message.text.clone())),
+    };
+    about.line()
 }
 
 /// The words that are replied to, if there are any.
-fn replied(message: &Message, me: &Me) -> Option<Value> {
+fn replied(message: &Message, me: &Me, somebody: impl Fn(&Message) -> Somebody) -> Option<(Author, String)> {
     let replied = message.reply_to.as_deref();
     let text = message.besides.quote.as_deref().or(replied.map(|replied| replied.text.as_str()))?;
-    if text.trim().is_empty() {
-        return None;
-    }
-    let from = replied.and_then(|replied| Some((replied.from?.id, replied)));
-    let from = match from {
-        Some((id, _)) if id == me.id => json!("this bot"),
-        Some((id, replied)) => json!({ "id": id, "name": replied.besides.name }),
-        None => Value::Null,
+    let author = match replied.and_then(|replied| Some((replied.from?.id, replied))) {
+        Some((id, _)) if id == me.id => Author::Bot,
+        Some((_, replied)) => Author::Other(somebody(replied)),
+        None => Author::Unknown,
     };
-    let cut = text.chars().count() > REPLIED_CHARS_MAX;
-    let text: String = text.chars().take(REPLIED_CHARS_MAX).collect();
-    let mut shown = json!({ "from": from, "text": text });
-    if cut {
-        shown["cut"] = true.into();
-    }
-    Some(shown)
+    Some((author, text.to_owned()))
 }
 
 #[cfg(test)]
@@ -58,6 +36,7 @@ mod tests {
     use super::super::bot::Hears;
     use super::super::wire::Update;
     use super::*;
+    use serde_json::{Value, json};
 
     fn check(chat: &str, fields: Value, expected: Option<Value>) {
         let mut message = json!({ "message_id": 5, "chat": { "id": -5, "type": chat }, "text": "hi",

@@ -1,8 +1,8 @@
 //! Who is served: decided from the sender's number and the kind of chat, before anything else of a
 //! message is used.
 
-use super::groups::Members;
 use super::wire::{ChatKind, Message, OnBehalf, UserKind};
+use cofferdam_chat::people::Members;
 use std::collections::BTreeSet;
 
 /// What is due to the sender of a message.

@@ -7,10 +7,10 @@
 use super::failure::{Failure, result_of};
 use super::pace::Pace;
 use super::token::Token;
-use cofferdam_agent::server::{Address, Reach, http_date};
+use cofferdam_agent::server::{Address, client, http_date, read_whole};
 use reqwest::header::DATE;
 use reqwest::multipart::Form;
-use reqwest::{Client, RequestBuilder, Response, Url, redirect};
+use reqwest::{Client, RequestBuilder, Response, Url};
 use serde::Serialize;
 use serde_json::value::RawValue;
 use std::time::{Duration, SystemTime};
@@ -25,8 +25,6 @@ pub(super) struct Api {
     pub(super) pace: Pace,
 }
 
-/// Connecting takes at most so long.
-const CONNECT_MAX: Duration = Duration::from_secs(10);
 /// An ordinary request takes at most so long.
 pub(super) const REQUEST_MAX: Duration = Duration::from_secs(30);
 /// A larger answer is not read: a hundred of the largest updates stay far below.
@@ -38,16 +36,8 @@ impl Api {
     /// # Errors
     /// When the TLS library does not start.
     pub(super) fn new(address: Address, token: Token, pace: Pace) -> Result<Self, Failure> {
-        let mut builder = Client::builder()
-            .redirect(redirect::Policy::none())
-            .referer(false)
-            .connect_timeout(CONNECT_MAX)
-            .tcp_nodelay(true)
-            .user_agent(concat!("cofferdam/", env!("CARGO_PKG_VERSION")));
-        if address.reach == Reach::Loopback {
-            builder = builder.no_proxy();
-        }
-        let client = builder.build().map_err(|error| Failure::network(error, &token))?;
+        let client = client(address.reach, concat!("cofferdam/", env!("CARGO_PKG_VERSION"))).build();
+        let client = client.map_err(|error| Failure::network(error, &token))?;
         Ok(Self { client, base: address.url, token, pace })
     }
 
@@ -101,16 +91,11 @@ impl Api {
         self.result(response).await
     }
 
-    async fn result(&self, mut response: Response) -> Result<Box<RawValue>, Failure> {
+    async fn result(&self, response: Response) -> Result<Box<RawValue>, Failure> {
         let status = response.status().as_u16();
-        let mut answer = Vec::new();
-        while let Some(piece) = response.chunk().await.map_err(|error| self.network(error))? {
-            if answer.len() + piece.len() > ANSWER_BYTES_MAX {
-                return Err(Failure::Unreachable(format!("an answer of more than {ANSWER_BYTES_MAX} bytes")));
-            }
-            answer.extend_from_slice(&piece);
-        }
-        result_of(status, &String::from_utf8_lossy(&answer), &self.token)
+        let answer = read_whole(response, ANSWER_BYTES_MAX).await.map_err(|error| self.network(error))?;
+        let too_long = || Failure::Unreachable(format!("an answer of more than {ANSWER_BYTES_MAX} bytes"));
+        result_of(status, &String::from_utf8_lossy(&answer.ok_or_else(too_long)?), &self.token)
     }
 
     /// Begins the download of a `file_path`: the answer's head, whatever its status.

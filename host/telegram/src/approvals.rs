@@ -6,9 +6,8 @@ use super::bot::Bot;
 use super::failure::Failure;
 use super::send::{NO_PREVIEW, Target, is_group};
 use async_trait::async_trait;
-use cofferdam_agent::server::Backoff;
 use cofferdam_agent::tools::Approval;
-use cofferdam_chat::desk::{Board, NotShown, Verb};
+use cofferdam_chat::desk::{Attempt, Board, NotShown, Verb, change_message, until_shown};
 use cofferdam_chat::outbound::Rich;
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,9 +15,6 @@ use teloxide_core::payloads::SendMessage;
 use teloxide_core::types::{
     ChatId, InlineKeyboardButton, InlineKeyboardMarkup, MessageId, ReplyMarkup, ReplyParameters, ThreadId,
 };
-
-/// Tries to take the buttons away; a press after that is told that it is too late all the same.
-const EDITS_MAX: u32 = 3;
 
 /// Where the approvals of one turn are shown: below its question.
 pub(super) struct Below {
@@ -59,35 +55,34 @@ impl Board for Below {
     }
 
     async fn show(&self, id: &str, approval: &Approval) -> Result<String, NotShown> {
-        let mut backoff = Backoff::new(Duration::from_millis(500), Duration::from_secs(10));
-        loop {
-            let pause = match self.send(id, &approval.text).await {
-                Err(Failure::TooMany(asked)) => asked.max(backoff.pause()),
+        let attempt = || async {
+            match self.send(id, &approval.text).await {
+                Ok(message) => Attempt::Shown(message),
+                Err(Failure::TooMany(pause)) => Attempt::Later(pause),
                 Err(Failure::Migrated(to)) if self.chat_now() != to => {
                     self.bot.moved(self.chat_now(), to).await;
-                    continue;
+                    Attempt::Again
                 }
                 Err(failure @ (Failure::Refused { .. } | Failure::Migrated(_))) => {
-                    return Err(NotShown(failure.to_string()));
+                    Attempt::Never(failure.to_string())
                 }
-                Err(_) => backoff.pause(),
-                Ok(message) => return Ok(message),
-            };
-            tokio::time::sleep(pause).await;
-        }
+                Err(_) => Attempt::Later(Duration::ZERO),
+            }
+        };
+        until_shown(attempt).await
     }
 
     fn change(&self, message: &str, text: String) {
         let (chat, Some(message)) = self.message(message) else { return };
-        let (api, text) = (self.bot.api.clone(), Rich::plain(text));
-        tokio::spawn(async move {
-            for _ in 0..EDITS_MAX {
-                let pause = match api.pace.reply(chat, api.edit(chat, message, &text)).await {
-                    Ok(()) | Err(Failure::Refused { .. } | Failure::Migrated(_)) => return,
-                    Err(Failure::TooMany(pause)) => pause,
-                    Err(_) => Duration::from_secs(1),
-                };
-                tokio::time::sleep(pause).await;
+        let (api, text) = (self.bot.api.clone(), Arc::new(Rich::plain(text)));
+        change_message(move || {
+            let (api, text) = (api.clone(), text.clone());
+            async move {
+                match api.pace.reply(chat, api.edit(chat, message, &text)).await {
+                    Ok(()) | Err(Failure::Refused { .. } | Failure::Migrated(_)) => None,
+                    Err(Failure::TooMany(pause)) => Some(pause),
+                    Err(_) => Some(Duration::from_secs(1)),
+                }
             }
         });
     }
@@ -96,7 +91,7 @@ impl Board for Below {
 impl Below {
     /// Where the chat can be reached now.
     fn chat_now(&self) -> i64 {
-        self.bot.door.moves.now(self.target.chat)
+        self.bot.moves.now(self.target.chat)
     }
 
     /// The chat and the number of a message that shows an approval, as the store keeps them.

@@ -3,10 +3,9 @@
 use super::api::{Api, REQUEST_MAX};
 use super::config::Timing;
 use super::failure::Failure;
-use super::people::Door;
-use cofferdam_agent::tools;
+use super::moves::Moves;
 use cofferdam_chat::answering::Base;
-use cofferdam_chat::desk;
+use cofferdam_chat::people::Door;
 use cofferdam_store::Presence;
 use serde_json::value::RawValue;
 use std::sync::Arc;
@@ -42,6 +41,8 @@ pub(super) struct Bot {
     pub(super) presence: Arc<Presence>,
     /// Who is served.
     pub(super) door: Door,
+    /// Groups that have another id than they had.
+    pub(super) moves: Moves,
     pub(super) timing: Timing,
     pub(super) me: Me,
     /// Answers to presses.
@@ -50,12 +51,6 @@ pub(super) struct Bot {
 
 /// The bot of the moment, for what goes on for as long as the program runs.
 pub(super) type Bots = watch::Receiver<Arc<Bot>>;
-
-/// Who decides over approvals, and until when.
-pub(super) fn deciding(approvers: &[i64], approvals: &tools::Config) -> desk::Rules {
-    let approvers = approvers.iter().map(ToString::to_string).collect();
-    desk::Rules { approvers, expires: approvals.expires.0 }
-}
 
 impl Me {
     /// Asks Telegram who this bot is.

@@ -4,16 +4,16 @@ use super::approvals::Below;
 use super::bot::Bot;
 use super::media::Media;
 use super::people::CHANNEL;
-use super::placeholder::Placeholder;
+use super::placeholder::Draft;
 use super::prepare::{Asked, Todo, prepare};
-use super::send::{StandIn, Target};
+use super::send::Target;
 use super::typing::Typing;
 use super::upload::MANNERS;
 use super::wire;
 use cofferdam_chat::answering::{Base, Channel};
 use cofferdam_chat::desk::Board;
 use cofferdam_chat::outbound::{Manners, Opening};
-use cofferdam_chat::{Live, Sign};
+use cofferdam_chat::{Live, Placeholder, Sign, StandIn};
 use cofferdam_core::id::TurnId;
 use cofferdam_store::{self as store, Standing, Update};
 use std::sync::Arc;
@@ -24,7 +24,7 @@ impl Channel for Bot {
     const MANNERS: &'static Manners = &MANNERS;
 
     type Target = Target;
-    type Screen = Placeholder;
+    type Screen = Placeholder<Draft>;
 
     fn base(&self) -> &Base {
         &self.base
@@ -50,7 +50,7 @@ impl Channel for Bot {
 
     /// A chat and topic of this bot. A group that moved keeps its conversation.
     fn conversation(&self, target: &Target) -> String {
-        let home = self.door.moves.home(target.chat);
+        let home = self.moves.home(target.chat);
         format!("{home}/{}", target.thread.unwrap_or_default())
     }
 
@@ -58,12 +58,8 @@ impl Channel for Bot {
         Target::from_text(kept)
     }
 
-    fn answered(target: &Target, shown: Option<Placeholder>) -> (String, Opening) {
-        let stand_in = shown.and_then(Placeholder::left);
-        let opening = match stand_in {
-            Some(StandIn::Edit(_)) => Opening::Standing,
-            Some(StandIn::Delete(_)) | None => Opening::Fresh,
-        };
+    fn answered(target: &Target, shown: Option<Placeholder<Draft>>) -> (String, Opening) {
+        let (stand_in, opening) = StandIn::of(shown);
         (Target { stand_in, ..*target }.to_text(), opening)
     }
 
@@ -76,8 +72,9 @@ impl Channel for Bot {
         turn: &TurnId,
         target: &Target,
         before: Option<store::Placeholder>,
-    ) -> Live<Placeholder> {
-        Placeholder::start(self.clone(), turn.clone(), *target, before)
+    ) -> Live<Placeholder<Draft>> {
+        let draft = Draft { bot: self.clone(), target: *target };
+        Placeholder::start(self.base.store.clone(), turn.clone(), draft, before)
     }
 
     fn board(self: &Arc<Self>, asked: &Asked) -> impl Board {

@@ -1,11 +1,12 @@
 //! `[channels.telegram]`: what an operator may set, and what is refused before anything is contacted.
 
-use super::groups::{self, Group, Members};
 use super::token::Token;
-use cofferdam_agent::server::{Address, BadAddress, SecretFileError, read_secret};
+use cofferdam_agent::server::{Address, BadAddress};
 use cofferdam_chat::lanes::Window;
+use cofferdam_chat::people::{Group, Members, UsersError, allowed, approving, check_groups, check_users, named_by};
+use cofferdam_chat::setup::{TokenAt, TokenError, TokenOf};
 use cofferdam_core::limits::Span;
-use serde::{Deserialize, Deserializer, de};
+use serde::{Deserialize, Deserializer};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;
@@ -29,10 +30,10 @@ pub struct Config {
     pub approvers: Vec<i64>,
     /// Whether a stranger in private is told a one-time code by which the operator may let them in.
     pub pairing: bool,
-    /// How long such a code is good; from 1 min to [`PAIRING_EXPIRES_MAX`].
+    /// How long such a code is good; from 1 min to [`cofferdam_chat::people::PAIRING_EXPIRES_MAX`].
     pub pairing_expires: Span,
     /// What holds in single groups, by their ids.
-    #[serde(deserialize_with = "groups::named")]
+    #[serde(deserialize_with = "named")]
     pub groups: BTreeMap<i64, Group>,
     /// Who is served in groups that are not named: [`Members::Allowed`] or [`Members::None`].
     pub other_groups: Members,
@@ -43,16 +44,14 @@ pub struct Config {
     pub timing: Timing,
 }
 
-/// The variable that holds the token when nobody says.
-const TOKEN_ENV: &str = "TELEGRAM_BOT_TOKEN";
-
-/// The longest that a one-time code may be good.
-pub const PAIRING_EXPIRES_MAX: Span = Span::seconds(24 * 60 * 60);
+/// The token, in words.
+const TOKEN: TokenOf =
+    TokenOf { section: "channels.telegram", variable: "TELEGRAM_BOT_TOKEN", whence: "@BotFather" };
 
 impl Default for Config {
     fn default() -> Self {
         Self {
-            token_env: TOKEN_ENV.into(),
+            token_env: TOKEN.variable.into(),
             token_file: None,
             api_url: "https://api.telegram.org".into(),
             allowed_users: Vec::new(),
@@ -105,66 +104,24 @@ impl Default for Timing {
 /// Why the section is refused. No message repeats a token.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ConfigError {
-    /// `token_env` is not a variable's name: perhaps the token itself, so it is not repeated.
-    #[error(
-        "token_env is not the name of an environment variable; write a name there, such as TELEGRAM_BOT_TOKEN, and put the token into that variable"
-    )]
-    TokenEnv,
-    /// The variable is missing or empty.
-    #[error(
-        "the environment variable {0} is not set; put the bot's token from @BotFather into it, or name another variable in [channels.telegram] token_env"
-    )]
-    TokenMissing(String),
-    /// The variable holds something else.
-    #[error("the environment variable {0} does not hold a bot token; copy the token again from @BotFather")]
-    TokenMalformed(String),
-    /// The token is in two places.
-    #[error("token_env and token_file are both written; take one of them out")]
-    TokenTwice,
-    /// The token's file did not open or read, or others may read it.
-    #[error("token_file: {0}")]
-    TokenFile(#[from] SecretFileError),
-    /// The file holds something else.
-    #[error("token_file: {0} does not hold a bot token; copy the token again from @BotFather")]
-    TokenFileMalformed(String),
+    /// There is no token.
+    #[error(transparent)]
+    Token(#[from] TokenError),
     /// `api_url` is no usable address.
     #[error("api_url: {0}; write e.g. \"https://api.telegram.org\"")]
     ApiUrl(#[from] BadAddress),
-    /// A group, or nothing.
-    #[error("allowed_users: {0} is not a user's id; people's ids are positive numbers")]
-    UserId(i64),
-    /// Somebody who is not served.
-    #[error("approvers: {0} is not among allowed_users; add the id there, or remove it here")]
-    Approver(i64),
-    /// Too short to be told, or too long to be guessed at.
-    #[error("pairing_expires = \"{0}\" is not from 1m to 24h; write e.g. \"1h\"")]
-    PairingExpires(Span),
-    /// Whoever makes a group with the bot in it would be served.
-    #[error(
-        "other_groups = \"all\" would serve whoever adds the bot to a group; write \"allowed\" or \"none\", and name the group in [channels.telegram.groups]"
-    )]
-    OtherGroups,
-    /// Strangers would get every tool.
-    #[error(
-        "groups.\"{0}\": members = \"all\" serves whoever writes there, so say which tools they get, by profile, e.g. profiles = [\"file-read-only\"]"
-    )]
-    OpenGroup(i64),
+    /// Who is served or approves.
+    #[error(transparent)]
+    Users(#[from] UsersError),
 }
 
 impl ConfigError {
     /// The key that it is about, with its sections.
     pub fn key(&self) -> String {
         let name = match self {
-            Self::TokenEnv | Self::TokenMissing(_) | Self::TokenMalformed(_) | Self::TokenTwice => {
-                "token_env"
-            }
-            Self::TokenFile(_) | Self::TokenFileMalformed(_) => "token_file",
+            Self::Token(error) => error.key(),
             Self::ApiUrl(_) => "api_url",
-            Self::UserId(_) => "allowed_users",
-            Self::Approver(_) => "approvers",
-            Self::PairingExpires(_) => "pairing_expires",
-            Self::OtherGroups => "other_groups",
-            Self::OpenGroup(id) => return format!("channels.telegram.groups.{id}.members"),
+            Self::Users(error) => return format!("channels.telegram.{}", error.key()),
         };
         format!("channels.telegram.{name}")
     }
@@ -185,30 +142,10 @@ impl Config {
     /// # Errors
     /// [`ConfigError`], which says what to write instead.
     pub fn check(&self) -> Result<(), ConfigError> {
-        if !is_variable_name(&self.token_env) {
-            return Err(ConfigError::TokenEnv);
-        }
-        // The default says nothing: it is what the file stands for.
-        if self.token_file.is_some() && self.token_env != TOKEN_ENV {
-            return Err(ConfigError::TokenTwice);
-        }
-        if let Some(id) = self.allowed_users.iter().find(|id| **id <= 0) {
-            return Err(ConfigError::UserId(*id));
-        }
-        if self.other_groups == Members::All {
-            return Err(ConfigError::OtherGroups);
-        }
-        let open = |group: &Group| group.members == Members::All && group.profiles.is_none();
-        if let Some((id, _)) = self.groups.iter().find(|(_, group)| open(group)) {
-            return Err(ConfigError::OpenGroup(*id));
-        }
-        if !(Span::seconds(60)..=PAIRING_EXPIRES_MAX).contains(&self.pairing_expires) {
-            return Err(ConfigError::PairingExpires(self.pairing_expires));
-        }
-        match self.approvers.iter().find(|id| !self.allowed_users.contains(id)) {
-            Some(id) => Err(ConfigError::Approver(*id)),
-            None => self.address().map(|_| ()),
-        }
+        self.token_at().check()?;
+        check_groups(TOKEN.section, "group", (&self.groups, self.other_groups))?;
+        check_users(&self.allowed_users, &self.approvers, self.pairing_expires)?;
+        self.address().map(|_| ())
     }
 
     /// The token, from its file or this process's environment.
@@ -216,27 +153,20 @@ impl Config {
     /// # Errors
     /// [`ConfigError`], which names the file or variable.
     pub fn token(&self) -> Result<Token, ConfigError> {
-        if let Some(file) = &self.token_file {
-            let text = read_secret(file)?;
-            let malformed = || ConfigError::TokenFileMalformed(file.display().to_string());
-            return Token::parse(&text).ok_or_else(malformed);
-        }
         self.token_in(|name| std::env::var(name).ok())
     }
 
     fn token_in(&self, env: impl Fn(&str) -> Option<String>) -> Result<Token, ConfigError> {
-        let name = &self.token_env;
-        if !is_variable_name(name) {
-            return Err(ConfigError::TokenEnv);
-        }
-        let value = env(name).filter(|value| !value.trim().is_empty());
-        let value = value.ok_or_else(|| ConfigError::TokenMissing(name.clone()))?;
-        Token::parse(&value).ok_or_else(|| ConfigError::TokenMalformed(name.clone()))
+        Ok(self.token_at().read(env, Token::parse)?)
+    }
+
+    fn token_at(&self) -> TokenAt<'_> {
+        TokenAt { variable: &self.token_env, file: self.token_file.as_deref(), platform: TOKEN }
     }
 
     /// Where the token is, in words: the file or the variable.
     pub fn token_place(&self) -> String {
-        self.token_file.as_ref().map_or_else(|| self.token_env.clone(), |file| file.display().to_string())
+        self.token_at().place()
     }
 
     /// The TCP port of the Bot API.
@@ -250,62 +180,17 @@ impl Config {
     }
 }
 
-fn is_variable_name(name: &str) -> bool {
-    let plain = |c: char| c.is_ascii_alphanumeric() || c == '_';
-    !name.is_empty() && name.chars().all(plain) && !name.starts_with(|c: char| c.is_ascii_digit())
-}
-
-fn allowed<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<i64>, D::Error> {
-    user_ids::<D, 0>(deserializer)
-}
-
-fn approving<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<i64>, D::Error> {
-    user_ids::<D, 1>(deserializer)
-}
-
-/// The keys that hold ids of users.
-const OF_USERS: [&str; 2] = ["allowed_users", "approvers"];
-
-fn user_ids<'de, D: Deserializer<'de>, const KEY: usize>(deserializer: D) -> Result<Vec<i64>, D::Error> {
-    Ok(Vec::<UserId<KEY>>::deserialize(deserializer)?.into_iter().map(|id| id.0).collect())
-}
-
-/// A user's id in one of [`OF_USERS`]: a number. Names change hands, so they are refused with the reason.
-struct UserId<const KEY: usize>(i64);
-
-impl<'de, const KEY: usize> Deserialize<'de> for UserId<KEY> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(UserIdVisitor::<KEY>)
-    }
-}
-
-struct UserIdVisitor<const KEY: usize>;
-
-impl<const KEY: usize> de::Visitor<'_> for UserIdVisitor<KEY> {
-    type Value = UserId<KEY>;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a user's numeric id")
-    }
-
-    fn visit_i64<E>(self, id: i64) -> Result<UserId<KEY>, E> {
-        Ok(UserId(id))
-    }
-
-    fn visit_u64<E: de::Error>(self, id: u64) -> Result<UserId<KEY>, E> {
-        i64::try_from(id).map(UserId).map_err(|_| E::custom("a user's id is smaller than that"))
-    }
-
-    fn visit_str<E: de::Error>(self, text: &str) -> Result<UserId<KEY>, E> {
-        let key = OF_USERS[KEY];
-        let said = cofferdam_core::text::one_line(text, 80);
-        Err(E::custom(match text.parse::<i64>() {
-            Ok(id) => format!("{said:?} is text; write the number without quotes: {key} = [{id}]"),
-            Err(_) => format!(
-                "{said:?} is not a numeric id, and names can change hands; write e.g. {key} = [123456789] (the bot tells a stranger who writes to it his id)"
-            ),
-        }))
-    }
+/// Tables by the id of their group.
+fn named<'de, D: Deserializer<'de>>(deserializer: D) -> Result<BTreeMap<i64, Group>, D::Error> {
+    named_by(
+        deserializer,
+        |id| id < 0,
+        |said| {
+            format!(
+                "groups: {said:?} is not a group's id, a negative number; write e.g. [channels.telegram.groups.\"-1001234567890\"] (the log at debug level names the group of each message)"
+            )
+        },
+    )
 }
 
 #[cfg(test)]
@@ -376,7 +261,7 @@ mod tests {
         let said = put("12 abcdefgh", 0o600).expect_err("refused");
         assert!(said.contains("does not hold a bot token") && !said.contains("abcdefgh"), "{said}");
         let both = Config { token_env: "MY_TOKEN".into(), ..config };
-        assert_eq!(both.check(), Err(ConfigError::TokenTwice));
+        assert_eq!(both.check(), Err(ConfigError::Token(TokenError::Twice)));
     }
 
     #[test]

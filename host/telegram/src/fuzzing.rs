@@ -5,9 +5,9 @@
 
 use super::admit::{Admission, admit};
 use super::besides::PERSON_BYTES_MAX;
-use super::groups::Members;
 use super::mention::without_mention;
 use super::wire::{ChatKind, Content, Message, OnBehalf, Update, UserKind};
+use cofferdam_chat::people::Members;
 use cofferdam_core::command::{Spoken, spoken};
 use serde_json::Value;
 use std::collections::BTreeSet;

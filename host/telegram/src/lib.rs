@@ -28,13 +28,11 @@ mod download;
 mod failure;
 #[cfg(test)]
 mod fuzzing;
-mod groups;
 mod html;
 mod media;
 mod mention;
 mod menu;
 mod moves;
-mod names;
 mod outline;
 mod pace;
 mod people;
@@ -43,49 +41,41 @@ mod poll;
 mod prepare;
 mod presses;
 mod probe;
-mod pulse;
 mod renew;
 mod rules;
 mod send;
 mod start;
 mod token;
-mod trouble;
 mod typing;
 mod upload;
 mod wire;
 mod words;
 
-pub use config::{Config, ConfigError, FloodLimits, PAIRING_EXPIRES_MAX, Timing};
-pub use groups::{Group, Groups, Members};
-pub use menu::MenuEntry;
-pub use probe::{Answered, ProbeError, who};
-pub use pulse::{last_poll, overdue, polled};
-pub use renew::{Renewal, Renewed};
+pub use config::{Config, ConfigError, FloodLimits, Timing};
+pub use probe::who;
 pub use token::Token;
 
 use api::Api;
-use bot::{Bot, Hears, Me, deciding};
-use cofferdam_agent::tools;
-use cofferdam_agent::turn::Runner;
-use cofferdam_chat::Guests;
-use cofferdam_chat::answering::{Base, arrivals};
-use cofferdam_chat::desk::Desk;
-use cofferdam_chat::lanes::{ARRIVALS_MAX, Running, Stop, TURNS_AT_ONCE_MAX};
-use cofferdam_store::people::People;
-use cofferdam_store::{Keeper, Presence, Store, StoreError};
-use cofferdam_warden::attachments::outgoing::Outgoing;
-use cofferdam_warden::attachments::{self, BlobStore};
+use bot::{Bot, Bots, Hears, Me};
+use cofferdam_chat::lanes::Arrival;
+use cofferdam_chat::people::words::served;
+use cofferdam_chat::people::{Door, Guests, Names};
+use cofferdam_chat::pulse::Pulse;
+use cofferdam_chat::setup::{Renewal, Services, run};
+use cofferdam_store::StoreError;
 use failure::Failure;
 use moves::Moves;
-use names::Names;
 use pace::Pace;
-use people::Door;
+use people::{CHANNEL, named};
 use presses::ANSWERS_AT_ONCE_MAX;
-use start::{prune, resume_and_poll, who_am_i};
+use poll::poll;
+use start::who_am_i;
 use std::sync::Arc;
-use tokio::sync::{Semaphore, mpsc, watch};
-use tokio::task::JoinSet;
+use tokio::sync::{Semaphore, mpsc};
 use tokio_util::sync::CancellationToken;
+
+/// Whether the poller of this process goes on.
+pub static PULSE: Pulse = Pulse::new();
 
 /// Everything that the channel needs from others.
 pub struct Service {
@@ -93,24 +83,8 @@ pub struct Service {
     pub config: Config,
     /// The bot's token.
     pub token: Token,
-    /// The inbox and the replies.
-    pub store: Store,
-    /// The note for those who look at it.
-    pub presence: Arc<Presence>,
-    /// Those whom the operator lets in besides.
-    pub people: People,
-    /// Answers turns.
-    pub runner: Arc<Runner>,
-    /// Takes the bytes of attachments.
-    pub blobs: BlobStore,
-    /// Holds the bytes of replies' files.
-    pub outgoing: Outgoing,
-    /// Limits on attachments.
-    pub attachments: attachments::Config,
-    /// How long a person is waited for.
-    pub approvals: tools::Config,
-    /// The tools, for the command menu.
-    pub menu: Vec<MenuEntry>,
+    /// What every channel is given.
+    pub services: Services,
 }
 
 /// Why the channel ended by itself.
@@ -144,11 +118,10 @@ pub enum ServeError {
 pub async fn serve(
     service: Service,
     announce: impl FnOnce(&str) + Send,
-    renewals: mpsc::Receiver<Renewal>,
+    renewals: mpsc::Receiver<Renewal<Config>>,
     stop: CancellationToken,
 ) -> Result<(), ServeError> {
     service.config.check()?;
-    service.presence.begins();
     let address = service.config.address()?;
     let place = service.config.token_place();
     let ended = |failure: Failure| match failure {
@@ -160,43 +133,24 @@ pub async fn serve(
     let api = Arc::new(Api::new(address, service.token.clone(), pace).map_err(ended)?);
     let Some(me) = who_am_i(&api, &stop).await.map_err(ended)? else { return Ok(()) };
     let name = me.username.clone().unwrap_or_else(|| me.id.to_string());
-    service.presence.polls_as(&me.called());
-    let moves = Moves::known(service.store.moves(&channel_of(&me)).await?);
-    let (menu, users) = (service.menu.clone(), service.config.allowed_users.len());
+    service.services.presence.polls_as(CHANNEL, &me.called());
+    let moves = Moves::known(service.services.store.moves(&channel_of(&me)).await?);
+    let (menu, users) = (service.services.menu.clone(), service.config.allowed_users.len());
     let bot = Arc::new(bot(service, api, (me, moves), soon));
-    let line = words::polling(&name, users, bot.door.let_in(), &bot.door.groups.told());
-    let (renewing, bots) = watch::channel(bot.clone());
-
+    let who = served(users, bot.door.let_in(), &bot.door.groups.told("group"));
+    let line = words::polling(&name, &who);
     if bot.me.hears == Hears::WhatIsForIt && bot.door.groups.listen_to_everything() {
         tracing::warn!(
             "a group has mention_required = false, and the bot is in privacy mode: unless it is an administrator there, \
              Telegram brings it only what is for it; turn the mode off with @BotFather's /setprivacy"
         );
     }
-    let mut background = JoinSet::new();
-    let shown = bot.clone();
-    background.spawn(async move { menu::set_menus(&shown, &menu).await });
-    background.spawn(renew::renew(renewing, renewals));
-    background.spawn(prune(bot.base.store.clone()));
-    // What the last run left and nobody needs.
-    bot.base.sweep().await;
-    let (arrivals, queue) = mpsc::channel(ARRIVALS_MAX);
-    let polling = async {
-        let resumed = || {
-            // Not before: what the last run left to be told is told once.
-            background.spawn(people::watch(bots.clone(), arrivals.clone()));
-            announce(&line);
-        };
-        let polled = resume_and_poll(&bots, &arrivals, resumed).await;
-        bot.base.stop.soon.cancel();
-        polled
-    };
-    let lanes = arrivals::lanes(bots.clone(), bot.timing.grace);
-    let (polled, ()) = tokio::join!(polling, lanes.run(queue));
-    match polled? {
-        None => Ok(()),
-        Some(failure) => Err(ended(failure)),
-    }
+    let grace = bot.timing.grace;
+    run(bot, menu, renewals, grace, async |bots: &Bots, lanes: &mpsc::Sender<Arrival>| {
+        announce(&line);
+        PULSE.of_loop(poll(bots, lanes)).await.map_err(ended)
+    })
+    .await
 }
 
 /// In the store another bot's update ids never meet this one's.
@@ -205,26 +159,9 @@ fn channel_of(me: &Me) -> String {
 }
 
 fn bot(service: Service, api: Arc<Api>, (me, moves): (Me, Moves), soon: CancellationToken) -> Bot {
-    let config = service.config;
-    let door = Door::new(&config, Guests::new(service.people, people::CHANNEL), (moves, Names::default()));
-    let (channel, stop) = (channel_of(&me), Stop { soon, now: CancellationToken::new() });
-    let keeper = Keeper::new(stop.soon.clone(), pulse::goes_on_within);
-    let rules = deciding(&config.approvers, &service.approvals);
-    let desk = Desk::new(service.store.clone(), (keeper.clone(), stop.clone()), channel.clone(), rules);
-    let base = Base {
-        store: service.store,
-        channel,
-        keeper,
-        stop,
-        runner: service.runner,
-        desk,
-        running: Arc::new(Running::default()),
-        places: Arc::new(Semaphore::new(TURNS_AT_ONCE_MAX)),
-        blobs: service.blobs,
-        limits: service.attachments,
-        outgoing: service.outgoing,
-        albums: config.timing.albums,
-    };
+    let Service { config, services, .. } = service;
+    let door = Door::new(named(&config), Guests::new(services.people.clone(), CHANNEL), Names::default());
+    let base = services.base(channel_of(&me), soon, &config.approvers, config.timing.albums);
     let answers = Arc::new(Semaphore::new(ANSWERS_AT_ONCE_MAX));
-    Bot { base, api, presence: service.presence, door, timing: config.timing, me, answers }
+    Bot { base, api, presence: services.presence, door, moves, timing: config.timing, me, answers }
 }

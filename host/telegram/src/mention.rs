@@ -1,55 +1,33 @@
-//! Whether a text mentions this bot by its user name, and the text without that. Pure.
+//! Mentions of this bot by its user name.
+//!
+//! One is `@` and the name, in any case, that no letter, digit, `_` or `@` touches: an address of e-mail is none.
 
-/// `text` without the mentions of this user name; `None` when there is none.
-///
-/// A mention is `@` and the name, in any case, that no letter, digit, `_` or `@` touches: an address of e-mail is
-/// none. At the beginning a comma or colon behind it goes as well.
-pub(super) fn without_mention(text: &str, username: &str) -> Option<String> {
-    let mut rest = String::with_capacity(text.len());
-    let mut at = 0;
-    while let Some(found) = next(&text[at..], username, rest.chars().next_back()) {
-        rest.push_str(&text[at..at + found]);
-        at += found + 1 + username.len();
-        let after = text[at..].trim_start_matches([' ', '\t']);
-        if rest.trim().is_empty() {
-            rest.clear();
-            at = text.len() - after.trim_start_matches([',', ':']).trim_start().len();
-        } else if rest.ends_with(char::is_whitespace) || after.is_empty() {
-            at = text.len() - after.len();
-        }
+use cofferdam_chat::answering::Mentions;
+
+/// A user name, without `@`.
+pub(super) struct Username<'n>(pub(super) &'n str);
+
+impl Mentions for Username<'_> {
+    fn next(&self, text: &str, before: Option<char>) -> Option<(usize, usize)> {
+        let (username, part) = (self.0, |c: char| c.is_alphanumeric() || c == '_' || c == '@');
+        let found = text.match_indices('@').map(|(at, _)| at).find(|at| {
+            let behind = text.get(at + 1..at + 1 + username.len());
+            let touched = text[..*at].chars().next_back().or(before.filter(|_| *at == 0)).is_some_and(part);
+            behind.is_some_and(|name| name.eq_ignore_ascii_case(username))
+                && !touched
+                && !text[at + 1 + username.len()..].chars().next().is_some_and(part)
+        });
+        found.map(|at| (at, 1 + username.len()))
     }
-    if at == 0 {
-        return None;
-    }
-    rest.push_str(&text[at..]);
-    Some(rest.trim_end().to_owned())
-}
-
-/// What follows a mention at the beginning of `text`; `None` when there is none.
-pub(super) fn after_mention<'t>(text: &'t str, username: &str) -> Option<&'t str> {
-    let text = text.trim_start();
-    let rest = text.get(1 + username.len()..).filter(|_| next(text, username, None) == Some(0))?;
-    Some(rest.trim_start().trim_start_matches([',', ':']).trim_start())
-}
-
-/// Where the next mention in `text` begins, which `before` precedes.
-fn next(text: &str, username: &str, before: Option<char>) -> Option<usize> {
-    let part = |c: char| c.is_alphanumeric() || c == '_' || c == '@';
-    text.match_indices('@').map(|(at, _)| at).find(|at| {
-        let behind = text.get(at + 1..at + 1 + username.len());
-        let touched = text[..*at].chars().next_back().or(before.filter(|_| *at == 0)).is_some_and(part);
-        behind.is_some_and(|name| name.eq_ignore_ascii_case(username))
-            && !touched
-            && !text[at + 1 + username.len()..].chars().next().is_some_and(part)
-    })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use cofferdam_chat::answering::{after_mention, without_mention};
 
     fn check(text: &str, expected: Option<&str>) {
-        assert_eq!(without_mention(text, "Our_bot").as_deref(), expected, "{text:?}");
+        assert_eq!(without_mention(text, &Username("Our_bot")).as_deref(), expected, "{text:?}");
     }
 
     #[test]
@@ -65,8 +43,8 @@ mod tests {
         check("(@our_bot)", Some("()"));
         check("@our_bot\nline\n\nline", Some("line\n\nline"));
         check("é @our_bot é", Some("é é"));
-        assert_eq!(after_mention(" @our_BOT: /x a", "our_bot"), Some("/x a"));
-        assert_eq!(after_mention("hi @our_bot", "our_bot"), None);
+        assert_eq!(after_mention(" @our_BOT: /x a", &Username("our_bot")), Some("/x a"));
+        assert_eq!(after_mention("hi @our_bot", &Username("our_bot")), None);
     }
 
     #[test]

@@ -4,21 +4,11 @@
 use super::api::{Api, REQUEST_MAX};
 use super::bot::Bot;
 use super::failure::Failure;
-use super::groups::Members;
+use cofferdam_chat::people::Members;
+use cofferdam_chat::setup::MenuEntry;
 use std::collections::BTreeSet;
 use teloxide_core::payloads::{DeleteMyCommands, GetMyCommands, SetMyCommands};
 use teloxide_core::types::{BotCommand, BotCommandScope, ChatId, Recipient};
-
-/// An entry of the command menu.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct MenuEntry {
-    /// The tool's name, without `/`.
-    pub name: String,
-    /// One sentence.
-    pub summary: String,
-    /// The profile of the tool; absent for a word to the gateway itself, which is there wherever the bot is.
-    pub profile: Option<String>,
-}
 
 /// Telegram takes no more commands.
 const ENTRIES_MAX: usize = 100;
@@ -34,7 +24,7 @@ const GROUPS_MAX: usize = 50;
 pub(super) async fn set_menus(bot: &Bot, entries: &[MenuEntry]) {
     let mut failed = set_menu(&bot.api, BotCommandScope::Default, commands(entries, None)).await.err();
     for (id, group) in bot.door.groups.named.iter().take(GROUPS_MAX) {
-        let chat_id = Recipient::Id(ChatId(bot.door.moves.now(*id)));
+        let chat_id = Recipient::Id(ChatId(bot.moves.now(*id)));
         // Without one of its own a chat shows the menu for all.
         let own = match &group.profiles {
             Some(profiles) if group.members != Members::None => commands(entries, Some(profiles)),
@@ -70,13 +60,13 @@ async fn set_menu(api: &Api, scope: BotCommandScope, wanted: Vec<BotCommand>) ->
 ///
 /// One entry that Telegram refuses would cost the whole menu, so each is made to fit.
 fn commands(entries: &[MenuEntry], profiles: Option<&BTreeSet<String>>) -> Vec<BotCommand> {
-    let help = MenuEntry { name: "help".into(), summary: "List the tools".into(), profile: None };
+    let help = MenuEntry { name: "help".into(), summary: "List the tools".into(), tool: None };
     let fits = |entry: &&MenuEntry| {
         let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
         (1..=NAME_CHARS_MAX).contains(&entry.name.len()) && entry.name.chars().all(plain)
     };
-    let here = |entry: &&MenuEntry| match (profiles, &entry.profile) {
-        (Some(profiles), Some(profile)) => profiles.contains(profile),
+    let here = |entry: &&MenuEntry| match (profiles, &entry.tool) {
+        (Some(profiles), Some(tool)) => profiles.contains(&tool.profile),
         _ => true,
     };
     let others = entries.iter().filter(|entry| entry.name != help.name).filter(fits).filter(here);
@@ -94,9 +84,14 @@ fn commands(entries: &[MenuEntry], profiles: Option<&BTreeSet<String>>) -> Vec<B
 #[cfg(test)]
 mod tests {
     use super::*;
+    use cofferdam_chat::setup::MenuTool;
 
     fn entry(name: &str, summary: &str) -> MenuEntry {
-        MenuEntry { name: name.into(), summary: summary.into(), profile: Some("p".into()) }
+        MenuEntry { name: name.into(), summary: summary.into(), tool: Some(under("p")) }
+    }
+
+    fn under(profile: &str) -> MenuTool {
+        MenuTool { profile: profile.into(), arguments: serde_json::Value::Null, takes_files: false }
     }
 
     #[test]
@@ -121,10 +116,10 @@ mod tests {
 
     #[test]
     fn a_group_is_shown_what_can_be_called_there() {
-        let word = MenuEntry { profile: None, ..entry("cancel", "Stops.") };
+        let word = MenuEntry { tool: None, ..entry("cancel", "Stops.") };
         let entries = [
             entry("file_read", "Reads."),
-            MenuEntry { profile: Some("q".into()), ..entry("w", "Writes.") },
+            MenuEntry { tool: Some(under("q")), ..entry("w", "Writes.") },
             word,
         ];
         let shown = |profile: &str| {

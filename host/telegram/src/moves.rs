@@ -58,13 +58,13 @@ impl Bot {
     /// Notes that a group lives on under another id, durably; `None` once the bot stops.
     pub(super) async fn moved(&self, from: i64, to: i64) -> Option<()> {
         let is_group = from < 0 && to < 0 && from != to;
-        if !is_group || self.door.moves.now(from) == to {
+        if !is_group || self.moves.now(from) == to {
             return Some(());
         }
         let base = &self.base;
         let note = || base.store.note_move(&base.channel, from.to_string(), to.to_string());
         base.stored("note that a group moved", note).await?;
-        self.door.moves.note(from, to);
+        self.moves.note(from, to);
         tracing::info!(from, to, "a group became a supergroup and goes on under its new id");
         // Who waits for an approval there shows it again, where it can be pressed.
         base.desk.look_again();

@@ -1,19 +1,20 @@
 //! Long polling: persist a batch, then confirm it, for as long as the program runs. Whatever goes wrong
 //! is waited out; only a refused token ends it.
 
+use super::PULSE;
 use super::admit::{Admission, admit};
 use super::bot::{Bot, Bots};
 use super::cursor::{Cursor, Cursored};
 use super::failure::Failure;
+use super::people::CHANNEL;
 use super::prepare::{concerns_us, queue_of};
 use super::presses;
-use super::pulse;
 use super::send::Target;
-use super::start::{Flow, hand_on};
-use super::trouble::Trouble;
 use super::wire::Update;
-use cofferdam_chat::answering::{Channel, arrivals};
+use cofferdam_chat::Trouble;
+use cofferdam_chat::answering::{Channel, Flow, arrivals, hand_on};
 use cofferdam_chat::lanes::Arrival;
+use cofferdam_chat::pulse::goes_on_within;
 use cofferdam_store::{Fate, Headers, NewUpdate, Persisted};
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -21,6 +22,9 @@ use std::time::Duration;
 use teloxide_core::requests::Payload;
 use tokio::sync::mpsc;
 
+/// The pause after the first failure, and the longest that Telegram did not ask for.
+const PAUSE_FIRST: Duration = Duration::from_millis(500);
+const PAUSE_MAX: Duration = Duration::from_secs(10);
 /// Telegram holds the poll; the request may take this much longer.
 const OVERTIME: Duration = Duration::from_secs(15);
 
@@ -41,11 +45,11 @@ impl Payload for GetUpdates {
 
 /// Polls until the stop; the error is a refused token.
 pub(super) async fn poll(bots: &Bots, lanes: &mpsc::Sender<Arrival>) -> Result<(), Failure> {
-    pulse::known();
+    PULSE.known();
     // The first poll comes back at once, and shows whether polling works: a later one lasts as long as nobody writes.
     let mut hold = Duration::ZERO;
     let mut cursor = Cursor::default();
-    let mut trouble = Trouble::default();
+    let mut trouble = Trouble::new("polling", PAUSE_FIRST, PAUSE_MAX);
     loop {
         let bot = bots.borrow().clone();
         let polled = tokio::select! {
@@ -57,7 +61,7 @@ pub(super) async fn poll(bots: &Bots, lanes: &mpsc::Sender<Arrival>) -> Result<(
         let bot = bots.borrow().clone();
         let taken = match polled {
             Ok(batch) => {
-                pulse::answered(batch.len());
+                PULSE.answered(batch.len());
                 hold = bot.timing.long_poll;
                 take(&bot, batch, &mut cursor, lanes).await
             }
@@ -76,14 +80,29 @@ pub(super) async fn poll(bots: &Bots, lanes: &mpsc::Sender<Arrival>) -> Result<(
                 {
                     trouble.over();
                 }
-                trouble.pause(&failure)
+                let (said, asked) = said(&failure);
+                trouble.pause(said, asked)
             }
         };
-        pulse::goes_on_within(pause);
+        goes_on_within(pause);
         tokio::select! {
             () = tokio::time::sleep(pause) => {}
             () = bot.base.stop.soon.cancelled() => return Ok(()),
         }
+    }
+}
+
+/// Why polling fails, in words, and the pause that Telegram asks for.
+fn said(failure: &Failure) -> (String, Option<Duration>) {
+    match failure {
+        Failure::Conflict(why) if why.contains("webhook") => {
+            ("a webhook is set for this bot, so it cannot be polled; remove it with the Bot API's deleteWebhook".to_owned(), None)
+        }
+        Failure::Conflict(_) => {
+            ("another program polls with this bot's token; stop it, or give this one a bot of its own".to_owned(), None)
+        }
+        Failure::TooMany(asked) => ("Telegram asks for a pause".to_owned(), Some(*asked)),
+        other => (other.to_string(), None),
     }
 }
 
@@ -95,11 +114,11 @@ async fn ask(bot: &Bot, cursor: &Cursor, hold: Duration) -> Result<Vec<Box<RawVa
         timeout: hold.as_secs(),
         allowed_updates: &["message", "edited_message", "callback_query"],
     };
-    pulse::goes_on_within(hold + OVERTIME);
+    goes_on_within(hold + OVERTIME);
     let result = bot.api.call(&request, hold + OVERTIME).await;
-    pulse::goes_on_within(Duration::ZERO);
+    goes_on_within(Duration::ZERO);
     let result = result?;
-    bot.presence.polled();
+    bot.presence.polled(CHANNEL);
     serde_json::from_str(result.get()).map_err(|_| Failure::Unreachable("getUpdates brings no list".into()))
 }
 
@@ -141,7 +160,7 @@ async fn take(
     };
     let Some(persisted) = persisted else { return Ok(Flow::Stops) };
     for arrival in arrivals::of_batch(bot, &updates, persisted) {
-        if hand_on(bot, lanes, arrival).await == Flow::Stops {
+        if hand_on(&bot.base, lanes, arrival).await == Flow::Stops {
             return Ok(Flow::Stops);
         }
     }

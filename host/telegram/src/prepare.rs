@@ -5,14 +5,14 @@ use super::about::about;
 use super::admit::{Admission, admit};
 use super::bot::Me;
 use super::media::Media;
-use super::mention::{after_mention, without_mention};
+use super::mention::Username;
 use super::rules::Rules;
 use super::send::Target;
 use super::wire::{ChatKind, Content, Message};
 use super::words;
-use cofferdam_chat::answering::{self, Files, Question};
+use cofferdam_chat::answering::{self, Files, Question, after_mention, without_mention};
 use cofferdam_chat::words as said;
-use cofferdam_core::command::{Spoken, Word, spoken, steered, word};
+use cofferdam_core::command::{Spoken, spoken, steered};
 use cofferdam_store::{Queue, Standing};
 
 /// What messages of Telegram ask for.
@@ -75,25 +75,15 @@ pub(super) fn prepare(mut messages: Vec<Message>, standing: Standing, rules: &Ru
     };
     // Words are about what they reply to. What is sent on has none of its sender's own.
     let uses_replied = captioned.besides.forwarded.is_none();
-    let steers = matches!(&meant, Meant::Command(text) if steered(text).is_some());
-    prepared.text = match meant {
-        // Whether it finds a turn to be said to or becomes one, its words are what follows.
-        Meant::Command(text) => steered(&text).map(str::to_owned).unwrap_or(text),
-        Meant::Mention(text) | Meant::Said(text) => text,
+    let is_command = matches!(&meant, Meant::Command(_));
+    let text = match meant {
+        Meant::Command(text) | Meant::Mention(text) | Meant::Said(text) => text,
         Meant::ForAnother => String::new(),
     };
-    if let Some(message) = first.reply_to.as_ref().filter(|_| uses_replied && prepared.files.is_empty())
-        && let Some(file) = message.media.clone()
-    {
-        prepared.files = Files::Replied { file, album: message.album() };
-    }
-    if word(&prepared.text) == Some(Word::New) && !rules.may_begin_anew(sender) {
-        return Todo::Say(target, said::NOT_YOURS_TO_FORGET.into());
-    }
-    if steers && prepared.text.is_empty() && prepared.files.is_empty() {
-        return Todo::Say(target, said::STEER_WHAT.into());
-    }
-    Todo::Run(Box::new(prepared))
+    let replied = first.reply_to.as_ref().filter(|_| uses_replied).and_then(|message| {
+        Some(Files::Replied { files: vec![message.media.clone()?], album: message.album() })
+    });
+    prepared.asks((text, is_command), replied, rules.may_begin_anew(sender))
 }
 
 /// How the parts of a message want to be taken: as any of them says.
@@ -136,11 +126,11 @@ fn meant(message: &Message, me: &Me) -> Meant {
     };
     // What follows is a command as it was typed: a mention within it is part of its arguments.
     let command =
-        name.and_then(|name| after_mention(&text, name)).map(|text| spoken(text, me.username.as_deref()));
+        name.and_then(|name| after_mention(&text, &Username(name))).map(|text| spoken(text, me.username.as_deref()));
     if let Some(Spoken::Command(command)) = command {
         return Meant::Command(command);
     }
-    match name.and_then(|name| without_mention(&text, name)) {
+    match name.and_then(|name| without_mention(&text, &Username(name))) {
         Some(rest) => Meant::Mention(rest),
         None if message.besides.mentions.contains(&me.id) => Meant::Mention(text),
         None => Meant::Said(text),
@@ -168,11 +158,11 @@ fn is_for_us(message: &Message, rules: &Rules) -> bool {
 #[cfg(test)]
 mod tests {
     use super::super::bot::Hears;
-    use super::super::groups::{Group, Groups, Members};
     use super::super::moves::Moves;
     use super::super::wire::Update;
     use super::*;
     use cofferdam_agent::turn::Whose;
+    use cofferdam_chat::people::{Group, Groups, Members};
     use serde_json::{Value, json};
     use std::collections::{BTreeMap, BTreeSet};
     use std::sync::Arc;
@@ -369,7 +359,7 @@ mod tests {
         let photo = json!({ "message_id": 2, "from": { "id": 8 }, "document": document("old") });
         let asked = json!({ "text": "@our_bot what is this?", "reply_to_message": photo });
         let Todo::Run(turn) = run(vec![group(asked)], Standing::First) else { panic!("no turn") };
-        assert!(matches!(turn.files, Files::Replied { file, .. } if file.name == "old"));
+        assert!(matches!(turn.files, Files::Replied { files, .. } if file.name == "old"));
     }
 
     #[test]
@@ -407,14 +397,14 @@ mod tests {
             Todo::Run(turn) => turn.files,
             other => panic!("{other:?}"),
         };
-        let Files::Replied { file, album } = files(json!({ "text": "/x", "reply_to_message": replied }))
+        let Files::Replied { files, album } = files(json!({ "text": "/x", "reply_to_message": replied }))
         else {
             panic!("own files")
         };
         assert_eq!((file.name.as_str(), file.message_id), ("old", Some(2)));
         assert_eq!(album.as_deref(), Some("7/0/7/g"));
         let words = files(json!({ "text": "what is this?", "reply_to_message": replied }));
-        assert!(matches!(words, Files::Replied { file, .. } if file.name == "old"));
+        assert!(matches!(words, Files::Replied { files, .. } if file.name == "old"));
         let origin = json!({ "type": "user", "sender_user": { "id": 8, "first_name": "Eve" } });
         let sent_on = json!({ "text": "x", "reply_to_message": replied, "forward_origin": origin });
         assert_eq!(files(sent_on), Files::Own(vec![]));

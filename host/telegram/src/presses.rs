@@ -5,8 +5,8 @@
 
 use super::api::REQUEST_MAX;
 use super::bot::Bot;
-use super::start::Flow;
 use super::wire::{Press, UserKind};
+use cofferdam_chat::answering::Flow;
 use cofferdam_chat::desk::Said;
 use teloxide_core::payloads::AnswerCallbackQuery;
 use teloxide_core::types::CallbackQueryId;

@@ -7,29 +7,10 @@ use super::config::{Config, FloodLimits};
 use super::failure::Failure;
 use super::pace::Pace;
 use super::token::Token;
-use std::time::{Duration, SystemTime};
+use cofferdam_chat::setup::{Answered, ProbeError};
+use std::time::Duration;
 use teloxide_core::payloads::GetMe;
 use tokio_util::sync::CancellationToken;
-
-/// What the Bot API has answered.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Answered {
-    /// The bot as people call it: `@name`; or why that is not known.
-    pub bot: Result<String, ProbeError>,
-    /// The time by the server's clock; none if it told none.
-    pub date: Option<SystemTime>,
-}
-
-/// Why it is not known who the bot is.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum ProbeError {
-    /// Telegram does not know the token.
-    #[error("Telegram does not accept the token (HTTP status {0})")]
-    Refused(u16),
-    /// Not reached, or no answer that says anything about the token.
-    #[error("{0}")]
-    Unreachable(String),
-}
 
 /// Asks the Bot API of this configuration who the bot with this token is, once, for at most `limit`.
 pub async fn who(config: &Config, token: Token, limit: Duration) -> Answered {
@@ -45,7 +26,7 @@ pub async fn who(config: &Config, token: Token, limit: Duration) -> Answered {
     };
     let bot = result.and_then(|result| Me::read(&result)).map(|me| me.called());
     let bot = bot.map_err(|failure| match failure {
-        Failure::Unauthorized(code) => ProbeError::Refused(code),
+        Failure::Unauthorized(code) => ProbeError::Refused { platform: "Telegram", code },
         other => ProbeError::Unreachable(other.to_string()),
     });
     Answered { bot, date }

@@ -1,11 +1,11 @@
 //! What holds at one moment: who is served, what holds in which group, and who the bot is. Pure.
 
 use super::bot::Me;
-use super::groups::{Group, Groups, Members, USUAL};
 use super::moves::Moves;
 use super::wire::{ChatKind, Message};
 use cofferdam_agent::turn::Whose;
 use cofferdam_chat::lanes::By;
+use cofferdam_chat::people::{Group, Groups, Members};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -26,13 +26,13 @@ impl Rules {
     pub(super) fn group(&self, message: &Message) -> &Group {
         match message.chat.kind {
             ChatKind::Group => self.of(message.chat.id),
-            ChatKind::Private | ChatKind::Other => &USUAL,
+            ChatKind::Private | ChatKind::Other => Group::usual(),
         }
     }
 
     /// What holds in a group of this id.
     pub(super) fn of(&self, chat: i64) -> &Group {
-        self.groups.of([self.moves.now(chat), self.moves.home(chat)])
+        self.groups.of(&[self.moves.now(chat), self.moves.home(chat)])
     }
 
     /// What somebody may stop.

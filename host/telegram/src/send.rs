@@ -8,8 +8,8 @@ use super::typing::Typing;
 use super::upload::send_files;
 use super::wire::Message;
 use async_trait::async_trait;
-use cofferdam_chat::Alive;
-use cofferdam_chat::outbound::{Bundle, Rich, Router, SendError};
+use cofferdam_chat::{Alive, StandIn};
+use cofferdam_chat::outbound::{Content, Rich, Router, SendError, Sending};
 use cofferdam_store::{Part, PartKind};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -32,16 +32,6 @@ pub(super) struct Target {
     /// What stands there for the reply already.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) stand_in: Option<StandIn>,
-}
-
-/// What becomes of the message that stood for a reply while its turn ran.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub(super) enum StandIn {
-    /// The first text takes its place.
-    Edit(i64),
-    /// It goes: an edit of it may still be on its way, and would overtake the reply.
-    Delete(i64),
 }
 
 impl Target {
@@ -71,15 +61,10 @@ pub(super) fn is_group(chat: i64) -> bool {
     chat < 0
 }
 
-/// What one request sends.
-enum Content {
-    Text(Rich),
-    Files(Bundle),
-}
-
 #[async_trait]
 impl Router for Bot {
-    async fn send(&self, target: &str, part: &Part, after: Option<&str>) -> Result<String, SendError> {
+    async fn send(&self, sending: Sending<'_>) -> Result<String, SendError> {
+        let Sending { target, part, after, .. } = sending;
         let Some(target) = Target::from_text(target) else {
             return Err(SendError::Refused("the stored target is unreadable".into()));
         };
@@ -110,22 +95,15 @@ impl Bot {
         {
             return Ok(message);
         }
-        let content = match part.kind {
-            PartKind::Text | PartKind::Rich => Content::Text(words(part)?),
-            PartKind::Voice => return Err(SendError::Refused("this channel cannot speak yet".into())),
-            PartKind::Attachment => match Bundle::read(&part.body) {
-                Some(bundle) => Content::Files(bundle),
-                None => return Err(SendError::Refused("the stored files are unreadable".into())),
-            },
-        };
+        let content = Content::of(part)?;
         // Only the first message of a reply points at the question; files that follow, at what they follow.
-        target.reply_to = match (part.n, &content) {
+        target.reply_to = match (part.n, &content.files) {
             (0, _) => target.reply_to,
-            (_, Content::Files(_)) => match after {
+            (_, Some(_)) => match after {
                 Some(ids) => ids.rsplit(',').next().and_then(|id| id.parse().ok()),
                 None => target.reply_to,
             },
-            (_, Content::Text(_)) => None,
+            (_, None) => None,
         };
         let mut sent = self.send_to(target, &content).await;
         if let Err(Failure::Migrated(chat)) = sent {
@@ -144,9 +122,9 @@ impl Bot {
 
     async fn send_to(&self, target: Target, content: &Content) -> Result<String, Failure> {
         let sending = async {
-            match content {
-                Content::Text(text) => self.api.send(target, text).await,
-                Content::Files(bundle) => send_files(&self.api, &self.base.outgoing, target, bundle).await,
+            match &content.files {
+                None => self.api.send(target, &content.words).await,
+                Some(bundle) => send_files(&self.api, &self.base.outgoing, target, bundle).await,
             }
         };
         self.api.pace.reply(target.chat, sending).await
@@ -164,7 +142,7 @@ impl Api {
     ) -> Result<Option<String>, SendError> {
         let id = match stand_in {
             StandIn::Edit(id) if matches!(part.kind, PartKind::Text | PartKind::Rich) => {
-                let text = words(part)?;
+                let text = Content::of(part)?.words;
                 match self.pace.reply(chat, self.edit(chat, id, &text)).await {
                     Ok(()) => return Ok(Some(id.to_string())),
                     // Somebody has deleted it, or it is too old.
@@ -259,12 +237,6 @@ pub(super) fn is_markup_refused(failure: &Failure, text: &Rich) -> bool {
         tracing::warn!(%failure, "sending a text without its styles");
     }
     refused
-}
-
-/// What a part says.
-fn words(part: &Part) -> Result<Rich, SendError> {
-    let words = Rich::read(part.kind, &part.body);
-    words.ok_or_else(|| SendError::Refused("the stored text is unreadable".into()))
 }
 
 /// The id in a message that Telegram has taken.

@@ -1,87 +1,19 @@
-//! The way from the start to polling: who the bot is, what the last run left, and what runs beside.
+//! Who the bot is, which is asked before anything else.
 
 use super::api::Api;
-use super::bot::{Bot, Bots, Me};
+use super::bot::Me;
 use super::failure::Failure;
-use super::poll::poll;
-use super::pulse;
-use cofferdam_agent::server::Backoff;
-use cofferdam_chat::answering::arrivals;
-use cofferdam_chat::lanes::Arrival;
-use cofferdam_store::{Store, StoreError, now_ms};
+use cofferdam_chat::setup::wait_for;
 use std::time::Duration;
-use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
-
-/// How often the store is pruned.
-const PRUNE_EVERY: Duration = Duration::from_secs(60 * 60);
 
 /// The bot's account; waits for a network that is down. `None` on `stop`.
 pub(super) async fn who_am_i(api: &Api, stop: &CancellationToken) -> Result<Option<Me>, Failure> {
-    let mut backoff = Backoff::new(Duration::from_millis(500), Duration::from_secs(10));
-    loop {
-        let asked = tokio::select! {
-            asked = Me::ask(api) => asked,
-            () = stop.cancelled() => return Ok(None),
-        };
-        let failure = match asked {
-            Ok(me) => return Ok(Some(me)),
-            Err(failure @ Failure::Unauthorized(_)) => return Err(failure),
-            Err(failure) => failure,
-        };
-        if !backoff.is_failing() {
-            tracing::warn!("waiting for Telegram: {failure}");
-        }
-        let pause = match failure {
-            Failure::TooMany(asked) => asked.max(backoff.pause()),
-            _ => backoff.pause(),
-        };
-        tokio::select! {
-            () = tokio::time::sleep(pause) => {}
-            () = stop.cancelled() => return Ok(None),
-        }
-    }
-}
-
-/// Hands on what the last run left, replies first, then polls. `Some` is a refused token.
-pub(super) async fn resume_and_poll(
-    bots: &Bots,
-    lanes: &mpsc::Sender<Arrival>,
-    announce: impl FnOnce(),
-) -> Result<Option<Failure>, StoreError> {
-    let bot = &*bots.borrow().clone();
-    for arrival in arrivals::left(bot).await? {
-        if hand_on(bot, lanes, arrival).await == Flow::Stops {
-            return Ok(None);
-        }
-    }
-    announce();
-    Ok(pulse::poller(poll(bots, lanes)).await.err())
-}
-
-/// Hands one piece of work on.
-pub(super) async fn hand_on(bot: &Bot, lanes: &mpsc::Sender<Arrival>, arrival: Arrival) -> Flow {
-    tokio::select! {
-        sent = lanes.send(arrival) => if sent.is_ok() { Flow::Goes } else { Flow::Stops },
-        () = bot.base.stop.soon.cancelled() => Flow::Stops,
-    }
-}
-
-/// Whether work goes on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Flow {
-    Goes,
-    Stops,
-}
-
-/// Forgets what is done and old, for as long as the bot runs.
-pub(super) async fn prune(store: Store) {
-    loop {
-        match store.prune(now_ms()).await {
-            Ok(0) => {}
-            Ok(count) => tracing::debug!(count, "old updates are forgotten"),
-            Err(error) => tracing::warn!(%error, "old updates cannot be forgotten now"),
-        }
-        tokio::time::sleep(PRUNE_EVERY).await;
-    }
+    let asks_for = |failure: &Failure| match failure {
+        Failure::Unauthorized(_) => None,
+        Failure::TooMany(asked) => Some(*asked),
+        _ => Some(Duration::ZERO),
+    };
+    let pauses = (Duration::from_millis(500), Duration::from_secs(10));
+    wait_for("Telegram", pauses, stop, || Me::ask(api), asks_for).await
 }

@@ -3,15 +3,13 @@
 //! It reads no path: a file is named by the SHA-256 of its blob alone.
 
 use super::api::Api;
-use super::download::{ATTEMPT_MIN, SLOWEST_BYTES_PER_S};
 use super::failure::Failure;
 use super::send::{Target, Written, is_markup_refused, sent_id};
-use cofferdam_chat::outbound::{Bundle, Manners, Media, Shown};
+use cofferdam_chat::outbound::{Bundle, Manners, Media, Shown, units};
 use cofferdam_warden::attachments::outgoing::Outgoing;
 use reqwest::Body;
 use reqwest::multipart::{Form, Part};
 use serde_json::{Value, json};
-use std::time::Duration;
 use tokio::time::timeout;
 
 /// What messages of the Bot API carry: <https://core.telegram.org/bots/api#sending-files>. Megabytes are taken as
@@ -19,6 +17,7 @@ use tokio::time::timeout;
 pub(super) const MANNERS: Manners = Manners {
     text_units_max: super::send::TEXT_UNITS_MAX,
     caption_units_max: 1024,
+    first_text_carries_files: false,
     group_max: 10,
     file_bytes_max: 50_000_000,
     photo_bytes_max: 10_000_000,
@@ -33,6 +32,7 @@ pub(super) const MANNERS: Manners = Manners {
         ("audio/mp4", Media::Audio),
         ("audio/ogg", Media::Voice),
     ],
+    length: units,
 };
 
 /// Sends the files of a bundle; returns the ids of all its messages.
@@ -71,7 +71,7 @@ async fn send_as(api: &Api, outgoing: &Outgoing, target: Target, bundle: &Bundle
         [one] => single(outgoing, one, caption)?,
         many => group(outgoing, many, caption)?,
     };
-    let patience = patience(bundle);
+    let patience = bundle.patience();
     let result = timeout(patience, api.upload(method, addressed(form, target))).await;
     let result = result.map_err(|_| Failure::TooSlow(patience))??;
     // The message is out whatever the rest of the answer looks like.
@@ -80,12 +80,6 @@ async fn send_as(api: &Api, outgoing: &Outgoing, target: Target, bundle: &Bundle
         Some(messages) => messages.iter().map(sent_id).collect::<Vec<_>>().join(","),
         None => sent_id(&sent),
     })
-}
-
-/// How long an upload may take: what is slower will hardly be faster the next time.
-fn patience(bundle: &Bundle) -> Duration {
-    let bytes: u64 = bundle.files.iter().map(|shown| shown.file.bytes).sum();
-    ATTEMPT_MIN + Duration::from_secs(bytes / SLOWEST_BYTES_PER_S)
 }
 
 fn single(
@@ -187,7 +181,7 @@ mod tests {
         };
         let seconds = |sizes: &[u64]| {
             let files = sizes.iter().map(|bytes| shown(*bytes)).collect();
-            patience(&Bundle { caption: None, caption_spans: Vec::new(), files, refused: None }).as_secs()
+            Bundle { caption: None, caption_spans: Vec::new(), files, refused: None }.patience().as_secs()
         };
         assert_eq!((seconds(&[]), seconds(&[32 << 10]), seconds(&[1 << 20, 1 << 20])), (60, 61, 124));
         assert_eq!(seconds(&[MANNERS.message_bytes_max]), 60 + 1525);

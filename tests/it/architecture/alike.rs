@@ -22,7 +22,7 @@ const ONCE: &[(&str, &str)] = &[
     // When an album is whole.
     ("is_over", "host/chat/src/answering/mailbox.rs"),
     // Codes for strangers.
-    ("NewCode", "host/chat/src/guests.rs"),
+    ("NewCode", "host/chat/src/people/guests.rs"),
     // Attempts at a turn.
     ("withdraw_attempt", "host/chat/src/attempt.rs"),
     // Signs of life, and what is shown of a turn.

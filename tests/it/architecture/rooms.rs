@@ -39,15 +39,20 @@ fn imports(code: &str, root: &str) -> BTreeSet<String> {
 /// What the rooms of the turn loop need: nothing that knows how a person is reached, or a model.
 const OF_TURNS: [&str; 3] = ["agent::turn", "agent::tools", "agent::bus"];
 /// What people see of a turn and how they stop it, each with a file or a folder of its own.
-const BESIDE_TURNS: [&str; 9] = [
+const BESIDE_TURNS: [&str; 14] = [
     "chat::alive",
     "chat::attempt",
     "chat::desk",
-    "chat::guests",
+    "chat::download",
     "chat::lanes",
     "chat::lib",
     "chat::live",
     "chat::newest",
+    "chat::people",
+    "chat::placeholder",
+    "chat::pulse",
+    "chat::setup",
+    "chat::trouble",
     "chat::words",
 ];
 
@@ -63,8 +68,14 @@ fn allowed(room: &str) -> Vec<&'static str> {
         // The way of a message: its turn, then its reply.
         "chat::answering" => [&["agent::turn", "agent::bus", "chat::outbound"], &BESIDE_TURNS[..]].concat(),
         "chat::outbound" => vec!["agent::server"],
+        "chat::download" | "chat::trouble" => vec!["agent::server"],
+        // Who is let in is told through the answering of their channel, and a channel is set up on it.
+        "chat::people" | "chat::setup" => {
+            [&["agent::server", "chat::answering"], &OF_TURNS[..], &BESIDE_TURNS[..]].concat()
+        }
+        "chat::placeholder" => [&["chat::outbound"], &BESIDE_TURNS[..]].concat(),
         beside if BESIDE_TURNS.contains(&beside) => [&OF_TURNS[..], &BESIDE_TURNS[..]].concat(),
-        channel if channel.starts_with("telegram::") => {
+        channel if channel.starts_with("telegram::") || channel.starts_with("discord::") => {
             [&["agent::server", "chat::answering", "chat::outbound"], &OF_TURNS[..], &BESIDE_TURNS[..]]
                 .concat()
         }
@@ -74,7 +85,7 @@ fn allowed(room: &str) -> Vec<&'static str> {
         // Each room owns its `Config`; loading them all is one place.
         "cofferdam::config" => {
             let below =
-                [&["agent::llm", "cofferdam::log", "cofferdam::monitor"], &allowed("telegram::lib")[..]];
+                [&["agent::llm", "cofferdam::log", "cofferdam::monitor"], &allowed("telegram::lib")[..], &["discord::lib"]];
             below.concat()
         }
         "cofferdam::log" | "cofferdam::monitor" => Vec::new(),
@@ -93,9 +104,10 @@ fn imports_are_found_however_they_are_written() {
 }
 
 /// The crates that have several rooms, by the names that others import them by.
-const WITH_ROOMS: [(&str, &str); 4] = [
+const WITH_ROOMS: [(&str, &str); 5] = [
     ("agent", "cofferdam_agent::"),
     ("chat", "cofferdam_chat::"),
+    ("discord", "cofferdam_discord::"),
     ("telegram", "cofferdam_telegram::"),
     ("cofferdam", "crate::"),
 ];
@@ -103,7 +115,7 @@ const WITH_ROOMS: [(&str, &str); 4] = [
 /// The arrows that cargo does not hold, since they are within a crate or name one room of another.
 #[test]
 fn rooms_import_only_along_the_arrows() {
-    let all: Vec<_> = ["agent/src", "chat/src", "telegram/src", "src"]
+    let all: Vec<_> = ["agent/src", "chat/src", "discord/src", "telegram/src", "src"]
         .into_iter()
         .flat_map(|folder| sources(&format!("host/{folder}")))
         .collect();
@@ -120,6 +132,7 @@ fn rooms_import_only_along_the_arrows() {
         let may = |other: &str| {
             other == room
                 || other.starts_with("telegram::") && ["telegram", "cofferdam"].contains(&krate)
+                || other.starts_with("discord::") && ["discord", "cofferdam"].contains(&krate)
                 || allowed.contains(&other)
                 || plays(other)
         };

@@ -231,6 +231,57 @@ const EFFECTS: &[(&str, &str, Seen, &str)] = &[
         |home, set| ran(home, set, &["tools"]),
         "expected `telegram` or `server`",
     ),
+    ("COFFERDAM_CHANNELS_DISCORD_TOKEN_ENV", "MY_DISCORD", discord, "variable MY_DISCORD is not set"),
+    (
+        "COFFERDAM_CHANNELS_DISCORD_TOKEN_FILE",
+        "/none",
+        |home, set| ran(home, set, &["serve"]),
+        "cannot read /none",
+    ),
+    (
+        "COFFERDAM_CHANNELS_DISCORD_API_URL",
+        "http://10.0.0.1",
+        |home, set| ran(home, set, &["tools"]),
+        "http://10.0.0.1",
+    ),
+    (
+        "COFFERDAM_CHANNELS_DISCORD_ALLOWED_USERS",
+        "5,0",
+        |home, set| ran(home, set, &["tools"]),
+        "0 is not a user's id",
+    ),
+    (
+        "COFFERDAM_CHANNELS_DISCORD_APPROVERS",
+        "5",
+        |home, set| ran(home, set, &["tools"]),
+        "5 is not among allowed_users",
+    ),
+    ("COFFERDAM_CHANNELS_DISCORD_PAIRING", "maybe", discord, "neither true nor false"),
+    (
+        "COFFERDAM_CHANNELS_DISCORD_PAIRING_EXPIRES",
+        "26h",
+        |home, set| ran(home, set, &["tools"]),
+        "pairing_expires = \"26h\" is not from 1m to 24h",
+    ),
+    ("COFFERDAM_CHANNELS_DISCORD_MESSAGE_CONTENT", "perhaps", discord, "neither true nor false"),
+    (
+        "COFFERDAM_CHANNELS_DISCORD_GUILDS",
+        "{ \"5\" = { members = \"all\" } }",
+        |home, set| ran(home, set, &["tools"]),
+        "guilds.\"5\": members = \"all\"",
+    ),
+    (
+        "COFFERDAM_CHANNELS_DISCORD_OTHER_GUILDS",
+        "all",
+        |home, set| ran(home, set, &["tools"]),
+        "other_guilds = \"all\" would serve",
+    ),
+    (
+        "COFFERDAM_CHANNELS_DISCORD_CDN_URL",
+        "https://cdn.discordapp.com",
+        |home, set| ran(home, set, &["tools"]),
+        "cdn_url is for tests",
+    ),
 ];
 
 fn ran(home: &Home, set: &[(&str, &str)], arguments: &[&str]) -> Ran {
@@ -240,6 +291,11 @@ fn ran(home: &Home, set: &[(&str, &str)], arguments: &[&str]) -> Ran {
 /// Of a model's keys none has an effect without one, and that is said. What each does is in `llm::configuration`.
 fn no_model(home: &Home, set: &[(&str, &str)]) -> Ran {
     ran(home, set, &["tools"])
+}
+
+/// Without a token there is nothing that is contacted.
+fn discord(home: &Home, set: &[(&str, &str)]) -> Ran {
+    ran(home, set, &["serve"])
 }
 
 fn read(home: &Home, set: &[(&str, &str)]) -> Ran {

@@ -89,7 +89,10 @@ fn it_holds_every_key_and_no_other() {
     let mut section = String::new();
     let mut found = std::collections::BTreeSet::new();
     for line in text.lines() {
-        if let Some(name) = line.strip_prefix('[') {
+        // A section, or one that is commented out.
+        if let Some(name) =
+            line.trim_start_matches("# ").strip_prefix('[').filter(|_| !line.starts_with("#     "))
+        {
             section = name.trim_end_matches(']').to_owned();
             continue;
         }
@@ -109,7 +112,7 @@ fn what_is_commented_out_is_understood_as_well() {
     let all: String = text
         .lines()
         .map(|line| match line.strip_prefix("# ") {
-            Some(key) if key.contains(" = ") => format!("{key}\n"),
+            Some(key) if key.contains(" = ") || key.starts_with("[channels.") => format!("{key}\n"),
             _ => format!("{line}\n"),
         })
         .collect();

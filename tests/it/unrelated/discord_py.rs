@@ -135,7 +135,7 @@ async fn discord_py_understands_the_server_and_is_understood() -> anyhow::Result
         format!("ws://{}", connections[1].host) == server.resume_url() && connections[1].identify.is_none()
     );
     ensure!(
-        matches!(connections[1].closed, Some(Closed::ByClient(Some(1000)))),
+        matches!(connections[1].closed, Some(Closed::ByClient(Some(4000)))),
         "{:?}",
         connections[1].closed
     );

@@ -198,6 +198,15 @@ impl DiscordServer {
         self.control(&Control::Text(text.to_owned()));
     }
 
+    /// Discord is away: every connection ends, and so does every new one once it has asked for something. Requests
+    /// are recorded without a status.
+    pub fn set_away(&self, away: bool) {
+        self.state.change(|inner| inner.exchanges.away = away);
+        if away {
+            self.break_gateway();
+        }
+    }
+
     fn control(&self, control: &Control) {
         self.state.change(|inner| inner.gateway.control(control));
     }

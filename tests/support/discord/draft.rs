@@ -75,9 +75,7 @@ impl Draft {
 
     /// Whether there is nothing to see in it.
     pub(super) fn is_empty(&self, uploads: &Uploads) -> bool {
-        let none = |list: &Option<Value>| {
-            !list.as_ref().is_some_and(|list| list.as_array().is_some_and(|l| !l.is_empty()))
-        };
+        let none = |list: &Option<Value>| list.as_ref().and_then(Value::as_array).is_none_or(Vec::is_empty);
         self.content.as_deref().unwrap_or_default().trim().is_empty()
             && uploads.is_empty()
             && none(&self.embeds)

@@ -4,10 +4,12 @@ use anyhow::{Context, ensure};
 use serde_json::{Map, Value, json};
 
 use super::bot::BOT_ID;
-use super::clock::{id_at, time_of, timestamp};
+use super::cdn::sign;
+use super::clock::{id_at, timestamp};
 use super::gateway::Intent;
 use super::incoming::{Command, Incoming, Press, Where};
 use super::interactions::Interaction;
+use super::media::Media;
 use super::message::{View, blank, mentioned, render};
 use super::messages::{remove, tell};
 use super::params::id_of;
@@ -88,17 +90,12 @@ impl DiscordServer {
     ) -> anyhow::Result<()> {
         self.state.change(|inner| {
             let now = timestamp(inner.clock.now_ms());
-            let stored = inner.world.channels.get_mut(&channel).context("there is such a channel")?;
-            let stored = stored.messages.get_mut(&message).context("there is such a message")?;
+            let of = inner.world.channels.get(&channel).context("there is such a channel")?;
+            let mut stored = of.messages.get(&message).context("there is such a message")?.clone();
             change(stored.as_object_mut().context("messages are objects")?, now);
             let ids = mentioned(stored["content"].as_str().unwrap_or_default());
-            let people: Value = ids.into_iter().map(|id| inner.world.user(id)).collect();
-            inner
-                .world
-                .channels
-                .get_mut(&channel)
-                .and_then(|c| c.messages.get_mut(&message))
-                .expect("it was there")["mentions"] = people;
+            stored["mentions"] = ids.into_iter().map(|id| inner.world.user(id)).collect();
+            inner.world.store(channel, message, stored);
             tell(inner, "MESSAGE_UPDATE", channel, message, None);
             Ok(())
         })
@@ -209,8 +206,8 @@ fn push(inner: &mut Inner, incoming: &Incoming) -> Pushed {
         message[name] = value.clone();
     }
     let mut ids = Vec::new();
-    let mut store = |inner: &mut Inner, files: &[super::media::Media]| -> Value {
-        let one = |media: &super::media::Media| {
+    let mut store = |inner: &mut Inner, files: &[Media]| -> Value {
+        let one = |media: &Media| {
             let id = media.wanted_id().unwrap_or_else(|| inner.clock.next_id());
             ids.push(id);
             media.store(&mut inner.cdn, "attachments", channel, id)
@@ -227,9 +224,7 @@ fn push(inner: &mut Inner, incoming: &Incoming) -> Pushed {
     if let Some(fields) = message.as_object_mut() {
         fields.retain(|name, _| !incoming.without.contains(name));
     }
-    if let Some(of) = inner.world.channels.get_mut(&channel) {
-        of.messages.insert(id, message.clone());
-    }
+    inner.world.store(channel, id, message.clone());
     if incoming.told {
         tell(inner, "MESSAGE_CREATE", channel, id, None);
     }
@@ -303,13 +298,12 @@ fn interaction(inner: &mut Inner, kind: u64, user: u64, channel: u64, guild: Opt
             event["authorizing_integration_owners"] = json!({ "0": "0" });
         }
     }
-    debug_assert!(time_of(id).ends_with("+00:00"));
     event
 }
 
 /// Tells of an interaction, whose answers are awaited from now on.
 fn begin(inner: &mut Inner, mut event: Value, user: u64, channel: u64, pressed: Option<u64>) -> Interaction {
-    super::cdn::sign(&mut event, inner.clock.now_ms());
+    sign(&mut event, inner.clock.now_ms());
     inner.gateway.dispatch("INTERACTION_CREATE", Intent::None, &event);
     let interaction = Interaction {
         id: id_of(&event["id"]).unwrap_or_default(),

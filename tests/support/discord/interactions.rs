@@ -123,7 +123,7 @@ pub(super) fn respond(
         known.acknowledged_after_ms = Some(now_ms - found.created_ms);
         known.original = original;
     }
-    if params::text(call, "with_response") != "true" {
+    if !matches!(params::text(call, "with_response"), "true" | "1") {
         return Ok(None);
     }
     let mut answer = json!({ "interaction": {

@@ -27,6 +27,7 @@ pub(super) const EPHEMERAL: u64 = 1 << 6;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct UsedNonce {
     at_ms: u64,
+    channel: u64,
     message: u64,
 }
 
@@ -41,17 +42,17 @@ pub(super) fn create(
     if draft.is_empty(uploads) {
         return Err(RestError::new(400, 50006, "Cannot send an empty message"));
     }
-    let nonce = draft.nonce_text().filter(|_| draft.enforce_nonce).map(|nonce| (channel, nonce));
+    let nonce = draft.nonce_text().filter(|_| draft.enforce_nonce);
     let now_ms = inner.clock.now_ms();
     if let Some(used) = nonce.as_ref().and_then(|nonce| inner.nonces.get(nonce))
         && used.at_ms + NONCE_MS > now_ms
     {
-        let known = inner.world.message(channel, used.message)?;
+        let known = inner.world.message(used.channel, used.message)?;
         return Ok(render(inner, known, View::Rest, inner.bot.message_content));
     }
     let id = add(inner, channel, draft, uploads, None)?;
     if let Some(nonce) = nonce {
-        inner.nonces.insert(nonce, UsedNonce { at_ms: now_ms, message: id });
+        inner.nonces.insert(nonce, UsedNonce { at_ms: now_ms, channel, message: id });
     }
     let mut answer = shown(inner, channel, id)?;
     if let Some(nonce) = &draft.nonce {
@@ -71,7 +72,7 @@ pub(super) fn add(
     let reply_to = resolve(inner, channel, draft)?;
     let id = inner.clock.next_id();
     let mut message = blank(id, channel, bot::user());
-    let content = draft.content.clone().unwrap_or_default();
+    let content = trimmed(draft.content.as_deref());
     message["content"] = content.clone().into();
     message["flags"] = draft.flags.into();
     if let Some((channel, replied)) = reply_to {
@@ -129,6 +130,11 @@ pub(super) fn add(
         tell(inner, "MESSAGE_CREATE", channel, id, draft.nonce.as_ref());
     }
     Ok(id)
+}
+
+/// Content as it is shown: without the blanks around it.
+fn trimmed(content: Option<&str>) -> String {
+    content.unwrap_or_default().trim().to_owned()
 }
 
 /// The message that this one replies to.
@@ -245,7 +251,7 @@ pub(super) fn edit(
     let kept: Vec<u64> =
         message["attachments"].as_array().into_iter().flatten().filter_map(|a| id_of(&a["id"])).collect();
     if let Some(content) = &draft.content {
-        message["content"] = content.clone().into();
+        message["content"] = trimmed(Some(content)).into();
     }
     for (name, value) in [("components", &draft.components), ("embeds", &draft.embeds)] {
         if let Some(value) = value {
@@ -264,9 +270,7 @@ pub(super) fn edit(
     let pings = if draft.content.is_some() { pings(inner, &message, draft) } else { Vec::new() };
     message["mentions"] = people(inner, &pings);
     note_edit(inner, &message, draft, kept, files);
-    if let Some(stored) = inner.world.channels.get_mut(&channel) {
-        stored.messages.insert(id, message);
-    }
+    inner.world.store(channel, id, message);
     if !inner.world.channels.get(&channel).is_some_and(|channel| channel.ephemeral.contains(&id)) {
         tell(inner, "MESSAGE_UPDATE", channel, id, None);
     }

@@ -41,6 +41,7 @@ mod media;
 mod message;
 mod messages;
 mod methods;
+mod newest;
 mod observe;
 mod params;
 mod route;

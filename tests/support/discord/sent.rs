@@ -10,7 +10,7 @@ pub struct SentMessage {
     pub channel_id: u64,
     /// Its id.
     pub message_id: u64,
-    /// The text after the last edit, as it was sent.
+    /// The text after the last edit, as people see it: Discord takes the blanks around it away.
     pub content: String,
     /// The texts before each edit, oldest first.
     pub earlier_contents: Vec<String>,

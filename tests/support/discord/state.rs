@@ -27,8 +27,7 @@ pub(super) struct Inner {
     pub(super) bot: Bot,
     pub(super) world: World,
     pub(super) sent: Vec<SentMessage>,
-    /// By channel and nonce.
-    pub(super) nonces: HashMap<(u64, String), UsedNonce>,
+    pub(super) nonces: HashMap<String, UsedNonce>,
     pub(super) interactions: Interactions,
     pub(super) cdn: Cdn,
     pub(super) limits: Limits,

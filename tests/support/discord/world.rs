@@ -124,6 +124,13 @@ impl World {
         self.readable(channel)?.messages.get(&id).ok_or_else(RestError::unknown_message)
     }
 
+    /// Stores a message in a channel that is there, in place of what was known of it.
+    pub(super) fn store(&mut self, channel: u64, id: u64, message: Value) {
+        if let Some(of) = self.channels.get_mut(&channel) {
+            of.messages.insert(id, message);
+        }
+    }
+
     /// The guild as GUILD_CREATE has it.
     pub(super) fn guild_create(&self, id: u64) -> Value {
         let of = |thread: bool| {

@@ -40,4 +40,6 @@ pub(crate) struct Exchanges {
     pub(crate) journal: Journal,
     pub(crate) faults: FaultPlan,
     pub(crate) gates: GateBook,
+    /// Every request is recorded, and its connection closed.
+    pub(crate) away: bool,
 }

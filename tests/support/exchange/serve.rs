@@ -68,10 +68,13 @@ async fn exchange<A: Api>(
 ) -> std::io::Result<(Next, Call)> {
     let keep_alive = request.keep_alive;
     let routed = api.route(&request);
-    let record = api.note(|known| known.journal.enter(&request, &routed));
+    let (record, away) = api.note(|known| (known.journal.enter(&request, &routed), known.away));
     let Routed { call, refusal, .. } = routed;
     let _under_way = UnderWay::new(Arc::clone(api), &record);
     drop(request);
+    if away {
+        return Ok((Next::Close, call));
+    }
     if let Some(answer) = refusal {
         let next = deliver(&**api, connection, &record, Delivery::plain(answer, keep_alive)).await?;
         return Ok((next, call));

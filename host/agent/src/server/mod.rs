@@ -4,9 +4,11 @@
 mod address;
 mod backoff;
 mod date;
+mod http;
 mod secret_file;
 
 pub use address::{Address, BadAddress, Reach};
 pub use backoff::Backoff;
 pub use date::http_date;
+pub use http::{client, read_whole};
 pub use secret_file::{SECRET_BYTES_MAX, SecretFileError, read_secret};

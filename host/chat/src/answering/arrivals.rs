@@ -1,7 +1,7 @@
 //! What has come, as the lanes take it: each piece of work with its session, and which message asks to stop what runs;
 //! and the work of the lanes.
 
-use super::{Channel, Todo, unit};
+use super::{Base, Channel, Todo, unit};
 use crate::lanes::{Arrival, Awaited, Lanes, Patience, STOPS_AT_ONCE_MAX, Stopping, Unit, Worker};
 use crate::{Alive, Arriving, Working};
 use async_trait::async_trait;
@@ -12,7 +12,7 @@ use cofferdam_store::{
 };
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::sync::watch;
+use tokio::sync::{mpsc, watch};
 
 /// Pages in which the inbox is read at the start.
 const PAGE: u32 = 100;
@@ -55,6 +55,23 @@ impl<C: Channel> Worker for Works<C> {
             let alive = Alive::working(channel.sign(&C::target(target)?), slot.clone());
             Some(Working { slot, alive })
         });
+    }
+}
+
+/// Whether work goes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Flow {
+    /// It does.
+    Goes,
+    /// The program stops.
+    Stops,
+}
+
+/// Hands one piece of work to the lanes.
+pub async fn hand_on(base: &Base, lanes: &mpsc::Sender<Arrival>, arrival: Arrival) -> Flow {
+    tokio::select! {
+        sent = lanes.send(arrival) => if sent.is_ok() { Flow::Goes } else { Flow::Stops },
+        () = base.stop.soon.cancelled() => Flow::Stops,
     }
 }
 

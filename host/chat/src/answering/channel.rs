@@ -4,7 +4,8 @@ use super::Base;
 use crate::desk::Board;
 use crate::lanes::By;
 use crate::outbound::{Manners, Opening, Router};
-use crate::{Live, Screen, Sign};
+use crate::{Live, Screen, Sign, words};
+use cofferdam_core::command::{Word, steered, word};
 use cofferdam_core::id::{SessionId, TurnId};
 use cofferdam_store::{Placeholder, Queue, Standing, Update};
 use cofferdam_warden::attachments::{Fetcher, SentFile};
@@ -32,8 +33,13 @@ pub trait Channel: Fetcher + Router + Sized {
     /// Where the answer to an update would go, whoever has sent it; `None` where it is none that can be answered.
     fn target_of(&self, update: &Update) -> Option<Self::Target>;
 
-    /// The file in an update, whoever has sent it.
+    /// The file in an update, whoever has sent it; of a channel that has albums.
     fn file_of(&self, update: &Update) -> Option<Self::File>;
+
+    /// Whether a question may be worked on now: asked each time right before. One that may not is answered by nobody.
+    fn may_begin(&self, _: &TurnId, _: &Asked<Self>) -> impl Future<Output = Begins> + Send {
+        async { Begins::Now }
+    }
 
     /// The conversation, in the channel's own words: turns of one conversation run one after the other.
     fn conversation(&self, target: &Self::Target) -> String;
@@ -63,6 +69,17 @@ pub trait Channel: Fetcher + Router + Sized {
     fn session(&self, target: &Self::Target) -> SessionId {
         SessionId::new(format!("{}:{}", self.base().channel, self.conversation(target)))
     }
+}
+
+/// Whether a turn begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Begins {
+    /// It does.
+    Now,
+    /// Its sender was told that it failed: it is not to run any more.
+    Never,
+    /// Not in this run of the program, which stops.
+    Later,
 }
 
 /// A question of a channel.
@@ -104,6 +121,32 @@ pub struct Question<T, F> {
     pub profiles: Option<BTreeSet<String>>,
 }
 
+impl<T, F: SentFile> Question<T, F> {
+    /// The question with its words, which are a command or not. `replied` are the files of the message that it is about;
+    /// its own go before them. `may_begin_anew` says whether its sender may have the conversation forgotten.
+    pub fn asks(
+        mut self,
+        (text, is_command): (String, bool),
+        replied: Option<Files<F>>,
+        may_begin_anew: bool,
+    ) -> Todo<T, F> {
+        let steered = steered(&text).filter(|_| is_command).map(str::to_owned);
+        let steers = steered.is_some();
+        // Whether it finds a turn to be said to or becomes one, its words are what follows.
+        self.text = steered.unwrap_or(text);
+        if let Some(files) = replied.filter(|_| self.files.is_empty()) {
+            self.files = files;
+        }
+        if word(&self.text) == Some(Word::New) && !may_begin_anew {
+            return Todo::Say(self.target, words::NOT_YOURS_TO_FORGET.into());
+        }
+        if steers && self.text.is_empty() && self.files.is_empty() {
+            return Todo::Say(self.target, words::STEER_WHAT.into());
+        }
+        Todo::Run(Box::new(self))
+    }
+}
+
 /// Where the files of a message are.
 #[derive(Debug, PartialEq)]
 pub enum Files<F> {
@@ -111,8 +154,8 @@ pub enum Files<F> {
     Own(Vec<F>),
     /// In the message that it replies to.
     Replied {
-        /// The file of that message.
-        file: F,
+        /// The files of that message.
+        files: Vec<F>,
         /// The album that it is part of, which is then meant as a whole.
         album: Option<String>,
     },

@@ -30,8 +30,8 @@ pub(super) async fn meant<C: Channel>(channel: &C, asked: &Asked<C>) -> Option<C
     let album = asked.album.clone();
     Some(match &asked.files {
         Files::Own(own) => Came { own: own.clone(), replied: Vec::new(), album },
-        Files::Replied { file, album: of } => {
-            Came { own: Vec::new(), replied: replied(channel, file, of.as_deref()).await?, album }
+        Files::Replied { files, album: of } => {
+            Came { own: Vec::new(), replied: replied(channel, files, of.as_deref()).await?, album }
         }
     })
 }
@@ -48,12 +48,12 @@ pub(super) async fn fetched<C: Channel>(
 }
 
 /// The files of a message that is replied to; one part of an album means all of them.
-async fn replied<C: Channel>(channel: &C, to: &C::File, album: Option<&str>) -> Option<Vec<C::File>> {
-    let Some(album) = album else { return Some(vec![to.clone()]) };
+async fn replied<C: Channel>(channel: &C, to: &[C::File], album: Option<&str>) -> Option<Vec<C::File>> {
+    let (Some(album), Some(part)) = (album, to.first()) else { return Some(to.to_vec()) };
     let base = channel.base();
     let parts = base.stored("look up an album", || base.store.album(&base.channel, album)).await?;
     let read = |part: AlbumPart| Some((part.turn, channel.file_of(&part.update)?));
-    Some(listed_with(to, parts.into_iter().filter_map(read).collect()).unwrap_or_else(|| vec![to.clone()]))
+    Some(listed_with(part, parts.into_iter().filter_map(read).collect()).unwrap_or_else(|| to.to_vec()))
 }
 
 /// The files of the turn that answered a part of an album: a late part was listed on its own, so it is

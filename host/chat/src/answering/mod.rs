@@ -10,15 +10,20 @@
 //!
 //! It joins `turn` with `outbound` and knows no platform: what a message is, and where bytes come from, is a channel's.
 
+mod about;
 pub mod arrivals;
 mod base;
 mod channel;
 mod files;
 mod mailbox;
+mod mention;
 mod recent;
 #[cfg(test)]
 mod tests;
 mod unit;
 
+pub use about::{About, Author, Somebody};
+pub use arrivals::{Flow, hand_on};
 pub use base::Base;
-pub use channel::{Asked, Channel, Files, Question, Todo};
+pub use mention::{Mentions, after_mention, without_mention};
+pub use channel::{Asked, Begins, Channel, Files, Question, Todo};

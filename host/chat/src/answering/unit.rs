@@ -6,7 +6,7 @@
 use super::files::{Came, fetched, meant};
 use super::mailbox::Mailbox;
 use super::recent::{self, Earlier};
-use super::{Asked, Channel, Todo};
+use super::{Asked, Begins, Channel, Todo};
 use crate::lanes::{Slot, Stopped, Stopping, Unit};
 use crate::outbound::{Opening, deliver, plan};
 use crate::words as said;
@@ -94,6 +94,19 @@ async fn answer<C: Channel>(channel: &Arc<C>, origin: Origin, sign: Option<Worki
         }
         Todo::Say(target, text) => (C::answered(&target, None), OutgoingResponse::text(text)),
         Todo::Run(asked) => {
+            let begins = tokio::select! {
+                biased;
+                () = base.stop.soon.cancelled() => Begins::Later,
+                begins = channel.may_begin(&turn, &asked) => begins,
+            };
+            match begins {
+                Begins::Now => {}
+                Begins::Later => return None,
+                Begins::Never => {
+                    base.stored("dismiss a turn", || base.store.dismiss(&turn)).await;
+                    return None;
+                }
+            }
             let target = asked.target.clone();
             alive.get_or_insert_with(|| Alive::working(channel.sign(&target), slot.clone()));
             let came = meant(&**channel, &asked).await?;

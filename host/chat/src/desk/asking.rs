@@ -4,6 +4,7 @@
 use super::{Desk, Place, words};
 use crate::lanes::Slot;
 use async_trait::async_trait;
+use cofferdam_agent::server::Backoff;
 use cofferdam_agent::tools::{Approval, Approver, Decision};
 use cofferdam_core::id::Caller;
 use cofferdam_policy::GuestPath;
@@ -42,6 +43,54 @@ pub trait Board: Send + Sync + 'static {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct NotShown(pub String);
+
+/// What became of an attempt to show a question.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Attempt {
+    /// It is shown as this message.
+    Shown(String),
+    /// It never will be, for this reason.
+    Never(String),
+    /// It is tried again at once, in another way.
+    Again,
+    /// Perhaps later; not before the pause that the platform asks for.
+    Later(Duration),
+}
+
+/// Tries until a question is shown, or never will be.
+///
+/// # Errors
+/// [`NotShown`]
+pub async fn until_shown<F>(mut attempt: impl FnMut() -> F + Send) -> Result<String, NotShown>
+where
+    F: Future<Output = Attempt> + Send,
+{
+    let mut backoff = Backoff::new(Duration::from_millis(500), Duration::from_secs(10));
+    loop {
+        match attempt().await {
+            Attempt::Shown(message) => return Ok(message),
+            Attempt::Never(why) => return Err(NotShown(why)),
+            Attempt::Again => {}
+            Attempt::Later(pause) => tokio::time::sleep(pause.max(backoff.pause())).await,
+        }
+    }
+}
+
+/// Tries to take the choices away; a press after that is told that it is too late all the same.
+const EDITS_MAX: u32 = 3;
+
+/// Changes a message in the background; an attempt that fails says the pause before the next, if one can help.
+pub fn change_message<F>(mut attempt: impl FnMut() -> F + Send + 'static)
+where
+    F: Future<Output = Option<Duration>> + Send,
+{
+    tokio::spawn(async move {
+        for _ in 0..EDITS_MAX {
+            let Some(pause) = attempt().await else { return };
+            tokio::time::sleep(pause).await;
+        }
+    });
+}
 
 /// The approvals of one turn.
 struct Asking<B> {

@@ -9,6 +9,7 @@ use super::lost::{Lost, instead, notice};
 use async_trait::async_trait;
 use cofferdam_agent::server::Backoff;
 use cofferdam_core::counts::COUNTS;
+use cofferdam_core::id::TurnId;
 use cofferdam_core::text::one_line;
 use cofferdam_store::{NewPart, Part, PartKind, Reply, Store, StoreError};
 use std::collections::VecDeque;
@@ -21,15 +22,33 @@ pub const ROUTING_ERROR: &str = "ROUTING_ERROR";
 /// Sends single parts to where a channel reaches people.
 #[async_trait]
 pub trait Router: Send + Sync {
-    /// Sends one part and returns the platform's id of the message; of several, all ids with commas between. Files
-    /// answer the message `after`, the last one of the reply that is out.
+    /// Sends one part and returns the platform's id of the message; of several, all ids with commas between.
     ///
     /// # Errors
     /// [`SendError`], which says whether trying again can help.
-    async fn send(&self, target: &str, part: &Part, after: Option<&str>) -> Result<String, SendError>;
+    async fn send(&self, sending: Sending<'_>) -> Result<String, SendError>;
 
     /// Whether the platform answers a request that sends nothing: then what fails fails by itself.
     async fn answers(&self) -> bool;
+}
+
+/// A part on its way.
+#[derive(Clone, Copy, Debug)]
+pub struct Sending<'a> {
+    /// The turn that it answers: with the part's number it names the message, however often it is sent.
+    pub turn: &'a TurnId,
+    /// Where it goes.
+    pub target: &'a str,
+    /// The part.
+    pub part: &'a Part,
+    /// The last message of the reply that is out: files answer it.
+    pub after: Option<&'a str>,
+}
+
+impl<'a> Sending<'a> {
+    fn of(reply: &'a Reply, part: &'a Part) -> Self {
+        Self { turn: &reply.turn, target: &reply.target, part, after: reply.last_sent.as_deref() }
+    }
 }
 
 /// Why a part was not sent. The texts hold no secret.
@@ -144,7 +163,7 @@ async fn send_until_settled(
 ) -> Settled {
     let mut own = OwnFailures::default();
     loop {
-        let error = match router.send(&reply.target, part, reply.last_sent.as_deref()).await {
+        let error = match router.send(Sending::of(reply, part)).await {
             Ok(message) => {
                 if backoff.is_failing() {
                     tracing::info!(turn = %reply.turn, part = part.n, "the reply is sent at last");
@@ -202,7 +221,7 @@ impl OwnFailures {
 /// Tells the person that a part is not sent. If not even that gets through, nothing is given up, and it is `None`.
 async fn give_up(router: &dyn Router, reply: &Reply, part: &Part, error: &SendError) -> Option<Settled> {
     let reason = error.to_string();
-    let told = router.send(&reply.target, &notice(part, &reason), reply.last_sent.as_deref()).await;
+    let told = router.send(Sending::of(reply, &notice(part, &reason))).await;
     match told {
         Ok(message) => Some(Settled::Lost(Lost { reason, told: Some(message) })),
         Err(SendError::Refused(_)) => Some(Settled::Lost(Lost::untold(reason))),

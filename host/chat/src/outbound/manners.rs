@@ -1,5 +1,6 @@
 //! What a channel's messages can carry, as data: the rules of replies know no channel.
 
+use super::Rich;
 use serde::{Deserialize, Serialize};
 
 /// The limits and habits of a channel.
@@ -9,6 +10,8 @@ pub struct Manners {
     pub text_units_max: usize,
     /// UTF-16 units of the text that a message with files carries.
     pub caption_units_max: usize,
+    /// Whether the first piece of a longer text carries files as well, and the other pieces follow it.
+    pub first_text_carries_files: bool,
     /// Files of one message.
     pub group_max: usize,
     /// Bytes of one file.
@@ -20,6 +23,13 @@ pub struct Manners {
     /// How files are shown, by detected media type; everything else is a document, and so is text that a browser
     /// would run.
     pub shown: &'static [(&'static str, Media)],
+    /// How long a text is as the channel writes it, against the limits on text: markup and escapes may count.
+    pub length: fn(&Rich) -> usize,
+}
+
+/// The length of what people read, in UTF-16 units: for platforms that count neither markup nor escapes.
+pub fn units(rich: &Rich) -> usize {
+    rich.text.encode_utf16().count()
 }
 
 /// How a file is shown.

@@ -4,6 +4,7 @@
 //! mechanism is the same for every channel; a channel translates through its [`Router`] and adds nothing.
 
 mod bundle;
+mod content;
 mod deliver;
 mod lost;
 mod manners;
@@ -14,12 +15,13 @@ mod rich;
 mod split;
 
 pub use bundle::{Bundle, Shown};
+pub use content::Content;
 pub use deliver::{
-    Delivery, PART_FAILURES_MAX, PART_TIMEOUTS_MAX, ROUTING_ERROR, Router, SendError, deliver,
+    Delivery, PART_FAILURES_MAX, PART_TIMEOUTS_MAX, ROUTING_ERROR, Router, SendError, Sending, deliver,
 };
-pub use manners::{Manners, Media};
+pub use manners::{Manners, Media, units};
 pub use markdown::markdown;
 pub use pace::{Pacer, Rate, Recipient};
-pub use plan::{MESSAGES_MAX, Opening, plan};
+pub use plan::{MESSAGES_MAX, Opening, in_pieces, plan};
 pub use rich::{Rich, SPANS_MAX, Span, Style};
 pub use split::split;

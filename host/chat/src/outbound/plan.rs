@@ -5,10 +5,12 @@
 //! never carries files: that message may have to be deleted.
 
 use super::bundle::{Shown, bundles};
-use super::{Bundle, Manners, Rich, markdown, split};
+use super::split::first_piece;
+use super::{Bundle, Manners, Rich, markdown};
 use cofferdam_core::message::{OutgoingAttachment, OutgoingResponse};
 use cofferdam_core::text::about;
 use cofferdam_store::{NewPart, PartKind};
+use std::ops::Range;
 
 /// Text messages of one answer; what is beyond them is counted in the last one, not sent.
 pub const MESSAGES_MAX: usize = 20;
@@ -41,12 +43,24 @@ pub fn plan(response: OutgoingResponse, manners: &Manners, opening: Opening) -> 
     let mut parts = Vec::new();
     match files.first_mut() {
         Some(first)
-            if opening == Opening::Fresh && response.voice.is_none() && is_caption(&said.text, manners) =>
+            if opening == Opening::Fresh && response.voice.is_none() && is_caption(&said, manners) =>
         {
             let said = said.bounded();
             (first.caption, first.caption_spans) = (Some(said.text), said.spans);
         }
-        _ => parts = text_parts(&said, manners.text_units_max),
+        Some(first)
+            if opening == Opening::Fresh
+                && manners.first_text_carries_files
+                && response.voice.is_none()
+                && !said.text.trim().is_empty() =>
+        {
+            parts = text_parts(&said, manners);
+            let words = Rich::read(parts[0].kind, &parts[0].body).unwrap_or_default();
+            (first.caption, first.caption_spans) = (Some(words.text), words.spans);
+            parts[0] = first.part();
+            files.remove(0);
+        }
+        _ => parts = text_parts(&said, manners),
     }
     parts.extend(response.voice.map(|body| NewPart { kind: PartKind::Voice, body }));
     parts.extend(files.iter().map(Bundle::part));
@@ -70,8 +84,8 @@ fn said(text: String, markdown_from: Option<usize>) -> Rich {
     said
 }
 
-fn is_caption(text: &str, manners: &Manners) -> bool {
-    !text.trim().is_empty() && text.encode_utf16().count() <= manners.caption_units_max
+fn is_caption(said: &Rich, manners: &Manners) -> bool {
+    !said.text.trim().is_empty() && (manners.length)(said) <= manners.caption_units_max
 }
 
 fn shown(file: OutgoingAttachment, manners: &Manners) -> Shown {
@@ -88,12 +102,33 @@ fn refused(file: OutgoingAttachment, manners: &Manners) -> Bundle {
     Bundle { refused: Some(reason), ..Bundle::of(vec![shown(file, manners)]) }
 }
 
-fn text_parts(said: &Rich, limit: usize) -> Vec<NewPart> {
-    let mut at = 0;
-    let pieces = split(&said.text, limit).into_iter().map(|piece| {
-        at += piece.len();
-        at - piece.len()..at
-    });
+/// A text in messages that the channel can write.
+pub fn in_pieces(said: &Rich, manners: &Manners) -> Vec<Rich> {
+    pieces(said, manners).into_iter().map(|piece| said.slice(piece).bounded()).collect()
+}
+
+/// The pieces of a text, each of which the channel can write within its limit.
+fn pieces(said: &Rich, manners: &Manners) -> Vec<Range<usize>> {
+    let (mut pieces, mut at) = (Vec::new(), 0);
+    while at < said.text.len() {
+        let mut room = manners.text_units_max;
+        let end = loop {
+            let first = first_piece(&said.text[at..], room);
+            let length = (manners.length)(&said.slice(at..at + first).bounded());
+            if length <= manners.text_units_max || room <= 1 {
+                break at + first;
+            }
+            // As much less as it is too long by, and something in any case.
+            room = (room * manners.text_units_max / length).min(room - 1).max(1);
+        };
+        pieces.push(at..end);
+        at = end;
+    }
+    pieces
+}
+
+fn text_parts(said: &Rich, manners: &Manners) -> Vec<NewPart> {
+    let pieces = pieces(said, manners).into_iter();
     let mut shown: Vec<_> = pieces.filter(|piece| !said.text[piece.clone()].trim().is_empty()).collect();
     let unshown = match shown.len() > MESSAGES_MAX {
         true => shown.split_off(MESSAGES_MAX - 1),

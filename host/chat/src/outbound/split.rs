@@ -20,6 +20,11 @@ pub fn split(text: &str, limit: usize) -> Vec<&str> {
     pieces
 }
 
+/// How many bytes of `text` its first piece has, as [`split`] makes it.
+pub(super) fn first_piece(text: &str, limit: usize) -> usize {
+    overflow(text, limit).map_or(text.len(), |full| cut_point(text, full))
+}
+
 /// The bytes that fit, at least one character; `None` if everything fits.
 fn overflow(text: &str, limit: usize) -> Option<usize> {
     let mut units = 0;

@@ -5,8 +5,10 @@ use super::finding::Finding;
 use crate::config::Config;
 use cofferdam_agent::llm::{self, ConfigError as ModelError, KeyStanding, Known, ModelStanding, Probed};
 use cofferdam_agent::server::SecretFileError;
+use cofferdam_chat::setup::{Answered, ProbeError, TokenError};
 use cofferdam_core::text::one_line;
-use cofferdam_telegram::{self as telegram, Answered, ConfigError as TelegramError};
+use cofferdam_discord::{self as discord, ConfigError as DiscordError, Found, Obstacle};
+use cofferdam_telegram::{self as telegram, ConfigError as TelegramError};
 use serde::Serialize;
 use std::path::Path;
 use std::thread::JoinHandle;
@@ -30,6 +32,8 @@ pub(super) struct Network {
     offline: bool,
     /// None without such a channel, or offline.
     telegram: Option<Bot>,
+    /// The same of Discord.
+    discord: Option<Bot>,
     /// None without a model, or offline.
     model: Option<Model>,
     /// By how much this machine's clock is ahead of theirs; none when no answer told the time.
@@ -60,6 +64,7 @@ pub(super) struct Asked {
 #[derive(Default)]
 struct Answers {
     telegram: Option<(Answered, SystemTime)>,
+    discord: Option<(Found, SystemTime)>,
     model: Option<(Probed, SystemTime)>,
 }
 
@@ -69,6 +74,10 @@ pub(super) fn ask(config: &Config, reach: Reach, findings: &mut Vec<Finding>) ->
     let token = config.telegram.as_ref().and_then(|telegram| {
         let read = telegram.token();
         Some((telegram.clone(), read.map_err(|error| problem(error.to_string(), mend_token(&error))).ok()?))
+    });
+    let discord = config.discord.as_ref().and_then(|discord| {
+        let read = discord.token();
+        Some((discord.clone(), read.map_err(|error| problem(error.to_string(), mend_discord(&error))).ok()?))
     });
     let key = config.provider.key().map_err(|error| problem(error.to_string(), mend_key(&error))).ok();
     let offline = reach == Reach::Offline;
@@ -83,9 +92,13 @@ pub(super) fn ask(config: &Config, reach: Reach, findings: &mut Vec<Finding>) ->
             };
             let model =
                 async { Some((llm::probe(&provider, key?, PROBE_TIME_MAX).await?, SystemTime::now())) };
-            let both = async { tokio::join!(telegram, model) };
-            let (telegram, model) = runtime.block_on(both);
-            Answers { telegram, model }
+            let discord = async {
+                let (config, token) = discord?;
+                Some((discord::examine(&config, token, PROBE_TIME_MAX).await, SystemTime::now()))
+            };
+            let all = async { tokio::join!(telegram, discord, model) };
+            let (telegram, discord, model) = runtime.block_on(all);
+            Answers { telegram, discord, model }
         })
     });
     Asked { offline, answers }
@@ -93,11 +106,21 @@ pub(super) fn ask(config: &Config, reach: Reach, findings: &mut Vec<Finding>) ->
 
 fn mend_token(error: &TelegramError) -> String {
     match error {
-        TelegramError::TokenMissing(name) => {
+        TelegramError::Token(TokenError::Missing(name, _)) => {
             format!("export {name}=… (from @BotFather), where serve is started")
         }
-        TelegramError::TokenFile(file) => mend_file(file),
+        TelegramError::Token(TokenError::File(file)) => mend_file(file),
         _ => "ask @BotFather: /mybots, API Token".to_owned(),
+    }
+}
+
+fn mend_discord(error: &DiscordError) -> String {
+    match error {
+        DiscordError::Token(TokenError::Missing(name, _)) => {
+            format!("export {name}=… (from Discord's Developer Portal, Bot), where serve is started")
+        }
+        DiscordError::Token(TokenError::File(file)) => mend_file(file),
+        _ => "Discord's Developer Portal: Bot, Reset Token".to_owned(),
     }
 }
 
@@ -126,6 +149,7 @@ impl Asked {
         let answers = self.answers.and_then(|answers| answers.join().ok()).unwrap_or_default();
         let dates = [
             answers.telegram.as_ref().and_then(|(answered, at)| Some((answered.date?, *at))),
+            answers.discord.as_ref().and_then(|(found, at)| Some((found.answered.date?, *at))),
             answers.model.as_ref().and_then(|(probed, at)| Some((probed.date?, *at))),
         ];
         // Where two clocks differ, the one that is nearer to this one.
@@ -134,27 +158,55 @@ impl Asked {
         findings.extend(clock_ahead_seconds.and_then(clock));
         let telegram = answers.telegram.zip(config.telegram.as_ref());
         let telegram = telegram.map(|((answered, _), telegram)| {
-            bot(answered, &telegram.api_url, &telegram.token_place(), findings)
+            let at = (telegram.api_url.as_str(), telegram.token_place());
+            bot(answered, at, ("the Bot API", "ask @BotFather: /mybots, API Token"), findings)
+        });
+        let discord = answers.discord.zip(config.discord.as_ref());
+        let discord = discord.map(|((found, _), discord)| {
+            findings.extend(found.obstacles.iter().map(|obstacle| blocking(obstacle, &discord.api_url)));
+            let at = (discord.api_url.as_str(), discord.token_place());
+            let whence = ("Discord's API", "Discord's Developer Portal: Bot, Reset Token");
+            bot(found.answered, at, whence, findings)
         });
         let model = answers.model.map(|(probed, _)| model(probed, config, findings));
-        Network { offline: self.offline, telegram, model, clock_ahead_seconds }
+        Network { offline: self.offline, telegram, discord, model, clock_ahead_seconds }
     }
 }
 
-fn bot(answered: Answered, server: &str, place: &str, findings: &mut Vec<Finding>) -> Bot {
+/// What a channel's server has said of the token at this server and in this place; `called` is what the server is, and where
+/// another token is made.
+fn bot(
+    answered: Answered,
+    (server, place): (&str, String),
+    called: (&str, &str),
+    findings: &mut Vec<Finding>,
+) -> Bot {
+    let (api, whence) = called;
     let failed = answered.bot.as_ref().err();
     findings.extend(failed.map(|error| match error {
-        telegram::ProbeError::Refused(_) => Finding::problem(
+        ProbeError::Refused { .. } => Finding::problem(
             "network",
             format!("{error}; it is in {place}"),
-            "ask @BotFather: /mybots, API Token; then put the new one there",
+            format!("{whence}; then put the new one there"),
         ),
-        telegram::ProbeError::Unreachable(said) => {
-            let what = format!("the Bot API does not answer at {server}: {said}");
+        ProbeError::Unreachable(said) => {
+            let what = format!("{api} does not answer at {server}: {said}");
             Finding::problem("network", what, format!("curl -sSI {server}"))
         }
     }));
     Bot { server: server.to_owned(), bot: answered.bot.ok().map(|name| one_line(&name, 80)) }
+}
+
+/// What keeps a Discord bot from connecting, whose token is accepted.
+fn blocking(obstacle: &Obstacle, server: &str) -> Finding {
+    let mend = match obstacle {
+        Obstacle::Intent => {
+            "Discord's Developer Portal: Bot, Message Content Intent; or [channels.discord] message_content = false".into()
+        }
+        Obstacle::NoSessions(_) => "wait; something has begun a thousand sessions within a day".to_owned(),
+        Obstacle::Address | Obstacle::Unreachable(_) => format!("curl -sSI {server}"),
+    };
+    Finding::problem("network", obstacle.to_string(), mend)
 }
 
 fn model(probed: Probed, config: &Config, findings: &mut Vec<Finding>) -> Model {
@@ -217,12 +269,15 @@ impl Network {
             return;
         }
         line("network:".to_owned());
-        match &self.telegram {
-            None => line("  telegram: not configured".to_owned()),
-            Some(Bot { server, bot: Some(bot) }) => {
-                line(format!("  telegram: {server} accepts the token of {bot}"))
-            }
-            Some(Bot { server, bot: None }) => line(format!("  telegram: {server}, NOT USABLE")),
+        let discord = self.discord.iter().map(|bot| ("discord", Some(bot)));
+        for (channel, bot) in std::iter::once(("telegram", self.telegram.as_ref())).chain(discord) {
+            line(match bot {
+                None => format!("  {channel}: not configured"),
+                Some(Bot { server, bot: Some(bot) }) => {
+                    format!("  {channel}: {server} accepts the token of {bot}")
+                }
+                Some(Bot { server, bot: None }) => format!("  {channel}: {server}, NOT USABLE"),
+            });
         }
         match &self.model {
             None => line("  model: none to ask".to_owned()),

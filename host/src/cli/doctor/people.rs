@@ -4,10 +4,10 @@
 use super::super::allow;
 use super::finding::{Finding, shell};
 use crate::config::{Config, Origin};
+use cofferdam_chat::people::{Group as Rules, Members};
 use cofferdam_core::text::one_line;
 use cofferdam_store::now_ms;
 use cofferdam_store::people::{Paired, People as File, PeopleError};
-use cofferdam_telegram::{self as telegram, Members};
 use serde::Serialize;
 use std::os::unix::fs::MetadataExt;
 
@@ -18,6 +18,10 @@ pub(super) struct People {
     groups: Vec<Group>,
     /// Who is served in the others; none without such a channel.
     other_groups: Option<Members>,
+    /// Guilds of Discord with something of their own.
+    guilds: Vec<Group>,
+    /// Who is served in the others; none without such a channel.
+    other_guilds: Option<Members>,
     /// Strangers whose code waits: `cofferdam allow` shows them.
     waiting: usize,
 }
@@ -42,7 +46,7 @@ struct Allowed {
 struct Group {
     id: i64,
     #[serde(flatten)]
-    rules: telegram::Group,
+    rules: Rules,
     /// The line that serves nobody there.
     remove: String,
 }
@@ -59,16 +63,26 @@ pub(super) fn look(config: &Config, findings: &mut Vec<Finding>) -> People {
         findings.push(Finding::problem("people", what, mend));
         Default::default()
     });
-    let (now, telegram) = (now_ms(), config.telegram.as_ref());
-    let named = telegram.into_iter().flat_map(|telegram| configured(config, telegram));
-    let groups = telegram.into_iter().flat_map(|telegram| &telegram.groups).map(|(id, rules)| {
-        let remove = format!("[channels.telegram.groups.\"{id}\"] members = \"none\"");
-        Group { id: *id, rules: rules.clone(), remove }
+    let (now, telegram, discord) = (now_ms(), config.telegram.as_ref(), config.discord.as_ref());
+    let users = telegram.map(|telegram| (allow::TELEGRAM, &telegram.allowed_users, &telegram.approvers));
+    let more = discord.map(|discord| (allow::DISCORD, &discord.allowed_users, &discord.approvers));
+    let named = users.into_iter().chain(more).flat_map(|(channel, allowed, approvers)| {
+        configured(config, channel, (allowed.as_slice(), approvers.as_slice()))
     });
+    let group = |table: &'static str| {
+        move |(id, rules): (&i64, &Rules)| {
+            let remove = format!("[{table}.\"{id}\"] members = \"none\"");
+            Group { id: *id, rules: rules.clone(), remove }
+        }
+    };
+    let groups = telegram.into_iter().flat_map(|telegram| &telegram.groups);
+    let guilds = discord.into_iter().flat_map(|discord| &discord.guilds);
     People {
         allowed: named.chain(listed.paired.iter().map(paired)).collect(),
-        groups: groups.collect(),
+        groups: groups.map(group("channels.telegram.groups")).collect(),
         other_groups: telegram.map(|telegram| telegram.other_groups),
+        guilds: guilds.map(group("channels.discord.guilds")).collect(),
+        other_guilds: discord.map(|discord| discord.other_guilds),
         waiting: listed.waiting.iter().filter(|one| one.is_good(now)).count(),
     }
 }
@@ -80,26 +94,27 @@ fn as_owner(config: &Config) -> String {
     format!("sudo -u '#{owner}' cofferdam doctor{named}")
 }
 
-/// Those whom the configuration names.
-fn configured(config: &Config, telegram: &telegram::Config) -> Vec<Allowed> {
-    let users = config.settings.iter().find(|setting| setting.key == "channels.telegram.allowed_users");
-    let in_environment = users.is_some_and(|setting| setting.origin == Origin::Environment);
+/// Those whom the configuration names for a channel.
+fn configured(config: &Config, channel: &'static str, (users, approvers): (&[i64], &[i64])) -> Vec<Allowed> {
+    let key = format!("channels.{channel}.allowed_users");
+    let setting = config.settings.iter().find(|setting| setting.key == key);
+    let in_environment = setting.is_some_and(|setting| setting.origin == Origin::Environment);
     let without =
         |user: i64, among: &[i64]| among.iter().copied().filter(|other| *other != user).collect::<Vec<i64>>();
     let allowed = |user: &i64| {
-        let left = without(*user, &telegram.allowed_users);
+        let left = without(*user, users);
         let mut remove = match in_environment {
             true => {
                 let left: Vec<String> = left.iter().map(ToString::to_string).collect();
-                format!("COFFERDAM_CHANNELS_TELEGRAM_ALLOWED_USERS={}", left.join(","))
+                format!("COFFERDAM_CHANNELS_{}_ALLOWED_USERS={}", channel.to_uppercase(), left.join(","))
             }
-            false => format!("[channels.telegram] allowed_users = {left:?}"),
+            false => format!("[channels.{channel}] allowed_users = {left:?}"),
         };
-        if telegram.approvers.contains(user) {
-            remove.push_str(&format!(", and approvers = {:?}", without(*user, &telegram.approvers)));
+        if approvers.contains(user) {
+            remove.push_str(&format!(", and approvers = {:?}", without(*user, approvers)));
         }
         Allowed {
-            channel: allow::TELEGRAM.to_owned(),
+            channel: channel.to_owned(),
             id: user.to_string(),
             origin: if in_environment { "environment" } else { "file" },
             name: None,
@@ -108,7 +123,7 @@ fn configured(config: &Config, telegram: &telegram::Config) -> Vec<Allowed> {
             remove,
         }
     };
-    telegram.allowed_users.iter().map(allowed).collect()
+    users.iter().map(allowed).collect()
 }
 
 fn paired(one: &Paired) -> Allowed {
@@ -141,7 +156,9 @@ impl People {
             };
             line(format!("  {channel}:{id} {whence}: {remove}"));
         }
-        for Group { id, rules, remove } in &self.groups {
+        let groups = self.groups.iter().map(|group| ("group", group));
+        let guilds = self.guilds.iter().map(|guild| ("guild", guild));
+        for (one, Group { id, rules, remove }) in groups.chain(guilds) {
             let members = match rules.members {
                 Members::Allowed => "those who are served anyway",
                 Members::All => "whoever writes there",
@@ -150,12 +167,19 @@ impl People {
             let tools = rules.profiles.as_ref().map_or_else(String::new, |profiles| {
                 format!(", tools of {}", profiles.iter().cloned().collect::<Vec<_>>().join(" and "))
             });
-            line(format!("  group {id}, {members}{tools}: {remove}"));
+            line(format!("  {one} {id}, {members}{tools}: {remove}"));
         }
         match self.other_groups {
             None | Some(Members::None) => {}
             Some(_) => line(
                 "  any other group, those who are served anyway: [channels.telegram] other_groups = \"none\""
+                    .into(),
+            ),
+        }
+        match self.other_guilds {
+            None | Some(Members::None) => {}
+            Some(_) => line(
+                "  any other guild, those who are served anyway: [channels.discord] other_guilds = \"none\""
                     .into(),
             ),
         }

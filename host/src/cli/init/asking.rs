@@ -6,8 +6,9 @@ mod model;
 use super::template::Setting;
 use super::terminal::Terminal;
 use anyhow::Context;
+use cofferdam_chat::setup::ProbeError;
 use cofferdam_core::secret::Secret;
-use cofferdam_telegram::{self as telegram, ProbeError, Token};
+use cofferdam_telegram::{self as telegram, Token};
 use model::{Key, Model};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -111,7 +112,7 @@ fn token(terminal: &mut Terminal, environment: &BTreeMap<String, String>) -> any
                 terminal.say(&format!("It is the token of {bot}."))?;
                 return Ok(Some(Secret::new(text)));
             }
-            Err(ProbeError::Refused(_)) => {
+            Err(ProbeError::Refused { .. }) => {
                 terminal
                     .say("Telegram does not accept it. Copy it again: @BotFather, /mybots, API Token.")?;
             }

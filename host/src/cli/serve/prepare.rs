@@ -9,6 +9,7 @@ use crate::monitor::Monitor;
 use anyhow::{Context, anyhow};
 use cofferdam_agent::llm::{self, Answering};
 use cofferdam_agent::tools::Registry;
+use cofferdam_discord as discord;
 use cofferdam_store::{self as store, Look, Store};
 use cofferdam_telegram as telegram;
 
@@ -48,8 +49,8 @@ impl From<Refused> for anyhow::Error {
 
 /// What is taken before the process is confined.
 pub(in crate::cli) struct Outside<'a> {
-    pub(super) telegram: &'a telegram::Config,
-    pub(super) token: telegram::Token,
+    pub(super) telegram: Option<(&'a telegram::Config, telegram::Token)>,
+    pub(super) discord: Option<(&'a discord::Config, discord::Token)>,
     pub(super) answering: Answering,
     /// None for those who only look.
     pub(super) lock: Option<ServeLock>,
@@ -64,11 +65,16 @@ pub(in crate::cli) fn outside(config: &Config, purpose: Purpose) -> Result<Outsi
     let refused = |step| move |error| Refused { step, error };
     let none = || {
         anyhow!(
-            "no channel is configured; run `cofferdam init` and fill in [channels.telegram] of {FILE_NAME}"
+            "no channel is configured; run `cofferdam init` and fill in [channels.telegram] or [channels.discord] of {FILE_NAME}"
         )
     };
-    let telegram = config.telegram.as_ref().ok_or_else(none).map_err(refused(Step::Channel))?;
-    let token = telegram.token().map_err(|error| refused(Step::Token)(error.into()))?;
+    if config.telegram.is_none() && config.discord.is_none() {
+        return Err(refused(Step::Channel)(none()));
+    }
+    let telegram = config.telegram.as_ref().map(|telegram| Ok((telegram, telegram.token()?))).transpose();
+    let telegram = telegram.map_err(|error: telegram::ConfigError| refused(Step::Token)(error.into()))?;
+    let discord = config.discord.as_ref().map(|discord| Ok((discord, discord.token()?))).transpose();
+    let discord = discord.map_err(|error: discord::ConfigError| refused(Step::Token)(error.into()))?;
     let answering = llm::open(&config.provider).context("[provider]").map_err(refused(Step::Provider))?;
     let lock = match purpose {
         Purpose::Serve => ServeLock::take(config).map(Some),
@@ -86,19 +92,15 @@ pub(in crate::cli) fn outside(config: &Config, purpose: Purpose) -> Result<Outsi
         }
     };
     let monitor = monitor.map_err(|error| refused(Step::Monitor)(unusable(error).into()))?;
-    Ok(Outside { telegram, token, answering, lock, monitor })
+    Ok(Outside { telegram, discord, answering, lock, monitor })
 }
 
 /// Checks what depends on the tools, and opens the database.
 ///
 /// # Errors
 /// [`Refused`].
-pub(super) fn inside(
-    telegram: &telegram::Config,
-    gateway: &Gateway,
-    config: &Config,
-) -> Result<Store, Refused> {
-    check_groups(telegram, gateway.toolbox.registry())
+pub(super) fn inside(gateway: &Gateway, config: &Config) -> Result<Store, Refused> {
+    check_groups(config, gateway.toolbox.registry())
         .map_err(|error| Refused { step: Step::Groups, error })?;
     let opened = store::open(&config.state_dir).context("cannot open the database");
     opened.map_err(|error| Refused { step: Step::Database, error })
@@ -109,11 +111,11 @@ pub(super) fn inside(
 /// # Errors
 /// [`Refused`]: what `serve` would say.
 pub(in crate::cli) fn look(config: &Config, registry: Option<&Registry>) -> Result<(), Refused> {
-    let telegram = outside(config, Purpose::Look)?.telegram;
+    outside(config, Purpose::Look)?;
     let refused = |step| move |error| Refused { step, error };
     Gateway::could_open(config).map_err(|error| refused(Step::Gateway)(error.into()))?;
     if let Some(registry) = registry {
-        check_groups(telegram, registry).map_err(refused(Step::Groups))?;
+        check_groups(config, registry).map_err(refused(Step::Groups))?;
     }
     let opened = Look::could_open(&config.state_dir).context("cannot open the database");
     opened.map_err(refused(Step::Database))

@@ -4,6 +4,7 @@
 //! in the numbers, and in the note that `cofferdam reload` reads. What cannot be audited does not come into force.
 
 use super::super::told::{placed, told};
+use super::channels::{InForce, Renewals, Sections};
 use super::signals::Asked;
 use super::{check_groups, menu};
 use crate::config::{Config, ConfigError};
@@ -12,18 +13,18 @@ use crate::log;
 use crate::monitor::Manager;
 use anyhow::{Context, anyhow};
 use cofferdam_agent::llm;
+use cofferdam_chat::setup::Renewed;
 use cofferdam_core::audit::{Event, Reload, ReloadState};
 use cofferdam_core::counts::COUNTS;
 use cofferdam_core::standing::MODEL;
 use cofferdam_core::text::one_line;
 use cofferdam_store::{Presence, Store};
-use cofferdam_telegram as telegram;
 use cofferdam_warden::audit::Durability;
 use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::oneshot;
 
 /// Reads the configuration as the start did, which is the argument: from the same file, if there was one.
 pub(in crate::cli) type Load = Box<dyn Fn(&Config) -> Result<Config, ConfigError> + Send>;
@@ -48,12 +49,12 @@ pub(super) struct Reloading {
 struct Ready {
     config: Config,
     gateway: Gateway,
-    renewed: telegram::Renewed,
+    sections: Sections,
 }
 
 impl Reloading {
     /// Reads it anew whenever that is asked for, one after the other.
-    pub(super) async fn run(mut self, mut asked: Asked, renewals: mpsc::Sender<telegram::Renewal>) {
+    pub(super) async fn run(mut self, mut asked: Asked, renewals: Renewals) {
         let (manager, presence) = (self.manager.clone(), self.presence.clone());
         while asked.next().await.is_some() {
             manager.reloading();
@@ -86,12 +87,9 @@ impl Reloading {
         }
     }
 
-    async fn enforce(&mut self, ready: Ready, renewals: &mpsc::Sender<telegram::Renewal>) {
-        let Ready { config, gateway, renewed } = ready;
-        let (in_force, told) = oneshot::channel();
-        let sent = renewals.send(telegram::Renewal { renewed, in_force }).await;
-        if sent.is_err() || told.await.is_err() {
-            // The program is ending.
+    async fn enforce(&mut self, ready: Ready, renewals: &Renewals) {
+        let Ready { config, gateway, sections } = ready;
+        if renewals.enforce(sections).await == InForce::Ending {
             return;
         }
         gateway.enforce(&config);
@@ -135,19 +133,19 @@ impl Reloading {
     /// Everything that a start would check, and what only a restart can change.
     fn check(&self, config: Config) -> anyhow::Result<(Ready, String)> {
         let (gateway, policies) = self.gateway.renewed(&self.started, &config)?;
-        let telegram = config.telegram.clone().context("[channels.telegram] is gone")?;
-        check_groups(&telegram, gateway.toolbox.registry())?;
+        check_groups(&config, gateway.toolbox.registry())?;
         let answering = llm::open(&config.provider).context("[provider]")?;
         let runner = Arc::new(gateway.runner(&config, answering, Arc::new(self.store.clone())));
-        let renewed = telegram::Renewed {
-            config: telegram,
+        let shared = Renewed {
+            config: (),
             menu: menu(&gateway, runner.memory()),
             runner,
             outgoing: gateway.warden.outgoing().clone(),
             attachments: config.attachments.clone(),
             approvals: config.approvals,
         };
-        Ok((Ready { config, gateway, renewed }, policies))
+        let sections = Sections::of(&config, &self.started, shared)?;
+        Ok((Ready { config, gateway, sections }, policies))
     }
 
     fn note(&self, reload: Reload) -> anyhow::Result<()> {

@@ -3,12 +3,11 @@
 
 use super::super::told::told;
 use crate::config::Config;
-use crate::gateway::Watching;
+use crate::gateway::{WatchedChannel, Watching};
 use crate::log;
 use crate::monitor::{Manager, Monitor, Watched};
 use cofferdam_core::standing::{MODEL, STORE};
 use cofferdam_store::{Health, LastError, Presence};
-use cofferdam_telegram as telegram;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::runtime::Handle;
@@ -43,7 +42,12 @@ impl Watchers {
     ///
     /// # Errors
     /// When the system does not say where the monitor is.
-    pub(super) fn begin(&mut self, beside: &mut JoinSet<()>, runtime: &Handle) -> anyhow::Result<()> {
+    pub(super) fn begin(
+        &mut self,
+        beside: &mut JoinSet<()>,
+        runtime: &Handle,
+        channels: Vec<WatchedChannel>,
+    ) -> anyhow::Result<()> {
         let watched: Arc<dyn Watched> = self.watching.clone();
         if let Some(monitor) = self.monitor.take() {
             tracing::info!("http://{0}/metrics and /healthz answer", monitor.address()?);
@@ -55,7 +59,7 @@ impl Watchers {
             };
             beside.spawn_on(answering, runtime);
         }
-        beside.spawn_on(self.manager.clone().watch(telegram::polled(), watched), runtime);
+        beside.spawn_on(self.manager.clone().watch(any_up(channels), watched), runtime);
         beside.spawn_on(note(self.presence.clone(), self.watching.clone()), runtime);
         Ok(())
     }
@@ -68,6 +72,17 @@ impl Watchers {
             health.error = Some(kept(log::Said::now(&told(error))));
         }
         self.presence.fares(health);
+    }
+}
+
+/// Waits until the first of the channels is up: that another one is waited for is an ailment.
+async fn any_up(channels: Vec<WatchedChannel>) {
+    let mut waiting = JoinSet::new();
+    for channel in channels {
+        waiting.spawn(channel.pulse.polled());
+    }
+    if waiting.join_next().await.is_none() {
+        std::future::pending().await
     }
 }
 

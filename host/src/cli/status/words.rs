@@ -18,6 +18,17 @@ pub(super) fn of(status: &Status) -> String {
         (Some(bot), None) => format!("bot: {}, not polled yet", one_line(bot, 80)),
         (None, _) => "bot: has not polled yet".to_owned(),
     });
+    if status.channels.len() > 1 {
+        lines.extend(status.channels.iter().map(|(name, channel)| {
+            let bot = channel.bot.as_deref().map_or("not known yet".to_owned(), |bot| one_line(bot, 80));
+            let last = match (&channel.polled_at, channel.poll_age_seconds) {
+                (Some(at), Some(age)) => format!("last answered {at} ({} ago)", lasting(age)),
+                (Some(at), None) => format!("last answered {at}"),
+                (None, _) => "has not answered yet".to_owned(),
+            };
+            format!("channel {name}: {bot}, {last}")
+        }));
+    }
     if status.running {
         lines.push(format!("workers: {}", status.workers));
     }

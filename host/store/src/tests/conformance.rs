@@ -7,6 +7,7 @@ mod inbox;
 mod lines;
 mod outbox;
 mod steering;
+mod streams;
 
 use super::*;
 
@@ -74,6 +75,12 @@ macro_rules! conformance {
                 what_a_turn_has_written_is_known_after_a_restart
                 written_bytes_are_charged_to_whose_turn_it_is_and_once
                 what_an_open_turn_has_behind_it_is_kept_at_any_age
+            }
+            streams {
+                a_stream_goes_on_where_its_last_message_was_kept
+                a_place_is_known_by_its_last_message_unless_one_before_may_be_missing
+                as_many_places_are_known_as_are_remembered
+                a_message_that_is_gone_waits_no_longer
             }
             lines {
                 lines_come_back_in_order_after_a_restart_and_each_once

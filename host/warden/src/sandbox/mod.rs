@@ -26,7 +26,7 @@ use authority::Authority;
 use cache::Cache;
 use clock::Clock;
 use cofferdam_confine::{self as confine, COMPILE_CPU_SECONDS};
-use cofferdam_core::capability::{Grants, MOUNTS};
+use cofferdam_core::capability::{Grants, Interface, MOUNTS};
 use cofferdam_core::json::parse_strict;
 use cofferdam_core::limits::{Limits, Span};
 use cofferdam_core::text::{one_line, spelled_out};
@@ -108,6 +108,12 @@ impl Component {
     /// SHA-256 of the component's bytes, lower-case hex.
     pub fn sha256(&self) -> &str {
         self.binary.sha256()
+    }
+
+    /// Whether it asks for this interface: one that its profile grants need not be used.
+    pub fn uses(&self, interface: Interface) -> bool {
+        let imports = self.binary.imports_beyond_baseline().unwrap_or_default();
+        imports.iter().any(|import| import.needs == imports::Needs::Interface(interface))
     }
 }
 

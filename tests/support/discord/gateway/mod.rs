@@ -201,12 +201,17 @@ impl Gateway {
         number
     }
 
-    /// Notes how a connection ended: a client that closes with 1000 or 1001 ends its session.
+    /// Notes how a connection ended: a client that closes with 1000 or 1001 ends its session, and so does the server
+    /// with the codes after which a new one is to be begun, or none.
     fn end_connection(&mut self, number: usize, closed: Closed) {
         let connection = &mut self.connections[number];
         connection.closed = Some(closed);
         self.controls.remove(&number);
-        if let (Closed::ByClient(None | Some(1000 | 1001)), Some(session)) = (closed, &connection.session) {
+        let ends = matches!(
+            closed,
+            Closed::ByClient(None | Some(1000 | 1001)) | Closed::ByServer(4004 | 4007 | 4009..=4014)
+        );
+        if let Some(session) = connection.session.as_ref().filter(|_| ends) {
             self.sessions.remove(session);
         }
     }

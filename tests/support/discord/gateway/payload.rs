@@ -7,7 +7,7 @@ use sha2::{Digest, Sha256};
 
 use super::record::Heartbeat;
 use super::{Control, Intent, KNOWN_INTENTS, MESSAGE_CONTENT, Session};
-use crate::discord::bot::{self, BOT_ID};
+use crate::discord::bot::BOT_ID;
 use crate::discord::state::Inner;
 
 /// Longest payload, in bytes.
@@ -133,8 +133,6 @@ fn begin_session(inner: &mut Inner, number: usize, intents: u64) {
     if inner.gateway.resume_url.is_none() {
         ready.as_object_mut().expect("it is one").remove("resume_gateway_url");
     }
-    ready["user"]["verified"] = true.into();
-    debug_assert_eq!(ready["user"]["id"], bot::user()["id"]);
     let mut session = Session::new(intents, number);
     session.append("READY", &ready);
     if Intent::Guilds.is_in(intents) {

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 
-use super::client::Rest;
+use super::client::{Gateway, Rest};
 use crate::discord::{DiscordServer, Fault, Hold, Incoming, Target};
 
 #[tokio::test]
@@ -66,4 +66,19 @@ async fn a_failed_wait_says_what_there_was() {
     let waited = server.wait_for_message(Duration::from_millis(20), |sent| sent.content == "nothing");
     let error = waited.await.unwrap_err().to_string();
     assert!(error.contains("create_message") && error.contains("what there was"), "{error}");
+}
+
+#[tokio::test]
+async fn nobody_is_served_while_it_is_away() {
+    let server = DiscordServer::start().await.unwrap();
+    let (mut gateway, _) = Gateway::identified(&server, 0).await;
+    let mut rest = Rest::new(&server).await;
+    server.set_away(true);
+    assert_eq!(gateway.closed().await, None);
+    rest.ask("GET", "/api/v10/users/@me", None).await;
+    assert_eq!(rest.rest().await, "");
+    assert_eq!(server.requests("get_current_user")[0].status, None);
+    server.set_away(false);
+    assert_eq!(Rest::new(&server).await.get("/users/@me").await.status, 200);
+    assert_eq!(server.sessions().len(), 1, "it can be resumed");
 }

@@ -111,17 +111,20 @@ async fn a_nonce_makes_one_message_until_it_is_forgotten() {
         id(rest.post(MESSAGES, json!({ "content": "y", "nonce": "5", "enforce_nonce": true })).await.json()),
         first
     );
-    let others = [(MESSAGES, body(false)), ("/channels/6/messages", body(true))];
-    for (path, body) in others {
-        assert_ne!(id(rest.post(path, body).await.json()), first);
-    }
+    assert_ne!(id(rest.post(MESSAGES, body(false)).await.json()), first);
+    let elsewhere = rest.post("/channels/6/messages", body(true)).await.json();
+    assert_eq!(
+        (&elsewhere["channel_id"], id(elsewhere.clone())),
+        (&json!("5"), first.clone()),
+        "of its author"
+    );
     assert_eq!(rest.call("DELETE", &format!("{MESSAGES}/{first}"), None).await.status, 204);
     assert_eq!(refusal(&rest.post(MESSAGES, body(true)).await), (404, 10008));
     server.advance(std::time::Duration::from_secs(5 * 60));
     assert_ne!(id(rest.post(MESSAGES, body(true)).await.json()), first);
     let sent = server.sent_messages();
-    assert_eq!((sent.len(), sent[0].deleted, sent[0].nonce.as_deref()), (4, true, Some("5")));
-    assert_eq!(sent.iter().map(|sent| sent.enforce_nonce).collect::<Vec<_>>(), [true, false, true, true]);
+    assert_eq!((sent.len(), sent[0].deleted, sent[0].nonce.as_deref()), (3, true, Some("5")));
+    assert_eq!(sent.iter().map(|sent| sent.enforce_nonce).collect::<Vec<_>>(), [true, false, true]);
 }
 
 #[tokio::test]
@@ -222,5 +225,20 @@ async fn lists_are_the_newest_first() {
         let found: String =
             list.as_array().unwrap().iter().map(|one| one["content"].as_str().unwrap()).collect();
         assert_eq!(found, expected, "{query}");
+    }
+}
+
+#[tokio::test]
+async fn blanks_around_content_are_lost() {
+    let (server, mut rest) = server().await;
+    for (sent, shown) in
+        [("\n  a \n b\t\n", "a \n b"), ("\u{200b}  a", "\u{200b}  a"), ("\u{a0}a\u{3000}", "a")]
+    {
+        let message = rest.post(MESSAGES, json!({ "content": sent })).await.json();
+        assert_eq!(message["content"], json!(shown), "{sent:?}");
+        let edit = json!({ "content": format!(" {sent}") });
+        rest.call("PATCH", &format!("{MESSAGES}/{}", message["id"].as_str().unwrap()), Some(edit)).await;
+        let known = server.sent_messages().pop().unwrap();
+        assert_eq!((&*known.content, &known.requests[0]["content"]), (shown, &json!(sent)));
     }
 }

@@ -9,7 +9,7 @@ mod recent;
 use super::*;
 use crate::desk::{self, Board, Desk, NotShown};
 use crate::lanes::{Arrival, By, Running, Stop, Unit, Window};
-use crate::outbound::{Manners, Opening, Router, SendError};
+use crate::outbound::{Manners, Opening, Router, SendError, Sending};
 use crate::{Live, Patience, Screen, Sight, Sign};
 use async_trait::async_trait;
 use cofferdam_agent::tools::{Approval, CallRequest, Output};
@@ -20,9 +20,7 @@ use cofferdam_agent::turn::{
 use cofferdam_core::command::steered;
 use cofferdam_core::id::TurnId;
 use cofferdam_core::tool::{Answer, ToolError};
-use cofferdam_store::{
-    Claim, Fate, Headers, Keeper, NewUpdate, Part, Placeholder, Queue, Standing, Store, Update,
-};
+use cofferdam_store::{Claim, Fate, Headers, Keeper, NewUpdate, Placeholder, Queue, Standing, Store, Update};
 use cofferdam_warden::attachments::outgoing::{self, Outgoing};
 use cofferdam_warden::attachments::{
     self, Attachments, BlobStore, Declared, Download, Fetcher, SentFile, Settled,
@@ -99,7 +97,8 @@ impl Fetcher for Paper {
 
 #[async_trait]
 impl Router for Paper {
-    async fn send(&self, target: &str, part: &Part, _: Option<&str>) -> Result<String, SendError> {
+    async fn send(&self, sending: Sending<'_>) -> Result<String, SendError> {
+        let Sending { target, part, .. } = sending;
         let mut read = self.outside.read.lock().expect("read");
         read.push(format!("{target}: {}", part.body));
         self.outside.reads.notify_one();
@@ -166,11 +165,13 @@ impl Channel for Paper {
     const MANNERS: &'static Manners = &Manners {
         text_units_max: 1000,
         caption_units_max: 0,
+        first_text_carries_files: false,
         group_max: 1,
         file_bytes_max: 0,
         photo_bytes_max: 0,
         message_bytes_max: 0,
         shown: &[],
+        length: crate::outbound::units,
     };
 
     type Target = String;
@@ -186,7 +187,7 @@ impl Channel for Paper {
         let own: Vec<_> = letters.iter().filter_map(|letter| letter.sheet.clone()).collect();
         let files = match &first.replies_to {
             Some(to) if own.is_empty() => match to.sheet.clone() {
-                Some(file) => Files::Replied { file, album: to.album.clone() },
+                Some(file) => Files::Replied { files: vec![file], album: to.album.clone() },
                 None => Files::Own(own),
             },
             _ => Files::Own(own),

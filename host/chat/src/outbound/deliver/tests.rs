@@ -24,7 +24,8 @@ struct Scripted {
 
 #[async_trait]
 impl Router for Scripted {
-    async fn send(&self, target: &str, part: &Part, after: Option<&str>) -> Result<String, SendError> {
+    async fn send(&self, sending: Sending<'_>) -> Result<String, SendError> {
+        let Sending { target, part, after, .. } = sending;
         if let Some(error) = self.script.lock().expect("script").pop_front() {
             return Err(error);
         }

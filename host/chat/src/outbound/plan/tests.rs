@@ -1,11 +1,12 @@
 //! What a response becomes, as one line a part.
 
 use super::*;
-use crate::outbound::Media;
+use crate::outbound::{Media, units};
 
 const MANNERS: Manners = Manners {
     text_units_max: 20,
     caption_units_max: 5,
+    first_text_carries_files: false,
     group_max: 3,
     file_bytes_max: 1000,
     photo_bytes_max: 100,
@@ -17,6 +18,7 @@ const MANNERS: Manners = Manners {
         ("audio/mpeg", Media::Audio),
         ("audio/ogg", Media::Voice),
     ],
+    length: units,
 };
 
 /// Files written `name=type:bytes`.

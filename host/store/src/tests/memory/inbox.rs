@@ -24,6 +24,13 @@ impl Inbox for Memory {
                         row.update.raw.clone_from(&new.raw);
                     }
                 }
+                Fate::Deleted => {
+                    let gone =
+                        |row: &&mut Row| row.waits() && row.channel == channel && row.message == new.message;
+                    for row in held.inbox.iter_mut().filter(gone) {
+                        (row.done_at, row.update.raw) = (Some(now_ms()), String::new());
+                    }
+                }
                 Fate::Ignored => {
                     if let Some(row) = held.insert(channel, &new) {
                         (row.done_at, row.update.raw) = (Some(now_ms()), String::new());

@@ -5,6 +5,7 @@ mod approvals;
 mod conversations;
 mod inbox;
 mod outbox;
+mod streams;
 
 use super::*;
 use async_trait::async_trait;
@@ -56,6 +57,8 @@ struct Held {
     approvals: Arc<ApprovalsInMemory>,
     blobs: BTreeSet<(String, String)>,
     moves: BTreeMap<(String, String), String>,
+    streams: BTreeMap<String, Stream>,
+    places: Vec<(String, Place)>,
 }
 
 struct Row {

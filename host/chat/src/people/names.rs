@@ -9,11 +9,11 @@ const NAMES_MAX: usize = 1000;
 
 /// The names of people by their numbers. Clones share them.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Names(Arc<Mutex<HashMap<i64, String>>>);
+pub struct Names(Arc<Mutex<HashMap<i64, String>>>);
 
 impl Names {
     /// Notes what somebody is called; `name` is on one line and bounded.
-    pub(super) fn learn(&self, person: i64, name: &str) {
+    pub fn learn(&self, person: i64, name: &str) {
         let mut names = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if name.is_empty() || names.get(&person).is_some_and(|known| known == name) {
             return;
@@ -25,7 +25,7 @@ impl Names {
     }
 
     /// What somebody is called, if that was seen.
-    pub(super) fn of(&self, person: &str) -> Option<String> {
+    pub fn of(&self, person: &str) -> Option<String> {
         let person = person.parse().ok()?;
         self.0.lock().unwrap_or_else(PoisonError::into_inner).get(&person).cloned()
     }

@@ -1,4 +1,4 @@
-//! `[channels.telegram.groups]`: what holds in a group that the operator names. Pure.
+//! What holds in a group that the operator names: a chat of several people, or whatever a platform calls it. Pure.
 
 use serde::{Deserialize, Deserializer, Serialize, de};
 use std::collections::{BTreeMap, BTreeSet};
@@ -29,7 +29,7 @@ pub struct Group {
 }
 
 /// What holds where nothing is said.
-pub(super) static USUAL: Group = Group { members: Members::Allowed, mention_required: true, profiles: None };
+pub(crate) static USUAL: Group = Group { members: Members::Allowed, mention_required: true, profiles: None };
 /// What holds where nobody is served.
 static CLOSED: Group = Group { members: Members::None, mention_required: true, profiles: None };
 
@@ -42,7 +42,7 @@ impl Default for Group {
 /// The groups that the configuration names, by id; and the others.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Groups {
-    /// By id; those of groups are negative.
+    /// By id.
     pub named: BTreeMap<i64, Group>,
     /// Who is served in groups that are not named.
     pub others: Members,
@@ -50,7 +50,7 @@ pub struct Groups {
 
 impl Groups {
     /// What holds in a group, by any of the ids that it has had.
-    pub(super) fn of(&self, ids: [i64; 2]) -> &Group {
+    pub fn of(&self, ids: &[i64]) -> &Group {
         let named = ids.iter().find_map(|id| self.named.get(id));
         match (named, self.others) {
             (Some(group), _) => group,
@@ -59,36 +59,56 @@ impl Groups {
         }
     }
 
-    /// Whether the bot is to answer more of a group than Telegram brings a bot in privacy mode.
-    pub(super) fn listen_to_everything(&self) -> bool {
+    /// Whether the bot is to answer more of a group than what mentions it or replies to it.
+    pub fn listen_to_everything(&self) -> bool {
         self.named.values().any(|group| !group.mention_required && group.members != Members::None)
     }
 
-    /// How many groups have something of their own, and whether the others are served; for the line at the start.
-    pub(super) fn told(&self) -> String {
+    /// How many groups have something of their own, and whether the others are served; for the line at the start. `one`
+    /// is what the platform calls a group.
+    pub fn told(&self, one: &str) -> String {
         let named = match self.named.len() {
             0 => String::new(),
-            1 => ", 1 group with rules of its own".to_owned(),
-            n => format!(", {n} groups with rules of their own"),
+            1 => format!(", 1 {one} with rules of its own"),
+            n => format!(", {n} {one}s with rules of their own"),
         };
-        let others = if self.others == Members::None { ", no other group is served" } else { "" };
-        named + others
+        let others = match self.others {
+            Members::None => format!(", no other {one} is served"),
+            Members::Allowed | Members::All => String::new(),
+        };
+        named + &others
     }
 }
 
-/// Tables by the id of their group, which TOML has as text.
-pub(super) fn named<'de, D: Deserializer<'de>>(deserializer: D) -> Result<BTreeMap<i64, Group>, D::Error> {
+/// Tables by the id of their group, which TOML has as text. `why` says what is wrong with a key that is no id.
+///
+/// # Errors
+/// What is no such table.
+pub fn named_by<'de, D: Deserializer<'de>>(
+    deserializer: D,
+    is_id: impl Fn(i64) -> bool,
+    why: impl Fn(&str) -> String,
+) -> Result<BTreeMap<i64, Group>, D::Error> {
     let written = BTreeMap::<String, Group>::deserialize(deserializer)?;
     let read = |(id, group): (String, Group)| {
-        let id = id.trim().parse::<i64>().ok().filter(|id| *id < 0).ok_or_else(|| {
-            let said = cofferdam_core::text::one_line(&id, 80);
-            de::Error::custom(format!(
-                "groups: {said:?} is not a group's id, a negative number; write e.g. [channels.telegram.groups.\"-1001234567890\"] (the log at debug level names the group of each message)"
-            ))
-        })?;
-        Ok((id, group))
+        let number = id.trim().parse::<i64>().ok().filter(|id| is_id(*id));
+        let number =
+            number.ok_or_else(|| de::Error::custom(why(&cofferdam_core::text::one_line(&id, 80))))?;
+        Ok((number, group))
     };
     written.into_iter().map(read).collect()
+}
+
+impl Group {
+    /// What holds where nothing is said.
+    pub fn usual() -> &'static Self {
+        &USUAL
+    }
+
+    /// Whether whoever writes there gets every tool, which no configuration may say.
+    pub fn is_wide_open(&self) -> bool {
+        self.members == Members::All && self.profiles.is_none()
+    }
 }
 
 #[cfg(test)]
@@ -99,13 +119,16 @@ mod tests {
     fn a_group_is_known_by_any_of_its_ids_and_the_others_are_usual_or_closed() {
         let open = Group { members: Members::All, mention_required: false, profiles: Some(BTreeSet::new()) };
         let mut groups = Groups { named: BTreeMap::from([(-5, open.clone())]), others: Members::Allowed };
-        assert_eq!(groups.of([-5, -5]), &open);
-        assert_eq!(groups.of([-100, -5]), &open);
-        assert_eq!(groups.of([-7, -7]), &USUAL);
+        assert_eq!(groups.of(&[-5, -5]), &open);
+        assert_eq!(groups.of(&[-100, -5]), &open);
+        assert_eq!(groups.of(&[-7, -7]), &USUAL);
         groups.others = Members::None;
-        assert_eq!((groups.of([-7, -7]).members, groups.of([-5, -5]).members), (Members::None, Members::All));
-        assert_eq!(groups.told(), ", 1 group with rules of its own, no other group is served");
-        assert_eq!(Groups::default().told(), "");
+        assert_eq!(
+            (groups.of(&[-7, -7]).members, groups.of(&[-5, -5]).members),
+            (Members::None, Members::All)
+        );
+        assert_eq!(groups.told("group"), ", 1 group with rules of its own, no other group is served");
+        assert_eq!(Groups::default().told("group"), "");
         assert!(groups.listen_to_everything() && !Groups::default().listen_to_everything());
     }
 }

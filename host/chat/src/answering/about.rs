@@ -1,0 +1,77 @@
+//! What a model is told of a message besides its words, as one line of JSON: who speaks in a group, what the message
+//! replies to, what it forwards. All of it is data; nothing in it can end the line. Pure.
+
+use serde_json::{Map, Value, json};
+
+/// So much is shown of a message that is replied to.
+const REPLIED_CHARS_MAX: usize = 2000;
+
+/// Somebody, by number and by what they call themselves.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Somebody {
+    /// Absent where it is not known.
+    pub id: Option<i64>,
+    /// On one line, bounded, perhaps empty.
+    pub name: String,
+}
+
+/// Whose words are replied to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Author {
+    /// The bot's own.
+    Bot,
+    /// Another's.
+    Other(Somebody),
+    /// Not known.
+    Unknown,
+}
+
+/// What there is to say of a message.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct About {
+    /// Who speaks, in a group.
+    pub from: Option<Somebody>,
+    /// The words that are replied to.
+    pub replies_to: Option<(Author, String)>,
+    /// Whose words are forwarded, and the words.
+    pub forwarded: Option<(String, String)>,
+}
+
+impl About {
+    /// The line; `None` where there is nothing to say. In a group there always is, so that nobody there can write a
+    /// first line that passes for this one.
+    pub fn line(self) -> Option<String> {
+        let mut about = Map::new();
+        if let Some(Somebody { id, name }) = self.from {
+            about.insert("from".into(), json!({ "id": id, "name": name }));
+        }
+        if let Some((author, text)) = self.replies_to.filter(|(_, text)| !text.trim().is_empty()) {
+            about.insert("replies_to".into(), replied(author, &text));
+        }
+        if let Some((from, text)) = self.forwarded {
+            about.insert("forwarded".into(), json!({ "from": from, "text": text }));
+        }
+        if about.is_empty() {
+            return None;
+        }
+        let mut whole =
+            Map::from_iter([("about".to_owned(), "this message".into()), ("untrusted".into(), true.into())]);
+        whole.extend(about);
+        Some(Value::Object(whole).to_string())
+    }
+}
+
+fn replied(author: Author, text: &str) -> Value {
+    let from = match author {
+        Author::Bot => json!("this bot"),
+        Author::Other(Somebody { id, name }) => json!({ "id": id, "name": name }),
+        Author::Unknown => Value::Null,
+    };
+    let cut = text.chars().count() > REPLIED_CHARS_MAX;
+    let text: String = text.chars().take(REPLIED_CHARS_MAX).collect();
+    let mut shown = json!({ "from": from, "text": text });
+    if cut {
+        shown["cut"] = true.into();
+    }
+    shown
+}

@@ -1,0 +1,131 @@
+//! Fetching one file from a platform: a few attempts with pauses, within the limits, and why it cannot be had in words
+//! for its sender. How it is asked for is the channel's.
+
+use async_trait::async_trait;
+use cofferdam_agent::server::Backoff;
+use cofferdam_core::limits::ByteSize;
+use cofferdam_warden::attachments::{Download, Settled};
+use std::time::Duration;
+use tokio::time::{Instant, timeout};
+
+/// Attempts at one file.
+const ATTEMPTS_MAX: u32 = 3;
+/// A pause that a platform asks for is kept up to this; a longer one fails the file.
+const ASKED_PAUSE_MAX: Duration = Duration::from_secs(30);
+/// One attempt may take this much at least, and what its size takes at [`SLOWEST_BYTES_PER_S`].
+pub const ATTEMPT_MIN: Duration = Duration::from_secs(60);
+/// Slower downloads are given up, so that a trickle does not hold a chat for ever.
+pub const SLOWEST_BYTES_PER_S: u64 = 32 << 10;
+
+/// Why a file is not there, in words for its sender.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Unavailable {
+    /// It has more bytes than a file may.
+    #[error("too large: the limit is {0}")]
+    TooLarge(ByteSize),
+    /// Somebody sends us elsewhere.
+    #[error("its download was redirected elsewhere, which is not followed")]
+    Redirected,
+    /// The server says no.
+    #[error("its download failed with HTTP status {0}")]
+    Status(u16),
+    /// Not all of it came, or more.
+    #[error("truncated: {got} of {expected} bytes arrived; send it again")]
+    Mismatch {
+        /// Bytes that arrived.
+        got: u64,
+        /// Bytes that were announced.
+        expected: u64,
+    },
+    /// Nothing came for long.
+    #[error("its download stalled; send it again")]
+    Stalled,
+    /// The connection broke.
+    #[error("its download broke off; send it again")]
+    Broken,
+    /// In the channel's own words.
+    #[error("{0}")]
+    Because(String),
+}
+
+/// What helps after a failed attempt.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Trouble {
+    /// Nothing.
+    Final(Unavailable),
+    /// Another attempt, after this pause if the platform asks for one.
+    Again(Unavailable, Option<Duration>),
+}
+
+/// Another attempt may help.
+pub fn again(why: Unavailable) -> Trouble {
+    Trouble::Again(why, None)
+}
+
+/// Where one file is asked for.
+#[async_trait]
+pub trait Source: Send {
+    /// Brings it, or what is missing of it.
+    async fn bring(&mut self, item: &mut Download) -> Result<(), Trouble>;
+}
+
+/// Fetches a file and ends its download.
+pub async fn fetch(mut source: impl Source, mut item: Download) -> Settled {
+    let mut backoff = Backoff::new(Duration::from_millis(500), Duration::from_secs(5));
+    let mut attempt = 1;
+    let why = loop {
+        let (why, pause) = match source.bring(&mut item).await {
+            Ok(()) => return item.finish(),
+            Err(Trouble::Final(why)) => break why,
+            Err(Trouble::Again(why, pause)) => (why, pause),
+        };
+        if attempt == ATTEMPTS_MAX || pause.is_some_and(|pause| pause > ASKED_PAUSE_MAX) {
+            break why;
+        }
+        tracing::debug!(%why, attempt, "a download is tried again");
+        attempt += 1;
+        tokio::time::sleep(backoff.pause().max(pause.unwrap_or_default())).await;
+    };
+    tracing::info!(%why, "an attachment is unavailable");
+    item.fail(&why.to_string())
+}
+
+/// The body of an answer, piece by piece.
+#[async_trait]
+pub trait Body: Send {
+    /// A piece of it.
+    type Piece: AsRef<[u8]> + Send;
+
+    /// The next one; `None` at the end.
+    async fn next(&mut self) -> Result<Option<Self::Piece>, Trouble>;
+}
+
+/// When a download of so many bytes is given up.
+pub fn deadline(bytes: u64) -> Instant {
+    Instant::now() + ATTEMPT_MIN.max(Duration::from_secs(bytes / SLOWEST_BYTES_PER_S))
+}
+
+/// Takes a body into the item; `stall` is how long nothing may come. A file names the same bytes for ever, so a later
+/// attempt passes over those that an earlier one has brought.
+///
+/// # Errors
+/// [`Trouble`]
+pub async fn read_body(
+    body: &mut impl Body,
+    item: &mut Download,
+    stall: Duration,
+    deadline: Instant,
+) -> Result<(), Trouble> {
+    let mut known = item.taken();
+    loop {
+        let patience = stall.min(deadline.saturating_duration_since(Instant::now()));
+        let piece = timeout(patience, body.next()).await.map_err(|_| again(Unavailable::Stalled))??;
+        let Some(piece) = piece else { return Ok(()) };
+        let piece = piece.as_ref();
+        let passed = usize::try_from(known).unwrap_or(usize::MAX).min(piece.len());
+        known -= passed as u64;
+        if let Some(new) = piece.get(passed..).filter(|new| !new.is_empty()) {
+            item.write(new).map_err(|error| Trouble::Final(Unavailable::Because(error.to_string())))?;
+        }
+    }
+}

@@ -1,0 +1,44 @@
+//! What one part of a reply says and carries, as a channel sends it.
+
+use super::{Bundle, Rich, SendError};
+use crate::download::{ATTEMPT_MIN, SLOWEST_BYTES_PER_S};
+use cofferdam_store::{Part, PartKind};
+use std::time::Duration;
+
+/// Words, files, or files with words.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Content {
+    /// What it says; perhaps nothing.
+    pub words: Rich,
+    /// What it carries.
+    pub files: Option<Bundle>,
+}
+
+impl Content {
+    /// Of a part that was stored.
+    ///
+    /// # Errors
+    /// [`SendError::Refused`]: no channel sends it.
+    pub fn of(part: &Part) -> Result<Self, SendError> {
+        let refused = |why: &str| Err(SendError::Refused(why.into()));
+        match part.kind {
+            PartKind::Text | PartKind::Rich => match Rich::read(part.kind, &part.body) {
+                Some(words) => Ok(Self { words, files: None }),
+                None => refused("the stored text is unreadable"),
+            },
+            PartKind::Voice => refused("this channel cannot speak yet"),
+            PartKind::Attachment => match Bundle::read(&part.body) {
+                Some(files) => Ok(Self { words: files.words().unwrap_or_default(), files: Some(files) }),
+                None => refused("the stored files are unreadable"),
+            },
+        }
+    }
+}
+
+impl Bundle {
+    /// How long an upload may take: what is slower will hardly be faster the next time.
+    pub fn patience(&self) -> Duration {
+        let bytes: u64 = self.files.iter().map(|shown| shown.file.bytes).sum();
+        ATTEMPT_MIN + Duration::from_secs(bytes / SLOWEST_BYTES_PER_S)
+    }
+}

@@ -1,0 +1,157 @@
+//! The door: who is served besides those whom the configuration names, what strangers are told, and telling those
+//! whom the operator lets in while the bot runs.
+
+use super::words::{self, Platform};
+use super::{Groups, Guests, Names};
+use crate::answering::{Base, Channel, Flow, arrivals, hand_on};
+use crate::lanes::Arrival;
+use cofferdam_core::id::TurnId;
+use cofferdam_core::limits::Span;
+use cofferdam_store::people::{Listed, Paired};
+use cofferdam_store::{NewPart, NewReply, PartKind, STRANGER_TOLD_MAX, Stranger, now_ms};
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::{mpsc, watch};
+
+/// How often it is looked whether somebody was let in, to tell them so. Who is served is looked up for each message.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+/// Who was let in longer ago is not told any more: the store has forgotten whether they were.
+const TOLD_AGE_MS: i64 = 7 * 24 * 60 * 60 * 1000;
+
+/// What a configuration says of people.
+#[derive(Clone, Debug)]
+pub struct Named {
+    /// Those who are served.
+    pub users: BTreeSet<i64>,
+    /// How long a code is good; absent where strangers get none.
+    pub pairing: Option<Span>,
+    /// What holds in groups.
+    pub groups: Groups,
+}
+
+/// Who comes in.
+#[derive(Clone, Debug)]
+pub struct Door {
+    configured: BTreeSet<i64>,
+    pairing: Option<Span>,
+    guests: Guests,
+    /// What holds in groups.
+    pub groups: Arc<Groups>,
+    /// What those who come in are called.
+    pub names: Names,
+}
+
+impl Door {
+    /// As a configuration has it.
+    pub fn new(named: Named, guests: Guests, names: Names) -> Self {
+        let Named { users: configured, pairing, groups } = named;
+        Self { configured, pairing, guests, groups: Arc::new(groups), names }
+    }
+
+    /// The same under another configuration.
+    #[must_use]
+    pub fn renewed(&self, named: Named) -> Self {
+        Self::new(named, self.guests.clone(), self.names.clone())
+    }
+
+    /// Those whom the configuration names, and those whom the operator has let in since.
+    pub fn allowed(&self) -> BTreeSet<i64> {
+        let mut allowed = self.configured.clone();
+        allowed.extend(self.guests.paired().iter().filter_map(number));
+        allowed
+    }
+
+    /// Whether somebody is among them.
+    pub fn allows(&self, person: i64) -> bool {
+        self.configured.contains(&person)
+            || self.guests.paired().iter().filter_map(number).any(|id| id == person)
+    }
+
+    /// How many were let in besides those whom the configuration names.
+    pub fn let_in(&self) -> usize {
+        let here = self.guests.paired();
+        here.iter().filter_map(number).filter(|id| !self.configured.contains(id)).count()
+    }
+
+    /// What a stranger in private may be told, there. One who was told so often that nothing more is said gets no code
+    /// either.
+    pub async fn stranger(
+        &self,
+        base: &Base,
+        platform: Platform,
+        (sender, called): (i64, &str),
+        target: String,
+    ) -> Stranger {
+        let name = sender.to_string();
+        let look = || base.store.times_told(&base.channel, &name);
+        let times = base.stored("look up a stranger", look).await;
+        let lasts = self.pairing.filter(|_| times.is_some_and(|times| times < STRANGER_TOLD_MAX));
+        let code = match lasts {
+            Some(lasts) => self.guests.code(&name, called, lasts).await,
+            None => None,
+        };
+        let body = match (code.as_ref(), times) {
+            (Some(code), Some(1..)) => words::another_code(code),
+            (code, _) => words::to_stranger(platform, sender, code),
+        };
+        let since = code.map_or(0, |code| code.issued_at);
+        let reply = NewReply { target, parts: vec![NewPart { kind: PartKind::Text, body }] };
+        Stranger { sender: name, since, reply }
+    }
+}
+
+fn number(one: &Paired) -> Option<i64> {
+    one.sender.parse().ok().filter(|id| *id > 0)
+}
+
+/// A channel whose people may be let in while it runs.
+pub trait Welcomes: Channel {
+    /// Who comes in.
+    fn door(&self) -> &Door;
+
+    /// Where somebody is written to in private, as it is kept.
+    fn private(person: i64) -> String;
+}
+
+/// Tells people that they were let in, takes out old codes, and wakes whoever waits for somebody who was removed;
+/// until the bot stops.
+pub async fn watch<C: Welcomes>(channels: watch::Receiver<Arc<C>>, lanes: mpsc::Sender<Arrival>) {
+    let mut before: Arc<Listed> = Arc::default();
+    loop {
+        let channel = channels.borrow().clone();
+        let (base, guests) = (channel.base(), &channel.door().guests);
+        let listed = guests.listed();
+        if listed != before {
+            base.desk.look_again();
+            for one in guests.paired() {
+                if welcome(&*channel, &one, &lanes).await == Flow::Stops {
+                    return;
+                }
+            }
+            before = listed;
+        }
+        if before.waiting.iter().any(|one| !one.is_good(now_ms())) {
+            guests.forget_expired().await;
+        }
+        tokio::select! {
+            () = tokio::time::sleep(LOOK_EVERY) => {}
+            () = base.stop.soon.cancelled() => return,
+        }
+    }
+}
+
+/// Tells somebody that they are served, once.
+async fn welcome<C: Welcomes>(channel: &C, one: &Paired, lanes: &mpsc::Sender<Arrival>) -> Flow {
+    let Some(person) = number(one).filter(|_| one.since > now_ms() - TOLD_AGE_MS) else { return Flow::Goes };
+    let base = channel.base();
+    let turn = TurnId::new(format!("{}-allowed-{person}-{}", base.channel, one.since));
+    let part = NewPart { kind: PartKind::Text, body: words::LET_IN.to_owned() };
+    let reply = NewReply { target: C::private(person), parts: vec![part] };
+    let tell = || base.store.tell(&base.channel, &turn, reply.clone());
+    match base.stored("tell somebody that they are served", tell).await {
+        Some(Some(reply)) => hand_on(base, lanes, arrivals::reply(channel, reply)).await,
+        Some(None) => Flow::Goes,
+        None => Flow::Stops,
+    }
+}

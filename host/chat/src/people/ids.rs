@@ -1,0 +1,139 @@
+//! The keys of a channel's section that say who is served and who approves: numeric ids alone, since names change hands.
+
+use super::{Group, Members};
+use cofferdam_core::limits::Span;
+use serde::{Deserialize, Deserializer, de};
+use std::collections::BTreeMap;
+use std::fmt;
+
+/// The longest that a one-time code may be good.
+pub const PAIRING_EXPIRES_MAX: Span = Span::seconds(24 * 60 * 60);
+
+/// Why these keys are refused.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum UsersError {
+    /// A group, or nothing.
+    #[error("allowed_users: {0} is not a user's id; people's ids are positive numbers")]
+    UserId(i64),
+    /// Somebody who is not served.
+    #[error("approvers: {0} is not among allowed_users; add the id there, or remove it here")]
+    Approver(i64),
+    /// Whoever adds the bot to a group would be served.
+    #[error(
+        "other_{1}s = \"all\" would serve whoever adds the bot to a {1}; write \"allowed\" or \"none\", and name the {1} in [{0}.{1}s]"
+    )]
+    Others(&'static str, &'static str),
+    /// Strangers would get every tool.
+    #[error(
+        "{1}s.\"{2}\": members = \"all\" serves whoever writes there, so say which tools they get, by profile, e.g. profiles = [\"file-read-only\"]"
+    )]
+    Open(&'static str, &'static str, i64),
+    /// Too short to be told, or too long to be guessed at.
+    #[error("pairing_expires = \"{0}\" is not from 1m to 24h; write e.g. \"1h\"")]
+    PairingExpires(Span),
+}
+
+impl UsersError {
+    /// The key that it is about.
+    pub fn key(&self) -> String {
+        match self {
+            Self::UserId(_) => "allowed_users".to_owned(),
+            Self::Approver(_) => "approvers".to_owned(),
+            Self::PairingExpires(_) => "pairing_expires".to_owned(),
+            Self::Others(_, one) => format!("other_{one}s"),
+            Self::Open(_, one, id) => format!("{one}s.{id}.members"),
+        }
+    }
+}
+
+/// Checks rules of groups; `section` is where they stand, `one` what the channel calls a group.
+///
+/// # Errors
+/// [`UsersError`], which says what to write instead.
+pub fn check_groups(
+    section: &'static str,
+    one: &'static str,
+    (named, others): (&BTreeMap<i64, Group>, Members),
+) -> Result<(), UsersError> {
+    if others == Members::All {
+        return Err(UsersError::Others(section, one));
+    }
+    let open = named.iter().find(|(_, group)| group.is_wide_open());
+    open.map_or(Ok(()), |(id, _)| Err(UsersError::Open(section, one, *id)))
+}
+
+/// Checks them together.
+///
+/// # Errors
+/// [`UsersError`], which says what to write instead.
+pub fn check_users(allowed: &[i64], approvers: &[i64], pairing_expires: Span) -> Result<(), UsersError> {
+    if let Some(id) = allowed.iter().find(|id| **id <= 0) {
+        return Err(UsersError::UserId(*id));
+    }
+    if !(Span::seconds(60)..=PAIRING_EXPIRES_MAX).contains(&pairing_expires) {
+        return Err(UsersError::PairingExpires(pairing_expires));
+    }
+    let unknown = approvers.iter().find(|id| !allowed.contains(id));
+    unknown.map_or(Ok(()), |id| Err(UsersError::Approver(*id)))
+}
+
+/// Reads `allowed_users`.
+///
+/// # Errors
+/// What is no number.
+pub fn allowed<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<i64>, D::Error> {
+    user_ids::<D, 0>(deserializer)
+}
+
+/// Reads `approvers`.
+///
+/// # Errors
+/// What is no number.
+pub fn approving<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<i64>, D::Error> {
+    user_ids::<D, 1>(deserializer)
+}
+
+/// The keys that hold ids of users.
+const OF_USERS: [&str; 2] = ["allowed_users", "approvers"];
+
+fn user_ids<'de, D: Deserializer<'de>, const KEY: usize>(deserializer: D) -> Result<Vec<i64>, D::Error> {
+    Ok(Vec::<UserId<KEY>>::deserialize(deserializer)?.into_iter().map(|id| id.0).collect())
+}
+
+/// A user's id in one of [`OF_USERS`]: a number. Names change hands, so they are refused with the reason.
+struct UserId<const KEY: usize>(i64);
+
+impl<'de, const KEY: usize> Deserialize<'de> for UserId<KEY> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(UserIdVisitor::<KEY>)
+    }
+}
+
+struct UserIdVisitor<const KEY: usize>;
+
+impl<const KEY: usize> de::Visitor<'_> for UserIdVisitor<KEY> {
+    type Value = UserId<KEY>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a user's numeric id")
+    }
+
+    fn visit_i64<E>(self, id: i64) -> Result<UserId<KEY>, E> {
+        Ok(UserId(id))
+    }
+
+    fn visit_u64<E: de::Error>(self, id: u64) -> Result<UserId<KEY>, E> {
+        i64::try_from(id).map(UserId).map_err(|_| E::custom("a user's id is smaller than that"))
+    }
+
+    fn visit_str<E: de::Error>(self, text: &str) -> Result<UserId<KEY>, E> {
+        let key = OF_USERS[KEY];
+        let said = cofferdam_core::text::one_line(text, 80);
+        Err(E::custom(match text.parse::<i64>() {
+            Ok(id) => format!("{said:?} is text; write the number without quotes: {key} = [{id}]"),
+            Err(_) => format!(
+                "{said:?} is not a numeric id, and names can change hands; write e.g. {key} = [123456789] (the bot tells a stranger who writes to it his id)"
+            ),
+        }))
+    }
+}

@@ -1,0 +1,234 @@
+//! The message that stands for the answer while its turn runs, and shows what there is to show: what a long call is
+//! doing, how far several have come, what a model has said so far. One a turn at most; the answer takes its place.
+//! Nothing about it can fail a turn.
+
+use crate::outbound::{Opening, Rich, markdown, split};
+use crate::{Live, Patience, Screen, Sight};
+use async_trait::async_trait;
+use cofferdam_core::id::TurnId;
+use cofferdam_store::{self as store, Store};
+use serde::{Deserialize, Serialize};
+use std::time::Duration;
+
+/// What is over sooner needs no word: a sign of life is enough.
+const PATIENCE: Patience = Patience { doing: Duration::from_secs(2), saying: Duration::from_secs(1) };
+/// Between two edits that tell what is done.
+const DOING_EVERY: Duration = Duration::from_secs(3);
+/// Between two edits that tell what is said, in a chat of two.
+const SAYING_EVERY: Duration = Duration::from_secs(1);
+/// Between any two edits in a group: it takes fewer messages a minute, and its members read other things as well.
+const GROUP_EVERY: Duration = Duration::from_secs(5);
+/// Says that more comes.
+const GOES_ON: &str = " …";
+
+/// A message that can be changed, where a turn is answered.
+#[async_trait]
+pub trait Draft: Send + Sync + 'static {
+    /// Whether a message that is sent again is there once.
+    const IS_SENT_ONCE: bool;
+    /// How much text it holds, as [`split`] counts.
+    const TEXT_UNITS_MAX: usize;
+
+    /// Whether others than the sender read it.
+    fn is_in_group(&self) -> bool;
+
+    /// Waits until there is room for something that could be left out.
+    async fn room(&self);
+
+    /// Sends it and returns its id.
+    ///
+    /// # Errors
+    /// Why nobody knows whether it is there, for the log.
+    async fn send(&self, text: &Rich) -> Result<String, String>;
+
+    /// Gives it another text.
+    async fn edit(&self, id: &str, text: &Rich) -> Edited;
+}
+
+/// What came of an edit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Edited {
+    /// It is done, or will be left out.
+    Settled,
+    /// The message is not there any more.
+    Gone,
+    /// It may still arrive.
+    Doubtful,
+}
+
+/// The message of one turn.
+pub struct Placeholder<D> {
+    store: Store,
+    turn: TurnId,
+    draft: D,
+    state: State,
+}
+
+/// What there is of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum State {
+    /// Nothing yet.
+    None,
+    /// It was begun, and is there once however often it is sent.
+    Begun,
+    /// The message.
+    Shown(String),
+    /// The message, with an edit of which nobody knows whether it will still arrive.
+    Doubtful(String),
+    /// Nothing, and nothing more will come: somebody deleted it, or it may or may not have been sent.
+    Over,
+}
+
+/// What is to become of the message that stood for an answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Left {
+    /// The answer takes its place.
+    Standing(String),
+    /// An edit of it may still be on its way, and would overtake the answer.
+    Doubtful(String),
+}
+
+/// The same by the platform's number of the message, as a target keeps it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum StandIn {
+    /// The first text takes its place.
+    Edit(i64),
+    /// It goes.
+    Delete(i64),
+}
+
+impl StandIn {
+    /// What stands there for a reply, and so what the reply's first message is.
+    pub fn of<D: Draft>(shown: Option<Placeholder<D>>) -> (Option<Self>, Opening) {
+        let left = shown.and_then(Placeholder::left).and_then(|left| match left {
+            Left::Standing(id) => id.parse().ok().map(Self::Edit),
+            Left::Doubtful(id) => id.parse().ok().map(Self::Delete),
+        });
+        let opening = match left {
+            Some(Self::Edit(_)) => Opening::Standing,
+            Some(Self::Delete(_)) | None => Opening::Fresh,
+        };
+        (left, opening)
+    }
+}
+
+impl<D: Draft> Placeholder<D> {
+    /// Shows a turn until it is ended. `before` is what an earlier run of the same turn has left.
+    pub fn start(store: Store, turn: TurnId, draft: D, before: Option<store::Placeholder>) -> Live<Self> {
+        let state = match before {
+            None => State::None,
+            Some(store::Placeholder::Unknown) if D::IS_SENT_ONCE => State::Begun,
+            Some(store::Placeholder::Unknown) => State::Over,
+            Some(store::Placeholder::Sent(id)) => State::Shown(id),
+        };
+        Live::start(Self { store, turn, draft, state }, PATIENCE)
+    }
+
+    /// What is to become of the message. No request about it is under way any more: one that overtook the answer would
+    /// take its place.
+    pub fn left(self) -> Option<Left> {
+        match self.state {
+            State::Shown(id) => Some(Left::Standing(id)),
+            State::Doubtful(id) => Some(Left::Doubtful(id)),
+            State::None | State::Begun | State::Over => None,
+        }
+    }
+}
+
+#[async_trait]
+impl<D: Draft> Screen for Placeholder<D> {
+    /// Finds the message that an earlier run may have sent: it must not stand there for ever.
+    async fn begin(&mut self) {
+        if self.state == State::Begun {
+            self.state = self.sent(&Rich::plain("⏳ …")).await;
+        }
+    }
+
+    async fn room(&mut self) {
+        match self.state {
+            State::None | State::Begun | State::Shown(_) => self.draft.room().await,
+            State::Doubtful(_) | State::Over => std::future::pending().await,
+        }
+    }
+
+    async fn show(&mut self, sight: Sight) -> Duration {
+        self.state = self.shown(&seen::<D>(&sight)).await;
+        match sight {
+            _ if self.draft.is_in_group() => GROUP_EVERY,
+            Sight::Doing(_) => DOING_EVERY,
+            Sight::Saying(_) => SAYING_EVERY,
+        }
+    }
+}
+
+impl<D: Draft> Placeholder<D> {
+    /// Sends or edits; returns what there is then.
+    async fn shown(&self, text: &Rich) -> State {
+        match &self.state {
+            State::None | State::Begun => self.send(text).await,
+            State::Shown(id) => match self.draft.edit(id, text).await {
+                Edited::Settled => self.state.clone(),
+                Edited::Gone => State::Over,
+                Edited::Doubtful => State::Doubtful(id.clone()),
+            },
+            State::Doubtful(_) | State::Over => self.state.clone(),
+        }
+    }
+
+    /// Sends it, if it can be written down before: a turn that runs again must not send a second one.
+    async fn send(&self, text: &Rich) -> State {
+        if let Err(error) = self.store.placeholder_begun(&self.turn).await {
+            tracing::debug!(turn = %self.turn, %error, "nothing is shown of a turn");
+            return State::Over;
+        }
+        self.sent(text).await
+    }
+
+    async fn sent(&self, text: &Rich) -> State {
+        let sent = match self.draft.send(text).await {
+            Ok(sent) => sent,
+            Err(failure) => {
+                tracing::debug!(turn = %self.turn, %failure, "nothing is shown of a turn");
+                return State::Over;
+            }
+        };
+        if let Err(error) = self.store.placeholder_sent(&self.turn, &sent).await {
+            tracing::warn!(turn = %self.turn, %error, "a placeholder would be forgotten by a crash now");
+        }
+        State::Shown(sent)
+    }
+}
+
+/// In place of an answer that is not there yet: what is done, or what is said so far.
+fn seen<D: Draft>(sight: &Sight) -> Rich {
+    match sight {
+        Sight::Doing(words) => Rich::plain(format!("⏳ {words}")),
+        Sight::Saying(text) => so_far(text, D::TEXT_UNITS_MAX),
+    }
+}
+
+/// As much of an answer as one message holds, and a sign that it goes on.
+fn so_far(text: &str, text_units_max: usize) -> Rich {
+    let all = markdown(text);
+    let first = split(&all.text, text_units_max - GOES_ON.len()).first().map_or(0, |piece| piece.len());
+    let mut head = all.slice(0..first).bounded();
+    head.push(Rich::plain(GOES_ON));
+    head
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_said_so_far_fits_into_one_message_and_goes_on() {
+        let check = |text: &str, shown: &str| assert_eq!(so_far(text, 4096).text, shown, "{text:?}");
+        check("", " …");
+        check("**a** b", "a b …");
+        check("```\ncode", "code …");
+        let long = so_far(&"**👍** ".repeat(5000), 4096);
+        assert!(long.text.ends_with(" …") && long.text.encode_utf16().count() <= 4096);
+        assert!(long.spans.iter().all(|span| long.text.get(span.start..span.end).is_some()));
+    }
+}

@@ -1,0 +1,114 @@
+//! Whether a channel goes on: when its platform last answered it, and by when it is to take its next step. Told to those
+//! who watch the program; nothing is decided by it here.
+//!
+//! A request that nobody answers ends, and so does a pause: both are steps. A channel's loop waits for nothing else: what
+//! it brings is taken at once, however much work there is.
+
+use cofferdam_core::counts::COUNTS;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+use tokio::sync::Notify;
+
+/// What is known of the loop of one channel in this process.
+pub struct Pulse {
+    beats: Mutex<Beats>,
+    /// Holds that the platform has answered, until it is waited for.
+    polled: Notify,
+}
+
+struct Beats {
+    /// When the platform last answered.
+    answered: Option<Instant>,
+    /// By when the loop takes its next step; none while there is no loop.
+    due: Option<Instant>,
+}
+
+tokio::task_local! {
+    /// Set in the loop of a channel alone: what it runs is also run by others, who have no pulse.
+    static OWN: &'static Pulse;
+}
+
+/// The loop that this is called from takes its next step after this at the latest.
+pub fn goes_on_within(longest: Duration) {
+    let _ = OWN.try_with(|pulse| pulse.change(|beats| beats.due = Some(Instant::now() + longest)));
+}
+
+impl Default for Pulse {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Pulse {
+    /// Of a channel that has not begun.
+    pub const fn new() -> Self {
+        Self { beats: Mutex::new(Beats { answered: None, due: None }), polled: Notify::const_new() }
+    }
+
+    /// Runs the channel's loop.
+    pub async fn of_loop<T>(&'static self, run: impl Future<Output = T>) -> T {
+        let ended = OWN.scope(self, run).await;
+        self.change(|beats| beats.due = None);
+        ended
+    }
+
+    /// The platform has said who the bot is, which is all that can be said before it brings something.
+    pub fn known(&self) {
+        self.change(|beats| beats.answered = Some(Instant::now()));
+    }
+
+    /// The platform has answered, and brought so many updates.
+    pub fn answered(&self, updates: usize) {
+        COUNTS.updates.add(updates as u64);
+        self.known();
+        self.polled.notify_one();
+    }
+
+    /// How long ago the platform last answered; `None` before there is a loop.
+    pub fn last_poll(&self) -> Option<Duration> {
+        self.read(|beats| beats.answered).map(|at| at.elapsed())
+    }
+
+    /// Waits until the platform has answered; for one who waits.
+    pub async fn polled(&self) {
+        self.polled.notified().await;
+    }
+
+    /// How long ago the loop should have taken its next step; zero while all is well.
+    pub fn overdue(&self) -> Duration {
+        self.read(|beats| beats.due).map_or(Duration::ZERO, |due| due.elapsed())
+    }
+
+    fn change(&self, change: impl FnOnce(&mut Beats)) {
+        change(&mut self.beats.lock().unwrap_or_else(PoisonError::into_inner));
+    }
+
+    fn read<T>(&self, read: impl FnOnce(&Beats) -> T) -> T {
+        read(&self.beats.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    static PULSE: Pulse = Pulse::new();
+    static OTHER: Pulse = Pulse::new();
+
+    #[tokio::test]
+    async fn a_loop_alone_has_a_pulse_and_only_where_it_must_go_on() {
+        goes_on_within(Duration::ZERO);
+        assert_eq!(PULSE.overdue(), Duration::ZERO, "nobody polls");
+        PULSE
+            .of_loop(async {
+                goes_on_within(Duration::from_secs(3600));
+                assert_eq!(PULSE.overdue(), Duration::ZERO, "a poll may last long");
+                goes_on_within(Duration::ZERO);
+                std::thread::sleep(Duration::from_millis(2));
+                assert!(PULSE.overdue() >= Duration::from_millis(1));
+                assert_eq!(OTHER.overdue(), Duration::ZERO, "each channel has its own");
+            })
+            .await;
+        assert_eq!(PULSE.overdue(), Duration::ZERO, "it has ended");
+    }
+}

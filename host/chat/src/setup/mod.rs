@@ -1,0 +1,18 @@
+//! What a channel is set up from, at its start and while it runs: its token, the services that it is given, another
+//! configuration, and the commands that it shows.
+
+mod menu;
+mod probe;
+mod renew;
+mod run;
+mod services;
+mod token;
+mod wait;
+
+pub use menu::{MenuEntry, MenuTool};
+pub use probe::{Answered, ProbeError};
+pub use renew::{Renewable, Renewal, Renewed, renew};
+pub use run::run;
+pub use services::{Services, prune};
+pub use token::{TokenAt, TokenError, TokenOf};
+pub use wait::wait_for;

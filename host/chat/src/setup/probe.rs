@@ -1,0 +1,28 @@
+//! What one harmless request to a platform tells of a bot's token.
+
+use std::time::SystemTime;
+
+/// What a platform has answered.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Answered {
+    /// The bot as people call it: `@name`; or why that is not known.
+    pub bot: Result<String, ProbeError>,
+    /// The time by the server's clock; none if it told none.
+    pub date: Option<SystemTime>,
+}
+
+/// Why it is not known who the bot is.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ProbeError {
+    /// The platform does not know the token.
+    #[error("{platform} does not accept the token (HTTP status {code})")]
+    Refused {
+        /// By name.
+        platform: &'static str,
+        /// Its answer.
+        code: u16,
+    },
+    /// Not reached, or no answer that says anything about the token.
+    #[error("{0}")]
+    Unreachable(String),
+}

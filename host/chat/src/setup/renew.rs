@@ -1,0 +1,81 @@
+//! Another configuration while the bot runs: from the next message on people are served under it. What runs ends
+//! as it began; connection, store, lanes and stops stay the same.
+
+use super::MenuEntry;
+use crate::answering::{Base, Channel};
+use crate::desk::Rules;
+use cofferdam_agent::tools;
+use cofferdam_agent::turn::Runner;
+use cofferdam_warden::attachments::{self, outgoing::Outgoing};
+use std::sync::Arc;
+use tokio::sync::{mpsc, oneshot, watch};
+use tokio::task::JoinSet;
+
+/// What a configuration changes of a running bot.
+#[derive(Clone)]
+pub struct Renewed<C> {
+    /// The section of the configuration; of it, who is served and who approves.
+    pub config: C,
+    /// Answers turns.
+    pub runner: Arc<Runner>,
+    /// Holds the bytes of replies' files, with their limits.
+    pub outgoing: Outgoing,
+    /// Limits on attachments.
+    pub attachments: attachments::Config,
+    /// How long a person is waited for.
+    pub approvals: tools::Config,
+    /// The tools, for the command menu.
+    pub menu: Vec<MenuEntry>,
+}
+
+/// A configuration, and who is told that it is in force.
+pub struct Renewal<C> {
+    /// The configuration.
+    pub renewed: Renewed<C>,
+    /// Told once the next message is served under it.
+    pub in_force: oneshot::Sender<()>,
+}
+
+/// A channel that can go on under another configuration.
+pub trait Renewable: Channel {
+    /// Its section.
+    type Config: Send;
+
+    /// The same one under another configuration.
+    fn renewed(&self, renewed: Renewed<Self::Config>) -> Self;
+
+    /// Has the platform show these commands. Best effort.
+    fn set_menu(self: Arc<Self>, menu: Vec<MenuEntry>) -> impl Future<Output = ()> + Send;
+}
+
+/// Brings configurations into force for as long as they come.
+pub async fn renew<C: Renewable>(
+    channels: watch::Sender<Arc<C>>,
+    mut renewals: mpsc::Receiver<Renewal<C::Config>>,
+) {
+    // One at a time: the menu of before is of no use any more.
+    let mut menus = JoinSet::new();
+    while let Some(Renewal { renewed, in_force }) = renewals.recv().await {
+        let menu = renewed.menu.clone();
+        let channel = Arc::new(channels.borrow().renewed(renewed));
+        channels.send_replace(channel.clone());
+        // Nobody need be waiting.
+        let _ = in_force.send(());
+        menus.abort_all();
+        menus.spawn(channel.set_menu(menu));
+    }
+}
+
+impl Base {
+    /// The same under another configuration; `approvers` are its own.
+    #[must_use]
+    pub fn renewed<C>(&self, renewed: &Renewed<C>, approvers: &[i64]) -> Self {
+        Self {
+            runner: renewed.runner.clone(),
+            desk: self.desk.renewed(Rules::of(approvers, &renewed.approvals)),
+            limits: renewed.attachments.clone(),
+            outgoing: renewed.outgoing.clone(),
+            ..self.clone()
+        }
+    }
+}

@@ -1,0 +1,56 @@
+//! The life of a channel, from what the last run left to the stop: its lanes, its people, its renewals and its commands
+//! beside its own loop.
+
+use super::{MenuEntry, Renewable, Renewal, renew};
+use crate::answering::{Flow, arrivals, hand_on};
+use crate::lanes::{ARRIVALS_MAX, Arrival};
+use crate::people::{self, Welcomes};
+use cofferdam_store::StoreError;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::{mpsc, watch};
+use tokio::task::JoinSet;
+
+/// Runs a channel until its loop ends, which is the stop, or an error that time will not heal. What is under way then gets
+/// `grace`. `listen` is the loop: it brings what comes to the lanes.
+///
+/// # Errors
+/// What the loop says, and a store that cannot be read at the start.
+pub async fn run<C, E>(
+    channel: Arc<C>,
+    menu: Vec<MenuEntry>,
+    renewals: mpsc::Receiver<Renewal<C::Config>>,
+    grace: Duration,
+    listen: impl AsyncFnOnce(&watch::Receiver<Arc<C>>, &mpsc::Sender<Arrival>) -> Result<(), E>,
+) -> Result<(), E>
+where
+    C: Welcomes + Renewable,
+    C::Config: 'static,
+    E: From<StoreError>,
+{
+    let (renewing, channels) = watch::channel(channel.clone());
+    let mut background = JoinSet::new();
+    background.spawn(channel.clone().set_menu(menu));
+    background.spawn(renew(renewing, renewals));
+    // What the last run left and nobody needs.
+    channel.base().sweep().await;
+    let (lane, queue) = mpsc::channel(ARRIVALS_MAX);
+    let listening = async {
+        for arrival in arrivals::left(&*channel).await? {
+            if hand_on(channel.base(), &lane, arrival).await == Flow::Stops {
+                return Ok(());
+            }
+        }
+        // Not before: what the last run left to be told is told once.
+        background.spawn(people::watch(channels.clone(), lane.clone()));
+        listen(&channels, &lane).await
+    };
+    let listening = async {
+        let listened = listening.await;
+        channel.base().stop.soon.cancel();
+        listened
+    };
+    let lanes = arrivals::lanes(channels.clone(), grace);
+    let (listened, ()) = tokio::join!(listening, lanes.run(queue));
+    listened
+}

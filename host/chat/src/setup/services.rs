@@ -1,0 +1,79 @@
+//! What every channel is given by whoever composes the program.
+
+use crate::answering::Base;
+use crate::desk::{Desk, Rules};
+use crate::lanes::{Running, Stop, TURNS_AT_ONCE_MAX, Window};
+use crate::pulse::goes_on_within;
+use crate::setup::MenuEntry;
+use cofferdam_agent::tools;
+use cofferdam_agent::turn::Runner;
+use cofferdam_store::people::People;
+use cofferdam_store::{Keeper, Presence, Store, now_ms};
+use cofferdam_warden::attachments::outgoing::Outgoing;
+use cofferdam_warden::attachments::{self, BlobStore};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::Semaphore;
+use tokio_util::sync::CancellationToken;
+
+/// Everything that a channel needs from others. Clones share it.
+#[derive(Clone)]
+pub struct Services {
+    /// The inbox and the replies.
+    pub store: Store,
+    /// The note for those who look at it.
+    pub presence: Arc<Presence>,
+    /// Those whom the operator lets in besides.
+    pub people: People,
+    /// Answers turns.
+    pub runner: Arc<Runner>,
+    /// Takes the bytes of attachments.
+    pub blobs: BlobStore,
+    /// Holds the bytes of replies' files.
+    pub outgoing: Outgoing,
+    /// Limits on attachments.
+    pub attachments: attachments::Config,
+    /// How long a person is waited for.
+    pub approvals: tools::Config,
+    /// The tools, for the command menu.
+    pub menu: Vec<MenuEntry>,
+}
+
+/// How often the store is pruned.
+const PRUNE_EVERY: Duration = Duration::from_secs(60 * 60);
+
+/// Forgets what is done and old, for as long as this is polled; for all channels of a store.
+pub async fn prune(store: Store) {
+    loop {
+        match store.prune(now_ms()).await {
+            Ok(0) => {}
+            Ok(count) => tracing::debug!(count, "old updates are forgotten"),
+            Err(error) => tracing::warn!(%error, "old updates cannot be forgotten now"),
+        }
+        tokio::time::sleep(PRUNE_EVERY).await;
+    }
+}
+
+impl Services {
+    /// What a channel stands on that is `channel` in the store and ends with `soon`.
+    pub fn base(&self, channel: String, soon: CancellationToken, approvers: &[i64], albums: Window) -> Base {
+        let stop = Stop { soon, now: CancellationToken::new() };
+        let keeper = Keeper::new(stop.soon.clone(), goes_on_within);
+        let rules = Rules::of(approvers, &self.approvals);
+        let desk = Desk::new(self.store.clone(), (keeper.clone(), stop.clone()), channel.clone(), rules);
+        Base {
+            store: self.store.clone(),
+            channel,
+            keeper,
+            stop,
+            runner: self.runner.clone(),
+            desk,
+            running: Arc::new(Running::default()),
+            places: Arc::new(Semaphore::new(TURNS_AT_ONCE_MAX)),
+            blobs: self.blobs.clone(),
+            limits: self.attachments.clone(),
+            outgoing: self.outgoing.clone(),
+            albums,
+        }
+    }
+}

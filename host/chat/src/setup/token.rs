@@ -1,0 +1,110 @@
+//! Where a channel's token is: a variable of the environment, or a file that its owner alone can read. No message
+//! repeats any of it.
+
+use cofferdam_agent::server::{SecretFileError, read_secret};
+use std::path::Path;
+
+/// The keys that say where a token is.
+#[derive(Clone, Copy, Debug)]
+pub struct TokenAt<'a> {
+    /// `token_env`.
+    pub variable: &'a str,
+    /// `token_file`.
+    pub file: Option<&'a Path>,
+    /// Of whose bot it is.
+    pub platform: TokenOf,
+}
+
+/// What a platform's tokens are like, in words.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TokenOf {
+    /// `channels.…`
+    pub section: &'static str,
+    /// The variable when nobody names one: then a file stands for it.
+    pub variable: &'static str,
+    /// Where people get one.
+    pub whence: &'static str,
+}
+
+/// Why there is no token.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+pub enum TokenError {
+    /// It is not a variable's name: perhaps the token itself, so it is not repeated.
+    #[error(
+        "token_env is not the name of an environment variable; write a name there, such as {}, and put the token into that variable", .0.variable
+    )]
+    Variable(TokenOf),
+    /// The variable is missing or empty.
+    #[error(
+        "the environment variable {0} is not set; put the bot's token from {} into it, or name another variable in [{}] token_env", .1.whence, .1.section
+    )]
+    Missing(String, TokenOf),
+    /// The variable holds something else.
+    #[error("the environment variable {0} does not hold a bot token; copy the token again from {}", .1.whence)]
+    Malformed(String, TokenOf),
+    /// The token is in two places.
+    #[error("token_env and token_file are both written; take one of them out")]
+    Twice,
+    /// The file did not open or read, or others may read it.
+    #[error("token_file: {0}")]
+    File(#[from] SecretFileError),
+    /// The file holds something else.
+    #[error("token_file: {0} does not hold a bot token; copy the token again from {}", .1.whence)]
+    FileMalformed(String, TokenOf),
+}
+
+impl TokenError {
+    /// The key that it is about.
+    pub fn key(&self) -> &'static str {
+        match self {
+            Self::Variable(_) | Self::Missing(..) | Self::Malformed(..) | Self::Twice => "token_env",
+            Self::File(_) | Self::FileMalformed(..) => "token_file",
+        }
+    }
+}
+
+impl TokenAt<'_> {
+    /// Whether the keys make sense.
+    ///
+    /// # Errors
+    /// [`TokenError::Variable`] and [`TokenError::Twice`].
+    pub fn check(&self) -> Result<(), TokenError> {
+        if !is_variable_name(self.variable) {
+            return Err(TokenError::Variable(self.platform));
+        }
+        let twice = self.file.is_some() && self.variable != self.platform.variable;
+        if twice { Err(TokenError::Twice) } else { Ok(()) }
+    }
+
+    /// What is there, as `parse` reads it. `env` looks up a variable.
+    ///
+    /// # Errors
+    /// [`TokenError`].
+    pub fn read<T>(
+        &self,
+        env: impl Fn(&str) -> Option<String>,
+        parse: impl Fn(&str) -> Option<T>,
+    ) -> Result<T, TokenError> {
+        if let Some(file) = self.file {
+            let malformed = || TokenError::FileMalformed(file.display().to_string(), self.platform);
+            return parse(&read_secret(file)?).ok_or_else(malformed);
+        }
+        if !is_variable_name(self.variable) {
+            return Err(TokenError::Variable(self.platform));
+        }
+        let name = || self.variable.to_owned();
+        let value = env(self.variable).filter(|value| !value.trim().is_empty());
+        let value = value.ok_or_else(|| TokenError::Missing(name(), self.platform))?;
+        parse(&value).ok_or_else(|| TokenError::Malformed(name(), self.platform))
+    }
+
+    /// In words: the file or the variable.
+    pub fn place(&self) -> String {
+        self.file.map_or_else(|| self.variable.to_owned(), |file| file.display().to_string())
+    }
+}
+
+fn is_variable_name(name: &str) -> bool {
+    let plain = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    !name.is_empty() && name.chars().all(plain) && !name.starts_with(|c: char| c.is_ascii_digit())
+}

@@ -1,0 +1,94 @@
+//! First answers to commands, within the 3 s after which a person is told that it failed: given as soon as the command is
+//! kept, however long it waits for its turn; and again by the next start, where nobody knows whether it was given.
+
+use super::api::{Api, Carried, Haste};
+use super::bot::Bot;
+use super::failure::{Failure, codes};
+use super::route::{Id, Route};
+use super::wire::Interaction;
+use cofferdam_agent::server::Backoff;
+use cofferdam_chat::answering::Begins;
+use cofferdam_store::NewUpdate;
+use serde_json::json;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+
+/// An attempt at it may take so long.
+const ATTEMPT_MAX: Duration = Duration::from_secs(3);
+/// Commands whose answer is remembered; of more, it is given once more.
+pub(super) const ACKS_MAX: usize = 1024;
+
+/// Those that are under way or were given. Clones share them.
+#[derive(Clone, Default)]
+pub(super) struct Acks(Arc<Mutex<HashMap<Id, JoinHandle<Begins>>>>);
+
+impl Acks {
+    /// Begins to tell Discord that an answer to a command comes, which is kept by now; `noted` is how it is kept once
+    /// that is told.
+    pub(super) fn begin(&self, bot: &Bot, interaction: Interaction, noted: NewUpdate) {
+        let (api, base) = (bot.api.clone(), bot.base.clone());
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if known.len() >= ACKS_MAX {
+            known.retain(|_, ack| !ack.is_finished());
+        }
+        let id = interaction.id;
+        let telling = async move {
+            let told = tell(&api, &interaction, &base.stop.soon).await;
+            if told == Begins::Now {
+                let note = || base.store.persist(&base.channel, vec![noted.clone()]);
+                base.stored("note that a command was acknowledged", note).await;
+            }
+            told
+        };
+        known.insert(id, tokio::spawn(telling));
+    }
+
+    /// Whether the command is to run: not before the answer is given, nor where it came too late.
+    pub(super) async fn given(
+        &self,
+        api: &Api,
+        interaction: &Interaction,
+        stop: &CancellationToken,
+    ) -> Begins {
+        if interaction.acknowledged {
+            return Begins::Now;
+        }
+        let begun = self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(&interaction.id);
+        match begun {
+            Some(begun) => begun.await.unwrap_or(Begins::Later),
+            None => tell(api, interaction, stop).await,
+        }
+    }
+}
+
+async fn tell(api: &Api, interaction: &Interaction, stop: &CancellationToken) -> Begins {
+    let route = Route::answer(interaction.id, &interaction.token);
+    // An answer is to come, and everybody there sees it.
+    let deferred = json!({ "type": 5 });
+    let mut backoff = Backoff::new(Duration::from_millis(100), Duration::from_secs(5));
+    loop {
+        let told = api.call_within(&route, Carried::Json(&deferred), (ATTEMPT_MAX, Haste::Waits));
+        let failure = tokio::select! {
+            told = told => match told {
+                Ok(_) => return Begins::Now,
+                Err(failure) => failure,
+            },
+            () = stop.cancelled() => return Begins::Later,
+        };
+        match &failure {
+            failure if failure.is_code(codes::ACKNOWLEDGED) => return Begins::Now,
+            Failure::Refused { .. } => {
+                tracing::warn!(interaction = interaction.id, %failure, "a command is not run: its sender was told that it failed");
+                return Begins::Never;
+            }
+            _ => tracing::debug!(%failure, "a command is not acknowledged yet"),
+        }
+        tokio::select! {
+            () = tokio::time::sleep(backoff.pause()) => {}
+            () = stop.cancelled() => return Begins::Later,
+        }
+    }
+}

@@ -1,0 +1,199 @@
+//! Requests to Discord's REST API: the one place that knows the bot's token. It follows no redirect, sends no Referer,
+//! bounds what it reads, and keeps to the buckets.
+
+use super::buckets::{Buckets, Limited};
+use super::failure::Failure;
+use super::route::{Authority, Route};
+use super::token::Token;
+use cofferdam_agent::server::{Address, client, http_date, read_whole};
+use reqwest::header::{AUTHORIZATION, DATE};
+use reqwest::multipart::Form;
+use reqwest::{Client, RequestBuilder, Url};
+use serde_json::Value;
+use std::sync::Mutex;
+use std::time::{Duration, SystemTime};
+use tokio::time::{Instant, sleep_until, timeout};
+use tokio_util::sync::CancellationToken;
+
+/// The REST API behind one token.
+pub(super) struct Api {
+    client: Client,
+    base: Url,
+    token: Token,
+    buckets: Buckets,
+    /// What waits then is left for the next start.
+    stop: CancellationToken,
+    /// Cancelled once Discord does not accept the token.
+    pub(super) unauthorized: CancellationToken,
+    /// The time by the server's clock, with the last answer that told it.
+    date: Mutex<Option<SystemTime>>,
+}
+
+/// An ordinary request takes at most so long.
+pub(super) const REQUEST_MAX: Duration = Duration::from_secs(30);
+/// A larger answer is not read: a hundred of the largest messages stay far below.
+const ANSWER_BYTES_MAX: usize = 32 << 20;
+/// As Discord wants it: <https://discord.com/developers/docs/reference#user-agent>.
+pub(super) const AGENT: &str = concat!("DiscordBot (https://github.com/cofferdam, ", env!("CARGO_PKG_VERSION"), ")");
+
+/// What a request carries.
+pub(super) enum Carried<'a> {
+    Nothing,
+    Json(&'a Value),
+    /// Parameters in the address.
+    Query(&'a [(&'a str, String)]),
+    /// Files, made anew for each attempt.
+    Files(&'a (dyn Fn() -> Result<Form, Failure> + Sync)),
+}
+
+/// Whether a request waits for its bucket.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Haste {
+    /// Until there is room, or the program stops.
+    Waits,
+    /// It could be left out as well.
+    Now,
+}
+
+impl Api {
+    /// A client for a server and a token. Contacts nothing.
+    ///
+    /// # Errors
+    /// When the TLS library does not start.
+    pub(super) fn new(address: Address, token: Token, stop: CancellationToken) -> Result<Self, Failure> {
+        let client = client(address.reach, AGENT).build().map_err(|error| Failure::network(error, &token))?;
+        Ok(Self {
+            client,
+            base: address.url,
+            token,
+            buckets: Buckets::default(),
+            stop,
+            unauthorized: CancellationToken::new(),
+            date: Mutex::default(),
+        })
+    }
+
+    /// Makes a request, and returns the body of its answer as JSON; `null` where that is none: what cannot be read must
+    /// not hide that the call succeeded.
+    ///
+    /// # Errors
+    /// [`Failure`].
+    pub(super) async fn call(&self, route: &Route, carried: Carried<'_>) -> Result<Value, Failure> {
+        self.call_within(route, carried, (REQUEST_MAX, Haste::Waits)).await
+    }
+
+    /// The same, answered within a time.
+    ///
+    /// # Errors
+    /// [`Failure`].
+    pub(super) async fn call_within(
+        &self,
+        route: &Route,
+        carried: Carried<'_>,
+        (limit, haste): (Duration, Haste),
+    ) -> Result<Value, Failure> {
+        loop {
+            let mut turn = match route.authority {
+                Authority::Callback => None,
+                Authority::Bot | Authority::Interaction => {
+                    let turn = self.buckets.turn(route.name, &route.place);
+                    Some(tokio::select! {
+                        biased;
+                        () = self.stop.cancelled() => return Err(stops()),
+                        turn = turn => turn,
+                    })
+                }
+            };
+            let all = self.buckets.all_held().filter(|_| route.authority == Authority::Bot);
+            let held = turn.as_ref().and_then(|turn| turn.empty_until()).max(all);
+            if let Some(until) = held {
+                if haste == Haste::Now {
+                    return Err(Failure::TooMany(until.saturating_duration_since(Instant::now())));
+                }
+                tokio::select! {
+                    () = sleep_until(until) => continue,
+                    () = self.stop.cancelled() => return Err(stops()),
+                }
+            }
+            let (status, headers, body) =
+                timeout(limit, self.send(route, &carried)).await.map_err(|_| late(&carried, limit))??;
+            let limited = (status == 429).then(|| Limited::read(&headers, &body));
+            if let Some(turn) = &mut turn {
+                self.buckets.note(turn, &headers, limited).await;
+            }
+            drop(turn);
+            match (status, limited) {
+                (_, Some(limited)) if haste == Haste::Now => return Err(Failure::TooMany(limited.wait)),
+                (_, Some(limited)) => {
+                    tracing::debug!(route = route.name, ?limited, "Discord asks for a pause");
+                    // No bucket says so for the callbacks.
+                    if route.authority == Authority::Callback {
+                        tokio::time::sleep(limited.wait).await;
+                    }
+                }
+                (200..=299, None) => return Ok(serde_json::from_slice(&body).unwrap_or_default()),
+                (401, None) if route.authority == Authority::Bot => {
+                    self.unauthorized.cancel();
+                    return Err(Failure::Unauthorized);
+                }
+                (status, None) => return Err(Failure::of(status, &body, &self.token)),
+            }
+        }
+    }
+
+    async fn send(
+        &self,
+        route: &Route,
+        carried: &Carried<'_>,
+    ) -> Result<(u16, reqwest::header::HeaderMap, Vec<u8>), Failure> {
+        let request = self.client.request(route.verb.clone(), route.below(&self.base));
+        let request = match route.authority {
+            Authority::Bot => self.authorized(request),
+            Authority::Interaction | Authority::Callback => request,
+        };
+        let request = match carried {
+            Carried::Nothing => request,
+            Carried::Json(body) => request.json(body),
+            Carried::Query(parameters) => request.query(parameters),
+            Carried::Files(form) => request.multipart(form()?),
+        };
+        let response = request.send().await.map_err(|error| self.network(error))?;
+        let date = response.headers().get(DATE).and_then(|date| http_date(date.to_str().ok()?));
+        if date.is_some() {
+            *self.date.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = date;
+        }
+        let (status, headers) = (response.status().as_u16(), response.headers().clone());
+        let answer = read_whole(response, ANSWER_BYTES_MAX).await.map_err(|error| self.network(error))?;
+        let too_long = || Failure::Unreachable(format!("an answer of more than {ANSWER_BYTES_MAX} bytes"));
+        Ok((status, headers, answer.ok_or_else(too_long)?))
+    }
+
+    fn authorized(&self, request: RequestBuilder) -> RequestBuilder {
+        request.header(AUTHORIZATION, format!("Bot {}", self.token.reveal()))
+    }
+
+    /// The time by the server's clock, as the last answer has told it.
+    pub(super) fn date(&self) -> Option<SystemTime> {
+        *self.date.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+
+    /// The token, for the gateway.
+    pub(super) fn token(&self) -> &Token {
+        &self.token
+    }
+
+    fn network(&self, error: reqwest::Error) -> Failure {
+        Failure::network(error, &self.token)
+    }
+}
+
+fn stops() -> Failure {
+    Failure::Unreachable("the program stops".into())
+}
+
+fn late(carried: &Carried<'_>, limit: Duration) -> Failure {
+    match carried {
+        Carried::Files(_) => Failure::TooSlow(limit),
+        _ => Failure::Unreachable(format!("Discord has not answered within {} s", limit.as_secs())),
+    }
+}

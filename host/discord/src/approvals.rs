@@ -1,0 +1,124 @@
+//! Approvals in a channel: a message with two buttons. Who may decide, and what came of it, is the desk's to know; a press
+//! is handed to it by [`super::presses`].
+
+use super::api::Carried;
+use super::bot::Bot;
+use super::failure::Failure;
+use super::route::{self, Id, Route};
+use super::send::{MANNERS, nonce, payload};
+use super::target::Target;
+use async_trait::async_trait;
+use cofferdam_agent::tools::Approval;
+use cofferdam_chat::desk::{Attempt, Board, NotShown, Verb, change_message, until_shown};
+use cofferdam_chat::outbound::{Rich, in_pieces};
+use serde_json::{Value, json};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Where the approvals of one turn are shown: below its question.
+pub(super) struct Below {
+    pub(super) bot: Arc<Bot>,
+    /// The question.
+    pub(super) target: Target,
+    /// Who asked it.
+    pub(super) sender: String,
+}
+
+#[async_trait]
+impl Board for Below {
+    fn chat(&self) -> String {
+        self.channel().to_string()
+    }
+
+    fn approvers(&self, mut named: Vec<String>) -> Vec<String> {
+        let allowed = self.bot.door.allowed();
+        named.retain(|person| person.parse().is_ok_and(|person| allowed.contains(&person)));
+        // In private nobody else sees it.
+        if self.target.guild.is_none() && !named.contains(&self.sender) {
+            named.clear();
+        }
+        named
+    }
+
+    fn serves_asker(&self) -> bool {
+        self.sender.parse().is_ok_and(|sender| self.bot.rules().serves(sender, self.target.guild))
+    }
+
+    fn called(&self, person: &str) -> Option<String> {
+        self.bot.door.names.of(person)
+    }
+
+    fn stands(&self, _: &str) -> bool {
+        true
+    }
+
+    async fn show(&self, id: &str, approval: &Approval) -> Result<String, NotShown> {
+        let attempt = || async {
+            match self.send(id, &approval.text).await {
+                Ok(message) => Attempt::Shown(message),
+                Err(Failure::TooMany(pause)) => Attempt::Later(pause),
+                Err(failure @ Failure::Refused { .. }) => Attempt::Never(failure.to_string()),
+                Err(_) => Attempt::Later(Duration::ZERO),
+            }
+        };
+        until_shown(attempt).await
+    }
+
+    fn change(&self, message: &str, text: String) {
+        let (channel, Ok(message)) = (self.channel(), message.parse()) else { return };
+        let mut body = payload(&last_piece(&text));
+        body["components"] = json!([]);
+        let (api, body) = (self.bot.api.clone(), Arc::new(body));
+        change_message(move || {
+            let (api, body) = (api.clone(), body.clone());
+            async move {
+                let route = Route::bot(route::EDIT, &[channel, message]);
+                match api.call(&route, Carried::Json(&body)).await {
+                    Ok(_) | Err(Failure::Refused { .. }) => None,
+                    Err(Failure::TooMany(pause)) => Some(pause),
+                    Err(_) => Some(Duration::from_secs(1)),
+                }
+            }
+        });
+    }
+}
+
+/// What is shown of a text in the one message that is changed: its end, with what was decided.
+fn last_piece(text: &str) -> Rich {
+    in_pieces(&Rich::plain(text), &MANNERS).pop().unwrap_or_default()
+}
+
+impl Below {
+    fn channel(&self) -> Id {
+        self.target.channel().unwrap_or_default()
+    }
+
+    /// Shows the call, in several messages where one does not hold it; the last one has the buttons.
+    async fn send(&self, id: &str, text: &str) -> Result<String, Failure> {
+        let pieces = in_pieces(&Rich::plain(text), &MANNERS);
+        let mut sent = String::new();
+        for (n, piece) in pieces.iter().enumerate() {
+            let mut body = payload(piece);
+            body["nonce"] = nonce(id, &n.to_string()).into();
+            body["enforce_nonce"] = true.into();
+            if let Some(message) = self.target.reply_to.filter(|_| n == 0) {
+                body["message_reference"] =
+                    json!({ "message_id": message.to_string(), "fail_if_not_exists": false });
+            }
+            if n + 1 == pieces.len() {
+                body["components"] =
+                    json!([{ "type": 1, "components": Verb::ALL.map(|verb| button(verb, id)) }]);
+            }
+            sent = self.bot.create(self.channel(), body, None).await?;
+        }
+        Ok(sent)
+    }
+}
+
+fn button(verb: Verb, id: &str) -> Value {
+    let style = match verb {
+        Verb::Approve => 3,
+        Verb::Deny => 4,
+    };
+    json!({ "type": 2, "style": style, "label": verb.label(), "custom_id": verb.data(id) })
+}

@@ -1,0 +1,206 @@
+//! How much Discord takes: a bucket for each route and place, by the headers of its answers, and one over all. Within a
+//! bucket one request follows the other's answer, so nothing is sent into one that is known to be empty.
+
+use reqwest::header::HeaderMap;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+use tokio::sync::OwnedMutexGuard;
+use tokio::time::Instant;
+
+/// Buckets that are remembered; of more, those go that are free and not empty.
+pub(super) const BUCKETS_MAX: usize = 4096;
+
+/// Where a 429 names no time.
+const RETRY_AFTER_DEFAULT: Duration = Duration::from_secs(5);
+
+/// Until when a bucket is empty.
+type Bucket = Arc<tokio::sync::Mutex<Option<Instant>>>;
+
+/// What is known of all of them.
+#[derive(Default)]
+pub(super) struct Buckets(Mutex<Book>);
+
+#[derive(Default)]
+struct Book {
+    /// What Discord calls the bucket of a route.
+    names: HashMap<&'static str, String>,
+    /// By that name, or the route as long as it is not known, and the place.
+    buckets: HashMap<(String, String), Bucket>,
+    /// Until then nothing that is authorized is taken.
+    all: Option<Instant>,
+}
+
+/// A request's place in its bucket; while it lives nobody else's is sent into it.
+pub(super) struct Turn {
+    route: &'static str,
+    place: String,
+    name: String,
+    empty_until: OwnedMutexGuard<Option<Instant>>,
+}
+
+impl Buckets {
+    /// A place in the bucket of a route; waits for those before.
+    pub(super) async fn turn(&self, route: &'static str, place: &str) -> Turn {
+        loop {
+            let name = self.name_of(route);
+            let bucket = self.bucket(&name, place);
+            let empty_until = bucket.lock_owned().await;
+            // Perhaps the answer before has told what it is called.
+            if self.name_of(route) == name {
+                return Turn { route, place: place.to_owned(), name, empty_until };
+            }
+        }
+    }
+
+    /// Until when nothing authorized may be sent, if that is so.
+    pub(super) fn all_held(&self) -> Option<Instant> {
+        self.book().all.filter(|until| *until > Instant::now())
+    }
+
+    /// Notes what an answer tells; `retry_after` is that of a 429, `global` whether it is over all.
+    pub(super) async fn note(&self, turn: &mut Turn, headers: &HeaderMap, limited: Option<Limited>) {
+        let now = Instant::now();
+        let remaining = number(headers, "x-ratelimit-remaining");
+        let reset = number(headers, "x-ratelimit-reset-after").and_then(seconds);
+        let until = match limited {
+            Some(Limited { wait, over_all: true }) => {
+                let mut book = self.book();
+                book.all = book.all.max(Some(now + wait));
+                None
+            }
+            Some(Limited { wait, over_all: false }) => Some(now + wait),
+            None => reset.filter(|_| remaining.is_some_and(|left| left < 1.0)).map(|reset| now + reset),
+        };
+        *turn.empty_until = until;
+        let Some(name) = headers.get("x-ratelimit-bucket").and_then(|name| name.to_str().ok()) else {
+            return;
+        };
+        if name == turn.name {
+            return;
+        }
+        self.book().names.insert(turn.route, name.to_owned());
+        let bucket = self.bucket(name, &turn.place);
+        let mut same = bucket.lock().await;
+        *same = (*same).max(until);
+    }
+
+    fn name_of(&self, route: &'static str) -> String {
+        self.book().names.get(route).cloned().unwrap_or_else(|| route.to_owned())
+    }
+
+    fn bucket(&self, name: &str, place: &str) -> Bucket {
+        let mut book = self.book();
+        if book.buckets.len() >= BUCKETS_MAX {
+            let now = Instant::now();
+            let matters = |bucket: &mut Bucket| {
+                Arc::get_mut(bucket).is_none_or(|until| until.get_mut().is_some_and(|until| until > now))
+            };
+            book.buckets.retain(|_, bucket| matters(bucket));
+        }
+        book.buckets.entry((name.to_owned(), place.to_owned())).or_default().clone()
+    }
+
+    fn book(&self) -> MutexGuard<'_, Book> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Turn {
+    /// Until when the bucket is empty, if it is.
+    pub(super) fn empty_until(&self) -> Option<Instant> {
+        self.empty_until.filter(|until| *until > Instant::now())
+    }
+}
+
+/// What a 429 says.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Limited {
+    /// How long nothing is taken.
+    pub(super) wait: Duration,
+    /// For all that is authorized.
+    pub(super) over_all: bool,
+}
+
+impl Limited {
+    /// From the answer, which need not be Discord's own: what stands before it says so in a header alone.
+    pub(super) fn read(headers: &HeaderMap, body: &[u8]) -> Self {
+        let said: serde_json::Value = serde_json::from_slice(body).unwrap_or_default();
+        let wait = said["retry_after"].as_f64().or_else(|| number(headers, "retry-after")).and_then(seconds);
+        let told = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
+        let over_all = said["global"] == true
+            || told("x-ratelimit-global").is_some_and(|value| value.eq_ignore_ascii_case("true"))
+            || told("x-ratelimit-scope") == Some("global");
+        Self { wait: wait.unwrap_or(RETRY_AFTER_DEFAULT), over_all }
+    }
+}
+
+fn number(headers: &HeaderMap, name: &str) -> Option<f64> {
+    headers.get(name)?.to_str().ok()?.trim().parse().ok()
+}
+
+fn seconds(seconds: f64) -> Option<Duration> {
+    Duration::try_from_secs_f64(seconds).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use reqwest::header::{HeaderName, HeaderValue};
+
+    fn headers(all: &[(&'static str, &'static str)]) -> HeaderMap {
+        all.iter()
+            .map(|(name, value)| (HeaderName::from_static(name), HeaderValue::from_static(value)))
+            .collect()
+    }
+
+    #[test]
+    fn a_429_is_read_from_its_body_or_its_headers() {
+        let limited = |seconds, over_all| Limited { wait: Duration::from_secs_f64(seconds), over_all };
+        let plain = headers(&[("retry-after", "7")]);
+        assert_eq!(Limited::read(&plain, br#"{"retry_after":1.5,"global":false}"#), limited(1.5, false));
+        assert_eq!(Limited::read(&plain, b"<html>"), limited(7.0, false));
+        assert_eq!(Limited::read(&headers(&[]), br#"{"retry_after":0.5,"global":true}"#), limited(0.5, true));
+        let global = headers(&[("x-ratelimit-global", "true")]);
+        assert_eq!(Limited::read(&global, b""), limited(5.0, true));
+        for odd in [r#"{"retry_after":-1}"#, r#"{"retry_after":1e300}"#, r#"{"retry_after":"x"}"#] {
+            assert_eq!(Limited::read(&headers(&[]), odd.as_bytes()), limited(5.0, false), "{odd}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_bucket_that_is_empty_says_so_to_the_next_and_to_no_other() {
+        let buckets = Buckets::default();
+        let mut first = buckets.turn("create", "5").await;
+        assert!(first.empty_until().is_none());
+        let empty = headers(&[
+            ("x-ratelimit-remaining", "0"),
+            ("x-ratelimit-reset-after", "60"),
+            ("x-ratelimit-bucket", "abc"),
+        ]);
+        buckets.note(&mut first, &empty, None).await;
+        drop(first);
+        assert!(buckets.turn("create", "5").await.empty_until().is_some());
+        assert!(buckets.turn("create", "6").await.empty_until().is_none(), "another channel");
+        assert!(buckets.turn("edit", "5").await.empty_until().is_none(), "another route");
+        // Two routes of one bucket.
+        let mut edit = buckets.turn("edit", "5").await;
+        buckets.note(&mut edit, &headers(&[("x-ratelimit-bucket", "abc")]), None).await;
+        drop(edit);
+        assert!(buckets.turn("edit", "5").await.empty_until().is_some());
+        assert!(buckets.all_held().is_none());
+        let mut other = buckets.turn("create", "7").await;
+        let limited = Limited { wait: Duration::from_secs(60), over_all: true };
+        buckets.note(&mut other, &headers(&[]), Some(limited)).await;
+        assert!(buckets.all_held().is_some() && other.empty_until().is_none());
+    }
+
+    #[tokio::test]
+    async fn no_more_buckets_are_remembered_than_there_is_room_for() {
+        let buckets = Buckets::default();
+        for n in 0..BUCKETS_MAX + 10 {
+            drop(buckets.turn("create", &n.to_string()).await);
+        }
+        assert!(buckets.book().buckets.len() <= BUCKETS_MAX);
+    }
+}

@@ -1,0 +1,129 @@
+//! What answering asks of a channel, for Discord: reading its messages, and where answers are said and shown.
+
+use super::api::{Carried, Haste};
+use super::approvals::Below;
+use super::bot::{Bot, CHANNEL};
+use super::draft::Draft;
+use super::file::File;
+use super::prepare::{Asked, Todo, prepare};
+use super::route::{self, Route};
+use super::send::MANNERS;
+use super::target::Target;
+use super::wire::Message;
+use async_trait::async_trait;
+use cofferdam_chat::answering::{Base, Begins, Channel};
+use cofferdam_chat::desk::Board;
+use cofferdam_chat::outbound::{Manners, Opening};
+use cofferdam_chat::people::{Door, Welcomes};
+use cofferdam_chat::{AGAIN, Live, Placeholder, Sign, StandIn};
+use cofferdam_core::id::TurnId;
+use cofferdam_store::{self as store, Standing, Update};
+use std::sync::Arc;
+use std::time::Duration;
+
+impl Channel for Bot {
+    const NAME: &'static str = CHANNEL;
+    const MANNERS: &'static Manners = &MANNERS;
+
+    type Target = Target;
+    type Screen = Placeholder<Draft>;
+
+    fn base(&self) -> &Base {
+        &self.base
+    }
+
+    fn read(&self, updates: &[Update], _: Standing) -> Todo {
+        let Some(message) = updates.first().and_then(|update| Message::kept(&update.raw)) else {
+            return Todo::Nothing;
+        };
+        self.door.names.learn(message.author.id, &message.author.name);
+        prepare(message, &self.rules())
+    }
+
+    fn target_of(&self, update: &Update) -> Option<Target> {
+        Message::kept(&update.raw).map(|message| Target::answering(&message))
+    }
+
+    fn file_of(&self, _: &Update) -> Option<File> {
+        None
+    }
+
+    /// A command is not run before Discord was told that its answer comes.
+    async fn may_begin(&self, turn: &TurnId, asked: &Asked) -> Begins {
+        let Some(interaction) = &asked.target.interaction else { return Begins::Now };
+        let begins = self.acks.given(&self.api, interaction, &self.base.stop.soon).await;
+        if begins != Begins::Never {
+            return begins;
+        }
+        // What an earlier run has begun was acknowledged then: its token is over, and its answer is a message.
+        let look = || self.base.store.begun(turn);
+        match self.base.stored("look for an earlier attempt", look).await {
+            Some(Some(_)) => Begins::Now,
+            Some(None) => Begins::Never,
+            None => Begins::Later,
+        }
+    }
+
+    fn conversation(&self, target: &Target) -> String {
+        target.channel().unwrap_or_default().to_string()
+    }
+
+    fn target(kept: &str) -> Option<Target> {
+        Target::from_text(kept)
+    }
+
+    fn answered(target: &Target, shown: Option<Placeholder<Draft>>) -> (String, Opening) {
+        let (stand_in, opening) = StandIn::of(shown);
+        (Target { stand_in, ..target.clone() }.to_text(), opening)
+    }
+
+    fn sign(&self, target: &Target) -> impl Sign {
+        Typing { bot: self.clone(), target: target.clone() }
+    }
+
+    fn show(
+        self: &Arc<Self>,
+        turn: &TurnId,
+        target: &Target,
+        before: Option<store::Placeholder>,
+    ) -> Live<Placeholder<Draft>> {
+        let draft = Draft { bot: self.clone(), turn: turn.clone(), target: target.clone() };
+        Placeholder::start(self.base.store.clone(), turn.clone(), draft, before)
+    }
+
+    fn board(self: &Arc<Self>, asked: &Asked) -> impl Board {
+        Below { bot: self.clone(), target: asked.target.clone(), sender: asked.sender.clone() }
+    }
+}
+
+impl Welcomes for Bot {
+    fn door(&self) -> &Door {
+        &self.door
+    }
+
+    fn private(person: i64) -> String {
+        Target::person(person).to_text()
+    }
+}
+
+/// Discord shows that somebody types for so long.
+const SHOWN: Duration = Duration::from_secs(10);
+const _: () = assert!(AGAIN.as_millis() < SHOWN.as_millis(), "nobody sees silence");
+
+/// "… is typing".
+pub(super) struct Typing {
+    pub(super) bot: Bot,
+    pub(super) target: Target,
+}
+
+#[async_trait]
+impl Sign for Typing {
+    async fn show(&self) -> Duration {
+        let Some(channel) = self.target.channel() else { return Duration::ZERO };
+        let route = Route::bot(route::TYPING, &[channel]);
+        match self.bot.api.call_within(&route, Carried::Nothing, (AGAIN, Haste::Now)).await {
+            Err(super::failure::Failure::TooMany(pause)) => pause,
+            _ => Duration::ZERO,
+        }
+    }
+}

@@ -1,0 +1,257 @@
+//! `[channels.discord]`: what an operator may set, and what is refused before anything is contacted.
+
+use super::token::Token;
+use cofferdam_agent::server::{Address, BadAddress, Reach};
+use cofferdam_chat::lanes::Window;
+use cofferdam_chat::people::{Group, Members, UsersError, allowed, approving, check_groups, check_users, named_by};
+use cofferdam_chat::setup::{TokenAt, TokenError, TokenOf};
+use cofferdam_core::limits::Span;
+use serde::{Deserialize, Deserializer};
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// The section as written. Nothing in it is secret: the token is in the environment, or in a file of its own.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Config {
+    /// Name of the environment variable that holds the bot's token.
+    pub token_env: String,
+    /// File that holds the token instead, readable by its owner alone.
+    pub token_file: Option<PathBuf>,
+    /// Address of the REST API with its path; plain http only for loopback.
+    pub api_url: String,
+    /// Numeric ids of the people who are served; empty: nobody.
+    #[serde(deserialize_with = "allowed")]
+    pub allowed_users: Vec<i64>,
+    /// Numeric ids of those of them who may approve calls; empty: whoever asked for the call.
+    #[serde(deserialize_with = "approving")]
+    pub approvers: Vec<i64>,
+    /// Whether a stranger in private is told a one-time code by which the operator may let them in.
+    pub pairing: bool,
+    /// How long such a code is good; from 1 min to [`cofferdam_chat::people::PAIRING_EXPIRES_MAX`].
+    pub pairing_expires: Span,
+    /// Whether the privileged Message Content intent is asked for.
+    pub message_content: bool,
+    /// What holds in single guilds, by their ids.
+    #[serde(deserialize_with = "named")]
+    pub guilds: BTreeMap<i64, Group>,
+    /// Who is served in guilds that are not named: [`Members::Allowed`] or [`Members::None`].
+    pub other_guilds: Members,
+    /// What stands in for the two hosts that files come from; on loopback, for tests.
+    pub cdn_url: Option<String>,
+    /// How long things take. No file sets it.
+    #[serde(skip)]
+    pub timing: Timing,
+}
+
+/// The token, in words.
+const TOKEN: TokenOf = TokenOf {
+    section: "channels.discord",
+    variable: "DISCORD_BOT_TOKEN",
+    whence: "Discord's Developer Portal (Bot, Reset Token), without \"Bot \" before it",
+};
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            token_env: TOKEN.variable.into(),
+            token_file: None,
+            api_url: "https://discord.com/api/v10".into(),
+            allowed_users: Vec::new(),
+            approvers: Vec::new(),
+            pairing: true,
+            pairing_expires: Span::seconds(60 * 60),
+            message_content: false,
+            guilds: BTreeMap::new(),
+            other_guilds: Members::Allowed,
+            cdn_url: None,
+            timing: Timing::default(),
+        }
+    }
+}
+
+/// Times of this channel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Timing {
+    /// A download that brings nothing for so long is given up.
+    pub download_stall: Duration,
+    /// How long the turns under way may finish after a stop.
+    pub grace: Duration,
+    /// Discord has no albums: all files of a message are in it.
+    pub(super) albums: Window,
+}
+
+impl Default for Timing {
+    fn default() -> Self {
+        Self {
+            download_stall: Duration::from_secs(30),
+            grace: Duration::from_secs(5),
+            albums: Window { silence: Duration::ZERO, cap: Duration::ZERO },
+        }
+    }
+}
+
+/// Why the section is refused. No message repeats a token.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ConfigError {
+    /// There is no token.
+    #[error(transparent)]
+    Token(#[from] TokenError),
+    /// `api_url` is no usable address.
+    #[error("api_url: {0}; write e.g. \"https://discord.com/api/v10\"")]
+    ApiUrl(#[from] BadAddress),
+    /// `cdn_url` is no usable address.
+    #[error("cdn_url: {0}; take it out: files come from Discord's own hosts")]
+    CdnUrl(BadAddress),
+    /// `cdn_url` is somewhere else.
+    #[error(
+        "cdn_url is for tests and may be on loopback only; take it out: files come from Discord's own hosts"
+    )]
+    CdnElsewhere,
+    /// Who is served or approves.
+    #[error(transparent)]
+    Users(#[from] UsersError),
+    /// Without the intent Discord withholds what it would be about.
+    #[error(
+        "guilds.\"{0}\": mention_required = false needs message_content = true: without that intent Discord brings no words of messages that do not mention the bot"
+    )]
+    Deaf(i64),
+}
+
+impl ConfigError {
+    /// The key that it is about, with its sections.
+    pub fn key(&self) -> String {
+        let name = match self {
+            Self::Token(error) => error.key(),
+            Self::ApiUrl(_) => "api_url",
+            Self::CdnUrl(_) | Self::CdnElsewhere => "cdn_url",
+            Self::Users(error) => return format!("channels.discord.{}", error.key()),
+            Self::Deaf(id) => return format!("channels.discord.guilds.{id}.mention_required"),
+        };
+        format!("channels.discord.{name}")
+    }
+}
+
+impl Config {
+    /// Checks everything but the token.
+    ///
+    /// # Errors
+    /// [`ConfigError`], which says what to write instead.
+    pub fn check(&self) -> Result<(), ConfigError> {
+        self.token_at().check()?;
+        check_groups(TOKEN.section, "guild", (&self.guilds, self.other_guilds))?;
+        let deaf = |guild: &Group| !guild.mention_required && guild.members != Members::None;
+        if let Some((id, _)) = self.guilds.iter().find(|(_, guild)| deaf(guild) && !self.message_content) {
+            return Err(ConfigError::Deaf(*id));
+        }
+        check_users(&self.allowed_users, &self.approvers, self.pairing_expires)?;
+        self.address()?;
+        self.cdn().map(|_| ())
+    }
+
+    /// The token, from its file or this process's environment.
+    ///
+    /// # Errors
+    /// [`ConfigError`], which names the file or variable.
+    pub fn token(&self) -> Result<Token, ConfigError> {
+        self.token_in(|name| std::env::var(name).ok())
+    }
+
+    fn token_in(&self, env: impl Fn(&str) -> Option<String>) -> Result<Token, ConfigError> {
+        Ok(self.token_at().read(env, Token::parse)?)
+    }
+
+    fn token_at(&self) -> TokenAt<'_> {
+        TokenAt { variable: &self.token_env, file: self.token_file.as_deref(), platform: TOKEN }
+    }
+
+    /// Where the token is, in words: the file or the variable.
+    pub fn token_place(&self) -> String {
+        self.token_at().place()
+    }
+
+    /// Whether `api_url` is on this machine: then the ports of its gateway are known to nobody before it says them.
+    pub fn is_on_loopback(&self) -> bool {
+        self.address().is_ok_and(|address| address.reach == Reach::Loopback)
+    }
+
+    /// The TCP ports of the REST API and of what stands in for the files' hosts.
+    pub fn ports(&self) -> Vec<u16> {
+        let cdn = self.cdn().ok().flatten();
+        [self.address().ok(), cdn].into_iter().flatten().filter_map(|address| address.port()).collect()
+    }
+
+    /// The API's address.
+    pub(super) fn address(&self) -> Result<Address, ConfigError> {
+        Ok(Address::parse(&self.api_url)?)
+    }
+
+    /// What stands in for the files' hosts.
+    pub(super) fn cdn(&self) -> Result<Option<Address>, ConfigError> {
+        let Some(text) = &self.cdn_url else { return Ok(None) };
+        let address = Address::parse(text).map_err(ConfigError::CdnUrl)?;
+        if address.reach == Reach::Loopback { Ok(Some(address)) } else { Err(ConfigError::CdnElsewhere) }
+    }
+}
+
+/// Tables by the id of their guild.
+fn named<'de, D: Deserializer<'de>>(deserializer: D) -> Result<BTreeMap<i64, Group>, D::Error> {
+    named_by(
+        deserializer,
+        |id| id > 0,
+        |said| {
+            format!(
+                "guilds: {said:?} is not a guild's id, a positive number; write e.g. [channels.discord.guilds.\"1234567890123456789\"] (Discord shows it as Server ID in developer mode)"
+            )
+        },
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_makes_no_sense_is_refused_with_its_key() {
+        let check = |text: &str, key: &str| {
+            let config: Config = toml::from_str(text).expect(text);
+            assert_eq!(config.check().expect_err(text).key(), format!("channels.discord.{key}"), "{text}");
+        };
+        check("api_url = \"http://discord.com/api/v10\"", "api_url");
+        check("api_url = \"\"", "api_url");
+        check("cdn_url = \"https://cdn.discordapp.com\"", "cdn_url");
+        check("cdn_url = \"http://10.0.0.1\"", "cdn_url");
+        check("allowed_users = [0]", "allowed_users");
+        check("allowed_users = [-5]", "allowed_users");
+        check("allowed_users = [1]\napprovers = [2]", "approvers");
+        check("pairing_expires = \"1s\"", "pairing_expires");
+        check("other_guilds = \"all\"", "other_guilds");
+        check("[guilds.\"5\"]\nmembers = \"all\"", "guilds.5.members");
+        check("[guilds.\"5\"]\nmention_required = false", "guilds.5.mention_required");
+        check("token_env = \"a b\"", "token_env");
+        check("token_env = \"X\"\ntoken_file = \"y\"", "token_env");
+        for wrong in
+            ["intents = 1", "allowed_users = [\"1\"]", "allowed_users = [\"ann\"]", "[guilds.\"-5\"]"]
+        {
+            assert!(toml::from_str::<Config>(wrong).is_err(), "{wrong}");
+        }
+        let sound = "api_url = \"http://127.0.0.1:1/api/v10\"\ncdn_url = \"http://127.0.0.1:2\"\n\
+                     message_content = true\n[guilds.\"5\"]\nmention_required = false";
+        let config: Config = toml::from_str(sound).expect("it");
+        assert_eq!((config.check(), config.ports(), config.is_on_loopback()), (Ok(()), vec![1, 2], true));
+        assert_eq!((Config::default().check(), Config::default().is_on_loopback()), (Ok(()), false));
+    }
+
+    #[test]
+    fn a_missing_token_names_the_variable_and_a_misplaced_one_is_not_repeated() {
+        let said = |token_env: &str, value: Option<&str>| {
+            let config = Config { token_env: token_env.into(), ..Config::default() };
+            config.token_in(|_| value.map(Into::into)).expect_err("refused").to_string()
+        };
+        assert!(said("MY_TOKEN", None).starts_with("the environment variable MY_TOKEN "));
+        assert!(said("MY_TOKEN", Some(" ")).contains("is not set"));
+        assert!(!said("MY_TOKEN", Some("Bot secret")).contains("secret"));
+        assert!(!said("a.secret.c", None).contains("secret"));
+    }
+}

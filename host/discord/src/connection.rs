@@ -1,0 +1,291 @@
+//! One connection to the gateway, from its hello to its end: heartbeats, identify or resume, and events in order. It
+//! reads whatever comes at once, however long events take to be kept; what a number was seen as is told by `taken`.
+
+use super::socket::Socket;
+use super::token::Token;
+use cofferdam_agent::server::Backoff;
+use cofferdam_store::Position;
+use futures_util::{SinkExt, StreamExt};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::time::Duration;
+use tokio::sync::mpsc;
+use tokio::time::{Instant, sleep_until, timeout};
+use tokio_tungstenite::tungstenite::Message as Frame;
+use tokio_tungstenite::tungstenite::protocol::CloseFrame;
+use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
+use tokio_util::sync::CancellationToken;
+
+/// Hello comes within this.
+const HELLO_MAX: Duration = Duration::from_secs(20);
+/// Events that wait to be kept; of more the connection is left, and resumed once these are.
+pub(super) const EVENTS_MAX: usize = 4096;
+/// A close that keeps the session: neither 1000 nor 1001.
+const KEEPS_SESSION: u16 = 4900;
+/// Between two heartbeats at least, whatever hello says.
+const INTERVAL_MIN: Duration = Duration::from_millis(20);
+
+/// What a connection begins with.
+pub(super) enum Begin<'a> {
+    /// A new session, with these intents.
+    Identify(u64),
+    /// The session goes on.
+    Resume(&'a Position),
+}
+
+/// Something that has happened, in its place.
+#[derive(Debug)]
+pub(super) struct Event {
+    pub(super) number: i64,
+    /// As Discord names it.
+    pub(super) kind: String,
+    /// JSON; empty for a kind that nobody here uses.
+    pub(super) data: String,
+}
+
+/// How a connection has ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Ended {
+    /// The program stops.
+    Stopped,
+    /// The session goes on over another connection.
+    Resume(String),
+    /// The session is over.
+    Anew(String),
+    /// Trying again would end the same way.
+    Fatal(u16),
+}
+
+/// The kinds of events that are looked at.
+pub(super) const USED: [&str; 7] = [
+    "READY",
+    "RESUMED",
+    "MESSAGE_CREATE",
+    "MESSAGE_UPDATE",
+    "MESSAGE_DELETE",
+    "MESSAGE_DELETE_BULK",
+    "INTERACTION_CREATE",
+];
+
+/// What comes, as far as it is looked at.
+#[derive(Deserialize)]
+struct Payload<'a> {
+    #[serde(default)]
+    op: Value,
+    #[serde(borrow, default)]
+    d: Option<&'a RawValue>,
+    #[serde(default)]
+    s: Value,
+    #[serde(default)]
+    t: Value,
+}
+
+/// A connection that is up.
+pub(super) struct Connection<'a> {
+    pub(super) socket: Socket,
+    pub(super) token: &'a Token,
+    /// The number of the last event that was taken; negative before the first.
+    pub(super) taken: &'a AtomicI64,
+    pub(super) events: mpsc::Sender<Event>,
+    pub(super) stop: &'a CancellationToken,
+}
+
+/// Heartbeats, as they are due and acknowledged.
+struct Beats {
+    every: Duration,
+    next: Instant,
+    acknowledged: bool,
+}
+
+impl Connection<'_> {
+    /// Speaks until the end. `beat` is told of each sign of life that came.
+    pub(super) async fn run(mut self, begin: Begin<'_>, beat: impl Fn()) -> Ended {
+        let ended = self.speak(begin, beat).await;
+        let close = match &ended {
+            Ended::Fatal(_) => return ended,
+            Ended::Stopped | Ended::Resume(_) => {
+                CloseFrame { code: CloseCode::from(KEEPS_SESSION), reason: "to be resumed".into() }
+            }
+            Ended::Anew(_) => CloseFrame { code: CloseCode::Normal, reason: "".into() },
+        };
+        // Best effort: a connection that is gone is as good.
+        let _ = timeout(Duration::from_secs(1), self.socket.close(Some(close))).await;
+        ended
+    }
+
+    async fn speak(&mut self, begin: Begin<'_>, beat: impl Fn()) -> Ended {
+        let every = match self.hello().await {
+            Ok(every) => every,
+            Err(ended) => return ended,
+        };
+        beat();
+        let first = match begin {
+            Begin::Identify(intents) => json!({ "op": 2, "d": {
+                "token": self.token.reveal(), "intents": intents, "compress": false,
+                "properties": { "os": "linux", "browser": "cofferdam", "device": "cofferdam" } } }),
+            Begin::Resume(at) => json!({ "op": 6, "d": {
+                "token": self.token.reveal(), "session_id": at.session, "seq": at.number } }),
+        };
+        if self.say(&first).await.is_err() {
+            return broken();
+        }
+        let mut beats = Beats { every, next: Instant::now() + jittered(every), acknowledged: true };
+        loop {
+            let came = tokio::select! {
+                biased;
+                () = self.stop.cancelled() => return Ended::Stopped,
+                () = sleep_until(beats.next) => {
+                    if !beats.acknowledged {
+                        return Ended::Resume("the gateway does not acknowledge heartbeats".into());
+                    }
+                    (beats.acknowledged, beats.next) = (false, Instant::now() + beats.every);
+                    if self.heartbeat().await.is_err() {
+                        return broken();
+                    }
+                    continue;
+                }
+                came = self.socket.next() => came,
+            };
+            let text = match came {
+                Some(Ok(Frame::Text(text))) => text,
+                Some(Ok(Frame::Close(frame))) => return closed(frame.as_ref()),
+                Some(Ok(_)) => continue,
+                Some(Err(_)) | None => return broken(),
+            };
+            beat();
+            if let Some(ended) = self.take(text.as_str(), &mut beats).await {
+                return ended;
+            }
+        }
+    }
+
+    async fn hello(&mut self) -> Result<Duration, Ended> {
+        let deadline = Instant::now() + HELLO_MAX;
+        loop {
+            let came = tokio::select! {
+                () = self.stop.cancelled() => return Err(Ended::Stopped),
+                () = sleep_until(deadline) => return Err(Ended::Resume("the gateway says no hello".into())),
+                came = self.socket.next() => came,
+            };
+            match came {
+                Some(Ok(Frame::Text(text))) => {
+                    let said: Value = serde_json::from_str(text.as_str()).unwrap_or_default();
+                    let every = said["d"]["heartbeat_interval"].as_u64().filter(|_| said["op"] == 10);
+                    if let Some(every) = every {
+                        return Ok(Duration::from_millis(every).max(INTERVAL_MIN));
+                    }
+                }
+                Some(Ok(Frame::Close(frame))) => return Err(closed(frame.as_ref())),
+                Some(Ok(_)) => {}
+                Some(Err(_)) | None => return Err(broken()),
+            }
+        }
+    }
+
+    /// Takes what has come; how the connection ends by it, if it does.
+    async fn take(&mut self, text: &str, beats: &mut Beats) -> Option<Ended> {
+        let Ok(payload) = serde_json::from_str::<Payload<'_>>(text) else {
+            tracing::warn!("something that is not JSON came from the gateway and was passed over");
+            return None;
+        };
+        match payload.op.as_u64() {
+            Some(0) => return self.dispatch(&payload),
+            Some(1) => {
+                if self.heartbeat().await.is_err() {
+                    return Some(broken());
+                }
+            }
+            Some(7) => return Some(Ended::Resume("the gateway asks for another connection".into())),
+            Some(9) => {
+                let goes_on = payload.d.is_some_and(|d| d.get().trim() == "true");
+                return Some(match goes_on {
+                    true => Ended::Resume("the gateway asks to resume".into()),
+                    false => Ended::Anew("the session is not valid any more".into()),
+                });
+            }
+            Some(11) => beats.acknowledged = true,
+            other => tracing::debug!(op = other, "an unknown opcode was passed over"),
+        }
+        None
+    }
+
+    fn dispatch(&self, payload: &Payload<'_>) -> Option<Ended> {
+        let (Some(number), Some(kind)) = (payload.s.as_i64(), payload.t.as_str()) else {
+            tracing::warn!("an event without a number or a name was passed over");
+            return None;
+        };
+        let is_used = USED.contains(&kind);
+        if !is_used {
+            tracing::trace!(kind, number, "an event that nobody here uses");
+        }
+        let data = payload.d.filter(|_| is_used).map(|d| d.get().to_owned()).unwrap_or_default();
+        let event = Event { number, kind: kind.to_owned(), data };
+        // Those that wait are kept first; then it goes on behind the last of them.
+        self.events
+            .try_send(event)
+            .err()
+            .map(|_| Ended::Resume("events come faster than they can be kept".into()))
+    }
+
+    async fn heartbeat(&mut self) -> Result<(), ()> {
+        let taken = self.taken.load(Ordering::Acquire);
+        let number = if taken < 0 { Value::Null } else { taken.into() };
+        self.say(&json!({ "op": 1, "d": number })).await
+    }
+
+    async fn say(&mut self, payload: &Value) -> Result<(), ()> {
+        let sent = self.socket.send(Frame::text(payload.to_string()));
+        match timeout(HELLO_MAX, sent).await {
+            Ok(Ok(())) => Ok(()),
+            Ok(Err(_)) | Err(_) => Err(()),
+        }
+    }
+}
+
+fn broken() -> Ended {
+    Ended::Resume("the connection broke".into())
+}
+
+/// The first heartbeat comes after a part of the interval, so that clients that connect together do not beat together.
+fn jittered(every: Duration) -> Duration {
+    Backoff::new(every, every).pause()
+}
+
+/// What a close asks for: <https://discord.com/developers/docs/topics/opcodes-and-status-codes>.
+fn closed(frame: Option<&CloseFrame>) -> Ended {
+    match frame.map(|frame| u16::from(frame.code)) {
+        Some(code @ (4004 | 4010..=4014)) => Ended::Fatal(code),
+        Some(code @ (4007 | 4009)) => Ended::Anew(format!("the gateway ends the session ({code})")),
+        Some(code) => Ended::Resume(format!("the gateway closes the connection ({code})")),
+        None => broken(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_close_says_what_to_do() {
+        let of = |code: u16| closed(Some(&CloseFrame { code: code.into(), reason: "".into() }));
+        for code in [1000, 1001, 1006, 4000, 4001, 4002, 4003, 4005, 4008, 4999] {
+            assert!(matches!(of(code), Ended::Resume(_)), "{code}");
+        }
+        for code in [4007, 4009] {
+            assert!(matches!(of(code), Ended::Anew(_)), "{code}");
+        }
+        for code in [4004, 4010, 4011, 4012, 4013, 4014] {
+            assert_eq!(of(code), Ended::Fatal(code));
+        }
+        assert!(matches!(closed(None), Ended::Resume(_)));
+    }
+
+    #[test]
+    fn whatever_stands_in_a_payload_the_rest_is_read() {
+        for text in [r#"{"op":0,"s":1,"t":"X","d":[1e999]}"#, r#"{"op":"x","s":[],"t":5,"new":{}}"#, "{}"] {
+            assert!(serde_json::from_str::<Payload<'_>>(text).is_ok(), "{text}");
+        }
+    }
+}

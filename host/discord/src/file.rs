@@ -1,0 +1,280 @@
+//! A file that came: what can be kept of it, and fetching it from Discord's hosts. A link is signed for a day; afterwards
+//! the message that holds the file is asked for a fresh one.
+
+use super::api::Carried;
+use super::bot::Bot;
+use super::failure::Failure;
+use super::route::{self, Id, Route};
+use super::wire::id;
+use async_trait::async_trait;
+use bytes::Bytes;
+use cofferdam_chat::download::{Body, Source, Trouble, Unavailable, again, deadline, fetch, read_body};
+use cofferdam_warden::attachments::{Declared, Download, Fetcher, SentFile, Settled};
+use reqwest::header::RETRY_AFTER;
+use reqwest::{Response, Url};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use std::time::Duration;
+use tokio::time::timeout;
+
+/// Where files come from, exactly.
+const HOSTS: [&str; 2] = ["cdn.discordapp.com", "media.discordapp.net"];
+
+const ELSEWHERE: &str = "its address is none of Discord's, which is not followed";
+const GONE: &str = "Discord does not hand it out any more; send it again";
+
+/// The store keeps it as JSON, without the signature of its link. Name, type and size are Discord's words.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct File {
+    pub(super) channel: Id,
+    /// Absent for a file of a command, which no message holds.
+    pub(super) message: Option<Id>,
+    pub(super) id: Id,
+    pub(super) name: String,
+    pub(super) mime_type: Option<String>,
+    /// In bytes, as announced.
+    pub(super) size: Option<u64>,
+    /// The link without its query.
+    pub(super) link: String,
+    /// The link as it was signed.
+    #[serde(skip)]
+    signed: Option<String>,
+}
+
+/// By what it is; a link may have been signed anew.
+impl PartialEq for File {
+    fn eq(&self, other: &Self) -> bool {
+        (self.channel, self.message, self.id) == (other.channel, other.message, other.id)
+    }
+}
+
+impl File {
+    /// The files in a list of attachments.
+    pub(super) fn all(list: &Value, channel: Id, message: Option<Id>, max: usize) -> Vec<Self> {
+        let list = list.as_array().into_iter().flatten().take(max);
+        list.filter_map(|file| Self::read(file, channel, message)).collect()
+    }
+
+    /// An attachment; one without a number cannot be told from another, and keeps its place all the same.
+    pub(super) fn read(file: &Value, channel: Id, message: Option<Id>) -> Option<Self> {
+        let text = |key: &str| file[key].as_str().filter(|text| !text.trim().is_empty());
+        let signed = text("url").unwrap_or_default();
+        file.is_object().then(|| Self {
+            channel,
+            message,
+            id: id(&file["id"]).unwrap_or_default(),
+            name: text("filename").unwrap_or("file").to_owned(),
+            mime_type: text("content_type").map(str::to_owned),
+            size: file["size"].as_u64(),
+            link: signed.split(['?', '#']).next().unwrap_or_default().to_owned(),
+            signed: Some(signed.to_owned()),
+        })
+    }
+}
+
+impl SentFile for File {
+    fn declared(&self) -> Declared {
+        let (name, mime_type) = (Some(self.name.clone()), self.mime_type.clone());
+        // What is no address of Discord's is nobody's to repeat.
+        let source = address(&self.link).map(|_| self.link.clone());
+        Declared { name, mime_type, size: self.size, source }
+    }
+
+    fn place(&self) -> Option<i64> {
+        self.message
+    }
+
+    fn missing(&self) -> Option<String> {
+        None
+    }
+}
+
+#[async_trait]
+impl Fetcher for Bot {
+    type File = File;
+
+    async fn fetch(&self, file: File, item: Download) -> Settled {
+        fetch(Wanted { bot: self, file, asked: Asked::No }, item).await
+    }
+}
+
+/// Whether a fresh link was asked for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Asked {
+    No,
+    Once,
+}
+
+struct Wanted<'a> {
+    bot: &'a Bot,
+    file: File,
+    asked: Asked,
+}
+
+#[async_trait]
+impl Source for Wanted<'_> {
+    async fn bring(&mut self, item: &mut Download) -> Result<(), Trouble> {
+        let (bot, limit) = (self.bot, self.bot.base.limits.max_bytes);
+        let stall = bot.timing.download_stall;
+        let response = loop {
+            let link = match self.file.signed.clone() {
+                Some(link) => link,
+                None => self.fresh_link().await?,
+            };
+            let url = address(&link).ok_or_else(|| never(ELSEWHERE))?;
+            let head = timeout(stall, bot.cdn.get(url)).await.map_err(|_| again(Unavailable::Stalled))?;
+            let response = head.map_err(|error| broken(&error))?;
+            match response.status().as_u16() {
+                200 => break response,
+                403 | 404 | 410 if self.asked == Asked::No => self.file.signed = None,
+                403 | 404 | 410 => return Err(never(GONE)),
+                300..=399 => return Err(Trouble::Final(Unavailable::Redirected)),
+                status @ (408 | 425 | 429 | 500..=599) => {
+                    return Err(Trouble::Again(Unavailable::Status(status), retry_after(&response)));
+                }
+                status => return Err(Trouble::Final(Unavailable::Status(status))),
+            }
+        };
+        if response.content_length().is_some_and(|length| length > limit.0) {
+            return Err(Trouble::Final(Unavailable::TooLarge(limit)));
+        }
+        // What Discord has said of its size decides nothing but patience: a short one is told at the end.
+        let bytes = response.content_length().or(self.file.size).unwrap_or(limit.0).min(limit.0);
+        read_body(&mut Pieces(response), item, stall, deadline(bytes)).await
+    }
+}
+
+impl Wanted<'_> {
+    /// Asks the message for the file of the same number, once.
+    async fn fresh_link(&mut self) -> Result<String, Trouble> {
+        let Some(message) = self.file.message.filter(|_| self.asked == Asked::No) else {
+            return Err(never(GONE));
+        };
+        let found = self.bot.api.call(&Route::bot(route::MESSAGE, &[self.file.channel, message]), Carried::Nothing).await;
+        let found = match found {
+            Ok(found) => found,
+            Err(Failure::Refused { .. } | Failure::Unauthorized) => return Err(never(GONE)),
+            Err(failure) => {
+                tracing::info!(%failure, "a link is not renewed");
+                return Err(again(Unavailable::Broken));
+            }
+        };
+        self.asked = Asked::Once;
+        let lists = [&found["attachments"], &found["message_snapshots"][0]["message"]["attachments"]];
+        let mut all = lists.into_iter().filter_map(Value::as_array).flatten();
+        let same = all.find(|file| id(&file["id"]) == Some(self.file.id));
+        let link = same.and_then(|file| file["url"].as_str()).ok_or_else(|| never(GONE))?.to_owned();
+        self.file.signed = Some(link.clone());
+        Ok(link)
+    }
+}
+
+/// The address of a file, if it is one of Discord's hosts as they are, over https and without anything else.
+fn address(link: &str) -> Option<Url> {
+    let rest = link.strip_prefix("https://")?;
+    let (host, _) = rest.split_once('/')?;
+    let url = Url::parse(link).ok()?;
+    (HOSTS.contains(&host) && url.host_str() == Some(host)).then_some(url)
+}
+
+/// Where files are asked for: Discord's hosts, or what stands in for them.
+pub(super) struct Cdn {
+    pub(super) client: reqwest::Client,
+    pub(super) instead: Option<Url>,
+}
+
+impl Cdn {
+    async fn get(&self, url: Url) -> Result<Response, reqwest::Error> {
+        let url = match &self.instead {
+            Some(base) => {
+                let mut instead = base.clone();
+                instead.set_path(&format!("{}{}", base.path().trim_end_matches('/'), url.path()));
+                instead.set_query(url.query());
+                instead
+            }
+            None => url,
+        };
+        self.client.get(url).send().await
+    }
+}
+
+/// The body of an answer.
+struct Pieces(Response);
+
+#[async_trait]
+impl Body for Pieces {
+    type Piece = Bytes;
+
+    async fn next(&mut self) -> Result<Option<Bytes>, Trouble> {
+        self.0.chunk().await.map_err(|error| broken(&error))
+    }
+}
+
+fn never(why: &str) -> Trouble {
+    Trouble::Final(Unavailable::Because(why.to_owned()))
+}
+
+/// Without the address, which holds the signature.
+fn broken(error: &reqwest::Error) -> Trouble {
+    let (timeout, connect) = (error.is_timeout(), error.is_connect());
+    tracing::info!(timeout, connect, "a download broke off");
+    again(Unavailable::Broken)
+}
+
+fn retry_after(response: &Response) -> Option<Duration> {
+    let seconds: f64 = response.headers().get(RETRY_AFTER)?.to_str().ok()?.trim().parse().ok()?;
+    Duration::try_from_secs_f64(seconds).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn only_discords_hosts_are_asked() {
+        for link in [
+            "https://cdn.discordapp.com/attachments/1/2/a.png?ex=1&is=2&hm=3",
+            "https://media.discordapp.net/x",
+        ] {
+            assert!(address(link).is_some(), "{link}");
+        }
+        for link in [
+            "",
+            "http://cdn.discordapp.com/a",
+            "https://cdn.discordapp.com",
+            "https://cdn.discordapp.com:443/a",
+            "https://cdn.discordapp.com:8443/a",
+            "https://u@cdn.discordapp.com/a",
+            "https://cdn.discordapp.com@evil.example/a",
+            "https://cdn.discordapp.com.evil.example/a",
+            "https://evil.example/cdn.discordapp.com/a",
+            "https://cdn.discordapp.com\\@evil.example/a",
+            "https://CDN.discordapp.com/a",
+            "https://cdn.discordapp.com./a",
+            "//cdn.discordapp.com/a",
+            "https://images-ext-1.discordapp.net/a",
+            "https:/cdn.discordapp.com/a",
+        ] {
+            assert!(address(link).is_none(), "{link}");
+        }
+    }
+
+    #[test]
+    fn what_is_kept_of_a_file_holds_no_signature() {
+        let file = json!({ "id": "11", "filename": "a.txt", "size": 3, "content_type": "text/plain",
+            "url": "https://cdn.discordapp.com/attachments/1/11/a.txt?ex=1&hm=secret", "title": "x" });
+        let read = File::read(&file, 5, Some(7)).expect("a file");
+        let kept = serde_json::to_string(&read).expect("plain data");
+        assert!(!kept.contains("secret") && !kept.contains('?'), "{kept}");
+        let again: File = serde_json::from_str(&kept).expect("it");
+        assert_eq!((&again, again.signed.as_deref()), (&read, None));
+        let source = read.declared().source;
+        assert_eq!(source.as_deref(), Some("https://cdn.discordapp.com/attachments/1/11/a.txt"));
+        assert_eq!(
+            File::read(&json!({ "url": 5 }), 5, None).expect("it keeps its place").declared().source,
+            None
+        );
+        assert_eq!(File::read(&json!("x"), 5, None), None);
+    }
+}

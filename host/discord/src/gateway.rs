@@ -1,0 +1,275 @@
+//! The gateway's life: connections one after the other, each resumed where the last one ended, until the stop. Whatever goes
+//! wrong is waited out; only what would go wrong again ends it.
+
+use super::PULSE;
+use super::address;
+use super::api::{AGENT, Carried};
+use super::bot::{Bot, Bots, CHANNEL};
+use super::catch_up::catch_up;
+use super::connection::{Begin, Connection, EVENTS_MAX, Ended};
+use super::failure::Failure;
+use super::route::{self, Route};
+use super::socket::connect;
+use super::take::Taker;
+use cofferdam_agent::server::{Reach, client};
+use cofferdam_chat::Trouble;
+use cofferdam_chat::lanes::Arrival;
+use cofferdam_chat::pulse::goes_on_within;
+use cofferdam_store::{StoreError, Stream};
+use reqwest::Url;
+use serde_json::Value;
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::time::Duration;
+use tokio::sync::mpsc;
+use tokio::task::JoinSet;
+use tokio::time::Instant;
+
+/// The pause after the first failure, and the longest.
+const PAUSE_FIRST: Duration = Duration::from_secs(1);
+const PAUSE_MAX: Duration = Duration::from_secs(30);
+/// A connection that lasted so long was a good one: the next is made at once.
+const GOOD_AFTER: Duration = Duration::from_secs(10);
+/// Heartbeats are at most so far apart, with some room: a loop that is silent for longer stands.
+const SILENCE_MAX: Duration = Duration::from_secs(180);
+
+/// What is asked for of Discord.
+const GUILDS: u64 = 1;
+const GUILD_MESSAGES: u64 = 1 << 9;
+const DIRECT_MESSAGES: u64 = 1 << 12;
+const MESSAGE_CONTENT: u64 = 1 << 15;
+
+/// Why the gateway's life ends before the stop.
+#[derive(Debug)]
+pub(super) enum Over {
+    /// Discord does not accept the token: over REST, or with close code 4004.
+    Unauthorized(u16),
+    /// The gateway closes with this code whenever it is tried.
+    Closed(u16),
+    Client(String),
+    Store(StoreError),
+}
+
+/// How the gateway is reached.
+pub(super) struct Gateway {
+    pub(super) api: Reach,
+    pub(super) message_content: bool,
+}
+
+/// What comes next.
+enum Next {
+    Again,
+    Pause(String, Option<Duration>),
+    Stops,
+}
+
+/// What lasts from one connection to the next.
+struct Life<'a> {
+    bots: &'a Bots,
+    gateway: Gateway,
+    client: reqwest::Client,
+    lanes: &'a mpsc::Sender<Arrival>,
+    stream: Option<Stream>,
+    /// The address to resume at does not answer: the first one takes its place.
+    at_first: bool,
+    /// Whether the last connection went on with a session.
+    resumed: bool,
+    taken: AtomicI64,
+    behind: JoinSet<()>,
+}
+
+/// Listens until the stop. `announce` is called once events come.
+pub(super) async fn listen(
+    bots: &Bots,
+    gateway: Gateway,
+    lanes: &mpsc::Sender<Arrival>,
+    announce: impl FnOnce() + Send,
+) -> Result<(), Over> {
+    let bot = bots.borrow().clone();
+    let client = client(gateway.api, AGENT).http1_only().build().map_err(|error| Over::Client(error.without_url().to_string()))?;
+    let stream = bot.base.store.stream(&bot.base.channel).await.map_err(Over::Store)?;
+    let taken = AtomicI64::new(stream.as_ref().map_or(-1, |stream| stream.position.number));
+    let behind = JoinSet::new();
+    let (at_first, resumed) = (false, false);
+    let mut life = Life { bots, gateway, client, lanes, stream, at_first, resumed, taken, behind };
+    let mut trouble = Trouble::new("the gateway", PAUSE_FIRST, PAUSE_MAX);
+    let mut announce = Some(announce);
+    let stop = bot.base.stop.soon.clone();
+    let unauthorized = bot.api.unauthorized.clone();
+    let ended = loop {
+        let begun = Instant::now();
+        let next = tokio::select! {
+            biased;
+            () = unauthorized.cancelled() => break Err(Over::Unauthorized(401)),
+            next = life.connection(&mut announce) => next,
+        };
+        let (said, asked) = match next {
+            Ok(Next::Stops) => break Ok(()),
+            Ok(Next::Again) => continue,
+            Ok(Next::Pause(said, asked)) => (said, asked),
+            Err(over) => break Err(over),
+        };
+        let lasted = begun.elapsed() >= GOOD_AFTER && asked.is_none();
+        // One that was resumed was no failure. New sessions are: there are so many a day.
+        if lasted || life.resumed {
+            trouble.over();
+        }
+        if lasted {
+            tracing::info!("connecting to the gateway again: {said}");
+            continue;
+        }
+        let pause = trouble.pause(said, asked);
+        goes_on_within(pause + SILENCE_MAX);
+        tokio::select! {
+            () = tokio::time::sleep(pause) => {}
+            () = stop.cancelled() => break Ok(()),
+            () = unauthorized.cancelled() => break Err(Over::Unauthorized(401)),
+        }
+    };
+    // With what is known of it the next start asks again.
+    life.behind.shutdown().await;
+    ended
+}
+
+impl Life<'_> {
+    /// One connection, from its address to its end.
+    async fn connection(&mut self, announce: &mut Option<impl FnOnce()>) -> Result<Next, Over> {
+        let bot = self.bots.borrow().clone();
+        self.resumed = false;
+        goes_on_within(SILENCE_MAX);
+        let url = match self.address(&bot).await? {
+            Ok(url) => url,
+            Err(next) => return Ok(next),
+        };
+        let stop = &bot.base.stop.soon;
+        let socket = tokio::select! {
+            socket = connect(&self.client, &url) => socket,
+            () = stop.cancelled() => return Ok(Next::Stops),
+        };
+        let socket = match socket {
+            Ok(socket) => socket,
+            Err(said) => {
+                // The first address stands in for one that does not answer.
+                let again = self.stream.is_some() && !self.at_first;
+                self.at_first = !self.at_first;
+                return Ok(if again { Next::Again } else { Next::Pause(said, None) });
+            }
+        };
+        PULSE.known();
+        let ended = self.speak(&bot, socket, announce).await;
+        self.note(&bot).await;
+        Ok(match ended {
+            Ended::Stopped => Next::Stops,
+            Ended::Resume(said) => Next::Pause(said, None),
+            Ended::Anew(said) => {
+                self.stream = None;
+                Next::Pause(said, None)
+            }
+            Ended::Fatal(4004) => return Err(Over::Unauthorized(4004)),
+            Ended::Fatal(code) => return Err(Over::Closed(code)),
+        })
+    }
+
+    /// Where to connect to now.
+    async fn address(&mut self, bot: &Bot) -> Result<Result<Url, Next>, Over> {
+        let resumed = self.stream.as_ref().filter(|_| !self.at_first);
+        if let Some(url) =
+            resumed.and_then(|stream| address::gateway(&stream.position.address, self.gateway.api))
+        {
+            return Ok(Ok(url));
+        }
+        let route = Route::bot(route::GATEWAY, &[]);
+        let asked = tokio::select! {
+            asked = bot.api.call(&route, Carried::Nothing) => asked,
+            () = bot.base.stop.soon.cancelled() => return Ok(Err(Next::Stops)),
+        };
+        let answer = match asked {
+            Ok(answer) => answer,
+            Err(Failure::Unauthorized) => return Err(Over::Unauthorized(401)),
+            Err(failure) => return Ok(Err(Next::Pause(failure.to_string(), None))),
+        };
+        if let Some(wait) = no_sessions(&answer["session_start_limit"]).filter(|_| self.stream.is_none()) {
+            let said = format!("no session can be begun for {} s more", wait.as_secs());
+            return Ok(Err(Next::Pause(said, Some(wait))));
+        }
+        let url = address::gateway(answer["url"].as_str().unwrap_or_default(), self.gateway.api);
+        Ok(url.ok_or_else(|| Next::Pause("GET /gateway/bot tells no address of Discord's".into(), None)))
+    }
+
+    /// Speaks over a connection, and keeps what comes until the last of it is kept.
+    async fn speak(
+        &mut self,
+        bot: &Bot,
+        socket: super::socket::Socket,
+        announce: &mut Option<impl FnOnce()>,
+    ) -> Ended {
+        let (events, mut came) = mpsc::channel(EVENTS_MAX);
+        let intents = GUILDS | GUILD_MESSAGES | DIRECT_MESSAGES;
+        let intents = intents | if self.gateway.message_content { MESSAGE_CONTENT } else { 0 };
+        let before = self.stream.clone();
+        let begin = match &before {
+            Some(stream) => Begin::Resume(&stream.position),
+            None => {
+                self.taken.store(-1, Ordering::Release);
+                Begin::Identify(intents)
+            }
+        };
+        let connection = Connection {
+            socket,
+            token: bot.api.token(),
+            taken: &self.taken,
+            events,
+            stop: &bot.base.stop.soon,
+        };
+        let presence = bot.presence.clone();
+        let speaking = connection.run(begin, move || {
+            PULSE.known();
+            presence.polled(CHANNEL);
+            goes_on_within(SILENCE_MAX);
+        });
+        let mut taker =
+            Taker { bots: self.bots, lanes: self.lanes, api: self.gateway.api, stream: before.clone() };
+        let (taken, behind, resumed) = (&self.taken, &mut self.behind, &mut self.resumed);
+        let taking = async {
+            while let Some(event) = came.recv().await {
+                let number = event.number;
+                *resumed |= event.kind == "RESUMED";
+                let up = event.kind == "READY" || event.kind == "RESUMED";
+                if taker.take(event).await.is_none() {
+                    break;
+                }
+                taken.store(number, Ordering::Release);
+                PULSE.answered(usize::from(!up));
+                let Some(stream) = taker.stream.as_ref().filter(|_| up) else { continue };
+                if stream.behind {
+                    let session = stream.position.session.clone();
+                    behind.spawn(catch_up(taker.bots.clone(), self.lanes.clone(), session));
+                }
+                if let Some(announce) = announce.take() {
+                    announce();
+                }
+            }
+        };
+        let (ended, ()) = tokio::join!(speaking, taking);
+        self.stream = taker.stream;
+        self.at_first = false;
+        ended
+    }
+
+    /// Notes how far the stream was read, so that less comes again.
+    async fn note(&mut self, bot: &Bot) {
+        let number = self.taken.load(Ordering::Acquire);
+        let Some(stream) = self.stream.as_mut().filter(|stream| stream.position.number < number) else {
+            return;
+        };
+        stream.position.number = number;
+        if let Err(error) = bot.base.store.stream_moves(&bot.base.channel, stream.position.clone()).await {
+            tracing::debug!(%error, "how far the gateway was read is not noted");
+        }
+    }
+}
+
+/// How long no session can be begun, if none can.
+fn no_sessions(limit: &Value) -> Option<Duration> {
+    let after = Duration::from_millis(limit["reset_after"].as_u64().unwrap_or_default());
+    (limit["remaining"] == 0).then_some(after.max(PAUSE_FIRST))
+}

@@ -1,0 +1,198 @@
+//! The Discord channel: the gateway in, one reply a turn out over REST, nothing lost or doubled in between.
+//!
+//! ```text
+//! gateway ─► connection ─► take ─► inbox ─► lanes ─► answering ─► prepare, file, turn ─► outbound ─► send
+//! life       one socket    judged  durable  order    one unit     pure                   durable
+//! ```
+//!
+//! A press of a button is decided as it comes (`presses`); the turn that waits for it (`approvals`) holds its lane
+//! meanwhile, and nothing else. A command is acknowledged once it is durable (`acks`). What was said while nobody
+//! listened is asked for (`catch_up`).
+//!
+//! The token stays in [`Token`], a header of `api` and two payloads of `connection`. Messages of people who are not
+//! served are neither kept nor downloaded from.
+
+mod acks;
+mod address;
+mod api;
+mod approvals;
+mod bot;
+mod buckets;
+mod catch_up;
+mod channel;
+mod command;
+mod config;
+mod connection;
+mod draft;
+mod failure;
+mod file;
+mod gateway;
+mod mention;
+mod menu;
+mod prepare;
+mod presses;
+mod probe;
+mod renew;
+mod route;
+mod rules;
+mod send;
+mod socket;
+mod take;
+mod target;
+mod text;
+mod token;
+mod wire;
+
+pub use config::{Config, ConfigError, Timing};
+pub use probe::{Found, Obstacle, examine};
+pub use token::Token;
+
+use acks::Acks;
+use api::{AGENT, Api};
+use bot::{Bot, Bots, CHANNEL, Me, named};
+use cofferdam_agent::server::{Reach, client};
+use cofferdam_chat::lanes::Arrival;
+use cofferdam_chat::people::words::served;
+use cofferdam_chat::people::{Door, Guests, Names};
+use cofferdam_chat::pulse::Pulse;
+use cofferdam_chat::setup::{Renewal, Services, run, wait_for};
+use cofferdam_store::StoreError;
+use failure::Failure;
+use file::Cdn;
+use gateway::{Gateway, Over, listen};
+use presses::ANSWERS_AT_ONCE_MAX;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::{Semaphore, mpsc};
+use tokio_util::sync::CancellationToken;
+
+/// Whether the gateway's life of this process goes on.
+pub static PULSE: Pulse = Pulse::new();
+
+/// Everything that the channel needs from others.
+pub struct Service {
+    /// The section of the configuration.
+    pub config: Config,
+    /// The bot's token.
+    pub token: Token,
+    /// What every channel is given.
+    pub services: Services,
+}
+
+/// Why the channel ended by itself.
+#[derive(Debug, thiserror::Error)]
+pub enum ServeError {
+    /// Discord does not know the token.
+    #[error(
+        "Discord does not accept the bot's token in {place} ({code}); make another one in Discord's Developer Portal (Bot, Reset Token), and put it there"
+    )]
+    Unauthorized {
+        /// The environment variable, or the file.
+        place: String,
+        /// HTTP status 401, or close code 4004.
+        code: u16,
+    },
+    /// The gateway refuses the intent.
+    #[error(
+        "Discord closes the connection (4014): the Message Content intent is off; switch it on in Discord's Developer Portal under Bot, or set message_content = false in [channels.discord]"
+    )]
+    Intent,
+    /// The gateway refuses what this program asks for.
+    #[error("Discord closes the connection ({code}): {why}")]
+    Closed {
+        /// Discord's close code.
+        code: u16,
+        /// What it means and what mends it.
+        why: &'static str,
+    },
+    /// The section of the configuration is wrong.
+    #[error("[channels.discord] {0}")]
+    Config(#[from] ConfigError),
+    /// The HTTP client does not start.
+    #[error("the HTTP client does not start: {0}")]
+    Client(String),
+    /// The store cannot be read at the start.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// Serves until `stop`, then returns within 10 s, whatever the network does.
+///
+/// `announce` gets one line, when events come. `renewals` bring configurations that come into force meanwhile.
+///
+/// # Errors
+/// [`ServeError`]; a network that fails is waited for and is none.
+pub async fn serve(
+    service: Service,
+    announce: impl FnOnce(&str) + Send,
+    renewals: mpsc::Receiver<Renewal<Config>>,
+    stop: CancellationToken,
+) -> Result<(), ServeError> {
+    service.config.check()?;
+    let address = service.config.address()?;
+    let gateway = Gateway { api: address.reach, message_content: service.config.message_content };
+    let place = service.config.token_place();
+    let over = |over: Over| match over {
+        Over::Unauthorized(code) => ServeError::Unauthorized { place: place.clone(), code },
+        Over::Closed(4014) => ServeError::Intent,
+        Over::Closed(code) => ServeError::Closed { code, why: why(code) },
+        Over::Client(said) => ServeError::Client(said),
+        Over::Store(error) => ServeError::Store(error),
+    };
+    let soon = stop.child_token();
+    let api = Api::new(address, service.token.clone(), soon.clone());
+    let api = Arc::new(api.map_err(|failure| over(Over::Client(failure.to_string())))?);
+    let Some(me) = who_am_i(&api, &stop).await.map_err(over)? else { return Ok(()) };
+    service.services.presence.polls_as(CHANNEL, &me.called());
+    let users = service.config.allowed_users.len();
+    let bot = Arc::new(bot(service, api, me, soon)?);
+    let who = served(users, bot.door.let_in(), &bot.door.groups.told("guild"));
+    let line = format!("listening on Discord as {} {who}", bot.me.called());
+    let (menu, grace) = ((*bot.menu).clone(), bot.timing.grace);
+    run(bot, menu, renewals, grace, async |bots: &Bots, lanes: &mpsc::Sender<Arrival>| {
+        PULSE.of_loop(listen(bots, gateway, lanes, || announce(&line))).await.map_err(over)
+    })
+    .await
+}
+
+/// The bot's account; waits for a network that is down. `None` on `stop`.
+async fn who_am_i(api: &Api, stop: &CancellationToken) -> Result<Option<Me>, Over> {
+    let asks_for = |failure: &Failure| (*failure != Failure::Unauthorized).then_some(Duration::ZERO);
+    let pauses = (Duration::from_secs(1), Duration::from_secs(30));
+    let asked = wait_for("Discord", pauses, stop, || Me::ask(api), asks_for).await;
+    asked.map_err(|_| Over::Unauthorized(401))
+}
+
+fn bot(service: Service, api: Arc<Api>, me: Me, soon: CancellationToken) -> Result<Bot, ServeError> {
+    let Service { config, services, .. } = service;
+    let cdn = config.cdn()?;
+    let reach = if cdn.is_some() { Reach::Loopback } else { Reach::Remote };
+    let client = client(reach, AGENT).build().map_err(|error| ServeError::Client(error.without_url().to_string()))?;
+    // In the store another bot's messages never meet this one's.
+    let channel = format!("{CHANNEL}-{}", me.id);
+    Ok(Bot {
+        base: services.base(channel, soon, &config.approvers, config.timing.albums),
+        api,
+        cdn: Arc::new(Cdn { client, instead: cdn.map(|address| address.url) }),
+        presence: services.presence,
+        door: Door::new(named(&config), Guests::new(services.people, CHANNEL), Names::default()),
+        timing: config.timing,
+        me,
+        menu: Arc::new(services.menu),
+        acks: Acks::default(),
+        answers: Arc::new(Semaphore::new(ANSWERS_AT_ONCE_MAX)),
+    })
+}
+
+/// What a close code means that would come again.
+fn why(code: u16) -> &'static str {
+    match code {
+        4010 => "the shard is not valid; run one gateway for this bot, or a newer release",
+        4011 => {
+            "the bot is in so many guilds that it must be sharded, which this program does not do; leave some"
+        }
+        4012 => "this version of the gateway is not served any more; run a newer release",
+        4013 => "an intent is unknown to it; run a newer release",
+        _ => "it would close it again; run a newer release",
+    }
+}

@@ -1,0 +1,39 @@
+//! Mentions of this bot: `<@id>` or `<@!id>`.
+
+use super::route::Id;
+use cofferdam_chat::answering::Mentions;
+
+/// A bot's own number.
+pub(super) struct Number(pub(super) Id);
+
+impl Mentions for Number {
+    fn next(&self, text: &str, _: Option<char>) -> Option<(usize, usize)> {
+        let forms = [format!("<@{}>", self.0), format!("<@!{}>", self.0)];
+        forms.iter().filter_map(|form| Some((text.find(form.as_str())?, form.len()))).min()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use cofferdam_chat::answering::{after_mention, without_mention};
+
+    #[test]
+    fn a_mention_of_the_bot_goes_and_the_words_stay() {
+        let check = |text: &str, expected: Option<&str>| {
+            assert_eq!(without_mention(text, &Number(5)).as_deref(), expected, "{text:?}");
+        };
+        check("<@5> what is this?", Some("what is this?"));
+        check("  <@!5>: what", Some("what"));
+        check("hey <@5> what", Some("hey what"));
+        check("what is this <@5>", Some("what is this"));
+        check("<@5>", Some(""));
+        check("<@5><@!5> hi <@5>", Some("hi"));
+        check("<@5>\nline\n\nline", Some("line\n\nline"));
+        for text in ["", "hello", "<@55> hi", "<@&5>", "<@ 5>", "@5", "<@5", "<#5>"] {
+            check(text, None);
+        }
+        assert_eq!(after_mention(" <@5>, /x <@5>", &Number(5)), Some("/x <@5>"));
+        assert_eq!(after_mention("hi <@5>", &Number(5)), None);
+    }
+}

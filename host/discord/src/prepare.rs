@@ -1,0 +1,263 @@
+//! From a message or a command to what is to be done: pure, so that every rule of who is answered, with which text and
+//! which files, is in one table.
+
+use super::command;
+use super::file::File;
+use super::mention::Number;
+use super::route::Id;
+use super::rules::{Admission, Rules};
+use super::target::Target;
+use super::wire::{Message, Replied};
+use cofferdam_chat::answering::{self, About, Author, Files, Question, Somebody, after_mention, without_mention};
+use cofferdam_core::command::{Spoken, spoken, steered};
+use cofferdam_store::Queue;
+
+/// What a message asks for.
+pub(super) type Todo = answering::Todo<Target, File>;
+/// A message that a turn answers.
+pub(super) type Asked = Question<Target, File>;
+
+/// What the words of a message are.
+enum Meant {
+    Command(String),
+    Said(String),
+}
+
+/// Whether a message says that it is for this bot: in private each is, as is each command; in guilds a mention, a reply to
+/// one of the bot's, or anything where the guild is there for that.
+pub(super) fn is_for_us(message: &Message, rules: &Rules) -> bool {
+    let Some(_) = message.guild.filter(|_| message.command.is_none()) else { return true };
+    if message.forwarded.is_some() {
+        return !rules.place(message.guild).mention_required;
+    }
+    let to_us = match &message.replied {
+        Replied::Message(to) => to.author.id == rules.me.id,
+        // A reply that pings counts as a mention, whatever has become of what it replies to.
+        Replied::Unknown => message.mentions.contains(&rules.me.id),
+        Replied::Nothing => false,
+    };
+    to_us
+        || !rules.place(message.guild).mention_required
+        || without_mention(message.words(), &Number(rules.me.id)).is_some()
+}
+
+/// How a message wants to be taken.
+pub(super) fn queue_of(message: &Message, rules: &Rules) -> Queue {
+    match meant(message, rules) {
+        Meant::Command(text) if steered(&text).is_some() => Queue::Steer,
+        Meant::Command(_) | Meant::Said(_) => Queue::Turn,
+    }
+}
+
+/// What a message asks for.
+pub(super) fn prepare(message: Message, rules: &Rules) -> Todo {
+    if rules.admit(&message) != Admission::Serve || !is_for_us(&message, rules) {
+        return Todo::Nothing;
+    }
+    let sender = message.author.id;
+    let question = Asked {
+        target: Target::answering(&message),
+        sender: sender.to_string(),
+        power: rules.power_of(sender),
+        queue: queue_of(&message, rules),
+        text: String::new(),
+        files: Files::Own(message.files.clone()),
+        album: None,
+        notices: Vec::new(),
+        about: about(&message, rules.me.id),
+        profiles: rules.place(message.guild).profiles.clone(),
+    };
+    let words = match meant(&message, rules) {
+        Meant::Command(text) => (text, true),
+        Meant::Said(text) => (text, false),
+    };
+    let replied = match message.replied {
+        Replied::Message(to) if !to.files.is_empty() => Some(Files::Replied { files: to.files, album: None }),
+        _ => None,
+    };
+    question.asks(words, replied, rules.may_begin_anew(sender))
+}
+
+fn meant(message: &Message, rules: &Rules) -> Meant {
+    if let Some(command) = &message.command {
+        return Meant::Command(command::text(command, &rules.menu));
+    }
+    // What is sent on are nobody's own words.
+    if message.forwarded.is_some() {
+        return Meant::Said(String::new());
+    }
+    let (text, me) = (message.words(), &Number(rules.me.id));
+    // What follows is a command as it was typed: a mention within it is part of its arguments.
+    let at_first = spoken(after_mention(text, me).unwrap_or(text), Some(&rules.me.name));
+    match at_first {
+        Spoken::Command(text) => Meant::Command(text),
+        // Nobody else is there to be meant.
+        Spoken::ForAnother | Spoken::Plain(_) => {
+            Meant::Said(without_mention(text, me).unwrap_or_else(|| text.to_owned()))
+        }
+    }
+}
+
+/// What a model is told of a message besides its words.
+fn about(message: &Message, me: Id) -> Option<String> {
+    let somebody =
+        |message: &Message| Somebody { id: Some(message.author.id), name: message.author.name.clone() };
+    let replies_to = match &message.replied {
+        Replied::Message(to) if to.author.id == me => Some((Author::Bot, to.words().to_owned())),
+        Replied::Message(to) => Some((Author::Other(somebody(to)), to.words().to_owned())),
+        Replied::Unknown | Replied::Nothing => None,
+    };
+    let about = About {
+        from: message.guild.map(|_| somebody(message)),
+        replies_to,
+        // Discord does not say whose words they are.
+        forwarded: message.forwarded.clone().map(|text| (String::new(), text)),
+    };
+    about.line()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::bot::Me;
+    use super::*;
+    use cofferdam_agent::turn::Whose;
+    use cofferdam_chat::people::{Group, Groups, Members};
+    use serde_json::{Value, json};
+    use std::collections::{BTreeMap, BTreeSet};
+    use std::sync::Arc;
+
+    fn rules() -> Rules {
+        Rules {
+            allowed: BTreeSet::from([7]),
+            guilds: Arc::default(),
+            me: Me { id: 99, name: "our_bot".into() },
+            menu: Arc::default(),
+            whose: Whose::Session,
+        }
+    }
+
+    fn rules_with(guild: Group) -> Rules {
+        let groups = Groups { named: BTreeMap::from([(5, guild)]), ..Groups::default() };
+        Rules { guilds: Arc::new(groups), ..rules() }
+    }
+
+    fn message(fields: Value) -> Message {
+        let mut message = json!({ "id": "3", "channel_id": "4", "type": 0, "content": "",
+            "author": { "id": "7", "username": "ann" } });
+        message.as_object_mut().expect("an object").extend(fields.as_object().expect("fields").clone());
+        Message::read(&message).expect("a message")
+    }
+
+    /// What comes of it: the words of a turn with the number of its files, or who is not answered.
+    fn done(fields: Value, rules: &Rules) -> String {
+        match prepare(message(fields), rules) {
+            Todo::Nothing => "nothing".into(),
+            Todo::Say(_, text) => format!("says {text}"),
+            Todo::Run(asked) => {
+                let files = match asked.files {
+                    Files::Own(files) => files.len(),
+                    Files::Replied { files, .. } => files.len() * 10,
+                };
+                format!("{:?} {} files {files}", asked.queue, asked.text)
+            }
+        }
+    }
+
+    fn check(fields: Value, expected: &str) {
+        assert_eq!(done(fields.clone(), &rules()), expected, "{fields}");
+    }
+
+    #[test]
+    fn nobody_is_heard_but_people_who_are_served() {
+        for fields in [
+            json!({ "author": { "id": "8" } }),
+            json!({ "author": { "id": "7", "bot": true } }),
+            json!({ "author": { "id": "99" } }),
+            json!({ "webhook_id": "1" }),
+            json!({ "type": 7 }),
+            json!({ "type": 20 }),
+            json!({ "type": 21 }),
+            json!({ "guild_id": "5", "author": { "id": "8" }, "content": "<@99> hi" }),
+        ] {
+            check(fields, "nothing");
+        }
+    }
+
+    #[test]
+    fn in_private_every_message_is_meant_and_in_guilds_what_says_so() {
+        check(json!({ "content": "hi" }), "Turn hi files 0");
+        check(json!({ "content": "/file_read path=/x" }), "Turn /file_read path=/x files 0");
+        let guild = |text: &str, expected: &str| check(json!({ "guild_id": "5", "content": text }), expected);
+        guild("hi", "nothing");
+        guild("/file_read path=/x", "nothing");
+        guild("@everyone hi", "nothing");
+        guild("<@&99> hi", "nothing");
+        guild("<@98> hi", "nothing");
+        guild("<@99> hi", "Turn hi files 0");
+        guild("<@!99>, hi", "Turn hi files 0");
+        guild("hi <@99> there", "Turn hi there files 0");
+        guild("<@99> /file_read path=<@99>", "Turn /file_read path=<@99> files 0");
+        guild("<@99> /steer left", "Steer left files 0");
+        let bots =
+            json!({ "id": "2", "channel_id": "4", "type": 0, "author": { "id": "99" }, "content": "x" });
+        let anns =
+            json!({ "id": "2", "channel_id": "4", "type": 0, "author": { "id": "7" }, "content": "x" });
+        let reply = |to: &Value, more: Value| {
+            let mut fields =
+                json!({ "guild_id": "5", "type": 19, "content": "and?", "referenced_message": to });
+            fields.as_object_mut().expect("an object").extend(more.as_object().expect("fields").clone());
+            fields
+        };
+        check(reply(&bots, json!({})), "Turn and? files 0");
+        check(reply(&anns, json!({})), "nothing");
+        check(reply(&Value::Null, json!({})), "nothing");
+        check(reply(&Value::Null, json!({ "mentions": [{ "id": "99" }] })), "Turn and? files 0");
+    }
+
+    #[test]
+    fn a_guild_may_have_rules_of_its_own() {
+        let all = |mention_required| Group {
+            members: Members::All,
+            mention_required,
+            profiles: Some(BTreeSet::from(["file-read-only".to_owned()])),
+        };
+        let eve = |text: &str| json!({ "guild_id": "5", "content": text, "author": { "id": "8" } });
+        assert_eq!(done(eve("hi"), &rules_with(all(true))), "nothing");
+        assert_eq!(done(eve("<@99> hi"), &rules_with(all(true))), "Turn hi files 0");
+        assert_eq!(done(eve("hi"), &rules_with(all(false))), "Turn hi files 0");
+        let Todo::Run(asked) = prepare(message(eve("hi")), &rules_with(all(false))) else {
+            panic!("it runs")
+        };
+        assert_eq!(asked.profiles, Some(BTreeSet::from(["file-read-only".to_owned()])));
+        assert!(done(eve("/new"), &rules_with(all(false))).starts_with("says "));
+        let none = Group { members: Members::None, ..Group::default() };
+        assert_eq!(done(json!({ "guild_id": "5", "content": "<@99> hi" }), &rules_with(none)), "nothing");
+    }
+
+    #[test]
+    fn files_are_the_messages_own_or_those_of_what_it_replies_to() {
+        let file = json!({ "id": "11", "filename": "a", "url": "https://cdn.discordapp.com/a" });
+        let to = json!({ "id": "2", "channel_id": "4", "type": 0, "author": { "id": "8" }, "content": "x",
+            "attachments": [file, file] });
+        check(json!({ "content": "/x", "attachments": [file] }), "Turn /x files 1");
+        check(json!({ "content": "/x", "type": 19, "referenced_message": to }), "Turn /x files 20");
+        check(
+            json!({ "content": "/x", "type": 19, "referenced_message": to, "attachments": [file] }),
+            "Turn /x files 1",
+        );
+        let forward = json!({ "message_reference": { "type": 1 },
+            "message_snapshots": [{ "message": { "content": "/file_delete path=/shared", "attachments": [file] } }] });
+        check(forward, "Turn  files 1");
+    }
+
+    #[test]
+    fn a_model_is_told_who_speaks_and_of_what() {
+        let line = |fields: Value| about(&message(fields), 99);
+        assert_eq!(line(json!({ "content": "hi" })), None);
+        let told = line(json!({ "guild_id": "5", "content": "a\nb" })).expect("a line");
+        assert!(told.contains("\"name\":\"ann\"") && !told.contains('\n'), "{told}");
+        let forward = json!({ "message_reference": { "type": 1 },
+            "message_snapshots": [{ "message": { "content": "x" } }] });
+        assert!(line(forward).expect("a line").contains("forwarded"));
+    }
+}

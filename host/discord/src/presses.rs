@@ -1,0 +1,65 @@
+//! Presses of buttons below approvals: decided by the desk as they come, whoever's turn it is; and what strangers are told
+//! who use a command. The number of whoever it is is looked at before anything else.
+
+use super::api::{Api, Carried, Haste};
+use super::bot::{Bot, PLATFORM};
+use super::route::Route;
+use super::wire::{Interaction, Press};
+use cofferdam_chat::answering::Flow;
+use cofferdam_chat::outbound::Rich;
+use cofferdam_chat::people::words::to_stranger;
+use serde_json::{Value, json};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Answers that are under way at once; more presses are not answered, and count all the same.
+pub(super) const ANSWERS_AT_ONCE_MAX: usize = 64;
+/// An answer that comes later is of no use.
+const ANSWER_MAX: Duration = Duration::from_secs(3);
+/// Seen by whoever it answers alone.
+const EPHEMERAL: u64 = 1 << 6;
+
+/// Decides what a press asks for, and says so. When it returns, that is on disk.
+pub(super) async fn take(bot: &Bot, press: Press) -> Flow {
+    let allowed = bot.door.allowed();
+    let person = press.user.filter(|user| !user.bot && allowed.contains(&user.id));
+    if let Some(person) = &person {
+        bot.door.names.learn(person.id, &person.name);
+    }
+    let by = person.map(|user| user.id.to_string());
+    let here = |channel: &str| channel.parse() == Ok(press.channel);
+    let called = |person: &str| bot.door.names.of(person);
+    let Some(said) = bot.base.desk.press(&press.data, by.as_deref(), here, called).await else {
+        return Flow::Stops;
+    };
+    // What was decided is shown below the call; what nobody expects is told to who pressed, alone.
+    let answer = if said.alert { told(&said.text) } else { json!({ "type": 6 }) };
+    say(bot, press.interaction, answer);
+    Flow::Goes
+}
+
+/// Tells a stranger who uses a command their id, whoever else is there.
+pub(super) fn tell_stranger(bot: &Bot, interaction: Interaction, stranger: i64) {
+    say(bot, interaction, told(&to_stranger(PLATFORM, stranger, None)));
+}
+
+fn told(text: &str) -> Value {
+    let mut data = super::send::payload(&Rich::plain(text));
+    data["flags"] = (data["flags"].as_u64().unwrap_or_default() | EPHEMERAL).into();
+    json!({ "type": 4, "data": data })
+}
+
+fn say(bot: &Bot, interaction: Interaction, answer: Value) {
+    let Ok(permit) = bot.answers.clone().try_acquire_owned() else { return };
+    let api: Arc<Api> = bot.api.clone();
+    tokio::spawn(async move {
+        let route = Route::answer(interaction.id, &interaction.token);
+        for _ in 0..2 {
+            match api.call_within(&route, Carried::Json(&answer), (ANSWER_MAX, Haste::Now)).await {
+                Ok(_) | Err(super::failure::Failure::Refused { .. }) => break,
+                Err(failure) => tracing::debug!(%failure, "an interaction was not answered"),
+            }
+        }
+        drop(permit);
+    });
+}

@@ -1,0 +1,106 @@
+//! A few harmless requests that tell whether the bot could connect: whether its token is accepted, whether the intent that
+//! is configured is switched on, and where the gateway is. It never connects there, which would count against a limit.
+
+use super::address::gateway;
+use super::api::{Api, Carried};
+use super::bot::Me;
+use super::config::Config;
+use super::failure::Failure;
+use super::route::{self, Route};
+use super::token::Token;
+use cofferdam_chat::setup::{Answered, ProbeError};
+use std::time::Duration;
+use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
+
+/// The Message Content intent is on, of a large application or of a small one.
+const CONTENT_FLAGS: u64 = 1 << 18 | 1 << 19;
+
+/// What was found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Found {
+    /// The bot, as for every channel.
+    pub answered: Answered,
+    /// What keeps it from connecting all the same.
+    pub obstacles: Vec<Obstacle>,
+}
+
+/// Something that keeps the bot from connecting.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Obstacle {
+    /// The intent is asked for and not switched on.
+    #[error(
+        "message_content = true, and the Message Content intent is off: Discord would close the connection (4014)"
+    )]
+    Intent,
+    /// Today nothing more can be begun.
+    #[error("no session can be begun for {} s more; serve would wait", .0.as_secs())]
+    NoSessions(Duration),
+    /// The gateway's address is none that is taken.
+    #[error("GET /gateway/bot tells no address of Discord's")]
+    Address,
+    /// Something does not answer.
+    #[error("{0}")]
+    Unreachable(String),
+}
+
+/// Asks the API of this configuration about the bot with this token, for at most `limit`.
+pub async fn examine(config: &Config, token: Token, limit: Duration) -> Found {
+    let stop = CancellationToken::new();
+    let api = config.address().map_err(|error| error.to_string()).and_then(|address| {
+        let reach = address.reach;
+        Ok((Api::new(address, token, stop.clone()).map_err(|failure| failure.to_string())?, reach))
+    });
+    let (api, reach) = match api {
+        Ok(api) => api,
+        Err(said) => return unreachable(said),
+    };
+    let asked = async {
+        let me = Me::ask(&api).await?;
+        let application = api.call(&Route::bot(route::APPLICATION, &[]), Carried::Nothing).await;
+        let gateway = api.call(&Route::bot(route::GATEWAY, &[]), Carried::Nothing).await;
+        Ok::<_, Failure>((me, application, gateway))
+    };
+    let asked = match timeout(limit, asked).await {
+        Ok(asked) => asked,
+        Err(_) => return unreachable(format!("it has not answered within {} s", limit.as_secs())),
+    };
+    let date = api.date();
+    let (me, application, at) = match asked {
+        Ok(asked) => asked,
+        Err(Failure::Unauthorized) => {
+            let refused = ProbeError::Refused { platform: "Discord", code: 401 };
+            return Found { answered: Answered { bot: Err(refused), date }, obstacles: Vec::new() };
+        }
+        Err(failure) => return unreachable(failure.to_string()),
+    };
+    let mut obstacles = Vec::new();
+    match application {
+        Ok(application) => {
+            let flags = application["flags"].as_u64().unwrap_or_default();
+            if config.message_content && flags & CONTENT_FLAGS == 0 {
+                obstacles.push(Obstacle::Intent);
+            }
+        }
+        Err(failure) => obstacles.push(Obstacle::Unreachable(failure.to_string())),
+    }
+    match at {
+        Ok(at) => {
+            if gateway(at["url"].as_str().unwrap_or_default(), reach).is_none() {
+                obstacles.push(Obstacle::Address);
+            }
+            let limit = &at["session_start_limit"];
+            if limit["remaining"] == 0 {
+                let after = Duration::from_millis(limit["reset_after"].as_u64().unwrap_or_default());
+                obstacles.push(Obstacle::NoSessions(after));
+            }
+        }
+        Err(failure) => obstacles.push(Obstacle::Unreachable(failure.to_string())),
+    }
+    Found { answered: Answered { bot: Ok(me.called()), date }, obstacles }
+}
+
+fn unreachable(said: String) -> Found {
+    let bot = Err(ProbeError::Unreachable(said));
+    Found { answered: Answered { bot, date: None }, obstacles: Vec::new() }
+}

@@ -1,0 +1,243 @@
+//! The one request that sends a part of a reply: a message of its channel, or the answer to a command; with files streamed
+//! from their blobs. Sent again it is there once.
+
+use super::api::{Carried, Haste};
+use super::bot::{Bot, Me};
+use super::channel::Typing;
+use super::failure::{Failure, codes};
+use super::route::{self, Id, Route};
+use super::target::{Place, Target};
+use super::text::{TEXT_CHARS_MAX, length, written};
+use super::wire::id;
+use async_trait::async_trait;
+use cofferdam_chat::{Alive, StandIn};
+use cofferdam_chat::outbound::{Bundle, Content, Manners, Rich, Router, SendError, Sending};
+use cofferdam_core::audit::sha256_hex;
+use cofferdam_store::now_ms;
+use cofferdam_warden::attachments::outgoing::Outgoing;
+use reqwest::Body;
+use reqwest::multipart::{self, Form};
+use serde_json::{Value, json};
+
+/// What Discord's messages carry: <https://discord.com/developers/docs/reference#uploading-files>. All files are shown by
+/// what they are.
+pub(super) const MANNERS: Manners = Manners {
+    text_units_max: TEXT_CHARS_MAX,
+    caption_units_max: TEXT_CHARS_MAX,
+    first_text_carries_files: true,
+    group_max: 10,
+    file_bytes_max: 10 << 20,
+    photo_bytes_max: 10 << 20,
+    // The words and the frame of a request count as well.
+    message_bytes_max: (25 << 20) - (64 << 10),
+    shown: &[],
+    length,
+};
+
+/// Embeds are not made of links: Discord would fetch an address that a file or a model has written.
+const SUPPRESS_EMBEDS: u64 = 1 << 2;
+
+/// In place of the id of a message that was there and that somebody has deleted.
+const DELETED: &str = "deleted";
+
+/// The same name for the same message for ever; Discord takes 25 characters.
+pub(super) fn nonce(of: &str, part: &str) -> String {
+    let mut digest = sha256_hex(format!("{of}/{part}").as_bytes());
+    digest.truncate(24);
+    digest
+}
+
+/// A text as every request carries it: nobody is mentioned by it.
+pub(super) fn payload(words: &Rich) -> Value {
+    json!({
+        "content": written(words),
+        "allowed_mentions": { "parse": [], "replied_user": false },
+        "flags": SUPPRESS_EMBEDS,
+    })
+}
+
+#[async_trait]
+impl Router for Bot {
+    async fn send(&self, sending: Sending<'_>) -> Result<String, SendError> {
+        let Some(target) = Target::from_text(sending.target) else {
+            return Err(SendError::Refused("the stored target is unreadable".into()));
+        };
+        let sign = Alive::sending(Typing { bot: self.clone(), target: target.clone() });
+        let sent = self.send_part(target, sending).await;
+        sign.end().await;
+        sent
+    }
+
+    async fn answers(&self) -> bool {
+        Me::ask(&self.api).await.is_ok()
+    }
+}
+
+impl Bot {
+    async fn send_part(&self, target: Target, sending: Sending<'_>) -> Result<String, SendError> {
+        let Sending { turn, part, after, .. } = sending;
+        let channel = match target.to {
+            Place::Channel(channel) => channel,
+            Place::Person(person) => self.private_channel(person).await.map_err(send_error)?,
+        };
+        let content = Content::of(part)?;
+        if part.n == 0
+            && let Some(message) = self.take_place(&target, channel, &content).await?
+        {
+            return Ok(message);
+        }
+        let mut payload = payload(&content.words);
+        payload["nonce"] = nonce(turn.as_str(), &part.n.to_string()).into();
+        payload["enforce_nonce"] = true.into();
+        // The first message points at the question; files that follow, at what they follow.
+        let reply_to = match (part.n, &content.files) {
+            (0, _) => target.reply_to,
+            (_, Some(_)) => after.and_then(|ids| ids.rsplit(',').next()?.parse().ok()),
+            (_, None) => None,
+        };
+        if let Some(message) = reply_to {
+            payload["message_reference"] =
+                json!({ "message_id": message.to_string(), "fail_if_not_exists": false });
+        }
+        self.create(channel, payload, content.files.as_ref()).await.map_err(send_error)
+    }
+
+    /// Creates a message and returns its id.
+    pub(super) async fn create(
+        &self,
+        channel: Id,
+        payload: Value,
+        files: Option<&Bundle>,
+    ) -> Result<String, Failure> {
+        match self.request(&Route::bot(route::CREATE, &[channel]), payload, files).await {
+            Ok(message) => Ok(sent_id(&message)),
+            // The nonce names a message that was there.
+            Err(failure) if failure.is_code(codes::UNKNOWN_MESSAGE) => Ok(DELETED.to_owned()),
+            Err(failure) => Err(failure),
+        }
+    }
+
+    async fn request(
+        &self,
+        route: &Route,
+        mut payload: Value,
+        files: Option<&Bundle>,
+    ) -> Result<Value, Failure> {
+        let Some(bundle) = files else { return self.api.call(route, Carried::Json(&payload)).await };
+        let listed = bundle.files.iter().enumerate();
+        let listed = listed.map(|(n, shown)| json!({ "id": n, "filename": shown.file.name }));
+        payload["attachments"] = Value::Array(listed.collect());
+        let form = || form(&self.base.outgoing, &payload, bundle);
+        self.api.call_within(route, Carried::Files(&form), (bundle.patience(), Haste::Waits)).await
+    }
+
+    /// Puts the first part of a reply in the place of what stands for it; `None` when it must be a message of its own,
+    /// and then nothing stands there any more, as far as Discord lets a bot clear it away.
+    async fn take_place(
+        &self,
+        target: &Target,
+        channel: Id,
+        content: &Content,
+    ) -> Result<Option<String>, SendError> {
+        let interaction = target.open_interaction(now_ms());
+        if let Some(StandIn::Delete(message)) = target.stand_in {
+            let route = match interaction {
+                Some(of) => Route::delete_answer(of.application, &of.token),
+                None => Route::bot(route::DELETE, &[channel, message]),
+            };
+            return match self.api.call(&route, Carried::Nothing).await {
+                Ok(_) | Err(Failure::Refused { .. }) => Ok(None),
+                Err(failure) => Err(send_error(failure)),
+            };
+        }
+        if let Some(of) = interaction {
+            let route = Route::edit_answer(of.application, &of.token);
+            match self.request(&route, payload(&content.words), content.files.as_ref()).await {
+                Ok(message) => return Ok(Some(sent_id(&message))),
+                Err(failure) if failure.interaction_is_over() => {}
+                Err(failure) => {
+                    if matches!(failure, Failure::Refused { .. }) {
+                        // What follows in its place are messages: nobody is to wait for this one.
+                        let route = Route::delete_answer(of.application, &of.token);
+                        let _ = self.api.call(&route, Carried::Nothing).await;
+                    }
+                    return Err(send_error(failure));
+                }
+            }
+        }
+        let Some(StandIn::Edit(message)) = target.stand_in.filter(|_| content.files.is_none()) else {
+            return Ok(None);
+        };
+        match self.request(&Route::bot(route::EDIT, &[channel, message]), payload(&content.words), None).await {
+            Ok(_) => Ok(Some(message.to_string())),
+            // Somebody has deleted it.
+            Err(Failure::Refused { .. }) => Ok(None),
+            Err(failure) => Err(send_error(failure)),
+        }
+    }
+
+    /// The private channel of somebody.
+    async fn private_channel(&self, person: Id) -> Result<Id, Failure> {
+        let recipient = json!({ "recipient_id": person.to_string() });
+        let channel = self.api.call(&Route::bot(route::OPEN_PRIVATE, &[]), Carried::Json(&recipient)).await?;
+        id(&channel["id"]).ok_or_else(|| Failure::Unreachable("Discord tells no id of the channel".into()))
+    }
+}
+
+/// The files of a bundle, read as they go out, and the words with them.
+fn form(outgoing: &Outgoing, payload: &Value, bundle: &Bundle) -> Result<Form, Failure> {
+    let held = |error: std::io::Error| refused(&format!("the file is not held any more ({error})"));
+    let mut form = Form::new().text("payload_json", payload.to_string());
+    for (n, shown) in bundle.files.iter().enumerate() {
+        let file = outgoing.file(&shown.file.sha256).map_err(held)?;
+        let length = file.metadata().map_err(held)?.len();
+        let body = Body::from(tokio::fs::File::from_std(file));
+        let part = multipart::Part::stream_with_length(body, length).file_name(shown.file.name.clone());
+        let part =
+            part.mime_str(&shown.file.mime_type).map_err(|_| refused("the file's type is unreadable"))?;
+        form = form.part(format!("files[{n}]"), part);
+    }
+    Ok(form)
+}
+
+/// The id in a message that Discord has taken: it is out whatever the rest of the answer looks like.
+pub(super) fn sent_id(message: &Value) -> String {
+    id(&message["id"]).map_or_else(|| "unknown".to_owned(), |id| id.to_string())
+}
+
+fn refused(said: &str) -> Failure {
+    Failure::Refused { status: 400, code: 0, said: said.to_owned() }
+}
+
+fn send_error(failure: Failure) -> SendError {
+    if failure.channel_is_gone() {
+        return SendError::Gone(failure.to_string());
+    }
+    match failure {
+        Failure::TooMany(pause) => SendError::Later(pause),
+        Failure::TooSlow(_) => SendError::TooSlow(failure.to_string()),
+        Failure::Refused { .. } => SendError::Refused(failure.to_string()),
+        // Without its token the bot cannot send now; the program ends, and the next start, with a token that is
+        // accepted, sends it.
+        Failure::Unauthorized | Failure::Unreachable(_) => SendError::Unreachable(failure.to_string()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_nonce_is_short_and_of_its_part_alone() {
+        let one = nonce("discord-1-7", "0");
+        assert!(one.len() <= 25 && one == nonce("discord-1-7", "0"));
+        assert!(one != nonce("discord-1-7", "1") && one != nonce("discord-1-70", ""));
+    }
+
+    #[test]
+    fn nobody_is_mentioned() {
+        let payload = payload(&Rich::plain("<@5> @everyone"));
+        assert_eq!(payload["allowed_mentions"], json!({ "parse": [], "replied_user": false }));
+        assert_eq!(payload["content"], "\\<\\@5\\> \\@everyone");
+    }
+}

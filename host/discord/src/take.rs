@@ -1,0 +1,270 @@
+//! Events of the gateway, one after the other: what is meant for the bot is kept, with how far the stream is read, before
+//! its number counts as seen.
+
+use super::address;
+use super::bot::{Bot, Bots, PLATFORM};
+use super::connection::Event;
+use super::prepare::{is_for_us, queue_of};
+use super::presses;
+use super::route::Id;
+use super::rules::Admission;
+use super::target::Target;
+use super::wire::{ACKNOWLEDGED, Interaction, Message, Press, id};
+use cofferdam_agent::server::Reach;
+use cofferdam_chat::answering::{Channel, Flow, arrivals, hand_on};
+use cofferdam_chat::lanes::Arrival;
+use cofferdam_core::audit::sha256_hex;
+use cofferdam_store::{Fate, Headers, NewUpdate, Place, Position, Stream};
+use serde_json::Value;
+use tokio::sync::mpsc;
+
+/// So many events may pass of which nothing is kept, until it is noted how far they were read.
+const NOTED_EVERY: i64 = 250;
+
+/// Takes events.
+pub(super) struct Taker<'a> {
+    pub(super) bots: &'a Bots,
+    pub(super) lanes: &'a mpsc::Sender<Arrival>,
+    pub(super) api: Reach,
+    /// The stream that they are of.
+    pub(super) stream: Option<Stream>,
+}
+
+impl Taker<'_> {
+    /// Takes one; `None` once the program stops. When it returns, what it brought is on the disk.
+    pub(super) async fn take(&mut self, event: Event) -> Option<()> {
+        let bot = self.bots.borrow().clone();
+        let Event { number, kind, data } = event;
+        if data.is_empty() && kind != "RESUMED" {
+            return self.passed(&bot, number).await;
+        }
+        let value: Value = serde_json::from_str(&data).unwrap_or_default();
+        match kind.as_str() {
+            "READY" => self.ready(&bot, number, &value).await?,
+            "MESSAGE_CREATE" => match judged(&bot, &value).await {
+                Some(judged) => self.keep(&bot, number, judged).await?,
+                None => self.passed(&bot, number).await?,
+            },
+            "MESSAGE_UPDATE" => match edited(&bot, &value) {
+                Some(judged) => self.keep(&bot, number, judged).await?,
+                None => self.passed(&bot, number).await?,
+            },
+            "MESSAGE_DELETE" => self.gone(&bot, number, &value, [&value["id"]].into_iter()).await?,
+            "MESSAGE_DELETE_BULK" => {
+                let ids = value["ids"].as_array().map(Vec::as_slice).unwrap_or_default();
+                self.gone(&bot, number, &value, ids.iter()).await?;
+            }
+            "INTERACTION_CREATE" => self.interaction(&bot, number, value).await?,
+            _ => self.passed(&bot, number).await?,
+        }
+        Some(())
+    }
+
+    /// Another session begins.
+    async fn ready(&mut self, bot: &Bot, number: i64, ready: &Value) -> Option<()> {
+        let resumed_at = ready["resume_gateway_url"].as_str().unwrap_or_default();
+        if address::gateway(resumed_at, self.api).is_none() {
+            tracing::warn!(
+                "the gateway names no address to resume at that is taken; the first one takes its place"
+            );
+        }
+        let session = ready["session_id"].as_str().unwrap_or_default().to_owned();
+        let position = Position { session, address: resumed_at.to_owned(), number };
+        let begin = || bot.base.store.stream_begins(&bot.base.channel, position.clone());
+        bot.base.stored("note a session", begin).await?;
+        self.stream = Some(Stream { position, behind: true });
+        Some(())
+    }
+
+    /// Nothing of it is kept.
+    async fn passed(&mut self, bot: &Bot, number: i64) -> Option<()> {
+        let Some(stream) = self.stream.as_mut() else { return Some(()) };
+        if number - stream.position.number >= NOTED_EVERY {
+            stream.position.number = number;
+            let moves = || bot.base.store.stream_moves(&bot.base.channel, stream.position.clone());
+            bot.base.stored("note how far events were read", moves).await?;
+        }
+        Some(())
+    }
+
+    /// Keeps what was judged, with how far events were read; before there is a session nothing says that.
+    async fn keep(&mut self, bot: &Bot, number: i64, judged: Judged) -> Option<()> {
+        let position = self.stream.as_mut().map(|stream| {
+            stream.position.number = number;
+            stream.position.clone()
+        });
+        keep(bot, self.lanes, judged, position).await
+    }
+
+    async fn gone<'v>(
+        &mut self,
+        bot: &Bot,
+        number: i64,
+        event: &Value,
+        ids: impl Iterator<Item = &'v Value>,
+    ) -> Option<()> {
+        let Some(channel) = id(&event["channel_id"]) else { return self.passed(bot, number).await };
+        for message in ids.filter_map(id) {
+            let name = Some(Message::name(channel, message));
+            let update = NewUpdate {
+                update_id: message,
+                album: None,
+                message: name,
+                raw: String::new(),
+                fate: Fate::Deleted,
+            };
+            self.keep(bot, number, update.into()).await?;
+        }
+        Some(())
+    }
+
+    async fn interaction(&mut self, bot: &Bot, number: i64, mut event: Value) -> Option<()> {
+        if let Some(press) = Press::read(&event) {
+            // Decided at once: the turn that waits for it holds its lane.
+            if presses::take(bot, press).await == Flow::Stops {
+                return None;
+            }
+            return self.passed(bot, number).await;
+        }
+        let Some(command) = Message::of_command(&event) else {
+            tracing::debug!(number, "an interaction of an unknown shape was passed over");
+            return self.passed(bot, number).await;
+        };
+        let interaction = command.command.as_ref()?.interaction.clone();
+        match bot.rules().admit(&command) {
+            Admission::Serve => {}
+            Admission::Tell => {
+                presses::tell_stranger(bot, interaction, command.author.id);
+                return self.passed(bot, number).await;
+            }
+            Admission::Ignore(why) => {
+                tracing::debug!(why, "a command is ignored");
+                return self.passed(bot, number).await;
+            }
+        }
+        let mut judged = pending(bot, &command, event.to_string());
+        event[ACKNOWLEDGED] = true.into();
+        let raw = event.to_string();
+        let noted = NewUpdate { update_id: -command.id, raw, fate: Fate::Edited, ..judged.update.clone() };
+        judged.command = Some((interaction, noted));
+        self.keep(bot, number, judged).await
+    }
+}
+
+/// Something to be kept.
+pub(super) struct Judged {
+    update: NewUpdate,
+    /// Where it was said, if somebody is answered.
+    place: Option<Place>,
+    /// A command that is to be acknowledged, and how it is kept once it is.
+    command: Option<(Interaction, NewUpdate)>,
+}
+
+impl From<NewUpdate> for Judged {
+    fn from(update: NewUpdate) -> Self {
+        Self { update, place: None, command: None }
+    }
+}
+
+/// Keeps what was judged, hands the work on, and has the disk take it in; `None` once the program stops.
+pub(super) async fn keep(
+    bot: &Bot,
+    lanes: &mpsc::Sender<Arrival>,
+    judged: Judged,
+    position: Option<Position>,
+) -> Option<()> {
+    let (base, Judged { update, place, command }) = (&bot.base, judged);
+    let (batch, places) = (vec![update], place.into_iter().collect::<Vec<_>>());
+    let persist = || async {
+        match position.clone() {
+            Some(at) => base.store.persist_at(&base.channel, batch.clone(), at, places.clone()).await,
+            None => base.store.persist(&base.channel, batch.clone()).await,
+        }
+    };
+    let persisted = base.stored("persist updates", persist).await?;
+    // Durable before it is acknowledged, and acknowledged before it runs. One that comes again was acknowledged.
+    if let Some((interaction, noted)) = command.filter(|_| !persisted.pending.is_empty()) {
+        base.stored("settle updates", || base.store.settle()).await?;
+        bot.acks.begin(bot, interaction, noted);
+    }
+    for arrival in arrivals::of_batch(bot, &batch, persisted) {
+        if hand_on(base, lanes, arrival).await == Flow::Stops {
+            return None;
+        }
+    }
+    base.stored("settle updates", || base.store.settle()).await
+}
+
+/// What becomes of a message, which its sender decides before anything else; `None` where nothing of it is kept.
+pub(super) async fn judged(bot: &Bot, value: &Value) -> Option<Judged> {
+    let Some(message) = Message::read(value) else {
+        tracing::warn!("a message of an unknown shape was passed over");
+        return None;
+    };
+    let (id, rules) = (message.id, bot.rules());
+    match rules.admit(&message) {
+        Admission::Ignore(why) => {
+            tracing::debug!(id, why, guild = message.guild, "a message is ignored");
+            None
+        }
+        Admission::Tell => {
+            let (sender, target) = ((message.author.id, &*message.author.name), Target::answering(&message));
+            let stranger = bot.door.stranger(&bot.base, PLATFORM, sender, target.to_text()).await;
+            let fate = Fate::Stranger(stranger);
+            Some(NewUpdate { update_id: id, album: None, message: None, raw: String::new(), fate }.into())
+        }
+        Admission::Serve if !is_for_us(&message, &rules) => {
+            tracing::debug!(id, guild = message.guild, "a message is not meant for this bot");
+            None
+        }
+        Admission::Serve => {
+            tracing::debug!(id, guild = message.guild, "a message waits for its turn");
+            Some(pending(bot, &message, value.to_string()))
+        }
+    }
+}
+
+/// A message or command that a turn will answer.
+fn pending(bot: &Bot, message: &Message, raw: String) -> Judged {
+    let headers = Headers {
+        session: bot.session(&Target::answering(message)),
+        sender: message.author.id.to_string(),
+        queue: queue_of(message, &bot.rules()),
+    };
+    let update = NewUpdate {
+        update_id: message.id,
+        album: None,
+        message: Some(Message::name(message.channel, message.id)),
+        raw,
+        fate: Fate::Pending(headers),
+    };
+    let place = Place { place: place_of(message.guild, message.channel), last: message.id };
+    Judged { update, place: Some(place), command: None }
+}
+
+/// How a message reads now, if that is said and it is of somebody who is served: it changes what waits.
+fn edited(bot: &Bot, value: &Value) -> Option<Judged> {
+    let message = Message::read(value).filter(|message| message.text.is_some())?;
+    if bot.rules().admit(&message) != Admission::Serve {
+        return None;
+    }
+    let raw = value.to_string();
+    // Of its own, and the same when it comes again.
+    let digest = sha256_hex(raw.as_bytes());
+    let update_id = -i64::from_str_radix(&digest[..15], 16).unwrap_or(1);
+    let message = Some(Message::name(message.channel, message.id));
+    Some(NewUpdate { update_id, album: None, message, raw, fate: Fate::Edited }.into())
+}
+
+/// A place as it is kept: `guild/channel`, or a channel in private.
+fn place_of(guild: Option<Id>, channel: Id) -> String {
+    guild.map_or_else(|| channel.to_string(), |guild| format!("{guild}/{channel}"))
+}
+
+/// The guild and channel of a place that was kept.
+pub(super) fn place_read(place: &str) -> Option<(Option<Id>, Id)> {
+    match place.split_once('/') {
+        Some((guild, channel)) => Some((Some(guild.parse().ok()?), channel.parse().ok()?)),
+        None => Some((None, place.parse().ok()?)),
+    }
+}

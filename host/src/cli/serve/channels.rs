@@ -1,0 +1,120 @@
+//! The channels that are configured, side by side: each with its own connection, people and store; a fault of one does not
+//! slow the other. What ends one for good ends the program.
+
+use crate::config::Config;
+use anyhow::Context;
+use cofferdam_chat::setup::{Renewal, Renewed, Services};
+use cofferdam_discord as discord;
+use cofferdam_telegram as telegram;
+use tokio::sync::{mpsc, oneshot};
+use tokio_util::sync::CancellationToken;
+
+/// Those that are configured, with their tokens.
+pub(super) struct Channels {
+    pub(super) telegram: Option<(telegram::Config, telegram::Token)>,
+    pub(super) discord: Option<(discord::Config, discord::Token)>,
+}
+
+/// Brings configurations to the channels.
+pub(super) struct Renewals {
+    telegram: mpsc::Sender<Renewal<telegram::Config>>,
+    discord: mpsc::Sender<Renewal<discord::Config>>,
+}
+
+/// Where the channels get them from.
+pub(super) struct Renewing {
+    telegram: mpsc::Receiver<Renewal<telegram::Config>>,
+    discord: mpsc::Receiver<Renewal<discord::Config>>,
+}
+
+/// What a configuration says of the channels, with what they share.
+pub(super) struct Sections {
+    telegram: Option<telegram::Config>,
+    discord: Option<discord::Config>,
+    shared: Renewed<()>,
+}
+
+/// Whether a configuration came into force.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum InForce {
+    Yes,
+    /// The program is ending.
+    Ending,
+}
+
+impl Renewals {
+    pub(super) fn new() -> (Self, Renewing) {
+        let (to_telegram, telegram) = mpsc::channel(1);
+        let (to_discord, discord) = mpsc::channel(1);
+        (Self { telegram: to_telegram, discord: to_discord }, Renewing { telegram, discord })
+    }
+
+    /// Brings a configuration into force on every channel that is configured.
+    pub(super) async fn enforce(&self, sections: Sections) -> InForce {
+        let Sections { telegram, discord, shared } = sections;
+        for renewed in
+            [bring(&self.telegram, telegram, &shared).await, bring(&self.discord, discord, &shared).await]
+        {
+            if renewed == InForce::Ending {
+                return InForce::Ending;
+            }
+        }
+        InForce::Yes
+    }
+}
+
+async fn bring<C>(to: &mpsc::Sender<Renewal<C>>, config: Option<C>, shared: &Renewed<()>) -> InForce {
+    let Some(config) = config else { return InForce::Yes };
+    let Renewed { config: (), runner, outgoing, attachments, approvals, menu } = shared.clone();
+    let renewed = Renewed { config, runner, outgoing, attachments, approvals, menu };
+    let (in_force, told) = oneshot::channel();
+    let sent = to.send(Renewal { renewed, in_force }).await;
+    if sent.is_err() || told.await.is_err() { InForce::Ending } else { InForce::Yes }
+}
+
+impl Sections {
+    /// Of a configuration; what was there at the start is there still.
+    ///
+    /// # Errors
+    /// The section that is gone.
+    pub(super) fn of(config: &Config, started: &Config, shared: Renewed<()>) -> anyhow::Result<Self> {
+        let telegram = config.telegram.clone();
+        if started.telegram.is_some() {
+            telegram.as_ref().context("[channels.telegram] is gone")?;
+        }
+        let discord = config.discord.clone();
+        if started.discord.is_some() {
+            discord.as_ref().context("[channels.discord] is gone")?;
+        }
+        Ok(Self { telegram, discord, shared })
+    }
+}
+
+impl Channels {
+    /// Serves on all of them until `stop`; what ends one for good stops the others.
+    pub(super) async fn serve(
+        self,
+        services: Services,
+        renewing: Renewing,
+        stop: CancellationToken,
+    ) -> anyhow::Result<()> {
+        // The one line of each that says the channel is up.
+        let announce = |line: &str| crate::cli::tell(line);
+        let (discords, stops) = (services.clone(), stop.clone());
+        let telegram = async {
+            let Some((config, token)) = self.telegram else { return Ok(()) };
+            let service = telegram::Service { config, token, services };
+            let served = telegram::serve(service, announce, renewing.telegram, stop.clone()).await;
+            served.inspect_err(|_| stop.cancel()).map_err(anyhow::Error::from)
+        };
+        let discord = async {
+            let Some((config, token)) = self.discord else { return Ok(()) };
+            let service = discord::Service { config, token, services: discords };
+            let served = discord::serve(service, announce, renewing.discord, stops.clone()).await;
+            served.inspect_err(|_| stops.cancel()).map_err(anyhow::Error::from)
+        };
+        // A channel's loop that has much to do keeps no other one from its own.
+        let (telegram, discord) = tokio::join!(telegram, discord);
+        telegram.and(discord)
+    }
+}

@@ -1,0 +1,150 @@
+//! How far a channel has read a stream of events that goes on after a break, and where people were answered: what was
+//! said there while nobody listened is asked for again.
+
+use super::inbox::persist;
+use super::{NewUpdate, Persisted, Sqlite, StoreError, Streams, now_ms};
+use async_trait::async_trait;
+use rusqlite::{OptionalExtension, Transaction, params};
+
+/// Places of a channel that are remembered, the latest.
+pub const PLACES_MAX: u32 = 1000;
+
+/// Where a stream goes on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Position {
+    /// The platform's name of the stream.
+    pub session: String,
+    /// Where it goes on.
+    pub address: String,
+    /// The last event that was taken.
+    pub number: i64,
+}
+
+/// A stream that was begun.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Stream {
+    /// Where it goes on.
+    pub position: Position,
+    /// Whether what was said before it began may still have to be asked for.
+    pub behind: bool,
+}
+
+/// Where somebody was answered.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// In the channel's own words.
+    pub place: String,
+    /// The update before which nothing has to be asked for.
+    pub last: i64,
+}
+
+#[async_trait]
+impl Streams for Sqlite {
+    async fn persist_at(
+        &self,
+        channel: &str,
+        updates: Vec<NewUpdate>,
+        position: Position,
+        places: Vec<Place>,
+    ) -> Result<Persisted, StoreError> {
+        let channel = channel.to_owned();
+        self.ride(move |tx| {
+            let now = now_ms();
+            let persisted = persist(tx, &channel, updates, now)?;
+            moves(tx, &channel, &position)?;
+            for place in places {
+                said(tx, &channel, &place, now)?;
+            }
+            Ok(persisted)
+        })
+        .await
+    }
+
+    async fn stream(&self, channel: &str) -> Result<Option<Stream>, StoreError> {
+        let channel = channel.to_owned();
+        self.write(move |tx| {
+            let found = tx
+                .prepare_cached("SELECT session, address, number, behind FROM stream WHERE channel = ?1")?
+                .query_row([channel], |row| {
+                    let position =
+                        Position { session: row.get(0)?, address: row.get(1)?, number: row.get(2)? };
+                    Ok(Stream { position, behind: row.get(3)? })
+                })
+                .optional()?;
+            Ok(found)
+        })
+        .await
+    }
+
+    async fn stream_begins(&self, channel: &str, position: Position) -> Result<(), StoreError> {
+        let channel = channel.to_owned();
+        self.write(move |tx| {
+            tx.prepare_cached(
+                "INSERT OR REPLACE INTO stream (channel, session, address, number, behind)
+                 VALUES (?1, ?2, ?3, ?4, 1)",
+            )?
+            .execute(params![channel, position.session, position.address, position.number])?;
+            Ok(())
+        })
+        .await
+    }
+
+    async fn stream_moves(&self, channel: &str, position: Position) -> Result<(), StoreError> {
+        let channel = channel.to_owned();
+        self.write(move |tx| moves(tx, &channel, &position)).await
+    }
+
+    async fn places(&self, channel: &str) -> Result<Vec<Place>, StoreError> {
+        let channel = channel.to_owned();
+        self.write(move |tx| {
+            let mut statement = tx.prepare_cached(
+                "SELECT place, last FROM place WHERE channel = ?1 ORDER BY noted_at DESC, rowid DESC",
+            )?;
+            let rows =
+                statement.query_map([channel], |row| Ok(Place { place: row.get(0)?, last: row.get(1)? }))?;
+            Ok(rows.collect::<Result<_, _>>()?)
+        })
+        .await
+    }
+
+    async fn caught_up(&self, channel: &str, session: &str, places: Vec<Place>) -> Result<(), StoreError> {
+        let (channel, session) = (channel.to_owned(), session.to_owned());
+        self.write(move |tx| {
+            let this = tx
+                .prepare_cached("UPDATE stream SET behind = 0 WHERE channel = ?1 AND session = ?2")?
+                .execute(params![channel, session])?;
+            // Another stream has begun meanwhile: it asks for all of it again.
+            if this == 1 {
+                for place in places {
+                    said(tx, &channel, &place, now_ms())?;
+                }
+            }
+            Ok(())
+        })
+        .await
+    }
+}
+
+fn moves(tx: &Transaction<'_>, channel: &str, position: &Position) -> Result<(), StoreError> {
+    tx.prepare_cached(
+        "UPDATE stream SET address = ?3, number = ?4 WHERE channel = ?1 AND session = ?2 AND number <= ?4",
+    )?
+    .execute(params![channel, position.session, position.address, position.number])?;
+    Ok(())
+}
+
+/// Notes a place. While something before may have to be asked for, what is known of it stays.
+fn said(tx: &Transaction<'_>, channel: &str, place: &Place, now: i64) -> Result<(), StoreError> {
+    tx.prepare_cached(
+        "INSERT INTO place (channel, place, last, noted_at) VALUES (?1, ?2, ?3, ?4)
+         ON CONFLICT (channel, place) DO UPDATE SET noted_at = ?4, last = iif(
+             EXISTS (SELECT 1 FROM stream WHERE channel = ?1 AND behind = 1), last, max(last, ?3))",
+    )?
+    .execute(params![channel, place.place, place.last, now])?;
+    tx.prepare_cached(
+        "DELETE FROM place WHERE channel = ?1 AND rowid IN
+         (SELECT rowid FROM place WHERE channel = ?1 ORDER BY noted_at DESC, rowid DESC LIMIT -1 OFFSET ?2)",
+    )?
+    .execute(params![channel, PLACES_MAX])?;
+    Ok(())
+}

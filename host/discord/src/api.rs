@@ -34,7 +34,8 @@ pub(super) const REQUEST_MAX: Duration = Duration::from_secs(30);
 /// A larger answer is not read: a hundred of the largest messages stay far below.
 const ANSWER_BYTES_MAX: usize = 32 << 20;
 /// As Discord wants it: <https://discord.com/developers/docs/reference#user-agent>.
-pub(super) const AGENT: &str = concat!("DiscordBot (https://github.com/cofferdam, ", env!("CARGO_PKG_VERSION"), ")");
+pub(super) const AGENT: &str =
+    concat!("DiscordBot (https://github.com/cofferdam, ", env!("CARGO_PKG_VERSION"), ")");
 
 /// What a request carries.
 pub(super) enum Carried<'a> {

@@ -3,7 +3,9 @@
 use super::token::Token;
 use cofferdam_agent::server::{Address, BadAddress, Reach};
 use cofferdam_chat::lanes::Window;
-use cofferdam_chat::people::{Group, Members, UsersError, allowed, approving, check_groups, check_users, named_by};
+use cofferdam_chat::people::{
+    Group, Members, UsersError, allowed, approving, check_groups, check_users, named_by,
+};
 use cofferdam_chat::setup::{TokenAt, TokenError, TokenOf};
 use cofferdam_core::limits::Span;
 use serde::{Deserialize, Deserializer};

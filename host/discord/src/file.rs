@@ -150,7 +150,11 @@ impl Wanted<'_> {
         let Some(message) = self.file.message.filter(|_| self.asked == Asked::No) else {
             return Err(never(GONE));
         };
-        let found = self.bot.api.call(&Route::bot(route::MESSAGE, &[self.file.channel, message]), Carried::Nothing).await;
+        let found = self
+            .bot
+            .api
+            .call(&Route::bot(route::MESSAGE, &[self.file.channel, message]), Carried::Nothing)
+            .await;
         let found = match found {
             Ok(found) => found,
             Err(Failure::Refused { .. } | Failure::Unauthorized) => return Err(never(GONE)),

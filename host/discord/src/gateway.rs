@@ -85,7 +85,10 @@ pub(super) async fn listen(
     announce: impl FnOnce() + Send,
 ) -> Result<(), Over> {
     let bot = bots.borrow().clone();
-    let client = client(gateway.api, AGENT).http1_only().build().map_err(|error| Over::Client(error.without_url().to_string()))?;
+    let client = client(gateway.api, AGENT)
+        .http1_only()
+        .build()
+        .map_err(|error| Over::Client(error.without_url().to_string()))?;
     let stream = bot.base.store.stream(&bot.base.channel).await.map_err(Over::Store)?;
     let taken = AtomicI64::new(stream.as_ref().map_or(-1, |stream| stream.position.number));
     let behind = JoinSet::new();

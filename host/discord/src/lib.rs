@@ -167,7 +167,8 @@ fn bot(service: Service, api: Arc<Api>, me: Me, soon: CancellationToken) -> Resu
     let Service { config, services, .. } = service;
     let cdn = config.cdn()?;
     let reach = if cdn.is_some() { Reach::Loopback } else { Reach::Remote };
-    let client = client(reach, AGENT).build().map_err(|error| ServeError::Client(error.without_url().to_string()))?;
+    let client =
+        client(reach, AGENT).build().map_err(|error| ServeError::Client(error.without_url().to_string()))?;
     // In the store another bot's messages never meet this one's.
     let channel = format!("{CHANNEL}-{}", me.id);
     Ok(Bot {

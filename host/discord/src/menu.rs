@@ -30,7 +30,9 @@ async fn set(bot: &Bot, wanted: Vec<Value>) -> Result<(), Failure> {
     let application = id(&application["id"]).unwrap_or(bot.me.id);
     let found = bot.api.call(&Route::bot(route::COMMANDS, &[application]), Carried::Nothing).await?;
     if !are_set(&found, &wanted) {
-        bot.api.call(&Route::bot(route::SET_COMMANDS, &[application]), Carried::Json(&Value::Array(wanted))).await?;
+        bot.api
+            .call(&Route::bot(route::SET_COMMANDS, &[application]), Carried::Json(&Value::Array(wanted)))
+            .await?;
     }
     Ok(())
 }

@@ -8,7 +8,9 @@ use super::route::Id;
 use super::rules::{Admission, Rules};
 use super::target::Target;
 use super::wire::{Message, Replied};
-use cofferdam_chat::answering::{self, About, Author, Files, Question, Somebody, after_mention, without_mention};
+use cofferdam_chat::answering::{
+    self, About, Author, Files, Question, Somebody, after_mention, without_mention,
+};
 use cofferdam_core::command::{Spoken, spoken, steered};
 use cofferdam_store::Queue;
 

@@ -10,8 +10,8 @@ use super::target::{Place, Target};
 use super::text::{TEXT_CHARS_MAX, length, written};
 use super::wire::id;
 use async_trait::async_trait;
-use cofferdam_chat::{Alive, StandIn};
 use cofferdam_chat::outbound::{Bundle, Content, Manners, Rich, Router, SendError, Sending};
+use cofferdam_chat::{Alive, StandIn};
 use cofferdam_core::audit::sha256_hex;
 use cofferdam_store::now_ms;
 use cofferdam_warden::attachments::outgoing::Outgoing;
@@ -168,7 +168,8 @@ impl Bot {
         let Some(StandIn::Edit(message)) = target.stand_in.filter(|_| content.files.is_none()) else {
             return Ok(None);
         };
-        match self.request(&Route::bot(route::EDIT, &[channel, message]), payload(&content.words), None).await {
+        match self.request(&Route::bot(route::EDIT, &[channel, message]), payload(&content.words), None).await
+        {
             Ok(_) => Ok(Some(message.to_string())),
             // Somebody has deleted it.
             Err(Failure::Refused { .. }) => Ok(None),

@@ -125,8 +125,9 @@ fn meant(message: &Message, me: &Me) -> Meant {
         Spoken::Plain(text) => text,
     };
     // What follows is a command as it was typed: a mention within it is part of its arguments.
-    let command =
-        name.and_then(|name| after_mention(&text, &Username(name))).map(|text| spoken(text, me.username.as_deref()));
+    let command = name
+        .and_then(|name| after_mention(&text, &Username(name)))
+        .map(|text| spoken(text, me.username.as_deref()));
     if let Some(Spoken::Command(command)) = command {
         return Meant::Command(command);
     }

@@ -84,8 +84,11 @@ fn allowed(room: &str) -> Vec<&'static str> {
         "cofferdam::gateway" => [&["cofferdam::config"], &allowed("cofferdam::config")[..]].concat(),
         // Each room owns its `Config`; loading them all is one place.
         "cofferdam::config" => {
-            let below =
-                [&["agent::llm", "cofferdam::log", "cofferdam::monitor"], &allowed("telegram::lib")[..], &["discord::lib"]];
+            let below = [
+                &["agent::llm", "cofferdam::log", "cofferdam::monitor"],
+                &allowed("telegram::lib")[..],
+                &["discord::lib"],
+            ];
             below.concat()
         }
         "cofferdam::log" | "cofferdam::monitor" => Vec::new(),

@@ -12,7 +12,8 @@ async fn asking(more: &str) -> anyhow::Result<World> {
 fn ask_before_writing(home: Home) -> Home {
     let home = home.config("[policies]\ndir = \"policies\"\n");
     let _ = std::fs::remove_dir_all(home.dir().join("policies"));
-    let exported = Home::new().run(&["policy", "export", home.dir().join("policies").to_str().expect("text")]);
+    let exported =
+        Home::new().run(&["policy", "export", home.dir().join("policies").to_str().expect("text")]);
     assert_eq!(exported.code, Some(0), "{exported:?}");
     let file = home.dir().join("policies/tools/file_write.toml");
     let policy = std::fs::read_to_string(&file).expect("exported");
@@ -32,7 +33,8 @@ async fn question(world: &World) -> anyhow::Result<SentMessage> {
 /// A press of a button of the question, and what came of it.
 async fn pressed(world: &World, user: u64, on: &SentMessage, data: &str) -> anyhow::Result<Interaction> {
     let press = world.server.press(Press::new(user, on.channel_id, on.message_id, data))?;
-    let done = world.server.wait_for_interaction(PATIENCE, press.id, |one| one.acknowledged.is_some()).await?;
+    let done =
+        world.server.wait_for_interaction(PATIENCE, press.id, |one| one.acknowledged.is_some()).await?;
     assert!(done.acknowledged_after_ms < Some(3000), "{done:?}");
     Ok(done)
 }
@@ -87,7 +89,8 @@ async fn who_may_not_is_told_alone_and_the_same_buttons_decide_after_a_kill() ->
     let said = |sent: &SentMessage| sent.content.contains("bytes") && sent.buttons().is_empty();
     world.server.wait_for_message(PATIENCE, said).await?;
     assert_eq!(world.saved("/shared/a"), b"agreed");
-    let asked = world.server.sent_messages().iter().filter(|sent| sent.content.contains("Approved by")).count();
+    let asked =
+        world.server.sent_messages().iter().filter(|sent| sent.content.contains("Approved by")).count();
     assert!(asked <= 1);
     let count = world.server.sent_messages().len();
     world.end(count)

@@ -88,8 +88,7 @@ async fn a_command_whose_acknowledgement_came_too_late_is_not_run() -> anyhow::R
     assert!(!world.home.host("/shared/late").exists());
     // It was acknowledged by a run that was killed.
     world.server.fault("create_response", 1, Fault::server_error(502));
-    let (made, _) =
-        answered(&world, Command::new("file_list").by(ANN).option("path", "/shared")).await?;
+    let (made, _) = answered(&world, Command::new("file_list").by(ANN).option("path", "/shared")).await?;
     assert_eq!(made.acknowledged, Some(5));
     world.stop()?;
     let count = world.server.sent_messages().len();

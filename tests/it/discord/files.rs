@@ -89,7 +89,8 @@ async fn a_link_that_is_over_is_renewed_once_by_its_message() -> anyhow::Result<
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn the_last_files_are_known_after_a_restart() -> anyhow::Result<()> {
     let mut world = World::running().await?;
-    let message = Incoming::private(ANN).attachment(Media::new("a.txt", "one")).attachment(Media::new("b", "two"));
+    let message =
+        Incoming::private(ANN).attachment(Media::new("a.txt", "one")).attachment(Media::new("b", "two"));
     let pushed = world.server.push(message);
     world.answer(&pushed).await?;
     world.kill();
@@ -136,7 +137,10 @@ async fn what_discord_does_not_take_is_told_and_the_text_goes_out() -> anyhow::R
     let pushed = world.server.push(Incoming::private(ANN).text(both));
     let answer = world.answer(&pushed).await?;
     assert_eq!(answer.files.len(), 1, "the rest goes out");
-    assert!(read(&answer.content).contains("large.bin") && answer.content.contains("too large"), "{answer:?}");
+    assert!(
+        read(&answer.content).contains("large.bin") && answer.content.contains("too large"),
+        "{answer:?}"
+    );
     world.server.open_channel(TOWN);
     let too_large = Fault::discord_error(413, 40005, "Request entity too large");
     world.server.fault("create_message", 1, too_large);

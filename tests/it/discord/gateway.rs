@@ -163,9 +163,12 @@ async fn an_address_that_is_unusable_or_dead_is_replaced_by_the_first_one() -> a
     help(&world).await?;
     let resumed = connection(&world, 1).await?;
     assert!(resumed.resume.is_some() && !resumed.host.ends_with(":9"), "{resumed:?}");
-    for (number, url) in
-        [(2, Some("wss://gateway.evil.example")), (4, Some("ws://10.0.0.1:5")), (6, Some("no address")), (8, None)]
-    {
+    for (number, url) in [
+        (2, Some("wss://gateway.evil.example")),
+        (4, Some("ws://10.0.0.1:5")),
+        (6, Some("no address")),
+        (8, None),
+    ] {
         world.server.set_resume_url(url);
         world.server.invalidate_sessions(false);
         assert!(connection(&world, number).await?.identify.is_some());

@@ -9,7 +9,8 @@ async fn a_mention_or_a_reply_is_meant_and_everything_else_is_silence() -> anyho
     let world = World::running().await?;
     world.server.open_channel(TOWN);
     let say = |text: &str| Incoming::guild(TOWN, ANN).text(text);
-    for text in ["/help", "@everyone /help", "<@&900000000000000001> /help", "hi", &format!("<@{EVE}> /help")] {
+    for text in ["/help", "@everyone /help", "<@&900000000000000001> /help", "hi", &format!("<@{EVE}> /help")]
+    {
         world.server.push(say(text));
     }
     for ignored in [
@@ -78,7 +79,8 @@ async fn in_a_thread_the_answer_is_in_the_thread() -> anyhow::Result<()> {
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn what_is_sent_on_are_files_and_nobodys_command() -> anyhow::Result<()> {
     let world = World::running().await?;
-    let forward = Incoming::private(ANN).forward("/file_delete path=/shared/a", [Media::new("f.txt", "sent on")]);
+    let forward =
+        Incoming::private(ANN).forward("/file_delete path=/shared/a", [Media::new("f.txt", "sent on")]);
     let pushed = world.server.push(forward);
     let listed = read(&world.answer(&pushed).await?.content);
     assert!(listed.contains("f.txt") && !listed.contains("not_found"), "{listed}");
@@ -87,7 +89,8 @@ async fn what_is_sent_on_are_files_and_nobodys_command() -> anyhow::Result<()> {
     // A voice message is one file without words; a command in reply to it uses the file.
     let voice = world.server.push(Incoming::private(ANN).voice(Media::new("voice-message.ogg", "OggS")));
     world.answer(&voice).await?;
-    let save = Incoming::private(ANN).text("/attachment_save index=0 path=/shared/v.ogg").reply_to(&voice.message);
+    let save =
+        Incoming::private(ANN).text("/attachment_save index=0 path=/shared/v.ogg").reply_to(&voice.message);
     world.ask(save).await?;
     assert_eq!(world.saved("/shared/v.ogg"), b"OggS");
     world.end(4)

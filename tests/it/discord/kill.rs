@@ -32,9 +32,11 @@ async fn while_the_answer_is_sent_before_and_after_it_is_there() -> anyhow::Resu
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn while_a_command_is_acknowledged_and_while_it_is_answered() -> anyhow::Result<()> {
-    for (target, hold) in [("create_response", Hold::BeforeAnswer), ("edit_response", Hold::BeforeEffect),
-        ("edit_response", Hold::BeforeAnswer)]
-    {
+    for (target, hold) in [
+        ("create_response", Hold::BeforeAnswer),
+        ("edit_response", Hold::BeforeEffect),
+        ("edit_response", Hold::BeforeAnswer),
+    ] {
         let mut world = World::running().await?;
         let gate = world.server.gate(target, hold);
         let write = Command::new("file_write").by(ANN).option("path", "/shared/c").option("content", "x");

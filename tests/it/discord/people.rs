@@ -37,7 +37,8 @@ async fn a_strangers_command_is_answered_to_them_alone_and_not_run() -> anyhow::
         write(Command::new("file_write").by(EVE).channel(super::world::TOWN)),
     ] {
         let made = world.server.invoke(command);
-        let done = world.server.wait_for_interaction(PATIENCE, made.id, |one| one.acknowledged.is_some()).await?;
+        let done =
+            world.server.wait_for_interaction(PATIENCE, made.id, |one| one.acknowledged.is_some()).await?;
         assert_eq!(done.acknowledged, Some(4));
         let original = done.original.expect("a message");
         let said = |sent: &support::discord::SentMessage| sent.message_id == original;

@@ -47,7 +47,10 @@ async fn what_is_wrong_is_told_before_any_request() -> anyhow::Result<()> {
 fn a_misplaced_token_is_not_repeated() {
     let home = Home::new().config("[channels.discord]\ntoken_env = \"aaaaaaaa.bbbbbbbb.cccccccc\"\n");
     let ran = home.run(&["serve"]);
-    assert!(ran.code == Some(2) && ran.stderr.contains("token_env") && !ran.stderr.contains("bbbbbbbb"), "{ran:?}");
+    assert!(
+        ran.code == Some(2) && ran.stderr.contains("token_env") && !ran.stderr.contains("bbbbbbbb"),
+        "{ran:?}"
+    );
     let none = Home::new().run(&["serve"]);
     assert!(none.code == Some(2) && none.stderr.contains("[channels.discord]"), "{none:?}");
 }
@@ -79,7 +82,10 @@ async fn a_token_that_rest_refuses_ends_the_program() -> anyhow::Result<()> {
     world.launch(&[("DISCORD_BOT_TOKEN", "MTIzNDU2.Gabcde.nobody-knows-this-one")])?;
     assert_eq!(world.ended()?, Some(2), "{}", world.log());
     let log = world.log();
-    assert!(log.contains("DISCORD_BOT_TOKEN") && log.contains("401") && !log.contains("nobody-knows"), "{log}");
+    assert!(
+        log.contains("DISCORD_BOT_TOKEN") && log.contains("401") && !log.contains("nobody-knows"),
+        "{log}"
+    );
     assert!(world.server.connections().is_empty());
     Ok(())
 }

@@ -14,7 +14,8 @@ async fn said(world: &World, text: &str) -> anyhow::Result<String> {
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn a_plain_text_is_read_character_for_character() -> anyhow::Result<()> {
     let world = World::running().await?;
-    let odd = "*a* _b_ ~~c~~ `d` ||e|| # f\n> g\n- h\n<@5> <@!5> <@&5> <#5> @everyone @here [i](https://e.org) \\";
+    let odd =
+        "*a* _b_ ~~c~~ `d` ||e|| # f\n> g\n- h\n<@5> <@!5> <@&5> <#5> @everyone @here [i](https://e.org) \\";
     let answer = said(&world, odd).await?;
     let shown: serde_json::Value = serde_json::from_str(&read(&answer))?;
     assert_eq!(shown["content"], odd);
@@ -47,7 +48,12 @@ async fn a_long_text_comes_in_parts_that_fit_and_in_order() -> anyhow::Result<()
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn a_create_is_repeated_under_its_nonce_and_there_once() -> anyhow::Result<()> {
     let world = World::running().await?;
-    for fault in [Fault::server_error(502), Fault::bad_gateway().after_effect(), Fault::close().after_effect(), Fault::server_error(500)] {
+    for fault in [
+        Fault::server_error(502),
+        Fault::bad_gateway().after_effect(),
+        Fault::close().after_effect(),
+        Fault::server_error(500),
+    ] {
         world.server.fault("create_message", 1, fault);
         world.ask(Incoming::private(ANN).text("/help")).await?;
     }

@@ -164,7 +164,10 @@ impl World {
                 }
             }
             if message.interaction.is_none() {
-                assert!(message.enforce_nonce && message.nonce.as_ref().is_some_and(|n| n.len() <= 25), "{message:?}");
+                assert!(
+                    message.enforce_nonce && message.nonce.as_ref().is_some_and(|n| n.len() <= 25),
+                    "{message:?}"
+                );
             }
         }
         assert_eq!(self.home.run(&["audit", "verify"]).code.unwrap_or(-1) % 2, self.audited() % 2);

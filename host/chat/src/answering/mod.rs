@@ -25,5 +25,5 @@ mod unit;
 pub use about::{About, Author, Somebody};
 pub use arrivals::{Flow, hand_on};
 pub use base::Base;
-pub use mention::{Mentions, after_mention, without_mention};
 pub use channel::{Asked, Begins, Channel, Files, Question, Todo};
+pub use mention::{Mentions, after_mention, without_mention};

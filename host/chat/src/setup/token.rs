@@ -31,16 +31,19 @@ pub struct TokenOf {
 pub enum TokenError {
     /// It is not a variable's name: perhaps the token itself, so it is not repeated.
     #[error(
-        "token_env is not the name of an environment variable; write a name there, such as {}, and put the token into that variable", .0.variable
+        "token_env is not the name of an environment variable; write a name there, such as {usual}, and put the token into that variable",
+        usual = .0.variable
     )]
     Variable(TokenOf),
     /// The variable is missing or empty.
     #[error(
-        "the environment variable {0} is not set; put the bot's token from {} into it, or name another variable in [{}] token_env", .1.whence, .1.section
+        "the environment variable {0} is not set; put the bot's token from {whence} into it, or name another variable in [{section}] token_env",
+        whence = .1.whence,
+        section = .1.section
     )]
     Missing(String, TokenOf),
     /// The variable holds something else.
-    #[error("the environment variable {0} does not hold a bot token; copy the token again from {}", .1.whence)]
+    #[error("the environment variable {0} does not hold a bot token; copy the token again from {whence}", whence = .1.whence)]
     Malformed(String, TokenOf),
     /// The token is in two places.
     #[error("token_env and token_file are both written; take one of them out")]
@@ -49,7 +52,7 @@ pub enum TokenError {
     #[error("token_file: {0}")]
     File(#[from] SecretFileError),
     /// The file holds something else.
-    #[error("token_file: {0} does not hold a bot token; copy the token again from {}", .1.whence)]
+    #[error("token_file: {0} does not hold a bot token; copy the token again from {whence}", whence = .1.whence)]
     FileMalformed(String, TokenOf),
 }
 

@@ -121,6 +121,11 @@ impl DiscordServer {
         self.state.change(|inner| inner.gateway.interval = interval);
     }
 
+    /// Whether connections to come hear nothing at first, not even hello.
+    pub fn withhold_hello(&self, withhold: bool) {
+        self.state.change(|inner| inner.gateway.withholds_hello = withhold);
+    }
+
     /// Whether heartbeats stay without acknowledgement, also on open connections.
     pub fn withhold_acks(&self, withhold: bool) {
         self.state.change(|inner| inner.gateway.withholds_acks = withhold);

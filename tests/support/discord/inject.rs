@@ -11,7 +11,7 @@ use super::incoming::{Command, Incoming, Press, Where};
 use super::interactions::Interaction;
 use super::media::Media;
 use super::message::{View, blank, mentioned, render};
-use super::messages::{remove, tell};
+use super::messages::{remove, remove_all, tell};
 use super::params::id_of;
 use super::route::is_route;
 use super::server::DiscordServer;
@@ -109,6 +109,11 @@ impl DiscordServer {
         let deleted = self.state.change(|inner| remove(inner, channel, message));
         ensure!(deleted, "message {message} is not there");
         Ok(())
+    }
+
+    /// A moderator deletes many messages at once: one event names them all.
+    pub fn delete_all(&self, channel: u64, messages: &[u64]) {
+        self.state.change(|inner| remove_all(inner, channel, messages));
     }
 
     /// A person gives a command.

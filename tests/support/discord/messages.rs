@@ -20,6 +20,8 @@ use crate::exchange::multipart::Uploads;
 const NONCE_MS: u64 = 5 * 60 * 1000;
 /// A message that says that an answer is to come.
 pub(super) const LOADING: u64 = 1 << 7;
+/// Flags of messages that are no answers to interactions: without previews, without a sound.
+const SENDABLE: u64 = 1 << 2 | 1 << 12;
 /// A message that one person sees.
 pub(super) const EPHEMERAL: u64 = 1 << 6;
 
@@ -74,7 +76,12 @@ pub(super) fn add(
     let mut message = blank(id, channel, bot::user());
     let content = trimmed(draft.content.as_deref());
     message["content"] = content.clone().into();
-    message["flags"] = draft.flags.into();
+    message["flags"] = match interaction {
+        Some(_) => draft.flags,
+        // Nobody else may ask for what one person sees alone.
+        None => draft.flags & SENDABLE,
+    }
+    .into();
     if let Some((channel, replied)) = reply_to {
         message["type"] = 19.into();
         let mut reference =
@@ -121,7 +128,7 @@ pub(super) fn add(
         requests: vec![draft.request.clone()],
         message: message.clone(),
     });
-    let ephemeral = draft.flags & EPHEMERAL != 0;
+    let ephemeral = interaction.is_some() && draft.flags & EPHEMERAL != 0;
     let stored = inner.world.channels.get_mut(&channel).ok_or_else(RestError::unknown_channel)?;
     stored.messages.insert(id, message);
     if ephemeral {
@@ -302,22 +309,38 @@ pub(super) fn delete(inner: &mut Inner, channel: u64, id: u64) -> Result<(), Res
 
 /// Deletes any message, whoever does it, and tells of it; `false` if there is none.
 pub(super) fn remove(inner: &mut Inner, channel: u64, id: u64) -> bool {
-    let Some(of) = inner.world.channels.get_mut(&channel) else { return false };
-    if of.messages.remove(&id).is_none() {
-        return false;
+    let ephemeral = inner.world.channels.get(&channel).is_some_and(|of| of.ephemeral.contains(&id));
+    let there = take_away(inner, channel, id);
+    if there && !ephemeral {
+        tell_of_deletion(inner, "MESSAGE_DELETE", channel, json!({ "id": id.to_string() }));
     }
-    let (ephemeral, guild, intent) = (of.ephemeral.remove(&id), of.guild, Intent::of_messages(of));
+    there
+}
+
+/// Deletes those of these messages that are there, and tells of them all at once.
+pub(super) fn remove_all(inner: &mut Inner, channel: u64, ids: &[u64]) {
+    let gone = ids.iter().filter(|id| take_away(inner, channel, **id)).map(u64::to_string);
+    let gone: Vec<_> = gone.collect();
+    tell_of_deletion(inner, "MESSAGE_DELETE_BULK", channel, json!({ "ids": gone }));
+}
+
+fn take_away(inner: &mut Inner, channel: u64, id: u64) -> bool {
+    let Some(of) = inner.world.channels.get_mut(&channel) else { return false };
+    of.ephemeral.remove(&id);
     if let Some(sent) = inner.sent.iter_mut().rev().find(|sent| sent.message_id == id) {
         sent.deleted = true;
     }
-    let mut event = json!({ "id": id.to_string(), "channel_id": channel.to_string() });
-    if let Some(guild) = guild {
+    of.messages.remove(&id).is_some()
+}
+
+fn tell_of_deletion(inner: &mut Inner, name: &str, channel: u64, mut event: Value) {
+    let Some(of) = inner.world.channels.get(&channel) else { return };
+    event["channel_id"] = channel.to_string().into();
+    if let Some(guild) = of.guild {
         event["guild_id"] = guild.to_string().into();
     }
-    if !ephemeral {
-        inner.gateway.dispatch("MESSAGE_DELETE", intent, &event);
-    }
-    true
+    let intent = Intent::of_messages(of);
+    inner.gateway.dispatch(name, intent, &event);
 }
 
 /// `GET /channels/{id}/messages`: the newest first.

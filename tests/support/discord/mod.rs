@@ -35,6 +35,7 @@ mod gateway;
 mod incoming;
 mod inject;
 mod interactions;
+mod invoke;
 mod limits;
 mod media;
 mod message;
@@ -43,10 +44,13 @@ mod methods;
 mod newest;
 mod observe;
 mod params;
+mod pings;
 mod route;
 mod sent;
 mod server;
 mod state;
+mod tell;
+mod uploads;
 mod world;
 
 #[cfg(test)]

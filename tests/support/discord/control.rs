@@ -105,20 +105,25 @@ impl DiscordServer {
         self.state.change(|inner| inner.cdn.remove(attachment))
     }
 
-    /// How much each bucket of a route takes.
+    /// How much each bucket of a route takes from now on.
     pub fn set_rate(&self, route: &str, rate: Rate) {
         let _ = super::inject::checked(route);
-        self.state.change(|inner| inner.limits.rates.insert(route.to_owned(), rate));
+        self.state.change(|inner| inner.limits.set_rate(route, rate));
     }
 
     /// How much is taken over all; `None`: without limit.
     pub fn set_global_rate(&self, rate: Option<Rate>) {
-        self.state.change(|inner| inner.limits.all = rate);
+        self.state.change(|inner| inner.limits.set_global(rate));
     }
 
     /// `heartbeat_interval` of connections to come.
     pub fn set_heartbeat_interval(&self, interval: Duration) {
         self.state.change(|inner| inner.gateway.interval = interval);
+    }
+
+    /// Whether connections to come hear nothing at first, not even hello.
+    pub fn withhold_hello(&self, withhold: bool) {
+        self.state.change(|inner| inner.gateway.withholds_hello = withhold);
     }
 
     /// Whether heartbeats stay without acknowledgement, also on open connections.

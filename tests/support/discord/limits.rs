@@ -47,13 +47,25 @@ struct Bucket {
 #[derive(Default)]
 pub(super) struct Limits {
     /// By route.
-    pub(super) rates: HashMap<String, Rate>,
+    rates: HashMap<String, Rate>,
     /// Over all authorized requests.
-    pub(super) all: Option<Rate>,
+    all: Option<Rate>,
     buckets: HashMap<(String, String), Bucket>,
 }
 
 impl Limits {
+    /// Sets what each bucket of a route takes; all of them are full again.
+    pub(super) fn set_rate(&mut self, route: &str, rate: Rate) {
+        self.rates.insert(route.to_owned(), rate);
+        self.buckets.retain(|(known, _), _| known != route);
+    }
+
+    /// Sets what is taken over all.
+    pub(super) fn set_global(&mut self, rate: Option<Rate>) {
+        self.all = rate;
+        self.buckets.remove(&(String::new(), String::new()));
+    }
+
     /// Counts a request, and returns the headers that its answer has, or the refusal.
     pub(super) fn take(
         &mut self,

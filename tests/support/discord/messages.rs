@@ -3,23 +3,24 @@
 use serde_json::{Map, Value, json};
 
 use super::bot::{self, BOT_ID};
-use super::cdn::{CdnPath, clean};
 use super::clock::timestamp;
-use super::draft::{Draft, upload_number};
+use super::draft::Draft;
 use super::error::RestError;
-use super::gateway::Intent;
-use super::message::{View, blank, mentioned, render};
+use super::message::{View, blank, render};
 use super::params::{self, id_of};
+use super::pings::{people, pings};
 use super::sent::{SentFile, SentMessage};
 use super::state::Inner;
-use super::world::Channel;
-use crate::exchange::Body;
+use super::tell::{tell, tell_of_deletion};
+use super::uploads::store_files;
 use crate::exchange::multipart::Uploads;
 
 /// For how long a nonce is remembered, in milliseconds: "a few minutes".
 const NONCE_MS: u64 = 5 * 60 * 1000;
 /// A message that says that an answer is to come.
 pub(super) const LOADING: u64 = 1 << 7;
+/// Flags of messages that are no answers to interactions: without previews, without a sound.
+const SENDABLE: u64 = 1 << 2 | 1 << 12;
 /// A message that one person sees.
 pub(super) const EPHEMERAL: u64 = 1 << 6;
 
@@ -74,7 +75,12 @@ pub(super) fn add(
     let mut message = blank(id, channel, bot::user());
     let content = trimmed(draft.content.as_deref());
     message["content"] = content.clone().into();
-    message["flags"] = draft.flags.into();
+    message["flags"] = match interaction {
+        Some(_) => draft.flags,
+        // Nobody else may ask for what one person sees alone.
+        None => draft.flags & SENDABLE,
+    }
+    .into();
     if let Some((channel, replied)) = reply_to {
         message["type"] = 19.into();
         let mut reference =
@@ -121,7 +127,7 @@ pub(super) fn add(
         requests: vec![draft.request.clone()],
         message: message.clone(),
     });
-    let ephemeral = draft.flags & EPHEMERAL != 0;
+    let ephemeral = interaction.is_some() && draft.flags & EPHEMERAL != 0;
     let stored = inner.world.channels.get_mut(&channel).ok_or_else(RestError::unknown_channel)?;
     stored.messages.insert(id, message);
     if ephemeral {
@@ -146,88 +152,6 @@ fn resolve(inner: &Inner, channel: u64, draft: &Draft) -> Result<Option<(u64, u6
         Err(_) if !reference.fail_if_not_exists => Ok(None),
         Err(_) => Err(RestError::field("message_reference", "REPLIES_UNKNOWN_MESSAGE", "Unknown message")),
     }
-}
-
-/// Stores the files of a request, and lists them in the message after those that it has.
-fn store_files(
-    inner: &mut Inner,
-    channel: u64,
-    draft: &Draft,
-    uploads: &Uploads,
-    message: &mut Value,
-) -> Vec<SentFile> {
-    let mut numbered: Vec<_> =
-        uploads.iter().filter_map(|(field, file)| Some((upload_number(field)?, file))).collect();
-    numbered.sort_by_key(|(number, _)| *number);
-    let mut files = Vec::new();
-    for (number, file) in numbered {
-        let listed = draft.attachments.iter().flatten().find(|listed| id_of(&listed["id"]) == Some(number));
-        let text = |name: &str| listed.and_then(|listed| listed[name].as_str()).map(str::to_owned);
-        let id = inner.clock.next_id();
-        let name = text("filename").unwrap_or_else(|| file.filename.clone());
-        let mime = file.content_type.clone();
-        let at = CdnPath { folder: "attachments", owner: channel, id, name: clean(&name) };
-        let served = mime.clone().unwrap_or_else(|| "application/octet-stream".to_owned());
-        let (url, proxy_url) = inner.cdn.put(&at, Body::Bytes(file.bytes.clone()), &served);
-        let mut attachment = json!({
-            "id": id.to_string(), "filename": at.name, "size": file.bytes.len(), "url": url,
-            "proxy_url": proxy_url, "content_type": served,
-        });
-        if let Some(description) = text("description") {
-            attachment["description"] = description.into();
-        }
-        if let Some(list) = message["attachments"].as_array_mut() {
-            list.push(attachment);
-        }
-        files.push(SentFile { id, name, mime, description: text("description"), bytes: file.bytes.clone() });
-    }
-    files
-}
-
-/// Whom a message pings: what it says, as far as that is allowed.
-fn pings(inner: &Inner, message: &Value, draft: &Draft) -> Vec<String> {
-    let content = message["content"].as_str().unwrap_or_default();
-    let allowed = draft.allowed_mentions.as_ref();
-    let parses = |kind: &str| {
-        allowed.is_none_or(|allowed| {
-            allowed["parse"].as_array().is_some_and(|kinds| kinds.iter().any(|k| k == kind))
-        })
-    };
-    let listed = |kind: &str, id: u64| {
-        allowed
-            .and_then(|allowed| allowed[kind].as_array())
-            .is_some_and(|ids| ids.iter().any(|i| id_of(i) == Some(id)))
-    };
-    let mut pings = Vec::new();
-    for id in mentioned(content).into_iter().filter(|id| parses("users") || listed("users", *id)) {
-        pings.push(format!("<@{id}>"));
-    }
-    for rest in content.split("<@&").skip(1) {
-        if let Some(id) = rest.split_once('>').and_then(|(digits, _)| digits.parse().ok())
-            && (parses("roles") || listed("roles", id))
-        {
-            pings.push(format!("<@&{id}>"));
-        }
-    }
-    let everyone =
-        ["@everyone", "@here"].into_iter().filter(|word| content.contains(word) && parses("everyone"));
-    pings.extend(everyone.map(str::to_owned));
-    let replied = allowed.is_none_or(|allowed| allowed["replied_user"].as_bool().unwrap_or_default());
-    let reference = &message["message_reference"];
-    let author = id_of(&reference["channel_id"])
-        .zip(id_of(&reference["message_id"]))
-        .and_then(|(channel, id)| inner.world.message(channel, id).ok())
-        .is_some_and(|message| message["author"]["id"] != *BOT_ID.to_string());
-    if replied && author {
-        pings.push("reply".to_owned());
-    }
-    pings
-}
-
-/// The users whom the pings name.
-fn people(inner: &mut Inner, pings: &[String]) -> Value {
-    let ids: Vec<_> = pings.iter().flat_map(|ping| mentioned(ping)).collect();
-    ids.into_iter().map(|id| inner.world.user(id)).collect()
 }
 
 /// Changes a message of the bot.
@@ -302,22 +226,28 @@ pub(super) fn delete(inner: &mut Inner, channel: u64, id: u64) -> Result<(), Res
 
 /// Deletes any message, whoever does it, and tells of it; `false` if there is none.
 pub(super) fn remove(inner: &mut Inner, channel: u64, id: u64) -> bool {
-    let Some(of) = inner.world.channels.get_mut(&channel) else { return false };
-    if of.messages.remove(&id).is_none() {
-        return false;
+    let ephemeral = inner.world.channels.get(&channel).is_some_and(|of| of.ephemeral.contains(&id));
+    let there = take_away(inner, channel, id);
+    if there && !ephemeral {
+        tell_of_deletion(inner, "MESSAGE_DELETE", channel, json!({ "id": id.to_string() }));
     }
-    let (ephemeral, guild, intent) = (of.ephemeral.remove(&id), of.guild, Intent::of_messages(of));
+    there
+}
+
+/// Deletes those of these messages that are there, and tells of them all at once.
+pub(super) fn remove_all(inner: &mut Inner, channel: u64, ids: &[u64]) {
+    let gone = ids.iter().filter(|id| take_away(inner, channel, **id)).map(u64::to_string);
+    let gone: Vec<_> = gone.collect();
+    tell_of_deletion(inner, "MESSAGE_DELETE_BULK", channel, json!({ "ids": gone }));
+}
+
+fn take_away(inner: &mut Inner, channel: u64, id: u64) -> bool {
+    let Some(of) = inner.world.channels.get_mut(&channel) else { return false };
+    of.ephemeral.remove(&id);
     if let Some(sent) = inner.sent.iter_mut().rev().find(|sent| sent.message_id == id) {
         sent.deleted = true;
     }
-    let mut event = json!({ "id": id.to_string(), "channel_id": channel.to_string() });
-    if let Some(guild) = guild {
-        event["guild_id"] = guild.to_string().into();
-    }
-    if !ephemeral {
-        inner.gateway.dispatch("MESSAGE_DELETE", intent, &event);
-    }
-    true
+    of.messages.remove(&id).is_some()
 }
 
 /// `GET /channels/{id}/messages`: the newest first.
@@ -349,26 +279,4 @@ pub(super) fn list(inner: &Inner, channel: u64, call: &Map<String, Value>) -> Re
 pub(super) fn shown(inner: &Inner, channel: u64, id: u64) -> Result<Value, RestError> {
     let message = inner.world.message(channel, id)?;
     Ok(render(inner, message, View::Rest, inner.bot.message_content))
-}
-
-/// Sends an event about a message to every session that wants it.
-pub(super) fn tell(inner: &mut Inner, event: &str, channel: u64, id: u64, nonce: Option<&Value>) {
-    let Some(of) = inner.world.channels.get(&channel) else { return };
-    let (Some(stored), intent) = (of.messages.get(&id), Intent::of_messages(of)) else { return };
-    let view = |sees: bool| {
-        let mut message = render(inner, stored, View::Event, sees);
-        if let Some(nonce) = nonce {
-            message["nonce"] = nonce.clone();
-        }
-        message
-    };
-    let (full, hidden) = (view(true), view(false));
-    inner.gateway.dispatch_message(event, intent, &full, &hidden);
-}
-
-impl Intent {
-    /// What a session must have asked for to hear of messages in this channel.
-    pub(super) fn of_messages(channel: &Channel) -> Self {
-        if channel.guild.is_some() { Self::GuildMessages } else { Self::DirectMessages }
-    }
 }

@@ -1,5 +1,4 @@
-//! Discord on loopback, for tests and the demo: REST, gateway and CDN. It speaks the real protocol, and misbehaves
-//! exactly as told.
+//! Discord on loopback, for tests: REST, gateway and CDN. It speaks the real protocol, and misbehaves exactly as told.
 //!
 //! What it is not: a model of all of Discord. It knows the routes that the gateway and the clients of the tests use
 //! (`route`), answers 404 to the others, and never leaves 127.0.0.1. How a request passes, where it is recorded,
@@ -36,6 +35,7 @@ mod gateway;
 mod incoming;
 mod inject;
 mod interactions;
+mod invoke;
 mod limits;
 mod media;
 mod message;
@@ -44,10 +44,13 @@ mod methods;
 mod newest;
 mod observe;
 mod params;
+mod pings;
 mod route;
 mod sent;
 mod server;
 mod state;
+mod tell;
+mod uploads;
 mod world;
 
 #[cfg(test)]

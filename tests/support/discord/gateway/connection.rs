@@ -53,7 +53,8 @@ impl Link {
         let interval = u64::try_from(interval).unwrap_or(u64::MAX);
         let hello =
             json!({ "op": 10, "s": null, "t": null, "d": { "heartbeat_interval": interval, "_trace": [] } });
-        if self.send(&hello.to_string()).await.is_none() {
+        let silent = self.state.read(|inner| inner.gateway.withholds_hello);
+        if !silent && self.send(&hello.to_string()).await.is_none() {
             return Closed::Broken;
         }
         loop {

@@ -88,6 +88,7 @@ pub(super) struct Gateway {
     pub(super) interval: Duration,
     pub(super) limit: StartLimit,
     pub(super) withholds_acks: bool,
+    pub(super) withholds_hello: bool,
     /// Intents that are refused, with this code.
     pub(super) refused_intents: u64,
     /// Closes instead of an answer to the next identifies.
@@ -109,6 +110,7 @@ impl Gateway {
             interval: Duration::from_millis(41_250),
             limit: StartLimit { remaining: 1000, reset_after: Duration::from_secs(24 * 60 * 60) },
             withholds_acks: false,
+            withholds_hello: false,
             refused_intents: OTHER_PRIVILEGED,
             refusals: Vec::new(),
             pace: None,

@@ -200,6 +200,12 @@ async fn addresses_and_handshakes_go_wrong_as_told() {
     let url = server.gateway_url();
     let stream = tokio::net::TcpStream::connect(url.strip_prefix("ws://").unwrap()).await.unwrap();
     assert!(tokio_tungstenite::client_async(&url, stream).await.is_err());
+    server.withhold_hello(true);
+    let stream = tokio::net::TcpStream::connect(url.strip_prefix("ws://").unwrap()).await.unwrap();
+    let (mut silent, _) = tokio_tungstenite::client_async(&url, stream).await.unwrap();
+    let heard = tokio::time::timeout(super::A_MOMENT, silent.next()).await;
+    assert!(heard.is_err(), "{heard:?}");
+    server.withhold_hello(false);
     let gate = server.gate("gateway", Hold::BeforeAnswer);
     let connecting = Gateway::new(&server, &url, "");
     let (gateway, ()) = tokio::join!(connecting, async {
@@ -210,7 +216,7 @@ async fn addresses_and_handshakes_go_wrong_as_told() {
     assert_eq!(gateway.1["op"], json!(10));
     assert_eq!(
         server.requests("gateway").iter().map(|one| one.status).collect::<Vec<_>>(),
-        [101, 101, 503, 101].map(Some)
+        [101, 101, 503, 101, 101].map(Some)
     );
 }
 

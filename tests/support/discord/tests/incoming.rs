@@ -110,6 +110,10 @@ async fn edits_deletions_and_repetitions_are_told() {
     assert_eq!(gateway.event("MESSAGE_DELETE").await["id"], first["id"]);
     assert!(server.delete(channel, id).is_err() && server.edit(channel, id, "x").is_err());
     assert!(server.redeliver(&pushed).is_err());
+    let more = server.push_all(["a", "b"].map(|text| Incoming::private(7).text(text).untold()));
+    server.delete_all(channel, &[more[0].message_id, more[1].message_id, 8]);
+    let gone = gateway.event("MESSAGE_DELETE_BULK").await;
+    assert_eq!(gone["ids"], json!([more[0].message_id.to_string(), more[1].message_id.to_string()]));
     server.open_channel(5);
     server.open_thread(5, 6);
     server.push(Incoming::private(7).text("untold").untold());

@@ -14,7 +14,7 @@ async fn a_bucket_is_a_channels_own_and_fills_again() {
     server.open_channel(6);
     let mut rest = Rest::new(&server).await;
     let body = || json!({ "content": "x" });
-    let free = rest.post("/channels/5/messages", body()).await;
+    let free = rest.post("/channels/6/messages", body()).await;
     assert_eq!(free.header("x-ratelimit-remaining"), Some("9999"));
     server.set_rate("create_message", (2, Duration::from_millis(400)));
     let first = rest.post("/channels/6/messages", body()).await;
@@ -33,10 +33,11 @@ async fn a_bucket_is_a_channels_own_and_fills_again() {
     let json = refused.json();
     assert_eq!((&json["global"], refused.header("x-ratelimit-global")), (&json!(false), None));
     assert_eq!(rest.get("/channels/6").await.status, 200, "another route");
+    assert_eq!(rest.post("/channels/5/messages", body()).await.status, 200, "another channel");
     let wait = json["retry_after"].as_f64().unwrap();
     tokio::time::sleep(Duration::from_secs_f64(wait)).await;
     assert_eq!(rest.post("/channels/6/messages", body()).await.status, 200);
-    assert_eq!(server.sent_messages().len(), 4);
+    assert_eq!(server.sent_messages().len(), 5);
 }
 
 #[tokio::test]

@@ -21,6 +21,8 @@ use crate::exchange::client::Reply;
 
 /// Longer than anything takes that works.
 const SOON: Duration = Duration::from_secs(20);
+/// Long enough to see that something does not happen; only a broken server can fail by it.
+const A_MOMENT: Duration = Duration::from_millis(50);
 
 /// The status and the code of a refusal.
 fn refusal(reply: &Reply) -> (u16, u64) {

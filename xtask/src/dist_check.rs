@@ -3,7 +3,7 @@
 
 use crate::dist::{architectures, dir};
 use crate::setup;
-use crate::steps::{cargo, output_of, step, target_dir};
+use crate::steps::{cargo, step, target_dir};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};

@@ -5,8 +5,9 @@
 
 use super::admit::{Admission, admit};
 use super::besides::PERSON_BYTES_MAX;
-use super::mention::without_mention;
+use super::mention::Username;
 use super::wire::{ChatKind, Content, Message, OnBehalf, Update, UserKind};
+use cofferdam_chat::answering::without_mention;
 use cofferdam_chat::people::Members;
 use cofferdam_core::command::{Spoken, spoken};
 use serde_json::Value;
@@ -59,7 +60,7 @@ fn read(message: &Message, value: Option<&Value>) {
     }
     let name = &message.besides.name;
     assert!(name.len() <= PERSON_BYTES_MAX && !name.contains(char::is_control), "{name:?}");
-    if let Some(rest) = without_mention(&message.text, "our_bot") {
+    if let Some(rest) = without_mention(&message.text, &Username("our_bot")) {
         assert!(rest.len() < message.text.len(), "{rest:?}");
     }
     let usable = message.media.is_some() || !message.text.is_empty();

@@ -360,7 +360,7 @@ mod tests {
         let photo = json!({ "message_id": 2, "from": { "id": 8 }, "document": document("old") });
         let asked = json!({ "text": "@our_bot what is this?", "reply_to_message": photo });
         let Todo::Run(turn) = run(vec![group(asked)], Standing::First) else { panic!("no turn") };
-        assert!(matches!(turn.files, Files::Replied { files, .. } if file.name == "old"));
+        assert!(matches!(turn.files, Files::Replied { files, .. } if files[0].name == "old"));
     }
 
     #[test]
@@ -398,14 +398,15 @@ mod tests {
             Todo::Run(turn) => turn.files,
             other => panic!("{other:?}"),
         };
-        let Files::Replied { files, album } = files(json!({ "text": "/x", "reply_to_message": replied }))
+        let Files::Replied { files: replied_to, album } =
+            files(json!({ "text": "/x", "reply_to_message": replied }))
         else {
             panic!("own files")
         };
-        assert_eq!((file.name.as_str(), file.message_id), ("old", Some(2)));
+        assert_eq!((replied_to[0].name.as_str(), replied_to[0].message_id), ("old", Some(2)));
         assert_eq!(album.as_deref(), Some("7/0/7/g"));
         let words = files(json!({ "text": "what is this?", "reply_to_message": replied }));
-        assert!(matches!(words, Files::Replied { files, .. } if file.name == "old"));
+        assert!(matches!(words, Files::Replied { files, .. } if files[0].name == "old"));
         let origin = json!({ "type": "user", "sender_user": { "id": 8, "first_name": "Eve" } });
         let sent_on = json!({ "text": "x", "reply_to_message": replied, "forward_origin": origin });
         assert_eq!(files(sent_on), Files::Own(vec![]));

@@ -67,7 +67,8 @@ fn allowed(room: &str) -> Vec<&'static str> {
         "agent::bus" | "agent::server" => Vec::new(),
         // The way of a message: its turn, then its reply.
         "chat::answering" => [&["agent::turn", "agent::bus", "chat::outbound"], &BESIDE_TURNS[..]].concat(),
-        "chat::outbound" => vec!["agent::server"],
+        "chat::outbound" => vec!["agent::server", "chat::download"],
+        "chat::desk" => [&["agent::server"], &OF_TURNS[..], &BESIDE_TURNS[..]].concat(),
         "chat::download" | "chat::trouble" => vec!["agent::server"],
         // Who is let in is told through the answering of their channel, and a channel is set up on it.
         "chat::people" | "chat::setup" => {

@@ -144,7 +144,7 @@ fn what_is_not_understood_is_refused_with_its_line() {
         ("[attachments]\nmax_count = \"10\"\n", 2, "10"),
         ("[workspace]\nmax_bytes = \"-1 B\"\n", 2, "not a size"),
         ("[workspace]\nroot = 5\n", 2, "5"),
-        ("[channels.discord]\n", 1, "`discord`"),
+        ("[channels.matrix]\n", 1, "`matrix`"),
         ("[workspace]\nroot = \"a\"\nroot = \"b\"\n", 3, "duplicate key"),
         ("[workspace]\nroot = \"a\"\n[workspace]\n", 3, "duplicate key"),
         ("[workspace\n", 1, ""),

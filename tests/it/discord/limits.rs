@@ -14,7 +14,7 @@ async fn a_stop_does_not_wait_for_a_network_that_is_away() -> anyhow::Result<()>
     world.server.clear_faults();
     world.server.fault("get_current_user", 10_000, Fault::stall());
     world.launch(&[])?;
-    world.server.wait_for_request(PATIENCE, "get_current_user").await?;
+    world.server.wait_for_requests(PATIENCE, "get_current_user", 2).await?;
     assert!(world.stop()? < Duration::from_secs(10));
     Ok(())
 }

@@ -32,7 +32,8 @@ pub(super) struct Network {
     offline: bool,
     /// None without such a channel, or offline.
     telegram: Option<Bot>,
-    /// The same of Discord.
+    /// The same of Discord; not there without such a channel.
+    #[serde(skip_serializing_if = "Option::is_none")]
     discord: Option<Bot>,
     /// None without a model, or offline.
     model: Option<Model>,

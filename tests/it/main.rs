@@ -10,3 +10,4 @@ mod llm;
 mod sandbox;
 mod telegram;
 mod unrelated;
+mod workflow;

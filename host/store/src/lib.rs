@@ -26,6 +26,7 @@ mod recent;
 mod replies;
 mod retention;
 mod rows;
+mod runs;
 mod schema;
 mod seam;
 mod steering;
@@ -51,9 +52,10 @@ pub use rows::{
     PartKind, Persisted, Placeholder, Queue, Queued, Recent, Reply, Standing, Steer, Stranger, TakeUp,
     TakenUp, Update,
 };
+pub use runs::{Ended, KeptRun, KeptTask, ListedRun, NewRun, RUNS_LISTED_MAX, RunState, TaskState};
 pub use seam::{
     Approvals, Attempts, Backlog, Blobs, Deliveries, Inbox, Lines, Moves, Placeholders, Recents, Replies,
-    Steers, Storage, Usage,
+    Runs, Steers, Storage, Usage,
 };
 pub use usage::{Used, WhoseTurn};
 

@@ -6,6 +6,7 @@ mod edits;
 mod inbox;
 mod lines;
 mod outbox;
+mod runs;
 mod steering;
 
 use super::*;
@@ -74,6 +75,13 @@ macro_rules! conformance {
                 what_a_turn_has_written_is_known_after_a_restart
                 written_bytes_are_charged_to_whose_turn_it_is_and_once
                 what_an_open_turn_has_behind_it_is_kept_at_any_age
+            }
+            runs {
+                a_run_goes_on_where_it_was_after_a_crash
+                a_failed_run_is_taken_up_at_its_first_task_that_is_not_done
+                of_many_who_end_a_run_at_once_one_does
+                so_many_runs_are_open_and_no_more
+                so_many_runs_are_listed_and_no_more
             }
             lines {
                 lines_come_back_in_order_after_a_restart_and_each_once

@@ -5,6 +5,7 @@ mod approvals;
 mod conversations;
 mod inbox;
 mod outbox;
+mod runs;
 
 use super::*;
 use async_trait::async_trait;
@@ -56,6 +57,8 @@ struct Held {
     approvals: Arc<ApprovalsInMemory>,
     blobs: BTreeSet<(String, String)>,
     moves: BTreeMap<(String, String), String>,
+    /// And when it began.
+    runs: Vec<(KeptRun, i64)>,
 }
 
 struct Row {
@@ -251,6 +254,7 @@ impl Storage for Memory {
     async fn prune(&self, now: i64) -> Result<usize, StoreError> {
         let before = now - i64::try_from(DONE_AGE_MAX.as_millis()).expect("small");
         let mut held = self.held();
+        held.runs.retain(|(run, at)| run.state == RunState::Running || *at >= before);
         let unsent: Vec<_> = held
             .replies
             .iter()

@@ -1,14 +1,16 @@
 //! `cofferdam run`: carries a workflow out here, and prints one line of JSON.
 
 use super::Exit;
+use super::approving::AtOnce;
 use super::call::this_user;
 use super::serve::cancelled_by_signals;
-use super::workflow::{Given, Settings, line, listed_variables, trigger};
+use super::workflow::{Given, Resumed, Settings, line, listed_variables, print, trigger};
 use crate::config::Config;
 use crate::gateway::{self, Gateway, Readable, Role};
 use crate::workflows::{self, Executor, NO_MODEL, Run, RunLock};
 use anyhow::{Context as _, bail};
 use cofferdam_agent::llm::{self, Kind};
+use cofferdam_agent::tools::Approver;
 use cofferdam_core::audit::WorkflowState;
 use cofferdam_core::text::spelled_out_json;
 use cofferdam_store::{self as store, KeptRun, NewRun, RunState, Store};
@@ -16,6 +18,7 @@ use cofferdam_workflow::{Context, Plan, Workflow};
 use serde_json::{Map, Value};
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
 #[derive(Debug, clap::Args)]
@@ -26,6 +29,9 @@ pub(super) struct Arguments {
     file: PathBuf,
     #[command(flatten)]
     given: Given,
+    /// Approve each of its calls that its policy wants a person to; without it such a call is refused
+    #[arg(long)]
+    approve: bool,
     #[command(flatten)]
     pub(super) settings: Settings,
 }
@@ -56,7 +62,7 @@ pub(super) fn run(config: &Config, arguments: &Arguments) -> anyhow::Result<Exit
         bail!("another process carries out a run of this id; try again");
     };
     let kept = super::runtime()?.block_on(async {
-        let executor = host.executor(config, cancelled_by_signals()?);
+        let executor = host.executor(config, cancelled_by_signals()?, arguments.approve);
         begin(&executor, &run, new, config.workflows.max_open).await?;
         Ok::<_, anyhow::Error>(executor.carry_out(&run).await?)
     })?;
@@ -64,7 +70,8 @@ pub(super) fn run(config: &Config, arguments: &Arguments) -> anyhow::Result<Exit
 }
 
 /// Goes on with a run that was cut off or failed.
-pub(super) fn resume(config: &Config, id: &str) -> anyhow::Result<Exit> {
+pub(super) fn resume(config: &Config, resumed: &Resumed) -> anyhow::Result<Exit> {
+    let id = resumed.one.run.as_str();
     let Some(dir) = kept_folder(config, id)? else { return Ok(no_such_run(id)) };
     // What it needs is read before the process is confined; the run itself is read from the store.
     let answering = llm::open(&config.provider).context("[provider]")?;
@@ -86,14 +93,16 @@ pub(super) fn resume(config: &Config, id: &str) -> anyhow::Result<Exit> {
             if !matches!(kept.state, RunState::Running | RunState::Failed) {
                 return Ok(Some((run, kept)));
             }
-            let executor = host.executor(config, cancelled_by_signals()?);
+            let executor = host.executor(config, cancelled_by_signals()?, resumed.approve);
             executor.note(&run, WorkflowState::Resumed, Some(&this_user("cli")))?;
             executor.store.reopen_run(id).await?;
             let kept = executor.carry_out(&run).await?;
             Ok::<_, anyhow::Error>(Some((run, kept)))
         })?
         .ok_or_else(|| anyhow::anyhow!("the run {id} is no longer kept"))?;
-    finish(config, &run, lock, &kept)
+    let exit = end(config, &run, lock, &kept);
+    print(config, &kept, resumed.one.output)?;
+    Ok(exit)
 }
 
 /// The folder of a kept run's files; none where no such run is kept.
@@ -122,15 +131,20 @@ async fn begin(executor: &Executor, run: &Run, new: NewRun, open_max: u32) -> an
     )
 }
 
-fn finish(config: &Config, run: &Run, lock: RunLock, kept: &KeptRun) -> anyhow::Result<Exit> {
-    let exit = match kept.state {
-        RunState::Done => Exit::Done,
-        RunState::Failed | RunState::Cancelled | RunState::Running => Exit::ToolFailed,
-    };
+/// What a run comes to here; its lock goes with it.
+fn end(config: &Config, run: &Run, lock: RunLock, kept: &KeptRun) -> Exit {
     match kept.state {
         RunState::Running => drop(lock),
         RunState::Done | RunState::Failed | RunState::Cancelled => lock.end(&config.state_dir, &run.id),
     }
+    match kept.state {
+        RunState::Done => Exit::Done,
+        RunState::Failed | RunState::Cancelled | RunState::Running => Exit::ToolFailed,
+    }
+}
+
+fn finish(config: &Config, run: &Run, lock: RunLock, kept: &KeptRun) -> anyhow::Result<Exit> {
+    let exit = end(config, run, lock, kept);
     let line = line(kept, false).to_string();
     match writeln!(std::io::stdout(), "{}", spelled_out_json(&line)) {
         // Whoever read our output has seen enough; what became of the run stays true.
@@ -162,7 +176,7 @@ impl Host {
         Ok(Self { gateway, store: store::open(&config.state_dir)?, answering })
     }
 
-    fn executor(&self, config: &Config, stop: CancellationToken) -> Executor {
+    fn executor(&self, config: &Config, stop: CancellationToken, approve: bool) -> Executor {
         Executor {
             toolbox: self.gateway.toolbox.clone(),
             warden: self.gateway.warden.clone(),
@@ -173,6 +187,7 @@ impl Host {
             limits: config.workflow_attachments.clone(),
             deadline: config.workflows.run_deadline,
             store: self.store.clone(),
+            approver: approve.then(|| Arc::new(AtOnce) as Arc<dyn Approver>),
             stop,
         }
     }

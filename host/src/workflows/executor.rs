@@ -6,7 +6,7 @@ use super::gather::{Gather, Planned, Problem};
 use super::shown::{AgentView, Viewer};
 use super::tools::AgentTools;
 use super::types::Limits;
-use cofferdam_agent::tools::{CallRequest, Journal, Toolbox};
+use cofferdam_agent::tools::{Approver, CallRequest, Journal, Toolbox};
 use cofferdam_agent::turn::{self, Provider, Runner, TaskFailure, TaskRequest, Turn};
 use cofferdam_core::audit::{Workflow, WorkflowState};
 use cofferdam_core::id::{Caller, TurnId};
@@ -46,6 +46,8 @@ pub struct Executor {
     pub deadline: Span,
     /// Where runs are kept.
     pub store: Store,
+    /// Asks people about calls that a policy asks about; absent where nobody can be asked.
+    pub approver: Option<Arc<dyn Approver>>,
     /// Stops what is under way; the run is then taken up later.
     pub stop: CancellationToken,
 }
@@ -232,7 +234,7 @@ impl Executor {
             report: None,
             printed: None,
             journal: Some(self.store.clone()),
-            approver: None,
+            approver: self.approver.clone(),
             cancel: cancel.clone(),
         };
         let answer = self.toolbox.call(request).await;
@@ -273,7 +275,7 @@ impl Executor {
             profiles: None,
             attachments: view.attachments,
             recent: None,
-            approver: None,
+            approver: self.approver.clone(),
             steering: None,
             notices: Vec::new(),
         };

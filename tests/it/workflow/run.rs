@@ -307,7 +307,7 @@ async fn a_killed_run_is_interrupted_and_resumed_where_it_was() -> anyhow::Resul
     let mut child = asked(&home, &llm).await?;
     let (id, state) = only_run(&home);
     assert_eq!(state, "running");
-    let beside = home.run(&["workflow", "resume", &id]);
+    let beside = home.run(&["workflow", "resume", &id, "--json"]);
     assert_eq!((beside.code, beside.stdout.as_str()), (Some(1), ""), "one executor a run: {beside:?}");
     child.kill()?;
     child.wait()?;
@@ -319,7 +319,7 @@ async fn a_killed_run_is_interrupted_and_resumed_where_it_was() -> anyhow::Resul
     gate.open();
     llm.forget();
     llm.script([Turn::say("heard")]);
-    let ran = home.run(&["workflow", "resume", &id]);
+    let ran = home.run(&["workflow", "resume", &id, "--json"]);
     assert_eq!((ran.code, states(&ran.json())), (Some(0), "done done done".to_owned()), "{ran:?}");
     assert_eq!(std::fs::read(home.host("/shared/kept.txt"))?, b"heard");
     let audit = home.audit();
@@ -347,7 +347,12 @@ async fn a_run_is_cancelled_from_beside() -> anyhow::Result<()> {
     let ran: Ran = child.wait_with_output()?.into();
     assert_eq!((ran.code, states(&ran.json())), (Some(1), "done cancelled pending".to_owned()), "{ran:?}");
     assert!(!home.host("/shared/kept.txt").exists());
-    assert_eq!(home.run(&["workflow", "resume", &id]).code, Some(1), "it has ended");
+    let resumed = home.run(&["workflow", "resume", &id]);
+    assert_eq!(
+        (resumed.code, resumed.stdout.starts_with(&format!("{id}  cancelled\n"))),
+        (Some(1), true),
+        "it has ended: {resumed:?}"
+    );
     let audit = home.audit();
     let states: Vec<_> = audit.iter().filter_map(|record| record["state"].as_str()).collect();
     assert_eq!(states, ["started", "cancelled"]);
@@ -364,7 +369,7 @@ fn a_failed_run_goes_on_from_its_first_task_that_is_not_done() {
     let id = first.json()["run"].as_str().expect("an id").to_owned();
     assert_eq!(states(&first.json()), "done failed:not_found");
     std::fs::write(home.host("/shared/late.txt"), b"here").expect("writable");
-    let ran = home.run(&["workflow", "resume", &id]);
+    let ran = home.run(&["workflow", "resume", &id, "--json"]);
     assert_eq!((ran.code, states(&ran.json())), (Some(0), "done done".to_owned()), "{ran:?}");
     assert_eq!(ran.json()["output"]["content"], "here");
 }
@@ -387,7 +392,7 @@ async fn so_many_runs_are_open_each_for_its_time() -> anyhow::Result<()> {
         (Some(1), "done failed:timed_out pending".to_owned()),
         "{ran:?}"
     );
-    let again = home.run(&["workflow", "resume", ran.json()["run"].as_str().expect("an id")]);
+    let again = home.run(&["workflow", "resume", ran.json()["run"].as_str().expect("an id"), "--json"]);
     assert_eq!((again.code, &again.json()["error"]["code"]), (Some(1), &json!("timed_out")), "{again:?}");
     assert_eq!(run(&home, COPY, &["--input", "name=a"]).code, Some(0), "there is room again");
     gate.open();
@@ -428,7 +433,7 @@ fn killed_at_any_moment_a_run_does_everything_once() {
             kills += 1;
         }
         resumes += 1;
-        let ran = home.run(&["workflow", "resume", &id]);
+        let ran = home.run(&["workflow", "resume", &id, "--json"]);
         assert_eq!((ran.code, states(&ran.json())), (Some(0), "done done done done".to_owned()), "{ran:?}");
         assert_eq!(std::fs::read(home.host("/shared/4.txt")).expect("moved"), b"/shared/1.txt");
         assert!(!home.host("/shared/3.txt").exists());
@@ -441,4 +446,27 @@ fn killed_at_any_moment_a_run_does_everything_once() {
         assert_eq!(home.run(&["audit", "verify"]).code, Some(0));
     }
     assert!(resumes > 0, "of {kills} kills none came after a run began");
+}
+
+#[test]
+fn a_policy_that_wants_a_person_is_asked_as_in_a_turn() {
+    let home = Home::new().own_policies();
+    let name = "tools/file_write.toml";
+    let text = std::fs::read_to_string(home.policies_dir().join(name)).expect("there");
+    let home = home.policy(name, &format!("{text}\n[approval]\n\"*\" = \"always\"\n"));
+    let ran = run(&home, COPY, &["--input", "name=a"]);
+    assert_eq!(
+        (ran.code, states(&ran.json())),
+        (Some(1), "failed:approval_required pending".to_owned()),
+        "{ran:?}"
+    );
+    assert!(!home.host("/shared/a.txt").exists());
+    let id = ran.json()["run"].as_str().expect("an id").to_owned();
+    let ran = home.run(&["workflow", "resume", &id, "--json", "--approve"]);
+    assert_eq!((ran.code, states(&ran.json())), (Some(0), "done done".to_owned()), "{ran:?}");
+    assert!(ran.stderr.contains("approved: file_write needs approval"), "{ran:?}");
+    let approvals: Vec<_> =
+        home.audit().iter().filter_map(|record| record["approval"].as_str().map(str::to_owned)).collect();
+    assert_eq!(approvals, ["asked", "approved"]);
+    assert_eq!(run(&home, COPY, &["--input", "name=b", "--approve"]).code, Some(0));
 }

@@ -7,7 +7,7 @@ mod runs;
 
 pub(super) use check::{descriptions, trigger};
 pub(super) use given::{Given, Settings, listed_variables};
-pub(super) use runs::line;
+pub(super) use runs::{Resumed, line, print};
 
 use super::{Exit, Output};
 use crate::config::Config;
@@ -35,18 +35,14 @@ pub(super) enum Command {
     Show(runs::One),
     /// Goes on with a run that was cut off or failed, from its first task that is not done
     #[command(after_help = RESUME)]
-    Resume {
-        /// The run's id
-        #[arg(value_name = "RUN")]
-        run: String,
-    },
+    Resume(runs::Resumed),
     /// Ends a run; the task that it is at is stopped
     #[command(after_help = CANCEL)]
     Cancel(runs::One),
 }
 
-const RESUME: &str = "What is done is not done again. It prints the same line as `cofferdam run`. Exit codes: 0 done; 1 failed, \
-cancelled, interrupted, or no such run; 2 configuration.\nExample: cofferdam workflow resume publish-18c2f1d3a4b5c6d7-1a2b | jq .state";
+const RESUME: &str = "What is done is not done again. Exit codes: 0 done; 1 failed, \
+cancelled, interrupted, or no such run; 2 configuration.\nExample: cofferdam workflow resume publish-18c2f1d3a4b5c6d7-1a2b --json | jq .state";
 const LIST: &str = "A run is running, interrupted (resume it), done, failed or cancelled. The latest 200 are listed.\n\
 Example: cofferdam workflow list --json | jq -r '.runs[] | select(.state == \"interrupted\").run'";
 const SHOW: &str = "Exit codes: 0 told; 1 no such run.\nExample: cofferdam workflow show publish-18c2f1d3a4b5c6d7-1a2b --json | jq .tasks";
@@ -82,7 +78,7 @@ pub(super) fn run(config: &Config, command: &Command) -> anyhow::Result<Exit> {
         Command::Graph { file } => graph::run(file),
         Command::List(output) => runs::list(config, *output),
         Command::Show(one) => runs::show(config, one),
-        Command::Resume { run } => super::run::resume(config, run),
+        Command::Resume(resumed) => super::run::resume(config, resumed),
         Command::Cancel(one) => runs::cancel(config, one),
     }
 }

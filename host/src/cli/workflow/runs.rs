@@ -19,9 +19,19 @@ use std::io::Write;
 pub(in crate::cli) struct One {
     /// The run's id; `cofferdam workflow list` tells them
     #[arg(value_name = "RUN")]
-    pub(super) run: String,
+    pub(in crate::cli) run: String,
     #[command(flatten)]
-    output: Output,
+    pub(in crate::cli) output: Output,
+}
+
+/// A run that goes on.
+#[derive(Debug, clap::Args)]
+pub(in crate::cli) struct Resumed {
+    #[command(flatten)]
+    pub(in crate::cli) one: One,
+    /// Approve each of its calls that its policy wants a person to; without it such a call is refused
+    #[arg(long)]
+    pub(in crate::cli) approve: bool,
 }
 
 /// The store, where there is one.
@@ -92,7 +102,8 @@ pub(super) fn cancel(config: &Config, one: &One) -> anyhow::Result<Exit> {
     Ok(if cancelled { Exit::Done } else { Exit::ToolFailed })
 }
 
-fn print(config: &Config, kept: &KeptRun, output: Output) -> anyhow::Result<()> {
+/// A run, for people or programs.
+pub(in crate::cli) fn print(config: &Config, kept: &KeptRun, output: Output) -> anyhow::Result<()> {
     let is_held = RunLock::is_held(&config.state_dir, &kept.new.run);
     let mut out = std::io::stdout().lock();
     if output.json {

@@ -7,3 +7,4 @@ pub mod config;
 pub mod gateway;
 pub mod log;
 pub mod monitor;
+pub mod workflows;

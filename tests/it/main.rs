@@ -11,3 +11,4 @@ mod llm;
 mod sandbox;
 mod telegram;
 mod unrelated;
+mod workflow;

@@ -15,6 +15,9 @@ mod oracle;
 mod policy_files;
 mod schemas;
 mod tree;
+mod workflow_files;
+mod workflow_patterns;
+mod workflow_templates;
 
 pub use addendum::addendum;
 pub use arguments::arguments;
@@ -23,6 +26,9 @@ pub use guest_paths::guest_paths;
 pub use host_calls::host_calls;
 pub use policy_files::policy_files;
 pub use schemas::schemas;
+pub use workflow_files::workflow_files;
+pub use workflow_patterns::workflow_patterns;
+pub use workflow_templates::workflow_templates;
 
 /// A check: returns if its claims hold for these bytes.
 pub type Check = fn(&[u8]);
@@ -36,6 +42,9 @@ pub const CHECKS: &[(&str, Check)] = &[
     ("host_calls", host_calls),
     ("policy_files", policy_files),
     ("schemas", schemas),
+    ("workflow_files", workflow_files),
+    ("workflow_patterns", workflow_patterns),
+    ("workflow_templates", workflow_templates),
 ];
 
 /// Targets whose checks live in the host crate, beside the types that never leave it; the targets include its files.

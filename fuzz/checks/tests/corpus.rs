@@ -44,6 +44,21 @@ fn schemas() {
     check("schemas");
 }
 
+#[test]
+fn workflow_files() {
+    check("workflow_files");
+}
+
+#[test]
+fn workflow_patterns() {
+    check("workflow_patterns");
+}
+
+#[test]
+fn workflow_templates() {
+    check("workflow_templates");
+}
+
 /// The names in a folder, without an ending.
 fn names(folder: &str) -> BTreeSet<String> {
     let folder = corpus::folder().join("..").join(folder);

@@ -43,6 +43,8 @@ pub enum Event {
     Access(Access),
     /// The configuration was read anew while the gateway ran.
     Reload(Reload),
+    /// A run of a workflow began, ended or went on, or asked an agent.
+    Workflow(Workflow),
     /// The line before this one was cut by a crash; this continues the chain without hiding it.
     Recovered(Recovered),
 }
@@ -304,6 +306,68 @@ pub enum ReloadState {
     Applied,
     /// It is not; the one before stays.
     Refused,
+}
+
+/// What a run of a workflow came to, or what one of its tasks shows an agent. The calls of its tasks have the run's id in
+/// `turn` and `call`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Workflow {
+    /// The run.
+    pub run: String,
+    /// The workflow's id.
+    pub workflow: String,
+    /// SHA-256 of the workflow's file, lower-case hex.
+    pub file_sha256: String,
+    /// What the run came to; absent where a task asks an agent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub state: Option<WorkflowState>,
+    /// Who began it or had it go on or end: channel and sender, `cli:1000`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by: Option<String>,
+    /// The task that asks an agent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub task: Option<String>,
+    /// What it shows; empty where it shows nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub attachments: Option<Vec<WorkflowAttachment>>,
+}
+
+/// What a run of a workflow came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum WorkflowState {
+    /// It began.
+    Started,
+    /// It goes on after it was cut off or failed.
+    Resumed,
+    /// All its tasks are done.
+    Done,
+    /// A task failed.
+    Failed,
+    /// Somebody ended it.
+    Cancelled,
+}
+
+/// What a task shows an agent.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WorkflowAttachment {
+    /// `image`, `video`, `audio`, `pdf`, `file` or `url`.
+    pub r#type: String,
+    /// Below the declaring file's folder, or in the workspace.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub path: Option<String>,
+    /// Without user, and `?[redacted]` for a query.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub url: Option<String>,
+    /// As detected; of files alone, as all below.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mime_type: Option<String>,
+    /// Length in bytes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bytes: Option<u64>,
+    /// SHA-256 of the bytes, lower-case hex.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sha256: Option<String>,
 }
 
 /// A torn line, described so that verification accepts exactly it.

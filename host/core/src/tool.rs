@@ -154,6 +154,10 @@ error_codes! {
     ApprovalDenied = "approval_denied",
     /// The turn was cancelled.
     Cancelled = "cancelled",
+    /// A template of a workflow names what is not there.
+    TemplateFailed = "template_failed",
+    /// An agent of a workflow did not answer as its action wants.
+    InvalidOutput = "invalid_output",
     /// A fault of the gateway itself.
     Internal = "internal",
 }

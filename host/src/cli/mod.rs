@@ -11,6 +11,7 @@ mod init;
 mod policy;
 mod progress;
 mod reload;
+mod run;
 mod serve;
 mod service;
 mod status;
@@ -20,6 +21,7 @@ mod tool;
 mod tools;
 mod typed;
 mod wit;
+mod workflow;
 
 use crate::config::Config;
 use crate::log;
@@ -106,6 +108,11 @@ enum Command {
     /// For authors: starts, inspects, runs and tests a tool
     #[command(subcommand)]
     Tool(tool::Command),
+    /// Carries out a workflow's file, task by task; prints one line of JSON
+    Run(run::Arguments),
+    /// Workflows: checks and draws files, tells of runs, resumes and cancels them
+    #[command(subcommand)]
+    Workflow(workflow::Command),
     /// For authors: writes the contract with tools, to bind from in any language
     Wit(wit::Arguments),
 }
@@ -191,7 +198,18 @@ fn run(cli: Cli) -> anyhow::Result<Exit> {
     {
         return done;
     }
-    let environment = environment()?;
+    if let Command::Workflow(command) = &cli.command
+        && let Some(done) = command.run_bare()
+    {
+        return done;
+    }
+    let mut environment = environment()?;
+    let settings = match &cli.command {
+        Command::Workflow(command) => command.settings(),
+        Command::Run(arguments) => arguments.settings.variables(),
+        _ => Vec::new(),
+    };
+    environment.extend(settings.into_iter().map(|(name, value)| (name.to_owned(), value)));
     let config = Config::load(cli.global.config.as_deref(), cli.global.workspace.as_deref(), &environment)?;
     log::configure(&config.log);
     // The same file, flags and environment, whatever else there may be by then.
@@ -217,6 +235,8 @@ fn command(command: Command, config: &Config, load: serve::Load) -> anyhow::Resu
         Command::Reload => reload::run(config),
         Command::Service(command) => service::run(config, &command),
         Command::Tool(command) => tool::run(config, command),
+        Command::Run(arguments) => run::run(config, &arguments),
+        Command::Workflow(command) => workflow::run(config, &command),
     }
 }
 

@@ -3,9 +3,11 @@
 //! Refuses unknown keys (in the file and as `COFFERDAM_…`), and a layout in which tools could change
 //! what the gateway itself relies on.
 
+mod attached;
 mod keys;
 mod places;
 mod settings;
+mod workflows;
 
 pub use settings::{Origin, Setting};
 
@@ -50,6 +52,10 @@ pub struct Config {
     pub compile_time: Span,
     /// Where guests run, and what must confine them.
     pub isolation: confine::Config,
+    /// What workflows may name.
+    pub workflows: workflows::Config,
+    /// Limits on attachments of workflows.
+    pub workflow_attachments: crate::workflows::Limits,
     /// Where whoever watches the gateway may ask.
     pub metrics: monitor::Config,
     /// How the log is written.
@@ -122,7 +128,7 @@ struct Written {
     policies: PoliciesTable,
     audit: AuditTable,
     provider: llm::Config,
-    attachments: AttachmentsTable,
+    attachments: attached::Table,
     replies: attachments::outgoing::Config,
     turns: turn::Config,
     approvals: tools::Config,
@@ -130,6 +136,7 @@ struct Written {
     isolation: confine::Config,
     metrics: monitor::Config,
     log: log::Config,
+    workflows: workflows::Config,
     channels: ChannelsTable,
 }
 
@@ -159,14 +166,6 @@ struct PoliciesTable {
 struct AuditTable {
     rotate_bytes: Option<ByteSize>,
     sign_key_file: Option<PathBuf>,
-}
-
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-struct AttachmentsTable {
-    max_bytes: Option<ByteSize>,
-    max_turn_bytes: Option<ByteSize>,
-    max_count: Option<u32>,
 }
 
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -259,8 +258,9 @@ impl Config {
         audit.check().map_err(|e| places.refuse("audit.rotate_bytes", e))?;
         written.turns.check().map_err(|(key, e)| places.refuse(&format!("turns.{key}"), e))?;
         written.metrics.check().map_err(|e| places.refuse("metrics.listen", e))?;
+        written.workflows.check(&places)?;
+        let workflow_attachments = written.attachments.of_workflows(&places)?;
         written.log.check().map_err(|e| places.refuse("log.filter", e))?;
-        let defaults = attachments::Config::default();
         let mut config = Self {
             workspace: publish::Config {
                 root,
@@ -272,16 +272,14 @@ impl Config {
             policies_dir: written.policies.dir,
             audit,
             provider: written.provider,
-            attachments: attachments::Config {
-                max_bytes: written.attachments.max_bytes.unwrap_or(defaults.max_bytes),
-                max_turn_bytes: written.attachments.max_turn_bytes.unwrap_or(defaults.max_turn_bytes),
-                max_count: written.attachments.max_count.unwrap_or(defaults.max_count),
-            },
+            attachments: written.attachments.of_messages(),
             replies: written.replies,
             turns: written.turns,
             approvals: written.approvals,
             compile_time,
             isolation: written.isolation,
+            workflows: written.workflows,
+            workflow_attachments,
             metrics: written.metrics,
             log: written.log,
             telegram: written.channels.telegram,

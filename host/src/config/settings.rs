@@ -90,6 +90,10 @@ fn in_use(config: &Config, key: &str) -> Option<String> {
         "attachments.max_bytes" => quoted(&config.attachments.max_bytes),
         "attachments.max_turn_bytes" => quoted(&config.attachments.max_turn_bytes),
         "attachments.max_count" => config.attachments.max_count.to_string(),
+        "attachments.max_download_size_bytes" => config.workflow_attachments.max_bytes.to_string(),
+        "workflows.max_open" => config.workflows.max_open.to_string(),
+        "workflows.run_deadline" => quoted(&config.workflows.run_deadline),
+        "workflows.env" => format!("{:?}", config.workflows.env),
         "replies.max_bytes" => quoted(&config.replies.max_bytes),
         "replies.max_call_bytes" => quoted(&config.replies.max_call_bytes),
         "replies.max_turn_bytes" => quoted(&config.replies.max_turn_bytes),
@@ -117,7 +121,10 @@ fn in_use(config: &Config, key: &str) -> Option<String> {
         "channels.telegram.other_groups" => "\"allowed\"".to_owned(),
         "channels.telegram.pairing_expires" => quoted(&telegram?.pairing_expires),
         "channels.telegram.flood_limits" => quoted(&telegram?.flood_limits),
-        _ => return discord(config.discord.as_ref()?, key),
+        _ => {
+            let discord = || discord(config.discord.as_ref()?, key);
+            return allowed_type(config, key).or_else(discord);
+        }
     })
 }
 
@@ -136,6 +143,13 @@ fn discord(discord: &cofferdam_discord::Config, key: &str) -> Option<String> {
         "other_guilds" => "\"allowed\"".to_owned(),
         _ => return None,
     })
+}
+
+/// The patterns of one type of attachments.
+fn allowed_type(config: &Config, key: &str) -> Option<String> {
+    let kind = key.strip_prefix("attachments.allowed_mime_types.")?;
+    let lists = config.workflow_attachments.allowed.lists();
+    lists.into_iter().find(|(known, _)| *known == kind).map(|(_, patterns)| format!("{patterns:?}"))
 }
 
 #[cfg(test)]

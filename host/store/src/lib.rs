@@ -26,6 +26,7 @@ mod recent;
 mod replies;
 mod retention;
 mod rows;
+mod runs;
 mod schema;
 mod seam;
 mod steering;
@@ -52,9 +53,10 @@ pub use rows::{
     PartKind, Persisted, Placeholder, Queue, Queued, Recent, Reply, Standing, Steer, Stranger, TakeUp,
     TakenUp, Update,
 };
+pub use runs::{Ended, KeptRun, KeptTask, ListedRun, NewRun, RUNS_LISTED_MAX, RunState, TaskState};
 pub use seam::{
     Approvals, Attempts, Backlog, Blobs, Deliveries, Inbox, Lines, Moves, Placeholders, Recents, Replies,
-    Steers, Storage, Streams, Usage,
+    Runs, Steers, Storage, Streams, Usage,
 };
 pub use streams::{PLACES_MAX, Place, Position, Stream};
 pub use usage::{Used, WhoseTurn};

@@ -45,6 +45,20 @@ pub struct DayOf {
 }
 
 impl Look {
+    /// What the run of this id began with; none where it is not kept.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub fn began_with(&self, run: &str) -> Result<Option<String>, StoreError> {
+        use rusqlite::OptionalExtension;
+        if self.version != schema::VERSION {
+            return Err(StoreError::Newer { found: self.version, known: schema::VERSION });
+        }
+        let found =
+            self.connection.query_row("SELECT began_with FROM run WHERE run = ?1", [run], |row| row.get(0));
+        Ok(found.optional()?)
+    }
+
     /// The database of a state directory; none where there is no file.
     ///
     /// # Errors

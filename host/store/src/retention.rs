@@ -2,7 +2,7 @@
 //! or for its reply to be sent is never touched, nor is what an open turn has behind it: it runs again at the next
 //! start, however late that is, and must not do again what it has done.
 
-use super::{StoreError, approvals, attempts, history, journal, outgoing, recent, usage};
+use super::{StoreError, approvals, attempts, history, journal, outgoing, recent, runs, usage};
 use rusqlite::{Transaction, params};
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -48,6 +48,7 @@ pub(super) fn prune(tx: &Transaction<'_>, now: i64) -> Result<usize, StoreError>
     attempts::prune(tx, before)?;
     usage::prune(tx, before)?;
     approvals::prune(tx, before)?;
+    runs::prune(tx, before)?;
     // Behind the journal, whose calls it looks up.
     journal::prune(tx, before)?;
     Ok(gone.len())

@@ -8,7 +8,7 @@ use std::path::Path;
 use std::time::Duration;
 
 /// The version that this program writes, kept in `user_version`.
-pub(super) const VERSION: i64 = 12;
+pub(super) const VERSION: i64 = 13;
 
 /// Times are milliseconds since 1970 UTC. `seq` is the order of arrival: Telegram starts its update ids
 /// anew at a random number after a quiet week.
@@ -240,6 +240,35 @@ CREATE TABLE place (
 ) STRICT;
 ";
 
+/// `run.began_with` and the outputs and errors are JSON that is the workflows' own.
+const VERSION_13: &str = "
+CREATE TABLE run (
+    run         TEXT    PRIMARY KEY,
+    workflow    TEXT    NOT NULL,
+    channel     TEXT    NOT NULL,
+    sender      TEXT    NOT NULL,
+    began_with  TEXT    NOT NULL,
+    file_sha256 TEXT    NOT NULL,
+    state       TEXT    NOT NULL CHECK (state IN ('running', 'done', 'failed', 'cancelled')),
+    output      TEXT,
+    error       TEXT,
+    began_at    INTEGER NOT NULL,
+    ended_at    INTEGER
+) STRICT;
+CREATE INDEX run_open  ON run (state)    WHERE ended_at IS NULL;
+CREATE INDEX run_ended ON run (ended_at) WHERE ended_at IS NOT NULL;
+
+CREATE TABLE run_task (
+    run    TEXT    NOT NULL REFERENCES run (run) ON DELETE CASCADE,
+    n      INTEGER NOT NULL,
+    id     TEXT    NOT NULL,
+    state  TEXT    NOT NULL CHECK (state IN ('pending', 'running', 'done', 'failed', 'cancelled')),
+    output TEXT,
+    error  TEXT,
+    PRIMARY KEY (run, n)
+) STRICT;
+";
+
 /// The connection, with its pragmas set and its tables there.
 pub(super) fn open(path: &Path) -> Result<Connection, StoreError> {
     make_private(path).map_err(|source| StoreError::Open { path: path.to_owned(), source })?;
@@ -267,7 +296,7 @@ fn migrate(connection: &mut Connection) -> Result<(), StoreError> {
     let found = version(&transaction)?;
     let versions = [
         VERSION_1, VERSION_2, VERSION_3, VERSION_4, VERSION_5, VERSION_6, VERSION_7, VERSION_8, VERSION_9,
-        VERSION_10, VERSION_11, VERSION_12,
+        VERSION_10, VERSION_11, VERSION_12, VERSION_13,
     ];
     for (version, tables) in (1..).zip(versions) {
         if found < version {

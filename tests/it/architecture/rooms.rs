@@ -81,12 +81,16 @@ fn allowed(room: &str) -> Vec<&'static str> {
                 .concat()
         }
         "cofferdam::main" => vec!["cofferdam::cli"],
-        "cofferdam::cli" => [&["cofferdam::gateway"], &allowed("cofferdam::gateway")[..]].concat(),
+        "cofferdam::cli" => {
+            [&["cofferdam::gateway", "cofferdam::workflows"], &allowed("cofferdam::gateway")[..]].concat()
+        }
+        // A run is composed as a turn is.
+        "cofferdam::workflows" => vec!["agent::turn", "agent::tools", "agent::bus", "agent::llm"],
         "cofferdam::gateway" => [&["cofferdam::config"], &allowed("cofferdam::config")[..]].concat(),
         // Each room owns its `Config`; loading them all is one place.
         "cofferdam::config" => {
             let below = [
-                &["agent::llm", "cofferdam::log", "cofferdam::monitor"],
+                &["agent::llm", "cofferdam::log", "cofferdam::monitor", "cofferdam::workflows"],
                 &allowed("telegram::lib")[..],
                 &["discord::lib"],
             ];

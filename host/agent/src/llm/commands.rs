@@ -48,9 +48,11 @@ impl Commands {
                 }
                 None => say(listing(&attachments.infos())),
             },
-            Some(Entry::Assistant { .. } | Entry::Steer { .. } | Entry::Summary { .. }) | None => {
-                Reply::default()
-            }
+            // Nothing in a task is a command.
+            Some(
+                Entry::Task { .. } | Entry::Assistant { .. } | Entry::Steer { .. } | Entry::Summary { .. },
+            )
+            | None => Reply::default(),
         }
     }
 

@@ -5,7 +5,7 @@
 //! conversation from then on.
 
 use super::parts::{Part, Parts};
-use crate::turn::{Entry, Request, ToolCall, ToolSpec};
+use crate::turn::{Entry, Request, Shown, ToolCall, ToolSpec};
 use serde_json::{Value, json};
 use std::borrow::Cow;
 
@@ -105,6 +105,9 @@ pub(super) fn messages<'a>(request: Request<'a>, parts: &'a Parts) -> Vec<Messag
                 }
                 push_user(&mut messages, blocks);
             }
+            Entry::Task { prompt, list, shown, .. } => {
+                push_user(&mut messages, asked(prompt, list.as_deref(), shown, parts.at(at)));
+            }
             Entry::Steer { text, addendum, .. } => {
                 let texts = [Some(STEER), Some(text.as_str()), addendum.as_deref()];
                 push_user(&mut messages, said(texts, parts.at(at)));
@@ -135,6 +138,22 @@ pub(super) fn messages<'a>(request: Request<'a>, parts: &'a Parts) -> Vec<Messag
 fn said<'a, const N: usize>(texts: [Option<&'a str>; N], parts: &'a [Part]) -> Vec<Block<'a>> {
     let texts = texts.into_iter().flatten().filter(|text| !text.trim().is_empty());
     parts.iter().map(Block::Part).chain(texts.map(|text| Block::Text(text.into()))).collect()
+}
+
+/// What a task asks: its texts first, then what it shows, in order. Each of `parts` is one that is no text.
+fn asked<'a>(
+    prompt: &'a str,
+    list: Option<&'a str>,
+    shown: &'a [Shown],
+    parts: &'a [Part],
+) -> Vec<Block<'a>> {
+    let text = |text: &'a str| (!text.trim().is_empty()).then(|| Block::Text(text.into()));
+    let mut parts = parts.iter();
+    let shown = shown.iter().filter_map(|shown| match shown {
+        Shown::Text(shown) => text(shown),
+        Shown::Attachment(_) | Shown::ImageAt(_) => parts.next().map(Block::Part),
+    });
+    text(prompt).into_iter().chain(list.and_then(text)).chain(shown).collect()
 }
 
 /// What stands for a message of files alone: left out, the model would seem to have answered nothing, and to have begun

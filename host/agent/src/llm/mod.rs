@@ -33,6 +33,7 @@ mod tests;
 
 pub use config::{Config, ConfigError, Kind};
 pub use key::checked as checked_key;
+pub use parts::PARTS_BYTES_MAX;
 pub use patience::Patience;
 pub use probe::{KeyStanding, Known, ModelStanding, ProbeError, Probed, probe};
 

@@ -47,8 +47,9 @@ impl Model {
     }
 
     /// The body of a request, and whether it shows attachments, whose bytes are dropped as soon as it is written.
-    async fn asking(&self, request: Request<'_>) -> Asking {
-        let parts = Parts::of(request.conversation, &self.accepts).await;
+    async fn asking(&self, request: Request<'_>) -> Result<Asking, ProviderError> {
+        let unreadable = |error| ProviderError::Refused(format!("an attachment cannot be read: {error}"));
+        let parts = Parts::of(request.conversation, &self.accepts).await.map_err(unreadable)?;
         let prompt = Prompt {
             model: &self.name,
             max_output_tokens: self.max_output_tokens,
@@ -57,14 +58,14 @@ impl Model {
             tools: tools(request.tools),
         };
         let shows = if parts.is_empty() { Shows::Text } else { Shows::Files };
-        Asking { body: self.dialect.body(&prompt).into(), shows }
+        Ok(Asking { body: self.dialect.body(&prompt).into(), shows })
     }
 }
 
 #[async_trait]
 impl Provider for Model {
     async fn respond(&self, request: Request<'_>, deltas: &mut dyn Deltas) -> Result<Reply, ProviderError> {
-        let asking = self.asking(request).await;
+        let asking = self.asking(request).await?;
         if asking.body.len() > REQUEST_BYTES_MAX {
             return Err(Failure::TooLong(String::new()).told());
         }

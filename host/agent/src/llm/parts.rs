@@ -1,11 +1,11 @@
 //! Attachments that a model is shown: those whose bytes are there, whose detected type the operator accepts, and
 //! that fit. The others are told of in the addendum alone, and can be saved all the same.
 
-use crate::turn::{Conversation, Entry};
+use crate::turn::{Conversation, Entry, Shown};
 use base64::display::Base64Display;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
-use cofferdam_warden::attachments::{Attachment, Blob, BlobBytes};
+use cofferdam_warden::attachments::{Attachment, Attachments, Blob, BlobBytes};
 use serde::{Serialize, Serializer};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -13,7 +13,7 @@ use std::io::{self, Read};
 
 /// Bytes of all parts of one request, before base64 makes a third more of them. The servers' own bounds are 20 to
 /// 50 MiB for a request.
-pub(super) const PARTS_BYTES_MAX: u64 = 16 << 20;
+pub const PARTS_BYTES_MAX: u64 = 16 << 20;
 
 /// An attachment that a model is shown.
 #[derive(Clone)]
@@ -24,7 +24,16 @@ pub(super) struct Part {
     pub(super) mime_type: String,
     /// A name that no sender chose.
     pub(super) name: String,
-    bytes: Bytes,
+    body: Body,
+}
+
+/// What a part is made of.
+#[derive(Clone)]
+enum Body {
+    /// Bytes.
+    Bytes(Bytes),
+    /// The address of an image.
+    At(String),
 }
 
 /// What an attachment is to a model.
@@ -43,10 +52,17 @@ pub(super) struct Parts(BTreeMap<usize, Vec<Part>>);
 impl Parts {
     /// Reads what a conversation can show under these patterns of media types. Earlier turns have no bytes, so
     /// only the running one has parts.
-    pub(super) async fn of(conversation: &Conversation, accepts: &[String]) -> Self {
+    ///
+    /// # Errors
+    /// Something that a task shows cannot be read: of a task everything is shown, or nothing is asked.
+    pub(super) async fn of(conversation: &Conversation, accepts: &[String]) -> io::Result<Self> {
         let mut parts = Self::default();
         let mut left = PARTS_BYTES_MAX;
         for (at, entry) in conversation.entries.iter().enumerate() {
+            if let Entry::Task { shown, attachments, .. } = entry {
+                parts.0.insert(at, of_task(shown, attachments).await?);
+                continue;
+            }
             let (Entry::User { attachments, .. } | Entry::Steer { attachments, .. }) = entry else {
                 continue;
             };
@@ -65,7 +81,7 @@ impl Parts {
                 }
             }
         }
-        parts
+        Ok(parts)
     }
 
     /// Whether there are none.
@@ -84,6 +100,41 @@ impl Parts {
     }
 }
 
+/// What a task shows besides texts, in order. What may be shown was decided before it asked.
+async fn of_task(shown: &[Shown], attachments: &Attachments) -> io::Result<Vec<Part>> {
+    let mut parts = Vec::new();
+    for shown in shown {
+        match shown {
+            Shown::Text(_) => {}
+            Shown::ImageAt(url) => parts.push(Part {
+                shape: Shape::Image,
+                mime_type: "image/*".into(),
+                name: format!("image-{}", parts.len()),
+                body: Body::At(url.clone()),
+            }),
+            Shown::Attachment(index) => {
+                let lacking =
+                    || io::Error::other(format!("attachment {index} has no bytes that a model is shown"));
+                let attachment =
+                    attachments.iter().find(|one| one.info.index == *index).ok_or_else(lacking)?;
+                let (blob, shape) =
+                    attachment.blob.as_ref().zip(shape(&attachment.info.mime_type)).ok_or_else(lacking)?;
+                parts.push(Part::new(attachment, shape, bytes_of(blob.clone()).await?));
+            }
+        }
+    }
+    Ok(parts)
+}
+
+/// What a type is to a model, if a model is shown it at all.
+fn shape(mime_type: &str) -> Option<Shape> {
+    match mime_type.split_once('/')? {
+        ("image", _) => Some(Shape::Image),
+        ("application", "pdf") => Some(Shape::Document),
+        _ => None,
+    }
+}
+
 /// The bytes and the shape of an attachment that is shown.
 fn shown<'a>(attachment: &'a Attachment, accepts: &[String]) -> Option<(&'a Blob, Shape)> {
     let (mime_type, blob) = (attachment.info.mime_type.as_str(), attachment.blob.as_ref()?);
@@ -91,11 +142,7 @@ fn shown<'a>(attachment: &'a Attachment, accepts: &[String]) -> Option<(&'a Blob
         Some(prefix) => mime_type.starts_with(prefix),
         None => pattern == mime_type,
     };
-    let shape = match mime_type.split_once('/')? {
-        ("image", _) => Shape::Image,
-        ("application", "pdf") => Shape::Document,
-        _ => return None,
-    };
+    let shape = shape(mime_type)?;
     (!blob.is_empty() && accepts.iter().any(fits)).then_some((blob, shape))
 }
 
@@ -119,44 +166,78 @@ impl Part {
             Shape::Image => "",
             Shape::Document => ".pdf",
         };
-        Self { shape, name: format!("attachment-{}{ending}", attachment.info.index), mime_type, bytes }
+        Self {
+            shape,
+            name: format!("attachment-{}{ending}", attachment.info.index),
+            mime_type,
+            body: Body::Bytes(bytes),
+        }
     }
 
-    /// The bytes as base64, which is written straight into the body.
+    /// The bytes as base64, which is written straight into the body; none of what is shown by its address.
     pub(super) fn base64(&self) -> Encoded<'_> {
-        Encoded { prefix: None, bytes: &self.bytes }
+        match &self.body {
+            Body::Bytes(bytes) => Encoded::Bytes { prefix: None, bytes },
+            Body::At(url) => Encoded::Url(url),
+        }
     }
 
-    /// The same as an URL: `data:image/png;base64,…`.
+    /// The same as an URL: `data:image/png;base64,…`, or the address.
     pub(super) fn data_url(&self) -> Encoded<'_> {
-        Encoded { prefix: Some(&self.mime_type), bytes: &self.bytes }
+        match &self.body {
+            Body::Bytes(bytes) => Encoded::Bytes { prefix: Some(&self.mime_type), bytes },
+            Body::At(url) => Encoded::Url(url),
+        }
+    }
+
+    /// Its address, where it has one.
+    pub(super) fn url(&self) -> Option<&str> {
+        match &self.body {
+            Body::Bytes(_) => None,
+            Body::At(url) => Some(url),
+        }
     }
 
     #[cfg(test)]
     pub(super) fn of_bytes(shape: Shape, mime_type: &str, bytes: &'static [u8]) -> Self {
-        Self { shape, mime_type: mime_type.into(), name: "attachment-0.pdf".into(), bytes: bytes.into() }
+        let body = Body::Bytes(bytes.into());
+        Self { shape, mime_type: mime_type.into(), name: "attachment-0.pdf".into(), body }
     }
 }
 
 impl fmt::Debug for Part {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Part({}, {} bytes)", self.mime_type, self.bytes.len())
+        match &self.body {
+            Body::Bytes(bytes) => write!(f, "Part({}, {} bytes)", self.mime_type, bytes.len()),
+            Body::At(_) => f.write_str("Part(an address)"),
+        }
     }
 }
 
-/// Bytes that are written as base64.
-pub(super) struct Encoded<'a> {
-    /// The media type of a data URL.
-    prefix: Option<&'a str>,
-    bytes: &'a [u8],
+/// Bytes that are written as base64, or an address as it is.
+pub(super) enum Encoded<'a> {
+    /// Bytes.
+    Bytes {
+        /// The media type of a data URL.
+        prefix: Option<&'a str>,
+        /// What is written.
+        bytes: &'a [u8],
+    },
+    /// An address.
+    Url(&'a str),
 }
 
 impl fmt::Display for Encoded<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if let Some(mime_type) = self.prefix {
-            write!(f, "data:{mime_type};base64,")?;
+        match self {
+            Self::Url(url) => f.write_str(url),
+            Self::Bytes { prefix, bytes } => {
+                if let Some(mime_type) = prefix {
+                    write!(f, "data:{mime_type};base64,")?;
+                }
+                Base64Display::new(bytes, &STANDARD).fmt(f)
+            }
         }
-        Base64Display::new(self.bytes, &STANDARD).fmt(f)
     }
 }
 
@@ -170,7 +251,6 @@ impl Serialize for Encoded<'_> {
 mod tests {
     use super::*;
     use cofferdam_core::attachment::AttachmentInfo;
-    use cofferdam_warden::attachments::Attachments;
     use std::io::Write;
 
     fn attachment(index: u32, mime_type: &str, blob: Option<Blob>) -> Attachment {
@@ -197,7 +277,7 @@ mod tests {
         let summary = Entry::Summary { text: String::new() };
         let conversation = Conversation { entries: vec![summary, user] };
         let accepts: Vec<String> = accepts.iter().map(|&pattern| pattern.into()).collect();
-        let parts = Parts::of(&conversation, &accepts).await;
+        let parts = Parts::of(&conversation, &accepts).await.expect("readable");
         assert!(parts.at(0).is_empty() && parts.at(9).is_empty());
         parts.at(1).iter().map(|part| (part.name.clone(), part.data_url().to_string())).collect()
     }

@@ -25,6 +25,17 @@ pub enum Entry {
         /// What the provider is told of the attachments; absent without any, never kept in history.
         addendum: Option<String>,
     },
+    /// What a task of a workflow asks: the operator's words, and what the operator has shown with them.
+    Task {
+        /// What is asked.
+        prompt: String,
+        /// One line for each attachment; none without any.
+        list: Option<String>,
+        /// What is shown besides, in order. All of it is shown, or nothing is asked.
+        shown: Vec<Shown>,
+        /// For the tools.
+        attachments: Attachments,
+    },
     /// What the user added while the turn was at work.
     Steer {
         /// Text or caption, as typed.
@@ -57,6 +68,17 @@ pub enum Entry {
         /// Who was told what, in prose.
         text: String,
     },
+}
+
+/// What a task shows besides its texts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Shown {
+    /// The bytes of the attachment with this index: an image or a PDF.
+    Attachment(u32),
+    /// An image by its address, which is passed on as it is written.
+    ImageAt(String),
+    /// A text.
+    Text(String),
 }
 
 impl Entry {

@@ -6,7 +6,7 @@
 //! down, and is not charged: the turn asks again, so often as it may begin.
 
 use super::rounds::End;
-use super::{Delta, Deltas, Entry, Progress, ProviderError, Reply, Step, ToolCall, Usage};
+use super::{Delta, Deltas, Entry, Progress, ProviderError, Reply, Shown, Step, ToolCall, Usage};
 use cofferdam_core::secret::Redactor;
 use std::sync::Arc;
 
@@ -44,6 +44,13 @@ pub(super) fn bytes(entry: &Entry) -> usize {
     match entry {
         Entry::User { text, addendum, .. } | Entry::Steer { text, addendum, .. } => {
             text.len() + addendum.as_ref().map_or(0, String::len)
+        }
+        Entry::Task { prompt, list, shown, .. } => {
+            let texts = shown.iter().map(|shown| match shown {
+                Shown::Text(text) | Shown::ImageAt(text) => text.len(),
+                Shown::Attachment(_) => 0,
+            });
+            prompt.len() + list.as_ref().map_or(0, String::len) + texts.sum::<usize>()
         }
         Entry::Assistant { text, tool_calls } => said(text.as_deref(), tool_calls),
         Entry::ToolResult { tool, shown, .. } => tool.len() + shown.len(),

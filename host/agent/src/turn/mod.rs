@@ -25,6 +25,7 @@ mod runner;
 mod shortening;
 mod steering;
 mod talk;
+mod task;
 #[cfg(test)]
 mod tests;
 mod tools;
@@ -33,7 +34,7 @@ pub mod words;
 
 pub use clock::Clock;
 pub use config::Config;
-pub use conversation::{Conversation, Entry};
+pub use conversation::{Conversation, Entry, Shown};
 pub use history::{Besides, History, HistoryError, InMemory, Kept};
 pub use progress::{Progress, Step};
 pub use provider::{
@@ -41,4 +42,5 @@ pub use provider::{
 };
 pub use runner::{Runner, Turn, Whose};
 pub use steering::{Said, Steering};
+pub use task::{TaskAnswer, TaskFailure, TaskRequest};
 pub use tools::Tools;

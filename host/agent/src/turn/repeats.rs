@@ -58,7 +58,7 @@ fn failures<'a>(entries: &'a [Entry], wanted: &ToolCall) -> Vec<&'a ToolError> {
             }
             // What a person says may change what comes of a call.
             Entry::Steer { .. } => found.clear(),
-            Entry::User { .. } | Entry::Summary { .. } => {}
+            Entry::User { .. } | Entry::Task { .. } | Entry::Summary { .. } => {}
         }
     }
     found

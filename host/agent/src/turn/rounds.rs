@@ -55,6 +55,8 @@ pub(super) struct Rounds<'a> {
 /// What a turn says at its end.
 pub(super) struct Said {
     pub(super) text: String,
+    /// Whether it is the provider's answer, and not this program's words in its place.
+    pub(super) is_answer: bool,
     pub(super) markup: Markup,
     /// Files that come with it.
     pub(super) files: Vec<OutgoingAttachment>,
@@ -65,7 +67,8 @@ pub(super) struct Said {
 impl Said {
     /// This program's own words, and nothing with them.
     pub(super) fn plainly(text: String) -> Self {
-        Self { text, markup: Markup::Plain, files: Vec::new(), came: Attachments::default() }
+        let (files, came) = (Vec::new(), Attachments::default());
+        Self { text, is_answer: false, markup: Markup::Plain, files, came }
     }
 }
 
@@ -102,6 +105,11 @@ impl<'a> Rounds<'a> {
 
     /// Goes on until there is an answer; with it the files that go out, and those that came in.
     pub(super) async fn run(mut self) -> Said {
+        self.go_on().await
+    }
+
+    /// The same, after which more can be asked.
+    pub(super) async fn go_on(&mut self) -> Said {
         // A crash gives no time back; a retry is a turn of its own.
         let left = self.parts.limits.deadline.0.saturating_sub(self.talk.age());
         let stop = self.stop.clone();
@@ -123,16 +131,16 @@ impl<'a> Rounds<'a> {
         };
         COUNTS.turns.add(ended.as_ref().map_or_else(End::word, |_| "answered"), 1);
         let said = match ended {
-            Ok(text) => Said { markup: self.parts.provider.markup(), ..Said::plainly(text) },
+            Ok(text) => Said { markup: self.parts.provider.markup(), is_answer: true, ..Said::plainly(text) },
             // What was added comes with the answer that a retry may bring.
             Err(End::Open(said)) => {
                 self.talk.keep_files_for_retry().await;
-                return Said { came: self.around.turn.attachments, ..Said::plainly(said) };
+                return Said { came: self.around.turn.attachments.clone(), ..Said::plainly(said) };
             }
             Err(End::Answered(said)) => Said::plainly(self.close(said).await),
         };
         self.talk.end_retry().await;
-        Said { files: self.talk.files(), came: self.around.turn.attachments, ..said }
+        Said { files: self.talk.files(), came: self.around.turn.attachments.clone(), ..said }
     }
 
     async fn until_answered(&mut self) -> Result<String, End> {

@@ -49,13 +49,13 @@ pub struct Turn {
 
 /// Runs turns.
 pub struct Runner {
-    provider: Arc<dyn Provider>,
+    pub(super) provider: Arc<dyn Provider>,
     /// Answers what is typed as a command.
     commands: Arc<dyn Provider>,
     clock: Clock,
-    tools: Arc<dyn Tools>,
-    history: Arc<dyn History>,
-    limits: Config,
+    pub(super) tools: Arc<dyn Tools>,
+    pub(super) history: Arc<dyn History>,
+    pub(super) limits: Config,
     instructions: String,
     specs: Vec<ToolSpec>,
     whose: Whose,

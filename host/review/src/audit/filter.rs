@@ -4,7 +4,7 @@
 //! has no verdict.
 
 use super::PathPattern;
-use cofferdam_core::audit::{Access, Effect, Event, Record, VerdictKind};
+use cofferdam_core::audit::{Access, Effect, Event, Record, VerdictKind, Workflow};
 use cofferdam_core::id::SessionId;
 use cofferdam_core::tool::ErrorCode;
 use cofferdam_warden::audit::Wanted;
@@ -71,6 +71,7 @@ impl Filter {
                 return timeless.is_empty();
             }
             Event::Access(access) => return self.matches_access(access),
+            Event::Workflow(workflow) => return self.matches_workflow(workflow),
         };
         let (verdict, code) = match event {
             Event::Outcome(outcome) => (Some(outcome.verdict), outcome.code),
@@ -88,6 +89,15 @@ impl Filter {
             && self.path.as_ref().is_none_or(|path| {
                 files.iter().any(|effect| in_effect(path, effect)) || in_arguments(path, &facts.arguments)
             })
+    }
+
+    /// It is about a run, and who began it or had it end.
+    fn matches_workflow(&self, workflow: &Workflow) -> bool {
+        let personless = Self { since: None, before: None, sender: None, channel: None, ..self.clone() };
+        let (channel, sender) = workflow.by.as_deref().and_then(|by| by.split_once(':')).unwrap_or_default();
+        personless.is_empty()
+            && self.sender.as_deref().is_none_or(|wanted| wanted == sender)
+            && self.channel.as_deref().is_none_or(|wanted| wanted == channel)
     }
 
     /// It is about a person and no call.

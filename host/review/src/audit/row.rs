@@ -2,7 +2,8 @@
 
 use cofferdam_core::audit::{
     Access, AccessChange, Approval, ApprovalState, Attached, CallFacts, Effect, EntryKind, Event, FileFacts,
-    Intent, Moved, Outcome, Record, Recovered, Reload, ReloadState, Removed, VerdictKind,
+    Intent, Moved, Outcome, Record, Recovered, Reload, ReloadState, Removed, VerdictKind, Workflow,
+    WorkflowState,
 };
 use cofferdam_core::text::one_line;
 use std::fmt::Write as _;
@@ -14,6 +15,7 @@ pub fn row(record: &Record) -> String {
         Event::Outcome(outcome) => format!("outcome  {} {}", who(&outcome.facts), end(outcome)),
         Event::Approval(approval) => format!("approval {} {}", who(&approval.facts), decided(approval)),
         Event::Access(access) => access_row(access),
+        Event::Workflow(workflow) => workflow_row(workflow),
         Event::Reload(reload) => format!("reload   {}", reloaded(reload)),
         Event::Recovered(Recovered { torn_bytes, torn_sha256 }) => {
             format!("recovered after a torn line of {torn_bytes} bytes, sha256 {}", short(torn_sha256))
@@ -29,6 +31,22 @@ fn access_row(Access { person, access, by }: &Access) -> String {
     };
     let who = one_line(&format!("{}:{}", person.channel, person.sender), 200);
     format!("access   {who} {what} by {}", one_line(by, 80))
+}
+
+fn workflow_row(workflow: &Workflow) -> String {
+    let what = match (workflow.state, &workflow.task) {
+        (Some(WorkflowState::Started), _) => "started".to_owned(),
+        (Some(WorkflowState::Resumed), _) => "resumed".to_owned(),
+        (Some(WorkflowState::Done), _) => "done".to_owned(),
+        (Some(WorkflowState::Failed), _) => "failed".to_owned(),
+        (Some(WorkflowState::Cancelled), _) => "cancelled".to_owned(),
+        (None, task) => {
+            let shown = workflow.attachments.as_ref().map_or(0, Vec::len);
+            format!("asks in {} with {shown} attachments", one_line(task.as_deref().unwrap_or("?"), 80))
+        }
+    };
+    let by = workflow.by.as_ref().map_or(String::new(), |by| format!(" by {}", one_line(by, 80)));
+    format!("workflow {} {what}{by}", one_line(&workflow.run, 120))
 }
 
 fn who(facts: &CallFacts) -> String {

@@ -6,6 +6,7 @@ mod edits;
 mod inbox;
 mod lines;
 mod outbox;
+mod runs;
 mod steering;
 mod streams;
 
@@ -81,6 +82,13 @@ macro_rules! conformance {
                 a_place_is_known_by_its_last_message_unless_one_before_may_be_missing
                 as_many_places_are_known_as_are_remembered
                 a_message_that_is_gone_waits_no_longer
+            }
+            runs {
+                a_run_goes_on_where_it_was_after_a_crash
+                a_failed_run_is_taken_up_at_its_first_task_that_is_not_done
+                of_many_who_end_a_run_at_once_one_does
+                so_many_runs_are_open_and_no_more
+                so_many_runs_are_listed_and_no_more
             }
             lines {
                 lines_come_back_in_order_after_a_restart_and_each_once

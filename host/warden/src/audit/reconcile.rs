@@ -135,6 +135,7 @@ impl Reconcile<'_> {
                 | Event::Approval(_)
                 | Event::Access(_)
                 | Event::Reload(_)
+                | Event::Workflow(_)
                 | Event::Recovered(_) => {}
             }
         }

@@ -219,7 +219,11 @@ impl Counts {
         match &record.event {
             Event::Intent(_) => self.intents += 1,
             Event::Outcome(outcome) if outcome.intent.is_some_and(|seq| seq > before) => self.settled += 1,
-            Event::Outcome(_) | Event::Approval(_) | Event::Access(_) | Event::Reload(_) => {}
+            Event::Outcome(_)
+            | Event::Approval(_)
+            | Event::Access(_)
+            | Event::Reload(_)
+            | Event::Workflow(_) => {}
             Event::Recovered(_) => self.recovered += 1,
         }
     }

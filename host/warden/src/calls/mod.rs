@@ -25,12 +25,13 @@ use crate::attachments::outgoing::Outgoing;
 use crate::audit::{AuditError, AuditLog, Durability};
 use crate::publish::{Place, Workspaces};
 use crate::sandbox::{Component, Sandbox};
-use cofferdam_core::audit::{Approval, Event};
+use cofferdam_core::audit::{self, Approval, Event};
 use cofferdam_core::capability::Grants;
 use cofferdam_core::limits::ByteSize;
-use cofferdam_core::tool::ToolError;
-use cofferdam_policy::{Ask, Facts, GuestPath};
+use cofferdam_core::tool::{ErrorCode, ToolError};
+use cofferdam_policy::{Ask, Expected, Facts, GuestPath};
 use quota::WriteQuota;
+use std::fs::File;
 use std::sync::Arc;
 
 /// What the trusted core is made of, opened. Cheap to clone.
@@ -101,6 +102,28 @@ impl Warden {
         let find = |path: &GuestPath| Some((path.clone(), workspace.as_ref()?.found(path).ok()?));
         let found = ask.reads().iter().filter_map(find).collect();
         Facts { there, found, approved: Default::default() }
+    }
+
+    /// A file of a workspace, open for reading, and its length: what an operator shows with a task. It is read as a tool
+    /// would read it.
+    ///
+    /// # Errors
+    /// There is no such regular file.
+    pub fn open_file(&self, place: &Place, path: &GuestPath) -> Result<(File, u64), ToolError> {
+        let workspace = self.parts.workspaces.at(place).map_err(|error| {
+            tracing::error!(%error, "a workspace cannot be opened");
+            ToolError::new(ErrorCode::Internal, "the workspace cannot be opened; see the log")
+        })?;
+        Ok(workspace.open_file(path, Expected::Anything)?)
+    }
+
+    /// Writes down what a run of a workflow came to.
+    ///
+    /// # Errors
+    /// What to answer when the audit cannot be written; the run then goes no further.
+    pub fn note_workflow(&self, event: audit::Workflow) -> Result<(), ToolError> {
+        let appended = self.parts.audit.append(Event::Workflow(event), Durability::Synced);
+        appended.map(drop).map_err(|error: AuditError| unwritten::unaudited(&error))
     }
 
     /// Writes down that a person is asked about a call, or what came of that.

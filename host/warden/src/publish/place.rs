@@ -36,6 +36,11 @@ impl Place {
         Self { user, session: facts.session.clone() }
     }
 
+    /// The place of somebody who has no session; `own` is theirs where users have their own.
+    pub fn without_session(own: Option<Caller>) -> Self {
+        Self { user: own, session: None }
+    }
+
     /// The same without a session: where its user's files are.
     pub(super) fn of_user(&self) -> Self {
         Self { user: self.user.clone(), session: None }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Value};
 
-use super::{base64, ensure, known, list, name, object, positive, text, tool};
+use super::{base64, ensure, image_url, known, list, name, object, positive, text, tool};
 
 pub(super) fn check(body: &Map<String, Value>, version: Option<&str>) -> Result<(), String> {
     ensure(version == Some("2023-06-01"), || format!("anthropic-version is {version:?}"))?;
@@ -61,6 +61,12 @@ fn user<'v>(blocks: &'v [Value], open: &mut Vec<&'v str>) -> Result<(), String> 
             Some("text") => drop(text(&block["text"], "a text")?),
             Some("image" | "document") => {
                 let source = &block["source"];
+                if block["type"] == "image" && source["type"] == "url" {
+                    known(object(source)?, &["type", "url"])?;
+                    image_url(&source["url"])?;
+                    others = true;
+                    continue;
+                }
                 ensure(source["type"] == "base64", || "a source of another type".into())?;
                 base64(text(&source["media_type"], "media_type")?, text(&source["data"], "data")?)?;
             }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Value};
 
-use super::{arguments, data_url, ensure, known, list, name, object, positive, text, tool};
+use super::{arguments, data_url, ensure, image_url, known, list, name, object, positive, text, tool};
 
 pub(super) fn check(body: &Map<String, Value>) -> Result<(), String> {
     let fields =
@@ -65,7 +65,7 @@ fn user(message: &Value) -> Result<(), String> {
     for part in list(message.get("content"), "a user's message")? {
         match part["type"].as_str() {
             Some("text") => drop(text(&part["text"], "a text")?),
-            Some("image_url") => data_url(&part["image_url"]["url"])?,
+            Some("image_url") => image_url(&part["image_url"]["url"])?,
             Some("file") => {
                 text(&part["file"]["filename"], "a file's name")?;
                 data_url(&part["file"]["file_data"])?;

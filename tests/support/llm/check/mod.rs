@@ -88,6 +88,11 @@ fn tool<'v>(names: &mut BTreeSet<&'v str>, named: &'v Value, schema: &Value) -> 
     ensure(!schema.contains_key("$schema"), || format!("the schema of {name} has a $schema"))
 }
 
+/// An image: `data:TYPE;base64,BYTES`, or its address, which servers fetch themselves.
+fn image_url(value: &Value) -> Result<(), String> {
+    if value.as_str().is_some_and(|url| url.starts_with("https://")) { Ok(()) } else { data_url(value) }
+}
+
 /// `data:TYPE;base64,BYTES`
 fn data_url(value: &Value) -> Result<(), String> {
     let url = value.as_str().unwrap_or_default();

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Value};
 
-use super::{arguments, data_url, ensure, known, list, name, object, positive, text, tool};
+use super::{arguments, data_url, ensure, image_url, known, list, name, object, positive, text, tool};
 
 pub(super) fn check(body: &Map<String, Value>) -> Result<(), String> {
     known(body, &["model", "input", "instructions", "tools", "stream", "store", "max_output_tokens"])?;
@@ -69,7 +69,7 @@ fn message(item: &Value) -> Result<(), String> {
             ("user", Some("input_text")) | ("assistant", Some("output_text")) => {
                 text(&part["text"], "a text")?;
             }
-            ("user", Some("input_image")) => data_url(&part["image_url"])?,
+            ("user", Some("input_image")) => image_url(&part["image_url"])?,
             ("user", Some("input_file")) => {
                 text(&part["filename"], "a file's name")?;
                 data_url(&part["file_data"])?;

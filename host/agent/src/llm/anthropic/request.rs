@@ -44,10 +44,10 @@ enum Piece<'a> {
 }
 
 #[derive(Serialize)]
-struct Source<'a> {
-    r#type: &'static str,
-    media_type: &'a str,
-    data: Encoded<'a>,
+#[serde(tag = "type", rename_all = "snake_case")]
+enum Source<'a> {
+    Base64 { media_type: &'a str, data: Encoded<'a> },
+    Url { url: &'a str },
 }
 
 #[derive(Serialize)]
@@ -126,7 +126,10 @@ fn block<'a>(block: &'a Block<'a>) -> Piece<'a> {
 }
 
 fn part_piece(part: &Part) -> Piece<'_> {
-    let source = Source { r#type: "base64", media_type: &part.mime_type, data: part.base64() };
+    let source = match part.url() {
+        Some(url) => Source::Url { url },
+        None => Source::Base64 { media_type: &part.mime_type, data: part.base64() },
+    };
     match part.shape {
         Shape::Image => Piece::Image { source },
         Shape::Document => Piece::Document { source },

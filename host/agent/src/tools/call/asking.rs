@@ -68,7 +68,7 @@ impl Parts {
         let Some(approver) = &request.approver else {
             let said = format!(
                 "a person must approve this call ({rules}), and nobody can be asked here; ask in a chat, or add \
-                 --approve to cofferdam call"
+                 --approve to cofferdam call or run"
             );
             return Err(ToolError::new(ErrorCode::ApprovalRequired, said));
         };

@@ -72,6 +72,9 @@ pub(super) fn written(entry: &Entry, besides: &Besides, asker: &Caller) -> Strin
         Entry::User { text, attachments, .. } => {
             Line::User { text: text.into(), attachments: attachments.infos(), asker: Some(asker.clone()) }
         }
+        Entry::Task { prompt, attachments, .. } => {
+            Line::User { text: prompt.into(), attachments: attachments.infos(), asker: Some(asker.clone()) }
+        }
         Entry::Steer { text, attachments, .. } => {
             Line::Steer { text: text.into(), attachments: attachments.infos() }
         }

@@ -90,7 +90,7 @@ mod tests {
     /// Each entry as a letter: user, assistant, result, result of a call that was not run.
     fn check(entries: Vec<Kept>, expected: &str) {
         let letter = |kept: &Kept| match &kept.entry {
-            Entry::User { .. } | Entry::Steer { .. } => 'u',
+            Entry::User { .. } | Entry::Task { .. } | Entry::Steer { .. } => 'u',
             Entry::Assistant { .. } => 'a',
             Entry::ToolResult { result: Ok(_), .. } => 'r',
             Entry::ToolResult { .. } => 'x',

@@ -105,6 +105,7 @@ fn shown(entry: &Entry) -> String {
                 if attachments.is_empty() { String::new() } else { format!("[{}]", attachments.len()) };
             format!("u:{text}{files}{told}")
         }
+        Entry::Task { prompt, attachments, .. } => format!("t:{prompt}[{}]", attachments.len()),
         Entry::Steer { text, addendum, attachments } => {
             let told = if addendum.is_some() { "!" } else { "" };
             format!("+:{text}[{}]{told}", attachments.len())

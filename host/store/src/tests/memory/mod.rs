@@ -5,6 +5,7 @@ mod approvals;
 mod conversations;
 mod inbox;
 mod outbox;
+mod runs;
 mod streams;
 
 use super::*;
@@ -59,6 +60,8 @@ struct Held {
     moves: BTreeMap<(String, String), String>,
     streams: BTreeMap<String, Stream>,
     places: Vec<(String, Place)>,
+    /// And when it began.
+    runs: Vec<(KeptRun, i64)>,
 }
 
 struct Row {
@@ -254,6 +257,7 @@ impl Storage for Memory {
     async fn prune(&self, now: i64) -> Result<usize, StoreError> {
         let before = now - i64::try_from(DONE_AGE_MAX.as_millis()).expect("small");
         let mut held = self.held();
+        held.runs.retain(|(run, at)| run.state == RunState::Running || *at >= before);
         let unsent: Vec<_> = held
             .replies
             .iter()

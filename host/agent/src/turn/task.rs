@@ -1,0 +1,140 @@
+//! A task of a workflow as a turn of its own: nothing of other conversations is in it, nothing in it is a command, and what
+//! it answers is held to what the task wants before anybody believes it.
+
+use super::instructions::instructions_of_task;
+use super::rounds::{Circumstances, Parts, Rounds};
+use super::talk::Talk;
+use super::{Besides, Entry, Memory, Progress, Runner, Shown, Turn};
+use crate::bus::Origin;
+use crate::tools::Journal;
+use cofferdam_core::id::SessionId;
+use cofferdam_core::message::OutgoingAttachment;
+use cofferdam_store::WhoseTurn;
+use cofferdam_warden::attachments::Attachments;
+use serde_json::Value;
+use std::sync::Arc;
+use tokio_util::sync::CancellationToken;
+
+/// What a task asks. The turn beside it has its id, caller and attachments, and no text.
+#[derive(Clone, Debug)]
+pub struct TaskRequest {
+    /// What the operator tells the agent.
+    pub instructions: String,
+    /// What is asked.
+    pub prompt: String,
+    /// One line for each attachment.
+    pub list: Option<String>,
+    /// What is shown, in order.
+    pub shown: Vec<Shown>,
+}
+
+/// What a task came to.
+#[derive(Clone, Debug)]
+pub struct TaskAnswer {
+    /// What was made of the answer.
+    pub output: Value,
+    /// Files that calls have added to a reply.
+    pub files: Vec<OutgoingAttachment>,
+}
+
+/// Why a task has no answer; the text is for people.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum TaskFailure {
+    /// Somebody stopped it.
+    Cancelled,
+    /// The model, or a limit of the turn.
+    Unanswered(String),
+    /// It answered twice otherwise than the task wants.
+    Invalid(String),
+    /// There is no model.
+    NoModel,
+}
+
+impl Runner {
+    /// Answers a task. `read` makes the output of an answer, or says what is wrong with it: then the model is asked once
+    /// more. The text of the turn is not looked at.
+    ///
+    /// # Errors
+    /// [`TaskFailure`].
+    pub async fn answer_task(
+        &self,
+        turn: Turn,
+        request: TaskRequest,
+        journal: Option<Arc<dyn Journal>>,
+        read: &(dyn Fn(&str) -> Result<Value, String> + Sync),
+        cancel: &CancellationToken,
+    ) -> Result<TaskAnswer, TaskFailure> {
+        if self.memory() == Memory::None {
+            return Err(TaskFailure::NoModel);
+        }
+        let active = self.tools.requests().begin(Origin {
+            request: turn.id.clone(),
+            session: turn.session.clone(),
+            caller: turn.caller.clone(),
+        });
+        let TaskRequest { instructions, prompt, list, shown } = request;
+        let (attachments, turn_id) = (turn.attachments.clone(), turn.id.clone());
+        let talk = Talk::alone(turn.id.clone(), Entry::Task { prompt, list, shown, attachments });
+        let (instructions, specs) = (instructions_of_task(&instructions), self.tools.specs());
+        let parts = Parts {
+            provider: &*self.provider,
+            tools: &self.tools,
+            history: &*self.history,
+            limits: &self.limits,
+            instructions: &instructions,
+            specs: &specs,
+        };
+        let progress: Arc<dyn Progress> = Arc::new(());
+        let around = Circumstances { turn, progress, journal, cancelled: cancel.clone() };
+        let whose = WhoseTurn {
+            session: SessionId::new(turn_id.as_str()),
+            turn: turn_id,
+            caller: around.turn.caller.clone(),
+        };
+        let mut rounds = Rounds::new(parts, around, talk);
+        let answered = until_read(&mut rounds, read, cancel).await;
+        drop(active);
+        // A task is kept in no conversation, so what it cost is charged here.
+        if let Err(error) = self.history.spend(&whose, rounds.talk.tokens()).await {
+            tracing::warn!(%error, "what a task cost is charged to nobody");
+        }
+        answered
+    }
+}
+
+async fn until_read(
+    rounds: &mut Rounds<'_>,
+    read: &(dyn Fn(&str) -> Result<Value, String> + Sync),
+    cancel: &CancellationToken,
+) -> Result<TaskAnswer, TaskFailure> {
+    let mut files = Vec::new();
+    let mut wrong: Option<String> = None;
+    for _ in 0..2 {
+        if let Some(why) = wrong.take() {
+            let text = corrected(&why);
+            let entry = Entry::User { text, attachments: Attachments::default(), addendum: None };
+            let pushed = rounds.talk.push(entry, Besides::default()).await;
+            pushed.map_err(|error| TaskFailure::Unanswered(error.to_string()))?;
+        }
+        let said = rounds.go_on().await;
+        files.extend(said.files);
+        if !said.is_answer {
+            return Err(match cancel.is_cancelled() {
+                true => TaskFailure::Cancelled,
+                false => TaskFailure::Unanswered(said.text),
+            });
+        }
+        match read(&said.text) {
+            Ok(output) => return Ok(TaskAnswer { output, files }),
+            Err(why) => wrong = Some(why),
+        }
+    }
+    Err(TaskFailure::Invalid(wrong.unwrap_or_default()))
+}
+
+/// What a model is told whose answer cannot be read.
+fn corrected(why: &str) -> String {
+    format!(
+        "Your answer cannot be used: {why}. Answer once more with the JSON alone, nothing before or after it."
+    )
+}

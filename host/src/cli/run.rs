@@ -1,0 +1,209 @@
+//! `cofferdam run`: carries a workflow out here, and prints one line of JSON.
+
+use super::Exit;
+use super::approving::AtOnce;
+use super::call::this_user;
+use super::serve::cancelled_by_signals;
+use super::workflow::{Given, Resumed, Settings, line, listed_variables, print, trigger};
+use crate::config::Config;
+use crate::gateway::{self, Gateway, Readable, Role};
+use crate::workflows::{self, Executor, NO_MODEL, Run, RunLock};
+use anyhow::{Context as _, bail};
+use cofferdam_agent::llm::{self, Kind};
+use cofferdam_agent::tools::Approver;
+use cofferdam_core::audit::WorkflowState;
+use cofferdam_core::text::spelled_out_json;
+use cofferdam_store::{self as store, KeptRun, NewRun, RunState, Store};
+use cofferdam_workflow::{Context, Plan, Workflow};
+use serde_json::{Map, Value};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use tokio_util::sync::CancellationToken;
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLE)]
+pub(super) struct Arguments {
+    /// The workflow: a .yaml, .yml or .json file
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+    #[command(flatten)]
+    given: Given,
+    /// Approve each of its calls that its policy wants a person to; without it such a call is refused
+    #[arg(long)]
+    approve: bool,
+    #[command(flatten)]
+    pub(super) settings: Settings,
+}
+
+const EXAMPLE: &str = "Each result is kept before the next task begins: a run that was cut off goes on with `cofferdam \
+workflow resume RUN`. Every call is judged as in a turn. Exit codes: 0 done; 1 failed or interrupted; 2 the file, the input \
+or the configuration is wrong, and nothing began.\nExample: cofferdam run publish.yaml --input path=/shared/draft.txt | jq .output";
+
+pub(super) fn run(config: &Config, arguments: &Arguments) -> anyhow::Result<Exit> {
+    let loaded = workflows::load(&arguments.file)?;
+    let workflow = &loaded.workflow;
+    let by = this_user("cli");
+    let context = Context {
+        run: new_id(&workflow.id),
+        input: arguments.given.input(workflow).with_context(|| workflow.sources[0].name.clone())?,
+        env: listed_variables(&config.workflows.env),
+        trigger: trigger(),
+        tools: described(config, workflow)?,
+    };
+    let plan = Plan::begin(workflow.clone(), &context)?;
+    if let Some(why) = workflows::not_carried_out(&plan) {
+        bail!("{}: {why}", workflow.sources[0].name);
+    }
+    let new = workflows::new_run(&plan, &context, loaded.dir.clone(), &by);
+    let run = Run { id: context.run, plan, folder: loaded.folder, by, file_sha256: new.file_sha256.clone() };
+    let host = Host::open(config, &run.plan, &loaded.dir)?;
+    let Some(lock) = RunLock::take(&config.state_dir, &run.id).context("cannot lock the run")? else {
+        bail!("another process carries out a run of this id; try again");
+    };
+    let kept = super::runtime()?.block_on(async {
+        let executor = host.executor(config, cancelled_by_signals()?, arguments.approve);
+        begin(&executor, &run, new, config.workflows.max_open).await?;
+        Ok::<_, anyhow::Error>(executor.carry_out(&run).await?)
+    })?;
+    finish(config, &run, lock, &kept)
+}
+
+/// Goes on with a run that was cut off or failed.
+pub(super) fn resume(config: &Config, resumed: &Resumed) -> anyhow::Result<Exit> {
+    let id = resumed.one.run.as_str();
+    let Some(dir) = kept_folder(config, id)? else { return Ok(no_such_run(id)) };
+    // What it needs is read before the process is confined; the run itself is read from the store.
+    let answering = llm::open(&config.provider).context("[provider]")?;
+    gateway::confine(config, Readable::Listed(std::slice::from_ref(&dir)))?;
+    let gateway = Gateway::open(config, Role::Beside)?;
+    let store = store::open(&config.state_dir)?;
+    let host = Host { gateway, store, answering };
+    let Some(lock) = RunLock::take(&config.state_dir, id).context("cannot lock the run")? else {
+        super::tell(&format!("another process carries out {id} now"));
+        return Ok(Exit::ToolFailed);
+    };
+    let (run, kept) = super::runtime()?
+        .block_on(async {
+            let Some(kept) = host.store.kept_run(id).await? else { return Ok(None) };
+            let run = workflows::take_up(&kept)?;
+            if workflows::needs_model(&run.plan) && config.provider.kind == Kind::Commands {
+                bail!("{id}: {NO_MODEL}");
+            }
+            if !matches!(kept.state, RunState::Running | RunState::Failed) {
+                return Ok(Some((run, kept)));
+            }
+            let executor = host.executor(config, cancelled_by_signals()?, resumed.approve);
+            executor.note(&run, WorkflowState::Resumed, Some(&this_user("cli")))?;
+            executor.store.reopen_run(id).await?;
+            let kept = executor.carry_out(&run).await?;
+            Ok::<_, anyhow::Error>(Some((run, kept)))
+        })?
+        .ok_or_else(|| anyhow::anyhow!("the run {id} is no longer kept"))?;
+    let exit = end(config, &run, lock, &kept);
+    print(config, &kept, resumed.one.output)?;
+    Ok(exit)
+}
+
+/// The folder of a kept run's files; none where no such run is kept.
+fn kept_folder(config: &Config, id: &str) -> anyhow::Result<Option<PathBuf>> {
+    let Some(look) = store::Look::open(&config.state_dir)? else { return Ok(None) };
+    let Some(began_with) = look.began_with(id)? else { return Ok(None) };
+    let began: Value = serde_json::from_str(&began_with).context("what was kept of the run")?;
+    Ok(began["dir"].as_str().map(PathBuf::from))
+}
+
+/// To an id that nothing is kept of.
+pub(super) fn no_such_run(id: &str) -> Exit {
+    super::tell(&format!("there is no run {id}; `cofferdam workflow list` tells which there are"));
+    Exit::ToolFailed
+}
+
+/// The audit first: of what began there is a record, whatever becomes of it.
+async fn begin(executor: &Executor, run: &Run, new: NewRun, open_max: u32) -> anyhow::Result<()> {
+    executor.note(run, WorkflowState::Started, Some(&run.by))?;
+    if executor.store.begin_run(new, open_max).await? {
+        return Ok(());
+    }
+    executor.note(run, WorkflowState::Failed, None)?;
+    bail!(
+        "[workflows] max_open = {open_max}, and so many runs are open; resume or cancel some: `cofferdam workflow list`"
+    )
+}
+
+/// What a run comes to here; its lock goes with it.
+fn end(config: &Config, run: &Run, lock: RunLock, kept: &KeptRun) -> Exit {
+    match kept.state {
+        RunState::Running => drop(lock),
+        RunState::Done | RunState::Failed | RunState::Cancelled => lock.end(&config.state_dir, &run.id),
+    }
+    match kept.state {
+        RunState::Done => Exit::Done,
+        RunState::Failed | RunState::Cancelled | RunState::Running => Exit::ToolFailed,
+    }
+}
+
+fn finish(config: &Config, run: &Run, lock: RunLock, kept: &KeptRun) -> anyhow::Result<Exit> {
+    let exit = end(config, run, lock, kept);
+    let line = line(kept, false).to_string();
+    match writeln!(std::io::stdout(), "{}", spelled_out_json(&line)) {
+        // Whoever read our output has seen enough; what became of the run stays true.
+        Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(exit),
+        written => written.map(|()| exit).context("cannot write the result to stdout"),
+    }
+}
+
+/// What carries runs out in this process.
+struct Host {
+    gateway: Gateway,
+    store: Store,
+    answering: llm::Answering,
+}
+
+impl Host {
+    fn open(config: &Config, plan: &Plan, dir: &Path) -> anyhow::Result<Self> {
+        let provider = match workflows::needs_model(plan) {
+            true if config.provider.kind == Kind::Commands => {
+                bail!("{}: {NO_MODEL}", plan.workflow().sources[0].name)
+            }
+            true => config.provider.clone(),
+            // Nobody is asked, so no key is needed.
+            false => llm::Config::default(),
+        };
+        let answering = llm::open(&provider).context("[provider]")?;
+        gateway::confine(config, Readable::Listed(&[dir.to_owned()]))?;
+        let gateway = Gateway::open(config, Role::Beside)?;
+        Ok(Self { gateway, store: store::open(&config.state_dir)?, answering })
+    }
+
+    fn executor(&self, config: &Config, stop: CancellationToken, approve: bool) -> Executor {
+        Executor {
+            toolbox: self.gateway.toolbox.clone(),
+            warden: self.gateway.warden.clone(),
+            blobs: self.gateway.blobs.clone(),
+            provider: self.answering.provider.clone(),
+            accepts: config.provider.accepts(),
+            turns: config.turns,
+            limits: config.workflow_attachments.clone(),
+            deadline: config.workflows.run_deadline,
+            store: self.store.clone(),
+            approver: approve.then(|| Arc::new(AtOnce) as Arc<dyn Approver>),
+            stop,
+        }
+    }
+}
+
+/// Descriptions of tools, where a template names tools.
+fn described(config: &Config, workflow: &Workflow) -> anyhow::Result<Map<String, Value>> {
+    if !workflow.names_tools() {
+        return Ok(Map::new());
+    }
+    let registry = gateway::look(config, config.policies_dir.as_deref())?;
+    Ok(super::workflow::descriptions(&registry))
+}
+
+/// `<workflow>-…`: no two at one moment of one process are the same.
+fn new_id(workflow: &str) -> String {
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+    format!("{workflow}-{:x}-{:x}", now.as_nanos(), std::process::id())
+}

@@ -1,0 +1,203 @@
+//! `cofferdam workflow check`: what a run would begin with, and what is wrong with its files; contacts nothing.
+
+use super::given::{Given, Settings, listed_variables};
+use crate::cli::call::this_user;
+use crate::cli::{Exit, told};
+use crate::config::Config;
+use crate::gateway;
+use crate::log;
+use crate::workflows::{self, Bytes, Folder, Gather, Gathered, Loaded, Planned, Problem};
+use anyhow::Context as _;
+use cofferdam_agent::tools::Registry;
+use cofferdam_core::path::GuestPath;
+use cofferdam_core::text::spelled_out_json;
+use cofferdam_core::tool::{ErrorCode, wire_name};
+use cofferdam_policy::PolicySet;
+use cofferdam_workflow::{Context, Plan, PlannedTask, PlannedWork, ReadyAttachment};
+use serde_json::{Map, Value, json};
+use std::io::Write;
+use std::path::PathBuf;
+use tracing::Level;
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLE)]
+pub(in crate::cli) struct Arguments {
+    /// Workflow files: .yaml, .yml or .json
+    #[arg(required = true, value_name = "FILE")]
+    files: Vec<PathBuf>,
+    #[command(flatten)]
+    given: Given,
+    #[command(flatten)]
+    pub(super) settings: Settings,
+}
+
+const EXAMPLE: &str = "One line of JSON for each file: its tasks, and what each agent would be shown. What needs the result of \
+a task is shown as it is written, with \"deferred\": true. Exit codes: 0 sound; 2 a file or its input is wrong on paper, \
+and stdout is empty; 3 problems, such as a missing file or tool.\nExample: cofferdam workflow check analyze.yaml --input dir=assets | jq .tasks";
+
+/// A file whose check came to something.
+struct Checked {
+    line: Value,
+    is_sound: bool,
+}
+
+pub(super) fn run(config: &Config, arguments: &Arguments) -> anyhow::Result<Exit> {
+    let policies = gateway::load_policies(config.policies_dir.as_deref())
+        .map_err(|problems| anyhow::Error::new(gateway::GatewayError::Policies(problems)))?;
+    let mut tools = None;
+    let mut checked = Vec::new();
+    let mut refused = false;
+    for file in &arguments.files {
+        let check = workflows::load(file).map_err(anyhow::Error::new).and_then(|loaded| {
+            let mut checker = Checker { config, policies: &policies, tools: &mut tools };
+            checker.check(&loaded, &arguments.given)
+        });
+        match check {
+            Ok(one) => checked.push(one),
+            Err(error) => {
+                refused = true;
+                log::say(Level::ERROR, &told::told(&error));
+            }
+        }
+    }
+    if refused {
+        return Ok(Exit::Usage);
+    }
+    let mut out = std::io::stdout().lock();
+    for one in &checked {
+        writeln!(out, "{}", spelled_out_json(&one.line.to_string()))?;
+    }
+    Ok(if checked.iter().all(|one| one.is_sound) { Exit::Done } else { Exit::ProblemFound })
+}
+
+struct Checker<'a> {
+    config: &'a Config,
+    policies: &'a PolicySet,
+    /// Descriptions of tools, once a file asks for them: they are the components' own words.
+    tools: &'a mut Option<Map<String, Value>>,
+}
+
+impl Checker<'_> {
+    fn check(&mut self, loaded: &Loaded, given: &Given) -> anyhow::Result<Checked> {
+        let workflow = &loaded.workflow;
+        let context = Context {
+            run: format!("{}-check", workflow.id),
+            input: given.input(workflow).with_context(|| workflow.sources[0].name.clone())?,
+            env: listed_variables(&self.config.workflows.env),
+            trigger: trigger(),
+            tools: if workflow.names_tools() { self.described()? } else { Map::new() },
+        };
+        let plan = Plan::begin(workflow.clone(), &context)?;
+        let mut problems = Vec::new();
+        let mut tasks = Vec::new();
+        for (task, planned) in workflow.tasks.iter().zip(&plan.tasks) {
+            let mut entry = json!({ "id": task.id });
+            let (attachments, found) = self.task(loaded, planned);
+            problems.extend(found.into_iter().map(
+                |Problem { code, message }| json!({ "code": code, "message": message, "task": task.id }),
+            ));
+            if matches!(planned.work, PlannedWork::Agent(_)) {
+                entry["attachments"] = attachments.iter().map(shown).collect();
+            }
+            tasks.push(entry);
+        }
+        let is_sound = problems.is_empty();
+        let mut line = json!({ "workflow": workflow.id, "tasks": tasks });
+        if !is_sound {
+            line["problems"] = problems.into();
+        }
+        Ok(Checked { line, is_sound })
+    }
+
+    fn task(&self, loaded: &Loaded, planned: &PlannedTask) -> (Vec<Gathered>, Vec<Problem>) {
+        match &planned.work {
+            PlannedWork::Tool { name, .. } => (Vec::new(), self.unknown(name).into_iter().collect()),
+            PlannedWork::Later(_) => (Vec::new(), Vec::new()),
+            PlannedWork::Agent(work) => {
+                let agent = &loaded.workflow.agents[work.agent];
+                let ready = work.attachments.iter().map(|one| match &one.item {
+                    Some(item) => Planned::Ready(Box::new(ReadyAttachment {
+                        scope: one.scope,
+                        folder: one.folder.clone(),
+                        group: one.group,
+                        item: item.clone(),
+                    })),
+                    None => Planned::Deferred(one),
+                });
+                let workspace = |path: &GuestPath| self.workspace(path);
+                let limits = &self.config.workflow_attachments;
+                let gather = Gather { folder: &loaded.folder, limits, workspace: &workspace };
+                let (gathered, mut problems) = gather.gather(ready.collect());
+                problems.extend(agent.tools.iter().filter_map(|name| self.unknown(name)));
+                (gathered, problems)
+            }
+        }
+    }
+
+    /// A file of the workspace that is there already; an earlier task may make what is not.
+    fn workspace(&self, path: &GuestPath) -> Option<Result<workflows::Local, Problem>> {
+        if self.config.workspace.per_user {
+            return None;
+        }
+        let mount = self.config.workspace.root.join(path.mount().trim_start_matches('/'));
+        let opened = Folder::open(&mount).ok()?.file_of_mount(path);
+        match opened {
+            Err(workflows::LocalError::NotFound(_)) => None,
+            opened => Some(opened.map_err(Problem::from)),
+        }
+    }
+
+    fn unknown(&self, name: &str) -> Option<Problem> {
+        let wire = wire_name(name);
+        if self.policies.get(&wire).is_some() || self.policies.get(name).is_some() {
+            return None;
+        }
+        let message = format!("there is no tool {name}; `cofferdam tools` lists them");
+        Some(Problem { code: ErrorCode::UnknownTool, message })
+    }
+
+    fn described(&mut self) -> anyhow::Result<Map<String, Value>> {
+        if self.tools.is_none() {
+            let registry = gateway::look(self.config, self.config.policies_dir.as_deref())?;
+            *self.tools = Some(descriptions(&registry));
+        }
+        Ok(self.tools.clone().unwrap_or_default())
+    }
+}
+
+/// What each tool that is there says of itself.
+pub(in crate::cli) fn descriptions(registry: &Registry) -> Map<String, Value> {
+    let of = |(name, tool): (&str, &cofferdam_agent::tools::Loaded)| {
+        let tool = tool.as_ref().ok()?;
+        Some((name.to_owned(), tool.description.summary.clone().into()))
+    };
+    registry.iter().filter_map(of).collect()
+}
+
+/// What begins runs of the command line.
+pub(in crate::cli) fn trigger() -> Value {
+    let caller = this_user("cli");
+    json!({ "kind": "cli", "channel": caller.channel, "sender": caller.sender, "files": [] })
+}
+
+fn shown(one: &Gathered) -> Value {
+    let is_url = match &one.bytes {
+        Bytes::At(..) => true,
+        Bytes::Local(..) => false,
+        Bytes::Unknown { is_path, .. } => !is_path,
+    };
+    let mut line = json!({ "type": one.kind });
+    line[if is_url { "url" } else { "path" }] = one.shown.clone().into();
+    if let Some(name) = &one.name {
+        line["name"] = name.clone().into();
+    }
+    if let Some(meta) = &one.meta {
+        line["meta"] = Value::Object(meta.clone());
+    }
+    if let Some(mime_type) = &one.mime_type {
+        line["mime_type"] = mime_type.clone().into();
+    }
+    line["deferred"] = matches!(one.bytes, Bytes::Unknown { deferred: true, .. }).into();
+    line["scopes"] = one.scopes.iter().map(|scope| scope.name()).collect();
+    line
+}

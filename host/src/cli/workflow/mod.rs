@@ -1,0 +1,90 @@
+//! `cofferdam workflow`: looks at workflow files, and at runs that are kept.
+
+mod check;
+mod given;
+mod graph;
+mod runs;
+
+pub(super) use check::{descriptions, trigger};
+pub(super) use given::{Given, Settings, listed_variables};
+pub(super) use runs::{Resumed, line, print};
+
+use super::{Exit, Output};
+use crate::config::Config;
+use std::io::Write;
+use std::path::PathBuf;
+
+#[derive(Debug, clap::Subcommand)]
+pub(super) enum Command {
+    /// Reads workflow files, renders what needs no results, opens local attachments; runs nothing
+    Check(check::Arguments),
+    /// Prints the JSON Schema of a workflow's file, for editors
+    #[command(after_help = SCHEMA_EXAMPLE)]
+    Schema,
+    /// Draws a workflow as a Mermaid flow chart
+    #[command(after_help = GRAPH_EXAMPLE)]
+    Graph {
+        /// The workflow
+        file: PathBuf,
+    },
+    /// Tells which runs are kept, the latest first
+    #[command(after_help = LIST)]
+    List(Output),
+    /// Tells how far a run is
+    #[command(after_help = SHOW)]
+    Show(runs::One),
+    /// Goes on with a run that was cut off or failed, from its first task that is not done
+    #[command(after_help = RESUME)]
+    Resume(runs::Resumed),
+    /// Ends a run; the task that it is at is stopped
+    #[command(after_help = CANCEL)]
+    Cancel(runs::One),
+}
+
+const RESUME: &str = "What is done is not done again. Exit codes: 0 done; 1 failed, \
+cancelled, interrupted, or no such run; 2 configuration.\nExample: cofferdam workflow resume publish-18c2f1d3a4b5c6d7-1a2b --json | jq .state";
+const LIST: &str = "A run is running, interrupted (resume it), done, failed or cancelled. The latest 200 are listed.\n\
+Example: cofferdam workflow list --json | jq -r '.runs[] | select(.state == \"interrupted\").run'";
+const SHOW: &str = "Exit codes: 0 told; 1 no such run.\nExample: cofferdam workflow show publish-18c2f1d3a4b5c6d7-1a2b --json | jq .tasks";
+const CANCEL: &str = "Exit codes: 0 cancelled; 1 it has ended already, or no such run.\nExample: cofferdam workflow cancel publish-18c2f1d3a4b5c6d7-1a2b";
+
+const SCHEMA_EXAMPLE: &str = "Example: cofferdam workflow schema > workflow.schema.json, and in the first line of a workflow:\n\
+    # yaml-language-server: $schema=workflow.schema.json";
+const GRAPH_EXAMPLE: &str = "Example: cofferdam workflow graph publish.yaml | mmdc -i - -o publish.svg";
+
+impl Command {
+    /// What needs no configuration.
+    pub(super) fn run_bare(&self) -> Option<anyhow::Result<Exit>> {
+        match self {
+            Self::Schema => Some(schema()),
+            Self::Graph { file } => Some(graph::run(file)),
+            _ => None,
+        }
+    }
+
+    /// What flags say about the configuration, as variables that stand before those of the environment.
+    pub(super) fn settings(&self) -> Vec<(&'static str, String)> {
+        match self {
+            Self::Check(arguments) => arguments.settings.variables(),
+            _ => Vec::new(),
+        }
+    }
+}
+
+pub(super) fn run(config: &Config, command: &Command) -> anyhow::Result<Exit> {
+    match command {
+        Command::Check(arguments) => check::run(config, arguments),
+        Command::Schema => schema(),
+        Command::Graph { file } => graph::run(file),
+        Command::List(output) => runs::list(config, *output),
+        Command::Show(one) => runs::show(config, one),
+        Command::Resume(resumed) => super::run::resume(config, resumed),
+        Command::Cancel(one) => runs::cancel(config, one),
+    }
+}
+
+fn schema() -> anyhow::Result<Exit> {
+    let schema = serde_json::to_string_pretty(&cofferdam_workflow::schema())?;
+    writeln!(std::io::stdout(), "{schema}")?;
+    Ok(Exit::Done)
+}

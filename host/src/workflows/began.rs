@@ -1,0 +1,129 @@
+//! What a run began with, as it is kept: the files as they were, where they lie, what it was given. A run goes on by this, so
+//! a file that changed since does not change it.
+
+use super::files::Folder;
+use cofferdam_core::audit::sha256_hex;
+use cofferdam_core::id::Caller;
+use cofferdam_store::{KeptRun, NewRun};
+use cofferdam_workflow::attachment::FolderPath;
+use cofferdam_workflow::{Context, FileProblem, Plan, PlanError, SourceFile, Workflow};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// A run, ready to be carried out.
+pub struct Run {
+    /// Its id.
+    pub id: String,
+    /// What it does.
+    pub plan: Plan,
+    /// The folder of its workflow's file.
+    pub folder: Folder,
+    /// Who began it, and for whom each call is judged.
+    pub by: Caller,
+    /// SHA-256 of the workflow's file.
+    pub file_sha256: String,
+}
+
+/// Why a run that is kept cannot go on.
+#[derive(Debug, thiserror::Error)]
+pub enum TakeUpError {
+    /// What was kept is nothing that any release writes.
+    #[error("what was kept of the run is unreadable: {0}")]
+    Unreadable(String),
+    /// Its files are no workflow to this release.
+    #[error("its file is no workflow to this release: {0}")]
+    File(#[from] FileProblem),
+    /// Its templates cannot be rendered by this release.
+    #[error(transparent)]
+    Plan(#[from] PlanError),
+    /// The folder of its files is gone.
+    #[error("the folder {dir} of its file cannot be opened: {cause}")]
+    Folder {
+        /// The folder.
+        dir: PathBuf,
+        /// What the system said.
+        cause: std::io::Error,
+    },
+}
+
+/// The kept form.
+#[derive(Serialize, Deserialize)]
+struct Began {
+    dir: PathBuf,
+    files: Vec<File>,
+    input: Value,
+    env: Map<String, Value>,
+    trigger: Value,
+    tools: Map<String, Value>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct File {
+    name: String,
+    path: String,
+    text: String,
+}
+
+/// A run that begins, as it is kept.
+pub fn new_run(plan: &Plan, context: &Context, dir: PathBuf, by: &Caller) -> NewRun {
+    let workflow = plan.workflow();
+    let file = |source: &SourceFile| File {
+        name: source.name.clone(),
+        path: source.path.to_string(),
+        text: source.text.clone(),
+    };
+    let began = Began {
+        dir,
+        files: workflow.sources.iter().map(file).collect(),
+        input: context.input.clone(),
+        env: context.env.clone(),
+        trigger: context.trigger.clone(),
+        tools: context.tools.clone(),
+    };
+    NewRun {
+        run: context.run.clone(),
+        workflow: workflow.id.clone(),
+        by: by.clone(),
+        began_with: serde_json::to_string(&began).expect("plain data"),
+        file_sha256: sha256_hex(workflow.sources[0].text.as_bytes()),
+        tasks: workflow.tasks.iter().map(|task| task.id.clone()).collect(),
+    }
+}
+
+/// The folder of a kept run's files: what must be readable for it to go on.
+///
+/// # Errors
+/// [`TakeUpError::Unreadable`].
+pub fn folder_of_run(kept: &KeptRun) -> Result<PathBuf, TakeUpError> {
+    read(kept).map(|began| began.dir)
+}
+
+/// A kept run, ready to go on.
+///
+/// # Errors
+/// [`TakeUpError`].
+pub fn take_up(kept: &KeptRun) -> Result<Run, TakeUpError> {
+    let Began { dir, files, input, env, trigger, tools } = read(kept)?;
+    let (own, others) = files.split_first().ok_or_else(|| TakeUpError::Unreadable("no file".into()))?;
+    let mut read = |path: &FolderPath| {
+        let path = path.to_string();
+        let found = others.iter().find(|file| file.path == path);
+        found.map(|file| file.text.clone()).ok_or_else(|| "it was not kept".to_owned())
+    };
+    let workflow = Arc::new(Workflow::load(&own.name, &own.text, &mut read)?);
+    let context = Context { run: kept.new.run.clone(), input, env, trigger, tools };
+    let folder = Folder::open(&dir).map_err(|cause| TakeUpError::Folder { dir, cause })?;
+    Ok(Run {
+        id: kept.new.run.clone(),
+        plan: Plan::begin(workflow, &context)?,
+        folder,
+        by: kept.new.by.clone(),
+        file_sha256: kept.new.file_sha256.clone(),
+    })
+}
+
+fn read(kept: &KeptRun) -> Result<Began, TakeUpError> {
+    serde_json::from_str(&kept.new.began_with).map_err(|error| TakeUpError::Unreadable(error.to_string()))
+}

@@ -1,0 +1,384 @@
+//! Carries a run out: one task after the other, each result kept before the next task begins.
+
+use super::Local;
+use super::began::Run;
+use super::gather::{Gather, Planned, Problem};
+use super::shown::{AgentView, Viewer};
+use super::tools::AgentTools;
+use super::types::Limits;
+use cofferdam_agent::tools::{Approver, CallRequest, Journal, Toolbox};
+use cofferdam_agent::turn::{self, Provider, Runner, TaskFailure, TaskRequest, Turn};
+use cofferdam_core::audit::{Workflow, WorkflowState};
+use cofferdam_core::id::{Caller, TurnId};
+use cofferdam_core::limits::Span;
+use cofferdam_core::path::GuestPath;
+use cofferdam_core::tool::{ErrorCode, ToolError};
+use cofferdam_store::{Ended, KeptRun, RunState, Store, StoreError, TaskState, now_ms};
+use cofferdam_warden::attachments::{Attachments, BlobStore};
+use cofferdam_warden::calls::Warden;
+use cofferdam_warden::publish::Place;
+use cofferdam_workflow::{AgentWork, Arguments, Plan, PlanError, PlannedWork};
+use serde_json::{Map, Value, json};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio_util::sync::CancellationToken;
+
+/// How often a run looks whether somebody has ended it.
+const LOOK: Duration = Duration::from_millis(500);
+
+/// What runs are carried out with.
+pub struct Executor {
+    /// The tools.
+    pub toolbox: Arc<Toolbox>,
+    /// The trusted core.
+    pub warden: Warden,
+    /// Where bytes of attachments are held.
+    pub blobs: BlobStore,
+    /// Who answers agents.
+    pub provider: Arc<dyn Provider>,
+    /// Media types that it takes.
+    pub accepts: Vec<String>,
+    /// Limits of one turn.
+    pub turns: turn::Config,
+    /// Limits on attachments.
+    pub limits: Limits,
+    /// From the beginning of a run to its end.
+    pub deadline: Span,
+    /// Where runs are kept.
+    pub store: Store,
+    /// Asks people about calls that a policy asks about; absent where nobody can be asked.
+    pub approver: Option<Arc<dyn Approver>>,
+    /// Stops what is under way; the run is then taken up later.
+    pub stop: CancellationToken,
+}
+
+/// Why a run can go no further for now.
+#[derive(Debug, thiserror::Error)]
+pub enum ExecuteError {
+    /// It cannot be kept.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// It cannot be written down.
+    #[error("the audit: {0}")]
+    Audit(ToolError),
+    /// It is no longer kept.
+    #[error("the run {0} is no longer kept")]
+    Gone(String),
+}
+
+impl From<PlanError> for Problem {
+    fn from(error: PlanError) -> Self {
+        Self { code: error.code, message: error.problem.to_string() }
+    }
+}
+
+impl From<ToolError> for Problem {
+    fn from(error: ToolError) -> Self {
+        Self { code: error.code, message: error.message }
+    }
+}
+
+impl Problem {
+    fn to_json(&self, task: Option<&str>) -> String {
+        let mut error = json!({ "code": self.code, "message": self.message });
+        if let Some(task) = task {
+            error["task"] = task.into();
+        }
+        error.to_string()
+    }
+}
+
+impl Executor {
+    /// Goes on with a run until it ends, or is stopped; how it is kept then.
+    ///
+    /// # Errors
+    /// [`ExecuteError`]: it goes on later from where it is.
+    pub async fn carry_out(&self, run: &Run) -> Result<KeptRun, ExecuteError> {
+        loop {
+            let kept = self.kept(run).await?;
+            if kept.state != RunState::Running || self.stop.is_cancelled() {
+                return Ok(kept);
+            }
+            if let Some(late) = self.is_late(&kept) {
+                if self.store.end_run(&run.id, Ended::Failed(late.to_json(None))).await? {
+                    self.note(run, WorkflowState::Failed, None)?;
+                }
+                continue;
+            }
+            let outputs = outputs(&kept);
+            let ended = match kept.tasks.iter().position(|task| task.state != TaskState::Done) {
+                None => match run.plan.output(&outputs).map_err(Problem::from) {
+                    Ok(output) => {
+                        let ended = self.store.end_run(&run.id, Ended::Done(output.to_string())).await?;
+                        ended.then_some(WorkflowState::Done)
+                    }
+                    Err(problem) => {
+                        let error = problem.to_json(None);
+                        let ended = self.store.end_run(&run.id, Ended::Failed(error)).await?;
+                        ended.then_some(WorkflowState::Failed)
+                    }
+                },
+                Some(n) => match self.one(run, n, &outputs).await? {
+                    Some(Ok(_)) | None => None,
+                    Some(Err(_)) => Some(WorkflowState::Failed),
+                },
+            };
+            if let Some(state) = ended {
+                self.note(run, state, None)?;
+            }
+        }
+    }
+
+    /// Writes down what a run came to; `by` is who decided it.
+    ///
+    /// # Errors
+    /// [`ExecuteError::Audit`].
+    pub fn note(&self, run: &Run, state: WorkflowState, by: Option<&Caller>) -> Result<(), ExecuteError> {
+        let event = Workflow {
+            state: Some(state),
+            by: by.map(|by| format!("{}:{}", by.channel, by.sender)),
+            ..about(run)
+        };
+        self.warden.note_workflow(event).map_err(ExecuteError::Audit)
+    }
+
+    /// Why a run has had its time, if so.
+    fn is_late(&self, kept: &KeptRun) -> Option<Problem> {
+        let age = u64::try_from(now_ms().saturating_sub(kept.began_at)).unwrap_or(0);
+        (Duration::from_millis(age) >= self.deadline.0).then(|| Problem {
+            code: ErrorCode::TimedOut,
+            message: format!("the run took longer than [workflows] run_deadline = \"{}\"", self.deadline),
+        })
+    }
+
+    async fn kept(&self, run: &Run) -> Result<KeptRun, ExecuteError> {
+        self.store.kept_run(&run.id).await?.ok_or_else(|| ExecuteError::Gone(run.id.clone()))
+    }
+
+    /// One task, from its beginning to its kept end; none where the run has ended, or is stopped.
+    async fn one(
+        &self,
+        run: &Run,
+        n: usize,
+        outputs: &Map<String, Value>,
+    ) -> Result<Option<Result<Value, Problem>>, ExecuteError> {
+        if !self.store.begin_task(&run.id, n).await? {
+            return Ok(None);
+        }
+        let task = &run.plan.tasks[n];
+        let cancel = self.stop.child_token();
+        let work = async {
+            match &task.work {
+                PlannedWork::Tool { name, with } => {
+                    self.call(run, &task.id, (name, with), outputs, &cancel).await
+                }
+                PlannedWork::Agent(work) => self.ask(run, &task.id, work, outputs, &cancel).await,
+                PlannedWork::Later(key) => Err(Problem {
+                    code: ErrorCode::ToolUnavailable,
+                    message: format!("this release does not carry out `{key}`"),
+                }),
+            }
+        };
+        tokio::pin!(work);
+        let mut late = None;
+        let ended = loop {
+            tokio::select! {
+                ended = &mut work => break ended,
+                () = tokio::time::sleep(LOOK) => {
+                    // Somebody may have ended the run from another process.
+                    let kept = self.kept(run).await?;
+                    late = self.is_late(&kept);
+                    if late.is_some() || kept.state != RunState::Running {
+                        cancel.cancel();
+                    }
+                }
+            }
+        };
+        let ended = match (ended, late) {
+            (Err(problem), Some(late)) if problem.code == ErrorCode::Cancelled => Err(late),
+            (ended, _) => ended,
+        };
+        // What was stopped has come to nothing, and is begun again when the run goes on.
+        let is_stopped = cancel.is_cancelled();
+        match &ended {
+            Err(problem) if is_stopped && problem.code == ErrorCode::Cancelled => return Ok(None),
+            Ok(output) => self.store.end_task(&run.id, n, Ended::Done(output.to_string())).await?,
+            Err(problem) => {
+                let error = problem.to_json(Some(&task.id));
+                self.store.end_task(&run.id, n, Ended::Failed(error)).await?
+            }
+        };
+        Ok(Some(ended))
+    }
+
+    /// One call, judged and audited as in a turn. Its id is the same when the run goes on after a crash.
+    async fn call(
+        &self,
+        run: &Run,
+        task: &str,
+        (name, with): (&str, &Arguments),
+        outputs: &Map<String, Value>,
+        cancel: &CancellationToken,
+    ) -> Result<Value, Problem> {
+        let arguments = run.plan.arguments(with, outputs)?;
+        let turn = turn_of(run, task);
+        let request = CallRequest {
+            id: turn.call(0),
+            turn: turn.clone(),
+            session: None,
+            caller: run.by.clone(),
+            tool: name.to_owned(),
+            arguments: Ok(arguments.to_string()),
+            attachments: Attachments::default(),
+            recent: None,
+            report: None,
+            printed: None,
+            journal: Some(self.store.clone()),
+            approver: self.approver.clone(),
+            cancel: cancel.clone(),
+        };
+        let answer = self.toolbox.call(request).await;
+        self.warden.outgoing().release(&turn);
+        Ok(answer?.result)
+    }
+
+    async fn ask(
+        &self,
+        run: &Run,
+        task: &str,
+        work: &AgentWork,
+        outputs: &Map<String, Value>,
+        cancel: &CancellationToken,
+    ) -> Result<Value, Problem> {
+        let workflow = run.plan.workflow();
+        let agent = &workflow.agents[work.agent];
+        let action = &agent.actions[work.action];
+        let ready = run.plan.ready(work, outputs)?;
+        let tools = AgentTools::new(self.toolbox.clone(), &agent.tools)?;
+        if let Some(one) = ready.attachments.iter().find(|one| one.item.is_downloaded()) {
+            let message = format!(
+                "this release downloads no attachments, and one of type {} is by its address",
+                one.item.kind.name()
+            );
+            return Err(Problem { code: ErrorCode::NetworkDenied, message });
+        }
+        let planned = ready.attachments.into_iter().map(|one| Planned::Ready(Box::new(one))).collect();
+        let view = self.view(run, planned)?;
+        let event = Workflow { task: Some(task.to_owned()), attachments: Some(view.audited), ..about(run) };
+        self.warden.note_workflow(event)?;
+        let turn = Turn {
+            id: turn_of(run, task),
+            session: None,
+            caller: run.by.clone(),
+            text: String::new(),
+            about: None,
+            profiles: None,
+            attachments: view.attachments,
+            recent: None,
+            approver: self.approver.clone(),
+            steering: None,
+            notices: Vec::new(),
+        };
+        let (instructions, prompt) = (ready.instructions, ready.prompt);
+        let request = TaskRequest { instructions, prompt, list: view.list, shown: view.shown };
+        let history = Arc::new(self.store.clone());
+        let runner = Runner::new(self.provider.clone(), Arc::new(tools), history, self.turns, String::new());
+        let read = |text: &str| action.read_answer(text);
+        let id = turn.id.clone();
+        let journal: Option<Arc<dyn Journal>> = Some(self.store.clone());
+        let answered = runner.answer_task(turn, request, journal, &read, cancel).await;
+        self.warden.outgoing().release(&id);
+        answered.map(|answer| answer.output).map_err(|failure| match failure {
+            TaskFailure::Cancelled => ToolError::cancelled().into(),
+            TaskFailure::Invalid(why) => Problem {
+                code: ErrorCode::InvalidOutput,
+                message: format!(
+                    "the agent {} did not answer as its action {} wants: {why}",
+                    agent.id, action.id
+                ),
+            },
+            TaskFailure::Unanswered(said) => Problem { code: ErrorCode::Internal, message: said },
+            TaskFailure::NoModel => Problem { code: ErrorCode::Internal, message: NO_MODEL.to_owned() },
+        })
+    }
+
+    /// What an agent is shown; blocks while files are read.
+    fn view(&self, run: &Run, planned: Vec<Planned<'_>>) -> Result<AgentView, Problem> {
+        let own = self.warden.workspaces().per_user().then(|| run.by.clone());
+        let place = Place::without_session(own);
+        let workspace = |path: &GuestPath| Some(self.open_workspace(&place, path));
+        let gather = Gather { folder: &run.folder, limits: &self.limits, workspace: &workspace };
+        let (mut gathered, problems) = gather.gather(planned);
+        if let Some(problem) = problems.into_iter().next() {
+            return Err(problem);
+        }
+        let viewer = Viewer { blobs: &self.blobs, max_bytes: self.limits.max_bytes, accepts: &self.accepts };
+        viewer.view(&mut gathered)
+    }
+
+    fn open_workspace(&self, place: &Place, path: &GuestPath) -> Result<Local, Problem> {
+        let (file, bytes) = self.warden.open_file(place, path)?;
+        let real = super::files::real_path(&file).unwrap_or_else(|| path.as_str().into());
+        Ok(Local { file, bytes, real })
+    }
+}
+
+/// Said of agents where nobody can be asked.
+pub const NO_MODEL: &str = "its agents need a model, and [provider] kind is \"commands\"; configure one: kind = \"openai-chat\", \
+     \"openai-responses\" or \"anthropic\"";
+
+/// What every event of a run has.
+fn about(run: &Run) -> Workflow {
+    Workflow {
+        run: run.id.clone(),
+        workflow: run.plan.workflow().id.clone(),
+        file_sha256: run.file_sha256.clone(),
+        state: None,
+        by: None,
+        task: None,
+        attachments: None,
+    }
+}
+
+/// Each task is a turn of its own, with the run's id in its.
+fn turn_of(run: &Run, task: &str) -> TurnId {
+    TurnId::new(format!("{}/{task}", run.id))
+}
+
+/// The results of the tasks that are done, by their ids.
+fn outputs(kept: &KeptRun) -> Map<String, Value> {
+    let done = kept.tasks.iter().filter(|task| task.state == TaskState::Done);
+    let read = |text: &String| serde_json::from_str(text).unwrap_or_default();
+    done.map(|task| (task.id.clone(), task.output.as_ref().map_or(Value::Null, read))).collect()
+}
+
+/// Why a workflow cannot be carried out by this release, if so: nothing begins that cannot end.
+pub fn not_carried_out(plan: &Plan) -> Option<String> {
+    for task in &plan.tasks {
+        match &task.work {
+            PlannedWork::Later(key) => {
+                return Some(format!(
+                    "task {}: this release does not carry out `{key}`; take the task out, or only check the file",
+                    task.id
+                ));
+            }
+            PlannedWork::Agent(work) => {
+                let downloads = |item: &cofferdam_workflow::attachment::Item| item.is_downloaded();
+                if work.attachments.iter().any(|one| one.may_be_downloaded(downloads)) {
+                    return Some(format!(
+                        "task {}: this release downloads no attachments; give pdf, audio and video by `path`, and images \
+                         without `fetch`",
+                        task.id
+                    ));
+                }
+            }
+            PlannedWork::Tool { .. } => {}
+        }
+    }
+    None
+}
+
+/// Whether somebody must answer agents.
+pub fn needs_model(plan: &Plan) -> bool {
+    plan.tasks.iter().any(|task| matches!(task.work, PlannedWork::Agent(_)))
+}

@@ -1,0 +1,301 @@
+//! Local files of attachments: opened beneath the folder of the file that declares them, whatever lies there.
+//!
+//! The kernel resolves each path in one step (openat2) and never above the folder; links inside are followed. Nothing is
+//! opened before it is known to be a regular file, so no FIFO or device is waited for.
+
+use cofferdam_core::path::GuestPath;
+use cofferdam_core::text::one_line;
+use cofferdam_core::tool::ErrorCode;
+use cofferdam_workflow::attachment::{FolderPath, Pattern, Segment};
+use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, ResolveFlags, Stat};
+use rustix::io::Errno;
+use rustix::path::DecInt;
+use std::collections::BTreeSet;
+use std::fs::File;
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::{Path, PathBuf};
+
+/// Entries of folders that the patterns of one task may look at.
+pub const ENTRIES_MAX: usize = 10_000;
+
+/// A folder whose files can be attached.
+pub struct Folder {
+    handle: OwnedFd,
+}
+
+/// A regular file, open for reading.
+#[derive(Debug)]
+pub struct Local {
+    /// The file.
+    pub file: File,
+    /// Its length when it was opened.
+    pub bytes: u64,
+    /// Where it really lies, links followed: the same for two names of one file.
+    pub real: PathBuf,
+}
+
+/// Why a file is not attached. Messages name paths as they are written.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum LocalError {
+    /// Nothing is there.
+    #[error("{0} is not there")]
+    NotFound(String),
+    /// It leads out of the folder.
+    #[error("{0} leads out of the folder of the file that declares it; put the file itself there")]
+    Outside(String),
+    /// A folder, FIFO, device or socket.
+    #[error("{0} is not a regular file")]
+    NotRegular(String),
+    /// The account may not read it.
+    #[error("{0} cannot be read: {1}")]
+    Unreadable(String, String),
+    /// A name that no text can hold.
+    #[error("a name in {0} is not UTF-8; rename it, or let the pattern leave it out")]
+    Name(String),
+    /// Too much to look through.
+    #[error("the patterns of this task look at more than {max} entries of folders; write narrower ones", max = ENTRIES_MAX)]
+    TooMany,
+}
+
+impl LocalError {
+    /// For programs.
+    pub fn code(&self) -> ErrorCode {
+        match self {
+            Self::NotFound(_) => ErrorCode::NotFound,
+            Self::Outside(_) => ErrorCode::PathDenied,
+            Self::NotRegular(_) => ErrorCode::NotARegularFile,
+            Self::Unreadable(..) | Self::Name(_) => ErrorCode::AttachmentUnavailable,
+            Self::TooMany => ErrorCode::TooLarge,
+        }
+    }
+
+    fn of(errno: Errno, path: &str) -> Self {
+        let path = shown(path);
+        match errno {
+            Errno::NOENT | Errno::NOTDIR => Self::NotFound(path),
+            Errno::XDEV => Self::Outside(path),
+            // A circle of links, or one of /proc.
+            Errno::LOOP => Self::Outside(path),
+            errno => Self::Unreadable(path, std::io::Error::from(errno).kind().to_string()),
+        }
+    }
+}
+
+fn shown(path: &str) -> String {
+    format!("`{}`", one_line(path, 200))
+}
+
+impl Folder {
+    /// The folder at this path of the machine.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn open(path: &Path) -> std::io::Result<Self> {
+        let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        Ok(Self { handle: rustix::fs::open(path, flags, Mode::empty())? })
+    }
+
+    /// A folder below.
+    ///
+    /// # Errors
+    /// [`LocalError`].
+    pub fn below(&self, path: &FolderPath) -> Result<Self, LocalError> {
+        let text = dotted(path);
+        let handle = self.beneath(&text, OFlags::PATH | OFlags::DIRECTORY);
+        Ok(Self { handle: handle.map_err(|errno| LocalError::of(errno, &text))? })
+    }
+
+    /// The regular file at a path below.
+    ///
+    /// # Errors
+    /// [`LocalError`].
+    pub fn file(&self, path: &FolderPath) -> Result<Local, LocalError> {
+        self.file_at(&path.to_string())
+    }
+
+    /// The same for a file of a workspace, whose mount this folder is.
+    ///
+    /// # Errors
+    /// [`LocalError`].
+    pub fn file_of_mount(&self, path: &GuestPath) -> Result<Local, LocalError> {
+        self.file_at(path.below_mount()).map_err(|error| match error {
+            LocalError::NotFound(_) => LocalError::NotFound(shown(path.as_str())),
+            LocalError::Outside(_) => LocalError::Outside(shown(path.as_str())),
+            LocalError::NotRegular(_) => LocalError::NotRegular(shown(path.as_str())),
+            other => other,
+        })
+    }
+
+    fn file_at(&self, text: &str) -> Result<Local, LocalError> {
+        let failed = |errno| LocalError::of(errno, text);
+        let handle = self.beneath(text, OFlags::PATH).map_err(failed)?;
+        let stat = rustix::fs::fstat(&handle).map_err(failed)?;
+        if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
+            return Err(LocalError::NotRegular(shown(text)));
+        }
+        let (file, real) = reopened(&handle).map_err(failed)?;
+        let bytes = u64::try_from(stat.st_size).unwrap_or_default();
+        Ok(Local { file, bytes, real })
+    }
+
+    fn beneath(&self, path: &str, flags: OFlags) -> Result<OwnedFd, Errno> {
+        let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS;
+        // EAGAIN: something was renamed meanwhile, and the kernel cannot tell whether the path still lies beneath.
+        for _ in 0..16 {
+            match rustix::fs::openat2(&self.handle, path, flags | OFlags::CLOEXEC, Mode::empty(), resolve) {
+                Err(Errno::AGAIN | Errno::INTR) => {}
+                opened => return opened,
+            }
+        }
+        Err(Errno::AGAIN)
+    }
+
+    /// The files that a pattern matches, sorted by the bytes of their paths. `left` counts entries of folders down.
+    ///
+    /// # Errors
+    /// [`LocalError`].
+    pub fn matching(&self, pattern: &Pattern, left: &mut usize) -> Result<Vec<FolderPath>, LocalError> {
+        let mut walk = Walk { folder: self, found: BTreeSet::new(), left };
+        walk.enter(&FolderPath::default(), pattern.segments())?;
+        let found = walk.found.into_iter();
+        Ok(found.filter_map(|path| FolderPath::parse(&path).ok()).collect())
+    }
+}
+
+fn dotted(path: &FolderPath) -> String {
+    format!("./{path}")
+}
+
+/// Opens for reading what a bare handle stands for, by the handle itself, and tells where that lies.
+fn reopened(handle: &OwnedFd) -> Result<(File, PathBuf), Errno> {
+    use std::os::unix::ffi::OsStringExt;
+    let own =
+        rustix::fs::open("/proc/self/fd", OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
+    let name = DecInt::from_fd(handle.as_fd());
+    let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
+    let file = rustix::fs::openat(&own, name.as_c_str(), flags, Mode::empty())?;
+    let real = rustix::fs::readlinkat(&own, name.as_c_str(), Vec::new())?;
+    Ok((File::from(file), std::ffi::OsString::from_vec(real.into_bytes()).into()))
+}
+
+/// Where an open file lies.
+pub(super) fn real_path(file: &File) -> Option<PathBuf> {
+    use std::os::fd::AsRawFd;
+    std::fs::read_link(format!("/proc/self/fd/{}", file.as_raw_fd())).ok()
+}
+
+/// A pattern on its way through folders.
+struct Walk<'a> {
+    folder: &'a Folder,
+    /// Paths that match, as text.
+    found: BTreeSet<String>,
+    left: &'a mut usize,
+}
+
+impl Walk<'_> {
+    /// What these segments match in the folder at `path`. As deep as the pattern is long, and folders are.
+    fn enter(&mut self, path: &FolderPath, segments: &[Segment]) -> Result<(), LocalError> {
+        match segments {
+            [] => Ok(()),
+            // A name without wildcards: a linked folder is entered, beneath as ever.
+            [Segment::Name(name)] => self.keep(path.join(name)),
+            [Segment::Name(name), rest @ ..] => self.enter(&path.join(name), rest),
+            [Segment::AnyDepth, rest @ ..] => {
+                self.enter(path, rest)?;
+                for (name, is_folder) in self.entries(path)? {
+                    if is_folder && Segment::AnyDepth.takes(&name) {
+                        self.enter(&path.join(&name), segments)?;
+                    }
+                }
+                Ok(())
+            }
+            [wild, rest @ ..] => {
+                for (name, is_folder) in self.entries(path)? {
+                    if !wild.takes(&name) {
+                        continue;
+                    }
+                    match (rest.is_empty(), is_folder) {
+                        (true, false) => self.keep(path.join(&name))?,
+                        (false, true) => self.enter(&path.join(&name), rest)?,
+                        // A pattern names files; folders of that name are no files, and files no folders.
+                        (true, true) | (false, false) => {}
+                    }
+                }
+                Ok(())
+            }
+        }
+    }
+
+    /// Keeps a path where a file is; a folder behind a link is none.
+    fn keep(&mut self, path: FolderPath) -> Result<(), LocalError> {
+        let text = path.to_string();
+        let handle = match self.folder.beneath(&dotted(&path), OFlags::PATH) {
+            Ok(handle) => handle,
+            Err(Errno::NOENT | Errno::NOTDIR) => return Ok(()),
+            Err(errno) => return Err(LocalError::of(errno, &text)),
+        };
+        let stat = rustix::fs::fstat(&handle).map_err(|errno| LocalError::of(errno, &text))?;
+        if FileType::from_raw_mode(stat.st_mode) != FileType::Directory {
+            self.found.insert(text);
+        }
+        Ok(())
+    }
+
+    /// The entries of a folder, and whether each is itself a folder; none where there is no folder.
+    fn entries(&mut self, path: &FolderPath) -> Result<Vec<(String, bool)>, LocalError> {
+        let text = dotted(path);
+        let failed = |errno| LocalError::of(errno, &text);
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NONBLOCK;
+        let handle = match self.folder.beneath(&text, flags) {
+            Ok(handle) => handle,
+            Err(Errno::NOENT | Errno::NOTDIR) => return Ok(Vec::new()),
+            Err(errno) => return Err(failed(errno)),
+        };
+        let mut entries = Vec::new();
+        for entry in Dir::read_from(&handle).map_err(failed)? {
+            let entry = entry.map_err(failed)?;
+            let name = entry.file_name();
+            if matches!(name.to_bytes(), b"." | b"..") {
+                continue;
+            }
+            *self.left = self.left.checked_sub(1).ok_or(LocalError::TooMany)?;
+            let Ok(name) = name.to_str() else { return Err(LocalError::Name(shown(&path.to_string()))) };
+            let is_folder = match entry.file_type() {
+                FileType::Unknown => is_folder(&handle, name).map_err(failed)?,
+                known => known == FileType::Directory,
+            };
+            entries.push((name.to_owned(), is_folder));
+        }
+        Ok(entries)
+    }
+}
+
+/// For filesystems whose listings do not say.
+fn is_folder(dir: &OwnedFd, name: &str) -> Result<bool, Errno> {
+    let stat: Stat = rustix::fs::statat(dir, name, AtFlags::SYMLINK_NOFOLLOW)?;
+    Ok(FileType::from_raw_mode(stat.st_mode) == FileType::Directory)
+}
+
+/// The folder in which a file of this machine lies.
+pub(super) fn folder_of(file: &Path) -> PathBuf {
+    match file.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent.to_owned(),
+        _ => PathBuf::from("."),
+    }
+}
+
+/// Whether a path of this machine is a regular file, without waiting for a FIFO; its text.
+pub(super) fn read_regular(path: &Path, bytes_max: usize) -> std::io::Result<String> {
+    use std::io::Read;
+    use std::os::unix::fs::OpenOptionsExt;
+    let flags = OFlags::NONBLOCK.bits().cast_signed();
+    let file = File::options().read(true).custom_flags(flags).open(path)?;
+    if !file.metadata()?.is_file() {
+        return Err(std::io::Error::other("it is not a regular file"));
+    }
+    let mut text = String::new();
+    // One more than is taken, so that who reads it next can tell.
+    file.take(bytes_max as u64 + 1).read_to_string(&mut text)?;
+    Ok(text)
+}

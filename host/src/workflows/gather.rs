@@ -1,0 +1,277 @@
+//! The attachments of an agent's task: patterns expanded, files opened and told by their bytes, each thing once.
+//!
+//! `workflow check` and runs gather alike; a run stops at the first problem, a check tells of all.
+
+use super::files::{Folder, Local, LocalError};
+use super::types::Limits;
+use cofferdam_core::path::GuestPath;
+use cofferdam_core::text::one_line;
+use cofferdam_core::tool::ErrorCode;
+use cofferdam_warden::attachments::sniff;
+use cofferdam_workflow::attachment::{FolderPath, Item, Kind, LocalPath, Merge, Pattern, Scope, Source, Url};
+use cofferdam_workflow::{PlannedAttachment, ReadyAttachment};
+use serde_json::{Map, Value};
+use std::collections::BTreeMap;
+
+/// Attachments of one task, patterns expanded.
+pub const ITEMS_MAX: usize = 100;
+
+/// An attachment as it is gathered.
+pub enum Planned<'a> {
+    /// With everything put in.
+    Ready(Box<ReadyAttachment>),
+    /// Of a check: it waits for tasks.
+    Deferred(&'a PlannedAttachment),
+}
+
+/// One attachment of the union, with the last name and meta that were given.
+pub struct Gathered {
+    /// Its type, or as it is written.
+    pub kind: String,
+    /// What it is; none while it waits.
+    pub bytes: Bytes,
+    /// Its path below the declaring file's folder or in the workspace, or its address, as it is written.
+    pub shown: String,
+    /// Its name.
+    pub name: Option<String>,
+    /// Its meta.
+    pub meta: Option<Map<String, Value>>,
+    /// Told from the bytes; of files alone.
+    pub mime_type: Option<String>,
+    /// Who declares it.
+    pub scopes: Vec<Scope>,
+}
+
+/// Where the bytes of an attachment are.
+pub enum Bytes {
+    /// In a file.
+    Local(Kind, Local),
+    /// At an address.
+    At(Kind, Url),
+    /// Of a check: a file of the workspace that an earlier task may make, or what waits for tasks. `true` for a path.
+    Unknown {
+        /// Whether `shown` is a path.
+        is_path: bool,
+        /// Whether it waits for tasks.
+        deferred: bool,
+    },
+}
+
+/// What is wrong with an attachment.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Problem {
+    /// For programs.
+    pub code: ErrorCode,
+    /// For people, one line.
+    pub message: String,
+}
+
+/// Opens a file of the run's workspace; `None` where that is not looked at.
+pub(super) type OpenWorkspace<'a> = &'a dyn Fn(&GuestPath) -> Option<Result<Local, Problem>>;
+
+/// What gathering needs.
+pub struct Gather<'a> {
+    /// The folder of the workflow's file.
+    pub folder: &'a Folder,
+    /// What attachments may be.
+    pub limits: &'a Limits,
+    /// The run's workspace.
+    pub workspace: OpenWorkspace<'a>,
+}
+
+/// An attachment that is about to be merged.
+struct Found {
+    kind: String,
+    bytes: Bytes,
+    shown: String,
+    mime_type: Option<String>,
+}
+
+/// The union as it grows.
+struct Union {
+    merge: Merge<Found>,
+    problems: Vec<Problem>,
+    /// Entries of folders that may still be looked at.
+    left: usize,
+    /// By declaration: whether anything matched, and the patterns.
+    matched: BTreeMap<usize, (bool, Vec<String>)>,
+}
+
+impl From<LocalError> for Problem {
+    fn from(error: LocalError) -> Self {
+        Self { code: error.code(), message: error.to_string() }
+    }
+}
+
+impl Gather<'_> {
+    /// The union of these in order, and everything that is wrong with them.
+    pub fn gather(&self, planned: Vec<Planned<'_>>) -> (Vec<Gathered>, Vec<Problem>) {
+        let mut union = Union {
+            merge: Merge::default(),
+            problems: Vec::new(),
+            left: super::files::ENTRIES_MAX,
+            matched: BTreeMap::new(),
+        };
+        for one in planned {
+            match one {
+                Planned::Ready(ready) => self.take(*ready, &mut union),
+                Planned::Deferred(planned) => defer(planned, &mut union),
+            }
+            if union.merge.len() > ITEMS_MAX {
+                let message =
+                    format!("the task has more than {ITEMS_MAX} attachments; write narrower patterns");
+                union.problems.push(Problem { code: ErrorCode::TooLarge, message });
+                break;
+            }
+        }
+        for (_, patterns) in union.matched.values().filter(|(matched, _)| !matched) {
+            let message = format!("no file matches {}", patterns.join(", "));
+            union.problems.push(Problem { code: ErrorCode::NotFound, message });
+        }
+        let gathered = union.merge.finish().into_iter().map(|merged| Gathered {
+            kind: merged.first.kind,
+            bytes: merged.first.bytes,
+            shown: merged.first.shown,
+            name: merged.name,
+            meta: merged.meta,
+            mime_type: merged.first.mime_type,
+            scopes: merged.scopes,
+        });
+        (gathered.collect(), union.problems)
+    }
+
+    fn take(&self, ready: ReadyAttachment, union: &mut Union) {
+        let ReadyAttachment { scope, folder, group, item } = ready;
+        match item.source.clone() {
+            Source::Url(url) => {
+                let found = Found {
+                    kind: item.kind.name().to_owned(),
+                    shown: url.as_written().to_owned(),
+                    bytes: Bytes::At(item.kind, url.clone()),
+                    mime_type: None,
+                };
+                union.merge.add(found, item.kind, Some(url.key()), (item.name, item.meta), scope);
+            }
+            Source::Local(LocalPath::Workspace(path)) => {
+                union.matched.entry(group).or_default().0 = true;
+                self.take_of_workspace(&path, item, scope, union);
+            }
+            Source::Local(LocalPath::File(path)) => {
+                // Among patterns it is one that must be there, and so matches.
+                union.matched.entry(group).or_default().0 = true;
+                if let Err(problem) = self.take_file(&folder, &path, (&item, scope), union) {
+                    union.problems.push(problem);
+                }
+            }
+            Source::Local(LocalPath::Pattern(pattern)) => {
+                if let Err(problem) = self.take_matching(&folder, &pattern, (&item, scope, group), union) {
+                    union.problems.push(problem);
+                }
+            }
+        }
+    }
+
+    fn take_matching(
+        &self,
+        folder: &FolderPath,
+        pattern: &Pattern,
+        (item, scope, group): (&Item, Scope, usize),
+        union: &mut Union,
+    ) -> Result<(), Problem> {
+        let found = self.folder.below(folder)?.matching(pattern, &mut union.left)?;
+        let matched = union.matched.entry(group).or_default();
+        matched.0 |= !found.is_empty();
+        matched.1.push(format!("`{}`", one_line(&pattern.to_string(), 200)));
+        for path in found {
+            if union.merge.len() > ITEMS_MAX {
+                break;
+            }
+            if let Err(problem) = self.take_file(folder, &path, (item, scope), union) {
+                union.problems.push(problem);
+            }
+        }
+        Ok(())
+    }
+
+    fn take_file(
+        &self,
+        folder: &FolderPath,
+        path: &FolderPath,
+        (item, scope): (&Item, Scope),
+        union: &mut Union,
+    ) -> Result<(), Problem> {
+        let local = self.folder.below(folder)?.file(path)?;
+        self.add(local, path.to_string(), (item, scope), union)
+    }
+
+    fn take_of_workspace(&self, path: &GuestPath, item: Item, scope: Scope, union: &mut Union) {
+        let added = match (self.workspace)(path) {
+            Some(Ok(local)) => self.add(local, path.to_string(), (&item, scope), union),
+            Some(Err(problem)) => Err(problem),
+            None => {
+                let found = Found {
+                    kind: item.kind.name().to_owned(),
+                    bytes: Bytes::Unknown { is_path: true, deferred: false },
+                    shown: path.to_string(),
+                    mime_type: None,
+                };
+                let key = Some(format!("workspace {path}"));
+                union.merge.add(found, item.kind, key, (item.name, item.meta), scope);
+                Ok(())
+            }
+        };
+        union.problems.extend(added.err());
+    }
+
+    /// Adds an open file that is as large and of a type as it may be.
+    fn add(
+        &self,
+        mut local: Local,
+        shown: String,
+        (item, scope): (&Item, Scope),
+        union: &mut Union,
+    ) -> Result<(), Problem> {
+        let quoted = format!("`{}`", one_line(&shown, 200));
+        if local.bytes > self.limits.max_bytes {
+            let (bytes, max) = (local.bytes, self.limits.max_bytes);
+            let message =
+                format!("{quoted} has {bytes} bytes, and [attachments] max_download_size_bytes is {max}");
+            return Err(Problem { code: ErrorCode::TooLarge, message });
+        }
+        let mime_type = sniff(&mut local.file);
+        if !self.limits.allowed.allows(item.kind, &mime_type) {
+            let (kind, may) = (item.kind.name(), self.limits.allowed.of(item.kind).join(", "));
+            let message = format!(
+                "{quoted} is {mime_type}, and an attachment of type {kind} may be {may}; write another type, or change \
+                 [attachments] allowed_mime_types"
+            );
+            return Err(Problem { code: ErrorCode::AttachmentUnavailable, message });
+        }
+        let key = Some(local.real.to_string_lossy().into_owned());
+        let found = Found {
+            kind: item.kind.name().to_owned(),
+            bytes: Bytes::Local(item.kind, local),
+            shown,
+            mime_type: Some(mime_type),
+        };
+        union.merge.add(found, item.kind, key, (item.name.clone(), item.meta.clone()), scope);
+        Ok(())
+    }
+}
+
+/// Of a check: as it is written, no other's equal.
+fn defer(planned: &PlannedAttachment, union: &mut Union) {
+    use cofferdam_workflow::attachment::Origin;
+    let is_path = matches!(planned.origin, Origin::Path | Origin::Paths);
+    let found = Found {
+        kind: planned.kind_shown().to_owned(),
+        bytes: Bytes::Unknown { is_path, deferred: true },
+        shown: planned.source_shown().to_owned(),
+        mime_type: None,
+    };
+    // What waits may match, so what matched nothing so far is no problem yet.
+    union.matched.entry(planned.group).or_default().0 = true;
+    let meta = planned.meta_shown().and_then(|meta| meta.as_object().cloned());
+    let told = (planned.name_shown().map(str::to_owned), meta);
+    union.merge.add(found, Kind::File, None, told, planned.scope);
+}

@@ -1,0 +1,62 @@
+//! A workflow's file of this machine, with the files of agents that it names.
+
+use super::files::{Folder, folder_of, read_regular};
+use cofferdam_workflow::attachment::FolderPath;
+use cofferdam_workflow::{FILE_BYTES_MAX, FileProblem, Workflow};
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// A workflow and the folder that it lies in.
+pub struct Loaded {
+    /// The workflow.
+    pub workflow: Arc<Workflow>,
+    /// Its folder, open.
+    pub folder: Folder,
+    /// Its folder's path, absolute.
+    pub dir: PathBuf,
+}
+
+/// Why a file is no workflow.
+#[derive(Debug, thiserror::Error)]
+pub enum LoadError {
+    /// It cannot be read.
+    #[error("cannot read {file}: {cause}; name a workflow's file, such as publish.yaml")]
+    Unreadable {
+        /// The file.
+        file: String,
+        /// What the system said.
+        cause: std::io::Error,
+    },
+    /// Its name says nothing about what it holds.
+    #[error("{0}: a workflow's file ends with .yaml, .yml or .json; rename it")]
+    Name(String),
+    /// It says something that is not understood.
+    #[error(transparent)]
+    Problem(#[from] FileProblem),
+}
+
+/// The workflow of a file.
+///
+/// # Errors
+/// [`LoadError`].
+pub fn load(file: &Path) -> Result<Loaded, LoadError> {
+    let name = file.display().to_string();
+    let ending = file.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
+    if !matches!(ending, "yaml" | "yml" | "json") {
+        return Err(LoadError::Name(name));
+    }
+    let unreadable = |cause| LoadError::Unreadable { file: name.clone(), cause };
+    let text = read_regular(file, FILE_BYTES_MAX).map_err(unreadable)?;
+    let path = folder_of(file);
+    let folder = Folder::open(&path).map_err(unreadable)?;
+    let dir = path.canonicalize().map_err(unreadable)?;
+    let mut read = |path: &FolderPath| {
+        let mut local = folder.file(path).map_err(|error| error.to_string())?;
+        let mut text = String::new();
+        let read = local.file.by_ref().take(FILE_BYTES_MAX as u64 + 1).read_to_string(&mut text);
+        read.map(|_| text).map_err(|error| error.to_string())
+    };
+    let workflow = Arc::new(Workflow::load(&name, &text, &mut read)?);
+    Ok(Loaded { workflow, folder, dir })
+}

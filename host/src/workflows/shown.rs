@@ -1,0 +1,228 @@
+//! What an agent is shown of its attachments: bytes taken in, one line for each in order, and the parts in order.
+
+use super::files::Local;
+use super::gather::{Bytes, Gathered, Problem};
+use cofferdam_agent::llm::PARTS_BYTES_MAX;
+use cofferdam_agent::turn::Shown;
+use cofferdam_core::audit::WorkflowAttachment;
+use cofferdam_core::limits::ByteSize;
+use cofferdam_core::text::one_line;
+use cofferdam_core::tool::ErrorCode;
+use cofferdam_warden::attachments::{Attachment, Attachments, BlobStore, Config, Declared, Intake};
+use cofferdam_workflow::attachment::{Kind, Url};
+use serde_json::{Map, Value, json};
+use std::io::{Read, Seek};
+
+/// Bytes of a text that is shown as text; a longer one is listed alone.
+pub const TEXT_BYTES_MAX: u64 = 256 << 10;
+
+/// What an agent is shown.
+pub(super) struct AgentView {
+    /// For its tools.
+    pub attachments: Attachments,
+    /// One line of JSON for each; none without any.
+    pub list: Option<String>,
+    /// The parts, in order.
+    pub shown: Vec<Shown>,
+    /// For the audit.
+    pub audited: Vec<WorkflowAttachment>,
+}
+
+/// What decides how attachments are shown.
+pub(super) struct Viewer<'a> {
+    /// Where bytes are held.
+    pub blobs: &'a BlobStore,
+    /// Bytes of one.
+    pub max_bytes: u64,
+    /// Media types that the model takes.
+    pub accepts: &'a [String],
+}
+
+/// One that is taken in.
+struct Taken<'a> {
+    of: &'a Gathered,
+    kind: Kind,
+    url: Option<Url>,
+}
+
+impl Viewer<'_> {
+    /// Takes everything in and decides how it is shown.
+    ///
+    /// # Errors
+    /// The first [`Problem`]: of a task everything is shown, or nothing is asked.
+    pub(super) fn view(&self, gathered: &mut [Gathered]) -> Result<AgentView, Problem> {
+        let max_bytes = ByteSize(self.max_bytes);
+        let limits = Config { max_bytes, max_turn_bytes: ByteSize(u64::MAX), max_count: u32::MAX };
+        let mut intake = Intake::new(self.blobs, &limits);
+        for one in gathered.iter_mut() {
+            take(one, &mut intake);
+        }
+        let attachments = intake.finish();
+        let mut view = AgentView {
+            attachments: attachments.clone(),
+            list: None,
+            shown: Vec::new(),
+            audited: Vec::new(),
+        };
+        let (mut lines, mut left) = (Vec::new(), PARTS_BYTES_MAX);
+        for (one, attachment) in gathered.iter().zip(attachments.iter()) {
+            let (kind, url) = match &one.bytes {
+                Bytes::Local(kind, _) => (*kind, None),
+                Bytes::At(kind, url) => (*kind, Some(url.clone())),
+                Bytes::Unknown { .. } => return Err(lost(one)),
+            };
+            let taken = Taken { of: one, kind, url };
+            lines.push(line(&taken, attachment));
+            view.audited.push(audited(&taken, attachment));
+            view.shown.extend(self.part(&taken, attachment, &mut left)?);
+        }
+        view.list = (!lines.is_empty()).then(|| lines.join("\n"));
+        Ok(view)
+    }
+
+    /// The part of one attachment; none where the list alone tells of it.
+    fn part(
+        &self,
+        taken: &Taken<'_>,
+        attachment: &Attachment,
+        left: &mut u64,
+    ) -> Result<Option<Shown>, Problem> {
+        let shown = format!("`{}`", one_line(&taken.of.shown_redacted(), 200));
+        if let Some(url) = &taken.url {
+            return match taken.kind {
+                Kind::Image if !self.accepts.iter().any(|pattern| pattern.starts_with("image/")) => {
+                    Err(self.not_accepted(&shown, "an image"))
+                }
+                Kind::Image => Ok(Some(Shown::ImageAt(url.as_written().to_owned()))),
+                _ => Ok(None),
+            };
+        }
+        let Some(blob) = &attachment.blob else {
+            let why = attachment.info.unavailable.as_deref().unwrap_or("its bytes are not there");
+            let code = if why.starts_with("too large") {
+                ErrorCode::TooLarge
+            } else {
+                ErrorCode::AttachmentUnavailable
+            };
+            return Err(Problem { code, message: format!("{shown}: {why}") });
+        };
+        match taken.kind {
+            Kind::Image | Kind::Pdf => {
+                let mime_type = &attachment.info.mime_type;
+                if !self.accepts.iter().any(|pattern| fits(pattern, mime_type)) {
+                    return Err(self.not_accepted(&shown, mime_type));
+                }
+                *left = left.checked_sub(blob.len()).ok_or_else(|| Problem {
+                    code: ErrorCode::TooLarge,
+                    message: format!(
+                        "{shown}: with it the model would be shown more than {PARTS_BYTES_MAX} bytes; show less in one task"
+                    ),
+                })?;
+                Ok(Some(Shown::Attachment(attachment.info.index)))
+            }
+            Kind::File if blob.len() <= TEXT_BYTES_MAX => {
+                let mut bytes = Vec::new();
+                let read = blob.reader().read_to_end(&mut bytes);
+                read.map_err(|error| Problem {
+                    code: ErrorCode::AttachmentUnavailable,
+                    message: format!("{shown} cannot be read: {error}"),
+                })?;
+                let text = String::from_utf8(bytes).ok().filter(|text| !text.contains('\0'));
+                let index = attachment.info.index;
+                Ok(text.map(|text| Shown::Text(json!({ "index": index, "text": text }).to_string())))
+            }
+            Kind::File | Kind::Video | Kind::Audio | Kind::Url => Ok(None),
+        }
+    }
+
+    fn not_accepted(&self, shown: &str, what: &str) -> Problem {
+        let accepts = match self.accepts {
+            [] => "nothing".to_owned(),
+            accepts => accepts.join(", "),
+        };
+        let message = format!(
+            "{shown} is {what}, and [provider] accepts names {accepts}; add it there where the model takes it, or attach it \
+             as a file"
+        );
+        Problem { code: ErrorCode::AttachmentUnavailable, message }
+    }
+}
+
+fn fits(pattern: &str, mime_type: &str) -> bool {
+    match pattern.strip_suffix('*') {
+        Some(prefix) => mime_type.starts_with(prefix),
+        None => pattern == mime_type,
+    }
+}
+
+fn take(one: &mut Gathered, intake: &mut Intake) {
+    let shown = one.shown_redacted();
+    match &mut one.bytes {
+        Bytes::Local(_, Local { file, bytes, .. }) => {
+            let file_name = one.shown.rsplit('/').next().map(str::to_owned);
+            let name = one.name.clone().or(file_name.clone());
+            let source = file_name.map(|name| format!("file:{name}"));
+            let declared = Declared { name, mime_type: None, size: Some(*bytes), source };
+            // Telling its type has read some of it.
+            match file.rewind() {
+                Ok(()) => intake.read(declared, file),
+                Err(error) => intake.refuse(declared, &format!("it could not be read ({error})")),
+            }
+        }
+        Bytes::At(..) | Bytes::Unknown { .. } => {
+            let declared =
+                Declared { name: one.name.clone(), mime_type: None, size: None, source: Some(shown) };
+            intake.refuse(declared, "it is known by its address alone");
+        }
+    }
+}
+
+/// What is known of one, for the model.
+fn line(taken: &Taken<'_>, attachment: &Attachment) -> String {
+    let mut line = Map::new();
+    let info = &attachment.info;
+    line.insert("index".into(), info.index.into());
+    line.insert("type".into(), taken.kind.name().into());
+    if let Some(name) = &taken.of.name {
+        line.insert("name".into(), name.clone().into());
+    }
+    if attachment.blob.is_some() {
+        line.insert("mime_type".into(), info.mime_type.clone().into());
+        line.insert("bytes".into(), info.size.into());
+    }
+    if let Some(url) = &taken.url {
+        line.insert("url".into(), url.as_written().into());
+    }
+    if let Some(meta) = &taken.of.meta {
+        line.insert("meta".into(), Value::Object(meta.clone()));
+    }
+    Value::Object(line).to_string()
+}
+
+fn audited(taken: &Taken<'_>, attachment: &Attachment) -> WorkflowAttachment {
+    let info = &attachment.info;
+    let has_bytes = attachment.blob.is_some();
+    WorkflowAttachment {
+        r#type: taken.kind.name().to_owned(),
+        path: taken.url.is_none().then(|| one_line(&taken.of.shown, 400)),
+        url: taken.url.as_ref().map(|url| one_line(&url.redacted(), 400)),
+        mime_type: has_bytes.then(|| info.mime_type.clone()),
+        bytes: has_bytes.then_some(info.size),
+        sha256: has_bytes.then(|| info.sha256.clone()),
+    }
+}
+
+fn lost(one: &Gathered) -> Problem {
+    let message = format!("`{}` is not there", one_line(&one.shown, 200));
+    Problem { code: ErrorCode::AttachmentUnavailable, message }
+}
+
+impl Gathered {
+    /// Its path, or its address without user and query.
+    pub fn shown_redacted(&self) -> String {
+        match &self.bytes {
+            Bytes::At(_, url) => url.redacted(),
+            Bytes::Local(..) | Bytes::Unknown { .. } => self.shown.clone(),
+        }
+    }
+}

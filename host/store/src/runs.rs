@@ -1,0 +1,313 @@
+//! Runs of workflows: what each began with, and how far it is. A result is here before the next task begins, so a run goes on
+//! where it was.
+//!
+//! A run may be carried out beside the one `serve`, by a process of its own that holds the run's lock: each change here is
+//! one statement that says what must hold, and so of many who decide at once one does.
+
+use super::{Runs, Sqlite, StoreError, now_ms};
+use async_trait::async_trait;
+use cofferdam_core::id::Caller;
+use rusqlite::{OptionalExtension, Row, Transaction, params};
+use serde::Serialize;
+
+/// Runs that a listing has, the latest first.
+pub const RUNS_LISTED_MAX: u32 = 200;
+
+/// Where a run stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum RunState {
+    /// It is carried out, or was when its process ended.
+    Running,
+    /// All its tasks are done.
+    Done,
+    /// A task failed.
+    Failed,
+    /// Somebody ended it.
+    Cancelled,
+}
+
+/// Where a task stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum TaskState {
+    /// It has not begun.
+    Pending,
+    /// It has begun.
+    Running,
+    /// Its result is kept.
+    Done,
+    /// It ended the run.
+    Failed,
+    /// Somebody ended the run while it ran.
+    Cancelled,
+}
+
+macro_rules! words {
+    ($state:ident: $($variant:ident = $word:literal)+) => {
+        impl $state {
+            /// The word for it.
+            pub fn as_str(self) -> &'static str {
+                match self { $(Self::$variant => $word,)+ }
+            }
+
+            fn read(word: &str) -> Result<Self, StoreError> {
+                match word {
+                    $($word => Ok(Self::$variant),)+
+                    other => Err(StoreError::Corrupt(format!("a state {other:?}"))),
+                }
+            }
+        }
+    };
+}
+
+words! { RunState: Running = "running" Done = "done" Failed = "failed" Cancelled = "cancelled" }
+words! { TaskState: Pending = "pending" Running = "running" Done = "done" Failed = "failed" Cancelled = "cancelled" }
+
+/// A run that begins. What is opaque here is the caller's.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NewRun {
+    /// Its id.
+    pub run: String,
+    /// The workflow's id.
+    pub workflow: String,
+    /// Who began it.
+    pub by: Caller,
+    /// What it runs by: the files as they were, where they lie, what it was given.
+    pub began_with: String,
+    /// SHA-256 of the workflow's file, lower-case hex.
+    pub file_sha256: String,
+    /// The ids of its tasks, in order.
+    pub tasks: Vec<String>,
+}
+
+/// A run as it is kept.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KeptRun {
+    /// What it began with.
+    pub new: NewRun,
+    /// When it began, in milliseconds since 1970 UTC.
+    pub began_at: i64,
+    /// Where it stands.
+    pub state: RunState,
+    /// What it answered, as JSON; of a run that is done.
+    pub output: Option<String>,
+    /// Why it failed, as JSON.
+    pub error: Option<String>,
+    /// Its tasks, in order.
+    pub tasks: Vec<KeptTask>,
+}
+
+/// A task as it is kept.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KeptTask {
+    /// Its id.
+    pub id: String,
+    /// Where it stands.
+    pub state: TaskState,
+    /// Its result, as JSON.
+    pub output: Option<String>,
+    /// Why it failed, as JSON.
+    pub error: Option<String>,
+}
+
+/// A run in a listing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ListedRun {
+    /// Its id.
+    pub run: String,
+    /// The workflow's id.
+    pub workflow: String,
+    /// Where it stands.
+    pub state: RunState,
+}
+
+/// How a task or a run ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Ended {
+    /// With this, as JSON.
+    Done(String),
+    /// With this error, as JSON.
+    Failed(String),
+}
+
+#[async_trait]
+impl Runs for Sqlite {
+    async fn begin_run(&self, new: NewRun, open_max: u32) -> Result<bool, StoreError> {
+        self.write(move |tx| {
+            let open: u32 =
+                tx.query_row("SELECT count(*) FROM run WHERE state = 'running'", [], |row| row.get(0))?;
+            if open >= open_max {
+                return Ok(false);
+            }
+            let NewRun { run, workflow, by, began_with, file_sha256, tasks } = &new;
+            tx.execute(
+                "INSERT INTO run (run, workflow, channel, sender, began_with, file_sha256, state, began_at)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, 'running', ?7)",
+                params![run, workflow, by.channel, by.sender, began_with, file_sha256, now_ms()],
+            )?;
+            for (n, id) in tasks.iter().enumerate() {
+                tx.execute(
+                    "INSERT INTO run_task (run, n, id, state) VALUES (?1, ?2, ?3, 'pending')",
+                    params![run, i64::try_from(n).unwrap_or(i64::MAX), id],
+                )?;
+            }
+            Ok(true)
+        })
+        .await
+    }
+
+    async fn kept_run(&self, run: &str) -> Result<Option<KeptRun>, StoreError> {
+        let run = run.to_owned();
+        self.ride(move |tx| kept(tx, &run)).await
+    }
+
+    async fn listed_runs(&self) -> Result<Vec<ListedRun>, StoreError> {
+        self.ride(|tx| {
+            let mut statement = tx.prepare_cached(
+                "SELECT run, workflow, state FROM run ORDER BY began_at DESC, rowid DESC LIMIT ?1",
+            )?;
+            let rows = statement.query_map([RUNS_LISTED_MAX], |row| {
+                Ok((row.get::<_, String>(0)?, row.get::<_, String>(1)?, row.get::<_, String>(2)?))
+            })?;
+            let listed = |row: rusqlite::Result<(String, String, String)>| {
+                let (run, workflow, state) = row?;
+                Ok(ListedRun { run, workflow, state: RunState::read(&state)? })
+            };
+            rows.map(listed).collect()
+        })
+        .await
+    }
+
+    async fn begin_task(&self, run: &str, task: usize) -> Result<bool, StoreError> {
+        let run = run.to_owned();
+        let changed = "UPDATE run_task SET state = 'running' WHERE run = ?1 AND n = ?2 AND state IN ('pending', 'running')
+             AND EXISTS (SELECT 1 FROM run WHERE run.run = ?1 AND run.state = 'running')";
+        self.write(move |tx| Ok(tx.execute(changed, params![run, number(task)])? == 1)).await
+    }
+
+    async fn end_task(&self, run: &str, task: usize, ended: Ended) -> Result<bool, StoreError> {
+        let run = run.to_owned();
+        self.write(move |tx| {
+            let (state, output, error) = columns(&ended);
+            // Its result is true whatever became of the run meanwhile.
+            let changed = tx.execute(
+                "UPDATE run_task SET state = ?3, output = ?4, error = ?5
+                 WHERE run = ?1 AND n = ?2 AND state IN ('running', 'cancelled')",
+                params![run, number(task), state, output, error],
+            )?;
+            if let Ended::Failed(error) = &ended {
+                tx.execute(
+                    "UPDATE run SET state = 'failed', error = ?2, ended_at = ?3 WHERE run = ?1 AND state = 'running'",
+                    params![run, error, now_ms()],
+                )?;
+            }
+            Ok(changed == 1)
+        })
+        .await
+    }
+
+    async fn end_run(&self, run: &str, ended: Ended) -> Result<bool, StoreError> {
+        let run = run.to_owned();
+        self.write(move |tx| {
+            let (state, output, error) = columns(&ended);
+            let changed = tx.execute(
+                "UPDATE run SET state = ?2, output = ?3, error = ?4, ended_at = ?5 WHERE run = ?1 AND state = 'running'",
+                params![run, state, output, error, now_ms()],
+            )?;
+            Ok(changed == 1)
+        })
+        .await
+    }
+
+    async fn cancel_run(&self, run: &str) -> Result<bool, StoreError> {
+        let run = run.to_owned();
+        self.write(move |tx| {
+            let changed = tx.execute(
+                "UPDATE run SET state = 'cancelled', ended_at = ?2 WHERE run = ?1 AND state = 'running'",
+                params![run, now_ms()],
+            )?;
+            if changed == 1 {
+                tx.execute(
+                    "UPDATE run_task SET state = 'cancelled' WHERE run = ?1 AND state = 'running'",
+                    [&run],
+                )?;
+            }
+            Ok(changed == 1)
+        })
+        .await
+    }
+
+    async fn reopen_run(&self, run: &str) -> Result<bool, StoreError> {
+        let run = run.to_owned();
+        self.write(move |tx| {
+            let changed = tx.execute(
+                "UPDATE run SET state = 'running', error = NULL, ended_at = NULL
+                 WHERE run = ?1 AND state IN ('running', 'failed')",
+                [&run],
+            )?;
+            if changed == 1 {
+                tx.execute(
+                    "UPDATE run_task SET state = 'pending', error = NULL WHERE run = ?1 AND state <> 'done'",
+                    [&run],
+                )?;
+            }
+            Ok(changed == 1)
+        })
+        .await
+    }
+}
+
+fn number(task: usize) -> i64 {
+    i64::try_from(task).unwrap_or(i64::MAX)
+}
+
+fn columns(ended: &Ended) -> (&'static str, Option<&str>, Option<&str>) {
+    match ended {
+        Ended::Done(output) => ("done", Some(output), None),
+        Ended::Failed(error) => ("failed", None, Some(error)),
+    }
+}
+
+/// The columns of a run before their words are read.
+type Columns = (NewRun, String, Option<String>, Option<String>, i64);
+
+fn kept(tx: &Transaction<'_>, run: &str) -> Result<Option<KeptRun>, StoreError> {
+    let read = |row: &Row<'_>| -> rusqlite::Result<Columns> {
+        let by = Caller { channel: row.get(1)?, sender: row.get(2)? };
+        let new = NewRun {
+            run: run.to_owned(),
+            workflow: row.get(0)?,
+            by,
+            began_with: row.get(3)?,
+            file_sha256: row.get(4)?,
+            tasks: Vec::new(),
+        };
+        Ok((new, row.get(5)?, row.get(6)?, row.get(7)?, row.get(8)?))
+    };
+    let found = tx
+        .prepare_cached(
+            "SELECT workflow, channel, sender, began_with, file_sha256, state, output, error, began_at FROM run WHERE run = ?1",
+        )?
+        .query_row([run], read)
+        .optional()?;
+    let Some((mut new, state, output, error, began_at)) = found else { return Ok(None) };
+    let mut statement =
+        tx.prepare_cached("SELECT id, state, output, error FROM run_task WHERE run = ?1 ORDER BY n")?;
+    let rows = statement.query_map([run], |row| {
+        Ok((row.get::<_, String>(0)?, row.get::<_, String>(1)?, row.get(2)?, row.get(3)?))
+    })?;
+    let mut tasks = Vec::new();
+    for row in rows {
+        let (id, state, output, error) = row?;
+        tasks.push(KeptTask { id, state: TaskState::read(&state)?, output, error });
+    }
+    new.tasks = tasks.iter().map(|task| task.id.clone()).collect();
+    Ok(Some(KeptRun { new, began_at, state: RunState::read(&state)?, output, error, tasks }))
+}
+
+/// Forgets runs that ended longer ago.
+pub(super) fn prune(tx: &Transaction<'_>, before: i64) -> Result<(), StoreError> {
+    tx.execute("DELETE FROM run WHERE ended_at < ?1", [before])?;
+    Ok(())
+}

@@ -1,0 +1,127 @@
+//! Runs of workflows: kept step by step, ended once, taken up where they were.
+
+use super::*;
+
+fn new(run: &str) -> NewRun {
+    NewRun {
+        run: run.into(),
+        workflow: "w".into(),
+        by: Caller { channel: "cli".into(), sender: "1000".into() },
+        began_with: "{\"files\":[]}".into(),
+        file_sha256: "ab".repeat(32),
+        tasks: vec!["one".into(), "two".into()],
+    }
+}
+
+fn done(output: &str) -> Ended {
+    Ended::Done(output.into())
+}
+
+fn failed(error: &str) -> Ended {
+    Ended::Failed(error.into())
+}
+
+async fn states<E: Engine>(fixture: &Fixture<E>, run: &str) -> String {
+    let kept = fixture.store.kept_run(run).await.expect("it").expect("there");
+    let tasks: Vec<_> = kept.tasks.iter().map(|task| task.state.as_str()).collect();
+    format!("{}: {}", kept.state.as_str(), tasks.join(" "))
+}
+
+pub(super) async fn a_run_goes_on_where_it_was_after_a_crash<E: Engine>() {
+    let fixture = Fixture::<E>::new();
+    let store = &fixture.store;
+    assert!(store.begin_run(new("w-1"), 9).await.expect("begun"));
+    assert!(store.begin_task("w-1", 0).await.expect("begun"));
+    assert!(store.end_task("w-1", 0, done("{\"a\":1}")).await.expect("ended"));
+    assert!(store.begin_task("w-1", 1).await.expect("begun"));
+    let fixture = fixture.restart();
+    let store = &fixture.store;
+    assert_eq!(states(&fixture, "w-1").await, "running: done running");
+    assert!(!store.begin_task("w-1", 0).await.expect("asked"), "what is done is never done again");
+    assert!(!store.end_task("w-1", 0, done("other")).await.expect("asked"));
+    assert!(store.begin_task("w-1", 1).await.expect("begun once more"));
+    assert!(store.end_task("w-1", 1, done("2")).await.expect("ended"));
+    assert!(store.end_run("w-1", done("\"out\"")).await.expect("ended"));
+    assert!(!store.end_run("w-1", failed("x")).await.expect("asked"), "once");
+    assert!(!store.cancel_run("w-1").await.expect("asked") && !store.reopen_run("w-1").await.expect("asked"));
+    let fixture = fixture.restart();
+    let kept = fixture.store.kept_run("w-1").await.expect("it").expect("there");
+    assert_eq!(kept.new, new("w-1"));
+    assert_eq!((kept.state, kept.output.as_deref(), kept.error), (RunState::Done, Some("\"out\""), None));
+    assert_eq!(kept.tasks[0].output.as_deref(), Some("{\"a\":1}"));
+    assert_eq!(fixture.store.kept_run("w-2").await.expect("it"), None);
+}
+
+pub(super) async fn a_failed_run_is_taken_up_at_its_first_task_that_is_not_done<E: Engine>() {
+    let fixture = Fixture::<E>::new();
+    let store = &fixture.store;
+    store.begin_run(new("w-1"), 9).await.expect("begun");
+    store.begin_task("w-1", 0).await.expect("begun");
+    store.end_task("w-1", 0, done("1")).await.expect("ended");
+    store.begin_task("w-1", 1).await.expect("begun");
+    store.end_task("w-1", 1, failed("{\"code\":\"x\"}")).await.expect("ended");
+    assert_eq!(states(&fixture, "w-1").await, "failed: done failed");
+    let kept = store.kept_run("w-1").await.expect("it").expect("there");
+    assert_eq!(
+        (kept.error.as_deref(), kept.tasks[1].error.as_deref()),
+        (Some("{\"code\":\"x\"}"), Some("{\"code\":\"x\"}"))
+    );
+    assert!(!store.begin_task("w-1", 1).await.expect("asked"), "it ended");
+    assert!(store.reopen_run("w-1").await.expect("reopened"));
+    assert_eq!(states(&fixture, "w-1").await, "running: done pending");
+    assert!(store.begin_task("w-1", 1).await.expect("begun"));
+}
+
+pub(super) async fn of_many_who_end_a_run_at_once_one_does<E: Engine>() {
+    let fixture = Fixture::<E>::new();
+    fixture.store.begin_run(new("w-1"), 9).await.expect("begun");
+    fixture.store.begin_task("w-1", 0).await.expect("begun");
+    let ways = (0..8).map(|n| {
+        let store = fixture.store.clone();
+        tokio::spawn(async move {
+            match n % 3 {
+                0 => store.cancel_run("w-1").await,
+                1 => store.end_run("w-1", done("1")).await,
+                _ => store.end_run("w-1", failed("1")).await,
+            }
+        })
+    });
+    let mut ended = 0;
+    for way in ways.collect::<Vec<_>>() {
+        ended += usize::from(way.await.expect("it ends").expect("decided"));
+    }
+    assert_eq!(ended, 1);
+    // What a task came to while its run was ended is kept all the same.
+    assert!(fixture.store.end_task("w-1", 0, done("2")).await.expect("ended"));
+    assert!(
+        !fixture.store.begin_task("w-1", 1).await.expect("asked"),
+        "nothing begins in a run that has ended"
+    );
+}
+
+pub(super) async fn so_many_runs_are_open_and_no_more<E: Engine>() {
+    let fixture = Fixture::<E>::new();
+    for (run, begins) in [("w-1", true), ("w-2", true), ("w-3", false)] {
+        assert_eq!(fixture.store.begin_run(new(run), 2).await.expect("asked"), begins, "{run}");
+    }
+    assert!(fixture.store.cancel_run("w-1").await.expect("cancelled"));
+    assert!(fixture.store.begin_run(new("w-3"), 2).await.expect("begun"));
+    let listed: Vec<_> =
+        fixture.store.listed_runs().await.expect("listed").into_iter().map(|run| run.run).collect();
+    assert_eq!(listed, ["w-3", "w-2", "w-1"]);
+    fixture.store.prune(much_later()).await.expect("pruned");
+    assert_eq!(fixture.store.kept_run("w-1").await.expect("it"), None, "by age");
+    assert!(fixture.store.kept_run("w-2").await.expect("it").is_some(), "what is open stays");
+}
+
+pub(super) async fn so_many_runs_are_listed_and_no_more<E: Engine>() {
+    let fixture = Fixture::<E>::new();
+    for n in 0..=RUNS_LISTED_MAX {
+        assert!(fixture.store.begin_run(new(&format!("w-{n}")), u32::MAX).await.expect("asked"));
+    }
+    let listed = fixture.store.listed_runs().await.expect("listed");
+    assert_eq!(
+        (listed.len(), listed[0].run.as_str()),
+        (RUNS_LISTED_MAX as usize, format!("w-{RUNS_LISTED_MAX}").as_str())
+    );
+}

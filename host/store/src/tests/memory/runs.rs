@@ -1,0 +1,111 @@
+//! Runs of workflows.
+
+use super::*;
+
+#[async_trait]
+impl Runs for Memory {
+    async fn begin_run(&self, new: NewRun, open_max: u32) -> Result<bool, StoreError> {
+        let mut held = self.held();
+        let open = held.runs.iter().filter(|(run, _)| run.state == RunState::Running).count();
+        if open >= open_max as usize {
+            return Ok(false);
+        }
+        let task =
+            |id: &String| KeptTask { id: id.clone(), state: TaskState::Pending, output: None, error: None };
+        let tasks = new.tasks.iter().map(task).collect();
+        let (state, began_at) = (RunState::Running, now_ms());
+        held.runs.push((KeptRun { new, began_at, state, output: None, error: None, tasks }, began_at));
+        Ok(true)
+    }
+
+    async fn kept_run(&self, run: &str) -> Result<Option<KeptRun>, StoreError> {
+        let held = self.held();
+        Ok(held.runs.iter().map(|(kept, _)| kept).find(|kept| kept.new.run == run).cloned())
+    }
+
+    async fn listed_runs(&self) -> Result<Vec<ListedRun>, StoreError> {
+        let held = self.held();
+        let listed = held.runs.iter().rev().map(|(kept, _)| ListedRun {
+            run: kept.new.run.clone(),
+            workflow: kept.new.workflow.clone(),
+            state: kept.state,
+        });
+        Ok(listed.take(RUNS_LISTED_MAX as usize).collect())
+    }
+
+    async fn begin_task(&self, run: &str, task: usize) -> Result<bool, StoreError> {
+        self.on_run(run, |kept| {
+            let open = kept.state == RunState::Running;
+            let Some(task) = kept.tasks.get_mut(task) else { return false };
+            let may = open && matches!(task.state, TaskState::Pending | TaskState::Running);
+            if may {
+                task.state = TaskState::Running;
+            }
+            may
+        })
+    }
+
+    async fn end_task(&self, run: &str, task: usize, ended: Ended) -> Result<bool, StoreError> {
+        self.on_run(run, |kept| {
+            if let (Ended::Failed(error), RunState::Running) = (&ended, kept.state) {
+                kept.state = RunState::Failed;
+                kept.error = Some(error.clone());
+            }
+            let Some(task) = kept.tasks.get_mut(task) else { return false };
+            let may = matches!(task.state, TaskState::Running | TaskState::Cancelled);
+            if may {
+                match ended {
+                    Ended::Done(output) => (task.state, task.output) = (TaskState::Done, Some(output)),
+                    Ended::Failed(error) => (task.state, task.error) = (TaskState::Failed, Some(error)),
+                }
+            }
+            may
+        })
+    }
+
+    async fn end_run(&self, run: &str, ended: Ended) -> Result<bool, StoreError> {
+        self.on_run(run, |kept| {
+            let may = kept.state == RunState::Running;
+            if may {
+                match ended {
+                    Ended::Done(output) => (kept.state, kept.output) = (RunState::Done, Some(output)),
+                    Ended::Failed(error) => (kept.state, kept.error) = (RunState::Failed, Some(error)),
+                }
+            }
+            may
+        })
+    }
+
+    async fn cancel_run(&self, run: &str) -> Result<bool, StoreError> {
+        self.on_run(run, |kept| {
+            let may = kept.state == RunState::Running;
+            if may {
+                kept.state = RunState::Cancelled;
+                let running = kept.tasks.iter_mut().filter(|task| task.state == TaskState::Running);
+                running.for_each(|task| task.state = TaskState::Cancelled);
+            }
+            may
+        })
+    }
+
+    async fn reopen_run(&self, run: &str) -> Result<bool, StoreError> {
+        self.on_run(run, |kept| {
+            let may = matches!(kept.state, RunState::Running | RunState::Failed);
+            if may {
+                (kept.state, kept.error) = (RunState::Running, None);
+                for task in kept.tasks.iter_mut().filter(|task| task.state != TaskState::Done) {
+                    (task.state, task.error) = (TaskState::Pending, None);
+                }
+            }
+            may
+        })
+    }
+}
+
+impl Memory {
+    fn on_run(&self, run: &str, change: impl FnOnce(&mut KeptRun) -> bool) -> Result<bool, StoreError> {
+        let mut held = self.held();
+        let found = held.runs.iter_mut().map(|(kept, _)| kept).find(|kept| kept.new.run == run);
+        Ok(found.is_some_and(change))
+    }
+}

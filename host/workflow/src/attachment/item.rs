@@ -1,0 +1,85 @@
+//! One attachment whose templates are rendered: checked on paper, not opened.
+
+use super::{Kind, LocalPath, Origin, PathError, Url, UrlError};
+use cofferdam_core::tool::ErrorCode;
+use serde_json::{Map, Value};
+
+/// Which of the three declares an attachment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Scope {
+    /// The task.
+    Task,
+    /// Its agent.
+    Agent,
+    /// Its action.
+    Action,
+}
+
+impl Scope {
+    /// As `workflow check` has it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Task => "task",
+            Self::Agent => "agent",
+            Self::Action => "action",
+        }
+    }
+}
+
+/// One attachment; a pattern stands for several.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Item {
+    /// Its type.
+    pub kind: Kind,
+    /// Where it comes from.
+    pub source: Source,
+    /// What it is called.
+    pub name: Option<String>,
+    /// A hint that decides nothing.
+    pub mime: Option<String>,
+    /// What is said of it besides.
+    pub meta: Option<Map<String, Value>>,
+    /// Whether an image by URL is downloaded.
+    pub fetch: bool,
+}
+
+/// Where an attachment comes from.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Source {
+    /// An address.
+    Url(Url),
+    /// Local files.
+    Local(LocalPath),
+}
+
+impl Source {
+    /// What a text under this key names.
+    ///
+    /// # Errors
+    /// What to write instead.
+    pub(crate) fn parse(origin: Origin, text: &str) -> Result<Self, (ErrorCode, String)> {
+        let path = |error: PathError| (ErrorCode::PathDenied, error.to_string());
+        match origin {
+            Origin::Url | Origin::Urls => Url::parse(text).map(Self::Url).map_err(|error| {
+                let code = match error {
+                    UrlError::Scheme(_) => ErrorCode::NetworkDenied,
+                    _ => ErrorCode::AttachmentUnavailable,
+                };
+                (code, error.to_string())
+            }),
+            Origin::Path => LocalPath::single(text).map(Self::Local).map_err(path),
+            Origin::Paths => LocalPath::of_many(text).map(Self::Local).map_err(path),
+        }
+    }
+}
+
+impl Item {
+    /// Whether it is contacted: an image that is fetched, and what no model is shown by its address.
+    pub fn is_downloaded(&self) -> bool {
+        match (&self.source, self.kind) {
+            (Source::Local(_), _) | (_, Kind::Url | Kind::File) => false,
+            (Source::Url(_), Kind::Image) => self.fetch,
+            (Source::Url(_), Kind::Pdf | Kind::Audio | Kind::Video) => true,
+        }
+    }
+}

@@ -1,0 +1,74 @@
+//! The union of what task, agent and action declare: each thing once, at its first place.
+
+use super::{Kind, Scope};
+use serde_json::{Map, Value};
+use std::collections::HashMap;
+
+/// One thing of the union.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Merged<T> {
+    /// As it was first declared.
+    pub first: T,
+    /// The last name that was given.
+    pub name: Option<String>,
+    /// The last meta that was given.
+    pub meta: Option<Map<String, Value>>,
+    /// Who declares it, in order.
+    pub scopes: Vec<Scope>,
+}
+
+/// Merges things in the order in which they come.
+#[derive(Debug)]
+pub struct Merge<T> {
+    items: Vec<Merged<T>>,
+    places: HashMap<(Kind, String), usize>,
+}
+
+impl<T> Default for Merge<T> {
+    fn default() -> Self {
+        Self { items: Vec::new(), places: HashMap::new() }
+    }
+}
+
+impl<T> Merge<T> {
+    /// Adds a thing. `key` is the same for two of the same type that are the same; without one it is no other's equal.
+    /// A name or meta that is not given changes nothing.
+    pub fn add(
+        &mut self,
+        thing: T,
+        kind: Kind,
+        key: Option<String>,
+        told: (Option<String>, Option<Map<String, Value>>),
+        scope: Scope,
+    ) {
+        let (name, meta) = told;
+        let known = key.as_ref().and_then(|key| self.places.get(&(kind, key.clone())).copied());
+        if let Some(item) = known.and_then(|place| self.items.get_mut(place)) {
+            item.name = name.or(item.name.take());
+            item.meta = meta.or(item.meta.take());
+            if !item.scopes.contains(&scope) {
+                item.scopes.push(scope);
+            }
+            return;
+        }
+        if let Some(key) = key {
+            self.places.insert((kind, key), self.items.len());
+        }
+        self.items.push(Merged { first: thing, name, meta, scopes: vec![scope] });
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.items.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.items.is_empty()
+    }
+
+    /// The union, in order.
+    pub fn finish(self) -> Vec<Merged<T>> {
+        self.items
+    }
+}

@@ -1,0 +1,116 @@
+//! Attachments as a file declares them: their types, what each takes, and what of it can be said without opening anything.
+
+mod item;
+mod local;
+mod merge;
+mod pattern;
+#[cfg(test)]
+mod tests;
+mod web;
+
+pub use item::{Item, Scope, Source};
+pub use local::{FolderPath, LocalPath, PathError};
+pub use merge::{Merge, Merged};
+pub use pattern::{ALTERNATIVES_MAX, Pattern, PatternError, Segment};
+pub use web::{Url, UrlError};
+
+/// The types there are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Kind {
+    /// Looked at.
+    Image,
+    /// Told of.
+    Video,
+    /// Told of.
+    Audio,
+    /// Read; `document` is another name.
+    Pdf,
+    /// A local file of any type.
+    File,
+    /// An address that the model is told and nobody contacts.
+    Url,
+}
+
+impl Kind {
+    /// The names, with the other one of pdf.
+    pub const NAMES: [&'static str; 7] = ["image", "video", "audio", "pdf", "document", "file", "url"];
+
+    /// The type of this name.
+    pub fn of(name: &str) -> Option<Self> {
+        Some(match name {
+            "image" => Self::Image,
+            "video" => Self::Video,
+            "audio" => Self::Audio,
+            "pdf" | "document" => Self::Pdf,
+            "file" => Self::File,
+            "url" => Self::Url,
+            _ => return None,
+        })
+    }
+
+    /// The name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Image => "image",
+            Self::Video => "video",
+            Self::Audio => "audio",
+            Self::Pdf => "pdf",
+            Self::File => "file",
+            Self::Url => "url",
+        }
+    }
+
+    /// Whether this type may come from there.
+    ///
+    /// # Errors
+    /// What to write instead.
+    pub fn check(self, origin: Origin, fetch: bool) -> Result<(), String> {
+        let takes = match self {
+            Self::Image | Self::Video | Self::Audio | Self::Pdf => return self.check_fetch(origin, fetch),
+            Self::File => Origin::Path,
+            Self::Url => Origin::Url,
+        };
+        if origin != takes {
+            let said = format!(
+                "an attachment of type {} takes `{}` and not `{}`",
+                self.name(),
+                takes.key(),
+                origin.key()
+            );
+            return Err(said);
+        }
+        self.check_fetch(origin, fetch)
+    }
+
+    fn check_fetch(self, origin: Origin, fetch: bool) -> Result<(), String> {
+        let fits = self == Self::Image && matches!(origin, Origin::Url | Origin::Urls);
+        if fetch && !fits {
+            return Err("`fetch: true` is for images by `url` or `urls`; take it out".to_owned());
+        }
+        Ok(())
+    }
+}
+
+/// Where an attachment comes from, by its key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// One address.
+    Url,
+    /// One file.
+    Path,
+    /// Several addresses.
+    Urls,
+    /// Patterns of files.
+    Paths,
+}
+
+impl Origin {
+    /// Each with its key.
+    pub const ALL: [(&'static str, Self); 4] =
+        [("url", Self::Url), ("path", Self::Path), ("urls", Self::Urls), ("paths", Self::Paths)];
+
+    /// The key.
+    pub fn key(self) -> &'static str {
+        Self::ALL.iter().find(|(_, origin)| *origin == self).map_or("", |(key, _)| key)
+    }
+}

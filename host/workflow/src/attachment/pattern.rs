@@ -1,0 +1,222 @@
+//! Patterns of file names: `*`, `?`, `[a-z]` and `{a,b}` within a segment, `**` as a whole segment for any depth.
+//!
+//! One name at a time is matched by the library; what lies in which folder is asked by whoever walks.
+
+use super::local::{FolderPath, PathError};
+use crate::problem::quoted;
+use std::fmt;
+
+/// Patterns that the braces of one segment may stand for.
+pub const ALTERNATIVES_MAX: usize = 64;
+
+/// A pattern of paths below a folder.
+#[derive(Clone, Debug)]
+pub struct Pattern {
+    text: String,
+    segments: Vec<Segment>,
+}
+
+/// What one level of a path must look like.
+#[derive(Clone, Debug)]
+pub enum Segment {
+    /// Exactly this name. A linked folder is entered.
+    Name(String),
+    /// A name that one of these matches.
+    Wild(Vec<glob::Pattern>),
+    /// Any number of folders, none of them hidden or linked.
+    AnyDepth,
+}
+
+/// Why a text is no pattern.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{pattern} is no pattern: {problem}")]
+pub struct PatternError {
+    pattern: String,
+    problem: String,
+}
+
+impl Pattern {
+    /// Whether a text has wildcards.
+    pub fn is_pattern(text: &str) -> bool {
+        text.contains(['*', '?', '[', ']', '{', '}', '\\'])
+    }
+
+    /// The pattern that a relative text is.
+    ///
+    /// # Errors
+    /// [`PathError`]: it does not parse, or `..` leads above the folder.
+    pub fn parse(text: &str) -> Result<Self, PathError> {
+        let refused = |problem: &str| PatternError { pattern: quoted(text), problem: problem.to_owned() };
+        if text.contains('\\') {
+            return Err(refused("there is no `\\`; write [*] for a star, [?] for a question mark").into());
+        }
+        let mut segments = Vec::new();
+        for part in text.split('/') {
+            match part {
+                "" | "." => {}
+                ".." => match segments.pop() {
+                    Some(Segment::AnyDepth) => {
+                        return Err(refused("`..` after `**` leads nowhere in particular").into());
+                    }
+                    Some(Segment::Name(_) | Segment::Wild(_)) => {}
+                    None => return Err(PathError::Above(quoted(text))),
+                },
+                // Twice in a row is the same as once, and would be walked twice.
+                "**" if matches!(segments.last(), Some(Segment::AnyDepth)) => {}
+                "**" => segments.push(Segment::AnyDepth),
+                part => segments.push(segment(part).map_err(|problem| refused(&problem))?),
+            }
+        }
+        match segments.last() {
+            None => Err(refused("it names nothing").into()),
+            Some(Segment::AnyDepth) => Err(refused("it ends with `**`; write e.g. `**/*`").into()),
+            Some(_) if text.ends_with('/') => Err(refused("it ends with `/`; write e.g. `*.png`").into()),
+            Some(_) => Ok(Self { text: text.to_owned(), segments }),
+        }
+    }
+
+    /// Level by level.
+    pub fn segments(&self) -> &[Segment] {
+        &self.segments
+    }
+
+    /// Whether a path matches, none of whose folders is a link.
+    pub fn matches(&self, path: &FolderPath) -> bool {
+        matches(&self.segments, path.names())
+    }
+}
+
+/// Each state is a segment that comes next: as many steps as names times segments at most.
+fn matches(segments: &[Segment], names: &[String]) -> bool {
+    let mut next = vec![false; segments.len() + 1];
+    next[0] = true;
+    let skip = |states: &mut Vec<bool>| {
+        for (at, segment) in segments.iter().enumerate() {
+            if states[at] && matches!(segment, Segment::AnyDepth) {
+                states[at + 1] = true;
+            }
+        }
+    };
+    for name in names {
+        skip(&mut next);
+        let mut after = vec![false; segments.len() + 1];
+        for (at, segment) in segments.iter().enumerate().filter(|(at, _)| next[*at]) {
+            match segment {
+                Segment::AnyDepth => after[at] |= !name.starts_with('.'),
+                segment => after[at + 1] |= segment.takes(name),
+            }
+        }
+        next = after;
+    }
+    next[segments.len()]
+}
+
+impl Segment {
+    /// Whether it takes a name. A wildcard takes none that begins with a dot.
+    pub fn takes(&self, name: &str) -> bool {
+        const OPTIONS: glob::MatchOptions = glob::MatchOptions {
+            case_sensitive: true,
+            require_literal_separator: true,
+            require_literal_leading_dot: true,
+        };
+        match self {
+            Self::Name(own) => own == name,
+            Self::Wild(patterns) => patterns.iter().any(|pattern| {
+                // The library lets a `*` that stands for nothing pass before a dot.
+                let may_be_hidden = pattern.as_str().starts_with('.');
+                (may_be_hidden || !name.starts_with('.')) && pattern.matches_with(name, OPTIONS)
+            }),
+            Self::AnyDepth => !name.starts_with('.'),
+        }
+    }
+}
+
+fn segment(part: &str) -> Result<Segment, String> {
+    if part.contains("**") {
+        return Err("`**` must be a whole segment, as in `**/*.png`".to_owned());
+    }
+    if !Pattern::is_pattern(part) {
+        return Ok(Segment::Name(part.to_owned()));
+    }
+    let compiled = |text: String| glob::Pattern::new(&text).map_err(|error| error.msg.to_owned());
+    let patterns: Result<Vec<_>, _> = alternatives(part)?.into_iter().map(compiled).collect();
+    patterns.map(Segment::Wild)
+}
+
+/// The patterns without braces that one with braces stands for, in order; braces nest.
+fn alternatives(part: &str) -> Result<Vec<String>, String> {
+    let mut done = Vec::new();
+    let mut open = vec![part.to_owned()];
+    while let Some(text) = open.pop() {
+        if done.len() + open.len() >= ALTERNATIVES_MAX {
+            return Err(format!("its braces stand for more than {ALTERNATIVES_MAX} patterns"));
+        }
+        match first_braces(&text)? {
+            None => done.push(text),
+            Some(Braces { start, end, commas }) => {
+                let cuts: Vec<usize> = [start].into_iter().chain(commas).chain([end]).collect();
+                for pair in cuts.windows(2).rev() {
+                    open.push(format!(
+                        "{}{}{}",
+                        &text[..start],
+                        &text[pair[0] + 1..pair[1]],
+                        &text[end + 1..]
+                    ));
+                }
+            }
+        }
+    }
+    Ok(done)
+}
+
+/// Where the first braces of a text are, and the commas between their parts.
+struct Braces {
+    start: usize,
+    end: usize,
+    commas: Vec<usize>,
+}
+
+fn first_braces(text: &str) -> Result<Option<Braces>, String> {
+    let (mut depth, mut start, mut commas) = (0_usize, 0, Vec::new());
+    let mut class = None;
+    for (at, c) in text.char_indices() {
+        match (class, c) {
+            // The first character of a class is in it, whatever it is.
+            (Some(first), ']') if at > first => class = None,
+            (Some(_), _) => {}
+            (None, '[') => {
+                let negated = text[at + 1..].starts_with('!');
+                class = Some(at + 1 + usize::from(negated));
+            }
+            (None, '{') => {
+                if depth == 0 {
+                    start = at;
+                }
+                depth += 1;
+            }
+            (None, ',') if depth == 1 => commas.push(at),
+            (None, '}') if depth == 1 => return Ok(Some(Braces { start, end: at, commas })),
+            (None, '}') if depth == 0 => return Err("`}` has no `{`".to_owned()),
+            (None, '}') => depth -= 1,
+            (None, _) => {}
+        }
+    }
+    match depth {
+        0 => Ok(None),
+        _ => Err("`{` has no `}` in its segment".to_owned()),
+    }
+}
+
+impl fmt::Display for Pattern {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+impl PartialEq for Pattern {
+    fn eq(&self, other: &Self) -> bool {
+        self.text == other.text
+    }
+}
+
+impl Eq for Pattern {}

@@ -1,0 +1,97 @@
+//! Agents and their actions.
+
+use super::attachments::{self, Declared};
+use super::read::{AgentFiles, id, one_line, tool};
+use super::text::Text;
+use super::{Action, Agent, input};
+use crate::node::{Fields, Node};
+use crate::problem::{Fault, quoted};
+
+/// The keys of an agent, and of an action.
+const AGENT_KEYS: [&str; 6] = ["id", "description", "instructions", "tools", "attachments", "actions"];
+const ACTION_KEYS: [&str; 4] = ["id", "prompt", "attachments", "output"];
+
+pub(super) fn read(node: &Node, files: &mut AgentFiles<'_>) -> Result<Vec<Agent>, Fault> {
+    let mut agents: Vec<Agent> = Vec::new();
+    for node in node.list("`agents`")? {
+        let agent = match node.map("an agent")? {
+            [(key, file)] if key.name == "file" => {
+                let (root, source) = files.open(file)?;
+                agent(&root, source)?
+            }
+            _ => agent(node, node.mark.file)?,
+        };
+        if agents.iter().any(|other| other.id == agent.id) {
+            let said = format!("there are two agents {}; give each an id of its own", quoted(&agent.id));
+            return Err(Fault::new(node.mark, said));
+        }
+        agents.push(agent);
+    }
+    Ok(agents)
+}
+
+fn agent(node: &Node, source: u16) -> Result<Agent, Fault> {
+    let fields = Fields::of(node, "an agent", &AGENT_KEYS)?;
+    let mut tools: Vec<String> = Vec::new();
+    if let Some(list) = fields.get("tools") {
+        for node in list.list("`tools`")? {
+            let name = tool(node, "a name in `tools`")?;
+            if tools.contains(&name) {
+                return Err(Fault::new(node.mark, format!("{} is in `tools` twice", quoted(&name))));
+            }
+            tools.push(name);
+        }
+    }
+    let mut actions: Vec<Action> = Vec::new();
+    for node in fields.need("actions", "[{ id: ask, prompt: … }]")?.list("`actions`")? {
+        let action = action(node)?;
+        if actions.iter().any(|other| other.id == action.id) {
+            let said = format!("there are two actions {}; give each an id of its own", quoted(&action.id));
+            return Err(Fault::new(node.mark, said));
+        }
+        actions.push(action);
+    }
+    Ok(Agent {
+        id: id(fields.need("id", "reader")?, "`id` of an agent")?,
+        description: fields.get("description").map(|node| one_line(node, "`description`")).transpose()?,
+        instructions: fields
+            .get("instructions")
+            .map(|node| Text::read(node, "`instructions`"))
+            .transpose()?,
+        tools,
+        attachments: listed(&fields)?,
+        actions,
+        source,
+    })
+}
+
+fn action(node: &Node) -> Result<Action, Fault> {
+    let fields = Fields::of(node, "an action", &ACTION_KEYS)?;
+    let output = match fields.get("output") {
+        Some(node) => {
+            let schema = node.to_value();
+            if !schema.is_object() {
+                let said = "`output` must be a JSON Schema; write e.g. `output: { type: object, properties: { … } }`";
+                return Err(Fault::new(node.mark, said));
+            }
+            let compiled = input::compile(&schema, node.mark, "output")?;
+            Some((schema, compiled))
+        }
+        None => None,
+    };
+    let prompt = fields.need("prompt", "\"What do you see?\"")?;
+    let text = Text::read(prompt, "`prompt`")?;
+    if text.written.trim().is_empty() {
+        return Err(Fault::new(prompt.mark, "`prompt` is empty; write what the agent is asked"));
+    }
+    Ok(Action {
+        id: id(fields.need("id", "ask")?, "`id` of an action")?,
+        prompt: text,
+        attachments: listed(&fields)?,
+        output,
+    })
+}
+
+fn listed(fields: &Fields<'_>) -> Result<Vec<Declared>, Fault> {
+    fields.get("attachments").map_or(Ok(Vec::new()), attachments::read)
+}

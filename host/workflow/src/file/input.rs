@@ -1,0 +1,100 @@
+//! What a run is given: a JSON Schema of an object, with its defaults filled in and no key besides.
+
+use crate::node::Node;
+use crate::problem::{Fault, Mark};
+use cofferdam_core::schema::{Budget, STEPS_MAX, Schema};
+use serde_json::{Map, Value, json};
+
+/// The input that a workflow takes.
+#[derive(Clone, Debug)]
+pub struct Input {
+    /// The schema, with what it leaves unsaid.
+    pub schema: Value,
+    compiled: Schema,
+}
+
+/// Why an input is refused.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the input does not fit: {0}")]
+pub struct InputError(String);
+
+impl Input {
+    pub(super) fn read(node: Option<&Node>, start: Mark) -> Result<Self, Fault> {
+        let mark = node.map_or(start, |node| node.mark);
+        let mut schema = match node.map(Node::to_value) {
+            None => Map::new(),
+            Some(Value::Object(schema)) => schema,
+            Some(_) => {
+                let said =
+                    "`input` must be a JSON Schema; write e.g. `input: { type: object, properties: { … } }`";
+                return Err(Fault::new(mark, said));
+            }
+        };
+        match schema.get("type").and_then(Value::as_str) {
+            Some("object") => {}
+            None if !schema.contains_key("type") => {
+                schema.insert("type".into(), "object".into());
+            }
+            _ => {
+                return Err(Fault::new(
+                    mark,
+                    "`input` must be the schema of an object; write `type: object`",
+                ));
+            }
+        }
+        let says = ["additionalProperties", "unevaluatedProperties", "patternProperties"];
+        if !says.iter().any(|key| schema.contains_key(*key)) {
+            schema.insert("additionalProperties".into(), false.into());
+        }
+        let schema = Value::Object(schema);
+        let compiled = compile(&schema, mark, "input")?;
+        Ok(Self { schema, compiled })
+    }
+
+    /// The input of a run: what is given, with defaults where nothing is.
+    ///
+    /// # Errors
+    /// [`InputError`] names the place and what belongs there.
+    pub fn complete(&self, given: Value) -> Result<Value, InputError> {
+        let mut input = given;
+        fill(&self.schema, &mut input);
+        check(&self.compiled, &input).map_err(InputError)?;
+        Ok(input)
+    }
+}
+
+impl Default for Input {
+    fn default() -> Self {
+        let schema = json!({ "type": "object", "additionalProperties": false });
+        let compiled = Schema::compile(&schema).expect("a plain schema compiles");
+        Self { schema, compiled }
+    }
+}
+
+/// The schema under this key, compiled.
+pub(super) fn compile(schema: &Value, mark: Mark, key: &str) -> Result<Schema, Fault> {
+    Schema::compile(schema)
+        .map_err(|error| Fault::new(mark, format!("`{key}` is no usable JSON Schema: {error}")))
+}
+
+/// Whether a value fits.
+pub(crate) fn check(schema: &Schema, value: &Value) -> Result<(), String> {
+    schema.check(value, Budget::steps(STEPS_MAX)).map_err(|refusal| refusal.to_string())
+}
+
+/// Puts defaults where properties are missing, in objects that are there.
+fn fill(schema: &Value, value: &mut Value) {
+    let (Some(properties), Some(object)) =
+        (schema.get("properties").and_then(Value::as_object), value.as_object_mut())
+    else {
+        return;
+    };
+    for (name, property) in properties {
+        if let (None, Some(default)) = (object.get(name), property.get("default")) {
+            object.insert(name.clone(), default.clone());
+        }
+        if let Some(inner) = object.get_mut(name) {
+            fill(property, inner);
+        }
+    }
+}

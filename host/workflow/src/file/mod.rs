@@ -1,0 +1,271 @@
+//! A workflow's file, typed: every name in it is one that is there, every template parses, every schema compiles.
+//!
+//! Nothing of it is rendered yet, and nothing outside of it was looked at.
+
+mod agents;
+mod attachments;
+mod input;
+mod read;
+mod references;
+mod tasks;
+mod text;
+
+pub(crate) use attachments::{Declared, META};
+pub use input::{Input, InputError};
+pub(crate) use tasks::WORK_KEYS;
+pub(crate) use text::{Line, Rendering, Text, Tree};
+
+use crate::attachment::FolderPath;
+use crate::problem::{FileProblem, Mark};
+use cofferdam_core::json::parse_strict;
+use cofferdam_core::schema::Schema;
+use serde_json::{Value, json};
+
+/// Tasks of one workflow.
+pub const TASKS_MAX: usize = 100;
+/// Files of agents that one workflow names.
+pub const AGENT_FILES_MAX: usize = 32;
+
+/// A workflow as its file has it.
+#[derive(Clone, Debug)]
+pub struct Workflow {
+    /// Its id.
+    pub id: String,
+    /// One line.
+    pub description: Option<String>,
+    /// What a run is given.
+    pub input: Input,
+    /// What begins a run besides the command line.
+    pub on: On,
+    /// Who can be asked.
+    pub agents: Vec<Agent>,
+    /// What is done, in order.
+    pub tasks: Vec<Task>,
+    pub(crate) output: Option<Tree>,
+    /// The files that it was read from; its own is the first.
+    pub sources: Vec<SourceFile>,
+}
+
+/// A file that a workflow was read from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SourceFile {
+    /// As messages have it.
+    pub name: String,
+    /// Below the folder of the workflow's own file.
+    pub path: FolderPath,
+    /// What it says.
+    pub text: String,
+}
+
+/// What begins a run in `serve`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct On {
+    /// `/NAME` in a chat.
+    pub command: Option<String>,
+    /// Times of UTC, and who is answered.
+    pub schedule: Option<(String, Person)>,
+}
+
+/// A person on a channel: `telegram:1002`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Person {
+    /// The channel.
+    pub channel: String,
+    /// The channel's own id of them.
+    pub user: String,
+}
+
+/// Who is asked by tasks.
+#[derive(Clone, Debug)]
+pub struct Agent {
+    /// Its id.
+    pub id: String,
+    /// One line.
+    pub description: Option<String>,
+    pub(crate) instructions: Option<Text>,
+    /// Names that its model may call.
+    pub tools: Vec<String>,
+    pub(crate) attachments: Vec<Declared>,
+    /// What it can be asked.
+    pub actions: Vec<Action>,
+    /// The number of its file among the sources.
+    pub source: u16,
+}
+
+/// What an agent can be asked.
+#[derive(Clone, Debug)]
+pub struct Action {
+    /// Its id.
+    pub id: String,
+    pub(crate) prompt: Text,
+    pub(crate) attachments: Vec<Declared>,
+    /// What the answer must be, and the same compiled; text where there is none.
+    pub output: Option<(Value, Schema)>,
+}
+
+/// One task.
+#[derive(Clone, Debug)]
+pub struct Task {
+    /// Its id.
+    pub id: String,
+    /// Where it begins.
+    pub mark: Mark,
+    pub(crate) work: Work,
+}
+
+/// What a fence of Markdown holds, where that is the whole.
+fn unfenced(text: &str) -> &str {
+    let text = text.trim();
+    let inner = || text.strip_prefix("```")?.strip_suffix("```")?.split_once('\n').map(|(_, inner)| inner);
+    inner().unwrap_or(text)
+}
+
+/// What a task does.
+#[derive(Clone, Debug)]
+pub(crate) enum Work {
+    /// Asks an agent.
+    Agent {
+        /// Which of the workflow's.
+        agent: usize,
+        /// Which of the agent's.
+        action: usize,
+        with: Option<Tree>,
+        attachments: Vec<Declared>,
+    },
+    /// Calls a tool.
+    Tool {
+        /// As it is written; dotted names are aliases.
+        name: String,
+        with: Tree,
+    },
+    /// Sends a message of its own.
+    Send { to: Text, text: Text, files: Vec<Text> },
+    /// Waits for the reply to a message.
+    Wait {
+        /// Which task sends it.
+        reply_to: usize,
+        timeout: Text,
+        otherwise: Option<Text>,
+    },
+    /// Asks a person.
+    Approve { from: Option<Text>, text: Text, timeout: Text },
+}
+
+impl Work {
+    /// The key that says what a task does.
+    pub(crate) fn key(&self) -> &'static str {
+        match self {
+            Self::Agent { .. } => "agent",
+            Self::Tool { .. } => "tool",
+            Self::Send { .. } => "send",
+            Self::Wait { .. } => "wait",
+            Self::Approve { .. } => "approve",
+        }
+    }
+}
+
+impl Work {
+    /// The templates that it has itself.
+    pub(crate) fn texts<'a>(&'a self, found: &mut Vec<&'a Text>) {
+        match self {
+            Self::Agent { with, attachments, .. } => {
+                if let Some(with) = with {
+                    with.texts(found);
+                }
+                attachments.iter().for_each(|declared| declared.texts(found));
+            }
+            Self::Tool { with, .. } => with.texts(found),
+            Self::Send { to, text, files } => {
+                found.extend([to, text]);
+                found.extend(files);
+            }
+            Self::Wait { timeout, otherwise, .. } => {
+                found.push(timeout);
+                found.extend(otherwise);
+            }
+            Self::Approve { from, text, timeout } => {
+                found.extend(from);
+                found.extend([text, timeout]);
+            }
+        }
+    }
+}
+
+impl Agent {
+    /// Templates that every task has which asks it.
+    pub(crate) fn texts<'a>(&'a self, found: &mut Vec<&'a Text>) {
+        found.extend(&self.instructions);
+        self.attachments.iter().for_each(|declared| declared.texts(found));
+    }
+}
+
+impl Action {
+    /// The output that an answer of a model is: the JSON that the action wants, also within a fence of Markdown, else its
+    /// text.
+    ///
+    /// # Errors
+    /// What is wrong with it, for the model to mend.
+    pub fn read_answer(&self, text: &str) -> Result<Value, String> {
+        let Some((_, schema)) = &self.output else { return Ok(json!({ "text": text })) };
+        let value = parse_strict(unfenced(text)).map_err(|error| format!("it is no JSON: {error}"))?;
+        input::check(schema, &value)?;
+        Ok(value)
+    }
+
+    pub(crate) fn texts<'a>(&'a self, found: &mut Vec<&'a Text>) {
+        found.push(&self.prompt);
+        self.attachments.iter().for_each(|declared| declared.texts(found));
+    }
+}
+
+impl Task {
+    /// The key that says what it does: `agent`, `tool`, `send`, `wait` or `approve`.
+    pub fn key(&self) -> &'static str {
+        self.work.key()
+    }
+}
+
+impl Workflow {
+    /// The workflow of a file. `name` is the file's in messages; `read` brings the text of a file below its folder.
+    ///
+    /// # Errors
+    /// The first problem, with file, line and what to write instead.
+    pub fn load(
+        name: &str,
+        text: &str,
+        read: &mut dyn FnMut(&FolderPath) -> Result<String, String>,
+    ) -> Result<Self, FileProblem> {
+        let mut sources =
+            vec![SourceFile { name: name.to_owned(), path: FolderPath::default(), text: text.to_owned() }];
+        read::workflow(&mut sources, read).map_err(|fault| {
+            let file = sources.get(usize::from(fault.mark.file)).map_or(name, |source| &source.name);
+            fault.in_file(file)
+        })
+    }
+
+    /// All its templates.
+    pub(crate) fn texts<'a>(&'a self, found: &mut Vec<&'a Text>) {
+        self.tasks.iter().for_each(|task| task.work.texts(found));
+        self.texts_of_agents(found);
+        if let Some(output) = &self.output {
+            output.texts(found);
+        }
+    }
+
+    fn texts_of_agents<'a>(&'a self, found: &mut Vec<&'a Text>) {
+        for agent in &self.agents {
+            agent.texts(found);
+            agent.actions.iter().for_each(|action| action.texts(found));
+        }
+    }
+
+    /// The folder of the file that an agent was read from, below that of the workflow's own.
+    pub(crate) fn folder(&self, source: u16) -> FolderPath {
+        self.sources.get(usize::from(source)).map_or_else(FolderPath::default, |file| file.path.parent())
+    }
+
+    /// The name of a file in messages.
+    pub(crate) fn file_name(&self, mark: Mark) -> &str {
+        self.sources.get(usize::from(mark.file)).map_or("", |source| &source.name)
+    }
+}

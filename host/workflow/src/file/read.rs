@@ -1,0 +1,152 @@
+//! The file as a whole, key by key.
+
+use super::{AGENT_FILES_MAX, Input, On, Person, SourceFile, TASKS_MAX, Tree, Workflow};
+use super::{agents, references, tasks};
+use crate::attachment::FolderPath;
+use crate::node::{Fields, Node};
+use crate::problem::{Fault, quoted};
+use crate::schedule;
+use cofferdam_core::tool::{ToolName, wire_name};
+
+/// The keys of a workflow.
+const KEYS: [&str; 7] = ["workflow", "description", "input", "on", "agents", "tasks", "output"];
+
+/// Brings the text of a file below the folder of the workflow's own.
+pub(super) type ReadFile<'a> = &'a mut dyn FnMut(&FolderPath) -> Result<String, String>;
+
+pub(super) fn workflow(sources: &mut Vec<SourceFile>, read: ReadFile<'_>) -> Result<Workflow, Fault> {
+    let own = sources[0].clone();
+    let root = Node::parse(&own.name, &own.text, 0)?;
+    let fields = Fields::of(&root, "a workflow", &KEYS)?;
+    let workflow_id = id(fields.need("workflow", "my-workflow")?, "`workflow`")?;
+    let description = fields.get("description").map(|node| one_line(node, "`description`")).transpose()?;
+    let input = Input::read(fields.get("input"), root.mark)?;
+    let on = fields.get("on").map(on).transpose()?.unwrap_or_default();
+    let mut files = AgentFiles { sources, read };
+    let agents = match fields.get("agents") {
+        Some(node) => agents::read(node, &mut files)?,
+        None => Vec::new(),
+    };
+    let tasks = fields.need("tasks", "[{ id: …, tool: …, with: { … } }]")?;
+    let list = tasks.list("`tasks`")?;
+    if list.is_empty() || list.len() > TASKS_MAX {
+        let said = format!("`tasks` has {} tasks; write 1 to {TASKS_MAX}", list.len());
+        return Err(Fault::new(tasks.mark, said));
+    }
+    let tasks = tasks::read(list, &agents)?;
+    let output = fields.get("output").map(|node| Tree::read(node, "`output`")).transpose()?;
+    let workflow =
+        Workflow { id: workflow_id, description, input, on, agents, tasks, output, sources: sources.clone() };
+    references::check(&workflow)?;
+    Ok(workflow)
+}
+
+/// Files of agents, as they are read.
+pub(super) struct AgentFiles<'a> {
+    sources: &'a mut Vec<SourceFile>,
+    read: ReadFile<'a>,
+}
+
+impl AgentFiles<'_> {
+    /// The tree of the file that `node` names, and its number.
+    pub(super) fn open(&mut self, node: &Node) -> Result<(Node, u16), Fault> {
+        let refuse = |said: String| Fault::new(node.mark, said);
+        let written = node.text("`file` of an agent")?;
+        let path = FolderPath::parse(written).map_err(|error| refuse(error.to_string()))?;
+        let own = &self.sources[0].name;
+        let name = match own.rfind('/') {
+            Some(slash) => format!("{}/{path}", &own[..slash]),
+            None => path.to_string(),
+        };
+        if self.sources.len() > AGENT_FILES_MAX {
+            return Err(refuse(format!(
+                "more than {AGENT_FILES_MAX} files of agents; write some of them here"
+            )));
+        }
+        let text = (self.read)(&path)
+            .map_err(|cause| refuse(format!("cannot read the agent's file {}: {cause}", quoted(&name))))?;
+        let number = u16::try_from(self.sources.len()).unwrap_or(u16::MAX);
+        self.sources.push(SourceFile { name: name.clone(), path, text });
+        let text = &self.sources[usize::from(number)].text;
+        Ok((Node::parse(&name, text, number)?, number))
+    }
+}
+
+/// `[a-z][a-z0-9_-]{0,63}`
+pub(super) fn id(node: &Node, what: &str) -> Result<String, Fault> {
+    let text = node.text(what)?;
+    let mut bytes = text.bytes();
+    let is_id = bytes.next().is_some_and(|b| b.is_ascii_lowercase())
+        && bytes.all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || matches!(b, b'_' | b'-'))
+        && text.len() <= 64;
+    if is_id {
+        return Ok(text.to_owned());
+    }
+    let said = format!(
+        "{what} is {}, and must be an id: a small letter, then small letters, digits, `_` and `-`, at most 64",
+        quoted(text)
+    );
+    Err(Fault::new(node.mark, said))
+}
+
+/// The name of a tool, dotted names included.
+pub(super) fn tool(node: &Node, what: &str) -> Result<String, Fault> {
+    let text = node.text(what)?;
+    match ToolName::parse(&wire_name(text)) {
+        Ok(_) => Ok(text.to_owned()),
+        Err(error) => Err(Fault::new(node.mark, format!("{what}: {error}"))),
+    }
+}
+
+pub(super) fn one_line(node: &Node, what: &str) -> Result<String, Fault> {
+    let text = node.text(what)?;
+    if text.trim().is_empty() || text.chars().any(cofferdam_core::text::is_deceptive) {
+        let said = format!("{what} must be one line of plain text");
+        return Err(Fault::new(node.mark, said));
+    }
+    Ok(text.to_owned())
+}
+
+impl Person {
+    /// The person that `CHANNEL:USER` names.
+    pub fn parse(text: &str) -> Option<Self> {
+        let (channel, user) = text.split_once(':')?;
+        let is_channel = !channel.is_empty() && channel.bytes().all(|b| b.is_ascii_lowercase() || b == b'_');
+        let is_user = (1..=64).contains(&user.len())
+            && user.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-'));
+        (is_channel && is_user).then(|| Self { channel: channel.to_owned(), user: user.to_owned() })
+    }
+}
+
+pub(super) fn not_a_person(text: &str) -> String {
+    format!("{} is no person; write CHANNEL:USER, e.g. \"telegram:1002\"", quoted(text))
+}
+
+fn on(node: &Node) -> Result<On, Fault> {
+    let fields = Fields::of(node, "`on`", &["command", "schedule", "to"])?;
+    if fields.get("command").is_none() && fields.get("schedule").is_none() {
+        let said = "`on` needs `command` or `schedule`; write e.g. `on: { command: publish }`";
+        return Err(Fault::new(node.mark, said));
+    }
+    let command = fields.get("command").map(command).transpose()?;
+    let Some(schedule) = fields.get("schedule") else {
+        fields.without(&["to"], "is who a schedule answers")?;
+        return Ok(On { command, schedule: None });
+    };
+    let times = schedule.text("`schedule`")?;
+    schedule::check(times).map_err(|problem| Fault::new(schedule.mark, format!("`schedule`: {problem}")))?;
+    let to = fields.need("to", "\"telegram:1002\"")?;
+    let text = to.text("`to`")?;
+    let person = Person::parse(text).ok_or_else(|| Fault::new(to.mark, not_a_person(text)))?;
+    Ok(On { command, schedule: Some((times.to_owned(), person)) })
+}
+
+fn command(node: &Node) -> Result<String, Fault> {
+    let name = id(node, "`command`")?;
+    let typed = format!("/{name}");
+    if cofferdam_core::command::typed(&typed).is_some_and(|typed| typed.word().is_some()) {
+        let said = format!("/{name} is a word to the gateway itself; choose another name for `command`");
+        return Err(Fault::new(node.mark, said));
+    }
+    Ok(name)
+}

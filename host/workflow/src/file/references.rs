@@ -1,0 +1,80 @@
+//! What templates name must be there: earlier tasks, agents, and the fields of each root.
+
+use super::text::Text;
+use super::{Work, Workflow};
+use crate::problem::{Fault, listed, quoted};
+use crate::template::{Path, Root};
+
+const OF_WORKFLOW: [&str; 3] = ["id", "run", "input"];
+const OF_TRIGGER: [&str; 7] = ["kind", "channel", "sender", "session", "request", "text", "files"];
+
+pub(super) fn check(workflow: &Workflow) -> Result<(), Fault> {
+    for (at, task) in workflow.tasks.iter().enumerate() {
+        let mut texts = Vec::new();
+        task.work.texts(&mut texts);
+        if let Work::Agent { agent, action, .. } = &task.work {
+            let agent = &workflow.agents[*agent];
+            agent.texts(&mut texts);
+            agent.actions[*action].texts(&mut texts);
+        }
+        check_all(workflow, at, &texts)?;
+    }
+    let mut texts = Vec::new();
+    if let Some(output) = &workflow.output {
+        output.texts(&mut texts);
+    }
+    // Actions that no task asks for are held to the tasks that there are.
+    workflow.texts_of_agents(&mut texts);
+    check_all(workflow, workflow.tasks.len(), &texts)
+}
+
+/// Texts that are rendered when the tasks before `at` are done.
+fn check_all(workflow: &Workflow, at: usize, texts: &[&Text]) -> Result<(), Fault> {
+    for text in texts {
+        for expression in text.template.expressions() {
+            if let Err(problem) = check_path(workflow, at, &expression.path) {
+                return Err(text.refuse(format!("`{}`: {problem}", expression.path)));
+            }
+        }
+    }
+    Ok(())
+}
+
+fn check_path(workflow: &Workflow, at: usize, path: &Path) -> Result<(), String> {
+    let Some(name) = path.key(0) else {
+        return Err(format!("after {} comes a name", path.root.name()));
+    };
+    let one_of = |names: &[&str]| match names.contains(&name) {
+        true => Ok(()),
+        false => Err(format!("{} has no {}; there is {}", path.root.name(), quoted(name), listed(names))),
+    };
+    let described = || match (path.key(1), path.steps.len()) {
+        (Some("description"), 2) => Ok(()),
+        _ => Err(format!("write {}.description", quoted(&format!("{}.{name}", path.root.name())))),
+    };
+    match path.root {
+        Root::Input => Ok(()),
+        Root::Workflow => one_of(&OF_WORKFLOW),
+        Root::Trigger => one_of(&OF_TRIGGER),
+        Root::Env if path.steps.len() == 1 => Ok(()),
+        Root::Env => Err(format!("a variable is a text; write env.{name}")),
+        Root::Tools => described(),
+        Root::Agents => {
+            let ids: Vec<&str> = workflow.agents.iter().map(|agent| agent.id.as_str()).collect();
+            one_of(&ids)?;
+            described()
+        }
+        Root::Tasks => {
+            let before: Vec<&str> = workflow.tasks[..at].iter().map(|task| task.id.as_str()).collect();
+            if !before.contains(&name) {
+                let (there, later) = (listed(&before), workflow.tasks.iter().any(|task| task.id == name));
+                let what = if later { "is not an earlier task" } else { "is no task" };
+                return Err(format!("{} {what}; earlier ones are {there}", quoted(name)));
+            }
+            match path.key(1) {
+                Some("output") => Ok(()),
+                _ => Err(format!("a task has only its output; write tasks.{name}.output")),
+            }
+        }
+    }
+}

@@ -1,0 +1,214 @@
+//! Texts of a file that may be templates, alone or within values.
+
+use crate::node::{Content, Node};
+use crate::problem::{Fault, Mark, quoted};
+use crate::template::{Scope, Template};
+use serde_json::{Map, Value};
+
+/// A text of a file.
+#[derive(Clone, Debug)]
+pub(crate) struct Text {
+    pub(crate) mark: Mark,
+    pub(crate) written: String,
+    pub(crate) template: Template,
+}
+
+/// A text once phase one is over.
+#[derive(Clone, Debug)]
+pub(crate) enum Line {
+    /// Data from here on.
+    Ready(String),
+    /// It waits for tasks.
+    Waits(Text),
+}
+
+/// A value of a file in which texts may be templates.
+#[derive(Clone, Debug)]
+pub(crate) enum Tree {
+    /// Data, with no template in it.
+    Value(Value),
+    /// A template.
+    Text(Text),
+    /// A list with a template somewhere in it.
+    List(Vec<Tree>),
+    /// An object with a template somewhere in it.
+    Map(Vec<(String, Tree)>),
+}
+
+impl Text {
+    pub(crate) fn read(node: &Node, what: &str) -> Result<Self, Fault> {
+        let written = node.text(what)?;
+        let template = Template::parse(written).map_err(|error| {
+            let from = written.get(error.at..).unwrap_or_default();
+            let near = from.lines().next().unwrap_or_default();
+            let near = if near.is_empty() { "at its end".to_owned() } else { format!("at {}", quoted(near)) };
+            let mark = node.line_of(written, error.at);
+            Fault::new(mark, format!("{what}, {near}: {}", error.problem))
+        })?;
+        Ok(Self { mark: node.mark, written: written.to_owned(), template })
+    }
+
+    pub(crate) fn refuse(&self, problem: impl AsRef<str>) -> Fault {
+        Fault::new(self.mark, problem)
+    }
+
+    /// The text with everything put in.
+    pub(crate) fn render(&self, scope: &Scope) -> Result<String, Fault> {
+        self.template.render_text(scope).map_err(|error| self.refuse(error.to_string()))
+    }
+
+    /// Phase one: the text, unless it waits.
+    pub(crate) fn settle(&self, scope: &Scope, waits: &dyn Fn(&Template) -> bool) -> Result<Line, Fault> {
+        match waits(&self.template) {
+            true => Ok(Line::Waits(self.clone())),
+            false => self.render(scope).map(Line::Ready),
+        }
+    }
+}
+
+impl Line {
+    /// Phase two.
+    pub(crate) fn finish(&self, scope: &Scope) -> Result<String, Fault> {
+        match self {
+            Self::Ready(text) => Ok(text.clone()),
+            Self::Waits(text) => text.render(scope),
+        }
+    }
+
+    /// The text, or as it is written.
+    pub(crate) fn shown(&self) -> &str {
+        match self {
+            Self::Ready(text) => text,
+            Self::Waits(text) => &text.written,
+        }
+    }
+
+    pub(crate) fn is_ready(&self) -> bool {
+        matches!(self, Self::Ready(_))
+    }
+}
+
+impl Tree {
+    pub(crate) fn read(node: &Node, what: &str) -> Result<Self, Fault> {
+        let tree = match &node.content {
+            Content::Text(_) => {
+                let text = Text::read(node, what)?;
+                match text.template.literal() {
+                    Some(_) => Self::Value(Value::String(text.written)),
+                    None => Self::Text(text),
+                }
+            }
+            Content::List(items) => {
+                let items: Result<Vec<_>, _> = items.iter().map(|item| Self::read(item, what)).collect();
+                Self::List(items?)
+            }
+            Content::Map(entries) => {
+                let entry =
+                    |(key, node): &(crate::node::Key, Node)| Ok((key.name.clone(), Self::read(node, what)?));
+                let entries: Result<Vec<_>, Fault> = entries.iter().map(entry).collect();
+                Self::Map(entries?)
+            }
+            _ => Self::Value(node.to_value()),
+        };
+        Ok(tree.folded())
+    }
+
+    /// The same with what has no template in it as one value.
+    fn folded(self) -> Self {
+        match self {
+            Self::List(items) if items.iter().all(Self::is_ready) => {
+                Self::Value(items.into_iter().filter_map(Self::into_ready).collect())
+            }
+            Self::Map(entries) if entries.iter().all(|(_, tree)| tree.is_ready()) => {
+                let ready = entries.into_iter().filter_map(|(key, tree)| Some((key, tree.into_ready()?)));
+                Self::Value(Value::Object(ready.collect::<Map<_, _>>()))
+            }
+            other => other,
+        }
+    }
+
+    pub(crate) fn is_ready(&self) -> bool {
+        matches!(self, Self::Value(_))
+    }
+
+    fn into_ready(self) -> Option<Value> {
+        match self {
+            Self::Value(value) => Some(value),
+            Self::Text(_) | Self::List(_) | Self::Map(_) => None,
+        }
+    }
+
+    /// The templates in it.
+    pub(crate) fn texts<'a>(&'a self, found: &mut Vec<&'a Text>) {
+        match self {
+            Self::Value(_) => {}
+            Self::Text(text) => found.push(text),
+            Self::List(items) => items.iter().for_each(|item| item.texts(found)),
+            Self::Map(entries) => entries.iter().for_each(|(_, tree)| tree.texts(found)),
+        }
+    }
+
+    /// Phase one: everything that does not wait is data from here on. `render` says whether a template that is one
+    /// expression is the value itself.
+    pub(crate) fn settle(
+        &self,
+        scope: &Scope,
+        waits: &dyn Fn(&Template) -> bool,
+        render: Rendering,
+    ) -> Result<Self, Fault> {
+        let tree = match self {
+            Self::Value(value) => Self::Value(value.clone()),
+            Self::Text(text) if waits(&text.template) => Self::Text(text.clone()),
+            Self::Text(text) => Self::Value(render.of(text, scope)?),
+            Self::List(items) => {
+                let items: Result<Vec<_>, _> =
+                    items.iter().map(|item| item.settle(scope, waits, render)).collect();
+                Self::List(items?)
+            }
+            Self::Map(entries) => {
+                let entry =
+                    |(key, tree): &(String, Self)| Ok((key.clone(), tree.settle(scope, waits, render)?));
+                let entries: Result<Vec<_>, Fault> = entries.iter().map(entry).collect();
+                Self::Map(entries?)
+            }
+        };
+        Ok(tree.folded())
+    }
+
+    /// Phase two.
+    pub(crate) fn finish(&self, scope: &Scope, render: Rendering) -> Result<Value, Fault> {
+        let settled = self.settle(scope, &|_| false, render)?;
+        // Nothing waits any more, so it is one value.
+        Ok(settled.into_ready().unwrap_or_default())
+    }
+
+    /// As it is written, for a listing.
+    pub(crate) fn shown(&self) -> Value {
+        match self {
+            Self::Value(value) => value.clone(),
+            Self::Text(text) => Value::String(text.written.clone()),
+            Self::List(items) => Value::Array(items.iter().map(Self::shown).collect()),
+            Self::Map(entries) => {
+                Value::Object(entries.iter().map(|(key, tree)| (key.clone(), tree.shown())).collect())
+            }
+        }
+    }
+}
+
+/// What a template that is one expression becomes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Rendering {
+    /// The value itself, in `with` and `output`.
+    Value,
+    /// A text, in `meta`.
+    Text,
+}
+
+impl Rendering {
+    fn of(self, text: &Text, scope: &Scope) -> Result<Value, Fault> {
+        match self {
+            Self::Value => text.template.render_value(scope).map_err(|error| text.refuse(error.to_string())),
+            Self::Text => text.render(scope).map(Value::String),
+        }
+    }
+}

@@ -1,0 +1,129 @@
+//! Attachments of an agent's task, from their declaration to one that is checked on paper.
+
+use crate::attachment::{FolderPath, Item, Kind, Origin, Scope as DeclaredIn, Source};
+use crate::file::{Declared, Line, META, Text, Tree};
+use crate::problem::Fault;
+use crate::template::{Scope, Template};
+use serde_json::Value;
+use std::sync::Arc;
+
+/// One attachment after phase one.
+#[derive(Clone, Debug)]
+pub struct PlannedAttachment {
+    /// Who declares it.
+    pub scope: DeclaredIn,
+    /// The folder of the file that declares it, below that of the workflow's own.
+    pub folder: FolderPath,
+    /// The same for what one declaration stands for.
+    pub group: usize,
+    /// Its key.
+    pub origin: Origin,
+    /// What is known of it; none while it waits for tasks.
+    pub item: Option<Item>,
+    pub(super) declared: Arc<Declared>,
+    pub(super) lines: Lines,
+}
+
+/// The texts of one attachment.
+#[derive(Clone, Debug)]
+pub(super) struct Lines {
+    kind: Line,
+    source: Line,
+    name: Option<Line>,
+    mime: Option<Line>,
+    meta: Option<Tree>,
+}
+
+/// An attachment with everything put in.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ReadyAttachment {
+    /// Who declares it.
+    pub scope: DeclaredIn,
+    /// The folder of the file that declares it, below that of the workflow's own.
+    pub folder: FolderPath,
+    /// The same for what one declaration stands for.
+    pub group: usize,
+    /// What it is.
+    pub item: Item,
+}
+
+impl Lines {
+    pub(super) fn settle(
+        declared: &Declared,
+        source: &Text,
+        scope: &Scope,
+        waits: &dyn Fn(&Template) -> bool,
+    ) -> Result<Self, Fault> {
+        let line = |text: &Text| text.settle(scope, waits);
+        Ok(Self {
+            kind: line(&declared.kind)?,
+            source: line(source)?,
+            name: declared.name.as_ref().map(line).transpose()?,
+            mime: declared.mime.as_ref().map(line).transpose()?,
+            meta: declared.meta.as_ref().map(|meta| meta.settle(scope, waits, META)).transpose()?,
+        })
+    }
+
+    pub(super) fn are_ready(&self) -> bool {
+        let lines = [&self.kind, &self.source].into_iter().chain(&self.name).chain(&self.mime);
+        lines.into_iter().all(Line::is_ready) && self.meta.as_ref().is_none_or(Tree::is_ready)
+    }
+
+    /// The attachment, checked on paper.
+    pub(super) fn item(&self, declared: &Declared, scope: &Scope) -> Result<Item, Fault> {
+        let kind = declared.kind_of(&self.kind.finish(scope)?)?;
+        let source = Source::parse(declared.origin, &self.source.finish(scope)?)
+            .map_err(|(code, problem)| Fault::new(declared.mark, problem).coded(code))?;
+        let text = |line: &Option<Line>| line.as_ref().map(|line| line.finish(scope)).transpose();
+        let meta = match &self.meta {
+            Some(tree) => match tree.finish(scope, META)? {
+                Value::Object(meta) => Some(meta),
+                _ => None,
+            },
+            None => None,
+        };
+        Ok(Item {
+            kind,
+            source,
+            name: text(&self.name)?,
+            mime: text(&self.mime)?,
+            meta,
+            fetch: declared.fetch,
+        })
+    }
+}
+
+impl PlannedAttachment {
+    /// Whether this holds for it, or may hold once its tasks are done.
+    pub fn may_be_downloaded(&self, is_downloaded: impl Fn(&Item) -> bool) -> bool {
+        match &self.item {
+            Some(item) => is_downloaded(item),
+            None => {
+                let kind = self.declared.kind.template.literal().and_then(Kind::of);
+                let is_passed_on = matches!(kind, Some(Kind::Url | Kind::File))
+                    || kind == Some(Kind::Image) && !self.declared.fetch;
+                matches!(self.origin, Origin::Url | Origin::Urls) && !is_passed_on
+            }
+        }
+    }
+
+    /// Its type, or as it is written.
+    pub fn kind_shown(&self) -> &str {
+        self.lines.kind.shown()
+    }
+
+    /// Its address or path, or as it is written.
+    pub fn source_shown(&self) -> &str {
+        self.lines.source.shown()
+    }
+
+    /// Its name, or as it is written.
+    pub fn name_shown(&self) -> Option<&str> {
+        self.lines.name.as_ref().map(Line::shown)
+    }
+
+    /// Its meta, or as it is written.
+    pub fn meta_shown(&self) -> Option<Value> {
+        self.lines.meta.as_ref().map(Tree::shown)
+    }
+}

@@ -1,0 +1,353 @@
+//! A run on paper: phase one renders what needs no tasks, phase two the rest of one task just before it begins.
+
+mod attachments;
+
+pub use attachments::{PlannedAttachment, ReadyAttachment};
+
+use crate::attachment::{FolderPath, Scope as DeclaredIn};
+use crate::file::{Declared, Input, Line, Rendering, Text, Tree, Work, Workflow};
+use crate::problem::{Fault, FileProblem};
+use crate::template::{Root, Scope, Template};
+use attachments::Lines;
+use cofferdam_core::tool::ErrorCode;
+use serde_json::{Map, Value, json};
+use std::sync::Arc;
+
+/// What a run begins with. It is kept with the run: what is rendered of it later is the same.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Context {
+    /// The run's id.
+    pub run: String,
+    /// The input, complete.
+    pub input: Value,
+    /// Each variable that the operator lists; null where it is not set.
+    pub env: Map<String, Value>,
+    /// Who or what began it.
+    pub trigger: Value,
+    /// Each tool that is there, with its description.
+    pub tools: Map<String, Value>,
+}
+
+/// A run after phase one.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    workflow: Arc<Workflow>,
+    scope: Scope,
+    /// In order.
+    pub tasks: Vec<PlannedTask>,
+    output: Option<Tree>,
+}
+
+/// A task after phase one.
+#[derive(Clone, Debug)]
+pub struct PlannedTask {
+    /// Its id.
+    pub id: String,
+    /// What it does.
+    pub work: PlannedWork,
+}
+
+/// What a task does.
+#[derive(Clone, Debug)]
+pub enum PlannedWork {
+    /// Asks an agent.
+    Agent(Box<AgentWork>),
+    /// Calls a tool.
+    Tool {
+        /// As it is written.
+        name: String,
+        /// Its arguments.
+        with: Arguments,
+    },
+    /// Sends, waits or asks a person: by its key.
+    Later(&'static str),
+}
+
+/// Arguments of a tool after phase one.
+#[derive(Clone, Debug)]
+pub struct Arguments(Tree);
+
+/// An agent's task after phase one.
+#[derive(Clone, Debug)]
+pub struct AgentWork {
+    /// Which of the workflow's agents.
+    pub agent: usize,
+    /// Which of its actions.
+    pub action: usize,
+    with: Option<Tree>,
+    instructions: Option<Line>,
+    prompt: Line,
+    /// What it is shown, in order: the task's, the agent's, the action's; one for each address or path.
+    pub attachments: Vec<PlannedAttachment>,
+}
+
+/// What an agent is asked, with everything put in.
+#[derive(Clone, Debug)]
+pub struct ReadyAgent {
+    /// What the operator tells it.
+    pub instructions: String,
+    /// What it is asked.
+    pub prompt: String,
+    /// What it is shown, in order.
+    pub attachments: Vec<ReadyAttachment>,
+}
+
+/// Why a run cannot begin, or a task.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{problem}")]
+pub struct PlanError {
+    /// For programs.
+    pub code: ErrorCode,
+    /// What is wrong, and where it is written.
+    pub problem: FileProblem,
+}
+
+impl Plan {
+    /// Phase one.
+    ///
+    /// # Errors
+    /// [`PlanError`]; then nothing began.
+    pub fn begin(workflow: Arc<Workflow>, context: &Context) -> Result<Self, PlanError> {
+        let scope = base(&workflow, context);
+        let planned = Phase { workflow: &workflow, scope: &scope }.plan();
+        let (tasks, output) = planned.map_err(|fault| error(&workflow, fault))?;
+        Ok(Self { workflow, scope, tasks, output })
+    }
+
+    /// The workflow.
+    pub fn workflow(&self) -> &Arc<Workflow> {
+        &self.workflow
+    }
+
+    /// The arguments of a tool's task. `outputs` has those of the tasks that are done, by their ids.
+    ///
+    /// # Errors
+    /// [`PlanError`].
+    pub fn arguments(&self, with: &Arguments, outputs: &Map<String, Value>) -> Result<Value, PlanError> {
+        let rendered = with.0.finish(&self.after(outputs), Rendering::Value);
+        rendered.map_err(|fault| error(&self.workflow, fault))
+    }
+
+    /// What an agent is asked.
+    ///
+    /// # Errors
+    /// [`PlanError`].
+    pub fn ready(&self, work: &AgentWork, outputs: &Map<String, Value>) -> Result<ReadyAgent, PlanError> {
+        let ready = ready(work, self.after(outputs));
+        ready.map_err(|fault| error(&self.workflow, fault))
+    }
+
+    /// What the run answers, once all its tasks are done.
+    ///
+    /// # Errors
+    /// [`PlanError`].
+    pub fn output(&self, outputs: &Map<String, Value>) -> Result<Value, PlanError> {
+        match &self.output {
+            Some(tree) => {
+                let rendered = tree.finish(&self.after(outputs), Rendering::Value);
+                rendered.map_err(|fault| error(&self.workflow, fault))
+            }
+            None => {
+                let last = self.tasks.last().and_then(|task| outputs.get(&task.id));
+                Ok(last.cloned().unwrap_or_default())
+            }
+        }
+    }
+
+    fn after(&self, outputs: &Map<String, Value>) -> Scope {
+        let tasks = outputs.iter().map(|(id, output)| (id.clone(), json!({ "output": output })));
+        self.scope.clone().with(Root::Tasks, Value::Object(tasks.collect()))
+    }
+}
+
+fn error(workflow: &Workflow, fault: Fault) -> PlanError {
+    let code = fault.code;
+    let file = workflow.file_name(fault.mark).to_owned();
+    PlanError { code, problem: fault.in_file(&file) }
+}
+
+fn base(workflow: &Workflow, context: &Context) -> Scope {
+    let described = |description: Option<&String>| json!({ "description": description });
+    let agents: Map<String, Value> = workflow
+        .agents
+        .iter()
+        .map(|agent| (agent.id.clone(), described(agent.description.as_ref())))
+        .collect();
+    let tools: Map<String, Value> =
+        context.tools.iter().map(|(name, text)| (name.clone(), json!({ "description": text }))).collect();
+    let own = json!({ "id": workflow.id, "run": context.run, "input": context.input });
+    Scope::default()
+        .with(Root::Workflow, own)
+        .with(Root::Input, context.input.clone())
+        .with(Root::Env, Value::Object(context.env.clone()))
+        .with(Root::Trigger, context.trigger.clone())
+        .with(Root::Agents, Value::Object(agents))
+        .with(Root::Tools, Value::Object(tools))
+}
+
+/// Phase one over all tasks.
+struct Phase<'a> {
+    workflow: &'a Workflow,
+    scope: &'a Scope,
+}
+
+impl Phase<'_> {
+    fn plan(&self) -> Result<(Vec<PlannedTask>, Option<Tree>), Fault> {
+        let mut tasks = Vec::new();
+        for task in &self.workflow.tasks {
+            let work = match &task.work {
+                Work::Agent { agent, action, with, attachments } => {
+                    PlannedWork::Agent(Box::new(self.agent(*agent, *action, with.as_ref(), attachments)?))
+                }
+                Work::Tool { name, with } => {
+                    let with = with.settle(self.scope, &Template::names_tasks, Rendering::Value)?;
+                    PlannedWork::Tool { name: name.clone(), with: Arguments(with) }
+                }
+                work => {
+                    let mut texts = Vec::new();
+                    work.texts(&mut texts);
+                    for text in texts {
+                        text.settle(self.scope, &Template::names_tasks)?;
+                    }
+                    PlannedWork::Later(work.key())
+                }
+            };
+            tasks.push(PlannedTask { id: task.id.clone(), work });
+        }
+        let settle = |tree: &Tree| tree.settle(self.scope, &Template::names_tasks, Rendering::Value);
+        let output = self.workflow.output.as_ref().map(settle).transpose()?;
+        Ok((tasks, output))
+    }
+
+    fn agent(
+        &self,
+        agent_at: usize,
+        action_at: usize,
+        with: Option<&Tree>,
+        of_task: &[Declared],
+    ) -> Result<AgentWork, Fault> {
+        let agent = &self.workflow.agents[agent_at];
+        let action = &agent.actions[action_at];
+        let settle = |tree: &Tree| tree.settle(self.scope, &Template::names_tasks, Rendering::Value);
+        let with = with.map(settle).transpose()?;
+        let scope = with
+            .as_ref()
+            .map_or_else(|| self.scope.clone(), |with| self.scope.clone().with(Root::Input, known_of(with)));
+        let waits = |template: &Template| {
+            template.names_tasks()
+                || with.as_ref().is_some_and(|with| template.expressions().any(|e| waits_for(with, e)))
+        };
+        let text = |text: &Text| text.settle(&scope, &waits);
+        let (own, theirs) = (FolderPath::default(), self.workflow.folder(agent.source));
+        let scopes = [
+            (DeclaredIn::Task, own, of_task),
+            (DeclaredIn::Agent, theirs.clone(), &agent.attachments[..]),
+            (DeclaredIn::Action, theirs, &action.attachments[..]),
+        ];
+        let mut attachments = Vec::new();
+        let mut group = 0;
+        for (declared_in, folder, declared) in scopes {
+            for one in declared {
+                let one = Arc::new(one.clone());
+                group += 1;
+                for source in &one.sources {
+                    let lines = Lines::settle(&one, source, &scope, &waits)?;
+                    let item = if lines.are_ready() { Some(lines.item(&one, &scope)?) } else { None };
+                    let (declared, origin, folder) = (one.clone(), one.origin, folder.clone());
+                    let scope = declared_in;
+                    attachments.push(PlannedAttachment {
+                        scope,
+                        folder,
+                        group,
+                        origin,
+                        item,
+                        declared,
+                        lines,
+                    });
+                }
+            }
+        }
+        Ok(AgentWork {
+            agent: agent_at,
+            action: action_at,
+            instructions: agent.instructions.as_ref().map(text).transpose()?,
+            prompt: text(&action.prompt)?,
+            with,
+            attachments,
+        })
+    }
+}
+
+/// What is known of a `with` before its tasks are done.
+fn known_of(with: &Tree) -> Value {
+    match with {
+        Tree::Value(value) => value.clone(),
+        Tree::Map(entries) => {
+            let known = |(key, tree): &(String, Tree)| match tree {
+                Tree::Value(value) => Some((key.clone(), value.clone())),
+                Tree::Text(_) | Tree::List(_) | Tree::Map(_) => None,
+            };
+            Value::Object(entries.iter().filter_map(known).collect())
+        }
+        Tree::Text(_) | Tree::List(_) => Value::Null,
+    }
+}
+
+/// Whether an expression names what a `with` has after its tasks alone.
+fn waits_for(with: &Tree, expression: &crate::template::Expression) -> bool {
+    let (Tree::Map(entries), Root::Input) = (with, expression.path.root) else { return false };
+    let name = expression.path.key(0);
+    entries.iter().any(|(key, tree)| Some(key.as_str()) == name && !tree.is_ready())
+}
+
+fn ready(work: &AgentWork, after: Scope) -> Result<ReadyAgent, Fault> {
+    let scope = match &work.with {
+        Some(with) => {
+            let input = with.finish(&after, Rendering::Value)?;
+            after.with(Root::Input, input)
+        }
+        None => after,
+    };
+    let mut attachments = Vec::new();
+    for planned in &work.attachments {
+        let item = match &planned.item {
+            Some(item) => item.clone(),
+            None => planned.lines.item(&planned.declared, &scope)?,
+        };
+        let (folder, group) = (planned.folder.clone(), planned.group);
+        attachments.push(ReadyAttachment { scope: planned.scope, folder, group, item });
+    }
+    Ok(ReadyAgent {
+        instructions: work.instructions.as_ref().map_or(Ok(String::new()), |line| line.finish(&scope))?,
+        prompt: work.prompt.finish(&scope)?,
+        attachments,
+    })
+}
+
+impl Workflow {
+    /// The input that runs of it take.
+    pub fn input(&self) -> &Input {
+        &self.input
+    }
+
+    /// Whether a template names tools, whose descriptions are then needed.
+    pub fn names_tools(&self) -> bool {
+        let mut texts = Vec::new();
+        self.texts(&mut texts);
+        texts.iter().flat_map(|text| text.template.expressions()).any(|e| e.path.root == Root::Tools)
+    }
+
+    /// The variables that its templates name.
+    pub fn variables(&self) -> Vec<String> {
+        let mut texts = Vec::new();
+        self.texts(&mut texts);
+        let paths = texts.iter().flat_map(|text| text.template.expressions()).map(|e| &e.path);
+        let mut names: Vec<String> = paths
+            .filter(|path| path.root == Root::Env)
+            .filter_map(|path| path.key(0).map(str::to_owned))
+            .collect();
+        names.sort();
+        names.dedup();
+        names
+    }
+}

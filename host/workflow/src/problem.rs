@@ -1,0 +1,71 @@
+//! What is wrong with a file, and where.
+
+use cofferdam_core::text::one_line;
+use cofferdam_core::tool::ErrorCode;
+
+/// A place in one of the files of a workflow.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Mark {
+    /// Which file: 0 is the workflow's own, the others are files of agents in the order of reading.
+    pub file: u16,
+    /// From 1.
+    pub line: u32,
+    /// In characters, from 1.
+    pub column: u32,
+}
+
+/// What is wrong, and what to write instead.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{file}:{line}:{column}: {problem}")]
+pub struct FileProblem {
+    /// The file, as the caller named it.
+    pub file: String,
+    /// From 1.
+    pub line: u32,
+    /// From 1.
+    pub column: u32,
+    /// One line for the operator.
+    pub problem: String,
+}
+
+/// The same while the names of files are not at hand.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Fault {
+    pub(crate) mark: Mark,
+    /// Of the task that it fails, where it comes up in phase two.
+    pub(crate) code: ErrorCode,
+    pub(crate) problem: String,
+}
+
+/// Longer sentences are cut: they quote what was written.
+const PROBLEM_BYTES_MAX: usize = 600;
+
+impl Fault {
+    pub(crate) fn new(mark: Mark, problem: impl AsRef<str>) -> Self {
+        let problem = one_line(problem.as_ref(), PROBLEM_BYTES_MAX);
+        Self { mark, code: ErrorCode::TemplateFailed, problem }
+    }
+
+    pub(crate) fn coded(self, code: ErrorCode) -> Self {
+        Self { code, ..self }
+    }
+
+    pub(crate) fn in_file(self, file: &str) -> FileProblem {
+        let Mark { line, column, .. } = self.mark;
+        FileProblem { file: one_line(file, 400), line, column, problem: self.problem }
+    }
+}
+
+/// What was written, short enough for a message.
+pub(crate) fn quoted(text: &str) -> String {
+    format!("`{}`", one_line(text, 80))
+}
+
+/// Names in a sentence: `a, b and c`.
+pub(crate) fn listed(names: &[&str]) -> String {
+    match names {
+        [] => "nothing".to_owned(),
+        [one] => (*one).to_owned(),
+        [first @ .., last] => format!("{} and {last}", first.join(", ")),
+    }
+}

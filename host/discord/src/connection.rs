@@ -58,16 +58,11 @@ pub(super) enum Ended {
     Fatal(u16),
 }
 
-/// The kinds of events that are looked at.
-pub(super) const USED: [&str; 7] = [
-    "READY",
-    "RESUMED",
-    "MESSAGE_CREATE",
-    "MESSAGE_UPDATE",
-    "MESSAGE_DELETE",
-    "MESSAGE_DELETE_BULK",
-    "INTERACTION_CREATE",
-];
+/// Whether events of this kind are looked at.
+fn is_used(kind: &str) -> bool {
+    let message = ["MESSAGE_CREATE", "MESSAGE_UPDATE", "MESSAGE_DELETE", "MESSAGE_DELETE_BULK"];
+    message.contains(&kind) || matches!(kind, "READY" | "RESUMED" | "INTERACTION_CREATE")
+}
 
 /// What comes, as far as it is looked at.
 #[derive(Deserialize)]
@@ -216,7 +211,7 @@ impl Connection<'_> {
             tracing::warn!("an event without a number or a name was passed over");
             return None;
         };
-        let is_used = USED.contains(&kind);
+        let is_used = is_used(kind);
         if !is_used {
             tracing::trace!(kind, number, "an event that nobody here uses");
         }

@@ -241,6 +241,8 @@ impl Life<'_> {
                     break;
                 }
                 taken.store(number, Ordering::Release);
+                // A store that failed has had a shorter time noted.
+                goes_on_within(SILENCE_MAX);
                 PULSE.answered(usize::from(!up));
                 let Some(stream) = taker.stream.as_ref().filter(|_| up) else { continue };
                 if stream.behind {

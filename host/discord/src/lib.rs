@@ -32,7 +32,6 @@ mod menu;
 mod prepare;
 mod presses;
 mod probe;
-mod renew;
 mod route;
 mod rules;
 mod send;
@@ -92,11 +91,6 @@ pub enum ServeError {
         /// HTTP status 401, or close code 4004.
         code: u16,
     },
-    /// The gateway refuses the intent.
-    #[error(
-        "Discord closes the connection (4014): the Message Content intent is off; switch it on in Discord's Developer Portal under Bot, or set message_content = false in [channels.discord]"
-    )]
-    Intent,
     /// The gateway refuses what this program asks for.
     #[error("Discord closes the connection ({code}): {why}")]
     Closed {
@@ -134,7 +128,6 @@ pub async fn serve(
     let place = service.config.token_place();
     let over = |over: Over| match over {
         Over::Unauthorized(code) => ServeError::Unauthorized { place: place.clone(), code },
-        Over::Closed(4014) => ServeError::Intent,
         Over::Closed(code) => ServeError::Closed { code, why: why(code) },
         Over::Client(said) => ServeError::Client(said),
         Over::Store(error) => ServeError::Store(error),
@@ -193,6 +186,9 @@ fn why(code: u16) -> &'static str {
             "the bot is in so many guilds that it must be sharded, which this program does not do; leave some"
         }
         4012 => "this version of the gateway is not served any more; run a newer release",
+        4014 => {
+            "the Message Content intent is off; switch it on in Discord's Developer Portal under Bot, or set message_content = false in [channels.discord]"
+        }
         4013 => "an intent is unknown to it; run a newer release",
         _ => "it would close it again; run a newer release",
     }

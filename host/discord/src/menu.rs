@@ -1,26 +1,35 @@
-//! Setting the application commands, where they are not as they should be. Best effort: without them what is typed works as
-//! well.
+//! Another configuration while the bot runs; and setting the application commands, where they are not as they should be.
+//! Best effort: without them what is typed works as well.
 
+use super::Config;
 use super::api::Carried;
-use super::bot::Bot;
+use super::bot::{Bot, named};
 use super::command::{are_set, commands};
 use super::failure::Failure;
 use super::route::{self, Route};
 use super::wire::id;
-use cofferdam_chat::setup::MenuEntry;
+use cofferdam_chat::setup::{MenuEntry, Renewable, Renewed};
 use serde_json::Value;
+use std::sync::Arc;
 
-/// Has Discord show these.
-pub(super) async fn set_commands(bot: &Bot, menu: &[MenuEntry]) {
-    let (wanted, left_out) = commands(menu);
-    if !left_out.is_empty() {
-        tracing::info!(
-            "no command is made of these tools, which can still be typed: {}",
-            left_out.join(", ")
-        );
+impl Renewable for Bot {
+    type Config = Config;
+
+    fn renewed(&self, renewed: Renewed<Config>) -> Self {
+        let base = self.base.renewed(&renewed, &renewed.config.approvers);
+        let door = self.door.renewed(named(&renewed.config));
+        Self { base, door, menu: Arc::new(renewed.menu), ..self.clone() }
     }
-    if let Err(failure) = set(bot, wanted).await {
-        tracing::warn!(%failure, "the application commands are not set; the bot works without them");
+
+    async fn set_menu(self: Arc<Self>, menu: Vec<MenuEntry>) {
+        let (wanted, left_out) = commands(&menu);
+        if !left_out.is_empty() {
+            let names = left_out.join(", ");
+            tracing::info!("no command is made of these tools, which can still be typed: {names}");
+        }
+        if let Err(failure) = set(&self, wanted).await {
+            tracing::warn!(%failure, "the application commands are not set; the bot works without them");
+        }
     }
 }
 

@@ -154,6 +154,22 @@ mod tests {
     }
 
     #[test]
+    fn a_block_that_is_cut_is_closed_and_opened_again_in_its_language() {
+        let code: String = (0..400).map(|n| format!("let a_{n} = \"*{n}*\";\n")).collect();
+        let said = markdown(&format!("See:\n```rust\n{code}```\nend"));
+        let pieces = cofferdam_chat::outbound::in_pieces(&said, &super::super::send::MANNERS);
+        let written: Vec<String> = pieces.iter().map(written).collect();
+        assert!(written.len() > 3);
+        for piece in &written {
+            assert!(piece.chars().count() <= TEXT_CHARS_MAX, "{}", piece.chars().count());
+            assert_eq!(piece.matches("```").count(), 2, "{piece}");
+        }
+        assert!(written[1..].iter().all(|piece| piece.starts_with("```rust\n")));
+        let lines = written.iter().flat_map(|piece| piece.lines()).filter(|line| line.starts_with("let "));
+        assert_eq!(lines.count(), 400, "no line is cut or lost");
+    }
+
+    #[test]
     fn plain_text_is_read_as_it_was_said() {
         let check = |text: &str, expected: &str| assert_eq!(written(&Rich::plain(text)), expected, "{text}");
         check("a*b*_c_ ~~d~~ `e` ||f||", "a\\*b\\*\\_c\\_ \\~\\~d\\~\\~ \\`e\\` \\|\\|f\\|\\|");

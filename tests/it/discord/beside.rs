@@ -37,8 +37,6 @@ async fn both_are_served_and_one_that_fails_does_not_slow_the_other() -> anyhow:
     for channel in ["telegram", "discord"] {
         assert!(status["channels"][channel]["bot"].is_string(), "{status}");
     }
-    let doctor = home.command(&["doctor", "--json"]);
-    drop(doctor);
     let (status, log) = serving.stop(rustix::process::Signal::TERM, std::time::Duration::from_secs(10))?;
     assert_eq!(status.code(), Some(0), "{log}");
     Ok(())
@@ -54,5 +52,32 @@ async fn what_ends_one_for_good_ends_the_program() -> anyhow::Result<()> {
     let log = serving.whole_log();
     assert_eq!(status.code(), Some(2), "{log}");
     assert!(log.contains("message_content = false"), "{log}");
+    Ok(())
+}
+
+/// `doctor` asks and never connects; a refused token and an intent that is off are problems, with exit 3.
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn doctor_knows_what_would_keep_the_bot_from_connecting() -> anyhow::Result<()> {
+    let discord = DiscordServer::start().await?;
+    let home = Home::new().config(&section(&discord, "message_content = true"));
+    let doctor = |token: &str| {
+        let mut command = home.command(&["doctor", "--json"]);
+        let output = command.env("DISCORD_BOT_TOKEN", token).output().expect("it runs");
+        let value: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+        (output.status.code(), value)
+    };
+    let (code, value) = doctor(discord.token());
+    let findings = value["findings"].to_string();
+    assert!(code == Some(3) && findings.contains("Message Content intent is off"), "{findings}");
+    discord.set_message_content(true);
+    let (code, value) = doctor(discord.token());
+    assert_eq!(value["network"]["discord"]["server"], discord.api_url(), "{value}");
+    assert!(value["network"]["discord"]["bot"].is_string() && code == Some(0), "{}", value["findings"]);
+    assert_eq!(value["people"]["allowed"][0]["channel"], "discord");
+    let (code, value) = doctor("MTIzNDU2.Gabcde.nobody-knows-this-one");
+    let findings = value["findings"].to_string();
+    assert!(code == Some(3) && findings.contains("DISCORD_BOT_TOKEN"), "{findings}");
+    assert!(!value.to_string().contains("nobody-knows"));
+    assert!(discord.connections().is_empty(), "it never connects");
     Ok(())
 }

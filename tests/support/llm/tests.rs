@@ -91,7 +91,7 @@ fn changes(dialect: Dialect) -> Vec<Change> {
             ("/messages/0/content", json!(" ")),
             ("/messages/1/role", json!("system")),
             ("/messages/1/content", json!("")),
-            ("/messages/1/content/1/image_url/url", json!("https://example.org/a.png")),
+            ("/messages/1/content/1/image_url/url", json!("file:///etc/passwd")),
             ("/messages/1/content/1/image_url/url", json!("data:image/png;base64,?")),
             ("/messages/2/tool_calls/0/function/name", json!("a.b")),
             ("/messages/2/tool_calls/0/function/arguments", json!("{")),

@@ -4,8 +4,13 @@ use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 use std::fs::{DirBuilder, File};
 use std::io;
-use std::os::unix::fs::DirBuilderExt;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// How often the lock is asked for, and the pause between.
+const TRIES_MAX: usize = 20;
+const PAUSE: Duration = Duration::from_millis(10);
 
 /// Held until dropped.
 #[derive(Debug)]
@@ -21,12 +26,17 @@ impl RunLock {
     pub fn take(state_dir: &Path, run: &str) -> io::Result<Option<Self>> {
         let path = file(state_dir, run);
         path.parent().map_or(Ok(()), |dir| DirBuilder::new().recursive(true).mode(0o700).create(dir))?;
-        let file = File::options().create(true).truncate(false).write(true).open(path)?;
-        match flock(&file, FlockOperation::NonBlockingLockExclusive) {
-            Ok(()) => Ok(Some(Self { _file: file })),
-            Err(Errno::WOULDBLOCK) => Ok(None),
-            Err(errno) => Err(errno.into()),
+        // Who only looks holds it for a moment, and who ends a run removes the file.
+        for _ in 0..TRIES_MAX {
+            let file = File::options().create(true).truncate(false).write(true).open(&path)?;
+            match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+                Ok(()) if is_file_at(&file, &path) => return Ok(Some(Self { _file: file })),
+                Ok(()) | Err(Errno::INTR) => {}
+                Err(Errno::WOULDBLOCK) => std::thread::sleep(PAUSE),
+                Err(errno) => return Err(errno.into()),
+            }
         }
+        Ok(None)
     }
 
     /// Whether somebody carries the run out now. Makes nothing.
@@ -42,9 +52,37 @@ impl RunLock {
     }
 }
 
+/// Whether a file is still the one of this name.
+fn is_file_at(file: &File, path: &Path) -> bool {
+    let same = |own: std::fs::Metadata, there: std::fs::Metadata| {
+        (own.dev(), own.ino()) == (there.dev(), there.ino())
+    };
+    file.metadata().is_ok_and(|own| std::fs::metadata(path).is_ok_and(|there| same(own, there)))
+}
+
 /// A run's id is plain: a workflow's id and hexadecimal digits.
 fn file(state_dir: &Path, run: &str) -> PathBuf {
     let plain = |c: char| if c.is_ascii_alphanumeric() || matches!(c, '-' | '_') { c } else { '_' };
     let name: String = run.chars().take(200).map(plain).collect();
     state_dir.join("runs").join(format!("{name}.lock"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_process_carries_a_run_out_and_its_end_leaves_nothing() {
+        let dir = tempfile::tempdir().expect("a folder");
+        let take = || RunLock::take(dir.path(), "w-1").expect("it can be asked for");
+        assert!(!RunLock::is_held(dir.path(), "w-1"));
+        let lock = take().expect("free");
+        assert!(take().is_none() && RunLock::is_held(dir.path(), "w-1"));
+        // Another run's is another one.
+        assert!(RunLock::take(dir.path(), "w-2").expect("asked").is_some());
+        lock.end(dir.path(), "w-1");
+        assert!(!RunLock::is_held(dir.path(), "w-1") && !file(dir.path(), "w-1").exists());
+        assert!(take().is_some());
+        assert_eq!(file(dir.path(), "../../x").parent(), Some(dir.path().join("runs").as_path()));
+    }
 }

@@ -51,8 +51,11 @@ impl Look {
     /// [`StoreError`].
     pub fn began_with(&self, run: &str) -> Result<Option<String>, StoreError> {
         use rusqlite::OptionalExtension;
-        if self.version != schema::VERSION {
-            return Err(StoreError::Newer { found: self.version, known: schema::VERSION });
+        match self.version {
+            schema::VERSION => {}
+            // Of a release that kept no runs.
+            older if older < schema::VERSION => return Ok(None),
+            found => return Err(StoreError::Newer { found, known: schema::VERSION }),
         }
         let found =
             self.connection.query_row("SELECT began_with FROM run WHERE run = ?1", [run], |row| row.get(0));

@@ -111,6 +111,15 @@ const EFFECTS: &[(&str, &str, Seen, &str)] = &[
     ("COFFERDAM_ATTACHMENTS_MAX_BYTES", "3 B", save, "too large"),
     ("COFFERDAM_ATTACHMENTS_MAX_TURN_BYTES", "3 B", save, "together"),
     ("COFFERDAM_ATTACHMENTS_MAX_COUNT", "0", save, "too many"),
+    ("COFFERDAM_ATTACHMENTS_MAX_DOWNLOAD_SIZE_BYTES", "3", check, "max_download_size_bytes is 3"),
+    ("COFFERDAM_ATTACHMENTS_ALLOWED_MIME_TYPES_IMAGE", "x/y", check, "type image may be x/y"),
+    ("COFFERDAM_ATTACHMENTS_ALLOWED_MIME_TYPES_AUDIO", "x/y", check, "type audio may be x/y"),
+    ("COFFERDAM_ATTACHMENTS_ALLOWED_MIME_TYPES_VIDEO", "x/y", check, "type video may be x/y"),
+    ("COFFERDAM_ATTACHMENTS_ALLOWED_MIME_TYPES_PDF", "x/y", check, "type pdf may be x/y"),
+    ("COFFERDAM_ATTACHMENTS_ALLOWED_MIME_TYPES_FILE", "x/y", check, "type file may be x/y"),
+    ("COFFERDAM_WORKFLOWS_ENV", "TEAM", named, "env.TEAM is missing"),
+    ("COFFERDAM_WORKFLOWS_MAX_OPEN", "0", named, "max_open = 0 is not from 1"),
+    ("COFFERDAM_WORKFLOWS_RUN_DEADLINE", "10ms", named, "run_deadline = \"10ms\" is not from 1s"),
     ("COFFERDAM_REPLIES_MAX_BYTES", "3 B", attach, "files of at most 3 B"),
     ("COFFERDAM_REPLIES_MAX_CALL_BYTES", "3 B", attach, "one call adds to a reply may have 3 B"),
     ("COFFERDAM_REPLIES_MAX_TURN_BYTES", "3 B", attach, "may have 3 B together"),
@@ -312,6 +321,24 @@ fn save(home: &Home, set: &[(&str, &str)]) -> Ran {
     let ran = ran(home, set, &["call", "attachment_save", "index=0", "path=/tmp/b", "--attach", &file]);
     let _ = std::fs::remove_file(home.host("/tmp/b"));
     ran
+}
+
+/// Checks a workflow that attaches a text as every type.
+fn check(home: &Home, set: &[(&str, &str)]) -> Ran {
+    home.file("note.txt", b"a note");
+    let types =
+        ["image", "audio", "video", "pdf", "file"].map(|kind| format!("{{ type: {kind}, path: note.txt }}"));
+    let text = format!(
+        "workflow: w\nagents: [{{ id: a, attachments: [{}], actions: [{{ id: b, prompt: c }}] }}]\ntasks: [{{ id: t, agent: a, action: b }}]\n",
+        types.join(", ")
+    );
+    ran(home, set, &["workflow", "check", &home.file("w.yaml", text.as_bytes())])
+}
+
+/// Checks a workflow that names a variable.
+fn named(home: &Home, set: &[(&str, &str)]) -> Ran {
+    let text = "workflow: w\ntasks: [{ id: t, tool: file_list, with: { path: \"{{ env.TEAM }}\" } }]\n";
+    ran(home, set, &["workflow", "check", &home.file("named.yaml", text.as_bytes())])
 }
 
 #[test]

@@ -260,6 +260,21 @@ fn variables_and_tools_are_there_where_they_are_listed() {
 }
 
 #[test]
+fn a_command_has_no_tools_name() {
+    let home = Home::new();
+    for (name, code) in [("publish", 0), ("file_read", 3)] {
+        let text = format!("workflow: w\non: {{ command: {name} }}\ntasks: [{{ id: t, tool: file_list }}]\n");
+        let ran = home.run(&["workflow", "check", &put(&home, "w.yaml", text.as_bytes())]);
+        assert_eq!(ran.code, Some(code), "{ran:?}");
+        assert_eq!(
+            ran.json()["problems"][0]["code"].as_str(),
+            (code == 3).then_some("already_exists"),
+            "{ran:?}"
+        );
+    }
+}
+
+#[test]
 fn schema_and_graph_are_printed() {
     let home = Home::new();
     let schema = home.run(&["workflow", "schema"]);

@@ -335,6 +335,25 @@ async fn a_killed_run_is_interrupted_and_resumed_where_it_was() -> anyhow::Resul
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_stopped_run_says_that_it_is_interrupted() -> anyhow::Result<()> {
+    let llm = LlmServer::start().await?;
+    let home = Home::new().model(&llm, Dialect::Chat, "");
+    let gate = Gate::new();
+    llm.script([Turn::say("never heard").held_by(&gate)]);
+    let child = asked(&home, &llm).await?;
+    rustix::process::kill_process(rustix::process::Pid::from_child(&child), rustix::process::Signal::INT)?;
+    let ran: Ran = child.wait_with_output()?.into();
+    assert_eq!((ran.code, states(&ran.json())), (Some(1), "done running pending".to_owned()), "{ran:?}");
+    assert_eq!(ran.json()["state"], "interrupted");
+    gate.open();
+    llm.forget();
+    llm.script([Turn::say("heard")]);
+    let id = ran.json()["run"].as_str().expect("an id").to_owned();
+    assert_eq!(home.run(&["workflow", "resume", &id]).code, Some(0));
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn a_run_is_cancelled_from_beside() -> anyhow::Result<()> {
     let llm = LlmServer::start().await?;
     let home = Home::new().model(&llm, Dialect::Chat, "");
@@ -412,24 +431,30 @@ fn killed_at_any_moment_a_run_does_everything_once() {
     for round in 0..6_u64 {
         let home = Home::new();
         let file = put(&home, "four.yaml", FOUR.as_bytes());
-        let killed_after = |arguments: &[&str], ms: u64| {
+        let killed_once = |arguments: &[&str], seen: &std::path::Path, ms: u64| {
             let mut child = home
                 .command(arguments)
                 .stdout(Stdio::null())
                 .stderr(Stdio::null())
                 .spawn()
                 .expect("it starts");
+            let until = Instant::now() + Duration::from_secs(60);
+            while !seen.exists() && Instant::now() < until && child.try_wait().expect("known").is_none() {
+                std::thread::sleep(Duration::from_millis(1));
+            }
             std::thread::sleep(Duration::from_millis(ms));
             // It may have ended by itself.
             let _ = child.kill();
             child.wait().expect("it ends");
         };
-        killed_after(&["run", &file], 120 + 70 * round);
+        // The lock, before anything is kept; then what one task or another has made.
+        let seen = [home.state().join("runs"), home.host("/shared/1.txt"), home.host("/shared/2.txt")];
+        killed_once(&["run", &file], &seen[usize::try_from(round % 3).expect("small")], 4 * round);
         kills += 1;
         let listed = home.run(&["workflow", "list", "--json"]).json();
         let Some(id) = listed["runs"][0]["run"].as_str().map(str::to_owned) else { continue };
         for again in 0..4_u64 {
-            killed_after(&["workflow", "resume", &id], 90 + 53 * (again + round));
+            killed_once(&["workflow", "resume", &id], &home.workspace(), 90 + 53 * (again + round));
             kills += 1;
         }
         resumes += 1;

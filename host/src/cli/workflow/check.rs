@@ -89,6 +89,10 @@ impl Checker<'_> {
         };
         let plan = Plan::begin(workflow.clone(), &context)?;
         let mut problems = Vec::new();
+        if let Some(name) = workflow.on.command.as_ref().filter(|name| self.unknown(name).is_none()) {
+            let message = format!("/{name} is a tool; choose another name for the command of `on`");
+            problems.push(json!({ "code": ErrorCode::AlreadyExists, "message": message, "task": null }));
+        }
         let mut tasks = Vec::new();
         for (task, planned) in workflow.tasks.iter().zip(&plan.tasks) {
             let mut entry = json!({ "id": task.id });

@@ -94,6 +94,10 @@ pub(super) fn cancel(config: &Config, one: &One) -> anyhow::Result<Exit> {
             attachments: None,
         };
         audit.append(Event::Workflow(event), Durability::Synced)?;
+        // Nobody carries it out any more, unless its process is about to notice.
+        if let Ok(Some(lock)) = RunLock::take(&config.state_dir, &one.run) {
+            lock.end(&config.state_dir, &one.run);
+        }
     }
     print(config, &kept, one.output)?;
     if !cancelled {

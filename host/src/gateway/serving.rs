@@ -20,13 +20,19 @@ pub fn holder(file: &Path) -> Option<u32> {
     let file = file.canonicalize().ok()?;
     let meta = fs::metadata(&file).ok()?;
     let device = (rustix::fs::major(meta.dev()), rustix::fs::minor(meta.dev()));
+    // Where files have another device than the kernel's own of their filesystem, the open file tells.
+    let is_it =
+        |lock: &Lock| lock.inode == meta.ino() && (lock.device == device || has_open(lock.pid, &file));
+    find_lock(|| fs::read_to_string("/proc/locks").ok(), is_it).map(|lock| lock.pid)
+}
+
+/// The lock that is meant, in the kernel's list of locks as `read` brings it.
+fn find_lock(read: impl Fn() -> Option<String>, is_it: impl Fn(&Lock) -> bool) -> Option<Lock> {
     for _ in 0..LOOKS {
-        let locks = fs::read_to_string("/proc/locks").ok()?;
-        let mut held = locks.lines().filter_map(parse).filter(|lock| lock.inode == meta.ino());
-        // Where files have another device than the kernel's own of their filesystem, the open file tells.
-        let found = held.find(|lock| lock.device == device || has_open(lock.pid, &file));
+        let locks = read()?;
+        let found = locks.lines().filter_map(parse).find(&is_it);
         if found.is_some() || locks.len() < PAGE_BYTES {
-            return found.map(|lock| lock.pid);
+            return found;
         }
     }
     None
@@ -110,6 +116,28 @@ mod tests {
         ] {
             assert_eq!(pid(other), None, "{other}");
         }
+    }
+
+    #[test]
+    fn a_lock_that_a_long_list_passes_over_is_looked_for_again() {
+        let (line, other) =
+            ("1: FLOCK  ADVISORY  WRITE 7 fe:01:34 0 EOF\n", "2: FLOCK  ADVISORY  WRITE 8 fe:01:5 0 EOF\n");
+        let long = other.repeat(PAGE_BYTES / other.len() + 1);
+        let check = |lists: &[String], expected: (Option<u32>, usize)| {
+            let looks = std::cell::Cell::new(0);
+            let read = || {
+                let list = lists[looks.get().min(lists.len() - 1)].clone();
+                looks.set(looks.get() + 1);
+                Some(list)
+            };
+            let found = find_lock(read, |lock| lock.inode == 34);
+            assert_eq!((found.map(|lock| lock.pid), looks.get()), expected);
+        };
+        check(&[long.clone(), long.clone() + line], (Some(7), 2));
+        check(&[long.clone()], (None, LOOKS));
+        // In one piece: what is not in it is not held.
+        check(&[other.to_owned(), line.to_owned()], (None, 1));
+        check(&[line.to_owned()], (Some(7), 1));
     }
 
     #[test]

@@ -55,6 +55,8 @@ pub(super) fn run(config: &Config, arguments: &Arguments) -> anyhow::Result<Exit
     if let Some(why) = workflows::not_carried_out(&plan) {
         bail!("{}: {why}", workflow.sources[0].name);
     }
+    workflows::check_addresses(&plan, &config.workflow_attachments)
+        .with_context(|| workflow.sources[0].name.clone())?;
     let new = workflows::new_run(&plan, &context, loaded.dir.clone(), &by);
     let run = Run { id: context.run, plan, folder: loaded.folder, by, file_sha256: new.file_sha256.clone() };
     let host = Host::open(config, &run.plan, &loaded.dir)?;

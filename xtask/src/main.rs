@@ -17,8 +17,9 @@ use std::process::ExitCode;
 const HELP: &str = "\
 cargo xtask COMMAND
 
-  demo         sets up, builds, and runs one real turn on loopback: a photo sent to a Telegram bot,
-               saved by a sandboxed tool, audited and answered; each step is told and checked
+  demo         sets up, builds, and runs one real turn on each channel, on loopback: a photo sent to a
+               Telegram and a Discord bot, saved by a sandboxed tool, audited and answered; each step
+               is told and checked
   test         what CI runs, all of it: format, the demo, tests, and beside them clippy, docs,
                dependency rules
   bench        the benchmarks behind docs/benchmarks.md, in release mode

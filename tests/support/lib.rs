@@ -14,6 +14,7 @@ mod loopback;
 pub mod manager;
 pub mod namespace;
 pub mod needs;
+pub mod platform;
 pub mod program;
 pub mod prometheus;
 pub mod samples;

@@ -1,4 +1,4 @@
-//! `cargo xtask demo`: set-up, builds, and the demo program, which runs one real turn. `test` begins with it, too.
+//! `cargo xtask demo`: set-up, builds, and the demo program, which runs one real turn on each channel. `test` begins with it, too.
 
 use crate::setup;
 use crate::steps::{cargo, step, target_dir};
@@ -13,5 +13,5 @@ pub(crate) fn run() -> Result<(), String> {
     let build = ["build", "--locked", "--workspace", "--bin", "cofferdam", "--bin", "demo"];
     step("build the gateway, the guests and the demo", &mut cargo(&build))?;
     // Not `cargo run`, which would build with the features of this one package.
-    step("one real turn", &mut Command::new(target_dir().join("debug/demo")))
+    step("one real turn on each channel", &mut Command::new(target_dir().join("debug/demo")))
 }

@@ -2,6 +2,7 @@
 //!
 //! Needs nothing but rustup's plain toolchain; depends on no crate, so that it starts at once.
 
+mod debian;
 mod demo;
 mod dist;
 mod dist_check;
@@ -16,8 +17,9 @@ use std::process::ExitCode;
 const HELP: &str = "\
 cargo xtask COMMAND
 
-  demo         sets up, builds, and runs one real turn on loopback: a photo sent to a Telegram bot,
-               saved by a sandboxed tool, audited and answered; each step is told and checked
+  demo         sets up, builds, and runs one real turn on each channel, on loopback: a photo sent to a
+               Telegram and a Discord bot, saved by a sandboxed tool, audited and answered; each step
+               is told and checked
   test         what CI runs, all of it: format, the demo, tests, and beside them clippy, docs,
                dependency rules
   bench        the benchmarks behind docs/benchmarks.md, in release mode
@@ -31,7 +33,8 @@ cargo xtask COMMAND
                what people install, into target/dist: static programs for x86_64 and aarch64, or for
                those named, with licences, bills of materials, checksums, an OCI image and an installer
   dist check [ARCH]...
-               installs that, refuses it changed, and runs it where there is nothing else
+               installs that, refuses it changed, and runs it where there is nothing else; aarch64's
+               in an emulated machine
 ";
 
 fn main() -> ExitCode {

@@ -65,7 +65,7 @@ impl Acks {
 }
 
 async fn tell(api: &Api, interaction: &Interaction, stop: &CancellationToken) -> Begins {
-    let route = Route::answer(interaction.id, &interaction.token);
+    let route = Route::answer(interaction);
     // An answer is to come, and everybody there sees it.
     let deferred = json!({ "type": 5 });
     let mut backoff = Backoff::new(Duration::from_millis(100), Duration::from_secs(5));

@@ -5,7 +5,7 @@ use super::api::{Carried, Haste};
 use super::bot::Bot;
 use super::failure::Failure;
 use super::route::{self, Route};
-use super::send::{nonce, payload, sent_id};
+use super::send::{message, nonce, payload, sent_id};
 use super::target::Target;
 use super::text::TEXT_CHARS_MAX;
 use async_trait::async_trait;
@@ -13,7 +13,6 @@ use cofferdam_chat::outbound::Rich;
 use cofferdam_chat::{self as chat, Edited};
 use cofferdam_core::id::TurnId;
 use cofferdam_store::now_ms;
-use serde_json::json;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -42,20 +41,14 @@ impl chat::Draft for Draft {
     async fn send(&self, text: &Rich) -> Result<String, String> {
         let id = match self.target.open_interaction(now_ms()) {
             Some(of) => {
-                let route = Route::edit_answer(of.application, &of.token);
+                let route = Route::on_answer(route::EDIT_ANSWER, of);
                 let answer = self.bot.api.call(&route, Carried::Json(&payload(text))).await;
                 answer.map(|message| sent_id(&message))
             }
             None => {
                 let channel = self.target.channel().ok_or("nobody knows where")?;
-                let mut payload = payload(text);
-                payload["nonce"] = nonce(self.turn.as_str(), "placeholder").into();
-                payload["enforce_nonce"] = true.into();
-                if let Some(message) = self.target.reply_to {
-                    payload["message_reference"] =
-                        json!({ "message_id": message.to_string(), "fail_if_not_exists": false });
-                }
-                self.bot.create(channel, payload, None).await
+                let nonce = nonce(self.turn.as_str(), "placeholder");
+                self.bot.create(channel, message(text, nonce, self.target.reply_to), None).await
             }
         };
         let id = id.map_err(|failure| failure.to_string())?;
@@ -65,7 +58,7 @@ impl chat::Draft for Draft {
     async fn edit(&self, id: &str, text: &Rich) -> Edited {
         let (Some(channel), Ok(message)) = (self.target.channel(), id.parse()) else { return Edited::Gone };
         let route = match self.target.open_interaction(now_ms()) {
-            Some(of) => Route::edit_answer(of.application, &of.token),
+            Some(of) => Route::on_answer(route::EDIT_ANSWER, of),
             None => Route::bot(route::EDIT, &[channel, message]),
         };
         match self.bot.api.call_within(&route, Carried::Json(&payload(text)), (EDIT_MAX, Haste::Now)).await {

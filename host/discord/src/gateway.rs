@@ -73,6 +73,8 @@ struct Life<'a> {
     at_first: bool,
     /// Whether the last connection went on with a session.
     resumed: bool,
+    /// Since when it has a session.
+    up_since: Option<Instant>,
     taken: AtomicI64,
     behind: JoinSet<()>,
 }
@@ -92,14 +94,13 @@ pub(super) async fn listen(
     let stream = bot.base.store.stream(&bot.base.channel).await.map_err(Over::Store)?;
     let taken = AtomicI64::new(stream.as_ref().map_or(-1, |stream| stream.position.number));
     let behind = JoinSet::new();
-    let (at_first, resumed) = (false, false);
-    let mut life = Life { bots, gateway, client, lanes, stream, at_first, resumed, taken, behind };
+    let (at_first, resumed, up_since) = (false, false, None);
+    let mut life = Life { bots, gateway, client, lanes, stream, at_first, resumed, up_since, taken, behind };
     let mut trouble = Trouble::new("the gateway", PAUSE_FIRST, PAUSE_MAX);
     let mut announce = Some(announce);
     let stop = bot.base.stop.soon.clone();
     let unauthorized = bot.api.unauthorized.clone();
     let ended = loop {
-        let begun = Instant::now();
         let next = tokio::select! {
             biased;
             () = unauthorized.cancelled() => break Err(Over::Unauthorized(401)),
@@ -111,7 +112,7 @@ pub(super) async fn listen(
             Ok(Next::Pause(said, asked)) => (said, asked),
             Err(over) => break Err(over),
         };
-        let lasted = begun.elapsed() >= GOOD_AFTER && asked.is_none();
+        let lasted = life.up_since.is_some_and(|since| since.elapsed() >= GOOD_AFTER);
         // One that was resumed was no failure. New sessions are: there are so many a day.
         if lasted || life.resumed {
             trouble.over();
@@ -137,7 +138,7 @@ impl Life<'_> {
     /// One connection, from its address to its end.
     async fn connection(&mut self, announce: &mut Option<impl FnOnce()>) -> Result<Next, Over> {
         let bot = self.bots.borrow().clone();
-        self.resumed = false;
+        (self.resumed, self.up_since) = (false, None);
         goes_on_within(SILENCE_MAX);
         let url = match self.address(&bot).await? {
             Ok(url) => url,
@@ -231,12 +232,16 @@ impl Life<'_> {
         });
         let mut taker =
             Taker { bots: self.bots, lanes: self.lanes, api: self.gateway.api, stream: before.clone() };
-        let (taken, behind, resumed) = (&self.taken, &mut self.behind, &mut self.resumed);
+        let (taken, behind) = (&self.taken, &mut self.behind);
+        let (resumed, up_since) = (&mut self.resumed, &mut self.up_since);
         let taking = async {
             while let Some(event) = came.recv().await {
                 let number = event.number;
                 *resumed |= event.kind == "RESUMED";
                 let up = event.kind == "READY" || event.kind == "RESUMED";
+                if up {
+                    *up_since = Some(Instant::now());
+                }
                 if taker.take(event).await.is_none() {
                     break;
                 }
@@ -277,4 +282,31 @@ impl Life<'_> {
 fn no_sessions(limit: &Value) -> Option<Duration> {
     let after = Duration::from_millis(limit["reset_after"].as_u64().unwrap_or_default());
     (limit["remaining"] == 0).then_some(after.max(PAUSE_FIRST))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pauses_grow_from_at_most_a_second_to_at_most_thirty_and_vary() {
+        let row = || {
+            let mut trouble = Trouble::new("the gateway", PAUSE_FIRST, PAUSE_MAX);
+            (0..12).map(|_| trouble.pause("away".into(), None)).collect::<Vec<_>>()
+        };
+        let all = row();
+        assert!(all[0] <= Duration::from_secs(1) && all[0] < all[3] && all[3] < all[6], "{all:?}");
+        assert!(all.iter().all(|pause| *pause <= Duration::from_secs(30)), "{all:?}");
+        assert!(all[11] >= Duration::from_secs(15) && row() != all, "{all:?}");
+    }
+
+    #[test]
+    fn what_discord_says_of_sessions_is_waited_for() {
+        let wait = |remaining: u64, after: u64| {
+            no_sessions(&serde_json::json!({ "remaining": remaining, "reset_after": after }))
+        };
+        assert_eq!((wait(1, 5000), no_sessions(&Value::Null)), (None, None));
+        assert_eq!(wait(0, 5000), Some(Duration::from_secs(5)));
+        assert_eq!(wait(0, 0), Some(PAUSE_FIRST), "never at once");
+    }
 }

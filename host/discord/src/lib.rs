@@ -54,7 +54,7 @@ use cofferdam_chat::lanes::Arrival;
 use cofferdam_chat::people::words::served;
 use cofferdam_chat::people::{Door, Guests, Names};
 use cofferdam_chat::pulse::Pulse;
-use cofferdam_chat::setup::{Renewal, Services, run, wait_for};
+use cofferdam_chat::setup::{Renewal, run, wait_for};
 use cofferdam_store::StoreError;
 use failure::Failure;
 use file::Cdn;
@@ -69,14 +69,7 @@ use tokio_util::sync::CancellationToken;
 pub static PULSE: Pulse = Pulse::new();
 
 /// Everything that the channel needs from others.
-pub struct Service {
-    /// The section of the configuration.
-    pub config: Config,
-    /// The bot's token.
-    pub token: Token,
-    /// What every channel is given.
-    pub services: Services,
-}
+pub type Service = cofferdam_chat::setup::Service<Config, Token>;
 
 /// Why the channel ended by itself.
 #[derive(Debug, thiserror::Error)]

@@ -53,7 +53,7 @@ fn say(bot: &Bot, interaction: Interaction, answer: Value) {
     let Ok(permit) = bot.answers.clone().try_acquire_owned() else { return };
     let api: Arc<Api> = bot.api.clone();
     tokio::spawn(async move {
-        let route = Route::answer(interaction.id, &interaction.token);
+        let route = Route::answer(&interaction);
         for _ in 0..2 {
             match api.call_within(&route, Carried::Json(&answer), (ANSWER_MAX, Haste::Now)).await {
                 Ok(_) | Err(super::failure::Failure::Refused { .. }) => break,

@@ -8,18 +8,17 @@ mod terminal;
 use super::Exit;
 use crate::config::Config;
 use anyhow::{Context, bail};
-use asking::Answers;
+use asking::{Answers, Platform};
 use std::io::{ErrorKind, IsTerminal, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
-use template::TEMPLATE;
 use terminal::Terminal;
 
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "On a terminal it asks for the bot's token, who is served, who answers and where files lie; a token or \
-                  key goes into a file of its own beside the configuration, which only you can read.\nExample: \
-                  cofferdam init ~/.config/cofferdam/cofferdam.toml"
+    after_help = "On a terminal it asks for the token of a Telegram and of a Discord bot, who is served, who answers and \
+                  where files lie; a token or key goes into a file of its own beside the configuration, which only you \
+                  can read.\nExample: cofferdam init ~/.config/cofferdam/cofferdam.toml"
 )]
 pub(super) struct Arguments {
     /// Where to write it [default: --config, else ./cofferdam.toml]
@@ -27,17 +26,31 @@ pub(super) struct Arguments {
     /// Asks nothing and writes the defaults, as where there is no terminal
     #[arg(long, short)]
     yes: bool,
+    /// A channel that it has, or asks about; repeat for both [default: telegram; on a terminal it asks about both]
+    #[arg(long, value_name = "CHANNEL")]
+    channel: Vec<Platform>,
+}
+
+impl Arguments {
+    /// The platforms that are named, each once; these where none is.
+    fn platforms(&self, otherwise: &[Platform]) -> Vec<Platform> {
+        let named = if self.channel.is_empty() { otherwise } else { &self.channel };
+        Platform::ALL.into_iter().filter(|platform| named.contains(platform)).collect()
+    }
 }
 
 pub(super) fn run(arguments: &Arguments, config: Option<&Path>) -> anyhow::Result<Exit> {
     let default = Path::new(crate::config::FILE_NAME);
     let file = arguments.file.as_deref().or(config).unwrap_or(default);
     if !arguments.yes && std::io::stdin().is_terminal() && std::io::stdout().is_terminal() {
-        return asked(file);
+        return asked(file, &arguments.platforms(&Platform::ALL));
     }
-    create(file, TEMPLATE)?;
+    let named = arguments.platforms(&[Platform::Telegram]);
+    let sections: Vec<_> = named.iter().map(|platform| platform.section()).collect();
+    create(file, &template::filled(&[], &sections)?)?;
     writeln!(std::io::stdout(), "wrote {}; only you can read it", file.display())?;
-    next(file, "TELEGRAM_BOT_TOKEN=… ", Known::Nobody)?;
+    let variables: String = named.iter().map(|platform| format!("{}=… ", platform.variable())).collect();
+    next(file, &variables, Known::Nobody)?;
     Ok(Exit::Done)
 }
 
@@ -86,9 +99,11 @@ fn exists(file: &Path) -> anyhow::Error {
 }
 
 /// Asks, then writes.
-fn asked(file: &Path) -> anyhow::Result<Exit> {
-    let (token_file, key_file) = (file.with_extension("telegram-token"), file.with_extension("api-key"));
-    for taken in [file, &token_file, &key_file] {
+fn asked(file: &Path, platforms: &[Platform]) -> anyhow::Result<Exit> {
+    let token_file = |platform: Platform| file.with_extension(platform.ending());
+    let [telegram, discord] = Platform::ALL.map(token_file);
+    let key_file = file.with_extension("api-key");
+    for taken in [file, &telegram, &discord, &key_file] {
         // Before a person types for nothing.
         if taken.symlink_metadata().is_ok() {
             return Err(exists(taken));
@@ -100,21 +115,21 @@ fn asked(file: &Path) -> anyhow::Result<Exit> {
         bail!("cannot create {}: {} is not a folder", file.display(), folder.display());
     }
     let environment = super::environment()?;
-    let answers = Answers::ask(&mut Terminal, &environment)?;
-    let secrets: Vec<(&Path, &str)> = [
-        answers.token.as_ref().map(|token| (&*token_file, token.reveal())),
-        answers.typed_key().map(|key| (&*key_file, key.reveal())),
-    ]
-    .into_iter()
-    .flatten()
-    .collect();
+    let answers = Answers::ask(&mut Terminal, &environment, platforms)?;
+    let mut secrets: Vec<(PathBuf, &str)> = Vec::new();
+    for bot in answers.bots() {
+        secrets.extend(bot.token.as_ref().map(|token| (token_file(bot.platform), token.reveal())));
+    }
+    secrets.extend(answers.typed_key().map(|key| (key_file.clone(), key.reveal())));
     let name = |file: &Path| file.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    let text = template::filled(&answers.settings(&name(&token_file), &name(&key_file)))?;
+    let settings = answers.settings(|platform| name(&token_file(platform)), &name(&key_file));
+    let sections: Vec<_> = answers.bots().map(|bot| bot.platform.section()).collect();
+    let text = template::filled(&settings, &sections)?;
     let mut written = Vec::new();
-    for (path, content) in secrets.into_iter().chain([(file, &*text)]) {
-        if let Err(error) = create(path, content) {
+    for (path, content) in secrets.into_iter().chain([(file.to_owned(), &*text)]) {
+        if let Err(error) = create(&path, content) {
             // A secret that no configuration names would only lie about.
-            written.iter().for_each(|path: &&Path| drop(std::fs::remove_file(path)));
+            written.iter().for_each(|path: &PathBuf| drop(std::fs::remove_file(path)));
             return Err(error);
         }
         written.push(path);
@@ -125,7 +140,7 @@ fn asked(file: &Path) -> anyhow::Result<Exit> {
     Ok(Exit::Done)
 }
 
-fn tell(file: &Path, written: &[&Path], answers: &Answers) -> anyhow::Result<()> {
+fn tell(file: &Path, written: &[PathBuf], answers: &Answers) -> anyhow::Result<()> {
     let names: Vec<_> = written.iter().rev().map(|path| path.display().to_string()).collect();
     let them = if names.len() > 1 { "them" } else { "it" };
     let mut out = std::io::stdout();

@@ -5,6 +5,7 @@ use super::run;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+use support::discord::DiscordServer;
 use support::home::Home;
 use support::llm::{Dialect, LlmServer};
 use support::serving::Serving;
@@ -13,6 +14,8 @@ use support::terminal::Terminal;
 
 const TOKEN: &str = "Token of the Telegram bot";
 const ID: &str = "Your numeric Telegram id";
+const DISCORD_TOKEN: &str = "Token of the Discord bot";
+const DISCORD_ID: &str = "Your numeric Discord id";
 const WHO: &str = "Who answers (";
 const ADDRESS: &str = "Address of its server";
 const MODEL: &str = "The model, as its server calls it";
@@ -48,6 +51,7 @@ async fn it_asks_what_it_must_and_what_it_writes_serves() -> anyhow::Result<()> 
     terminal.answers(TOKEN, telegram.token());
     terminal.answers(ID, "@ann");
     terminal.answers(ID, "5000000001");
+    terminal.answers(DISCORD_TOKEN, "");
     terminal.answers(WHO, "gpt");
     terminal.answers(WHO, "openai-chat");
     terminal.answers(ADDRESS, "http://10.0.0.1/v1");
@@ -106,7 +110,7 @@ async fn enter_takes_the_defaults() -> anyhow::Result<()> {
     let telegram = TelegramServer::start().await?;
     let home = Home::new();
     let (dir, mut terminal) = init(&home, &["mine.toml"], &telegram.api_url());
-    for question in [TOKEN, ID, WHO, FOLDER] {
+    for question in [TOKEN, DISCORD_TOKEN, WHO, FOLDER] {
         terminal.answers(question, "");
     }
     let (code, screen) = terminal.ended();
@@ -116,6 +120,104 @@ async fn enter_takes_the_defaults() -> anyhow::Result<()> {
     assert_eq!(fs::read(dir.join("mine.toml"))?, fs::read(home.dir().join("template.toml"))?);
     assert_eq!((names(&dir), telegram.journal().len()), (vec!["mine.toml".to_owned()], 0));
     Ok(())
+}
+
+/// Beside Telegram and in its place: what is written is what `doctor` and `serve` take.
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn it_asks_about_discord_as_about_telegram() -> anyhow::Result<()> {
+    let (telegram, discord) = (TelegramServer::start().await?, DiscordServer::start().await?);
+    let urls = [
+        ("COFFERDAM_CHANNELS_TELEGRAM_API_URL", telegram.api_url()),
+        ("COFFERDAM_CHANNELS_DISCORD_API_URL", discord.api_url()),
+    ];
+    for with_telegram in [true, false] {
+        let home = Home::new();
+        let dir = home.dir().join("fresh");
+        fs::create_dir(&dir)?;
+        let environment = urls.each_ref().map(|(name, url)| (*name, url.as_str()));
+        let mut terminal = Terminal::start(&home, &dir, &["init"], &environment);
+        terminal.answers(TOKEN, if with_telegram { telegram.token() } else { "" });
+        if with_telegram {
+            terminal.answers(ID, "5000000001");
+        }
+        terminal.answers(DISCORD_TOKEN, "Bot abc");
+        terminal.until("three parts with dots between");
+        terminal.answers(DISCORD_TOKEN, "MTIzNDU2.Gabcde.nobody-knows-this-one");
+        terminal.until("Discord does not accept it.");
+        terminal.answers(DISCORD_TOKEN, discord.token());
+        terminal.until("It is the token of @");
+        terminal.answers(DISCORD_ID, "@ann");
+        terminal.answers(DISCORD_ID, "1100000000000000001");
+        terminal.answers(WHO, "");
+        terminal.answers(FOLDER, "files");
+        let (code, screen) = terminal.ended();
+        assert_eq!(code, Some(0), "{screen}");
+        assert!(!screen.contains(discord.token()) && !screen.contains("nobody-knows"), "{screen}");
+        let beside = ["cofferdam.discord-token", "cofferdam.telegram-token", "cofferdam.toml"];
+        let alone = ["cofferdam.discord-token", "cofferdam.toml"];
+        assert_eq!(names(&dir), if with_telegram { &beside[..] } else { &alone[..] });
+        let file = dir.join("cofferdam.discord-token");
+        assert_eq!(fs::read_to_string(&file)?, discord.token());
+        assert_eq!(fs::metadata(&file)?.permissions().mode() & 0o777, 0o600);
+        let text = fs::read_to_string(dir.join("cofferdam.toml"))?;
+        assert!(!text.contains(discord.token()), "{text}");
+        let has = |line: &str| text.lines().any(|written| written == line);
+        assert!(has("[channels.discord]") && has("token_file = \"cofferdam.discord-token\""), "{text}");
+        assert!(has("allowed_users = [1100000000000000001]"), "{text}");
+        assert_eq!(
+            (has("[channels.telegram]"), has("# [channels.telegram]")),
+            (with_telegram, !with_telegram)
+        );
+
+        // The variables with addresses make a section that the file has not; so they stand in the file here.
+        let [telegram_url, discord_url] = urls.each_ref().map(|(_, url)| format!("api_url = {url:?}"));
+        let text = text.replace("api_url = \"https://api.telegram.org\"", &telegram_url);
+        let text = text.replace("# api_url = \"https://discord.com/api/v10\"", &discord_url);
+        fs::write(dir.join("cofferdam.toml"), text)?;
+        let command = |words: &[&str]| super::bare(&home, &dir, words);
+        let ran = run(&mut command(&["doctor", "--config", "cofferdam.toml"]));
+        assert_eq!(ran.code, Some(0), "{ran:?}");
+        let said = format!("  discord: {} accepts the token of @", discord.api_url());
+        assert!(ran.stdout.contains(&said), "{ran:?}");
+        assert_eq!(ran.stdout.contains("  telegram: not configured"), !with_telegram, "{ran:?}");
+        let serving = Serving::spawn(command(&["serve", "--config", "cofferdam.toml"]), "")?;
+        let serving = serving.says("listening on Discord as @")?;
+        if with_telegram {
+            serving.polling()?;
+        }
+    }
+    Ok(())
+}
+
+/// A script names the channels, and finds their variables in the commands that it is told.
+#[test]
+fn without_questions_it_has_the_channels_that_are_named() {
+    let home = Home::new();
+    let rows = [
+        (&["--channel", "telegram"][..], "TELEGRAM_BOT_TOKEN=… ", [true, false]),
+        (&["--channel", "discord"], "DISCORD_BOT_TOKEN=… ", [false, true]),
+        (
+            &["--channel=discord", "--channel=telegram", "--channel=discord"],
+            "TELEGRAM_BOT_TOKEN=… DISCORD_BOT_TOKEN=… ",
+            [true, true],
+        ),
+    ];
+    for (n, (words, variables, there)) in rows.into_iter().enumerate() {
+        let file = format!("{n}.toml");
+        let ran = home.run(&[&["init", &file], words].concat());
+        let said = format!("    {variables}cofferdam serve --config {file}\n");
+        assert!(ran.code == Some(0) && ran.stdout.contains(&said), "{ran:?}");
+        let text = fs::read_to_string(home.dir().join(&file)).expect("written");
+        let parsed: toml::Table = text.parse().expect("TOML");
+        let channels = parsed["channels"].as_table().expect("a section");
+        assert_eq!(["telegram", "discord"].map(|name| channels.contains_key(name)), there);
+        fs::write(home.config_file(), &text).expect("writable");
+        let serve = home.run(&["serve"]);
+        let missing = if there[0] { "TELEGRAM_BOT_TOKEN" } else { "DISCORD_BOT_TOKEN" };
+        super::refused(&serve, &[missing]);
+        fs::write(home.config_file(), "").expect("writable");
+    }
+    super::refused(&home.run(&["init", "--channel", "slack", "other.toml"]), &["slack", "telegram"]);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
@@ -129,6 +231,7 @@ async fn what_cannot_be_checked_is_kept_only_if_the_person_says_so() -> anyhow::
     terminal.answers(TOKEN, telegram.token());
     terminal.answers("Keep it unchecked?", "y");
     terminal.answers(ID, "");
+    terminal.answers(DISCORD_TOKEN, "");
     terminal.answers(WHO, "anthropic");
     terminal.answers(ADDRESS, "");
     terminal.answers(MODEL, "");
@@ -158,6 +261,7 @@ fn servers_that_never_answer_are_given_up_and_the_person_decides() {
     terminal.until("It cannot be checked now: ");
     terminal.answers("Keep it unchecked?", "y");
     terminal.answers(ID, "");
+    terminal.answers(DISCORD_TOKEN, "");
     terminal.answers(WHO, "openai-chat");
     terminal.answers(ADDRESS, &format!("{url}/v1"));
     terminal.answers(MODEL, "test-model");
@@ -210,7 +314,9 @@ fn whoever_gives_up_finds_nothing_written_and_the_terminal_as_it_was() {
 #[test]
 fn it_asks_nothing_where_it_may_not_write_or_is_told_not_to() {
     let home = Home::new();
-    for taken in ["cofferdam.toml", "cofferdam.telegram-token", "cofferdam.api-key"] {
+    for taken in
+        ["cofferdam.toml", "cofferdam.telegram-token", "cofferdam.discord-token", "cofferdam.api-key"]
+    {
         let dir = home.dir().join(taken.replace('.', "-"));
         fs::create_dir(&dir).expect("writable");
         fs::write(dir.join(taken), "kept").expect("writable");

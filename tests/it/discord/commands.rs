@@ -111,3 +111,27 @@ async fn when_the_token_is_over_the_answer_is_a_message() -> anyhow::Result<()> 
     let count = world.server.sent_messages().len();
     world.end(count)
 }
+
+/// Registering that fails costs nothing but the commands; one that was acknowledged already is run.
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_registration_that_fails_stops_nothing() -> anyhow::Result<()> {
+    for (route, fault) in [
+        ("get_commands", Fault::server_error(500)),
+        ("put_commands", Fault::discord_error(400, 50035, "Invalid Form Body")),
+        ("get_current_application", Fault::discord_error(403, 0, "Forbidden")),
+    ] {
+        let mut world = World::stopped_with("").await?;
+        world.server.fault(route, usize::MAX, fault);
+        world.start().await?;
+        world.logs("the application commands are not set").await?;
+        world.ask(Incoming::private(ANN).text("/help")).await?;
+        world.server.clear_faults();
+        let twice =
+            Fault::discord_error(400, 40060, "Interaction has already been acknowledged.").after_effect();
+        world.server.fault("create_response", 1, twice);
+        let (_, help) = answered(&world, Command::new("help").by(ANN)).await?;
+        assert!(read(&help.content).contains("file_read"));
+        world.end(2)?;
+    }
+    Ok(())
+}

@@ -2,7 +2,7 @@
 
 use super::world::{ANN, PATIENCE, TOWN, World, read, result, save};
 use serde_json::json;
-use support::discord::{Fault, Incoming, Media, Target};
+use support::discord::{Command, Fault, Incoming, Media, Target};
 use support::guests::sha256;
 
 fn one(media: Media) -> Incoming {
@@ -153,4 +153,33 @@ async fn what_discord_does_not_take_is_told_and_the_text_goes_out() -> anyhow::R
     world.logs("ROUTING_ERROR").await?;
     let count = world.server.sent_messages().len();
     world.end(count)
+}
+
+/// Refused as it stands, below a message and below a command: not repeated, and the words go out with the names.
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn files_that_are_refused_with_their_message_are_named_below_its_words() -> anyhow::Result<()> {
+    for (status, code) in [(400, 50035), (403, 50013), (413, 40005)] {
+        let world = World::running().await?;
+        std::fs::create_dir_all(world.home.host("/shared"))?;
+        std::fs::write(world.home.host("/shared/small.txt"), "small")?;
+        let refuse = || Fault::discord_error(status, code, "Invalid Form Body");
+        world.server.fault("create_message", 1, refuse());
+        let add = Incoming::private(ANN).text("/attachment_add path=/shared/small.txt");
+        world.server.push(add);
+        let texts = world.server.wait_for_messages(PATIENCE, 2).await?;
+        assert_eq!(result(&texts[0].content)["ok"], true, "the words: {texts:?}");
+        let named = read(&texts[1].content);
+        assert!(named.contains("1 file could not be sent: small.txt: "), "{named}");
+        world.logs("ROUTING_ERROR").await?;
+        assert_eq!(world.server.requests("create_message").len(), 3, "not repeated");
+        world.server.fault("edit_response", 1, refuse());
+        world.server.invoke(Command::new("attachment_add").by(ANN).option("path", "/shared/small.txt"));
+        let all = world.server.wait_for_messages(PATIENCE, 5).await?;
+        assert!(all[2].deleted, "nobody waits below the command: {all:#?}");
+        assert_eq!(result(&all[3].content)["ok"], true);
+        assert!(read(&all[4].content).contains("1 file could not be sent: small.txt: "));
+        assert!(all.iter().all(|sent| sent.files.is_empty()));
+        world.end(4)?;
+    }
+    Ok(())
 }

@@ -45,18 +45,21 @@ impl World {
 
     /// The same, not started yet.
     pub(super) async fn stopped_with(more: &str) -> anyhow::Result<Self> {
-        let server = DiscordServer::start().await?;
-        let home = Home::new().config(&section(&server, more));
-        Ok(Self { server, home, serving: None, log: String::new() })
+        Self::stopped_in(|home| home, more).await
     }
 
     /// The same in a folder that was made ready.
     pub(super) async fn running_in(fit: impl FnOnce(Home) -> Home, more: &str) -> anyhow::Result<Self> {
-        let server = DiscordServer::start().await?;
-        let home = fit(Home::new()).config(&section(&server, more));
-        let mut world = Self { server, home, serving: None, log: String::new() };
+        let mut world = Self::stopped_in(fit, more).await?;
         world.start().await?;
         Ok(world)
+    }
+
+    /// The same, not started yet.
+    pub(super) async fn stopped_in(fit: impl FnOnce(Home) -> Home, more: &str) -> anyhow::Result<Self> {
+        let server = DiscordServer::start().await?;
+        let home = fit(Home::new()).config(&section(&server, more));
+        Ok(Self { server, home, serving: None, log: String::new() })
     }
 
     /// Starts the program and waits until it is connected. It logs everything that it can.
@@ -79,13 +82,27 @@ impl World {
 
     /// Waits until this is in the log of this run.
     pub(super) async fn logs(&self, words: &str) -> anyhow::Result<()> {
+        self.logs_times(words, 1).await
+    }
+
+    /// The same for so many times.
+    pub(super) async fn logs_times(&self, words: &str, times: usize) -> anyhow::Result<()> {
         let started = Instant::now();
         let serving = self.serving.as_ref().expect("it runs");
-        while !serving.log().contains(words) {
-            anyhow::ensure!(started.elapsed() < PATIENCE, "{words:?} is not in the log:\n{}", self.tail());
+        while serving.log().matches(words).count() < times {
+            anyhow::ensure!(
+                started.elapsed() < PATIENCE,
+                "{words:?} is not {times} times in the log:\n{}",
+                self.tail()
+            );
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
         Ok(())
+    }
+
+    /// Sends it a signal.
+    pub(super) fn signal(&self, signal: Signal) -> anyhow::Result<()> {
+        self.serving.as_ref().expect("it runs").signal(signal)
     }
 
     /// What it has logged, earlier runs included.
@@ -174,13 +191,23 @@ impl World {
             let ran = self.home.run(&["audit", "verify", "--json"]);
             assert_eq!((ran.code, &ran.json()["intents_open"]), (Some(0), &Value::from(0)), "{ran:?}");
         }
+        assert!(!self.log.contains("panicked"), "{}", self.tail());
         self.keeps_its_secrets();
         Ok(())
     }
 
-    /// The token is in no file, no line of the log and no request but its own; nor is what signs a link.
+    /// The token is in no file, no message, no line of the log and no request but its own; nor is what signs a link.
     fn keeps_its_secrets(&self) {
         let secret = self.server.token();
+        for folder in [self.home.state(), self.home.workspace()] {
+            assert!(support::containing(&folder, secret.as_bytes()).is_empty(), "the token is in {folder:?}");
+        }
+        for request in self.server.journal() {
+            let headers =
+                request.headers.iter().filter(|(name, _)| !name.eq_ignore_ascii_case("authorization"));
+            let told = format!("{:?} {:?} {}", headers.collect::<Vec<_>>(), request.params, request.path);
+            assert!(!told.contains(secret), "{request:?}");
+        }
         let log = self.log();
         let told = log.lines().find(|line| line.contains(secret) || line.contains("hm="));
         assert_eq!(told, None, "a secret is in the log");

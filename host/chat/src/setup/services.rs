@@ -39,6 +39,16 @@ pub struct Services {
     pub menu: Vec<MenuEntry>,
 }
 
+/// What one channel is started with.
+pub struct Service<C, T> {
+    /// Its section of the configuration.
+    pub config: C,
+    /// Its bot's token.
+    pub token: T,
+    /// What every channel is given.
+    pub services: Services,
+}
+
 /// How often the store is pruned.
 const PRUNE_EVERY: Duration = Duration::from_secs(60 * 60);
 

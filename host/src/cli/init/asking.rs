@@ -1,14 +1,15 @@
 //! What a new gateway must know of its operator. Each answer is tried at once where it can be, so that a wrong one
 //! is told while it can still be corrected.
 
+mod bot;
 mod model;
+
+pub(super) use bot::{Bot, Platform};
 
 use super::template::Setting;
 use super::terminal::Terminal;
 use anyhow::Context;
-use cofferdam_chat::setup::ProbeError;
 use cofferdam_core::secret::Secret;
-use cofferdam_telegram::{self as telegram, Token};
 use model::{Key, Model};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -19,28 +20,35 @@ const CHECK_TIME_MAX: Duration = Duration::from_secs(10);
 
 /// What the person said.
 pub(super) struct Answers {
-    /// The bot's token, as it was typed.
-    pub(super) token: Option<Secret>,
-    user: Option<i64>,
+    /// The bots that were asked about, with a token or without.
+    bots: Vec<Bot>,
     model: Option<Model>,
     workspace: Option<PathBuf>,
 }
 
 impl Answers {
-    /// Asks everything. Nothing is written.
+    /// Asks everything, and of bots on these platforms. Nothing is written.
     ///
     /// # Errors
     /// When the person gives up.
     pub(super) fn ask(
         terminal: &mut Terminal,
         environment: &BTreeMap<String, String>,
+        platforms: &[Platform],
     ) -> anyhow::Result<Self> {
         terminal.say("Enter takes what is in [brackets]. Nothing is written before the last answer.\n")?;
-        let token = token(terminal, environment)?;
-        let user = user(terminal)?;
+        let ask = |platform: &Platform| Bot::ask(terminal, environment, *platform);
+        let bots = platforms.iter().map(ask).collect::<anyhow::Result<_>>()?;
         let model = model::ask(terminal, environment)?;
         let workspace = workspace(terminal, environment)?;
-        Ok(Self { token, user, model, workspace })
+        Ok(Self { bots, model, workspace })
+    }
+
+    /// The bots that the configuration has: those with a token, or the first where nobody has one yet.
+    pub(super) fn bots(&self) -> impl Iterator<Item = &Bot> {
+        let none = self.bots.iter().all(|bot| bot.token.is_none());
+        let is_there = move |(n, bot): &(usize, &Bot)| bot.token.is_some() || none && *n == 0;
+        self.bots.iter().enumerate().filter(is_there).map(|(_, bot)| bot)
     }
 
     /// The model's key, if it was typed.
@@ -51,35 +59,30 @@ impl Answers {
         }
     }
 
-    /// What differs from the template, with the secrets in these files.
-    pub(super) fn settings(&self, token_file: &str, key_file: &str) -> Vec<Setting> {
+    /// What differs from the template, with a token in the file that `token_file` names, and the key in `key_file`.
+    pub(super) fn settings(&self, token_file: impl Fn(Platform) -> String, key_file: &str) -> Vec<Setting> {
         let mut settings: Vec<Setting> = Vec::new();
         if let Some(root) = &self.workspace {
             settings.push(("workspace", "root", root.to_string_lossy().into_owned().into()));
         }
         settings.extend(self.model.iter().flat_map(|model| model.settings(key_file)));
-        if self.token.is_some() {
-            settings.push(("channels.telegram", "token_file", token_file.into()));
-        }
-        if let Some(user) = self.user {
-            settings.push(("channels.telegram", "allowed_users", vec![user].into()));
-        }
+        settings.extend(self.bots().flat_map(|bot| bot.settings(&token_file(bot.platform))));
         settings
     }
 
     /// Whether somebody is served from the first message on.
     pub(super) fn knows_somebody(&self) -> bool {
-        self.user.is_some()
+        self.bots().any(|bot| bot.user.is_some())
     }
 
     /// What must stand before a command of this configuration: the variables that hold a secret still.
     pub(super) fn variables(&self) -> String {
-        let token = self.token.is_none().then_some("TELEGRAM_BOT_TOKEN");
+        let tokens = self.bots().filter(|bot| bot.token.is_none()).map(|bot| bot.platform.variable());
         let key = match self.model.as_ref().map(|model| &model.key) {
             Some(Key::Variable(name)) => Some(&**name),
             _ => None,
         };
-        token.into_iter().chain(key).map(|name| format!("{name}=… ")).collect()
+        tokens.chain(key).map(|name| format!("{name}=… ")).collect()
     }
 }
 
@@ -87,55 +90,6 @@ impl Answers {
 fn wait_for<T>(future: impl Future<Output = T>) -> anyhow::Result<T> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     Ok(runtime.context("cannot start what speaks to the network")?.block_on(future))
-}
-
-/// The bot's token, tried by asking who it is.
-fn token(terminal: &mut Terminal, environment: &BTreeMap<String, String>) -> anyhow::Result<Option<Secret>> {
-    let mut config = telegram::Config::default();
-    if let Some(url) = environment.get("COFFERDAM_CHANNELS_TELEGRAM_API_URL") {
-        config.api_url.clone_from(url);
-    }
-    config.check().context("COFFERDAM_CHANNELS_TELEGRAM_API_URL")?;
-    loop {
-        let question = "Token of the Telegram bot, from @BotFather (not shown; Enter: none for now)";
-        let text = terminal.ask_hidden(question)?;
-        if text.is_empty() {
-            return Ok(None);
-        }
-        let Some(token) = Token::parse(&text) else {
-            terminal
-                .say("That is no bot token: digits, a colon, then letters and digits. Copy all of it.")?;
-            continue;
-        };
-        match wait_for(telegram::who(&config, token, CHECK_TIME_MAX))?.bot {
-            Ok(bot) => {
-                terminal.say(&format!("It is the token of {bot}."))?;
-                return Ok(Some(Secret::new(text)));
-            }
-            Err(ProbeError::Refused { .. }) => {
-                terminal
-                    .say("Telegram does not accept it. Copy it again: @BotFather, /mybots, API Token.")?;
-            }
-            Err(ProbeError::Unreachable(said)) => {
-                terminal.say(&format!("It cannot be checked now: {said}"))?;
-                if terminal.agrees("Keep it unchecked?")? {
-                    return Ok(Some(Secret::new(text)));
-                }
-            }
-        }
-    }
-}
-
-fn user(terminal: &mut Terminal) -> anyhow::Result<Option<i64>> {
-    loop {
-        let question = "Your numeric Telegram id (Enter: none yet; write to the bot, and it says what to do)";
-        let text = terminal.ask(question, "")?;
-        match text.parse() {
-            Ok(id) if id > 0 => return Ok(Some(id)),
-            _ if text.is_empty() => return Ok(None),
-            _ => terminal.say("An id is a positive number, such as 123456789; names can change hands.")?,
-        }
-    }
 }
 
 fn workspace(

@@ -9,25 +9,34 @@ pub(super) const TEMPLATE: &str = include_str!("../init.toml");
 /// A key of a section and its value as TOML writes it.
 pub(super) type Setting = (&'static str, &'static str, toml::Value);
 
-/// The template with these settings, each in the line that holds its key, commented out or not.
+/// The template with these settings, each in the line that holds its key, commented out or not. Of the sections of
+/// channels these are there, and the others are commented out.
 ///
 /// # Errors
 /// For a key that the template lacks.
-pub(super) fn filled(settings: &[Setting]) -> anyhow::Result<String> {
+pub(super) fn filled(settings: &[Setting], channels: &[&str]) -> anyhow::Result<String> {
     let mut text = String::new();
-    let mut section = "";
+    let (mut section, mut is_there) = ("", true);
     let mut left: Vec<&Setting> = settings.iter().collect();
     for line in TEMPLATE.lines() {
-        if let Some(name) = line.strip_prefix('[') {
-            section = name.trim_end_matches(']');
+        let bare = line.trim_start_matches("# ");
+        let name = bare.strip_prefix('[').and_then(|name| name.strip_suffix(']'));
+        if let Some(name) = name {
+            (section, is_there) = (name, !name.starts_with("channels.") || channels.contains(&name));
+            let mark = if is_there { "" } else { "# " };
+            text.push_str(&format!("{mark}{bare}\n"));
+            continue;
         }
-        let key = line.trim_start_matches("# ").split_once(" = ").map_or("", |(key, _)| key);
+        let key = bare.split_once(" = ").map_or("", |(key, _)| key);
         match left.iter().position(|(at, name, _)| (*at, *name) == (section, key)) {
             Some(found) => {
                 let (_, key, value) = left.remove(found);
                 text.push_str(&format!("{key} = {value}\n"));
             }
-            None => text.push_str(&format!("{line}\n")),
+            None if is_there || line.is_empty() || line.starts_with('#') => {
+                text.push_str(&format!("{line}\n"));
+            }
+            None => text.push_str(&format!("# {line}\n")),
         }
     }
     if let Some((section, key, _)) = left.first() {
@@ -42,6 +51,8 @@ mod tests {
 
     #[test]
     fn an_answer_takes_the_line_of_its_key_and_nothing_else_changes() {
+        let telegram = ["channels.telegram"];
+        let filled = |settings: &[Setting]| filled(settings, &telegram);
         assert_eq!(filled(&[]).expect("the template"), TEMPLATE);
         let settings: [Setting; 3] = [
             ("workspace", "root", "/a \"b\"".into()),
@@ -54,5 +65,18 @@ mod tests {
         assert_eq!(changed, ["root = '/a \"b\"'", "kind = \"anthropic\"", "allowed_users = [7]"]);
         assert_eq!(text.lines().count(), TEMPLATE.lines().count());
         assert!(filled(&[("workspace", "kind", "x".into())]).is_err(), "another section's key");
+    }
+    #[test]
+    fn a_section_is_there_or_commented_out_with_its_keys() {
+        let user: Setting = ("channels.discord", "allowed_users", vec![7_i64].into());
+        let text = filled(&[user], &["channels.discord"]).expect("all are there");
+        let parsed: toml::Table = text.parse().expect("TOML");
+        let channels = parsed["channels"].as_table().expect("a section");
+        assert_eq!(channels.keys().collect::<Vec<_>>(), ["discord"]);
+        assert_eq!(channels["discord"].to_string(), "{ allowed_users = [7] }");
+        let both = filled(&[], &["channels.discord", "channels.telegram"]).expect("all are there");
+        let parsed: toml::Table = both.parse().expect("TOML");
+        assert_eq!(parsed["channels"].as_table().expect("a section").len(), 2);
+        assert_eq!(text.lines().count(), TEMPLATE.lines().count());
     }
 }

@@ -1,0 +1,217 @@
+//! A bot on one of the platforms: its token, tried by asking the platform who it is, and the person who is served.
+
+use super::super::template::Setting;
+use super::super::terminal::Terminal;
+use super::{CHECK_TIME_MAX, wait_for};
+use anyhow::Context;
+use cofferdam_chat::setup::ProbeError;
+use cofferdam_core::secret::Secret;
+use cofferdam_discord as discord;
+use cofferdam_telegram as telegram;
+use std::collections::BTreeMap;
+
+/// A platform that the gateway can have a bot on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(in super::super) enum Platform {
+    Telegram,
+    Discord,
+}
+
+/// What the person said of one bot.
+pub(in super::super) struct Bot {
+    pub(in super::super) platform: Platform,
+    /// Its token, as it was typed.
+    pub(in super::super) token: Option<Secret>,
+    /// Who is served.
+    pub(super) user: Option<i64>,
+}
+
+/// A platform's API, as it would be asked.
+enum Api {
+    Telegram(telegram::Config),
+    Discord(discord::Config),
+}
+
+/// What a platform says of a token.
+struct Known {
+    /// The bot, by its name.
+    bot: Result<String, ProbeError>,
+    /// What would keep it from serving all the same.
+    obstacles: Vec<String>,
+}
+
+impl Platform {
+    /// In the order in which they are asked about.
+    pub(in super::super) const ALL: [Self; 2] = [Self::Telegram, Self::Discord];
+
+    /// Its section of the configuration.
+    pub(in super::super) fn section(self) -> &'static str {
+        match self {
+            Self::Telegram => "channels.telegram",
+            Self::Discord => "channels.discord",
+        }
+    }
+
+    /// The variable that holds the token where no file does.
+    pub(in super::super) fn variable(self) -> &'static str {
+        match self {
+            Self::Telegram => "TELEGRAM_BOT_TOKEN",
+            Self::Discord => "DISCORD_BOT_TOKEN",
+        }
+    }
+
+    /// The ending of the file that holds the token, beside the configuration.
+    pub(in super::super) fn ending(self) -> &'static str {
+        match self {
+            Self::Telegram => "telegram-token",
+            Self::Discord => "discord-token",
+        }
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Telegram => "Telegram",
+            Self::Discord => "Discord",
+        }
+    }
+
+    /// Where a token is made.
+    fn whence(self) -> &'static str {
+        match self {
+            Self::Telegram => "@BotFather",
+            Self::Discord => "the Developer Portal",
+        }
+    }
+
+    /// What to do about a text that is no token, and about one that is not accepted.
+    fn mends(self) -> [&'static str; 2] {
+        match self {
+            Self::Telegram => [
+                "digits, a colon, then letters and digits. Copy all of it.",
+                "Copy it again: @BotFather, /mybots, API Token.",
+            ],
+            Self::Discord => [
+                "three parts with dots between, without \"Bot \". Copy all of it.",
+                "Copy it again: Developer Portal, Bot, Reset Token.",
+            ],
+        }
+    }
+
+    /// Where its API is: by the environment, else the platform's own.
+    fn api(self, environment: &BTreeMap<String, String>) -> anyhow::Result<Api> {
+        let variable = format!("COFFERDAM_CHANNELS_{}_API_URL", self.name().to_uppercase());
+        let url = environment.get(&variable);
+        Ok(match self {
+            Self::Telegram => {
+                let mut config = telegram::Config::default();
+                url.into_iter().for_each(|url| config.api_url.clone_from(url));
+                config.check().context(variable)?;
+                Api::Telegram(config)
+            }
+            Self::Discord => {
+                let mut config = discord::Config::default();
+                url.into_iter().for_each(|url| config.api_url.clone_from(url));
+                config.check().context(variable)?;
+                Api::Discord(config)
+            }
+        })
+    }
+}
+
+impl Api {
+    /// Asks who the bot of this token is; none when it is no token.
+    fn who(&self, text: &str) -> anyhow::Result<Option<Known>> {
+        match self {
+            Self::Telegram(config) => {
+                let Some(token) = telegram::Token::parse(text) else { return Ok(None) };
+                let answered = wait_for(telegram::who(config, token, CHECK_TIME_MAX))?;
+                Ok(Some(Known { bot: answered.bot, obstacles: Vec::new() }))
+            }
+            Self::Discord(config) => {
+                let Some(token) = discord::Token::parse(text) else { return Ok(None) };
+                let found = wait_for(discord::examine(config, token, CHECK_TIME_MAX))?;
+                let obstacles = found.obstacles.iter().map(ToString::to_string).collect();
+                Ok(Some(Known { bot: found.answered.bot, obstacles }))
+            }
+        }
+    }
+}
+
+impl Bot {
+    /// Asks for the token, and for the person where there is one.
+    ///
+    /// # Errors
+    /// When the person gives up, or the environment names an address that is none.
+    pub(super) fn ask(
+        terminal: &mut Terminal,
+        environment: &BTreeMap<String, String>,
+        platform: Platform,
+    ) -> anyhow::Result<Self> {
+        let token = token(terminal, environment, platform)?;
+        let user = match &token {
+            Some(_) => user(terminal, platform)?,
+            None => None,
+        };
+        Ok(Self { platform, token, user })
+    }
+
+    /// What differs from the template, with the token in this file.
+    pub(super) fn settings(&self, token_file: &str) -> Vec<Setting> {
+        let section = self.platform.section();
+        let token = self.token.is_some().then(|| (section, "token_file", token_file.into()));
+        let user = self.user.map(|user| (section, "allowed_users", vec![user].into()));
+        token.into_iter().chain(user).collect()
+    }
+}
+
+/// The bot's token, tried by asking who it is; none when the person has none.
+fn token(
+    terminal: &mut Terminal,
+    environment: &BTreeMap<String, String>,
+    platform: Platform,
+) -> anyhow::Result<Option<Secret>> {
+    let api = platform.api(environment)?;
+    let (name, whence) = (platform.name(), platform.whence());
+    let [wrong, refused] = platform.mends();
+    loop {
+        let question = format!("Token of the {name} bot, from {whence} (not shown; Enter: none for now)");
+        let text = terminal.ask_hidden(&question)?;
+        if text.is_empty() {
+            return Ok(None);
+        }
+        let Some(known) = api.who(&text)? else {
+            terminal.say(&format!("That is no bot token: {wrong}"))?;
+            continue;
+        };
+        match known.bot {
+            Ok(bot) => {
+                terminal.say(&format!("It is the token of {bot}."))?;
+                known.obstacles.iter().try_for_each(|one| terminal.say(&format!("But: {one}")))?;
+                return Ok(Some(Secret::new(text)));
+            }
+            Err(ProbeError::Refused { .. }) => {
+                terminal.say(&format!("{name} does not accept it. {refused}"))?;
+            }
+            Err(ProbeError::Unreachable(said)) => {
+                terminal.say(&format!("It cannot be checked now: {said}"))?;
+                if terminal.agrees("Keep it unchecked?")? {
+                    return Ok(Some(Secret::new(text)));
+                }
+            }
+        }
+    }
+}
+
+fn user(terminal: &mut Terminal, platform: Platform) -> anyhow::Result<Option<i64>> {
+    let name = platform.name();
+    loop {
+        let question =
+            format!("Your numeric {name} id (Enter: none yet; write to the bot, and it says what to do)");
+        let text = terminal.ask(&question, "")?;
+        match text.parse() {
+            Ok(id) if id > 0 => return Ok(Some(id)),
+            _ if text.is_empty() => return Ok(None),
+            _ => terminal.say("An id is a positive number, such as 123456789; names can change hands.")?,
+        }
+    }
+}

@@ -18,6 +18,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+pub mod attaching;
 pub mod candidate;
 mod expire;
 mod isolation;

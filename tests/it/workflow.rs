@@ -2,6 +2,7 @@
 
 mod check;
 mod download;
+mod examples;
 mod limits;
 mod run;
 

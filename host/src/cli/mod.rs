@@ -2,6 +2,7 @@
 
 mod allow;
 mod approving;
+mod attach;
 mod audit;
 mod call;
 mod chat;
@@ -108,6 +109,8 @@ enum Command {
     Tool(tool::Command),
     /// Carries out a workflow's file, task by task; prints one line of JSON
     Run(run::Arguments),
+    /// Adds files to the reply of a request that the running gateway is at
+    Attach(attach::Arguments),
     /// Workflows: checks and draws files, tells of runs, resumes and cancels them
     #[command(subcommand)]
     Workflow(workflow::Command),
@@ -241,6 +244,7 @@ fn command(command: Command, config: &Config, load: serve::Load) -> anyhow::Resu
         Command::Tool(command) => tool::run(config, command),
         Command::Run(arguments) => run::run(config, &arguments),
         Command::Workflow(command) => workflow::run(config, &command),
+        Command::Attach(arguments) => attach::run(config, &arguments),
     }
 }
 

@@ -11,6 +11,7 @@ use super::Exit;
 use super::told::Unusable;
 use super::workflow::Settings;
 use crate::config::Config;
+use crate::gateway::attaching::{self, Attaching};
 use crate::gateway::{self, Gateway, Purpose, Readable, Role};
 use anyhow::bail;
 use channels::{Channels, Renewals};
@@ -46,6 +47,9 @@ pub(super) fn run(config: &Config, load: Load) -> anyhow::Result<Exit> {
         discord: discord.map(|(config, token)| (config.clone(), token)),
     };
     let watched = gateway::channels(config);
+    let attaching = attaching::listen(config).inspect_err(|error| {
+        tracing::warn!(%error, "`cofferdam attach` will not reach this gateway");
+    });
     // Confined, it reaches nobody new.
     let mut watchers = Watchers::open(config, monitor);
     for missing in gateway::confine(config, Readable::Renewable)? {
@@ -80,6 +84,18 @@ pub(super) fn run(config: &Config, load: Load) -> anyhow::Result<Exit> {
         approvals: config.approvals,
     };
     let audit = gateway.warden.audit().clone();
+    if let Ok(listener) = attaching {
+        let files = Attaching {
+            requests: gateway.toolbox.requests().clone(),
+            outgoing: gateway.warden.outgoing().clone(),
+            audit: audit.clone(),
+            store: store.clone(),
+            dir: config.state_dir.join("blobs"),
+            bytes_max: config.replies.max_call_bytes.0,
+            runtime: runtime.handle().clone(),
+        };
+        files.serve(listener)?;
+    }
     watchers.watching.runs(gateway.watch(store.clone(), watched));
     let manager = watchers.manager.clone();
     let served = runtime.block_on(async {

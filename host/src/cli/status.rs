@@ -11,7 +11,7 @@ use cofferdam_agent::llm::Kind;
 use cofferdam_core::audit::sha256_hex;
 use cofferdam_core::standing::Fared;
 use cofferdam_core::text::one_line;
-use cofferdam_store::{self as store, DayOf, LastError, Look, Noted, Waiting};
+use cofferdam_store::{self as store, DayOf, LastError, Look, Noted, RequestOf, Waiting};
 use cofferdam_warden::audit::{self, Entry, Head, Source, Span};
 use cofferdam_warden::publish;
 use serde::Serialize;
@@ -45,6 +45,8 @@ struct Status {
     workers: usize,
     /// None without a database, or with one of another version.
     queue: Option<Queue>,
+    /// Those that it is at; empty when it does not run.
+    requests: Vec<RequestOf>,
     today: Today,
     workspace: Workspace,
     /// None when there is no audit yet.
@@ -162,7 +164,9 @@ fn status(config: &Config) -> anyhow::Result<Status> {
     let noted = store::noted(&config.state_dir);
     // An earlier process's note says nothing of when this one began.
     let own = noted.as_ref().filter(|noted| Some(noted.pid) == pid);
-    let (queue, people) = kept(config)?;
+    let (queue, people, mut requests) = kept(config)?;
+    // What an earlier process was at is nobody's to add to.
+    requests.retain(|_| pid.is_some());
     let turns = &config.turns;
     Ok(Status {
         running: pid.is_some(),
@@ -188,6 +192,7 @@ fn status(config: &Config) -> anyhow::Result<Status> {
         health: health(config, noted.as_ref(), pid),
         workers: pid.map_or(0, gateway::workers),
         queue,
+        requests,
         today: Today {
             people,
             tokens_max: turns.user_tokens_per_day,
@@ -227,11 +232,11 @@ fn seconds_since(ms: i64) -> i64 {
 }
 
 /// What the database tells.
-fn kept(config: &Config) -> anyhow::Result<(Option<Queue>, Vec<DayOf>)> {
+fn kept(config: &Config) -> anyhow::Result<(Option<Queue>, Vec<DayOf>, Vec<RequestOf>)> {
     let look = Look::open(&config.state_dir)?.filter(|look| look.version() == Look::version_known());
-    let Some(look) = look else { return Ok((None, Vec::new())) };
+    let Some(look) = look else { return Ok((None, Vec::new(), Vec::new())) };
     let queue = Queue { waiting: look.waiting()?, received_at: look.received_at()?.map(time) };
-    Ok((Some(queue), look.today()?))
+    Ok((Some(queue), look.today()?, look.requests()?))
 }
 
 /// The newest record; no more of the log is read than holds it.

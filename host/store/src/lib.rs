@@ -43,7 +43,7 @@ pub use attempts::Begun;
 pub use history::{LINES_MAX, LOADED_BYTES_MAX, Line};
 pub use inbox::{STRANGER_TOLD_MAX, STRANGERS_TOLD_PER_HOUR_MAX};
 pub use keeper::Keeper;
-pub use look::{DayOf, Look, PEOPLE_LISTED_MAX, Waiting};
+pub use look::{DayOf, Look, PEOPLE_LISTED_MAX, REQUESTS_LISTED_MAX, RequestOf, Waiting};
 pub use moves::MOVES_MAX;
 pub use presence::{ChannelNoted, Health, LastError, Noted, Presence, Reloaded, Reloads, noted};
 pub use recent::RECENT_ROWS_MAX;

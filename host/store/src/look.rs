@@ -10,6 +10,22 @@ use std::time::Duration;
 /// More people of a day than this are not listed; the sums have them.
 pub const PEOPLE_LISTED_MAX: u32 = 100;
 
+/// More requests that are being answered than this are not listed.
+pub const REQUESTS_LISTED_MAX: u32 = 100;
+
+/// A request that is being answered.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+pub struct RequestOf {
+    /// Its id: that of its turn.
+    pub request: String,
+    /// The session that it was said in.
+    pub session: Option<String>,
+    /// The channel.
+    pub client: String,
+    /// Who said it, as `channel:sender`.
+    pub by: Option<String>,
+}
+
 /// The database as it is.
 pub struct Look {
     connection: Connection,
@@ -135,6 +151,26 @@ impl Look {
             replies: count("SELECT count(*) FROM reply WHERE finished_at IS NULL")?,
             parts: count("SELECT count(*) FROM part WHERE state = 'pending'")?,
         })
+    }
+
+    /// The requests whose turns have begun and not ended, the oldest first, and at most [`REQUESTS_LISTED_MAX`].
+    ///
+    /// # Errors
+    /// [`StoreError`], also for a file of another version.
+    pub fn requests(&self) -> Result<Vec<RequestOf>, StoreError> {
+        // A message that is said to a turn that runs has that turn, too, and comes after the one that began it.
+        let mut statement = self.connection.prepare(
+            "SELECT turn, session, channel, sender, min(seq) FROM inbox WHERE done_at IS NULL AND turn IS NOT NULL
+             GROUP BY turn ORDER BY min(seq) LIMIT ?1",
+        )?;
+        let requests = statement.query_map([REQUESTS_LISTED_MAX], |row| {
+            let (channel, sender) = (row.get::<_, String>(2)?, row.get::<_, Option<String>>(3)?);
+            // Inboxes are by bot, `telegram-123`; people are the channel's.
+            let client = channel.split('-').next().unwrap_or_default().to_owned();
+            let by = sender.map(|sender| format!("{client}:{sender}"));
+            Ok(RequestOf { request: row.get(0)?, session: row.get(1)?, client, by })
+        })?;
+        Ok(requests.collect::<Result<_, _>>()?)
     }
 
     /// What each person has used today, a day of UTC: the most first, and at most [`PEOPLE_LISTED_MAX`].

@@ -1,5 +1,6 @@
 //! People who talk to a model over Telegram: the real program between two servers on loopback.
 
+mod attach;
 mod budgets;
 mod cancel;
 mod commands;

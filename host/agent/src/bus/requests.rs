@@ -106,10 +106,31 @@ impl Requests {
         }
         let open = self.open();
         let found = open.iter().find(|(id, request)| named(id, &request.session) && reached(request));
-        found.map(|(id, _)| id.clone()).ok_or_else(|| {
-            let named = to.request.as_ref().or(to.session.as_ref());
-            Rejected::NothingOpen(one_line(named.map_or("", String::as_str), 120))
-        })
+        found.map(|(id, _)| id.clone()).ok_or_else(|| self.nothing_open(to))
+    }
+
+    /// The request that an address means to the operator, who reaches every one.
+    ///
+    /// # Errors
+    /// [`Rejected::NothingOpen`].
+    pub fn find(&self, to: &Address) -> Result<Origin, Rejected> {
+        let is = |wanted: &Option<String>, found: Option<&str>| {
+            wanted.as_deref().is_none_or(|wanted| found == Some(wanted))
+        };
+        let open = self.open();
+        let found = open.iter().find(|(id, request)| {
+            is(&to.request, Some(id.as_str()))
+                && is(&to.session, request.session.as_ref().map(SessionId::as_str))
+        });
+        let (id, request) = found.ok_or_else(|| self.nothing_open(to))?;
+        let (session, caller) = (request.session.clone(), request.caller.clone());
+        Ok(Origin { request: id.clone(), session, caller })
+    }
+
+    /// What is said where nothing is being answered.
+    pub fn nothing_open(&self, to: &Address) -> Rejected {
+        let named = to.request.as_ref().or(to.session.as_ref());
+        Rejected::NothingOpen(one_line(named.map_or("", String::as_str), 120))
     }
 
     /// Does work while a request stays open: it does not end before the work has. `None` when it has ended.
@@ -196,6 +217,22 @@ mod tests {
         check(Reach::Person, Some("x"), None, Err("no message is being answered in x"));
         check(Reach::Everyone, Some("u"), None, Ok("3"));
         check(Reach::Everyone, None, Some("9"), Err("no message is being answered in 9"));
+    }
+
+    #[test]
+    fn the_operator_reaches_every_request_that_is_open() {
+        let requests = Arc::new(Requests::new(Reach::Own));
+        let open = requests.begin(origin("1", "s", "ann"));
+        let find = |session: Option<&str>, request: Option<&str>| {
+            let to = Address { session: session.map(Into::into), request: request.map(Into::into) };
+            requests.find(&to).map(|origin| (origin.request.to_string(), origin.caller.sender))
+        };
+        let ann = Ok(("1".to_owned(), "ann".to_owned()));
+        assert_eq!((find(Some("s"), None), find(None, Some("1"))), (ann.clone(), ann));
+        assert_eq!(find(Some("t"), None), Err(Rejected::NothingOpen("t".into())));
+        assert_eq!(find(Some("s"), Some("2")), Err(Rejected::NothingOpen("2".into())));
+        drop(open);
+        assert_eq!(find(Some("s"), None), Err(Rejected::NothingOpen("s".into())));
     }
 
     #[test]

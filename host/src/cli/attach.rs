@@ -1,0 +1,102 @@
+//! `cofferdam attach`: adds files of this machine to the reply of a request that a running `serve` is at. The gateway
+//! takes them, under the limits of replies, and writes down who has added what.
+
+use super::Exit;
+use crate::config::Config;
+use crate::gateway::attaching::{self, Answer, Asked, File, HEAD_BYTES_MAX};
+use anyhow::Context as _;
+use cofferdam_core::text::spelled_out_json;
+use cofferdam_core::tool::{ErrorCode, ToolError};
+use serde_json::json;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLE)]
+pub(super) struct Arguments {
+    /// The files, as they are now
+    #[arg(required = true, value_name = "FILE")]
+    files: Vec<PathBuf>,
+    #[command(flatten)]
+    to: To,
+}
+
+/// Whose reply they go with.
+#[derive(Debug, clap::Args)]
+#[group(required = true, multiple = false)]
+struct To {
+    /// The request that is being answered in this session
+    #[arg(long, value_name = "ID")]
+    session: Option<String>,
+    /// The request of this id
+    #[arg(long, value_name = "ID")]
+    request: Option<String>,
+}
+
+const EXAMPLE: &str = "`cofferdam status --json` lists the requests. One line of JSON. Exit codes: 0 added; 1 nothing is \
+being answered there, or a file is over a limit of replies; 2 usage or configuration.\nExample: cofferdam attach report.pdf \
+--session \"$(cofferdam status --json | jq -r '.requests[0].session')\"";
+
+pub(super) fn run(config: &Config, arguments: &Arguments) -> anyhow::Result<Exit> {
+    let mut files = arguments.files.iter().map(|file| open(file)).collect::<anyhow::Result<Vec<_>>>()?;
+    let To { session, request } = &arguments.to;
+    let asked = Asked {
+        session: session.clone(),
+        request: request.clone(),
+        files: files.iter().map(|(file, _)| file.clone()).collect(),
+    };
+    let answer = match attaching::connect(&config.state_dir) {
+        Ok(stream) => ask(stream, &asked, &mut files)?,
+        Err(error) => {
+            let message =
+                format!("no gateway that takes files runs with {} ({error})", config.state_dir.display());
+            Answer::Refused { error: ToolError::new(ErrorCode::NotFound, message) }
+        }
+    };
+    let (line, exit) = match answer {
+        Answer::Added { attachments } => (json!({ "ok": true, "attachments": attachments }), Exit::Done),
+        Answer::Refused { error } => {
+            (json!({ "error": { "code": error.code, "message": error.message } }), Exit::ToolFailed)
+        }
+    };
+    writeln!(std::io::stdout(), "{}", spelled_out_json(&line.to_string()))?;
+    Ok(exit)
+}
+
+/// A regular file, without waiting for a FIFO.
+fn open(path: &Path) -> anyhow::Result<(File, std::fs::File)> {
+    let shown = || path.display().to_string();
+    let flags = rustix::fs::OFlags::NONBLOCK.bits().cast_signed();
+    let file = std::fs::File::options().read(true).custom_flags(flags).open(path).with_context(shown)?;
+    let metadata = file.metadata().with_context(shown)?;
+    anyhow::ensure!(metadata.is_file(), "{} is not a regular file", path.display());
+    let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    Ok((File { name, bytes: metadata.len() }, file))
+}
+
+fn ask(stream: UnixStream, asked: &Asked, files: &mut [(File, std::fs::File)]) -> anyhow::Result<Answer> {
+    // What is refused before it is read has been answered all the same.
+    let sent = send(&stream, asked, files);
+    let mut line = String::new();
+    let read = BufReader::new(&stream).take(HEAD_BYTES_MAX).read_line(&mut line);
+    match serde_json::from_str(&line) {
+        Ok(answer) => Ok(answer),
+        Err(_) => {
+            sent?;
+            read.context("the gateway did not answer")?;
+            anyhow::bail!("the gateway ended without an answer; look into its log, and try again")
+        }
+    }
+}
+
+fn send(stream: &UnixStream, asked: &Asked, files: &mut [(File, std::fs::File)]) -> anyhow::Result<()> {
+    let mut stream = stream;
+    writeln!(stream, "{}", serde_json::to_string(asked)?)?;
+    for (said, file) in files {
+        let copied = std::io::copy(&mut file.take(said.bytes), &mut stream)?;
+        anyhow::ensure!(copied == said.bytes, "{} changed while it was read; try again", said.name);
+    }
+    Ok(stream.shutdown(std::net::Shutdown::Write)?)
+}

@@ -1,0 +1,374 @@
+//! Files that somebody at this machine adds to the reply of a request: a socket in the state folder, which is the
+//! operator's alone. One asks after the other, each under the limits of replies, in bytes and in time.
+//!
+//! It is the command `cmd.attachment.add` from outside: the request is found among those that are being answered, and the
+//! files are handed over as a call of another request hands them over.
+
+use crate::config::Config;
+use cofferdam_agent::bus::{Origin, Requests};
+use cofferdam_agent::tools::Journal;
+use cofferdam_core::audit::{Attached, CallFacts, Effect, Event, Outcome, VerdictKind, sha256_hex};
+use cofferdam_core::id::{Caller, TurnId};
+use cofferdam_core::message::{Address, Delivery};
+use cofferdam_core::tool::{ErrorCode, ToolError};
+use cofferdam_store::Store;
+use cofferdam_warden::attachments::outgoing::{Addition, Body, Outgoing, Source};
+use cofferdam_warden::audit::{AuditLog, Durability};
+use rustix::fs::{Mode, OFlags};
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+use std::io::{self, BufRead, BufReader, Read, Seek, Write};
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use tokio::runtime::Handle;
+
+/// Bytes of what is asked, without the files, and of what is answered.
+pub const HEAD_BYTES_MAX: u64 = 64 << 10;
+/// From the first byte to the answer; then the next one is served.
+pub const ATTACHING_TIME_MAX: Duration = Duration::from_secs(30);
+/// Files of one command.
+pub const FILES_MAX: usize = 100;
+/// Its name in the state folder.
+const NAME: &str = "attach.sock";
+/// The tool that the audit has.
+const COMMAND: &str = "cmd.attachment.add";
+
+/// What is asked: the contents of the files follow it, one after the other.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Asked {
+    /// The session whose request is meant.
+    pub session: Option<String>,
+    /// The request that is meant.
+    pub request: Option<String>,
+    /// The files, in order.
+    pub files: Vec<File>,
+}
+
+/// One of them.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct File {
+    /// What the person sees.
+    pub name: String,
+    /// Its length.
+    pub bytes: u64,
+}
+
+/// What is answered, on one line.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum Answer {
+    /// All of them will go out with the reply.
+    Added {
+        /// As they will be sent.
+        attachments: Vec<Added>,
+    },
+    /// None of them will.
+    Refused {
+        /// Why.
+        error: ToolError,
+    },
+}
+
+/// A file as it will be sent.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Added {
+    filename: String,
+    mime_type: String,
+    bytes: u64,
+}
+
+/// Who takes files.
+pub struct Attaching {
+    /// Those that are being answered.
+    pub requests: Arc<Requests>,
+    /// Takes the files.
+    pub outgoing: Outgoing,
+    /// Writes down who has added what.
+    pub audit: Arc<AuditLog>,
+    /// Keeps what is handed over.
+    pub store: Store,
+    /// Where files wait until they are taken.
+    pub dir: PathBuf,
+    /// Bytes that one command brings.
+    pub bytes_max: u64,
+    /// Of the runtime.
+    pub runtime: Handle,
+}
+
+/// Where the socket is, however long the path of the state folder: an address has 107 bytes.
+fn address(state_dir: &Path) -> io::Result<(rustix::fd::OwnedFd, PathBuf)> {
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let dir = rustix::fs::open(state_dir, flags, Mode::empty())?;
+    let path = PathBuf::from(format!("/proc/self/fd/{}/{NAME}", dir.as_raw_fd()));
+    Ok((dir, path))
+}
+
+/// Connects to the gateway of a state folder.
+///
+/// # Errors
+/// Where none listens.
+pub fn connect(state_dir: &Path) -> io::Result<UnixStream> {
+    let (_dir, path) = address(state_dir)?;
+    let stream = UnixStream::connect(path)?;
+    stream.set_read_timeout(Some(2 * ATTACHING_TIME_MAX))?;
+    stream.set_write_timeout(Some(2 * ATTACHING_TIME_MAX))?;
+    Ok(stream)
+}
+
+/// Listens for the one `serve`, which holds the lock of the folder: what lies there is left over.
+///
+/// # Errors
+/// What the system says.
+pub fn listen(config: &Config) -> io::Result<UnixListener> {
+    let (_dir, path) = address(&config.state_dir)?;
+    match std::fs::remove_file(&path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    let listener = UnixListener::bind(&path)?;
+    std::fs::set_permissions(&path, PermissionsExt::from_mode(0o600))?;
+    Ok(listener)
+}
+
+impl Attaching {
+    /// Serves whoever connects, on a thread of its own, until the process ends.
+    ///
+    /// # Errors
+    /// When there is no thread for it.
+    pub fn serve(self, listener: UnixListener) -> io::Result<()> {
+        let serve = move || {
+            for stream in listener.incoming() {
+                match stream.and_then(|stream| self.one(&stream)) {
+                    Ok(()) => {}
+                    Err(error) => tracing::info!(%error, "files from outside were not added"),
+                }
+            }
+        };
+        std::thread::Builder::new().name("attach".to_owned()).spawn(serve).map(drop)
+    }
+
+    fn one(&self, stream: &UnixStream) -> io::Result<()> {
+        let until = Instant::now() + ATTACHING_TIME_MAX;
+        let by = match rustix::net::sockopt::socket_peercred(stream) {
+            Ok(peer) => peer.uid.as_raw(),
+            Err(errno) => return Err(errno.into()),
+        };
+        let mut reader = BufReader::new(Timed { stream, until });
+        let answer = match self.add(&mut reader, &by.to_string()) {
+            Ok(answer) => answer,
+            Err(error) => Answer::Refused { error },
+        };
+        stream.set_write_timeout(Some(left(until)?))?;
+        let mut stream = stream;
+        writeln!(stream, "{}", serde_json::to_string(&answer)?)
+    }
+
+    fn add(&self, reader: &mut impl BufRead, by: &str) -> Result<Answer, ToolError> {
+        let asked = read_head(reader)?;
+        let to = Address { session: asked.session.clone(), request: asked.request.clone() };
+        let origin = self.requests.find(&to)?;
+        let request = origin.request.clone();
+        let sources = self.sources(&asked, reader)?;
+        let mut addition = self.outgoing.addition(&request);
+        let attachments = addition.take(sources, &|| Ok(()))?;
+        let call = TurnId::new(format!("attach-{}", unique())).call(0);
+        let event = outcome(&asked, &origin, (&addition, by), call.clone());
+        let delivery = Delivery { request: request.clone(), attachments };
+        let handed = self.requests.while_open(&request, || {
+            // What cannot be written down does not happen.
+            self.audit
+                .append(event, Durability::Synced)
+                .map_err(|error| ToolError::new(ErrorCode::Internal, format!("the audit: {error}")))?;
+            let journal: &dyn Journal = &*self.store;
+            let unkept =
+                |error| ToolError::new(ErrorCode::WriteFailed, format!("the files are not kept: {error}"));
+            journal.deliver(call.as_str(), &delivery).map_err(unkept)
+        });
+        handed.unwrap_or_else(|| Err(self.requests.nothing_open(&to).into()))?;
+        let settled = self.runtime.block_on(self.store.settle());
+        settled.map_err(|error| ToolError::new(ErrorCode::DurabilityUnknown, error.to_string()))?;
+        addition.keep();
+        let added = delivery.attachments.into_iter().map(|file| Added {
+            filename: file.name,
+            mime_type: file.mime_type,
+            bytes: file.bytes,
+        });
+        Ok(Answer::Added { attachments: added.collect() })
+    }
+
+    /// The files, out of the stream and into files without names.
+    fn sources(&self, asked: &Asked, reader: &mut impl Read) -> Result<Vec<Source>, ToolError> {
+        let bytes = asked.files.iter().fold(0_u64, |sum, file| sum.saturating_add(file.bytes));
+        if bytes > self.bytes_max {
+            let said =
+                format!("the files have {bytes} bytes, and one command adds at most {}", self.bytes_max);
+            return Err(ToolError::new(ErrorCode::QuotaExceeded, said));
+        }
+        asked.files.iter().map(|said| self.source(said, reader)).collect()
+    }
+
+    fn source(&self, said: &File, reader: &mut impl Read) -> Result<Source, ToolError> {
+        let failed = |error: io::Error| {
+            ToolError::new(ErrorCode::WriteFailed, format!("{:?} is not taken: {error}", said.name))
+        };
+        let mut file = tempfile::tempfile_in(&self.dir).map_err(failed)?;
+        let copied = io::copy(&mut reader.take(said.bytes), &mut file).map_err(failed)?;
+        if copied != said.bytes {
+            return Err(failed(io::ErrorKind::UnexpectedEof.into()));
+        }
+        file.rewind().map_err(failed)?;
+        let path = cofferdam_core::text::one_line(&said.name, 200);
+        Ok(Source {
+            body: Body::File { path, file, len: said.bytes },
+            name: Some(said.name.clone()),
+            mime_type: None,
+        })
+    }
+}
+
+fn read_head(reader: &mut impl BufRead) -> Result<Asked, ToolError> {
+    let malformed =
+        |why: String| ToolError::new(ErrorCode::InvalidArguments, format!("what is asked: {why}"));
+    let mut line = String::new();
+    reader.take(HEAD_BYTES_MAX).read_line(&mut line).map_err(|error| malformed(error.to_string()))?;
+    let asked: Asked = serde_json::from_str(&line).map_err(|error| malformed(error.to_string()))?;
+    if asked.session.is_none() == asked.request.is_none() {
+        return Err(malformed("name a session or a request".to_owned()));
+    }
+    if asked.files.is_empty() || asked.files.len() > FILES_MAX {
+        return Err(malformed(format!("name 1 to {FILES_MAX} files")));
+    }
+    Ok(asked)
+}
+
+/// What the audit has of it: the operator's own command.
+fn outcome(
+    asked: &Asked,
+    origin: &Origin,
+    (addition, by): (&Addition, &str),
+    call: cofferdam_core::id::CallId,
+) -> Event {
+    let names: Vec<&str> = asked.files.iter().map(|file| file.name.as_str()).collect();
+    let arguments = json!({ "session": asked.session, "request": asked.request, "files": names });
+    let facts = CallFacts {
+        call,
+        turn: origin.request.clone(),
+        session: origin.session.clone(),
+        caller: Caller { channel: "cli".to_owned(), sender: by.to_owned() },
+        own_workspace: false,
+        tool: COMMAND.to_owned(),
+        component_sha256: None,
+        policy_sha256: None,
+        profile: None,
+        arguments_sha256: sha256_hex(arguments.to_string().as_bytes()),
+        arguments,
+    };
+    Event::Outcome(Outcome {
+        facts,
+        verdict: VerdictKind::Permit,
+        reason: None,
+        code: None,
+        files: addition.effects().into_iter().map(from_outside).collect(),
+        intent: None,
+        reconciled: false,
+        duration_us: 0,
+    })
+}
+
+/// It lies nowhere in the workspace.
+fn from_outside(effect: Effect) -> Effect {
+    match effect {
+        Effect::Attached(attached) => Effect::Attached(Attached { path: None, ..attached }),
+        other => other,
+    }
+}
+
+/// No two at one moment of one process are the same.
+fn unique() -> String {
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+    format!("{:x}-{:x}", now.as_nanos(), std::process::id())
+}
+
+/// A stream that is read until a time.
+struct Timed<'a> {
+    stream: &'a UnixStream,
+    until: Instant,
+}
+
+impl Read for Timed<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.stream.set_read_timeout(Some(left(self.until)?))?;
+        let mut stream = self.stream;
+        stream.read(buffer)
+    }
+}
+
+/// The time that is left.
+fn left(until: Instant) -> io::Result<Duration> {
+    let left = until.saturating_duration_since(Instant::now());
+    if left.is_zero() { Err(io::ErrorKind::TimedOut.into()) } else { Ok(left) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_asked_is_bounded_and_names_one_place() {
+        let file = r#"{"name":"a","bytes":1}"#;
+        let many = vec![file; FILES_MAX + 1].join(",");
+        let long = "x".repeat(usize::try_from(HEAD_BYTES_MAX).expect("small"));
+        for (head, sound) in [
+            (format!(r#"{{"session":"s","request":null,"files":[{file}]}}"#), true),
+            (format!(r#"{{"session":null,"request":"r","files":[{file}]}}"#), true),
+            (format!(r#"{{"session":"s","request":"r","files":[{file}]}}"#), false),
+            (format!(r#"{{"session":null,"request":null,"files":[{file}]}}"#), false),
+            (r#"{"session":"s","request":null,"files":[]}"#.to_owned(), false),
+            (format!(r#"{{"session":"s","request":null,"files":[{many}]}}"#), false),
+            (format!(r#"{{"session":"{long}","request":null,"files":[{file}]}}"#), false),
+            (format!(r#"{{"session":"s","request":null,"files":[{file}],"more":1}}"#), false),
+            (String::new(), false),
+        ] {
+            let read = read_head(&mut (head + "\nrest").as_bytes());
+            assert_eq!(read.is_ok(), sound, "{read:?}");
+        }
+    }
+
+    #[test]
+    fn who_says_nothing_is_waited_for_no_longer_than_the_time() {
+        let (silent, stream) = UnixStream::pair().expect("a pair");
+        let mut timed = Timed { stream: &stream, until: Instant::now() + Duration::from_millis(50) };
+        let error = timed.read(&mut [0]).expect_err("nothing came");
+        assert!(matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut), "{error}");
+        timed.until = Instant::now();
+        assert_eq!(timed.read(&mut [0]).expect_err("over").kind(), io::ErrorKind::TimedOut);
+        drop(silent);
+    }
+
+    #[test]
+    fn the_length_of_the_folders_path_does_not_matter() {
+        let dir = tempfile::tempdir().expect("a folder");
+        let deep = dir.path().join("x".repeat(120)).join("y".repeat(120));
+        std::fs::create_dir_all(&deep).expect("writable");
+        let file = dir.path().join("c.toml");
+        std::fs::write(&file, format!("[workspace]\nroot = \"w\"\n[state]\ndir = {deep:?}\n"))
+            .expect("writable");
+        let config = Config::load(Some(&file), None, &std::collections::BTreeMap::new()).expect("valid");
+        assert!(connect(&deep).is_err(), "nobody listens");
+        let first = listen(&config).expect("it listens");
+        assert!(connect(&deep).is_ok());
+        drop(first);
+        assert!(connect(&deep).is_err(), "what is left over is nobody's");
+        let _second = listen(&config).expect("it takes the place of what is left over");
+        assert!(connect(&deep).is_ok());
+        let mode = std::fs::metadata(deep.join(NAME)).expect("there").permissions().mode();
+        assert_eq!(mode & 0o777, 0o600);
+    }
+}

@@ -110,7 +110,9 @@ impl Bot {
         files: Option<&Bundle>,
     ) -> Result<String, Failure> {
         match self.request(&Route::bot(route::CREATE, &[channel]), payload, files).await {
-            Ok(message) => Ok(sent_id(&message)),
+            Ok(message) if id(&message["id"]).is_some() => Ok(sent_id(&message)),
+            // Whether it is there, nobody knows. Sent again it is there once.
+            Ok(_) => Err(Failure::Unreachable("Discord's answer to a message cannot be read".into())),
             // The nonce names a message that was there.
             Err(failure) if failure.is_code(codes::UNKNOWN_MESSAGE) => Ok(DELETED.to_owned()),
             Err(failure) => Err(failure),

@@ -22,7 +22,7 @@ async fn monitor(world: &World) -> anyhow::Result<SocketAddr> {
 }
 
 /// The same, of a log that says it.
-pub(super) fn told_in(log: &str) -> anyhow::Result<SocketAddr> {
+pub(crate) fn told_in(log: &str) -> anyhow::Result<SocketAddr> {
     let line = log.lines().find_map(|line| line.strip_suffix("/metrics and /healthz answer"));
     let (_, port) = line.and_then(|line| line.rsplit_once("http://127.0.0.1:")).expect("it says where");
     let port = port.parse()?;
@@ -52,7 +52,7 @@ fn get(address: SocketAddr, path: &str) -> anyhow::Result<(u16, String)> {
     Ok((status, body.to_owned()))
 }
 
-pub(super) fn numbers(address: SocketAddr) -> anyhow::Result<Page> {
+pub(crate) fn numbers(address: SocketAddr) -> anyhow::Result<Page> {
     let (status, body) = get(address, "/metrics")?;
     assert_eq!(status, 200);
     Page::parse(&body)

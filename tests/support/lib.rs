@@ -15,6 +15,7 @@ pub mod namespace;
 pub mod needs;
 pub mod program;
 pub mod prometheus;
+pub mod running;
 pub mod samples;
 pub mod serving;
 pub mod telegram;

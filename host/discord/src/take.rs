@@ -106,14 +106,7 @@ impl Taker<'_> {
         let Some(channel) = id(&event["channel_id"]) else { return self.passed(bot, number).await };
         for message in ids.filter_map(id) {
             let name = Some(Message::name(channel, message));
-            let update = NewUpdate {
-                update_id: message,
-                album: None,
-                message: name,
-                raw: String::new(),
-                fate: Fate::Deleted,
-            };
-            self.keep(bot, number, update.into()).await?;
+            self.keep(bot, number, update(message, name, String::new(), Fate::Deleted).into()).await?;
         }
         Some(())
     }
@@ -210,8 +203,7 @@ pub(super) async fn judged(bot: &Bot, value: &Value) -> Option<Judged> {
         Admission::Tell => {
             let (sender, target) = ((message.author.id, &*message.author.name), Target::answering(&message));
             let stranger = bot.door.stranger(&bot.base, PLATFORM, sender, target.to_text()).await;
-            let fate = Fate::Stranger(stranger);
-            Some(NewUpdate { update_id: id, album: None, message: None, raw: String::new(), fate }.into())
+            Some(update(id, None, String::new(), Fate::Stranger(stranger)).into())
         }
         Admission::Serve if !is_for_us(&message, &rules) => {
             tracing::debug!(id, guild = message.guild, "a message is not meant for this bot");
@@ -231,13 +223,8 @@ fn pending(bot: &Bot, message: &Message, raw: String) -> Judged {
         sender: message.author.id.to_string(),
         queue: queue_of(message, &bot.rules()),
     };
-    let update = NewUpdate {
-        update_id: message.id,
-        album: None,
-        message: Some(Message::name(message.channel, message.id)),
-        raw,
-        fate: Fate::Pending(headers),
-    };
+    let name = Some(Message::name(message.channel, message.id));
+    let update = update(message.id, name, raw, Fate::Pending(headers));
     let place = Place { place: place_of(message.guild, message.channel), last: message.id };
     Judged { update, place: Some(place), command: None }
 }
@@ -252,8 +239,12 @@ fn edited(bot: &Bot, value: &Value) -> Option<Judged> {
     // Of its own, and the same when it comes again.
     let digest = sha256_hex(raw.as_bytes());
     let update_id = -i64::from_str_radix(&digest[..15], 16).unwrap_or(1);
-    let message = Some(Message::name(message.channel, message.id));
-    Some(NewUpdate { update_id, album: None, message, raw, fate: Fate::Edited }.into())
+    Some(update(update_id, Some(Message::name(message.channel, message.id)), raw, Fate::Edited).into())
+}
+
+/// Of Discord nothing is an album.
+fn update(update_id: Id, message: Option<String>, raw: String, fate: Fate) -> NewUpdate {
+    NewUpdate { update_id, album: None, message, raw, fate }
 }
 
 /// A place as it is kept: `guild/channel`, or a channel in private.

@@ -1,6 +1,7 @@
 //! Workflow files from outside: what `workflow check` says of them, and what a run does.
 
 mod check;
+mod download;
 mod limits;
 mod run;
 

@@ -1,7 +1,7 @@
 //! `cofferdam run`: carries a workflow out here, and prints one line of JSON.
 
 use super::Exit;
-use super::approving::AtOnce;
+use super::approving::RunApprovals;
 use super::call::this_user;
 use super::serve::cancelled_by_signals;
 use super::workflow::{Given, Resumed, Settings, line, listed_variables, print, trigger};
@@ -10,7 +10,6 @@ use crate::gateway::{self, Gateway, Readable, Role};
 use crate::workflows::{self, Executor, NO_MODEL, Run, RunLock};
 use anyhow::{Context as _, bail};
 use cofferdam_agent::llm::{self, Kind};
-use cofferdam_agent::tools::Approver;
 use cofferdam_core::audit::WorkflowState;
 use cofferdam_core::text::spelled_out_json;
 use cofferdam_store::{self as store, KeptRun, NewRun, RunState, Store};
@@ -18,7 +17,6 @@ use cofferdam_workflow::{Context, Plan, Workflow};
 use serde_json::{Map, Value};
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
 #[derive(Debug, clap::Args)]
@@ -29,7 +27,8 @@ pub(super) struct Arguments {
     file: PathBuf,
     #[command(flatten)]
     given: Given,
-    /// Approve each of its calls that its policy wants a person to; without it such a call is refused
+    /// Approve each of its calls that its policy wants a person to; without it the terminal is asked, and without one
+    /// such a call is refused
     #[arg(long)]
     approve: bool,
     #[command(flatten)]
@@ -55,16 +54,19 @@ pub(super) fn run(config: &Config, arguments: &Arguments) -> anyhow::Result<Exit
     if let Some(why) = workflows::not_carried_out(&plan) {
         bail!("{}: {why}", workflow.sources[0].name);
     }
+    workflows::check_addresses(&plan, &config.workflow_attachments)
+        .with_context(|| workflow.sources[0].name.clone())?;
     let new = workflows::new_run(&plan, &context, loaded.dir.clone(), &by);
     let run = Run { id: context.run, plan, folder: loaded.folder, by, file_sha256: new.file_sha256.clone() };
     let host = Host::open(config, &run.plan, &loaded.dir)?;
     let Some(lock) = RunLock::take(&config.state_dir, &run.id).context("cannot lock the run")? else {
         bail!("another process carries out a run of this id; try again");
     };
-    let kept = super::runtime()?.block_on(async {
-        let executor = host.executor(config, cancelled_by_signals()?, arguments.approve);
+    let kept = block_on(async {
+        let approvals = RunApprovals::here(config, arguments.approve);
+        let executor = host.executor(config, cancelled_by_signals()?, &approvals);
         begin(&executor, &run, new, config.workflows.max_open).await?;
-        Ok::<_, anyhow::Error>(executor.carry_out(&run).await?)
+        Ok(approvals.during(executor.carry_out(&run)).await??)
     })?;
     finish(config, &run, lock, &kept)
 }
@@ -83,26 +85,34 @@ pub(super) fn resume(config: &Config, resumed: &Resumed) -> anyhow::Result<Exit>
         super::tell(&format!("another process carries out {id} now"));
         return Ok(Exit::ToolFailed);
     };
-    let (run, kept) = super::runtime()?
-        .block_on(async {
-            let Some(kept) = host.store.kept_run(id).await? else { return Ok(None) };
-            let run = workflows::take_up(&kept)?;
-            if workflows::needs_model(&run.plan) && config.provider.kind == Kind::Commands {
-                bail!("{id}: {NO_MODEL}");
-            }
-            if !matches!(kept.state, RunState::Running | RunState::Failed) {
-                return Ok(Some((run, kept)));
-            }
-            let executor = host.executor(config, cancelled_by_signals()?, resumed.approve);
-            executor.note(&run, WorkflowState::Resumed, Some(&this_user("cli")))?;
-            executor.store.reopen_run(id).await?;
-            let kept = executor.carry_out(&run).await?;
-            Ok::<_, anyhow::Error>(Some((run, kept)))
-        })?
-        .ok_or_else(|| anyhow::anyhow!("the run {id} is no longer kept"))?;
+    let (run, kept) = block_on(async {
+        let kept = host.store.kept_run(id).await?;
+        let kept = kept.ok_or_else(|| anyhow::anyhow!("the run {id} is no longer kept"))?;
+        let run = workflows::take_up(&kept)?;
+        if workflows::needs_model(&run.plan) && config.provider.kind == Kind::Commands {
+            bail!("{id}: {NO_MODEL}");
+        }
+        if !matches!(kept.state, RunState::Running | RunState::Failed) {
+            return Ok((run, kept));
+        }
+        let approvals = RunApprovals::here(config, resumed.approve);
+        let executor = host.executor(config, cancelled_by_signals()?, &approvals);
+        executor.note(&run, WorkflowState::Resumed, Some(&this_user("cli")))?;
+        executor.store.reopen_run(id).await?;
+        let kept = approvals.during(executor.carry_out(&run)).await??;
+        Ok((run, kept))
+    })?;
     let exit = end(config, &run, lock, &kept);
     print(config, &kept, resumed.one.output)?;
     Ok(exit)
+}
+
+/// Runs to the end, and waits for no line that is still being read.
+fn block_on<T>(running: impl Future<Output = anyhow::Result<T>>) -> anyhow::Result<T> {
+    let runtime = super::runtime()?;
+    let came = runtime.block_on(running);
+    runtime.shutdown_background();
+    came
 }
 
 /// The folder of a kept run's files; none where no such run is kept.
@@ -176,7 +186,7 @@ impl Host {
         Ok(Self { gateway, store: store::open(&config.state_dir)?, answering })
     }
 
-    fn executor(&self, config: &Config, stop: CancellationToken, approve: bool) -> Executor {
+    fn executor(&self, config: &Config, stop: CancellationToken, approvals: &RunApprovals) -> Executor {
         Executor {
             toolbox: self.gateway.toolbox.clone(),
             warden: self.gateway.warden.clone(),
@@ -187,7 +197,7 @@ impl Host {
             limits: config.workflow_attachments.clone(),
             deadline: config.workflows.run_deadline,
             store: self.store.clone(),
-            approver: approve.then(|| Arc::new(AtOnce) as Arc<dyn Approver>),
+            approver: approvals.approver(),
             stop,
         }
     }

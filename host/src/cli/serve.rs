@@ -9,6 +9,7 @@ mod watchers;
 
 use super::Exit;
 use super::told::Unusable;
+use super::workflow::Settings;
 use crate::config::Config;
 use crate::gateway::{self, Gateway, Purpose, Readable, Role};
 use anyhow::bail;
@@ -28,6 +29,13 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use watchers::Watchers;
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example: TELEGRAM_BOT_TOKEN=… cofferdam serve --config cofferdam.toml")]
+pub(super) struct Arguments {
+    #[command(flatten)]
+    pub(super) settings: Settings,
+}
 
 /// Serves under a configuration; `load` reads it anew.
 pub(super) fn run(config: &Config, load: Load) -> anyhow::Result<Exit> {

@@ -2,7 +2,8 @@
 
 use super::Local;
 use super::began::Run;
-use super::gather::{Gather, Planned, Problem};
+use super::download::Downloads;
+use super::gather::{Gather, Gathered, Planned, Problem};
 use super::shown::{AgentView, Viewer};
 use super::tools::AgentTools;
 use super::types::Limits;
@@ -255,15 +256,14 @@ impl Executor {
         let action = &agent.actions[work.action];
         let ready = run.plan.ready(work, outputs)?;
         let tools = AgentTools::new(self.toolbox.clone(), &agent.tools)?;
-        if let Some(one) = ready.attachments.iter().find(|one| one.item.is_downloaded()) {
-            let message = format!(
-                "this release downloads no attachments, and one of type {} is by its address",
-                one.item.kind.name()
-            );
-            return Err(Problem { code: ErrorCode::NetworkDenied, message });
-        }
         let planned = ready.attachments.into_iter().map(|one| Planned::Ready(Box::new(one))).collect();
-        let view = self.view(run, planned)?;
+        let mut gathered = self.gather(run, planned)?;
+        let downloads = Downloads { limits: &self.limits, blobs: &self.blobs };
+        tokio::select! {
+            downloaded = downloads.all(&mut gathered) => downloaded?,
+            () = cancel.cancelled() => return Err(ToolError::cancelled().into()),
+        }
+        let view = self.view(gathered)?;
         let event = Workflow { task: Some(task.to_owned()), attachments: Some(view.audited), ..about(run) };
         self.warden.note_workflow(event)?;
         let turn = Turn {
@@ -302,16 +302,18 @@ impl Executor {
         })
     }
 
-    /// What an agent is shown; blocks while files are read.
-    fn view(&self, run: &Run, planned: Vec<Planned<'_>>) -> Result<AgentView, Problem> {
+    /// The attachments of a task; blocks while files are looked at.
+    fn gather(&self, run: &Run, planned: Vec<Planned<'_>>) -> Result<Vec<Gathered>, Problem> {
         let own = self.warden.workspaces().per_user().then(|| run.by.clone());
         let place = Place::without_session(own);
         let workspace = |path: &GuestPath| Some(self.open_workspace(&place, path));
         let gather = Gather { folder: &run.folder, limits: &self.limits, workspace: &workspace };
-        let (mut gathered, problems) = gather.gather(planned);
-        if let Some(problem) = problems.into_iter().next() {
-            return Err(problem);
-        }
+        let (gathered, problems) = gather.gather(planned);
+        problems.into_iter().next().map_or(Ok(gathered), Err)
+    }
+
+    /// What an agent is shown; blocks while files are read.
+    fn view(&self, mut gathered: Vec<Gathered>) -> Result<AgentView, Problem> {
         let viewer = Viewer { blobs: &self.blobs, max_bytes: self.limits.max_bytes, accepts: &self.accepts };
         viewer.view(&mut gathered)
     }
@@ -362,17 +364,7 @@ pub fn not_carried_out(plan: &Plan) -> Option<String> {
                     task.id
                 ));
             }
-            PlannedWork::Agent(work) => {
-                let downloads = |item: &cofferdam_workflow::attachment::Item| item.is_downloaded();
-                if work.attachments.iter().any(|one| one.may_be_downloaded(downloads)) {
-                    return Some(format!(
-                        "task {}: this release downloads no attachments; give pdf, audio and video by `path`, and images \
-                         without `fetch`",
-                        task.id
-                    ));
-                }
-            }
-            PlannedWork::Tool { .. } => {}
+            PlannedWork::Agent(_) | PlannedWork::Tool { .. } => {}
         }
     }
     None

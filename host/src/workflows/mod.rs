@@ -3,6 +3,7 @@
 //! What a file says is `cofferdam_workflow`'s; what a call may do is the judge's. Here is what lies between.
 
 mod began;
+mod download;
 mod executor;
 mod files;
 mod gather;
@@ -13,6 +14,7 @@ mod tools;
 mod types;
 
 pub use began::{Run, TakeUpError, folder_of_run, new_run, take_up};
+pub use download::{AddressError, check_addresses};
 pub use executor::{ExecuteError, Executor, NO_MODEL, needs_model, not_carried_out};
 pub use files::{ENTRIES_MAX, Folder, Local, LocalError};
 pub use gather::{Bytes, Gather, Gathered, ITEMS_MAX, Planned, Problem};

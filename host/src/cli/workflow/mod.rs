@@ -17,7 +17,7 @@ use std::path::PathBuf;
 #[derive(Debug, clap::Subcommand)]
 pub(super) enum Command {
     /// Reads workflow files, renders what needs no results, opens local attachments; runs nothing
-    Check(check::Arguments),
+    Check(Box<check::Arguments>),
     /// Prints the JSON Schema of a workflow's file, for editors
     #[command(after_help = SCHEMA_EXAMPLE)]
     Schema,
@@ -62,10 +62,10 @@ impl Command {
         }
     }
 
-    /// What flags say about the configuration, as variables that stand before those of the environment.
-    pub(super) fn settings(&self) -> Vec<(&'static str, String)> {
+    /// What flags say about the configuration.
+    pub(super) fn flags(&self) -> Vec<(&'static str, String)> {
         match self {
-            Self::Check(arguments) => arguments.settings.variables(),
+            Self::Check(arguments) => arguments.settings.flags(),
             _ => Vec::new(),
         }
     }

@@ -29,7 +29,8 @@ pub(in crate::cli) struct One {
 pub(in crate::cli) struct Resumed {
     #[command(flatten)]
     pub(in crate::cli) one: One,
-    /// Approve each of its calls that its policy wants a person to; without it such a call is refused
+    /// Approve each of its calls that its policy wants a person to; without it the terminal is asked, and without one
+    /// such a call is refused
     #[arg(long)]
     pub(in crate::cli) approve: bool,
 }

@@ -2,6 +2,7 @@
 
 mod check;
 mod limits;
+mod people;
 mod run;
 
 use support::home::{Home, Ran};

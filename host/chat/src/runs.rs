@@ -124,11 +124,7 @@ impl Runs {
     }
 
     /// The channel is up, and sends what it is handed.
-    pub(crate) fn is_up<C: Welcomes>(
-        &self,
-        channels: watch::Receiver<Arc<C>>,
-        lanes: mpsc::Sender<Arrival>,
-    ) {
+    pub(crate) fn is_up<C: Welcomes>(&self, channels: watch::Receiver<Arc<C>>, lanes: mpsc::Sender<Arrival>) {
         let mut messengers = self.messengers.lock().unwrap_or_else(PoisonError::into_inner);
         messengers.insert(C::NAME, Arc::new(Reaching { channels, lanes }));
     }

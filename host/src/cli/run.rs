@@ -75,7 +75,9 @@ fn found(config: &Config, file: &Path) -> anyhow::Result<Loaded> {
     let id = file.to_str().filter(|id| file.extension().is_none() && !id.contains('/'));
     let Some(id) = id.filter(|_| !file.exists()) else { return Ok(workflows::load(file)?) };
     let Some(dir) = &config.workflows.dir else {
-        bail!("{id}: there is no such file, and no [workflows] dir whose workflows have ids; name a file such as {id}.yaml");
+        bail!(
+            "{id}: there is no such file, and no [workflows] dir whose workflows have ids; name a file such as {id}.yaml"
+        );
     };
     let catalog = Catalog::load(Some(dir))?;
     let Some(offered) = catalog.by_id(id) else {

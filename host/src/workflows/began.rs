@@ -114,7 +114,9 @@ pub fn take_up(kept: &KeptRun) -> Result<Run, TakeUpError> {
     let context = Context { run: kept.new.run.clone(), input, env, trigger, tools };
     let folder = Folder::open(&dir).map_err(|cause| {
         let dir = dir.display();
-        format!("the folder {dir} of its file cannot be opened here ({cause}); keep workflows in [workflows] dir")
+        format!(
+            "the folder {dir} of its file cannot be opened here ({cause}); keep workflows in [workflows] dir"
+        )
     });
     Ok(Run {
         id: kept.new.run.clone(),

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// Files of the folder.
-pub const FILES_MAX: usize = 200;
+pub const OFFERED_FILES_MAX: usize = 200;
 
 /// A workflow that is offered.
 pub struct Offered {
@@ -40,7 +40,7 @@ pub enum CatalogError {
         cause: std::io::Error,
     },
     /// More than anybody keeps in order.
-    #[error("[workflows] dir = {0:?} has more than {FILES_MAX} files; move some away")]
+    #[error("[workflows] dir = {0:?} has more than {OFFERED_FILES_MAX} files; move some away")]
     TooMany(PathBuf),
     /// A file of it is no workflow.
     #[error(transparent)]
@@ -94,7 +94,7 @@ impl Catalog {
             if !is_hidden && matches!(ending, "yaml" | "yml" | "json") {
                 files.push(path);
             }
-            if files.len() > FILES_MAX {
+            if files.len() > OFFERED_FILES_MAX {
                 return Err(CatalogError::TooMany(dir.to_owned()));
             }
         }
@@ -109,7 +109,8 @@ impl Catalog {
                 Err(error) => wrong.push((file, error)),
             }
         }
-        let is_agents = |file: &Path| file.file_name().is_some_and(|name| agents.contains(&*name.to_string_lossy()));
+        let is_agents =
+            |file: &Path| file.file_name().is_some_and(|name| agents.contains(&*name.to_string_lossy()));
         if let Some((_, error)) = wrong.into_iter().find(|(file, _)| !is_agents(file)) {
             return Err(error.into());
         }
@@ -149,7 +150,9 @@ impl Catalog {
     ) -> Result<(), CatalogError> {
         let tools: BTreeSet<&str> = tools.collect();
         for one in &self.offered {
-            if let Some(name) = one.workflow.on.command.as_ref().filter(|name| tools.contains(&*wire_name(name))) {
+            if let Some(name) =
+                one.workflow.on.command.as_ref().filter(|name| tools.contains(&*wire_name(name)))
+            {
                 return Err(self.taken(one, name, "a tool".to_owned()));
             }
             if let Some((_, to)) = &one.workflow.on.schedule
@@ -181,5 +184,54 @@ impl Catalog {
             one.workflow.on.command.as_ref().is_some_and(|name| name.eq_ignore_ascii_case(typed.name))
         };
         Some((self.offered.iter().find(is_it)?, typed.arguments()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const WORKFLOW: &str =
+        "workflow: ID\nagents: [{ file: agent.yaml }]\ntasks: [{ id: a, tool: file_list }]\n";
+    const AGENT: &str = "id: reader\nactions: [{ id: look, prompt: look }]\n";
+
+    fn folder(files: &[(&str, &str)]) -> tempfile::TempDir {
+        let dir = tempfile::tempdir().expect("a folder");
+        for (name, text) in files {
+            std::fs::write(dir.path().join(name), text).expect("writable");
+        }
+        dir
+    }
+
+    #[test]
+    fn a_folder_offers_its_workflows_and_not_the_files_of_their_agents() {
+        let (one, two) = (WORKFLOW.replace("ID", "one"), WORKFLOW.replace("ID", "two"));
+        let dir = folder(&[
+            ("1.yaml", &one),
+            ("2.json.txt", "x"),
+            (".3.yaml", "x"),
+            ("4.yml", &two),
+            ("agent.yaml", AGENT),
+        ]);
+        let catalog = Catalog::load(Some(dir.path())).expect("sound");
+        let ids: Vec<&str> = catalog.offered.iter().map(|one| one.workflow.id.as_str()).collect();
+        assert_eq!(ids, ["one", "two"]);
+        assert!(catalog.by_id("two").is_some() && catalog.by_id("reader").is_none());
+        assert!(Catalog::load(None).expect("nothing").offered.is_empty());
+        // What nobody names as an agent's is a workflow, or wrong.
+        let alone = folder(&[("agent.yaml", AGENT)]);
+        assert!(matches!(Catalog::load(Some(alone.path())), Err(CatalogError::File(_))));
+    }
+
+    #[test]
+    fn a_folder_has_so_many_files_and_no_more() {
+        let dir = folder(&[]);
+        let text = |n: usize| format!("workflow: w{n}\ntasks: [{{ id: a, tool: file_list }}]\n");
+        for n in 0..OFFERED_FILES_MAX {
+            std::fs::write(dir.path().join(format!("{n}.yaml")), text(n)).expect("writable");
+        }
+        assert_eq!(Catalog::load(Some(dir.path())).expect("sound").offered.len(), OFFERED_FILES_MAX);
+        std::fs::write(dir.path().join("more.yaml"), text(OFFERED_FILES_MAX)).expect("writable");
+        assert!(matches!(Catalog::load(Some(dir.path())), Err(CatalogError::TooMany(_))));
     }
 }

@@ -10,7 +10,6 @@ use super::gather::{Gather, Planned, Problem};
 use super::shown::{AgentView, Viewer};
 use super::tools::AgentTools;
 use super::types::Limits;
-use people::People;
 use cofferdam_agent::tools::{Approver, CallRequest, Journal, Toolbox};
 use cofferdam_agent::turn::{self, Provider, Runner, TaskFailure, TaskRequest, Turn};
 use cofferdam_core::audit::{Workflow, WorkflowState};
@@ -23,6 +22,7 @@ use cofferdam_warden::attachments::{Attachments, BlobStore};
 use cofferdam_warden::calls::Warden;
 use cofferdam_warden::publish::Place;
 use cofferdam_workflow::{AgentWork, Arguments, Plan, PlanError, PlannedWork};
+use people::People;
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
 use std::time::Duration;
@@ -338,10 +338,10 @@ impl Executor {
     fn view(&self, run: &Run, planned: Vec<Planned<'_>>) -> Result<AgentView, Problem> {
         let place = self.place(run);
         let workspace = |path: &GuestPath| Some(self.open_workspace(&place, path));
-        let folder = run.folder.as_ref().map_err(|why| Problem {
-            code: ErrorCode::PathDenied,
-            message: why.clone(),
-        })?;
+        let folder = run
+            .folder
+            .as_ref()
+            .map_err(|why| Problem { code: ErrorCode::PathDenied, message: why.clone() })?;
         let gather = Gather { folder, limits: &self.limits, workspace: &workspace };
         let (mut gathered, problems) = gather.gather(planned);
         if let Some(problem) = problems.into_iter().next() {

@@ -16,7 +16,7 @@ mod tools;
 mod types;
 
 pub use began::{Run, TakeUpError, folder_of_run, new_run, take_up, trigger_of};
-pub use catalog::{Catalog, CatalogError, FILES_MAX, Offered};
+pub use catalog::{Catalog, CatalogError, OFFERED_FILES_MAX, Offered};
 pub use executor::people::People;
 pub use executor::{ExecuteError, Executor, NO_MODEL, needs_model, not_carried_out};
 pub use files::{ENTRIES_MAX, Folder, Local, LocalError};

@@ -11,7 +11,9 @@ use cofferdam_core::id::Caller;
 use cofferdam_core::message::OutgoingResponse;
 use cofferdam_core::text::one_line;
 use cofferdam_core::tool::ErrorCode;
-use cofferdam_store::{AnswerTo, Ended, KeptRun, NewReply, NewRun, Owner, RunState, Store, StoreError, now_ms};
+use cofferdam_store::{
+    AnswerTo, Ended, KeptRun, NewReply, NewRun, Owner, RunState, Store, StoreError, now_ms,
+};
 use cofferdam_workflow::{Context, Plan, schedule};
 use rustix::time::{ClockId, clock_gettime};
 use serde_json::{Map, Value, json};
@@ -24,6 +26,8 @@ use tokio::task::JoinSet;
 
 /// How often it is looked whether a run has something to do.
 const LOOK: Duration = Duration::from_millis(500);
+/// How often it is looked whether a channel is up.
+const NOT_UP: Duration = Duration::from_millis(100);
 /// A run that could not be gone on with is tried again after this.
 const AGAIN: Duration = Duration::from_secs(5);
 /// What a clock may be off by between two looks before waits follow it, in milliseconds.
@@ -211,7 +215,11 @@ impl Serving {
         let (dir, name) = (self.0.state_dir.clone(), id.to_owned());
         let taken = tokio::task::spawn_blocking(move || RunLock::take(&dir, &name)).await;
         let lock = taken.map_err(|error| text(&error))?.map_err(|error| text(&error))?;
-        let lock = lock.ok_or("another process carries it out")?;
+        let Some(lock) = lock else {
+            // A command that hands it over is about to let it go.
+            tokio::time::sleep(LOOK).await;
+            return Ok(());
+        };
         let kept = self.0.store.kept_run(id).await.map_err(|error| text(&error))?;
         let Some(kept) = kept.filter(|kept| kept.state == RunState::Running) else { return Ok(()) };
         let run = match take_up(&kept) {
@@ -219,10 +227,15 @@ impl Serving {
             Err(error) => return self.give_up(&kept, &error.to_string()).await.map_err(|error| text(&error)),
         };
         let mut executor = self.0.executors.borrow().clone();
-        executor.stop = executor.stop.child_token();
         if let Some(to) = &kept.new.answer_to {
-            let Some(messenger) = self.0.runs.messenger(&kept.new.by.channel) else {
-                return Err(format!("channel {} is not up", kept.new.by.channel));
+            let messenger = loop {
+                if let Some(messenger) = self.0.runs.messenger(&kept.new.by.channel) {
+                    break messenger;
+                }
+                tokio::select! {
+                    () = tokio::time::sleep(NOT_UP) => {}
+                    () = executor.stop.cancelled() => return Ok(()),
+                }
             };
             executor.approver = messenger.approver_below(&to.target, &kept.new.by.sender);
         }

@@ -80,7 +80,8 @@ impl Serving {
             if kept.state != RunState::Running {
                 return Ok(Some(ended_text(&kept)));
             }
-            if kept.tasks.iter().any(|task| task.waits.is_some()) && self.store().acknowledge_run(&id).await? {
+            if kept.tasks.iter().any(|task| task.waits.is_some()) && self.store().acknowledge_run(&id).await?
+            {
                 return Ok(Some(acknowledgement(&kept)));
             }
             tokio::select! {
@@ -119,7 +120,12 @@ fn input(of: &Offered, rest: &str) -> Result<Value, String> {
             .map(|properties| properties.keys().map(|key| format!("{key}=…")).collect())
             .unwrap_or_default();
         let usage = format!("write /{command} {}", keys.join(" "));
-        format!("{}: {}; {}", ErrorCode::InvalidArguments, one_line(&error.to_string(), 500), usage.trim_end())
+        format!(
+            "{}: {}; {}",
+            ErrorCode::InvalidArguments,
+            one_line(&error.to_string(), 500),
+            usage.trim_end()
+        )
     };
     let given = match rest.starts_with('{') {
         true => parse_strict(rest).map_err(|error| wrong(&error))?,

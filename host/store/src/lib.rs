@@ -49,8 +49,8 @@ pub use presence::{ChannelNoted, Health, LastError, Noted, Presence, Reloaded, R
 pub use recent::RECENT_ROWS_MAX;
 pub use retention::{DONE_AGE_MAX, DONE_ROWS_MAX};
 pub use rows::{
-    AlbumPart, Answers, BoundTurn, Claim, Fate, Headers, Holder, NewPart, NewRecent, NewReply, NewUpdate, Part,
-    PartKind, Persisted, Placeholder, Queue, Queued, Recent, Reply, Standing, Steer, Stranger, TakeUp,
+    AlbumPart, Answers, BoundTurn, Claim, Fate, Headers, Holder, NewPart, NewRecent, NewReply, NewUpdate,
+    Part, PartKind, Persisted, Placeholder, Queue, Queued, Recent, Reply, Standing, Steer, Stranger, TakeUp,
     TakenUp, Update,
 };
 pub use runs::{AnswerTo, Ended, KeptRun, KeptTask, ListedRun, NewRun, Owner, RUNS_LISTED_MAX, RunState};

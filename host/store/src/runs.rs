@@ -6,8 +6,8 @@
 
 mod people;
 
-pub use people::{NewMessage, NewWait, Sent, Waited, plain};
 pub(super) use people::resolve;
+pub use people::{NewMessage, NewWait, Sent, Waited, plain};
 
 use super::{Runs, Sqlite, StoreError, now_ms};
 use async_trait::async_trait;

@@ -10,10 +10,10 @@
 //! before anybody outside sees an effect of it, and everything else is settled when it is reported.
 
 use super::{
-    AlbumPart, AnswerTo, Approval, ApprovalState, ApprovedPaths, Begun, BoundTurn, Claim, Ended, Holder, KeptRun, Line,
-    ListedRun, NewApproval, NewMessage, NewPart, NewRecent, NewReply, NewRun, NewUpdate, NewWait, Part, Persisted, Place,
-    Placeholder, Position, Queued, Recent, Reply, Sent, Steer, StoreError, Stream, TakeUp, TakenUp, Update, Used, Waited,
-    WhoseTurn,
+    AlbumPart, AnswerTo, Approval, ApprovalState, ApprovedPaths, Begun, BoundTurn, Claim, Ended, Holder,
+    KeptRun, Line, ListedRun, NewApproval, NewMessage, NewPart, NewRecent, NewReply, NewRun, NewUpdate,
+    NewWait, Part, Persisted, Place, Placeholder, Position, Queued, Recent, Reply, Sent, Steer, StoreError,
+    Stream, TakeUp, TakenUp, Update, Used, Waited, WhoseTurn,
 };
 use async_trait::async_trait;
 use cofferdam_core::id::{Caller, SessionId, TurnId};

@@ -125,9 +125,14 @@ mod tests {
 
     #[test]
     fn days_are_told_by_the_calendar() {
-        for (days, expected) in
-            [(0, (1, 1)), (58, (2, 28)), (59, (3, 1)), (11_016, (2, 29)), (11_017, (3, 1)), (20_780, (11, 23))]
-        {
+        for (days, expected) in [
+            (0, (1, 1)),
+            (58, (2, 28)),
+            (59, (3, 1)),
+            (11_016, (2, 29)),
+            (11_017, (3, 1)),
+            (20_780, (11, 23)),
+        ] {
             assert_eq!(month_and_day(days), expected, "{days}");
         }
     }

@@ -87,11 +87,15 @@ impl World {
         found.map_err(|error| anyhow::anyhow!("{words:?}: {error}\n{}", self.log()))
     }
 
-    /// The bot's answer to a message that begins so.
+    /// The bot's answer to a message, in its thread, that begins so.
     async fn answer(&self, to: &Pushed, words: &str) -> anyhow::Result<SentMessage> {
-        let found = self.said_to(to.chat_id, words).await?;
-        assert_eq!(found.reply_to, Some(to.message_id), "in the thread: {found:?}");
-        Ok(found)
+        let is_it = |sent: &SentMessage| {
+            (sent.chat_id, sent.reply_to) == (to.chat_id, Some(to.message_id))
+                && sent.text.starts_with(words)
+                && !sent.text.starts_with('⏳')
+        };
+        let found = self.server.wait_for_message(PATIENCE, is_it).await;
+        found.map_err(|error| anyhow::anyhow!("{words:?}: {error}\n{}", self.log()))
     }
 
     /// Somebody replies to a message of the bot.
@@ -108,7 +112,10 @@ impl World {
     /// The one run that there is.
     fn run_id(&self) -> String {
         let listed = self.home.run(&["workflow", "list", "--json"]).json();
-        listed["runs"][0]["run"].as_str().unwrap_or_else(|| panic!("a run: {listed}\n{}", self.log())).to_owned()
+        listed["runs"][0]["run"]
+            .as_str()
+            .unwrap_or_else(|| panic!("a run: {listed}\n{}", self.log()))
+            .to_owned()
     }
 
     fn shown(&self) -> Value {

@@ -116,14 +116,6 @@ fn what_this_release_does_not_carry_out_is_refused_before_anything_begins() {
         )
     };
     for (text, said) in [
-        (
-            "workflow: w\ntasks: [{ id: a, send: { to: \"telegram:1\", text: x } }]\n".to_owned(),
-            "task a: this release does not carry out `send`",
-        ),
-        (
-            "workflow: w\ntasks: [{ id: a, approve: { text: x, timeout: 1h } }]\n".to_owned(),
-            "task a: this release does not carry out `approve`",
-        ),
         (agent("{ type: pdf, url: \"https://e.example/a.pdf\" }"), "this release downloads no attachments"),
         (
             agent("{ type: image, urls: [\"https://e.example/a.png\"], fetch: true }"),

@@ -62,7 +62,8 @@ struct Fixture {
 
 fn asked(approvers: &[&str], expires: Duration) -> Fixture {
     let (stop, cancel) = (Stop::default(), CancellationToken::new());
-    let rules = Rules { approvers: approvers.iter().map(ToString::to_string).collect(), expires, are_named: false };
+    let rules =
+        Rules { approvers: approvers.iter().map(ToString::to_string).collect(), expires, are_named: false };
     let keeper = Keeper::new(stop.soon.clone(), |_| {});
     let desk = Desk::new(Arc::new(ApprovalsInMemory::default()), (keeper, stop), "test".to_owned(), rules);
     let (tell, shown) = unbounded_channel();

@@ -52,7 +52,8 @@ pub(super) fn given(config: &Config, gateway: &Gateway, catalog: &Catalog) -> Gi
 pub(super) fn menu(catalog: &Catalog) -> Vec<MenuEntry> {
     let entry = |one: &crate::workflows::Offered| {
         let name = one.workflow.on.command.clone()?;
-        let summary = one.workflow.description.clone().unwrap_or_else(|| format!("Begin {}", one.workflow.id));
+        let summary =
+            one.workflow.description.clone().unwrap_or_else(|| format!("Begin {}", one.workflow.id));
         // No profile is called so: where only some may be called, no workflow is begun.
         let tool = MenuTool {
             profile: "/".to_owned(),

@@ -1,7 +1,7 @@
 //! Tasks that reach people: messages, replies to them, and questions. Each step is kept before the next, so that each
 //! happens once however often the process is killed.
 
-use super::{ExecuteError, Executor, Problem, Run, WorkflowState, Went, about, turn_of};
+use super::{ExecuteError, Executor, Problem, Run, Went, WorkflowState, about, turn_of};
 use cofferdam_agent::tools::{Approval, Approver, Decision, SHOWN_UNITS_MAX};
 use cofferdam_chat::runs::{Messenger, Runs, Unreached};
 use cofferdam_core::audit::{Workflow, sha256_hex};
@@ -69,7 +69,7 @@ impl Executor {
                 return if messenger.serves(&person.user) { Ok(messenger) } else { Err(denied()) };
             }
             tokio::select! {
-                () = tokio::time::sleep(AGAIN) => {}
+                () = tokio::time::sleep(LOOK) => {}
                 () = cancel.cancelled() => return Err(cancelled()),
             }
         }
@@ -103,8 +103,9 @@ impl Executor {
             message: one_line(&error.to_string(), 500),
         };
         if self.store.message_sent(&turn).await.map_err(lost)? == Sent::Unknown {
-            let attachments = self.files(run, &ready, &turn)?;
-            let response = OutgoingResponse { attachments, ..OutgoingResponse::text(ready.text.clone()) };
+            let files = self.files(run, &ready, &turn)?;
+            let response =
+                OutgoingResponse { attachments: files.clone(), ..OutgoingResponse::text(ready.text.clone()) };
             let reply = NewReply { target: private.target, parts: messenger.parts(response) };
             let event = Workflow {
                 task: Some(run.plan.tasks[n].id.clone()),
@@ -122,6 +123,7 @@ impl Executor {
                 texts: texts(&reply),
                 is_awaited: is_awaited(run, n),
                 reply,
+                files,
                 place: private.place,
             };
             let kept = self.store.keep_message(new).await.map_err(lost)?;
@@ -241,7 +243,8 @@ impl Executor {
         let from = ready.from.unwrap_or_else(who_began);
         let messenger = self.messenger(&from, cancel).await?;
         if ready.text.encode_utf16().count() > SHOWN_UNITS_MAX {
-            let message = format!("the text of `approve` is longer than {SHOWN_UNITS_MAX}; write a shorter one");
+            let message =
+                format!("the text of `approve` is longer than {SHOWN_UNITS_MAX}; write a shorter one");
             return Err(Problem { code: ErrorCode::TooLarge, message });
         }
         let failed = |error: String| Problem { code: ErrorCode::Internal, message: one_line(&error, 500) };
@@ -250,7 +253,8 @@ impl Executor {
         let until = match self.store.wait(new, now_ms()).await.map_err(|error| failed(error.to_string()))? {
             Waited::Open { begins, until } => {
                 if begins {
-                    self.note(run, WorkflowState::Waiting, None).map_err(|error| failed(error.to_string()))?;
+                    self.note(run, WorkflowState::Waiting, None)
+                        .map_err(|error| failed(error.to_string()))?;
                 }
                 until
             }
@@ -293,10 +297,13 @@ impl Executor {
             Decision::Denied(by) => {
                 refused(ErrorCode::ApprovalDenied, format!("{}:{} denied it", by.channel, by.sender))
             }
-            Decision::Expired => {
-                refused(ErrorCode::TimedOut, format!("{} did not decide within {}", named(&from), ready.timeout))
+            Decision::Expired => refused(
+                ErrorCode::TimedOut,
+                format!("{} did not decide within {}", named(&from), ready.timeout),
+            ),
+            Decision::Withdrawn => {
+                refused(ErrorCode::ApprovalDenied, "the question was withdrawn".to_owned())
             }
-            Decision::Withdrawn => refused(ErrorCode::ApprovalDenied, "the question was withdrawn".to_owned()),
             Decision::Unasked(why) => refused(ErrorCode::SendFailed, one_line(&why, 500)),
         }
     }

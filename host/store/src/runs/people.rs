@@ -3,11 +3,13 @@
 //! A reply is noted in the transaction that keeps its update. Reply, timeout and the end of the run exclude each other by
 //! the `WHERE` of one `UPDATE`: of several at once one counts.
 
+use crate::outgoing;
 use crate::replies::{insert_reply, reply};
 use crate::streams::said;
 use crate::{AnswerTo, Answers, NewReply, Place, Reply, Sqlite, StoreError, Waits, now_ms};
 use async_trait::async_trait;
 use cofferdam_core::id::TurnId;
+use cofferdam_core::message::OutgoingAttachment;
 use rusqlite::{OptionalExtension, Transaction, params};
 
 /// A message that a task sends.
@@ -29,6 +31,8 @@ pub struct NewMessage {
     pub is_awaited: bool,
     /// The message.
     pub reply: NewReply,
+    /// Its files, whose blobs are needed until it is out.
+    pub files: Vec<OutgoingAttachment>,
     /// Where it is said, where a channel notes that.
     pub place: Option<Place>,
 }
@@ -108,6 +112,7 @@ impl Waits for Sqlite {
             if let Some(place) = &new.place {
                 said(tx, &new.channel, place, now)?;
             }
+            outgoing::hold(tx, new.turn.as_str(), &new.files)?;
             insert_reply(tx, &new.channel, &new.turn, new.reply, now)?;
             reply(tx, &new.turn).map(Some)
         })
@@ -117,7 +122,8 @@ impl Waits for Sqlite {
     async fn message_sent(&self, turn: &TurnId) -> Result<Sent, StoreError> {
         let turn = turn.as_str().to_owned();
         self.write(move |tx| {
-            let mut statement = tx.prepare_cached("SELECT state, outcome FROM part WHERE turn = ?1 ORDER BY n")?;
+            let mut statement =
+                tx.prepare_cached("SELECT state, outcome FROM part WHERE turn = ?1 ORDER BY n")?;
             let parts = statement
                 .query_map([&turn], |row| Ok((row.get::<_, String>(0)?, row.get::<_, Option<String>>(1)?)))?;
             let mut ids = Vec::new();
@@ -215,7 +221,9 @@ impl Waits for Sqlite {
         self.write(move |tx| {
             let served = "run IN (SELECT run FROM run WHERE state = 'running' AND owner = 'serve')";
             tx.execute(
-                &format!("UPDATE run_task SET waits_until = waits_until + ?1 WHERE state = 'running' AND {served}"),
+                &format!(
+                    "UPDATE run_task SET waits_until = waits_until + ?1 WHERE state = 'running' AND {served}"
+                ),
                 [by],
             )?;
             tx.execute(&format!("UPDATE run SET began_at = began_at + ?1 WHERE {served}"), [by])?;
@@ -240,10 +248,15 @@ impl Waits for Sqlite {
         let workflow = workflow.to_owned();
         self.write(move |tx| {
             let before = tx
-                .query_row("SELECT looked_at FROM run_schedule WHERE workflow = ?1", [&workflow], |row| row.get(0))
+                .query_row("SELECT looked_at FROM run_schedule WHERE workflow = ?1", [&workflow], |row| {
+                    row.get(0)
+                })
                 .optional()?;
             if before.is_none() {
-                tx.execute("INSERT INTO run_schedule (workflow, looked_at) VALUES (?1, ?2)", params![workflow, now])?;
+                tx.execute(
+                    "INSERT INTO run_schedule (workflow, looked_at) VALUES (?1, ?2)",
+                    params![workflow, now],
+                )?;
             }
             Ok(before.unwrap_or(now))
         })
@@ -278,11 +291,9 @@ fn wait(tx: &Transaction<'_>, new: &NewWait, now: i64) -> Result<Waited, StoreEr
         ],
     )? == 1;
     let until = tx
-        .query_row(
-            "SELECT waits_until FROM run_task WHERE run = ?1 AND n = ?2",
-            params![run, task],
-            |row| row.get::<_, Option<i64>>(0),
-        )?
+        .query_row("SELECT waits_until FROM run_task WHERE run = ?1 AND n = ?2", params![run, task], |row| {
+            row.get::<_, Option<i64>>(0)
+        })?
         .unwrap_or(now);
     let Some(of) = new.of else { return Ok(Waited::Open { begins, until }) };
     if until <= now {

@@ -122,3 +122,26 @@ async fn before_and_after_the_acknowledgement() -> anyhow::Result<()> {
     }
     Ok(())
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn while_a_file_goes_out_with_the_message() -> anyhow::Result<()> {
+    let text = ASK.replace("\" } }\n", "\", files: [/shared/plan.txt] } }\n");
+    let mut world = World::stopped(&[&text]).await?;
+    std::fs::create_dir_all(world.home.host("/shared"))?;
+    std::fs::write(world.home.host("/shared/plan.txt"), "the plan")?;
+    world.start()?;
+    let gate = world.server.gate(Target::method("sendDocument").with("chat_id", BEN), Hold::BeforeEffect);
+    let asked = world.ask("/ask question=one");
+    gate.reached().await?;
+    world.kill();
+    gate.discard();
+    // The file as it was when the message was kept.
+    std::fs::write(world.home.host("/shared/plan.txt"), "another")?;
+    world.start()?;
+    let question = world.said_to(BEN, "5000000001 asks: one").await?;
+    assert_eq!(question.file.as_ref().map(|file| file.bytes.as_ref()), Some(&b"the plan"[..]));
+    world.reply(BEN, &question, "noon");
+    answered(&world, &asked).await?;
+    assert_eq!(world.texts_to(BEN).len(), 1);
+    Ok(())
+}

@@ -69,10 +69,12 @@ async fn only_a_reply_of_who_was_asked_to_that_very_message_counts() -> anyhow::
     let answer = world.answer(&plain, "").await?;
     let to_another = world.reply(BEN, &answer, "/help file_list");
     world.answer(&to_another, "").await?;
-    let of_another = world.server.push(Incoming::private(CAT).text("/help file_info").reply_to(&question.message));
+    let of_another =
+        world.server.push(Incoming::private(CAT).text("/help file_info").reply_to(&question.message));
     world.answer(&of_another, "").await?;
-    let sent_on =
-        world.server.push(Incoming::private(BEN).text("noon").reply_to(&question.message).forwarded_from("Eve"));
+    let sent_on = world
+        .server
+        .push(Incoming::private(BEN).text("noon").reply_to(&question.message).forwarded_from("Eve"));
     world.server.wait_until_confirmed(super::PATIENCE, sent_on.update_id).await?;
     assert_eq!(world.shown()["state"], "waiting");
     // A file in the reply is told of.
@@ -87,7 +89,9 @@ async fn only_a_reply_of_who_was_asked_to_that_very_message_counts() -> anyhow::
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn nobody_who_is_not_served_is_written_to() -> anyhow::Result<()> {
     let to = |whom: &str| {
-        format!("workflow: w\non: {{ command: w }}\ntasks: [{{ id: a, send: {{ to: \"{whom}\", text: hi }} }}]\n")
+        format!(
+            "workflow: w\non: {{ command: w }}\ntasks: [{{ id: a, send: {{ to: \"{whom}\", text: hi }} }}]\n"
+        )
     };
     for whom in [format!("telegram:{EVE}"), "discord:1".to_owned(), "telegram:none".to_owned()] {
         let world = World::running(&[&to(&whom)]).await?;
@@ -199,10 +203,18 @@ async fn serve_refuses_to_start_with_a_file_that_is_wrong() -> anyhow::Result<()
     for (texts, said) in [
         (vec!["workflow: w\n"], "0.yaml"),
         (vec![ASK, ASK], "there is a workflow ask-colleague already"),
-        (vec![ASK, "workflow: other\non: { command: ask }\ntasks: [{ id: a, tool: file_list }]\n"], "/ask is the command of"),
-        (vec!["workflow: w\non: { command: file_read }\ntasks: [{ id: a, tool: file_list }]\n"], "/file_read is a tool"),
         (
-            vec!["workflow: w\non: { schedule: \"* * * * *\", to: \"discord:1\" }\ntasks: [{ id: a, tool: file_list }]\n"],
+            vec![ASK, "workflow: other\non: { command: ask }\ntasks: [{ id: a, tool: file_list }]\n"],
+            "/ask is the command of",
+        ),
+        (
+            vec!["workflow: w\non: { command: file_read }\ntasks: [{ id: a, tool: file_list }]\n"],
+            "/file_read is a tool",
+        ),
+        (
+            vec![
+                "workflow: w\non: { schedule: \"* * * * *\", to: \"discord:1\" }\ntasks: [{ id: a, tool: file_list }]\n",
+            ],
             "[channels.discord] is not configured",
         ),
     ] {

@@ -22,12 +22,16 @@ fn message(id: &str) -> NewMessage {
         texts: vec![plain("When is it?")],
         is_awaited: true,
         reply: reply(),
+        files: Vec::new(),
         place: None,
     }
 }
 
 fn reply() -> NewReply {
-    NewReply { target: "ben".into(), parts: vec![NewPart { kind: PartKind::Text, body: "When is it?".into() }] }
+    NewReply {
+        target: "ben".into(),
+        parts: vec![NewPart { kind: PartKind::Text, body: "When is it?".into() }],
+    }
 }
 
 fn wait(id: &str) -> NewWait {
@@ -36,7 +40,8 @@ fn wait(id: &str) -> NewWait {
 
 /// A message that replies to another one.
 fn answering(update_id: i64, sender: &str, message: &str, text: &str) -> NewUpdate {
-    let answers = Answers { message: message.into(), text: text.into(), reply: format!("{{\"n\":{update_id}}}") };
+    let answers =
+        Answers { message: message.into(), text: text.into(), reply: format!("{{\"n\":{update_id}}}") };
     let headers = Headers { answers: Some(answers), ..headers("s", sender, Queue::Turn) };
     NewUpdate { fate: Fate::Pending(headers), ..new(update_id, None) }
 }

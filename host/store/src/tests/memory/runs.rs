@@ -106,7 +106,11 @@ impl Runs for Memory {
 }
 
 impl Memory {
-    pub(super) fn on_run(&self, run: &str, change: impl FnOnce(&mut KeptRun) -> bool) -> Result<bool, StoreError> {
+    pub(super) fn on_run(
+        &self,
+        run: &str,
+        change: impl FnOnce(&mut KeptRun) -> bool,
+    ) -> Result<bool, StoreError> {
         let mut held = self.held();
         let found = held.runs.iter_mut().map(|(kept, _)| kept).find(|kept| kept.new.run == run);
         Ok(found.is_some_and(change))

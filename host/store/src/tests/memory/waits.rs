@@ -14,12 +14,14 @@ pub(super) struct Said {
 impl Waits for Memory {
     async fn keep_message(&self, new: NewMessage) -> Result<Option<Reply>, StoreError> {
         let mut held = self.held();
-        let is_open = held.runs.iter().any(|(run, _)| run.new.run == new.run && run.state == RunState::Running);
+        let is_open =
+            held.runs.iter().any(|(run, _)| run.new.run == new.run && run.state == RunState::Running);
         let is_known = held.messages.iter().any(|said| said.new.turn == new.turn);
         if !is_open || is_known {
             return Ok(None);
         }
         let reply = held.reply(&new.channel, &new.turn, new.reply.clone());
+        held.blobs.extend(new.files.iter().map(|file| (new.turn.to_string(), file.sha256.clone())));
         let state = if new.is_awaited { "open" } else { "unawaited" };
         held.messages.push(Said { new, state, answer: None, album: None });
         Ok(Some(reply))
@@ -131,7 +133,8 @@ impl Waits for Memory {
         for (run, _) in &mut held.runs {
             let id = run.new.run.clone();
             for (n, task) in run.tasks.iter_mut().enumerate() {
-                if let (Some(waits), Some((_, patience))) = (&mut task.waits, patience.get(&(id.clone(), n))) {
+                if let (Some(waits), Some((_, patience))) = (&mut task.waits, patience.get(&(id.clone(), n)))
+                {
                     waits.until = waits.until.min(now + patience);
                 }
             }
@@ -161,13 +164,18 @@ impl Held {
             let stored = self.replies.iter().find(|stored| stored.reply.turn == said.new.turn);
             stored.and_then(|stored| stored.reply.last_sent.clone())
         };
-        let by_id = self.messages.iter().position(|said| to(said) && id_of(said).as_ref() == Some(&answers.message));
+        let by_id =
+            self.messages.iter().position(|said| to(said) && id_of(said).as_ref() == Some(&answers.message));
         let text = plain(&answers.text);
-        let by_text =
-            || self.messages.iter().rposition(|said| to(said) && said.state == "open" && said.new.texts.contains(&text));
+        let by_text = || {
+            self.messages
+                .iter()
+                .rposition(|said| to(said) && said.state == "open" && said.new.texts.contains(&text))
+        };
         let Some(at) = by_id.or_else(by_text) else { return false };
         let run = self.messages[at].new.run.clone();
-        let is_running = self.runs.iter().any(|(kept, _)| kept.new.run == run && kept.state == RunState::Running);
+        let is_running =
+            self.runs.iter().any(|(kept, _)| kept.new.run == run && kept.state == RunState::Running);
         let said = &mut self.messages[at];
         let counts = is_running && said.state == "open";
         if counts {

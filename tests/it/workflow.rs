@@ -3,6 +3,7 @@
 mod check;
 mod download;
 mod limits;
+mod people;
 mod run;
 
 use support::home::{Home, Ran};

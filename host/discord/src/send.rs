@@ -183,7 +183,7 @@ impl Bot {
     }
 
     /// The private channel of somebody.
-    async fn private_channel(&self, person: Id) -> Result<Id, Failure> {
+    pub(super) async fn private_channel(&self, person: Id) -> Result<Id, Failure> {
         let recipient = json!({ "recipient_id": person.to_string() });
         let channel = self.api.call(&Route::bot(route::OPEN_PRIVATE, &[]), Carried::Json(&recipient)).await?;
         id(&channel["id"]).ok_or_else(|| Failure::Unreachable("Discord tells no id of the channel".into()))

@@ -2,20 +2,24 @@
 //! its number counts as seen.
 
 use super::address;
-use super::bot::{Bot, Bots, PLATFORM};
+use super::bot::{Bot, Bots, CHANNEL, PLATFORM};
 use super::connection::Event;
+use super::file::File;
 use super::prepare::{is_for_us, queue_of};
 use super::presses;
 use super::route::Id;
 use super::rules::Admission;
 use super::target::Target;
-use super::wire::{ACKNOWLEDGED, Interaction, Message, Press, id};
+use super::wire::{ACKNOWLEDGED, Interaction, Message, Press, Replied, id};
 use cofferdam_agent::server::Reach;
 use cofferdam_chat::answering::{Channel, Flow, arrivals, hand_on};
 use cofferdam_chat::lanes::Arrival;
+use cofferdam_chat::runs::reply_of_run;
 use cofferdam_core::audit::sha256_hex;
-use cofferdam_store::{Fate, Headers, NewUpdate, Place, Position, Stream};
-use serde_json::Value;
+use cofferdam_core::id::Caller;
+use cofferdam_store::{Answers, Fate, Headers, NewUpdate, Place, Position, Stream};
+use cofferdam_warden::attachments::SentFile;
+use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
 /// So many events may pass of which nothing is kept, until it is noted how far they were read.
@@ -222,11 +226,31 @@ fn pending(bot: &Bot, message: &Message, raw: String) -> Judged {
         session: bot.session(&Target::answering(message)),
         sender: message.author.id.to_string(),
         queue: queue_of(message, &bot.rules()),
+        answers: answers(bot, message),
     };
     let name = Some(Message::name(message.channel, message.id));
     let update = update(message.id, name, raw, Fate::Pending(headers));
     let place = Place { place: place_of(message.guild, message.channel), last: message.id };
     Judged { update, place: Some(place), command: None }
+}
+
+/// What a message of a person replies to, where a run may wait for that.
+fn answers(bot: &Bot, message: &Message) -> Option<Answers> {
+    let Replied::Message(replied) = &message.replied else { return None };
+    if message.guild.is_some() || replied.author.id != bot.me.id || message.forwarded.is_some() {
+        return None;
+    }
+    let file = |file: &File| {
+        let declared = file.declared();
+        json!({ "name": declared.name, "mime_type": declared.mime_type, "bytes": declared.size })
+    };
+    let files: Vec<_> = message.files.iter().map(file).collect();
+    let from = Caller { channel: CHANNEL.to_owned(), sender: message.author.id.to_string() };
+    Some(Answers {
+        message: replied.id.to_string(),
+        text: replied.words().to_owned(),
+        reply: reply_of_run(&from, message.words(), &message.id.to_string(), &files),
+    })
 }
 
 /// How a message reads now, if that is said and it is of somebody who is served: it changes what waits.

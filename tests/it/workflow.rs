@@ -1,7 +1,9 @@
 //! Workflow files from outside: what `workflow check` says of them, and what a run does.
 
 mod check;
+mod download;
 mod limits;
+mod people;
 mod run;
 
 use support::home::{Home, Ran};

@@ -1,8 +1,9 @@
 //! What tests stand on: a gateway in a folder of its own, the real program, guests that attack it, and
-//! servers on loopback: Telegram's and a model's. Fakes are at the network's edge only.
+//! servers on loopback: Telegram's, a model's, one of files. Fakes are at the network's edge only.
 
 pub mod discord;
 mod exchange;
+pub mod files;
 pub mod filter;
 pub mod guests;
 pub mod home;
@@ -16,6 +17,7 @@ pub mod needs;
 pub mod platform;
 pub mod program;
 pub mod prometheus;
+pub mod running;
 pub mod samples;
 pub mod serving;
 pub mod telegram;

@@ -1,8 +1,8 @@
 //! `cargo xtask dist`: what people install, in `target/dist`. Static programs, which need nothing of the machine that
 //! they run on; `xtask/dist` packs them.
 
-use crate::setup;
 use crate::steps::{cargo, output_of, root, step, target_dir};
+use crate::{debian, setup};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -95,7 +95,7 @@ fn fit(build: &mut Command, arch: &str) -> Result<(), String> {
     let (compiler, archiver) = setup::zig(arch)?;
     build.env(format!("CC_{lower}"), compiler).env(format!("AR_{lower}"), archiver);
     build.env(format!("CARGO_TARGET_{upper}_LINKER"), "rust-lld");
-    build.env("COFFERDAM_EMBED_RUNNER", setup::qemu(arch)?);
+    build.env("COFFERDAM_EMBED_RUNNER", debian::emulator(arch)?);
     Ok(())
 }
 

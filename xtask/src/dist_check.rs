@@ -2,8 +2,8 @@
 //! in a root with nothing else in it.
 
 use crate::dist::{architectures, dir};
-use crate::setup;
 use crate::steps::{cargo, step, target_dir};
+use crate::{debian, setup};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -24,7 +24,7 @@ pub(crate) fn run(named: &[&str]) -> Result<(), String> {
         demo(&here)?;
     }
     for arch in architectures.into_iter().filter(|arch| *arch != std::env::consts::ARCH) {
-        under_qemu(arch, &here)?;
+        in_a_machine(arch, &here)?;
     }
     println!("\nWhat is in {} installs and runs.", dir().display());
     Ok(())
@@ -128,11 +128,13 @@ fn in_empty_root(here: &Path) -> Result<(), String> {
         command.arg("--config").arg(&config).args(arguments);
         command
     };
-    calls(cofferdam)?;
-    let doctor = output(&mut cofferdam(&["doctor"]))?;
-    println!("{}", String::from_utf8_lossy(&doctor.stdout));
-    if !doctor.status.success() {
-        return Err(format!("doctor finds a problem: {doctor:?}"));
+    for (arguments, expected) in STEPS.into_iter().chain([(DOCTOR, "")]) {
+        let done = output(&mut cofferdam(arguments))?;
+        let said = String::from_utf8_lossy(&done.stdout);
+        if !done.status.success() || !said.contains(expected) {
+            return Err(format!("{arguments:?} does not end well with {expected:?}: {done:?}"));
+        }
+        println!("    cofferdam {}: {}", arguments.join(" "), said.trim());
     }
     Ok(())
 }
@@ -154,27 +156,16 @@ fn configuration(home: &Path, more: &str) -> Result<PathBuf, String> {
     Ok(file)
 }
 
-/// A file is written, read, and found in the audit.
-fn calls(cofferdam: impl Fn(&[&str]) -> Command) -> Result<(), String> {
-    let steps: [(&[&str], &str); 4] = [
-        (&["--version"], "cofferdam "),
-        (
-            &["call", "file_write", "path=/shared/hello.txt", "content=hello"],
-            "\"path\":\"/shared/hello.txt\"",
-        ),
-        (&["call", "file_read", "path=/shared/hello.txt"], "hello"),
-        (&["audit", "verify"], "audit ok"),
-    ];
-    for (arguments, expected) in steps {
-        let done = output(&mut cofferdam(arguments))?;
-        let said = String::from_utf8_lossy(&done.stdout);
-        if !done.status.success() || !said.contains(expected) {
-            return Err(format!("{arguments:?} does not say {expected:?}: {done:?}"));
-        }
-        println!("    cofferdam {}: {}", arguments.join(" "), said.trim());
-    }
-    Ok(())
-}
+/// A file is written, read, and found in the audit: each with what it says.
+const STEPS: [(&[&str], &str); 4] = [
+    (&["--version"], "cofferdam "),
+    (&["call", "file_write", "path=/shared/hello.txt", "content=hello"], "\"path\":\"/shared/hello.txt\""),
+    (&["call", "file_read", "path=/shared/hello.txt"], "hello"),
+    (&["audit", "verify"], "audit ok"),
+];
+
+/// Finds no problem: everything is confined.
+const DOCTOR: &[&str] = &["doctor"];
 
 /// One real turn: the demo looks for the program beside itself, and finds the one in the empty root.
 fn demo(here: &Path) -> Result<(), String> {
@@ -184,48 +175,75 @@ fn demo(here: &Path) -> Result<(), String> {
     step("one real turn in the empty root", &mut Command::new(here.join("demo")))
 }
 
-/// The emulator runs programs of another architecture, and whatever they start, in a user namespace: the machine's own
-/// table of interpreters stays as it is.
-const UNDER_QEMU: &str = r#"#!/bin/sh
-set -eu
-if [ "${1-}" != --inside ]; then
-    exec unshare --user --map-root-user --mount --propagation private "$0" --inside "$@"
-fi
-shift
-mount -t binfmt_misc binfmt_misc /proc/sys/fs/binfmt_misc
-# The head of an ELF program of 64 bits for this machine. F: the emulator is opened now; OC: it is handed the program.
-printf '%s' ':cofferdam:M::\x7fELF\x02\x01\x01\x00\x00\x00\x00\x00\x00\x00\x00\x00\x02\x00MACHINE\x00:\xff\xff\xff\xff\xff\xff\xff\x00\xff\xff\xff\xff\xff\xff\xff\xff\xfe\xff\xff\xff:QEMU:OCF' \
-    >/proc/sys/fs/binfmt_misc/register
-exec PROGRAM "$@"
+/// The first process of an emulated machine, which runs the program in a root with nothing else in it.
+const INIT: &str = r#"#!/bin/busybox sh
+b=/bin/busybox
+$b mount -t proc proc /proc
+$b mount -t devtmpfs dev /dev
+$b mount -t tmpfs -o mode=755 root /root
+for folder in proc dev tmp home; do $b mkdir /root/$folder; done
+$b mount -t proc proc /root/proc
+for device in null urandom; do
+    : >/root/dev/$device
+    $b mount -o bind /dev/$device /root/dev/$device
+done
+$b cp /cofferdam /root/
+$b cp /cofferdam.toml /root/home/
+$b ip link set lo up
+run() {
+    echo "==> $*"
+    $b chroot /root /cofferdam --config /home/cofferdam.toml "$@"
+    echo "<== $?"
+}
 "#;
 
-/// Calls of the program of another architecture in an empty root, as far as a user-mode emulator goes: it has neither
-/// seccomp filters nor Landlock, so that nothing is confined here.
-fn under_qemu(arch: &str, here: &Path) -> Result<(), String> {
-    let here = here.join(arch);
-    fs::create_dir_all(&here).map_err(|e| e.to_string())?;
+/// Longer than it takes to boot and to call, emulated and on a busy machine.
+const MACHINE_SECONDS: &str = "900";
+
+/// The same calls, and `doctor`, of a program for aarch64 in a whole machine with Debian's kernel: an emulator of single
+/// programs has neither seccomp filters nor Landlock.
+fn in_a_machine(arch: &str, here: &Path) -> Result<(), String> {
+    if arch != "aarch64" {
+        return Err(format!("a program for {arch} is checked on a machine of that architecture"));
+    }
     let tarball =
         files(&dir())?.into_iter().find(|name| name.ends_with(&format!("-{arch}-linux-musl.tar.gz")));
     let tarball = tarball.ok_or(format!("there is no tarball for {arch}; run: cargo xtask dist {arch}"))?;
-    step("unpack", Command::new("tar").arg("-xzf").arg(dir().join(&tarball)).arg("-C").arg(&here))?;
+    step("unpack", Command::new("tar").arg("-xzf").arg(dir().join(&tarball)).arg("-C").arg(here))?;
+    let machine = debian::machine()?;
+    let root = here.join("machine");
+    let config = configuration(&root, "[isolation]\nrequire = true\n")?;
     let program = here.join(tarball.trim_end_matches(".tar.gz")).join("cofferdam");
-    // As ELF numbers them.
-    let machine = if arch == "aarch64" { r"\xb7" } else { r"\x3e" };
-    let script = UNDER_QEMU
-        .replace("MACHINE", machine)
-        .replace("QEMU", &setup::qemu(arch)?.display().to_string())
-        .replace("PROGRAM", &empty_root(&here, &program)?.display().to_string());
-    let started = here.join("under-qemu");
-    setup::write_program(&started, &script)?;
-    let config = configuration(&here.join("home"), "[isolation]\nrequire = false\n")?;
-    println!(
-        "\n==> {arch} under QEMU, which confines nothing: neither seccomp filters nor Landlock are there"
-    );
-    calls(|arguments| {
-        let mut command = Command::new(&started);
-        command.arg("--config").arg(&config).args(arguments);
-        command
-    })
+    let copied = ["bin", "proc", "dev", "root"].iter().try_for_each(|dir| fs::create_dir_all(root.join(dir)));
+    copied
+        .and_then(|()| fs::copy(&program, root.join("cofferdam")))
+        .and_then(|_| fs::copy(&machine.busybox, root.join("bin/busybox")))
+        .map_err(|e| format!("cannot fill {}: {e}", config.display()))?;
+    let steps = STEPS.iter().map(|(arguments, _)| *arguments).chain([DOCTOR]);
+    let runs: Vec<_> = steps.clone().map(|arguments| format!("run {}\n", arguments.join(" "))).collect();
+    setup::write_program(&root.join("init"), &format!("{INIT}{}$b poweroff -f\n", runs.concat()))?;
+    let disk = here.join("machine.cpio");
+    let mut pack = Command::new("sh");
+    pack.args(["-c", "find . | cpio --quiet --create --format=newc >\"$1\"", "pack"]).arg(&disk);
+    step("pack the machine's first disk", pack.current_dir(&root))?;
+    println!("\n==> {arch}, in a machine");
+    let mut qemu = Command::new("timeout");
+    qemu.args([MACHINE_SECONDS, "qemu-system-aarch64", "-M", "virt", "-cpu", "cortex-a72", "-smp", "2"]);
+    qemu.args(["-m", "1024", "-nic", "none", "-nographic", "-no-reboot"]).arg("-kernel").arg(machine.kernel);
+    qemu.arg("-initrd").arg(disk).args(["-append", "console=ttyAMA0 quiet panic=-1"]);
+    let booted = output(qemu.stdin(std::process::Stdio::null()))?;
+    let screen = String::from_utf8_lossy(&booted.stdout).replace('\r', "");
+    let expected = STEPS.iter().map(|(_, expected)| *expected).chain([""]);
+    for (arguments, expected) in steps.zip(expected) {
+        let run =
+            screen.split("==> ").find_map(|run| run.strip_prefix(&format!("{}\n", arguments.join(" "))));
+        let (said, code) = run.and_then(|run| run.split_once("<== ")).unwrap_or_default();
+        if !code.starts_with("0\n") || !said.contains(expected) {
+            return Err(format!("{arguments:?} does not end well with {expected:?}: {booted:?}"));
+        }
+        println!("    cofferdam {}: {}", arguments.join(" "), said.trim());
+    }
+    Ok(())
 }
 
 fn output(command: &mut Command) -> Result<Output, String> {

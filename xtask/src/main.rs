@@ -2,6 +2,7 @@
 //!
 //! Needs nothing but rustup's plain toolchain; depends on no crate, so that it starts at once.
 
+mod debian;
 mod demo;
 mod dist;
 mod dist_check;
@@ -32,7 +33,8 @@ cargo xtask COMMAND
                what people install, into target/dist: static programs for x86_64 and aarch64, or for
                those named, with licences, bills of materials, checksums, an OCI image and an installer
   dist check [ARCH]...
-               installs that, refuses it changed, and runs it where there is nothing else
+               installs that, refuses it changed, and runs it where there is nothing else; aarch64's
+               in an emulated machine
 ";
 
 fn main() -> ExitCode {

@@ -103,38 +103,6 @@ pub(crate) fn zig(arch: &str) -> Result<(PathBuf, PathBuf), String> {
     Ok((compiler, archiver))
 }
 
-/// The emulator of another architecture, from Debian, unpacked into `target/tools/qemu`: nothing of it is installed. It is
-/// static, so that it runs where nothing else is, and knows `openat2`, which QEMU before 9.2 does not.
-pub(crate) fn qemu(arch: &str) -> Result<PathBuf, String> {
-    let to = crate::steps::root().join("target/tools/qemu");
-    let program = to.join("usr/bin").join(format!("qemu-{arch}"));
-    let answers = || output_of(&program.display().to_string(), &["--version"]).is_some();
-    if !answers() {
-        std::fs::create_dir_all(&to).map_err(|e| format!("cannot make {}: {e}", to.display()))?;
-        let mut fetch = Command::new("sh");
-        fetch.args(["-c", FETCH_QEMU]).current_dir(&to);
-        step("fetch qemu-user (once)", &mut fetch)
-            .map_err(|why| format!("{why}; put a static {} of QEMU 9.2 or newer there", program.display()))?;
-    }
-    if answers() { Ok(program) } else { Err(format!("{} does not run", program.display())) }
-}
-
-/// With sources, lists and cache of its own, apt leaves those of the machine as they are. It checks Debian's signature.
-const FETCH_QEMU: &str = "\
-set -eu
-mkdir -p lists/partial cache/archives/partial
-keys=/usr/share/keyrings/debian-archive-keyring.gpg
-echo \"deb [signed-by=$keys] http://deb.debian.org/debian bookworm-backports main\" >sources.list
-own() {
-    apt-get -qq -o APT::Sandbox::User= -o Dir::Etc::SourceList=\"$PWD/sources.list\" -o Dir::Etc::SourceParts=- \\
-        -o Dir::State::Lists=\"$PWD/lists\" -o Dir::Cache=\"$PWD/cache\" \"$@\"
-}
-own update
-own download qemu-user/bookworm-backports
-dpkg-deb --extract qemu-user_*.deb .
-rm -rf qemu-user_*.deb lists cache
-";
-
 /// Writes a shell script that can be run.
 pub(crate) fn write_program(file: &Path, text: &str) -> Result<(), String> {
     use std::os::unix::fs::PermissionsExt;

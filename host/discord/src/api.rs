@@ -137,7 +137,9 @@ impl Api {
                     self.unauthorized.cancel();
                     return Err(Failure::Unauthorized);
                 }
-                (status, None) => return Err(Failure::of(status, &body, &self.token)),
+                (status, None) => {
+                    return Err(Failure::of(status, &body, |said| route.scrub(&self.token.scrub(said))));
+                }
             }
         }
     }

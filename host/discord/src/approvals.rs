@@ -5,7 +5,7 @@ use super::api::Carried;
 use super::bot::Bot;
 use super::failure::Failure;
 use super::route::{self, Id, Route};
-use super::send::{MANNERS, nonce, payload};
+use super::send::{MANNERS, message, nonce, payload};
 use super::target::Target;
 use async_trait::async_trait;
 use cofferdam_agent::tools::Approval;
@@ -98,13 +98,8 @@ impl Below {
         let pieces = in_pieces(&Rich::plain(text), &MANNERS);
         let mut sent = String::new();
         for (n, piece) in pieces.iter().enumerate() {
-            let mut body = payload(piece);
-            body["nonce"] = nonce(id, &n.to_string()).into();
-            body["enforce_nonce"] = true.into();
-            if let Some(message) = self.target.reply_to.filter(|_| n == 0) {
-                body["message_reference"] =
-                    json!({ "message_id": message.to_string(), "fail_if_not_exists": false });
-            }
+            let reply_to = self.target.reply_to.filter(|_| n == 0);
+            let mut body = message(piece, nonce(id, &n.to_string()), reply_to);
             if n + 1 == pieces.len() {
                 body["components"] =
                     json!([{ "type": 1, "components": Verb::ALL.map(|verb| button(verb, id)) }]);

@@ -1,11 +1,11 @@
 //! The message that stands for the answer while its turn runs: one of its own, or the one that Discord shows below a
 //! command.
 
-use super::api::{Carried, Haste};
+use super::api::{Carried, Haste, REQUEST_MAX};
 use super::bot::Bot;
 use super::failure::Failure;
 use super::route::{self, Route};
-use super::send::{nonce, payload, sent_id};
+use super::send::{message, nonce, payload, sent_id};
 use super::target::Target;
 use super::text::TEXT_CHARS_MAX;
 use async_trait::async_trait;
@@ -13,12 +13,7 @@ use cofferdam_chat::outbound::Rich;
 use cofferdam_chat::{self as chat, Edited};
 use cofferdam_core::id::TurnId;
 use cofferdam_store::now_ms;
-use serde_json::json;
 use std::sync::Arc;
-use std::time::Duration;
-
-/// An edit that takes longer is left out.
-const EDIT_MAX: Duration = Duration::from_secs(30);
 
 /// Where it is sent.
 pub(super) struct Draft {
@@ -42,20 +37,14 @@ impl chat::Draft for Draft {
     async fn send(&self, text: &Rich) -> Result<String, String> {
         let id = match self.target.open_interaction(now_ms()) {
             Some(of) => {
-                let route = Route::edit_answer(of.application, &of.token);
+                let route = Route::on_answer(route::EDIT_ANSWER, of);
                 let answer = self.bot.api.call(&route, Carried::Json(&payload(text))).await;
                 answer.map(|message| sent_id(&message))
             }
             None => {
                 let channel = self.target.channel().ok_or("nobody knows where")?;
-                let mut payload = payload(text);
-                payload["nonce"] = nonce(self.turn.as_str(), "placeholder").into();
-                payload["enforce_nonce"] = true.into();
-                if let Some(message) = self.target.reply_to {
-                    payload["message_reference"] =
-                        json!({ "message_id": message.to_string(), "fail_if_not_exists": false });
-                }
-                self.bot.create(channel, payload, None).await
+                let nonce = nonce(self.turn.as_str(), "placeholder");
+                self.bot.create(channel, message(text, nonce, self.target.reply_to), None).await
             }
         };
         let id = id.map_err(|failure| failure.to_string())?;
@@ -65,10 +54,11 @@ impl chat::Draft for Draft {
     async fn edit(&self, id: &str, text: &Rich) -> Edited {
         let (Some(channel), Ok(message)) = (self.target.channel(), id.parse()) else { return Edited::Gone };
         let route = match self.target.open_interaction(now_ms()) {
-            Some(of) => Route::edit_answer(of.application, &of.token),
+            Some(of) => Route::on_answer(route::EDIT_ANSWER, of),
             None => Route::bot(route::EDIT, &[channel, message]),
         };
-        match self.bot.api.call_within(&route, Carried::Json(&payload(text)), (EDIT_MAX, Haste::Now)).await {
+        match self.bot.api.call_within(&route, Carried::Json(&payload(text)), (REQUEST_MAX, Haste::Now)).await
+        {
             Ok(_) | Err(Failure::TooMany(_)) => Edited::Settled,
             Err(Failure::Refused { .. }) => Edited::Gone,
             Err(_) => Edited::Doubtful,

@@ -54,13 +54,13 @@ impl Failure {
         Self::Unreachable(one_line(&token.scrub(&said), SAID_BYTES_MAX))
     }
 
-    /// What an answer of this status says, which is no success and no 429.
-    pub(super) fn of(status: u16, body: &[u8], token: &Token) -> Self {
+    /// What an answer of this status says, which is no success and no 429; `scrub` takes secrets out of its words.
+    pub(super) fn of(status: u16, body: &[u8], scrub: impl Fn(&str) -> String) -> Self {
         if status == 408 || (500..=599).contains(&status) {
             return Self::Unreachable(format!("Discord fails with HTTP status {status}"));
         }
         let read: Value = serde_json::from_slice(body).unwrap_or_default();
-        let said = token.scrub(read["message"].as_str().unwrap_or("no reason is given"));
+        let said = scrub(read["message"].as_str().unwrap_or("no reason is given"));
         let code = read["code"].as_u64().unwrap_or_default();
         Self::Refused { status, code, said: one_line(&said, SAID_BYTES_MAX) }
     }
@@ -97,7 +97,7 @@ mod tests {
     #[test]
     fn answers_are_sorted_by_what_helps_and_repeat_no_secret() {
         let token = Token::parse("aaaaaaaa.bbbbbbbb.cccccccc").expect("a token");
-        let of = |status, body: &str| Failure::of(status, body.as_bytes(), &token);
+        let of = |status, body: &str| Failure::of(status, body.as_bytes(), |said| token.scrub(said));
         assert!(matches!(of(502, "<html>"), Failure::Unreachable(_)));
         let refused = of(404, r#"{"code":10008,"message":"no aaaaaaaa.bbbbbbbb.cccccccc\nhere"}"#);
         assert!(refused.is_code(codes::UNKNOWN_MESSAGE) && !refused.channel_is_gone());

@@ -1,6 +1,7 @@
 //! Presses of buttons below approvals: decided by the desk as they come, whoever's turn it is; and what strangers are told
 //! who use a command. The number of whoever it is is looked at before anything else.
 
+use super::acks::ANSWER_MAX;
 use super::api::{Api, Carried, Haste};
 use super::bot::{Bot, PLATFORM};
 use super::route::Route;
@@ -10,12 +11,9 @@ use cofferdam_chat::outbound::Rich;
 use cofferdam_chat::people::words::to_stranger;
 use serde_json::{Value, json};
 use std::sync::Arc;
-use std::time::Duration;
 
 /// Answers that are under way at once; more presses are not answered, and count all the same.
 pub(super) const ANSWERS_AT_ONCE_MAX: usize = 64;
-/// An answer that comes later is of no use.
-const ANSWER_MAX: Duration = Duration::from_secs(3);
 /// Seen by whoever it answers alone.
 const EPHEMERAL: u64 = 1 << 6;
 
@@ -53,7 +51,7 @@ fn say(bot: &Bot, interaction: Interaction, answer: Value) {
     let Ok(permit) = bot.answers.clone().try_acquire_owned() else { return };
     let api: Arc<Api> = bot.api.clone();
     tokio::spawn(async move {
-        let route = Route::answer(interaction.id, &interaction.token);
+        let route = Route::answer(&interaction);
         for _ in 0..2 {
             match api.call_within(&route, Carried::Json(&answer), (ANSWER_MAX, Haste::Now)).await {
                 Ok(_) | Err(super::failure::Failure::Refused { .. }) => break,

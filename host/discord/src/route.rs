@@ -1,5 +1,6 @@
 //! The routes of the REST API that the bot uses, each with the place that its bucket is of.
 
+use super::wire::Interaction;
 use reqwest::{Method, Url};
 
 /// A request's verb and path.
@@ -40,22 +41,19 @@ pub(super) const MESSAGES: &str = "GET channels/{}/messages";
 pub(super) const EDIT: &str = "PATCH channels/{}/messages/{}";
 pub(super) const DELETE: &str = "DELETE channels/{}/messages/{}";
 pub(super) const TYPING: &str = "POST channels/{}/typing";
+pub(super) const EDIT_ANSWER: &str = "PATCH webhooks/{}/{}/messages/@original";
+pub(super) const DELETE_ANSWER: &str = "DELETE webhooks/{}/{}/messages/@original";
 
 impl Route {
-    pub(super) fn answer(interaction: Id, token: &str) -> Self {
-        let ids = [interaction.to_string(), token.to_owned()];
+    /// The first answer to an interaction.
+    pub(super) fn answer(of: &Interaction) -> Self {
+        let ids = [of.id.to_string(), of.token.clone()];
         Self::new("POST interactions/{}/{}/callback", &ids, Authority::Callback)
     }
 
-    pub(super) fn edit_answer(application: Id, token: &str) -> Self {
-        let ids = [application.to_string(), token.to_owned()];
-        let name = "PATCH webhooks/{}/{}/messages/@original";
-        Self { place: ids.join("/"), ..Self::new(name, &ids, Authority::Interaction) }
-    }
-
-    pub(super) fn delete_answer(application: Id, token: &str) -> Self {
-        let ids = [application.to_string(), token.to_owned()];
-        let name = "DELETE webhooks/{}/{}/messages/@original";
+    /// What the answer to a command is changed or taken away by: [`EDIT_ANSWER`] or [`DELETE_ANSWER`].
+    pub(super) fn on_answer(name: &'static str, of: &Interaction) -> Self {
+        let ids = [of.application.to_string(), of.token.clone()];
         Self { place: ids.join("/"), ..Self::new(name, &ids, Authority::Interaction) }
     }
 
@@ -78,6 +76,14 @@ impl Route {
         Self { verb, name, place: ids.first().cloned().unwrap_or_default(), path, authority }
     }
 
+    /// What a server has said, without the token of the interaction, which is the second id of the path.
+    pub(super) fn scrub(&self, said: &str) -> String {
+        match (self.authority, self.path.get(2)) {
+            (Authority::Callback | Authority::Interaction, Some(token)) => said.replace(token, "***"),
+            _ => said.to_owned(),
+        }
+    }
+
     /// The address below a base; each step is percent-encoded, slashes within it, too.
     pub(super) fn below(&self, base: &Url) -> Url {
         let mut url = base.clone();
@@ -97,9 +103,17 @@ mod tests {
             let url = route.below(&base);
             assert_eq!((route.verb.as_str(), url.path(), route.place.as_str()), (verb, path, place));
         };
+        let of =
+            |token: &str| Interaction { id: 5, application: 6, token: token.into(), acknowledged: false };
         check(Route::bot(ME, &[]), "GET", "/api/v10/users/@me", "");
         check(Route::bot(EDIT, &[5, 6]), "PATCH", "/api/v10/channels/5/messages/6", "5");
-        check(Route::answer(5, "a/b?"), "POST", "/api/v10/interactions/5/a%2Fb%3F/callback", "5");
-        check(Route::edit_answer(5, "tok"), "PATCH", "/api/v10/webhooks/5/tok/messages/@original", "5/tok");
+        check(Route::answer(&of("a/b?")), "POST", "/api/v10/interactions/5/a%2Fb%3F/callback", "5");
+        let tok = of("tok");
+        let edit = Route::on_answer(EDIT_ANSWER, &tok);
+        for route in [&Route::answer(&tok), &edit, &Route::on_answer(DELETE_ANSWER, &tok)] {
+            assert_eq!(route.scrub("no webhook 6/tok"), "no webhook 6/***");
+        }
+        assert_eq!(Route::bot(EDIT, &[5, 6]).scrub("6 is not there"), "6 is not there");
+        check(edit, "PATCH", "/api/v10/webhooks/6/tok/messages/@original", "6/tok");
     }
 }

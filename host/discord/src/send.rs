@@ -56,6 +56,17 @@ pub(super) fn payload(words: &Rich) -> Value {
     })
 }
 
+/// A message that is there once however often it is sent; a message that it replies to may be gone.
+pub(super) fn message(words: &Rich, nonce: String, reply_to: Option<Id>) -> Value {
+    let mut message = payload(words);
+    message["nonce"] = nonce.into();
+    message["enforce_nonce"] = true.into();
+    if let Some(id) = reply_to {
+        message["message_reference"] = json!({ "message_id": id.to_string(), "fail_if_not_exists": false });
+    }
+    message
+}
+
 #[async_trait]
 impl Router for Bot {
     async fn send(&self, sending: Sending<'_>) -> Result<String, SendError> {
@@ -86,20 +97,14 @@ impl Bot {
         {
             return Ok(message);
         }
-        let mut payload = payload(&content.words);
-        payload["nonce"] = nonce(turn.as_str(), &part.n.to_string()).into();
-        payload["enforce_nonce"] = true.into();
         // The first message points at the question; files that follow, at what they follow.
         let reply_to = match (part.n, &content.files) {
             (0, _) => target.reply_to,
             (_, Some(_)) => after.and_then(|ids| ids.rsplit(',').next()?.parse().ok()),
             (_, None) => None,
         };
-        if let Some(message) = reply_to {
-            payload["message_reference"] =
-                json!({ "message_id": message.to_string(), "fail_if_not_exists": false });
-        }
-        self.create(channel, payload, content.files.as_ref()).await.map_err(send_error)
+        let message = message(&content.words, nonce(turn.as_str(), &part.n.to_string()), reply_to);
+        self.create(channel, message, content.files.as_ref()).await.map_err(send_error)
     }
 
     /// Creates a message and returns its id.
@@ -144,7 +149,7 @@ impl Bot {
         let interaction = target.open_interaction(now_ms());
         if let Some(StandIn::Delete(message)) = target.stand_in {
             let route = match interaction {
-                Some(of) => Route::delete_answer(of.application, &of.token),
+                Some(of) => Route::on_answer(route::DELETE_ANSWER, of),
                 None => Route::bot(route::DELETE, &[channel, message]),
             };
             return match self.api.call(&route, Carried::Nothing).await {
@@ -153,14 +158,14 @@ impl Bot {
             };
         }
         if let Some(of) = interaction {
-            let route = Route::edit_answer(of.application, &of.token);
+            let route = Route::on_answer(route::EDIT_ANSWER, of);
             match self.request(&route, payload(&content.words), content.files.as_ref()).await {
                 Ok(message) => return Ok(Some(sent_id(&message))),
                 Err(failure) if failure.interaction_is_over() => {}
                 Err(failure) => {
                     if matches!(failure, Failure::Refused { .. }) {
                         // What follows in its place are messages: nobody is to wait for this one.
-                        let route = Route::delete_answer(of.application, &of.token);
+                        let route = Route::on_answer(route::DELETE_ANSWER, of);
                         let _ = self.api.call(&route, Carried::Nothing).await;
                     }
                     return Err(send_error(failure));
@@ -180,7 +185,7 @@ impl Bot {
     }
 
     /// The private channel of somebody.
-    async fn private_channel(&self, person: Id) -> Result<Id, Failure> {
+    pub(super) async fn private_channel(&self, person: Id) -> Result<Id, Failure> {
         let recipient = json!({ "recipient_id": person.to_string() });
         let channel = self.api.call(&Route::bot(route::OPEN_PRIVATE, &[]), Carried::Json(&recipient)).await?;
         id(&channel["id"]).ok_or_else(|| Failure::Unreachable("Discord tells no id of the channel".into()))

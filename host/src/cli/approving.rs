@@ -1,6 +1,10 @@
-//! Approvals on the command line: the person there is the operator. `call --approve` approves its one call;
-//! `chat` shows a call with a code, and only a line that repeats the code approves it: what was typed before the
+//! Approvals on the command line: the person there is the operator. `call --approve` approves its one call, `run
+//! --approve` each of its calls; `chat`, and `run` on a terminal, show a call with a code, and only a line that repeats the code approves it: what was typed before the
 //! question, or in answer to another one, approves nothing. Lines that are no answer are the next messages.
+
+mod of_runs;
+
+pub(super) use of_runs::RunApprovals;
 
 use super::call::this_user;
 use super::streaming::Spoken;
@@ -49,7 +53,9 @@ pub(super) struct Questions {
     /// Not bounded here: a turn makes few calls at once.
     ask: UnboundedSender<Question>,
     asked: UnboundedReceiver<Question>,
+    /// Lines that are no answer, up to a number; none where lines are nothing but answers.
     kept: VecDeque<String>,
+    kept_max: usize,
 }
 
 /// One of them.
@@ -63,6 +69,9 @@ struct Question {
     over: CancellationToken,
 }
 
+/// Said of a line that decides nothing.
+const UNCLEAR: &str = "That does not say which call it approves.";
+
 /// What came of a line.
 enum Answered {
     /// Nothing: the question waits.
@@ -74,13 +83,17 @@ enum Answered {
 impl Questions {
     /// None yet; each waits so long for its answer.
     pub(super) fn new(expires: Span) -> Self {
+        Self::keeping(expires, KEPT_LINES_MAX)
+    }
+
+    fn keeping(expires: Span, kept_max: usize) -> Self {
         let (ask, asked) = unbounded_channel();
         let stop = Stop::default();
         let keeper = Keeper::new(stop.soon.clone(), |_| {});
-        let rules = Rules { approvers: Vec::new(), expires: expires.0 };
+        let rules = Rules { approvers: Vec::new(), expires: expires.0, are_named: false };
         let store = Arc::new(ApprovalsInMemory::default());
         let desk = Desk::new(store, (keeper, stop), CHANNEL.to_owned(), rules);
-        Self { desk, ask, asked, kept: VecDeque::new() }
+        Self { desk, ask, asked, kept: VecDeque::new(), kept_max }
     }
 
     /// The first line that came while a question waited and was no answer to it.
@@ -147,12 +160,13 @@ impl Questions {
         let read = line.as_deref().map_or(Read::Answer(Verb::Deny), |line| read(line, &question.code));
         let said = match (read, line) {
             (Read::Answer(verb), _) => return Ok(Answered::With(verb.data(&question.id))),
-            (Read::Message, Some(line)) if self.kept.len() < KEPT_LINES_MAX => {
+            (Read::Message, Some(line)) if self.kept.len() < self.kept_max => {
                 self.kept.push_back(line);
                 "Kept as a message for later; the call still waits."
             }
+            (Read::Message, _) if self.kept_max == 0 => UNCLEAR,
             (Read::Message, _) => "Not kept, since too many lines wait; the call waits, too.",
-            (Read::Unclear, _) => "That does not say which call it approves.",
+            (Read::Unclear, _) => UNCLEAR,
         };
         write!(out, "{said}\n{}", question.prompt())?;
         out.flush()?;

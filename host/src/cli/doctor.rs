@@ -42,6 +42,8 @@ pub(super) struct Arguments {
     offline: bool,
     #[command(flatten)]
     output: super::Output,
+    #[command(flatten)]
+    pub(super) settings: super::workflow::Settings,
 }
 
 /// What `--json` prints. The shape is stable: keys are added, never changed.

@@ -23,7 +23,7 @@ mod typed;
 mod wit;
 mod workflow;
 
-use crate::config::Config;
+use crate::config::{Config, Flags};
 use crate::log;
 use clap::{Args, Parser, Subcommand};
 use cofferdam_core::secret::Secret;
@@ -46,7 +46,6 @@ const EXIT_CODES: &str = "Exit codes: 0 done; 1 the tool refused or failed; 2 us
 problem.\nFirst steps: `cofferdam init` writes a commented cofferdam.toml; `cofferdam serve` runs the bot.\nLogs go to \
 stderr; COFFERDAM_LOG=debug shows more.";
 
-const SERVE_EXAMPLE: &str = "Example: TELEGRAM_BOT_TOKEN=… cofferdam serve --config cofferdam.toml";
 const TOOLS_EXAMPLE: &str = "Example: cofferdam tools --json | jq -r '.[].name'";
 
 const STATUS_EXAMPLE: &str = "It reads the state folder and asks the gateway nothing. Exit codes: 0 running; 3 not running, \
@@ -73,8 +72,7 @@ enum Command {
     /// Runs one tool call through registry, judge, sandbox and audit; prints one line of JSON
     Call(call::Arguments),
     /// Runs the gateway: polls Telegram until SIGINT or SIGTERM, or until its terminal is closed
-    #[command(after_help = SERVE_EXAMPLE)]
-    Serve,
+    Serve(serve::Arguments),
     /// Tells who is served, and lets in strangers by the code that they were told
     Allow(allow::Arguments),
     /// Talks to the gateway in this terminal, with the same turns as a channel
@@ -130,11 +128,26 @@ enum Exit {
     ToolFailed = 1,
     Usage = 2,
     ProblemFound = 3,
+    /// A run waits for a person.
+    Waits = 4,
 }
 
 impl From<Exit> for ExitCode {
     fn from(exit: Exit) -> Self {
         ExitCode::from(exit as u8)
+    }
+}
+
+impl Command {
+    /// The keys of the configuration that flags set.
+    fn flags(&self) -> Vec<(&'static str, String)> {
+        match self {
+            Self::Serve(arguments) => arguments.settings.flags(),
+            Self::Doctor(arguments) => arguments.settings.flags(),
+            Self::Run(arguments) => arguments.settings.flags(),
+            Self::Workflow(command) => command.flags(),
+            _ => Vec::new(),
+        }
     }
 }
 
@@ -150,7 +163,7 @@ pub fn main() -> ExitCode {
         }
     };
     // Commands that print results are quiet unless asked.
-    let started = log::start(if matches!(cli.command, Command::Serve) { "info" } else { "warn" });
+    let started = log::start(if matches!(cli.command, Command::Serve(_)) { "info" } else { "warn" });
     raise_descriptor_limit();
     cofferdam_warden::sandbox::tell_of_compiling(tell);
     match started.map_err(anyhow::Error::msg).and_then(|()| run(cli)) {
@@ -203,19 +216,12 @@ fn run(cli: Cli) -> anyhow::Result<Exit> {
     {
         return done;
     }
-    let mut environment = environment()?;
-    let settings = match &cli.command {
-        Command::Workflow(command) => command.settings(),
-        Command::Run(arguments) => arguments.settings.variables(),
-        _ => Vec::new(),
-    };
-    environment.extend(settings.into_iter().map(|(name, value)| (name.to_owned(), value)));
-    let config = Config::load(cli.global.config.as_deref(), cli.global.workspace.as_deref(), &environment)?;
+    let environment = environment()?;
+    let flags = Flags { workspace: cli.global.workspace.clone(), keys: cli.command.flags() };
+    let config = Config::load_with(cli.global.config.as_deref(), &flags, &environment)?;
     log::configure(&config.log);
     // The same file, flags and environment, whatever else there may be by then.
-    let workspace = cli.global.workspace;
-    let load =
-        move |config: &Config| Config::load(config.file.as_deref(), workspace.as_deref(), &environment);
+    let load = move |config: &Config| Config::load_with(config.file.as_deref(), &flags, &environment);
     let ran = command(cli.command, &config, Box::new(load));
     ran.map_err(|error| told::placed(&config, error))
 }
@@ -223,7 +229,7 @@ fn run(cli: Cli) -> anyhow::Result<Exit> {
 fn command(command: Command, config: &Config, load: serve::Load) -> anyhow::Result<Exit> {
     match command {
         Command::Call(arguments) => call::run(config, arguments),
-        Command::Serve => serve::run(config, load),
+        Command::Serve(_) => serve::run(config, load),
         Command::Allow(arguments) => allow::run(config, &arguments),
         Command::Chat(arguments) => chat::run(config, arguments),
         Command::Init(_) | Command::ConfineCheck(_) | Command::Wit(_) => Ok(Exit::Done),

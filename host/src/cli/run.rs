@@ -1,35 +1,34 @@
 //! `cofferdam run`: carries a workflow out here, and prints one line of JSON.
 
 use super::Exit;
-use super::approving::AtOnce;
+use super::approving::RunApprovals;
 use super::call::this_user;
 use super::serve::cancelled_by_signals;
 use super::workflow::{Given, Resumed, Settings, line, listed_variables, print, trigger};
 use crate::config::Config;
 use crate::gateway::{self, Gateway, Readable, Role};
-use crate::workflows::{self, Executor, NO_MODEL, Run, RunLock};
+use crate::workflows::{self, Catalog, Executor, Loaded, NO_MODEL, Run, RunLock};
 use anyhow::{Context as _, bail};
 use cofferdam_agent::llm::{self, Kind};
-use cofferdam_agent::tools::Approver;
 use cofferdam_core::audit::WorkflowState;
 use cofferdam_core::text::spelled_out_json;
-use cofferdam_store::{self as store, KeptRun, NewRun, RunState, Store};
+use cofferdam_store::{self as store, KeptRun, NewRun, Owner, RunState, Store};
 use cofferdam_workflow::{Context, Plan, Workflow};
 use serde_json::{Map, Value};
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLE)]
 pub(super) struct Arguments {
-    /// The workflow: a .yaml, .yml or .json file
-    #[arg(value_name = "FILE")]
+    /// The workflow: a .yaml, .yml or .json file, or the id of one in [workflows] dir
+    #[arg(value_name = "FILE|ID")]
     file: PathBuf,
     #[command(flatten)]
     given: Given,
-    /// Approve each of its calls that its policy wants a person to; without it such a call is refused
+    /// Approve each of its calls that its policy wants a person to; without it the terminal is asked, and without one
+    /// such a call is refused
     #[arg(long)]
     approve: bool,
     #[command(flatten)]
@@ -38,10 +37,10 @@ pub(super) struct Arguments {
 
 const EXAMPLE: &str = "Each result is kept before the next task begins: a run that was cut off goes on with `cofferdam \
 workflow resume RUN`. Every call is judged as in a turn. Exit codes: 0 done; 1 failed or interrupted; 2 the file, the input \
-or the configuration is wrong, and nothing began.\nExample: cofferdam run publish.yaml --input path=/shared/draft.txt | jq .output";
+or the configuration is wrong, and nothing began; 4 it waits for a person, and `cofferdam serve` goes on with it.\nExample: cofferdam run publish.yaml --input path=/shared/draft.txt | jq .output";
 
 pub(super) fn run(config: &Config, arguments: &Arguments) -> anyhow::Result<Exit> {
-    let loaded = workflows::load(&arguments.file)?;
+    let loaded = found(config, &arguments.file)?;
     let workflow = &loaded.workflow;
     let by = this_user("cli");
     let context = Context {
@@ -52,21 +51,40 @@ pub(super) fn run(config: &Config, arguments: &Arguments) -> anyhow::Result<Exit
         tools: described(config, workflow)?,
     };
     let plan = Plan::begin(workflow.clone(), &context)?;
-    if let Some(why) = workflows::not_carried_out(&plan) {
-        bail!("{}: {why}", workflow.sources[0].name);
-    }
+    workflows::check_addresses(&plan, &config.workflow_attachments)
+        .with_context(|| workflow.sources[0].name.clone())?;
     let new = workflows::new_run(&plan, &context, loaded.dir.clone(), &by);
-    let run = Run { id: context.run, plan, folder: loaded.folder, by, file_sha256: new.file_sha256.clone() };
+    let (folder, file_sha256) = (Ok(loaded.folder), new.file_sha256.clone());
+    let run = Run { id: context.run, plan, folder, by, session: None, file_sha256 };
     let host = Host::open(config, &run.plan, &loaded.dir)?;
     let Some(lock) = RunLock::take(&config.state_dir, &run.id).context("cannot lock the run")? else {
         bail!("another process carries out a run of this id; try again");
     };
-    let kept = super::runtime()?.block_on(async {
-        let executor = host.executor(config, cancelled_by_signals()?, arguments.approve);
+    let kept = block_on(async {
+        let approvals = RunApprovals::here(config, arguments.approve);
+        let executor = host.executor(config, cancelled_by_signals()?, &approvals);
         begin(&executor, &run, new, config.workflows.max_open).await?;
-        Ok::<_, anyhow::Error>(executor.carry_out(&run).await?)
+        Ok(approvals.during(executor.carry_out(&run)).await??)
     })?;
     finish(config, &run, lock, &kept)
+}
+
+/// The workflow of a file; or of this id, where no file is meant.
+fn found(config: &Config, file: &Path) -> anyhow::Result<Loaded> {
+    let id = file.to_str().filter(|id| file.extension().is_none() && !id.contains('/'));
+    let Some(id) = id.filter(|_| !file.exists()) else { return Ok(workflows::load(file)?) };
+    let Some(dir) = &config.workflows.dir else {
+        bail!(
+            "{id}: there is no such file, and no [workflows] dir whose workflows have ids; name a file such as {id}.yaml"
+        );
+    };
+    let catalog = Catalog::load(Some(dir))?;
+    let Some(offered) = catalog.by_id(id) else {
+        let ids: Vec<&str> = catalog.offered.iter().map(|one| one.workflow.id.as_str()).collect();
+        let there = if ids.is_empty() { "none".to_owned() } else { ids.join(", ") };
+        bail!("{id}: there is no such workflow in {}; there is {there}", dir.display());
+    };
+    Ok(workflows::load(&offered.file)?)
 }
 
 /// Goes on with a run that was cut off or failed.
@@ -83,26 +101,35 @@ pub(super) fn resume(config: &Config, resumed: &Resumed) -> anyhow::Result<Exit>
         super::tell(&format!("another process carries out {id} now"));
         return Ok(Exit::ToolFailed);
     };
-    let (run, kept) = super::runtime()?
-        .block_on(async {
-            let Some(kept) = host.store.kept_run(id).await? else { return Ok(None) };
-            let run = workflows::take_up(&kept)?;
-            if workflows::needs_model(&run.plan) && config.provider.kind == Kind::Commands {
-                bail!("{id}: {NO_MODEL}");
-            }
-            if !matches!(kept.state, RunState::Running | RunState::Failed) {
-                return Ok(Some((run, kept)));
-            }
-            let executor = host.executor(config, cancelled_by_signals()?, resumed.approve);
-            executor.note(&run, WorkflowState::Resumed, Some(&this_user("cli")))?;
-            executor.store.reopen_run(id).await?;
-            let kept = executor.carry_out(&run).await?;
-            Ok::<_, anyhow::Error>(Some((run, kept)))
-        })?
-        .ok_or_else(|| anyhow::anyhow!("the run {id} is no longer kept"))?;
+    let (run, kept) = block_on(async {
+        let kept = host.store.kept_run(id).await?;
+        let kept = kept.ok_or_else(|| anyhow::anyhow!("the run {id} is no longer kept"))?;
+        let run = workflows::take_up(&kept)?;
+        if workflows::needs_model(&run.plan) && config.provider.kind == Kind::Commands {
+            bail!("{id}: {NO_MODEL}");
+        }
+        let is_serves = kept.state == RunState::Running && kept.new.owner == Owner::Serve;
+        if is_serves || !matches!(kept.state, RunState::Running | RunState::Failed) {
+            return Ok((run, kept));
+        }
+        let approvals = RunApprovals::here(config, resumed.approve);
+        let executor = host.executor(config, cancelled_by_signals()?, &approvals);
+        executor.note(&run, WorkflowState::Resumed, Some(&this_user("cli")))?;
+        executor.store.reopen_run(id).await?;
+        let kept = approvals.during(executor.carry_out(&run)).await??;
+        Ok((run, kept))
+    })?;
     let exit = end(config, &run, lock, &kept);
     print(config, &kept, resumed.one.output)?;
     Ok(exit)
+}
+
+/// Runs to the end, and waits for no line that is still being read.
+fn block_on<T>(running: impl Future<Output = anyhow::Result<T>>) -> anyhow::Result<T> {
+    let runtime = super::runtime()?;
+    let came = runtime.block_on(running);
+    runtime.shutdown_background();
+    came
 }
 
 /// The folder of a kept run's files; none where no such run is kept.
@@ -139,6 +166,7 @@ fn end(config: &Config, run: &Run, lock: RunLock, kept: &KeptRun) -> Exit {
     }
     match kept.state {
         RunState::Done => Exit::Done,
+        RunState::Running if kept.new.owner == Owner::Serve => Exit::Waits,
         RunState::Failed | RunState::Cancelled | RunState::Running => Exit::ToolFailed,
     }
 }
@@ -176,7 +204,7 @@ impl Host {
         Ok(Self { gateway, store: store::open(&config.state_dir)?, answering })
     }
 
-    fn executor(&self, config: &Config, stop: CancellationToken, approve: bool) -> Executor {
+    fn executor(&self, config: &Config, stop: CancellationToken, approvals: &RunApprovals) -> Executor {
         Executor {
             toolbox: self.gateway.toolbox.clone(),
             warden: self.gateway.warden.clone(),
@@ -187,7 +215,8 @@ impl Host {
             limits: config.workflow_attachments.clone(),
             deadline: config.workflows.run_deadline,
             store: self.store.clone(),
-            approver: approve.then(|| Arc::new(AtOnce) as Arc<dyn Approver>),
+            approver: approvals.approver(),
+            people: None,
             stop,
         }
     }

@@ -31,10 +31,15 @@ impl Spoken {
     /// For one turn whose steps also go to `others`; where to put them.
     pub(super) fn beside(others: Arc<dyn Progress>) -> (Self, Arc<dyn Progress>) {
         if !std::io::stdout().is_terminal() {
-            return (Self { pieces: None, said: String::new() }, others);
+            return (Self::nothing(), others);
         }
         let (tell, pieces) = unbounded_channel();
         (Self { pieces: Some(pieces), said: String::new() }, Arc::new(Telling { pieces: tell, others }))
+    }
+
+    /// Where nobody speaks.
+    pub(super) fn nothing() -> Self {
+        Self { pieces: None, said: String::new() }
     }
 
     /// The next piece; never where there are none.

@@ -3,7 +3,8 @@
 use super::ConfigError;
 use super::places::Places;
 use crate::workflows::{AllowedTypes, Limits};
-use cofferdam_core::limits::ByteSize;
+use cofferdam_core::limits::{ByteSize, Span};
+use cofferdam_egress::HostPort;
 use cofferdam_warden::attachments::Config;
 use serde::Deserialize;
 
@@ -16,6 +17,10 @@ pub(super) struct Table {
     max_count: Option<u32>,
     max_download_size_bytes: Option<u64>,
     allowed_mime_types: AllowedTypes,
+    download_timeout: Option<Span>,
+    max_redirects: Option<u32>,
+    temp_dir_quota_bytes: Option<u64>,
+    allowed_private_hosts: Vec<String>,
 }
 
 impl Table {
@@ -31,13 +36,20 @@ impl Table {
 
     /// Limits on what workflows show.
     pub(super) fn of_workflows(&self, places: &Places) -> Result<Limits, ConfigError> {
-        let max_bytes = self.max_download_size_bytes.unwrap_or(Limits::default().max_bytes);
-        Limits::check_bytes(max_bytes)
-            .map_err(|e| places.refuse("attachments.max_download_size_bytes", e))?;
-        self.allowed_mime_types.check().map_err(|(kind, e)| {
-            let key = format!("attachments.allowed_mime_types.{kind}");
-            places.refuse(&key, format!("{kind}: {e}"))
-        })?;
-        Ok(Limits { max_bytes, allowed: self.allowed_mime_types.clone() })
+        let defaults = Limits::default();
+        let hosts: Result<Vec<HostPort>, _> =
+            self.allowed_private_hosts.iter().map(|host| host.parse()).collect();
+        let limits = Limits {
+            max_bytes: self.max_download_size_bytes.unwrap_or(defaults.max_bytes),
+            allowed: self.allowed_mime_types.clone(),
+            download_timeout: self.download_timeout.unwrap_or(defaults.download_timeout),
+            max_redirects: self.max_redirects.unwrap_or(defaults.max_redirects),
+            temp_dir_quota_bytes: self.temp_dir_quota_bytes,
+            private_hosts: hosts.map_err(|e| {
+                places.refuse("attachments.allowed_private_hosts", format!("allowed_private_hosts: {e}"))
+            })?,
+        };
+        limits.check().map_err(|(key, e)| places.refuse(&format!("attachments.{key}"), e))?;
+        Ok(limits)
     }
 }

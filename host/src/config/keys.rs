@@ -42,6 +42,10 @@ const KEYS: &[(&str, Kind)] = &[
     ("attachments.max_turn_bytes", Kind::Text),
     ("attachments.max_count", Kind::Integer),
     ("attachments.max_download_size_bytes", Kind::Integer),
+    ("attachments.download_timeout", Kind::Text),
+    ("attachments.max_redirects", Kind::Integer),
+    ("attachments.temp_dir_quota_bytes", Kind::Integer),
+    ("attachments.allowed_private_hosts", Kind::Texts),
     ("attachments.allowed_mime_types.image", Kind::Texts),
     ("attachments.allowed_mime_types.audio", Kind::Texts),
     ("attachments.allowed_mime_types.video", Kind::Texts),
@@ -67,6 +71,7 @@ const KEYS: &[(&str, Kind)] = &[
     ("metrics.listen", Kind::Text),
     ("log.format", Kind::Text),
     ("log.filter", Kind::Text),
+    ("workflows.dir", Kind::Path),
     ("workflows.env", Kind::Texts),
     ("workflows.max_open", Kind::Integer),
     ("workflows.run_deadline", Kind::Text),
@@ -111,6 +116,12 @@ pub(super) fn get<'a>(table: &'a Table, key: &str) -> Option<&'a Value> {
 /// The key's name in the environment.
 pub(super) fn variable(key: &str) -> String {
     format!("{PREFIX}{}", key.to_uppercase().replace('.', "_"))
+}
+
+/// The flag of a key that has one, by the name of its variable.
+pub(super) fn flag(variable: &str) -> String {
+    let name = variable.strip_prefix(PREFIX).unwrap_or(variable);
+    format!("--{}", name.to_lowercase().replace('_', "-"))
 }
 
 /// Lays the environment's keys over the table.

@@ -4,11 +4,15 @@
 //! what the gateway itself relies on.
 
 mod attached;
+mod error;
+mod flags;
 mod keys;
 mod places;
 mod settings;
 mod workflows;
 
+pub use error::ConfigError;
+pub use flags::Flags;
 pub use settings::{Origin, Setting};
 
 use places::{Places, line_of};
@@ -72,52 +76,6 @@ pub struct Config {
     pub settings: Vec<Setting>,
     /// Where keys were written.
     places: Places,
-}
-
-/// Why a configuration is refused; the text says what to write.
-#[derive(Debug, thiserror::Error)]
-pub enum ConfigError {
-    /// The file cannot be read.
-    #[error("cannot read {file}: {cause}; {}", mended(cause))]
-    Unreadable {
-        /// The file.
-        file: String,
-        /// What the system said.
-        cause: std::io::Error,
-    },
-    /// The file says something that is not understood.
-    #[error("{file}:{line}: {problem}")]
-    File {
-        /// The file.
-        file: String,
-        /// The line, from 1.
-        line: usize,
-        /// What is wrong.
-        problem: String,
-    },
-    /// An environment variable says something that is not understood.
-    #[error("{name}: {problem}")]
-    Environment {
-        /// The variable.
-        name: String,
-        /// What is wrong.
-        problem: String,
-    },
-    /// File and environment together do not make sense.
-    #[error("{0}")]
-    Invalid(String),
-}
-
-/// What helps where a file cannot be read.
-fn mended(cause: &std::io::Error) -> &'static str {
-    match cause.kind() {
-        std::io::ErrorKind::NotFound => "run `cofferdam init` to write one",
-        std::io::ErrorKind::PermissionDenied => {
-            "run this as the account that it belongs to, or let this one read it"
-        }
-        std::io::ErrorKind::InvalidData => "write it as UTF-8 text",
-        _ => "name a regular file with --config",
-    }
 }
 
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -193,6 +151,15 @@ impl Config {
     /// # Errors
     /// [`ConfigError`] for the first thing that is not understood.
     pub fn load(
+        file: Option<&Path>,
+        workspace: Option<&Path>,
+        environment: &BTreeMap<String, String>,
+    ) -> Result<Self, ConfigError> {
+        let flags = Flags { workspace: workspace.map(Path::to_owned), keys: Vec::new() };
+        Self::load_with(file, &flags, environment)
+    }
+
+    fn laid_over(
         file: Option<&Path>,
         workspace: Option<&Path>,
         environment: &BTreeMap<String, String>,
@@ -317,6 +284,7 @@ impl Config {
             ("policies.dir", self.policies_dir.as_ref()),
             ("", self.file.as_ref()),
             ("audit.sign_key_file", self.audit.sign_key_file.as_ref()),
+            ("workflows.dir", self.workflows.dir.as_ref()),
             ("channels.telegram.token_file", self.telegram.as_ref().and_then(|t| t.token_file.as_ref())),
             ("provider.api_key_file", self.provider.api_key_file.as_ref()),
             ("provider.instructions_file", self.provider.instructions_file.as_ref()),

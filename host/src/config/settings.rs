@@ -91,6 +91,10 @@ fn in_use(config: &Config, key: &str) -> Option<String> {
         "attachments.max_turn_bytes" => quoted(&config.attachments.max_turn_bytes),
         "attachments.max_count" => config.attachments.max_count.to_string(),
         "attachments.max_download_size_bytes" => config.workflow_attachments.max_bytes.to_string(),
+        "attachments.download_timeout" => quoted(&config.workflow_attachments.download_timeout),
+        "attachments.max_redirects" => config.workflow_attachments.max_redirects.to_string(),
+        "attachments.temp_dir_quota_bytes" => config.workflow_attachments.temp_dir_quota_bytes?.to_string(),
+        "attachments.allowed_private_hosts" => "[]".to_owned(),
         "workflows.max_open" => config.workflows.max_open.to_string(),
         "workflows.run_deadline" => quoted(&config.workflows.run_deadline),
         "workflows.env" => format!("{:?}", config.workflows.env),
@@ -186,7 +190,7 @@ mod tests {
         check(&load(Some("/x")), "workspace.root", "\"/x\"", Origin::Flag);
         // Keys without a default of their own are the only ones that may show nothing.
         for setting in &config.settings {
-            let may_be_none = ["policies.dir", "audit.sign_key_file", "channels.telegram.token_file", "log.filter", "metrics.listen"].contains(&setting.key)
+            let may_be_none = ["policies.dir", "audit.sign_key_file", "channels.telegram.token_file", "log.filter", "metrics.listen", "attachments.temp_dir_quota_bytes"].contains(&setting.key)
                 // None of a model's settings has a value where there is no model.
                 || setting.key.starts_with("provider.")
                 // Nor of a channel's where there is no channel.

@@ -93,6 +93,7 @@ fn places(config: &Config, readable: Readable<'_>) -> Result<GatewayPaths, Confi
     places.read_only.extend(Path::new("/etc/resolv.conf").canonicalize().ok());
     places.read_only.extend(config.policies_dir.clone());
     places.read_only.extend(config.audit.sign_key_file.clone());
+    places.read_only.extend(config.workflows.dir.clone());
     match readable {
         Readable::Listed(files) => places.read_only.extend(files.iter().cloned()),
         Readable::Renewable => places.read_only.extend(renewable(config)),
@@ -149,6 +150,7 @@ pub(super) fn ports(config: &Config) -> Option<Vec<u16>> {
     ports.extend(config.telegram.as_ref().and_then(|telegram| telegram.port()));
     ports.extend(config.discord.iter().flat_map(|discord| discord.ports()));
     ports.extend(config.provider.port());
+    ports.extend(config.workflow_attachments.private_hosts.iter().map(|host| host.port()));
     // A proxy of the environment stands between, and its port is the one that is connected to.
     for name in ["https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY", "http_proxy", "HTTP_PROXY"] {
         ports.extend(std::env::var(name).ok().and_then(|proxy| proxy_port(&proxy)));

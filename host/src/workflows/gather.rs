@@ -7,7 +7,8 @@ use super::types::Limits;
 use cofferdam_core::path::GuestPath;
 use cofferdam_core::text::one_line;
 use cofferdam_core::tool::ErrorCode;
-use cofferdam_warden::attachments::sniff;
+use cofferdam_egress::{EgressError, Target};
+use cofferdam_warden::attachments::{Blob, sniff};
 use cofferdam_workflow::attachment::{FolderPath, Item, Kind, LocalPath, Merge, Pattern, Scope, Source, Url};
 use cofferdam_workflow::{PlannedAttachment, ReadyAttachment};
 use serde_json::{Map, Value};
@@ -46,8 +47,12 @@ pub struct Gathered {
 pub enum Bytes {
     /// In a file.
     Local(Kind, Local),
-    /// At an address.
+    /// At an address, which is passed on and not contacted.
     At(Kind, Url),
+    /// At an address that is downloaded.
+    ToDownload(Kind, Url),
+    /// Downloaded.
+    Downloaded(Kind, Url, Blob),
     /// Of a check: a file of the workspace that an earlier task may make, or what waits for tasks. `true` for a path.
     Unknown {
         /// Whether `shown` is a path.
@@ -144,13 +149,7 @@ impl Gather<'_> {
         let ReadyAttachment { scope, folder, group, item } = ready;
         match item.source.clone() {
             Source::Url(url) => {
-                let found = Found {
-                    kind: item.kind.name().to_owned(),
-                    shown: url.as_written().to_owned(),
-                    bytes: Bytes::At(item.kind, url.clone()),
-                    mime_type: None,
-                };
-                union.merge.add(found, item.kind, Some(url.key()), (item.name, item.meta), scope);
+                union.problems.extend(self.take_address(url, item, scope, &mut union.merge).err())
             }
             Source::Local(LocalPath::Workspace(path)) => {
                 union.matched.entry(group).or_default().0 = true;
@@ -169,6 +168,31 @@ impl Gather<'_> {
                 }
             }
         }
+    }
+
+    fn take_address(
+        &self,
+        url: Url,
+        item: Item,
+        scope: Scope,
+        merge: &mut Merge<Found>,
+    ) -> Result<(), Problem> {
+        let is_downloaded = item.is_downloaded();
+        if is_downloaded {
+            Target::parse(url.as_written(), &self.limits.private_hosts).map_err(EgressError::from)?;
+        }
+        let found = Found {
+            kind: item.kind.name().to_owned(),
+            shown: url.as_written().to_owned(),
+            bytes: Bytes::At(item.kind, url.clone()),
+            mime_type: None,
+        };
+        let merged = merge.add(found, item.kind, Some(url.key()), (item.name, item.meta), scope);
+        if is_downloaded {
+            // Whoever of its declarations asks for that.
+            merged.first.bytes = Bytes::ToDownload(item.kind, url);
+        }
+        Ok(())
     }
 
     fn take_matching(
@@ -239,14 +263,7 @@ impl Gather<'_> {
             return Err(Problem { code: ErrorCode::TooLarge, message });
         }
         let mime_type = sniff(&mut local.file);
-        if !self.limits.allowed.allows(item.kind, &mime_type) {
-            let (kind, may) = (item.kind.name(), self.limits.allowed.of(item.kind).join(", "));
-            let message = format!(
-                "{quoted} is {mime_type}, and an attachment of type {kind} may be {may}; write another type, or change \
-                 [attachments] allowed_mime_types"
-            );
-            return Err(Problem { code: ErrorCode::AttachmentUnavailable, message });
-        }
+        self.limits.check_type(item.kind, &mime_type, &quoted)?;
         let key = Some(local.real.to_string_lossy().into_owned());
         let found = Found {
             kind: item.kind.name().to_owned(),
@@ -256,6 +273,21 @@ impl Gather<'_> {
         };
         union.merge.add(found, item.kind, key, (item.name.clone(), item.meta.clone()), scope);
         Ok(())
+    }
+}
+
+impl Limits {
+    /// Refuses a detected type that an attachment of this type may not be.
+    pub(super) fn check_type(&self, kind: Kind, mime_type: &str, quoted: &str) -> Result<(), Problem> {
+        if self.allowed.allows(kind, mime_type) {
+            return Ok(());
+        }
+        let (name, may) = (kind.name(), self.allowed.of(kind).join(", "));
+        let message = format!(
+            "{quoted} is {mime_type}, and an attachment of type {name} may be {may}; write another type, or change \
+             [attachments] allowed_mime_types"
+        );
+        Err(Problem { code: ErrorCode::AttachmentUnavailable, message })
     }
 }
 

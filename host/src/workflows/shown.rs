@@ -68,8 +68,8 @@ impl Viewer<'_> {
         for (one, attachment) in gathered.iter().zip(attachments.iter()) {
             let (kind, url) = match &one.bytes {
                 Bytes::Local(kind, _) => (*kind, None),
-                Bytes::At(kind, url) => (*kind, Some(url.clone())),
-                Bytes::Unknown { .. } => return Err(lost(one)),
+                Bytes::At(kind, url) | Bytes::Downloaded(kind, url, _) => (*kind, Some(url.clone())),
+                Bytes::ToDownload(..) | Bytes::Unknown { .. } => return Err(lost(one)),
             };
             let taken = Taken { of: one, kind, url };
             lines.push(line(&taken, attachment));
@@ -88,7 +88,7 @@ impl Viewer<'_> {
         left: &mut u64,
     ) -> Result<Option<Shown>, Problem> {
         let shown = format!("`{}`", one_line(&taken.of.shown_redacted(), 200));
-        if let Some(url) = &taken.url {
+        if let Bytes::At(_, url) = &taken.of.bytes {
             return match taken.kind {
                 Kind::Image if !self.accepts.iter().any(|pattern| pattern.starts_with("image/")) => {
                     Err(self.not_accepted(&shown, "an image"))
@@ -169,7 +169,16 @@ fn take(one: &mut Gathered, intake: &mut Intake) {
                 Err(error) => intake.refuse(declared, &format!("it could not be read ({error})")),
             }
         }
-        Bytes::At(..) | Bytes::Unknown { .. } => {
+        Bytes::Downloaded(_, _, blob) => {
+            let declared = Declared {
+                name: one.name.clone(),
+                mime_type: None,
+                size: Some(blob.len()),
+                source: Some(shown),
+            };
+            intake.read(declared, &mut blob.reader());
+        }
+        Bytes::At(..) | Bytes::ToDownload(..) | Bytes::Unknown { .. } => {
             let declared =
                 Declared { name: one.name.clone(), mime_type: None, size: None, source: Some(shown) };
             intake.refuse(declared, "it is known by its address alone");
@@ -221,7 +230,7 @@ impl Gathered {
     /// Its path, or its address without user and query.
     pub fn shown_redacted(&self) -> String {
         match &self.bytes {
-            Bytes::At(_, url) => url.redacted(),
+            Bytes::At(_, url) | Bytes::ToDownload(_, url) | Bytes::Downloaded(_, url, _) => url.redacted(),
             Bytes::Local(..) | Bytes::Unknown { .. } => self.shown.clone(),
         }
     }

@@ -1,13 +1,23 @@
-//! What attachments of workflows may be: by type, as their bytes tell, and how large.
+//! What attachments of workflows may be: by type, as their bytes tell, how large, and from where they are downloaded.
 
+use cofferdam_core::limits::Span;
 use cofferdam_core::text::one_line;
+use cofferdam_egress::HostPort;
 use cofferdam_workflow::attachment::Kind;
 use serde::Deserialize;
+use std::time::Duration;
 
 /// Bytes of one attachment when the configuration says nothing.
 const BYTES_DEFAULT: u64 = 10_000_000;
 /// No larger limit is taken.
 const BYTES_CEILING: u64 = 1 << 30;
+/// Of one download when the configuration says nothing, and the least and most that is taken.
+const TIMEOUT_DEFAULT: Span = Span::seconds(30);
+const TIMEOUT_LEAST: Span = Span(Duration::from_millis(1));
+const TIMEOUT_CEILING: Span = Span::seconds(600);
+/// Redirects of one download when the configuration says nothing, and the most that is taken.
+const REDIRECTS_DEFAULT: u32 = 3;
+const REDIRECTS_CEILING: u32 = 20;
 
 /// Limits on attachments of workflows.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -16,11 +26,26 @@ pub struct Limits {
     pub max_bytes: u64,
     /// What each type may be.
     pub allowed: AllowedTypes,
+    /// One download, from its first look-up to its last byte.
+    pub download_timeout: Span,
+    /// Redirects that one download follows.
+    pub max_redirects: u32,
+    /// All downloads that a run has at once.
+    pub temp_dir_quota_bytes: Option<u64>,
+    /// Hosts that may be private, and plain http.
+    pub private_hosts: Vec<HostPort>,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { max_bytes: BYTES_DEFAULT, allowed: AllowedTypes::default() }
+        Self {
+            max_bytes: BYTES_DEFAULT,
+            allowed: AllowedTypes::default(),
+            download_timeout: TIMEOUT_DEFAULT,
+            max_redirects: REDIRECTS_DEFAULT,
+            temp_dir_quota_bytes: None,
+            private_hosts: Vec::new(),
+        }
     }
 }
 
@@ -113,17 +138,34 @@ impl AllowedTypes {
 }
 
 impl Limits {
-    /// Refuses a size that is no limit.
+    /// Refuses what is no limit.
     ///
     /// # Errors
-    /// What to write.
-    pub fn check_bytes(bytes: u64) -> Result<(), BadPattern> {
-        match bytes {
-            1..=BYTES_CEILING => Ok(()),
-            _ => {
-                Err(BadPattern(format!("max_download_size_bytes = {bytes} is not from 1 to {BYTES_CEILING}")))
-            }
+    /// The key below `[attachments]`, and what to write.
+    pub fn check(&self) -> Result<(), (String, BadPattern)> {
+        let refuse = |key: &str, said: String| Err((key.to_owned(), BadPattern(said)));
+        let bytes = self.max_bytes;
+        if !(1..=BYTES_CEILING).contains(&bytes) {
+            let said = format!("max_download_size_bytes = {bytes} is not from 1 to {BYTES_CEILING}");
+            return refuse("max_download_size_bytes", said);
         }
+        let timeout = self.download_timeout;
+        if timeout < TIMEOUT_LEAST || timeout > TIMEOUT_CEILING {
+            let said = format!("download_timeout = \"{timeout}\" is not from 1ms to {TIMEOUT_CEILING}");
+            return refuse("download_timeout", said);
+        }
+        if self.max_redirects > REDIRECTS_CEILING {
+            let said = format!("max_redirects = {} is not from 0 to {REDIRECTS_CEILING}", self.max_redirects);
+            return refuse("max_redirects", said);
+        }
+        if let Some(quota) = self.temp_dir_quota_bytes.filter(|quota| *quota < bytes) {
+            let said =
+                format!("temp_dir_quota_bytes = {quota} is less than max_download_size_bytes = {bytes}");
+            return refuse("temp_dir_quota_bytes", said);
+        }
+        self.allowed.check().map_err(|(kind, BadPattern(said))| {
+            (format!("allowed_mime_types.{kind}"), BadPattern(format!("{kind}: {said}")))
+        })
     }
 }
 
@@ -178,8 +220,25 @@ mod tests {
         ] {
             assert_eq!(allowed.allows(kind, mime_type), may, "{kind:?} {mime_type}");
         }
-        for (bytes, sound) in [(0, false), (1, true), (1 << 30, true), ((1 << 30) + 1, false)] {
-            assert_eq!(Limits::check_bytes(bytes).is_ok(), sound, "{bytes}");
+        let limits = |bytes, ms, redirects, quota| Limits {
+            max_bytes: bytes,
+            download_timeout: Span(Duration::from_millis(ms)),
+            max_redirects: redirects,
+            temp_dir_quota_bytes: quota,
+            ..Limits::default()
+        };
+        for (limits, key) in [
+            (limits(0, 1, 0, None), "max_download_size_bytes"),
+            (limits(1, 1, 0, Some(1)), ""),
+            (limits(1 << 30, 600_000, 20, None), ""),
+            (limits((1 << 30) + 1, 1, 0, None), "max_download_size_bytes"),
+            (limits(1, 0, 0, None), "download_timeout"),
+            (limits(1, 600_001, 0, None), "download_timeout"),
+            (limits(1, 1, 21, None), "max_redirects"),
+            (limits(2, 1, 0, Some(1)), "temp_dir_quota_bytes"),
+        ] {
+            let refused = limits.check().err().map(|(key, _)| key).unwrap_or_default();
+            assert_eq!(refused, key, "{limits:?}");
         }
     }
 }

@@ -61,7 +61,7 @@ use cofferdam_chat::lanes::Arrival;
 use cofferdam_chat::people::words::served;
 use cofferdam_chat::people::{Door, Guests, Names};
 use cofferdam_chat::pulse::Pulse;
-use cofferdam_chat::setup::{Renewal, Services, run};
+use cofferdam_chat::setup::{Renewal, run};
 use cofferdam_store::StoreError;
 use failure::Failure;
 use moves::Moves;
@@ -78,14 +78,7 @@ use tokio_util::sync::CancellationToken;
 pub static PULSE: Pulse = Pulse::new();
 
 /// Everything that the channel needs from others.
-pub struct Service {
-    /// The section of the configuration.
-    pub config: Config,
-    /// The bot's token.
-    pub token: Token,
-    /// What every channel is given.
-    pub services: Services,
-}
+pub type Service = cofferdam_chat::setup::Service<Config, Token>;
 
 /// Why the channel ended by itself.
 #[derive(Debug, thiserror::Error)]

@@ -1,7 +1,7 @@
 //! Approvals: two buttons, decided once by who may, through `kill -9`; every press is acknowledged.
 
 use super::world::{ANN, BEN, EVE, PATIENCE, TOWN, World, read};
-use support::discord::{Incoming, Interaction, Press, SentMessage};
+use support::discord::{Hold, Incoming, Interaction, Press, SentMessage};
 use support::home::Home;
 
 /// A world in which writing a file is asked about.
@@ -9,7 +9,7 @@ async fn asking(more: &str) -> anyhow::Result<World> {
     World::running_in(ask_before_writing, more).await
 }
 
-fn ask_before_writing(home: Home) -> Home {
+pub(super) fn ask_before_writing(home: Home) -> Home {
     let home = home.config("[policies]\ndir = \"policies\"\n");
     let _ = std::fs::remove_dir_all(home.dir().join("policies"));
     let exported =
@@ -91,4 +91,43 @@ async fn who_may_not_is_told_alone_and_the_same_buttons_decide_after_a_kill() ->
     assert_eq!(world.saved("/shared/a"), b"agreed");
     let count = world.server.sent_messages().len();
     world.end(count)
+}
+
+/// Nobody decides in time, also where the program is killed meanwhile: no button is left, and a late press changes
+/// nothing.
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn one_that_expires_leaves_no_button() -> anyhow::Result<()> {
+    for killed in [false, true] {
+        let mut world = asking("[approvals]\nexpires = \"1s\"").await?;
+        let held = world.server.gate("create_message", Hold::BeforeAnswer);
+        let pushed = world.server.push(Incoming::private(ANN).text(WRITE));
+        // The button is known before it goes.
+        held.reached().await?;
+        let asked = question(&world).await?;
+        let approve = asked.buttons()[0].custom_id.clone();
+        match killed {
+            true => {
+                world.kill();
+                held.discard();
+                world.start().await?;
+            }
+            false => held.release(),
+        }
+        let over = |sent: &SentMessage| {
+            sent.message_id == asked.message_id
+                && sent.buttons().is_empty()
+                && sent.content.contains("Expired")
+        };
+        let found = world.server.wait_for_message(PATIENCE, over).await;
+        found.map_err(|error| anyhow::anyhow!("{killed} {error}\n{}", world.tail()))?;
+        let told = |sent: &SentMessage| {
+            sent.reply_to == Some(pushed.message_id) && sent.content.contains("approval\\_denied")
+        };
+        world.server.wait_for_message(PATIENCE, told).await?;
+        let late = pressed(&world, ANN, &asked, &approve).await?;
+        assert_eq!(late.acknowledged, Some(4), "who pressed is told");
+        assert!(!world.home.host("/shared/a").exists());
+        world.end(3)?;
+    }
+    Ok(())
 }

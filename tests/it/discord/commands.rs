@@ -3,7 +3,7 @@
 use super::world::{ANN, PATIENCE, TOWN, World, read, result};
 use serde_json::{Value, json};
 use std::time::Duration;
-use support::discord::{Command, Fault, Incoming, Interaction, Media, SentMessage};
+use support::discord::{Command, Fault, Hold, Incoming, Interaction, Media, SentMessage, Target};
 
 /// Makes a command and waits for the text that its message has in the end.
 async fn answered(world: &World, command: Command) -> anyhow::Result<(Interaction, SentMessage)> {
@@ -110,4 +110,51 @@ async fn when_the_token_is_over_the_answer_is_a_message() -> anyhow::Result<()> 
     let _ = (Value::Null, Duration::ZERO);
     let count = world.server.sent_messages().len();
     world.end(count)
+}
+
+/// Registering that fails costs nothing but the commands; one that was acknowledged already is run.
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_registration_that_fails_stops_nothing() -> anyhow::Result<()> {
+    for (route, fault) in [
+        ("get_commands", Fault::server_error(500)),
+        ("put_commands", Fault::discord_error(400, 50035, "Invalid Form Body")),
+        ("get_current_application", Fault::discord_error(403, 0, "Forbidden")),
+    ] {
+        let mut world = World::stopped_with("").await?;
+        world.server.fault(route, usize::MAX, fault);
+        world.start().await?;
+        world.logs("the application commands are not set").await?;
+        world.ask(Incoming::private(ANN).text("/help")).await?;
+        world.server.clear_faults();
+        let twice =
+            Fault::discord_error(400, 40060, "Interaction has already been acknowledged.").after_effect();
+        world.server.fault("create_response", 1, twice);
+        let (_, help) = answered(&world, Command::new("help").by(ANN)).await?;
+        assert!(read(&help.content).contains("file_read"));
+        world.end(2)?;
+    }
+    Ok(())
+}
+
+/// However long it waits for its turn, Discord is told in time that an answer comes.
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn one_that_waits_for_its_turn_is_acknowledged_at_once() -> anyhow::Result<()> {
+    let world = World::running().await?;
+    let gate = world.server.gate(Target::download(), Hold::BeforeEffect);
+    let slow = world.server.push(Incoming::private(ANN).text("/help").attachment(Media::new("a", "x")));
+    gate.reached().await?;
+    let made: Vec<_> = (0..5).map(|_| world.server.invoke(Command::new("help").by(ANN))).collect();
+    for one in &made {
+        let done = |one: &Interaction| one.acknowledged.is_some();
+        let done = world.server.wait_for_interaction(PATIENCE, one.id, done).await?;
+        assert!(done.acknowledged == Some(5) && done.acknowledged_after_ms < Some(3000), "{done:?}");
+    }
+    assert!(world.server.requests("edit_response").is_empty(), "they wait");
+    gate.release();
+    world.answer(&slow).await?;
+    for one in &made {
+        let answers = |sent: &SentMessage| sent.interaction == Some(one.id) && !sent.is_loading();
+        world.server.wait_for_message(PATIENCE, answers).await?;
+    }
+    world.end(6)
 }

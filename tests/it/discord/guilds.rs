@@ -110,7 +110,11 @@ async fn an_update_answers_nothing_and_what_is_deleted_in_time_is_not_run() -> a
     gate.reached().await?;
     let gone = world.server.push(Incoming::private(ANN).text("/file_write path=/shared/gone content=x"));
     let changed = world.server.push(Incoming::private(ANN).text("/help"));
+    let many = [(); 2].map(|()| {
+        world.server.push(Incoming::private(ANN).text("/file_write path=/shared/gone content=x")).message_id
+    });
     world.server.delete(gone.channel_id, gone.message_id)?;
+    world.server.delete_all(gone.channel_id, &many);
     world.server.edit(changed.channel_id, changed.message_id, "/file_list path=/shared")?;
     // Events come in their order: by then these were taken.
     let after = world.server.push(Incoming::guild(TOWN, ANN).mention_bot().text("/help"));
@@ -121,4 +125,24 @@ async fn an_update_answers_nothing_and_what_is_deleted_in_time_is_not_run() -> a
     assert!(answer.contains("entries"), "{answer}");
     assert!(!world.home.host("/shared/gone").exists(), "it was deleted before its turn");
     world.end(4)
+}
+
+/// Once its turn has begun, a deletion changes nothing; the reply points at nothing.
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn what_is_deleted_while_it_runs_is_answered_without_a_reference() -> anyhow::Result<()> {
+    let world = World::running().await?;
+    world.server.open_channel(TOWN);
+    let gate = world.server.gate(Target::download(), Hold::BeforeEffect);
+    let asked = Incoming::guild(TOWN, ANN).mention_bot().text("/attachment_save index=0 path=/shared/a");
+    let asked = world.server.push(asked.attachment(Media::new("a", "kept all the same")));
+    gate.reached().await?;
+    world.server.delete(TOWN, asked.message_id)?;
+    // Events come in their order: by then it was taken.
+    world.ask(Incoming::private(ANN).text("/help")).await?;
+    gate.release();
+    let answer =
+        world.server.wait_for_message(super::world::PATIENCE, |sent| sent.channel_id == TOWN).await?;
+    assert!(answer.reply_to.is_none() && answer.content.contains("saved"), "{answer:?}");
+    assert_eq!(world.saved("/shared/a"), b"kept all the same");
+    world.end(2)
 }

@@ -60,3 +60,21 @@ async fn in_the_middle_of_a_crowd() -> anyhow::Result<()> {
     }
     world.end(pushed.len())
 }
+
+/// The link was good when the message came, and is over when it is fetched: the message is asked for a fresh one.
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn for_longer_than_a_link_is_good() -> anyhow::Result<()> {
+    let mut world = World::running().await?;
+    let gate = world.server.gate(Target::download(), Hold::BeforeEffect);
+    let message = Incoming::private(ANN).text(&save(0, "/shared/late"));
+    let pushed = world.server.push(message.attachment(Media::new("a", "late")));
+    gate.reached().await?;
+    world.kill();
+    gate.discard();
+    world.server.expire_links();
+    world.start().await?;
+    world.answer(&pushed).await?;
+    assert_eq!(world.saved("/shared/late"), b"late");
+    assert_eq!(world.server.requests("get_message").len(), 1);
+    world.end(1)
+}

@@ -294,7 +294,7 @@ async fn without_the_key_nobody_may_ask_and_a_place_that_is_taken_is_told() -> a
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn a_reload_that_was_refused_is_seen_until_one_is_not() -> anyhow::Result<()> {
-    let mut world = World::running_in(watched).await?;
+    let world = World::running_in(watched).await?;
     let address = monitor(&world).await?;
     let good = std::fs::read_to_string(world.home.config_file())?;
     std::fs::write(world.home.config_file(), format!("{good}nope = 1\n"))?;

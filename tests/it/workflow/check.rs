@@ -219,7 +219,20 @@ fn limits_are_set_by_file_environment_and_flag() {
     command.env("COFFERDAM_ATTACHMENTS_MAX_DOWNLOAD_SIZE_BYTES", "1000");
     command.env("COFFERDAM_ATTACHMENTS_ALLOWED_MIME_TYPES_IMAGE", "image/*");
     assert_eq!(command.output().expect("it runs").status.code(), Some(0));
+    refused_on_paper(
+        &home.run(&["workflow", "check", &file, "--attachments-download-timeout", "11m"]),
+        "--attachments-download-timeout: [attachments] download_timeout = \"11m\" is not from 1ms to 10m",
+    );
     for (lines, said) in [
+        ("[attachments]\ndownload_timeout = \"0s\"\n", "is not from 1ms to 10m"),
+        ("[attachments]\nmax_redirects = 21\n", "max_redirects = 21 is not from 0 to 20"),
+        ("[attachments]\nmax_redirects = -1\n", "invalid value: integer `-1`"),
+        (
+            "[attachments]\ntemp_dir_quota_bytes = 9999999\n",
+            "temp_dir_quota_bytes = 9999999 is less than max_download_size_bytes = 10000000",
+        ),
+        ("[attachments]\nallowed_private_hosts = [\"10.0.0.1\"]\n", "write e.g. \"files.internal:443\""),
+        ("[attachments]\nallowed_private_hosts = [\"Files.internal:80\"]\n", "write \"files.internal:80\""),
         (
             "[attachments]\nmax_download_size_bytes = 0\n",
             "max_download_size_bytes = 0 is not from 1 to 1073741824",
@@ -237,6 +250,58 @@ fn limits_are_set_by_file_environment_and_flag() {
         put(&home, "a.png", PNG);
         refused_on_paper(&home.run(&["workflow", "check", &with(&home, image)]), said);
     }
+}
+
+/// Each flag, a value, and how `doctor --json` has it.
+const FLAGS: &[(&str, &str, &str)] = &[
+    ("attachments.max_download_size_bytes", "5000", "5000"),
+    ("attachments.download_timeout", "7s", "\"7s\""),
+    ("attachments.max_redirects", "0", "0"),
+    ("attachments.temp_dir_quota_bytes", "6000", "6000"),
+    ("attachments.allowed_private_hosts", "a.test:1,[fd00::1]:2", "[\"a.test:1\", \"[fd00::1]:2\"]"),
+    ("attachments.allowed_mime_types.image", "image/png", "[\"image/png\"]"),
+    ("attachments.allowed_mime_types.audio", "audio/ogg", "[\"audio/ogg\"]"),
+    ("attachments.allowed_mime_types.video", "video/mp4", "[\"video/mp4\"]"),
+    ("attachments.allowed_mime_types.pdf", "application/pdf", "[\"application/pdf\"]"),
+    ("attachments.allowed_mime_types.file", "text/*,image/*", "[\"text/*\", \"image/*\"]"),
+];
+
+#[test]
+fn doctor_tells_of_each_limit_where_it_was_set() {
+    let home = Home::new().config("[attachments]\nmax_redirects = 2\nmax_download_size_bytes = 4000\n");
+    let settings = |flags: &[String], variable: Option<(&str, &str)>| {
+        let flags: Vec<&str> = flags.iter().map(String::as_str).collect();
+        let mut command = home.command(&[&["doctor", "--offline", "--json"][..], &flags].concat());
+        let ran: support::home::Ran = command.envs(variable).output().expect("it runs").into();
+        let settings = ran.json()["configuration"]["keys"].as_array().expect("a list").clone();
+        move |key: &str| {
+            let setting = settings.iter().find(|setting| setting["key"] == key).expect("known");
+            (
+                setting["value"].as_str().map(str::to_owned),
+                setting["origin"].as_str().expect("one").to_owned(),
+            )
+        }
+    };
+    let variable = Some(("COFFERDAM_ATTACHMENTS_MAX_REDIRECTS", "1"));
+    let found = |value: &str, origin: &str| (Some(value.to_owned()), origin.to_owned());
+    let plain = settings(&[], variable);
+    assert_eq!(plain("attachments.max_redirects"), found("1", "environment"));
+    assert_eq!(plain("attachments.max_download_size_bytes"), found("4000", "file"));
+    assert_eq!(plain("attachments.download_timeout"), found("\"30s\"", "default"));
+    assert_eq!(plain("attachments.temp_dir_quota_bytes"), (None, "default".to_owned()));
+    let flag = |key: &str| format!("--{}", key.replace(['.', '_'], "-"));
+    let flags: Vec<String> =
+        FLAGS.iter().flat_map(|(key, value, _)| [flag(key), (*value).to_owned()]).collect();
+    let set = settings(&flags, variable);
+    for (key, _, value) in FLAGS {
+        assert_eq!(set(key), found(value, "flag"), "{key}");
+    }
+    // The gateway that runs takes the same, and refuses the same.
+    let refused = home.run(&["serve", "--attachments-max-redirects", "21"]);
+    refused_on_paper(
+        &refused,
+        "--attachments-max-redirects: [attachments] max_redirects = 21 is not from 0 to 20",
+    );
 }
 
 #[test]

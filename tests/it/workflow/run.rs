@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use support::containing;
 use support::home::{Home, Ran};
 use support::llm::{Call, Dialect, Gate, LlmServer, Turn};
+use support::terminal::Terminal;
 
 fn run(home: &Home, text: &str, more: &[&str]) -> Ran {
     let file = put(home, "w.yaml", text.as_bytes());
@@ -108,31 +109,10 @@ fn a_refused_call_fails_its_task_and_ends_the_run() {
 }
 
 #[test]
-fn what_this_release_does_not_carry_out_is_refused_before_anything_begins() {
+fn an_agents_task_without_a_model_is_refused_before_anything_begins() {
     let home = Home::new();
-    let agent = |attachment: &str| {
-        format!(
-            "workflow: w\nagents: [{{ id: a, actions: [{{ id: b, prompt: c, attachments: [{attachment}] }}] }}]\ntasks: [{{ id: t, agent: a, action: b }}]\n"
-        )
-    };
-    for (text, said) in [
-        (
-            "workflow: w\ntasks: [{ id: a, send: { to: \"telegram:1\", text: x } }]\n".to_owned(),
-            "task a: this release does not carry out `send`",
-        ),
-        (
-            "workflow: w\ntasks: [{ id: a, approve: { text: x, timeout: 1h } }]\n".to_owned(),
-            "task a: this release does not carry out `approve`",
-        ),
-        (agent("{ type: pdf, url: \"https://e.example/a.pdf\" }"), "this release downloads no attachments"),
-        (
-            agent("{ type: image, urls: [\"https://e.example/a.png\"], fetch: true }"),
-            "this release downloads no attachments",
-        ),
-        (agent("{ type: file, path: a.txt }"), "its agents need a model"),
-    ] {
-        refused_on_paper(&run(&home, &text, &[]), said);
-    }
+    let text = "workflow: w\nagents: [{ id: a, actions: [{ id: b, prompt: c }] }]\ntasks: [{ id: t, agent: a, action: b }]\n";
+    refused_on_paper(&run(&home, text, &[]), "its agents need a model");
     assert!(home.audit().is_empty() && !home.state().join("cofferdam.db").exists(), "nothing began");
 }
 
@@ -478,12 +458,69 @@ fn killed_at_any_moment_a_run_does_everything_once() {
     assert!(resumes > 0, "of {kills} kills none came after a run began");
 }
 
-#[test]
-fn a_policy_that_wants_a_person_is_asked_as_in_a_turn() {
+/// The default policies, where `file_write` asks each time.
+fn asking() -> Home {
     let home = Home::new().own_policies();
     let name = "tools/file_write.toml";
     let text = std::fs::read_to_string(home.policies_dir().join(name)).expect("there");
-    let home = home.policy(name, &format!("{text}\n[approval]\n\"*\" = \"always\"\n"));
+    home.policy(name, &format!("{text}\n[approval]\n\"*\" = \"always\"\n"))
+}
+
+#[test]
+fn whoever_sits_at_the_terminal_is_asked_and_a_yes_needs_the_code() {
+    let home = asking();
+    let file = put(&home, "w.yaml", COPY.as_bytes());
+    let config = home.config_file();
+    let config = config.to_str().expect("text");
+    // The one line of standard output is apart from what is asked.
+    let at_terminal = |words: &str| {
+        let program = support::program::cofferdam();
+        let command = format!("exec {} --config {config} {words} > out.json", program.display());
+        Terminal::run(&home, home.dir(), &command, &[])
+    };
+    let line = || -> Value {
+        let out = std::fs::read_to_string(home.dir().join("out.json")).expect("written");
+        assert_eq!(out.lines().count(), 1, "{out}");
+        serde_json::from_str(&out).expect("JSON")
+    };
+    let code = |terminal: &mut Terminal| {
+        terminal.until("file_write needs approval");
+        terminal.until("Approve? [yes ");
+        terminal.before("/no] ")
+    };
+    let mut terminal = at_terminal(&format!("run {file} --input name=a"));
+    let first = code(&mut terminal);
+    terminal.types("yes\n");
+    terminal.until("That does not say which call it approves.");
+    terminal.types("go on, please\n");
+    terminal.until("That does not say which call it approves.");
+    terminal.types(&format!("yes {first}\n"));
+    assert_eq!(terminal.ended().0, Some(0));
+    assert_eq!(states(&line()), "done done");
+    assert!(home.host("/shared/a.txt").exists());
+
+    let mut terminal = at_terminal(&format!("run {file} --input name=b"));
+    code(&mut terminal);
+    terminal.types("no\n");
+    assert_eq!(terminal.ended().0, Some(1));
+    assert_eq!(states(&line()), "failed:approval_denied pending");
+    assert!(!home.host("/shared/b.txt").exists());
+
+    let id = line()["run"].as_str().expect("an id").to_owned();
+    let mut terminal = at_terminal(&format!("workflow resume {id} --json"));
+    let second = code(&mut terminal);
+    terminal.types(&format!("yes {second}\n"));
+    assert_eq!(terminal.ended().0, Some(0));
+    assert_eq!(states(&line()), "done done");
+    let audit = home.audit();
+    let approvals: Vec<&str> = audit.iter().filter_map(|record| record["approval"].as_str()).collect();
+    assert_eq!(approvals, ["asked", "approved", "asked", "denied", "asked", "approved"]);
+    assert_eq!(home.run(&["audit", "verify"]).code, Some(0));
+}
+
+#[test]
+fn a_policy_that_wants_a_person_is_asked_as_in_a_turn() {
+    let home = asking();
     let ran = run(&home, COPY, &["--input", "name=a"]);
     assert_eq!(
         (ran.code, states(&ran.json())),

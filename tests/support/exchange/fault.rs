@@ -78,7 +78,12 @@ impl Fault {
 
     /// 302 to another address, for example a [`RedirectSink`](super::RedirectSink)'s.
     pub fn redirect(location: &str) -> Self {
-        Self::instead(Answer::new(302, "text/html", "").with_header("Location", location.to_owned()))
+        Self::redirect_by(302, location)
+    }
+
+    /// The same by another status: 301, 303, 307 or 308.
+    pub fn redirect_by(status: u16, location: &str) -> Self {
+        Self::instead(Answer::new(status, "text/html", "").with_header("Location", location.to_owned()))
     }
 
     /// The connection closes without an answer and without the effect.

@@ -54,6 +54,26 @@ impl RequestRecord {
         self.messages().iter().flat_map(of).collect()
     }
 
+    /// The last message of the user: the line of JSON about it, without its time, and the words below.
+    ///
+    /// # Panics
+    /// Where there is no such line: every message has one.
+    pub fn last_said(&self) -> (Value, String) {
+        let message = self.messages().iter().rfind(|message| message["role"] == "user").expect("a message");
+        let text = match &message["content"] {
+            Value::String(text) => text.clone(),
+            parts => {
+                let parts = parts.as_array().into_iter().flatten();
+                parts.filter_map(|part| part["text"].as_str()).collect::<Vec<_>>().join("\n")
+            }
+        };
+        let (line, words) = text.split_once('\n').expect("a line about it");
+        let mut line: Value = serde_json::from_str(line).expect("one line of JSON");
+        let time = line.as_object_mut().and_then(|fields| fields.remove("time"));
+        assert!(time.is_some_and(|time| time.is_string()) && line["about"] == "this message", "{text}");
+        (line, words.to_owned())
+    }
+
     /// All text of the request: instructions, messages, results.
     pub fn text(&self) -> String {
         self.body.to_string()

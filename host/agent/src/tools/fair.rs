@@ -66,6 +66,11 @@ impl<S: Clone + Eq + Hash, J> Fair<S, J> {
         self.waiting
     }
 
+    /// Whether there is a job to run now.
+    pub(super) fn is_ready(&self) -> bool {
+        !self.circle.is_empty()
+    }
+
     /// Takes a job in.
     pub(super) fn push(&mut self, session: &S, job: J) -> Result<Taken, Full> {
         if self.waiting >= self.shares.waiting_in_all {

@@ -11,8 +11,8 @@ use std::cell::{Cell, RefCell};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use tokio::runtime::Handle;
 
-/// What runs on a call thread besides calls.
-type Next = (Handle, Runnable);
+/// A turn that runs on a call thread besides calls.
+pub(super) type Next = (Handle, Runnable);
 
 thread_local! {
     /// Set while the end of a call is told: whoever is woken by that follows on this thread.
@@ -49,9 +49,13 @@ pub(super) fn end_call(tell: impl FnOnce()) {
     ENDING.set(false);
 }
 
-/// Runs the turn that follows the call which ended last on this thread, until that turn waits.
-pub(super) fn run_next() {
-    let Some((runtime, task)) = NEXT.take() else { return };
+/// The turn that follows the call which ended last on this thread.
+pub(super) fn take_next() -> Option<Next> {
+    NEXT.take()
+}
+
+/// Runs a turn on this thread until it waits.
+pub(super) fn run((runtime, task): Next) {
     let _within = runtime.enter();
     TAKES_NEXT.set(true);
     // Its panics are caught where it is polled; what is left are those of its parts when they are dropped.
@@ -150,16 +154,26 @@ mod tests {
         assert!(dropped.await.is_err());
     }
 
-    /// The second job wakes another thread.
+    /// The second job wakes another thread, and the share of a call that is over is free.
     #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
     async fn calls_side_by_side_run_side_by_side() {
         let calls = calls(3);
+        // Each thread has had a call, and sleeps: none is about to look for one by itself.
+        let all = Arc::new(std::sync::Barrier::new(3));
+        let meet = |n: usize| {
+            let (calls, all) = (calls.clone(), all.clone());
+            let session = Caller { channel: "test".into(), sender: n.to_string() };
+            async move { calls.run(&session, LONG, move |_| Ok(all.wait().is_leader())).await }
+        };
+        let (first, second, third) = tokio::join!(meet(1), meet(2), meet(3));
+        assert!(first.is_ok() && second.is_ok() && third.is_ok());
+        tokio::time::sleep(Duration::from_millis(50)).await;
         let turn = follow_calls(async move {
             // Until it follows: a call may end before its turn waits for it.
             while thread_of_call(&calls).await != current().id() {}
             let session = one();
             let (tell, told) = mpsc::channel();
-            let first = calls.run(&session, LONG, move |_| Ok(told.recv_timeout(LONG).is_ok()));
+            let first = calls.run(&session, LONG, move |_| Ok(told.recv_timeout(LONG / 6).is_ok()));
             let second = calls.run(&session, LONG, move |_| Ok(tell.send(()).is_ok()));
             tokio::join!(first, second)
         });

@@ -70,10 +70,16 @@ impl Queue {
         }
     }
 
-    /// A call of the session was given up: another one may run in its place.
-    pub(super) fn give_up(&self, session: &Caller) {
-        self.lock().jobs.done(session);
-        self.changed.notify_one();
+    /// A job of the session is over and its thread does not look for another one now, or it was given up: another one may
+    /// run in its place.
+    pub(super) fn end(&self, session: &Caller) {
+        let mut waiting = self.lock();
+        waiting.jobs.done(session);
+        let ready = waiting.jobs.is_ready();
+        drop(waiting);
+        if ready {
+            self.changed.notify_one();
+        }
     }
 
     /// Lets the threads end when nothing waits any more.

@@ -109,7 +109,13 @@ impl CallThreads {
                     AfterJob::NextOfLost => None,
                     AfterJob::End => return,
                 };
-                following::run_next();
+                if let Some(turn) = following::take_next() {
+                    // Before the turn asks for another call: that may need the share of the one that is over.
+                    if let Some(session) = done.take() {
+                        queue.end(&session);
+                    }
+                    following::run(turn);
+                }
             }
         })?;
         Ok(())
@@ -176,7 +182,7 @@ impl CallThreads {
         match answer {
             Ok(answer) => answer.unwrap_or_else(|_| Err(crashed())),
             Err(_) if handover.abandon() => {
-                self.queue.give_up(session);
+                self.queue.end(session);
                 self.replace_lost_thread();
                 Err(ToolError::new(
                     ErrorCode::TimedOut,

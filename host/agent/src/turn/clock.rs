@@ -1,6 +1,7 @@
 //! The time as a model is told it: day, hour and zone of the machine, with each request. It is kept with the request's
 //! words, so that what a server has cached of a conversation stays as it was.
 
+use cofferdam_core::text::spelled_out_json;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use serde_json::{Map, Value};
@@ -44,7 +45,9 @@ pub(super) fn framed(about: Option<&str>, time: &str, text: &str) -> String {
     let about = about.and_then(|about| serde_json::from_str::<Map<String, Value>>(about).ok());
     let mut about = about.unwrap_or_else(|| Map::from_iter([("about".to_owned(), "this message".into())]));
     about.insert("time".into(), time.into());
-    format!("{}\n{text}", Value::Object(about))
+    let about = Value::Object(about).to_string();
+    // What quoted words hide is shown: nothing in them passes for the end of the line.
+    format!("{}\n{text}", spelled_out_json(&about))
 }
 
 #[cfg(test)]

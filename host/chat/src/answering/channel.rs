@@ -62,8 +62,8 @@ pub trait Channel: Fetcher + Router + Sized {
         before: Option<Placeholder>,
     ) -> Live<Self::Screen>;
 
-    /// Where the approvals of a question's turn are shown.
-    fn board(self: &Arc<Self>, asked: &Asked<Self>) -> impl Board;
+    /// Where approvals are shown: below the message that is answered there, whose sender asks for the calls.
+    fn board(self: &Arc<Self>, target: &Self::Target, asker: &str) -> impl Board;
 
     /// The session of a conversation.
     fn session(&self, target: &Self::Target) -> SessionId {

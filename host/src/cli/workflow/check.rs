@@ -88,6 +88,8 @@ impl Checker<'_> {
             tools: if workflow.names_tools() { self.described()? } else { Map::new() },
         };
         let plan = Plan::begin(workflow.clone(), &context)?;
+        workflows::check_addresses(&plan, &self.config.workflow_attachments)
+            .with_context(|| workflow.sources[0].name.clone())?;
         let mut problems = Vec::new();
         if let Some(name) = workflow.on.command.as_ref().filter(|name| self.unknown(name).is_none()) {
             let message = format!("/{name} is a tool; choose another name for the command of `on`");
@@ -116,7 +118,7 @@ impl Checker<'_> {
     fn task(&self, loaded: &Loaded, planned: &PlannedTask) -> (Vec<Gathered>, Vec<Problem>) {
         match &planned.work {
             PlannedWork::Tool { name, .. } => (Vec::new(), self.unknown(name).into_iter().collect()),
-            PlannedWork::Later(_) => (Vec::new(), Vec::new()),
+            PlannedWork::Send(_) | PlannedWork::Wait(_) | PlannedWork::Approve(_) => (Vec::new(), Vec::new()),
             PlannedWork::Agent(work) => {
                 let agent = &loaded.workflow.agents[work.agent];
                 let ready = work.attachments.iter().map(|one| match &one.item {
@@ -186,7 +188,7 @@ pub(in crate::cli) fn trigger() -> Value {
 
 fn shown(one: &Gathered) -> Value {
     let is_url = match &one.bytes {
-        Bytes::At(..) => true,
+        Bytes::At(..) | Bytes::ToDownload(..) | Bytes::Downloaded(..) => true,
         Bytes::Local(..) => false,
         Bytes::Unknown { is_path, .. } => !is_path,
     };

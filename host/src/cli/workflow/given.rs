@@ -55,6 +55,18 @@ pub(in crate::cli) struct Settings {
     /// Bytes of one attachment [default: 10000000]
     #[arg(long, value_name = "BYTES", help_heading = "Limits on attachments")]
     attachments_max_download_size_bytes: Option<u64>,
+    /// One download, from its first look-up to its last byte [default: 30s]
+    #[arg(long, value_name = "TIME", help_heading = "Limits on attachments")]
+    attachments_download_timeout: Option<String>,
+    /// Redirects that one download follows [default: 3]
+    #[arg(long, value_name = "N", help_heading = "Limits on attachments")]
+    attachments_max_redirects: Option<u32>,
+    /// Bytes of all downloads that a run has at once [default: no limit]
+    #[arg(long, value_name = "BYTES", help_heading = "Limits on attachments")]
+    attachments_temp_dir_quota_bytes: Option<u64>,
+    /// Hosts that may be private and plain http, with commas between [default: none]
+    #[arg(long, value_name = "HOST:PORT", help_heading = "Limits on attachments")]
+    attachments_allowed_private_hosts: Option<String>,
     /// Media types of images, with commas between [default: image/*]
     #[arg(long, value_name = "TYPES", help_heading = "Limits on attachments")]
     attachments_allowed_mime_types_image: Option<String>,
@@ -73,31 +85,24 @@ pub(in crate::cli) struct Settings {
 }
 
 impl Settings {
-    /// The variables that say the same.
-    pub(in crate::cli) fn variables(&self) -> Vec<(&'static str, String)> {
-        let bytes = self.attachments_max_download_size_bytes.map(|bytes| bytes.to_string());
+    /// The keys of the configuration that are given here, with their values as a variable would have them.
+    pub(in crate::cli) fn flags(&self) -> Vec<(&'static str, String)> {
+        let number = |n: Option<u64>| n.map(|n| n.to_string());
+        let text = |text: &Option<String>| text.clone();
         [
-            ("COFFERDAM_ATTACHMENTS_MAX_DOWNLOAD_SIZE_BYTES", bytes),
-            (
-                "COFFERDAM_ATTACHMENTS_ALLOWED_MIME_TYPES_IMAGE",
-                self.attachments_allowed_mime_types_image.clone(),
-            ),
-            (
-                "COFFERDAM_ATTACHMENTS_ALLOWED_MIME_TYPES_AUDIO",
-                self.attachments_allowed_mime_types_audio.clone(),
-            ),
-            (
-                "COFFERDAM_ATTACHMENTS_ALLOWED_MIME_TYPES_VIDEO",
-                self.attachments_allowed_mime_types_video.clone(),
-            ),
-            ("COFFERDAM_ATTACHMENTS_ALLOWED_MIME_TYPES_PDF", self.attachments_allowed_mime_types_pdf.clone()),
-            (
-                "COFFERDAM_ATTACHMENTS_ALLOWED_MIME_TYPES_FILE",
-                self.attachments_allowed_mime_types_file.clone(),
-            ),
+            ("attachments.max_download_size_bytes", number(self.attachments_max_download_size_bytes)),
+            ("attachments.download_timeout", text(&self.attachments_download_timeout)),
+            ("attachments.max_redirects", number(self.attachments_max_redirects.map(u64::from))),
+            ("attachments.temp_dir_quota_bytes", number(self.attachments_temp_dir_quota_bytes)),
+            ("attachments.allowed_private_hosts", text(&self.attachments_allowed_private_hosts)),
+            ("attachments.allowed_mime_types.image", text(&self.attachments_allowed_mime_types_image)),
+            ("attachments.allowed_mime_types.audio", text(&self.attachments_allowed_mime_types_audio)),
+            ("attachments.allowed_mime_types.video", text(&self.attachments_allowed_mime_types_video)),
+            ("attachments.allowed_mime_types.pdf", text(&self.attachments_allowed_mime_types_pdf)),
+            ("attachments.allowed_mime_types.file", text(&self.attachments_allowed_mime_types_file)),
         ]
         .into_iter()
-        .filter_map(|(name, value)| Some((name, value?)))
+        .filter_map(|(key, value)| Some((key, value?)))
         .collect()
     }
 }

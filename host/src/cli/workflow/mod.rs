@@ -17,7 +17,7 @@ use std::path::PathBuf;
 #[derive(Debug, clap::Subcommand)]
 pub(super) enum Command {
     /// Reads workflow files, renders what needs no results, opens local attachments; runs nothing
-    Check(check::Arguments),
+    Check(Box<check::Arguments>),
     /// Prints the JSON Schema of a workflow's file, for editors
     #[command(after_help = SCHEMA_EXAMPLE)]
     Schema,
@@ -42,8 +42,8 @@ pub(super) enum Command {
 }
 
 const RESUME: &str = "What is done is not done again. Exit codes: 0 done; 1 failed, \
-cancelled, interrupted, or no such run; 2 configuration.\nExample: cofferdam workflow resume publish-18c2f1d3a4b5c6d7-1a2b --json | jq .state";
-const LIST: &str = "A run is running, interrupted (resume it), done, failed or cancelled. The latest 200 are listed.\n\
+cancelled, interrupted, or no such run; 2 configuration; 4 it waits for a person, and `cofferdam serve` goes on with it.\nExample: cofferdam workflow resume publish-18c2f1d3a4b5c6d7-1a2b --json | jq .state";
+const LIST: &str = "A run is running, waiting (for a person, or for `cofferdam serve` to go on with it), interrupted (resume it), done, failed or cancelled. The latest 200 are listed.\n\
 Example: cofferdam workflow list --json | jq -r '.runs[] | select(.state == \"interrupted\").run'";
 const SHOW: &str = "Exit codes: 0 told; 1 no such run.\nExample: cofferdam workflow show publish-18c2f1d3a4b5c6d7-1a2b --json | jq .tasks";
 const CANCEL: &str = "Exit codes: 0 cancelled; 1 it has ended already, or no such run.\nExample: cofferdam workflow cancel publish-18c2f1d3a4b5c6d7-1a2b";
@@ -62,10 +62,10 @@ impl Command {
         }
     }
 
-    /// What flags say about the configuration, as variables that stand before those of the environment.
-    pub(super) fn settings(&self) -> Vec<(&'static str, String)> {
+    /// What flags say about the configuration.
+    pub(super) fn flags(&self) -> Vec<(&'static str, String)> {
         match self {
-            Self::Check(arguments) => arguments.settings.variables(),
+            Self::Check(arguments) => arguments.settings.flags(),
             _ => Vec::new(),
         }
     }

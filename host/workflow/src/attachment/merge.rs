@@ -32,7 +32,7 @@ impl<T> Default for Merge<T> {
 
 impl<T> Merge<T> {
     /// Adds a thing. `key` is the same for two of the same type that are the same; without one it is no other's equal.
-    /// A name or meta that is not given changes nothing.
+    /// A name or meta that is not given changes nothing. What it has become comes back.
     pub fn add(
         &mut self,
         thing: T,
@@ -40,21 +40,21 @@ impl<T> Merge<T> {
         key: Option<String>,
         told: (Option<String>, Option<Map<String, Value>>),
         scope: Scope,
-    ) {
+    ) -> &mut Merged<T> {
         let (name, meta) = told;
-        let known = key.as_ref().and_then(|key| self.places.get(&(kind, key.clone())).copied());
-        if let Some(item) = known.and_then(|place| self.items.get_mut(place)) {
-            item.name = name.or(item.name.take());
-            item.meta = meta.or(item.meta.take());
-            if !item.scopes.contains(&scope) {
-                item.scopes.push(scope);
-            }
-            return;
+        let next = self.items.len();
+        let place = key.map_or(next, |key| *self.places.entry((kind, key)).or_insert(next));
+        if place == next {
+            self.items.push(Merged { first: thing, name, meta, scopes: vec![scope] });
+            return &mut self.items[next];
         }
-        if let Some(key) = key {
-            self.places.insert((kind, key), self.items.len());
+        let item = &mut self.items[place];
+        item.name = name.or(item.name.take());
+        item.meta = meta.or(item.meta.take());
+        if !item.scopes.contains(&scope) {
+            item.scopes.push(scope);
         }
-        self.items.push(Merged { first: thing, name, meta, scopes: vec![scope] });
+        item
     }
 
     /// How many there are.

@@ -1,6 +1,6 @@
 //! Attachments of an agent's task, from their declaration to one that is checked on paper.
 
-use crate::attachment::{FolderPath, Item, Kind, Origin, Scope as DeclaredIn, Source};
+use crate::attachment::{FolderPath, Item, Origin, Scope as DeclaredIn, Source};
 use crate::file::{Declared, Line, META, Text, Tree};
 use crate::problem::Fault;
 use crate::template::{Scope, Template};
@@ -94,19 +94,6 @@ impl Lines {
 }
 
 impl PlannedAttachment {
-    /// Whether this holds for it, or may hold once its tasks are done.
-    pub fn may_be_downloaded(&self, is_downloaded: impl Fn(&Item) -> bool) -> bool {
-        match &self.item {
-            Some(item) => is_downloaded(item),
-            None => {
-                let kind = self.declared.kind.template.literal().and_then(Kind::of);
-                let is_passed_on = matches!(kind, Some(Kind::Url | Kind::File))
-                    || kind == Some(Kind::Image) && !self.declared.fetch;
-                matches!(self.origin, Origin::Url | Origin::Urls) && !is_passed_on
-            }
-        }
-    }
-
     /// Its type, or as it is written.
     pub fn kind_shown(&self) -> &str {
         self.lines.kind.shown()

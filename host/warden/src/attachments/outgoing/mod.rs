@@ -26,7 +26,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::fs::File;
 use std::io;
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Where the blobs of replies are, and which of them running turns hold. Cheap to clone.
@@ -38,11 +38,18 @@ pub struct Outgoing {
 
 struct Inner {
     place: Place,
-    /// What the turns of this process have added, in order. Locked from a sweep's first look to its last removal.
-    turns: Mutex<HashMap<TurnId, Vec<Held>>>,
+    /// Locked from a sweep's first look to its last removal.
+    turns: Mutex<Turns>,
     calls: AtomicU64,
-    /// Whether there may be something to sweep.
-    dirty: AtomicBool,
+}
+
+/// What the turns of this process hold.
+#[derive(Default)]
+struct Turns {
+    /// What each has added, in order.
+    files: HashMap<TurnId, Vec<Held>>,
+    /// Nothing was added since the last sweep, and that left nothing.
+    swept: bool,
 }
 
 /// A file that a turn holds.
@@ -71,8 +78,7 @@ impl Outgoing {
     }
 
     fn at(place: Place, limits: Config) -> Self {
-        let (turns, calls) = (Mutex::default(), AtomicU64::new(0));
-        Self { shared: Arc::new(Inner { place, turns, calls, dirty: AtomicBool::new(true) }), limits }
+        Self { shared: Arc::new(Inner { place, turns: Mutex::default(), calls: AtomicU64::new(0) }), limits }
     }
 
     /// The same blobs under other limits.
@@ -99,7 +105,7 @@ impl Outgoing {
         let call = self.shared.calls.fetch_add(1, Ordering::Relaxed);
         let held = |file: &OutgoingAttachment| Held { call, sha256: file.sha256.clone(), bytes: file.bytes };
         if !files.is_empty() {
-            turns.entry(turn.clone()).or_default().extend(files.iter().map(held));
+            turns.files.entry(turn.clone()).or_default().extend(files.iter().map(held));
         }
         true
     }
@@ -120,7 +126,7 @@ impl Outgoing {
 
     /// Forgets what a turn holds: from here on the store says what is in use.
     pub fn release(&self, turn: &TurnId) {
-        self.turns().remove(turn);
+        self.turns().files.remove(turn);
     }
 
     /// Removes every blob that no turn of this process holds and that is not among `in_use`, which is asked once
@@ -130,19 +136,18 @@ impl Outgoing {
     /// # Errors
     /// What `in_use` says; then nothing is removed.
     pub fn sweep<E>(&self, in_use: impl FnOnce() -> Result<BTreeSet<String>, E>) -> Result<(), E> {
-        if !self.shared.dirty.swap(false, Ordering::AcqRel) {
+        let mut turns = self.turns();
+        if turns.swept {
             return Ok(());
         }
-        let turns = self.turns();
-        let mut kept = in_use().inspect_err(|_| self.shared.dirty.store(true, Ordering::Release))?;
-        kept.extend(turns.values().flatten().map(|held| held.sha256.clone()));
-        let left = self.shared.place.remove_all_but(&kept);
-        drop(turns);
-        self.shared.dirty.fetch_or(left, Ordering::AcqRel);
+        let mut kept = in_use()?;
+        kept.extend(turns.files.values().flatten().map(|held| held.sha256.clone()));
+        // Still locked: another sweep begins when this one has said what it left.
+        turns.swept = !self.shared.place.remove_all_but(&kept);
         Ok(())
     }
 
-    fn turns(&self) -> MutexGuard<'_, HashMap<TurnId, Vec<Held>>> {
+    fn turns(&self) -> MutexGuard<'_, Turns> {
         self.shared.turns.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -223,10 +228,10 @@ impl Drop for Addition {
             return;
         }
         let mut turns = self.outgoing.turns();
-        if let Some(held) = turns.get_mut(&self.turn) {
+        if let Some(held) = turns.files.get_mut(&self.turn) {
             held.retain(|held| held.call != self.call);
             if held.is_empty() {
-                turns.remove(&self.turn);
+                turns.files.remove(&self.turn);
             }
         }
     }

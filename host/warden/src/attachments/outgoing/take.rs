@@ -11,7 +11,6 @@ use cofferdam_core::tool::{ErrorCode, ToolError};
 use rustix::io::Errno;
 use sha2::{Digest, Sha256};
 use std::io::{self, Read, Seek, SeekFrom, Write};
-use std::sync::atomic::Ordering;
 use tempfile::NamedTempFile;
 
 /// Between two looks at the stop lies at most this much work.
@@ -101,7 +100,7 @@ impl Addition {
     /// # Errors
     /// [`OutgoingError::TurnCount`].
     pub fn admit(&self, count: usize) -> Result<(), OutgoingError> {
-        fits(&self.outgoing.limits, self.outgoing.turns().get(&self.turn), count, 0)
+        fits(&self.outgoing.limits, self.outgoing.turns().files.get(&self.turn), count, 0)
     }
 
     /// Takes all of these files, in this order, or none; returns them as they will be sent. `check` is asked
@@ -129,7 +128,7 @@ impl Addition {
             return Err(OutgoingError::CallBytes { limit: limits.max_call_bytes });
         }
         // Before anything is copied for nothing; what holds is the second look, in `hold`.
-        fits(&limits, self.outgoing.turns().get(&self.turn), sources.len(), bytes)?;
+        fits(&limits, self.outgoing.turns().files.get(&self.turn), sources.len(), bytes)?;
         let copied =
             sources.into_iter().map(|source| self.copy(source, check)).collect::<Result<Vec<_>, _>>()?;
         self.hold(copied, bytes)
@@ -167,7 +166,7 @@ impl Addition {
     fn hold(&mut self, copied: Vec<Copied>, bytes: u64) -> Result<Vec<OutgoingAttachment>, OutgoingError> {
         let (inner, before) = (&self.outgoing.shared, self.files.len());
         let mut turns = self.outgoing.turns();
-        fits(&self.outgoing.limits, turns.get(&self.turn), copied.len(), bytes)?;
+        fits(&self.outgoing.limits, turns.files.get(&self.turn), copied.len(), bytes)?;
         let what = |copied: &Copied| copied.path.clone().unwrap_or_else(|| copied.attachment.name.clone());
         let first = copied.first().map(what).unwrap_or_default();
         let failed = |source| OutgoingError::Failed { what: first.clone(), source };
@@ -175,7 +174,7 @@ impl Addition {
         if inner.place.bytes().map_err(failed)?.saturating_add(bytes) > limit.0 {
             return Err(OutgoingError::Full { limit });
         }
-        inner.dirty.store(true, Ordering::Release);
+        turns.swept = false;
         let mut added = Vec::new();
         for Copied { temp, path, attachment } in copied {
             inner.place.keep(temp, &attachment.sha256).map_err(failed)?;
@@ -187,7 +186,7 @@ impl Addition {
             sha256: file.sha256.clone(),
             bytes: file.bytes,
         };
-        turns.entry(self.turn.clone()).or_default().extend(added.iter().map(held));
+        turns.files.entry(self.turn.clone()).or_default().extend(added.iter().map(held));
         drop(turns);
         self.files.extend(added);
         Ok(self.files[before..].iter().map(|(_, file)| file.clone()).collect())

@@ -222,6 +222,29 @@ fn a_sweep_leaves_what_a_turn_or_the_store_needs() {
     f.outgoing.sweep(unasked).expect("nothing happens");
 }
 
+/// The first sweep has asked what is in use; then the last reply that needs the blob is out.
+#[test]
+fn a_sweep_that_begins_during_another_looks_at_what_that_left() {
+    let f = Fixture::new();
+    let blob = f.add(&turn(1), &[("a", "x")]).expect("taken").remove(0).sha256;
+    f.outgoing.release(&turn(1));
+    let again = f.outgoing.clone();
+    let mut second = None;
+    let first = f.outgoing.sweep(|| {
+        let sweep = std::thread::spawn(move || again.sweep(|| Ok::<_, Infallible>(BTreeSet::new())));
+        // It has ended if it does not wait for this one.
+        let asked = std::time::Instant::now();
+        while !sweep.is_finished() && asked.elapsed() < std::time::Duration::from_millis(100) {
+            std::thread::yield_now();
+        }
+        second = Some(sweep);
+        Ok::<_, Infallible>(BTreeSet::from([blob]))
+    });
+    first.expect("nothing fails");
+    second.expect("begun").join().expect("no panic").expect("nothing fails");
+    assert!(f.names().is_empty(), "{:?}", f.names());
+}
+
 #[test]
 fn a_turn_that_runs_again_has_its_files_back_or_runs_the_call_again() {
     let f = Fixture::new();

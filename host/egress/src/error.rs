@@ -1,0 +1,157 @@
+//! Why something is not fetched. No message repeats a user name, a password or a query.
+
+use crate::host::HostPort;
+use crate::range::Range;
+use crate::target::URL_BYTES_MAX;
+use cofferdam_core::tool::ErrorCode;
+use std::net::IpAddr;
+use std::time::Duration;
+
+/// What is wrong with an address, or with where it leads. It is not contacted.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Refused {
+    /// It does not parse strictly.
+    #[error("the address is not spelled as addresses are; write e.g. https://example.com/handbook.pdf")]
+    Malformed,
+    /// It is longer than anybody's.
+    #[error("the address is longer than {URL_BYTES_MAX} bytes")]
+    TooLong,
+    /// A user name or password.
+    #[error("{0} comes with a user name or password, which is not sent; take it out")]
+    User(String),
+    /// Neither https, nor http to a host that the operator names.
+    #[error(
+        "{shown} is not https; write https://, or name the host for plain http: \
+         [attachments] allowed_private_hosts = [\"{name}\"]"
+    )]
+    Scheme {
+        /// The address.
+        shown: String,
+        /// Its host and port.
+        name: HostPort,
+    },
+    /// A scheme that is never contacted.
+    #[error("the scheme {0} is not contacted; write an address with https://")]
+    OtherScheme(String),
+    /// A host that is spelled to look like another one.
+    #[error("its host is spelled unusually; write {0}")]
+    Spelling(String),
+    /// Neither the port of https, nor one that the operator names.
+    #[error(
+        "{shown} is at port {}, and only 443 is contacted; to allow it write \
+         [attachments] allowed_private_hosts = [\"{name}\"]", name.port()
+    )]
+    Port {
+        /// The address.
+        shown: String,
+        /// Its host and port.
+        name: HostPort,
+    },
+    /// Not a public address.
+    #[error(
+        "{shown} is at {address}, which is not public ({range}); to allow it write \
+         [attachments] allowed_private_hosts = [\"{name}\"]"
+    )]
+    NotPublic {
+        /// The address.
+        shown: String,
+        /// What its name stands for.
+        address: IpAddr,
+        /// What that belongs to.
+        range: Range,
+        /// Its host and port.
+        name: HostPort,
+    },
+    /// From https to http.
+    #[error("{0} leads to plain http, which is not followed")]
+    Downgrade(String),
+}
+
+impl Refused {
+    /// Whether the text itself is wrong. Where a host is, and which port it may be asked at, is the network's and the
+    /// configuration's to say.
+    pub fn is_on_paper(&self) -> bool {
+        !matches!(self, Self::NotPublic { .. } | Self::Port { .. } | Self::Downgrade(_))
+    }
+}
+
+/// Why an address was not fetched.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum EgressError {
+    /// The address itself.
+    #[error(transparent)]
+    Refused(#[from] Refused),
+    /// Where it was sent on to.
+    #[error("{from} redirects, and {refused}")]
+    Redirected {
+        /// Who redirects.
+        from: String,
+        /// What is wrong there.
+        refused: Refused,
+    },
+    /// More redirects than may be followed.
+    #[error(
+        "{shown} redirects more than {max} times; write the address that it leads to, or change [attachments] max_redirects"
+    )]
+    Redirects {
+        /// The last address.
+        shown: String,
+        /// How many may be followed.
+        max: u32,
+    },
+    /// The name stands for nothing.
+    #[error("{shown}: its host is not found ({why})")]
+    NotFound {
+        /// The address.
+        shown: String,
+        /// What the resolver said.
+        why: String,
+    },
+    /// An answer other than 200.
+    #[error("{shown} answers with HTTP status {status}")]
+    Status {
+        /// The address.
+        shown: String,
+        /// What it says.
+        status: u16,
+    },
+    /// It has more bytes than may be fetched.
+    #[error("{shown} has more than {max} bytes, and [attachments] max_download_size_bytes is {max}")]
+    TooLarge {
+        /// The address.
+        shown: String,
+        /// How many may be fetched.
+        max: u64,
+    },
+    /// It took longer than it may.
+    #[error("{shown} was not fetched within {max:?}; try again, or change [attachments] download_timeout")]
+    TimedOut {
+        /// The address.
+        shown: String,
+        /// How long it may take.
+        max: Duration,
+    },
+    /// The connection broke, or was never made.
+    #[error("{shown} cannot be fetched: {why}")]
+    Broken {
+        /// The address.
+        shown: String,
+        /// What failed.
+        why: String,
+    },
+}
+
+impl EgressError {
+    /// For programs.
+    pub fn code(&self) -> ErrorCode {
+        match self {
+            Self::Refused(Refused::Malformed | Refused::TooLong) => ErrorCode::AttachmentUnavailable,
+            Self::Refused(_) | Self::Redirected { .. } | Self::Redirects { .. } => ErrorCode::NetworkDenied,
+            Self::TooLarge { .. } => ErrorCode::TooLarge,
+            Self::TimedOut { .. } => ErrorCode::TimedOut,
+            Self::NotFound { .. } | Self::Status { .. } | Self::Broken { .. } => {
+                ErrorCode::AttachmentUnavailable
+            }
+        }
+    }
+}

@@ -1,0 +1,26 @@
+//! The one way by which the gateway fetches an address that somebody else names, such as one in a workflow's file.
+//!
+//! https alone, and public addresses alone, unless the operator names host and port. A name is resolved once, every answer is
+//! checked, and a checked one is connected to: nothing is looked up a second time. Each redirect is checked as the first
+//! address was. No proxy, no cookies, no Referer. Bytes, time and redirects are bounded.
+//!
+//! What talks to a server that the operator configured (channels, models) does not come here.
+#![forbid(unsafe_code)]
+
+mod body;
+mod error;
+mod fetch;
+mod host;
+mod range;
+mod resolve;
+mod target;
+#[cfg(test)]
+mod tests;
+
+pub use body::Body;
+pub use error::{EgressError, Refused};
+pub use fetch::{Egress, Limits};
+pub use host::{BadHost, HostPort};
+pub use range::{Range, range_of};
+pub use resolve::{Resolve, SystemResolver};
+pub use target::{HTTPS_PORT, Target, URL_BYTES_MAX};

@@ -1,0 +1,177 @@
+//! An address that is about to be contacted: parsed strictly, and checked as far as its text tells.
+
+use crate::error::Refused;
+use crate::host::HostPort;
+use crate::range::range_of;
+use cofferdam_core::text::{is_deceptive, one_line};
+use std::net::IpAddr;
+use url::{Host, Url};
+
+/// A longer address is refused.
+pub const URL_BYTES_MAX: usize = 8 << 10;
+/// The port that is contacted where the operator names no other.
+pub const HTTPS_PORT: u16 = 443;
+
+/// A checked address: http or https, a host, nothing else that a server would be told.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Target {
+    url: Url,
+    host: Host<String>,
+    name: HostPort,
+    is_named: bool,
+}
+
+impl Target {
+    /// The target that a text is; `named` are the hosts that the operator names.
+    ///
+    /// # Errors
+    /// [`Refused`].
+    pub fn parse(text: &str, named: &[HostPort]) -> Result<Self, Refused> {
+        let scheme = check_text(text)?.ok_or(Refused::Malformed)?;
+        let url = Url::parse(text).map_err(|_| Refused::Malformed)?;
+        debug_assert!(url.scheme().eq_ignore_ascii_case(scheme), "the parser reads the same scheme");
+        Self::of(url, authority(text), named)
+    }
+
+    /// The target that this one redirects to.
+    ///
+    /// # Errors
+    /// [`Refused`].
+    pub fn redirected(&self, location: &str, named: &[HostPort]) -> Result<Self, Refused> {
+        check_text(location)?;
+        let url = self.url.join(location).map_err(|_| Refused::Malformed)?;
+        let next = Self::of(url, authority(location), named)?;
+        if self.url.scheme() == "https" && next.url.scheme() != "https" {
+            return Err(Refused::Downgrade(next.shown()));
+        }
+        Ok(next)
+    }
+
+    /// What the parser made of a text, whose authority was written so.
+    fn of(mut url: Url, written: Option<&str>, named: &[HostPort]) -> Result<Self, Refused> {
+        // It is never sent, and no server's business.
+        url.set_fragment(None);
+        let host = url.host().ok_or(Refused::Malformed)?.to_owned();
+        let port = url.port_or_known_default().ok_or(Refused::Malformed)?;
+        let name = HostPort::new(&host, port);
+        if !url.username().is_empty() || url.password().is_some() || written.is_some_and(|w| w.contains('@'))
+        {
+            return Err(Refused::User(name.to_string()));
+        }
+        check_spelling(&host, written)?;
+        let is_named = named.contains(&name);
+        let target = Self { url, host, name, is_named };
+        if !is_named {
+            target.check_unnamed()?;
+        }
+        Ok(target)
+    }
+
+    /// What holds for hosts that the operator does not name.
+    fn check_unnamed(&self) -> Result<(), Refused> {
+        if self.url.scheme() != "https" {
+            return Err(Refused::Scheme { shown: self.shown(), name: self.name.clone() });
+        }
+        if self.name.port() != HTTPS_PORT {
+            return Err(Refused::Port { shown: self.shown(), name: self.name.clone() });
+        }
+        match self.address() {
+            Some(address) => self.check(address),
+            None => Ok(()),
+        }
+    }
+
+    /// Refuses an address that its name stands for, unless the operator names the host.
+    ///
+    /// # Errors
+    /// [`Refused::NotPublic`].
+    pub fn check(&self, address: IpAddr) -> Result<(), Refused> {
+        match range_of(address) {
+            Some(range) if !self.is_named => {
+                Err(Refused::NotPublic { shown: self.shown(), address, range, name: self.name.clone() })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The address that stands in place of a name.
+    pub fn address(&self) -> Option<IpAddr> {
+        match self.host {
+            Host::Domain(_) => None,
+            Host::Ipv4(address) => Some(address.into()),
+            Host::Ipv6(address) => Some(address.into()),
+        }
+    }
+
+    /// The name that is to be resolved.
+    pub fn domain(&self) -> Option<&str> {
+        match &self.host {
+            Host::Domain(name) => Some(name),
+            Host::Ipv4(_) | Host::Ipv6(_) => None,
+        }
+    }
+
+    /// The address, to be contacted.
+    pub(crate) fn url(&self) -> &Url {
+        &self.url
+    }
+
+    /// Whether plain http is not even tried.
+    pub(crate) fn is_https(&self) -> bool {
+        self.url.scheme() == "https"
+    }
+
+    /// As messages have it: with `?[redacted]` for a query.
+    pub fn shown(&self) -> String {
+        let mut plain = self.url.clone();
+        plain.set_query(None);
+        let query = if self.url.query().is_some() { "?[redacted]" } else { "" };
+        one_line(&format!("{plain}{query}"), 400)
+    }
+}
+
+/// The scheme of an address, none of what is relative. Refuses what parsers read in more than one way.
+fn check_text(text: &str) -> Result<Option<&str>, Refused> {
+    if text.len() > URL_BYTES_MAX {
+        return Err(Refused::TooLong);
+    }
+    // A parser drops some of these; a backslash is a slash to some programs and none to others.
+    if text.chars().any(|c| c.is_whitespace() || is_deceptive(c) || c == '\\') {
+        return Err(Refused::Malformed);
+    }
+    let before = text.split(['/', '?', '#']).next().unwrap_or_default();
+    let Some((scheme, _)) = before.split_once(':') else { return Ok(None) };
+    if !scheme.eq_ignore_ascii_case("https") && !scheme.eq_ignore_ascii_case("http") {
+        return Err(Refused::OtherScheme(one_line(scheme, 40)));
+    }
+    let rest = text[scheme.len()..].strip_prefix("://").unwrap_or_default();
+    if rest.is_empty() || rest.starts_with('/') { Err(Refused::Malformed) } else { Ok(Some(scheme)) }
+}
+
+/// What stands between `//` and the path, as it was written; none in what is relative to a host.
+fn authority(text: &str) -> Option<&str> {
+    let (before, rest) = text.split_at(text.find(['/', '?', '#']).unwrap_or(text.len()));
+    let rest = rest.strip_prefix("//").filter(|_| before.is_empty() || before.ends_with(':'))?;
+    rest.split(['/', '?', '#']).next()
+}
+
+/// Refuses a number in disguise (decimal, octal, hexadecimal, shortened), and a dot at the end.
+fn check_spelling(host: &Host<String>, written: Option<&str>) -> Result<(), Refused> {
+    if let Host::Domain(name) = host
+        && let Some(plain) = name.strip_suffix('.')
+    {
+        return Err(Refused::Spelling(one_line(plain, 200)));
+    }
+    let Some(written) = written else { return Ok(()) };
+    let host_written = match written.strip_prefix('[') {
+        // Of an IPv6 address each spelling is as plain as the next.
+        Some(_) => return Ok(()),
+        None => written.split(':').next().unwrap_or_default(),
+    };
+    match host {
+        Host::Ipv4(address) if address.to_string() != host_written => {
+            Err(Refused::Spelling(address.to_string()))
+        }
+        _ => Ok(()),
+    }
+}

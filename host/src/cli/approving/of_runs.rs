@@ -1,0 +1,52 @@
+//! Approvals of calls of a run that is carried out here: `--approve`, or whoever sits at the terminal, or nobody. What is
+//! asked goes to standard error: standard output is the run's one line.
+
+use super::{AtOnce, Questions};
+use crate::cli::streaming::Spoken;
+use crate::cli::typed::Typed;
+use crate::config::Config;
+use cofferdam_agent::tools::Approver;
+use std::io::IsTerminal;
+use std::sync::Arc;
+use tokio::io::BufReader;
+
+/// Who approves calls of a run.
+pub(in crate::cli) enum RunApprovals {
+    /// Each call that its policy asks about is refused.
+    Nobody,
+    /// Each is approved, and told.
+    AtOnce,
+    /// Each is asked about.
+    Terminal(Box<Questions>),
+}
+
+impl RunApprovals {
+    /// Whoever is here. Legal within a runtime.
+    pub(in crate::cli) fn here(config: &Config, approve: bool) -> Self {
+        let is_terminal = std::io::stdin().is_terminal() && std::io::stderr().is_terminal();
+        match (approve, is_terminal) {
+            (true, _) => Self::AtOnce,
+            (false, true) => Self::Terminal(Box::new(Questions::keeping(config.approvals.expires, 0))),
+            (false, false) => Self::Nobody,
+        }
+    }
+
+    /// What calls are asked through.
+    pub(in crate::cli) fn approver(&self) -> Option<Arc<dyn Approver>> {
+        match self {
+            Self::Nobody => None,
+            Self::AtOnce => Some(Arc::new(AtOnce)),
+            Self::Terminal(questions) => Some(questions.approver()),
+        }
+    }
+
+    /// What `running` comes to, while its questions are asked.
+    ///
+    /// # Errors
+    /// When the terminal cannot be read or written.
+    pub(in crate::cli) async fn during<T>(self, running: impl Future<Output = T>) -> std::io::Result<T> {
+        let Self::Terminal(mut questions) = self else { return Ok(running.await) };
+        let mut lines = Typed::into(BufReader::new(tokio::io::stdin()));
+        questions.during(running, &mut Spoken::nothing(), &mut std::io::stderr(), &mut lines).await
+    }
+}

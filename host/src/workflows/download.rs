@@ -1,0 +1,112 @@
+//! Attachments by address: fetched by the gateway's one egress, held without a name, told by their bytes.
+
+use super::gather::{Bytes, Gathered, Problem};
+use super::types::Limits;
+use cofferdam_core::limits::ByteSize;
+use cofferdam_core::tool::ErrorCode;
+use cofferdam_egress::{self as egress, Egress, EgressError, Refused, Target};
+use cofferdam_warden::attachments::{Blob, BlobError, BlobStore, sniff};
+use cofferdam_workflow::attachment::{Source, Url};
+use cofferdam_workflow::{Plan, PlannedWork};
+
+/// The downloads of one task.
+pub(super) struct Downloads<'a> {
+    /// What each may take.
+    pub limits: &'a Limits,
+    /// Where bytes are held.
+    pub blobs: &'a BlobStore,
+}
+
+impl Downloads<'_> {
+    /// Downloads what is known by its address, one after the other. What failed leaves nothing, and so does dropping this.
+    pub(super) async fn all(&self, gathered: &mut [Gathered]) -> Result<(), Problem> {
+        let mut held = 0;
+        for one in gathered {
+            let Bytes::ToDownload(kind, url) = &one.bytes else { continue };
+            let blob = self.one(url, held).await?;
+            held += blob.len();
+            let mime_type = sniff(&mut blob.reader());
+            self.limits.check_type(*kind, &mime_type, &format!("`{}`", url.redacted()))?;
+            tracing::info!(
+                url = url.redacted(),
+                mime_type,
+                bytes = blob.len(),
+                "an attachment is downloaded"
+            );
+            one.mime_type = Some(mime_type);
+            one.bytes = Bytes::Downloaded(*kind, url.clone(), blob);
+        }
+        Ok(())
+    }
+
+    /// One download; `held` bytes of the same task are there already.
+    async fn one(&self, url: &Url, held: u64) -> Result<Blob, Problem> {
+        let egress = Egress::new(egress::Limits {
+            bytes_max: self.limits.max_bytes,
+            time_max: self.limits.download_timeout.0,
+            redirects_max: self.limits.max_redirects,
+            named: self.limits.private_hosts.clone(),
+        });
+        let mut body = egress.get(url.as_written()).await?;
+        let mut writer = self.blobs.writer(ByteSize(self.limits.max_bytes));
+        while let Some(piece) = body.next().await? {
+            let total = held + writer.len() + piece.len() as u64;
+            if let Some(quota) = self.limits.temp_dir_quota_bytes.filter(|quota| total > *quota) {
+                let message = format!(
+                    "`{}`: with it the downloads of this task have more than [attachments] temp_dir_quota_bytes = {quota}; \
+                     attach less in one task",
+                    url.redacted()
+                );
+                return Err(Problem { code: ErrorCode::QuotaExceeded, message });
+            }
+            writer.write(&piece).map_err(|error| not_held(url, &error))?;
+        }
+        Ok(writer.finish())
+    }
+}
+
+fn not_held(url: &Url, error: &BlobError) -> Problem {
+    let code = match error {
+        BlobError::OverLimit { .. } => ErrorCode::TooLarge,
+        BlobError::Spool(_) => ErrorCode::AttachmentUnavailable,
+    };
+    Problem { code, message: format!("`{}`: {error}", url.redacted()) }
+}
+
+impl From<EgressError> for Problem {
+    fn from(error: EgressError) -> Self {
+        Self { code: error.code(), message: error.to_string() }
+    }
+}
+
+/// An address of a task that is never contacted, whatever its host turns out to be.
+#[derive(Debug, thiserror::Error)]
+#[error("task {task}: {refused}")]
+pub struct AddressError {
+    task: String,
+    refused: Refused,
+}
+
+/// Refuses addresses that are wrong on paper: their spelling, their scheme, a user in them. What is known of no address
+/// before its task is checked then.
+///
+/// # Errors
+/// [`AddressError`] for the first one.
+pub fn check_addresses(plan: &Plan, limits: &Limits) -> Result<(), AddressError> {
+    for task in &plan.tasks {
+        let PlannedWork::Agent(work) = &task.work else { continue };
+        for item in work.attachments.iter().filter_map(|one| one.item.as_ref()) {
+            let Source::Url(url) = &item.source else { continue };
+            if !item.is_downloaded() {
+                continue;
+            }
+            match Target::parse(url.as_written(), &limits.private_hosts) {
+                Err(refused) if refused.is_on_paper() => {
+                    return Err(AddressError { task: task.id.clone(), refused });
+                }
+                _ => {}
+            }
+        }
+    }
+    Ok(())
+}

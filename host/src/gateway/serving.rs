@@ -134,7 +134,7 @@ mod tests {
             assert_eq!((found.map(|lock| lock.pid), looks.get()), expected);
         };
         check(&[long.clone(), long.clone() + line], (Some(7), 2));
-        check(&[long.clone()], (None, LOOKS));
+        check(std::slice::from_ref(&long), (None, LOOKS));
         // In one piece: what is not in it is not held.
         check(&[other.to_owned(), line.to_owned()], (None, 1));
         check(&[line.to_owned()], (Some(7), 1));

@@ -409,7 +409,10 @@ pub fn not_carried_out(plan: &Plan) -> Option<String> {
                     ));
                 }
             }
-            _ => {}
+            PlannedWork::Tool { .. }
+            | PlannedWork::Send(_)
+            | PlannedWork::Wait(_)
+            | PlannedWork::Approve(_) => {}
         }
     }
     None

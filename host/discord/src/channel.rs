@@ -79,6 +79,11 @@ impl Channel for Bot {
         (Target { stand_in, ..target.clone() }.to_text(), opening)
     }
 
+    /// What a command is answered by stands already.
+    fn afterwards(target: &Target) -> String {
+        Target { interaction: None, stand_in: None, ..target.clone() }.to_text()
+    }
+
     fn sign(&self, target: &Target) -> impl Sign {
         Typing { bot: self.clone(), target: target.clone() }
     }

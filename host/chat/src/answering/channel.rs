@@ -51,6 +51,11 @@ pub trait Channel: Fetcher + Router + Sized {
     /// about it is under way any more.
     fn answered(target: &Self::Target, shown: Option<Self::Screen>) -> (String, Opening);
 
+    /// Where something is said later that belongs to the answer and is a message of its own, to be kept.
+    fn afterwards(target: &Self::Target) -> String {
+        Self::answered(target, None).0
+    }
+
     /// Shows that something goes on there.
     fn sign(&self, target: &Self::Target) -> impl Sign;
 

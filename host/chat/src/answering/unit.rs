@@ -174,8 +174,7 @@ async fn run_turn<C: Channel>(channel: Arc<C>, id: TurnId, begun: Begun<C>) -> O
     };
     if let Some(starter) = base.runs.starter(&asked.text) {
         let files = attachments.iter().map(|one| one.info.name.clone().unwrap_or_default()).collect();
-        let answer_to =
-            AnswerTo { channel: base.channel.clone(), target: C::answered(&asked.target, None).0 };
+        let answer_to = AnswerTo { channel: base.channel.clone(), target: C::afterwards(&asked.target) };
         let (is_unlimited, by, text) = (asked.profiles.is_none(), caller, asked.text);
         let trigger = Trigger { turn: id, session, by, text, files, answer_to, is_unlimited };
         return starter.run(trigger, run.cancel()).await.filter(|_| !base.stop.now.is_cancelled());

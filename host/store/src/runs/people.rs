@@ -352,15 +352,30 @@ pub(crate) fn resolve(
             return if is_open { note(tx, (&run, n), answers, album) } else { Ok(false) };
         }
         let texts: Vec<String> = serde_json::from_str(&texts).unwrap_or_default();
-        // A copy that went out while nobody could note its id.
         if is_open && by_text.is_none() && texts.contains(&said) {
-            by_text = Some((run, n));
+            by_text = Some((run, n, turn));
         }
     }
     match by_text {
-        Some((run, n)) => note(tx, (&run, n), answers, album),
-        None => Ok(false),
+        // A copy that went out while nobody could note its id, unless something else has that id.
+        Some((run, n, turn)) if !is_noted(tx, &turn, &answers.message)? => {
+            note(tx, (&run, n), answers, album)
+        }
+        _ => Ok(false),
     }
+}
+
+/// Whether a message of another reply to the same place has this id. What is kept of a target begins with the place.
+fn is_noted(tx: &Transaction<'_>, turn: &str, message: &str) -> Result<bool, StoreError> {
+    let found = tx
+        .prepare_cached(
+            "SELECT 1 FROM reply AS mine JOIN reply AS other ON other.channel = mine.channel
+             JOIN part ON part.turn = other.turn
+             WHERE mine.turn = ?1 AND other.turn <> ?1 AND part.state = 'sent' AND part.outcome = ?2
+             AND (other.target = mine.target OR other.target LIKE substr(mine.target, 1, length(mine.target) - 1) || ',%')",
+        )?
+        .exists(params![turn, message])?;
+    Ok(found)
 }
 
 /// The one statement by which a reply counts.

@@ -10,6 +10,7 @@ use super::*;
 use crate::desk::{self, Board, Desk, NotShown};
 use crate::lanes::{Arrival, By, Running, Stop, Unit, Window};
 use crate::outbound::{Manners, Opening, Router, SendError, Sending};
+use crate::runs::Runs;
 use crate::{Live, Patience, Screen, Sight, Sign};
 use async_trait::async_trait;
 use cofferdam_agent::tools::{Approval, CallRequest, Output};

@@ -102,6 +102,20 @@ pub(super) async fn a_reply_counts_before_the_id_of_its_message_is_noted<E: Engi
     assert_eq!(store.wait(wait("w-1"), now_ms()).await.expect("asked"), Waited::Replied("{\"n\":2}".into()));
 }
 
+pub(super) async fn the_same_words_in_another_message_are_not_the_message<E: Engine>() {
+    let fixture = Fixture::<E>::new();
+    let store = &fixture.store;
+    let said =
+        store.tell(CHANNEL, &TurnId::new("t-1"), reply()).await.expect("kept").expect("the first time");
+    store.part_sent(&said.turn, 0, "76").await.expect("noted");
+    store.begin_run(run("w-1"), 9).await.expect("begun");
+    store.keep_message(message("w-1")).await.expect("kept").expect("the first time");
+    store.persist(CHANNEL, vec![answering(1, "ben", "76", "When is it?")]).await.expect("kept");
+    assert_eq!(pending(&fixture).await, [1]);
+    store.persist(CHANNEL, vec![answering(2, "ben", "77", "When is it?")]).await.expect("kept");
+    assert_eq!(pending(&fixture).await, [1], "a copy of it");
+}
+
 pub(super) async fn of_a_reply_a_timeout_and_an_end_one_counts<E: Engine>() {
     let fixture = waiting::<E>("w-1").await;
     let store = &fixture.store;

@@ -167,11 +167,11 @@ impl Held {
         let by_id =
             self.messages.iter().position(|said| to(said) && id_of(said).as_ref() == Some(&answers.message));
         let text = plain(&answers.text);
-        let by_text = || {
-            self.messages
-                .iter()
-                .rposition(|said| to(said) && said.state == "open" && said.new.texts.contains(&text))
-        };
+        let replies = &self.replies;
+        let is_noted = replies.iter().any(|stored| stored.reply.last_sent.as_ref() == Some(&answers.message));
+        let is_copy =
+            |said: &Said| to(said) && said.state == "open" && said.new.texts.contains(&text) && !is_noted;
+        let by_text = || self.messages.iter().rposition(is_copy);
         let Some(at) = by_id.or_else(by_text) else { return false };
         let run = self.messages[at].new.run.clone();
         let is_running =

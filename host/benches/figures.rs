@@ -96,11 +96,11 @@ fn run() -> Result<()> {
             let (turns, at_once) = if quick { (10, 20) } else { (300, 1000) };
             let mut rows = runtime.block_on(turns::measure(turns, at_once))?;
             rows.push((
-                "`serve` from exec to its first poll, warm compile cache",
+                "telegram: `serve` from exec to its first poll, warm compile cache".into(),
                 "< 50 ms",
                 format!("{start:.1?}"),
             ));
-            rows.push(("idle memory of `serve` with Telegram", "< 25 MB", format!("{idle:.1} MB")));
+            rows.push(("telegram: idle memory of `serve`".into(), "≤ 18 MB", format!("{idle:.1} MB")));
             println!("\n| What | Goal | Measured |\n|---|---|---|");
             for (what, goal, measured) in rows {
                 println!("| {what} | {goal} | {measured} |");

@@ -67,8 +67,8 @@ async fn tell_reply<P: Platform>(platform: &P, reply: &Sent, asked: &Written) ->
 fn tell_record(record: &Value, person: i64, (path, photo): (&str, &[u8])) -> Result<()> {
     let written = &record["files"][0];
     ensure!(written["path"] == path && written["sha256"] == sha256(photo), "{record}");
-    ensure!(record["sender"] == person.to_string() && record["tool"] == "attachment_save", "{record}");
     let word = |name: &str| record[name].as_str().unwrap_or_default();
+    ensure!(word("sender") == person.to_string() && word("tool") == "attachment_save", "{record}");
     let (seq, event, tool) = (&record["seq"], word("event"), word("tool"));
     let who = format!("{}:{}", word("channel"), word("sender"));
     say("Audit", &format!("#{seq} {event}: {tool} by {who}, {path} {} bytes", written["bytes"]));

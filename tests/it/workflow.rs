@@ -4,6 +4,7 @@ mod check;
 mod download;
 mod examples;
 mod limits;
+mod people;
 mod run;
 
 use support::home::{Home, Ran};

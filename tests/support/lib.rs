@@ -17,6 +17,7 @@ pub mod needs;
 pub mod platform;
 pub mod program;
 pub mod prometheus;
+pub mod running;
 pub mod samples;
 pub mod serving;
 pub mod telegram;

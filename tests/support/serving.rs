@@ -48,12 +48,16 @@ impl Serving {
         Self::spawn(command, token)
     }
 
-    /// Starts this command, which serves, with the token in its environment, and does not wait.
+    /// Starts this command, which serves, and does not wait. The token of the Telegram bot is this one, unless its
+    /// environment has one.
     ///
     /// # Errors
     /// When it cannot be started.
     pub fn spawn(mut command: Command, token: &str) -> anyhow::Result<Self> {
-        command.env("TELEGRAM_BOT_TOKEN", token).stdout(Stdio::null()).stderr(Stdio::piped());
+        if !command.get_envs().any(|(name, _)| name == "TELEGRAM_BOT_TOKEN") {
+            command.env("TELEGRAM_BOT_TOKEN", token);
+        }
+        command.stdout(Stdio::null()).stderr(Stdio::piped());
         let mut child = command.spawn().context("the program starts")?;
         let log = Arc::new(Mutex::new(String::new()));
         let stderr = child.stderr.take().context("stderr is piped")?;

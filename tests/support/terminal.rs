@@ -17,6 +17,8 @@ pub struct Terminal {
     keys: ChildStdin,
     shown: Receiver<Vec<u8>>,
     screen: String,
+    /// The beginning of a character whose end is still to come.
+    cut: Vec<u8>,
     /// How much of the screen earlier waits have seen.
     seen: usize,
 }
@@ -50,7 +52,18 @@ impl Terminal {
                 }
             }
         });
-        Self { child, keys, shown, screen: String::new(), seen: 0 }
+        Self { child, keys, shown, screen: String::new(), cut: Vec::new(), seen: 0 }
+    }
+
+    /// Puts what came on the screen.
+    fn show(&mut self, bytes: &[u8]) {
+        self.cut.extend(bytes);
+        let whole = match std::str::from_utf8(&self.cut) {
+            Err(error) if error.error_len().is_none() => error.valid_up_to(),
+            _ => self.cut.len(),
+        };
+        let bytes: Vec<u8> = self.cut.drain(..whole).collect();
+        self.screen.push_str(&String::from_utf8_lossy(&bytes));
     }
 
     /// Waits until these words are on the screen, after those that were waited for before.
@@ -61,8 +74,7 @@ impl Terminal {
                 return;
             }
             match self.shown.recv_timeout(PATIENCE) {
-                // Lossy at a cut in the middle of a character, which no test waits for.
-                Ok(bytes) => self.screen.push_str(&String::from_utf8_lossy(&bytes)),
+                Ok(bytes) => self.show(&bytes),
                 Err(RecvTimeoutError::Timeout) => panic!("{words:?} never came: {:?}", self.screen),
                 Err(RecvTimeoutError::Disconnected) => {
                     panic!("it ended without {words:?}: {:?}", self.screen)
@@ -91,16 +103,15 @@ impl Terminal {
 
     /// Waits for the program's end: its exit code, and everything that was on the screen.
     pub fn ended(mut self) -> (Option<i32>, String) {
-        let mut screen = std::mem::take(&mut self.screen);
         loop {
             match self.shown.recv_timeout(PATIENCE) {
-                Ok(bytes) => screen.push_str(&String::from_utf8_lossy(&bytes)),
-                Err(RecvTimeoutError::Timeout) => panic!("it does not end: {screen:?}"),
+                Ok(bytes) => self.show(&bytes),
+                Err(RecvTimeoutError::Timeout) => panic!("it does not end: {:?}", self.screen),
                 Err(RecvTimeoutError::Disconnected) => break,
             }
         }
         let status = self.child.wait().expect("ours");
-        (status.code(), screen.replace("\r\n", "\n"))
+        (status.code(), self.screen.replace("\r\n", "\n"))
     }
 }
 

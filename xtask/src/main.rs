@@ -26,9 +26,9 @@ cargo xtask COMMAND
   fuzz TARGET [SECONDS]
                libFuzzer on one of fuzz/fuzz_targets for 60 s or as long as said, from the committed
                corpus; `test` runs every target's check on the corpus without it
-  soak [TURNS [SEED]]
-               10 000 turns, or as many as said, with random faults: kills, a full disk, jumps of the
-               clock, a network and a model that fail; `test` runs a short form with a seed of its own
+  soak [telegram|discord] [TURNS [SEED]]
+               10 000 turns on each, or as many as said, with random faults: kills, a full disk, jumps of
+               the clock, a network and a model that fail; `test` runs a short form with a seed of its own
   dist [ARCH]...
                what people install, into target/dist: static programs for x86_64 and aarch64, or for
                those named, with licences, bills of materials, checksums, an OCI image and an installer

@@ -1,4 +1,4 @@
-//! `cargo xtask soak [TURNS [SEED]]`: the long form of the soak that `cargo xtask test` runs a short form of.
+//! `cargo xtask soak [CHANNEL] [TURNS [SEED]]`: the long form of the soaks that `cargo xtask test` runs a short form of.
 
 use crate::setup;
 use crate::steps::{cargo, step};
@@ -6,23 +6,33 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Turns when nobody says.
 const TURNS: u64 = 10_000;
+/// Those that there is a soak of.
+const CHANNELS: [&str; 2] = ["telegram", "discord"];
 
-/// Lives through so many turns with random faults; prints the seed, with which they can be planned again.
+/// Lives through so many turns with random faults, on this channel or on one after the other; prints the seed, with which
+/// they can be planned again.
 pub(crate) fn run(arguments: &[&str]) -> Result<(), String> {
     let number = |text: &&str| text.parse::<u64>().map_err(|_| format!("{text:?} is no number"));
     let clock = SystemTime::now().duration_since(UNIX_EPOCH).map_or(1, |since| since.as_secs());
-    let (turns, seed) = match arguments {
+    let (channel, numbers) = match arguments {
+        [channel, numbers @ ..] if CHANNELS.contains(channel) => (Some(*channel), numbers),
+        numbers => (None, numbers),
+    };
+    let (turns, seed) = match numbers {
         [] => (TURNS, clock),
         [turns] => (number(turns)?, clock),
         [turns, seed] => (number(turns)?, number(seed)?),
-        _ => return Err("write: cargo xtask soak [TURNS [SEED]]".into()),
+        _ => return Err(format!("write: cargo xtask soak [{}] [TURNS [SEED]]", CHANNELS.join("|"))),
     };
     setup::guest_target()?;
     // As it is run for months: what it holds is then what it would hold there.
     step("build the gateway", &mut cargo(&["build", "--release", "--locked", "--workspace"]))?;
     let mut soak =
         cargo(&["test", "--release", "--locked", "--workspace", "--test", "it", "--", "--nocapture"]);
-    soak.arg("telegram::soak::");
+    // One after the other: neither waits for what the other one does.
+    soak.arg("--test-threads=1");
+    soak.arg(channel.map_or("soak::every_message".into(), |name| format!("whatever_fails_on_{name}")));
     soak.env("SOAK_TURNS", turns.to_string()).env("SOAK_SEED", seed.to_string());
-    step(&format!("soak of {turns} turns with seed {seed}"), &mut soak)
+    let on = channel.unwrap_or("each channel");
+    step(&format!("soak of {turns} turns on {on} with seed {seed}"), &mut soak)
 }

@@ -75,7 +75,9 @@ fn began(workflow: &Arc<Workflow>, text: &str) {
                 }
             }
             PlannedWork::Agent(work) => drop(plan.ready(work, &outputs)),
-            PlannedWork::Later(_) => {}
+            PlannedWork::Send(work) => drop(plan.message(work, &outputs)),
+            PlannedWork::Wait(work) => drop(plan.wait(work, &outputs)),
+            PlannedWork::Approve(work) => drop(plan.question(work, &outputs)),
         }
     }
     drop(plan.output(&outputs));

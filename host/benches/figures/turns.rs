@@ -1,54 +1,96 @@
-//! Whole turns, from the update to the reply, through the real program between a Telegram and a model on loopback
+//! Whole turns, from the event to the reply, through the real program between a platform and a model on loopback
 //! that answer at once. What is measured is the gateway's own: two processes wake each other, and the disk is real.
 
 use super::watch;
 use anyhow::{Context, Result};
 use std::time::{Duration, Instant};
+use support::discord::GatewayConnection;
 use support::home::Home;
 use support::llm::{Dialect, LlmServer, Turn};
+use support::platform::{Discord, Message, Platform, Sent, Telegram};
 use support::serving::Serving;
-use support::telegram::{Incoming, SentMessage, TelegramServer};
 
 /// People, each alone with the bot, so that no limit of one chat is met.
-const PEOPLE: i64 = 1000;
-const FIRST: i64 = 5_000_000_001;
+const PEOPLE: usize = 1000;
 /// People who write at once, over and over.
 const AT_ONCE: usize = 20;
 const PATIENCE: Duration = Duration::from_secs(120);
-/// What a person sees of an answer under way.
-const REACTIONS: [&str; 4] = ["sendChatAction", "sendMessage", "sendMessageDraft", "editMessageText"];
 
 /// A running gateway and its servers.
-struct Stand {
-    telegram: TelegramServer,
+struct Stand<P> {
+    platform: P,
     llm: Option<LlmServer>,
     serving: Serving,
     /// What it lives in, which is gone with it.
-    _home: Home,
+    home: Home,
 }
 
 /// A line of the table in `docs/benchmarks.md`: what, its goal, what was measured.
-pub(crate) type Row = (&'static str, &'static str, String);
+pub(crate) type Row = (String, &'static str, String);
 
-/// Times of turns, and what many sessions hold.
+/// Times of turns, and what many sessions hold, on each platform.
 pub(crate) async fn measure(turns: usize, at_once: usize) -> Result<Vec<Row>> {
-    let mut rows = Vec::new();
+    let mut rows = measure_on::<Telegram>(turns, at_once).await?;
+    rows.extend(measure_on::<Discord>(turns, at_once).await?);
+    watch::part("connections of Discord");
+    rows.extend(connections(turns.min(50)).await?);
+    Ok(rows)
+}
+
+async fn measure_on<P: Platform>(turns: usize, at_once: usize) -> Result<Vec<Row>> {
+    let mut rows: Vec<Row> = Vec::new();
+    let mut row = |what: &str, goal, told| rows.push((format!("{}: {what}", P::NAME), goal, told));
     for model in [Model::None, Model::Null] {
         let [part, reaction, reply, many] = model.words();
         watch::part(part);
-        let stand = Stand::start(model).await?;
+        let stand = Stand::<P>::start(model).await?;
         let (reactions, replies) = stand.one_by_one(turns).await?;
-        rows.push((reaction, "", told(reactions)));
-        rows.push((reply, if model == Model::Null { "p50 ≤ 5 ms" } else { "" }, told(replies)));
-        rows.push((many, "", stand.at_once(at_once).await?));
+        row(reaction, "", told(reactions));
+        row(reply, if model == Model::Null { "p50 ≤ 5 ms" } else { "p50 ≤ 3 ms" }, told(replies));
+        row(many, "", stand.at_once(at_once).await?);
     }
     watch::part("memory of sessions");
-    let held = Stand::start(Model::Null).await?.sessions(at_once.min(PEOPLE as usize)).await?;
-    rows.push(("resident memory after one turn of each of so many people", "", held));
+    let held = Stand::<P>::start(Model::Null).await?.sessions(at_once.min(PEOPLE)).await?;
+    row("resident memory after one turn of each of so many people", "≤ 25 KiB each", held);
     watch::part("memory over time");
-    let held = Stand::start(Model::Null).await?.over_time(turns * 10).await?;
-    rows.push(("the same over many turns of a few people", "no growth by the turn", held));
+    let held = Stand::<P>::start(Model::Null).await?.over_time(turns * 10).await?;
+    row("the same over many turns of a few people", "no growth by the turn", held);
     Ok(rows)
+}
+
+/// How long it takes until a Discord bot hears: from exec, and after the connection broke.
+async fn connections(rounds: usize) -> Result<Vec<Row>> {
+    let mut stand = Stand::<Discord>::start(Model::None).await?;
+    let (mut resumed, mut started) = (Vec::new(), Vec::new());
+    for _ in 0..rounds {
+        let known = stand.platform.0.connections().len();
+        let since = Instant::now();
+        stand.platform.0.break_gateway();
+        stand.heard_again(known).await?;
+        resumed.push(since.elapsed());
+    }
+    for _ in 0..rounds.min(10) {
+        let Stand { platform, llm, serving, home } = stand;
+        serving.kill();
+        let known = platform.0.connections().len();
+        let since = Instant::now();
+        stand = Stand { serving: launch(&home, &platform)?, platform, llm, home };
+        stand.heard_again(known).await?;
+        started.push(since.elapsed());
+    }
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    let idle = stand.memory()? as f64 * 1024.0 / 1e6;
+    Ok(vec![
+        ("discord: broken connection to resumed".into(), "", told(resumed)),
+        ("discord: `serve` from exec to resumed".into(), "", told(started)),
+        ("discord: idle memory of `serve`".into(), "≤ 18 MB", format!("{idle:.1} MB")),
+    ])
+}
+
+fn launch<P: Platform>(home: &Home, platform: &P) -> Result<Serving> {
+    let mut command = home.command(&["serve"]);
+    command.env(P::TOKEN, platform.token());
+    Serving::spawn(command, "1:unused")
 }
 
 /// Who answers.
@@ -80,11 +122,20 @@ impl Model {
     }
 }
 
-impl Stand {
+impl Stand<Discord> {
+    /// Waits for an open connection beyond those that were there.
+    async fn heard_again(&self, known: usize) -> Result<()> {
+        let is_new = |one: &GatewayConnection| one.number >= known && one.established && one.closed.is_none();
+        self.platform.0.wait_for_connection(PATIENCE, is_new).await?;
+        Ok(())
+    }
+}
+
+impl<P: Platform> Stand<P> {
     async fn start(model: Model) -> Result<Self> {
-        let telegram = TelegramServer::start().await?;
-        let users: Vec<i64> = (FIRST..).take(PEOPLE as usize).collect();
-        let mut home = Home::new().telegram(&telegram.api_url(), &users);
+        let platform = P::start().await?;
+        let people: Vec<i64> = (0..PEOPLE).map(P::person).collect();
+        let mut home = Home::new().config(&platform.section(&people));
         let mut llm = None;
         if model == Model::Null {
             let server = LlmServer::start().await?;
@@ -92,17 +143,15 @@ impl Stand {
             home = home.model(&server, Dialect::Chat, "");
             llm = Some(server);
         }
-        let serving = Serving::start(&home, telegram.token())?;
-        Ok(Self { telegram, llm, serving, _home: home })
+        let serving = launch(&home, &platform)?.says(P::READY)?;
+        Ok(Self { platform, llm, serving, home })
     }
 
-    /// Pushes the message of a person; whether one of these messages answers it.
-    fn ask(&self, person: i64) -> impl Fn(&SentMessage) -> bool + use<> {
-        let pushed = self.telegram.push(Incoming::private(FIRST + person % PEOPLE).text("hello"));
+    /// Sends the message of a person; whether one of these messages answers it.
+    fn ask(&self, person: usize) -> impl Fn(&Sent) -> bool + use<P> {
+        let written = self.platform.write(Message::text(P::person(person % PEOPLE), "hello"));
         let whole = |text: &str| text == "Here is the answer." || text.starts_with("I run commands");
-        move |sent| {
-            (sent.chat_id, sent.reply_to) == (pushed.chat_id, Some(pushed.message_id)) && whole(&sent.text)
-        }
+        move |sent| (sent.place, sent.reply_to) == (written.place, Some(written.id)) && whole(&sent.text)
     }
 
     /// One turn after the other: how long until a person sees anything, and until the answer is there.
@@ -111,15 +160,15 @@ impl Stand {
         for turn in 0..turns + turns / 10 {
             // What the turn before left to be written is not this one's.
             tokio::time::sleep(Duration::from_millis(10)).await;
-            let before = self.telegram.next_request();
-            let sent = self.telegram.sent_count();
+            let before = self.platform.next_request();
+            let sent = self.platform.sent_count();
             let started = Instant::now();
-            let is_answer = self.ask(i64::try_from(turn)?);
-            self.telegram.wait_for_newest(PATIENCE, sent, |newest| newest.iter().any(&is_answer)).await?;
+            let is_answer = self.ask(turn);
+            self.platform.wait_for(PATIENCE, sent, |newest| newest.iter().any(&is_answer)).await?;
             let replied = started.elapsed();
-            let since = self.telegram.requests_since(before).into_iter();
+            let since = self.platform.requests_since(before).into_iter();
             let seen =
-                since.filter(|request| REACTIONS.contains(&&*request.method)).map(|request| request.at);
+                since.filter(|request| P::REACTIONS.contains(&&*request.method)).map(|request| request.at);
             // The first tenth warms up.
             if turn >= turns / 10 {
                 reactions.push(seen.min().context("a reaction")?.saturating_duration_since(started));
@@ -132,7 +181,7 @@ impl Stand {
 
     /// Everybody writes at the same moment.
     async fn at_once(&self, turns: usize) -> Result<String> {
-        let sent = self.telegram.sent_count();
+        let sent = self.platform.sent_count();
         let started = Instant::now();
         self.everybody(turns, sent).await?;
         let seconds = started.elapsed().as_secs_f64();
@@ -141,21 +190,20 @@ impl Stand {
     }
 
     async fn everybody(&self, turns: usize, sent: usize) -> Result<()> {
-        let answers: Vec<_> = (0..turns).map(|person| self.ask(person as i64)).collect();
+        let answers: Vec<_> = (0..turns).map(|person| self.ask(person)).collect();
         // As many messages as turns are looked through once, and not one for each.
-        let all = |newest: &[SentMessage]| {
-            newest.len() >= turns && answers.iter().all(|is_answer| newest.iter().any(is_answer))
-        };
-        self.telegram.wait_for_newest(PATIENCE, sent, all).await?;
+        self.platform.wait_for_count(PATIENCE, sent, turns).await?;
+        let all = |newest: &[Sent]| answers.iter().all(|is_answer| newest.iter().any(is_answer));
+        self.platform.wait_for(PATIENCE, sent, all).await?;
         Ok(())
     }
 
     /// What the process holds after one turn, and after one of each of many people.
     async fn sessions(&self, people: usize) -> Result<String> {
-        self.everybody(1, self.telegram.sent_count()).await?;
+        self.everybody(1, self.platform.sent_count()).await?;
         tokio::time::sleep(Duration::from_secs(1)).await;
         let one = self.memory()?;
-        self.everybody(people, self.telegram.sent_count()).await?;
+        self.everybody(people, self.platform.sent_count()).await?;
         tokio::time::sleep(Duration::from_secs(1)).await;
         let all = self.memory()?;
         let each = all.saturating_sub(one) as f64 / people as f64;
@@ -167,7 +215,7 @@ impl Stand {
         let mut held = Vec::new();
         for _ in 0..5 {
             for _ in 0..turns / AT_ONCE / 5 {
-                self.everybody(AT_ONCE, self.telegram.sent_count()).await?;
+                self.everybody(AT_ONCE, self.platform.sent_count()).await?;
                 self.forget();
             }
             tokio::time::sleep(Duration::from_secs(1)).await;

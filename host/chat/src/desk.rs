@@ -45,13 +45,15 @@ pub struct Rules {
     pub approvers: Vec<String>,
     /// How long an approval waits.
     pub expires: Duration,
+    /// Whether the approvers are those of this question alone: then who may decide over others' does not count.
+    pub are_named: bool,
 }
 
 impl Rules {
     /// As a configuration has them: `approvers` by their numbers.
     pub fn of(approvers: &[i64], approvals: &cofferdam_agent::tools::Config) -> Self {
         let approvers = approvers.iter().map(ToString::to_string).collect();
-        Self { approvers, expires: approvals.expires.0 }
+        Self { approvers, expires: approvals.expires.0, are_named: false }
     }
 }
 
@@ -61,6 +63,8 @@ struct Place {
     /// In the channel's own words.
     chat: String,
     approvers: Vec<String>,
+    /// Whether they are named for this question alone.
+    are_named: bool,
 }
 
 impl Desk {
@@ -80,6 +84,12 @@ impl Desk {
         Self { rules, ..self.clone() }
     }
 
+    /// The same for questions that one person alone decides, for so long.
+    #[must_use]
+    pub fn of_one(&self, person: &str, expires: Duration) -> Self {
+        self.renewed(Rules { approvers: vec![person.to_owned()], expires, are_named: true })
+    }
+
     /// Has whoever waits look again: a chat has moved, or somebody is not served any more.
     pub fn look_again(&self) {
         self.decided.send_replace(());
@@ -88,7 +98,11 @@ impl Desk {
 
 impl Place {
     fn to_text(&self) -> String {
-        json!({ "chat": self.chat, "approvers": self.approvers }).to_string()
+        let mut place = json!({ "chat": self.chat, "approvers": self.approvers });
+        if self.are_named {
+            place["named"] = true.into();
+        }
+        place.to_string()
     }
 
     fn read(text: &str) -> Option<Self> {
@@ -96,6 +110,6 @@ impl Place {
         // Earlier releases have kept ids that are numbers as such.
         let id = |id: &Value| id.as_str().map_or_else(|| id.to_string(), str::to_owned);
         let approvers = value["approvers"].as_array()?.iter().map(id).collect();
-        Some(Self { chat: id(&value["chat"]), approvers })
+        Some(Self { chat: id(&value["chat"]), approvers, are_named: value["named"] == true })
     }
 }

@@ -20,6 +20,7 @@ pub mod outbound;
 pub mod people;
 mod placeholder;
 pub mod pulse;
+pub mod runs;
 pub mod setup;
 mod trouble;
 pub mod words;

@@ -330,6 +330,12 @@ pub struct Workflow {
     /// What it shows; empty where it shows nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub attachments: Option<Vec<WorkflowAttachment>>,
+    /// Who gets a message, of a task that sends one: channel and person.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub to: Option<String>,
+    /// SHA-256 of what a message says, lower-case hex.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub text_sha256: Option<String>,
 }
 
 /// What a run of a workflow came to.
@@ -338,7 +344,9 @@ pub struct Workflow {
 pub enum WorkflowState {
     /// It began.
     Started,
-    /// It goes on after it was cut off or failed.
+    /// It waits for a person.
+    Waiting,
+    /// It goes on after it was cut off, failed or waited.
     Resumed,
     /// All its tasks are done.
     Done,

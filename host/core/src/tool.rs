@@ -158,6 +158,10 @@ error_codes! {
     TemplateFailed = "template_failed",
     /// An agent of a workflow did not answer as its action wants.
     InvalidOutput = "invalid_output",
+    /// Nobody whom the gateway serves is meant.
+    RecipientDenied = "recipient_denied",
+    /// A message of a workflow cannot be sent.
+    SendFailed = "send_failed",
     /// A fault of the gateway itself.
     Internal = "internal",
 }

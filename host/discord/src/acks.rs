@@ -16,8 +16,8 @@ use std::time::Duration;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-/// An attempt at it may take so long.
-const ATTEMPT_MAX: Duration = Duration::from_secs(3);
+/// After so long Discord has told the person that the program does not answer.
+pub(super) const ANSWER_MAX: Duration = Duration::from_secs(3);
 /// Commands whose answer is remembered; of more, it is given once more.
 pub(super) const ACKS_MAX: usize = 1024;
 
@@ -70,7 +70,7 @@ async fn tell(api: &Api, interaction: &Interaction, stop: &CancellationToken) ->
     let deferred = json!({ "type": 5 });
     let mut backoff = Backoff::new(Duration::from_millis(100), Duration::from_secs(5));
     loop {
-        let told = api.call_within(&route, Carried::Json(&deferred), (ATTEMPT_MAX, Haste::Waits));
+        let told = api.call_within(&route, Carried::Json(&deferred), (ANSWER_MAX, Haste::Waits));
         let failure = tokio::select! {
             told = told => match told {
                 Ok(_) => return Begins::Now,

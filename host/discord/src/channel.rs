@@ -4,17 +4,19 @@ use super::api::{Carried, Haste};
 use super::approvals::Below;
 use super::bot::{Bot, CHANNEL};
 use super::draft::Draft;
+use super::failure::Failure;
 use super::file::File;
 use super::prepare::{Asked, Todo, prepare};
 use super::route::{self, Route};
 use super::send::MANNERS;
-use super::target::Target;
+use super::target::{Place, Target, first_id_of};
 use super::wire::Message;
 use async_trait::async_trait;
 use cofferdam_chat::answering::{Base, Begins, Channel};
 use cofferdam_chat::desk::Board;
 use cofferdam_chat::outbound::{Manners, Opening};
 use cofferdam_chat::people::{Door, Welcomes};
+use cofferdam_chat::runs::Unreached;
 use cofferdam_chat::{AGAIN, Live, Placeholder, Sign, StandIn};
 use cofferdam_core::id::TurnId;
 use cofferdam_store::{self as store, Standing, Update};
@@ -77,6 +79,11 @@ impl Channel for Bot {
         (Target { stand_in, ..target.clone() }.to_text(), opening)
     }
 
+    /// What a command is answered by stands already.
+    fn afterwards(target: &Target) -> String {
+        Target { interaction: None, stand_in: None, ..target.clone() }.to_text()
+    }
+
     fn sign(&self, target: &Target) -> impl Sign {
         Typing { bot: self.clone(), target: target.clone() }
     }
@@ -91,8 +98,8 @@ impl Channel for Bot {
         Placeholder::start(self.base.store.clone(), turn.clone(), draft, before)
     }
 
-    fn board(self: &Arc<Self>, asked: &Asked) -> impl Board {
-        Below { bot: self.clone(), target: asked.target.clone(), sender: asked.sender.clone() }
+    fn board(self: &Arc<Self>, target: &Target, asker: &str) -> impl Board {
+        Below { bot: self.clone(), target: target.clone(), sender: asker.to_owned() }
     }
 }
 
@@ -103,6 +110,17 @@ impl Welcomes for Bot {
 
     fn private(person: i64) -> String {
         Target::person(person).to_text()
+    }
+
+    async fn open_private(&self, person: i64) -> Result<(Target, Option<store::Place>), Unreached> {
+        let channel = self.private_channel(person).await.map_err(|failure| match failure {
+            Failure::Refused { .. } => Unreached::Ever(failure.to_string()),
+            _ => Unreached::Now(failure.to_string()),
+        })?;
+        let target = Target { to: Place::Channel(channel), ..Target::person(person) };
+        // Nobody may have been answered there yet: what is said there while nobody listens is asked for later.
+        let place = store::Place { place: channel.to_string(), last: first_id_of(store::now_ms()) };
+        Ok((target, Some(place)))
     }
 }
 

@@ -157,11 +157,7 @@ impl Config {
     /// # Errors
     /// [`ConfigError`], which names the file or variable.
     pub fn token(&self) -> Result<Token, ConfigError> {
-        self.token_in(|name| std::env::var(name).ok())
-    }
-
-    fn token_in(&self, env: impl Fn(&str) -> Option<String>) -> Result<Token, ConfigError> {
-        Ok(self.token_at().read(env, Token::parse)?)
+        Ok(self.token_at().read(Token::parse)?)
     }
 
     fn token_at(&self) -> TokenAt<'_> {
@@ -243,17 +239,5 @@ mod tests {
         let config: Config = toml::from_str(sound).expect("it");
         assert_eq!((config.check(), config.ports(), config.is_on_loopback()), (Ok(()), vec![1, 2], true));
         assert_eq!((Config::default().check(), Config::default().is_on_loopback()), (Ok(()), false));
-    }
-
-    #[test]
-    fn a_missing_token_names_the_variable_and_a_misplaced_one_is_not_repeated() {
-        let said = |token_env: &str, value: Option<&str>| {
-            let config = Config { token_env: token_env.into(), ..Config::default() };
-            config.token_in(|_| value.map(Into::into)).expect_err("refused").to_string()
-        };
-        assert!(said("MY_TOKEN", None).starts_with("the environment variable MY_TOKEN "));
-        assert!(said("MY_TOKEN", Some(" ")).contains("is not set"));
-        assert!(!said("MY_TOKEN", Some("Bot secret")).contains("secret"));
-        assert!(!said("a.secret.c", None).contains("secret"));
     }
 }

@@ -1,7 +1,7 @@
 //! The message that stands for the answer while its turn runs: one of its own, or the one that Discord shows below a
 //! command.
 
-use super::api::{Carried, Haste};
+use super::api::{Carried, Haste, REQUEST_MAX};
 use super::bot::Bot;
 use super::failure::Failure;
 use super::route::{self, Route};
@@ -14,10 +14,6 @@ use cofferdam_chat::{self as chat, Edited};
 use cofferdam_core::id::TurnId;
 use cofferdam_store::now_ms;
 use std::sync::Arc;
-use std::time::Duration;
-
-/// An edit that takes longer is left out.
-const EDIT_MAX: Duration = Duration::from_secs(30);
 
 /// Where it is sent.
 pub(super) struct Draft {
@@ -61,7 +57,8 @@ impl chat::Draft for Draft {
             Some(of) => Route::on_answer(route::EDIT_ANSWER, of),
             None => Route::bot(route::EDIT, &[channel, message]),
         };
-        match self.bot.api.call_within(&route, Carried::Json(&payload(text)), (EDIT_MAX, Haste::Now)).await {
+        match self.bot.api.call_within(&route, Carried::Json(&payload(text)), (REQUEST_MAX, Haste::Now)).await
+        {
             Ok(_) | Err(Failure::TooMany(_)) => Edited::Settled,
             Err(Failure::Refused { .. }) => Edited::Gone,
             Err(_) => Edited::Doubtful,

@@ -1,7 +1,6 @@
 //! The gateway's life: connections one after the other, each resumed where the last one ended, until the stop. Whatever goes
 //! wrong is waited out; only what would go wrong again ends it.
 
-use super::PULSE;
 use super::address;
 use super::api::{AGENT, Carried};
 use super::bot::{Bot, Bots, CHANNEL};
@@ -11,11 +10,12 @@ use super::failure::Failure;
 use super::route::{self, Route};
 use super::socket::connect;
 use super::take::Taker;
+use super::{PULSE, ServeError};
 use cofferdam_agent::server::{Reach, client};
 use cofferdam_chat::Trouble;
 use cofferdam_chat::lanes::Arrival;
 use cofferdam_chat::pulse::goes_on_within;
-use cofferdam_store::{StoreError, Stream};
+use cofferdam_store::Stream;
 use reqwest::Url;
 use serde_json::Value;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -38,21 +38,19 @@ const GUILD_MESSAGES: u64 = 1 << 9;
 const DIRECT_MESSAGES: u64 = 1 << 12;
 const MESSAGE_CONTENT: u64 = 1 << 15;
 
-/// Why the gateway's life ends before the stop.
-#[derive(Debug)]
-pub(super) enum Over {
-    /// Discord does not accept the token: over REST, or with close code 4004.
-    Unauthorized(u16),
-    /// The gateway closes with this code whenever it is tried.
-    Closed(u16),
-    Client(String),
-    Store(StoreError),
-}
-
 /// How the gateway is reached.
 pub(super) struct Gateway {
     pub(super) api: Reach,
     pub(super) message_content: bool,
+    /// Where the token is, in words.
+    pub(super) token_place: String,
+}
+
+impl Gateway {
+    /// Ends the program: the token is refused with this status or close code.
+    pub(super) fn unauthorized(&self, code: u16) -> ServeError {
+        ServeError::Unauthorized { place: self.token_place.clone(), code }
+    }
 }
 
 /// What comes next.
@@ -60,6 +58,13 @@ enum Next {
     Again,
     Pause(String, Option<Duration>),
     Stops,
+}
+
+/// How a session was begun.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Begun {
+    Anew,
+    Resumed,
 }
 
 /// What lasts from one connection to the next.
@@ -71,10 +76,8 @@ struct Life<'a> {
     stream: Option<Stream>,
     /// The address to resume at does not answer: the first one takes its place.
     at_first: bool,
-    /// Whether the last connection went on with a session.
-    resumed: bool,
-    /// Since when it has a session.
-    up_since: Option<Instant>,
+    /// Since when the last connection has a session, and whether that is one that went on.
+    up: Option<(Instant, Begun)>,
     taken: AtomicI64,
     behind: JoinSet<()>,
 }
@@ -85,17 +88,16 @@ pub(super) async fn listen(
     gateway: Gateway,
     lanes: &mpsc::Sender<Arrival>,
     announce: impl FnOnce() + Send,
-) -> Result<(), Over> {
+) -> Result<(), ServeError> {
     let bot = bots.borrow().clone();
     let client = client(gateway.api, AGENT)
         .http1_only()
         .build()
-        .map_err(|error| Over::Client(error.without_url().to_string()))?;
-    let stream = bot.base.store.stream(&bot.base.channel).await.map_err(Over::Store)?;
+        .map_err(|error| ServeError::Client(error.without_url().to_string()))?;
+    let stream = bot.base.store.stream(&bot.base.channel).await?;
     let taken = AtomicI64::new(stream.as_ref().map_or(-1, |stream| stream.position.number));
-    let behind = JoinSet::new();
-    let (at_first, resumed, up_since) = (false, false, None);
-    let mut life = Life { bots, gateway, client, lanes, stream, at_first, resumed, up_since, taken, behind };
+    let (at_first, up, behind) = (false, None, JoinSet::new());
+    let mut life = Life { bots, gateway, client, lanes, stream, at_first, up, taken, behind };
     let mut trouble = Trouble::new("the gateway", PAUSE_FIRST, PAUSE_MAX);
     let mut announce = Some(announce);
     let stop = bot.base.stop.soon.clone();
@@ -103,7 +105,7 @@ pub(super) async fn listen(
     let ended = loop {
         let next = tokio::select! {
             biased;
-            () = unauthorized.cancelled() => break Err(Over::Unauthorized(401)),
+            () = unauthorized.cancelled() => break Err(life.gateway.unauthorized(401)),
             next = life.connection(&mut announce) => next,
         };
         let (said, asked) = match next {
@@ -112,9 +114,9 @@ pub(super) async fn listen(
             Ok(Next::Pause(said, asked)) => (said, asked),
             Err(over) => break Err(over),
         };
-        let lasted = life.up_since.is_some_and(|since| since.elapsed() >= GOOD_AFTER);
+        let lasted = life.up.is_some_and(|(since, _)| since.elapsed() >= GOOD_AFTER);
         // One that was resumed was no failure. New sessions are: there are so many a day.
-        if lasted || life.resumed {
+        if lasted || life.up.is_some_and(|(_, begun)| begun == Begun::Resumed) {
             trouble.over();
         }
         if lasted {
@@ -126,7 +128,7 @@ pub(super) async fn listen(
         tokio::select! {
             () = tokio::time::sleep(pause) => {}
             () = stop.cancelled() => break Ok(()),
-            () = unauthorized.cancelled() => break Err(Over::Unauthorized(401)),
+            () = unauthorized.cancelled() => break Err(life.gateway.unauthorized(401)),
         }
     };
     // With what is known of it the next start asks again.
@@ -136,9 +138,9 @@ pub(super) async fn listen(
 
 impl Life<'_> {
     /// One connection, from its address to its end.
-    async fn connection(&mut self, announce: &mut Option<impl FnOnce()>) -> Result<Next, Over> {
+    async fn connection(&mut self, announce: &mut Option<impl FnOnce()>) -> Result<Next, ServeError> {
         let bot = self.bots.borrow().clone();
-        (self.resumed, self.up_since) = (false, None);
+        self.up = None;
         goes_on_within(SILENCE_MAX);
         let url = match self.address(&bot).await? {
             Ok(url) => url,
@@ -168,13 +170,13 @@ impl Life<'_> {
                 self.stream = None;
                 Next::Pause(said, None)
             }
-            Ended::Fatal(4004) => return Err(Over::Unauthorized(4004)),
-            Ended::Fatal(code) => return Err(Over::Closed(code)),
+            Ended::Fatal(4004) => return Err(self.gateway.unauthorized(4004)),
+            Ended::Fatal(code) => return Err(ServeError::Closed { code, why: why(code) }),
         })
     }
 
     /// Where to connect to now.
-    async fn address(&mut self, bot: &Bot) -> Result<Result<Url, Next>, Over> {
+    async fn address(&mut self, bot: &Bot) -> Result<Result<Url, Next>, ServeError> {
         let resumed = self.stream.as_ref().filter(|_| !self.at_first);
         if let Some(url) =
             resumed.and_then(|stream| address::gateway(&stream.position.address, self.gateway.api))
@@ -188,7 +190,7 @@ impl Life<'_> {
         };
         let answer = match asked {
             Ok(answer) => answer,
-            Err(Failure::Unauthorized) => return Err(Over::Unauthorized(401)),
+            Err(Failure::Unauthorized) => return Err(self.gateway.unauthorized(401)),
             Err(failure) => return Ok(Err(Next::Pause(failure.to_string(), None))),
         };
         if let Some(wait) = no_sessions(&answer["session_start_limit"]).filter(|_| self.stream.is_none()) {
@@ -232,24 +234,24 @@ impl Life<'_> {
         });
         let mut taker =
             Taker { bots: self.bots, lanes: self.lanes, api: self.gateway.api, stream: before.clone() };
-        let (taken, behind) = (&self.taken, &mut self.behind);
-        let (resumed, up_since) = (&mut self.resumed, &mut self.up_since);
+        let (taken, behind, up) = (&self.taken, &mut self.behind, &mut self.up);
         let taking = async {
             while let Some(event) = came.recv().await {
                 let number = event.number;
-                *resumed |= event.kind == "RESUMED";
-                let up = event.kind == "READY" || event.kind == "RESUMED";
-                if up {
-                    *up_since = Some(Instant::now());
-                }
+                let begun = match &*event.kind {
+                    "READY" => Some(Begun::Anew),
+                    "RESUMED" => Some(Begun::Resumed),
+                    _ => None,
+                };
+                *up = begun.map(|begun| (Instant::now(), begun)).or(*up);
                 if taker.take(event).await.is_none() {
                     break;
                 }
                 taken.store(number, Ordering::Release);
                 // A store that failed has had a shorter time noted.
                 goes_on_within(SILENCE_MAX);
-                PULSE.answered(usize::from(!up));
-                let Some(stream) = taker.stream.as_ref().filter(|_| up) else { continue };
+                PULSE.answered(usize::from(begun.is_none()));
+                let Some(stream) = taker.stream.as_ref().filter(|_| begun.is_some()) else { continue };
                 if stream.behind {
                     let session = stream.position.session.clone();
                     behind.spawn(catch_up(taker.bots.clone(), self.lanes.clone(), session));
@@ -278,8 +280,24 @@ impl Life<'_> {
     }
 }
 
+/// What a close code means that would come again.
+fn why(code: u16) -> &'static str {
+    match code {
+        4010 => "the shard is not valid; run one gateway for this bot, or a newer release",
+        4011 => {
+            "the bot is in so many guilds that it must be sharded, which this program does not do; leave some"
+        }
+        4012 => "this version of the gateway is not served any more; run a newer release",
+        4014 => {
+            "the Message Content intent is off; switch it on in Discord's Developer Portal under Bot, or set message_content = false in [channels.discord]"
+        }
+        4013 => "an intent is unknown to it; run a newer release",
+        _ => "it would close it again; run a newer release",
+    }
+}
+
 /// How long no session can be begun, if none can.
-fn no_sessions(limit: &Value) -> Option<Duration> {
+pub(super) fn no_sessions(limit: &Value) -> Option<Duration> {
     let after = Duration::from_millis(limit["reset_after"].as_u64().unwrap_or_default());
     (limit["remaining"] == 0).then_some(after.max(PAUSE_FIRST))
 }

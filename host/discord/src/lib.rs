@@ -58,7 +58,7 @@ use cofferdam_chat::setup::{Renewal, run, wait_for};
 use cofferdam_store::StoreError;
 use failure::Failure;
 use file::Cdn;
-use gateway::{Gateway, Over, listen};
+use gateway::{Gateway, listen};
 use presses::ANSWERS_AT_ONCE_MAX;
 use std::sync::Arc;
 use std::time::Duration;
@@ -117,18 +117,13 @@ pub async fn serve(
 ) -> Result<(), ServeError> {
     service.config.check()?;
     let address = service.config.address()?;
-    let gateway = Gateway { api: address.reach, message_content: service.config.message_content };
-    let place = service.config.token_place();
-    let over = |over: Over| match over {
-        Over::Unauthorized(code) => ServeError::Unauthorized { place: place.clone(), code },
-        Over::Closed(code) => ServeError::Closed { code, why: why(code) },
-        Over::Client(said) => ServeError::Client(said),
-        Over::Store(error) => ServeError::Store(error),
-    };
+    let Config { message_content, .. } = service.config;
+    let gateway = Gateway { api: address.reach, message_content, token_place: service.config.token_place() };
     let soon = stop.child_token();
     let api = Api::new(address, service.token.clone(), soon.clone());
-    let api = Arc::new(api.map_err(|failure| over(Over::Client(failure.to_string())))?);
-    let Some(me) = who_am_i(&api, &stop).await.map_err(over)? else { return Ok(()) };
+    let api = Arc::new(api.map_err(|failure| ServeError::Client(failure.to_string()))?);
+    let me = who_am_i(&api, &stop).await.map_err(|_| gateway.unauthorized(401))?;
+    let Some(me) = me else { return Ok(()) };
     service.services.presence.polls_as(CHANNEL, &me.called());
     let users = service.config.allowed_users.len();
     let bot = Arc::new(bot(service, api, me, soon)?);
@@ -136,17 +131,16 @@ pub async fn serve(
     let line = format!("listening on Discord as {} {who}", bot.me.called());
     let (menu, grace) = ((*bot.menu).clone(), bot.timing.grace);
     run(bot, menu, renewals, grace, async |bots: &Bots, lanes: &mpsc::Sender<Arrival>| {
-        PULSE.of_loop(listen(bots, gateway, lanes, || announce(&line))).await.map_err(over)
+        PULSE.of_loop(listen(bots, gateway, lanes, || announce(&line))).await
     })
     .await
 }
 
-/// The bot's account; waits for a network that is down. `None` on `stop`.
-async fn who_am_i(api: &Api, stop: &CancellationToken) -> Result<Option<Me>, Over> {
+/// The bot's account; waits for a network that is down, and fails for a token that is refused. `None` on `stop`.
+async fn who_am_i(api: &Api, stop: &CancellationToken) -> Result<Option<Me>, Failure> {
     let asks_for = |failure: &Failure| (*failure != Failure::Unauthorized).then_some(Duration::ZERO);
     let pauses = (Duration::from_secs(1), Duration::from_secs(30));
-    let asked = wait_for("Discord", pauses, stop, || Me::ask(api), asks_for).await;
-    asked.map_err(|_| Over::Unauthorized(401))
+    wait_for("Discord", pauses, stop, || Me::ask(api), asks_for).await
 }
 
 fn bot(service: Service, api: Arc<Api>, me: Me, soon: CancellationToken) -> Result<Bot, ServeError> {
@@ -169,20 +163,4 @@ fn bot(service: Service, api: Arc<Api>, me: Me, soon: CancellationToken) -> Resu
         acks: Acks::default(),
         answers: Arc::new(Semaphore::new(ANSWERS_AT_ONCE_MAX)),
     })
-}
-
-/// What a close code means that would come again.
-fn why(code: u16) -> &'static str {
-    match code {
-        4010 => "the shard is not valid; run one gateway for this bot, or a newer release",
-        4011 => {
-            "the bot is in so many guilds that it must be sharded, which this program does not do; leave some"
-        }
-        4012 => "this version of the gateway is not served any more; run a newer release",
-        4014 => {
-            "the Message Content intent is off; switch it on in Discord's Developer Portal under Bot, or set message_content = false in [channels.discord]"
-        }
-        4013 => "an intent is unknown to it; run a newer release",
-        _ => "it would close it again; run a newer release",
-    }
 }

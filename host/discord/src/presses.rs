@@ -1,6 +1,7 @@
 //! Presses of buttons below approvals: decided by the desk as they come, whoever's turn it is; and what strangers are told
 //! who use a command. The number of whoever it is is looked at before anything else.
 
+use super::acks::ANSWER_MAX;
 use super::api::{Api, Carried, Haste};
 use super::bot::{Bot, PLATFORM};
 use super::route::Route;
@@ -10,12 +11,9 @@ use cofferdam_chat::outbound::Rich;
 use cofferdam_chat::people::words::to_stranger;
 use serde_json::{Value, json};
 use std::sync::Arc;
-use std::time::Duration;
 
 /// Answers that are under way at once; more presses are not answered, and count all the same.
 pub(super) const ANSWERS_AT_ONCE_MAX: usize = 64;
-/// An answer that comes later is of no use.
-const ANSWER_MAX: Duration = Duration::from_secs(3);
 /// Seen by whoever it answers alone.
 const EPHEMERAL: u64 = 1 << 6;
 

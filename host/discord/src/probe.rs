@@ -6,6 +6,7 @@ use super::api::{Api, Carried};
 use super::bot::Me;
 use super::config::Config;
 use super::failure::Failure;
+use super::gateway::no_sessions;
 use super::route::{self, Route};
 use super::token::Token;
 use cofferdam_chat::setup::{Answered, ProbeError};
@@ -89,11 +90,7 @@ pub async fn examine(config: &Config, token: Token, limit: Duration) -> Found {
             if gateway(at["url"].as_str().unwrap_or_default(), reach).is_none() {
                 obstacles.push(Obstacle::Address);
             }
-            let limit = &at["session_start_limit"];
-            if limit["remaining"] == 0 {
-                let after = Duration::from_millis(limit["reset_after"].as_u64().unwrap_or_default());
-                obstacles.push(Obstacle::NoSessions(after));
-            }
+            obstacles.extend(no_sessions(&at["session_start_limit"]).map(Obstacle::NoSessions));
         }
         Err(failure) => obstacles.push(Obstacle::Unreachable(failure.to_string())),
     }

@@ -103,10 +103,10 @@ mod tests {
             let url = route.below(&base);
             assert_eq!((route.verb.as_str(), url.path(), route.place.as_str()), (verb, path, place));
         };
-        check(Route::bot(ME, &[]), "GET", "/api/v10/users/@me", "");
-        check(Route::bot(EDIT, &[5, 6]), "PATCH", "/api/v10/channels/5/messages/6", "5");
         let of =
             |token: &str| Interaction { id: 5, application: 6, token: token.into(), acknowledged: false };
+        check(Route::bot(ME, &[]), "GET", "/api/v10/users/@me", "");
+        check(Route::bot(EDIT, &[5, 6]), "PATCH", "/api/v10/channels/5/messages/6", "5");
         check(Route::answer(&of("a/b?")), "POST", "/api/v10/interactions/5/a%2Fb%3F/callback", "5");
         let tok = of("tok");
         let edit = Route::on_answer(EDIT_ANSWER, &tok);

@@ -115,7 +115,9 @@ impl Bot {
         files: Option<&Bundle>,
     ) -> Result<String, Failure> {
         match self.request(&Route::bot(route::CREATE, &[channel]), payload, files).await {
-            Ok(message) => Ok(sent_id(&message)),
+            Ok(message) if id(&message["id"]).is_some() => Ok(sent_id(&message)),
+            // Whether it is there, nobody knows. Sent again it is there once.
+            Ok(_) => Err(Failure::Unreachable("Discord's answer to a message cannot be read".into())),
             // The nonce names a message that was there.
             Err(failure) if failure.is_code(codes::UNKNOWN_MESSAGE) => Ok(DELETED.to_owned()),
             Err(failure) => Err(failure),
@@ -183,7 +185,7 @@ impl Bot {
     }
 
     /// The private channel of somebody.
-    async fn private_channel(&self, person: Id) -> Result<Id, Failure> {
+    pub(super) async fn private_channel(&self, person: Id) -> Result<Id, Failure> {
         let recipient = json!({ "recipient_id": person.to_string() });
         let channel = self.api.call(&Route::bot(route::OPEN_PRIVATE, &[]), Carried::Json(&recipient)).await?;
         id(&channel["id"]).ok_or_else(|| Failure::Unreachable("Discord tells no id of the channel".into()))

@@ -2,20 +2,24 @@
 //! its number counts as seen.
 
 use super::address;
-use super::bot::{Bot, Bots, PLATFORM};
+use super::bot::{Bot, Bots, CHANNEL, PLATFORM};
 use super::connection::Event;
+use super::file::File;
 use super::prepare::{is_for_us, queue_of};
 use super::presses;
 use super::route::Id;
 use super::rules::Admission;
 use super::target::Target;
-use super::wire::{ACKNOWLEDGED, Interaction, Message, Press, id};
+use super::wire::{ACKNOWLEDGED, Interaction, Message, Press, Replied, id};
 use cofferdam_agent::server::Reach;
 use cofferdam_chat::answering::{Channel, Flow, arrivals, hand_on};
 use cofferdam_chat::lanes::Arrival;
+use cofferdam_chat::runs::reply_of_run;
 use cofferdam_core::audit::sha256_hex;
-use cofferdam_store::{Fate, Headers, NewUpdate, Place, Position, Stream};
-use serde_json::Value;
+use cofferdam_core::id::Caller;
+use cofferdam_store::{Answers, Fate, Headers, NewUpdate, Place, Position, Stream};
+use cofferdam_warden::attachments::SentFile;
+use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
 /// So many events may pass of which nothing is kept, until it is noted how far they were read.
@@ -106,14 +110,7 @@ impl Taker<'_> {
         let Some(channel) = id(&event["channel_id"]) else { return self.passed(bot, number).await };
         for message in ids.filter_map(id) {
             let name = Some(Message::name(channel, message));
-            let update = NewUpdate {
-                update_id: message,
-                album: None,
-                message: name,
-                raw: String::new(),
-                fate: Fate::Deleted,
-            };
-            self.keep(bot, number, update.into()).await?;
+            self.keep(bot, number, update(message, name, String::new(), Fate::Deleted).into()).await?;
         }
         Some(())
     }
@@ -210,8 +207,7 @@ pub(super) async fn judged(bot: &Bot, value: &Value) -> Option<Judged> {
         Admission::Tell => {
             let (sender, target) = ((message.author.id, &*message.author.name), Target::answering(&message));
             let stranger = bot.door.stranger(&bot.base, PLATFORM, sender, target.to_text()).await;
-            let fate = Fate::Stranger(stranger);
-            Some(NewUpdate { update_id: id, album: None, message: None, raw: String::new(), fate }.into())
+            Some(update(id, None, String::new(), Fate::Stranger(stranger)).into())
         }
         Admission::Serve if !is_for_us(&message, &rules) => {
             tracing::debug!(id, guild = message.guild, "a message is not meant for this bot");
@@ -230,16 +226,31 @@ fn pending(bot: &Bot, message: &Message, raw: String) -> Judged {
         session: bot.session(&Target::answering(message)),
         sender: message.author.id.to_string(),
         queue: queue_of(message, &bot.rules()),
+        answers: answers(bot, message),
     };
-    let update = NewUpdate {
-        update_id: message.id,
-        album: None,
-        message: Some(Message::name(message.channel, message.id)),
-        raw,
-        fate: Fate::Pending(headers),
-    };
+    let name = Some(Message::name(message.channel, message.id));
+    let update = update(message.id, name, raw, Fate::Pending(headers));
     let place = Place { place: place_of(message.guild, message.channel), last: message.id };
     Judged { update, place: Some(place), command: None }
+}
+
+/// What a message of a person replies to, where a run may wait for that.
+fn answers(bot: &Bot, message: &Message) -> Option<Answers> {
+    let Replied::Message(replied) = &message.replied else { return None };
+    if message.guild.is_some() || replied.author.id != bot.me.id || message.forwarded.is_some() {
+        return None;
+    }
+    let file = |file: &File| {
+        let declared = file.declared();
+        json!({ "name": declared.name, "mime_type": declared.mime_type, "bytes": declared.size })
+    };
+    let files: Vec<_> = message.files.iter().map(file).collect();
+    let from = Caller { channel: CHANNEL.to_owned(), sender: message.author.id.to_string() };
+    Some(Answers {
+        message: replied.id.to_string(),
+        text: replied.words().to_owned(),
+        reply: reply_of_run(&from, message.words(), &message.id.to_string(), &files),
+    })
 }
 
 /// How a message reads now, if that is said and it is of somebody who is served: it changes what waits.
@@ -252,8 +263,12 @@ fn edited(bot: &Bot, value: &Value) -> Option<Judged> {
     // Of its own, and the same when it comes again.
     let digest = sha256_hex(raw.as_bytes());
     let update_id = -i64::from_str_radix(&digest[..15], 16).unwrap_or(1);
-    let message = Some(Message::name(message.channel, message.id));
-    Some(NewUpdate { update_id, album: None, message, raw, fate: Fate::Edited }.into())
+    Some(update(update_id, Some(Message::name(message.channel, message.id)), raw, Fate::Edited).into())
+}
+
+/// Of Discord nothing is an album.
+fn update(update_id: Id, message: Option<String>, raw: String, fate: Fate) -> NewUpdate {
+    NewUpdate { update_id, album: None, message, raw, fate }
 }
 
 /// A place as it is kept: `guild/channel`, or a channel in private.

@@ -151,6 +151,8 @@ mod tests {
         check("> q\n> r", "> q\n> r");
         check("[x](https://e.org/a_b)", "[x](<https://e.org/a_b>)");
         check("a_b <@5>", "a\\_b \\<\\@5\\>");
+        let long = format!("https://e.org/{}", "a".repeat(LINK_BYTES_MAX));
+        check(&format!("[x]({long})"), "x");
     }
 
     #[test]

@@ -280,6 +280,14 @@ mod tests {
     }
 
     #[test]
+    fn of_very_many_files_the_first_are_looked_at() {
+        let file = |n: usize| json!({ "id": (n + 1).to_string(), "filename": n.to_string() });
+        let crowd = message(json!({ "attachments": (0..FILES_MAX + 10).map(file).collect::<Vec<_>>() }));
+        let names: Vec<_> = crowd.expect("a message").files.into_iter().map(|file| file.name).collect();
+        assert_eq!(names, (0..FILES_MAX).map(|n| n.to_string()).collect::<Vec<_>>());
+    }
+
+    #[test]
     fn a_reply_knows_what_it_replies_to_or_that_it_is_gone() {
         let to = json!({ "id": "6", "channel_id": "5", "type": 0, "content": "x", "author": { "id": "9" } });
         let reply = message(json!({ "type": 19, "referenced_message": to })).expect("a message");

@@ -90,7 +90,7 @@ impl Questions {
         let (ask, asked) = unbounded_channel();
         let stop = Stop::default();
         let keeper = Keeper::new(stop.soon.clone(), |_| {});
-        let rules = Rules { approvers: Vec::new(), expires: expires.0 };
+        let rules = Rules { approvers: Vec::new(), expires: expires.0, are_named: false };
         let store = Arc::new(ApprovalsInMemory::default());
         let desk = Desk::new(store, (keeper, stop), CHANNEL.to_owned(), rules);
         Self { desk, ask, asked, kept: VecDeque::new(), kept_max }

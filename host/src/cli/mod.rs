@@ -131,6 +131,8 @@ enum Exit {
     ToolFailed = 1,
     Usage = 2,
     ProblemFound = 3,
+    /// A run waits for a person.
+    Waits = 4,
 }
 
 impl From<Exit> for ExitCode {

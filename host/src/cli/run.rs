@@ -7,12 +7,12 @@ use super::serve::cancelled_by_signals;
 use super::workflow::{Given, Resumed, Settings, line, listed_variables, print, trigger};
 use crate::config::Config;
 use crate::gateway::{self, Gateway, Readable, Role};
-use crate::workflows::{self, Executor, NO_MODEL, Run, RunLock};
+use crate::workflows::{self, Catalog, Executor, Loaded, NO_MODEL, Run, RunLock};
 use anyhow::{Context as _, bail};
 use cofferdam_agent::llm::{self, Kind};
 use cofferdam_core::audit::WorkflowState;
 use cofferdam_core::text::spelled_out_json;
-use cofferdam_store::{self as store, KeptRun, NewRun, RunState, Store};
+use cofferdam_store::{self as store, KeptRun, NewRun, Owner, RunState, Store};
 use cofferdam_workflow::{Context, Plan, Workflow};
 use serde_json::{Map, Value};
 use std::io::Write;
@@ -22,8 +22,8 @@ use tokio_util::sync::CancellationToken;
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLE)]
 pub(super) struct Arguments {
-    /// The workflow: a .yaml, .yml or .json file
-    #[arg(value_name = "FILE")]
+    /// The workflow: a .yaml, .yml or .json file, or the id of one in [workflows] dir
+    #[arg(value_name = "FILE|ID")]
     file: PathBuf,
     #[command(flatten)]
     given: Given,
@@ -37,10 +37,10 @@ pub(super) struct Arguments {
 
 const EXAMPLE: &str = "Each result is kept before the next task begins: a run that was cut off goes on with `cofferdam \
 workflow resume RUN`. Every call is judged as in a turn. Exit codes: 0 done; 1 failed or interrupted; 2 the file, the input \
-or the configuration is wrong, and nothing began.\nExample: cofferdam run publish.yaml --input path=/shared/draft.txt | jq .output";
+or the configuration is wrong, and nothing began; 4 it waits for a person, and `cofferdam serve` goes on with it.\nExample: cofferdam run publish.yaml --input path=/shared/draft.txt | jq .output";
 
 pub(super) fn run(config: &Config, arguments: &Arguments) -> anyhow::Result<Exit> {
-    let loaded = workflows::load(&arguments.file)?;
+    let loaded = found(config, &arguments.file)?;
     let workflow = &loaded.workflow;
     let by = this_user("cli");
     let context = Context {
@@ -51,13 +51,11 @@ pub(super) fn run(config: &Config, arguments: &Arguments) -> anyhow::Result<Exit
         tools: described(config, workflow)?,
     };
     let plan = Plan::begin(workflow.clone(), &context)?;
-    if let Some(why) = workflows::not_carried_out(&plan) {
-        bail!("{}: {why}", workflow.sources[0].name);
-    }
     workflows::check_addresses(&plan, &config.workflow_attachments)
         .with_context(|| workflow.sources[0].name.clone())?;
     let new = workflows::new_run(&plan, &context, loaded.dir.clone(), &by);
-    let run = Run { id: context.run, plan, folder: loaded.folder, by, file_sha256: new.file_sha256.clone() };
+    let (folder, file_sha256) = (Ok(loaded.folder), new.file_sha256.clone());
+    let run = Run { id: context.run, plan, folder, by, session: None, file_sha256 };
     let host = Host::open(config, &run.plan, &loaded.dir)?;
     let Some(lock) = RunLock::take(&config.state_dir, &run.id).context("cannot lock the run")? else {
         bail!("another process carries out a run of this id; try again");
@@ -69,6 +67,24 @@ pub(super) fn run(config: &Config, arguments: &Arguments) -> anyhow::Result<Exit
         Ok(approvals.during(executor.carry_out(&run)).await??)
     })?;
     finish(config, &run, lock, &kept)
+}
+
+/// The workflow of a file; or of this id, where no file is meant.
+fn found(config: &Config, file: &Path) -> anyhow::Result<Loaded> {
+    let id = file.to_str().filter(|id| file.extension().is_none() && !id.contains('/'));
+    let Some(id) = id.filter(|_| !file.exists()) else { return Ok(workflows::load(file)?) };
+    let Some(dir) = &config.workflows.dir else {
+        bail!(
+            "{id}: there is no such file, and no [workflows] dir whose workflows have ids; name a file such as {id}.yaml"
+        );
+    };
+    let catalog = Catalog::load(Some(dir))?;
+    let Some(offered) = catalog.by_id(id) else {
+        let ids: Vec<&str> = catalog.offered.iter().map(|one| one.workflow.id.as_str()).collect();
+        let there = if ids.is_empty() { "none".to_owned() } else { ids.join(", ") };
+        bail!("{id}: there is no such workflow in {}; there is {there}", dir.display());
+    };
+    Ok(workflows::load(&offered.file)?)
 }
 
 /// Goes on with a run that was cut off or failed.
@@ -92,7 +108,8 @@ pub(super) fn resume(config: &Config, resumed: &Resumed) -> anyhow::Result<Exit>
         if workflows::needs_model(&run.plan) && config.provider.kind == Kind::Commands {
             bail!("{id}: {NO_MODEL}");
         }
-        if !matches!(kept.state, RunState::Running | RunState::Failed) {
+        let is_serves = kept.state == RunState::Running && kept.new.owner == Owner::Serve;
+        if is_serves || !matches!(kept.state, RunState::Running | RunState::Failed) {
             return Ok((run, kept));
         }
         let approvals = RunApprovals::here(config, resumed.approve);
@@ -149,6 +166,7 @@ fn end(config: &Config, run: &Run, lock: RunLock, kept: &KeptRun) -> Exit {
     }
     match kept.state {
         RunState::Done => Exit::Done,
+        RunState::Running if kept.new.owner == Owner::Serve => Exit::Waits,
         RunState::Failed | RunState::Cancelled | RunState::Running => Exit::ToolFailed,
     }
 }
@@ -198,6 +216,7 @@ impl Host {
             deadline: config.workflows.run_deadline,
             store: self.store.clone(),
             approver: approvals.approver(),
+            people: None,
             stop,
         }
     }

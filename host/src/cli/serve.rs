@@ -6,6 +6,7 @@ pub(super) mod prepare;
 mod reload;
 mod signals;
 mod watchers;
+mod workflows;
 
 use super::Exit;
 use super::told::Unusable;
@@ -13,10 +14,12 @@ use super::workflow::Settings;
 use crate::config::Config;
 use crate::gateway::attaching::{self, Attaching};
 use crate::gateway::{self, Gateway, Purpose, Readable, Role};
+use crate::workflows::Serving;
 use anyhow::bail;
 use channels::{Channels, Renewals};
 use cofferdam_agent::tools::Registry;
 use cofferdam_agent::turn::Memory;
+use cofferdam_chat::runs::Runs;
 use cofferdam_chat::setup::{MenuEntry, MenuTool, Services, prune};
 use cofferdam_core::capability::Interface;
 use cofferdam_store::people::People;
@@ -27,6 +30,7 @@ use signals::{Asked, Hangup};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use watchers::Watchers;
@@ -41,7 +45,7 @@ pub(super) struct Arguments {
 /// Serves under a configuration; `load` reads it anew.
 pub(super) fn run(config: &Config, load: Load) -> anyhow::Result<Exit> {
     let outside = prepare::outside(config, Purpose::Serve)?;
-    let Outside { telegram, discord, answering, lock: _lock, monitor } = outside;
+    let Outside { telegram, discord, answering, lock: _lock, monitor, catalog } = outside;
     let channels = Channels {
         telegram: telegram.map(|(config, token)| (config.clone(), token)),
         discord: discord.map(|(config, token)| (config.clone(), token)),
@@ -70,9 +74,10 @@ pub(super) fn run(config: &Config, load: Load) -> anyhow::Result<Exit> {
             tracing::error!(tool = name, "unavailable: {why}");
         }
     }
-    let store = prepare::inside(&gateway, config)?;
+    let store = prepare::inside(&gateway, config, &catalog)?;
+    let provider = answering.provider.clone();
     let runner = Arc::new(gateway.runner(config, answering, Arc::new(store.clone())));
-    let services = Services {
+    let mut services = Services {
         people: People::of(&config.state_dir),
         store: store.clone(),
         presence: watchers.presence.clone(),
@@ -82,7 +87,9 @@ pub(super) fn run(config: &Config, load: Load) -> anyhow::Result<Exit> {
         outgoing: gateway.warden.outgoing().clone(),
         attachments: config.attachments.clone(),
         approvals: config.approvals,
+        runs: Runs::default(),
     };
+    services.menu.extend(workflows::menu(&catalog));
     let audit = gateway.warden.audit().clone();
     if let Ok(listener) = attaching {
         let files = Attaching {
@@ -103,6 +110,12 @@ pub(super) fn run(config: &Config, load: Load) -> anyhow::Result<Exit> {
         if hangup == Hangup::Ends {
             cancelled_by(SignalKind::hangup(), &stop)?;
         }
+        let template = workflows::executor(config, &gateway, provider, (&store, &services.runs), &stop);
+        let (executors, following) = watch::channel(template);
+        let given = workflows::given(config, &gateway, &catalog);
+        let (state_dir, offered) = (config.state_dir.clone(), (catalog.clone(), services.runs.clone()));
+        let runs = Serving::new(following, offered, given, state_dir);
+        services.runs.begin_with(Arc::new(runs.clone()));
         let (renewals, renewing) = Renewals::new();
         let mut beside = beside;
         let reloading = Reloading {
@@ -113,6 +126,8 @@ pub(super) fn run(config: &Config, load: Load) -> anyhow::Result<Exit> {
             store,
             manager: manager.clone(),
             presence: watchers.presence.clone(),
+            executors,
+            catalog,
         };
         beside.spawn(reloading.run(asked, renewals));
         let stopping = stop.clone();
@@ -122,7 +137,9 @@ pub(super) fn run(config: &Config, load: Load) -> anyhow::Result<Exit> {
         });
         beside.spawn(prune(services.store.clone()));
         services.presence.begins();
-        channels.serve(services, renewing, stop).await
+        // Polled with the channels, and not after them: what it is at gets a moment to end.
+        let (served, ()) = tokio::join!(channels.serve(services, renewing, stop.clone()), runs.run());
+        served
     });
     watchers.end(&served);
     served?;

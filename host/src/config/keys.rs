@@ -71,6 +71,7 @@ const KEYS: &[(&str, Kind)] = &[
     ("metrics.listen", Kind::Text),
     ("log.format", Kind::Text),
     ("log.filter", Kind::Text),
+    ("workflows.dir", Kind::Path),
     ("workflows.env", Kind::Texts),
     ("workflows.max_open", Kind::Integer),
     ("workflows.run_deadline", Kind::Text),

@@ -284,6 +284,7 @@ impl Config {
             ("policies.dir", self.policies_dir.as_ref()),
             ("", self.file.as_ref()),
             ("audit.sign_key_file", self.audit.sign_key_file.as_ref()),
+            ("workflows.dir", self.workflows.dir.as_ref()),
             ("channels.telegram.token_file", self.telegram.as_ref().and_then(|t| t.token_file.as_ref())),
             ("provider.api_key_file", self.provider.api_key_file.as_ref()),
             ("provider.instructions_file", self.provider.instructions_file.as_ref()),

@@ -1,14 +1,17 @@
-//! `[workflows]`: what templates may name.
+//! `[workflows]`: what `serve` offers, and what templates may name.
 
 use super::ConfigError;
 use super::places::Places;
 use cofferdam_core::limits::Span;
 use serde::Deserialize;
+use std::path::PathBuf;
 
 /// `[workflows]` of the configuration.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Config {
+    /// The folder of the files that `serve` offers.
+    pub dir: Option<PathBuf>,
     /// Variables that templates may name.
     pub env: Vec<String>,
     /// Runs that are open at once.
@@ -19,7 +22,7 @@ pub struct Config {
 
 impl Default for Config {
     fn default() -> Self {
-        Self { env: Vec::new(), max_open: 100, run_deadline: Span::seconds(7 * 24 * 3600) }
+        Self { dir: None, env: Vec::new(), max_open: 100, run_deadline: Span::seconds(7 * 24 * 3600) }
     }
 }
 

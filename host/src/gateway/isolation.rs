@@ -93,6 +93,7 @@ fn places(config: &Config, readable: Readable<'_>) -> Result<GatewayPaths, Confi
     places.read_only.extend(Path::new("/etc/resolv.conf").canonicalize().ok());
     places.read_only.extend(config.policies_dir.clone());
     places.read_only.extend(config.audit.sign_key_file.clone());
+    places.read_only.extend(config.workflows.dir.clone());
     match readable {
         Readable::Listed(files) => places.read_only.extend(files.iter().cloned()),
         Readable::Renewable => places.read_only.extend(renewable(config)),

@@ -3,8 +3,8 @@
 
 use super::files::Folder;
 use cofferdam_core::audit::sha256_hex;
-use cofferdam_core::id::Caller;
-use cofferdam_store::{KeptRun, NewRun};
+use cofferdam_core::id::{Caller, SessionId};
+use cofferdam_store::{KeptRun, NewRun, Owner};
 use cofferdam_workflow::attachment::FolderPath;
 use cofferdam_workflow::{Context, FileProblem, Plan, PlanError, SourceFile, Workflow};
 use serde::{Deserialize, Serialize};
@@ -18,10 +18,12 @@ pub struct Run {
     pub id: String,
     /// What it does.
     pub plan: Plan,
-    /// The folder of its workflow's file.
-    pub folder: Folder,
+    /// The folder of its workflow's file, or why it cannot be opened.
+    pub folder: Result<Folder, String>,
     /// Who began it, and for whom each call is judged.
     pub by: Caller,
+    /// The session that it was begun in, if in one: its `/tmp` is the run's.
+    pub session: Option<SessionId>,
     /// SHA-256 of the workflow's file.
     pub file_sha256: String,
 }
@@ -38,14 +40,6 @@ pub enum TakeUpError {
     /// Its templates cannot be rendered by this release.
     #[error(transparent)]
     Plan(#[from] PlanError),
-    /// The folder of its files is gone.
-    #[error("the folder {dir} of its file cannot be opened: {cause}")]
-    Folder {
-        /// The folder.
-        dir: PathBuf,
-        /// What the system said.
-        cause: std::io::Error,
-    },
 }
 
 /// The kept form.
@@ -89,6 +83,9 @@ pub fn new_run(plan: &Plan, context: &Context, dir: PathBuf, by: &Caller) -> New
         began_with: serde_json::to_string(&began).expect("plain data"),
         file_sha256: sha256_hex(workflow.sources[0].text.as_bytes()),
         tasks: workflow.tasks.iter().map(|task| task.id.clone()).collect(),
+        owner: Owner::Command,
+        answer_to: None,
+        answers: false,
     }
 }
 
@@ -113,17 +110,29 @@ pub fn take_up(kept: &KeptRun) -> Result<Run, TakeUpError> {
         found.map(|file| file.text.clone()).ok_or_else(|| "it was not kept".to_owned())
     };
     let workflow = Arc::new(Workflow::load(&own.name, &own.text, &mut read)?);
+    let session = trigger["session"].as_str().map(SessionId::new);
     let context = Context { run: kept.new.run.clone(), input, env, trigger, tools };
-    let folder = Folder::open(&dir).map_err(|cause| TakeUpError::Folder { dir, cause })?;
+    let folder = Folder::open(&dir).map_err(|cause| {
+        let dir = dir.display();
+        format!(
+            "the folder {dir} of its file cannot be opened here ({cause}); keep workflows in [workflows] dir"
+        )
+    });
     Ok(Run {
         id: kept.new.run.clone(),
         plan: Plan::begin(workflow, &context)?,
         folder,
         by: kept.new.by.clone(),
+        session,
         file_sha256: kept.new.file_sha256.clone(),
     })
 }
 
 fn read(kept: &KeptRun) -> Result<Began, TakeUpError> {
     serde_json::from_str(&kept.new.began_with).map_err(|error| TakeUpError::Unreadable(error.to_string()))
+}
+
+/// What began a kept run, as templates see it.
+pub fn trigger_of(kept: &KeptRun) -> Value {
+    read(kept).map(|began| began.trigger).unwrap_or_default()
 }

@@ -1,5 +1,9 @@
 //! Carries a run out: one task after the other, each result kept before the next task begins.
 
+pub(super) mod people;
+
+pub(in crate::workflows) use people::ended_text;
+
 use super::Local;
 use super::began::Run;
 use super::download::Downloads;
@@ -19,6 +23,7 @@ use cofferdam_warden::attachments::{Attachments, BlobStore};
 use cofferdam_warden::calls::Warden;
 use cofferdam_warden::publish::Place;
 use cofferdam_workflow::{AgentWork, Arguments, Plan, PlanError, PlannedWork};
+use people::People;
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
 use std::time::Duration;
@@ -28,6 +33,7 @@ use tokio_util::sync::CancellationToken;
 const LOOK: Duration = Duration::from_millis(500);
 
 /// What runs are carried out with.
+#[derive(Clone)]
 pub struct Executor {
     /// The tools.
     pub toolbox: Arc<Toolbox>,
@@ -49,8 +55,20 @@ pub struct Executor {
     pub store: Store,
     /// Asks people about calls that a policy asks about; absent where nobody can be asked.
     pub approver: Option<Arc<dyn Approver>>,
+    /// Reaches people; absent where none are reached, and then the one `serve` goes on with what needs them.
+    pub people: Option<People>,
     /// Stops what is under way; the run is then taken up later.
     pub stop: CancellationToken,
+}
+
+/// How a task of a run went.
+enum Went {
+    /// It is done, or the run has ended.
+    On,
+    /// It has ended the run.
+    Failed,
+    /// It waits: somebody goes on with the run when there is something to do.
+    Waits,
 }
 
 /// Why a run can go no further for now.
@@ -119,9 +137,14 @@ impl Executor {
                         ended.then_some(WorkflowState::Failed)
                     }
                 },
+                Some(n) if self.people.is_none() && run.plan.tasks[n].work.needs_people() => {
+                    self.store.hand_over_run(&run.id).await?;
+                    return self.kept(run).await;
+                }
                 Some(n) => match self.one(run, n, &outputs).await? {
-                    Some(Ok(_)) | None => None,
-                    Some(Err(_)) => Some(WorkflowState::Failed),
+                    Went::On => None,
+                    Went::Failed => Some(WorkflowState::Failed),
+                    Went::Waits => return self.kept(run).await,
                 },
             };
             if let Some(state) = ended {
@@ -156,17 +179,15 @@ impl Executor {
         self.store.kept_run(&run.id).await?.ok_or_else(|| ExecuteError::Gone(run.id.clone()))
     }
 
-    /// One task, from its beginning to its kept end; none where the run has ended, or is stopped.
-    async fn one(
-        &self,
-        run: &Run,
-        n: usize,
-        outputs: &Map<String, Value>,
-    ) -> Result<Option<Result<Value, Problem>>, ExecuteError> {
+    /// One task, from its beginning to its kept end.
+    async fn one(&self, run: &Run, n: usize, outputs: &Map<String, Value>) -> Result<Went, ExecuteError> {
         if !self.store.begin_task(&run.id, n).await? {
-            return Ok(None);
+            return Ok(Went::On);
         }
         let task = &run.plan.tasks[n];
+        if let PlannedWork::Wait(work) = &task.work {
+            return self.wait(run, n, work, outputs).await;
+        }
         let cancel = self.stop.child_token();
         let work = async {
             match &task.work {
@@ -174,10 +195,10 @@ impl Executor {
                     self.call(run, &task.id, (name, with), outputs, &cancel).await
                 }
                 PlannedWork::Agent(work) => self.ask(run, &task.id, work, outputs, &cancel).await,
-                PlannedWork::Later(key) => Err(Problem {
-                    code: ErrorCode::ToolUnavailable,
-                    message: format!("this release does not carry out `{key}`"),
-                }),
+                PlannedWork::Send(work) => self.send(run, n, work, outputs, &cancel).await,
+                PlannedWork::Approve(work) => self.approve(run, n, work, outputs, &cancel).await,
+                // It was looked at above.
+                PlannedWork::Wait(_) => Err(ToolError::cancelled().into()),
             }
         };
         tokio::pin!(work);
@@ -202,14 +223,25 @@ impl Executor {
         // What was stopped has come to nothing, and is begun again when the run goes on.
         let is_stopped = cancel.is_cancelled();
         match &ended {
-            Err(problem) if is_stopped && problem.code == ErrorCode::Cancelled => return Ok(None),
-            Ok(output) => self.store.end_task(&run.id, n, Ended::Done(output.to_string())).await?,
-            Err(problem) => {
-                let error = problem.to_json(Some(&task.id));
-                self.store.end_task(&run.id, n, Ended::Failed(error)).await?
+            Err(problem) if is_stopped && problem.code == ErrorCode::Cancelled => return Ok(Went::On),
+            _ => {}
+        }
+        self.end(run, n, ended).await
+    }
+
+    /// Keeps what a task came to.
+    async fn end(&self, run: &Run, n: usize, ended: Result<Value, Problem>) -> Result<Went, ExecuteError> {
+        match ended {
+            Ok(output) => {
+                self.store.end_task(&run.id, n, Ended::Done(output.to_string())).await?;
+                Ok(Went::On)
             }
-        };
-        Ok(Some(ended))
+            Err(problem) => {
+                let error = problem.to_json(Some(&run.plan.tasks[n].id));
+                self.store.end_task(&run.id, n, Ended::Failed(error)).await?;
+                Ok(Went::Failed)
+            }
+        }
     }
 
     /// One call, judged and audited as in a turn. Its id is the same when the run goes on after a crash.
@@ -226,7 +258,7 @@ impl Executor {
         let request = CallRequest {
             id: turn.call(0),
             turn: turn.clone(),
-            session: None,
+            session: run.session.clone(),
             caller: run.by.clone(),
             tool: name.to_owned(),
             arguments: Ok(arguments.to_string()),
@@ -268,7 +300,7 @@ impl Executor {
         self.warden.note_workflow(event)?;
         let turn = Turn {
             id: turn_of(run, task),
-            session: None,
+            session: run.session.clone(),
             caller: run.by.clone(),
             text: String::new(),
             about: None,
@@ -304,10 +336,13 @@ impl Executor {
 
     /// The attachments of a task; blocks while files are looked at.
     fn gather(&self, run: &Run, planned: Vec<Planned<'_>>) -> Result<Vec<Gathered>, Problem> {
-        let own = self.warden.workspaces().per_user().then(|| run.by.clone());
-        let place = Place::without_session(own);
+        let place = self.place(run);
         let workspace = |path: &GuestPath| Some(self.open_workspace(&place, path));
-        let gather = Gather { folder: &run.folder, limits: &self.limits, workspace: &workspace };
+        let folder = run
+            .folder
+            .as_ref()
+            .map_err(|why| Problem { code: ErrorCode::PathDenied, message: why.clone() })?;
+        let gather = Gather { folder, limits: &self.limits, workspace: &workspace };
         let (gathered, problems) = gather.gather(planned);
         problems.into_iter().next().map_or(Ok(gathered), Err)
     }
@@ -316,6 +351,12 @@ impl Executor {
     fn view(&self, mut gathered: Vec<Gathered>) -> Result<AgentView, Problem> {
         let viewer = Viewer { blobs: &self.blobs, max_bytes: self.limits.max_bytes, accepts: &self.accepts };
         viewer.view(&mut gathered)
+    }
+
+    /// Where its files are.
+    fn place(&self, run: &Run) -> Place {
+        let own = self.warden.workspaces().per_user().then(|| run.by.clone());
+        Place::new(own, run.session.clone())
     }
 
     fn open_workspace(&self, place: &Place, path: &GuestPath) -> Result<Local, Problem> {
@@ -339,6 +380,8 @@ fn about(run: &Run) -> Workflow {
         by: None,
         task: None,
         attachments: None,
+        to: None,
+        text_sha256: None,
     }
 }
 
@@ -352,22 +395,6 @@ fn outputs(kept: &KeptRun) -> Map<String, Value> {
     let done = kept.tasks.iter().filter(|task| task.state == TaskState::Done);
     let read = |text: &String| serde_json::from_str(text).unwrap_or_default();
     done.map(|task| (task.id.clone(), task.output.as_ref().map_or(Value::Null, read))).collect()
-}
-
-/// Why a workflow cannot be carried out by this release, if so: nothing begins that cannot end.
-pub fn not_carried_out(plan: &Plan) -> Option<String> {
-    for task in &plan.tasks {
-        match &task.work {
-            PlannedWork::Later(key) => {
-                return Some(format!(
-                    "task {}: this release does not carry out `{key}`; take the task out, or only check the file",
-                    task.id
-                ));
-            }
-            PlannedWork::Agent(_) | PlannedWork::Tool { .. } => {}
-        }
-    }
-    None
 }
 
 /// Whether somebody must answer agents.

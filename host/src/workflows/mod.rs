@@ -3,22 +3,28 @@
 //! What a file says is `cofferdam_workflow`'s; what a call may do is the judge's. Here is what lies between.
 
 mod began;
+mod catalog;
 mod download;
 mod executor;
 mod files;
 mod gather;
 mod load;
 mod lock;
+mod serving;
 mod shown;
+mod starter;
 mod tools;
 mod types;
 
-pub use began::{Run, TakeUpError, folder_of_run, new_run, take_up};
+pub use began::{Run, TakeUpError, folder_of_run, new_run, take_up, trigger_of};
+pub use catalog::{Catalog, CatalogError, OFFERED_FILES_MAX, Offered};
 pub use download::{AddressError, check_addresses};
-pub use executor::{ExecuteError, Executor, NO_MODEL, needs_model, not_carried_out};
+pub use executor::people::People;
+pub use executor::{ExecuteError, Executor, NO_MODEL, needs_model};
 pub use files::{ENTRIES_MAX, Folder, Local, LocalError};
 pub use gather::{Bytes, Gather, Gathered, ITEMS_MAX, Planned, Problem};
 pub use load::{LoadError, Loaded, load};
 pub use lock::RunLock;
+pub use serving::{Given, Serving};
 pub use shown::TEXT_BYTES_MAX;
 pub use types::{AllowedTypes, BadPattern, Limits};

@@ -4,7 +4,7 @@
 use super::replies::insert_reply;
 use super::{
     AlbumPart, BoundTurn, Claim, Fate, Inbox, NewUpdate, Persisted, Sqlite, Standing, StoreError, Stranger,
-    Update, attempts, now_ms, outgoing, placeholder, replies, steering,
+    Update, attempts, now_ms, outgoing, placeholder, replies, runs, steering,
 };
 use async_trait::async_trait;
 use cofferdam_core::id::TurnId;
@@ -136,7 +136,16 @@ pub(super) fn persist(
             Fate::Pending(headers) => {
                 let row = params![channel, id, now, new.album, new.raw, none, None::<i64>, new.message];
                 if insert.execute(row)? == 1 {
-                    steering::address(tx, tx.last_insert_rowid(), &headers)?;
+                    let seq = tx.last_insert_rowid();
+                    let of = (channel, headers.sender.as_str());
+                    if let Some(answers) = &headers.answers
+                        && runs::resolve(tx, of, answers, new.album.as_deref())?
+                    {
+                        let done = "UPDATE inbox SET done_at = ?2, raw = '' WHERE seq = ?1";
+                        tx.prepare_cached(done)?.execute(params![seq, now])?;
+                        continue;
+                    }
+                    steering::address(tx, seq, &headers)?;
                     persisted.pending.push(Update { update_id: id, raw: new.raw });
                 }
             }

@@ -49,14 +49,15 @@ pub use presence::{ChannelNoted, Health, LastError, Noted, Presence, Reloaded, R
 pub use recent::RECENT_ROWS_MAX;
 pub use retention::{DONE_AGE_MAX, DONE_ROWS_MAX};
 pub use rows::{
-    AlbumPart, BoundTurn, Claim, Fate, Headers, Holder, NewPart, NewRecent, NewReply, NewUpdate, Part,
-    PartKind, Persisted, Placeholder, Queue, Queued, Recent, Reply, Standing, Steer, Stranger, TakeUp,
+    AlbumPart, Answers, BoundTurn, Claim, Fate, Headers, Holder, NewPart, NewRecent, NewReply, NewUpdate,
+    Part, PartKind, Persisted, Placeholder, Queue, Queued, Recent, Reply, Standing, Steer, Stranger, TakeUp,
     TakenUp, Update,
 };
-pub use runs::{Ended, KeptRun, KeptTask, ListedRun, NewRun, RUNS_LISTED_MAX, RunState, TaskState};
+pub use runs::{AnswerTo, Ended, KeptRun, KeptTask, ListedRun, NewRun, Owner, RUNS_LISTED_MAX, RunState};
+pub use runs::{NewMessage, NewWait, Sent, TaskState, Waited, WaitsFor, plain};
 pub use seam::{
     Approvals, Attempts, Backlog, Blobs, Deliveries, Inbox, Lines, Moves, Placeholders, Recents, Replies,
-    Runs, Steers, Storage, Streams, Usage,
+    Runs, Steers, Storage, Streams, Usage, Waits,
 };
 pub use streams::{PLACES_MAX, Place, Position, Stream};
 pub use usage::{Used, WhoseTurn};

@@ -43,6 +43,19 @@ pub struct Headers {
     pub sender: String,
     /// How it wants to be taken.
     pub queue: Queue,
+    /// What it replies to, where a run may wait for that: in private, to a message of the gateway's own.
+    pub answers: Option<Answers>,
+}
+
+/// A reply, as a run that waits for it is told.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Answers {
+    /// The platform's id of the message that it replies to, as the parts of replies have it.
+    pub message: String,
+    /// What that message says.
+    pub text: String,
+    /// The reply, as JSON.
+    pub reply: String,
 }
 
 /// How a message wants to be taken.

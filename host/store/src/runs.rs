@@ -4,6 +4,11 @@
 //! A run may be carried out beside the one `serve`, by a process of its own that holds the run's lock: each change here is
 //! one statement that says what must hold, and so of many who decide at once one does.
 
+mod people;
+
+pub(super) use people::resolve;
+pub use people::{NewMessage, NewWait, Sent, Waited, plain};
+
 use super::{Runs, Sqlite, StoreError, now_ms};
 use async_trait::async_trait;
 use cofferdam_core::id::Caller;
@@ -64,6 +69,37 @@ macro_rules! words {
 words! { RunState: Running = "running" Done = "done" Failed = "failed" Cancelled = "cancelled" }
 words! { TaskState: Pending = "pending" Running = "running" Done = "done" Failed = "failed" Cancelled = "cancelled" }
 
+/// Who carries a run out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Owner {
+    /// The command that began it or had it go on.
+    Command,
+    /// The one `serve`.
+    Serve,
+}
+
+impl Owner {
+    fn as_str(self) -> &'static str {
+        match self {
+            Self::Command => "cli",
+            Self::Serve => "serve",
+        }
+    }
+
+    fn read(word: &str) -> Self {
+        if word == "serve" { Self::Serve } else { Self::Command }
+    }
+}
+
+/// Where a run is answered when it has ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AnswerTo {
+    /// What is this channel's in the store.
+    pub channel: String,
+    /// In the channel's own words.
+    pub target: String,
+}
+
 /// A run that begins. What is opaque here is the caller's.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NewRun {
@@ -79,6 +115,12 @@ pub struct NewRun {
     pub file_sha256: String,
     /// The ids of its tasks, in order.
     pub tasks: Vec<String>,
+    /// Who carries it out.
+    pub owner: Owner,
+    /// Where its end is told, if anywhere.
+    pub answer_to: Option<AnswerTo>,
+    /// Whether its end is told there in any case, and not only once that was promised.
+    pub answers: bool,
 }
 
 /// A run as it is kept.
@@ -109,6 +151,17 @@ pub struct KeptTask {
     pub output: Option<String>,
     /// Why it failed, as JSON.
     pub error: Option<String>,
+    /// Whom it waits for, and until when, while it does.
+    pub waits: Option<WaitsFor>,
+}
+
+/// Whom a task waits for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WaitsFor {
+    /// `CHANNEL:USER`.
+    pub from: String,
+    /// Until when, in milliseconds since 1970 UTC.
+    pub until: i64,
 }
 
 /// A run in a listing.
@@ -120,6 +173,10 @@ pub struct ListedRun {
     pub workflow: String,
     /// Where it stands.
     pub state: RunState,
+    /// Who carries it out.
+    pub owner: Owner,
+    /// Whether it waits for a person.
+    pub waits: bool,
 }
 
 /// How a task or a run ended.
@@ -140,11 +197,24 @@ impl Runs for Sqlite {
             if open >= open_max {
                 return Ok(false);
             }
-            let NewRun { run, workflow, by, began_with, file_sha256, tasks } = &new;
+            let NewRun { run, workflow, by, began_with, file_sha256, tasks, .. } = &new;
             tx.execute(
-                "INSERT INTO run (run, workflow, channel, sender, began_with, file_sha256, state, began_at)
-                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, 'running', ?7)",
-                params![run, workflow, by.channel, by.sender, began_with, file_sha256, now_ms()],
+                "INSERT INTO run (run, workflow, channel, sender, began_with, file_sha256, state, began_at, owner,
+                                  answer_channel, answer_to, answers)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, 'running', ?7, ?8, ?9, ?10, ?11)",
+                params![
+                    run,
+                    workflow,
+                    by.channel,
+                    by.sender,
+                    began_with,
+                    file_sha256,
+                    now_ms(),
+                    new.owner.as_str(),
+                    new.answer_to.as_ref().map(|to| &to.channel),
+                    new.answer_to.as_ref().map(|to| &to.target),
+                    new.answers
+                ],
             )?;
             for (n, id) in tasks.iter().enumerate() {
                 tx.execute(
@@ -165,14 +235,19 @@ impl Runs for Sqlite {
     async fn listed_runs(&self) -> Result<Vec<ListedRun>, StoreError> {
         self.ride(|tx| {
             let mut statement = tx.prepare_cached(
-                "SELECT run, workflow, state FROM run ORDER BY began_at DESC, rowid DESC LIMIT ?1",
+                "SELECT run, workflow, state, owner, EXISTS (
+                     SELECT 1 FROM run_task WHERE run_task.run = run.run AND run_task.state = 'running'
+                     AND waits_until IS NOT NULL)
+                 FROM run ORDER BY began_at DESC, rowid DESC LIMIT ?1",
             )?;
             let rows = statement.query_map([RUNS_LISTED_MAX], |row| {
-                Ok((row.get::<_, String>(0)?, row.get::<_, String>(1)?, row.get::<_, String>(2)?))
+                let texts: [String; 4] = [row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?];
+                Ok((texts, row.get::<_, bool>(4)?))
             })?;
-            let listed = |row: rusqlite::Result<(String, String, String)>| {
-                let (run, workflow, state) = row?;
-                Ok(ListedRun { run, workflow, state: RunState::read(&state)? })
+            let listed = |row: rusqlite::Result<([String; 4], bool)>| {
+                let ([run, workflow, state, owner], waits) = row?;
+                let owner = Owner::read(&owner);
+                Ok(ListedRun { run, workflow, state: RunState::read(&state)?, owner, waits })
             };
             rows.map(listed).collect()
         })
@@ -242,13 +317,25 @@ impl Runs for Sqlite {
         let run = run.to_owned();
         self.write(move |tx| {
             let changed = tx.execute(
-                "UPDATE run SET state = 'running', error = NULL, ended_at = NULL
+                "UPDATE run SET state = 'running', error = NULL, ended_at = NULL, owner = 'cli', answered_at = NULL
                  WHERE run = ?1 AND state IN ('running', 'failed')",
                 [&run],
             )?;
             if changed == 1 {
                 tx.execute(
-                    "UPDATE run_task SET state = 'pending', error = NULL WHERE run = ?1 AND state <> 'done'",
+                    "UPDATE run_task SET state = 'pending', error = NULL, waits_for = NULL, waits_until = NULL
+                     WHERE run = ?1 AND state <> 'done'",
+                    [&run],
+                )?;
+                tx.execute(
+                    "UPDATE run_message SET state = 'open' WHERE run = ?1 AND state = 'timed_out'",
+                    [&run],
+                )?;
+                // What could not be sent is sent anew.
+                tx.execute(
+                    "DELETE FROM run_message WHERE run = ?1 AND n IN (
+                         SELECT n FROM run_task WHERE run_task.run = ?1 AND run_task.state <> 'done')
+                     AND EXISTS (SELECT 1 FROM part WHERE part.turn = run_message.turn AND part.state = 'failed')",
                     [&run],
                 )?;
             }
@@ -271,6 +358,8 @@ fn columns(ended: &Ended) -> (&'static str, Option<&str>, Option<&str>) {
 
 /// The columns of a run before their words are read.
 type Columns = (NewRun, String, Option<String>, Option<String>, i64);
+/// Those of a task.
+type TaskColumns = (String, String, Option<String>, Option<String>, Option<(String, i64)>);
 
 fn kept(tx: &Transaction<'_>, run: &str) -> Result<Option<KeptRun>, StoreError> {
     let read = |row: &Row<'_>| -> rusqlite::Result<Columns> {
@@ -282,28 +371,43 @@ fn kept(tx: &Transaction<'_>, run: &str) -> Result<Option<KeptRun>, StoreError> 
             began_with: row.get(3)?,
             file_sha256: row.get(4)?,
             tasks: Vec::new(),
+            owner: Owner::read(&row.get::<_, String>(9)?),
+            answer_to: answer_to(row)?,
+            answers: row.get(12)?,
         };
         Ok((new, row.get(5)?, row.get(6)?, row.get(7)?, row.get(8)?))
     };
     let found = tx
         .prepare_cached(
-            "SELECT workflow, channel, sender, began_with, file_sha256, state, output, error, began_at FROM run WHERE run = ?1",
+            "SELECT workflow, channel, sender, began_with, file_sha256, state, output, error, began_at, owner,
+                    answer_channel, answer_to, answers
+             FROM run WHERE run = ?1",
         )?
         .query_row([run], read)
         .optional()?;
     let Some((mut new, state, output, error, began_at)) = found else { return Ok(None) };
-    let mut statement =
-        tx.prepare_cached("SELECT id, state, output, error FROM run_task WHERE run = ?1 ORDER BY n")?;
+    let mut statement = tx.prepare_cached(
+        "SELECT id, state, output, error, waits_for, waits_until FROM run_task WHERE run = ?1 ORDER BY n",
+    )?;
     let rows = statement.query_map([run], |row| {
-        Ok((row.get::<_, String>(0)?, row.get::<_, String>(1)?, row.get(2)?, row.get(3)?))
+        let waits = row.get::<_, Option<String>>(4)?.zip(row.get::<_, Option<i64>>(5)?);
+        Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?, waits))
     })?;
     let mut tasks = Vec::new();
     for row in rows {
-        let (id, state, output, error) = row?;
-        tasks.push(KeptTask { id, state: TaskState::read(&state)?, output, error });
+        let (id, state, output, error, waits): TaskColumns = row?;
+        let state = TaskState::read(&state)?;
+        let waits = waits.filter(|_| state == TaskState::Running);
+        let waits = waits.map(|(from, until)| WaitsFor { from, until });
+        tasks.push(KeptTask { id, state, output, error, waits });
     }
     new.tasks = tasks.iter().map(|task| task.id.clone()).collect();
     Ok(Some(KeptRun { new, began_at, state: RunState::read(&state)?, output, error, tasks }))
+}
+
+fn answer_to(row: &Row<'_>) -> rusqlite::Result<Option<AnswerTo>> {
+    let (channel, target): (Option<String>, Option<String>) = (row.get(10)?, row.get(11)?);
+    Ok(channel.zip(target).map(|(channel, target)| AnswerTo { channel, target }))
 }
 
 /// Forgets runs that ended longer ago.

@@ -8,7 +8,7 @@ use std::path::Path;
 use std::time::Duration;
 
 /// The version that this program writes, kept in `user_version`.
-pub(super) const VERSION: i64 = 13;
+pub(super) const VERSION: i64 = 14;
 
 /// Times are milliseconds since 1970 UTC. `seq` is the order of arrival: Telegram starts its update ids
 /// anew at a random number after a quiet week.
@@ -269,6 +269,42 @@ CREATE TABLE run_task (
 ) STRICT;
 ";
 
+/// `run.owner` is who carries it out; `answers` whether its end is told to `answer_to`, `answered_at` since when it is. A
+/// task that runs and has `waits_until` waits: for the reply to what the task `waits_of` of its run has sent, or for a
+/// decision. `run_message.messages` are the platform's ids.
+const VERSION_14: &str = "
+ALTER TABLE run ADD COLUMN owner          TEXT NOT NULL DEFAULT 'cli';
+ALTER TABLE run ADD COLUMN answer_channel TEXT;
+ALTER TABLE run ADD COLUMN answer_to      TEXT;
+ALTER TABLE run ADD COLUMN answers        INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE run ADD COLUMN answered_at    INTEGER;
+
+ALTER TABLE run_task ADD COLUMN waits_for   TEXT;
+ALTER TABLE run_task ADD COLUMN waits_of    INTEGER;
+ALTER TABLE run_task ADD COLUMN waits_until INTEGER;
+ALTER TABLE run_task ADD COLUMN patience    INTEGER;
+
+CREATE TABLE run_message (
+    run       TEXT    NOT NULL REFERENCES run (run) ON DELETE CASCADE,
+    n         INTEGER NOT NULL,
+    channel   TEXT    NOT NULL,
+    recipient TEXT    NOT NULL,
+    turn      TEXT    NOT NULL UNIQUE,
+    texts     TEXT    NOT NULL,
+    messages  TEXT,
+    state     TEXT    NOT NULL CHECK (state IN ('open', 'unawaited', 'replied', 'timed_out')),
+    answer    TEXT,
+    album     TEXT,
+    PRIMARY KEY (run, n)
+) STRICT;
+CREATE INDEX run_message_to ON run_message (channel, recipient);
+
+CREATE TABLE run_schedule (
+    workflow  TEXT    PRIMARY KEY,
+    looked_at INTEGER NOT NULL
+) STRICT;
+";
+
 /// The connection, with its pragmas set and its tables there.
 pub(super) fn open(path: &Path) -> Result<Connection, StoreError> {
     make_private(path).map_err(|source| StoreError::Open { path: path.to_owned(), source })?;
@@ -296,7 +332,7 @@ fn migrate(connection: &mut Connection) -> Result<(), StoreError> {
     let found = version(&transaction)?;
     let versions = [
         VERSION_1, VERSION_2, VERSION_3, VERSION_4, VERSION_5, VERSION_6, VERSION_7, VERSION_8, VERSION_9,
-        VERSION_10, VERSION_11, VERSION_12, VERSION_13,
+        VERSION_10, VERSION_11, VERSION_12, VERSION_13, VERSION_14,
     ];
     for (version, tables) in (1..).zip(versions) {
         if found < version {

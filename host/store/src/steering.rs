@@ -95,7 +95,7 @@ fn is_free(tx: &Transaction<'_>, channel: &str, id: i64) -> Result<bool, StoreEr
 /// is at: the first one that is not answered yet. It has to be the same sender's, because whatever a turn does it
 /// does for whoever began it.
 pub(super) fn address(tx: &Transaction<'_>, seq: i64, headers: &Headers) -> Result<(), StoreError> {
-    let Headers { session, sender, queue } = headers;
+    let Headers { session, sender, queue, .. } = headers;
     let request = match queue {
         Queue::Turn => None,
         Queue::Steer => tx

@@ -134,7 +134,7 @@ fn moves(tx: &Transaction<'_>, channel: &str, position: &Position) -> Result<(),
 }
 
 /// Notes a place. While something before may have to be asked for, what is known of it stays.
-fn said(tx: &Transaction<'_>, channel: &str, place: &Place, now: i64) -> Result<(), StoreError> {
+pub(crate) fn said(tx: &Transaction<'_>, channel: &str, place: &Place, now: i64) -> Result<(), StoreError> {
     tx.prepare_cached(
         "INSERT INTO place (channel, place, last, noted_at) VALUES (?1, ?2, ?3, ?4)
          ON CONFLICT (channel, place) DO UPDATE SET noted_at = ?4, last = iif(

@@ -5,7 +5,7 @@ use super::bot::Bot;
 use super::media::Media;
 use super::people::CHANNEL;
 use super::placeholder::Draft;
-use super::prepare::{Asked, Todo, prepare};
+use super::prepare::{Todo, prepare};
 use super::send::Target;
 use super::typing::Typing;
 use super::upload::MANNERS;
@@ -77,8 +77,8 @@ impl Channel for Bot {
         Placeholder::start(self.base.store.clone(), turn.clone(), draft, before)
     }
 
-    fn board(self: &Arc<Self>, asked: &Asked) -> impl Board {
-        Below { bot: self.clone(), target: asked.target, sender: asked.sender.clone() }
+    fn board(self: &Arc<Self>, target: &Target, asker: &str) -> impl Board {
+        Below { bot: self.clone(), target: *target, sender: asker.to_owned() }
     }
 }
 

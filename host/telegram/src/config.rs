@@ -155,11 +155,7 @@ impl Config {
     /// # Errors
     /// [`ConfigError`], which names the file or variable.
     pub fn token(&self) -> Result<Token, ConfigError> {
-        self.token_in(|name| std::env::var(name).ok())
-    }
-
-    fn token_in(&self, env: impl Fn(&str) -> Option<String>) -> Result<Token, ConfigError> {
-        Ok(self.token_at().read(env, Token::parse)?)
+        Ok(self.token_at().read(Token::parse)?)
     }
 
     fn token_at(&self) -> TokenAt<'_> {
@@ -230,40 +226,6 @@ mod tests {
             "api_url: \"http://10.0.0.1\" is plain http, which only loopback may be; write e.g. \"https://api.telegram.org\""
         );
         assert!(!with_url("https://u:secret@x.example").expect_err("refused").contains("secret"));
-    }
-
-    #[test]
-    fn a_missing_token_names_the_variable_and_a_misplaced_one_is_not_repeated() {
-        let said = |token_env: &str, value: Option<&str>| {
-            let config = Config { token_env: token_env.into(), ..Config::default() };
-            config.token_in(|_| value.map(Into::into)).expect_err("refused").to_string()
-        };
-        assert!(said("MY_TOKEN", None).starts_with("the environment variable MY_TOKEN "));
-        assert!(said("MY_TOKEN", Some(" ")).contains("is not set"));
-        assert!(!said("MY_TOKEN", Some("12 34")).contains("12 34"));
-        assert!(!said("123:abcdefgh", None).contains("abcdefgh"));
-    }
-
-    #[test]
-    fn a_file_holds_the_token_instead() {
-        use std::os::unix::fs::PermissionsExt;
-        let dir = tempfile::tempdir().expect("a folder");
-        let file = dir.path().join("token");
-        let config = Config { token_file: Some(file.clone()), ..Config::default() };
-        assert_eq!(config.check(), Ok(()));
-        assert_eq!(config.token_place(), file.display().to_string());
-        let put = |text: &str, mode| {
-            std::fs::write(&file, text).expect("writable");
-            std::fs::set_permissions(&file, PermissionsExt::from_mode(mode)).expect("ours");
-            config.token().map(|token| token.reveal().to_owned()).map_err(|error| error.to_string())
-        };
-        assert_eq!(put("12:abcdefgh\n", 0o600), Ok("12:abcdefgh".to_owned()));
-        let said = put("12:abcdefgh", 0o644).expect_err("refused");
-        assert!(said.starts_with("token_file: ") && said.contains("chmod 600"), "{said}");
-        let said = put("12 abcdefgh", 0o600).expect_err("refused");
-        assert!(said.contains("does not hold a bot token") && !said.contains("abcdefgh"), "{said}");
-        let both = Config { token_env: "MY_TOKEN".into(), ..config };
-        assert_eq!(both.check(), Err(ConfigError::Token(TokenError::Twice)));
     }
 
     #[test]

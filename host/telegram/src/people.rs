@@ -7,7 +7,8 @@ use super::send::Target;
 use super::wire::Message;
 use cofferdam_chat::people::words::Platform;
 use cofferdam_chat::people::{Door, Groups, Named, Welcomes};
-use cofferdam_store::Stranger;
+use cofferdam_chat::runs::Unreached;
+use cofferdam_store::{Place, Stranger};
 
 /// The name of this channel in the audit, in what a provider sees and in the file of people.
 pub(super) const CHANNEL: &str = "telegram";
@@ -48,5 +49,9 @@ impl Welcomes for Bot {
     /// A private chat has the number of its person.
     fn private(person: i64) -> String {
         Target { chat: person, thread: None, reply_to: None, stand_in: None }.to_text()
+    }
+
+    async fn open_private(&self, person: i64) -> Result<(Target, Option<Place>), Unreached> {
+        Ok((Target { chat: person, thread: None, reply_to: None, stand_in: None }, None))
     }
 }

@@ -6,17 +6,23 @@ use super::admit::{Admission, admit};
 use super::bot::{Bot, Bots};
 use super::cursor::{Cursor, Cursored};
 use super::failure::Failure;
+use super::media::Media;
 use super::people::CHANNEL;
 use super::prepare::{concerns_us, queue_of};
 use super::presses;
+use super::rules::Rules;
 use super::send::Target;
-use super::wire::Update;
+use super::wire::{ChatKind, Message, Update};
 use cofferdam_chat::Trouble;
 use cofferdam_chat::answering::{Channel, Flow, arrivals, hand_on};
 use cofferdam_chat::lanes::Arrival;
 use cofferdam_chat::pulse::goes_on_within;
-use cofferdam_store::{Fate, Headers, NewUpdate, Persisted};
+use cofferdam_chat::runs::reply_of_run;
+use cofferdam_core::id::Caller;
+use cofferdam_store::{Answers, Fate, Headers, NewUpdate, Persisted};
+use cofferdam_warden::attachments::SentFile;
 use serde::Serialize;
+use serde_json::json;
 use serde_json::value::RawValue;
 use std::time::Duration;
 use teloxide_core::requests::Payload;
@@ -177,6 +183,26 @@ async fn take(
     Ok(Flow::Goes)
 }
 
+/// What a message of a person replies to, where a run may wait for that.
+fn answers(message: &Message, sender: i64, rules: &Rules) -> Option<Answers> {
+    let replied = message.reply_to.as_ref().filter(|_| message.chat.kind == ChatKind::Private)?;
+    if replied.from?.id != rules.me.id || message.besides.forwarded.is_some() {
+        return None;
+    }
+    let file = |media: &Media| {
+        let declared = media.declared();
+        json!({ "name": declared.name, "mime_type": declared.mime_type, "bytes": declared.size })
+    };
+    let files: Vec<_> = message.media.iter().map(file).collect();
+    let from = Caller { channel: CHANNEL.to_owned(), sender: sender.to_string() };
+    let own = message.message_id?.to_string();
+    Some(Answers {
+        message: replied.message_id?.to_string(),
+        text: replied.text.clone(),
+        reply: reply_of_run(&from, &message.text, &own, &files),
+    })
+}
+
 /// An update with its fate, which its sender decides before anything else.
 async fn judged(bot: &Bot, update: Update, raw: &str) -> NewUpdate {
     let update_id = update.update_id;
@@ -214,6 +240,7 @@ async fn judged(bot: &Bot, update: Update, raw: &str) -> NewUpdate {
                 session: bot.session(&Target::answering(&message)),
                 sender: sender.to_string(),
                 queue: queue_of(&message, &rules),
+                answers: answers(&message, sender, &rules),
             };
             let (album, raw, fate) = (message.album(), raw.to_owned(), Fate::Pending(headers));
             NewUpdate { update_id, album, message: message.name(), raw, fate }

@@ -15,7 +15,7 @@ mod graph;
 mod node;
 mod plan;
 mod problem;
-mod schedule;
+pub mod schedule;
 mod schema;
 pub mod template;
 #[cfg(test)]
@@ -26,6 +26,7 @@ pub use file::{Action, Agent, Input, InputError, On, Person, SourceFile, Task, W
 pub use graph::mermaid;
 pub use node::{FILE_BYTES_MAX, NODE_DEPTH_MAX, NODES_MAX};
 pub use plan::{AgentWork, Arguments, Context, Plan, PlanError};
+pub use plan::{ApproveWork, ReadyApprove, ReadySend, ReadyWait, SendWork, WaitWork};
 pub use plan::{PlannedAttachment, PlannedTask, PlannedWork, ReadyAgent, ReadyAttachment};
 pub use problem::{FileProblem, Mark};
 pub use schema::schema;

@@ -32,6 +32,74 @@ pub(crate) fn check(text: &str) -> Result<(), String> {
     Ok(())
 }
 
+const MINUTE_MS: i64 = 60_000;
+/// Times of a schedule are looked for this far back: who was away for longer makes up one of the last year.
+const LOOK_BACK_MINUTES: i64 = 366 * 24 * 60;
+
+/// The latest time of a schedule after `after` and up to `until`, in milliseconds since 1970 UTC.
+pub fn latest(schedule: &str, after: i64, until: i64) -> Option<i64> {
+    let fields: Vec<&str> = schedule.split_ascii_whitespace().collect();
+    let [minute, hour, day, month, weekday] = fields[..] else { return None };
+    let last = until.div_euclid(MINUTE_MS);
+    let first = after.div_euclid(MINUTE_MS).max(last - LOOK_BACK_MINUTES) + 1;
+    let is_day = |days: i64| {
+        let (m, d) = month_and_day(days);
+        let w = u32::try_from((days + 4).rem_euclid(7)).unwrap_or(0);
+        let is_weekday = holds(weekday, w, 0, 7) || (w == 0 && holds(weekday, 7, 0, 7));
+        let is_day = holds(day, d, 1, 31);
+        // As cron has it: where both are limited, either will do.
+        let fits = match (day.starts_with('*'), weekday.starts_with('*')) {
+            (false, false) => is_day || is_weekday,
+            _ => is_day && is_weekday,
+        };
+        fits && holds(month, m, 1, 12)
+    };
+    let mut at = last;
+    while at >= first {
+        let (days, of_day) = (at.div_euclid(1440), at.rem_euclid(1440));
+        if !is_day(days) {
+            at = days * 1440 - 1;
+            continue;
+        }
+        let (h, m) = (u32::try_from(of_day / 60).unwrap_or(0), u32::try_from(of_day % 60).unwrap_or(0));
+        if holds(hour, h, 0, 23) && holds(minute, m, 0, 59) {
+            return Some(at * MINUTE_MS);
+        }
+        at -= 1;
+    }
+    None
+}
+
+/// Whether a number is one of a field's.
+fn holds(field: &str, number: u32, low: u32, high: u32) -> bool {
+    field.split(',').any(|part| {
+        let (range, step) = part.split_once('/').map_or((part, None), |(range, step)| (range, Some(step)));
+        let parse = |text: &str| text.parse::<u32>().unwrap_or(u32::MAX);
+        let (from, to) = match range.split_once('-') {
+            Some((from, to)) => (parse(from), parse(to)),
+            None if range == "*" => (low, high),
+            // A step without a range goes on to the end.
+            None if step.is_some() => (parse(range), high),
+            None => (parse(range), parse(range)),
+        };
+        let step = step.map_or(1, parse).max(1);
+        (from..=to).contains(&number) && (number - from).is_multiple_of(step)
+    })
+}
+
+/// Month and day of the month of a day since 1970, by the Gregorian calendar.
+fn month_and_day(days: i64) -> (u32, u32) {
+    // Years begin in March, so that the leap day is a year's last.
+    let shifted = days + 719_468;
+    let of_era = shifted.rem_euclid(146_097);
+    let year = (of_era - of_era / 1460 + of_era / 36_524 - of_era / 146_096) / 365;
+    let of_year = of_era - (365 * year + year / 4 - year / 100);
+    let from_march = (5 * of_year + 2) / 153;
+    let day = of_year - (153 * from_march + 2) / 5 + 1;
+    let month = if from_march < 10 { from_march + 3 } else { from_march - 9 };
+    (u32::try_from(month).unwrap_or(0), u32::try_from(day).unwrap_or(0))
+}
+
 fn is_part(part: &str, low: u32, high: u32) -> bool {
     let (range, step) = part.split_once('/').map_or((part, None), |(range, step)| (range, Some(step)));
     let number = |text: &str| {
@@ -44,4 +112,50 @@ fn is_part(part: &str, low: u32, high: u32) -> bool {
     };
     let is_step = |step: &str| step.len() <= 2 && step.parse::<u32>().is_ok_and(|n| (1..=high).contains(&n));
     is_range && step.is_none_or(is_step)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Milliseconds of a time of UTC, by the number of its day since 1970.
+    fn at(day: i64, hour: i64, minute: i64) -> i64 {
+        ((day * 24 + hour) * 60 + minute) * MINUTE_MS
+    }
+
+    #[test]
+    fn days_are_told_by_the_calendar() {
+        for (days, expected) in [
+            (0, (1, 1)),
+            (58, (2, 28)),
+            (59, (3, 1)),
+            (11_016, (2, 29)),
+            (11_017, (3, 1)),
+            (20_780, (11, 23)),
+        ] {
+            assert_eq!(month_and_day(days), expected, "{days}");
+        }
+    }
+
+    #[test]
+    fn the_latest_time_of_a_schedule_is_found() {
+        // The 23rd of November 2026 is a Monday.
+        let monday = 20_780;
+        let noon = at(monday, 12, 0);
+        for (schedule, after, until, expected) in [
+            ("* * * * *", noon - 1, noon, Some(noon)),
+            ("* * * * *", noon, noon, None),
+            ("* * * * *", noon, noon + 59_999, None),
+            ("30 7 * * 1-5", at(monday - 7, 0, 0), noon, Some(at(monday, 7, 30))),
+            ("30 7 * * 1-5", at(monday - 7, 0, 0), at(monday, 7, 29), Some(at(monday - 3, 7, 30))),
+            ("30 7 * * 1-5", at(monday, 7, 30), noon, None),
+            ("0 0 * * 7", at(monday - 9, 0, 0), noon, Some(at(monday - 1, 0, 0))),
+            ("*/20 6,9-10 * * *", at(monday, 0, 0), noon, Some(at(monday, 10, 40))),
+            ("0 0 1 * 1", at(monday - 30, 0, 0), at(monday - 1, 0, 0), Some(at(monday - 7, 0, 0))),
+            ("0 0 29 2 *", at(monday - 366, 0, 0), noon, None),
+            ("0 0 31 12 *", 0, noon, Some(at(20_453, 0, 0))),
+        ] {
+            assert_eq!(latest(schedule, after, until), expected, "{schedule} {after} {until}");
+        }
+    }
 }

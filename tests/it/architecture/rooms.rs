@@ -39,7 +39,7 @@ fn imports(code: &str, root: &str) -> BTreeSet<String> {
 /// What the rooms of the turn loop need: nothing that knows how a person is reached, or a model.
 const OF_TURNS: [&str; 3] = ["agent::turn", "agent::tools", "agent::bus"];
 /// What people see of a turn and how they stop it, each with a file or a folder of its own.
-const BESIDE_TURNS: [&str; 14] = [
+const BESIDE_TURNS: [&str; 15] = [
     "chat::alive",
     "chat::attempt",
     "chat::desk",
@@ -51,6 +51,7 @@ const BESIDE_TURNS: [&str; 14] = [
     "chat::people",
     "chat::placeholder",
     "chat::pulse",
+    "chat::runs",
     "chat::setup",
     "chat::trouble",
     "chat::words",
@@ -74,6 +75,8 @@ fn allowed(room: &str) -> Vec<&'static str> {
         "chat::people" | "chat::setup" => {
             [&["agent::server", "chat::answering"], &OF_TURNS[..], &BESIDE_TURNS[..]].concat()
         }
+        // A run reaches people as a turn's answer does.
+        "chat::runs" => [&["chat::answering", "chat::outbound"], &OF_TURNS[..], &BESIDE_TURNS[..]].concat(),
         "chat::placeholder" => [&["chat::outbound"], &BESIDE_TURNS[..]].concat(),
         beside if BESIDE_TURNS.contains(&beside) => [&OF_TURNS[..], &BESIDE_TURNS[..]].concat(),
         channel if channel.starts_with("telegram::") || channel.starts_with("discord::") => {
@@ -85,7 +88,9 @@ fn allowed(room: &str) -> Vec<&'static str> {
             [&["cofferdam::gateway", "cofferdam::workflows"], &allowed("cofferdam::gateway")[..]].concat()
         }
         // A run is composed as a turn is.
-        "cofferdam::workflows" => vec!["agent::turn", "agent::tools", "agent::bus", "agent::llm"],
+        "cofferdam::workflows" => {
+            vec!["agent::turn", "agent::tools", "agent::bus", "agent::llm", "chat::runs"]
+        }
         "cofferdam::gateway" => [&["cofferdam::config"], &allowed("cofferdam::config")[..]].concat(),
         // Each room owns its `Config`; loading them all is one place.
         "cofferdam::config" => {

@@ -176,22 +176,3 @@ async fn on_a_terminal_ctrl_d_and_quit_end_the_chat_whatever_is_asked_still() ->
     }
     Ok(())
 }
-
-#[test]
-fn on_a_terminal_ctrl_c_stops_what_runs_and_then_the_chat() {
-    let home = Home::new().hostile("deadline = \"120s\"");
-    let config = home.config_file();
-    let words = ["--config", config.to_str().expect("text"), "chat"];
-    let mut terminal = Terminal::start(&home, home.dir(), &words, &[]);
-    terminal.until("> ");
-    terminal.types("/hostile behaviour=report_until:step path=/shared/go\n");
-    terminal.until("\u{23f3} step");
-    terminal.types("\x03");
-    // The call ends as cancelled, and not as broken: Ctrl-C does not reach the worker that runs it.
-    terminal.until("cancelled: ");
-    terminal.types("hello\n");
-    terminal.until("I run commands");
-    terminal.types("\x03");
-    let (code, screen) = terminal.ended();
-    assert_eq!(code, Some(0), "and one that finds nothing running ends the chat: {screen:?}");
-}

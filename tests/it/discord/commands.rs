@@ -3,7 +3,7 @@
 use super::world::{ANN, PATIENCE, TOWN, World, read, result};
 use serde_json::{Value, json};
 use std::time::Duration;
-use support::discord::{Command, Fault, Incoming, Interaction, Media, SentMessage};
+use support::discord::{Command, Fault, Hold, Incoming, Interaction, Media, SentMessage, Target};
 
 /// Makes a command and waits for the text that its message has in the end.
 async fn answered(world: &World, command: Command) -> anyhow::Result<(Interaction, SentMessage)> {
@@ -134,4 +134,27 @@ async fn a_registration_that_fails_stops_nothing() -> anyhow::Result<()> {
         world.end(2)?;
     }
     Ok(())
+}
+
+/// However long it waits for its turn, Discord is told in time that an answer comes.
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn one_that_waits_for_its_turn_is_acknowledged_at_once() -> anyhow::Result<()> {
+    let world = World::running().await?;
+    let gate = world.server.gate(Target::download(), Hold::BeforeEffect);
+    let slow = world.server.push(Incoming::private(ANN).text("/help").attachment(Media::new("a", "x")));
+    gate.reached().await?;
+    let made: Vec<_> = (0..5).map(|_| world.server.invoke(Command::new("help").by(ANN))).collect();
+    for one in &made {
+        let done = |one: &Interaction| one.acknowledged.is_some();
+        let done = world.server.wait_for_interaction(PATIENCE, one.id, done).await?;
+        assert!(done.acknowledged == Some(5) && done.acknowledged_after_ms < Some(3000), "{done:?}");
+    }
+    assert!(world.server.requests("edit_response").is_empty(), "they wait");
+    gate.release();
+    world.answer(&slow).await?;
+    for one in &made {
+        let answers = |sent: &SentMessage| sent.interaction == Some(one.id) && !sent.is_loading();
+        world.server.wait_for_message(PATIENCE, answers).await?;
+    }
+    world.end(6)
 }

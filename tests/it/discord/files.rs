@@ -1,6 +1,6 @@
 //! Files that came: from where they are fetched, how often, and why one is unavailable; and files that go out.
 
-use super::world::{ANN, PATIENCE, TOWN, World, read, result, save};
+use super::world::{ANN, BEN, PATIENCE, TOWN, World, read, result, save};
 use serde_json::json;
 use support::discord::{Command, Fault, Incoming, Media, Target};
 use support::guests::sha256;
@@ -182,4 +182,45 @@ async fn files_that_are_refused_with_their_message_are_named_below_its_words() -
         world.end(4)?;
     }
     Ok(())
+}
+
+/// The most recent message of that person in that channel counts, and nobody else's.
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn what_is_downloaded_later_is_ones_own_and_of_this_channel() -> anyhow::Result<()> {
+    let world = World::running().await?;
+    world.server.open_channel(TOWN);
+    let say = |user: u64| Incoming::guild(TOWN, user).mention_bot();
+    let of = |text: &str| Media::new("a.txt", text.to_owned());
+    world.ask(Incoming::private(ANN).attachment(of("in private"))).await?;
+    world.ask(say(ANN).attachment(of("anns first"))).await?;
+    world.ask(say(ANN).attachment(of("anns"))).await?;
+    world.ask(say(BEN).attachment(of("bens"))).await?;
+    let answer = result(&world.ask(say(ANN).text("/attachment_download")).await?);
+    let files = answer["files"].as_array().expect("files");
+    let path = files[0]["path"].as_str().expect("a path");
+    assert!(files.len() == 1 && path.contains(&sha256(b"anns")[..10]), "{answer}");
+    world.end(5)
+}
+
+/// Ten files may be too much for one request.
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn what_one_request_does_not_hold_goes_in_several() -> anyhow::Result<()> {
+    let world = World::running().await?;
+    std::fs::create_dir_all(world.home.host("/shared"))?;
+    let paths: Vec<_> = (0..3).map(|n| format!("/shared/{n}.bin")).collect();
+    for (n, path) in paths.iter().enumerate() {
+        std::fs::write(world.home.host(path), vec![b'0' + u8::try_from(n)?; 9 << 20])?;
+    }
+    let add = format!("/attachment_add {}", json!({ "paths": paths }));
+    let asked = world.server.push(Incoming::private(ANN).text(&add));
+    let first = world.answer(&asked).await?;
+    let rest = |sent: &support::discord::SentMessage| sent.reply_to == Some(first.message_id);
+    let rest = world.server.wait_for_message(PATIENCE, rest).await?;
+    let names =
+        |sent: &support::discord::SentMessage| sent.files.iter().map(|f| f.name.clone()).collect::<Vec<_>>();
+    assert_eq!((names(&first), names(&rest)), (vec!["0.bin".into(), "1.bin".into()], vec!["2.bin".into()]));
+    let refused =
+        world.server.requests("create_message").iter().filter(|one| one.status != Some(200)).count();
+    assert_eq!((refused, rest.content.as_str()), (0, ""));
+    world.end(2)
 }

@@ -207,3 +207,27 @@ async fn a_server_that_fails_is_waited_for_also_at_the_start() -> anyhow::Result
     help(&world).await?;
     world.end(1)
 }
+
+/// The token goes to no other server: what `GET /gateway/bot` names is held against where Discord is.
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_gateway_of_somebody_else_is_not_connected_to() -> anyhow::Result<()> {
+    let mut world = World::stopped_with("").await?;
+    let own = world.server.api_url().replace("http://", "ws://").replace("/api/v10", "");
+    for (n, url) in
+        ["ws://10.0.0.1:5", "wss://gateway.evil.example", "wss://discord.gg.evil.example", "x", ""]
+            .iter()
+            .enumerate()
+    {
+        world.server.set_gateway_url(url);
+        if n == 0 {
+            world.launch(&[])?;
+        }
+        world.server.wait_for_requests(PATIENCE, "get_gateway_bot", n + 1).await?;
+    }
+    world.logs("GET /gateway/bot tells no address of Discord's").await?;
+    assert!(world.server.connections().is_empty());
+    world.server.set_gateway_url(&own);
+    world.server.wait_until_connected(PATIENCE).await?;
+    help(&world).await?;
+    world.end(1)
+}

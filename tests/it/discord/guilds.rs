@@ -110,7 +110,11 @@ async fn an_update_answers_nothing_and_what_is_deleted_in_time_is_not_run() -> a
     gate.reached().await?;
     let gone = world.server.push(Incoming::private(ANN).text("/file_write path=/shared/gone content=x"));
     let changed = world.server.push(Incoming::private(ANN).text("/help"));
+    let many = [(); 2].map(|()| {
+        world.server.push(Incoming::private(ANN).text("/file_write path=/shared/gone content=x")).message_id
+    });
     world.server.delete(gone.channel_id, gone.message_id)?;
+    world.server.delete_all(gone.channel_id, &many);
     world.server.edit(changed.channel_id, changed.message_id, "/file_list path=/shared")?;
     // Events come in their order: by then these were taken.
     let after = world.server.push(Incoming::guild(TOWN, ANN).mention_bot().text("/help"));

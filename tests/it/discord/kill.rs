@@ -1,12 +1,12 @@
-//! `kill -9` at every step of a message's way: it is answered once, and its file is there once.
+//! `kill -9` at steps of a message's way that are Discord's own: it is answered once, and its file is there once.
 
 use super::world::{ANN, PATIENCE, World, save};
 use support::discord::{Command, Hold, Incoming, Media, SentMessage, Target};
 
-/// Kills the program while a request of a target is held, lets the request through or not, and starts it anew.
-async fn killed_at(target: impl Into<Target>, hold: Hold) -> anyhow::Result<()> {
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn while_the_answer_is_there_and_nobody_has_heard_of_it() -> anyhow::Result<()> {
     let mut world = World::running().await?;
-    let gate = world.server.gate(target, hold);
+    let gate = world.server.gate("create_message", Hold::BeforeAnswer);
     let message = Incoming::private(ANN).text(&save(0, "/shared/once"));
     let pushed = world.server.push(message.attachment(Media::new("a", "once")));
     gate.reached().await?;
@@ -17,17 +17,6 @@ async fn killed_at(target: impl Into<Target>, hold: Hold) -> anyhow::Result<()> 
     assert_eq!(world.saved("/shared/once"), b"once");
     world.ask(Incoming::private(ANN).text("/help")).await?;
     world.end(2)
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn while_a_file_is_fetched() -> anyhow::Result<()> {
-    killed_at(Target::download(), Hold::BeforeEffect).await
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn while_the_answer_is_sent_before_and_after_it_is_there() -> anyhow::Result<()> {
-    killed_at("create_message", Hold::BeforeEffect).await?;
-    killed_at("create_message", Hold::BeforeAnswer).await
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
@@ -70,4 +59,22 @@ async fn in_the_middle_of_a_crowd() -> anyhow::Result<()> {
         world.answer(one).await?;
     }
     world.end(pushed.len())
+}
+
+/// The link was good when the message came, and is over when it is fetched: the message is asked for a fresh one.
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn for_longer_than_a_link_is_good() -> anyhow::Result<()> {
+    let mut world = World::running().await?;
+    let gate = world.server.gate(Target::download(), Hold::BeforeEffect);
+    let message = Incoming::private(ANN).text(&save(0, "/shared/late"));
+    let pushed = world.server.push(message.attachment(Media::new("a", "late")));
+    gate.reached().await?;
+    world.kill();
+    gate.discard();
+    world.server.expire_links();
+    world.start().await?;
+    world.answer(&pushed).await?;
+    assert_eq!(world.saved("/shared/late"), b"late");
+    assert_eq!(world.server.requests("get_message").len(), 1);
+    world.end(1)
 }

@@ -1,8 +1,8 @@
 //! Bounds of this channel, each tripped; and what a stop does while the network is away.
 
-use super::world::{ANN, PATIENCE, World};
+use super::world::{ANN, EVE, PATIENCE, TOWN, World};
 use std::time::Duration;
-use support::discord::{Fault, Incoming};
+use support::discord::{Command, Fault, GatewayConnection, Incoming};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn a_stop_does_not_wait_for_a_network_that_is_away() -> anyhow::Result<()> {
@@ -29,4 +29,57 @@ async fn a_stop_keeps_the_session() -> anyhow::Result<()> {
     world.start().await?;
     assert!(world.server.connections()[1].resume.is_some());
     world.end(1)
+}
+
+/// An event that is too large breaks its connection, and nothing else.
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn an_event_that_is_too_large_is_not_read() -> anyhow::Result<()> {
+    let world = World::running().await?;
+    world.server.send_text(&"x".repeat((64 << 20) + 1));
+    let resumed = |one: &GatewayConnection| one.number == 1 && one.established && one.resume.is_some();
+    world.server.wait_for_connection(PATIENCE, resumed).await?;
+    world.ask(Incoming::private(ANN).text("/help")).await?;
+    world.end(1)
+}
+
+/// However many strangers use commands, so many answers are under way, and those who are served wait for none.
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_crowd_of_strangers_is_answered_in_part() -> anyhow::Result<()> {
+    let mut world = World::running().await?;
+    world.server.open_channel(TOWN);
+    world.server.fault("create_response", 200, Fault::stall());
+    for n in 0..100 {
+        world.server.invoke(Command::new("help").by(EVE + n).channel(TOWN));
+    }
+    world.server.wait_for_requests(PATIENCE, "create_response", 64).await?;
+    // Events come in their order: by then all of these were taken.
+    world.ask(Incoming::private(ANN).text("/help")).await?;
+    assert_eq!(world.server.max_concurrent("create_response"), 64);
+    world.stop()?;
+    let count = world.server.sent_messages().iter().filter(|sent| !sent.deleted).count();
+    world.end(count)
+}
+
+/// Of a flood that was missed the first fifty pages are looked at.
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_flood_that_was_missed_is_looked_at_in_part() -> anyhow::Result<()> {
+    let mut world = World::running().await?;
+    world.server.open_channel(TOWN);
+    let say = |text: &str| Incoming::guild(TOWN, ANN).mention_bot().text(text);
+    world.ask(say("/help")).await?;
+    world.stop()?;
+    world.server.forget_sessions();
+    let talk = || Incoming::guild(TOWN, EVE).text("talk").untold();
+    let early = world.server.push(say("/help").untold());
+    world.server.push_all((0..5000).map(|_| talk()));
+    let late = world.server.push(say("/help").untold());
+    world.launch(&[])?;
+    world.answer(&early).await?;
+    world.logs("too many messages were missed").await?;
+    world.ask(Incoming::private(ANN).text("/help")).await?;
+    let asked = world.server.requests("get_messages").len();
+    assert_eq!(asked, 50);
+    let answered = world.server.sent_messages().iter().any(|sent| sent.reply_to == Some(late.message_id));
+    assert!(!answered, "the latest are left out");
+    world.end(3)
 }

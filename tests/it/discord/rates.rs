@@ -48,6 +48,23 @@ async fn during_a_global_limit_only_interactions_and_files_go_on() -> anyhow::Re
     world.end(4)
 }
 
+/// A limit of one channel's bucket holds no other channel up.
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_bucket_that_is_empty_is_that_of_one_channel() -> anyhow::Result<()> {
+    const LIMIT: Duration = Duration::from_secs(8);
+    let world = World::running().await?;
+    world.server.fault("create_message", 1, Fault::rate_limited(LIMIT, Scope::User));
+    let first = world.server.push(Incoming::private(ANN).text("/help"));
+    world.logs("Discord asks for a pause").await?;
+    let other = world.server.push(Incoming::private(BEN).text("/help"));
+    world.answer(&other).await?;
+    world.answer(&first).await?;
+    let tries = creates(&world, &first);
+    assert!(tries.len() == 2 && tries[1].at - tries[0].at >= LIMIT, "{tries:#?}");
+    assert!(creates(&world, &other)[0].at - tries[0].at < LIMIT, "the other does not wait");
+    world.end(2)
+}
+
 /// After 30 s without an answer the same is asked again, under the same nonce; an answer that takes 10 s is waited for.
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn a_server_that_says_nothing_for_30_s_is_asked_again() -> anyhow::Result<()> {

@@ -13,7 +13,7 @@ async fn reload(world: &World, lines: &str, (said, times): (&str, usize)) -> any
     let kept: Vec<_> = text.lines().filter(|line| !line.ends_with("# reloaded")).collect();
     let lines = lines.lines().map(|line| format!("{line} # reloaded"));
     std::fs::write(file, kept.into_iter().map(str::to_owned).chain(lines).collect::<Vec<_>>().join("\n"))?;
-    world.signal(rustix::process::Signal::USR1)?;
+    world.serving().signal(rustix::process::Signal::USR1)?;
     world.logs_times(said, times).await
 }
 

@@ -1,11 +1,11 @@
 //! A gateway with a Discord channel and the server that it talks to; and what is true of both at the end.
 
-use rustix::process::Signal;
 use serde_json::Value;
-use std::time::{Duration, Instant};
+use std::ops::{Deref, DerefMut};
 use support::discord::{DiscordServer, Incoming, Pushed, SentMessage};
 use support::home::Home;
-use support::serving::Serving;
+pub(super) use support::running::PATIENCE;
+use support::running::Running;
 
 /// Served. Snowflakes as they are nowadays.
 pub(super) const ANN: u64 = 1_100_000_000_000_000_001;
@@ -16,18 +16,24 @@ pub(super) const EVE: u64 = 1_100_000_000_000_000_666;
 /// A channel of the guild.
 pub(super) const TOWN: u64 = 1_200_000_000_000_000_001;
 
-/// Longer than anything takes that is not stuck, in a debug build on a busy machine.
-pub(super) const PATIENCE: Duration = Duration::from_secs(100);
-/// What the design promises of every stop.
-const STOP_MAX: Duration = Duration::from_secs(10);
-
 /// One bot, its server, and the gateway's folder.
 pub(super) struct World {
     pub(super) server: DiscordServer,
-    pub(super) home: Home,
-    serving: Option<Serving>,
-    /// What earlier runs have written to stderr.
-    log: String,
+    gateway: Running,
+}
+
+impl Deref for World {
+    type Target = Running;
+
+    fn deref(&self) -> &Running {
+        &self.gateway
+    }
+}
+
+impl DerefMut for World {
+    fn deref_mut(&mut self) -> &mut Running {
+        &mut self.gateway
+    }
 }
 
 impl World {
@@ -59,78 +65,21 @@ impl World {
     pub(super) async fn stopped_in(fit: impl FnOnce(Home) -> Home, more: &str) -> anyhow::Result<Self> {
         let server = DiscordServer::start().await?;
         let home = fit(Home::new()).config(&section(&server, more));
-        Ok(Self { server, home, serving: None, log: String::new() })
+        Ok(Self { server, gateway: Running::stopped(home) })
     }
 
     /// Starts the program and waits until it is connected. It logs everything that it can.
     pub(super) async fn start(&mut self) -> anyhow::Result<()> {
         self.launch(&[])?;
-        self.serving = Some(self.serving.take().expect("launched").says("listening on Discord as")?);
+        self.says("listening on Discord as")?;
         self.server.wait_until_connected(PATIENCE).await?;
         Ok(())
     }
 
     /// Starts the program without waiting, with more variables in its environment.
     pub(super) fn launch(&mut self, environment: &[(&str, &str)]) -> anyhow::Result<()> {
-        assert!(self.serving.is_none(), "it runs already");
-        let token = self.server.token().to_owned();
-        let own = [("COFFERDAM_LOG", "trace"), ("DISCORD_BOT_TOKEN", token.as_str())];
-        let environment = [&own[..], environment].concat();
-        self.serving = Some(Serving::launch(&self.home, "1:unused", &[], &environment)?);
-        Ok(())
-    }
-
-    /// Waits until this is in the log of this run.
-    pub(super) async fn logs(&self, words: &str) -> anyhow::Result<()> {
-        self.logs_times(words, 1).await
-    }
-
-    /// The same for so many times.
-    pub(super) async fn logs_times(&self, words: &str, times: usize) -> anyhow::Result<()> {
-        let started = Instant::now();
-        let serving = self.serving.as_ref().expect("it runs");
-        while serving.log().matches(words).count() < times {
-            anyhow::ensure!(
-                started.elapsed() < PATIENCE,
-                "{words:?} is not {times} times in the log:\n{}",
-                self.tail()
-            );
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
-        Ok(())
-    }
-
-    /// Sends it a signal.
-    pub(super) fn signal(&self, signal: Signal) -> anyhow::Result<()> {
-        self.serving.as_ref().expect("it runs").signal(signal)
-    }
-
-    /// What it has logged, earlier runs included.
-    pub(super) fn log(&self) -> String {
-        let now = self.serving.as_ref().map(Serving::log).unwrap_or_default();
-        format!("{}{now}", self.log)
-    }
-
-    /// `kill -9`.
-    pub(super) fn kill(&mut self) {
-        self.log += &self.serving.take().expect("it runs").kill();
-    }
-
-    /// It has ended by itself or is about to; with this exit code.
-    pub(super) fn ended(&mut self) -> anyhow::Result<Option<i32>> {
-        let mut serving = self.serving.take().expect("it runs");
-        let status = serving.wait(PATIENCE)?;
-        self.log += &serving.whole_log();
-        Ok(status.code())
-    }
-
-    /// Stops it, and says how long that took.
-    pub(super) fn stop(&mut self) -> anyhow::Result<Duration> {
-        let started = Instant::now();
-        let (status, log) = self.serving.take().expect("it runs").stop(Signal::TERM, STOP_MAX)?;
-        self.log += &log;
-        assert_eq!(status.code(), Some(0), "{}", self.tail());
-        Ok(started.elapsed())
+        let own = [("DISCORD_BOT_TOKEN", self.server.token())];
+        self.gateway.launch_with("1:unused", &[], &[&own[..], environment].concat())
     }
 
     /// Sends a message and waits for the one answer to it, which must be the next message of the bot.
@@ -160,14 +109,7 @@ impl World {
     /// Stops the program and holds everything against what is true of every run. `messages` is how many the bot has sent
     /// in all that are still there.
     pub(super) fn end(mut self, messages: usize) -> anyhow::Result<()> {
-        let held = || std::fs::read_dir(self.home.state().join("outgoing")).into_iter().flatten().count();
-        if self.serving.is_some() {
-            let waited = Instant::now();
-            while held() > 0 && waited.elapsed() < PATIENCE {
-                std::thread::sleep(Duration::from_millis(1));
-            }
-            self.stop()?;
-        }
+        self.come_to_an_end()?;
         let sent: Vec<_> = self.server.sent_messages().into_iter().filter(|sent| !sent.deleted).collect();
         let texts: Vec<_> = sent.iter().map(|sent| sent.content.as_str()).collect();
         assert_eq!(sent.len(), messages, "{texts:#?}\n{}", self.tail());
@@ -187,11 +129,7 @@ impl World {
                 );
             }
         }
-        if self.home.state().join("audit.jsonl").exists() {
-            let ran = self.home.run(&["audit", "verify", "--json"]);
-            assert_eq!((ran.code, &ran.json()["intents_open"]), (Some(0), &Value::from(0)), "{ran:?}");
-        }
-        assert!(!self.log.contains("panicked"), "{}", self.tail());
+        self.is_sound();
         self.keeps_its_secrets();
         Ok(())
     }
@@ -222,14 +160,6 @@ impl World {
                 assert!(request.header(name).is_none(), "{request:?}");
             }
         }
-    }
-
-    /// The end of the log, for whoever reads a failed test.
-    pub(super) fn tail(&self) -> String {
-        let log = self.log();
-        let worth = |line: &&str| ["ERROR", "WARN", "INFO", "cofferdam:"].iter().any(|w| line.contains(w));
-        let lines: Vec<_> = log.lines().filter(worth).collect();
-        lines[lines.len().saturating_sub(40)..].join("\n")
     }
 }
 

@@ -22,7 +22,7 @@ async fn monitor(world: &World) -> anyhow::Result<SocketAddr> {
 }
 
 /// The same, of a log that says it.
-pub(super) fn told_in(log: &str) -> anyhow::Result<SocketAddr> {
+pub(crate) fn told_in(log: &str) -> anyhow::Result<SocketAddr> {
     let line = log.lines().find_map(|line| line.strip_suffix("/metrics and /healthz answer"));
     let (_, port) = line.and_then(|line| line.rsplit_once("http://127.0.0.1:")).expect("it says where");
     let port = port.parse()?;
@@ -52,7 +52,7 @@ fn get(address: SocketAddr, path: &str) -> anyhow::Result<(u16, String)> {
     Ok((status, body.to_owned()))
 }
 
-pub(super) fn numbers(address: SocketAddr) -> anyhow::Result<Page> {
+pub(crate) fn numbers(address: SocketAddr) -> anyhow::Result<Page> {
     let (status, body) = get(address, "/metrics")?;
     assert_eq!(status, 200);
     Page::parse(&body)
@@ -294,7 +294,7 @@ async fn without_the_key_nobody_may_ask_and_a_place_that_is_taken_is_told() -> a
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn a_reload_that_was_refused_is_seen_until_one_is_not() -> anyhow::Result<()> {
-    let mut world = World::running_in(watched).await?;
+    let world = World::running_in(watched).await?;
     let address = monitor(&world).await?;
     let good = std::fs::read_to_string(world.home.config_file())?;
     std::fs::write(world.home.config_file(), format!("{good}nope = 1\n"))?;

@@ -238,7 +238,7 @@ async fn a_worker_serves_one_session_and_holds_nothing_of_another() -> anyhow::R
     }
     for users in ["false", "true"] {
         let own = format!("[workspace]\nroot = \"workspace\"\nper_user = {users}\n");
-        let mut world = World::running_in(|home| home.config(&own)).await?;
+        let world = World::running_in(|home| home.config(&own)).await?;
         // Again and again, so that idle workers of the one are there when the other comes.
         for _ in 0..3 {
             for who in [ANN, BEN] {
@@ -267,7 +267,7 @@ async fn a_worker_serves_one_session_and_holds_nothing_of_another() -> anyhow::R
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn however_many_sessions_there_are_so_many_workers_wait() -> anyhow::Result<()> {
-    let mut world = World::running().await?;
+    let world = World::running().await?;
     let sessions = IDLE_WORKERS_MAX + 6;
     for n in 0..sessions {
         let chat = Incoming::group(GROUP - i64::try_from(n)?, ANN);

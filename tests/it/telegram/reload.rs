@@ -253,7 +253,7 @@ async fn a_model_is_told_and_asked_anew() -> anyhow::Result<()> {
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn reloads_under_load_lose_no_call() -> anyhow::Result<()> {
     const CALLS: usize = 100;
-    let mut world = World::running().await?;
+    let world = World::running().await?;
     let mut asked = Vec::new();
     for n in 0..CALLS {
         let user = [ANN, BEN, CAT][n % 3];

@@ -27,7 +27,7 @@ async fn cancelled(
     running: &str,
     happens: impl FnOnce(u32),
 ) -> anyhow::Result<()> {
-    let mut world = World::running_in(|home| home.config(config).hostile(DEADLINE)).await?;
+    let world = World::running_in(|home| home.config(config).hostile(DEADLINE)).await?;
     let gateway = world.serving().pid();
     works(&world).await?;
     let slow = world.server.push(text(&format!("/hostile behaviour={behaviour}")));

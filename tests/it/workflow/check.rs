@@ -244,7 +244,6 @@ fn limits_are_set_by_file_environment_and_flag() {
         ("[workflows]\nenv = [\"A B\"]\n", "is not the name of a variable"),
         ("[workflows]\nmax_open = 0\n", "max_open = 0 is not from 1 to 10000"),
         ("[workflows]\nrun_deadline = \"10ms\"\n", "is not from 1s to 366d"),
-        ("[workflows]\ndir = \"flows\"\n", "unknown field `dir`"),
     ] {
         let home = Home::new().config(lines);
         put(&home, "a.png", PNG);

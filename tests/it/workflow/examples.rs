@@ -1,4 +1,4 @@
-//! The files of `docs/examples`: each is sound, and what this release can carry out from a command line is carried out.
+//! The files of `docs/examples`: each is sound, and the one that needs nobody is carried out; the others are in `people`.
 
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};

@@ -14,7 +14,7 @@ use super::server::DiscordServer;
 use super::state::Inner;
 use super::tell::tell;
 use super::world::{ChannelKind, GUILD_ID};
-use crate::exchange::{Fault, Gate, Hold, Target};
+use crate::exchange::Target;
 
 /// What became of a pushed message.
 #[derive(Clone, Debug)]
@@ -112,35 +112,6 @@ impl DiscordServer {
     pub fn delete_all(&self, channel: u64, messages: &[u64]) {
         self.state.change(|inner| remove_all(inner, channel, messages));
     }
-
-    /// The next `times` requests of the target go wrong in this way. Faults of the same target take
-    /// their turns in the order of planning; `usize::MAX` means until cleared.
-    ///
-    /// # Panics
-    /// If the target names no route: it would wait in vain.
-    pub fn fault(&self, target: impl Into<Target>, times: usize, fault: Fault) {
-        let target = checked(target);
-        self.state.change(|inner| inner.exchanges.faults.add(target, times, fault));
-    }
-
-    /// Takes back every fault that has not happened.
-    pub fn clear_faults(&self) {
-        self.state.change(|inner| inner.exchanges.faults.clear());
-    }
-
-    /// How many requests are still to go wrong: zero tells that all planned faults have happened.
-    pub fn remaining_faults(&self) -> usize {
-        self.state.read(|inner| inner.exchanges.faults.remaining())
-    }
-
-    /// Holds the next request of the target at this point. One gate holds one request.
-    ///
-    /// # Panics
-    /// If the target names no route: it would wait in vain.
-    pub fn gate(&self, target: impl Into<Target>, hold: Hold) -> Gate {
-        let target = checked(target);
-        self.state.change(|inner| inner.exchanges.gates.add(target, hold))
-    }
 }
 
 /// A target of a route that exists.
@@ -171,8 +142,8 @@ pub(super) fn channel_of(inner: &mut Inner, at: Where, user: u64) -> u64 {
 fn push(inner: &mut Inner, incoming: &Incoming) -> Pushed {
     let channel = channel_of(inner, incoming.at, incoming.user);
     let id = incoming.id.unwrap_or_else(|| {
-        let id = inner.clock.next_id();
-        id - (id_at(inner.clock.now_ms()) - id_at(inner.clock.now_ms() - ms(incoming.ago)))
+        let (id, now) = (inner.clock.next_id(), inner.clock.now_ms());
+        id - (id_at(now) - id_at(now - ms(incoming.ago)))
     });
     let mut author = inner.world.user(incoming.user);
     for (name, value) in &incoming.author {

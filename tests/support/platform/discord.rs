@@ -1,7 +1,7 @@
 //! Discord as one of the platforms.
 
 use super::{Message, Platform, Sent, Step, Written};
-use crate::discord::{DiscordServer, Incoming, Media, Press, Pushed, SentMessage};
+use crate::discord::{DiscordServer, Incoming, Media, Press, Pushed, RequestRecord, SentMessage};
 use crate::exchange::{Gate, Hold, Target};
 use anyhow::Context;
 use serde_json::{Value, json};
@@ -18,7 +18,7 @@ impl Platform for Discord {
     const READY: &'static str = "listening on Discord as ";
     const TOKEN: &'static str = "DISCORD_BOT_TOKEN";
     const PART_MAX: usize = 2000;
-    const MESSAGES_OF_A_FILE: usize = 1;
+    const REACTIONS: &'static [&'static str] = &["typing", "create_message", "edit_message"];
     const SENDS_ONCE: bool = true;
 
     async fn start() -> anyhow::Result<Self> {
@@ -43,8 +43,8 @@ impl Platform for Discord {
     }
 
     fn write_all(&self, messages: Vec<Message>) -> Vec<Written> {
-        let pushed = self.0.push_all(messages.into_iter().map(incoming));
-        pushed.into_iter().map(|one| written(&one)).collect()
+        let pushed = self.0.push_all(messages.into_iter().map(Self::incoming));
+        pushed.iter().map(Self::written).collect()
     }
 
     fn repeat(&self, written: &Written) -> anyhow::Result<()> {
@@ -81,12 +81,25 @@ impl Platform for Discord {
         Ok(all(&self.0.wait_for_newest(time, from, |newest| accept(&all(newest))).await?))
     }
 
+    async fn wait_for_count(&self, time: Duration, from: usize, count: usize) -> anyhow::Result<()> {
+        self.0.wait_for_newest(time, from, |newest| newest.len() >= count).await?;
+        Ok(())
+    }
+
+    fn next_request(&self) -> u64 {
+        self.0.next_request()
+    }
+
+    fn requests_since(&self, number: u64) -> Vec<RequestRecord> {
+        self.0.requests_since(number)
+    }
+
     fn fetches(&self) -> usize {
         self.0.requests(Target::download()).len()
     }
 
     fn is_code_closed(sent: &Sent) -> bool {
-        sent.source.matches("```").count() % 2 == 0
+        sent.source.matches("```").count().is_multiple_of(2)
     }
 
     /// Nobody is mentioned, every message has its nonce, and what fetches a file says nothing of the bot.
@@ -103,7 +116,7 @@ impl Platform for Discord {
                 found.push(format!("{sent:?}"));
             }
         }
-        let told = |one: &crate::discord::RequestRecord| {
+        let told = |one: &RequestRecord| {
             ["authorization", "cookie", "referer"].iter().any(|name| one.header(name).is_some())
         };
         let fetches = self.0.requests(Target::download());
@@ -117,16 +130,20 @@ fn signed(id: u64) -> i64 {
     i64::try_from(id).expect("a snowflake")
 }
 
-fn written(pushed: &Pushed) -> Written {
-    let id = signed(pushed.message_id);
-    Written { place: signed(pushed.channel_id), id, event: id }
-}
+impl Discord {
+    /// The message, before it is pushed.
+    pub fn incoming(message: Message) -> Incoming {
+        let incoming = Incoming::private(message.person.unsigned_abs()).text(&message.text);
+        match message.file {
+            Some((name, bytes)) => incoming.attachment(Media::new(&name, bytes)),
+            None => incoming,
+        }
+    }
 
-fn incoming(message: Message) -> Incoming {
-    let incoming = Incoming::private(message.person.unsigned_abs()).text(&message.text);
-    match message.file {
-        Some((name, bytes)) => incoming.attachment(Media::new(&name, bytes)),
-        None => incoming,
+    /// A message that was pushed.
+    pub fn written(pushed: &Pushed) -> Written {
+        let id = signed(pushed.message_id);
+        Written { place: signed(pushed.channel_id), id, event: id }
     }
 }
 

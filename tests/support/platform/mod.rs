@@ -7,7 +7,7 @@
 mod discord;
 mod telegram;
 
-pub use crate::exchange::Gate;
+pub use crate::exchange::{Gate, RequestRecord};
 pub use discord::Discord;
 pub use telegram::Telegram;
 
@@ -29,8 +29,8 @@ pub trait Platform: Sized {
     const TOKEN: &'static str;
     /// Characters of one message of the bot.
     const PART_MAX: usize;
-    /// Messages of an answer that has a text and one file.
-    const MESSAGES_OF_A_FILE: usize;
+    /// The requests by which a person first sees anything of an answer.
+    const REACTIONS: &'static [&'static str];
     /// Whether a message that is sent again, because nobody knows whether it arrived, is there once all the same.
     const SENDS_ONCE: bool;
 
@@ -72,6 +72,15 @@ pub trait Platform: Sized {
         from: usize,
         accept: impl FnMut(&[Sent]) -> bool,
     ) -> anyhow::Result<Vec<Sent>>;
+    /// Waits until the bot has sent so many messages more than `from`: cheaper than to look at each time after time.
+    ///
+    /// # Errors
+    /// After the time.
+    async fn wait_for_count(&self, time: Duration, from: usize, count: usize) -> anyhow::Result<()>;
+    /// The number that the next request will have.
+    fn next_request(&self) -> u64;
+    /// The requests from this number on.
+    fn requests_since(&self, number: u64) -> Vec<RequestRecord>;
     /// How often files were fetched.
     fn fetches(&self) -> usize;
     /// Whether every block of code in a message ends in it.

@@ -3,7 +3,7 @@
 use super::{Message, Platform, Sent, Step, Written};
 use crate::exchange::{Gate, Hold, Target};
 use crate::guests::sha256;
-use crate::telegram::{Incoming, Media, SentMessage, TelegramServer};
+use crate::telegram::{Incoming, Media, Pushed, RequestRecord, SentMessage, TelegramServer};
 use anyhow::Context;
 use std::time::Duration;
 
@@ -18,7 +18,8 @@ impl Platform for Telegram {
     const READY: &'static str = "polling as ";
     const TOKEN: &'static str = "TELEGRAM_BOT_TOKEN";
     const PART_MAX: usize = 4096;
-    const MESSAGES_OF_A_FILE: usize = 2;
+    const REACTIONS: &'static [&'static str] =
+        &["sendChatAction", "sendMessage", "sendMessageDraft", "editMessageText"];
     const SENDS_ONCE: bool = false;
 
     async fn start() -> anyhow::Result<Self> {
@@ -45,13 +46,8 @@ impl Platform for Telegram {
     }
 
     fn write_all(&self, messages: Vec<Message>) -> Vec<Written> {
-        let pushed = self.0.push_all(messages.into_iter().map(incoming));
-        let written = |one: crate::telegram::Pushed| Written {
-            place: one.chat_id,
-            id: one.message_id,
-            event: one.update_id,
-        };
-        pushed.into_iter().map(written).collect()
+        let pushed = self.0.push_all(messages.into_iter().map(Self::incoming));
+        pushed.iter().map(Self::written).collect()
     }
 
     fn repeat(&self, written: &Written) -> anyhow::Result<()> {
@@ -87,6 +83,19 @@ impl Platform for Telegram {
         Ok(all(&self.0.wait_for_newest(time, from, |newest| accept(&all(newest))).await?))
     }
 
+    async fn wait_for_count(&self, time: Duration, from: usize, count: usize) -> anyhow::Result<()> {
+        self.0.wait_for_newest(time, from, |newest| newest.len() >= count).await?;
+        Ok(())
+    }
+
+    fn next_request(&self) -> u64 {
+        self.0.next_request()
+    }
+
+    fn requests_since(&self, number: u64) -> Vec<RequestRecord> {
+        self.0.requests_since(number)
+    }
+
     fn fetches(&self) -> usize {
         self.0.requests(Target::download()).len() + self.0.requests("getFile").len()
     }
@@ -97,7 +106,7 @@ impl Platform for Telegram {
 
     /// The token is in the path of each request, and nowhere else.
     fn violations(&self) -> Vec<String> {
-        let says_it = |request: &crate::telegram::RequestRecord| {
+        let says_it = |request: &RequestRecord| {
             let told = format!("{:?} {:?}", request.headers, request.params);
             request.header("referer").is_some() || told.contains(self.secret())
         };
@@ -105,14 +114,22 @@ impl Platform for Telegram {
     }
 }
 
-fn incoming(message: Message) -> Incoming {
-    let incoming = Incoming::private(message.person);
-    let Some((name, bytes)) = message.file else { return incoming.text(&message.text) };
-    // Files are known by their ids, which are another for each content.
-    let media = Media::with_content(&sha256(&bytes)[..16], bytes);
-    match name.ends_with(".jpg") {
-        true => incoming.photo(media).caption(&message.text),
-        false => incoming.document(media.name(&name)).caption(&message.text),
+impl Telegram {
+    /// The update of a message.
+    pub fn incoming(message: Message) -> Incoming {
+        let incoming = Incoming::private(message.person);
+        let Some((name, bytes)) = message.file else { return incoming.text(&message.text) };
+        // Files are known by their ids, which are another for each content.
+        let media = Media::with_content(&sha256(&bytes)[..16], bytes);
+        match name.ends_with(".jpg") {
+            true => incoming.photo(media).caption(&message.text),
+            false => incoming.document(media.name(&name)).caption(&message.text),
+        }
+    }
+
+    /// A message that was pushed.
+    pub fn written(pushed: &Pushed) -> Written {
+        Written { place: pushed.chat_id, id: pushed.message_id, event: pushed.update_id }
     }
 }
 

@@ -8,7 +8,6 @@ use super::floods::FloodLimits;
 use super::incoming::{Incoming, Source};
 use super::server::TelegramServer;
 use super::state::Inner;
-use crate::exchange::{Fault, Gate, Hold, Target};
 
 /// What became of a pushed update.
 #[derive(Clone, Debug)]
@@ -107,29 +106,6 @@ impl TelegramServer {
     /// Activates a webhook, as another program might: polling then answers 409 until it is deleted.
     pub fn set_webhook(&self, url: &str) {
         self.state.change(|inner| inner.bot.webhook = Some(url.to_owned()));
-    }
-
-    /// The next `times` requests of the target go wrong in this way. Faults of the same target take
-    /// their turns in the order of planning; `usize::MAX` means until cleared.
-    pub fn fault(&self, target: impl Into<Target>, times: usize, fault: Fault) {
-        let target = target.into();
-        self.state.change(|inner| inner.exchanges.faults.add(target, times, fault));
-    }
-
-    /// Takes back every fault that has not happened.
-    pub fn clear_faults(&self) {
-        self.state.change(|inner| inner.exchanges.faults.clear());
-    }
-
-    /// How many requests are still to go wrong: zero tells that all planned faults have happened.
-    pub fn remaining_faults(&self) -> usize {
-        self.state.read(|inner| inner.exchanges.faults.remaining())
-    }
-
-    /// Holds the next request of the target at this point. One gate holds one request.
-    pub fn gate(&self, target: impl Into<Target>, hold: Hold) -> Gate {
-        let target = target.into();
-        self.state.change(|inner| inner.exchanges.gates.add(target, hold))
     }
 }
 

@@ -76,10 +76,7 @@ impl Commands {
             Ok(if rest.starts_with('{') { rest.to_owned() } else { "{}".into() })
         } else {
             let schema = known.map_or(&Value::Null, |t| &t.arguments);
-            match words(rest) {
-                Some(words) => from_pairs(schema, &words).map(|arguments| arguments.to_string()),
-                None => Err(BadArguments::OpenQuote),
-            }
+            typed_arguments(schema, rest).map(|arguments| arguments.to_string())
         };
         let call = ToolCall { id: "0".into(), tool: one_line(name, 80), arguments };
         Reply { tool_calls: vec![call], ..Reply::default() }
@@ -141,6 +138,14 @@ fn words(text: &str) -> Option<Vec<String>> {
     let stand_in = ('\u{E000}'..='\u{F8FF}').find(|c| !text.contains(*c))?;
     let words = shlex::split(&text.replace('#', &String::from(stand_in)))?;
     Some(words.into_iter().map(|word| word.replace(stand_in, "#")).collect())
+}
+
+/// What follows a command as `key=value …`, typed by its schema.
+///
+/// # Errors
+/// [`BadArguments`].
+pub fn typed_arguments(schema: &Value, text: &str) -> Result<Value, BadArguments> {
+    from_pairs(schema, &words(text).ok_or(BadArguments::OpenQuote)?)
 }
 
 /// The arguments that cannot be left out.

@@ -2,6 +2,7 @@
 
 use crate::desk::Desk;
 use crate::lanes::{Running, Slot, Stop, Window};
+use crate::runs::Runs;
 use cofferdam_agent::turn::Runner;
 use cofferdam_store::{Keeper, Store, StoreError};
 use cofferdam_warden::attachments::outgoing::Outgoing;
@@ -36,6 +37,8 @@ pub struct Base {
     pub outgoing: Outgoing,
     /// How long further parts of an album are waited for.
     pub albums: Window,
+    /// Runs of workflows.
+    pub runs: Runs,
 }
 
 impl Base {

@@ -51,6 +51,11 @@ pub trait Channel: Fetcher + Router + Sized {
     /// about it is under way any more.
     fn answered(target: &Self::Target, shown: Option<Self::Screen>) -> (String, Opening);
 
+    /// Where something is said later that belongs to the answer and is a message of its own, to be kept.
+    fn afterwards(target: &Self::Target) -> String {
+        Self::answered(target, None).0
+    }
+
     /// Shows that something goes on there.
     fn sign(&self, target: &Self::Target) -> impl Sign;
 
@@ -62,8 +67,8 @@ pub trait Channel: Fetcher + Router + Sized {
         before: Option<Placeholder>,
     ) -> Live<Self::Screen>;
 
-    /// Where the approvals of a question's turn are shown.
-    fn board(self: &Arc<Self>, asked: &Asked<Self>) -> impl Board;
+    /// Where approvals are shown: below the message that is answered there, whose sender asks for the calls.
+    fn board(self: &Arc<Self>, target: &Self::Target, asker: &str) -> impl Board;
 
     /// The session of a conversation.
     fn session(&self, target: &Self::Target) -> SessionId {

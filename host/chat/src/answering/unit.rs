@@ -9,13 +9,14 @@ use super::recent::{self, Earlier};
 use super::{Asked, Begins, Channel, Todo};
 use crate::lanes::{Slot, Stopped, Stopping, Unit};
 use crate::outbound::{Opening, deliver, plan};
+use crate::runs::Trigger;
 use crate::words as said;
 use crate::{Alive, Working, attempt};
 use cofferdam_agent::turn::words::{nothing_runs, waiting_too};
 use cofferdam_agent::turn::{Progress, Turn};
 use cofferdam_core::id::{Caller, SessionId, TurnId};
 use cofferdam_core::message::OutgoingResponse;
-use cofferdam_store::{BoundTurn, Claim, NewReply, Reply};
+use cofferdam_store::{AnswerTo, BoundTurn, Claim, NewReply, Reply};
 use std::sync::Arc;
 
 /// Does one unit's work. Returns early, leaving everything for the next start, when the program stops.
@@ -161,7 +162,8 @@ async fn run_turn<C: Channel>(channel: Arc<C>, id: TurnId, begun: Begun<C>) -> O
         progress: progress.clone(),
     };
     let earlier = Earlier::of(channel.clone(), &asked);
-    let approver = base.desk.asking(channel.board(&asked), caller.sender.clone(), slot);
+    let board = channel.board(&asked.target, &caller.sender);
+    let approver = base.desk.asking(board, caller.sender.clone(), slot);
     let attachments = tokio::select! {
         attachments = fetched(&channel, files, &base.limits, &*progress) => attachments,
         () = run.cancel().cancelled() => {
@@ -170,6 +172,13 @@ async fn run_turn<C: Channel>(channel: Arc<C>, id: TurnId, begun: Begun<C>) -> O
             return Some(OutgoingResponse::text(said::CANCELLED.to_owned() + &waiting_too(waiting)));
         }
     };
+    if let Some(starter) = base.runs.starter(&asked.text) {
+        let files = attachments.iter().map(|one| one.info.name.clone().unwrap_or_default()).collect();
+        let answer_to = AnswerTo { channel: base.channel.clone(), target: C::afterwards(&asked.target) };
+        let (is_unlimited, by, text) = (asked.profiles.is_none(), caller, asked.text);
+        let trigger = Trigger { turn: id, session, by, text, files, answer_to, is_unlimited };
+        return starter.run(trigger, run.cancel()).await.filter(|_| !base.stop.now.is_cancelled());
+    }
     let turn = Turn {
         id,
         session: Some(session.clone()),

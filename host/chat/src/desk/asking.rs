@@ -143,7 +143,8 @@ impl<B: Board> Asking<B> {
             [] => vec![self.asker.clone()],
             named => named.to_vec(),
         };
-        let place = Place { chat: self.board.chat(), approvers: self.board.approvers(named) };
+        let (chat, approvers) = (self.board.chat(), self.board.approvers(named));
+        let place = Place { chat, approvers, are_named: rules.are_named };
         if place.approvers.is_empty() {
             return Some(Decision::Unasked(words::NOBODY_HERE.to_owned()));
         }

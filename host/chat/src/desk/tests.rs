@@ -62,7 +62,8 @@ struct Fixture {
 
 fn asked(approvers: &[&str], expires: Duration) -> Fixture {
     let (stop, cancel) = (Stop::default(), CancellationToken::new());
-    let rules = Rules { approvers: approvers.iter().map(ToString::to_string).collect(), expires };
+    let rules =
+        Rules { approvers: approvers.iter().map(ToString::to_string).collect(), expires, are_named: false };
     let keeper = Keeper::new(stop.soon.clone(), |_| {});
     let desk = Desk::new(Arc::new(ApprovalsInMemory::default()), (keeper, stop), "test".to_owned(), rules);
     let (tell, shown) = unbounded_channel();
@@ -126,7 +127,7 @@ async fn whoever_may_decides_once_and_nobody_else_does() {
 async fn who_approves_no_more_decides_nothing_that_waits() {
     let mut fixture = asked(&[], LONG);
     let yes = Verb::Approve.data(&fixture.shown.recv().await.expect("a question"));
-    let rules = Rules { approvers: vec!["ben".to_owned()], expires: LONG };
+    let rules = Rules { approvers: vec!["ben".to_owned()], expires: LONG, are_named: false };
     let renewed = fixture.desk.renewed(rules);
     let said = renewed.press(&yes, Some("ann"), |_| true, |_| None).await.expect("the program runs");
     assert_eq!(said, Said { text: "Only ann may decide this.".to_owned(), alert: true });
@@ -148,7 +149,7 @@ async fn what_nobody_decides_is_over_in_time_or_when_its_turn_is_stopped() {
 
 #[test]
 fn a_place_is_read_as_earlier_releases_have_kept_it() {
-    let place = Place { chat: "-5".to_owned(), approvers: vec!["7".to_owned()] };
+    let place = Place { chat: "-5".to_owned(), approvers: vec!["7".to_owned()], are_named: false };
     assert_eq!(Place::read(&place.to_text()), Some(place.clone()));
     assert_eq!(Place::read(r#"{"chat":-5,"approvers":[7]}"#), Some(place));
     assert_eq!((Place::read("x"), Place::read("{}")), (None, None));

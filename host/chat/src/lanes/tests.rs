@@ -88,7 +88,7 @@ impl Fixture {
     /// Messages come, from the inbox as a poller brings them.
     async fn come(&self, session: &str, ids: std::ops::Range<i64>) {
         let id = SessionId::new(session);
-        let headers = Headers { session: id.clone(), sender: "1".into(), queue: Queue::Turn };
+        let headers = Headers { session: id.clone(), sender: "1".into(), queue: Queue::Turn, answers: None };
         let new = |update_id| NewUpdate {
             update_id,
             album: None,
@@ -122,7 +122,8 @@ async fn a_session_that_waits_keeps_nobody_from_the_door_and_a_restart_goes_on()
     }
     let session = SessionId::new("ann");
     let stopping = Stopping { session, update_id: 2000, by: By::Served, target: String::new() };
-    let headers = Headers { session: SessionId::new("ann"), sender: "1".into(), queue: Queue::Turn };
+    let headers =
+        Headers { session: SessionId::new("ann"), sender: "1".into(), queue: Queue::Turn, answers: None };
     let fate = Fate::Pending(headers);
     let update = NewUpdate { update_id: 2000, album: None, message: None, raw: "stop".into(), fate };
     f.store.persist(CHANNEL, vec![update]).await.expect("the store");
@@ -154,7 +155,8 @@ async fn more_stops_than_are_answered_at_once_wait_in_their_place() {
     let mut f = fixture(cofferdam_store::open(dir.path()).expect("a store"));
     f.arrivals.send(Arrival::Inbox).await.expect("taken");
     let count = STOPS_AT_ONCE_MAX as i64 + 5;
-    let headers = Headers { session: SessionId::new("ann"), sender: "1".into(), queue: Queue::Turn };
+    let headers =
+        Headers { session: SessionId::new("ann"), sender: "1".into(), queue: Queue::Turn, answers: None };
     let new = |update_id| NewUpdate {
         update_id,
         album: None,
@@ -183,7 +185,7 @@ async fn an_album_that_arrives_is_said_to_until_it_is_worked_on() {
     let dir = tempfile::tempdir().expect("a directory");
     let mut f = fixture(cofferdam_store::open(dir.path()).expect("a store"));
     let session = SessionId::new("ben");
-    let headers = Headers { session: session.clone(), sender: "1".into(), queue: Queue::Turn };
+    let headers = Headers { session: session.clone(), sender: "1".into(), queue: Queue::Turn, answers: None };
     let (album, fate) = (Some("a".to_owned()), Fate::Pending(headers));
     let update = NewUpdate { update_id: 7, album: album.clone(), message: None, raw: "ben".into(), fate };
     f.store.persist(CHANNEL, vec![update]).await.expect("the store");

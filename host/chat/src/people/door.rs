@@ -5,10 +5,11 @@ use super::words::{self, Platform};
 use super::{Groups, Guests, Names};
 use crate::answering::{Base, Channel, Flow, arrivals, hand_on};
 use crate::lanes::Arrival;
+use crate::runs::Unreached;
 use cofferdam_core::id::TurnId;
 use cofferdam_core::limits::Span;
 use cofferdam_store::people::{Listed, Paired};
-use cofferdam_store::{NewPart, NewReply, PartKind, STRANGER_TOLD_MAX, Stranger, now_ms};
+use cofferdam_store::{NewPart, NewReply, PartKind, Place, STRANGER_TOLD_MAX, Stranger, now_ms};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
@@ -112,6 +113,13 @@ pub trait Welcomes: Channel {
 
     /// Where somebody is written to in private, as it is kept.
     fn private(person: i64) -> String;
+
+    /// The private chat with somebody, which is opened where it has to be; and what is to be noted so that nothing is
+    /// missed there.
+    fn open_private(
+        &self,
+        person: i64,
+    ) -> impl Future<Output = Result<(Self::Target, Option<Place>), Unreached>> + Send;
 }
 
 /// Tells people that they were let in, takes out old codes, and wakes whoever waits for somebody who was removed;

@@ -43,6 +43,7 @@ where
         }
         // Not before: what the last run left to be told is told once.
         background.spawn(people::watch(channels.clone(), lane.clone()));
+        channel.base().runs.is_up(channels.clone(), lane.clone());
         listen(&channels, &lane).await
     };
     let listening = async {

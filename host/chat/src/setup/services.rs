@@ -4,6 +4,7 @@ use crate::answering::Base;
 use crate::desk::{Desk, Rules};
 use crate::lanes::{Running, Stop, TURNS_AT_ONCE_MAX, Window};
 use crate::pulse::goes_on_within;
+use crate::runs::Runs;
 use crate::setup::MenuEntry;
 use cofferdam_agent::tools;
 use cofferdam_agent::turn::Runner;
@@ -37,6 +38,8 @@ pub struct Services {
     pub approvals: tools::Config,
     /// The tools, for the command menu.
     pub menu: Vec<MenuEntry>,
+    /// Runs of workflows.
+    pub runs: Runs,
 }
 
 /// What one channel is started with.
@@ -84,6 +87,7 @@ impl Services {
             limits: self.attachments.clone(),
             outgoing: self.outgoing.clone(),
             albums,
+            runs: self.runs.clone(),
         }
     }
 }

@@ -79,11 +79,15 @@ impl TokenAt<'_> {
         if twice { Err(TokenError::Twice) } else { Ok(()) }
     }
 
-    /// What is there, as `parse` reads it. `env` looks up a variable.
+    /// What is there, in the file or this process's environment, as `parse` reads it.
     ///
     /// # Errors
     /// [`TokenError`].
-    pub fn read<T>(
+    pub fn read<T>(&self, parse: impl Fn(&str) -> Option<T>) -> Result<T, TokenError> {
+        self.read_in(|name| std::env::var(name).ok(), parse)
+    }
+
+    fn read_in<T>(
         &self,
         env: impl Fn(&str) -> Option<String>,
         parse: impl Fn(&str) -> Option<T>,
@@ -110,4 +114,51 @@ impl TokenAt<'_> {
 fn is_variable_name(name: &str) -> bool {
     let plain = |c: char| c.is_ascii_alphanumeric() || c == '_';
     !name.is_empty() && name.chars().all(plain) && !name.starts_with(|c: char| c.is_ascii_digit())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const OF: TokenOf = TokenOf { section: "channels.x", variable: "X_TOKEN", whence: "X" };
+
+    /// Tokens of tests have no blanks.
+    fn parse(text: &str) -> Option<String> {
+        let text = text.trim();
+        (!text.contains(' ')).then(|| text.to_owned())
+    }
+
+    #[test]
+    fn a_missing_token_names_the_variable_and_a_misplaced_one_is_not_repeated() {
+        let said = |variable: &str, value: Option<&str>| {
+            let at = TokenAt { variable, file: None, platform: OF };
+            at.read_in(|_| value.map(Into::into), parse).expect_err("refused").to_string()
+        };
+        assert!(said("MY_TOKEN", None).starts_with("the environment variable MY_TOKEN "));
+        assert!(said("MY_TOKEN", Some(" ")).contains("is not set"));
+        assert!(!said("MY_TOKEN", Some("12 34")).contains("12 34"));
+        for token in ["123:abcdefgh", "a.abcdefgh.c"] {
+            assert!(!said(token, None).contains("abcdefgh"));
+        }
+    }
+
+    #[test]
+    fn a_file_holds_the_token_instead() {
+        use std::os::unix::fs::PermissionsExt;
+        let dir = tempfile::tempdir().expect("a folder");
+        let file = dir.path().join("token");
+        let at = TokenAt { variable: OF.variable, file: Some(&file), platform: OF };
+        assert_eq!((at.check(), at.place()), (Ok(()), file.display().to_string()));
+        let put = |text: &str, mode| {
+            std::fs::write(&file, text).expect("writable");
+            std::fs::set_permissions(&file, PermissionsExt::from_mode(mode)).expect("ours");
+            at.read(parse).map_err(|error| error.to_string())
+        };
+        assert_eq!(put("12:abcdefgh\n", 0o600), Ok("12:abcdefgh".to_owned()));
+        let said = put("12:abcdefgh", 0o644).expect_err("refused");
+        assert!(said.starts_with("token_file: ") && said.contains("chmod 600"), "{said}");
+        let said = put("12 abcdefgh", 0o600).expect_err("refused");
+        assert!(said.contains("does not hold a bot token") && !said.contains("abcdefgh"), "{said}");
+        assert_eq!(TokenAt { variable: "MY_TOKEN", ..at }.check(), Err(TokenError::Twice));
+    }
 }

@@ -36,10 +36,15 @@ fn access_row(Access { person, access, by }: &Access) -> String {
 fn workflow_row(workflow: &Workflow) -> String {
     let what = match (workflow.state, &workflow.task) {
         (Some(WorkflowState::Started), _) => "started".to_owned(),
+        (Some(WorkflowState::Waiting), _) => "waiting".to_owned(),
         (Some(WorkflowState::Resumed), _) => "resumed".to_owned(),
         (Some(WorkflowState::Done), _) => "done".to_owned(),
         (Some(WorkflowState::Failed), _) => "failed".to_owned(),
         (Some(WorkflowState::Cancelled), _) => "cancelled".to_owned(),
+        (None, task) if workflow.to.is_some() => {
+            let to = one_line(workflow.to.as_deref().unwrap_or("?"), 80);
+            format!("sends in {} to {to}", one_line(task.as_deref().unwrap_or("?"), 80))
+        }
         (None, task) => {
             let shown = workflow.attachments.as_ref().map_or(0, Vec::len);
             format!("asks in {} with {shown} attachments", one_line(task.as_deref().unwrap_or("?"), 80))

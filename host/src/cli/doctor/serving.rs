@@ -40,6 +40,7 @@ fn finding(step: Step, reason: &str, findings: &[Finding]) -> Option<Finding> {
         Step::Token | Step::Provider => "see the message; the configuration names what it is about",
         Step::State => "[state] dir = \"…\", a folder that this account can write",
         Step::Monitor => "[metrics] listen = \"127.0.0.1:…\" with a port that is free",
+        Step::Workflows => "mend the file that the message names; `cofferdam workflow check FILE` tells more",
         Step::Groups => "profiles = […] of that group or guild, of those that it names",
         Step::Gateway | Step::Database => "see the message; then cofferdam doctor again",
     };

@@ -6,12 +6,14 @@ use super::check_groups;
 use crate::config::{Config, FILE_NAME};
 use crate::gateway::{self, Gateway, Purpose, ServeLock};
 use crate::monitor::Monitor;
+use crate::workflows::Catalog;
 use anyhow::{Context, anyhow};
 use cofferdam_agent::llm::{self, Answering};
 use cofferdam_agent::tools::Registry;
 use cofferdam_discord as discord;
 use cofferdam_store::{self as store, Look, Store};
 use cofferdam_telegram as telegram;
+use std::sync::Arc;
 
 /// A step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,6 +30,8 @@ pub(in crate::cli) enum Step {
     Monitor,
     /// Policies, workspace, audit, sandbox.
     Gateway,
+    /// The files of [workflows] dir.
+    Workflows,
     /// What groups may do.
     Groups,
     /// The database.
@@ -55,6 +59,7 @@ pub(in crate::cli) struct Outside<'a> {
     /// None for those who only look.
     pub(super) lock: Option<ServeLock>,
     pub(super) monitor: Option<Monitor>,
+    pub(super) catalog: Arc<Catalog>,
 }
 
 /// Takes what a confined process no longer reaches.
@@ -92,18 +97,27 @@ pub(in crate::cli) fn outside(config: &Config, purpose: Purpose) -> Result<Outsi
         }
     };
     let monitor = monitor.map_err(|error| refused(Step::Monitor)(unusable(error).into()))?;
-    Ok(Outside { telegram, discord, answering, lock, monitor })
+    let catalog = Catalog::load(config.workflows.dir.as_deref()).map_err(anyhow::Error::from);
+    let catalog = Arc::new(catalog.map_err(refused(Step::Workflows))?);
+    Ok(Outside { telegram, discord, answering, lock, monitor, catalog })
 }
 
 /// Checks what depends on the tools, and opens the database.
 ///
 /// # Errors
 /// [`Refused`].
-pub(super) fn inside(gateway: &Gateway, config: &Config) -> Result<Store, Refused> {
+pub(super) fn inside(gateway: &Gateway, config: &Config, catalog: &Catalog) -> Result<Store, Refused> {
     check_groups(config, gateway.toolbox.registry())
         .map_err(|error| Refused { step: Step::Groups, error })?;
+    check_workflows(config, gateway.toolbox.registry(), catalog)
+        .map_err(|error| Refused { step: Step::Workflows, error })?;
     let opened = store::open(&config.state_dir).context("cannot open the database");
     opened.map_err(|error| Refused { step: Step::Database, error })
+}
+
+fn check_workflows(config: &Config, registry: &Registry, catalog: &Catalog) -> anyhow::Result<()> {
+    let tools = registry.iter().map(|(name, _)| name);
+    Ok(catalog.check_beside(tools, &super::workflows::channels(config))?)
 }
 
 /// Looks whether `serve` would come to its first poll; `registry` has the tools as it would load them, if it could.
@@ -111,11 +125,12 @@ pub(super) fn inside(gateway: &Gateway, config: &Config) -> Result<Store, Refuse
 /// # Errors
 /// [`Refused`]: what `serve` would say.
 pub(in crate::cli) fn look(config: &Config, registry: Option<&Registry>) -> Result<(), Refused> {
-    outside(config, Purpose::Look)?;
+    let Outside { catalog, .. } = outside(config, Purpose::Look)?;
     let refused = |step| move |error| Refused { step, error };
     Gateway::could_open(config).map_err(|error| refused(Step::Gateway)(error.into()))?;
     if let Some(registry) = registry {
         check_groups(config, registry).map_err(refused(Step::Groups))?;
+        check_workflows(config, registry, &catalog).map_err(refused(Step::Workflows))?;
     }
     let opened = Look::could_open(&config.state_dir).context("cannot open the database");
     opened.map_err(refused(Step::Database))

@@ -6,13 +6,15 @@
 use super::super::told::{placed, told};
 use super::channels::{InForce, Renewals, Sections};
 use super::signals::Asked;
-use super::{check_groups, menu};
+use super::{check_groups, menu, workflows};
 use crate::config::{Config, ConfigError};
 use crate::gateway::Gateway;
 use crate::log;
 use crate::monitor::Manager;
+use crate::workflows::{Catalog, Executor};
 use anyhow::{Context, anyhow};
 use cofferdam_agent::llm;
+use cofferdam_agent::turn::Provider;
 use cofferdam_chat::setup::Renewed;
 use cofferdam_core::audit::{Event, Reload, ReloadState};
 use cofferdam_core::counts::COUNTS;
@@ -24,7 +26,7 @@ use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use tokio::sync::oneshot;
+use tokio::sync::{oneshot, watch};
 
 /// Reads the configuration as the start did, which is the argument: from the same file, if there was one.
 pub(in crate::cli) type Load = Box<dyn Fn(&Config) -> Result<Config, ConfigError> + Send>;
@@ -43,6 +45,10 @@ pub(super) struct Reloading {
     pub(super) manager: Arc<Manager>,
     /// So is whoever has asked for it.
     pub(super) presence: Arc<Presence>,
+    /// What carries runs of workflows out.
+    pub(super) executors: watch::Sender<Executor>,
+    /// The workflows that are offered; they stay as they are until a restart.
+    pub(super) catalog: Arc<Catalog>,
 }
 
 /// A configuration that can come into force.
@@ -50,6 +56,7 @@ struct Ready {
     config: Config,
     gateway: Gateway,
     sections: Sections,
+    provider: Arc<dyn Provider>,
 }
 
 impl Reloading {
@@ -88,11 +95,16 @@ impl Reloading {
     }
 
     async fn enforce(&mut self, ready: Ready, renewals: &Renewals) {
-        let Ready { config, gateway, sections } = ready;
+        let Ready { config, gateway, sections, provider } = ready;
         if renewals.enforce(sections).await == InForce::Ending {
             return;
         }
         gateway.enforce(&config);
+        self.executors.send_modify(|executor| {
+            let Executor { people, stop, store, .. } = executor.clone();
+            let Some(people) = people else { return };
+            *executor = workflows::executor(&config, &gateway, provider, (&store, &people.runs), &stop);
+        });
         log::configure(&config.log);
         // Its key and its address were read anew.
         MODEL.renew();
@@ -135,17 +147,18 @@ impl Reloading {
         let (gateway, policies) = self.gateway.renewed(&self.started, &config)?;
         check_groups(&config, gateway.toolbox.registry())?;
         let answering = llm::open(&config.provider).context("[provider]")?;
+        let provider = answering.provider.clone();
         let runner = Arc::new(gateway.runner(&config, answering, Arc::new(self.store.clone())));
         let shared = Renewed {
             config: (),
-            menu: menu(&gateway, runner.memory()),
+            menu: [menu(&gateway, runner.memory()), workflows::menu(&self.catalog)].concat(),
             runner,
             outgoing: gateway.warden.outgoing().clone(),
             attachments: config.attachments.clone(),
             approvals: config.approvals,
         };
         let sections = Sections::of(&config, &self.started, shared)?;
-        Ok((Ready { config, gateway, sections }, policies))
+        Ok((Ready { config, gateway, sections, provider }, policies))
     }
 
     fn note(&self, reload: Reload) -> anyhow::Result<()> {

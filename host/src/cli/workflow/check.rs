@@ -118,7 +118,7 @@ impl Checker<'_> {
     fn task(&self, loaded: &Loaded, planned: &PlannedTask) -> (Vec<Gathered>, Vec<Problem>) {
         match &planned.work {
             PlannedWork::Tool { name, .. } => (Vec::new(), self.unknown(name).into_iter().collect()),
-            PlannedWork::Later(_) => (Vec::new(), Vec::new()),
+            PlannedWork::Send(_) | PlannedWork::Wait(_) | PlannedWork::Approve(_) => (Vec::new(), Vec::new()),
             PlannedWork::Agent(work) => {
                 let agent = &loaded.workflow.agents[work.agent];
                 let ready = work.attachments.iter().map(|one| match &one.item {

@@ -5,11 +5,11 @@ use crate::cli::run::no_such_run;
 use crate::cli::{Exit, Output, runtime};
 use crate::config::Config;
 use crate::gateway;
-use crate::workflows::RunLock;
+use crate::workflows::{RunLock, trigger_of};
 use anyhow::Context as _;
 use cofferdam_core::audit::{Event, Workflow, WorkflowState};
 use cofferdam_core::text::{one_line, spelled_out_json};
-use cofferdam_store::{self as store, KeptRun, RunState, Store};
+use cofferdam_store::{self as store, KeptRun, Owner, RunState, Store};
 use cofferdam_warden::audit::{AuditLog, Durability};
 use serde_json::{Value, json};
 use std::io::Write;
@@ -49,7 +49,10 @@ pub(super) fn list(config: &Config, output: Output) -> anyhow::Result<Exit> {
         Some(store) => runtime()?.block_on(store.listed_runs())?,
         None => Vec::new(),
     };
-    let state = |run: &store::ListedRun| word(config, &run.run, run.state);
+    let state = |run: &store::ListedRun| {
+        let is_held = run.state == RunState::Running && RunLock::is_held(&config.state_dir, &run.run);
+        state_word(run.state, (run.owner, run.waits), is_held)
+    };
     let mut out = std::io::stdout().lock();
     if output.json {
         let runs: Vec<Value> = runs
@@ -93,6 +96,8 @@ pub(super) fn cancel(config: &Config, one: &One) -> anyhow::Result<Exit> {
             by: Some(format!("{}:{}", by.channel, by.sender)),
             task: None,
             attachments: None,
+            to: None,
+            text_sha256: None,
         };
         audit.append(Event::Workflow(event), Durability::Synced)?;
         // Nobody carries it out any more, unless its process is about to notice.
@@ -117,35 +122,63 @@ pub(in crate::cli) fn print(config: &Config, kept: &KeptRun, output: Output) -> 
         line["by"] = format!("{}:{}", by.channel, by.sender).into();
         line["channel"] = by.channel.clone().into();
         line["file_sha256"] = kept.new.file_sha256.clone().into();
+        let trigger = trigger_of(kept);
+        for key in ["session", "request"] {
+            if let Some(text) = trigger[key].as_str() {
+                line[key] = text.into();
+            }
+        }
+        let waiting = kept.tasks.iter().find_map(|task| Some((task, task.waits.as_ref()?)));
+        if let Some((task, waits)) = waiting {
+            let (from, until) = (&waits.from, time_of(waits.until));
+            line["waiting"] = json!({ "task": task.id, "from": from, "until": until });
+        }
         writeln!(out, "{}", spelled_out_json(&line.to_string()))?;
         return Ok(());
     }
-    writeln!(out, "{}  {}", one_line(&kept.new.run, 200), state_word(kept.state, is_held))?;
+    writeln!(out, "{}  {}", one_line(&kept.new.run, 200), state_of(kept, is_held))?;
     for task in &kept.tasks {
-        writeln!(out, "  {}  {}", one_line(&task.id, 80), task.state.as_str())?;
+        let waits = task.waits.as_ref().map_or_else(String::new, |waits| {
+            format!(" for {} until {}", one_line(&waits.from, 80), time_of(waits.until))
+        });
+        writeln!(out, "  {}  {}{waits}", one_line(&task.id, 80), task_word(task))?;
     }
     let told = kept.error.as_ref().or(kept.output.as_ref());
     told.map_or(Ok(()), |told| writeln!(out, "  {}", one_line(told, 2000)))?;
     Ok(())
 }
 
-fn word(config: &Config, run: &str, state: RunState) -> &'static str {
-    state_word(state, state == RunState::Running && RunLock::is_held(&config.state_dir, run))
+/// A run of a command that nobody carries out is interrupted until somebody resumes it; one of `serve` waits for people, or
+/// for `serve`.
+fn state_word(state: RunState, (owner, waits): (Owner, bool), is_held: bool) -> &'static str {
+    match (state, owner) {
+        (RunState::Running, Owner::Serve) if waits || !is_held => "waiting",
+        (RunState::Running, Owner::Command) if !is_held => "interrupted",
+        (state, _) => state.as_str(),
+    }
 }
 
-/// A run that nobody carries out is interrupted until somebody resumes it.
-fn state_word(state: RunState, is_held: bool) -> &'static str {
-    match state {
-        RunState::Running if !is_held => "interrupted",
-        state => state.as_str(),
-    }
+/// The same of a run with its tasks.
+fn state_of(kept: &KeptRun, is_held: bool) -> &'static str {
+    let waits = kept.tasks.iter().any(|task| task.waits.is_some());
+    state_word(kept.state, (kept.new.owner, waits), is_held)
+}
+
+/// `waiting` while it waits for somebody.
+fn task_word(task: &store::KeptTask) -> &'static str {
+    if task.waits.is_some() { "waiting" } else { task.state.as_str() }
+}
+
+/// A time for people and programs: 2026-11-23T12:00:00Z.
+fn time_of(ms: i64) -> String {
+    jiff::Timestamp::from_millisecond(ms).map(|time| format!("{time:.0}")).unwrap_or_default()
 }
 
 /// The one line of a run; `is_held` says whether somebody carries it out now.
 pub(in crate::cli) fn line(kept: &KeptRun, is_held: bool) -> Value {
     let read = |text: &String| serde_json::from_str::<Value>(text).unwrap_or_default();
     let task = |task: &store::KeptTask| {
-        let mut line = json!({ "id": task.id, "state": task.state.as_str() });
+        let mut line = json!({ "id": task.id, "state": task_word(task) });
         if let Some(output) = &task.output {
             line["output"] = read(output);
         }
@@ -155,7 +188,7 @@ pub(in crate::cli) fn line(kept: &KeptRun, is_held: bool) -> Value {
         line
     };
     let mut line = json!({
-        "run": kept.new.run, "workflow": kept.new.workflow, "state": state_word(kept.state, is_held),
+        "run": kept.new.run, "workflow": kept.new.workflow, "state": state_of(kept, is_held),
     });
     if let Some(output) = &kept.output {
         line["output"] = read(output);

@@ -9,6 +9,7 @@ mod outbox;
 mod runs;
 mod steering;
 mod streams;
+mod waits;
 
 use super::*;
 
@@ -89,6 +90,14 @@ macro_rules! conformance {
                 of_many_who_end_a_run_at_once_one_does
                 so_many_runs_are_open_and_no_more
                 so_many_runs_are_listed_and_no_more
+            }
+            waits {
+                a_reply_resolves_a_wait_once_and_is_answered_by_nobody
+                a_reply_counts_before_the_id_of_its_message_is_noted
+                the_same_words_in_another_message_are_not_the_message
+                of_a_reply_a_timeout_and_an_end_one_counts
+                a_wait_follows_a_clock_that_is_set
+                the_end_of_a_run_is_told_once_where_that_was_promised
             }
             lines {
                 lines_come_back_in_order_after_a_restart_and_each_once

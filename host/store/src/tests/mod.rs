@@ -84,7 +84,7 @@ impl<E: Engine> Fixture<E> {
 }
 
 fn headers(session: &str, sender: &str, queue: Queue) -> Headers {
-    Headers { session: SessionId::new(session), sender: sender.into(), queue }
+    Headers { session: SessionId::new(session), sender: sender.into(), queue, answers: None }
 }
 
 fn new(update_id: i64, album: Option<&str>) -> NewUpdate {

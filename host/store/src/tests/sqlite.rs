@@ -76,7 +76,7 @@ const TO_VERSION_3: &str = "DROP TABLE line; DROP TABLE attempt; DROP TABLE usag
     ALTER TABLE journal DROP COLUMN delivery; DROP TABLE delivery;
     DROP TABLE moved; DROP INDEX inbox_message; ALTER TABLE inbox DROP COLUMN message;
     ALTER TABLE stranger DROP COLUMN times; DROP TABLE stream; DROP TABLE place;
-    DROP TABLE run_task; DROP TABLE run;
+    DROP TABLE run_message; DROP TABLE run_schedule; DROP TABLE run_task; DROP TABLE run;
     PRAGMA user_version = 3;";
 
 #[tokio::test]

@@ -41,6 +41,11 @@ impl Place {
         Self { user: own, session: None }
     }
 
+    /// The place of somebody in a session, if there is one; `own` is theirs where users have their own.
+    pub fn new(own: Option<Caller>, session: Option<SessionId>) -> Self {
+        Self { user: own, session }
+    }
+
     /// The same without a session: where its user's files are.
     pub(super) fn of_user(&self) -> Self {
         Self { user: self.user.clone(), session: None }

@@ -12,6 +12,7 @@ mod text;
 
 pub(crate) use attachments::{Declared, META};
 pub use input::{Input, InputError};
+pub(crate) use read::not_a_person;
 pub(crate) use tasks::WORK_KEYS;
 pub(crate) use text::{Line, Rendering, Text, Tree};
 

@@ -118,7 +118,7 @@ impl Person {
     }
 }
 
-pub(super) fn not_a_person(text: &str) -> String {
+pub(crate) fn not_a_person(text: &str) -> String {
     format!("{} is no person; write CHANNEL:USER, e.g. \"telegram:1002\"", quoted(text))
 }
 

@@ -1,8 +1,10 @@
 //! A run on paper: phase one renders what needs no tasks, phase two the rest of one task just before it begins.
 
 mod attachments;
+mod people;
 
 pub use attachments::{PlannedAttachment, ReadyAttachment};
+pub use people::{ApproveWork, ReadyApprove, ReadySend, ReadyWait, SendWork, WaitWork};
 
 use crate::attachment::{FolderPath, Scope as DeclaredIn};
 use crate::file::{Declared, Input, Line, Rendering, Text, Tree, Work, Workflow};
@@ -59,8 +61,19 @@ pub enum PlannedWork {
         /// Its arguments.
         with: Arguments,
     },
-    /// Sends, waits or asks a person: by its key.
-    Later(&'static str),
+    /// Sends a message of its own.
+    Send(SendWork),
+    /// Waits for the reply to a message.
+    Wait(WaitWork),
+    /// Asks a person.
+    Approve(ApproveWork),
+}
+
+impl PlannedWork {
+    /// Whether only a gateway that serves can do it: it reaches people.
+    pub fn needs_people(&self) -> bool {
+        matches!(self, Self::Send(_) | Self::Wait(_) | Self::Approve(_))
+    }
 }
 
 /// Arguments of a tool after phase one.
@@ -137,6 +150,34 @@ impl Plan {
         ready.map_err(|fault| error(&self.workflow, fault))
     }
 
+    /// The message that a task sends.
+    ///
+    /// # Errors
+    /// [`PlanError`].
+    pub fn message(&self, work: &SendWork, outputs: &Map<String, Value>) -> Result<ReadySend, PlanError> {
+        work.finish(&self.after(outputs)).map_err(|fault| error(&self.workflow, fault))
+    }
+
+    /// How a task waits.
+    ///
+    /// # Errors
+    /// [`PlanError`].
+    pub fn wait(&self, work: &WaitWork, outputs: &Map<String, Value>) -> Result<ReadyWait, PlanError> {
+        work.finish(&self.after(outputs)).map_err(|fault| error(&self.workflow, fault))
+    }
+
+    /// What a task asks a person.
+    ///
+    /// # Errors
+    /// [`PlanError`].
+    pub fn question(
+        &self,
+        work: &ApproveWork,
+        outputs: &Map<String, Value>,
+    ) -> Result<ReadyApprove, PlanError> {
+        work.finish(&self.after(outputs)).map_err(|fault| error(&self.workflow, fault))
+    }
+
     /// What the run answers, once all its tasks are done.
     ///
     /// # Errors
@@ -203,13 +244,10 @@ impl Phase<'_> {
                     let with = with.settle(self.scope, &Template::names_tasks, Rendering::Value)?;
                     PlannedWork::Tool { name: name.clone(), with: Arguments(with) }
                 }
-                work => {
-                    let mut texts = Vec::new();
-                    work.texts(&mut texts);
-                    for text in texts {
-                        text.settle(self.scope, &Template::names_tasks)?;
-                    }
-                    PlannedWork::Later(work.key())
+                Work::Send { .. } | Work::Wait { .. } | Work::Approve { .. } => {
+                    // Every other kind is above.
+                    let Some(work) = people::settle(&task.work, self.scope)? else { continue };
+                    work
                 }
             };
             tasks.push(PlannedTask { id: task.id.clone(), work });

@@ -59,19 +59,3 @@ async fn in_a_topic_it_stops_what_runs_there() -> anyhow::Result<()> {
     assert_eq!(world.answer(&beside).await?.text, "Here.");
     end(world, &llm, 3)
 }
-
-/// Without a model as well.
-#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn a_command_that_takes_long_is_cancelled() -> anyhow::Result<()> {
-    let world = World::running_in(|home| home.hostile("deadline = \"120s\"")).await?;
-    let slow = world.server.push(text("/hostile behaviour=report_until:step path=/shared/go"));
-    world.server.wait_for_message(PATIENCE, |sent| sent.text.starts_with("⏳ step ")).await?;
-    world.server.push(text("/cancel"));
-    let said = world.server.wait_for_message(PATIENCE, |sent| sent.text.starts_with("cancelled: ")).await?;
-    assert_eq!(said.reply_to, Some(slow.message_id));
-    assert_eq!(outcomes(&world, "hostile"), [Some("cancelled".to_owned())]);
-    assert_eq!(world.ask(text("/cancel")).await?, "Nothing is running here.");
-    let said = world.ask(text("/retry")).await?;
-    assert_eq!(said, "There is no conversation here: each message stands alone.");
-    world.end(3)
-}

@@ -46,7 +46,7 @@ impl Steering for FromStore {
 
 /// A message of Ann's in the one session.
 async fn comes(store: &Store, update_id: i64, queue: Queue, text: &str) {
-    let fate = Fate::Pending(Headers { session: session(), sender: "1".into(), queue });
+    let fate = Fate::Pending(Headers { session: session(), sender: "1".into(), queue, answers: None });
     let update = NewUpdate { update_id, album: None, message: None, raw: text.into(), fate };
     store.persist(CHANNEL, vec![update]).await.expect("kept");
 }
@@ -169,6 +169,7 @@ async fn nobody_steers_anothers_turn_or_session() {
         session: SessionId::new(session),
         sender: sender.into(),
         queue: Queue::Steer,
+        answers: None,
     };
     for (update_id, headers) in [(2, other("s", "2")), (3, other("t", "1"))] {
         let fate = Fate::Pending(headers);

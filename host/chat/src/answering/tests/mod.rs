@@ -10,6 +10,7 @@ use super::*;
 use crate::desk::{self, Board, Desk, NotShown};
 use crate::lanes::{Arrival, By, Running, Stop, Unit, Window};
 use crate::outbound::{Manners, Opening, Router, SendError, Sending};
+use crate::runs::Runs;
 use crate::{Live, Patience, Screen, Sight, Sign};
 use async_trait::async_trait;
 use cofferdam_agent::tools::{Approval, CallRequest, Output};
@@ -234,7 +235,7 @@ impl Channel for Paper {
         Live::start(Nothing, Patience { doing: Duration::MAX, saying: Duration::MAX })
     }
 
-    fn board(self: &Arc<Self>, _: &Asked<Self>) -> impl Board {
+    fn board(self: &Arc<Self>, _: &String, _: &str) -> impl Board {
         Nothing
     }
 }
@@ -350,7 +351,7 @@ impl World {
     fn started(&self, memory: &Memory) -> Arc<Paper> {
         let (store, stop): (Store, _) = (Arc::new(memory.clone()), Stop::default());
         let keeper = Keeper::new(stop.soon.clone(), |_| {});
-        let rules = desk::Rules { approvers: Vec::new(), expires: Duration::MAX };
+        let rules = desk::Rules { approvers: Vec::new(), expires: Duration::MAX, are_named: false };
         let desk = Desk::new(store.clone(), (keeper.clone(), stop.clone()), "paper-1".into(), rules);
         let provider = Arc::new(Echo(self.outside.clone()));
         let runner = Runner::new(
@@ -373,6 +374,7 @@ impl World {
             limits: attachments::Config::default(),
             outgoing: Outgoing::beside(self.dir.path(), outgoing::Config::default()).expect("a folder"),
             albums: Window { silence: Duration::ZERO, cap: Duration::ZERO },
+            runs: Runs::default(),
         };
         Arc::new(Paper { base, outside: self.outside.clone() })
     }
@@ -414,7 +416,7 @@ fn batch(paper: &Paper, letters: &[Letter]) -> Vec<NewUpdate> {
             album: letter.album.clone(),
             message: None,
             raw: serde_json::to_string(letter).expect("plain data"),
-            fate: Fate::Pending(Headers { session, sender, queue: queue(letter) }),
+            fate: Fate::Pending(Headers { session, sender, queue: queue(letter), answers: None }),
         }
     };
     letters.iter().map(new).collect()

@@ -76,7 +76,8 @@ async fn fixture(bodies: &[&str], script: impl IntoIterator<Item = SendError>) -
 async fn of_parts(parts: Vec<NewPart>, script: impl IntoIterator<Item = SendError>) -> Fixture {
     let dir = tempfile::tempdir().expect("a directory");
     let store = cofferdam_store::open(dir.path()).expect("a store");
-    let headers = Headers { session: SessionId::new("s"), sender: "1".into(), queue: Queue::Turn };
+    let headers =
+        Headers { session: SessionId::new("s"), sender: "1".into(), queue: Queue::Turn, answers: None };
     let fate = Fate::Pending(headers);
     let update = NewUpdate { update_id: 1, album: None, message: None, raw: "{}".into(), fate };
     store.persist("c", vec![update]).await.expect("persisted");

@@ -2,7 +2,7 @@
 
 use super::*;
 
-fn new(run: &str) -> NewRun {
+pub(super) fn new(run: &str) -> NewRun {
     NewRun {
         run: run.into(),
         workflow: "w".into(),
@@ -10,6 +10,9 @@ fn new(run: &str) -> NewRun {
         began_with: "{\"files\":[]}".into(),
         file_sha256: "ab".repeat(32),
         tasks: vec!["one".into(), "two".into()],
+        owner: Owner::Command,
+        answer_to: None,
+        answers: false,
     }
 }
 

@@ -10,6 +10,13 @@ impl Inbox for Memory {
             match &new.fate {
                 Fate::Pending(headers) => {
                     let request = held.head(headers);
+                    let known = |row: &Row| row.channel == channel && row.update.update_id == new.update_id;
+                    if !held.inbox.iter().any(known) && held.resolve(channel, headers, new.album.as_deref()) {
+                        if let Some(row) = held.insert(channel, &new) {
+                            (row.done_at, row.update.raw) = (Some(now_ms()), String::new());
+                        }
+                        continue;
+                    }
                     if let Some(row) = held.insert(channel, &new) {
                         (row.headers, row.request) = (Some(headers.clone()), request);
                         persisted.pending.push(row.update.clone());

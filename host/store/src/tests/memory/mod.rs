@@ -7,6 +7,7 @@ mod inbox;
 mod outbox;
 mod runs;
 mod streams;
+mod waits;
 
 use super::*;
 use async_trait::async_trait;
@@ -62,6 +63,11 @@ struct Held {
     places: Vec<(String, Place)>,
     /// And when it began.
     runs: Vec<(KeptRun, i64)>,
+    messages: Vec<waits::Said>,
+    /// By run and task: the task whose reply it waits for, and how long.
+    patience: BTreeMap<(String, usize), (usize, i64)>,
+    answered: BTreeSet<String>,
+    schedules: BTreeMap<String, i64>,
 }
 
 struct Row {

@@ -10,8 +10,8 @@ impl Runs for Memory {
         if open >= open_max as usize {
             return Ok(false);
         }
-        let task =
-            |id: &String| KeptTask { id: id.clone(), state: TaskState::Pending, output: None, error: None };
+        let state = TaskState::Pending;
+        let task = |id: &String| KeptTask { id: id.clone(), state, output: None, error: None, waits: None };
         let tasks = new.tasks.iter().map(task).collect();
         let (state, began_at) = (RunState::Running, now_ms());
         held.runs.push((KeptRun { new, began_at, state, output: None, error: None, tasks }, began_at));
@@ -29,6 +29,8 @@ impl Runs for Memory {
             run: kept.new.run.clone(),
             workflow: kept.new.workflow.clone(),
             state: kept.state,
+            owner: kept.new.owner,
+            waits: kept.tasks.iter().any(|task| task.waits.is_some()),
         });
         Ok(listed.take(RUNS_LISTED_MAX as usize).collect())
     }
@@ -93,8 +95,9 @@ impl Runs for Memory {
             let may = matches!(kept.state, RunState::Running | RunState::Failed);
             if may {
                 (kept.state, kept.error) = (RunState::Running, None);
+                kept.new.owner = Owner::Command;
                 for task in kept.tasks.iter_mut().filter(|task| task.state != TaskState::Done) {
-                    (task.state, task.error) = (TaskState::Pending, None);
+                    (task.state, task.error, task.waits) = (TaskState::Pending, None, None);
                 }
             }
             may
@@ -103,7 +106,11 @@ impl Runs for Memory {
 }
 
 impl Memory {
-    fn on_run(&self, run: &str, change: impl FnOnce(&mut KeptRun) -> bool) -> Result<bool, StoreError> {
+    pub(super) fn on_run(
+        &self,
+        run: &str,
+        change: impl FnOnce(&mut KeptRun) -> bool,
+    ) -> Result<bool, StoreError> {
         let mut held = self.held();
         let found = held.runs.iter_mut().map(|(kept, _)| kept).find(|kept| kept.new.run == run);
         Ok(found.is_some_and(change))

@@ -1,10 +1,11 @@
-//! A gateway between a Telegram and a model on loopback, and the waves that it lives through.
+//! A gateway between a platform and a model on loopback, and the waves that it lives through.
 
 use super::answers::{Answers, copies, repeats};
 use super::faults::{Disk, Kills, Planned, Random, moment, plan};
 use super::gateway::Gateway;
 use super::growth::{self, Held};
 use super::people::{Outcome, PEOPLE, Question, model, users};
+use super::platforms::{Effect, Soaked};
 use super::rows;
 use super::told::Told;
 use anyhow::{Context, Result, ensure};
@@ -12,21 +13,19 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 use support::home::Home;
 use support::llm::{Dialect, LlmServer};
-use support::telegram::{Effect, Pushed, SentMessage, TelegramServer};
+use support::platform::{Sent, Written};
 
 /// Longer than a wave takes that is not stuck: pauses between attempts add up.
 const PATIENCE: Duration = Duration::from_secs(180);
-/// The clock jumps by at most so many seconds, to and fro: less than anything is forgotten after.
-const JUMP_MAX: u64 = 2 * 24 * 60 * 60;
 /// Long conversations are shortened; nobody has too little for a run. Anyone may look how it is.
 const CONFIG: &str = "[turns]\nhistory_tokens = 1500\nuser_tokens_per_day = 1000000000\n\
 [metrics]\nlisten = \"127.0.0.1:0\"\n";
 
-pub(super) struct Stand {
-    telegram: TelegramServer,
+pub(super) struct Stand<P> {
+    platform: P,
     llm: LlmServer,
     gateway: Gateway,
-    questions: Vec<Pushed>,
+    questions: Vec<Written>,
     answers: Answers,
     told: Told,
     tally: Tally,
@@ -45,8 +44,8 @@ struct Tally {
     /// Updates that came once more, and waves whose ids say another order than they came in.
     duplicates: usize,
     reordered: usize,
-    /// Requests to Telegram that went wrong, by how.
-    telegram: BTreeMap<&'static str, usize>,
+    /// Requests to the platform that went wrong, by how.
+    platform: BTreeMap<&'static str, usize>,
     /// Those of them that had taken effect.
     unheard: usize,
     model: BTreeMap<&'static str, usize>,
@@ -55,16 +54,16 @@ struct Tally {
     failed: BTreeMap<String, usize>,
 }
 
-impl Stand {
+impl<P: Soaked> Stand<P> {
     pub(super) async fn start(turns: usize) -> Result<Self> {
-        let (telegram, llm) = (TelegramServer::start().await?, LlmServer::start().await?);
+        let (platform, llm) = (P::start().await?, LlmServer::start().await?);
         llm.otherwise(model);
-        let home = Home::new().telegram(&telegram.api_url(), &users());
-        let gateway =
-            Gateway::start(home.model(&llm, Dialect::Chat, "").config(CONFIG), telegram.token(), turns)?;
-        let (questions, answers, told) = (Vec::new(), Answers::default(), Told::default());
+        let home = Home::new().config(&platform.section(&users::<P>()));
+        let home = home.model(&llm, Dialect::Chat, "").config(CONFIG);
+        let gateway = Gateway::start(home, &platform, turns)?;
+        let (questions, answers, told) = (Vec::new(), Answers::on(P::SENDS_ONCE), Told::default());
         let (tally, life, began) = (Tally::default(), Vec::new(), Instant::now());
-        Ok(Self { telegram, llm, gateway, questions, answers, told, tally, life, began })
+        Ok(Self { platform, llm, gateway, questions, answers, told, tally, life, began })
     }
 
     /// Turns that were asked for.
@@ -77,21 +76,22 @@ impl Stand {
         self.gateway.tail()
     }
 
-    /// Some messages, some faults, all answers, and then rest. In the first wave nothing fails.
+    /// Some messages, some faults, all answers, and then rest. In the first wave nothing fails, and everybody writes.
     pub(super) async fn wave(&mut self, random: &mut Random, messages: usize, kills: Kills) -> Result<()> {
         self.tally.waves += 1;
         let mut planned = Planned::default();
         if self.tally.waves > 1 {
-            planned = plan((&self.telegram, &self.llm), random, kills);
+            planned = plan((&self.platform, &self.llm), random, kills);
             planned.disk = planned.disk.filter(|_| self.gateway.has_disks_of_its_own());
             if let Some(clock) = self.gateway.clock().filter(|_| random.once_in(4)) {
-                clock.jump(i64::try_from(random.below(2 * JUMP_MAX))? - i64::try_from(JUMP_MAX)?)?;
+                clock.jump(i64::try_from(random.below(2 * P::JUMP_MAX))? - i64::try_from(P::JUMP_MAX)?)?;
                 self.tally.clock_jumps += 1;
             }
         }
         for kind in &planned.model {
             *self.tally.model.entry(*kind).or_default() += 1;
         }
+        let messages = if self.tally.waves == 1 { PEOPLE } else { messages };
         let lived = self.live(random, messages, &planned).await;
         let held = lived.with_context(|| format!("in wave {} with {planned:?}", self.tally.waves))?;
         if kills == Kills::None {
@@ -101,33 +101,32 @@ impl Stand {
     }
 
     async fn live(&mut self, random: &mut Random, messages: usize, planned: &Planned) -> Result<Held> {
-        let (first, sent) = (self.questions.len(), self.telegram.sent_count());
-        let request = self.telegram.next_request();
+        let (first, sent) = (self.questions.len(), self.platform.sent_count());
+        let request = self.platform.next_request();
         if let Some(disk) = planned.disk {
             self.gateway.fill(disk);
             self.tally.full_disks += 1;
         }
         self.push(random, messages)?;
         if planned.kill {
-            moment(&self.telegram, random).await;
+            moment(&self.platform, random).await;
             self.gateway.kill();
-            let dead = self.telegram.sent_count();
+            let dead = self.platform.sent_count();
             self.gateway.launch()?;
-            self.answers.killed(dead, self.telegram.sent_count());
+            self.answers.killed(dead, self.platform.sent_count());
             self.tally.kills += 1;
         }
         if let Some(disk) = planned.disk {
-            moment(&self.telegram, random).await;
+            moment(&self.platform, random).await;
             self.gateway.make_room(disk);
         }
         let asked = self.questions[first..].to_vec();
-        let all =
-            |newest: &[SentMessage]| (first..).map(Question).zip(&asked).all(|one| is_answered(one, newest));
-        self.telegram.wait_for_newest(PATIENCE, sent, all).await?;
+        let all = |newest: &[Sent]| (first..).map(Question).zip(&asked).all(|one| is_answered(one, newest));
+        self.platform.wait_for(PATIENCE, sent, all).await?;
         let held = self.gateway.rest().await?;
         self.note_faults(request);
-        self.telegram.clear_faults();
-        let newest = self.telegram.wait_for_newest(PATIENCE, sent, |_| true).await?;
+        self.platform.clear_faults();
+        let newest = self.platform.wait_for(PATIENCE, sent, |_| true).await?;
         let outcomes = self.answers.judge((&asked, first), (&newest, sent))?;
         let outcomes = outcomes.into_iter().map(|answered| answered.outcome);
         self.believe((first..).map(Question).zip(outcomes), planned)?;
@@ -141,34 +140,30 @@ impl Stand {
     fn push(&mut self, random: &mut Random, messages: usize) -> Result<()> {
         let mut incoming = Vec::new();
         for question in (self.questions.len()..).take(messages).map(Question) {
-            let ahead = if random.once_in(5) { i64::try_from(random.below(1 << 31))? - (1 << 30) } else { 0 };
-            incoming.push(question.message(random.below(PEOPLE as u64) as usize, ahead));
+            let anybody = random.below(PEOPLE as u64) as usize;
+            incoming.push(question.message::<P>(if question.0 < PEOPLE { question.0 } else { anybody }));
         }
-        if random.once_in(3) {
-            // Their ids say another order than that in which they come.
-            let base = 800_000_000 + i64::try_from(self.questions.len())? * 10;
-            let ids: Vec<i64> = (base..).take(incoming.len()).collect();
-            let shift = random.below(incoming.len() as u64) as usize;
-            let shifted = ids.iter().cycle().skip(shift);
-            incoming = incoming.into_iter().zip(shifted).map(|(one, id)| one.update_id(*id)).collect();
+        let pushed = if random.once_in(3) {
             self.tally.reordered += 1;
-        }
-        let pushed = self.telegram.push_all(incoming);
+            self.platform.write_reordered(incoming, random)
+        } else {
+            self.platform.write_all(incoming)
+        };
         for _ in 0..random.below(4) {
             // Of those that the gateway still remembers.
             let recent = &self.questions[self.questions.len().saturating_sub(1000)..];
             let again = random.below((recent.len() + pushed.len()) as u64) as usize;
             let again = recent.iter().chain(&pushed).nth(again).expect("so many");
-            self.telegram.redeliver(again.update_id)?;
+            self.platform.repeat(again)?;
             self.tally.duplicates += 1;
         }
         self.questions.extend(pushed);
         Ok(())
     }
 
-    /// Notes what has become of the requests to Telegram from this one on.
+    /// Notes what has become of the requests to the platform from this one on.
     fn note_faults(&mut self, request: u64) {
-        let requests = self.telegram.requests_since(request);
+        let requests = self.platform.requests_since(request);
         for request in requests.iter().filter(|request| request.fault.is_some()) {
             let kind = match request.status {
                 Some(429) => "429",
@@ -176,10 +171,10 @@ impl Stand {
                 Some(_) => "truncated or unreadable",
                 None => "connection closed",
             };
-            *self.tally.telegram.entry(kind).or_default() += 1;
+            *self.tally.platform.entry(kind).or_default() += 1;
             self.tally.unheard += usize::from(request.fault == Some(Effect::Taken));
         }
-        self.answers.note(&requests, &self.questions);
+        self.answers.note::<P>(&requests, &self.questions);
     }
 
     /// Notes what the answers of a wave say, where they may say so.
@@ -216,7 +211,7 @@ impl Stand {
     /// Holds the end against what must be true of it; what happened, for whoever reads it.
     pub(super) async fn end(mut self) -> Result<String> {
         let fifths = growth::judge(&self.life)?;
-        let sent = self.telegram.sent_messages();
+        let sent = self.platform.wait_for(PATIENCE, 0, |_| true).await?;
         let answered = self.answers.judge((&self.questions, 0), (&sent, 0))?;
         self.gateway.stop()?;
         // Where the disk of the audit was full, outcomes are missing until the next start settles them.
@@ -241,9 +236,8 @@ impl Stand {
 }
 
 /// Whether one of these messages is a whole answer.
-fn is_answered((question, asked): (Question, &Pushed), sent: &[SentMessage]) -> bool {
-    let to_it = |sent: &&SentMessage| {
-        (sent.chat_id, sent.reply_to, sent.deleted) == (asked.chat_id, Some(asked.message_id), false)
-    };
+fn is_answered((question, asked): (Question, &Written), sent: &[Sent]) -> bool {
+    let to_it =
+        |sent: &&Sent| (sent.place, sent.reply_to, sent.deleted) == (asked.place, Some(asked.id), false);
     sent.iter().filter(to_it).any(|sent| question.outcome(&sent.text).is_some())
 }

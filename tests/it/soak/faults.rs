@@ -1,8 +1,8 @@
 //! What goes wrong in one wave, by the row of a seed.
 
+use super::platforms::Soaked;
 use std::time::Duration;
 use support::llm::{LlmServer, Turn};
-use support::telegram::{Fault, Target, TelegramServer};
 
 /// Knuth's linear congruential generator: the same row for the same seed.
 pub(super) struct Random(u64);
@@ -19,6 +19,11 @@ impl Random {
         (self.0 >> 33) % limit
     }
 
+    /// One of these.
+    pub(super) fn one_of<T: Clone>(&mut self, all: &[T]) -> T {
+        all[self.below(all.len() as u64) as usize].clone()
+    }
+
     /// True once in so many times.
     pub(super) fn once_in(&mut self, times: u64) -> bool {
         self.below(times) == 0
@@ -32,9 +37,11 @@ pub(super) enum Kills {
     None,
 }
 
-/// What is different in this wave, beside what Telegram does.
+/// What is different in this wave, beside what the platform does.
 #[derive(Debug, Default)]
 pub(super) struct Planned {
+    /// What the platform does, in words.
+    pub(super) platform: Vec<String>,
     /// Answers of the model that fail, by their kind.
     pub(super) model: Vec<&'static str>,
     /// The gateway is killed.
@@ -65,15 +72,15 @@ impl Disk {
     }
 }
 
-/// Plans the faults of a wave, and has Telegram and the model go wrong.
-pub(super) fn plan(
-    (telegram, llm): (&TelegramServer, &LlmServer),
+/// Plans the faults of a wave, and has the platform and the model go wrong.
+pub(super) fn plan<P: Soaked>(
+    (platform, llm): (&P, &LlmServer),
     random: &mut Random,
     kills: Kills,
 ) -> Planned {
     let mut planned = Planned::default();
     for _ in 0..random.below(4) {
-        of_telegram(telegram, random);
+        planned.platform.push(platform.fail(random));
     }
     for _ in 0..random.below(3) {
         let (kind, turn) = of_model(random);
@@ -86,32 +93,6 @@ pub(super) fn plan(
         planned.disk = Some(if random.once_in(2) { Disk::Workspace } else { Disk::State });
     }
     planned
-}
-
-/// One request to Telegram goes wrong. Some take effect all the same, and nobody hears of it.
-fn of_telegram(telegram: &TelegramServer, random: &mut Random) {
-    let unheard = [Fault::close_in_head(), Fault::truncated(9), Fault::internal_error().after_effect()];
-    let refused = [
-        Fault::internal_error(),
-        Fault::bad_gateway(),
-        Fault::close(),
-        Fault::too_many_requests(1),
-        Fault::garbage(),
-        Fault::empty_body(),
-        Fault::refused_with_200(500, "Internal Server Error"),
-    ];
-    let one_of =
-        |random: &mut Random, faults: &[Fault]| faults[random.below(faults.len() as u64) as usize].clone();
-    let fault = one_of(random, &refused);
-    match random.below(8) {
-        0 => telegram.fault("sendMessage", 1, one_of(random, &unheard)),
-        1 | 2 => telegram.fault("sendMessage", 1, fault),
-        3 => telegram.fault("getUpdates", 1, fault),
-        4 => telegram.fault("getUpdates", 1, one_of(random, &unheard)),
-        5 => telegram.fault("getFile", 1, fault),
-        6 => telegram.fault(Target::download(), 1, Fault::truncated(random.below(40))),
-        _ => telegram.fault("sendChatAction", 2, fault),
-    }
 }
 
 /// One answer of the model goes wrong.
@@ -129,13 +110,13 @@ fn of_model(random: &mut Random) -> (&'static str, Turn) {
 }
 
 /// The moment of a kill: a few requests of some kind from now, or soon if none come.
-pub(super) async fn moment(telegram: &TelegramServer, random: &mut Random) {
-    let target = ["getUpdates", "getFile", "sendChatAction", "sendMessage"][random.below(4) as usize];
-    let (since, count) = (telegram.next_request(), 1 + random.below(12) as usize);
+pub(super) async fn moment<P: Soaked>(platform: &P, random: &mut Random) {
+    let target = P::REQUESTS[random.below(P::REQUESTS.len() as u64) as usize];
+    let (since, count) = (platform.next_request(), 1 + random.below(12) as usize);
     let soon = Duration::from_millis(100 + random.below(400));
     // Whether so many come is not known.
     let _ = tokio::time::timeout(soon, async {
-        while telegram.request_count(target, since) < count {
+        while platform.request_count(target, since) < count {
             tokio::time::sleep(Duration::from_millis(2)).await;
         }
     })

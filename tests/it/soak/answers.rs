@@ -1,11 +1,12 @@
-//! How often each question is answered: once, and once more for each time that nobody could know that it was heard. That
-//! is where the acknowledgement of this very answer was lost, or where a kill fell between two copies of it (decision
+//! How often each question is answered: once, and once more for each time that nobody could know that it was heard, on a
+//! platform where what is sent again is there twice. That is where the acknowledgement of this very answer was lost, or where a kill fell between two copies of it (decision
 //! 0005); and then nothing else is said in its chat between the two.
 
 use super::people::{Outcome, Question};
+use super::platforms::{Effect, RequestRecord, Soaked};
 use anyhow::{Context, Result, ensure};
 use std::collections::{BTreeMap, HashMap};
-use support::telegram::{Effect, Pushed, RequestRecord, SentMessage};
+use support::platform::{Sent, Written};
 
 /// What may have been said without the gateway's knowing.
 #[derive(Debug, Default)]
@@ -13,6 +14,8 @@ pub(super) struct Answers {
     /// Whole answers that were sent and not acknowledged, by question.
     unheard: BTreeMap<usize, usize>,
     kills: Vec<Kill>,
+    /// Whether what is sent again is there once.
+    sends_once: bool,
 }
 
 /// A kill, among the messages in the order of sending.
@@ -33,20 +36,23 @@ pub(super) struct Answered {
 }
 
 impl Answers {
+    /// Of a platform where what is sent again is there once, or not.
+    pub(super) fn on(sends_once: bool) -> Self {
+        Self { sends_once, ..Self::default() }
+    }
+
     /// A kill between so many sent messages and so many.
     pub(super) fn killed(&mut self, dead: usize, up: usize) {
         self.kills.push(Kill { dead, up });
     }
 
     /// Notes those of the requests that were answers and of which the gateway did not hear.
-    pub(super) fn note(&mut self, requests: &[RequestRecord], questions: &[Pushed]) {
+    pub(super) fn note<P: Soaked>(&mut self, requests: &[RequestRecord], questions: &[Written]) {
         for request in requests.iter().filter(|request| request.fault == Some(Effect::Taken)) {
-            let to = request.params.get("reply_parameters").and_then(|reply| reply["message_id"].as_i64());
-            let chat = request.params.get("chat_id").and_then(serde_json::Value::as_i64);
-            let text = request.params.get("text").and_then(serde_json::Value::as_str).unwrap_or_default();
-            let asked = |pushed: &Pushed| (Some(pushed.chat_id), Some(pushed.message_id)) == (chat, to);
+            let Some((place, to, text)) = P::said(request) else { continue };
+            let asked = |written: &Written| (written.place, written.id) == (place, to);
             let Some(n) = questions.iter().rposition(asked) else { continue };
-            if Question(n).outcome(text).is_some() {
+            if Question(n).outcome(&text).is_some() {
                 *self.unheard.entry(n).or_default() += 1;
             }
         }
@@ -59,18 +65,18 @@ impl Answers {
     /// A question that is not answered, is answered in two ways, or once too often.
     pub(super) fn judge(
         &self,
-        (asked, first): (&[Pushed], usize),
-        (sent, from): (&[SentMessage], usize),
+        (asked, first): (&[Written], usize),
+        (sent, from): (&[Sent], usize),
     ) -> Result<Vec<Answered>> {
-        let places = asked.iter().enumerate().map(|(n, pushed)| ((pushed.chat_id, pushed.message_id), n));
+        let places = asked.iter().enumerate().map(|(n, written)| ((written.place, written.id), n));
         let places: HashMap<_, _> = places.collect();
         let mut copies: Vec<Vec<(usize, Outcome)>> = vec![Vec::new(); asked.len()];
         let mut last_of_chat = HashMap::new();
         for (at, message) in (from..).zip(sent).filter(|(_, message)| !message.deleted) {
-            let to = message.reply_to.and_then(|id| places.get(&(message.chat_id, id)));
+            let to = message.reply_to.and_then(|id| places.get(&(message.place, id)));
             let Some(&n) = to else { continue };
             let Some(outcome) = Question(first + n).outcome(&message.text) else { continue };
-            let before = last_of_chat.insert(message.chat_id, n);
+            let before = last_of_chat.insert(message.place, n);
             let follows = copies[n].is_empty() || before == Some(n);
             ensure!(follows, "{:?} is answered once more after another one", Question(first + n));
             copies[n].push((at, outcome));
@@ -86,6 +92,7 @@ impl Answers {
         let repeats = copies.len() - 1;
         let killed = self.kills.iter().filter(|kill| *earliest < kill.up && *latest >= kill.dead).count();
         let unheard = self.unheard.get(&question.0).copied().unwrap_or(0);
+        ensure!(!self.sends_once || repeats == 0, "{question:?} is answered {} times", repeats + 1);
         ensure!(
             repeats <= killed + unheard,
             "{question:?} is answered {} times, with {unheard} answers unheard and {killed} kills between",
@@ -112,25 +119,16 @@ mod tests {
 
     /// What becomes of two questions of one chat when this is sent: the question, and whether it went well.
     fn judged(answers: &Answers, said: &[(usize, &str)]) -> Result<Vec<usize>, String> {
-        let asked = [0, 1].map(|n| Pushed {
-            update_id: n,
-            chat_id: 7,
-            message_id: n + 1,
-            message: serde_json::Value::Null,
-            update: serde_json::Value::Null,
-        });
-        let sent = said.iter().map(|(n, said)| SentMessage {
-            chat_id: 7,
-            message_id: 0,
+        let asked = [0, 1].map(|n| Written { place: 7, id: n + 1, event: n });
+        let sent = said.iter().map(|(n, said)| Sent {
+            place: 7,
+            id: 0,
+            reply_to: Some(*n as i64 + 1),
             text: format!("turn {n}: {said}."),
             source: String::new(),
-            parse_mode: None,
-            reply_to: Some(*n as i64 + 1),
-            thread_id: None,
-            earlier_texts: Vec::new(),
+            files: Vec::new(),
+            buttons: Vec::new(),
             deleted: false,
-            file: None,
-            message: serde_json::Value::Null,
         });
         let judged = answers.judge((&asked, 0), (&sent.collect::<Vec<_>>(), 0));
         let repeats = |answered: Vec<Answered>| answered.iter().map(|one| one.repeats).collect();
@@ -157,6 +155,10 @@ mod tests {
         refused(&answers, &[(0, "ok"), (0, "ok"), (0, "ok"), (1, "ok")], "answered 3 times");
         refused(&answers, &[(0, "ok"), (0, "no_space"), (1, "ok")], "different answers");
         refused(&answers, &[(0, "ok"), (1, "ok"), (0, "ok")], "once more after another one");
+        // Where what is sent again is there once, nothing is one.
+        let mut answers = Answers::on(true);
+        answers.killed(1, 1);
+        refused(&answers, &twice, "Question(0) is answered 2 times");
         let mut answers = Answers::default();
         answers.unheard.insert(1, 1);
         refused(&answers, &twice, "Question(0) is answered 2 times");

@@ -2,11 +2,10 @@
 
 use serde_json::{Value, json};
 use support::llm::{Call, RequestRecord, Turn};
-use support::telegram::{Incoming, Media};
+use support::platform::{Message, Platform};
 
 /// People, each alone with the bot.
 pub(super) const PEOPLE: usize = 24;
-const FIRST: i64 = 5_000_000_001;
 
 /// One message: its number says what it asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,8 +31,8 @@ pub(super) enum Outcome {
     Honest,
 }
 
-pub(super) fn users() -> Vec<i64> {
-    (FIRST..).take(PEOPLE).collect()
+pub(super) fn users<P: Platform>() -> Vec<i64> {
+    (0..PEOPLE).map(P::person).collect()
 }
 
 impl Question {
@@ -53,17 +52,13 @@ impl Question {
         format!("file {} ", self.0).repeat(if large { 40_000 } else { 3 })
     }
 
-    /// The message, of this person; the time that it says jumps.
-    pub(super) fn message(self, person: usize, ahead: i64) -> Incoming {
-        let message = Incoming::private(users()[person]);
-        let text = format!("soak {}", self.0);
-        let message = match self.kind() {
-            Kind::Save => {
-                message.document(Media::with_content(&format!("d{}", self.0), self.content())).caption(&text)
-            }
-            Kind::Say | Kind::Look | Kind::Write => message.text(&text),
-        };
-        if ahead == 0 { message } else { message.field("date", 1_700_000_000 + ahead) }
+    /// The message, of this person.
+    pub(super) fn message<P: Platform>(self, person: usize) -> Message {
+        let message = Message::text(P::person(person), &format!("soak {}", self.0));
+        match self.kind() {
+            Kind::Save => message.file(&format!("d{}", self.0), self.content()),
+            Kind::Say | Kind::Look | Kind::Write => message,
+        }
     }
 
     /// What an answer says of it; none while it is not the whole answer.

@@ -22,10 +22,10 @@ impl Clock {
     /// When the compiler or the disk refuses.
     pub(super) fn make(folder: &Path) -> Result<Option<Self>> {
         let there = Command::new("cc").arg("--version").output().is_ok_and(|ran| ran.status.success());
-        if !needs::available("telegram::soak (jumps of the clock)", "a C compiler, cc", there) {
+        if !needs::available("soak (jumps of the clock)", "a C compiler, cc", there) {
             return Ok(None);
         }
-        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("it/telegram/soak/ahead.c");
+        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("it/soak/ahead.c");
         let (library, told) = (folder.join("ahead.so"), folder.join("ahead"));
         let made =
             Command::new("cc").args(["-shared", "-fPIC", "-O2", "-o"]).arg(&library).arg(source).output()?;

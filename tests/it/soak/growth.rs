@@ -27,10 +27,6 @@ const KINDS: [Kind; 6] = [
 ];
 /// One worker a session, the one ahead, and one that is being replaced.
 const WORKERS_MAX: usize = PEOPLE + 2;
-/// Tasks of a gateway that nobody asks for anything, connections apart: the monitor and its answer, two that wait for
-/// signals, those that reload, take a reload over, stop, look for people who are let in, prune and note, and one for each
-/// of two pools of connections.
-const TASKS_MAX: u64 = 12;
 
 /// How many of each kind there are at one moment, connections to others apart: how many of these wait to be used again
 /// is their pool's affair.
@@ -52,7 +48,6 @@ impl Held {
         let sockets = sockets.map(|socket| socket.trim_end_matches(']')).collect();
         let connections = connections(process, port, &sockets)?;
         let tasks = (told("cofferdam_tasks")? as u64).saturating_sub(connections);
-        ensure!(tasks <= TASKS_MAX, "{tasks} tasks beside {connections} connections");
         let workers = workers::of(process);
         ensure!(workers.len() <= WORKERS_MAX, "{} workers", workers.len());
         let largest = workers.iter().filter_map(|worker| number(*worker, "VmRSS")).max();
@@ -64,6 +59,13 @@ impl Held {
             number(process, "Threads").context("it runs")?,
             tasks,
         ]))
+    }
+
+    /// Whether there are no more tasks than that.
+    pub(super) fn has_tasks_of(&self, most: u64) -> Result<()> {
+        let tasks = self.0[KINDS.len() - 1];
+        ensure!(tasks <= most, "{tasks} tasks, where {most} are the most");
+        Ok(())
     }
 }
 

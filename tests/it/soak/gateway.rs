@@ -3,6 +3,7 @@
 use super::clock::Clock;
 use super::faults::Disk;
 use super::growth::Held;
+use super::platforms::Soaked;
 use super::told::files_below;
 use crate::telegram::metrics::{numbers, told_in};
 use anyhow::{Context, Result, ensure};
@@ -39,7 +40,10 @@ pub(super) struct Gateway {
     pub(super) home: Home,
     disks: Option<Namespace>,
     clock: Option<Clock>,
-    token: String,
+    /// The variable that holds the bot's token, and that; what it logs when it hears.
+    token: (&'static str, String),
+    ready: &'static str,
+    tasks_max: u64,
     running: Option<Running>,
     /// Of earlier runs, what is worth telling.
     log: String,
@@ -54,17 +58,19 @@ struct Running {
 
 impl Gateway {
     /// A running one, with disks for so many turns.
-    pub(super) fn start(home: Home, token: &str, turns: usize) -> Result<Self> {
+    pub(super) fn start<P: Soaked>(home: Home, platform: &P, turns: usize) -> Result<Self> {
         std::fs::create_dir_all(home.workspace())?;
         let (shared, kept) = (64 + turns / 50, 160 + turns / 25);
         let mounts = format!(
             "mount -t tmpfs -o size={shared}m none workspace; mkdir -p workspace/vault; cp -a state saved\n\
              mount -t tmpfs -o size={kept}m,mode=700 none state; cp -a saved/. state/"
         );
-        let disks = available("telegram::soak (full disks)").then(|| Namespace::new(home.dir(), &mounts));
+        let disks = available("soak (full disks)").then(|| Namespace::new(home.dir(), &mounts));
         let clock = Clock::make(home.dir())?;
         let (running, log, compiled) = (None, String::new(), BTreeSet::new());
-        let mut gateway = Self { home, disks, clock, token: token.to_owned(), running, log, compiled };
+        let (token, ready) = ((P::TOKEN, platform.token().to_owned()), P::READY);
+        let tasks_max = P::TASKS_MAX;
+        let mut gateway = Self { home, disks, clock, token, ready, tasks_max, running, log, compiled };
         gateway.launch()?;
         Ok(gateway)
     }
@@ -83,8 +89,11 @@ impl Gateway {
         let wrapper: Vec<&str> = wrapper.iter().map(String::as_str).collect();
         let moved = self.clock.as_ref().map(Clock::environment).transpose()?;
         let moved = moved.iter().flatten().map(|(name, value)| (*name, value.as_str()));
-        let environment: Vec<_> = moved.collect();
-        let serving = Serving::launch(&self.home, &self.token, &wrapper, &environment)?.polling()?;
+        let (variable, token) = &self.token;
+        let log = std::env::var("SOAK_LOG").unwrap_or_else(|_| "info".to_owned());
+        let own = [(*variable, token.as_str()), ("COFFERDAM_LOG", log.as_str())];
+        let environment: Vec<_> = moved.chain(own).collect();
+        let serving = Serving::launch(&self.home, "1:unused", &wrapper, &environment)?.says(self.ready)?;
         let monitor = told_in(&serving.log())?;
         self.running = Some(Running { serving, monitor });
         Ok(())
@@ -121,7 +130,9 @@ impl Gateway {
     pub(super) fn tail(&self) -> String {
         let now = self.running.as_ref().map(|running| running.serving.log()).unwrap_or_default();
         let lines: Vec<_> = now.lines().collect();
-        format!("{}---\n{}", self.log, lines[lines.len().saturating_sub(60)..].join("\n"))
+        // Who asks for more of the log wants all of this run's.
+        let from = if std::env::var_os("SOAK_LOG").is_some() { 0 } else { lines.len().saturating_sub(60) };
+        format!("{}---\n{}", self.log, lines[from..].join("\n"))
     }
 
     /// Whether its disks can be filled.
@@ -162,6 +173,7 @@ impl Gateway {
     fn look(&mut self) -> Result<Held> {
         let running = self.running.as_ref().context("it runs")?;
         let held = Held::now(running.serving.pid(), &numbers(running.monitor)?, running.monitor.port())?;
+        held.has_tasks_of(self.tasks_max)?;
         let files = files_below(&self.seen(self.home.state()))?;
         if self.compiled.is_empty() {
             self.compiled = files.iter().filter(|name| name.starts_with("cache/")).cloned().collect();

@@ -1,0 +1,204 @@
+//! What runs of workflows need of channels, and channels of them: messages to people and questions to them, whichever channel
+//! they are on; commands that begin runs.
+
+use crate::answering::{Base, Flow, arrivals, hand_on};
+use crate::lanes::{Arrival, Slot};
+use crate::outbound::{Opening, plan};
+use crate::people::Welcomes;
+use async_trait::async_trait;
+use cofferdam_agent::tools::Approver;
+use cofferdam_core::id::{Caller, SessionId, TurnId};
+use cofferdam_core::message::OutgoingResponse;
+use cofferdam_store::{AnswerTo, NewPart, Place, Reply};
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::Duration;
+use tokio::sync::{mpsc, watch};
+use tokio_util::sync::CancellationToken;
+
+/// Reaches the people of one channel.
+#[async_trait]
+pub trait Messenger: Send + Sync {
+    /// What is this channel's in the store.
+    fn channel(&self) -> String;
+
+    /// Whether somebody is served in private.
+    fn serves(&self, person: &str) -> bool;
+
+    /// Where somebody is written to in private.
+    ///
+    /// # Errors
+    /// [`Unreached`].
+    async fn open(&self, person: &str) -> Result<Private, Unreached>;
+
+    /// The messages that a response becomes.
+    fn parts(&self, said: OutgoingResponse) -> Vec<NewPart>;
+
+    /// Has a stored reply sent, once.
+    async fn send(&self, reply: Reply);
+
+    /// Asks somebody in private, who alone decides, for so long.
+    ///
+    /// # Errors
+    /// [`Unreached`].
+    async fn approver(&self, person: &str, patience: Duration) -> Result<Arc<dyn Approver>, Unreached>;
+
+    /// Asks below the message that is answered there, as its turn would; none where that place is unreadable.
+    fn approver_below(&self, target: &str, asker: &str) -> Option<Arc<dyn Approver>>;
+}
+
+/// Somebody's private chat.
+#[derive(Clone, Debug)]
+pub struct Private {
+    /// To be kept, in the channel's own words.
+    pub target: String,
+    /// The platform's id of the chat.
+    pub chat: String,
+    /// What is to be noted so that nothing is missed there, where a channel needs that.
+    pub place: Option<Place>,
+}
+
+/// Why somebody cannot be written to.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Unreached {
+    /// Time may heal it.
+    #[error("{0}")]
+    Now(String),
+    /// The platform refuses.
+    #[error("{0}")]
+    Ever(String),
+}
+
+/// A message that may begin a run.
+#[derive(Clone, Debug)]
+pub struct Trigger {
+    /// The turn that answers it.
+    pub turn: TurnId,
+    /// Its session.
+    pub session: SessionId,
+    /// Who sent it.
+    pub by: Caller,
+    /// What it says.
+    pub text: String,
+    /// What its files are called.
+    pub files: Vec<String>,
+    /// Where it is answered.
+    pub answer_to: AnswerTo,
+    /// Whether all tools may be called from there.
+    pub is_unlimited: bool,
+}
+
+/// Begins runs for messages.
+#[async_trait]
+pub trait Starter: Send + Sync {
+    /// Whether a message is a command of a workflow.
+    fn is_command(&self, text: &str) -> bool;
+
+    /// Begins its run, or goes on with it; the answer once the run has ended or waits. `None`: the program stops, and the
+    /// turn is run again.
+    async fn run(&self, trigger: Trigger, cancel: &CancellationToken) -> Option<OutgoingResponse>;
+}
+
+/// Where channels and runs find each other. Clones share it.
+#[derive(Clone, Default)]
+pub struct Runs {
+    messengers: Arc<Mutex<BTreeMap<&'static str, Arc<dyn Messenger>>>>,
+    starter: Arc<OnceLock<Arc<dyn Starter>>>,
+}
+
+impl Runs {
+    /// Who reaches the people of a channel; none while it is not up.
+    pub fn messenger(&self, channel: &str) -> Option<Arc<dyn Messenger>> {
+        self.messengers.lock().unwrap_or_else(PoisonError::into_inner).get(channel).cloned()
+    }
+
+    /// Has messages begin runs. The first call counts.
+    pub fn begin_with(&self, starter: Arc<dyn Starter>) {
+        let _ = self.starter.set(starter);
+    }
+
+    /// Who begins a run for this message, if it is for one.
+    pub(crate) fn starter(&self, text: &str) -> Option<Arc<dyn Starter>> {
+        self.starter.get().filter(|starter| starter.is_command(text)).cloned()
+    }
+
+    /// The channel is up, and sends what it is handed.
+    pub(crate) fn is_up<C: Welcomes>(&self, channels: watch::Receiver<Arc<C>>, lanes: mpsc::Sender<Arrival>) {
+        let mut messengers = self.messengers.lock().unwrap_or_else(PoisonError::into_inner);
+        messengers.insert(C::NAME, Arc::new(Reaching { channels, lanes }));
+    }
+}
+
+/// A channel that is up, as it is configured at the moment.
+struct Reaching<C> {
+    channels: watch::Receiver<Arc<C>>,
+    lanes: mpsc::Sender<Arrival>,
+}
+
+impl<C: Welcomes> Reaching<C> {
+    fn now(&self) -> Arc<C> {
+        self.channels.borrow().clone()
+    }
+
+    async fn private(&self, person: &str) -> Result<(Arc<C>, C::Target, Option<Place>), Unreached> {
+        let channel = self.now();
+        let Ok(number) = person.parse() else {
+            return Err(Unreached::Ever(format!("{person} is no number of a person")));
+        };
+        let (target, place) = channel.open_private(number).await?;
+        Ok((channel, target, place))
+    }
+}
+
+fn slot(base: &Base) -> Arc<Slot> {
+    // Whoever waits here holds no place among the turns.
+    Slot::among(&base.places)
+}
+
+#[async_trait]
+impl<C: Welcomes> Messenger for Reaching<C> {
+    fn channel(&self) -> String {
+        self.now().base().channel.clone()
+    }
+
+    fn serves(&self, person: &str) -> bool {
+        person.parse().is_ok_and(|person| self.now().door().allows(person))
+    }
+
+    async fn open(&self, person: &str) -> Result<Private, Unreached> {
+        let (channel, target, place) = self.private(person).await?;
+        let chat = crate::desk::Board::chat(&channel.board(&target, person));
+        Ok(Private { target: C::answered(&target, None).0, chat, place })
+    }
+
+    fn parts(&self, said: OutgoingResponse) -> Vec<NewPart> {
+        plan(said, C::MANNERS, Opening::Fresh)
+    }
+
+    async fn send(&self, reply: Reply) {
+        let channel = self.now();
+        if hand_on(channel.base(), &self.lanes, arrivals::reply(&*channel, reply)).await == Flow::Stops {
+            tracing::debug!("a message of a run waits for the next start");
+        }
+    }
+
+    async fn approver(&self, person: &str, patience: Duration) -> Result<Arc<dyn Approver>, Unreached> {
+        let (channel, target, _) = self.private(person).await?;
+        let base = channel.base();
+        let desk = base.desk.of_one(person, patience);
+        Ok(desk.asking(channel.board(&target, person), person.to_owned(), slot(base)))
+    }
+
+    fn approver_below(&self, target: &str, asker: &str) -> Option<Arc<dyn Approver>> {
+        let (channel, target) = (self.now(), C::target(target)?);
+        let base = channel.base();
+        Some(base.desk.asking(channel.board(&target, asker), asker.to_owned(), slot(base)))
+    }
+}
+
+/// What somebody has replied, as a run is told: `files` are told by name and type, their bytes are not fetched.
+pub fn reply_of_run(from: &Caller, text: &str, message: &str, files: &[Value]) -> String {
+    let from = format!("{}:{}", from.channel, from.sender);
+    json!({ "text": text, "from": from, "messageId": message, "files": files }).to_string()
+}

@@ -1,0 +1,66 @@
+//! Runs of workflows beside the channels: what carries them out, and what the files of `[workflows] dir` offer.
+
+use super::super::workflow::{descriptions, listed_variables};
+use crate::config::Config;
+use crate::gateway::Gateway;
+use crate::workflows::{Catalog, Executor, Given, People};
+use cofferdam_agent::turn::Provider;
+use cofferdam_chat::runs::Runs;
+use cofferdam_chat::setup::{MenuEntry, MenuTool};
+use cofferdam_store::Store;
+use std::sync::Arc;
+use tokio_util::sync::CancellationToken;
+
+/// Carries runs out as this configuration has it.
+pub(super) fn executor(
+    config: &Config,
+    gateway: &Gateway,
+    provider: Arc<dyn Provider>,
+    (store, runs): (&Store, &Runs),
+    stop: &CancellationToken,
+) -> Executor {
+    Executor {
+        toolbox: gateway.toolbox.clone(),
+        warden: gateway.warden.clone(),
+        blobs: gateway.blobs.clone(),
+        provider,
+        accepts: config.provider.accepts(),
+        turns: config.turns,
+        limits: config.workflow_attachments.clone(),
+        deadline: config.workflows.run_deadline,
+        store: store.clone(),
+        approver: None,
+        people: Some(People { runs: runs.clone(), channels: channels(config) }),
+        stop: stop.clone(),
+    }
+}
+
+/// The channels that are configured.
+pub(super) fn channels(config: &Config) -> Vec<&'static str> {
+    let telegram = config.telegram.as_ref().map(|_| "telegram");
+    telegram.into_iter().chain(config.discord.as_ref().map(|_| "discord")).collect()
+}
+
+/// What every run begins with.
+pub(super) fn given(config: &Config, gateway: &Gateway, catalog: &Catalog) -> Given {
+    let names_tools = catalog.offered.iter().any(|one| one.workflow.names_tools());
+    let tools = if names_tools { descriptions(gateway.toolbox.registry()) } else { Default::default() };
+    Given { env: listed_variables(&config.workflows.env), tools, max_open: config.workflows.max_open }
+}
+
+/// The commands that begin runs, as menus show them.
+pub(super) fn menu(catalog: &Catalog) -> Vec<MenuEntry> {
+    let entry = |one: &crate::workflows::Offered| {
+        let name = one.workflow.on.command.clone()?;
+        let summary =
+            one.workflow.description.clone().unwrap_or_else(|| format!("Begin {}", one.workflow.id));
+        // No profile is called so: where only some may be called, no workflow is begun.
+        let tool = MenuTool {
+            profile: "/".to_owned(),
+            arguments: one.workflow.input().schema.clone(),
+            takes_files: false,
+        };
+        Some(MenuEntry { name, summary, tool: Some(tool) })
+    };
+    catalog.offered.iter().filter_map(entry).collect()
+}

@@ -1,0 +1,237 @@
+//! The workflows of `[workflows] dir`: what `serve` offers, and what `run ID` finds.
+
+use super::load::{LoadError, load};
+use cofferdam_core::command::typed;
+use cofferdam_core::tool::wire_name;
+use cofferdam_workflow::Workflow;
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// Files of the folder.
+pub const OFFERED_FILES_MAX: usize = 200;
+
+/// A workflow that is offered.
+pub struct Offered {
+    /// The workflow.
+    pub workflow: Arc<Workflow>,
+    /// Its folder's path, absolute.
+    pub dir: PathBuf,
+    /// Its file.
+    pub file: PathBuf,
+}
+
+/// Those of a folder, by the names of their files.
+#[derive(Default)]
+pub struct Catalog {
+    /// In order.
+    pub offered: Vec<Offered>,
+}
+
+/// Why a folder's workflows are not offered.
+#[derive(Debug, thiserror::Error)]
+pub enum CatalogError {
+    /// The folder cannot be read.
+    #[error("[workflows] dir = {dir:?} cannot be read: {cause}")]
+    Unreadable {
+        /// The folder.
+        dir: PathBuf,
+        /// What the system said.
+        cause: std::io::Error,
+    },
+    /// More than anybody keeps in order.
+    #[error("[workflows] dir = {0:?} has more than {OFFERED_FILES_MAX} files; move some away")]
+    TooMany(PathBuf),
+    /// A file of it is no workflow.
+    #[error(transparent)]
+    File(#[from] LoadError),
+    /// Two say that they are the same.
+    #[error("{second}: there is a workflow {id} already, in {first}; give each an id of its own")]
+    SameId {
+        /// The id.
+        id: String,
+        /// One file.
+        first: String,
+        /// The other.
+        second: String,
+    },
+    /// A command that is somebody else's.
+    #[error("{file}: /{name} is {whose}; choose another name for the command of `on`")]
+    Command {
+        /// The file.
+        file: String,
+        /// The command.
+        name: String,
+        /// Whose it is.
+        whose: String,
+    },
+    /// Answers for a channel that is not there.
+    #[error("{file}: the schedule answers {to}, and [channels.{channel}] is not configured")]
+    Channel {
+        /// The file.
+        file: String,
+        /// Who is answered.
+        to: String,
+        /// Their channel.
+        channel: String,
+    },
+}
+
+impl Catalog {
+    /// The workflows of a folder: each .yaml, .yml and .json file right in it that no other one names as an agent's. Without
+    /// a folder there is none.
+    ///
+    /// # Errors
+    /// [`CatalogError`]: the first thing that is wrong.
+    pub fn load(dir: Option<&Path>) -> Result<Self, CatalogError> {
+        let Some(dir) = dir else { return Ok(Self::default()) };
+        let unreadable = |cause| CatalogError::Unreadable { dir: dir.to_owned(), cause };
+        let mut files = Vec::new();
+        for entry in std::fs::read_dir(dir).map_err(unreadable)? {
+            let path = entry.map_err(unreadable)?.path();
+            let is_hidden = path.file_name().is_none_or(|name| name.to_string_lossy().starts_with('.'));
+            let ending = path.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
+            if !is_hidden && matches!(ending, "yaml" | "yml" | "json") {
+                files.push(path);
+            }
+            if files.len() > OFFERED_FILES_MAX {
+                return Err(CatalogError::TooMany(dir.to_owned()));
+            }
+        }
+        files.sort();
+        let (mut offered, mut wrong, mut agents) = (Vec::<Offered>::new(), Vec::new(), BTreeSet::new());
+        for file in files {
+            match load(&file) {
+                Ok(loaded) => {
+                    agents.extend(loaded.workflow.sources[1..].iter().map(|source| source.path.to_string()));
+                    offered.push(Offered { workflow: loaded.workflow, dir: loaded.dir, file });
+                }
+                Err(error) => wrong.push((file, error)),
+            }
+        }
+        let is_agents =
+            |file: &Path| file.file_name().is_some_and(|name| agents.contains(&*name.to_string_lossy()));
+        if let Some((_, error)) = wrong.into_iter().find(|(file, _)| !is_agents(file)) {
+            return Err(error.into());
+        }
+        let catalog = Self { offered };
+        catalog.check_ids()?;
+        Ok(catalog)
+    }
+
+    fn check_ids(&self) -> Result<(), CatalogError> {
+        for (at, one) in self.offered.iter().enumerate() {
+            let before = &self.offered[..at];
+            let same = before.iter().find(|other| other.workflow.id == one.workflow.id);
+            if let Some(first) = same {
+                return Err(CatalogError::SameId {
+                    id: one.workflow.id.clone(),
+                    first: first.file.display().to_string(),
+                    second: one.file.display().to_string(),
+                });
+            }
+            let Some(name) = &one.workflow.on.command else { continue };
+            let same = before.iter().find(|other| other.workflow.on.command.as_ref() == Some(name));
+            if let Some(first) = same {
+                return Err(self.taken(one, name, format!("the command of {} already", first.workflow.id)));
+            }
+        }
+        Ok(())
+    }
+
+    /// Refuses commands that are tools', and schedules that answer on channels that are not there.
+    ///
+    /// # Errors
+    /// [`CatalogError`].
+    pub fn check_beside<'t>(
+        &self,
+        tools: impl Iterator<Item = &'t str>,
+        channels: &[&'static str],
+    ) -> Result<(), CatalogError> {
+        let tools: BTreeSet<&str> = tools.collect();
+        for one in &self.offered {
+            if let Some(name) =
+                one.workflow.on.command.as_ref().filter(|name| tools.contains(&*wire_name(name)))
+            {
+                return Err(self.taken(one, name, "a tool".to_owned()));
+            }
+            if let Some((_, to)) = &one.workflow.on.schedule
+                && !channels.iter().any(|channel| *channel == to.channel)
+            {
+                return Err(CatalogError::Channel {
+                    file: one.file.display().to_string(),
+                    to: format!("{}:{}", to.channel, to.user),
+                    channel: to.channel.clone(),
+                });
+            }
+        }
+        Ok(())
+    }
+
+    fn taken(&self, one: &Offered, name: &str, whose: String) -> CatalogError {
+        CatalogError::Command { file: one.file.display().to_string(), name: name.to_owned(), whose }
+    }
+
+    /// The workflow of this id.
+    pub fn by_id(&self, id: &str) -> Option<&Offered> {
+        self.offered.iter().find(|one| one.workflow.id == id)
+    }
+
+    /// The workflow that a message's command begins, and what follows the command.
+    pub fn by_command<'t>(&self, text: &'t str) -> Option<(&Offered, &'t str)> {
+        let typed = typed(text)?;
+        let is_it = |one: &&Offered| {
+            one.workflow.on.command.as_ref().is_some_and(|name| name.eq_ignore_ascii_case(typed.name))
+        };
+        Some((self.offered.iter().find(is_it)?, typed.arguments()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const WORKFLOW: &str =
+        "workflow: ID\nagents: [{ file: agent.yaml }]\ntasks: [{ id: a, tool: file_list }]\n";
+    const AGENT: &str = "id: reader\nactions: [{ id: look, prompt: look }]\n";
+
+    fn folder(files: &[(&str, &str)]) -> tempfile::TempDir {
+        let dir = tempfile::tempdir().expect("a folder");
+        for (name, text) in files {
+            std::fs::write(dir.path().join(name), text).expect("writable");
+        }
+        dir
+    }
+
+    #[test]
+    fn a_folder_offers_its_workflows_and_not_the_files_of_their_agents() {
+        let (one, two) = (WORKFLOW.replace("ID", "one"), WORKFLOW.replace("ID", "two"));
+        let dir = folder(&[
+            ("1.yaml", &one),
+            ("2.json.txt", "x"),
+            (".3.yaml", "x"),
+            ("4.yml", &two),
+            ("agent.yaml", AGENT),
+        ]);
+        let catalog = Catalog::load(Some(dir.path())).expect("sound");
+        let ids: Vec<&str> = catalog.offered.iter().map(|one| one.workflow.id.as_str()).collect();
+        assert_eq!(ids, ["one", "two"]);
+        assert!(catalog.by_id("two").is_some() && catalog.by_id("reader").is_none());
+        assert!(Catalog::load(None).expect("nothing").offered.is_empty());
+        // What nobody names as an agent's is a workflow, or wrong.
+        let alone = folder(&[("agent.yaml", AGENT)]);
+        assert!(matches!(Catalog::load(Some(alone.path())), Err(CatalogError::File(_))));
+    }
+
+    #[test]
+    fn a_folder_has_so_many_files_and_no_more() {
+        let dir = folder(&[]);
+        let text = |n: usize| format!("workflow: w{n}\ntasks: [{{ id: a, tool: file_list }}]\n");
+        for n in 0..OFFERED_FILES_MAX {
+            std::fs::write(dir.path().join(format!("{n}.yaml")), text(n)).expect("writable");
+        }
+        assert_eq!(Catalog::load(Some(dir.path())).expect("sound").offered.len(), OFFERED_FILES_MAX);
+        std::fs::write(dir.path().join("more.yaml"), text(OFFERED_FILES_MAX)).expect("writable");
+        assert!(matches!(Catalog::load(Some(dir.path())), Err(CatalogError::TooMany(_))));
+    }
+}

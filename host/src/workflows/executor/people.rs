@@ -1,0 +1,382 @@
+//! Tasks that reach people: messages, replies to them, and questions. Each step is kept before the next, so that each
+//! happens once however often the process is killed.
+
+use super::{ExecuteError, Executor, Problem, Run, Went, WorkflowState, about, turn_of};
+use cofferdam_agent::tools::{Approval, Approver, Decision, SHOWN_UNITS_MAX};
+use cofferdam_chat::runs::{Messenger, Runs, Unreached};
+use cofferdam_core::audit::{Workflow, sha256_hex};
+use cofferdam_core::id::Caller;
+use cofferdam_core::message::{OutgoingAttachment, OutgoingResponse};
+use cofferdam_core::path::GuestPath;
+use cofferdam_core::text::one_line;
+use cofferdam_core::tool::{ErrorCode, ToolError};
+use cofferdam_store::{KeptRun, NewMessage, NewReply, NewWait, RunState, Sent, Waited, now_ms, plain};
+use cofferdam_warden::attachments::outgoing::{Body, Source};
+use cofferdam_workflow::{ApproveWork, Person, PlannedWork, ReadySend, SendWork, WaitWork};
+use serde_json::{Map, Value, json};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio_util::sync::CancellationToken;
+
+/// How often it is looked whether a message is out.
+const LOOK: Duration = Duration::from_millis(100);
+/// How often somebody is tried who cannot be written to at the moment.
+const AGAIN: Duration = Duration::from_secs(1);
+
+/// Said of people whom nobody serves.
+const CLOSED: &str = "is nobody whom this gateway serves; it writes to people of allowed_users, or let in by `cofferdam allow`";
+
+/// Reaches people on the channels that are configured.
+#[derive(Clone)]
+pub struct People {
+    /// Where channels are found.
+    pub runs: Runs,
+    /// Those that are configured.
+    pub channels: Vec<&'static str>,
+}
+
+impl From<Unreached> for Problem {
+    fn from(error: Unreached) -> Self {
+        Self { code: ErrorCode::SendFailed, message: one_line(&error.to_string(), 500) }
+    }
+}
+
+fn cancelled() -> Problem {
+    ToolError::cancelled().into()
+}
+
+fn named(person: &Person) -> String {
+    format!("{}:{}", person.channel, person.user)
+}
+
+impl Executor {
+    /// Who reaches a person; waits for a channel that is not up yet.
+    async fn messenger(
+        &self,
+        person: &Person,
+        cancel: &CancellationToken,
+    ) -> Result<Arc<dyn Messenger>, Problem> {
+        let denied = || Problem {
+            code: ErrorCode::RecipientDenied,
+            message: format!("{} {CLOSED}", one_line(&named(person), 80)),
+        };
+        let people = self.people.as_ref().ok_or_else(denied)?;
+        if !people.channels.iter().any(|channel| *channel == person.channel) {
+            return Err(denied());
+        }
+        loop {
+            if let Some(messenger) = people.runs.messenger(&person.channel) {
+                return if messenger.serves(&person.user) { Ok(messenger) } else { Err(denied()) };
+            }
+            tokio::select! {
+                () = tokio::time::sleep(LOOK) => {}
+                () = cancel.cancelled() => return Err(cancelled()),
+            }
+        }
+    }
+
+    /// Sends the message of a task, once, and waits until it is out.
+    pub(super) async fn send(
+        &self,
+        run: &Run,
+        n: usize,
+        work: &SendWork,
+        outputs: &Map<String, Value>,
+        cancel: &CancellationToken,
+    ) -> Result<Value, Problem> {
+        let ready = run.plan.message(work, outputs)?;
+        let messenger = self.messenger(&ready.to, cancel).await?;
+        let turn = turn_of(run, &run.plan.tasks[n].id);
+        let private = loop {
+            match messenger.open(&ready.to.user).await {
+                Ok(private) => break private,
+                Err(Unreached::Now(why)) => tracing::debug!(run = run.id, why, "a person is tried again"),
+                Err(error @ Unreached::Ever(_)) => return Err(error.into()),
+            }
+            tokio::select! {
+                () = tokio::time::sleep(AGAIN) => {}
+                () = cancel.cancelled() => return Err(cancelled()),
+            }
+        };
+        let lost = |error: cofferdam_store::StoreError| Problem {
+            code: ErrorCode::Internal,
+            message: one_line(&error.to_string(), 500),
+        };
+        if self.store.message_sent(&turn).await.map_err(lost)? == Sent::Unknown {
+            let files = self.files(run, &ready, &turn)?;
+            let response =
+                OutgoingResponse { attachments: files.clone(), ..OutgoingResponse::text(ready.text.clone()) };
+            let reply = NewReply { target: private.target, parts: messenger.parts(response) };
+            let event = Workflow {
+                task: Some(run.plan.tasks[n].id.clone()),
+                to: Some(named(&ready.to)),
+                text_sha256: Some(sha256_hex(ready.text.as_bytes())),
+                ..about(run)
+            };
+            self.warden.note_workflow(event)?;
+            let new = NewMessage {
+                run: run.id.clone(),
+                task: n,
+                channel: messenger.channel(),
+                recipient: ready.to.user.clone(),
+                turn: turn.clone(),
+                texts: texts(&reply),
+                is_awaited: is_awaited(run, n),
+                reply,
+                files,
+                place: private.place,
+            };
+            let kept = self.store.keep_message(new).await.map_err(lost)?;
+            self.warden.outgoing().release(&turn);
+            match kept {
+                Some(reply) => messenger.send(reply).await,
+                // The run has ended.
+                None => return Err(cancelled()),
+            }
+        }
+        loop {
+            match self.store.message_sent(&turn).await.map_err(lost)? {
+                Sent::Out(ids) => {
+                    let first = ids.first().cloned().unwrap_or_default();
+                    return Ok(json!({
+                        "channel": ready.to.channel, "channelId": private.chat, "messageId": first,
+                    }));
+                }
+                Sent::Failed(why) => {
+                    return Err(Problem { code: ErrorCode::SendFailed, message: one_line(&why, 500) });
+                }
+                Sent::NotYet | Sent::Unknown => {}
+            }
+            tokio::select! {
+                () = tokio::time::sleep(LOOK) => {}
+                () = cancel.cancelled() => return Err(cancelled()),
+            }
+        }
+    }
+
+    /// The files of a message, held until it is out.
+    fn files(
+        &self,
+        run: &Run,
+        ready: &ReadySend,
+        turn: &cofferdam_core::id::TurnId,
+    ) -> Result<Vec<OutgoingAttachment>, Problem> {
+        if ready.files.is_empty() {
+            return Ok(Vec::new());
+        }
+        let place = self.place(run);
+        let open = |path: &String| {
+            let denied = |why: String| Problem { code: ErrorCode::PathDenied, message: one_line(&why, 500) };
+            let guest = GuestPath::parse(path).map_err(|error| denied(error.to_string()))?;
+            if !matches!(guest.mount(), "/shared" | "/tmp") {
+                return Err(denied(format!("{path}: a message takes files of /shared and /tmp")));
+            }
+            let (file, len) = self.warden.open_file(&place, &guest)?;
+            let body = Body::File { path: path.clone(), file, len };
+            Ok(Source { body, name: None, mime_type: None })
+        };
+        let sources = ready.files.iter().map(open).collect::<Result<Vec<_>, Problem>>()?;
+        let mut addition = self.warden.outgoing().addition(turn);
+        let taken = addition.take(sources, &|| Ok(())).map_err(ToolError::from)?;
+        addition.keep();
+        Ok(taken)
+    }
+
+    /// How the wait of a task stands; begins it.
+    pub(super) async fn wait(
+        &self,
+        run: &Run,
+        n: usize,
+        work: &WaitWork,
+        outputs: &Map<String, Value>,
+    ) -> Result<Went, ExecuteError> {
+        let ready = run.plan.wait(work, outputs);
+        let sent = match &run.plan.tasks[work.reply_to].work {
+            PlannedWork::Send(send) => run.plan.message(send, outputs),
+            // The file was refused.
+            _ => return self.end(run, n, Err(cancelled())).await,
+        };
+        let (ready, sent) = match ready.and_then(|ready| Ok((ready, sent?))) {
+            Ok(both) => both,
+            Err(error) => return self.end(run, n, Err(error.into())).await,
+        };
+        let from = named(&sent.to);
+        let patience = i64::try_from(ready.timeout.0.as_millis()).unwrap_or(i64::MAX);
+        let of = Some(work.reply_to);
+        let new = NewWait { run: run.id.clone(), task: n, of, from: from.clone(), patience };
+        match self.store.wait(new, now_ms()).await? {
+            Waited::Open { begins, .. } => {
+                if begins {
+                    self.note(run, WorkflowState::Waiting, None)?;
+                }
+                Ok(Went::Waits)
+            }
+            Waited::Replied(reply) => {
+                let by = Caller { channel: sent.to.channel, sender: sent.to.user };
+                self.note(run, WorkflowState::Resumed, Some(&by))?;
+                self.end(run, n, Ok(serde_json::from_str(&reply).unwrap_or_default())).await
+            }
+            Waited::TimedOut => match ready.otherwise {
+                Some(text) => {
+                    self.note(run, WorkflowState::Resumed, None)?;
+                    self.end(run, n, Ok(json!({ "text": text }))).await
+                }
+                None => {
+                    let message = format!("{from} did not reply within {}", ready.timeout);
+                    self.end(run, n, Err(Problem { code: ErrorCode::TimedOut, message })).await
+                }
+            },
+        }
+    }
+
+    /// Asks a person, and waits for their decision.
+    pub(super) async fn approve(
+        &self,
+        run: &Run,
+        n: usize,
+        work: &ApproveWork,
+        outputs: &Map<String, Value>,
+        cancel: &CancellationToken,
+    ) -> Result<Value, Problem> {
+        let ready = run.plan.question(work, outputs)?;
+        let who_began = || Person { channel: run.by.channel.clone(), user: run.by.sender.clone() };
+        let from = ready.from.unwrap_or_else(who_began);
+        let messenger = self.messenger(&from, cancel).await?;
+        if ready.text.encode_utf16().count() > SHOWN_UNITS_MAX {
+            let message =
+                format!("the text of `approve` is longer than {SHOWN_UNITS_MAX}; write a shorter one");
+            return Err(Problem { code: ErrorCode::TooLarge, message });
+        }
+        let failed = |error: String| Problem { code: ErrorCode::Internal, message: one_line(&error, 500) };
+        let patience = i64::try_from(ready.timeout.0.as_millis()).unwrap_or(i64::MAX);
+        let new = NewWait { run: run.id.clone(), task: n, of: None, from: named(&from), patience };
+        let until = match self.store.wait(new, now_ms()).await.map_err(|error| failed(error.to_string()))? {
+            Waited::Open { begins, until } => {
+                if begins {
+                    self.note(run, WorkflowState::Waiting, None)
+                        .map_err(|error| failed(error.to_string()))?;
+                }
+                until
+            }
+            Waited::Replied(_) | Waited::TimedOut => now_ms(),
+        };
+        let left = Duration::from_millis(u64::try_from(until - now_ms()).unwrap_or(0));
+        let approver = loop {
+            match messenger.approver(&from.user, left).await {
+                Ok(approver) => break approver,
+                Err(Unreached::Now(why)) => tracing::debug!(run = run.id, why, "a person is tried again"),
+                Err(error @ Unreached::Ever(_)) => return Err(error.into()),
+            }
+            tokio::select! {
+                () = tokio::time::sleep(AGAIN) => {}
+                () = cancel.cancelled() => return Err(cancelled()),
+            }
+        };
+        let turn = turn_of(run, &run.plan.tasks[n].id);
+        let told = json!([named(&from), ready.text]).to_string();
+        let approval = Approval {
+            call: turn.call(0),
+            turn,
+            caller: Caller { channel: from.channel.clone(), sender: run.by.sender.clone() },
+            tool: "approve".to_owned(),
+            text: ready.text,
+            sha256: sha256_hex(told.as_bytes()),
+            remember: Vec::new(),
+        };
+        let decision = self.decided(approver.as_ref(), &approval, cancel).await?;
+        let by = match &decision {
+            Decision::Approved(by) | Decision::Denied(by) => Some(by),
+            _ => None,
+        };
+        self.note(run, WorkflowState::Resumed, by).map_err(|error| failed(error.to_string()))?;
+        let refused = |code: ErrorCode, message: String| Err(Problem { code, message });
+        match decision {
+            Decision::Approved(by) => {
+                Ok(json!({ "approved": true, "by": format!("{}:{}", by.channel, by.sender) }))
+            }
+            Decision::Denied(by) => {
+                refused(ErrorCode::ApprovalDenied, format!("{}:{} denied it", by.channel, by.sender))
+            }
+            Decision::Expired => refused(
+                ErrorCode::TimedOut,
+                format!("{} did not decide within {}", named(&from), ready.timeout),
+            ),
+            Decision::Withdrawn => {
+                refused(ErrorCode::ApprovalDenied, "the question was withdrawn".to_owned())
+            }
+            Decision::Unasked(why) => refused(ErrorCode::SendFailed, one_line(&why, 500)),
+        }
+    }
+
+    /// The decision; the question outlasts a stop of the program, and not the end of the run.
+    async fn decided(
+        &self,
+        approver: &dyn Approver,
+        approval: &Approval,
+        cancel: &CancellationToken,
+    ) -> Result<Decision, Problem> {
+        let own = CancellationToken::new();
+        let deciding = approver.decide(approval, &own);
+        tokio::pin!(deciding);
+        let decision = tokio::select! {
+            decision = &mut deciding => decision,
+            () = cancel.cancelled() => {
+                if self.stop.is_cancelled() {
+                    return Err(cancelled());
+                }
+                own.cancel();
+                deciding.await;
+                return Err(cancelled());
+            }
+        };
+        if decision == Decision::Withdrawn {
+            // A channel that stops says so a moment before the program does.
+            tokio::select! {
+                () = tokio::time::sleep(AGAIN) => {}
+                () = cancel.cancelled() => {}
+            }
+            if self.stop.is_cancelled() {
+                return Err(cancelled());
+            }
+        }
+        Ok(decision)
+    }
+}
+
+/// What the parts of a message say, for who replies before their ids are noted.
+fn texts(reply: &NewReply) -> Vec<String> {
+    reply.parts.iter().map(|part| plain(&said(&part.body))).collect()
+}
+
+/// The words of a part: plain, or those of a bundle.
+fn said(body: &str) -> String {
+    let Ok(Value::Object(bundle)) = serde_json::from_str(body) else { return body.to_owned() };
+    let words = bundle.get("caption").or_else(|| bundle.get("text")).and_then(Value::as_str);
+    words.map_or_else(|| body.to_owned(), str::to_owned)
+}
+
+/// Whether a task waits for the reply to this one's message.
+fn is_awaited(run: &Run, n: usize) -> bool {
+    run.plan.tasks.iter().any(|task| matches!(&task.work, PlannedWork::Wait(wait) if wait.reply_to == n))
+}
+
+/// What the end of a run says where it was begun.
+pub(in crate::workflows) fn ended_text(kept: &KeptRun) -> String {
+    let read = |text: &Option<String>| -> Value {
+        text.as_ref().and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default()
+    };
+    match kept.state {
+        RunState::Done => match read(&kept.output) {
+            Value::String(text) => text,
+            Value::Null => format!("{} is done.", kept.new.workflow),
+            other => other.to_string(),
+        },
+        RunState::Failed => {
+            let error = read(&kept.error);
+            let part = |key: &str| error[key].as_str().unwrap_or("internal").to_owned();
+            format!("{}: {}", part("code"), part("message"))
+        }
+        RunState::Cancelled => format!("{}: somebody has ended {}", ErrorCode::Cancelled, kept.new.run),
+        RunState::Running => format!("{} goes on.", kept.new.run),
+    }
+}

@@ -1,0 +1,404 @@
+//! Runs in `serve`: those that commands and schedules begin, and those that `run` has handed over. What each waits for is in
+//! the database alone, so a restart finds all of it.
+
+use super::began::{new_run, take_up};
+use super::catalog::{Catalog, Offered};
+use super::executor::{Executor, ended_text};
+use super::lock::RunLock;
+use cofferdam_chat::runs::Runs;
+use cofferdam_core::audit::{Workflow, WorkflowState};
+use cofferdam_core::id::Caller;
+use cofferdam_core::message::OutgoingResponse;
+use cofferdam_core::text::one_line;
+use cofferdam_core::tool::ErrorCode;
+use cofferdam_store::{
+    AnswerTo, Ended, KeptRun, NewReply, NewRun, Owner, RunState, Store, StoreError, now_ms,
+};
+use cofferdam_workflow::{Context, Plan, schedule};
+use rustix::time::{ClockId, clock_gettime};
+use serde_json::{Map, Value, json};
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::{Notify, watch};
+use tokio::task::JoinSet;
+
+/// How often it is looked whether a run has something to do.
+const LOOK: Duration = Duration::from_millis(500);
+/// How often it is looked whether a channel is up.
+const NOT_UP: Duration = Duration::from_millis(100);
+/// A run that could not be gone on with is tried again after this.
+const AGAIN: Duration = Duration::from_secs(5);
+/// What a clock may be off by between two looks before waits follow it, in milliseconds.
+const DRIFT_MAX: i64 = 2_000;
+/// What is under way at a stop gets so long to notice.
+const GRACE: Duration = Duration::from_secs(5);
+
+/// The runs of the one `serve`. Clones share them.
+#[derive(Clone)]
+pub struct Serving(Arc<Inner>);
+
+struct Inner {
+    /// Carries runs out, as it is configured now.
+    executors: watch::Receiver<Executor>,
+    catalog: Arc<Catalog>,
+    runs: Runs,
+    store: Store,
+    given: Given,
+    state_dir: PathBuf,
+    /// There may be something to do.
+    nudged: Notify,
+    /// Something went on.
+    went_on: watch::Sender<()>,
+}
+
+/// What every run of `serve` begins with.
+pub struct Given {
+    /// Each variable that the operator lists.
+    pub env: Map<String, Value>,
+    /// Each tool that is there, with its description.
+    pub tools: Map<String, Value>,
+    /// Runs that are open at once.
+    pub max_open: u32,
+}
+
+/// Why a run does not begin.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum NotBegun {
+    /// It may not; for who asked for it.
+    #[error("{0}")]
+    Refused(String),
+    /// It cannot be kept for now.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// What begins a run.
+pub(super) struct Beginning {
+    pub(super) id: String,
+    pub(super) by: Caller,
+    pub(super) input: Value,
+    pub(super) trigger: Value,
+    pub(super) answer_to: AnswerTo,
+    /// Whether its end is told in any case.
+    pub(super) answers: bool,
+}
+
+impl Serving {
+    /// The runs of a store, carried out by what `executors` brings.
+    pub fn new(
+        executors: watch::Receiver<Executor>,
+        (catalog, runs): (Arc<Catalog>, Runs),
+        given: Given,
+        state_dir: PathBuf,
+    ) -> Self {
+        let store = executors.borrow().store.clone();
+        let (nudged, went_on) = (Notify::new(), watch::Sender::new(()));
+        Self(Arc::new(Inner { executors, catalog, runs, store, given, state_dir, nudged, went_on }))
+    }
+
+    pub(super) fn catalog(&self) -> &Catalog {
+        &self.0.catalog
+    }
+
+    pub(super) fn store(&self) -> &Store {
+        &self.0.store
+    }
+
+    /// Resolves when something went on from here.
+    pub(super) fn progress(&self) -> watch::Receiver<()> {
+        self.0.went_on.subscribe()
+    }
+
+    pub(super) fn is_stopping(&self) -> bool {
+        self.0.executors.borrow().stop.is_cancelled()
+    }
+
+    /// Goes on with runs until the program stops.
+    pub async fn run(self) {
+        let stop = self.0.executors.borrow().stop.clone();
+        let (mut carried, mut tasks) = (BTreeSet::new(), JoinSet::new());
+        if let Err(error) = self.0.store.bound_waits(now_ms()).await {
+            tracing::error!(%error, "the times of waiting runs are not looked at");
+        }
+        let mut clock = Clock::now();
+        loop {
+            if let Some(by) = clock.was_set() {
+                tracing::warn!(by_ms = by, "the clock was set; what runs of workflows wait for follows it");
+                if let Err(error) = self.0.store.shift_waits(by).await {
+                    tracing::error!(%error, "the times of waiting runs do not follow the clock");
+                }
+            }
+            if let Err(error) = self.look(&mut carried, &mut tasks).await {
+                tracing::error!(%error, "runs of workflows cannot be looked up; trying again");
+            }
+            tokio::select! {
+                () = stop.cancelled() => break,
+                () = self.0.nudged.notified() => {}
+                Some(ended) = tasks.join_next() => {
+                    let ended: Result<String, _> = ended;
+                    match ended {
+                        Ok(id) => _ = carried.remove(&id),
+                        Err(error) => {
+                            tracing::error!(%error, "a run of a workflow was cut off");
+                            // Nobody knows whose it was: those that go on are found again by their locks.
+                            carried.clear();
+                        }
+                    }
+                    self.0.went_on.send_replace(());
+                }
+                () = tokio::time::sleep(LOOK) => {}
+            }
+        }
+        let all = async { while tasks.join_next().await.is_some() {} };
+        let _ = tokio::time::timeout(GRACE, all).await;
+    }
+
+    async fn look(
+        &self,
+        carried: &mut BTreeSet<String>,
+        tasks: &mut JoinSet<String>,
+    ) -> Result<(), StoreError> {
+        self.look_at_schedules().await?;
+        let deadline = self.0.executors.borrow().deadline.0.as_millis();
+        let deadline = i64::try_from(deadline).unwrap_or(i64::MAX);
+        for id in self.0.store.runs_to_go_on(now_ms(), deadline).await? {
+            if carried.insert(id.clone()) {
+                let this = self.clone();
+                tasks.spawn(async move {
+                    this.carry(&id).await;
+                    id
+                });
+            }
+        }
+        for id in self.0.store.unanswered_runs().await? {
+            if let Some(kept) = self.0.store.kept_run(&id).await? {
+                self.answer(&kept).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Tells the end of a run where it was begun, once its channel is up.
+    async fn answer(&self, kept: &KeptRun) -> Result<(), StoreError> {
+        let (Some(to), Some(messenger)) =
+            (kept.new.answer_to.clone(), self.0.runs.messenger(&kept.new.by.channel))
+        else {
+            return Ok(());
+        };
+        if messenger.channel() != to.channel {
+            return Ok(());
+        }
+        let parts = messenger.parts(OutgoingResponse::text(ended_text(kept)));
+        let said = NewReply { target: to.target.clone(), parts };
+        if let Some(reply) = self.0.store.answer_run(&kept.new.run, to, said).await? {
+            messenger.send(reply).await;
+        }
+        Ok(())
+    }
+
+    /// Goes on with one run until it ends, waits, or the program stops.
+    async fn carry(&self, id: &str) {
+        if let Err(why) = self.carried(id).await {
+            tracing::error!(run = id, why, "a run of a workflow cannot go on; trying again");
+            let stop = self.0.executors.borrow().stop.clone();
+            tokio::select! {
+                () = tokio::time::sleep(AGAIN) => {}
+                () = stop.cancelled() => {}
+            }
+        }
+    }
+
+    async fn carried(&self, id: &str) -> Result<(), String> {
+        let text = |error: &dyn std::fmt::Display| error.to_string();
+        let (dir, name) = (self.0.state_dir.clone(), id.to_owned());
+        let taken = tokio::task::spawn_blocking(move || RunLock::take(&dir, &name)).await;
+        let lock = taken.map_err(|error| text(&error))?.map_err(|error| text(&error))?;
+        let Some(lock) = lock else {
+            // A command that hands it over is about to let it go.
+            tokio::time::sleep(LOOK).await;
+            return Ok(());
+        };
+        let kept = self.0.store.kept_run(id).await.map_err(|error| text(&error))?;
+        let Some(kept) = kept.filter(|kept| kept.state == RunState::Running) else { return Ok(()) };
+        let run = match take_up(&kept) {
+            Ok(run) => run,
+            Err(error) => return self.give_up(&kept, &error.to_string()).await.map_err(|error| text(&error)),
+        };
+        let mut executor = self.0.executors.borrow().clone();
+        if let Some(to) = &kept.new.answer_to {
+            let messenger = loop {
+                if let Some(messenger) = self.0.runs.messenger(&kept.new.by.channel) {
+                    break messenger;
+                }
+                tokio::select! {
+                    () = tokio::time::sleep(NOT_UP) => {}
+                    () = executor.stop.cancelled() => return Ok(()),
+                }
+            };
+            executor.approver = messenger.approver_below(&to.target, &kept.new.by.sender);
+        }
+        let kept = executor.carry_out(&run).await.map_err(|error| text(&error))?;
+        if kept.state != RunState::Running {
+            lock.end(&self.0.state_dir, id);
+        }
+        Ok(())
+    }
+
+    /// Ends a run that no release after this one will go on with by itself.
+    async fn give_up(&self, kept: &KeptRun, why: &str) -> Result<(), StoreError> {
+        let error = json!({ "code": ErrorCode::Internal, "message": one_line(why, 500) });
+        if self.0.store.end_run(&kept.new.run, Ended::Failed(error.to_string())).await? {
+            self.note(kept, WorkflowState::Failed, None);
+        }
+        Ok(())
+    }
+
+    /// Writes down what became of a kept run; that it did is so whether or not it can be written.
+    fn note(&self, kept: &KeptRun, state: WorkflowState, by: Option<&Caller>) {
+        let noted = self.0.executors.borrow().warden.note_workflow(event(&kept.new, state, by));
+        if let Err(error) = noted {
+            tracing::error!(%error, run = kept.new.run, "what became of a run is not in the audit");
+        }
+    }
+
+    /// Ends a run that somebody does not want any more.
+    pub(super) async fn cancel(&self, kept: &KeptRun) -> Result<(), StoreError> {
+        if self.0.store.cancel_run(&kept.new.run).await? {
+            self.note(kept, WorkflowState::Cancelled, Some(&kept.new.by));
+        }
+        Ok(())
+    }
+
+    /// Begins a run, which is then gone on with.
+    pub(super) async fn begin(&self, of: &Offered, beginning: Beginning) -> Result<(), NotBegun> {
+        let Beginning { id, by, input, trigger, answer_to, answers } = beginning;
+        let Given { env, tools, max_open } = &self.0.given;
+        let context = Context { run: id, input, env: env.clone(), trigger, tools: tools.clone() };
+        let refused = |error: &dyn std::fmt::Display| NotBegun::Refused(error.to_string());
+        let plan = Plan::begin(of.workflow.clone(), &context)
+            .map_err(|error| NotBegun::Refused(format!("{}: {}", error.code, error.problem.problem)))?;
+        let new = new_run(&plan, &context, of.dir.clone(), &by);
+        let new = NewRun { owner: Owner::Serve, answer_to: Some(answer_to), answers, ..new };
+        let warden = self.0.executors.borrow().warden.clone();
+        warden.note_workflow(event(&new, WorkflowState::Started, Some(&by))).map_err(|e| refused(&e))?;
+        if !self.0.store.begin_run(new.clone(), *max_open).await? {
+            let noted = warden.note_workflow(event(&new, WorkflowState::Failed, None));
+            noted.map_err(|e| refused(&e))?;
+            return Err(NotBegun::Refused(format!(
+                "{}: {max_open} runs of workflows are open ([workflows] max_open); try again when one has ended",
+                ErrorCode::QuotaExceeded
+            )));
+        }
+        self.0.nudged.notify_one();
+        Ok(())
+    }
+
+    /// Begins what is due. Of times that were missed one is made up.
+    async fn look_at_schedules(&self) -> Result<(), StoreError> {
+        for of in &self.0.catalog.offered {
+            let Some((times, to)) = &of.workflow.on.schedule else { continue };
+            let now = now_ms();
+            let before = self.0.store.schedule_looked(&of.workflow.id, now).await?;
+            // A clock that was set back makes nothing due twice.
+            let Some(due) = schedule::latest(times, before, now) else { continue };
+            let Some(messenger) = self.0.runs.messenger(&to.channel) else { continue };
+            let target = match messenger.open(&to.user).await {
+                Ok(private) => private.target,
+                Err(error) => {
+                    tracing::warn!(%error, workflow = of.workflow.id, "who is answered cannot be reached");
+                    continue;
+                }
+            };
+            let id = format!("{}-at-{:x}", of.workflow.id, due / 1000);
+            if self.0.store.kept_run(&id).await?.is_none() {
+                let by = Caller { channel: to.channel.clone(), sender: to.user.clone() };
+                let trigger = json!({
+                    "kind": "schedule", "channel": by.channel, "sender": by.sender, "files": [],
+                });
+                let answer_to = AnswerTo { channel: messenger.channel(), target };
+                let input = of.workflow.input().complete(json!({}));
+                let begun = match input {
+                    Ok(input) => {
+                        let beginning = Beginning { id, by, input, trigger, answer_to, answers: true };
+                        self.begin(of, beginning).await
+                    }
+                    Err(error) => Err(NotBegun::Refused(error.to_string())),
+                };
+                match begun {
+                    Ok(()) => {}
+                    Err(NotBegun::Store(error)) => return Err(error),
+                    Err(NotBegun::Refused(why)) => {
+                        tracing::error!(workflow = of.workflow.id, why, "a scheduled run does not begin");
+                    }
+                }
+            }
+            self.0.store.schedule_done(&of.workflow.id, due).await?;
+        }
+        Ok(())
+    }
+
+    /// Has it looked soon whether there is something to do.
+    pub(super) fn nudge(&self) {
+        self.0.nudged.notify_one();
+    }
+}
+
+fn event(new: &NewRun, state: WorkflowState, by: Option<&Caller>) -> Workflow {
+    Workflow {
+        run: new.run.clone(),
+        workflow: new.workflow.clone(),
+        file_sha256: new.file_sha256.clone(),
+        state: Some(state),
+        by: by.map(|by| format!("{}:{}", by.channel, by.sender)),
+        task: None,
+        attachments: None,
+        to: None,
+        text_sha256: None,
+    }
+}
+
+/// Tells a clock that was set from time that went by.
+struct Clock {
+    /// Both in milliseconds: of people, and of the machine since it was started, sleep included.
+    wall: i64,
+    machine: i64,
+}
+
+impl Clock {
+    fn now() -> Self {
+        let machine = clock_gettime(ClockId::Boottime);
+        Self { wall: now_ms(), machine: machine.tv_sec * 1000 + machine.tv_nsec / 1_000_000 }
+    }
+
+    /// By how much the clock was set since the last look, if it was.
+    fn was_set(&mut self) -> Option<i64> {
+        let before = std::mem::replace(self, Self::now());
+        drift((before.wall, self.wall), (before.machine, self.machine))
+    }
+}
+
+fn drift(wall: (i64, i64), machine: (i64, i64)) -> Option<i64> {
+    let drift = (wall.1 - wall.0) - (machine.1 - machine.0);
+    (drift.abs() > DRIFT_MAX).then_some(drift)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_clock_that_was_set_is_told_from_time_that_went_by() {
+        for (wall, machine, expected) in [
+            ((1_000, 1_500), (7_000, 7_500), None),
+            // The machine slept: both went on.
+            ((1_000, 9_000_000), (7_000, 9_006_000), None),
+            ((1_000, 3_601_500), (7_000, 7_500), Some(3_600_000)),
+            ((3_601_000, 1_500), (7_000, 7_500), Some(-3_600_000)),
+            ((0, DRIFT_MAX), (0, 0), None),
+        ] {
+            assert_eq!(drift(wall, machine), expected, "{wall:?} {machine:?}");
+        }
+    }
+}

@@ -1,0 +1,141 @@
+//! Commands of a chat that begin runs: `/NAME key=value …`.
+
+use super::catalog::Offered;
+use super::executor::ended_text;
+use super::serving::{Beginning, NotBegun, Serving};
+use async_trait::async_trait;
+use cofferdam_agent::llm::commands::typed_arguments;
+use cofferdam_chat::runs::{Starter, Trigger};
+use cofferdam_core::audit::sha256_hex;
+use cofferdam_core::json::parse_strict;
+use cofferdam_core::message::OutgoingResponse;
+use cofferdam_core::text::one_line;
+use cofferdam_core::tool::ErrorCode;
+use cofferdam_store::{KeptRun, RunState, StoreError};
+use serde_json::{Value, json};
+use std::time::Duration;
+use tokio_util::sync::CancellationToken;
+
+/// How often a run is looked at that nobody has said anything about.
+const LOOK: Duration = Duration::from_millis(500);
+
+#[async_trait]
+impl Starter for Serving {
+    fn is_command(&self, text: &str) -> bool {
+        self.catalog().by_command(text).is_some()
+    }
+
+    async fn run(&self, trigger: Trigger, cancel: &CancellationToken) -> Option<OutgoingResponse> {
+        let said = loop {
+            match self.answered(&trigger, cancel).await {
+                Ok(said) => break said?,
+                Err(error) => tracing::error!(%error, "a run of a workflow cannot be kept; trying again"),
+            }
+            if self.is_stopping() {
+                return None;
+            }
+            tokio::time::sleep(LOOK).await;
+        };
+        Some(OutgoingResponse::text(said))
+    }
+}
+
+impl Serving {
+    async fn answered(
+        &self,
+        trigger: &Trigger,
+        cancel: &CancellationToken,
+    ) -> Result<Option<String>, StoreError> {
+        let Some((of, rest)) = self.catalog().by_command(&trigger.text) else { return Ok(None) };
+        if !trigger.is_unlimited {
+            return Ok(Some(format!(
+                "{}: here only tools of some profiles may be called, and a workflow calls what its file names",
+                ErrorCode::PathDenied
+            )));
+        }
+        // The same for the same message, however often its turn is run.
+        let digest = sha256_hex(trigger.turn.as_str().as_bytes());
+        let id = format!("{}-{}", of.workflow.id, &digest[..20]);
+        let mut progress = self.progress();
+        if self.store().kept_run(&id).await?.is_none() {
+            let begun = match input(of, rest) {
+                Ok(input) => self.begin(of, beginning(id.clone(), input, trigger)).await,
+                Err(why) => Err(NotBegun::Refused(why)),
+            };
+            match begun {
+                Ok(()) => {}
+                Err(NotBegun::Store(error)) => return Err(error),
+                Err(NotBegun::Refused(why)) => return Ok(Some(why)),
+            }
+        }
+        loop {
+            progress.borrow_and_update();
+            let Some(kept) = self.store().kept_run(&id).await? else {
+                return Ok(Some(format!("{id} is no longer kept")));
+            };
+            if kept.new.answers {
+                // Its end was promised, and is told beside this.
+                return Ok(Some(acknowledgement(&kept)));
+            }
+            if kept.state != RunState::Running {
+                return Ok(Some(ended_text(&kept)));
+            }
+            if kept.tasks.iter().any(|task| task.waits.is_some()) && self.store().acknowledge_run(&id).await?
+            {
+                return Ok(Some(acknowledgement(&kept)));
+            }
+            tokio::select! {
+                () = cancel.cancelled() => {
+                    if self.is_stopping() {
+                        return Ok(None);
+                    }
+                    self.cancel(&kept).await?;
+                    self.nudge();
+                    let kept = self.store().kept_run(&id).await?;
+                    return Ok(kept.as_ref().map(ended_text));
+                }
+                _ = progress.changed() => {}
+                () = tokio::time::sleep(LOOK) => {}
+            }
+        }
+    }
+}
+
+fn beginning(id: String, input: Value, trigger: &Trigger) -> Beginning {
+    let Trigger { turn, session, by, text, files, answer_to, .. } = trigger;
+    let trigger = json!({
+        "kind": "command", "channel": by.channel, "sender": by.sender, "session": session.as_str(),
+        "request": turn.as_str(), "text": text, "files": files,
+    });
+    Beginning { id, by: by.clone(), input, trigger, answer_to: answer_to.clone(), answers: false }
+}
+
+/// What is typed behind a command, complete.
+fn input(of: &Offered, rest: &str) -> Result<Value, String> {
+    let input = of.workflow.input();
+    let wrong = |error: &dyn std::fmt::Display| {
+        let command = of.workflow.on.command.as_deref().unwrap_or_default();
+        let keys: Vec<String> = input.schema["properties"]
+            .as_object()
+            .map(|properties| properties.keys().map(|key| format!("{key}=…")).collect())
+            .unwrap_or_default();
+        let usage = format!("write /{command} {}", keys.join(" "));
+        format!(
+            "{}: {}; {}",
+            ErrorCode::InvalidArguments,
+            one_line(&error.to_string(), 500),
+            usage.trim_end()
+        )
+    };
+    let given = match rest.starts_with('{') {
+        true => parse_strict(rest).map_err(|error| wrong(&error))?,
+        false => typed_arguments(&input.schema, rest).map_err(|error| wrong(&error))?,
+    };
+    input.complete(given).map_err(|error| wrong(&error))
+}
+
+fn acknowledgement(kept: &KeptRun) -> String {
+    let waits = kept.tasks.iter().find_map(|task| task.waits.as_ref());
+    let whom = waits.map_or_else(|| "somebody".to_owned(), |waits| waits.from.clone());
+    format!("{} waits for {whom}; its answer comes here.", kept.new.run)
+}

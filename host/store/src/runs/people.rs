@@ -1,0 +1,403 @@
+//! What runs say to people and wait for: each message under its task, the reply to it, until when it is waited for.
+//!
+//! A reply is noted in the transaction that keeps its update. Reply, timeout and the end of the run exclude each other by
+//! the `WHERE` of one `UPDATE`: of several at once one counts.
+
+use crate::outgoing;
+use crate::replies::{insert_reply, reply};
+use crate::streams::said;
+use crate::{AnswerTo, Answers, NewReply, Place, Reply, Sqlite, StoreError, Waits, now_ms};
+use async_trait::async_trait;
+use cofferdam_core::id::TurnId;
+use cofferdam_core::message::OutgoingAttachment;
+use rusqlite::{OptionalExtension, Transaction, params};
+
+/// A message that a task sends.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NewMessage {
+    /// The run.
+    pub run: String,
+    /// The task.
+    pub task: usize,
+    /// What is this channel's in the store.
+    pub channel: String,
+    /// The channel's immutable id of whoever gets it.
+    pub recipient: String,
+    /// Names it for ever: sent again it is the same message.
+    pub turn: TurnId,
+    /// What its parts say, as [`plain`] has it.
+    pub texts: Vec<String>,
+    /// Whether a task waits for the reply to it.
+    pub is_awaited: bool,
+    /// The message.
+    pub reply: NewReply,
+    /// Its files, whose blobs are needed until it is out.
+    pub files: Vec<OutgoingAttachment>,
+    /// Where it is said, where a channel notes that.
+    pub place: Option<Place>,
+}
+
+/// What became of a message.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Sent {
+    /// It is not kept.
+    Unknown,
+    /// Something of it is still to be sent.
+    NotYet,
+    /// All of it is out, under these ids of the platform.
+    Out(Vec<String>),
+    /// Something of it never will be.
+    Failed(String),
+}
+
+/// Whom a task waits for, and how long.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NewWait {
+    /// The run.
+    pub run: String,
+    /// The task that waits.
+    pub task: usize,
+    /// The task whose message it waits for the reply to; none: for the decision of a person.
+    pub of: Option<usize>,
+    /// `CHANNEL:USER`.
+    pub from: String,
+    /// How long, in milliseconds.
+    pub patience: i64,
+}
+
+/// How a wait stands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Waited {
+    /// Nobody has replied. Whether it has begun just now, and until when it goes on, in milliseconds since 1970 UTC.
+    Open {
+        /// Whether this is its beginning.
+        begins: bool,
+        /// Until when.
+        until: i64,
+    },
+    /// Somebody has, as JSON.
+    Replied(String),
+    /// Nobody has in time.
+    TimedOut,
+}
+
+/// The letters and digits of a text: what a platform gives back of it, however it was written there.
+pub fn plain(text: &str) -> String {
+    let letters: String = text.chars().filter(|c| c.is_alphanumeric()).collect();
+    if letters.is_empty() { text.split_whitespace().collect() } else { letters }
+}
+
+#[async_trait]
+impl Waits for Sqlite {
+    async fn keep_message(&self, new: NewMessage) -> Result<Option<Reply>, StoreError> {
+        self.write(move |tx| {
+            let texts = serde_json::to_string(&new.texts).unwrap_or_default();
+            let kept = tx.execute(
+                "INSERT OR IGNORE INTO run_message (run, n, channel, recipient, turn, texts, state)
+                 SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7 FROM run WHERE run.run = ?1 AND run.state = 'running'",
+                params![
+                    new.run,
+                    super::number(new.task),
+                    new.channel,
+                    new.recipient,
+                    new.turn.as_str(),
+                    texts,
+                    if new.is_awaited { "open" } else { "unawaited" }
+                ],
+            )?;
+            if kept == 0 {
+                return Ok(None);
+            }
+            let now = now_ms();
+            if let Some(place) = &new.place {
+                said(tx, &new.channel, place, now)?;
+            }
+            outgoing::hold(tx, new.turn.as_str(), &new.files)?;
+            insert_reply(tx, &new.channel, &new.turn, new.reply, now)?;
+            reply(tx, &new.turn).map(Some)
+        })
+        .await
+    }
+
+    async fn message_sent(&self, turn: &TurnId) -> Result<Sent, StoreError> {
+        let turn = turn.as_str().to_owned();
+        self.write(move |tx| {
+            let mut statement =
+                tx.prepare_cached("SELECT state, outcome FROM part WHERE turn = ?1 ORDER BY n")?;
+            let parts = statement
+                .query_map([&turn], |row| Ok((row.get::<_, String>(0)?, row.get::<_, Option<String>>(1)?)))?;
+            let mut ids = Vec::new();
+            for part in parts {
+                let (state, outcome) = part?;
+                let outcome = outcome.unwrap_or_default();
+                match state.as_str() {
+                    "sent" => ids.extend(outcome.split(',').map(str::to_owned)),
+                    "failed" => return Ok(Sent::Failed(outcome)),
+                    _ => return Ok(Sent::NotYet),
+                }
+            }
+            if ids.is_empty() {
+                return Ok(Sent::Unknown);
+            }
+            // Replies are forgotten in time; the run is not before it has ended.
+            tx.execute("UPDATE run_message SET messages = ?2 WHERE turn = ?1", params![turn, ids.join(",")])?;
+            Ok(Sent::Out(ids))
+        })
+        .await
+    }
+
+    async fn wait(&self, new: NewWait, now: i64) -> Result<Waited, StoreError> {
+        self.write(move |tx| wait(tx, &new, now)).await
+    }
+
+    async fn runs_to_go_on(&self, now: i64, deadline: i64) -> Result<Vec<String>, StoreError> {
+        self.ride(move |tx| {
+            let mut statement = tx.prepare_cached(
+                "SELECT run FROM run WHERE state = 'running' AND owner = 'serve' AND NOT EXISTS (
+                     SELECT 1 FROM run_task AS task JOIN run_message AS message
+                     ON message.run = task.run AND message.n = task.waits_of
+                     WHERE task.run = run.run AND task.state = 'running' AND message.state = 'open'
+                     AND task.waits_until > ?1 AND run.began_at > ?1 - ?2)
+                 ORDER BY began_at, rowid",
+            )?;
+            let rows = statement.query_map([now, deadline], |row| row.get(0))?;
+            Ok(rows.collect::<Result<_, _>>()?)
+        })
+        .await
+    }
+
+    async fn hand_over_run(&self, run: &str) -> Result<bool, StoreError> {
+        let run = run.to_owned();
+        self.write(move |tx| {
+            let changed = "UPDATE run SET owner = 'serve' WHERE run = ?1 AND state = 'running'";
+            Ok(tx.execute(changed, [run])? == 1)
+        })
+        .await
+    }
+
+    async fn acknowledge_run(&self, run: &str) -> Result<bool, StoreError> {
+        let run = run.to_owned();
+        self.write(move |tx| {
+            tx.execute("UPDATE run SET answers = 1 WHERE run = ?1 AND state = 'running'", [&run])?;
+            let answers = "SELECT answers FROM run WHERE run = ?1";
+            Ok(tx.query_row(answers, [&run], |row| row.get(0)).optional()?.unwrap_or(false))
+        })
+        .await
+    }
+
+    async fn unanswered_runs(&self) -> Result<Vec<String>, StoreError> {
+        self.ride(|tx| {
+            let mut statement = tx.prepare_cached(
+                "SELECT run FROM run WHERE ended_at IS NOT NULL AND answers = 1 AND answered_at IS NULL
+                 AND answer_to IS NOT NULL ORDER BY ended_at",
+            )?;
+            let rows = statement.query_map([], |row| row.get(0))?;
+            Ok(rows.collect::<Result<_, _>>()?)
+        })
+        .await
+    }
+
+    async fn answer_run(&self, run: &str, to: AnswerTo, said: NewReply) -> Result<Option<Reply>, StoreError> {
+        let run = run.to_owned();
+        self.write(move |tx| {
+            let now = now_ms();
+            let changed = tx.execute(
+                "UPDATE run SET answered_at = ?2
+                 WHERE run = ?1 AND ended_at IS NOT NULL AND answers = 1 AND answered_at IS NULL",
+                params![run, now],
+            )?;
+            if changed == 0 {
+                return Ok(None);
+            }
+            // A run that was opened again is answered again.
+            let turn = TurnId::new(format!("{run}/answer-{now}"));
+            insert_reply(tx, &to.channel, &turn, said, now)?;
+            reply(tx, &turn).map(Some)
+        })
+        .await
+    }
+
+    async fn shift_waits(&self, by: i64) -> Result<(), StoreError> {
+        self.write(move |tx| {
+            let served = "run IN (SELECT run FROM run WHERE state = 'running' AND owner = 'serve')";
+            tx.execute(
+                &format!(
+                    "UPDATE run_task SET waits_until = waits_until + ?1 WHERE state = 'running' AND {served}"
+                ),
+                [by],
+            )?;
+            tx.execute(&format!("UPDATE run SET began_at = began_at + ?1 WHERE {served}"), [by])?;
+            Ok(())
+        })
+        .await
+    }
+
+    async fn bound_waits(&self, now: i64) -> Result<(), StoreError> {
+        self.write(move |tx| {
+            tx.execute(
+                "UPDATE run_task SET waits_until = min(waits_until, ?1 + patience) WHERE state = 'running'",
+                [now],
+            )?;
+            tx.execute("UPDATE run SET began_at = min(began_at, ?1) WHERE state = 'running'", [now])?;
+            Ok(())
+        })
+        .await
+    }
+
+    async fn schedule_looked(&self, workflow: &str, now: i64) -> Result<i64, StoreError> {
+        let workflow = workflow.to_owned();
+        self.write(move |tx| {
+            let before = tx
+                .query_row("SELECT looked_at FROM run_schedule WHERE workflow = ?1", [&workflow], |row| {
+                    row.get(0)
+                })
+                .optional()?;
+            if before.is_none() {
+                tx.execute(
+                    "INSERT INTO run_schedule (workflow, looked_at) VALUES (?1, ?2)",
+                    params![workflow, now],
+                )?;
+            }
+            Ok(before.unwrap_or(now))
+        })
+        .await
+    }
+
+    async fn schedule_done(&self, workflow: &str, until: i64) -> Result<(), StoreError> {
+        let workflow = workflow.to_owned();
+        self.write(move |tx| {
+            tx.execute(
+                "UPDATE run_schedule SET looked_at = ?2 WHERE workflow = ?1",
+                params![workflow, until],
+            )?;
+            Ok(())
+        })
+        .await
+    }
+}
+
+fn wait(tx: &Transaction<'_>, new: &NewWait, now: i64) -> Result<Waited, StoreError> {
+    let (run, task) = (&new.run, super::number(new.task));
+    let begins = tx.execute(
+        "UPDATE run_task SET waits_for = ?3, waits_of = ?4, waits_until = ?5, patience = ?6
+         WHERE run = ?1 AND n = ?2 AND state = 'running' AND waits_until IS NULL",
+        params![
+            run,
+            task,
+            new.from,
+            new.of.map(super::number),
+            now.saturating_add(new.patience),
+            new.patience
+        ],
+    )? == 1;
+    let until = tx
+        .query_row("SELECT waits_until FROM run_task WHERE run = ?1 AND n = ?2", params![run, task], |row| {
+            row.get::<_, Option<i64>>(0)
+        })?
+        .unwrap_or(now);
+    let Some(of) = new.of else { return Ok(Waited::Open { begins, until }) };
+    if until <= now {
+        tx.execute(
+            "UPDATE run_message SET state = 'timed_out' WHERE run = ?1 AND n = ?2 AND state = 'open'",
+            params![run, super::number(of)],
+        )?;
+    }
+    let found = tx
+        .query_row(
+            "SELECT state, answer FROM run_message WHERE run = ?1 AND n = ?2",
+            params![run, super::number(of)],
+            |row| Ok((row.get::<_, String>(0)?, row.get::<_, Option<String>>(1)?)),
+        )
+        .optional()?;
+    Ok(match found {
+        Some((state, Some(answer))) if state == "replied" => Waited::Replied(answer),
+        Some((state, _)) if state == "open" => Waited::Open { begins, until },
+        _ => Waited::TimedOut,
+    })
+}
+
+/// Whether an update is the reply that a run waits for; then it is noted, and answered by nobody.
+pub(crate) fn resolve(
+    tx: &Transaction<'_>,
+    (channel, sender): (&str, &str),
+    answers: &Answers,
+    album: Option<&str>,
+) -> Result<bool, StoreError> {
+    if let Some(album) = album {
+        // A further part of the reply.
+        let is_part = tx
+            .prepare_cached("SELECT 1 FROM run_message WHERE channel = ?1 AND recipient = ?2 AND album = ?3")?
+            .exists(params![channel, sender, album])?;
+        if is_part {
+            return Ok(true);
+        }
+    }
+    let mut statement = tx.prepare_cached(
+        "SELECT message.run, message.n, message.turn, message.texts, message.messages,
+                message.state = 'open' AND run.state = 'running'
+         FROM run_message AS message JOIN run ON run.run = message.run
+         WHERE message.channel = ?1 AND message.recipient = ?2 ORDER BY message.rowid DESC",
+    )?;
+    let mut rows = statement.query(params![channel, sender])?;
+    let (mut by_text, said) = (None, plain(&answers.text));
+    while let Some(row) = rows.next()? {
+        let (run, n): (String, i64) = (row.get(0)?, row.get(1)?);
+        let (turn, texts): (String, String) = (row.get(2)?, row.get(3)?);
+        let (messages, is_open): (Option<String>, bool) = (row.get(4)?, row.get(5)?);
+        let ids = match messages {
+            Some(ids) => ids,
+            None => ids_of(tx, &turn)?,
+        };
+        if ids.split(',').any(|id| id == answers.message) {
+            return if is_open { note(tx, (&run, n), answers, album) } else { Ok(false) };
+        }
+        let texts: Vec<String> = serde_json::from_str(&texts).unwrap_or_default();
+        if is_open && by_text.is_none() && texts.contains(&said) {
+            by_text = Some((run, n, turn));
+        }
+    }
+    match by_text {
+        // A copy that went out while nobody could note its id, unless something else has that id.
+        Some((run, n, turn)) if !is_noted(tx, &turn, &answers.message)? => {
+            note(tx, (&run, n), answers, album)
+        }
+        _ => Ok(false),
+    }
+}
+
+/// Whether a message of another reply to the same place has this id. What is kept of a target begins with the place.
+fn is_noted(tx: &Transaction<'_>, turn: &str, message: &str) -> Result<bool, StoreError> {
+    let found = tx
+        .prepare_cached(
+            "SELECT 1 FROM reply AS mine JOIN reply AS other ON other.channel = mine.channel
+             JOIN part ON part.turn = other.turn
+             WHERE mine.turn = ?1 AND other.turn <> ?1 AND part.state = 'sent' AND part.outcome = ?2
+             AND (other.target = mine.target OR other.target LIKE substr(mine.target, 1, length(mine.target) - 1) || ',%')",
+        )?
+        .exists(params![turn, message])?;
+    Ok(found)
+}
+
+/// The one statement by which a reply counts.
+fn note(
+    tx: &Transaction<'_>,
+    (run, n): (&str, i64),
+    answers: &Answers,
+    album: Option<&str>,
+) -> Result<bool, StoreError> {
+    let changed = tx.execute(
+        "UPDATE run_message SET state = 'replied', answer = ?3, album = ?4
+         WHERE run = ?1 AND n = ?2 AND state = 'open'
+         AND EXISTS (SELECT 1 FROM run WHERE run.run = ?1 AND run.state = 'running')",
+        params![run, n, answers.reply, album],
+    )?;
+    Ok(changed == 1)
+}
+
+fn ids_of(tx: &Transaction<'_>, turn: &str) -> Result<String, StoreError> {
+    let mut statement = tx.prepare_cached(
+        "SELECT coalesce(outcome, '') FROM part WHERE turn = ?1 AND state = 'sent' ORDER BY n",
+    )?;
+    let ids = statement.query_map([turn], |row| row.get::<_, String>(0))?;
+    Ok(ids.collect::<Result<Vec<_>, _>>()?.join(","))
+}

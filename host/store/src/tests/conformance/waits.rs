@@ -1,0 +1,172 @@
+//! What runs say to people and wait for: of a reply, a timeout and an end one counts.
+
+use super::*;
+
+const HOUR: i64 = 3_600_000;
+
+fn run(id: &str) -> NewRun {
+    NewRun {
+        owner: Owner::Serve,
+        answer_to: Some(AnswerTo { channel: CHANNEL.into(), target: "there".into() }),
+        ..runs::new(id)
+    }
+}
+
+fn message(id: &str) -> NewMessage {
+    NewMessage {
+        run: id.into(),
+        task: 0,
+        channel: CHANNEL.into(),
+        recipient: "ben".into(),
+        turn: TurnId::new(format!("{id}/ask")),
+        texts: vec![plain("When is it?")],
+        is_awaited: true,
+        reply: reply(),
+        files: Vec::new(),
+        place: None,
+    }
+}
+
+fn reply() -> NewReply {
+    NewReply {
+        target: "ben".into(),
+        parts: vec![NewPart { kind: PartKind::Text, body: "When is it?".into() }],
+    }
+}
+
+fn wait(id: &str) -> NewWait {
+    NewWait { run: id.into(), task: 1, of: Some(0), from: "paper:ben".into(), patience: HOUR }
+}
+
+/// A message that replies to another one.
+fn answering(update_id: i64, sender: &str, message: &str, text: &str) -> NewUpdate {
+    let answers =
+        Answers { message: message.into(), text: text.into(), reply: format!("{{\"n\":{update_id}}}") };
+    let headers = Headers { answers: Some(answers), ..headers("s", sender, Queue::Turn) };
+    NewUpdate { fate: Fate::Pending(headers), ..new(update_id, None) }
+}
+
+/// A run whose message is out as 77, and that waits.
+async fn waiting<E: Engine>(id: &str) -> Fixture<E> {
+    let fixture = Fixture::<E>::new();
+    let store = &fixture.store;
+    assert!(store.begin_run(run(id), 9).await.expect("begun"));
+    store.begin_task(id, 0).await.expect("begun");
+    let kept = store.keep_message(message(id)).await.expect("kept").expect("the first time");
+    assert_eq!(store.message_sent(&kept.turn).await.expect("asked"), Sent::NotYet);
+    assert_eq!(store.keep_message(message(id)).await.expect("asked"), None, "kept once");
+    store.part_sent(&kept.turn, 0, "77").await.expect("noted");
+    assert_eq!(store.message_sent(&kept.turn).await.expect("asked"), Sent::Out(vec!["77".into()]));
+    store.end_task(id, 0, Ended::Done("{}".into())).await.expect("ended");
+    store.begin_task(id, 1).await.expect("begun");
+    let began = store.wait(wait(id), now_ms()).await.expect("waits");
+    assert!(matches!(began, Waited::Open { begins: true, .. }), "{began:?}");
+    fixture
+}
+
+async fn pending<E: Engine>(fixture: &Fixture<E>) -> Vec<i64> {
+    ids(&fixture.store.pending(CHANNEL, None, 9).await.expect("it"))
+}
+
+pub(super) async fn a_reply_resolves_a_wait_once_and_is_answered_by_nobody<E: Engine>() {
+    let fixture = waiting::<E>("w-1").await;
+    let store = &fixture.store;
+    assert!(store.runs_to_go_on(now_ms(), HOUR).await.expect("asked").is_empty(), "it waits");
+    let of_others = [answering(1, "eve", "77", "When is it?"), answering(2, "ben", "78", "Another")];
+    store.persist(CHANNEL, of_others.to_vec()).await.expect("kept");
+    assert_eq!(pending(&fixture).await, [1, 2]);
+    store.persist(CHANNEL, vec![answering(3, "ben", "77", "When is it?")]).await.expect("kept");
+    assert_eq!(store.runs_to_go_on(now_ms(), HOUR).await.expect("asked"), ["w-1"]);
+    let fixture = fixture.restart();
+    let store = &fixture.store;
+    let again = [answering(3, "ben", "77", "When is it?"), answering(4, "ben", "77", "When is it?")];
+    store.persist(CHANNEL, again.to_vec()).await.expect("kept");
+    assert_eq!(pending(&fixture).await, [1, 2, 4], "a second one is an ordinary message");
+    let resolved = store.wait(wait("w-1"), now_ms() + 2 * HOUR).await.expect("asked");
+    assert_eq!(resolved, Waited::Replied("{\"n\":3}".into()), "before its time was over");
+}
+
+pub(super) async fn a_reply_counts_before_the_id_of_its_message_is_noted<E: Engine>() {
+    let fixture = Fixture::<E>::new();
+    let store = &fixture.store;
+    store.begin_run(run("w-1"), 9).await.expect("begun");
+    store.begin_task("w-1", 0).await.expect("begun");
+    store.keep_message(message("w-1")).await.expect("kept").expect("the first time");
+    let other = answering(1, "ben", "76", "Something else");
+    // Written as the platform shows it.
+    let early = answering(2, "ben", "77", " When\\ is it? ");
+    store.persist(CHANNEL, vec![other, early]).await.expect("kept");
+    assert_eq!(pending(&fixture).await, [1]);
+    store.end_task("w-1", 0, Ended::Done("{}".into())).await.expect("ended");
+    store.begin_task("w-1", 1).await.expect("begun");
+    assert_eq!(store.wait(wait("w-1"), now_ms()).await.expect("asked"), Waited::Replied("{\"n\":2}".into()));
+}
+
+pub(super) async fn the_same_words_in_another_message_are_not_the_message<E: Engine>() {
+    let fixture = Fixture::<E>::new();
+    let store = &fixture.store;
+    let said =
+        store.tell(CHANNEL, &TurnId::new("t-1"), reply()).await.expect("kept").expect("the first time");
+    store.part_sent(&said.turn, 0, "76").await.expect("noted");
+    store.begin_run(run("w-1"), 9).await.expect("begun");
+    store.keep_message(message("w-1")).await.expect("kept").expect("the first time");
+    store.persist(CHANNEL, vec![answering(1, "ben", "76", "When is it?")]).await.expect("kept");
+    assert_eq!(pending(&fixture).await, [1]);
+    store.persist(CHANNEL, vec![answering(2, "ben", "77", "When is it?")]).await.expect("kept");
+    assert_eq!(pending(&fixture).await, [1], "a copy of it");
+}
+
+pub(super) async fn of_a_reply_a_timeout_and_an_end_one_counts<E: Engine>() {
+    let fixture = waiting::<E>("w-1").await;
+    let store = &fixture.store;
+    let later = now_ms() + 2 * HOUR;
+    assert_eq!(store.runs_to_go_on(later, 9 * HOUR).await.expect("asked"), ["w-1"], "its time is over");
+    assert_eq!(store.wait(wait("w-1"), later).await.expect("asked"), Waited::TimedOut);
+    store.persist(CHANNEL, vec![answering(1, "ben", "77", "When is it?")]).await.expect("kept");
+    assert_eq!(pending(&fixture).await, [1], "too late");
+
+    let fixture = waiting::<E>("w-2").await;
+    assert!(fixture.store.cancel_run("w-2").await.expect("cancelled"));
+    fixture.store.persist(CHANNEL, vec![answering(1, "ben", "77", "When is it?")]).await.expect("kept");
+    assert_eq!(pending(&fixture).await, [1], "nobody waits");
+}
+
+pub(super) async fn a_wait_follows_a_clock_that_is_set<E: Engine>() {
+    let fixture = waiting::<E>("w-1").await;
+    let store = &fixture.store;
+    let until = async || {
+        let kept = store.kept_run("w-1").await.expect("it").expect("there");
+        kept.tasks[1].waits.clone().expect("it waits").until
+    };
+    let before = until().await;
+    store.shift_waits(24 * HOUR).await.expect("shifted");
+    assert_eq!(until().await, before + 24 * HOUR);
+    let now = now_ms();
+    store.bound_waits(now).await.expect("bounded");
+    assert_eq!(until().await, now + HOUR, "no longer than it may in all");
+}
+
+pub(super) async fn the_end_of_a_run_is_told_once_where_that_was_promised<E: Engine>() {
+    let fixture = waiting::<E>("w-1").await;
+    let store = &fixture.store;
+    let to = run("w-1").answer_to.expect("somewhere");
+    assert!(store.acknowledge_run("w-1").await.expect("asked"));
+    assert!(store.unanswered_runs().await.expect("asked").is_empty(), "it goes on");
+    assert!(store.end_run("w-1", Ended::Done("1".into())).await.expect("ended"));
+    let fixture = fixture.restart();
+    let store = &fixture.store;
+    assert_eq!(store.unanswered_runs().await.expect("asked"), ["w-1"]);
+    assert!(store.answer_run("w-1", to.clone(), reply()).await.expect("told").is_some());
+    assert_eq!(store.answer_run("w-1", to.clone(), reply()).await.expect("asked"), None);
+    assert!(store.unanswered_runs().await.expect("asked").is_empty());
+    // What ends before it was promised is answered by whoever asked.
+    store.begin_run(run("w-2"), 9).await.expect("begun");
+    assert!(store.end_run("w-2", Ended::Done("1".into())).await.expect("ended"));
+    assert!(!store.acknowledge_run("w-2").await.expect("asked"));
+    assert!(store.unanswered_runs().await.expect("asked").is_empty());
+    // A run of a command is nobody else's until it is handed over.
+    store.begin_run(runs::new("w-3"), 9).await.expect("begun");
+    assert!(store.runs_to_go_on(now_ms(), HOUR).await.expect("asked").is_empty());
+    assert!(store.hand_over_run("w-3").await.expect("asked"));
+    assert_eq!(store.runs_to_go_on(now_ms(), HOUR).await.expect("asked"), ["w-3"]);
+}

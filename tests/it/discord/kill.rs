@@ -1,7 +1,7 @@
 //! `kill -9` at steps of a message's way that are Discord's own: it is answered once, and its file is there once.
 
 use super::world::{ANN, PATIENCE, World, save};
-use support::discord::{Command, Hold, Incoming, Media, SentMessage};
+use support::discord::{Command, Hold, Incoming, Media, SentMessage, Target};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn while_the_answer_is_there_and_nobody_has_heard_of_it() -> anyhow::Result<()> {

@@ -76,9 +76,7 @@ fn allowed(room: &str) -> Vec<&'static str> {
             [&["agent::server", "chat::answering"], &OF_TURNS[..], &BESIDE_TURNS[..]].concat()
         }
         // A run reaches people as a turn's answer does.
-        "chat::runs" => {
-            [&["chat::answering", "chat::outbound"], &OF_TURNS[..], &BESIDE_TURNS[..]].concat()
-        }
+        "chat::runs" => [&["chat::answering", "chat::outbound"], &OF_TURNS[..], &BESIDE_TURNS[..]].concat(),
         "chat::placeholder" => [&["chat::outbound"], &BESIDE_TURNS[..]].concat(),
         beside if BESIDE_TURNS.contains(&beside) => [&OF_TURNS[..], &BESIDE_TURNS[..]].concat(),
         channel if channel.starts_with("telegram::") || channel.starts_with("discord::") => {
@@ -90,7 +88,9 @@ fn allowed(room: &str) -> Vec<&'static str> {
             [&["cofferdam::gateway", "cofferdam::workflows"], &allowed("cofferdam::gateway")[..]].concat()
         }
         // A run is composed as a turn is.
-        "cofferdam::workflows" => vec!["agent::turn", "agent::tools", "agent::bus", "agent::llm", "chat::runs"],
+        "cofferdam::workflows" => {
+            vec!["agent::turn", "agent::tools", "agent::bus", "agent::llm", "chat::runs"]
+        }
         "cofferdam::gateway" => [&["cofferdam::config"], &allowed("cofferdam::config")[..]].concat(),
         // Each room owns its `Config`; loading them all is one place.
         "cofferdam::config" => {

@@ -12,7 +12,7 @@ use cofferdam_core::message::OutgoingResponse;
 use cofferdam_store::{AnswerTo, NewPart, Place, Reply};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
@@ -102,31 +102,45 @@ pub trait Starter: Send + Sync {
 
 /// Where channels and runs find each other. Clones share it.
 #[derive(Clone, Default)]
-pub struct Runs {
-    messengers: Arc<Mutex<BTreeMap<&'static str, Arc<dyn Messenger>>>>,
-    starter: Arc<OnceLock<Arc<dyn Starter>>>,
+pub struct Runs(Arc<Mutex<Known>>);
+
+#[derive(Default)]
+struct Known {
+    messengers: BTreeMap<&'static str, Arc<dyn Messenger>>,
+    starter: Option<Arc<dyn Starter>>,
 }
 
 impl Runs {
     /// Who reaches the people of a channel; none while it is not up.
     pub fn messenger(&self, channel: &str) -> Option<Arc<dyn Messenger>> {
-        self.messengers.lock().unwrap_or_else(PoisonError::into_inner).get(channel).cloned()
+        self.known().messengers.get(channel).cloned()
     }
 
-    /// Has messages begin runs. The first call counts.
+    /// Has messages begin runs.
     pub fn begin_with(&self, starter: Arc<dyn Starter>) {
-        let _ = self.starter.set(starter);
+        self.known().starter = Some(starter);
+    }
+
+    /// Lets go of channels and of what begins runs: they hold this, and with the last of them the store is closed.
+    pub fn close(&self) {
+        let known = std::mem::take(&mut *self.known());
+        // Unlocked: what ends may look here.
+        drop(known);
     }
 
     /// Who begins a run for this message, if it is for one.
     pub(crate) fn starter(&self, text: &str) -> Option<Arc<dyn Starter>> {
-        self.starter.get().filter(|starter| starter.is_command(text)).cloned()
+        let starter = self.known().starter.clone();
+        starter.filter(|starter| starter.is_command(text))
     }
 
     /// The channel is up, and sends what it is handed.
     pub(crate) fn is_up<C: Welcomes>(&self, channels: watch::Receiver<Arc<C>>, lanes: mpsc::Sender<Arrival>) {
-        let mut messengers = self.messengers.lock().unwrap_or_else(PoisonError::into_inner);
-        messengers.insert(C::NAME, Arc::new(Reaching { channels, lanes }));
+        self.known().messengers.insert(C::NAME, Arc::new(Reaching { channels, lanes }));
+    }
+
+    fn known(&self) -> MutexGuard<'_, Known> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -52,6 +52,11 @@ impl Board for Below {
         true
     }
 
+    /// By its nonce.
+    fn is_shown_once(&self) -> bool {
+        true
+    }
+
     async fn show(&self, id: &str, approval: &Approval) -> Result<String, NotShown> {
         let attempt = || async {
             match self.send(id, &approval.text).await {

@@ -262,4 +262,79 @@ mod tests {
             "message_snapshots": [{ "message": { "content": "x" } }] });
         assert!(line(forward).expect("a line").contains("forwarded"));
     }
+
+    /// Every place in a document.
+    fn places(value: &Value, at: &str, all: &mut Vec<String>) {
+        all.push(at.to_owned());
+        let below: Vec<(String, &Value)> = match value {
+            Value::Object(fields) => fields.iter().map(|(name, value)| (name.clone(), value)).collect(),
+            Value::Array(list) => list.iter().enumerate().map(|(n, value)| (n.to_string(), value)).collect(),
+            _ => Vec::new(),
+        };
+        for (name, value) in below {
+            places(value, &format!("{at}/{name}"), all);
+        }
+    }
+
+    #[test]
+    fn whatever_stands_in_a_field_nobody_else_is_heard_and_no_name_is_more_than_one() {
+        let file = json!({ "id": "11", "filename": "a", "size": 5, "content_type": "text/plain",
+            "url": "https://cdn.discordapp.com/attachments/1/11/a?ex=1" });
+        let user = |id: &str| json!({ "id": id, "username": "ann", "global_name": "Ann", "bot": false });
+        let of = |id: &str, author: Value| {
+            json!({ "id": id, "channel_id": "4", "type": 0, "content": "<@99> /x y", "author": author,
+                "guild_id": "5", "webhook_id": null, "member": { "nick": "A" }, "mentions": [user("99")],
+                "attachments": [file] })
+        };
+        let mut reply = of("3", user("7"));
+        (reply["type"], reply["referenced_message"]) = (json!(19), of("2", user("8")));
+        let mut forward = of("3", user("7"));
+        forward["message_reference"] = json!({ "type": 1, "message_id": "1" });
+        forward["message_snapshots"] = json!([{ "message": { "content": "x", "attachments": [file] } }]);
+        let command = json!({ "id": "8", "type": 2, "token": "t", "application_id": "1", "channel_id": "5",
+            "guild_id": "5", "member": { "user": user("7"), "nick": "A" },
+            "data": { "name": "x", "options": [{ "name": "file", "type": 11, "value": "11" },
+                { "name": "a", "type": 3, "value": "b" }], "resolved": { "attachments": { "11": file } } } });
+        let odd = "a\n\u{202e}\u{2028}\u{e0041}\"}<@99>";
+        let values = [
+            json!(null),
+            json!(true),
+            json!(0),
+            json!(-7),
+            json!(8),
+            json!(1e300),
+            json!("8"),
+            json!(" 7"),
+            json!(odd),
+            json!([]),
+            json!([7]),
+            json!({}),
+            json!({ "id": "7" }),
+            json!(odd.repeat(99)),
+        ];
+        let (rules, mut heard) = (rules(), 0);
+        for event in [of("3", user("7")), reply, forward, command] {
+            let mut all = Vec::new();
+            places(&event, "", &mut all);
+            for (place, value) in all.iter().flat_map(|place| values.iter().map(move |value| (place, value)))
+            {
+                let mut changed = event.clone();
+                *changed.pointer_mut(place).expect("it is there") = value.clone();
+                let Some(message) = Message::kept(&changed.to_string()) else { continue };
+                let name = &message.author.name;
+                assert!(
+                    name.len() <= 64 && !name.chars().any(cofferdam_core::text::is_deceptive),
+                    "{changed}"
+                );
+                let line = about(&message, 99).unwrap_or_default();
+                assert!(!line.contains('\n'), "{changed}");
+                let Todo::Run(asked) = prepare(message, &rules) else { continue };
+                heard += 1;
+                let author = changed.pointer("/member/user").unwrap_or(&changed["author"]);
+                assert!(author["id"] == "7" && author["bot"] != true, "{changed}");
+                assert!(changed["webhook_id"].is_null() && asked.sender == "7", "{changed}");
+            }
+        }
+        assert!(heard > 1000, "{heard}");
+    }
 }

@@ -2,7 +2,7 @@
 //! who use a command. The number of whoever it is is looked at before anything else.
 
 use super::acks::ANSWER_MAX;
-use super::api::{Api, Carried, Haste};
+use super::api::{Carried, Haste};
 use super::bot::{Bot, PLATFORM};
 use super::route::Route;
 use super::wire::{Interaction, Press};
@@ -10,7 +10,6 @@ use cofferdam_chat::answering::Flow;
 use cofferdam_chat::outbound::Rich;
 use cofferdam_chat::people::words::to_stranger;
 use serde_json::{Value, json};
-use std::sync::Arc;
 
 /// Answers that are under way at once; more presses are not answered, and count all the same.
 pub(super) const ANSWERS_AT_ONCE_MAX: usize = 64;
@@ -49,7 +48,7 @@ fn told(text: &str) -> Value {
 
 fn say(bot: &Bot, interaction: Interaction, answer: Value) {
     let Ok(permit) = bot.answers.clone().try_acquire_owned() else { return };
-    let api: Arc<Api> = bot.api.clone();
+    let api = bot.api.clone();
     tokio::spawn(async move {
         let route = Route::answer(&interaction);
         for _ in 0..2 {

@@ -115,7 +115,8 @@ pub(super) fn run(config: &Config, load: Load) -> anyhow::Result<Exit> {
         let given = workflows::given(config, &gateway, &catalog);
         let (state_dir, offered) = (config.state_dir.clone(), (catalog.clone(), services.runs.clone()));
         let runs = Serving::new(following, offered, given, state_dir);
-        services.runs.begin_with(Arc::new(runs.clone()));
+        let found = services.runs.clone();
+        found.begin_with(Arc::new(runs.clone()));
         let (renewals, renewing) = Renewals::new();
         let mut beside = beside;
         let reloading = Reloading {
@@ -139,6 +140,7 @@ pub(super) fn run(config: &Config, load: Load) -> anyhow::Result<Exit> {
         services.presence.begins();
         // Polled with the channels, and not after them: what it is at gets a moment to end.
         let (served, ()) = tokio::join!(channels.serve(services, renewing, stop.clone()), runs.run());
+        found.close();
         served
     });
     watchers.end(&served);

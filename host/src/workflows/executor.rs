@@ -1,8 +1,9 @@
 //! Carries a run out: one task after the other, each result kept before the next task begins.
 
+mod kept;
 pub(super) mod people;
 
-pub(in crate::workflows) use people::ended_text;
+pub(in crate::workflows) use kept::ended_text;
 
 use super::Local;
 use super::began::Run;
@@ -14,7 +15,7 @@ use super::types::Limits;
 use cofferdam_agent::tools::{Approver, CallRequest, Journal, Toolbox};
 use cofferdam_agent::turn::{self, Provider, Runner, TaskFailure, TaskRequest, Turn};
 use cofferdam_core::audit::{Workflow, WorkflowState};
-use cofferdam_core::id::{Caller, TurnId};
+use cofferdam_core::id::Caller;
 use cofferdam_core::limits::Span;
 use cofferdam_core::path::GuestPath;
 use cofferdam_core::tool::{ErrorCode, ToolError};
@@ -22,9 +23,10 @@ use cofferdam_store::{Ended, KeptRun, RunState, Store, StoreError, TaskState, no
 use cofferdam_warden::attachments::{Attachments, BlobStore};
 use cofferdam_warden::calls::Warden;
 use cofferdam_warden::publish::Place;
-use cofferdam_workflow::{AgentWork, Arguments, Plan, PlanError, PlannedWork};
+use cofferdam_workflow::{AgentWork, Arguments, Plan, PlannedWork};
+use kept::{about, outputs, turn_of};
 use people::People;
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
@@ -83,28 +85,6 @@ pub enum ExecuteError {
     /// It is no longer kept.
     #[error("the run {0} is no longer kept")]
     Gone(String),
-}
-
-impl From<PlanError> for Problem {
-    fn from(error: PlanError) -> Self {
-        Self { code: error.code, message: error.problem.to_string() }
-    }
-}
-
-impl From<ToolError> for Problem {
-    fn from(error: ToolError) -> Self {
-        Self { code: error.code, message: error.message }
-    }
-}
-
-impl Problem {
-    fn to_json(&self, task: Option<&str>) -> String {
-        let mut error = json!({ "code": self.code, "message": self.message });
-        if let Some(task) = task {
-            error["task"] = task.into();
-        }
-        error.to_string()
-    }
 }
 
 impl Executor {
@@ -369,33 +349,6 @@ impl Executor {
 /// Said of agents where nobody can be asked.
 pub const NO_MODEL: &str = "its agents need a model, and [provider] kind is \"commands\"; configure one: kind = \"openai-chat\", \
      \"openai-responses\" or \"anthropic\"";
-
-/// What every event of a run has.
-fn about(run: &Run) -> Workflow {
-    Workflow {
-        run: run.id.clone(),
-        workflow: run.plan.workflow().id.clone(),
-        file_sha256: run.file_sha256.clone(),
-        state: None,
-        by: None,
-        task: None,
-        attachments: None,
-        to: None,
-        text_sha256: None,
-    }
-}
-
-/// Each task is a turn of its own, with the run's id in its.
-fn turn_of(run: &Run, task: &str) -> TurnId {
-    TurnId::new(format!("{}/{task}", run.id))
-}
-
-/// The results of the tasks that are done, by their ids.
-fn outputs(kept: &KeptRun) -> Map<String, Value> {
-    let done = kept.tasks.iter().filter(|task| task.state == TaskState::Done);
-    let read = |text: &String| serde_json::from_str(text).unwrap_or_default();
-    done.map(|task| (task.id.clone(), task.output.as_ref().map_or(Value::Null, read))).collect()
-}
 
 /// Whether somebody must answer agents.
 pub fn needs_model(plan: &Plan) -> bool {

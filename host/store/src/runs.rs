@@ -4,15 +4,18 @@
 //! A run may be carried out beside the one `serve`, by a process of its own that holds the run's lock: each change here is
 //! one statement that says what must hold, and so of many who decide at once one does.
 
+mod kept;
 mod people;
+mod resolve;
 
-pub(super) use people::resolve;
+use kept::kept;
 pub use people::{NewMessage, NewWait, Sent, Waited, plain};
+pub(super) use resolve::resolve;
 
 use super::{Runs, Sqlite, StoreError, now_ms};
 use async_trait::async_trait;
 use cofferdam_core::id::Caller;
-use rusqlite::{OptionalExtension, Row, Transaction, params};
+use rusqlite::{Transaction, params};
 use serde::Serialize;
 
 /// Runs that a listing has, the latest first.
@@ -354,60 +357,6 @@ fn columns(ended: &Ended) -> (&'static str, Option<&str>, Option<&str>) {
         Ended::Done(output) => ("done", Some(output), None),
         Ended::Failed(error) => ("failed", None, Some(error)),
     }
-}
-
-/// The columns of a run before their words are read.
-type Columns = (NewRun, String, Option<String>, Option<String>, i64);
-/// Those of a task.
-type TaskColumns = (String, String, Option<String>, Option<String>, Option<(String, i64)>);
-
-fn kept(tx: &Transaction<'_>, run: &str) -> Result<Option<KeptRun>, StoreError> {
-    let read = |row: &Row<'_>| -> rusqlite::Result<Columns> {
-        let by = Caller { channel: row.get(1)?, sender: row.get(2)? };
-        let new = NewRun {
-            run: run.to_owned(),
-            workflow: row.get(0)?,
-            by,
-            began_with: row.get(3)?,
-            file_sha256: row.get(4)?,
-            tasks: Vec::new(),
-            owner: Owner::read(&row.get::<_, String>(9)?),
-            answer_to: answer_to(row)?,
-            answers: row.get(12)?,
-        };
-        Ok((new, row.get(5)?, row.get(6)?, row.get(7)?, row.get(8)?))
-    };
-    let found = tx
-        .prepare_cached(
-            "SELECT workflow, channel, sender, began_with, file_sha256, state, output, error, began_at, owner,
-                    answer_channel, answer_to, answers
-             FROM run WHERE run = ?1",
-        )?
-        .query_row([run], read)
-        .optional()?;
-    let Some((mut new, state, output, error, began_at)) = found else { return Ok(None) };
-    let mut statement = tx.prepare_cached(
-        "SELECT id, state, output, error, waits_for, waits_until FROM run_task WHERE run = ?1 ORDER BY n",
-    )?;
-    let rows = statement.query_map([run], |row| {
-        let waits = row.get::<_, Option<String>>(4)?.zip(row.get::<_, Option<i64>>(5)?);
-        Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?, waits))
-    })?;
-    let mut tasks = Vec::new();
-    for row in rows {
-        let (id, state, output, error, waits): TaskColumns = row?;
-        let state = TaskState::read(&state)?;
-        let waits = waits.filter(|_| state == TaskState::Running);
-        let waits = waits.map(|(from, until)| WaitsFor { from, until });
-        tasks.push(KeptTask { id, state, output, error, waits });
-    }
-    new.tasks = tasks.iter().map(|task| task.id.clone()).collect();
-    Ok(Some(KeptRun { new, began_at, state: RunState::read(&state)?, output, error, tasks }))
-}
-
-fn answer_to(row: &Row<'_>) -> rusqlite::Result<Option<AnswerTo>> {
-    let (channel, target): (Option<String>, Option<String>) = (row.get(10)?, row.get(11)?);
-    Ok(channel.zip(target).map(|(channel, target)| AnswerTo { channel, target }))
 }
 
 /// Forgets runs that ended longer ago.

@@ -1,7 +1,7 @@
 //! Approvals: two buttons, decided once by who may, through `kill -9`; every press is acknowledged.
 
 use super::world::{ANN, BEN, EVE, PATIENCE, TOWN, World, read};
-use support::discord::{Hold, Incoming, Interaction, Press, SentMessage};
+use support::discord::{Fault, Hold, Incoming, Interaction, Press, SentMessage};
 use support::home::Home;
 
 /// A world in which writing a file is asked about.
@@ -109,6 +109,8 @@ async fn one_that_expires_leaves_no_button() -> anyhow::Result<()> {
             true => {
                 world.kill();
                 held.discard();
+                // Nothing tells that its time is over, and that where it is shown was never noted.
+                tokio::time::sleep(std::time::Duration::from_millis(1100)).await;
                 world.start().await?;
             }
             false => held.release(),
@@ -130,4 +132,22 @@ async fn one_that_expires_leaves_no_button() -> anyhow::Result<()> {
         world.end(3)?;
     }
     Ok(())
+}
+
+/// Discord does not take the edit for a while: the buttons go all the same.
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn the_buttons_go_once_discord_takes_it() -> anyhow::Result<()> {
+    let world = asking("").await?;
+    let pushed = world.server.push(Incoming::private(ANN).text(WRITE));
+    let asked = question(&world).await?;
+    world.server.fault("edit_message", 4, Fault::server_error(503));
+    pressed(&world, ANN, &asked, &asked.buttons()[1].custom_id).await?;
+    let told =
+        |sent: &SentMessage| sent.reply_to == Some(pushed.message_id) && sent.message_id != asked.message_id;
+    world.server.wait_for_message(PATIENCE, told).await?;
+    let done = |sent: &SentMessage| sent.message_id == asked.message_id && sent.buttons().is_empty();
+    let closed = world.server.wait_for_message(PATIENCE, done).await?;
+    assert!(read(&closed.content).contains("Denied by"), "{closed:?}");
+    assert_eq!(world.server.requests("edit_message").len(), 5);
+    world.end(2)
 }

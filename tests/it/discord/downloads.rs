@@ -1,7 +1,9 @@
 //! The ways on which a file does not come: redirects, links that are over, and those that are slow beside others.
 
 use super::world::{ANN, PATIENCE, World, read, result, save};
+use serde_json::json;
 use support::discord::{Command, Fault, Hold, Incoming, Media, RedirectSink, SentMessage, Target};
+use support::llm::{Call, Dialect, LlmServer, Turn};
 
 fn one(n: usize) -> Incoming {
     let media = Media::new("a.txt", format!("file {n}"));
@@ -100,4 +102,21 @@ async fn a_slow_file_keeps_its_place() -> anyhow::Result<()> {
     assert_eq!(result(&world.answer(&pushed).await?.content)["source_index"], 0);
     assert_eq!(world.saved("/shared/first"), b"slow");
     world.end(1)
+}
+
+/// What failed for another reason is retried with its files, however old their links are.
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_retry_has_the_files_of_its_message_after_their_links_are_over() -> anyhow::Result<()> {
+    let llm = LlmServer::start().await?;
+    llm.script([Turn::status(401)]);
+    let world = World::running_in(|home| home.model(&llm, Dialect::Chat, ""), "").await?;
+    let message = Incoming::private(ANN).text("keep it").attachment(Media::new("a.txt", "kept"));
+    world.ask(message).await?;
+    world.server.expire_links();
+    let save = Call::new("attachment_save", json!({ "index": 0, "path": "/shared/kept" }));
+    llm.script([Turn::calls([save]), Turn::say("Done.")]);
+    assert_eq!(world.ask(Incoming::private(ANN).text("/retry")).await?, "Done.");
+    assert_eq!(world.saved("/shared/kept"), b"kept");
+    assert_eq!(world.server.requests("get_message").len(), 1, "for a fresh link");
+    world.end(2)
 }

@@ -219,6 +219,7 @@ async fn what_one_request_does_not_hold_goes_in_several() -> anyhow::Result<()> 
     let names =
         |sent: &support::discord::SentMessage| sent.files.iter().map(|f| f.name.clone()).collect::<Vec<_>>();
     assert_eq!((names(&first), names(&rest)), (vec!["0.bin".into(), "1.bin".into()], vec!["2.bin".into()]));
+    world.server.wait_until_idle(PATIENCE, "create_message").await?;
     let refused =
         world.server.requests("create_message").iter().filter(|one| one.status != Some(200)).count();
     assert_eq!((refused, rest.content.as_str()), (0, ""));

@@ -16,27 +16,8 @@ async fn agent(answers: usize) -> anyhow::Result<(World, LlmServer)> {
 
 /// The last message of the user in a request: the line about it, where that says more than when it came, and the words.
 fn last(request: &RequestRecord) -> (Option<Value>, String) {
-    let message = request.messages().iter().rfind(|message| message["role"] == "user").expect("a message");
-    let text = match &message["content"] {
-        Value::String(text) => text.clone(),
-        parts => {
-            let parts = parts.as_array().into_iter().flatten();
-            parts.filter_map(|part| part["text"].as_str()).collect::<Vec<_>>().join("\n")
-        }
-    };
-    match text.split_once('\n') {
-        Some((line, words)) if line.starts_with("{\"about\":") => {
-            let mut line: Value = serde_json::from_str(line).expect("one line of JSON");
-            let fields = line.as_object_mut().expect("an object");
-            let time = fields.remove("time").expect("every message has its time");
-            // Such as `Monday 2026-11-23 01:10 +01:00 (Europe/Berlin)`.
-            let time = time.as_str().expect("text").split(' ').collect::<Vec<_>>();
-            assert!(time[0].ends_with("day") && time[1].len() == 10 && time[2].len() == 5, "{time:?}");
-            assert!(time[3].len() == 6 && time[3].starts_with(['+', '-']), "{time:?}");
-            (Some(line).filter(|line| *line != json!({ "about": "this message" })), words.to_owned())
-        }
-        _ => panic!("no line about it: {text}"),
-    }
+    let (line, words) = request.last_said();
+    (Some(line).filter(|line| *line != json!({ "about": "this message" })), words)
 }
 
 /// The line with this in it.

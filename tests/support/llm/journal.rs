@@ -70,7 +70,12 @@ impl RequestRecord {
         let (line, words) = text.split_once('\n').expect("a line about it");
         let mut line: Value = serde_json::from_str(line).expect("one line of JSON");
         let time = line.as_object_mut().and_then(|fields| fields.remove("time"));
-        assert!(time.is_some_and(|time| time.is_string()) && line["about"] == "this message", "{text}");
+        assert_eq!(line["about"], "this message", "{text}");
+        // Such as `Monday 2026-11-23 01:10 +01:00 (Europe/Berlin)`.
+        let time = time.as_ref().and_then(Value::as_str).expect("every message has its time");
+        let time: Vec<_> = time.split(' ').collect();
+        assert!(time[0].ends_with("day") && time[1].len() == 10 && time[2].len() == 5, "{time:?}");
+        assert!(time[3].len() == 6 && time[3].starts_with(['+', '-']), "{time:?}");
         (line, words.to_owned())
     }
 

@@ -31,6 +31,11 @@ pub trait Board: Send + Sync + 'static {
     /// Whether a question that is shown as this message can be answered there, or has to be shown again.
     fn stands(&self, message: &str) -> bool;
 
+    /// Whether a question that is shown twice is there once, as the same message.
+    fn is_shown_once(&self) -> bool {
+        false
+    }
+
     /// Shows a question with a choice for each [`Verb`](super::Verb), which carries its data of this id. Returns what
     /// names the message. Tries again what time may heal; dropping the future gives it up.
     async fn show(&self, id: &str, approval: &Approval) -> Result<String, NotShown>;
@@ -76,18 +81,20 @@ where
     }
 }
 
-/// Tries to take the choices away; a press after that is told that it is too late all the same.
-const EDITS_MAX: u32 = 3;
+/// Tries to take the choices away, over some minutes: a press after that is told that it is too late all the same.
+const EDITS_MAX: u32 = 12;
 
-/// Changes a message in the background; an attempt that fails says the pause before the next, if one can help.
+/// Changes a message in the background; an attempt that fails says the pause before the next, if one can help. Pauses
+/// grow to half a minute.
 pub fn change_message<F>(mut attempt: impl FnMut() -> F + Send + 'static)
 where
     F: Future<Output = Option<Duration>> + Send,
 {
     tokio::spawn(async move {
+        let mut backoff = Backoff::new(Duration::from_secs(1), Duration::from_secs(30));
         for _ in 0..EDITS_MAX {
             let Some(pause) = attempt().await else { return };
-            tokio::time::sleep(pause).await;
+            tokio::time::sleep(pause.max(backoff.pause())).await;
         }
     });
 }
@@ -163,7 +170,15 @@ impl<B: Board> Asking<B> {
         for outdated in outdated {
             self.close(&outdated, &approval.tool);
         }
-        let settled = self.settled(asked, approval, cancel).await?;
+        let is_earlier = asked.id != new.id;
+        let mut settled = self.settled(asked, approval, cancel).await?;
+        // An earlier run may have shown it without having noted where: its choices must not stay.
+        if is_earlier && settled.message.is_none() && self.board.is_shown_once() {
+            settled.message = tokio::select! {
+                shown = self.board.show(&settled.id, approval) => shown.ok(),
+                () = cancel.cancelled() => None,
+            };
+        }
         self.close(&settled, &approval.text);
         self.answered(settled, approval).await
     }

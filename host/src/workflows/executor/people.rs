@@ -5,12 +5,13 @@ use super::{ExecuteError, Executor, Problem, Run, Went, WorkflowState, about, tu
 use cofferdam_agent::tools::{Approval, Approver, Decision, SHOWN_UNITS_MAX};
 use cofferdam_chat::runs::{Messenger, Runs, Unreached};
 use cofferdam_core::audit::{Workflow, sha256_hex};
-use cofferdam_core::id::Caller;
+use cofferdam_core::id::{Caller, TurnId};
 use cofferdam_core::message::{OutgoingAttachment, OutgoingResponse};
 use cofferdam_core::path::GuestPath;
 use cofferdam_core::text::one_line;
 use cofferdam_core::tool::{ErrorCode, ToolError};
-use cofferdam_store::{KeptRun, NewMessage, NewReply, NewWait, RunState, Sent, Waited, now_ms, plain};
+use cofferdam_store::{NewMessage, NewReply, NewWait, Sent, StoreError, Waited};
+use cofferdam_store::{now_ms, plain};
 use cofferdam_warden::attachments::outgoing::{Body, Source};
 use cofferdam_workflow::{ApproveWork, Person, PlannedWork, ReadySend, SendWork, WaitWork};
 use serde_json::{Map, Value, json};
@@ -87,21 +88,7 @@ impl Executor {
         let ready = run.plan.message(work, outputs)?;
         let messenger = self.messenger(&ready.to, cancel).await?;
         let turn = turn_of(run, &run.plan.tasks[n].id);
-        let private = loop {
-            match messenger.open(&ready.to.user).await {
-                Ok(private) => break private,
-                Err(Unreached::Now(why)) => tracing::debug!(run = run.id, why, "a person is tried again"),
-                Err(error @ Unreached::Ever(_)) => return Err(error.into()),
-            }
-            tokio::select! {
-                () = tokio::time::sleep(AGAIN) => {}
-                () = cancel.cancelled() => return Err(cancelled()),
-            }
-        };
-        let lost = |error: cofferdam_store::StoreError| Problem {
-            code: ErrorCode::Internal,
-            message: one_line(&error.to_string(), 500),
-        };
+        let private = reached(|| messenger.open(&ready.to.user), cancel).await?;
         if self.store.message_sent(&turn).await.map_err(lost)? == Sent::Unknown {
             let files = self.files(run, &ready, &turn)?;
             let response =
@@ -134,14 +121,15 @@ impl Executor {
                 None => return Err(cancelled()),
             }
         }
+        let id = self.out(&turn, cancel).await?;
+        Ok(json!({ "channel": ready.to.channel, "channelId": private.chat, "messageId": id }))
+    }
+
+    /// The platform's id of a message, once it is out.
+    async fn out(&self, turn: &TurnId, cancel: &CancellationToken) -> Result<String, Problem> {
         loop {
-            match self.store.message_sent(&turn).await.map_err(lost)? {
-                Sent::Out(ids) => {
-                    let first = ids.first().cloned().unwrap_or_default();
-                    return Ok(json!({
-                        "channel": ready.to.channel, "channelId": private.chat, "messageId": first,
-                    }));
-                }
+            match self.store.message_sent(turn).await.map_err(lost)? {
+                Sent::Out(ids) => return Ok(ids.into_iter().next().unwrap_or_default()),
                 Sent::Failed(why) => {
                     return Err(Problem { code: ErrorCode::SendFailed, message: one_line(&why, 500) });
                 }
@@ -155,12 +143,7 @@ impl Executor {
     }
 
     /// The files of a message, held until it is out.
-    fn files(
-        &self,
-        run: &Run,
-        ready: &ReadySend,
-        turn: &cofferdam_core::id::TurnId,
-    ) -> Result<Vec<OutgoingAttachment>, Problem> {
+    fn files(&self, run: &Run, ready: &ReadySend, turn: &TurnId) -> Result<Vec<OutgoingAttachment>, Problem> {
         if ready.files.is_empty() {
             return Ok(Vec::new());
         }
@@ -247,31 +230,10 @@ impl Executor {
                 format!("the text of `approve` is longer than {SHOWN_UNITS_MAX}; write a shorter one");
             return Err(Problem { code: ErrorCode::TooLarge, message });
         }
-        let failed = |error: String| Problem { code: ErrorCode::Internal, message: one_line(&error, 500) };
         let patience = i64::try_from(ready.timeout.0.as_millis()).unwrap_or(i64::MAX);
         let new = NewWait { run: run.id.clone(), task: n, of: None, from: named(&from), patience };
-        let until = match self.store.wait(new, now_ms()).await.map_err(|error| failed(error.to_string()))? {
-            Waited::Open { begins, until } => {
-                if begins {
-                    self.note(run, WorkflowState::Waiting, None)
-                        .map_err(|error| failed(error.to_string()))?;
-                }
-                until
-            }
-            Waited::Replied(_) | Waited::TimedOut => now_ms(),
-        };
-        let left = Duration::from_millis(u64::try_from(until - now_ms()).unwrap_or(0));
-        let approver = loop {
-            match messenger.approver(&from.user, left).await {
-                Ok(approver) => break approver,
-                Err(Unreached::Now(why)) => tracing::debug!(run = run.id, why, "a person is tried again"),
-                Err(error @ Unreached::Ever(_)) => return Err(error.into()),
-            }
-            tokio::select! {
-                () = tokio::time::sleep(AGAIN) => {}
-                () = cancel.cancelled() => return Err(cancelled()),
-            }
-        };
+        let left = self.begin_question(run, new).await?;
+        let approver = reached(|| messenger.approver(&from.user, left), cancel).await?;
         let turn = turn_of(run, &run.plan.tasks[n].id);
         let told = json!([named(&from), ready.text]).to_string();
         let approval = Approval {
@@ -288,7 +250,7 @@ impl Executor {
             Decision::Approved(by) | Decision::Denied(by) => Some(by),
             _ => None,
         };
-        self.note(run, WorkflowState::Resumed, by).map_err(|error| failed(error.to_string()))?;
+        self.note(run, WorkflowState::Resumed, by).map_err(failed)?;
         let refused = |code: ErrorCode, message: String| Err(Problem { code, message });
         match decision {
             Decision::Approved(by) => {
@@ -306,6 +268,17 @@ impl Executor {
             }
             Decision::Unasked(why) => refused(ErrorCode::SendFailed, one_line(&why, 500)),
         }
+    }
+
+    /// Notes that a question is asked, and how long it still is.
+    async fn begin_question(&self, run: &Run, new: NewWait) -> Result<Duration, Problem> {
+        let Waited::Open { begins, until } = self.store.wait(new, now_ms()).await.map_err(lost)? else {
+            return Ok(Duration::ZERO);
+        };
+        if begins {
+            self.note(run, WorkflowState::Waiting, None).map_err(failed)?;
+        }
+        Ok(Duration::from_millis(u64::try_from(until - now_ms()).unwrap_or(0)))
     }
 
     /// The decision; the question outlasts a stop of the program, and not the end of the run.
@@ -343,6 +316,32 @@ impl Executor {
     }
 }
 
+fn failed(error: ExecuteError) -> Problem {
+    Problem { code: ErrorCode::Internal, message: one_line(&error.to_string(), 500) }
+}
+
+fn lost(error: StoreError) -> Problem {
+    failed(error.into())
+}
+
+/// Tries to reach somebody for as long as time may heal what fails.
+async fn reached<T, F>(mut attempt: impl FnMut() -> F, cancel: &CancellationToken) -> Result<T, Problem>
+where
+    F: Future<Output = Result<T, Unreached>>,
+{
+    loop {
+        match attempt().await {
+            Ok(reached) => return Ok(reached),
+            Err(Unreached::Now(why)) => tracing::debug!(why, "a person is tried again"),
+            Err(error @ Unreached::Ever(_)) => return Err(error.into()),
+        }
+        tokio::select! {
+            () = tokio::time::sleep(AGAIN) => {}
+            () = cancel.cancelled() => return Err(cancelled()),
+        }
+    }
+}
+
 /// What the parts of a message say, for who replies before their ids are noted.
 fn texts(reply: &NewReply) -> Vec<String> {
     reply.parts.iter().map(|part| plain(&said(&part.body))).collect()
@@ -358,25 +357,4 @@ fn said(body: &str) -> String {
 /// Whether a task waits for the reply to this one's message.
 fn is_awaited(run: &Run, n: usize) -> bool {
     run.plan.tasks.iter().any(|task| matches!(&task.work, PlannedWork::Wait(wait) if wait.reply_to == n))
-}
-
-/// What the end of a run says where it was begun.
-pub(in crate::workflows) fn ended_text(kept: &KeptRun) -> String {
-    let read = |text: &Option<String>| -> Value {
-        text.as_ref().and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default()
-    };
-    match kept.state {
-        RunState::Done => match read(&kept.output) {
-            Value::String(text) => text,
-            Value::Null => format!("{} is done.", kept.new.workflow),
-            other => other.to_string(),
-        },
-        RunState::Failed => {
-            let error = read(&kept.error);
-            let part = |key: &str| error[key].as_str().unwrap_or("internal").to_owned();
-            format!("{}: {}", part("code"), part("message"))
-        }
-        RunState::Cancelled => format!("{}: somebody has ended {}", ErrorCode::Cancelled, kept.new.run),
-        RunState::Running => format!("{} goes on.", kept.new.run),
-    }
 }

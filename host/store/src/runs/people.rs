@@ -6,7 +6,7 @@
 use crate::outgoing;
 use crate::replies::{insert_reply, reply};
 use crate::streams::said;
-use crate::{AnswerTo, Answers, NewReply, Place, Reply, Sqlite, StoreError, Waits, now_ms};
+use crate::{AnswerTo, NewReply, Place, Reply, Sqlite, StoreError, Waits, now_ms};
 use async_trait::async_trait;
 use cofferdam_core::id::TurnId;
 use cofferdam_core::message::OutgoingAttachment;
@@ -314,90 +314,4 @@ fn wait(tx: &Transaction<'_>, new: &NewWait, now: i64) -> Result<Waited, StoreEr
         Some((state, _)) if state == "open" => Waited::Open { begins, until },
         _ => Waited::TimedOut,
     })
-}
-
-/// Whether an update is the reply that a run waits for; then it is noted, and answered by nobody.
-pub(crate) fn resolve(
-    tx: &Transaction<'_>,
-    (channel, sender): (&str, &str),
-    answers: &Answers,
-    album: Option<&str>,
-) -> Result<bool, StoreError> {
-    if let Some(album) = album {
-        // A further part of the reply.
-        let is_part = tx
-            .prepare_cached("SELECT 1 FROM run_message WHERE channel = ?1 AND recipient = ?2 AND album = ?3")?
-            .exists(params![channel, sender, album])?;
-        if is_part {
-            return Ok(true);
-        }
-    }
-    let mut statement = tx.prepare_cached(
-        "SELECT message.run, message.n, message.turn, message.texts, message.messages,
-                message.state = 'open' AND run.state = 'running'
-         FROM run_message AS message JOIN run ON run.run = message.run
-         WHERE message.channel = ?1 AND message.recipient = ?2 ORDER BY message.rowid DESC",
-    )?;
-    let mut rows = statement.query(params![channel, sender])?;
-    let (mut by_text, said) = (None, plain(&answers.text));
-    while let Some(row) = rows.next()? {
-        let (run, n): (String, i64) = (row.get(0)?, row.get(1)?);
-        let (turn, texts): (String, String) = (row.get(2)?, row.get(3)?);
-        let (messages, is_open): (Option<String>, bool) = (row.get(4)?, row.get(5)?);
-        let ids = match messages {
-            Some(ids) => ids,
-            None => ids_of(tx, &turn)?,
-        };
-        if ids.split(',').any(|id| id == answers.message) {
-            return if is_open { note(tx, (&run, n), answers, album) } else { Ok(false) };
-        }
-        let texts: Vec<String> = serde_json::from_str(&texts).unwrap_or_default();
-        if is_open && by_text.is_none() && texts.contains(&said) {
-            by_text = Some((run, n, turn));
-        }
-    }
-    match by_text {
-        // A copy that went out while nobody could note its id, unless something else has that id.
-        Some((run, n, turn)) if !is_noted(tx, &turn, &answers.message)? => {
-            note(tx, (&run, n), answers, album)
-        }
-        _ => Ok(false),
-    }
-}
-
-/// Whether a message of another reply to the same place has this id. What is kept of a target begins with the place.
-fn is_noted(tx: &Transaction<'_>, turn: &str, message: &str) -> Result<bool, StoreError> {
-    let found = tx
-        .prepare_cached(
-            "SELECT 1 FROM reply AS mine JOIN reply AS other ON other.channel = mine.channel
-             JOIN part ON part.turn = other.turn
-             WHERE mine.turn = ?1 AND other.turn <> ?1 AND part.state = 'sent' AND part.outcome = ?2
-             AND (other.target = mine.target OR other.target LIKE substr(mine.target, 1, length(mine.target) - 1) || ',%')",
-        )?
-        .exists(params![turn, message])?;
-    Ok(found)
-}
-
-/// The one statement by which a reply counts.
-fn note(
-    tx: &Transaction<'_>,
-    (run, n): (&str, i64),
-    answers: &Answers,
-    album: Option<&str>,
-) -> Result<bool, StoreError> {
-    let changed = tx.execute(
-        "UPDATE run_message SET state = 'replied', answer = ?3, album = ?4
-         WHERE run = ?1 AND n = ?2 AND state = 'open'
-         AND EXISTS (SELECT 1 FROM run WHERE run.run = ?1 AND run.state = 'running')",
-        params![run, n, answers.reply, album],
-    )?;
-    Ok(changed == 1)
-}
-
-fn ids_of(tx: &Transaction<'_>, turn: &str) -> Result<String, StoreError> {
-    let mut statement = tx.prepare_cached(
-        "SELECT coalesce(outcome, '') FROM part WHERE turn = ?1 AND state = 'sent' ORDER BY n",
-    )?;
-    let ids = statement.query_map([turn], |row| row.get::<_, String>(0))?;
-    Ok(ids.collect::<Result<Vec<_>, _>>()?.join(","))
 }

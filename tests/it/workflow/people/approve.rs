@@ -9,13 +9,13 @@ const PUBLISH: &str = "workflow: publish\non: { command: publish }\ntasks:\n\
     output: \"published by {{ tasks.ok.output.by }}\"\n";
 
 /// The question, while it has its buttons.
-async fn question(world: &World) -> anyhow::Result<SentMessage> {
+pub(super) async fn question(world: &World) -> anyhow::Result<SentMessage> {
     let is_it = |sent: &SentMessage| sent.message["reply_markup"].is_object();
     let found = world.server.wait_for_message(PATIENCE, is_it).await;
     found.map_err(|error| anyhow::anyhow!("{error}\n{}", world.log()))
 }
 
-fn press(user: i64, question: &SentMessage, button: usize) -> Incoming {
+pub(super) fn press(user: i64, question: &SentMessage, button: usize) -> Incoming {
     let data = &question.message["reply_markup"]["inline_keyboard"][0][button]["callback_data"];
     Incoming::callback(user, &question.message, data.as_str().expect("a button"))
 }

@@ -226,3 +226,45 @@ async fn serve_refuses_to_start_with_a_file_that_is_wrong() -> anyhow::Result<()
     }
     Ok(())
 }
+
+/// Writes into `/tmp`, and where a policy may want somebody to agree.
+const NOTE: &str = "workflow: note\non: { command: note }\ninput: { properties: { text: { type: string } } }\ntasks:\n\
+    \x20 - { id: write, tool: file_write, with: { path: /tmp/note.txt, content: \"{{ input.text }}\" } }\n\
+    \x20 - { id: read, tool: file_read, with: { path: /tmp/note.txt } }\n\
+    output: \"noted: {{ tasks.read.output.content }}\"\n";
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_run_that_waits_for_nobody_is_one_answer_in_the_session_where_it_was_begun() -> anyhow::Result<()> {
+    let world = World::running(&[NOTE]).await?;
+    let asked = world.ask("/note text=hello");
+    assert_eq!(world.answer(&asked, "noted:").await?.text, "noted: hello");
+    let read = world.ask("/file_read path=/tmp/note.txt");
+    assert!(world.answer(&read, "").await?.text.contains("hello"), "the chat's own /tmp");
+    assert_eq!(world.texts_to(ANN).len(), 2);
+    assert_eq!(world.audited(), ["started by telegram:5000000001", "done"]);
+    let calls = world.home.audit().into_iter().filter(|record| record["event"] == "outcome");
+    let of_run = calls.filter(|call| call["call"].as_str().is_some_and(|call| call.starts_with("note-")));
+    assert!(of_run.clone().count() == 2, "judged and audited");
+    assert!(of_run.clone().all(|call| call["sender"] == "5000000001" && call["session"].is_string()));
+    // It fails as its task does.
+    let failing = world.ask("/note");
+    world.answer(&failing, "template_failed: ").await?;
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn what_a_policy_asks_about_is_asked_below_the_message_that_began_the_run() -> anyhow::Result<()> {
+    let mut world = World::stopped(&[NOTE]).await?;
+    let policies = std::mem::take(&mut world.home).own_policies();
+    let file = policies.policies_dir().join("tools/file_write.toml");
+    let policy = std::fs::read_to_string(&file)?;
+    world.home =
+        policies.policy("tools/file_write.toml", &format!("{policy}\n[approval]\n\"*\" = \"always\"\n"));
+    world.start()?;
+    let asked = world.ask("/note text=hello");
+    let question = super::approve::question(&world).await?;
+    assert_eq!((question.chat_id, question.reply_to), (ANN, Some(asked.message_id)));
+    world.server.push(super::approve::press(ANN, &question, 0));
+    world.answer(&asked, "noted: hello").await?;
+    Ok(())
+}

@@ -1,0 +1,79 @@
+//! What is kept of a run and told of it: problems as JSON, results of tasks, what each event of the audit has.
+
+use super::{Problem, Run};
+use cofferdam_core::audit::Workflow;
+use cofferdam_core::id::TurnId;
+use cofferdam_core::tool::{ErrorCode, ToolError};
+use cofferdam_store::{KeptRun, RunState, TaskState};
+use cofferdam_workflow::PlanError;
+use serde_json::{Map, Value, json};
+
+impl From<PlanError> for Problem {
+    fn from(error: PlanError) -> Self {
+        Self { code: error.code, message: error.problem.to_string() }
+    }
+}
+
+impl From<ToolError> for Problem {
+    fn from(error: ToolError) -> Self {
+        Self { code: error.code, message: error.message }
+    }
+}
+
+impl Problem {
+    pub(super) fn to_json(&self, task: Option<&str>) -> String {
+        let mut error = json!({ "code": self.code, "message": self.message });
+        if let Some(task) = task {
+            error["task"] = task.into();
+        }
+        error.to_string()
+    }
+}
+
+/// What every event of a run has.
+pub(super) fn about(run: &Run) -> Workflow {
+    Workflow {
+        run: run.id.clone(),
+        workflow: run.plan.workflow().id.clone(),
+        file_sha256: run.file_sha256.clone(),
+        state: None,
+        by: None,
+        task: None,
+        attachments: None,
+        to: None,
+        text_sha256: None,
+    }
+}
+
+/// Each task is a turn of its own, with the run's id in its.
+pub(super) fn turn_of(run: &Run, task: &str) -> TurnId {
+    TurnId::new(format!("{}/{task}", run.id))
+}
+
+/// The results of the tasks that are done, by their ids.
+pub(super) fn outputs(kept: &KeptRun) -> Map<String, Value> {
+    let done = kept.tasks.iter().filter(|task| task.state == TaskState::Done);
+    let read = |text: &String| serde_json::from_str(text).unwrap_or_default();
+    done.map(|task| (task.id.clone(), task.output.as_ref().map_or(Value::Null, read))).collect()
+}
+
+/// What the end of a run says where it was begun.
+pub(in crate::workflows) fn ended_text(kept: &KeptRun) -> String {
+    let read = |text: &Option<String>| -> Value {
+        text.as_ref().and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default()
+    };
+    match kept.state {
+        RunState::Done => match read(&kept.output) {
+            Value::String(text) => text,
+            Value::Null => format!("{} is done.", kept.new.workflow),
+            other => other.to_string(),
+        },
+        RunState::Failed => {
+            let error = read(&kept.error);
+            let part = |key: &str| error[key].as_str().unwrap_or("internal").to_owned();
+            format!("{}: {}", part("code"), part("message"))
+        }
+        RunState::Cancelled => format!("{}: somebody has ended {}", ErrorCode::Cancelled, kept.new.run),
+        RunState::Running => format!("{} goes on.", kept.new.run),
+    }
+}

@@ -126,7 +126,7 @@ const EFFECTS: &[(&str, &str, Seen, &str)] = &[
     ("COFFERDAM_ATTACHMENTS_ALLOWED_MIME_TYPES_VIDEO", "x/y", check, "type video may be x/y"),
     ("COFFERDAM_ATTACHMENTS_ALLOWED_MIME_TYPES_PDF", "x/y", check, "type pdf may be x/y"),
     ("COFFERDAM_ATTACHMENTS_ALLOWED_MIME_TYPES_FILE", "x/y", check, "type file may be x/y"),
-    ("COFFERDAM_WORKFLOWS_DIR", "flows", |home, set| ran(home, set, &["run", "w"]), "flows"),
+    ("COFFERDAM_WORKFLOWS_DIR", "nowhere", |home, set| ran(home, set, &["run", "w"]), "nowhere"),
     ("COFFERDAM_WORKFLOWS_ENV", "TEAM", named, "env.TEAM is missing"),
     ("COFFERDAM_WORKFLOWS_MAX_OPEN", "0", named, "max_open = 0 is not from 1"),
     ("COFFERDAM_WORKFLOWS_RUN_DEADLINE", "10ms", named, "run_deadline = \"10ms\" is not from 1s"),

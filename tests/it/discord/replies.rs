@@ -54,10 +54,10 @@ async fn a_create_is_repeated_under_its_nonce_and_there_once() -> anyhow::Result
         Fault::server_error(502),
         Fault::bad_gateway().after_effect(),
         Fault::close().after_effect(),
-        Fault::server_error(500),
-        // Nobody knows what became of it.
-        Fault::empty_body(),
+        // Nobody knows what became of these.
         Fault::garbage().after_effect(),
+        Fault::empty_body(),
+        Fault::server_error(500),
     ] {
         world.server.fault("create_message", 1, fault);
         world.ask(Incoming::private(ANN).text("/help")).await?;

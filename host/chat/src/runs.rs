@@ -12,7 +12,7 @@ use cofferdam_core::message::OutgoingResponse;
 use cofferdam_store::{AnswerTo, NewPart, Place, Reply};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
@@ -104,7 +104,7 @@ pub trait Starter: Send + Sync {
 #[derive(Clone, Default)]
 pub struct Runs {
     messengers: Arc<Mutex<BTreeMap<&'static str, Arc<dyn Messenger>>>>,
-    starter: Arc<OnceLock<Arc<dyn Starter>>>,
+    starter: Arc<Mutex<Option<Arc<dyn Starter>>>>,
 }
 
 impl Runs {
@@ -113,14 +113,21 @@ impl Runs {
         self.messengers.lock().unwrap_or_else(PoisonError::into_inner).get(channel).cloned()
     }
 
-    /// Has messages begin runs. The first call counts.
+    /// Has messages begin runs.
     pub fn begin_with(&self, starter: Arc<dyn Starter>) {
-        let _ = self.starter.set(starter);
+        *self.starter.lock().unwrap_or_else(PoisonError::into_inner) = Some(starter);
+    }
+
+    /// Lets go of both sides, which hold each other: the store closes with the last of them.
+    pub fn end(&self) {
+        self.messengers.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        self.starter.lock().unwrap_or_else(PoisonError::into_inner).take();
     }
 
     /// Who begins a run for this message, if it is for one.
     pub(crate) fn starter(&self, text: &str) -> Option<Arc<dyn Starter>> {
-        self.starter.get().filter(|starter| starter.is_command(text)).cloned()
+        let starter = self.starter.lock().unwrap_or_else(PoisonError::into_inner);
+        starter.as_ref().filter(|starter| starter.is_command(text)).cloned()
     }
 
     /// The channel is up, and sends what it is handed.

@@ -114,7 +114,9 @@ pub(super) fn run(config: &Config, load: Load) -> anyhow::Result<Exit> {
         beside.spawn(prune(services.store.clone()));
         services.presence.begins();
         // Polled with the channels, and not after them: what it is at gets a moment to end.
+        let meeting = services.runs.clone();
         let (served, ()) = tokio::join!(channels.serve(services, renewing, stop.clone()), runs.run());
+        meeting.end();
         served
     });
     watchers.end(&served);

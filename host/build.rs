@@ -1,9 +1,10 @@
-//! Builds the builtin guests for `wasm32-wasip2` and embeds of each its SHA-256, its machine code and what it says of itself,
-//! made by the very worker program that the gateway has: nothing needs the component itself any more. Besides, the default
-//! policies, and the SDK's sources for `cofferdam tool new`.
+//! Builds the builtin guests for `wasm32-wasip2` and embeds of each its SHA-256, its machine code
+//! and what it says of itself, made by the very worker program that the gateway has: nothing needs
+//! the component itself any more. Besides, the default policies, and the SDK's sources for
+//! `cofferdam tool new`.
 //!
-//! To make machine code the worker must run here: where it is built for another kind of machine, `COFFERDAM_EMBED_RUNNER`
-//! names the program that runs it, such as `qemu-aarch64`.
+//! To make machine code the worker must run here: where it is built for another kind of machine,
+//! `COFFERDAM_EMBED_RUNNER` names the program that runs it, such as `qemu-aarch64`.
 //!
 //! Plain cargo, in a target folder of its own: the outer cargo holds the lock of the other one.
 
@@ -81,8 +82,8 @@ fn sha256(bytes: &[u8]) -> String {
     Sha256::digest(bytes).iter().fold(String::new(), |hex, byte| hex + &format!("{byte:02x}"))
 }
 
-/// Everything that an author's crate needs of the SDK: its sources with the contract, and the versions it
-/// was built with.
+/// Everything that an author's crate needs of the SDK: its sources with the contract, and the
+/// versions it was built with.
 fn embed_sdk(root: &Path, out: &Path) {
     let sdk = root.join("guest-tools/sdk");
     let mut files = Vec::new();
@@ -135,8 +136,8 @@ fn policy_names(dir: &Path) -> Vec<String> {
     names
 }
 
-/// `target/guests`, found from `target/<profile>/build/<crate>/out` or `target/<triple>/<profile>/…`: shared by all profiles
-/// and targets.
+/// `target/guests`, found from `target/<profile>/build/<crate>/out` or
+/// `target/<triple>/<profile>/…`: shared by all profiles and targets.
 fn target_dir(out: &Path) -> PathBuf {
     let profile =
         out.ancestors().find(|dir| dir.file_name().is_some_and(|n| n == "build")).and_then(Path::parent);
@@ -161,8 +162,8 @@ fn cargo(dir: &Path) -> Command {
             "RUSTC_WORKSPACE_WRAPPER",
             "CARGO_BUILD_TARGET",
             "RUSTC",
-            // The outer cargo's tokens: the test guests' build script holds one while it waits for this one, and a
-            // processor would lie idle.
+            // The outer cargo's tokens: the test guests' build script holds one while it waits for
+            // this one, and a processor would lie idle.
             "CARGO_MAKEFLAGS",
             "MAKEFLAGS",
             "MFLAGS",

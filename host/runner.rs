@@ -1,4 +1,5 @@
-//! How the build runs the worker program, which may be for another kind of machine than the one that builds.
+//! How the build runs the worker program, which may be for another kind of machine than the one
+//! that builds.
 
 use std::ffi::OsString;
 use std::path::Path;

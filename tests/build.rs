@@ -1,4 +1,5 @@
-//! Builds the guests that attack the host, for `wasm32-wasip2`, into the same folder as the builtin ones.
+//! Builds the guests that attack the host, for `wasm32-wasip2`, into the same folder as the builtin
+//! ones.
 
 use std::env;
 use std::path::{Path, PathBuf};

@@ -1,5 +1,5 @@
-//! libFuzzer's way into the check of Telegram's updates. It includes the channel's own files, so that no wire
-//! type leaves the channel and the rest of the gateway need not be built.
+//! libFuzzer's way into the check of Telegram's updates. It includes the channel's own files, so
+//! that no wire type leaves the channel and the rest of the gateway need not be built.
 #![no_main]
 #![allow(dead_code, reason = "the channel uses what the check does not")]
 

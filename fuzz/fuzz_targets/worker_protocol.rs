@@ -1,5 +1,5 @@
-//! libFuzzer's way into the check of what a worker says during a call. It includes the gateway's own files, so that they
-//! need not be public.
+//! libFuzzer's way into the check of what a worker says during a call. It includes the gateway's
+//! own files, so that they need not be public.
 #![no_main]
 #![allow(dead_code, unused_imports, reason = "the gateway uses what the check does not")]
 

@@ -1,5 +1,5 @@
-//! The figures of `docs/benchmarks.md`, each measured through the real gateway in this process, or on the
-//! real program. Prints; asserts nothing by the clock.
+//! The figures of `docs/benchmarks.md`, each measured through the real gateway in this process, or
+//! on the real program. Prints; asserts nothing by the clock.
 
 #[path = "figures/turns.rs"]
 mod turns;
@@ -221,8 +221,8 @@ impl Bench {
         Ok(())
     }
 
-    /// A call in a worker that has just been started, against one in a worker that was there; and what an idle
-    /// worker holds.
+    /// A call in a worker that has just been started, against one in a worker that was there; and
+    /// what an idle worker holds.
     async fn new_workers(&self, rounds: usize) -> Result<()> {
         let (mut fresh, mut warm) = (Vec::new(), Vec::new());
         for n in 0..rounds {
@@ -267,7 +267,8 @@ impl Bench {
         Ok((result, started.elapsed()))
     }
 
-    /// `folders` of 100 small files each: searched, against ripgrep where there is one, and listed page by page.
+    /// `folders` of 100 small files each: searched, against ripgrep where there is one, and listed
+    /// page by page.
     async fn many_files(&self, folders: usize, rounds: usize) -> Result<()> {
         for folder in 0..folders {
             let dir = self.home.host(&format!("/shared/tree/d{folder:04}"));
@@ -410,7 +411,8 @@ fn native_save(path: &Path, bytes: &[u8]) -> Result<()> {
     Ok(())
 }
 
-/// From exec to the first `getUpdates`, with compiled code in the cache; then what an idle one holds, in MB.
+/// From exec to the first `getUpdates`, with compiled code in the cache; then what an idle one
+/// holds, in MB.
 async fn start_and_idle(rounds: usize) -> Result<(Duration, f64)> {
     let server = TelegramServer::start().await?;
     let home = Home::new().telegram(&server.api_url(), &[1]);
@@ -430,7 +432,8 @@ async fn start_and_idle(rounds: usize) -> Result<(Duration, f64)> {
     Ok((median(starts), idle as f64 * 1024.0 / 1e6))
 }
 
-/// Processor time of this process so far, all threads: says what a call costs on a busy machine too.
+/// Processor time of this process so far, all threads: says what a call costs on a busy machine
+/// too.
 fn cpu_time() -> Result<Duration> {
     let mut total = 0;
     for task in std::fs::read_dir("/proc/self/task")? {

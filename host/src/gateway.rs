@@ -1,4 +1,5 @@
-//! The composition root: builds the rooms from a configuration and joins them. Decides nothing else.
+//! The composition root: builds the rooms from a configuration and joins them. Decides nothing
+//! else.
 
 use crate::config::Config;
 use cofferdam_agent::bus::Requests;
@@ -161,7 +162,8 @@ impl Gateway {
     /// A runner of turns with this provider; `history` keeps what it is to remember.
     pub fn runner(&self, config: &Config, answering: Answering, history: Arc<dyn History>) -> Runner {
         let Answering { provider, commands, instructions, clock } = answering;
-        // The workspace's own: what holds for files holds for what is said of them, and neither is reloaded.
+        // The workspace's own: what holds for files holds for what is said of them, and neither is
+        // reloaded.
         let whose = if self.warden.workspaces().per_user() { Whose::Person } else { Whose::Session };
         Runner::new(provider, self.toolbox.clone(), history, config.turns, instructions)
             .with_commands(commands)
@@ -253,8 +255,8 @@ pub fn load_policies(dir: Option<&Path>) -> Result<PolicySet, Vec<PolicyProblem>
     PolicySet::parse(files.iter().map(|(name, text)| (name.as_str(), text.as_str())))
 }
 
-/// Makes a folder for its owner alone. Those around it are as anybody's: an account that is given the folder later
-/// must get to it.
+/// Makes a folder for its owner alone. Those around it are as anybody's: an account that is given
+/// the folder later must get to it.
 fn make_folder(dir: &Path) -> io::Result<()> {
     dir.parent().map_or(Ok(()), std::fs::create_dir_all)?;
     std::fs::DirBuilder::new().recursive(true).mode(0o700).create(dir)

@@ -1,5 +1,5 @@
-//! Builds the worker's program and embeds it with its SHA-256. Where it lies is told to the build script of the gateway,
-//! which has it compile the builtin guests.
+//! Builds the worker's program and embeds it with its SHA-256. Where it lies is told to the build
+//! script of the gateway, which has it compile the builtin guests.
 //!
 //! Plain cargo, in a target folder of its own: the outer cargo holds the lock of the other one.
 
@@ -21,8 +21,9 @@ fn main() {
     embed(&worker, &out);
 }
 
-/// Optimized, whatever the gateway's profile is, and for the machine that the gateway is built for: one worker for debug and
-/// release, a smaller one for `dist`. Linkers and C compilers of another target come from the environment.
+/// Optimized, whatever the gateway's profile is, and for the machine that the gateway is built for:
+/// one worker for debug and release, a smaller one for `dist`. Linkers and C compilers of another
+/// target come from the environment.
 fn build(worker: &Path, target_dir: &Path, profile: &str) -> PathBuf {
     let triple = |which: &str| env::var(which).expect("cargo sets it");
     let target = triple("TARGET");
@@ -84,7 +85,8 @@ fn target_dir(out: &Path) -> PathBuf {
     target.join("worker")
 }
 
-/// What the outer build was told (flags, wrappers, its own target folder, its jobserver) is not for another one.
+/// What the outer build was told (flags, wrappers, its own target folder, its jobserver) is not for
+/// another one.
 fn cargo(dir: &Path) -> Command {
     let mut cargo = Command::new(env::var_os("CARGO").expect("cargo sets it"));
     let flags = [

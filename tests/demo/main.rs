@@ -1,6 +1,6 @@
-//! One real turn on each channel, told step by step: a photo sent to a bot on a loopback Telegram, and to one on a loopback
-//! Discord, both served by the one real `cofferdam serve`. Every sentence it prints has been checked; exit 0 only if all of
-//! them hold.
+//! One real turn on each channel, told step by step: a photo sent to a bot on a loopback Telegram,
+//! and to one on a loopback Discord, both served by the one real `cofferdam serve`. Every sentence
+//! it prints has been checked; exit 0 only if all of them hold.
 
 mod turn;
 

@@ -1,8 +1,9 @@
-//! The adversarial suite: tables of cases in `tests/adversarial/*.toml`, to which a reviewer adds a line.
+//! The adversarial suite: tables of cases in `tests/adversarial/*.toml`, to which a reviewer adds a
+//! line.
 //!
-//! After every case the same holds, whatever the case was: outside the mounts nothing changed, no secret was
-//! told, nothing is left behind, the audit is sound, and the next ordinary call works. A refused call changes
-//! nothing inside either.
+//! After every case the same holds, whatever the case was: outside the mounts nothing changed, no
+//! secret was told, nothing is left behind, the audit is sound, and the next ordinary call works. A
+//! refused call changes nothing inside either.
 
 mod case;
 mod expand;
@@ -29,7 +30,8 @@ fn table<T: serde::de::DeserializeOwned>(name: &str) -> T {
     toml::from_str(&text).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
 }
 
-/// Gateways by their name in the tables; each is started when a case needs it, and serves all that do.
+/// Gateways by their name in the tables; each is started when a case needs it, and serves all that
+/// do.
 struct Gateways(BTreeMap<String, Gateway>);
 
 impl Gateways {

@@ -1,8 +1,9 @@
-//! The architecture as a test, as far as cargo does not hold it: which crate's manifest may name what, the arrows between
-//! the rooms of one crate, what the core may not touch, and the shape of files.
+//! The architecture as a test, as far as cargo does not hold it: which crate's manifest may name
+//! what, the arrows between the rooms of one crate, what the core may not touch, and the shape of
+//! files.
 //!
-//! It reads manifests, lock files and sources as text, so it sees what is written and not what a feature compiles. A
-//! violation is mended in the source, or the design is changed first.
+//! It reads manifests, lock files and sources as text, so it sees what is written and not what a
+//! feature compiles. A violation is mended in the source, or the design is changed first.
 
 mod alike;
 mod claims;
@@ -31,7 +32,8 @@ impl Source {
             .join("\n")
     }
 
-    /// The crate and the room that the file belongs to: `agent::turn`. A crate's other files are rooms by their names.
+    /// The crate and the room that the file belongs to: `agent::turn`. A crate's other files are
+    /// rooms by their names.
     fn room(&self) -> String {
         let (krate, below) = self.path.split_once("/src/").expect("a file of a crate");
         let krate = krate.strip_prefix("host/").unwrap_or("cofferdam");
@@ -106,7 +108,8 @@ fn manifests() -> Vec<String> {
     here.into_iter().chain(below).filter(|path| root().join(path).is_file()).collect()
 }
 
-/// The packages that a manifest names: for every target, for builds and tests too, and for its workspace.
+/// The packages that a manifest names: for every target, for builds and tests too, and for its
+/// workspace.
 fn dependencies(manifest: &str) -> BTreeSet<String> {
     let text = fs::read_to_string(root().join(manifest)).unwrap_or_else(|e| panic!("{manifest}: {e}"));
     let whole: toml::Table = toml::from_str(&text).unwrap_or_else(|e| panic!("{manifest}: {e}"));
@@ -185,8 +188,8 @@ fn what_both_processes_share_has_neither_runtime_nor_network() {
     }
 }
 
-/// Cargo refuses what a manifest does not name, so this is the list of what each manifest may: the crates below, and what
-/// one crate alone is for.
+/// Cargo refuses what a manifest does not name, so this is the list of what each manifest may: the
+/// crates below, and what one crate alone is for.
 #[test]
 fn each_crate_names_those_below_it() {
     let arrows: [(&str, &[&str]); 14] = [

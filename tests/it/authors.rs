@@ -1,5 +1,5 @@
-//! What people who write tools do with the program: start a crate, look at a component, call it, test it;
-//! and the guide that takes them from an empty folder to a bot command.
+//! What people who write tools do with the program: start a crate, look at a component, call it,
+//! test it; and the guide that takes them from an empty folder to a bot command.
 
 mod cases;
 mod errors;
@@ -47,8 +47,8 @@ fn hello_policy(profile: &str, rest: &str) -> String {
     )
 }
 
-/// A cargo or shell command in `dir`, with the built program on PATH, dependencies and intermediate files
-/// shared by all tests, and none of the test's own settings.
+/// A cargo or shell command in `dir`, with the built program on PATH, dependencies and intermediate
+/// files shared by all tests, and none of the test's own settings.
 fn author(dir: &Path, program: &str, arguments: &[&str]) -> Command {
     let built = program::cofferdam();
     let bin = built.parent().expect("in a folder");

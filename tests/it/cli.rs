@@ -1,5 +1,5 @@
-//! The command line as scripts, operators and reviewers use it: the real program, its exit codes, its one
-//! line of JSON, and what it says when it refuses.
+//! The command line as scripts, operators and reviewers use it: the real program, its exit codes,
+//! its one line of JSON, and what it says when it refuses.
 
 mod allow;
 mod approvals;
@@ -44,8 +44,8 @@ use std::time::{Duration, Instant};
 use support::home::{Home, Ran};
 use support::program;
 
-/// The program without `--config`, started in `dir`, with nothing of the test's environment but PATH and
-/// this HOME.
+/// The program without `--config`, started in `dir`, with nothing of the test's environment but
+/// PATH and this HOME.
 fn bare(home: &Home, dir: &Path, arguments: &[&str]) -> Command {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let mut command = Command::new(program::cofferdam());

@@ -1,7 +1,9 @@
-//! What every channel shows alike, held once against each: one table, a row a behaviour, a test for each channel of the row.
+//! What every channel shows alike, held once against each: one table, a row a behaviour, a test for
+//! each channel of the row.
 //!
-//! A channel that cannot show a behaviour says so in the row, and names what holds in its place, which is tested as well. How
-//! a channel joins: `docs/writing-a-channel.md`. What is one channel's own is in `telegram`, `discord` and `cli::chat`.
+//! A channel that cannot show a behaviour says so in the row, and names what holds in its place,
+//! which is tested as well. How a channel joins: `docs/writing-a-channel.md`. What is one channel's
+//! own is in `telegram`, `discord` and `cli::chat`.
 
 mod approvals;
 mod bot;
@@ -28,7 +30,8 @@ mod channels {
     }
 }
 
-/// A test for each channel of each row. In `NAME cannot: "WHY", so TEST` the test is of what holds instead.
+/// A test for each channel of each row. In `NAME cannot: "WHY", so TEST` the test is of what holds
+/// instead.
 macro_rules! every_channel {
     ($( $room:ident::$behaviour:ident { $($channel:ident),+ $(; $other:ident cannot: $why:literal, so $instead:ident)? } )+) => {
         $( mod $behaviour {

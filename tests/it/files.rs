@@ -1,8 +1,8 @@
-//! Files as people meet them: what is saved, read and refused, and what a full disk, a crash, a second
-//! process or somebody with a shell beside the gateway can do to them.
+//! Files as people meet them: what is saved, read and refused, and what a full disk, a crash, a
+//! second process or somebody with a shell beside the gateway can do to them.
 //!
-//! Every test runs the real program on a folder of its own. What needs root, mounts or a tracer says so
-//! through `support::needs`.
+//! Every test runs the real program on a folder of its own. What needs root, mounts or a tracer
+//! says so through `support::needs`.
 
 mod any_fault;
 mod changing;

@@ -1,5 +1,5 @@
-//! What the kernel holds a gateway and its workers to: tried for real, required or told to be missing, and
-//! shown by `doctor`.
+//! What the kernel holds a gateway and its workers to: tried for real, required or told to be
+//! missing, and shown by `doctor`.
 
 mod confined;
 mod doctor;

@@ -1,7 +1,7 @@
 //! The sandbox under attack: guests that misbehave in every way, run by the real program.
 //!
-//! Whatever a guest does, the call ends in time with one line that says what happened, nothing is changed or
-//! left behind, the audit has the outcome, and the next call works.
+//! Whatever a guest does, the call ends in time with one line that says what happened, nothing is
+//! changed or left behind, the audit has the outcome, and the next call works.
 
 mod ambient;
 mod arguments;
@@ -45,7 +45,8 @@ use support::home::{Home, Ran};
 /// Far longer than any call here takes, on a busy machine too: what takes longer hangs.
 pub(crate) const SOON: Duration = Duration::from_secs(30);
 
-/// The attacker under limits that nothing reaches which does not want to. Its `path` is judged for writing.
+/// The attacker under limits that nothing reaches which does not want to. Its `path` is judged for
+/// writing.
 fn hostile() -> Home {
     Home::new().hostile("memory = \"16 MiB\"\ndeadline = \"20s\"")
 }

@@ -1,13 +1,15 @@
-//! Many turns with random faults on each platform: kills, a model and a platform that fail, events that come twice or out
-//! of order, a full disk, a clock that jumps. Every message is answered once, or with an honest error, and again only where nobody
-//! can know that it was heard; the workspace holds what the answers say, and nothing else; the audit is sound; nothing
-//! grows.
+//! Many turns with random faults on each platform: kills, a model and a platform that fail, events
+//! that come twice or out of order, a full disk, a clock that jumps. Every message is answered
+//! once, or with an honest error, and again only where nobody can know that it was heard; the
+//! workspace holds what the answers say, and nothing else; the audit is sound; nothing grows.
 //!
-//! `cargo xtask test` runs the short form with a seed of its own; `cargo xtask soak [CHANNEL] [TURNS [SEED]]` as long a one
-//! as wanted; `SOAK_LOG=debug` has the gateway's log whole where it fails. The same seed plans the same faults; the moments of kills are those of the machine.
+//! `cargo xtask test` runs the short form with a seed of its own;
+//! `cargo xtask soak [CHANNEL] [TURNS [SEED]]` as long a one as wanted; `SOAK_LOG=debug` has the
+//! gateway's log whole where it fails. The same seed plans the same faults; the moments of kills
+//! are those of the machine.
 //!
-//! Not covered here: a monotonic clock that jumps (a machine that slept), single system calls that fail
-//! (`files::any_fault`), power that goes (`files::power`), approvals (`conformance`).
+//! Not covered here: a monotonic clock that jumps (a machine that slept), single system calls that
+//! fail (`files::any_fault`), power that goes (`files::power`), approvals (`conformance`).
 
 mod answers;
 mod clock;
@@ -29,7 +31,8 @@ use support::platform::{Discord, Telegram};
 const TURNS: usize = 320;
 /// Messages of one wave.
 const WAVE: usize = 20;
-/// Of ten waves so many are with kills. The others come last, in one process, of which one can say whether it grows.
+/// Of ten waves so many are with kills. The others come last, in one process, of which one can say
+/// whether it grows.
 const ROUGH: usize = 6;
 /// Fewer have no five waves without kills.
 const TURNS_MIN: usize = 13 * WAVE;

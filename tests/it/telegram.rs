@@ -1,8 +1,9 @@
 //! The Telegram channel from end to end: the real program against a Bot API server on loopback that
 //! misbehaves as told.
 //!
-//! Each test ends with [`world::World::end`], which holds what is true of every run: one reply a turn, a
-//! sound audit, nothing left behind, and the bot's token nowhere but in the URLs of its server.
+//! Each test ends with [`world::World::end`], which holds what is true of every run: one reply a
+//! turn, a sound audit, nothing left behind, and the bot's token nowhere but in the URLs of its
+//! server.
 
 mod about;
 mod absence;

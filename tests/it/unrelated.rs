@@ -1,8 +1,9 @@
-//! The loopback servers against clients that nobody here wrote, so that our bot and our servers do not merely agree:
-//! aiogram and discord.py from PyPI, which `cargo xtask test` installs where Python is, and twilight.
+//! The loopback servers against clients that nobody here wrote, so that our bot and our servers do
+//! not merely agree: aiogram and discord.py from PyPI, which `cargo xtask test` installs where
+//! Python is, and twilight.
 //!
-//! aiogram's types are those of the published Bot API: an answer that lacks a field, or has one that nobody knows,
-//! ends the script.
+//! aiogram's types are those of the published Bot API: an answer that lacks a field, or has one
+//! that nobody knows, ends the script.
 
 mod discord_py;
 mod twilight;

@@ -1,4 +1,5 @@
-//! A server of files on loopback, as somebody else's host that a workflow names. It keeps what it was asked.
+//! A server of files on loopback, as somebody else's host that a workflow names. It keeps what it
+//! was asked.
 
 use crate::http::{Connection, Request};
 use crate::loopback::{Tasks, accept, listen};

@@ -1,5 +1,5 @@
-//! The `SystemCallFilter=` of a unit, put into force without a systemd: its sets are spelled out by `systemd-analyze`, and
-//! the numbers of the calls are the C library's.
+//! The `SystemCallFilter=` of a unit, put into force without a systemd: its sets are spelled out by
+//! `systemd-analyze`, and the numbers of the calls are the C library's.
 
 use crate::{kernel, needs};
 use anyhow::{Context, ensure};
@@ -14,7 +14,8 @@ impl SystemCalls {
     /// Those of this unit; none where what spells them out is missing.
     ///
     /// # Errors
-    /// When the unit has no such line, or one that forbids instead of allowing, or a set that systemd does not know.
+    /// When the unit has no such line, or one that forbids instead of allowing, or a set that
+    /// systemd does not know.
     pub fn of(unit: &str, test: &str) -> anyhow::Result<Option<Self>> {
         let there = needs::program("systemd-analyze") && needs::program("cc");
         if !needs::available(test, "systemd-analyze and a C compiler, cc", there) {
@@ -46,7 +47,8 @@ impl SystemCalls {
         Self(names)
     }
 
-    /// Does something that may make these calls alone, and so may whatever it starts; any other answers EPERM.
+    /// Does something that may make these calls alone, and so may whatever it starts; any other
+    /// answers EPERM.
     ///
     /// # Errors
     /// When the C library does not tell the numbers.

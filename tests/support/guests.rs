@@ -1,4 +1,5 @@
-//! Components that are not part of the product: attackers, oddities, and an outside author's first tool.
+//! Components that are not part of the product: attackers, oddities, and an outside author's first
+//! tool.
 
 use sha2::{Digest, Sha256};
 use std::path::PathBuf;

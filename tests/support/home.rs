@@ -24,7 +24,8 @@ pub struct Ran {
     pub code: Option<i32>,
     /// Standard output.
     pub stdout: String,
-    /// Standard error, without what is told of compiling: that depends on the machine, and on who was first.
+    /// Standard error, without what is told of compiling: that depends on the machine, and on who
+    /// was first.
     pub stderr: String,
 }
 
@@ -92,8 +93,8 @@ impl Home {
         self
     }
 
-    /// With messages that go out as fast as Telegram's published limits allow; else the loopback server alone limits
-    /// them, or nobody.
+    /// With messages that go out as fast as Telegram's published limits allow; else the loopback
+    /// server alone limits them, or nobody.
     #[must_use]
     pub fn paced(mut self) -> Self {
         self.telegram = self.telegram.replace(AT_ITS_PACE, "");
@@ -101,8 +102,8 @@ impl Home {
         self
     }
 
-    /// With a model of this server, its key in a file of the gateway's folder; `more` are further lines of the
-    /// section.
+    /// With a model of this server, its key in a file of the gateway's folder; `more` are further
+    /// lines of the section.
     #[must_use]
     pub fn model(self, llm: &LlmServer, dialect: Dialect, more: &str) -> Self {
         use std::os::unix::fs::OpenOptionsExt;
@@ -134,8 +135,8 @@ impl Home {
         self
     }
 
-    /// With its own policies: the default ones and a tool from a test guest's file, `policy` being what
-    /// follows `tool`, `profile`, `component` and `why` in its file.
+    /// With its own policies: the default ones and a tool from a test guest's file, `policy` being
+    /// what follows `tool`, `profile`, `component` and `why` in its file.
     #[must_use]
     pub fn tool(self, name: &str, profile: &str, guest: &str, policy: &str) -> Self {
         let home = self.own_policies();
@@ -212,8 +213,8 @@ impl Home {
         self.workspace().join(guest.trim_start_matches('/'))
     }
 
-    /// The folder of a session such as `telegram-99:7/0`, in which its `tmp` lies: among those of the root, or
-    /// of the folder of a user such as `telegram-7`.
+    /// The folder of a session such as `telegram-99:7/0`, in which its `tmp` lies: among those of
+    /// the root, or of the folder of a user such as `telegram-7`.
     pub fn session(&self, user: Option<&str>, session: &str) -> PathBuf {
         let plain = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' };
         let shown: String = session.chars().take(32).map(plain).collect();

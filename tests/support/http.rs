@@ -161,16 +161,16 @@ impl Connection {
         }
     }
 
-    /// Returns once the client has closed the connection. A client that sends further bytes instead is
-    /// alive, and is waited for without end.
+    /// Returns once the client has closed the connection. A client that sends further bytes instead
+    /// is alive, and is waited for without end.
     pub(crate) async fn closed(&self) {
         if let Ok(1..) = self.stream.peek(&mut [0]).await {
             std::future::pending::<()>().await;
         }
     }
 
-    /// Closes after a refusal of a request that was not read to its end: what still comes is read and
-    /// thrown away for a while, since a reset would take the refusal from the client.
+    /// Closes after a refusal of a request that was not read to its end: what still comes is read
+    /// and thrown away for a while, since a reset would take the refusal from the client.
     pub(crate) async fn close_gently(&mut self) {
         let draining = async {
             // Errors end the draining, as the end of the stream does.

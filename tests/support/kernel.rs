@@ -1,5 +1,6 @@
-//! A kernel that lacks something: a program run under a filter that answers system calls as if they were not
-//! there, or as if they had been done, or that permits few, or refuses files without a name; or so deep in Landlock's layers that it can add no more than one of its own.
+//! A kernel that lacks something: a program run under a filter that answers system calls as if they
+//! were not there, or as if they had been done, or that permits few, or refuses files without a
+//! name; or so deep in Landlock's layers that it can add no more than one of its own.
 
 use landlock::{AccessFs, PathBeneath, PathFd, Ruleset, RulesetAttr, RulesetCreatedAttr};
 use seccompiler::{
@@ -104,8 +105,8 @@ fn spawn_after(command: &mut Command, take: impl FnOnce() + Send) -> io::Result<
     after(take, || command.spawn())
 }
 
-/// Does something on a thread that has taken something from itself: that holds for one thread and what it starts, and
-/// this thread ends.
+/// Does something on a thread that has taken something from itself: that holds for one thread and
+/// what it starts, and this thread ends.
 fn after<T: Send>(take: impl FnOnce() + Send, act: impl FnOnce() -> T + Send) -> T {
     std::thread::scope(|scope| {
         let done = scope.spawn(|| {

@@ -1,5 +1,6 @@
-//! What tests stand on: a gateway in a folder of its own, the real program, guests that attack it, and
-//! servers on loopback: Telegram's, a model's, one of files. Fakes are at the network's edge only.
+//! What tests stand on: a gateway in a folder of its own, the real program, guests that attack it,
+//! and servers on loopback: Telegram's, a model's, one of files. Fakes are at the network's edge
+//! only.
 
 pub mod discord;
 mod exchange;
@@ -25,8 +26,8 @@ pub mod terminal;
 pub mod tracer;
 pub mod workers;
 
-/// Whether `needle` is anywhere in `bytes`. Compiled code of many megabytes is looked through by every test that
-/// asks where a secret is.
+/// Whether `needle` is anywhere in `bytes`. Compiled code of many megabytes is looked through by
+/// every test that asks where a secret is.
 pub fn holds(bytes: &[u8], needle: &[u8]) -> bool {
     memchr::memmem::find(bytes, needle).is_some()
 }

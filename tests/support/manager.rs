@@ -1,5 +1,5 @@
-//! A service manager's end of sd_notify(3): a datagram socket, in a file or with an abstract name, that keeps what a
-//! gateway says.
+//! A service manager's end of sd_notify(3): a datagram socket, in a file or with an abstract name,
+//! that keeps what a gateway says.
 
 use anyhow::{Context, bail};
 use std::os::linux::net::SocketAddrExt;
@@ -55,7 +55,8 @@ impl Manager {
         Ok(String::from_utf8(datagram[..length].to_vec())?)
     }
 
-    /// Waits until something that begins like this is said; it comes last of all that was said since.
+    /// Waits until something that begins like this is said; it comes last of all that was said
+    /// since.
     ///
     /// # Errors
     /// When it is not said in time.

@@ -1,4 +1,5 @@
-//! A mount namespace of a test's own: what is mounted there exists nowhere else and ends with the test.
+//! A mount namespace of a test's own: what is mounted there exists nowhere else and ends with the
+//! test.
 
 use crate::needs;
 use std::io::{BufRead, BufReader};

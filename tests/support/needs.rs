@@ -1,4 +1,5 @@
-//! Tests that need more than cargo: they say what is missing, are listed at the end, and CI skips none.
+//! Tests that need more than cargo: they say what is missing, are listed at the end, and CI skips
+//! none.
 
 use std::io::Write;
 use std::process::{Command, Stdio};

@@ -1,5 +1,5 @@
-//! Reads Prometheus' text format, version 0.0.4, strictly: what its own parser would refuse or warn of is an error
-//! here. <https://prometheus.io/docs/instrumenting/exposition_formats/>
+//! Reads Prometheus' text format, version 0.0.4, strictly: what its own parser would refuse or warn
+//! of is an error here. <https://prometheus.io/docs/instrumenting/exposition_formats/>
 
 use anyhow::{Context, bail, ensure};
 use std::collections::BTreeMap;

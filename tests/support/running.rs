@@ -1,4 +1,5 @@
-//! A gateway in its folder through all its starts and ends, with what it has logged. It logs everything that it can.
+//! A gateway in its folder through all its starts and ends, with what it has logged. It logs
+//! everything that it can.
 
 use crate::home::Home;
 use crate::serving::Serving;
@@ -32,8 +33,8 @@ impl Running {
         self.home = fit(home);
     }
 
-    /// Starts it without waiting, under another program if `wrapper` names one; `telegram_token` and `environment` are
-    /// in its environment.
+    /// Starts it without waiting, under another program if `wrapper` names one; `telegram_token`
+    /// and `environment` are in its environment.
     ///
     /// # Errors
     /// When it cannot be started.
@@ -74,7 +75,8 @@ impl Running {
         self.serving.as_ref().expect("it runs")
     }
 
-    /// Waits until this is in the log of this run. An answer may be here before the log's last lines are read.
+    /// Waits until this is in the log of this run. An answer may be here before the log's last
+    /// lines are read.
     ///
     /// # Errors
     /// When it does not come.
@@ -158,8 +160,8 @@ impl Running {
         Ok(started.elapsed())
     }
 
-    /// Stops it, if it runs, once everything that it has sent is noted: a server has a message before that, and a stop
-    /// between the two leaves the bytes to the next start, as it must.
+    /// Stops it, if it runs, once everything that it has sent is noted: a server has a message
+    /// before that, and a stop between the two leaves the bytes to the next start, as it must.
     ///
     /// # Errors
     /// When it does not end in time.
@@ -175,8 +177,8 @@ impl Running {
         self.stop().map(|_| ())
     }
 
-    /// Holds what it has left against what is true of every run: nobody has panicked, the audit is whole, no bytes are
-    /// left in the state.
+    /// Holds what it has left against what is true of every run: nobody has panicked, the audit is
+    /// whole, no bytes are left in the state.
     ///
     /// # Panics
     /// If it is not so.

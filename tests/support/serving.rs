@@ -28,8 +28,8 @@ impl Serving {
         Self::launch(home, token, &[], &[])?.polling()
     }
 
-    /// Starts `cofferdam serve` under another program (none if `wrapper` is empty) with more variables in
-    /// its environment, and does not wait: it may never come to polling.
+    /// Starts `cofferdam serve` under another program (none if `wrapper` is empty) with more
+    /// variables in its environment, and does not wait: it may never come to polling.
     ///
     /// # Errors
     /// When it cannot be started.
@@ -48,8 +48,8 @@ impl Serving {
         Self::spawn(command, token)
     }
 
-    /// Starts this command, which serves, and does not wait. The token of the Telegram bot is this one, unless its
-    /// environment has one.
+    /// Starts this command, which serves, and does not wait. The token of the Telegram bot is this
+    /// one, unless its environment has one.
     ///
     /// # Errors
     /// When it cannot be started.

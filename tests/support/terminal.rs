@@ -1,4 +1,5 @@
-//! The program at a terminal: util-linux's `script` is the terminal, the test types and reads the screen.
+//! The program at a terminal: util-linux's `script` is the terminal, the test types and reads the
+//! screen.
 
 use crate::home::Home;
 use crate::program;
@@ -24,13 +25,14 @@ pub struct Terminal {
 }
 
 impl Terminal {
-    /// Starts the program in a folder of this home, with nothing of the test's environment but PATH. Its end is
-    /// the terminal's end.
+    /// Starts the program in a folder of this home, with nothing of the test's environment but
+    /// PATH. Its end is the terminal's end.
     pub fn start(home: &Home, dir: &Path, words: &[&str], environment: &[(&str, &str)]) -> Self {
         let program = program::cofferdam();
         let program = program.to_str().expect("a build's path is text");
         let words: Vec<_> = [&[program], words].concat().iter().map(|word| format!("'{word}'")).collect();
-        // In the shell's place: a shell that waits would be ended by the Ctrl-C that is for the program.
+        // In the shell's place: a shell that waits would be ended by the Ctrl-C that is for the
+        // program.
         Self::run(home, dir, &format!("exec {}", words.join(" ")), environment)
     }
 

@@ -1,4 +1,5 @@
-//! What comes from Debian and is not installed: packages, perhaps of another architecture, unpacked into a folder.
+//! What comes from Debian and is not installed: packages, perhaps of another architecture, unpacked
+//! into a folder.
 
 use crate::setup::program;
 use crate::steps::{output_of, root, step};
@@ -8,8 +9,8 @@ use std::process::Command;
 /// This machine's architecture, by Debian's name.
 const HERE: &str = if cfg!(target_arch = "aarch64") { "arm64" } else { "amd64" };
 
-/// The emulator of programs of another architecture. It is static, so that it runs where nothing else is, and knows
-/// `openat2`, which QEMU before 9.2 does not.
+/// The emulator of programs of another architecture. It is static, so that it runs where nothing
+/// else is, and knows `openat2`, which QEMU before 9.2 does not.
 pub(crate) fn emulator(arch: &str) -> Result<PathBuf, String> {
     let program = root().join("target/tools/qemu/usr/bin").join(format!("qemu-{arch}"));
     let answers = || output_of(&program.display().to_string(), &["--version"]).is_some();
@@ -53,8 +54,9 @@ fn unpack(name: &str, arch: &str, packages: &[&str]) -> Result<(), String> {
     step(&format!("fetch {} (once)", packages.join(", ")), &mut fetch)
 }
 
-/// With sources, lists and cache of its own, apt leaves those of the machine as they are. It checks Debian's signature. A
-/// package that stands for the newest of its kind, as a kernel's does, is followed.
+/// With sources, lists and cache of its own, apt leaves those of the machine as they are. It checks
+/// Debian's signature. A package that stands for the newest of its kind, as a kernel's does, is
+/// followed.
 const FETCH: &str = r#"
 set -eu
 arch=$1

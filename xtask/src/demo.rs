@@ -1,4 +1,5 @@
-//! `cargo xtask demo`: set-up, builds, and the demo program, which runs one real turn on each channel. `test` begins with it, too.
+//! `cargo xtask demo`: set-up, builds, and the demo program, which runs one real turn on each
+//! channel. `test` begins with it, too.
 
 use crate::setup;
 use crate::steps::{cargo, step, target_dir};

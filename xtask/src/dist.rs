@@ -1,5 +1,5 @@
-//! `cargo xtask dist`: what people install, in `target/dist`. Static programs, which need nothing of the machine that
-//! they run on; `xtask/dist` packs them.
+//! `cargo xtask dist`: what people install, in `target/dist`. Static programs, which need nothing
+//! of the machine that they run on; `xtask/dist` packs them.
 
 use crate::steps::{cargo, output_of, root, step, target_dir};
 use crate::{debian, setup};
@@ -74,8 +74,8 @@ fn build(arch: &str) -> Result<PathBuf, String> {
     if bytes > PROGRAM_BYTES_MAX { Err(format!("the program for {arch} is too large")) } else { Ok(parts) }
 }
 
-/// The C compiler and the linker, and for a foreign architecture what runs its programs here. The variables reach the
-/// worker's build, too, which `host/build.rs` starts.
+/// The C compiler and the linker, and for a foreign architecture what runs its programs here. The
+/// variables reach the worker's build, too, which `host/build.rs` starts.
 fn fit(build: &mut Command, arch: &str) -> Result<(), String> {
     let (lower, upper) =
         (format!("{arch}_unknown_linux_musl"), format!("{}_UNKNOWN_LINUX_MUSL", arch.to_uppercase()));

@@ -1,5 +1,5 @@
-//! `cargo xtask dist check`: what `dist` made, as people meet it: checked, installed, refused when it was changed, and run
-//! in a root with nothing else in it.
+//! `cargo xtask dist check`: what `dist` made, as people meet it: checked, installed, refused when
+//! it was changed, and run in a root with nothing else in it.
 
 use crate::dist::{architectures, dir};
 use crate::steps::{cargo, step, target_dir};
@@ -87,8 +87,9 @@ fn files(folder: &Path) -> Result<Vec<String>, String> {
         .collect())
 }
 
-/// Runs a program in a mount namespace whose root has the program, the folder of its configuration, an empty
-/// `/tmp`, and what every container has: `/proc`, `/dev/null` and `/dev/urandom`. No loader, no library, no shell, no `/etc`.
+/// Runs a program in a mount namespace whose root has the program, the folder of its configuration,
+/// an empty `/tmp`, and what every container has: `/proc`, `/dev/null` and `/dev/urandom`. No
+/// loader, no library, no shell, no `/etc`.
 const IN_EMPTY_ROOT: &str = r#"#!/bin/sh
 set -eu
 if [ "${1-}" != --inside ]; then
@@ -167,7 +168,8 @@ const STEPS: [(&[&str], &str); 4] = [
 /// Finds no problem: everything is confined.
 const DOCTOR: &[&str] = &["doctor"];
 
-/// One real turn: the demo looks for the program beside itself, and finds the one in the empty root.
+/// One real turn: the demo looks for the program beside itself, and finds the one in the empty
+/// root.
 fn demo(here: &Path) -> Result<(), String> {
     setup::guest_target()?;
     step("build the demo", &mut cargo(&["build", "--locked", "-p", "cofferdam-tests", "--bin", "demo"]))?;
@@ -175,7 +177,8 @@ fn demo(here: &Path) -> Result<(), String> {
     step("one real turn in the empty root", &mut Command::new(here.join("demo")))
 }
 
-/// The first process of an emulated machine, which runs the program in a root with nothing else in it.
+/// The first process of an emulated machine, which runs the program in a root with nothing else in
+/// it.
 const INIT: &str = r#"#!/bin/busybox sh
 b=/bin/busybox
 $b mount -t proc proc /proc
@@ -200,8 +203,8 @@ run() {
 /// Longer than it takes to boot and to call, emulated and on a busy machine.
 const MACHINE_SECONDS: &str = "900";
 
-/// The same calls, and `doctor`, of a program for aarch64 in a whole machine with Debian's kernel: an emulator of single
-/// programs has neither seccomp filters nor Landlock.
+/// The same calls, and `doctor`, of a program for aarch64 in a whole machine with Debian's kernel:
+/// an emulator of single programs has neither seccomp filters nor Landlock.
 fn in_a_machine(arch: &str, here: &Path) -> Result<(), String> {
     if arch != "aarch64" {
         return Err(format!("a program for {arch} is checked on a machine of that architecture"));

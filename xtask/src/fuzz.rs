@@ -1,6 +1,7 @@
 //! `cargo xtask fuzz TARGET [SECONDS]`: libFuzzer on a target, starting from the committed corpus.
 //!
-//! What it finds in new inputs stays in `target/fuzz-found`; the committed corpus is changed by people.
+//! What it finds in new inputs stays in `target/fuzz-found`; the committed corpus is changed by
+//! people.
 
 use crate::setup;
 use crate::steps::{root, step};
@@ -31,8 +32,8 @@ pub(crate) fn run(arguments: &[&str]) -> Result<(), String> {
 
 fn search(program: &Path, target: &str, found: &Path, seconds: u32) -> Command {
     let mut command = Command::new(program);
-    // The instrumentation is that of the stable compiler, which wants to be asked; sanitizers are not, and the
-    // checks are safe code.
+    // The instrumentation is that of the stable compiler, which wants to be asked; sanitizers are
+    // not, and the checks are safe code.
     command
         .current_dir(root())
         .env("RUSTC_BOOTSTRAP", "1")

@@ -1,4 +1,5 @@
-//! The project's commands, `cargo xtask demo` and `cargo xtask test` before all. Each does its own set-up.
+//! The project's commands, `cargo xtask demo` and `cargo xtask test` before all. Each does its own
+//! set-up.
 //!
 //! Needs nothing but rustup's plain toolchain; depends on no crate, so that it starts at once.
 

@@ -81,8 +81,8 @@ pub(crate) fn target(target: &str) -> Result<(), String> {
     step("rustup target add", Command::new("rustup").args(["target", "add", target]))
 }
 
-/// A C compiler and archiver for another architecture and musl, from PyPI, as its checksum pins it, in
-/// `target/tools/zig`: Debian's cross compilers come with another C library.
+/// A C compiler and archiver for another architecture and musl, from PyPI, as its checksum pins it,
+/// in `target/tools/zig`: Debian's cross compilers come with another C library.
 pub(crate) fn zig(arch: &str) -> Result<(PathBuf, PathBuf), String> {
     let to = crate::steps::root().join("target/tools/zig");
     let python = to.join("bin/python");
@@ -121,8 +121,9 @@ done
 exec 'PYTHON' -m ziglang cc -target ARCH-linux-musl \"$@\"
 ";
 
-/// Installs the model's server that nobody here wrote, as its lock file pins it, into `target/tools/aimock` once.
-/// Without npm or the registry its test skips itself and says so; in CI that is a failure.
+/// Installs the model's server that nobody here wrote, as its lock file pins it, into
+/// `target/tools/aimock` once. Without npm or the registry its test skips itself and says so; in CI
+/// that is a failure.
 pub(crate) fn aimock() {
     let (from, to) =
         (crate::steps::root().join("tests/aimock"), crate::steps::root().join("target/tools/aimock"));
@@ -141,8 +142,9 @@ pub(crate) fn aimock() {
     }
 }
 
-/// Installs clients that nobody here wrote, as the lists in `tests/` pin them, into `target/tools` once.
-/// Without Python or the registry their tests skip themselves and say so; in CI that is a failure.
+/// Installs clients that nobody here wrote, as the lists in `tests/` pin them, into `target/tools`
+/// once. Without Python or the registry their tests skip themselves and say so; in CI that is a
+/// failure.
 pub(crate) fn python_clients() {
     for name in ["aiogram", "discordpy"] {
         python_client(name);

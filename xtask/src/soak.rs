@@ -1,4 +1,5 @@
-//! `cargo xtask soak [CHANNEL] [TURNS [SEED]]`: the long form of the soaks that `cargo xtask test` runs a short form of.
+//! `cargo xtask soak [CHANNEL] [TURNS [SEED]]`: the long form of the soaks that `cargo xtask test`
+//! runs a short form of.
 
 use crate::setup;
 use crate::steps::{cargo, step};
@@ -9,8 +10,8 @@ const TURNS: u64 = 10_000;
 /// Those that there is a soak of.
 const CHANNELS: [&str; 2] = ["telegram", "discord"];
 
-/// Lives through so many turns with random faults, on this channel or on one after the other; prints the seed, with which
-/// they can be planned again.
+/// Lives through so many turns with random faults, on this channel or on one after the other;
+/// prints the seed, with which they can be planned again.
 pub(crate) fn run(arguments: &[&str]) -> Result<(), String> {
     let number = |text: &&str| text.parse::<u64>().map_err(|_| format!("{text:?} is no number"));
     let clock = SystemTime::now().duration_since(UNIX_EPOCH).map_or(1, |since| since.as_secs());

@@ -17,7 +17,8 @@ pub(crate) fn target_dir() -> PathBuf {
 /// The cargo that runs us.
 pub(crate) fn cargo(arguments: &[&str]) -> Command {
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-    // What a gate builds is built once: what would make the next build shorter makes this one longer.
+    // What a gate builds is built once: what would make the next build shorter makes this one
+    // longer.
     command.args(arguments).current_dir(root()).env("CARGO_INCREMENTAL", "0");
     command
 }
@@ -40,8 +41,8 @@ pub(crate) fn step(what: &str, command: &mut Command) -> Result<(), String> {
 /// One of the two ways to run a command.
 pub(crate) type Step = fn(&str, &mut Command) -> Result<(), String>;
 
-/// Runs a command beside another step, with the processor time that this one leaves. What it prints is shown
-/// if it fails.
+/// Runs a command beside another step, with the processor time that this one leaves. What it prints
+/// is shown if it fails.
 pub(crate) fn beside(what: &str, command: &mut Command) -> Result<(), String> {
     let mut yielding = Command::new("nice");
     yielding.args(["-n", "19"]).arg(command.get_program()).args(command.get_args());

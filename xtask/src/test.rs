@@ -41,8 +41,8 @@ fn tests() -> Result<String, String> {
     Ok(std::fs::read_to_string(skipped).unwrap_or_default())
 }
 
-/// Lints, documents, dependency rules, and the guests' unit tests. What uses the target folder of the tests comes
-/// last: cargo locks it while it compiles, and the tests have begun by then.
+/// Lints, documents, dependency rules, and the guests' unit tests. What uses the target folder of
+/// the tests comes last: cargo locks it while it compiles, and the tests have begun by then.
 fn checks_beside() -> Result<(), String> {
     beside(
         "unit tests of the guests' pure parts",

@@ -1,7 +1,7 @@
 //! What a turn tells a model of its attachments, whatever their sender says.
 //!
-//! The bytes are lines, each an attachment: detected type, size, name, declared type, source and the reason why it
-//! is not there, separated by tabs; what is missing or empty is none.
+//! The bytes are lines, each an attachment: detected type, size, name, declared type, source and
+//! the reason why it is not there, separated by tabs; what is missing or empty is none.
 
 use crate::assert_plain;
 use cofferdam_core::attachment::{AttachmentInfo, addendum as told};

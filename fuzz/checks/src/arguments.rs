@@ -1,7 +1,8 @@
-//! Arguments: read strictly, completed, judged against the oracle, and redacted so that no content shows.
+//! Arguments: read strictly, completed, judged against the oracle, and redacted so that no content
+//! shows.
 //!
-//! The bytes are a JSON text, or, where they begin with something else than `{`, words `key=value`, one a
-//! line.
+//! The bytes are a JSON text, or, where they begin with something else than `{`, words `key=value`,
+//! one a line.
 
 use crate::tree::Tree;
 use crate::{assert_plain, oracle};

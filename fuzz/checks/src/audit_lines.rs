@@ -1,5 +1,5 @@
-//! Lines of the audit: whatever is in one, reading it ends; what is a record stays one when it is written
-//! again.
+//! Lines of the audit: whatever is in one, reading it ends; what is a record stays one when it is
+//! written again.
 
 use cofferdam_core::audit::{Event, Record};
 use cofferdam_core::json::parse_strict;
@@ -14,8 +14,8 @@ pub fn audit_lines(data: &[u8]) {
         let Ok(record) = Record::deserialize(&value) else { continue };
         let written = serde_json::to_string(&record).expect("a record can be written");
         assert!(!written.contains('\n'), "{written}");
-        // The reader of JSON is exact for fractions only with a feature that nothing here needs: a record is
-        // compared by its bytes on disk.
+        // The reader of JSON is exact for fractions only with a feature that nothing here needs: a
+        // record is compared by its bytes on disk.
         if has_fraction(&value) {
             continue;
         }

@@ -1,5 +1,5 @@
-//! The committed corpus on stable Rust: every entry, and a fixed number of mutations of each, the same in every
-//! run.
+//! The committed corpus on stable Rust: every entry, and a fixed number of mutations of each, the
+//! same in every run.
 //!
 //! `COFFERDAM_FUZZ_ROUNDS` multiplies the mutations, for a longer search without libFuzzer.
 

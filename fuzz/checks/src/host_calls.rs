@@ -1,5 +1,6 @@
-//! What a worker asks and remarks during a call: whatever its bytes are, reading them ends and holds no more than
-//! they say; what was understood is understood the same when it is written again.
+//! What a worker asks and remarks during a call: whatever its bytes are, reading them ends and
+//! holds no more than they say; what was understood is understood the same when it is written
+//! again.
 
 use cofferdam_core::host_call::{FILES_MAX, Notification, ReplyFile, ReplySource, Request};
 

@@ -1,8 +1,8 @@
-//! What must hold for any bytes that reach the pure parts of the gateway: one file a fuzz target, each a plain
-//! function that panics where its claim does not hold.
+//! What must hold for any bytes that reach the pure parts of the gateway: one file a fuzz target,
+//! each a plain function that panics where its claim does not hold.
 //!
-//! They run in two ways: under libFuzzer (`fuzz/fuzz_targets`), and on the committed corpus with mutations
-//! of it in `cargo test` ([`corpus`]). Nothing here is part of the gateway.
+//! They run in two ways: under libFuzzer (`fuzz/fuzz_targets`), and on the committed corpus with
+//! mutations of it in `cargo test` ([`corpus`]). Nothing here is part of the gateway.
 #![forbid(unsafe_code)]
 
 mod addendum;
@@ -47,10 +47,12 @@ pub const CHECKS: &[(&str, Check)] = &[
     ("workflow_templates", workflow_templates),
 ];
 
-/// Targets whose checks live in the host crate, beside the types that never leave it; the targets include its files.
+/// Targets whose checks live in the host crate, beside the types that never leave it; the targets
+/// include its files.
 pub const HOST_TARGETS: &[&str] = &["telegram_updates", "worker_protocol"];
 
-/// Text from outside that reached a message: one line without characters that move or hide the rest.
+/// Text from outside that reached a message: one line without characters that move or hide the
+/// rest.
 fn assert_plain(said: &str) {
     assert!(!said.chars().any(cofferdam_core::text::is_deceptive), "not plain: {said:?}");
 }

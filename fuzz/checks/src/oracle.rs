@@ -1,5 +1,5 @@
-//! The rules as the design says them, written again without a look at the code: slow, obvious, and the
-//! judge of the fast path.
+//! The rules as the design says them, written again without a look at the code: slow, obvious, and
+//! the judge of the fast path.
 
 /// Whether a text is a guest path.
 pub(crate) fn is_guest_path(text: &str) -> bool {

@@ -1,6 +1,8 @@
-//! Policy files: any text is read or refused with a plain problem; what loads is consistent in itself.
+//! Policy files: any text is read or refused with a plain problem; what loads is consistent in
+//! itself.
 //!
-//! The bytes are files one after the other, each after a line `#@ NAME`, which is a comment of TOML.
+//! The bytes are files one after the other, each after a line `#@ NAME`, which is a comment of
+//! TOML.
 
 use crate::assert_plain;
 use cofferdam_core::capability::MOUNTS;
@@ -85,7 +87,8 @@ fn consistent(policy: &ToolPolicy, files: &[(&str, &str)]) {
     defaults_pass(policy);
 }
 
-/// A call without arguments is completed to one that is permitted: a default is a path that the judge takes.
+/// A call without arguments is completed to one that is permitted: a default is a path that the
+/// judge takes.
 fn defaults_pass(policy: &ToolPolicy) {
     let mut arguments = json!({});
     policy.complete(&mut arguments);

@@ -1,5 +1,5 @@
-//! Schemas and arguments: whatever text the gateway's check lets through lies at a place that the policy had to
-//! classify, and another validator lets the same through.
+//! Schemas and arguments: whatever text the gateway's check lets through lies at a place that the
+//! policy had to classify, and another validator lets the same through.
 //!
 //! The bytes are two lines of JSON: a schema, and arguments for it.
 
@@ -16,7 +16,8 @@ use std::sync::LazyLock;
 /// Steps for one input: nobody waits for more.
 const STEPS: u64 = 20_000_000;
 
-/// Where another validator takes any time, reads something else on purpose, or calculates with floats.
+/// Where another validator takes any time, reads something else on purpose, or calculates with
+/// floats.
 const NOT_COMPARED: [&str; 7] = [
     "pattern",
     "$dynamicRef",

@@ -1,4 +1,5 @@
-//! JSON as a lenient reader takes it, with the keys that it would lose: the oracle of the strict one.
+//! JSON as a lenient reader takes it, with the keys that it would lose: the oracle of the strict
+//! one.
 
 use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use std::collections::BTreeSet;

@@ -1,5 +1,6 @@
-//! Workflow files: any text is read or refused with a plain problem at a place that is there; what is read can be drawn,
-//! and a run of it begins or is refused, with outputs that look like templates staying what they are.
+//! Workflow files: any text is read or refused with a plain problem at a place that is there; what
+//! is read can be drawn, and a run of it begins or is refused, with outputs that look like
+//! templates staying what they are.
 //!
 //! A first line `#json` makes the rest JSON.
 

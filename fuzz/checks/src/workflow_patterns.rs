@@ -1,4 +1,5 @@
-//! Patterns of attachments: any text is read or refused, and a slow matcher by the words of the contract agrees.
+//! Patterns of attachments: any text is read or refused, and a slow matcher by the words of the
+//! contract agrees.
 //!
 //! The bytes are lines: a pattern, then paths.
 

@@ -1,4 +1,5 @@
-//! Every target's check over its committed corpus and mutations of it, and that the parts of `fuzz/` fit.
+//! Every target's check over its committed corpus and mutations of it, and that the parts of
+//! `fuzz/` fit.
 
 use cofferdam_checks::{CHECKS, HOST_TARGETS, corpus};
 use std::collections::BTreeSet;

@@ -1,5 +1,6 @@
-//! `attachment_add`: adds files of the workspace to the reply, all of them or none, or one file that the call itself
-//! brings. Of files of the workspace this component sees names, types and lengths only.
+//! `attachment_add`: adds files of the workspace to the reply, all of them or none, or one file
+//! that the call itself brings. Of files of the workspace this component sees names, types and
+//! lengths only.
 
 mod composed;
 mod wanted;
@@ -14,29 +15,31 @@ use wanted::wanted;
 #[serde(crate = "cofferdam_sdk::serde", rename_all = "camelCase", default, deny_unknown_fields)]
 #[schemars(crate = "cofferdam_sdk::schemars")]
 struct Arguments {
-    /// The file to send: a full path under /shared or /tmp, for example "/shared/report.pdf". Ignored
-    /// where "paths" is given. A file that does not exist yet need not be written first: see "content".
+    /// The file to send: a full path under /shared or /tmp, for example "/shared/report.pdf".
+    /// Ignored where "paths" is given. A file that does not exist yet need not be written first:
+    /// see "content".
     path: Option<String>,
     /// The files to send, in this order, each a full path under /shared or /tmp.
     paths: Option<Paths>,
-    /// Instead of a path, the whole text of a file to send, for example a table as CSV, Markdown, JSON or SVG.
-    /// Needs "filename". At most 1 MiB; nothing is left in the workspace.
+    /// Instead of a path, the whole text of a file to send, for example a table as CSV, Markdown,
+    /// JSON or SVG. Needs "filename". At most 1 MiB; nothing is left in the workspace.
     content: Option<String>,
-    /// The same for a file that is no text: its bytes in standard base64 (A-Z a-z 0-9 + /) with "=" padding and
-    /// without spaces or line breaks. At most 1 MiB once decoded.
+    /// The same for a file that is no text: its bytes in standard base64 (A-Z a-z 0-9 + /) with "="
+    /// padding and without spaces or line breaks. At most 1 MiB once decoded.
     content_base64: Option<String>,
-    /// The name that the user sees for the one file, for example "Report May.pdf". For a path it is otherwise the
-    /// name that the file has; for "content" it is needed, without folders, for example "table.csv".
+    /// The name that the user sees for the one file, for example "Report May.pdf". For a path it is
+    /// otherwise the name that the file has; for "content" it is needed, without folders, for
+    /// example "table.csv".
     filename: Option<String>,
     /// The names for "paths", by position; null keeps the name that the file has.
     filenames: Option<Overrides>,
-    /// What the one file is believed to be, for example "text/csv". The content decides; this is asked
-    /// only where the content says nothing and the name has no extension.
+    /// What the one file is believed to be, for example "text/csv". The content decides; this is
+    /// asked only where the content says nothing and the name has no extension.
     mime_type: Option<String>,
     /// The same for "paths", by position; null for none.
     mime_types: Option<Overrides>,
-    /// Leave this out: the files go with the reply to the current message. Otherwise the conversation whose
-    /// message is being answered now, where the operator lets calls reach it.
+    /// Leave this out: the files go with the reply to the current message. Otherwise the
+    /// conversation whose message is being answered now, where the operator lets calls reach it.
     session: Option<String>,
     /// Leave this out, too. Otherwise the id of the message that is being answered now.
     request: Option<String>,

@@ -1,6 +1,7 @@
-//! `attachment_download`: places every file of the user's most recent message that has any in one directory,
-//! each under the first ten hex digits of its SHA-256. It names no address and fetches nothing: the channel
-//! has done so. What already lies there under such a name is read, never trusted, and never replaced.
+//! `attachment_download`: places every file of the user's most recent message that has any in one
+//! directory, each under the first ten hex digits of its SHA-256. It names no address and fetches
+//! nothing: the channel has done so. What already lies there under such a name is read, never
+//! trusted, and never replaced.
 
 mod name;
 mod plan;
@@ -17,8 +18,8 @@ use present::Present;
 #[serde(crate = "cofferdam_sdk::serde", rename_all = "camelCase", deny_unknown_fields)]
 #[schemars(crate = "cofferdam_sdk::schemars")]
 struct Arguments {
-    /// The directory to place the files in, under /shared or /tmp, for example "/shared/inbox"; "~" means
-    /// /shared. Missing directories are created.
+    /// The directory to place the files in, under /shared or /tmp, for example "/shared/inbox"; "~"
+    /// means /shared. Missing directories are created.
     #[serde(default = "downloads")]
     download_dir: String,
 }
@@ -67,7 +68,8 @@ impl Tool for AttachmentDownload {
 
     fn call(Arguments { download_dir }: Arguments) -> Result<Downloaded, ToolError> {
         let placings = plan(&download_dir, recent::list())?;
-        // Everything is looked at before anything is staged: the call does all or names what is in the way.
+        // Everything is looked at before anything is staged: the call does all or names what is in
+        // the way.
         let mut missing = Vec::new();
         for placing in &placings {
             if present::look(&download_dir, placing)? == Present::No {

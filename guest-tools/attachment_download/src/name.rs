@@ -1,5 +1,6 @@
-//! The extension of a file: from its media type, else from the sender's name for it, else from the path of
-//! its address, else none. A sender's words never become more of a name than ten plain characters.
+//! The extension of a file: from its media type, else from the sender's name for it, else from the
+//! path of its address, else none. A sender's words never become more of a name than ten plain
+//! characters.
 
 /// What a media type is that says nothing.
 pub(crate) const UNKNOWN_TYPE: &str = "application/octet-stream";

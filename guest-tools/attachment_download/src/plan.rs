@@ -1,4 +1,5 @@
-//! Which file goes where: pure. All attachments or none, equal ones once, and no two under one name.
+//! Which file goes where: pure. All attachments or none, equal ones once, and no two under one
+//! name.
 
 use crate::name::extension;
 use cofferdam_sdk::recent::RecentAttachment;

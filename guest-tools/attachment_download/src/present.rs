@@ -1,5 +1,5 @@
-//! What lies at a path already: the very file, nothing, or something that must not be taken for it. Names
-//! prove nothing: the bytes are read and hashed, piece by piece.
+//! What lies at a path already: the very file, nothing, or something that must not be taken for it.
+//! Names prove nothing: the bytes are read and hashed, piece by piece.
 
 use crate::plan::Placing;
 use cofferdam_sdk::{ErrorCode, ToolError};

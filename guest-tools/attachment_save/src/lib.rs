@@ -1,5 +1,5 @@
-//! `attachment_save`: saves one file that came with the user's message, at the very path given. The bytes
-//! go from the host to the host; this component sees their number only.
+//! `attachment_save`: saves one file that came with the user's message, at the very path given. The
+//! bytes go from the host to the host; this component sees their number only.
 
 use cofferdam_sdk::schemars::JsonSchema;
 use cofferdam_sdk::serde::{Deserialize, Serialize};

@@ -1,5 +1,6 @@
-//! Standard base64 in an argument of a tool, decoded piece by piece: what it decodes to is never held twice. It
-//! forgives nothing, because what a model got wrong once it had better send again than have guessed at.
+//! Standard base64 in an argument of a tool, decoded piece by piece: what it decodes to is never
+//! held twice. It forgives nothing, because what a model got wrong once it had better send again
+//! than have guessed at.
 
 use base64::{DecodeError, DecodeSliceError, Engine, engine::general_purpose::STANDARD};
 use cofferdam_sdk::{ErrorCode, ToolError};
@@ -13,10 +14,12 @@ pub fn decoded_len(text: &str) -> usize {
     (text.len() / 4 * 3).saturating_sub(padding)
 }
 
-/// Hands the bytes that the text of `argument` stands for to `take`, in order, until it returns an error.
+/// Hands the bytes that the text of `argument` stands for to `take`, in order, until it returns an
+/// error.
 ///
 /// # Errors
-/// What `take` returned; `invalid_arguments` for a text that is no standard base64, with the offset.
+/// What `take` returned; `invalid_arguments` for a text that is no standard base64, with the
+/// offset.
 pub fn decode(
     argument: &str,
     text: &str,

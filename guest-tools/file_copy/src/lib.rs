@@ -1,5 +1,5 @@
-//! `file_copy`: copies one file, within a mount or across. The bytes go from the host to the host; this
-//! component sees their number only. Directories are refused.
+//! `file_copy`: copies one file, within a mount or across. The bytes go from the host to the host;
+//! this component sees their number only. Directories are refused.
 
 use cofferdam_sdk::schemars::JsonSchema;
 use cofferdam_sdk::serde::{Deserialize, Serialize};

@@ -1,5 +1,5 @@
-//! `file_delete`: removes a file, a link or a directory. The host carries it out after the call, as a
-//! whole; a symbolic link is never followed, and a mount is never removed.
+//! `file_delete`: removes a file, a link or a directory. The host carries it out after the call, as
+//! a whole; a symbolic link is never followed, and a mount is never removed.
 
 use std::fs;
 
@@ -15,8 +15,8 @@ const COUNTED_MAX: usize = 1000;
 #[serde(crate = "cofferdam_sdk::serde", deny_unknown_fields)]
 #[schemars(crate = "cofferdam_sdk::schemars")]
 struct Arguments {
-    /// What to remove: the full path of a file, a symbolic link or a directory under /shared or /tmp,
-    /// for example "/shared/old.txt". A link is removed itself, never what it leads to.
+    /// What to remove: the full path of a file, a symbolic link or a directory under /shared or
+    /// /tmp, for example "/shared/old.txt". A link is removed itself, never what it leads to.
     path: String,
     /// Whether a directory is removed with everything in it. If false, only an empty one is.
     #[serde(default)]
@@ -63,7 +63,8 @@ impl Tool for FileDelete {
 
 export_tool!(FileDelete);
 
-/// A mount is one name below the root. The policy refuses it before; what is gone is gone, so twice.
+/// A mount is one name below the root. The policy refuses it before; what is gone is gone, so
+/// twice.
 fn refuse_mount(path: &str) -> Result<(), ToolError> {
     if path.trim_matches('/').contains('/') {
         return Ok(());

@@ -1,5 +1,6 @@
-//! A unified diff of two texts, however large: what is the same is passed over, and the lines around each
-//! difference are compared by the library in windows of bounded size. It is bounded, and says where it was cut.
+//! A unified diff of two texts, however large: what is the same is passed over, and the lines
+//! around each difference are compared by the library in windows of bounded size. It is bounded,
+//! and says where it was cut.
 
 mod shown;
 
@@ -11,12 +12,12 @@ use shown::{DIFF_BYTES_MAX, Shown};
 /// Unchanged lines shown before and after a change.
 const CONTEXT: usize = 3;
 
-/// Lines of each side that are compared at once. A change that reaches over them all fills the diff, in
-/// which a line takes two bytes or more.
+/// Lines of each side that are compared at once. A change that reaches over them all fills the
+/// diff, in which a line takes two bytes or more.
 const WINDOW_LINES: usize = DIFF_BYTES_MAX / 2 + 2 * CONTEXT;
 
-/// Changed lines shown as one: all that were, then all that are. A diff that is cut then still shows what
-/// became of the lines it shows.
+/// Changed lines shown as one: all that were, then all that are. A diff that is cut then still
+/// shows what became of the lines it shows.
 const TOGETHER: usize = 64;
 
 /// What changed.

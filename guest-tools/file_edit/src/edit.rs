@@ -1,5 +1,5 @@
-//! One edit of a text: exact bytes in the place of others, or why it cannot be made. It reads no file, and
-//! leaves the text that it is given as it is.
+//! One edit of a text: exact bytes in the place of others, or why it cannot be made. It reads no
+//! file, and leaves the text that it is given as it is.
 
 use cofferdam_sdk::schemars::JsonSchema;
 use cofferdam_sdk::serde::Deserialize;
@@ -16,8 +16,9 @@ pub(crate) const COUNTED_MAX: usize = 1000;
 #[serde(crate = "cofferdam_sdk::serde", deny_unknown_fields)]
 #[schemars(crate = "cofferdam_sdk::schemars")]
 pub(crate) struct Edit {
-    /// The text to replace, exactly as it is in the file, white space and line ends included. Without
-    /// "all" it must be there once: take in as much of what surrounds it as makes it unique.
+    /// The text to replace, exactly as it is in the file, white space and line ends included.
+    /// Without "all" it must be there once: take in as much of what surrounds it as makes it
+    /// unique.
     pub(crate) old_text: String,
     /// What takes its place; empty to remove it.
     pub(crate) new_text: String,
@@ -39,8 +40,8 @@ pub(crate) enum Why {
 }
 
 impl Edit {
-    /// The text with this edit made, and how many occurrences it replaced. With `all`, one that overlaps
-    /// the one before it stays. `old_text` is not empty.
+    /// The text with this edit made, and how many occurrences it replaced. With `all`, one that
+    /// overlaps the one before it stays. `old_text` is not empty.
     pub(crate) fn make(&self, text: &[u8]) -> Result<(Vec<u8>, usize), Why> {
         let (old, new) = (self.old_text.as_bytes(), self.new_text.as_bytes());
         let finder = Finder::new(old);
@@ -64,8 +65,8 @@ impl Edit {
     }
 }
 
-/// 1, where there is exactly one occurrence; 0 where there is none. Overlapping ones are several: which of
-/// them is meant is as open where they share bytes.
+/// 1, where there is exactly one occurrence; 0 where there is none. Overlapping ones are several:
+/// which of them is meant is as open where they share bytes.
 fn only(text: &[u8], finder: &Finder<'_>) -> Result<usize, Why> {
     let mut from = 0;
     let found = std::iter::from_fn(|| {

@@ -1,6 +1,6 @@
-//! `file_edit`: replaces exact pieces of text in a file, all of them or none. It works on bytes, so line
-//! ends and whatever is no UTF-8 stay as they are, and it refuses to overwrite a file that changed since
-//! it was read.
+//! `file_edit`: replaces exact pieces of text in a file, all of them or none. It works on bytes, so
+//! line ends and whatever is no UTF-8 stay as they are, and it refuses to overwrite a file that
+//! changed since it was read.
 
 mod diff;
 mod edit;
@@ -92,9 +92,9 @@ impl Tool for FileEdit {
 
 export_tool!(FileEdit);
 
-/// Makes the edits one after the other; the text then, and how many occurrences each replaced. Those that
-/// cannot be made are told together, so that the next attempt mends them all. `before_next` is asked before
-/// each but the first whether to go on.
+/// Makes the edits one after the other; the text then, and how many occurrences each replaced.
+/// Those that cannot be made are told together, so that the next attempt mends them all.
+/// `before_next` is asked before each but the first whether to go on.
 fn apply(
     original: &[u8],
     edits: &[Edit],

@@ -1,5 +1,5 @@
-//! `file_info`: what lies at a path: kind, size, time, and of a file its media type by content and its
-//! SHA-256. It believes no name, and follows links inside the mount alone.
+//! `file_info`: what lies at a path: kind, size, time, and of a file its media type by content and
+//! its SHA-256. It believes no name, and follows links inside the mount alone.
 
 // The very rules by which the gateway tells what an attachment is: the two never disagree.
 #[path = "../../../host/warden/src/attachments/sniff.rs"]
@@ -30,8 +30,8 @@ struct Arguments {
 struct Info {
     /// What was looked at.
     path: String,
-    /// "file", "directory", "symlink", "fifo", "socket", "device" or "unknown". Of a link it is what the
-    /// link leads to, and "symlink" only where it leads nowhere within reach.
+    /// "file", "directory", "symlink", "fifo", "socket", "device" or "unknown". Of a link it is
+    /// what the link leads to, and "symlink" only where it leads nowhere within reach.
     kind: Kind,
     /// Whether the last part of the path is a symbolic link.
     link: bool,
@@ -65,7 +65,8 @@ fn look(path: &str) -> io::Result<Info> {
     let itself = files::stat(path, Links::Keep)?;
     let link = itself.kind == Kind::Symlink;
     let stat = match link {
-        // A link that leads nowhere, in a circle or out of the mount is all that there is to tell of.
+        // A link that leads nowhere, in a circle or out of the mount is all that there is to tell
+        // of.
         true => files::stat(path, Links::Follow).unwrap_or(itself),
         false => itself,
     };
@@ -81,7 +82,8 @@ fn look(path: &str) -> io::Result<Info> {
     if stat.kind == Kind::File
         && let (Opened::File(file), stat) = files::open(path)?
     {
-        // What is told belongs to the one file that is open, also if another took its name meanwhile.
+        // What is told belongs to the one file that is open, also if another took its name
+        // meanwhile.
         let (sha256, size) = hash(&file)?;
         (info.size, info.mtime, info.sha256) = (size, stat.modified, Some(sha256));
         info.mime_type = Some(sniff::sniff(&mut BufReader::new(file)));

@@ -1,5 +1,5 @@
-//! `file_list`: what is in a folder, a page at a time, in the byte order of names. It looks at the entries
-//! of the page alone, and follows no link.
+//! `file_list`: what is in a folder, a page at a time, in the byte order of names. It looks at the
+//! entries of the page alone, and follows no link.
 
 use cofferdam_sdk::files::{self, Directory, Kind, Opened};
 use cofferdam_sdk::glob::Glob;
@@ -18,8 +18,8 @@ struct Arguments {
     /// Whether to list what lies in the folders below, too. Links are never followed.
     #[serde(default)]
     recursive: bool,
-    /// Which entries to list, for example "*.txt" (names at any depth), "notes/**/*.md" (paths below the
-    /// folder) or "{a,b}*".
+    /// Which entries to list, for example "*.txt" (names at any depth), "notes/**/*.md" (paths
+    /// below the folder) or "{a,b}*".
     #[schemars(length(min = 1, max = 500))]
     glob: Option<String>,
     /// How many entries to list at most. If there are more, "truncated" is true in the answer.

@@ -1,5 +1,5 @@
-//! `file_move`: gives a file or directory another path, within a mount or across. The host carries the
-//! rename out after the call; nothing is read or written here.
+//! `file_move`: gives a file or directory another path, within a mount or across. The host carries
+//! the rename out after the call; nothing is read or written here.
 
 use cofferdam_sdk::change::{self, Disposition};
 use cofferdam_sdk::schemars::JsonSchema;

@@ -1,5 +1,6 @@
-//! `file_read`: reads a window of a file or some of its lines, as text where it is text and as base64 where
-//! not. It holds what it answers and one piece of the file, so the size of the file does not matter.
+//! `file_read`: reads a window of a file or some of its lines, as text where it is text and as
+//! base64 where not. It holds what it answers and one piece of the file, so the size of the file
+//! does not matter.
 
 mod lines;
 mod window;
@@ -17,11 +18,11 @@ use window::{Content, Window};
 struct Arguments {
     /// The full path of the file, for example "/shared/notes/today.txt".
     path: String,
-    /// Where to start, in bytes from the beginning, if not there. To read on, add the "bytes" of the last
-    /// answer to the "offset" of the last answer.
+    /// Where to start, in bytes from the beginning, if not there. To read on, add the "bytes" of
+    /// the last answer to the "offset" of the last answer.
     offset: Option<u64>,
-    /// How many bytes to read at most, 262144 if not given. If there is more, "truncated" is true in the
-    /// answer.
+    /// How many bytes to read at most, 262144 if not given. If there is more, "truncated" is true
+    /// in the answer.
     #[schemars(range(min = 1, max = 1_048_576))]
     length: Option<u32>,
     /// Which lines to read, instead of "offset" and "length".
@@ -80,7 +81,8 @@ struct LinesRead {
     to: u64,
     /// Whether there are lines after it.
     more: bool,
-    /// Whether the last line is too long and only its beginning is here: read on from "offset" + "bytes".
+    /// Whether the last line is too long and only its beginning is here: read on from "offset" +
+    /// "bytes".
     cut: bool,
     /// How many lines the file has, if its end was seen.
     #[serde(skip_serializing_if = "Option::is_none")]

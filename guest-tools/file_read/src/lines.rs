@@ -1,5 +1,6 @@
-//! Some lines of a file, found by counting from its beginning, piece by piece: lines near the end of a huge
-//! file cost time and no memory, and one endless line costs no more than what is answered.
+//! Some lines of a file, found by counting from its beginning, piece by piece: lines near the end
+//! of a huge file cost time and no memory, and one endless line costs no more than what is
+//! answered.
 
 use std::io;
 
@@ -21,8 +22,8 @@ pub(crate) struct Found {
     pub(crate) total: Option<u64>,
 }
 
-/// The lines `from` to `to` of a file of `size` bytes, as many whole ones as fit into `length` bytes, or
-/// the beginning of one. A line ends with its line feed, which belongs to it.
+/// The lines `from` to `to` of a file of `size` bytes, as many whole ones as fit into `length`
+/// bytes, or the beginning of one. A line ends with its line feed, which belongs to it.
 pub(crate) fn read(
     read_at: impl Fn(u64, u64) -> io::Result<(Vec<u8>, bool)>,
     from: u64,

@@ -1,5 +1,5 @@
-//! A window of a file and what its bytes are: text, unless they are not UTF-8 or would do something to
-//! the terminal or chat that shows them.
+//! A window of a file and what its bytes are: text, unless they are not UTF-8 or would do something
+//! to the terminal or chat that shows them.
 
 use std::io;
 
@@ -21,8 +21,8 @@ pub(crate) enum Content {
     Base64(String),
 }
 
-/// The bytes from `offset` on, at most `length`; none past the end of a file of `size` bytes. `read_at`
-/// gives bytes of the file and whether it ended there.
+/// The bytes from `offset` on, at most `length`; none past the end of a file of `size` bytes.
+/// `read_at` gives bytes of the file and whether it ended there.
 pub(crate) fn read(
     read_at: impl Fn(u64, u64) -> io::Result<(Vec<u8>, bool)>,
     offset: u64,
@@ -51,8 +51,8 @@ pub(crate) fn read(
     Ok(Window { offset, bytes, total_bytes })
 }
 
-/// The content, and how many of the bytes it stands for: a character that the end of the window cuts is
-/// left for the next window, if there is one.
+/// The content, and how many of the bytes it stands for: a character that the end of the window
+/// cuts is left for the next window, if there is one.
 pub(crate) fn content(bytes: Vec<u8>, more_follows: bool) -> (usize, Content) {
     let text = String::from_utf8(bytes).or_else(|error| {
         let whole = error.utf8_error().valid_up_to();
@@ -71,8 +71,8 @@ pub(crate) fn content(bytes: Vec<u8>, more_follows: bool) -> (usize, Content) {
     }
 }
 
-/// Whether the text has no control characters but those of plain text: tab, line feed, form feed and
-/// carriage return. Eight bytes at a time: byte by byte it is the slowest part of a call.
+/// Whether the text has no control characters but those of plain text: tab, line feed, form feed
+/// and carriage return. Eight bytes at a time: byte by byte it is the slowest part of a call.
 fn is_harmless(text: &str) -> bool {
     let plain = |bytes: &[u8]| {
         bytes.iter().all(|byte| !byte.is_ascii_control() || matches!(byte, b'\t' | b'\n' | 0x0C | b'\r'))

@@ -1,4 +1,5 @@
-//! A match as it is answered: one line each of text around it, short, and harmless to whoever shows it.
+//! A match as it is answered: one line each of text around it, short, and harmless to whoever shows
+//! it.
 
 use std::ops::Range;
 
@@ -47,8 +48,8 @@ impl Match {
     }
 }
 
-/// A match in a line, without what is around that line. Of a long line only what is near the match is
-/// looked at, but for the column.
+/// A match in a line, without what is around that line. Of a long line only what is near the match
+/// is looked at, but for the column.
 pub(crate) fn of(path: &str, line: u64, bytes: &[u8], found: Range<usize>) -> Match {
     let from = found.start.saturating_sub(2 * TEXT_BYTES_MAX);
     let to = bytes.len().min(found.start + 2 * TEXT_BYTES_MAX);

@@ -1,6 +1,6 @@
-//! `file_search`: lines that match a text or a regular expression, in a file or in all files below a
-//! folder, in the order of their paths. It follows no link below the path, and its work and memory are
-//! bounded whatever the files and the pattern are.
+//! `file_search`: lines that match a text or a regular expression, in a file or in all files below
+//! a folder, in the order of their paths. It follows no link below the path, and its work and
+//! memory are bounded whatever the files and the pattern are.
 
 mod excerpt;
 mod pattern;
@@ -22,18 +22,19 @@ struct Arguments {
     /// The full path of a file, or of a folder whose files are searched with all below, for example
     /// "/shared/notes".
     path: String,
-    /// What to search for: a text, or a regular expression where "regex" is true. Lines are searched one
-    /// by one.
+    /// What to search for: a text, or a regular expression where "regex" is true. Lines are
+    /// searched one by one.
     #[schemars(length(min = 1, max = 1000))]
     pattern: String,
-    /// Whether the pattern is a regular expression (Rust's syntax: no look-around, no back-references).
+    /// Whether the pattern is a regular expression (Rust's syntax: no look-around, no
+    /// back-references).
     #[serde(default)]
     regex: bool,
     /// Whether upper and lower case are the same.
     #[serde(default)]
     case_insensitive: bool,
-    /// Which files to search, for example "*.md" (names at any depth) or "notes/**/2026-*" (paths below
-    /// the folder).
+    /// Which files to search, for example "*.md" (names at any depth) or "notes/**/2026-*" (paths
+    /// below the folder).
     #[schemars(length(min = 1, max = 500))]
     glob: Option<String>,
     /// How many lines to show before and after each match.
@@ -44,7 +45,8 @@ struct Arguments {
     #[serde(default = "limit_default")]
     #[schemars(range(min = 1, max = 1000))]
     limit: u32,
-    /// The "cursor" of the last answer, to search on from there. The other arguments must be the same.
+    /// The "cursor" of the last answer, to search on from there. The other arguments must be the
+    /// same.
     #[schemars(length(min = 1, max = 32_768))]
     cursor: Option<String>,
 }
@@ -193,8 +195,8 @@ impl Job {
         }
     }
 
-    /// Searches a file after that line, or not at all after the last one, and notes where to go on if the
-    /// call has done its share with it.
+    /// Searches a file after that line, or not at all after the last one, and notes where to go on
+    /// if the call has done its share with it.
     fn scan(&mut self, file: &File, path: &str, below: &str, after: u64) -> Result<(), Problem> {
         if after == u64::MAX {
             return Ok(());

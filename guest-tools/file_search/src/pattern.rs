@@ -1,5 +1,5 @@
-//! What is searched for: a text or a regular expression, found in time linear in what is searched. A
-//! pattern that would need much memory is refused before anything is searched.
+//! What is searched for: a text or a regular expression, found in time linear in what is searched.
+//! A pattern that would need much memory is refused before anything is searched.
 
 use grep_regex::{ErrorKind, RegexMatcher, RegexMatcherBuilder};
 
@@ -12,8 +12,8 @@ const REGEX_CACHE_BYTES_MAX: usize = 4 << 20;
 /// Groups in groups of a regular expression, the one around all of it included.
 const REGEX_NESTING_MAX: u32 = 64;
 
-/// What the arguments ask for, or why it is not searched for. Every line that matches without its end is
-/// found; one that needs the carriage return at its end may be, too.
+/// What the arguments ask for, or why it is not searched for. Every line that matches without its
+/// end is found; one that needs the carriage return at its end may be, too.
 pub(crate) fn of(arguments: &Arguments) -> Result<RegexMatcher, String> {
     let built = RegexMatcherBuilder::new()
         .fixed_strings(!arguments.regex)

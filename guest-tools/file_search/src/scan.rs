@@ -1,6 +1,6 @@
-//! What of one file matches, by ripgrep's own libraries: they tell its lines apart and count them, holding a
-//! bounded stretch of it. They are given the bytes as they are, whatever a byte order mark says, and what
-//! they find is kept until it is enough.
+//! What of one file matches, by ripgrep's own libraries: they tell its lines apart and count them,
+//! holding a bounded stretch of it. They are given the bytes as they are, whatever a byte order
+//! mark says, and what they find is kept until it is enough.
 
 use std::collections::VecDeque;
 use std::io::{self, Read};

@@ -1,5 +1,5 @@
-//! `file_write`: writes text to a file, all or nothing, or appends it to what is there. Appending publishes
-//! the old bytes and the new ones in one step; it never writes into a file in place.
+//! `file_write`: writes text to a file, all or nothing, or appends it to what is there. Appending
+//! publishes the old bytes and the new ones in one step; it never writes into a file in place.
 
 use std::fs;
 use std::io::Write;
@@ -24,7 +24,8 @@ struct Arguments {
     /// "already_exists" and the file there stays as it is. Not together with "append".
     #[serde(default)]
     overwrite: bool,
-    /// Whether the text is added to the end of the file at this path; if there is none, it is created.
+    /// Whether the text is added to the end of the file at this path; if there is none, it is
+    /// created.
     #[serde(default)]
     append: bool,
 }
@@ -103,7 +104,8 @@ fn create(path: &str, content: &str) -> Result<(&'static str, Sealed), ToolError
 
 fn replace(path: &str, content: &str) -> Result<(&'static str, Sealed), ToolError> {
     let file = StagedFile::replace(path)?;
-    // For the answer alone: whoever creates or removes the file meanwhile makes it inexact, not wrong.
+    // For the answer alone: whoever creates or removes the file meanwhile makes it inexact, not
+    // wrong.
     let outcome = if fs::symlink_metadata(path).is_ok() { "replaced" } else { "created" };
     Ok((outcome, finish(file, path, content)?))
 }
@@ -112,7 +114,8 @@ fn add(path: &str, content: &str) -> Result<(&'static str, Sealed), ToolError> {
     let mut file = StagedFile::replace(path)?;
     match file.append_file(path) {
         Ok(old) => {
-            // What somebody else appends meanwhile must not be lost: their file is not the one copied.
+            // What somebody else appends meanwhile must not be lost: their file is not the one
+            // copied.
             file.expect(&old.sha256)?;
             Ok(("appended", finish(file, path, content)?))
         }

@@ -1,5 +1,5 @@
-//! `file_write_bytes`: writes bytes given as base64 to a file, all or nothing. Text is no special case
-//! here, and large files are better sent as attachments.
+//! `file_write_bytes`: writes bytes given as base64 to a file, all or nothing. Text is no special
+//! case here, and large files are better sent as attachments.
 
 use std::io::Write;
 

@@ -1,5 +1,5 @@
-//! The files that came with the user's message, in order. What is unavailable keeps its index and says
-//! why; earlier messages' files are not here.
+//! The files that came with the user's message, in order. What is unavailable keeps its index and
+//! says why; earlier messages' files are not here.
 
 use std::io::{self, Read};
 

@@ -1,5 +1,6 @@
-//! What `wit-bindgen` makes of the contract in `wit/`, as it is; nothing here is written by hand. The
-//! rest of the crate is a smaller, safe surface over it. Use it directly only for what that lacks.
+//! What `wit-bindgen` makes of the contract in `wit/`, as it is; nothing here is written by hand.
+//! The rest of the crate is a smaller, safe surface over it. Use it directly only for what that
+//! lacks.
 #![allow(unsafe_code, missing_docs, unreachable_pub, clippy::all, reason = "generated code")]
 
 wit_bindgen::generate!({

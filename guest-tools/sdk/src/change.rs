@@ -1,5 +1,5 @@
-//! Changes to names: renaming and removing, planned here and carried out by the host, in order with the
-//! files that were sealed, after the call succeeded. Nothing is touched while the call runs.
+//! Changes to names: renaming and removing, planned here and carried out by the host, in order with
+//! the files that were sealed, after the call succeeded. Nothing is touched while the call runs.
 
 use crate::ToolError;
 use crate::bindings::cofferdam::tool::workspace_write;
@@ -17,8 +17,8 @@ impl EntryKind {
     }
 }
 
-/// Plans to give the file or directory `source` the name `target`; the policy judged both for writing.
-/// `Disposition::CreateNew` never replaces anything.
+/// Plans to give the file or directory `source` the name `target`; the policy judged both for
+/// writing. `Disposition::CreateNew` never replaces anything.
 ///
 /// # Errors
 /// `not_found`, `already_exists`, `path_denied`, `is_a_directory`, `not_a_regular_file`,
@@ -36,10 +36,12 @@ pub enum Contents {
     Remove,
 }
 
-/// Plans to remove the name `path`, which the policy judged for writing; a symbolic link is never followed.
+/// Plans to remove the name `path`, which the policy judged for writing; a symbolic link is never
+/// followed.
 ///
 /// # Errors
-/// `not_found`, `path_denied`, `is_a_directory` (not empty), `too_large` (too many entries for one call).
+/// `not_found`, `path_denied`, `is_a_directory` (not empty), `too_large` (too many entries for one
+/// call).
 pub fn remove(path: &str, contents: Contents) -> Result<Planned, ToolError> {
     workspace_write::remove(path, contents == Contents::Remove)
 }

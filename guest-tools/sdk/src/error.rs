@@ -1,5 +1,5 @@
-//! Failures that a model or a person can act on: the contract's codes by name, and the codes and advice
-//! for what `std::fs` and the host's streams report. It performs no I/O.
+//! Failures that a model or a person can act on: the contract's codes by name, and the codes and
+//! advice for what `std::fs` and the host's streams report. It performs no I/O.
 
 use std::io;
 
@@ -52,14 +52,14 @@ impl ErrorCode {
 }
 
 impl ToolError {
-    /// A failure with one or two plain sentences: what failed, on what, what to do instead. The host
-    /// cuts the message at 2 KiB.
+    /// A failure with one or two plain sentences: what failed, on what, what to do instead. The
+    /// host cuts the message at 2 KiB.
     pub fn new(code: ErrorCode, message: impl Into<String>) -> Self {
         Self { code, message: message.into() }
     }
 
-    /// Turns what `std::fs`, a [`StagedFile`](crate::StagedFile) or an attachment reports about `path`
-    /// into a failure: `File::open(&path).map_err(ToolError::on_path(&path))?`.
+    /// Turns what `std::fs`, a [`StagedFile`](crate::StagedFile) or an attachment reports about
+    /// `path` into a failure: `File::open(&path).map_err(ToolError::on_path(&path))?`.
     pub fn on_path(path: &str) -> impl FnOnce(io::Error) -> Self {
         move |error| match error.downcast::<Self>() {
             Ok(said_by_host) => said_by_host,
@@ -67,8 +67,8 @@ impl ToolError {
         }
     }
 
-    /// What the host said when a stream broke: `CODE: message`, the rest of a debug rendering dropped.
-    /// A reason without a code that a tool may use keeps its text under `otherwise`.
+    /// What the host said when a stream broke: `CODE: message`, the rest of a debug rendering
+    /// dropped. A reason without a code that a tool may use keeps its text under `otherwise`.
     pub fn from_reason(reason: &str, otherwise: ErrorCode) -> Self {
         let line = reason.lines().next().unwrap_or_default();
         let coded = line.split_once(": ").and_then(|(name, rest)| Some((ErrorCode::from_name(name)?, rest)));

@@ -1,5 +1,6 @@
-//! The trait a tool implements and the wiring from the component's exports to it. It describes nothing
-//! while a call runs: schemas are made in `describe` alone, which the host asks once per component.
+//! The trait a tool implements and the wiring from the component's exports to it. It describes
+//! nothing while a call runs: schemas are made in `describe` alone, which the host asks once per
+//! component.
 
 use std::marker::PhantomData;
 
@@ -17,9 +18,9 @@ pub trait Tool {
     /// One sentence that tells a model and a person what the tool does.
     const SUMMARY: &str;
 
-    /// What the tool takes: a struct with named fields. Doc comments on them become descriptions; an
-    /// `Option` or a field with `#[serde(default)]` need not be given; `#[schemars(range(min = 1))]`
-    /// is enforced by the host before the call.
+    /// What the tool takes: a struct with named fields. Doc comments on them become descriptions;
+    /// an `Option` or a field with `#[serde(default)]` need not be given;
+    /// `#[schemars(range(min = 1))]` is enforced by the host before the call.
     type Arguments: DeserializeOwned + JsonSchema;
 
     /// What the tool answers: something that serializes to a JSON object.
@@ -56,13 +57,14 @@ impl<T: Tool> Guest for Exported<T> {
         // Content arrives inside the arguments: held once from here on, not twice.
         drop(arguments);
         let output = T::call(parsed)?;
-        // Only a map with keys that are not strings, or a Serialize of the author's that refuses, gets here.
+        // Only a map with keys that are not strings, or a Serialize of the author's that refuses,
+        // gets here.
         Ok(serde_json::to_string(&output).unwrap_or_else(|why| panic!("result of {}: {why}", T::NAME)))
     }
 }
 
-/// Makes the crate a component that exports the given [`Tool`]. Once per crate; nothing on targets other
-/// than WebAssembly, so that the tool's own tests run natively.
+/// Makes the crate a component that exports the given [`Tool`]. Once per crate; nothing on targets
+/// other than WebAssembly, so that the tool's own tests run natively.
 #[macro_export]
 macro_rules! export_tool {
     ($tool:ty) => {

@@ -1,6 +1,6 @@
-//! Files and folders of the granted mounts by handle: every step is relative to a folder that is open
-//! already, so a long walk names each entry once and costs the host one short look-up. `std::fs` does the
-//! same with whole paths and more calls. It only reads, as the mounts do.
+//! Files and folders of the granted mounts by handle: every step is relative to a folder that is
+//! open already, so a long walk names each entry once and costs the host one short look-up.
+//! `std::fs` does the same with whole paths and more calls. It only reads, as the mounts do.
 
 mod time;
 
@@ -46,7 +46,8 @@ pub struct Stat {
     pub modified: Option<String>,
 }
 
-/// Whether a symbolic link as the last part of a path is looked at itself or followed inside its mount.
+/// Whether a symbolic link as the last part of a path is looked at itself or followed inside its
+/// mount.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Links {
     /// What the link leads to.
@@ -78,12 +79,12 @@ pub struct Directory(Descriptor);
 /// What is called for each entry of a folder, with its name and kind.
 pub type Visit<'a> = dyn FnMut(io::Result<(&str, Kind)>) + 'a;
 
-/// Opens what lies at a virtual path such as `/shared/a`, and says what it is. Links are followed inside
-/// the mount.
+/// Opens what lies at a virtual path such as `/shared/a`, and says what it is. Links are followed
+/// inside the mount.
 ///
 /// # Errors
-/// What the host refuses, for [`ToolError::on_path`](crate::ToolError::on_path): nothing there, outside
-/// the mounts, a FIFO, a socket, a device.
+/// What the host refuses, for [`ToolError::on_path`](crate::ToolError::on_path): nothing there,
+/// outside the mounts, a FIFO, a socket, a device.
 pub fn open(path: &str) -> io::Result<(Opened, Stat)> {
     let (mount, below) = resolve(path)?;
     let handle =
@@ -106,11 +107,12 @@ pub fn stat(path: &str, links: Links) -> io::Result<Stat> {
 }
 
 impl File {
-    /// Bytes from `offset` on, at most `length`, and whether the file ended there. Fewer bytes than asked
-    /// for do not mean the end; the host gives at most 1 MiB at once.
+    /// Bytes from `offset` on, at most `length`, and whether the file ended there. Fewer bytes than
+    /// asked for do not mean the end; the host gives at most 1 MiB at once.
     ///
     /// # Errors
-    /// What the disk says; `IsADirectory` where a folder took the file's place before it was opened.
+    /// What the disk says; `IsADirectory` where a folder took the file's place before it was
+    /// opened.
     pub fn read_at(&self, offset: u64, length: u64) -> io::Result<(Vec<u8>, bool)> {
         self.handle.read(length, offset).map_err(of_code)
     }
@@ -171,8 +173,8 @@ impl Directory {
         self.0.stat_at(Links::Keep.flags(), name).map(of_stat).map_err(of_code)
     }
 
-    /// Calls `visit` for every entry in the folder's own order, which means nothing. An entry whose name
-    /// is not UTF-8 is an error of kind `InvalidData` and the next one follows.
+    /// Calls `visit` for every entry in the folder's own order, which means nothing. An entry whose
+    /// name is not UTF-8 is an error of kind `InvalidData` and the next one follows.
     ///
     /// # Errors
     /// When the folder cannot be read, or no further.

@@ -1,11 +1,12 @@
-//! Which entries are meant: `*.txt`, `notes/**/2026-?.md`, `{a,b}*`. The work is bounded by the product of
-//! the lengths, whatever the pattern; there is no way to escape from a folder with one.
+//! Which entries are meant: `*.txt`, `notes/**/2026-?.md`, `{a,b}*`. The work is bounded by the
+//! product of the lengths, whatever the pattern; there is no way to escape from a folder with one.
 
 /// A pattern over names or paths.
 ///
-/// `*` stands for any characters of one name, `?` for one, `[a-z]` and `[!a-z]` for one of a choice,
-/// `{a,b}` for either, and `**` as a whole part of a path for any folders, also none. Without a `/` it
-/// is matched against the name alone, at any depth; with one, against the whole path below the folder.
+/// `*` stands for any characters of one name, `?` for one, `[a-z]` and `[!a-z]` for one of a
+/// choice, `{a,b}` for either, and `**` as a whole part of a path for any folders, also none.
+/// Without a `/` it is matched against the name alone, at any depth; with one, against the whole
+/// path below the folder.
 #[derive(Clone, Debug)]
 pub struct Glob {
     alternatives: Vec<Alternative>,
@@ -53,7 +54,8 @@ impl Glob {
         Ok(Self { alternatives })
     }
 
-    /// Whether the entry is meant whose path below the folder is `path` and whose last part is `name`.
+    /// Whether the entry is meant whose path below the folder is `path` and whose last part is
+    /// `name`.
     pub fn matches(&self, path: &str, name: &str) -> bool {
         self.alternatives.iter().any(|alternative| match alternative {
             Alternative::Name(tokens) => matches_name(tokens, name),

@@ -1,8 +1,8 @@
 //! Everything a Cofferdam tool needs: write a [`Tool`], name it in [`export_tool!`], build it for
 //! `wasm32-wasip2`. This crate holds no policy: what a tool may reach is decided by its host.
 //!
-//! `cofferdam tool new NAME` writes a crate that builds, with a policy and tests. What it comes to is
-//! `crate-type = ["cdylib"]` and this crate as the only dependency:
+//! `cofferdam tool new NAME` writes a crate that builds, with a policy and tests. What it comes to
+//! is `crate-type = ["cdylib"]` and this crate as the only dependency:
 //!
 //! ```
 //! use cofferdam_sdk::{Tool, ToolError, schemars::JsonSchema, serde::{Deserialize, Serialize}};
@@ -38,10 +38,11 @@
 //! cofferdam_sdk::export_tool!(Hello);
 //! ```
 //!
-//! The two `crate = "…"` attributes are needed only where `serde` and `schemars` are not dependencies
-//! of the tool itself. Files are read with `std::fs` (the granted mounts are there, read-only) or, where
-//! many are, with [`files`] and [`walk`], and changed with a [`StagedFile`] or [`change`]; what came with the
-//! message is in [`attachments`], and what goes back with the answer is added with [`reply`]. A long call tells what it does by [`progress`].
+//! The two `crate = "…"` attributes are needed only where `serde` and `schemars` are not
+//! dependencies of the tool itself. Files are read with `std::fs` (the granted mounts are there,
+//! read-only) or, where many are, with [`files`] and [`walk`], and changed with a [`StagedFile`] or
+//! [`change`]; what came with the message is in [`attachments`], and what goes back with the answer
+//! is added with [`reply`]. A long call tells what it does by [`progress`].
 
 pub mod attachments;
 pub mod bindings;

@@ -1,5 +1,6 @@
-//! The files of the most recent message of the user that has any: this one's, or an earlier one's. Needs
-//! `interfaces = ["recent-attachments"]`; [`attachments`](crate::attachments) then shows the same files.
+//! The files of the most recent message of the user that has any: this one's, or an earlier one's.
+//! Needs `interfaces = ["recent-attachments"]`; [`attachments`](crate::attachments) then shows the
+//! same files.
 
 use crate::bindings::cofferdam::tool::recent_attachments;
 

@@ -1,6 +1,6 @@
-//! JSON Schema (2020-12) texts from Rust types, in the shape that models cope with best: no references
-//! where types do not recurse, plain types for optional arguments, no unknown properties. It refuses
-//! types that cannot be the arguments or the result of a tool.
+//! JSON Schema (2020-12) texts from Rust types, in the shape that models cope with best: no
+//! references where types do not recurse, plain types for optional arguments, no unknown
+//! properties. It refuses types that cannot be the arguments or the result of a tool.
 
 use schemars::transform::{RecursiveTransform, Transform};
 use schemars::{JsonSchema, Schema, SchemaGenerator, generate::SchemaSettings};
@@ -55,7 +55,8 @@ fn object_root(schema: &mut Schema) -> Result<&mut Map<String, Value>, String> {
     }
 }
 
-/// Drops what only Rust knows: the type's name, number formats (their bounds stay), line breaks in docs.
+/// Drops what only Rust knows: the type's name, number formats (their bounds stay), line breaks in
+/// docs.
 fn tidy(schema: &mut Schema) {
     if let Some(root) = schema.as_object_mut() {
         root.shift_remove("title");
@@ -136,8 +137,8 @@ fn drop_null(property: &mut Map<String, Value>) {
     }
 }
 
-/// Unknown properties are refused even where the author forgot `deny_unknown_fields`: a string in one
-/// would be classified by no policy.
+/// Unknown properties are refused even where the author forgot `deny_unknown_fields`: a string in
+/// one would be classified by no policy.
 fn close(schema: &mut Schema) {
     let Some(object) = schema.as_object_mut() else {
         return;

@@ -1,5 +1,6 @@
-//! A file on its way into the workspace: written where nobody sees it, sealed, and published by the host
-//! after the call succeeded. Dropped without `finish` it is gone. It never touches a file in place.
+//! A file on its way into the workspace: written where nobody sees it, sealed, and published by the
+//! host after the call succeeded. Dropped without `finish` it is gone. It never touches a file in
+//! place.
 
 use std::io::{self, Write};
 
@@ -16,8 +17,8 @@ pub struct StagedFile {
 }
 
 impl StagedFile {
-    /// A new file at `path`, a virtual path such as `/shared/a.txt` that the policy judged for writing.
-    /// Missing directories are made when it is published.
+    /// A new file at `path`, a virtual path such as `/shared/a.txt` that the policy judged for
+    /// writing. Missing directories are made when it is published.
     ///
     /// # Errors
     /// `already_exists` when the name is taken, and what the host refuses: `path_denied`,
@@ -34,7 +35,8 @@ impl StagedFile {
         Self::stage(path, Disposition::Replace)
     }
 
-    /// Appends all bytes of attachment `index`, which stay on the host's side; returns their number.
+    /// Appends all bytes of attachment `index`, which stay on the host's side; returns their
+    /// number.
     ///
     /// # Errors
     /// Those of [`attachments::open`](crate::attachments::open) and of writing.
@@ -43,8 +45,8 @@ impl StagedFile {
         self.file.append_attachment(index)
     }
 
-    /// Appends the bytes of the workspace file at `path`, which stay on the host's side; returns how many
-    /// and their SHA-256.
+    /// Appends the bytes of the workspace file at `path`, which stay on the host's side; returns
+    /// how many and their SHA-256.
     ///
     /// # Errors
     /// `not_found`, `is_a_directory`, `not_a_regular_file`, `path_denied`, and those of writing.
@@ -53,8 +55,9 @@ impl StagedFile {
         self.file.append_file(path)
     }
 
-    /// Publishes only if what is replaced still has this SHA-256 (lower-case hex): the file that this call
-    /// read is the one it replaces. Otherwise the call fails with `write_failed`, and nothing changes.
+    /// Publishes only if what is replaced still has this SHA-256 (lower-case hex): the file that
+    /// this call read is the one it replaces. Otherwise the call fails with `write_failed`, and
+    /// nothing changes.
     ///
     /// # Errors
     /// `invalid_arguments` when it is no SHA-256.

@@ -1,5 +1,5 @@
-//! The blocking side of `wasi:io` streams, in the terms of `std::io`. It never writes more than the host
-//! permits, which would trap, and keeps the host's reason when a stream breaks.
+//! The blocking side of `wasi:io` streams, in the terms of `std::io`. It never writes more than the
+//! host permits, which would trap, and keeps the host's reason when a stream breaks.
 
 use std::io;
 

@@ -1,21 +1,24 @@
-//! Names as they can be shown on one line: what could move, hide or reorder the text around it is written
-//! out. The path parser of the host refuses exactly these characters, so no tool can name such an entry.
+//! Names as they can be shown on one line: what could move, hide or reorder the text around it is
+//! written out. The path parser of the host refuses exactly these characters, so no tool can name
+//! such an entry.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
-/// Whether a character can move, hide or reorder the text around it, or leaves no mark where it stands: control
-/// characters, line separators, and all that Unicode says is shown as nothing.
+/// Whether a character can move, hide or reorder the text around it, or leaves no mark where it
+/// stands: control characters, line separators, and all that Unicode says is shown as nothing.
 pub fn is_deceptive(c: char) -> bool {
     c.is_control()
         || matches!(c,
-            // Default_Ignorable_Code_Point of Unicode 16.0, whole: its 17 ranges in DerivedCoreProperties.txt.
+            // Default_Ignorable_Code_Point of Unicode 16.0, whole: its 17 ranges in
+            // DerivedCoreProperties.txt.
             '\u{00AD}' | '\u{034F}' | '\u{061C}' | '\u{115F}'..='\u{1160}' | '\u{17B4}'..='\u{17B5}'
             | '\u{180B}'..='\u{180F}' | '\u{200B}'..='\u{200F}' | '\u{202A}'..='\u{202E}'
             | '\u{2060}'..='\u{206F}' | '\u{3164}' | '\u{FE00}'..='\u{FE0F}' | '\u{FEFF}' | '\u{FFA0}'
             | '\u{FFF0}'..='\u{FFF8}' | '\u{1BCA0}'..='\u{1BCA3}' | '\u{1D173}'..='\u{1D17A}'
             | '\u{E0000}'..='\u{E0FFF}'
-            // Line and paragraph separators, the anchors of annotations, and the empty pattern of Braille.
+            // Line and paragraph separators, the anchors of annotations, and the empty pattern of
+            // Braille.
             | '\u{2028}' | '\u{2029}' | '\u{FFF9}'..='\u{FFFB}' | '\u{2800}')
 }
 
@@ -25,7 +28,8 @@ pub fn has_deceptive(text: &str) -> bool {
     text.bytes().any(|byte| !(b' '..=b'~').contains(&byte)) && text.chars().any(is_deceptive)
 }
 
-/// `text` with deceptive characters as `\u{…}` and a backslash doubled; [`unescape`] brings it back.
+/// `text` with deceptive characters as `\u{…}` and a backslash doubled; [`unescape`] brings it
+/// back.
 pub fn escape(text: &str) -> Cow<'_, str> {
     if !text.contains('\\') && !has_deceptive(text) {
         return Cow::Borrowed(text);

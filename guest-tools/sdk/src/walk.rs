@@ -1,6 +1,6 @@
-//! A sorted walk through a folder and, if asked, everything below it: each entry once, in the byte order
-//! of names, folders before what they hold, in bounded memory whatever the sizes of folders. Links are
-//! shown and never followed. What cannot be read is remembered and does not end the walk.
+//! A sorted walk through a folder and, if asked, everything below it: each entry once, in the byte
+//! order of names, folders before what they hold, in bounded memory whatever the sizes of folders.
+//! Links are shown and never followed. What cannot be read is remembered and does not end the walk.
 
 mod names;
 mod unreadable;
@@ -56,8 +56,8 @@ pub struct Plan {
     pub glob: Option<Glob>,
     /// Where it begins.
     pub start: Start,
-    /// Names needed of one folder at once: a page needs no more than its length. The walk is complete
-    /// with any number; a small one reads large folders more often.
+    /// Names needed of one folder at once: a page needs no more than its length. The walk is
+    /// complete with any number; a small one reads large folders more often.
     pub names: usize,
 }
 
@@ -284,8 +284,8 @@ impl<D: Folder> Walk<D> {
         Ok(names)
     }
 
-    /// Whether it is time to stop. Only before a folder is read, and only after something new was found:
-    /// each call gets further than the one before.
+    /// Whether it is time to stop. Only before a folder is read, and only after something new was
+    /// found: each call gets further than the one before.
     fn exhausted(&mut self) -> bool {
         self.stopped = self.found_any && self.entries_left == 0;
         self.stopped

@@ -1,4 +1,5 @@
-//! The agent: from a request to its answer, by a provider's steps and by calls of tools that the warden runs.
+//! The agent: from a request to its answer, by a provider's steps and by calls of tools that the
+//! warden runs.
 //!
 //! ```text
 //! turn ─► llm: the provider's next step ─► server: which addresses, at what pace, with whose key

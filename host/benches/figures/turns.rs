@@ -1,5 +1,6 @@
-//! Whole turns, from the event to the reply, through the real program between a platform and a model on loopback
-//! that answer at once. What is measured is the gateway's own: two processes wake each other, and the disk is real.
+//! Whole turns, from the event to the reply, through the real program between a platform and a
+//! model on loopback that answer at once. What is measured is the gateway's own: two processes wake
+//! each other, and the disk is real.
 
 use super::watch;
 use anyhow::{Context, Result};
@@ -154,7 +155,8 @@ impl<P: Platform> Stand<P> {
         move |sent| (sent.place, sent.reply_to) == (written.place, Some(written.id)) && whole(&sent.text)
     }
 
-    /// One turn after the other: how long until a person sees anything, and until the answer is there.
+    /// One turn after the other: how long until a person sees anything, and until the answer is
+    /// there.
     async fn one_by_one(&self, turns: usize) -> Result<(Vec<Duration>, Vec<Duration>)> {
         let (mut reactions, mut replies) = (Vec::new(), Vec::new());
         for turn in 0..turns + turns / 10 {

@@ -1,5 +1,5 @@
-//! Ends the program when one part of it takes far too long, and says which part and where its threads are: a run that
-//! hangs has to say so by itself, since nobody sits beside it.
+//! Ends the program when one part of it takes far too long, and says which part and where its
+//! threads are: a run that hangs has to say so by itself, since nobody sits beside it.
 
 use std::fs;
 use std::sync::{Mutex, PoisonError};

@@ -1,5 +1,6 @@
-//! Signs of life, so that nobody waits in silence: a sign is shown at once and again every few seconds, however long a
-//! request about it takes, but while a person is asked; and for an album that still arrives before its turn runs.
+//! Signs of life, so that nobody waits in silence: a sign is shown at once and again every few
+//! seconds, however long a request about it takes, but while a person is asked; and for an album
+//! that still arrives before its turn runs.
 
 use crate::lanes::Slot;
 use async_trait::async_trait;
@@ -21,7 +22,8 @@ const END_MAX: Duration = Duration::from_secs(1);
 /// How a channel shows that something goes on, such as "typing…".
 #[async_trait]
 pub trait Sign: Send + Sync + 'static {
-    /// Shows it once; failures are of no consequence. Returns the pause that the platform asks for, or none.
+    /// Shows it once; failures are of no consequence. Returns the pause that the platform asks for,
+    /// or none.
     async fn show(&self) -> Duration;
 }
 
@@ -64,8 +66,8 @@ impl Alive {
         Self { task, end }
     }
 
-    /// Stops showing it, before the answer is sent: a request that overtook the answer would show something going on
-    /// after it, and one that is cut off costs its connection.
+    /// Stops showing it, before the answer is sent: a request that overtook the answer would show
+    /// something going on after it, and one that is cut off costs its connection.
     pub async fn end(mut self) {
         self.end.cancel();
         let _ = timeout(END_MAX, &mut self.task).await;
@@ -78,8 +80,8 @@ impl Drop for Alive {
     }
 }
 
-/// Shows it every so often until the end. A showing that takes longer is given up, so that the next comes in time;
-/// only a pause that it says is asked for delays it.
+/// Shows it every so often until the end. A showing that takes longer is given up, so that the next
+/// comes in time; only a pause that it says is asked for delays it.
 async fn beat<F>(every: Duration, ended: &CancellationToken, mut show: impl FnMut() -> F)
 where
     F: Future<Output = Duration>,
@@ -94,8 +96,9 @@ where
     }
 }
 
-/// The signs for albums that are still arriving: no turn runs yet, and whoever sends one sees nothing else of it. There is
-/// one a session at most, so no more than lanes; it goes on as that of the turn.
+/// The signs for albums that are still arriving: no turn runs yet, and whoever sends one sees
+/// nothing else of it. There is one a session at most, so no more than lanes; it goes on as that of
+/// the turn.
 #[derive(Default)]
 pub struct Arriving(Mutex<HashMap<SessionId, Working>>);
 
@@ -151,7 +154,8 @@ mod tests {
         (showings, ended, beating)
     }
 
-    /// One showing hangs for ever, one fails, one is slow: the next comes all the same, until the end.
+    /// One showing hangs for ever, one fails, one is slow: the next comes all the same, until the
+    /// end.
     #[tokio::test]
     async fn no_showing_keeps_the_next_from_coming() {
         let (mut showings, ended, beating) = beating(std::future::pending);

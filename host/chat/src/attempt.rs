@@ -1,5 +1,5 @@
-//! One more attempt at a turn that its channel keeps: counted before it begins, so that a message which brings the gateway
-//! down is given up in the end.
+//! One more attempt at a turn that its channel keeps: counted before it begins, so that a message
+//! which brings the gateway down is given up in the end.
 
 use crate::words;
 use cofferdam_agent::tools::follow_calls;
@@ -7,14 +7,16 @@ use cofferdam_core::id::{Caller, TurnId};
 use cofferdam_core::message::OutgoingResponse;
 use cofferdam_store::{Keeper, Store};
 
-/// A turn that was begun so often and never ended is not run any more. A message that kills the gateway cannot be told
-/// from one that was under way whenever something else did, so the number is not small.
+/// A turn that was begun so often and never ended is not run any more. A message that kills the
+/// gateway cannot be told from one that was under way whenever something else did, so the number is
+/// not small.
 pub const ATTEMPTS_MAX: u32 = 16;
 
-/// What the work of a turn comes to, unless it was begun too often and never ended; `None` when it was cut off, so that
-/// the next start runs it again.
+/// What the work of a turn comes to, unless it was begun too often and never ended; `None` when it
+/// was cut off, so that the next start runs it again.
 ///
-/// The work is a task of its own: should anything in it panic, the person is told, and the gateway goes on.
+/// The work is a task of its own: should anything in it panic, the person is told, and the gateway
+/// goes on.
 pub async fn attempt<F>(
     (store, keeper): (&Store, &Keeper),
     turn: &TurnId,

@@ -1,5 +1,6 @@
-//! The approval desk: a call that waits for a person is shown on a channel's board and is decided here, in the store,
-//! through restarts. Who may decide, until when, and what is said of it is the same on every channel.
+//! The approval desk: a call that waits for a person is shown on a channel's board and is decided
+//! here, in the store, through restarts. Who may decide, until when, and what is said of it is the
+//! same on every channel.
 //!
 //! ```text
 //! call ─► asking ─► board: shows the question, changes it        a channel's own, one for each turn
@@ -45,7 +46,8 @@ pub struct Rules {
     pub approvers: Vec<String>,
     /// How long an approval waits.
     pub expires: Duration,
-    /// Whether the approvers are those of this question alone: then who may decide over others' does not count.
+    /// Whether the approvers are those of this question alone: then who may decide over others'
+    /// does not count.
     pub are_named: bool,
 }
 

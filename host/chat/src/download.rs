@@ -1,5 +1,5 @@
-//! Fetching one file from a platform: a few attempts with pauses, within the limits, and why it cannot be had in words
-//! for its sender. How it is asked for is the channel's.
+//! Fetching one file from a platform: a few attempts with pauses, within the limits, and why it
+//! cannot be had in words for its sender. How it is asked for is the channel's.
 
 use async_trait::async_trait;
 use cofferdam_agent::server::Backoff;
@@ -105,8 +105,8 @@ pub fn deadline(bytes: u64) -> Instant {
     Instant::now() + ATTEMPT_MIN.max(Duration::from_secs(bytes / SLOWEST_BYTES_PER_S))
 }
 
-/// Takes a body into the item; `stall` is how long nothing may come. A file names the same bytes for ever, so a later
-/// attempt passes over those that an earlier one has brought.
+/// Takes a body into the item; `stall` is how long nothing may come. A file names the same bytes
+/// for ever, so a later attempt passes over those that an earlier one has brought.
 ///
 /// # Errors
 /// [`Trouble`]

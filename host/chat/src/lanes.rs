@@ -1,5 +1,6 @@
-//! The order of a channel's work: what belongs to one session is done one after the other in the order of arrival,
-//! different sessions side by side. A channel says what has come and does the work; nothing here knows which it is.
+//! The order of a channel's work: what belongs to one session is done one after the other in the
+//! order of arrival, different sessions side by side. A channel says what has come and does the
+//! work; nothing here knows which it is.
 //!
 //! ```text
 //! arrivals ─► queue ─► worker     a few units of each lane are in memory. What is beyond them waits in the inbox,
@@ -39,7 +40,8 @@ pub enum Arrival {
     Awaited(Awaited),
     /// A message that asks to stop what runs.
     Stop(Stopping),
-    /// All that the last run left has come, but for what waits in the inbox: it is read there from here on.
+    /// All that the last run left has come, but for what waits in the inbox: it is read there from
+    /// here on.
     Inbox,
 }
 

@@ -6,7 +6,8 @@
 //! channel ◄─ outbound ◄─────┘
 //! ```
 //!
-//! It knows no platform: what only a channel can do it does behind [`answering::Channel`] and [`outbound::Router`].
+//! It knows no platform: what only a channel can do it does behind [`answering::Channel`] and
+//! [`outbound::Router`].
 
 mod alive;
 pub mod answering;

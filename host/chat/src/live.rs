@@ -1,5 +1,5 @@
-//! Shows what a turn has to show, by whoever knows how, at a pace of its own: always the newest, and nothing any more
-//! once it is ended.
+//! Shows what a turn has to show, by whoever knows how, at a pace of its own: always the newest,
+//! and nothing any more once it is ended.
 
 use crate::{Newest, Patience, Sight, Watcher};
 use async_trait::async_trait;
@@ -16,8 +16,8 @@ pub trait Screen: Send + 'static {
     /// Before anything else.
     async fn begin(&mut self) {}
 
-    /// Waits until there is room for something that could be left out; for ever once nothing more can be shown.
-    /// Dropping the future loses nothing.
+    /// Waits until there is room for something that could be left out; for ever once nothing more
+    /// can be shown. Dropping the future loses nothing.
     async fn room(&mut self);
 
     /// Shows it in the place of what was shown before; how long that is left so.
@@ -44,7 +44,8 @@ impl<S: Screen> Live<S> {
         self.newest.clone()
     }
 
-    /// Stops, once nothing about it is under way; the screen as it is then. `None`: it has panicked, and said so.
+    /// Stops, once nothing about it is under way; the screen as it is then. `None`: it has
+    /// panicked, and said so.
     pub async fn end(mut self) -> Option<S> {
         self.end.cancel();
         (&mut self.task).await.ok()
@@ -66,7 +67,8 @@ async fn run<S: Screen>(
     let mut pause = Duration::ZERO;
     screen.begin().await;
     loop {
-        // What comes while there is no room takes the place of what was there: nothing waits behind another.
+        // What comes while there is no room takes the place of what was there: nothing waits behind
+        // another.
         let seen = async {
             sleep(pause).await;
             let seen = watcher.next(patience).await?;

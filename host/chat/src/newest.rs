@@ -1,5 +1,6 @@
-//! The newest that a turn has to show, for whoever shows it at a pace of its own: the words of the newest call, how
-//! far several of them have come, or what a model has said so far. It keeps that and no history, however much comes.
+//! The newest that a turn has to show, for whoever shows it at a pace of its own: the words of the
+//! newest call, how far several of them have come, or what a model has said so far. It keeps that
+//! and no history, however much comes.
 
 use crate::words;
 use cofferdam_agent::turn::{Progress, Step};
@@ -207,8 +208,8 @@ impl Calls {
 }
 
 impl Watcher {
-    /// Waits for something that was not returned before and has been going on for as long as `patience` says; returns
-    /// the newest. `None` when the turn is over.
+    /// Waits for something that was not returned before and has been going on for as long as
+    /// `patience` says; returns the newest. `None` when the turn is over.
     ///
     /// Dropping the future loses nothing. What is over before it is worth a word stays unmentioned.
     pub async fn next(&mut self, patience: Patience) -> Option<Sight> {

@@ -1,6 +1,6 @@
-//! The message that stands for the answer while its turn runs, and shows what there is to show: what a long call is
-//! doing, how far several have come, what a model has said so far. One a turn at most; the answer takes its place.
-//! Nothing about it can fail a turn.
+//! The message that stands for the answer while its turn runs, and shows what there is to show:
+//! what a long call is doing, how far several have come, what a model has said so far. One a turn
+//! at most; the answer takes its place. Nothing about it can fail a turn.
 
 use crate::outbound::{Opening, Rich, markdown, split};
 use crate::{Live, Patience, Screen, Sight};
@@ -16,7 +16,8 @@ const PATIENCE: Patience = Patience { doing: Duration::from_secs(2), saying: Dur
 const DOING_EVERY: Duration = Duration::from_secs(3);
 /// Between two edits that tell what is said, in a chat of two.
 const SAYING_EVERY: Duration = Duration::from_secs(1);
-/// Between any two edits in a group: it takes fewer messages a minute, and its members read other things as well.
+/// Between any two edits in a group: it takes fewer messages a minute, and its members read other
+/// things as well.
 const GROUP_EVERY: Duration = Duration::from_secs(5);
 /// Says that more comes.
 const GOES_ON: &str = " …";
@@ -75,7 +76,8 @@ enum State {
     Shown(String),
     /// The message, with an edit of which nobody knows whether it will still arrive.
     Doubtful(String),
-    /// Nothing, and nothing more will come: somebody deleted it, or it may or may not have been sent.
+    /// Nothing, and nothing more will come: somebody deleted it, or it may or may not have been
+    /// sent.
     Over,
 }
 
@@ -125,8 +127,8 @@ impl<D: Draft> Placeholder<D> {
         Live::start(Self { store, turn, draft, state }, PATIENCE)
     }
 
-    /// What is to become of the message. No request about it is under way any more: one that overtook the answer would
-    /// take its place.
+    /// What is to become of the message. No request about it is under way any more: one that
+    /// overtook the answer would take its place.
     pub fn left(self) -> Option<Left> {
         match self.state {
             State::Shown(id) => Some(Left::Standing(id)),
@@ -176,7 +178,8 @@ impl<D: Draft> Placeholder<D> {
         }
     }
 
-    /// Sends it, if it can be written down before: a turn that runs again must not send a second one.
+    /// Sends it, if it can be written down before: a turn that runs again must not send a second
+    /// one.
     async fn send(&self, text: &Rich) -> State {
         if let Err(error) = self.store.placeholder_begun(&self.turn).await {
             tracing::debug!(turn = %self.turn, %error, "nothing is shown of a turn");

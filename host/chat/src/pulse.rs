@@ -1,8 +1,8 @@
-//! Whether a channel goes on: when its platform last answered it, and by when it is to take its next step. Told to those
-//! who watch the program; nothing is decided by it here.
+//! Whether a channel goes on: when its platform last answered it, and by when it is to take its
+//! next step. Told to those who watch the program; nothing is decided by it here.
 //!
-//! A request that nobody answers ends, and so does a pause: both are steps. A channel's loop waits for nothing else: what
-//! it brings is taken at once, however much work there is.
+//! A request that nobody answers ends, and so does a pause: both are steps. A channel's loop waits
+//! for nothing else: what it brings is taken at once, however much work there is.
 
 use cofferdam_core::counts::COUNTS;
 use std::sync::{Mutex, PoisonError};
@@ -52,7 +52,8 @@ impl Pulse {
         ended
     }
 
-    /// The platform has said who the bot is, which is all that can be said before it brings something.
+    /// The platform has said who the bot is, which is all that can be said before it brings
+    /// something.
     pub fn known(&self) {
         self.change(|beats| beats.answered = Some(Instant::now()));
     }

@@ -1,5 +1,5 @@
-//! What runs of workflows need of channels, and channels of them: messages to people and questions to them, whichever channel
-//! they are on; commands that begin runs.
+//! What runs of workflows need of channels, and channels of them: messages to people and questions
+//! to them, whichever channel they are on; commands that begin runs.
 
 use crate::answering::{Base, Flow, arrivals, hand_on};
 use crate::lanes::{Arrival, Slot};
@@ -44,7 +44,8 @@ pub trait Messenger: Send + Sync {
     /// [`Unreached`].
     async fn approver(&self, person: &str, patience: Duration) -> Result<Arc<dyn Approver>, Unreached>;
 
-    /// Asks below the message that is answered there, as its turn would; none where that place is unreadable.
+    /// Asks below the message that is answered there, as its turn would; none where that place is
+    /// unreadable.
     fn approver_below(&self, target: &str, asker: &str) -> Option<Arc<dyn Approver>>;
 }
 
@@ -95,8 +96,8 @@ pub trait Starter: Send + Sync {
     /// Whether a message is a command of a workflow.
     fn is_command(&self, text: &str) -> bool;
 
-    /// Begins its run, or goes on with it; the answer once the run has ended or waits. `None`: the program stops, and the
-    /// turn is run again.
+    /// Begins its run, or goes on with it; the answer once the run has ended or waits. `None`: the
+    /// program stops, and the turn is run again.
     async fn run(&self, trigger: Trigger, cancel: &CancellationToken) -> Option<OutgoingResponse>;
 }
 
@@ -121,7 +122,8 @@ impl Runs {
         self.known().starter = Some(starter);
     }
 
-    /// Lets go of channels and of what begins runs: they hold this, and with the last of them the store is closed.
+    /// Lets go of channels and of what begins runs: they hold this, and with the last of them the
+    /// store is closed.
     pub fn close(&self) {
         let known = std::mem::take(&mut *self.known());
         // Unlocked: what ends may look here.
@@ -211,7 +213,8 @@ impl<C: Welcomes> Messenger for Reaching<C> {
     }
 }
 
-/// What somebody has replied, as a run is told: `files` are told by name and type, their bytes are not fetched.
+/// What somebody has replied, as a run is told: `files` are told by name and type, their bytes are
+/// not fetched.
 pub fn reply_of_run(from: &Caller, text: &str, message: &str, files: &[Value]) -> String {
     let from = format!("{}:{}", from.channel, from.sender);
     json!({ "text": text, "from": from, "messageId": message, "files": files }).to_string()

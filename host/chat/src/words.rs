@@ -7,7 +7,8 @@ pub const LATE_PART: &str = "This is a late part of the album above, whose turn 
 pub const LATE_CAPTION: &str = "This is a late part of the album above, whose turn had already begun; \
     its caption was not run. Send the command as a reply to the message that it is meant for.";
 
-/// To `/cancel` of somebody who is served in an open group alone, while another person's message is worked on.
+/// To `/cancel` of somebody who is served in an open group alone, while another person's message is
+/// worked on.
 pub const NOT_YOURS_TO_STOP: &str = "What is running here is another person's: it is stopped by whoever asked \
      for it, or by somebody whom the operator has named.";
 

@@ -10,7 +10,8 @@ const SCORE: &[u8] = b"800";
 /// The own score of this process, open for writing: a confined gateway opens it no more.
 static OWN: OnceLock<Option<(File, Vec<u8>)>> = OnceLock::new();
 
-/// Opens what [`spawn_expendable`] needs. Legal before this process is confined; otherwise it is opened then.
+/// Opens what [`spawn_expendable`] needs. Legal before this process is confined; otherwise it is
+/// opened then.
 pub(super) fn prepare() {
     OWN.get_or_init(|| {
         let file = OpenOptions::new().read(true).write(true).open("/proc/self/oom_score_adj").ok()?;
@@ -21,8 +22,9 @@ pub(super) fn prepare() {
     });
 }
 
-/// Starts a process which the system ends before this one when memory runs out: it inherits the score that this process
-/// has for that moment. Where the system takes no score, the process is started all the same.
+/// Starts a process which the system ends before this one when memory runs out: it inherits the
+/// score that this process has for that moment. Where the system takes no score, the process is
+/// started all the same.
 pub fn spawn_expendable<T>(spawn: impl FnOnce() -> T) -> T {
     prepare();
     let Some((file, usual)) = OWN.get().and_then(Option::as_ref) else { return spawn() };

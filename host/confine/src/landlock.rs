@@ -1,7 +1,7 @@
 //! Landlock: which files and TCP ports a process reaches, whatever its descriptors and paths say.
 //!
-//! Every right that the kernel knows is handled, so what no rule grants is refused. It does not cover stat,
-//! chmod and UDP, nor what is open already.
+//! Every right that the kernel knows is handled, so what no rule grants is refused. It does not
+//! cover stat, chmod and UDP, nor what is open already.
 
 use super::report::Landlock;
 use super::{ConfineError, GatewayPaths};
@@ -30,14 +30,15 @@ pub(super) fn worker(readable: &[BorrowedFd<'_>]) -> Result<Option<Landlock>, Co
 
 /// The gateway's places and ports.
 pub(super) fn gateway(paths: &GatewayPaths, ports: Option<&[u16]>) -> Result<Option<Landlock>, ConfineError> {
-    // Without this right the first interface refuses every link and rename between folders, which is how
-    // files are published.
+    // Without this right the first interface refuses every link and rename between folders, which
+    // is how files are published.
     let publishes =
         Ruleset::default().set_compatibility(CompatLevel::HardRequirement).handle_access(AccessFs::Refer);
     if publishes.is_err() || publishes.is_ok_and(|ruleset| ruleset.create().is_err()) {
         return Ok(None);
     }
-    // Names resolve over UNIX sockets of the system's resolver, which the newest right would refuse.
+    // Names resolve over UNIX sockets of the system's resolver, which the newest right would
+    // refuse.
     let handled = AccessFs::from_all(NEWEST) & !BitFlags::from(AccessFs::ResolveUnix);
     let mut rules = match ports {
         Some(_) => ruleset(handled, AccessNet::from_all(ABI::V4))?,

@@ -1,7 +1,9 @@
-//! The kernel's confinement of this process: capabilities, rlimits, Landlock, seccomp, one way only.
+//! The kernel's confinement of this process: capabilities, rlimits, Landlock, seccomp, one way
+//! only.
 //!
-//! It knows no tools, no wasmtime and no runtime: callers say what must stay reachable, everything else
-//! is gone. What the kernel cannot do is reported, never guessed; what it can do and fails is an error.
+//! It knows no tools, no wasmtime and no runtime: callers say what must stay reachable, everything
+//! else is gone. What the kernel cannot do is reported, never guessed; what it can do and fails is
+//! an error.
 
 mod expendable;
 mod landlock;
@@ -55,8 +57,8 @@ pub enum WorkerKind {
     },
 }
 
-/// The places that a gateway reaches after its configuration is read. Those that are missing are left out,
-/// [`GatewayPaths::read_write`] apart.
+/// The places that a gateway reaches after its configuration is read. Those that are missing are
+/// left out, [`GatewayPaths::read_write`] apart.
 #[derive(Clone, Debug, Default)]
 pub struct GatewayPaths {
     /// Folders with all that is beneath them, which must exist.
@@ -105,15 +107,17 @@ impl ConfineError {
     }
 }
 
-/// Confines this process as a worker and says what is in force. There is no way back, and the process dies
-/// with its parent thread.
+/// Confines this process as a worker and says what is in force. There is no way back, and the
+/// process dies with its parent thread.
 ///
-/// Legal while the process has one thread; threads may be started afterwards, processes may not. What is
-/// needed once and lies elsewhere (`/proc/self/fd`, `/proc/self/pagemap`) is opened before. Descriptors that
-/// are open stay as they are. A system call off the list ends the process by SIGSYS; what libraries only
-/// try (`clone3`, other `ioctl`, `fcntl` and `prctl` commands) fails with an error number instead.
+/// Legal while the process has one thread; threads may be started afterwards, processes may not.
+/// What is needed once and lies elsewhere (`/proc/self/fd`, `/proc/self/pagemap`) is opened before.
+/// Descriptors that are open stay as they are. A system call off the list ends the process by
+/// SIGSYS; what libraries only try (`clone3`, other `ioctl`, `fcntl` and `prctl` commands) fails
+/// with an error number instead.
 ///
-/// `mounts` are folders that stay readable with all beneath them. A worker of kind [`WorkerKind::Compile`] is given none.
+/// `mounts` are folders that stay readable with all beneath them. A worker of kind
+/// [`WorkerKind::Compile`] is given none.
 ///
 /// # Errors
 /// [`ConfineError`]: the process is half confined and must exit.
@@ -135,8 +139,8 @@ pub fn worker(kind: WorkerKind, mounts: &[BorrowedFd<'_>]) -> Result<Report, Con
 
 /// Confines the gateway and says what is in force. Its workers inherit all of it.
 ///
-/// Legal after the configuration is read, while the process has one thread. `ports` are the TCP ports that
-/// it may connect to, `None` all of them; it may listen on none.
+/// Legal after the configuration is read, while the process has one thread. `ports` are the TCP
+/// ports that it may connect to, `None` all of them; it may listen on none.
 ///
 /// # Errors
 /// [`ConfineError`]: the process is half confined and must exit.

@@ -10,13 +10,14 @@ use rustix::thread::{
 
 /// Drops every capability from every set, and takes no new privileges.
 ///
-/// A process of uid 0 stays uid 0: without capabilities it has the rights of the owner of root's files and
-/// no more, and another uid could not read mounts that only root may read.
+/// A process of uid 0 stays uid 0: without capabilities it has the rights of the owner of root's
+/// files and no more, and another uid could not read mounts that only root may read.
 pub(super) fn drop_all() -> Result<(), ConfineError> {
     keep(CapabilitySet::empty())
 }
 
-/// Keeps what a gateway of root needs for files of others, and what its workers need to drop the rest.
+/// Keeps what a gateway of root needs for files of others, and what its workers need to drop the
+/// rest.
 pub(super) fn keep_file_capabilities() -> Result<(), ConfineError> {
     keep(
         CapabilitySet::DAC_OVERRIDE
@@ -54,8 +55,8 @@ fn keep(kept: CapabilitySet) -> Result<(), ConfineError> {
     set_no_new_privs(true).map_err(|e| ConfineError::refused("set no_new_privs", e))
 }
 
-/// Closes every descriptor but the standard three: whoever started the gateway may have left some open that
-/// were passed on and on.
+/// Closes every descriptor but the standard three: whoever started the gateway may have left some
+/// open that were passed on and on.
 ///
 /// Legal as the first thing that a process does: nothing in it may hold one.
 #[allow(unsafe_code, reason = "no library closes descriptors that nobody owns; see SAFETY")]

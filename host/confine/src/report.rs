@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// The oldest Landlock interface under which a gateway that requires isolation starts: it is the first that
-/// covers files whole (truncation and renames included) and TCP. Linux 6.7 has it.
+/// The oldest Landlock interface under which a gateway that requires isolation starts: it is the
+/// first that covers files whole (truncation and renames included) and TCP. Linux 6.7 has it.
 pub const LANDLOCK_ABI_MIN: u32 = 4;
 
 /// Which confinement was asked for.
@@ -52,8 +52,8 @@ pub struct Capabilities {
     pub inheritable: u64,
     /// Those that programs it starts do inherit.
     pub ambient: u64,
-    /// Those that a privileged program could still gain. Without root it cannot be emptied, and with
-    /// `no_new_privs` it gives nothing.
+    /// Those that a privileged program could still gain. Without root it cannot be emptied, and
+    /// with `no_new_privs` it gives nothing.
     pub bounding: u64,
 }
 

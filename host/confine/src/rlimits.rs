@@ -1,7 +1,7 @@
 //! Resource limits of a confined process, soft and hard alike.
 //!
-//! The address space has none: wasmtime reserves terabytes of it. Nor has the number of processes: it
-//! counts those of the whole user, and seccomp forbids new ones.
+//! The address space has none: wasmtime reserves terabytes of it. Nor has the number of processes:
+//! it counts those of the whole user, and seccomp forbids new ones.
 
 use super::{ConfineError, WorkerKind};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
@@ -11,7 +11,8 @@ use std::collections::BTreeMap;
 pub const WORKER_FD_MAX: u64 = 1024;
 /// Private writable memory of a worker, the guest's included.
 pub const WORKER_DATA_BYTES_MAX: u64 = 4 << 30;
-/// CPU time, in seconds over all threads, after which a compiling worker is killed when nobody says otherwise.
+/// CPU time, in seconds over all threads, after which a compiling worker is killed when nobody says
+/// otherwise.
 pub const COMPILE_CPU_SECONDS: u64 = 300;
 
 /// Sets a worker's limits; what comes back is what is in force, by name.

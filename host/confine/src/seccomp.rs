@@ -1,8 +1,8 @@
-//! seccomp: which system calls a process makes. A worker has a list of those it needs, the gateway a list of
-//! those it never makes.
+//! seccomp: which system calls a process makes. A worker has a list of those it needs, the gateway
+//! a list of those it never makes.
 //!
-//! A worker that strays is killed: it is compromised or broken, and the gateway starts another. What
-//! libraries merely try fails softly instead. Paths and open flags are Landlock's business.
+//! A worker that strays is killed: it is compromised or broken, and the gateway starts another.
+//! What libraries merely try fails softly instead. Paths and open flags are Landlock's business.
 
 use super::{ConfineError, WorkerKind};
 use seccompiler::{
@@ -15,7 +15,8 @@ type Rules = BTreeMap<i64, Vec<SeccompRule>>;
 
 /// Calls that a worker makes with whatever arguments.
 const WORKER: &[libc::c_long] = &[
-    // Its socket, its mounts, machine code. Not `sendmsg`: it hands out no descriptor and no datagram.
+    // Its socket, its mounts, machine code. Not `sendmsg`: it hands out no descriptor and no
+    // datagram.
     libc::SYS_read,
     libc::SYS_write,
     libc::SYS_readv,
@@ -212,10 +213,11 @@ pub(super) enum Taken {
     No,
 }
 
-/// Leaves a worker its list. One that compiles may start threads, one that runs guests has the one it has.
+/// Leaves a worker its list. One that compiles may start threads, one that runs guests has the one
+/// it has.
 pub(super) fn worker(kind: WorkerKind) -> Result<Taken, ConfineError> {
-    // glibc then falls back to clone, whose flags can be seen; and wasmtime copies where it would share memory files,
-    // which no limit of memory counts.
+    // glibc then falls back to clone, whose flags can be seen; and wasmtime copies where it would
+    // share memory files, which no limit of memory counts.
     let absent = [libc::SYS_clone3, libc::SYS_memfd_create];
     install(everywhere(&absent), SeccompAction::Errno(libc::ENOSYS as u32))?;
     let mut tried = tried()?;
@@ -254,8 +256,8 @@ fn allowed() -> Result<Rules, ConfineError> {
     rules.insert(libc::SYS_mmap, either.iter().map(private).collect::<Result<_, _>>()?);
     let thread = libc::CLONE_THREAD as u64;
     rules.insert(libc::SYS_clone, vec![rule(vec![masked(0, thread | NOT_A_THREAD, thread)?])?]);
-    // Signals to itself (`abort`), sockets without an address and their timeouts and buffers, limits that are
-    // only read, pairs of its own.
+    // Signals to itself (`abort`), sockets without an address and their timeouts and buffers,
+    // limits that are only read, pairs of its own.
     rules.insert(libc::SYS_tgkill, vec![rule(vec![equal(0, own_pid)?])?]);
     // musl's `abort` names a thread alone; the first one has the process's id.
     rules.insert(libc::SYS_tkill, vec![rule(vec![equal(0, own_pid)?])?]);
@@ -288,8 +290,8 @@ fn tried() -> Result<Rules, ConfineError> {
     ]))
 }
 
-/// The calls under every number that they have: x86-64 kernels may answer to a second set, which a list
-/// of what is forbidden must name too.
+/// The calls under every number that they have: x86-64 kernels may answer to a second set, which a
+/// list of what is forbidden must name too.
 fn everywhere(calls: &[libc::c_long]) -> Rules {
     const X32: i64 = 0x4000_0000;
     let second = |call: &libc::c_long| cfg!(target_arch = "x86_64").then_some(call | X32);
@@ -331,7 +333,8 @@ fn rule(conditions: Vec<SeccompCondition>) -> Result<SeccompRule, ConfineError> 
     SeccompRule::new(conditions).map_err(failed)
 }
 
-/// A condition on the lower half of an argument: commands, flags and ids are 32 bits for the kernel.
+/// A condition on the lower half of an argument: commands, flags and ids are 32 bits for the
+/// kernel.
 fn condition(argument: u8, op: SeccompCmpOp, value: u64) -> Result<SeccompCondition, ConfineError> {
     SeccompCondition::new(argument, SeccompCmpArgLen::Dword, op, value).map_err(failed)
 }

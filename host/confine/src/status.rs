@@ -1,4 +1,5 @@
-//! What `/proc/self` says of this process: its threads, its privileges as measured, its own program.
+//! What `/proc/self` says of this process: its threads, its privileges as measured, its own
+//! program.
 
 use super::report::{Capabilities, Confined, Landlock, Report, Seccomp};
 use super::seccomp::Taken;

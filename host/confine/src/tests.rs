@@ -1,4 +1,5 @@
-//! What can be asked without giving up this test process: refusals, and what a report makes of its parts.
+//! What can be asked without giving up this test process: refusals, and what a report makes of its
+//! parts.
 
 use super::*;
 use std::collections::BTreeMap;

@@ -1,5 +1,6 @@
-//! What a confined process tries, so that its confinement is seen and not believed: a table of what must be
-//! refused and what must still work. What ends the process is followed by the rest in another.
+//! What a confined process tries, so that its confinement is seen and not believed: a table of what
+//! must be refused and what must still work. What ends the process is followed by the rest in
+//! another.
 //!
 //! It proves nothing in a process that is not confined, and there it may do what it tries.
 
@@ -82,7 +83,8 @@ impl Outcome {
 }
 
 /// The table for a kind of process. A compiling worker has no mounts, so that what reads them is
-/// refused there, and may start threads. Its filter is the other worker's, so that single system calls are not tried again.
+/// refused there, and may start threads. Its filter is the other worker's, so that single system
+/// calls are not tried again.
 pub fn table(who: Confined) -> Vec<Trial> {
     let compiles = |trial: &Trial| match trial.name {
         "start a thread" => Trial { expected: Expected::Done, ..*trial },

@@ -35,8 +35,8 @@ impl BadArguments {
 /// An object from words `key=value`: where the schema takes a string the text is taken as it is,
 /// everywhere else it is read as JSON.
 ///
-/// Checks nothing: a key that the schema lacks, or a value of the wrong type, is kept, so that the one
-/// schema check refuses it and the audit sees it.
+/// Checks nothing: a key that the schema lacks, or a value of the wrong type, is kept, so that the
+/// one schema check refuses it and the audit sees it.
 ///
 /// # Errors
 /// [`BadArguments`].

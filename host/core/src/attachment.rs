@@ -3,12 +3,14 @@
 use crate::text::{about, one_line};
 use serde::{Deserialize, Serialize};
 
-/// One attachment of a turn. Its index is its place in the turn, from 0, whatever became of its bytes.
+/// One attachment of a turn. Its index is its place in the turn, from 0, whatever became of its
+/// bytes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AttachmentInfo {
     /// Place in the turn.
     pub index: u32,
-    /// The sender's file name, on one line, at most [`AttachmentInfo::NAME_BYTES_MAX`]. Information only.
+    /// The sender's file name, on one line, at most [`AttachmentInfo::NAME_BYTES_MAX`]. Information
+    /// only.
     pub name: Option<String>,
     /// Media type detected from the content, which is what decides.
     pub mime_type: String,
@@ -20,8 +22,8 @@ pub struct AttachmentInfo {
     pub sha256: String,
     /// Why the bytes are not there.
     pub unavailable: Option<String>,
-    /// Where it came from: its address where that holds no secret, else the channel's own reference, such as
-    /// `telegram:file/AgADx` or `file:photo.jpg`; on one line, at most
+    /// Where it came from: its address where that holds no secret, else the channel's own
+    /// reference, such as `telegram:file/AgADx` or `file:photo.jpg`; on one line, at most
     /// [`AttachmentInfo::SOURCE_BYTES_MAX`]. For tools; no provider is told.
     pub source: Option<String>,
 }

@@ -95,8 +95,8 @@ pub struct FileFacts {
 
 /// What a call changes: one step of its plan.
 ///
-/// In JSON each is an object with `path`, told apart by `moved_from`, `removed` and `attached`; what was attached and is
-/// no file of the workspace has none.
+/// In JSON each is an object with `path`, told apart by `moved_from`, `removed` and `attached`;
+/// what was attached and is no file of the workspace has none.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Effect {
@@ -104,7 +104,8 @@ pub enum Effect {
     Moved(Moved),
     /// A name is gone, with what lay below it.
     Removed(Removed),
-    /// The bytes of a file, or bytes that the call composed, are part of the reply. The file itself stays as it is.
+    /// The bytes of a file, or bytes that the call composed, are part of the reply. The file itself
+    /// stays as it is.
     Attached(Attached),
     /// A file has these bytes.
     Written(FileFacts),
@@ -194,7 +195,8 @@ pub struct Approval {
     /// The call.
     #[serde(flatten)]
     pub facts: CallFacts,
-    /// SHA-256 of the very call with its policy and the words in which it was shown, lower-case hex.
+    /// SHA-256 of the very call with its policy and the words in which it was shown, lower-case
+    /// hex.
     pub call_sha256: String,
     /// What came of it.
     pub approval: ApprovalState,
@@ -286,11 +288,12 @@ pub enum VerdictKind {
 pub struct Reload {
     /// What became of it.
     pub reload: ReloadState,
-    /// SHA-256 of the configuration's file, lower-case hex; absent when there is none, or it could not be understood.
+    /// SHA-256 of the configuration's file, lower-case hex; absent when there is none, or it could
+    /// not be understood.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub config_sha256: Option<String>,
-    /// SHA-256 over the policies: of a line `<tool> <policy_sha256>` for each tool, in order of their names; absent
-    /// unless it is in force.
+    /// SHA-256 over the policies: of a line `<tool> <policy_sha256>` for each tool, in order of
+    /// their names; absent unless it is in force.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub policies_sha256: Option<String>,
     /// Why it was refused; one line.
@@ -308,8 +311,8 @@ pub enum ReloadState {
     Refused,
 }
 
-/// What a run of a workflow came to, or what one of its tasks shows an agent. The calls of its tasks have the run's id in
-/// `turn` and `call`.
+/// What a run of a workflow came to, or what one of its tasks shows an agent. The calls of its
+/// tasks have the run's id in `turn` and `call`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Workflow {
     /// The run.

@@ -66,7 +66,8 @@ impl Grants {
     /// No mount and no interface.
     pub const NOTHING: Self = Self { mounts: Vec::new(), interfaces: Vec::new() };
 
-    /// Every interface and every mount, to be written: what a component is linked with where nothing runs under it.
+    /// Every interface and every mount, to be written: what a component is linked with where
+    /// nothing runs under it.
     pub fn everything() -> Self {
         let mount = |guest: &&str| MountGrant { guest: (*guest).to_owned(), access: Access::AtomicWrite };
         Self { mounts: MOUNTS.iter().map(mount).collect(), interfaces: Interface::ALL.to_vec() }

@@ -1,5 +1,6 @@
-//! What a message says to the gateway itself: whether it is a command, for whom, and the words that are for the gateway
-//! and for no provider. Every channel reads them here; what a menu shows of them is the channel's own.
+//! What a message says to the gateway itself: whether it is a command, for whom, and the words that
+//! are for the gateway and for no provider. Every channel reads them here; what a menu shows of
+//! them is the channel's own.
 
 /// What a text is.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -17,8 +18,8 @@ const WORDS: [&str; 6] = ["new", "retry", "cancel", "help", "start", "steer"];
 
 /// What `text` is to the bot of this user name.
 ///
-/// A command is `/` and letters, digits or `_`, before anything but blanks, perhaps `@` and a bot's name, then the
-/// end or a blank: `/shared/a.txt` is none.
+/// A command is `/` and letters, digits or `_`, before anything but blanks, perhaps `@` and a bot's
+/// name, then the end or a blank: `/shared/a.txt` is none.
 pub fn spoken(text: &str, bot_name: Option<&str>) -> Spoken {
     let text = text.trim_start();
     let Some(typed) = typed(text).filter(|typed| typed.is_plain()) else {
@@ -57,7 +58,8 @@ pub fn typed(text: &str) -> Option<Typed<'_>> {
 }
 
 impl<'t> Typed<'t> {
-    /// Whether the name is letters, digits and `_`: nobody means anything else by it than a command.
+    /// Whether the name is letters, digits and `_`: nobody means anything else by it than a
+    /// command.
     pub fn is_plain(&self) -> bool {
         self.name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
     }

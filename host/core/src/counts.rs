@@ -1,7 +1,9 @@
-//! What this process has done so far, in numbers, and how it stands now: counted where it happens, read by whoever
-//! watches the process. Nothing is decided by them, and no person, path or text is in them.
+//! What this process has done so far, in numbers, and how it stands now: counted where it happens,
+//! read by whoever watches the process. Nothing is decided by them, and no person, path or text is
+//! in them.
 //!
-//! The sets of words that numbers are kept for are fixed, apart from the tools' names, which are bounded.
+//! The sets of words that numbers are kept for are fixed, apart from the tools' names, which are
+//! bounded.
 
 use crate::tool::ErrorCode;
 use std::collections::BTreeMap;
@@ -207,7 +209,8 @@ impl Calls {
         ended.iter().map(|(key, count)| (key.clone(), *count)).collect()
     }
 
-    /// How many took at most as long as each of [`DURATIONS`], then how many there are; and seconds in all.
+    /// How many took at most as long as each of [`DURATIONS`], then how many there are; and seconds
+    /// in all.
     pub fn durations(&self) -> ([u64; DURATIONS.len() + 1], f64) {
         let mut sum = 0;
         let cumulated = std::array::from_fn(|at| {

@@ -1,5 +1,5 @@
-//! What a running guest can ask of the gateway, as plain values: the words that cross where a guest runs in a
-//! process of its own.
+//! What a running guest can ask of the gateway, as plain values: the words that cross where a guest
+//! runs in a process of its own.
 //!
 //! They grant nothing: whoever answers holds them against the call's permit.
 
@@ -75,12 +75,12 @@ pub enum ReplySource {
 
 /// Bytes of output that one call may leave in the log; the rest is counted and dropped.
 pub const OUTPUT_BYTES_MAX: usize = 64 << 10;
-/// What a line costs in the log besides its text (time, level, place): counted, or short lines would
-/// leave a hundred times the cap.
+/// What a line costs in the log besides its text (time, level, place): counted, or short lines
+/// would leave a hundred times the cap.
 pub const LINE_OVERHEAD_BYTES: usize = 96;
 
-/// Files of one [`Request::AddToReply`]. A file of no length takes 70 bytes of memory for five on the wire, so the list
-/// is bounded as it is read, before anybody looks at what is granted.
+/// Files of one [`Request::AddToReply`]. A file of no length takes 70 bytes of memory for five on
+/// the wire, so the list is bounded as it is read, before anybody looks at what is granted.
 pub const FILES_MAX: usize = 1000;
 
 fn some_files<'de, D: Deserializer<'de>>(wire: D) -> Result<Vec<ReplyFile>, D::Error> {
@@ -212,6 +212,7 @@ pub enum Reply {
 pub struct AttachmentBytes {
     /// Length in bytes.
     pub len: u64,
-    /// The bytes of a small one; those of a larger one are a file, whose descriptor comes with the message.
+    /// The bytes of a small one; those of a larger one are a file, whose descriptor comes with the
+    /// message.
     pub inline: Option<ByteBuf>,
 }

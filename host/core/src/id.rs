@@ -39,7 +39,8 @@ impl fmt::Display for TurnId {
 pub struct CallId(String);
 
 impl CallId {
-    /// The id under which the gateway keeps the long output of this call as a file: `<call>/output`.
+    /// The id under which the gateway keeps the long output of this call as a file:
+    /// `<call>/output`.
     pub fn output(&self) -> CallId {
         CallId(format!("{}/output", self.0))
     }
@@ -56,8 +57,8 @@ impl fmt::Display for CallId {
     }
 }
 
-/// A session: one conversation in one place, such as a chat and its topic. Turns of one session follow one
-/// another; what a session keeps (its history, its `/tmp`) no other session sees.
+/// A session: one conversation in one place, such as a chat and its topic. Turns of one session
+/// follow one another; what a session keeps (its history, its `/tmp`) no other session sees.
 ///
 /// Stable across restarts, e.g. `telegram-99:7/0`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]

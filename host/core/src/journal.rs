@@ -23,19 +23,20 @@ pub enum JournalError {
     Failed(String),
 }
 
-/// Remembers answers of side-effecting calls, so that a replayed turn answers what already happened.
+/// Remembers answers of side-effecting calls, so that a replayed turn answers what already
+/// happened.
 ///
 /// [`Journal::record`] is durable when it returns; it is called before anything is published.
 pub trait Journal: Send + Sync {
-    /// What the turn of a call did before; an answer is that of a call with these very arguments (by their
-    /// SHA-256).
+    /// What the turn of a call did before; an answer is that of a call with these very arguments
+    /// (by their SHA-256).
     ///
     /// # Errors
     /// [`JournalError`]; the call is then refused before it changes anything.
     fn earlier(&self, call: &str, arguments_sha256: &str) -> Result<Earlier, JournalError>;
 
-    /// Records an answer, and the bytes that the call publishes with it. The blobs of its files are in use from
-    /// here on.
+    /// Records an answer, and the bytes that the call publishes with it. The blobs of its files are
+    /// in use from here on.
     ///
     /// # Errors
     /// [`JournalError`]; the call is then refused before it changes anything.

@@ -1,4 +1,5 @@
-//! JSON (RFC 8259) read strictly: duplicate keys are refused, because two readers would disagree on them.
+//! JSON (RFC 8259) read strictly: duplicate keys are refused, because two readers would disagree on
+//! them.
 
 use serde::de::{self, DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};

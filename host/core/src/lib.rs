@@ -1,7 +1,7 @@
 //! Values and verdicts of Cofferdam: what a call is, what a policy allows, what the audit records.
 //!
-//! Pure: no I/O, no async runtime, no WebAssembly. Everything here is a function of its arguments, so
-//! a reviewer can read it and a table test can cover it without a sandbox.
+//! Pure: no I/O, no async runtime, no WebAssembly. Everything here is a function of its arguments,
+//! so a reviewer can read it and a table test can cover it without a sandbox.
 #![forbid(unsafe_code)]
 
 pub mod arguments;

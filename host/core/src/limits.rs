@@ -146,7 +146,8 @@ impl Limits {
         result: ByteSize::mib(4),
     };
 
-    /// What a component may use to describe itself. Nothing is granted; a Python guest starts its interpreter in it.
+    /// What a component may use to describe itself. Nothing is granted; a Python guest starts its
+    /// interpreter in it.
     pub const DESCRIBE: Self = Self {
         memory: ByteSize::mib(128),
         deadline: Span::seconds(10),

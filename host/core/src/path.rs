@@ -9,9 +9,9 @@ use std::fmt;
 
 /// An absolute path as a guest sees it, e.g. `/shared/a/b.jpg`, checked.
 ///
-/// At least one component (the mount); no `.`, `..` or empty component; no control, bidirectional or
-/// invisible formatting character; a component at most 255 bytes, the whole at most 4096; no component
-/// that starts with [`GuestPath::RESERVED_PREFIX`].
+/// At least one component (the mount); no `.`, `..` or empty component; no control, bidirectional
+/// or invisible formatting character; a component at most 255 bytes, the whole at most 4096; no
+/// component that starts with [`GuestPath::RESERVED_PREFIX`].
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct GuestPath {
     text: String,
@@ -52,8 +52,8 @@ impl GuestPath {
     /// The gateway's temporary names begin so; no guest may name or see them.
     pub const RESERVED_PREFIX: &'static str = ".cofferdam-";
 
-    /// Whether a host's path lies at or below one of the gateway's own names in `root`; where it lies elsewhere, all of
-    /// it is looked at, since something moved meanwhile.
+    /// Whether a host's path lies at or below one of the gateway's own names in `root`; where it
+    /// lies elsewhere, all of it is looked at, since something moved meanwhile.
     pub fn is_reserved_below(root: &std::path::Path, found: &std::path::Path) -> bool {
         let own =
             |name: &std::ffi::OsStr| name.as_encoded_bytes().starts_with(Self::RESERVED_PREFIX.as_bytes());

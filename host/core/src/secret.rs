@@ -1,9 +1,10 @@
-//! A text that must not be shown, such as a token or a key: it prints as `***`, and is taken out of whatever
-//! might repeat it.
+//! A text that must not be shown, such as a token or a key: it prints as `***`, and is taken out of
+//! whatever might repeat it.
 //!
-//! Whatever becomes a [`Secret`] is known to [`redact`] from then on, for as long as the process runs: a log
-//! that passes every line through it cannot be told one by a library, an error or a forgotten place. It takes
-//! out the text as it is, percent-encoded as in URLs, and escaped as in JSON; no other disguise of it.
+//! Whatever becomes a [`Secret`] is known to [`redact`] from then on, for as long as the process
+//! runs: a log that passes every line through it cannot be told one by a library, an error or a
+//! forgotten place. It takes out the text as it is, percent-encoded as in URLs, and escaped as in
+//! JSON; no other disguise of it.
 
 use std::borrow::Cow;
 use std::collections::VecDeque;
@@ -12,8 +13,8 @@ use std::sync::{PoisonError, RwLock};
 
 /// What stands in for a secret wherever text is shown.
 const HIDDEN: &str = "***";
-/// Secrets that [`redact`] knows at once: a token, a key, and those that a reload has brought; of more, the
-/// oldest are forgotten.
+/// Secrets that [`redact`] knows at once: a token, a key, and those that a reload has brought; of
+/// more, the oldest are forgotten.
 pub const KNOWN_MAX: usize = 64;
 /// A shorter text is nobody's secret, and taking it out would leave no text whole.
 const KNOWN_BYTES_MIN: usize = 4;
@@ -69,7 +70,8 @@ pub struct Redactor {
 }
 
 impl Redactor {
-    /// What can be shown once this piece has come: the end that may turn out to be a secret is held back.
+    /// What can be shown once this piece has come: the end that may turn out to be a secret is held
+    /// back.
     pub fn take(&mut self, piece: &str) -> String {
         self.held.push_str(piece);
         let known = KNOWN.read().unwrap_or_else(PoisonError::into_inner);

@@ -1,7 +1,8 @@
-//! How that on which the gateway depends fared last: the model's server and the store. Noted where it is used, read by
-//! whoever watches the process.
+//! How that on which the gateway depends fared last: the model's server and the store. Noted where
+//! it is used, read by whoever watches the process.
 //!
-//! A reason is one line for the operator, without secrets; whoever notes it has taken them out. Nothing is decided by it.
+//! A reason is one line for the operator, without secrets; whoever notes it has taken them out.
+//! Nothing is decided by it.
 
 use crate::secret::redact;
 use crate::text::one_line;
@@ -52,7 +53,8 @@ impl Standing {
         fared.failing_since.get_or_insert(now);
     }
 
-    /// An attempt failed by what was asked: another one may succeed, so this says nothing of what is to come.
+    /// An attempt failed by what was asked: another one may succeed, so this says nothing of what
+    /// is to come.
     pub fn refused(&self, now: i64, reason: &str) {
         self.fared().note(now, reason);
     }

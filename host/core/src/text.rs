@@ -2,24 +2,29 @@
 
 use std::borrow::Cow;
 
-/// Whether a character can move, hide or reorder the text around it, or leaves no mark where it stands.
+/// Whether a character can move, hide or reorder the text around it, or leaves no mark where it
+/// stands.
 ///
-/// Control characters (C0, C1, DEL), line separators, and all that Unicode says is shown as nothing: the
-/// bidirectional formatting characters of TR36/TR39 ("Trojan Source"), joiners, fillers, variation selectors, tags.
+/// Control characters (C0, C1, DEL), line separators, and all that Unicode says is shown as
+/// nothing: the bidirectional formatting characters of TR36/TR39 ("Trojan Source"), joiners,
+/// fillers, variation selectors, tags.
 pub fn is_deceptive(c: char) -> bool {
     c.is_control()
         || matches!(c,
-            // Default_Ignorable_Code_Point of Unicode 16.0, whole: its 17 ranges in DerivedCoreProperties.txt.
+            // Default_Ignorable_Code_Point of Unicode 16.0, whole: its 17 ranges in
+            // DerivedCoreProperties.txt.
             '\u{00AD}' | '\u{034F}' | '\u{061C}' | '\u{115F}'..='\u{1160}' | '\u{17B4}'..='\u{17B5}'
             | '\u{180B}'..='\u{180F}' | '\u{200B}'..='\u{200F}' | '\u{202A}'..='\u{202E}'
             | '\u{2060}'..='\u{206F}' | '\u{3164}' | '\u{FE00}'..='\u{FE0F}' | '\u{FEFF}' | '\u{FFA0}'
             | '\u{FFF0}'..='\u{FFF8}' | '\u{1BCA0}'..='\u{1BCA3}' | '\u{1D173}'..='\u{1D17A}'
             | '\u{E0000}'..='\u{E0FFF}'
-            // Line and paragraph separators, the anchors of annotations, and the empty pattern of Braille.
+            // Line and paragraph separators, the anchors of annotations, and the empty pattern of
+            // Braille.
             | '\u{2028}' | '\u{2029}' | '\u{FFF9}'..='\u{FFFB}' | '\u{2800}')
 }
 
-/// `text` on one line and at most `bytes_max` bytes: deceptive characters become spaces, a cut shows `…`.
+/// `text` on one line and at most `bytes_max` bytes: deceptive characters become spaces, a cut
+/// shows `…`.
 pub fn one_line(text: &str, bytes_max: usize) -> String {
     const ELLIPSIS: char = '…';
     let mut line = String::with_capacity(text.len().min(bytes_max));
@@ -53,12 +58,14 @@ pub fn with_causes(error: &(dyn std::error::Error + 'static)) -> String {
     said
 }
 
-/// `text` with each deceptive character as `\u{…}`: for words of others in a listing of ours. Line ends as well.
+/// `text` with each deceptive character as `\u{…}`: for words of others in a listing of ours. Line
+/// ends as well.
 pub fn spelled_out(text: &str) -> Cow<'_, str> {
     spelled(text, |c| c.escape_unicode().to_string())
 }
 
-/// The same of JSON, which stays the same JSON: each as `\u….`. Only strings and names may hold such characters.
+/// The same of JSON, which stays the same JSON: each as `\u….`. Only strings and names may hold
+/// such characters.
 pub fn spelled_out_json(json: &str) -> Cow<'_, str> {
     spelled(json, |c| c.encode_utf16(&mut [0; 2]).iter().map(|unit| format!("\\u{unit:04x}")).collect())
 }

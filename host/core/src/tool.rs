@@ -47,8 +47,8 @@ impl fmt::Display for ToolName {
     }
 }
 
-/// The wire name that a name stands for: `attachment.add` is another way to write `attachment_add`. Anything else
-/// stands for itself.
+/// The wire name that a name stands for: `attachment.add` is another way to write `attachment_add`.
+/// Anything else stands for itself.
 pub fn wire_name(name: &str) -> Cow<'_, str> {
     match name.contains('.') {
         true => name.replace('.', "_").into(),

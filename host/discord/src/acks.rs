@@ -1,5 +1,6 @@
-//! First answers to commands, within the 3 s after which a person is told that it failed: given as soon as the command is
-//! kept, however long it waits for its turn; and again by the next start, where nobody knows whether it was given.
+//! First answers to commands, within the 3 s after which a person is told that it failed: given as
+//! soon as the command is kept, however long it waits for its turn; and again by the next start,
+//! where nobody knows whether it was given.
 
 use super::api::{Api, Carried, Haste};
 use super::bot::Bot;
@@ -26,8 +27,8 @@ pub(super) const ACKS_MAX: usize = 1024;
 pub(super) struct Acks(Arc<Mutex<HashMap<Id, JoinHandle<Begins>>>>);
 
 impl Acks {
-    /// Begins to tell Discord that an answer to a command comes, which is kept by now; `noted` is how it is kept once
-    /// that is told.
+    /// Begins to tell Discord that an answer to a command comes, which is kept by now; `noted` is
+    /// how it is kept once that is told.
     pub(super) fn begin(&self, bot: &Bot, interaction: Interaction, noted: NewUpdate) {
         let (api, base) = (bot.api.clone(), bot.base.clone());
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);

@@ -8,8 +8,9 @@ const HOST: &str = "discord.gg";
 /// Asked for in the address: version 10, JSON, no compression of the connection.
 const QUERY: &str = "v=10&encoding=json";
 
-/// The address of a gateway as it is connected to; `None` for one that is not taken. `ws://` is taken only where the API is
-/// on loopback, and then on loopback alone; otherwise `wss://` below `discord.gg`.
+/// The address of a gateway as it is connected to; `None` for one that is not taken. `ws://` is
+/// taken only where the API is on loopback, and then on loopback alone; otherwise `wss://` below
+/// `discord.gg`.
 pub(super) fn gateway(text: &str, api: Reach) -> Option<Url> {
     let mut url = Url::parse(text).ok()?;
     let host = url.host_str()?;

@@ -1,5 +1,5 @@
-//! Requests to Discord's REST API: the one place that knows the bot's token. It follows no redirect, sends no Referer,
-//! bounds what it reads, and keeps to the buckets.
+//! Requests to Discord's REST API: the one place that knows the bot's token. It follows no
+//! redirect, sends no Referer, bounds what it reads, and keeps to the buckets.
 
 use super::buckets::{Buckets, Limited};
 use super::failure::Failure;
@@ -74,8 +74,8 @@ impl Api {
         })
     }
 
-    /// Makes a request, and returns the body of its answer as JSON; `null` where that is none: what cannot be read must
-    /// not hide that the call succeeded.
+    /// Makes a request, and returns the body of its answer as JSON; `null` where that is none: what
+    /// cannot be read must not hide that the call succeeded.
     ///
     /// # Errors
     /// [`Failure`].

@@ -1,5 +1,5 @@
-//! Approvals in a channel: a message with two buttons. Who may decide, and what came of it, is the desk's to know; a press
-//! is handed to it by [`super::presses`].
+//! Approvals in a channel: a message with two buttons. Who may decide, and what came of it, is the
+//! desk's to know; a press is handed to it by [`super::presses`].
 
 use super::api::Carried;
 use super::bot::Bot;
@@ -98,7 +98,8 @@ impl Below {
         self.target.channel().unwrap_or_default()
     }
 
-    /// Shows the call, in several messages where one does not hold it; the last one has the buttons.
+    /// Shows the call, in several messages where one does not hold it; the last one has the
+    /// buttons.
     async fn send(&self, id: &str, text: &str) -> Result<String, Failure> {
         let pieces = in_pieces(&Rich::plain(text), &MANNERS);
         let mut sent = String::new();

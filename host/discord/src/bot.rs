@@ -1,4 +1,5 @@
-//! What every part of the running channel shares: what every channel stands on, the connection, the people.
+//! What every part of the running channel shares: what every channel stands on, the connection, the
+//! people.
 
 use super::acks::Acks;
 use super::api::{Api, Carried};
@@ -29,8 +30,8 @@ pub(super) struct Me {
     pub(super) name: String,
 }
 
-/// The running bot as it is configured now. What runs keeps the one that it began with; all of them share what
-/// lasts.
+/// The running bot as it is configured now. What runs keeps the one that it began with; all of them
+/// share what lasts.
 #[derive(Clone)]
 pub(super) struct Bot {
     /// What every channel has.

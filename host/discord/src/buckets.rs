@@ -1,5 +1,6 @@
-//! How much Discord takes: a bucket for each route and place, by the headers of its answers, and one over all. Within a
-//! bucket one request follows the other's answer, so nothing is sent into one that is known to be empty.
+//! How much Discord takes: a bucket for each route and place, by the headers of its answers, and
+//! one over all. Within a bucket one request follows the other's answer, so nothing is sent into
+//! one that is known to be empty.
 
 use reqwest::header::HeaderMap;
 use std::collections::HashMap;
@@ -123,7 +124,8 @@ pub(super) struct Limited {
 }
 
 impl Limited {
-    /// From the answer, which need not be Discord's own: what stands before it says so in a header alone.
+    /// From the answer, which need not be Discord's own: what stands before it says so in a header
+    /// alone.
     pub(super) fn read(headers: &HeaderMap, body: &[u8]) -> Self {
         let said: serde_json::Value = serde_json::from_slice(body).unwrap_or_default();
         let wait = said["retry_after"].as_f64().or_else(|| number(headers, "retry-after")).and_then(seconds);

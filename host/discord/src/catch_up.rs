@@ -1,5 +1,6 @@
-//! What was said while nobody listened: after a session is lost, each place where somebody was answered is asked for the
-//! messages after the last known one. Those meant for the bot are answered once, as all others are known already.
+//! What was said while nobody listened: after a session is lost, each place where somebody was
+//! answered is asked for the messages after the last known one. Those meant for the bot are
+//! answered once, as all others are known already.
 
 use super::api::Carried;
 use super::bot::{Bot, Bots};
@@ -22,7 +23,8 @@ const PAGE: usize = 100;
 /// Pages of one place; of more messages the latest are left out, and told in the log.
 pub(super) const PAGES_MAX: usize = 50;
 
-/// Asks each place, then notes that it was done for this session. What it is cut off at the next start asks again.
+/// Asks each place, then notes that it was done for this session. What it is cut off at the next
+/// start asks again.
 pub(super) async fn catch_up(bots: Bots, lanes: mpsc::Sender<Arrival>, session: String) {
     let base = bots.borrow().base.clone();
     let look = || base.store.places(&base.channel);

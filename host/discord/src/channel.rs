@@ -1,4 +1,5 @@
-//! What answering asks of a channel, for Discord: reading its messages, and where answers are said and shown.
+//! What answering asks of a channel, for Discord: reading its messages, and where answers are said
+//! and shown.
 
 use super::api::{Carried, Haste};
 use super::approvals::Below;
@@ -57,7 +58,8 @@ impl Channel for Bot {
         if begins != Begins::Never {
             return begins;
         }
-        // What an earlier run has begun was acknowledged then: its token is over, and its answer is a message.
+        // What an earlier run has begun was acknowledged then: its token is over, and its answer is
+        // a message.
         let look = || self.base.store.begun(turn);
         match self.base.stored("look for an earlier attempt", look).await {
             Some(Some(_)) => Begins::Now,
@@ -118,7 +120,8 @@ impl Welcomes for Bot {
             _ => Unreached::Now(failure.to_string()),
         })?;
         let target = Target { to: Place::Channel(channel), ..Target::person(person) };
-        // Nobody may have been answered there yet: what is said there while nobody listens is asked for later.
+        // Nobody may have been answered there yet: what is said there while nobody listens is asked
+        // for later.
         let place = store::Place { place: channel.to_string(), last: first_id_of(store::now_ms()) };
         Ok((target, Some(place)))
     }

@@ -1,5 +1,5 @@
-//! Application commands: one for each tool and `help`, made from the tools' schemas; and what somebody who uses one has
-//! said with it. Pure.
+//! Application commands: one for each tool and `help`, made from the tools' schemas; and what
+//! somebody who uses one has said with it. Pure.
 
 use super::wire::Command;
 use cofferdam_chat::setup::{MenuEntry, MenuTool};
@@ -17,7 +17,8 @@ pub(super) const COMMANDS_MAX: usize = 100;
 /// The option that a file is given by.
 const FILE: &str = "file";
 
-/// The commands of these tools, as they are set; and the names of those that no command can be made of.
+/// The commands of these tools, as they are set; and the names of those that no command can be made
+/// of.
 pub(super) fn commands(menu: &[MenuEntry]) -> (Vec<Value>, Vec<String>) {
     let help = json!({ "type": 1, "name": "help", "description": "List the tools, or explain one",
         "options": [option(3, "tool", "The tool to explain", false)] });

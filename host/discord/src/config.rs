@@ -1,4 +1,5 @@
-//! `[channels.discord]`: what an operator may set, and what is refused before anything is contacted.
+//! `[channels.discord]`: what an operator may set, and what is refused before anything is
+//! contacted.
 
 use super::token::Token;
 use cofferdam_agent::server::{Address, BadAddress, Reach};
@@ -13,7 +14,8 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// The section as written. Nothing in it is secret: the token is in the environment, or in a file of its own.
+/// The section as written. Nothing in it is secret: the token is in the environment, or in a file
+/// of its own.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Config {
@@ -169,7 +171,8 @@ impl Config {
         self.token_at().place()
     }
 
-    /// Whether `api_url` is on this machine: then the ports of its gateway are known to nobody before it says them.
+    /// Whether `api_url` is on this machine: then the ports of its gateway are known to nobody
+    /// before it says them.
     pub fn is_on_loopback(&self) -> bool {
         self.address().is_ok_and(|address| address.reach == Reach::Loopback)
     }

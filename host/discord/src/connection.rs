@@ -1,5 +1,6 @@
-//! One connection to the gateway, from its hello to its end: heartbeats, identify or resume, and events in order. It
-//! reads whatever comes at once, however long events take to be kept; what a number was seen as is told by `taken`.
+//! One connection to the gateway, from its hello to its end: heartbeats, identify or resume, and
+//! events in order. It reads whatever comes at once, however long events take to be kept; what a
+//! number was seen as is told by `taken`.
 
 use super::socket::Socket;
 use super::token::Token;
@@ -243,7 +244,8 @@ fn broken() -> Ended {
     Ended::Resume("the connection broke".into())
 }
 
-/// The first heartbeat comes after a part of the interval, so that clients that connect together do not beat together.
+/// The first heartbeat comes after a part of the interval, so that clients that connect together do
+/// not beat together.
 fn jittered(every: Duration) -> Duration {
     Backoff::new(every, every).pause()
 }

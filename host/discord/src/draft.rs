@@ -1,5 +1,5 @@
-//! The message that stands for the answer while its turn runs: one of its own, or the one that Discord shows below a
-//! command.
+//! The message that stands for the answer while its turn runs: one of its own, or the one that
+//! Discord shows below a command.
 
 use super::api::{Carried, Haste, REQUEST_MAX};
 use super::bot::Bot;

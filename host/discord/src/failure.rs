@@ -48,13 +48,15 @@ pub(super) enum Failure {
 const SAID_BYTES_MAX: usize = 300;
 
 impl Failure {
-    /// A failure of the HTTP client. Its own text would hold the address, and that may hold an interaction's token.
+    /// A failure of the HTTP client. Its own text would hold the address, and that may hold an
+    /// interaction's token.
     pub(super) fn network(error: reqwest::Error, token: &Token) -> Self {
         let said = with_causes(&error.without_url());
         Self::Unreachable(one_line(&token.scrub(&said), SAID_BYTES_MAX))
     }
 
-    /// What an answer of this status says, which is no success and no 429; `scrub` takes secrets out of its words.
+    /// What an answer of this status says, which is no success and no 429; `scrub` takes secrets
+    /// out of its words.
     pub(super) fn of(status: u16, body: &[u8], scrub: impl Fn(&str) -> String) -> Self {
         if status == 408 || (500..=599).contains(&status) {
             return Self::Unreachable(format!("Discord fails with HTTP status {status}"));
@@ -78,7 +80,8 @@ impl Failure {
             .any(|code| self.is_code(*code))
     }
 
-    /// Whether the token of an interaction is over: what it named can only be reached as a message of its channel.
+    /// Whether the token of an interaction is over: what it named can only be reached as a message
+    /// of its channel.
     pub(super) fn interaction_is_over(&self) -> bool {
         match self {
             Self::Refused { status, code, .. } => {

@@ -1,5 +1,5 @@
-//! A file that came: what can be kept of it, and fetching it from Discord's hosts. A link is signed for a day; afterwards
-//! the message that holds the file is asked for a fresh one.
+//! A file that came: what can be kept of it, and fetching it from Discord's hosts. A link is signed
+//! for a day; afterwards the message that holds the file is asked for a fresh one.
 
 use super::api::Carried;
 use super::bot::Bot;
@@ -23,7 +23,8 @@ const HOSTS: [&str; 2] = ["cdn.discordapp.com", "media.discordapp.net"];
 const ELSEWHERE: &str = "its address is none of Discord's, which is not followed";
 const GONE: &str = "Discord does not hand it out any more; send it again";
 
-/// The store keeps it as JSON, without the signature of its link. Name, type and size are Discord's words.
+/// The store keeps it as JSON, without the signature of its link. Name, type and size are Discord's
+/// words.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct File {
     pub(super) channel: Id,
@@ -55,7 +56,8 @@ impl File {
         list.filter_map(|file| Self::read(file, channel, message)).collect()
     }
 
-    /// An attachment; one without a number cannot be told from another, and keeps its place all the same.
+    /// An attachment; one without a number cannot be told from another, and keeps its place all the
+    /// same.
     pub(super) fn read(file: &Value, channel: Id, message: Option<Id>) -> Option<Self> {
         let text = |key: &str| file[key].as_str().filter(|text| !text.trim().is_empty());
         let signed = text("url").unwrap_or_default();
@@ -138,7 +140,8 @@ impl Source for Wanted<'_> {
         if response.content_length().is_some_and(|length| length > limit.0) {
             return Err(Trouble::Final(Unavailable::TooLarge(limit)));
         }
-        // What Discord has said of its size decides nothing but patience: a short one is told at the end.
+        // What Discord has said of its size decides nothing but patience: a short one is told at
+        // the end.
         let bytes = response.content_length().or(self.file.size).unwrap_or(limit.0).min(limit.0);
         read_body(&mut Pieces(response), item, stall, deadline(bytes)).await
     }
@@ -173,7 +176,8 @@ impl Wanted<'_> {
     }
 }
 
-/// The address of a file, if it is one of Discord's hosts as they are, over https and without anything else.
+/// The address of a file, if it is one of Discord's hosts as they are, over https and without
+/// anything else.
 fn address(link: &str) -> Option<Url> {
     let rest = link.strip_prefix("https://")?;
     let (host, _) = rest.split_once('/')?;

@@ -1,16 +1,17 @@
-//! The Discord channel: the gateway in, one reply a turn out over REST, nothing lost or doubled in between.
+//! The Discord channel: the gateway in, one reply a turn out over REST, nothing lost or doubled in
+//! between.
 //!
 //! ```text
 //! gateway ─► connection ─► take ─► inbox ─► lanes ─► answering ─► prepare, file, turn ─► outbound ─► send
 //! life       one socket    judged  durable  order    one unit     pure                   durable
 //! ```
 //!
-//! A press of a button is decided as it comes (`presses`); the turn that waits for it (`approvals`) holds its lane
-//! meanwhile, and nothing else. A command is acknowledged once it is durable (`acks`). What was said while nobody
-//! listened is asked for (`catch_up`).
+//! A press of a button is decided as it comes (`presses`); the turn that waits for it (`approvals`)
+//! holds its lane meanwhile, and nothing else. A command is acknowledged once it is durable
+//! (`acks`). What was said while nobody listened is asked for (`catch_up`).
 //!
-//! The token stays in [`Token`], a header of `api` and two payloads of `connection`. Messages of people who are not
-//! served are neither kept nor downloaded from.
+//! The token stays in [`Token`], a header of `api` and two payloads of `connection`. Messages of
+//! people who are not served are neither kept nor downloaded from.
 
 mod acks;
 mod address;
@@ -105,7 +106,8 @@ pub enum ServeError {
 
 /// Serves until `stop`, then returns within 10 s, whatever the network does.
 ///
-/// `announce` gets one line, when events come. `renewals` bring configurations that come into force meanwhile.
+/// `announce` gets one line, when events come. `renewals` bring configurations that come into force
+/// meanwhile.
 ///
 /// # Errors
 /// [`ServeError`]; a network that fails is waited for and is none.
@@ -136,7 +138,8 @@ pub async fn serve(
     .await
 }
 
-/// The bot's account; waits for a network that is down, and fails for a token that is refused. `None` on `stop`.
+/// The bot's account; waits for a network that is down, and fails for a token that is refused.
+/// `None` on `stop`.
 async fn who_am_i(api: &Api, stop: &CancellationToken) -> Result<Option<Me>, Failure> {
     let asks_for = |failure: &Failure| (*failure != Failure::Unauthorized).then_some(Duration::ZERO);
     let pauses = (Duration::from_secs(1), Duration::from_secs(30));

@@ -1,5 +1,5 @@
-//! Another configuration while the bot runs; and setting the application commands, where they are not as they should be.
-//! Best effort: without them what is typed works as well.
+//! Another configuration while the bot runs; and setting the application commands, where they are
+//! not as they should be. Best effort: without them what is typed works as well.
 
 use super::Config;
 use super::api::Carried;

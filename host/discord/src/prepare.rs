@@ -1,5 +1,5 @@
-//! From a message or a command to what is to be done: pure, so that every rule of who is answered, with which text and
-//! which files, is in one table.
+//! From a message or a command to what is to be done: pure, so that every rule of who is answered,
+//! with which text and which files, is in one table.
 
 use super::command;
 use super::file::File;
@@ -25,8 +25,8 @@ enum Meant {
     Said(String),
 }
 
-/// Whether a message says that it is for this bot: in private each is, as is each command; in guilds a mention, a reply to
-/// one of the bot's, or anything where the guild is there for that.
+/// Whether a message says that it is for this bot: in private each is, as is each command; in
+/// guilds a mention, a reply to one of the bot's, or anything where the guild is there for that.
 pub(super) fn is_for_us(message: &Message, rules: &Rules) -> bool {
     let Some(_) = message.guild.filter(|_| message.command.is_none()) else { return true };
     if message.forwarded.is_some() {

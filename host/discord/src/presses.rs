@@ -1,5 +1,6 @@
-//! Presses of buttons below approvals: decided by the desk as they come, whoever's turn it is; and what strangers are told
-//! who use a command. The number of whoever it is is looked at before anything else.
+//! Presses of buttons below approvals: decided by the desk as they come, whoever's turn it is; and
+//! what strangers are told who use a command. The number of whoever it is is looked at before
+//! anything else.
 
 use super::acks::ANSWER_MAX;
 use super::api::{Carried, Haste};

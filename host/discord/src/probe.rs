@@ -1,5 +1,6 @@
-//! A few harmless requests that tell whether the bot could connect: whether its token is accepted, whether the intent that
-//! is configured is switched on, and where the gateway is. It never connects there, which would count against a limit.
+//! A few harmless requests that tell whether the bot could connect: whether its token is accepted,
+//! whether the intent that is configured is switched on, and where the gateway is. It never
+//! connects there, which would count against a limit.
 
 use super::address::gateway;
 use super::api::{Api, Carried};

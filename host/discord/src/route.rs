@@ -51,7 +51,8 @@ impl Route {
         Self::new("POST interactions/{}/{}/callback", &ids, Authority::Callback)
     }
 
-    /// What the answer to a command is changed or taken away by: [`EDIT_ANSWER`] or [`DELETE_ANSWER`].
+    /// What the answer to a command is changed or taken away by: [`EDIT_ANSWER`] or
+    /// [`DELETE_ANSWER`].
     pub(super) fn on_answer(name: &'static str, of: &Interaction) -> Self {
         let ids = [of.application.to_string(), of.token.clone()];
         Self { place: ids.join("/"), ..Self::new(name, &ids, Authority::Interaction) }
@@ -76,7 +77,8 @@ impl Route {
         Self { verb, name, place: ids.first().cloned().unwrap_or_default(), path, authority }
     }
 
-    /// What a server has said, without the token of the interaction, which is the second id of the path.
+    /// What a server has said, without the token of the interaction, which is the second id of the
+    /// path.
     pub(super) fn scrub(&self, said: &str) -> String {
         match (self.authority, self.path.get(2)) {
             (Authority::Callback | Authority::Interaction, Some(token)) => said.replace(token, "***"),

@@ -34,8 +34,8 @@ pub(super) enum Admission {
 }
 
 impl Rules {
-    /// What is due to the sender, decided from numbers before anything else of a message is used. Strangers in guilds get
-    /// silence: an answer would invite abuse.
+    /// What is due to the sender, decided from numbers before anything else of a message is used.
+    /// Strangers in guilds get silence: an answer would invite abuse.
     pub(super) fn admit(&self, message: &Message) -> Admission {
         match message.kind {
             _ if message.author.id == self.me.id => return Admission::Ignore("the bot itself"),

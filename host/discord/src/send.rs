@@ -1,5 +1,5 @@
-//! The one request that sends a part of a reply: a message of its channel, or the answer to a command; with files streamed
-//! from their blobs. Sent again it is there once.
+//! The one request that sends a part of a reply: a message of its channel, or the answer to a
+//! command; with files streamed from their blobs. Sent again it is there once.
 
 use super::api::{Carried, Haste};
 use super::bot::{Bot, Me};
@@ -19,8 +19,8 @@ use reqwest::Body;
 use reqwest::multipart::{self, Form};
 use serde_json::{Value, json};
 
-/// What Discord's messages carry: <https://discord.com/developers/docs/reference#uploading-files>. All files are shown by
-/// what they are.
+/// What Discord's messages carry: <https://discord.com/developers/docs/reference#uploading-files>.
+/// All files are shown by what they are.
 pub(super) const MANNERS: Manners = Manners {
     text_units_max: TEXT_CHARS_MAX,
     caption_units_max: TEXT_CHARS_MAX,
@@ -138,8 +138,9 @@ impl Bot {
         self.api.call_within(route, Carried::Files(&form), (bundle.patience(), Haste::Waits)).await
     }
 
-    /// Puts the first part of a reply in the place of what stands for it; `None` when it must be a message of its own,
-    /// and then nothing stands there any more, as far as Discord lets a bot clear it away.
+    /// Puts the first part of a reply in the place of what stands for it; `None` when it must be a
+    /// message of its own, and then nothing stands there any more, as far as Discord lets a bot
+    /// clear it away.
     async fn take_place(
         &self,
         target: &Target,
@@ -208,7 +209,8 @@ fn form(outgoing: &Outgoing, payload: &Value, bundle: &Bundle) -> Result<Form, F
     Ok(form)
 }
 
-/// The id in a message that Discord has taken: it is out whatever the rest of the answer looks like.
+/// The id in a message that Discord has taken: it is out whatever the rest of the answer looks
+/// like.
 pub(super) fn sent_id(message: &Value) -> String {
     id(&message["id"]).map_or_else(|| "unknown".to_owned(), |id| id.to_string())
 }
@@ -225,8 +227,8 @@ fn send_error(failure: Failure) -> SendError {
         Failure::TooMany(pause) => SendError::Later(pause),
         Failure::TooSlow(_) => SendError::TooSlow(failure.to_string()),
         Failure::Refused { .. } => SendError::Refused(failure.to_string()),
-        // Without its token the bot cannot send now; the program ends, and the next start, with a token that is
-        // accepted, sends it.
+        // Without its token the bot cannot send now; the program ends, and the next start, with a
+        // token that is accepted, sends it.
         Failure::Unauthorized | Failure::Unreachable(_) => SendError::Unreachable(failure.to_string()),
     }
 }

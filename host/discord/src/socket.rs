@@ -1,4 +1,5 @@
-//! A WebSocket over a connection that the HTTP client has made: the same TLS, the same proxy of the environment.
+//! A WebSocket over a connection that the HTTP client has made: the same TLS, the same proxy of the
+//! environment.
 
 use cofferdam_core::text::with_causes;
 use reqwest::header::{CONNECTION, SEC_WEBSOCKET_ACCEPT, SEC_WEBSOCKET_KEY, SEC_WEBSOCKET_VERSION, UPGRADE};

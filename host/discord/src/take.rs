@@ -1,5 +1,5 @@
-//! Events of the gateway, one after the other: what is meant for the bot is kept, with how far the stream is read, before
-//! its number counts as seen.
+//! Events of the gateway, one after the other: what is meant for the bot is kept, with how far the
+//! stream is read, before its number counts as seen.
 
 use super::address;
 use super::bot::{Bot, Bots, CHANNEL, PLATFORM};
@@ -91,7 +91,8 @@ impl Taker<'_> {
         Some(())
     }
 
-    /// Keeps what was judged, with how far events were read; before there is a session nothing says that.
+    /// Keeps what was judged, with how far events were read; before there is a session nothing says
+    /// that.
     async fn keep(&mut self, bot: &Bot, number: i64, judged: Judged) -> Option<()> {
         let position = self.stream.as_mut().map(|stream| {
             stream.position.number = number;
@@ -163,7 +164,8 @@ impl From<NewUpdate> for Judged {
     }
 }
 
-/// Keeps what was judged, hands the work on, and has the disk take it in; `None` once the program stops.
+/// Keeps what was judged, hands the work on, and has the disk take it in; `None` once the program
+/// stops.
 pub(super) async fn keep(
     bot: &Bot,
     lanes: &mpsc::Sender<Arrival>,
@@ -179,7 +181,8 @@ pub(super) async fn keep(
         }
     };
     let persisted = base.stored("persist updates", persist).await?;
-    // Durable before it is acknowledged, and acknowledged before it runs. One that comes again was acknowledged.
+    // Durable before it is acknowledged, and acknowledged before it runs. One that comes again was
+    // acknowledged.
     if let Some((interaction, noted)) = command.filter(|_| !persisted.pending.is_empty()) {
         base.stored("settle updates", || base.store.settle()).await?;
         bot.acks.begin(bot, interaction, noted);
@@ -192,7 +195,8 @@ pub(super) async fn keep(
     base.stored("settle updates", || base.store.settle()).await
 }
 
-/// What becomes of a message, which its sender decides before anything else; `None` where nothing of it is kept.
+/// What becomes of a message, which its sender decides before anything else; `None` where nothing
+/// of it is kept.
 pub(super) async fn judged(bot: &Bot, value: &Value) -> Option<Judged> {
     let Some(message) = Message::read(value) else {
         tracing::warn!("a message of an unknown shape was passed over");
@@ -253,7 +257,8 @@ fn answers(bot: &Bot, message: &Message) -> Option<Answers> {
     })
 }
 
-/// How a message reads now, if that is said and it is of somebody who is served: it changes what waits.
+/// How a message reads now, if that is said and it is of somebody who is served: it changes what
+/// waits.
 fn edited(bot: &Bot, value: &Value) -> Option<Judged> {
     let message = Message::read(value).filter(|message| message.text.is_some())?;
     if bot.rules().admit(&message) != Admission::Serve {

@@ -1,5 +1,6 @@
-//! Text with styles as Discord's Markdown. Every mark is this file's own, and closed; whatever else Discord would take for
-//! one is escaped, so that people read what was said, character for character.
+//! Text with styles as Discord's Markdown. Every mark is this file's own, and closed; whatever else
+//! Discord would take for one is escaped, so that people read what was said, character for
+//! character.
 
 use cofferdam_chat::outbound::{Rich, Span, Style};
 
@@ -183,7 +184,8 @@ mod tests {
         check("\\", "\\\\");
     }
 
-    /// As Discord reads it: a backslash makes the next mark a character, blocks of code are what stands in them.
+    /// As Discord reads it: a backslash makes the next mark a character, blocks of code are what
+    /// stands in them.
     fn read(written: &str) -> Option<String> {
         let (mut text, mut chars) = (String::new(), written.chars());
         while let Some(c) = chars.next() {

@@ -2,14 +2,16 @@
 
 use cofferdam_core::secret::Secret;
 
-/// A bot token, without `Bot `. It goes into one header and into two payloads of the gateway, and nowhere else.
+/// A bot token, without `Bot `. It goes into one header and into two payloads of the gateway, and
+/// nowhere else.
 #[derive(Clone, Debug)]
 pub struct Token(Secret);
 
 impl Token {
     /// A token as an environment variable holds it; blanks around it are not part of it.
     ///
-    /// `None` for anything that has not the form of one: three parts of letters, digits, `_` and `-`, with dots between.
+    /// `None` for anything that has not the form of one: three parts of letters, digits, `_` and
+    /// `-`, with dots between.
     pub fn parse(text: &str) -> Option<Self> {
         let text = text.trim();
         let plain = |part: &str| {

@@ -1,5 +1,5 @@
-//! What the gateway and the REST API say, read leniently: a field of a wrong type counts as missing and never takes the
-//! rest with it. It judges nothing.
+//! What the gateway and the REST API say, read leniently: a field of a wrong type counts as missing
+//! and never takes the rest with it. It judges nothing.
 
 use super::file::File;
 use super::route::Id;

@@ -68,8 +68,8 @@ pub enum Refused {
 }
 
 impl Refused {
-    /// Whether the text itself is wrong. Where a host is, and which port it may be asked at, is the network's and the
-    /// configuration's to say.
+    /// Whether the text itself is wrong. Where a host is, and which port it may be asked at, is the
+    /// network's and the configuration's to say.
     pub fn is_on_paper(&self) -> bool {
         !matches!(self, Self::NotPublic { .. } | Self::Port { .. } | Self::Downgrade(_))
     }

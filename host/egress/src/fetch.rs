@@ -47,7 +47,8 @@ impl Egress {
         Self { limits, resolver }
     }
 
-    /// Fetches an address up to the first byte of its answer. Dropping what comes back, or this future, ends the connection.
+    /// Fetches an address up to the first byte of its answer. Dropping what comes back, or this
+    /// future, ends the connection.
     ///
     /// # Errors
     /// [`EgressError`].

@@ -1,4 +1,5 @@
-//! `HOST:PORT` that an operator names: contacted although it is private, and over plain http if an address says so.
+//! `HOST:PORT` that an operator names: contacted although it is private, and over plain http if an
+//! address says so.
 
 use cofferdam_core::text::one_line;
 use std::fmt;

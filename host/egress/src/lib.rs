@@ -1,8 +1,10 @@
-//! The one way by which the gateway fetches an address that somebody else names, such as one in a workflow's file.
+//! The one way by which the gateway fetches an address that somebody else names, such as one in a
+//! workflow's file.
 //!
-//! https alone, and public addresses alone, unless the operator names host and port. A name is resolved once, every answer is
-//! checked, and a checked one is connected to: nothing is looked up a second time. Each redirect is checked as the first
-//! address was. No proxy, no cookies, no Referer. Bytes, time and redirects are bounded.
+//! https alone, and public addresses alone, unless the operator names host and port. A name is
+//! resolved once, every answer is checked, and a checked one is connected to: nothing is looked up
+//! a second time. Each redirect is checked as the first address was. No proxy, no cookies, no
+//! Referer. Bytes, time and redirects are bounded.
 //!
 //! What talks to a server that the operator configured (channels, models) does not come here.
 #![forbid(unsafe_code)]

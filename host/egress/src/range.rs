@@ -1,6 +1,8 @@
-//! Which addresses are public. Pure: a table of what is not, by the IANA registries of special-purpose addresses.
+//! Which addresses are public. Pure: a table of what is not, by the IANA registries of
+//! special-purpose addresses.
 //!
-//! An IPv6 address that stands for an IPv4 one is judged by that one, or refused where the way there is a tunnel.
+//! An IPv6 address that stands for an IPv4 one is judged by that one, or refused where the way
+//! there is a tunnel.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};

@@ -130,7 +130,8 @@ impl Target {
     }
 }
 
-/// The scheme of an address, none of what is relative. Refuses what parsers read in more than one way.
+/// The scheme of an address, none of what is relative. Refuses what parsers read in more than one
+/// way.
 fn check_text(text: &str) -> Result<Option<&str>, Refused> {
     if text.len() > URL_BYTES_MAX {
         return Err(Refused::TooLong);

@@ -1,7 +1,7 @@
 //! What gateway and worker say to each other, and the socket that carries it.
 //!
-//! Plain data: no permit and no secret crosses. Either side bounds what it takes from the other, and the gateway takes
-//! no descriptor from a worker.
+//! Plain data: no permit and no secret crosses. Either side bounds what it takes from the other,
+//! and the gateway takes no descriptor from a worker.
 
 mod protocol;
 mod socket;

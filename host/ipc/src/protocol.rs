@@ -1,5 +1,5 @@
-//! The messages. The gateway asks for one thing at a time; while it waits for the result of a call, the worker asks
-//! back ([`Request`]).
+//! The messages. The gateway asks for one thing at a time; while it waits for the result of a call,
+//! the worker asks back ([`Request`]).
 
 use cofferdam_confine::Report;
 use cofferdam_core::capability::Grants;
@@ -12,7 +12,8 @@ use std::borrow::Cow;
 
 /// Longest machine code of a component.
 pub const COMPILED_BYTES_MAX: usize = 256 << 20;
-/// Longest message to a worker: a component to be compiled or the arguments of a call, and what stands around them.
+/// Longest message to a worker: a component to be compiled or the arguments of a call, and what
+/// stands around them.
 pub const TO_WORKER_BYTES_MAX: usize = 128 << 20;
 /// Longest request of a guest: a write through a stream, and what stands around it.
 pub const REQUEST_BYTES_MAX: usize = 2 << 20;
@@ -22,8 +23,8 @@ pub const DESCRIPTION_BYTES_MAX: usize = 1 << 20;
 /// The first message to a worker: what it is for. Its confinement follows from it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Hello {
-    /// Runs the guests of one component. The machine code and one folder a mount come with it as descriptors, in this
-    /// order.
+    /// Runs the guests of one component. The machine code and one folder a mount come with it as
+    /// descriptors, in this order.
     Call {
         /// Guest names of the mounts.
         mounts: Vec<String>,

@@ -1,8 +1,8 @@
-//! Messages over a UNIX socket pair: four bytes of length, four of the call's number, then the message in postcard;
-//! descriptors travel with the first byte.
+//! Messages over a UNIX socket pair: four bytes of length, four of the call's number, then the
+//! message in postcard; descriptors travel with the first byte.
 //!
-//! The peer may be hostile: a length over the bound, a message that does not decode or belongs to another call, and a
-//! descriptor that nobody expects end the conversation.
+//! The peer may be hostile: a length over the bound, a message that does not decode or belongs to
+//! another call, and a descriptor that nobody expects end the conversation.
 
 use rustix::fd::{BorrowedFd, OwnedFd};
 use rustix::io::{Errno, IoSlice, IoSliceMut};
@@ -94,12 +94,14 @@ impl Socket {
         Self { fd, end, call: 0, inbox: Vec::new(), read: 0, descriptors: VecDeque::new() }
     }
 
-    /// Begins another call: from now on messages carry its number, and those of the one before end the conversation.
+    /// Begins another call: from now on messages carry its number, and those of the one before end
+    /// the conversation.
     pub fn begin_call(&mut self) {
         self.call = self.call.wrapping_add(1);
     }
 
-    /// Sees whether the peer is there and has said nothing that it was not asked for. Does not wait.
+    /// Sees whether the peer is there and has said nothing that it was not asked for. Does not
+    /// wait.
     ///
     /// # Errors
     /// [`Broken::Closed`]; [`Broken::Malformed`] for a peer that spoke.
@@ -116,8 +118,8 @@ impl Socket {
         }
     }
 
-    /// Sends one message, with descriptors if it brings any. Between pieces `stop` is asked, and between waits
-    /// where the socket has a time-out.
+    /// Sends one message, with descriptors if it brings any. Between pieces `stop` is asked, and
+    /// between waits where the socket has a time-out.
     ///
     /// # Errors
     /// [`Broken`].
@@ -191,8 +193,8 @@ impl Socket {
         Ok(())
     }
 
-    /// The next message of this call, of at most `bytes_max`, handed to `take`. Between pieces `stop` is asked, and
-    /// between waits where the socket has a time-out.
+    /// The next message of this call, of at most `bytes_max`, handed to `take`. Between pieces
+    /// `stop` is asked, and between waits where the socket has a time-out.
     ///
     /// # Errors
     /// [`Broken`]: the peer is of no use any more.

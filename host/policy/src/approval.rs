@@ -1,6 +1,6 @@
-//! When a person must agree to a call first: what `[approval]` of a tool's policy says, and which of its rules
-//! speaks about a place of a call. The most specific rule decides: a path class before the argument, the
-//! argument before `"*"`. Pure; it asks nobody.
+//! When a person must agree to a call first: what `[approval]` of a tool's policy says, and which
+//! of its rules speaks about a place of a call. The most specific rule decides: a path class before
+//! the argument, the argument before `"*"`. Pure; it asks nobody.
 
 use super::origin::Place;
 use super::words::{ArgumentClass, PathUse};
@@ -31,8 +31,8 @@ pub struct Rule {
     pub at: Place,
 }
 
-/// The rules of a tool, by what they are about: `"*"` (every call), an argument's place, or a path, which
-/// stands for itself and all below.
+/// The rules of a tool, by what they are about: `"*"` (every call), an argument's place, or a path,
+/// which stands for itself and all below.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(transparent)]
 pub struct Approvals(BTreeMap<String, Rule>);
@@ -65,12 +65,14 @@ pub struct Seen {
     pub changed: (i64, i64),
 }
 
-/// What only the disk and the memory of approvals can tell. What is missing here is taken for the worst.
+/// What only the disk and the memory of approvals can tell. What is missing here is taken for the
+/// worst.
 #[derive(Clone, Debug, Default)]
 pub struct Facts {
     /// What stands at each path that the call may write; `None`: nothing.
     pub there: BTreeMap<GuestPath, Option<Seen>>,
-    /// What reading finds at each path that the call names for that, links followed; `None`: nothing.
+    /// What reading finds at each path that the call names for that, links followed; `None`:
+    /// nothing.
     pub found: BTreeMap<GuestPath, Option<Seen>>,
     /// Paths that were approved before, for this tool and this person.
     pub approved: BTreeSet<GuestPath>,
@@ -101,8 +103,8 @@ impl Approvals {
 
     /// Why the path given at a place must be approved; nothing where it need not.
     ///
-    /// A rule about what lies below the path speaks too, unless it is an exception: whoever removes or moves a
-    /// folder does so with all that it holds.
+    /// A rule about what lies below the path speaks too, unless it is an exception: whoever removes
+    /// or moves a folder does so with all that it holds.
     pub(super) fn of_path(&self, at: &str, how: PathUse, path: &GuestPath) -> Vec<Reason> {
         let decides = self
             .classes()
@@ -135,7 +137,8 @@ impl Approvals {
         self.every().and_then(|(about, rule)| pathless(about, rule))
     }
 
-    /// The rule about an argument. Where an argument is one path or a list of them, what is said of it is said of each.
+    /// The rule about an argument. Where an argument is one path or a list of them, what is said of
+    /// it is said of each.
     fn argument(&self, at: &str) -> Option<(&str, &Rule)> {
         let list = || self.0.get_key_value(at.strip_suffix("[]")?);
         self.0.get_key_value(at).or_else(list).map(|(about, rule)| (about.as_str(), rule))
@@ -149,11 +152,11 @@ impl Approvals {
         self.iter().filter(|(about, _)| about.starts_with('/'))
     }
 
-    /// Whether every call that `old` asks about is asked about here, at least as strictly. `arguments` are those
-    /// of both policies.
+    /// Whether every call that `old` asks about is asked about here, at least as strictly.
+    /// `arguments` are those of both policies.
     ///
-    /// The rules change at a class and at the folders that hold it; each of these, and one more name in each,
-    /// stand for all paths.
+    /// The rules change at a class and at the folders that hold it; each of these, and one more
+    /// name in each, stand for all paths.
     pub fn cover(&self, old: &Self, arguments: &[(&str, ArgumentClass)]) -> bool {
         let keys: Vec<&str> = self.classes().chain(old.classes()).map(|(class, _)| class).collect();
         let mut other = "elsewhere".to_owned();
@@ -182,8 +185,8 @@ impl Approvals {
     }
 }
 
-/// What a rule comes to for a path of this use: nothing is overwritten by reading, and of a folder nobody knows
-/// beforehand which names in it are.
+/// What a rule comes to for a path of this use: nothing is overwritten by reading, and of a folder
+/// nobody knows beforehand which names in it are.
 fn here(when: When, how: PathUse) -> Option<When> {
     match (when, how) {
         (When::Never, _) | (When::OnOverwrite, PathUse::Read) => None,
@@ -201,8 +204,9 @@ fn is_below(path: &str, folder: &str) -> bool {
     path.strip_prefix(folder).is_some_and(|rest| rest.starts_with('/'))
 }
 
-/// What is wrong with a rule about `about`, with what to write instead. `class` is that of the argument of this
-/// name, `writes` whether any argument of the tool is a path that is written itself.
+/// What is wrong with a rule about `about`, with what to write instead. `class` is that of the
+/// argument of this name, `writes` whether any argument of the tool is a path that is written
+/// itself.
 pub(super) fn problem(
     about: &str,
     when: When,

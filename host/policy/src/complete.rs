@@ -1,8 +1,9 @@
-//! What a policy adds to an argument before anybody looks at it: a path where none was given, and the
-//! directory that a leading `~` stands for.
+//! What a policy adds to an argument before anybody looks at it: a path where none was given, and
+//! the directory that a leading `~` stands for.
 //!
-//! It happens once, before schema, judge and guest: all three see the same whole path, and the judge's
-//! parser stays the only one. A policy that does not ask for it gets none of it: there a `~` is refused.
+//! It happens once, before schema, judge and guest: all three see the same whole path, and the
+//! judge's parser stays the only one. A policy that does not ask for it gets none of it: there a
+//! `~` is refused.
 
 use super::effective::ToolPolicy;
 use super::words::{ArgumentClass, PathUse};
@@ -11,7 +12,8 @@ use cofferdam_core::path::GuestPath;
 use serde::Serialize;
 use serde_json::Value;
 
-/// How one argument is completed: `{ path = "write-below", default = "/shared/Downloads", home = "/shared" }`.
+/// How one argument is completed:
+/// `{ path = "write-below", default = "/shared/Downloads", home = "/shared" }`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Completion {
     /// Taken when the argument is absent or null.

@@ -109,8 +109,8 @@ impl ToolPolicy {
         if problems.is_empty() { Ok(()) } else { Err(problems) }
     }
 
-    /// What loads and may still be a mistake: arguments that are named like a path, hold text, and are classified as
-    /// a value, so that nothing judges them.
+    /// What loads and may still be a mistake: arguments that are named like a path, hold text, and
+    /// are classified as a value, so that nothing judges them.
     pub fn warnings(&self, arguments: &Value) -> Vec<PolicyProblem> {
         let Ok(leaves) = schema::leaves(arguments) else { return Vec::new() };
         let texts = leaves.iter().filter(|(_, leaf)| **leaf == schema::Leaf::MayBeText).map(|(at, _)| at);
@@ -130,7 +130,8 @@ impl ToolPolicy {
     }
 }
 
-/// Whether the last word of a place's last name (`paths[]`, `edits[].targetDir`, `out-file`) is one that paths have.
+/// Whether the last word of a place's last name (`paths[]`, `edits[].targetDir`, `out-file`) is one
+/// that paths have.
 fn is_named_like_a_path(at: &str) -> bool {
     const WORDS: &str = "path paths filepath filepaths file files dir dirs directory directories folder folders src source \
         sources dst dest destination destinations target targets";

@@ -1,4 +1,5 @@
-//! Policy files: what an operator writes, read strictly and combined into one effective policy a tool.
+//! Policy files: what an operator writes, read strictly and combined into one effective policy a
+//! tool.
 //!
 //! Everything unknown is refused with the file, the line and what to write instead; nothing here
 //! touches the disk.

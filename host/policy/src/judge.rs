@@ -55,7 +55,8 @@ pub struct Denial {
 pub enum Cause {
     /// The arguments are no JSON object.
     NotAnObject,
-    /// No rule classifies the text at this place, or what stands there is no text although a path must.
+    /// No rule classifies the text at this place, or what stands there is no text although a path
+    /// must.
     Unclassified,
     /// The text is no guest path.
     BadPath(BadPath),
@@ -159,12 +160,14 @@ impl Permit {
         Expected::of(&self.found, path)
     }
 
-    /// What must be found at the paths that the call reads, for whoever looks again once it has ended.
+    /// What must be found at the paths that the call reads, for whoever looks again once it has
+    /// ended.
     pub fn found(&self) -> &[(GuestPath, Option<Seen>)] {
         &self.found
     }
 
-    /// Whether this very path was judged for reading: what leaves with a reply is named in the call.
+    /// Whether this very path was judged for reading: what leaves with a reply is named in the
+    /// call.
     pub fn may_attach(&self, path: &GuestPath) -> bool {
         self.reads.contains(path)
     }
@@ -175,8 +178,8 @@ impl Permit {
     }
 }
 
-/// A call that a person must approve: the permit that it would get, which only an approval of this very call
-/// brings out.
+/// A call that a person must approve: the permit that it would get, which only an approval of this
+/// very call brings out.
 #[derive(Debug)]
 pub struct Ask {
     permit: Permit,
@@ -217,8 +220,8 @@ impl Ask {
         &self.found
     }
 
-    /// The verdict in the light of the facts: a permit where no rule asks any more, valid only as long as
-    /// nothing comes to be where nothing was.
+    /// The verdict in the light of the facts: a permit where no rule asks any more, valid only as
+    /// long as nothing comes to be where nothing was.
     pub fn given(mut self, facts: &Facts) -> Verdict {
         let mut new = Vec::new();
         self.reasons.retain(|reason| match (reason.when, &reason.path) {
@@ -242,16 +245,16 @@ impl Ask {
         Verdict::Ask(self)
     }
 
-    /// Names this very call, its policy, what stands at its paths, and the words in which all that was shown:
-    /// SHA-256, lower-case hex.
+    /// Names this very call, its policy, what stands at its paths, and the words in which all that
+    /// was shown: SHA-256, lower-case hex.
     pub fn sha256(&self, shown: &str) -> String {
         let Call { id, tool, arguments } = &self.permit.call;
         let (policy, there, found) = (&self.policy_sha256, &self.there, &self.found);
         sha256_hex(format!("{id}\n{tool}\n{policy}\n{arguments}\n{there:?}\n{found:?}\n{shown}").as_bytes())
     }
 
-    /// The permit, for whoever holds the name of this very call as it was approved. It holds as long as what
-    /// was seen at its paths stands there.
+    /// The permit, for whoever holds the name of this very call as it was approved. It holds as
+    /// long as what was seen at its paths stands there.
     ///
     /// # Errors
     /// The denial of a call that is not the one that was approved, or no longer.

@@ -1,5 +1,5 @@
-//! Where in the policy files each part of an effective policy stands, so that whoever asks why gets a
-//! file and a line, and whoever asks what to change gets the exact line to write.
+//! Where in the policy files each part of an effective policy stands, so that whoever asks why gets
+//! a file and a line, and whoever asks what to change gets the exact line to write.
 
 use cofferdam_core::limits::Limits;
 use serde::{Serialize, Serializer, ser::SerializeStruct};
@@ -19,7 +19,8 @@ pub struct Place {
     pub span: Range<usize>,
 }
 
-/// Where the parts of one tool's effective policy are written. Arguments' lines are the policy's own.
+/// Where the parts of one tool's effective policy are written. Arguments' lines are the policy's
+/// own.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Origins {
     /// The tool's choice of profile.

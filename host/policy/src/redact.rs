@@ -1,4 +1,5 @@
-//! Arguments as the audit may hold them: by their class, bounded, and nothing that no policy classifies.
+//! Arguments as the audit may hold them: by their class, bounded, and nothing that no policy
+//! classifies.
 
 use crate::{ArgumentClass, ToolPolicy};
 use cofferdam_core::audit::sha256_hex;
@@ -7,14 +8,15 @@ use serde_json::{Map, Value, json};
 /// A string argument longer than this is audited as its length and hash.
 pub const VALUE_BYTES_MAX: usize = 1024;
 
-/// Longer redacted arguments are audited as their length and hash alone, so that a record fits its line.
+/// Longer redacted arguments are audited as their length and hash alone, so that a record fits its
+/// line.
 pub const ARGUMENTS_BYTES_MAX: usize = 16 * 1024;
 
 /// Deeper arguments are audited as their length and hash alone.
 const DEPTH_MAX: usize = 16;
 
-/// Arguments as the audit may hold them: `content` as length and SHA-256, `value` bounded, everything
-/// that no policy classifies treated as content.
+/// Arguments as the audit may hold them: `content` as length and SHA-256, `value` bounded,
+/// everything that no policy classifies treated as content.
 pub fn redact(arguments: &Value, policy: Option<&ToolPolicy>) -> Value {
     let Value::Object(object) = arguments else { return digest_of(arguments) };
     if depth(arguments) > DEPTH_MAX {
@@ -47,8 +49,8 @@ fn redact_object(object: &Map<String, Value>, policy: Option<&ToolPolicy>) -> Va
 /// More arguments than this are counted, not listed.
 const ARGUMENTS_MAX: usize = 64;
 
-/// What lies at a longer place is told as length and hash: a policy names no such place, and each place within it
-/// would repeat the name.
+/// What lies at a longer place is told as length and hash: a policy names no such place, and each
+/// place within it would repeat the name.
 const PLACE_BYTES_MAX: usize = 1024;
 
 fn redact_at(at: &str, value: &Value, policy: Option<&ToolPolicy>) -> Value {

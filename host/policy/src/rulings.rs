@@ -1,4 +1,5 @@
-//! The ruling on each place of a call's arguments: its class, its path, and whether a person must agree.
+//! The ruling on each place of a call's arguments: its class, its path, and whether a person must
+//! agree.
 //!
 //! It makes no permit; the judge does, from all of them.
 
@@ -23,9 +24,9 @@ pub struct Ruling {
     pub asks: Vec<Reason>,
 }
 
-/// Hands the ruling on each place of `arguments` to `visit`, in order, until it returns an error: this is
-/// how [`judge`](super::judge()) decides, and how an explanation sees every place instead of the first that is
-/// denied.
+/// Hands the ruling on each place of `arguments` to `visit`, in order, until it returns an error:
+/// this is how [`judge`](super::judge()) decides, and how an explanation sees every place instead
+/// of the first that is denied.
 ///
 /// # Errors
 /// What `visit` returned.

@@ -24,12 +24,13 @@ const SMALL: usize = 16;
 /// Longest name of a place, in bytes.
 const PLACE_BYTES_MAX: usize = 1024;
 
-/// Every place of the arguments by name (`path`, `paths[]`, `edits[].new_text`) with what it can hold.
+/// Every place of the arguments by name (`path`, `paths[]`, `edits[].new_text`) with what it can
+/// hold.
 ///
 /// # Errors
 /// What in the schema makes judging impossible: a root that is no object, properties that are not
-/// named, references that leave the document or that a validator could resolve elsewhere, compositions
-/// of nothing, nesting or recursion deeper than 16, more than 10 000 schemas.
+/// named, references that leave the document or that a validator could resolve elsewhere,
+/// compositions of nothing, nesting or recursion deeper than 16, more than 10 000 schemas.
 pub fn leaves(schema: &Value) -> Result<BTreeMap<String, Leaf>, String> {
     let mut walk = Walk { root: schema, found: BTreeMap::new(), visits: 0 };
     if schema.get("type").and_then(Value::as_str) != Some("object") {
@@ -46,7 +47,8 @@ struct Walk<'a> {
 }
 
 impl<'a> Walk<'a> {
-    /// Counts what is looked at: long lists in a schema that many references lead to would take minutes.
+    /// Counts what is looked at: long lists in a schema that many references lead to would take
+    /// minutes.
     fn count(&mut self, looks: usize) -> Result<(), String> {
         self.visits += looks;
         if self.visits > VISITS_MAX {

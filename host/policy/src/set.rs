@@ -86,7 +86,8 @@ impl PolicySet {
         self.tools.values().find(|p| p.tool.as_str() == tool)
     }
 
-    /// The policies as they would be with another text of one file; none when it is not there or they would not load.
+    /// The policies as they would be with another text of one file; none when it is not there or
+    /// they would not load.
     pub fn with(&self, file: &str, text: String) -> Option<Self> {
         let mut files = self.files.clone();
         *files.get_mut(file)? = text;
@@ -103,7 +104,8 @@ impl PolicySet {
         self.profiles.iter().map(String::as_str)
     }
 
-    /// SHA-256 over all files: what `sha256sum profiles/*.toml tools/*.toml | sha256sum` prints in their folder.
+    /// SHA-256 over all files: what `sha256sum profiles/*.toml tools/*.toml | sha256sum` prints in
+    /// their folder.
     pub fn sha256(&self) -> String {
         let line = |(name, text): (&String, &String)| format!("{}  {name}\n", sha256_hex(text.as_bytes()));
         sha256_hex(self.files.iter().map(line).collect::<String>().as_bytes())

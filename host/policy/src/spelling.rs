@@ -7,7 +7,8 @@ use serde::Serialize;
 
 /// A word that a policy file may hold.
 pub trait Spelled {
-    /// As it is written there: classes and mounts as a whole value, single words without their quotes.
+    /// As it is written there: classes and mounts as a whole value, single words without their
+    /// quotes.
     fn spelled(&self) -> String;
 }
 

@@ -1,4 +1,5 @@
-//! The words of a policy file that need reading of their own: argument classes, component sources, safety.
+//! The words of a policy file that need reading of their own: argument classes, component sources,
+//! safety.
 
 use super::complete::Completion;
 use serde::{Deserialize, Deserializer, Serialize, de};

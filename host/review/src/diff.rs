@@ -1,5 +1,5 @@
-//! Two sets of policies compared by what they come to, not by their text: what the second allows beyond
-//! the first, what it no longer allows, and what changed without either.
+//! Two sets of policies compared by what they come to, not by their text: what the second allows
+//! beyond the first, what it no longer allows, and what changed without either.
 //!
 //! Errs on the side of "widens": what a reviewer must look at again is never called neutral.
 
@@ -42,8 +42,8 @@ pub struct Change {
     pub new: Option<String>,
 }
 
-/// Every difference, by tool and in a fixed order within each; empty when both allow the same and say so
-/// in the same words.
+/// Every difference, by tool and in a fixed order within each; empty when both allow the same and
+/// say so in the same words.
 pub fn diff(old: &PolicySet, new: &PolicySet) -> Vec<Change> {
     let names: BTreeSet<&ToolName> = old.iter().chain(new.iter()).map(|policy| &policy.tool).collect();
     let mut changes = Vec::new();
@@ -118,7 +118,8 @@ impl Of<'_> {
             ComponentSource::File { file, sha256 } => format!("{} sha256 {sha256}", one_line(file, 200)),
         };
         if old != new {
-            // The same bytes under another name; anything else is code that nobody has reviewed here.
+            // The same bytes under another name; anything else is code that nobody has reviewed
+            // here.
             let same = sha256(old) == sha256(new);
             let direction = if same { Direction::Neutral } else { Direction::Widens };
             self.push(direction, "component", Some(shown(old)), Some(shown(new)));
@@ -158,8 +159,8 @@ impl Of<'_> {
                 (Some(before), Some(after)) if before.iter().zip(after).all(|(b, a)| a <= *b) => {
                     Direction::Narrows
                 }
-                // Also where a rule appears (text is let in that was refused) or is dropped (nothing says
-                // any more what may stand there).
+                // Also where a rule appears (text is let in that was refused) or is dropped
+                // (nothing says any more what may stand there).
                 _ => Direction::Widens,
             };
             let what = format!("argument {}", one_line(at, 200));
@@ -167,7 +168,8 @@ impl Of<'_> {
         }
     }
 
-    /// A path that is filled in where none was given, or another directory behind `~`, lets more calls through.
+    /// A path that is filled in where none was given, or another directory behind `~`, lets more
+    /// calls through.
     fn completions(&mut self, old: &ToolPolicy, new: &ToolPolicy) {
         for at in old.completions.keys().chain(new.completions.keys()).collect::<BTreeSet<_>>() {
             let (before, after) = (old.completions.get(at), new.completions.get(at));
@@ -228,7 +230,8 @@ fn loose(class: ArgumentClass) -> [u8; 4] {
     match class {
         ArgumentClass::Value => [3, 0, 0, 1],
         ArgumentClass::Content => [3, 0, 0, 0],
-        // A path for reading may be any in a mount; one for writing may not be a mount that is read-only.
+        // A path for reading may be any in a mount; one for writing may not be a mount that is
+        // read-only.
         ArgumentClass::Path(PathUse::Read) => [2, 0, 0, 1],
         ArgumentClass::Path(PathUse::WriteBelow) => [1, 0, 1, 1],
         // Nor a mount itself.

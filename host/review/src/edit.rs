@@ -1,11 +1,12 @@
-//! A change of a policy file by whole lines: exact enough for a program to make, plain enough for a person.
+//! A change of a policy file by whole lines: exact enough for a program to make, plain enough for a
+//! person.
 
 use cofferdam_policy::PolicySet;
 use serde::Serialize;
 use std::ops::Range;
 
-/// One change of one policy file. Several are made in their order: a line is counted in the file as the
-/// edits before it left it.
+/// One change of one policy file. Several are made in their order: a line is counted in the file as
+/// the edits before it left it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Edit {
     /// The file within the policies' folder, e.g. `profiles/file-read-only.toml`.
@@ -53,7 +54,8 @@ impl Edit {
         })
     }
 
-    /// The policies as they would be after the edit; none when it cannot be made or they would not load.
+    /// The policies as they would be after the edit; none when it cannot be made or they would not
+    /// load.
     pub fn applied(&self, policies: &PolicySet) -> Option<PolicySet> {
         policies.with(&self.file, self.apply(policies.file(&self.file)?)?)
     }

@@ -1,5 +1,5 @@
-//! Why the judge says what it says of a call: each place of the arguments with its class, the line that
-//! gave it, and what was ruled there.
+//! Why the judge says what it says of a call: each place of the arguments with its class, the line
+//! that gave it, and what was ruled there.
 //!
 //! Decides nothing: it listens to [`rulings`], which is how the judge itself decides.
 
@@ -41,8 +41,8 @@ pub struct Denied {
     pub decided_at: Option<Place>,
 }
 
-/// Every place of the arguments, in the order in which the judge comes to it; the call is permitted when
-/// none has a denial.
+/// Every place of the arguments, in the order in which the judge comes to it; the call is permitted
+/// when none has a denial.
 pub fn explain(policy: &ToolPolicy, arguments: &Value) -> Vec<Explained> {
     let mut places: Vec<Explained> = Vec::new();
     let mut index: BTreeMap<String, usize> = BTreeMap::new();

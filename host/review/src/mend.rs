@@ -1,8 +1,8 @@
 //! What would have to change so that a denied call is permitted, as lines to write.
 //!
-//! Nothing is suggested that was not tried: each suggestion is applied to the policies in memory, the call
-//! is judged again, and the two sets are compared, so that a suggestion tells all that it widens. What only
-//! a person can know (that an unclassified text is harmless) is never suggested.
+//! Nothing is suggested that was not tried: each suggestion is applied to the policies in memory,
+//! the call is judged again, and the two sets are compared, so that a suggestion tells all that it
+//! widens. What only a person can know (that an unclassified text is harmless) is never suggested.
 
 use super::diff::{Change, Direction, diff, widens};
 use super::edit::Edit;
@@ -58,8 +58,8 @@ pub fn remedy(denial: &Denial) -> Remedy {
     }
 }
 
-/// The ways to permit a call that was denied for these reasons, the one that widens least first; none when
-/// the call itself has to change.
+/// The ways to permit a call that was denied for these reasons, the one that widens least first;
+/// none when the call itself has to change.
 pub fn for_call(
     set: &PolicySet,
     policy: &ToolPolicy,
@@ -127,14 +127,16 @@ fn chain<T>(
     Some(edits)
 }
 
-/// The suggestion of these edits, if they can be made, the policies still load, and they do what they must.
+/// The suggestion of these edits, if they can be made, the policies still load, and they do what
+/// they must.
 fn tried(set: &PolicySet, edits: Vec<Edit>, enough: impl Fn(&PolicySet) -> bool) -> Option<Suggestion> {
     let new = edits.iter().try_fold(set.clone(), |set, edit| edit.applied(&set))?;
     let changes = diff(set, &new);
     (enough(&new) && widens(&changes)).then_some(Suggestion { edits, changes })
 }
 
-/// Grants a mount in the tool's profile: the right raised where it stands, or an entry added to the list.
+/// Grants a mount in the tool's profile: the right raised where it stands, or an entry added to the
+/// list.
 fn grant(set: &PolicySet, policy: &ToolPolicy, mount: &MountGrant) -> Option<Vec<Edit>> {
     let origins = &policy.origins;
     let file = &*origins.mounts.file;

@@ -1,5 +1,5 @@
-//! `cofferdam allow`: who is served, and letting in whoever has a one-time code. It works on the state folder
-//! alone, beside a `serve` that runs or without one.
+//! `cofferdam allow`: who is served, and letting in whoever has a one-time code. It works on the
+//! state folder alone, beside a `serve` that runs or without one.
 
 use super::Exit;
 use crate::config::{Config, FILE_NAME};
@@ -60,7 +60,8 @@ struct Told {
     json: Value,
 }
 
-/// Refuses another account than the state's: files that it leaves there nobody else could read, `serve` neither.
+/// Refuses another account than the state's: files that it leaves there nobody else could read,
+/// `serve` neither.
 fn check_account(config: &Config) -> anyhow::Result<()> {
     let Ok(state) = std::fs::metadata(&config.state_dir) else { return Ok(()) };
     if state.uid() != rustix::process::geteuid().as_raw() {

@@ -1,6 +1,8 @@
-//! Approvals on the command line: the person there is the operator. `call --approve` approves its one call, `run
+//! Approvals on the command line: the person there is the operator. `call --approve` approves its
+//! one call, `run
 //! --approve` each of its calls; `chat`, and `run` on a terminal, show a call with a code, and only a line that repeats the code approves it: what was typed before the
-//! question, or in answer to another one, approves nothing. Lines that are no answer are the next messages.
+//! question, or in answer to another one, approves nothing. Lines that are no answer are the next
+//! messages.
 
 mod of_runs;
 
@@ -108,8 +110,8 @@ impl Questions {
         self.desk.asking(board, this_user(CHANNEL).sender, slot)
     }
 
-    /// What `running` comes to; meanwhile what is said is shown, and each question, which waits for its answer. The
-    /// end of all lines is a no.
+    /// What `running` comes to; meanwhile what is said is shown, and each question, which waits for
+    /// its answer. The end of all lines is a no.
     pub(super) async fn during<T, R: AsyncBufRead + Unpin>(
         &mut self,
         running: impl Future<Output = T>,

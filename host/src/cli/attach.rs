@@ -1,5 +1,5 @@
-//! `cofferdam attach`: adds files of this machine to the reply of a request that a running `serve` is at. The gateway
-//! takes them, under the limits of replies, and writes down who has added what.
+//! `cofferdam attach`: adds files of this machine to the reply of a request that a running `serve`
+//! is at. The gateway takes them, under the limits of replies, and writes down who has added what.
 
 use super::Exit;
 use crate::config::Config;

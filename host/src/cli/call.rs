@@ -29,7 +29,8 @@ pub(super) struct Arguments {
     /// A file that comes with the call, as if a person had sent it; repeat for several
     #[arg(long, value_name = "FILE")]
     attach: Vec<PathBuf>,
-    /// Approve this very call, where its policy wants a person to; without it such a call is refused
+    /// Approve this very call, where its policy wants a person to; without it such a call is
+    /// refused
     #[arg(long)]
     approve: bool,
 }
@@ -60,7 +61,8 @@ pub(super) fn run(config: &Config, arguments: Arguments) -> anyhow::Result<Exit>
     print(answer(&gateway, arguments.call.tool, text, attachments, approver, None)?)
 }
 
-/// The result of one call, after it was told which files it would have sent; SIGINT and SIGTERM cancel it.
+/// The result of one call, after it was told which files it would have sent; SIGINT and SIGTERM
+/// cancel it.
 pub(super) fn answer(
     gateway: &Gateway,
     tool: String,
@@ -124,7 +126,8 @@ pub(super) fn print(result: Result<Value, ToolError>) -> anyhow::Result<Exit> {
 }
 
 impl Typed {
-    /// The arguments as JSON text, typed by the tool's schema, or why what was typed cannot become JSON.
+    /// The arguments as JSON text, typed by the tool's schema, or why what was typed cannot become
+    /// JSON.
     ///
     /// # Errors
     /// A file or standard input that cannot be read.
@@ -133,7 +136,8 @@ impl Typed {
     }
 }
 
-/// The arguments as JSON text: `args` as `--args` takes it, else the words typed by the tool's schema.
+/// The arguments as JSON text: `args` as `--args` takes it, else the words typed by the tool's
+/// schema.
 pub(super) fn arguments_text(
     registry: &Registry,
     tool: &str,
@@ -157,8 +161,8 @@ pub(super) fn arguments_text(
     }
 }
 
-/// The text of a source, read no further than any tool could take: the tool's own limit refuses, and
-/// records, what is longer.
+/// The text of a source, read no further than any tool could take: the tool's own limit refuses,
+/// and records, what is longer.
 fn bounded_text(source: impl Read, what: &str) -> anyhow::Result<String> {
     let limit = Limits::CEILING.arguments.0;
     let mut bytes = Vec::new();

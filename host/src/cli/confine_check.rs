@@ -1,6 +1,8 @@
-//! `cofferdam confine-check`, hidden: confines this process and tries things, for `doctor` and the tests.
+//! `cofferdam confine-check`, hidden: confines this process and tries things, for `doctor` and the
+//! tests.
 //!
-//! It prints lines of JSON: what is in force, then what became of each try. A try may end it by a signal.
+//! It prints lines of JSON: what is in force, then what became of each try. A try may end it by a
+//! signal.
 
 use super::Exit;
 use anyhow::Context;

@@ -1,7 +1,8 @@
-//! `cofferdam doctor`: the whole installation at a glance, measured; each problem with what mends it.
+//! `cofferdam doctor`: the whole installation at a glance, measured; each problem with what mends
+//! it.
 //!
-//! It makes no folder: tools are compiled into the cache that there is, or for the moment. It takes no lock, so that a
-//! `serve` beside it notices nothing.
+//! It makes no folder: tools are compiled into the cache that there is, or for the moment. It takes
+//! no lock, so that a `serve` beside it notices nothing.
 
 mod chain;
 mod database;

@@ -1,5 +1,6 @@
-//! `cofferdam init`: writes a commented configuration, and never over an existing file. On a terminal it asks what
-//! it must, and tries token and key before anything is written; elsewhere it asks nothing.
+//! `cofferdam init`: writes a commented configuration, and never over an existing file. On a
+//! terminal it asks what it must, and tries token and key before anything is written; elsewhere it
+//! asks nothing.
 
 mod asking;
 mod template;
@@ -26,7 +27,8 @@ pub(super) struct Arguments {
     /// Asks nothing and writes the defaults, as where there is no terminal
     #[arg(long, short)]
     yes: bool,
-    /// A channel that it has, or asks about; repeat for both [default: telegram; on a terminal it asks about both]
+    /// A channel that it has, or asks about; repeat for both [default: telegram; on a terminal it
+    /// asks about both]
     #[arg(long, value_name = "CHANNEL")]
     channel: Vec<Platform>,
 }
@@ -76,7 +78,8 @@ fn next(file: &Path, variables: &str, known: Known) -> std::io::Result<()> {
     Ok(())
 }
 
-/// Makes a file that only its owner can read, and the folders that it needs, which are its owner's as well.
+/// Makes a file that only its owner can read, and the folders that it needs, which are its owner's
+/// as well.
 fn create(file: &Path, text: &str) -> anyhow::Result<()> {
     let folder = file.parent().unwrap_or(Path::new(""));
     let mut folders = std::fs::DirBuilder::new();

@@ -180,7 +180,8 @@ pub fn main() -> ExitCode {
     }
 }
 
-/// Guests hold files open, up to a bound each; the soft limit that shells set is below all of theirs.
+/// Guests hold files open, up to a bound each; the soft limit that shells set is below all of
+/// theirs.
 fn raise_descriptor_limit() {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
     let Rlimit { maximum, .. } = getrlimit(Resource::Nofile);
@@ -272,15 +273,15 @@ fn environment() -> anyhow::Result<BTreeMap<String, String>> {
     Ok(environment)
 }
 
-/// Whether this looks like a secret: then it is told nobody, even where somebody wrote it into the configuration or named
-/// another variable.
+/// Whether this looks like a secret: then it is told nobody, even where somebody wrote it into the
+/// configuration or named another variable.
 fn holds_secret(name: &str, value: &str) -> bool {
     const ENDS: [&str; 4] = ["_TOKEN", "_KEY", "_SECRET", "_PASSWORD"];
     value.len() >= SECRET_BYTES_MIN && ENDS.iter().any(|end| name.ends_with(end))
 }
 
-/// The runtime of channels and waits. Built after the process is confined. Tools are loaded on no thread of
-/// its own: that runs guests.
+/// The runtime of channels and waits. Built after the process is confined. Tools are loaded on no
+/// thread of its own: that runs guests.
 fn runtime() -> anyhow::Result<tokio::runtime::Runtime> {
     Ok(tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)

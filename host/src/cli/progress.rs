@@ -1,5 +1,5 @@
-//! What a long call is doing, on standard error: on a terminal one line that is written over, elsewhere a
-//! line now and then. Standard output stays the answers'.
+//! What a long call is doing, on standard error: on a terminal one line that is written over,
+//! elsewhere a line now and then. Standard output stays the answers'.
 
 use async_trait::async_trait;
 use cofferdam_chat::{Live, Patience, Screen, Sight};

@@ -1,8 +1,8 @@
-//! `cofferdam reload`: has the running `serve` of this configuration's state read its configuration anew, and tells what
-//! came of it.
+//! `cofferdam reload`: has the running `serve` of this configuration's state read its configuration
+//! anew, and tells what came of it.
 //!
-//! It changes nothing itself. It finds the process as `status` does, by its lock, and reads the result in the note that
-//! the process keeps.
+//! It changes nothing itself. It finds the process as `status` does, by its lock, and reads the
+//! result in the note that the process keeps.
 
 use super::Exit;
 use crate::config::Config;

@@ -27,8 +27,8 @@ pub(super) struct Arguments {
     file: PathBuf,
     #[command(flatten)]
     given: Given,
-    /// Approve each of its calls that its policy wants a person to; without it the terminal is asked, and without one
-    /// such a call is refused
+    /// Approve each of its calls that its policy wants a person to; without it the terminal is
+    /// asked, and without one such a call is refused
     #[arg(long)]
     approve: bool,
     #[command(flatten)]

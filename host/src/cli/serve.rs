@@ -1,5 +1,5 @@
-//! `cofferdam serve`: the gateway with its channels, until SIGINT or SIGTERM, or until its terminal is closed.
-//! `cofferdam reload` has it read its configuration anew.
+//! `cofferdam serve`: the gateway with its channels, until SIGINT or SIGTERM, or until its terminal
+//! is closed. `cofferdam reload` has it read its configuration anew.
 
 mod channels;
 pub(super) mod prepare;
@@ -96,7 +96,7 @@ pub(super) fn run(config: &Config, load: Load) -> anyhow::Result<Exit> {
             requests: gateway.toolbox.requests().clone(),
             outgoing: gateway.warden.outgoing().clone(),
             audit: audit.clone(),
-            store: store.clone(),
+            store: Arc::downgrade(&store),
             dir: config.state_dir.join("blobs"),
             bytes_max: config.replies.max_call_bytes.0,
             runtime: runtime.handle().clone(),
@@ -151,7 +151,8 @@ pub(super) fn run(config: &Config, load: Load) -> anyhow::Result<Exit> {
     Ok(Exit::Done)
 }
 
-/// Refuses profiles of groups that no tool has: they would be a wrong word, and allow less than was meant.
+/// Refuses profiles of groups that no tool has: they would be a wrong word, and allow less than was
+/// meant.
 fn check_groups(config: &Config, registry: &Registry) -> anyhow::Result<()> {
     let tools = registry.iter().filter_map(|(_, tool)| tool.as_ref().ok());
     let known: BTreeSet<&str> = tools.map(|tool| tool.policy.profile.as_str()).collect();
@@ -174,7 +175,8 @@ fn check_groups(config: &Config, registry: &Registry) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// What a channel's command menu shows: where a model answers, the words to the gateway; and the tools.
+/// What a channel's command menu shows: where a model answers, the words to the gateway; and the
+/// tools.
 fn menu(gateway: &Gateway, memory: Memory) -> Vec<MenuEntry> {
     let words: &[(&str, &str)] = match memory {
         Memory::None => &[],

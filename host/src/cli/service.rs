@@ -1,5 +1,5 @@
-//! `cofferdam service print`: a hardened systemd unit for this configuration. It prints; installing is the
-//! operator's step.
+//! `cofferdam service print`: a hardened systemd unit for this configuration. It prints; installing
+//! is the operator's step.
 
 use super::Exit;
 use crate::config::{Config, Origin, resolved};
@@ -113,10 +113,12 @@ fn unit(config: &Config, arguments: &Arguments) -> anyhow::Result<String> {
     ))
 }
 
-/// What the unit says of a place: nothing where the file does, so that a reload follows the file, else `given`.
+/// What the unit says of a place: nothing where the file does, so that a reload follows the file,
+/// else `given`.
 ///
 /// # Errors
-/// Where nobody set it: the default lies in the home of whoever prints, and the account has another one, or none.
+/// Where nobody set it: the default lies in the home of whoever prints, and the account has another
+/// one, or none.
 fn told(config: &Config, key: &str, given: String) -> anyhow::Result<String> {
     match config.settings.iter().find(|setting| setting.key == key).map(|setting| setting.origin) {
         Some(Origin::File) => Ok(String::new()),
@@ -141,8 +143,9 @@ fn shell(paths: &[&Path]) -> anyhow::Result<String> {
     Ok(words.collect::<anyhow::Result<Vec<_>>>()?.join(" "))
 }
 
-/// It says itself when it is up, reloads and stops, and that it goes on. Not Type=notify-reload: systemd has that from
-/// 253 on, and Debian 12 has 252. A start may wait for the network for as long as that takes.
+/// It says itself when it is up, reloads and stops, and that it goes on. Not Type=notify-reload:
+/// systemd has that from 253 on, and Debian 12 has 252. A start may wait for the network for as
+/// long as that takes.
 const NOTIFY: &str = "# Up with the first poll that Telegram answers; ended and started anew when it does not go on.\n\
 Type=notify\nNotifyAccess=main\nTimeoutStartSec=infinity\nWatchdogSec=2min\n";
 
@@ -150,12 +153,12 @@ Type=notify\nNotifyAccess=main\nTimeoutStartSec=infinity\nWatchdogSec=2min\n";
 const RUNNING: &str = "Restart=on-failure\nRestartSec=5\nRestartPreventExitStatus=2\nTimeoutStopSec=20\nKillMode=mixed\n\
 UMask=0077\n";
 
-/// What all of it may have, workers included: a guest that is out of its sandbox fills no machine. Descriptors are for
-/// files in flight between gateway and workers as well.
+/// What all of it may have, workers included: a guest that is out of its sandbox fills no machine.
+/// Descriptors are for files in flight between gateway and workers as well.
 const RESOURCES: &str = "MemoryMax=2G\nTasksMax=1024\nLimitNOFILE=65536\n";
 
-/// On top of what the program does to itself. Not here: MemoryDenyWriteExecute and ProcSubset, because compiled
-/// guests are machine code and the sandbox reads /proc/self.
+/// On top of what the program does to itself. Not here: MemoryDenyWriteExecute and ProcSubset,
+/// because compiled guests are machine code and the sandbox reads /proc/self.
 const HARDENING: &str = "\n# Around what the program confines itself to.\n\
 NoNewPrivileges=yes\nCapabilityBoundingSet=\nProtectSystem=strict\nProtectHome=read-only\nPrivateTmp=yes\n\
 PrivateDevices=yes\nProtectClock=yes\nProtectHostname=yes\nProtectKernelLogs=yes\nProtectKernelModules=yes\n\

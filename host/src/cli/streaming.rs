@@ -5,7 +5,8 @@ use std::io::{IsTerminal, Write};
 use std::sync::Arc;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
-/// Takes the steps of a turn and hands on what is said. Not bounded here: an answer is, where it is read.
+/// Takes the steps of a turn and hands on what is said. Not bounded here: an answer is, where it is
+/// read.
 struct Telling {
     pieces: UnboundedSender<Piece>,
     others: Arc<dyn Progress>,

@@ -1,4 +1,5 @@
-//! What people are told of an error: each cause once, and the line of the configuration that it comes from.
+//! What people are told of an error: each cause once, and the line of the configuration that it
+//! comes from.
 
 use crate::config::Config;
 use crate::gateway::GatewayError;

@@ -1,5 +1,6 @@
-//! The lines that are typed into a chat, up to its end: `/quit`, or Ctrl-D. After that there are none, whoever asks: a
-//! terminal would go on where Ctrl-D was typed. A line that is longer than any message can be is refused.
+//! The lines that are typed into a chat, up to its end: `/quit`, or Ctrl-D. After that there are
+//! none, whoever asks: a terminal would go on where Ctrl-D was typed. A line that is longer than
+//! any message can be is refused.
 
 use std::io;
 use tokio::io::{AsyncBufRead, AsyncBufReadExt};
@@ -21,7 +22,8 @@ impl<R: AsyncBufRead + Unpin> Typed<R> {
         Self { reader, begun: Vec::new(), ended: false }
     }
 
-    /// The next line; none at the end, and never again after it. Nothing is lost by not waiting for it.
+    /// The next line; none at the end, and never again after it. Nothing is lost by not waiting for
+    /// it.
     ///
     /// # Errors
     /// When it cannot be read, is no text, or is too long.

@@ -1,5 +1,5 @@
-//! `cofferdam wit`: the contract with guests as files, for authors whose language binds from it. It replaces
-//! nothing that says something else.
+//! `cofferdam wit`: the contract with guests as files, for authors whose language binds from it. It
+//! replaces nothing that says something else.
 
 use super::Exit;
 use super::tool::contract;

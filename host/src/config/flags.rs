@@ -1,4 +1,5 @@
-//! What the command line says of the configuration: it stands before the environment, and that before the file.
+//! What the command line says of the configuration: it stands before the environment, and that
+//! before the file.
 
 use super::{Config, ConfigError, Origin, keys};
 use std::collections::BTreeMap;

@@ -99,7 +99,8 @@ const KEYS: &[(&str, Kind)] = &[
 ];
 
 const PREFIX: &str = "COFFERDAM_";
-/// Variables with the prefix that are read elsewhere: the flags of the same name, and the log filter.
+/// Variables with the prefix that are read elsewhere: the flags of the same name, and the log
+/// filter.
 const OTHERS: &[&str] = &["COFFERDAM_CONFIG", "COFFERDAM_WORKSPACE", "COFFERDAM_LOG"];
 
 /// Every key there is, in the order of the documentation.

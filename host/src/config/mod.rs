@@ -1,7 +1,7 @@
 //! The configuration: `cofferdam.toml`, every key also from the environment, read strictly.
 //!
-//! Refuses unknown keys (in the file and as `COFFERDAM_…`), and a layout in which tools could change
-//! what the gateway itself relies on.
+//! Refuses unknown keys (in the file and as `COFFERDAM_…`), and a layout in which tools could
+//! change what the gateway itself relies on.
 
 mod attached;
 mod error;
@@ -267,7 +267,8 @@ impl Config {
         Ok(config)
     }
 
-    /// Where a key was written: `cofferdam.toml:12`, or the variable; none where nobody wrote it or its section.
+    /// Where a key was written: `cofferdam.toml:12`, or the variable; none where nobody wrote it or
+    /// its section.
     pub fn place(&self, key: &str) -> Option<String> {
         let flagged =
             self.settings.iter().any(|setting| setting.key == key && setting.origin == Origin::Flag);

@@ -1,5 +1,5 @@
-//! Where each key was written: the line of the file, or the variable. For refusals of what is understood and does not
-//! make sense, or does not work.
+//! Where each key was written: the line of the file, or the variable. For refusals of what is
+//! understood and does not make sense, or does not work.
 
 use super::{ConfigError, keys};
 use std::collections::{BTreeMap, BTreeSet};
@@ -43,7 +43,8 @@ impl Places {
         }
     }
 
-    /// The place in words: `cofferdam.toml:12`, or the variable; none where nobody wrote the key or its section.
+    /// The place in words: `cofferdam.toml:12`, or the variable; none where nobody wrote the key or
+    /// its section.
     pub(super) fn of(&self, key: &str) -> Option<String> {
         self.variable(key).or_else(|| self.line(key).map(|(file, line)| format!("{file}:{line}")))
     }

@@ -1,6 +1,7 @@
 //! Every key with the value in use and where it came from, for people who ask why.
 //!
-//! No value is secret: tokens and keys are in environment variables and files that the configuration only names.
+//! No value is secret: tokens and keys are in environment variables and files that the
+//! configuration only names.
 
 use super::{Config, keys};
 use cofferdam_agent::llm::Kind;
@@ -13,7 +14,8 @@ use toml::{Table, Value};
 pub struct Setting {
     /// The key, e.g. `workspace.max_bytes`.
     pub key: &'static str,
-    /// The value in use as it would be written; none when there is no such thing, as with `policies.dir`.
+    /// The value in use as it would be written; none when there is no such thing, as with
+    /// `policies.dir`.
     pub value: Option<String>,
     /// Where it came from.
     pub origin: Origin,

@@ -1,8 +1,9 @@
-//! Files that somebody at this machine adds to the reply of a request: a socket in the state folder, which is the
-//! operator's alone. One asks after the other, each under the limits of replies, in bytes and in time.
+//! Files that somebody at this machine adds to the reply of a request: a socket in the state
+//! folder, which is the operator's alone. One asks after the other, each under the limits of
+//! replies, in bytes and in time.
 //!
-//! It is the command `cmd.attachment.add` from outside: the request is found among those that are being answered, and the
-//! files are handed over as a call of another request hands them over.
+//! It is the command `cmd.attachment.add` from outside: the request is found among those that are
+//! being answered, and the files are handed over as a call of another request hands them over.
 
 use crate::config::Config;
 use cofferdam_agent::bus::{Origin, Requests};
@@ -11,7 +12,7 @@ use cofferdam_core::audit::{Attached, CallFacts, Effect, Event, Outcome, Verdict
 use cofferdam_core::id::{Caller, TurnId};
 use cofferdam_core::message::{Address, Delivery};
 use cofferdam_core::tool::{ErrorCode, ToolError};
-use cofferdam_store::Store;
+use cofferdam_store::Storage;
 use cofferdam_warden::attachments::outgoing::{Addition, Body, Outgoing, Source};
 use cofferdam_warden::audit::{AuditLog, Durability};
 use rustix::fs::{Mode, OFlags};
@@ -22,7 +23,7 @@ use std::os::fd::AsRawFd;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 use tokio::runtime::Handle;
 
@@ -92,8 +93,8 @@ pub struct Attaching {
     pub outgoing: Outgoing,
     /// Writes down who has added what.
     pub audit: Arc<AuditLog>,
-    /// Keeps what is handed over.
-    pub store: Store,
+    /// Keeps what is handed over. Not held open from here: `serve` closes it when it ends.
+    pub store: Weak<dyn Storage>,
     /// Where files wait until they are taken.
     pub dir: PathBuf,
     /// Bytes that one command brings.
@@ -174,6 +175,9 @@ impl Attaching {
         let asked = read_head(reader)?;
         let to = Address { session: asked.session.clone(), request: asked.request.clone() };
         let origin = self.requests.find(&to)?;
+        let store = self.store.upgrade().ok_or_else(|| {
+            ToolError::new(ErrorCode::ToolUnavailable, "the gateway is ending; add them after its next start")
+        })?;
         let request = origin.request.clone();
         let sources = self.sources(&asked, reader)?;
         let mut addition = self.outgoing.addition(&request);
@@ -186,13 +190,13 @@ impl Attaching {
             self.audit
                 .append(event, Durability::Synced)
                 .map_err(|error| ToolError::new(ErrorCode::Internal, format!("the audit: {error}")))?;
-            let journal: &dyn Journal = &*self.store;
+            let journal: &dyn Journal = &*store;
             let unkept =
                 |error| ToolError::new(ErrorCode::WriteFailed, format!("the files are not kept: {error}"));
             journal.deliver(call.as_str(), &delivery).map_err(unkept)
         });
         handed.unwrap_or_else(|| Err(self.requests.nothing_open(&to).into()))?;
-        let settled = self.runtime.block_on(self.store.settle());
+        let settled = self.runtime.block_on(store.settle());
         settled.map_err(|error| ToolError::new(ErrorCode::DurabilityUnknown, error.to_string()))?;
         addition.keep();
         let added = delivery.attachments.into_iter().map(|file| Added {

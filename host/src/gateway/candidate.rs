@@ -1,8 +1,8 @@
-//! A component from a file, as its author tries it: looked at with nothing granted, held against a policy
-//! chosen for it, and opened in a gateway of its own.
+//! A component from a file, as its author tries it: looked at with nothing granted, held against a
+//! policy chosen for it, and opened in a gateway of its own.
 //!
-//! It takes the component that is given, whatever the policy pins; everything else is refused as it would
-//! be when served. It serves nobody else, and no pin is changed here.
+//! It takes the component that is given, whatever the policy pins; everything else is refused as it
+//! would be when served. It serves nobody else, and no pin is changed here.
 
 use super::ready::Cache;
 use super::{Gateway, GatewayError, Role, builtin, builtin_component, load_policies, sandbox};
@@ -98,8 +98,8 @@ impl Candidate {
         Ok(Self { file: file.to_owned(), binary, interfaces, description, cache })
     }
 
-    /// The policy that `chosen` (a folder of policies, or one tool's file) has for this tool; without it
-    /// one that grants nothing.
+    /// The policy that `chosen` (a folder of policies, or one tool's file) has for this tool;
+    /// without it one that grants nothing.
     ///
     /// # Errors
     /// Everything that is wrong with what was chosen, each with what to write.
@@ -132,7 +132,8 @@ impl Candidate {
         })
     }
 
-    /// The text of a tool's policy under which nothing is granted and every text is audited as it is.
+    /// The text of a tool's policy under which nothing is granted and every text is audited as it
+    /// is.
     pub fn granting_nothing(&self, description: &Description) -> String {
         let texts = leaves(&description.arguments).unwrap_or_default();
         let texts = texts.iter().filter(|(_, leaf)| **leaf == Leaf::MayBeText);
@@ -146,7 +147,8 @@ impl Candidate {
         )
     }
 
-    /// Everything for which the tool would not load under `policy`, its pin apart; each with what to write.
+    /// Everything for which the tool would not load under `policy`, its pin apart; each with what
+    /// to write.
     pub fn problems(&self, policy: &ToolPolicy) -> Vec<String> {
         let description = match &self.description {
             Ok(description) => description,
@@ -164,7 +166,8 @@ impl Candidate {
         problems
     }
 
-    /// Why a gateway that serves this policy would not take these bytes, if they are not the ones it pins.
+    /// Why a gateway that serves this policy would not take these bytes, if they are not the ones
+    /// it pins.
     pub fn unpinned(&self, policy: &ToolPolicy) -> Option<String> {
         let (file, tool) = (policy.file.clone(), policy.tool.to_string());
         match &policy.component {
@@ -233,7 +236,8 @@ fn why_undescribed(interfaces: &Interfaces, error: &SandboxError) -> String {
     }
 }
 
-/// One tool's policy with its profile: from `../profiles` beside it, else the embedded one of that name.
+/// One tool's policy with its profile: from `../profiles` beside it, else the embedded one of that
+/// name.
 fn of_file(file: &Path) -> Result<PolicySet, Vec<String>> {
     let read =
         |path: &Path| read_policy(path).map_err(|e| vec![format!("cannot read {}: {e}", path.display())]);
@@ -259,7 +263,8 @@ fn of_file(file: &Path) -> Result<PolicySet, Vec<String>> {
         .map_err(|problems| problems.iter().map(ToString::to_string).collect())
 }
 
-/// The text under `key`, where the file is sound enough to have one; parsing for real tells what is not.
+/// The text under `key`, where the file is sound enough to have one; parsing for real tells what is
+/// not.
 fn named(text: &str, key: &str) -> Option<String> {
     Some(toml::from_str::<toml::Table>(text).ok()?.get(key)?.as_str()?.to_owned())
 }

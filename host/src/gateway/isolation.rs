@@ -37,12 +37,13 @@ const SYSTEM: &[&str] = &[
     "/sys/devices/system/cpu",
 ];
 
-/// Confines this process as the gateway: workspace and state to write, the rest of what it needs to read, its
-/// own program to start, the ports of its servers to connect to. What comes back is what it lacks of a whole
-/// isolation, to be logged.
+/// Confines this process as the gateway: workspace and state to write, the rest of what it needs to
+/// read, its own program to start, the ports of its servers to connect to. What comes back is what
+/// it lacks of a whole isolation, to be logged.
 ///
-/// Legal after the configuration is read and before any thread is started. Workspace and state are made when
-/// they are missing. With `[isolation] require` an isolation that is not whole is refused.
+/// Legal after the configuration is read and before any thread is started. Workspace and state are
+/// made when they are missing. With `[isolation] require` an isolation that is not whole is
+/// refused.
 ///
 /// # Errors
 /// [`GatewayError`]; the process must exit.
@@ -114,12 +115,13 @@ fn renewable(config: &Config) -> Vec<PathBuf> {
     places
 }
 
-/// The folder of a file that a reload reads, if all of it may be readable for that: then another file in its place is
-/// read as well, which is what most editors leave. `home` is that of whoever serves.
+/// The folder of a file that a reload reads, if all of it may be readable for that: then another
+/// file in its place is read as well, which is what most editors leave. `home` is that of whoever
+/// serves.
 ///
-/// Workspace and state right beside the file are no more than what the gateway reads anyway. A folder that holds more
-/// (a home, or one with workspace or state further down) is not opened up: of it the file that is there now is
-/// readable, and no other in its place.
+/// Workspace and state right beside the file are no more than what the gateway reads anyway. A
+/// folder that holds more (a home, or one with workspace or state further down) is not opened up:
+/// of it the file that is there now is readable, and no other in its place.
 pub fn own_folder(config: &Config, file: &Path, home: Option<&Path>) -> Option<PathBuf> {
     let folder = std::path::absolute(file).ok()?.parent()?.canonicalize().ok()?;
     // What is not there yet is made below the first folder that is.
@@ -140,8 +142,9 @@ pub fn own_folder(config: &Config, file: &Path, home: Option<&Path>) -> Option<P
 /// What is told where ports are not limited.
 const ANYWHERE: &str = "it may connect to every TCP port: channels.discord.api_url is on loopback, where the port of Discord's gateway is told by the server alone";
 
-/// The TCP ports that the gateway connects to, and after its confinement no others; `None` where nobody can know them: a
-/// Discord on loopback, as tests have it, tells the port of its gateway when it is asked.
+/// The TCP ports that the gateway connects to, and after its confinement no others; `None` where
+/// nobody can know them: a Discord on loopback, as tests have it, tells the port of its gateway
+/// when it is asked.
 pub(super) fn ports(config: &Config) -> Option<Vec<u16>> {
     if config.discord.as_ref().is_some_and(|discord| discord.is_on_loopback()) {
         return None;

@@ -9,7 +9,8 @@ use std::io;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-/// A process that was killed while it started a worker leaves the lock with that one until it runs its own program.
+/// A process that was killed while it started a worker leaves the lock with that one until it runs
+/// its own program.
 pub const LOCK_WAIT_MAX: Duration = Duration::from_secs(1);
 
 /// The file that the one `serve` of a state directory holds locked.

@@ -1,6 +1,6 @@
-//! Whether a gateway could be opened, for those who only look: what is there is opened as a start opens it, and of what is
-//! missing it is asked whether it could be made. Nothing is made, locked, swept, settled or migrated, so that a `serve`
-//! beside it notices nothing.
+//! Whether a gateway could be opened, for those who only look: what is there is opened as a start
+//! opens it, and of what is missing it is asked whether it could be made. Nothing is made, locked,
+//! swept, settled or migrated, so that a `serve` beside it notices nothing.
 
 use super::{Gateway, GatewayError, audit_file, cache_dir, load_policies, make_private, sandbox, sources};
 use crate::config::Config;
@@ -34,7 +34,8 @@ impl Purpose {
 }
 
 impl Gateway {
-    /// Looks whether [`Gateway::open`] would succeed, the tools apart, which are loaded by [`try_tools`].
+    /// Looks whether [`Gateway::open`] would succeed, the tools apart, which are loaded by
+    /// [`try_tools`].
     ///
     /// # Errors
     /// What `open` would say.
@@ -94,8 +95,8 @@ fn load(
     Ok((policies, registry))
 }
 
-/// Compiled components for commands that only look. Where the state has no cache they are kept nowhere: a start, perhaps
-/// under another account, would find a folder that is not its own.
+/// Compiled components for commands that only look. Where the state has no cache they are kept
+/// nowhere: a start, perhaps under another account, would find a folder that is not its own.
 pub(super) enum Cache {
     /// The state's.
     Kept(PathBuf),

@@ -1,8 +1,8 @@
-//! A configuration that is read anew while the gateway runs: held against the one in force, and made into another
-//! gateway over the same mechanisms. All of it holds, or nothing.
+//! A configuration that is read anew while the gateway runs: held against the one in force, and
+//! made into another gateway over the same mechanisms. All of it holds, or nothing.
 //!
-//! What a start would refuse is refused here. So is whatever needs a restart, by name: what is in force is always
-//! what one configuration says, and never half of it.
+//! What a start would refuse is refused here. So is whatever needs a restart, by name: what is in
+//! force is always what one configuration says, and never half of it.
 
 use super::{Gateway, GatewayError, isolation, load_policies, sources};
 use crate::config::{Config, Origin};
@@ -70,8 +70,9 @@ pub enum ReloadError {
 }
 
 impl Gateway {
-    /// The gateway under another configuration, and the SHA-256 of its policies; `started` is the one that the
-    /// process was started under. What runs goes on. Loads tools, so it must not run on an async thread.
+    /// The gateway under another configuration, and the SHA-256 of its policies; `started` is the
+    /// one that the process was started under. What runs goes on. Loads tools, so it must not run
+    /// on an async thread.
     ///
     /// # Errors
     /// [`ReloadError`]; nothing has changed then.
@@ -103,8 +104,8 @@ impl Gateway {
         Ok((renewed, fingerprint(&policies)))
     }
 
-    /// Has what all gateways over these mechanisms share follow this one and its configuration, which come into
-    /// force.
+    /// Has what all gateways over these mechanisms share follow this one and its configuration,
+    /// which come into force.
     pub fn enforce(&self, config: &Config) {
         self.toolbox.enforce();
         self.warden.workspaces().set_max_bytes(config.workspace.max_bytes);

@@ -1,5 +1,5 @@
-//! Whether a `serve` uses the state, and who holds a lock, for those who only look: the kernel's list of locks is
-//! read, because taking the lock, if only for a moment, could refuse a start.
+//! Whether a `serve` uses the state, and who holds a lock, for those who only look: the kernel's
+//! list of locks is read, because taking the lock, if only for a moment, could refuse a start.
 
 use super::lock::lock_file;
 use crate::config::Config;
@@ -8,19 +8,20 @@ use std::net::SocketAddr;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-/// The process that serves with this state; none when none does, or when it cannot be seen from here, as in
-/// another container.
+/// The process that serves with this state; none when none does, or when it cannot be seen from
+/// here, as in another container.
 pub fn serving(config: &Config) -> Option<u32> {
     holder(&lock_file(config))
 }
 
-/// The process that holds this file or folder locked for itself alone; none when none does, or when it cannot be
-/// seen from here.
+/// The process that holds this file or folder locked for itself alone; none when none does, or when
+/// it cannot be seen from here.
 pub fn holder(file: &Path) -> Option<u32> {
     let file = file.canonicalize().ok()?;
     let meta = fs::metadata(&file).ok()?;
     let device = (rustix::fs::major(meta.dev()), rustix::fs::minor(meta.dev()));
-    // Where files have another device than the kernel's own of their filesystem, the open file tells.
+    // Where files have another device than the kernel's own of their filesystem, the open file
+    // tells.
     let is_it =
         |lock: &Lock| lock.inode == meta.ino() && (lock.device == device || has_open(lock.pid, &file));
     find_lock(|| fs::read_to_string("/proc/locks").ok(), is_it).map(|lock| lock.pid)
@@ -38,8 +39,9 @@ fn find_lock(read: impl Fn() -> Option<String>, is_it: impl Fn(&Lock) -> bool) -
     None
 }
 
-/// The kernel hands its list out page by page, and goes on by an entry's number: a lock that is let go in between moves
-/// another one past the reader. So a file that is not found in a longer list is looked for again, so often.
+/// The kernel hands its list out page by page, and goes on by an entry's number: a lock that is let
+/// go in between moves another one past the reader. So a file that is not found in a longer list is
+/// looked for again, so often.
 const LOOKS: usize = 5;
 /// A list that is shorter came in one piece.
 const PAGE_BYTES: usize = 3 << 10;
@@ -50,8 +52,8 @@ struct Lock {
     inode: u64,
 }
 
-/// `1: FLOCK  ADVISORY  WRITE 12 fe:01:34 0 EOF`: the exclusive `flock` of a process on a file. Those that wait
-/// for one have an arrow before the kind.
+/// `1: FLOCK  ADVISORY  WRITE 12 fe:01:34 0 EOF`: the exclusive `flock` of a process on a file.
+/// Those that wait for one have an arrow before the kind.
 fn parse(line: &str) -> Option<Lock> {
     let mut words = line.split_whitespace().skip(1);
     if (words.next()?, words.nth(1)?) != ("FLOCK", "WRITE") {
@@ -80,8 +82,8 @@ pub fn listens(pid: u32, address: SocketAddr) -> bool {
     sockets.into_iter().any(|socket| inodes.iter().any(|inode| socket == format!("socket:[{inode}]")))
 }
 
-/// `0: 0100007F:24F8 00000000:0000 0A 00000000:00000000 00:00000000 00000000 0 0 4711 …`: the inode of a socket that
-/// listens (0A) on this port.
+/// `0: 0100007F:24F8 00000000:0000 0A 00000000:00000000 00:00000000 00000000 0 0 4711 …`: the inode
+/// of a socket that listens (0A) on this port.
 fn listener(line: &str, port: u16) -> Option<&str> {
     let words: Vec<&str> = line.split_whitespace().collect();
     let (_, local) = words.get(1)?.rsplit_once(':')?;

@@ -1,7 +1,9 @@
-//! What the monitor is told of a gateway, from its start on: how things stand, and what keeps it from its work.
+//! What the monitor is told of a gateway, from its start on: how things stand, and what keeps it
+//! from its work.
 //!
-//! Ailments are in fixed words. Of the model and the store they also have since when and why they fail,
-//! on one line without secrets; what the system said of the others is in the log, once it changes.
+//! Ailments are in fixed words. Of the model and the store they also have since when and why they
+//! fail, on one line without secrets; what the system said of the others is in the log, once it
+//! changes.
 
 use super::Gateway;
 use crate::config::Config;
@@ -182,7 +184,8 @@ fn failed<E: std::error::Error + 'static>(ailment: &str, looked: Result<(), E>) 
     Some(ailment.to_owned())
 }
 
-/// An ailment with since when it is one and why. Not with the time of the last failure: then each look would be news.
+/// An ailment with since when it is one and why. Not with the time of the last failure: then each
+/// look would be news.
 fn why(ailment: &str, fared: &Fared) -> String {
     let at = fared.failing_since.and_then(|ms| jiff::Timestamp::from_second(ms.div_euclid(1000)).ok());
     let at = at.map(|at| format!(" since {at}")).unwrap_or_default();

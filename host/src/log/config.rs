@@ -8,8 +8,9 @@ use serde::Deserialize;
 pub struct Config {
     /// What a line looks like.
     pub format: Format,
-    /// What is logged: a level, or levels of modules, such as `info` and `warn,cofferdam_agent::turn=debug`. Without it
-    /// `serve` logs from `info` on and other commands from `warn` on.
+    /// What is logged: a level, or levels of modules, such as `info` and
+    /// `warn,cofferdam_agent::turn=debug`. Without it `serve` logs from `info` on and other
+    /// commands from `warn` on.
     pub filter: Option<String>,
 }
 
@@ -71,7 +72,8 @@ fn is_module(module: &str) -> bool {
     !module.is_empty() && module.chars().all(plain)
 }
 
-/// Whether it would be a module of ours and is in no crate of ours. What libraries have is not known here.
+/// Whether it would be a module of ours and is in no crate of ours. What libraries have is not
+/// known here.
 fn is_missing(module: &str) -> bool {
     // The log takes it as the beginning of a module's path.
     let names =

@@ -1,5 +1,5 @@
-//! A line of the log from what is logged: pure. It is one line whatever the fields hold, no secret is in it, and
-//! no field is longer than [`FIELD_BYTES_MAX`].
+//! A line of the log from what is logged: pure. It is one line whatever the fields hold, no secret
+//! is in it, and no field is longer than [`FIELD_BYTES_MAX`].
 
 use super::Format;
 use cofferdam_core::secret::redact;

@@ -1,8 +1,9 @@
 //! The log: one line an event on standard error, as text or JSON, and never a secret in it.
 //!
-//! Everything that this process says there goes through `write`, events of libraries, last words of a panic
-//! and messages for the person at the terminal alike, so nothing passes beside the redaction. A line is written
-//! at once: lines of several threads do not mix. Nobody may be reading, which is no reason to fail.
+//! Everything that this process says there goes through `write`, events of libraries, last words of
+//! a panic and messages for the person at the terminal alike, so nothing passes beside the
+//! redaction. A line is written at once: lines of several threads do not mix. Nobody may be
+//! reading, which is no reason to fail.
 
 mod config;
 mod line;
@@ -22,7 +23,8 @@ use tracing_subscriber::{EnvFilter, Registry, reload};
 
 /// The variable whose filter goes before the configured one.
 const FILTER_VARIABLE: &str = "COFFERDAM_LOG";
-/// The configured format's twin in the environment, which is looked at before there is a configuration.
+/// The configured format's twin in the environment, which is looked at before there is a
+/// configuration.
 const FORMAT_VARIABLE: &str = "COFFERDAM_LOG_FORMAT";
 
 static IS_JSON: AtomicBool = AtomicBool::new(false);
@@ -56,10 +58,12 @@ struct Started {
     usual: &'static str,
 }
 
-/// Starts the log of this process, with a filter for when neither environment nor configuration has one.
+/// Starts the log of this process, with a filter for when neither environment nor configuration has
+/// one.
 ///
 /// # Errors
-/// What to write into the variable instead, where it holds no filter. The log has started all the same.
+/// What to write into the variable instead, where it holds no filter. The log has started all the
+/// same.
 pub fn start(usual: &'static str) -> Result<(), String> {
     set_format(match std::env::var(FORMAT_VARIABLE).as_deref() {
         Ok("json") => Format::Json,
@@ -84,7 +88,8 @@ pub fn configure(config: &Config) {
     }
 }
 
-/// A line for whoever looks at this process's standard error: a person at a terminal, or the log's reader.
+/// A line for whoever looks at this process's standard error: a person at a terminal, or the log's
+/// reader.
 pub fn say(level: Level, text: &str) {
     if !IS_JSON.load(Ordering::Relaxed) {
         return write(&format!("cofferdam: {text}\n"));

@@ -1,5 +1,5 @@
-//! The gateway's numbers in Prometheus' text format, version 0.0.4: pure. Labels are tools, codes and words of
-//! fixed sets; no person, path or text is among them.
+//! The gateway's numbers in Prometheus' text format, version 0.0.4: pure. Labels are tools, codes
+//! and words of fixed sets; no person, path or text is among them.
 
 use super::Gauges;
 use cofferdam_core::counts::{Counts, DURATIONS, Words};

@@ -1,8 +1,10 @@
-//! What a service manager is told over the socket that it names in the environment (sd_notify(3)): that the gateway is
-//! up, reloads or stops, how it is, and that it goes on. It answers nothing, and what is said decides nothing here.
+//! What a service manager is told over the socket that it names in the environment (sd_notify(3)):
+//! that the gateway is up, reloads or stops, how it is, and that it goes on. It answers nothing,
+//! and what is said decides nothing here.
 //!
-//! The socket is connected before the process is confined: Landlock leaves such a one alone, and lets no other reach
-//! an abstract socket. That it goes on is said by the runtime and of the poller: a standstill of either is not told.
+//! The socket is connected before the process is confined: Landlock leaves such a one alone, and
+//! lets no other reach an abstract socket. That it goes on is said by the runtime and of the
+//! poller: a standstill of either is not told.
 
 use super::Watched;
 use cofferdam_core::secret::redact;
@@ -45,8 +47,8 @@ enum Stage {
 }
 
 impl Manager {
-    /// The one that these variables of the environment name. Legal before the process is confined, and no longer after
-    /// that.
+    /// The one that these variables of the environment name. Legal before the process is confined,
+    /// and no longer after that.
     ///
     /// # Errors
     /// When its socket cannot be connected to.
@@ -64,8 +66,8 @@ impl Manager {
         Ok(Self { socket: Some(socket), watchdog, stage: Mutex::default() })
     }
 
-    /// Tells how the gateway is for as long as it is polled; that it is `up` once it is, and from then on that it goes
-    /// on, while it does.
+    /// Tells how the gateway is for as long as it is polled; that it is `up` once it is, and from
+    /// then on that it goes on, while it does.
     pub async fn watch(self: Arc<Self>, up: impl Future<Output = ()>, watched: Arc<dyn Watched>) {
         if self.socket.is_none() {
             return;
@@ -99,7 +101,8 @@ impl Manager {
         self.enter(Stage::Stopping, "STOPPING=1\nSTATUS=stopping");
     }
 
-    /// Tells that the gateway goes on, twice in the time after which it would be ended. A standstill is told instead.
+    /// Tells that the gateway goes on, twice in the time after which it would be ended. A
+    /// standstill is told instead.
     async fn beat(&self, watched: &dyn Watched) {
         let Some(limit) = self.watchdog else { return };
         let mut ticks = interval(limit / 2);

@@ -1,9 +1,9 @@
-//! The monitor: `/healthz` and `/metrics` over HTTP on loopback, for whoever watches the gateway; and what a service
-//! manager is told (`manager`).
+//! The monitor: `/healthz` and `/metrics` over HTTP on loopback, for whoever watches the gateway;
+//! and what a service manager is told (`manager`).
 //!
-//! It answers from numbers and from what [`Watched`] says, changes nothing, and holds nothing that a person said.
-//! It takes few connections, short requests and little time, so that nobody on this machine can wear the gateway
-//! out through it.
+//! It answers from numbers and from what [`Watched`] says, changes nothing, and holds nothing that
+//! a person said. It takes few connections, short requests and little time, so that nobody on this
+//! machine can wear the gateway out through it.
 
 mod config;
 mod exposition;
@@ -38,8 +38,8 @@ pub struct Gauges {
     pub tasks: Option<usize>,
     /// The last record of the audit.
     pub audit_seq: u64,
-    /// Since the channel last answered a poll, of several the one that has been silent for the longest; none before the
-    /// first time.
+    /// Since the channel last answered a poll, of several the one that has been silent for the
+    /// longest; none before the first time.
     pub last_poll: Option<Duration>,
     /// The same of each channel, by name.
     pub channels: Vec<(&'static str, Option<Duration>)>,
@@ -58,10 +58,12 @@ pub trait Watched: Send + Sync {
     /// How things stand; none while the gateway starts.
     fn gauges(&self) -> Option<Gauges>;
 
-    /// What keeps the gateway from its work, a line each, without secrets or host paths; nothing when all is well.
+    /// What keeps the gateway from its work, a line each, without secrets or host paths; nothing
+    /// when all is well.
     fn ailments(&self) -> Vec<String>;
 
-    /// How long ago the channel should have gone on; zero while it does, or waits for others. Never blocks.
+    /// How long ago the channel should have gone on; zero while it does, or waits for others. Never
+    /// blocks.
     fn overdue(&self) -> Duration;
 }
 
@@ -70,8 +72,8 @@ pub trait Watched: Send + Sync {
 pub struct Monitor(std::net::TcpListener);
 
 impl Monitor {
-    /// Takes the configured place; `None` when there is none. Legal before the process is confined, and no longer
-    /// after that.
+    /// Takes the configured place; `None` when there is none. Legal before the process is confined,
+    /// and no longer after that.
     ///
     /// # Errors
     /// The key, and what to do.
@@ -84,8 +86,8 @@ impl Monitor {
         Ok(Some(Self(listening.map_err(refused)?)))
     }
 
-    /// Looks whether the configured place could be taken, and takes it for no longer than that. `is_ours` says of an
-    /// address whether the gateway that runs already has it.
+    /// Looks whether the configured place could be taken, and takes it for no longer than that.
+    /// `is_ours` says of an address whether the gateway that runs already has it.
     ///
     /// # Errors
     /// As [`Monitor::bind`].

@@ -1,6 +1,6 @@
-//! A request of HTTP/1 from one connection, within limits, and the answer to it. It reads no bodies, keeps no
-//! connection, and answers nobody who does not ask for this machine by a name of loopback: a page in a browser
-//! that had a name lead here learns nothing.
+//! A request of HTTP/1 from one connection, within limits, and the answer to it. It reads no
+//! bodies, keeps no connection, and answers nobody who does not ask for this machine by a name of
+//! loopback: a page in a browser that had a name lead here learns nothing.
 
 use httparse::{EMPTY_HEADER, Error, Header, Status};
 use std::net::IpAddr;

@@ -1,5 +1,5 @@
-//! What a run began with, as it is kept: the files as they were, where they lie, what it was given. A run goes on by this, so
-//! a file that changed since does not change it.
+//! What a run began with, as it is kept: the files as they were, where they lie, what it was given.
+//! A run goes on by this, so a file that changed since does not change it.
 
 use super::files::Folder;
 use cofferdam_core::audit::sha256_hex;

@@ -78,8 +78,8 @@ pub enum CatalogError {
 }
 
 impl Catalog {
-    /// The workflows of a folder: each .yaml, .yml and .json file right in it that no other one names as an agent's. Without
-    /// a folder there is none.
+    /// The workflows of a folder: each .yaml, .yml and .json file right in it that no other one
+    /// names as an agent's. Without a folder there is none.
     ///
     /// # Errors
     /// [`CatalogError`]: the first thing that is wrong.

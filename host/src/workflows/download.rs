@@ -1,4 +1,5 @@
-//! Attachments by address: fetched by the gateway's one egress, held without a name, told by their bytes.
+//! Attachments by address: fetched by the gateway's one egress, held without a name, told by their
+//! bytes.
 
 use super::gather::{Bytes, Gathered, Problem};
 use super::types::Limits;
@@ -18,7 +19,8 @@ pub(super) struct Downloads<'a> {
 }
 
 impl Downloads<'_> {
-    /// Downloads what is known by its address, one after the other. What failed leaves nothing, and so does dropping this.
+    /// Downloads what is known by its address, one after the other. What failed leaves nothing, and
+    /// so does dropping this.
     pub(super) async fn all(&self, gathered: &mut [Gathered]) -> Result<(), Problem> {
         let mut held = 0;
         for one in gathered {
@@ -87,8 +89,8 @@ pub struct AddressError {
     refused: Refused,
 }
 
-/// Refuses addresses that are wrong on paper: their spelling, their scheme, a user in them. What is known of no address
-/// before its task is checked then.
+/// Refuses addresses that are wrong on paper: their spelling, their scheme, a user in them. What is
+/// known of no address before its task is checked then.
 ///
 /// # Errors
 /// [`AddressError`] for the first one.

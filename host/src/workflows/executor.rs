@@ -57,7 +57,8 @@ pub struct Executor {
     pub store: Store,
     /// Asks people about calls that a policy asks about; absent where nobody can be asked.
     pub approver: Option<Arc<dyn Approver>>,
-    /// Reaches people; absent where none are reached, and then the one `serve` goes on with what needs them.
+    /// Reaches people; absent where none are reached, and then the one `serve` goes on with what
+    /// needs them.
     pub people: Option<People>,
     /// Stops what is under way; the run is then taken up later.
     pub stop: CancellationToken,
@@ -224,7 +225,8 @@ impl Executor {
         }
     }
 
-    /// One call, judged and audited as in a turn. Its id is the same when the run goes on after a crash.
+    /// One call, judged and audited as in a turn. Its id is the same when the run goes on after a
+    /// crash.
     async fn call(
         &self,
         run: &Run,

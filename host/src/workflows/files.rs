@@ -1,7 +1,9 @@
-//! Local files of attachments: opened beneath the folder of the file that declares them, whatever lies there.
+//! Local files of attachments: opened beneath the folder of the file that declares them, whatever
+//! lies there.
 //!
-//! The kernel resolves each path in one step (openat2) and never above the folder; links inside are followed. Nothing is
-//! opened before it is known to be a regular file, so no FIFO or device is waited for.
+//! The kernel resolves each path in one step (openat2) and never above the folder; links inside are
+//! followed. Nothing is opened before it is known to be a regular file, so no FIFO or device is
+//! waited for.
 
 use cofferdam_core::path::GuestPath;
 use cofferdam_core::text::one_line;
@@ -141,7 +143,8 @@ impl Folder {
 
     fn beneath(&self, path: &str, flags: OFlags) -> Result<OwnedFd, Errno> {
         let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS;
-        // EAGAIN: something was renamed meanwhile, and the kernel cannot tell whether the path still lies beneath.
+        // EAGAIN: something was renamed meanwhile, and the kernel cannot tell whether the path
+        // still lies beneath.
         for _ in 0..16 {
             match rustix::fs::openat2(&self.handle, path, flags | OFlags::CLOEXEC, Mode::empty(), resolve) {
                 Err(Errno::AGAIN | Errno::INTR) => {}
@@ -151,7 +154,8 @@ impl Folder {
         Err(Errno::AGAIN)
     }
 
-    /// The files that a pattern matches, sorted by the bytes of their paths. `left` counts entries of folders down.
+    /// The files that a pattern matches, sorted by the bytes of their paths. `left` counts entries
+    /// of folders down.
     ///
     /// # Errors
     /// [`LocalError`].
@@ -167,7 +171,8 @@ fn dotted(path: &FolderPath) -> String {
     format!("./{path}")
 }
 
-/// Opens for reading what a bare handle stands for, by the handle itself, and tells where that lies.
+/// Opens for reading what a bare handle stands for, by the handle itself, and tells where that
+/// lies.
 fn reopened(handle: &OwnedFd) -> Result<(File, PathBuf), Errno> {
     use std::os::unix::ffi::OsStringExt;
     let own =
@@ -194,7 +199,8 @@ struct Walk<'a> {
 }
 
 impl Walk<'_> {
-    /// What these segments match in the folder at `path`. As deep as the pattern is long, and folders are.
+    /// What these segments match in the folder at `path`. As deep as the pattern is long, and
+    /// folders are.
     fn enter(&mut self, path: &FolderPath, segments: &[Segment]) -> Result<(), LocalError> {
         match segments {
             [] => Ok(()),
@@ -218,7 +224,8 @@ impl Walk<'_> {
                     match (rest.is_empty(), is_folder) {
                         (true, false) => self.keep(path.join(&name))?,
                         (false, true) => self.enter(&path.join(&name), rest)?,
-                        // A pattern names files; folders of that name are no files, and files no folders.
+                        // A pattern names files; folders of that name are no files, and files no
+                        // folders.
                         (true, true) | (false, false) => {}
                     }
                 }

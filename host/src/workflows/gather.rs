@@ -1,4 +1,5 @@
-//! The attachments of an agent's task: patterns expanded, files opened and told by their bytes, each thing once.
+//! The attachments of an agent's task: patterns expanded, files opened and told by their bytes,
+//! each thing once.
 //!
 //! `workflow check` and runs gather alike; a run stops at the first problem, a check tells of all.
 
@@ -31,7 +32,8 @@ pub struct Gathered {
     pub kind: String,
     /// What it is; none while it waits.
     pub bytes: Bytes,
-    /// Its path below the declaring file's folder or in the workspace, or its address, as it is written.
+    /// Its path below the declaring file's folder or in the workspace, or its address, as it is
+    /// written.
     pub shown: String,
     /// Its name.
     pub name: Option<String>,
@@ -53,7 +55,8 @@ pub enum Bytes {
     ToDownload(Kind, Url),
     /// Downloaded.
     Downloaded(Kind, Url, Blob),
-    /// Of a check: a file of the workspace that an earlier task may make, or what waits for tasks. `true` for a path.
+    /// Of a check: a file of the workspace that an earlier task may make, or what waits for tasks.
+    /// `true` for a path.
     Unknown {
         /// Whether `shown` is a path.
         is_path: bool,

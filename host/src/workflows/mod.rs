@@ -1,6 +1,8 @@
-//! Workflows as this program runs them: local files opened beneath their folders, attachments gathered, tasks carried out.
+//! Workflows as this program runs them: local files opened beneath their folders, attachments
+//! gathered, tasks carried out.
 //!
-//! What a file says is `cofferdam_workflow`'s; what a call may do is the judge's. Here is what lies between.
+//! What a file says is `cofferdam_workflow`'s; what a call may do is the judge's. Here is what lies
+//! between.
 
 mod began;
 mod catalog;

@@ -1,5 +1,5 @@
-//! Runs in `serve`: those that commands and schedules begin, and those that `run` has handed over. What each waits for is in
-//! the database alone, so a restart finds all of it.
+//! Runs in `serve`: those that commands and schedules begin, and those that `run` has handed over.
+//! What each waits for is in the database alone, so a restart finds all of it.
 
 use super::began::{new_run, take_up};
 use super::catalog::{Catalog, Offered};
@@ -142,7 +142,8 @@ impl Serving {
                         Ok(id) => _ = carried.remove(&id),
                         Err(error) => {
                             tracing::error!(%error, "a run of a workflow was cut off");
-                            // Nobody knows whose it was: those that go on are found again by their locks.
+                            // Nobody knows whose it was: those that go on are found again by their
+                            // locks.
                             carried.clear();
                         }
                     }

@@ -1,4 +1,5 @@
-//! What an agent is shown of its attachments: bytes taken in, one line for each in order, and the parts in order.
+//! What an agent is shown of its attachments: bytes taken in, one line for each in order, and the
+//! parts in order.
 
 use super::files::Local;
 use super::gather::{Bytes, Gathered, Problem};

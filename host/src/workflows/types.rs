@@ -1,4 +1,5 @@
-//! What attachments of workflows may be: by type, as their bytes tell, how large, and from where they are downloaded.
+//! What attachments of workflows may be: by type, as their bytes tell, how large, and from where
+//! they are downloaded.
 
 use cofferdam_core::limits::Span;
 use cofferdam_core::text::one_line;

@@ -1,7 +1,8 @@
-//! Approvals: which call waits for a person, what they decided, and which paths need no approval any more.
+//! Approvals: which call waits for a person, what they decided, and which paths need no approval
+//! any more.
 //!
-//! One step decides: whoever comes first, and only in time. What a call would have done is not kept, only the
-//! hash that names it.
+//! One step decides: whoever comes first, and only in time. What a call would have done is not
+//! kept, only the hash that names it.
 
 mod in_memory;
 
@@ -187,7 +188,8 @@ fn approval(row: &rusqlite::Row<'_>) -> rusqlite::Result<Approval> {
     })
 }
 
-/// Forgets what is old. An approval that still waits has a turn that waits for it: it is never that old.
+/// Forgets what is old. An approval that still waits has a turn that waits for it: it is never that
+/// old.
 pub(super) fn prune(tx: &Transaction<'_>, before: i64) -> Result<(), StoreError> {
     tx.execute("DELETE FROM approval WHERE expires_at < ?1", [before])?;
     tx.execute("DELETE FROM approved_path WHERE approved_at < ?1", [before])?;

@@ -1,5 +1,5 @@
-//! How often a turn was begun, since when, and whose it is: what brings the whole process down runs again at the next
-//! start, and must not do so for ever. Forgotten when the turn ends.
+//! How often a turn was begun, since when, and whose it is: what brings the whole process down runs
+//! again at the next start, and must not do so for ever. Forgotten when the turn ends.
 
 use super::retention::OPEN_TURNS;
 use super::{Attempts, Sqlite, StoreError, WhoseTurn, now_ms, usage};
@@ -10,8 +10,8 @@ use rusqlite::{OptionalExtension, Transaction, params};
 /// What a turn has behind it that no line of it tells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Begun {
-    /// When it first began to run, in milliseconds since 1970 UTC. One that was only ever cut off on purpose begins
-    /// anew.
+    /// When it first began to run, in milliseconds since 1970 UTC. One that was only ever cut off
+    /// on purpose begins anew.
     pub at: i64,
     /// Tokens that it has cost with nothing to show for them.
     pub spent: u64,

@@ -1,8 +1,9 @@
 //! Commits, and what each of them outlasts.
 //!
-//! Every commit outlasts the program: the system has it. The power is outlasted by what is on the disk, and to wait for
-//! that takes longer than most turns. So what nobody outside has seen anything of rides: it is on the disk with whatever
-//! is settled after it, because the log is one file that is read up to its first gap.
+//! Every commit outlasts the program: the system has it. The power is outlasted by what is on the
+//! disk, and to wait for that takes longer than most turns. So what nobody outside has seen
+//! anything of rides: it is on the disk with whatever is settled after it, because the log is one
+//! file that is read up to its first gap.
 
 use super::{FILE_NAME, Sqlite, StoreError, now_ms};
 use cofferdam_core::standing::STORE;
@@ -63,7 +64,8 @@ impl Sqlite {
         self.aside(move |store| store.write_here(work)).await
     }
 
-    /// The same for what rides: it is on the disk when something after it is, or once it is settled.
+    /// The same for what rides: it is on the disk when something after it is, or once it is
+    /// settled.
     pub(super) async fn ride<T: Send + 'static>(
         &self,
         work: impl FnOnce(&Transaction<'_>) -> Result<T, StoreError> + Send + 'static,
@@ -79,8 +81,8 @@ impl Sqlite {
         self.commit(Outlasts::Power, work)
     }
 
-    /// [`super::Storage::settle`] on this thread, which may block. Others commit meanwhile, and of those who wait here
-    /// the first has the disk take in what all of them have committed.
+    /// [`super::Storage::settle`] on this thread, which may block. Others commit meanwhile, and of
+    /// those who wait here the first has the disk take in what all of them have committed.
     pub(super) fn settle_here(&self) -> Result<(), StoreError> {
         self.settle_now().inspect_err(|error| STORE.failed(now_ms(), &error.to_string()))
     }

@@ -1,5 +1,5 @@
-//! What was said in each session, line by line, in the order of saying. A line is opaque here: whoever adds
-//! it sees to it that it holds no attachment's bytes.
+//! What was said in each session, line by line, in the order of saying. A line is opaque here:
+//! whoever adds it sees to it that it holds no attachment's bytes.
 
 use super::retention::OPEN_TURNS;
 use super::{Lines, Sqlite, StoreError, WhoseTurn, now_ms, outgoing, usage};
@@ -77,7 +77,8 @@ impl Lines for Sqlite {
             let Some(last) = last else { return Ok(()) };
             tx.prepare_cached("DELETE FROM line WHERE session = ?1 AND seq <= ?2")?
                 .execute(params![session, last])?;
-            // Its place is that of what it stands for; a turn of its own keeps it apart from theirs.
+            // Its place is that of what it stands for; a turn of its own keeps it apart from
+            // theirs.
             tx.prepare_cached(
                 "INSERT INTO line (seq, session, turn, n, body, said_at) VALUES (?1, ?2, ?3, 0, ?4, ?5)",
             )?
@@ -113,7 +114,8 @@ pub(super) fn add(
     if added == 1 { usage::charge_tokens(tx, &whose.caller, tokens) } else { Ok(()) }
 }
 
-/// Forgets what was said before `before`, and all but the latest lines; never of a turn that is open.
+/// Forgets what was said before `before`, and all but the latest lines; never of a turn that is
+/// open.
 pub(super) fn prune(tx: &Transaction<'_>, before: i64) -> Result<(), StoreError> {
     tx.execute(&format!("DELETE FROM line WHERE said_at < ?1 AND turn NOT IN {OPEN_TURNS}"), [before])?;
     let latest = format!(

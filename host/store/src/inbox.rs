@@ -1,5 +1,5 @@
-//! Updates on their way from a channel to a turn. Nothing is acknowledged before it is here, and nothing
-//! here is answered twice.
+//! Updates on their way from a channel to a turn. Nothing is acknowledged before it is here, and
+//! nothing here is answered twice.
 
 use super::replies::insert_reply;
 use super::{
@@ -10,7 +10,8 @@ use async_trait::async_trait;
 use cofferdam_core::id::TurnId;
 use rusqlite::{OptionalExtension, Transaction, params};
 
-/// Strangers that a channel tells within an hour; further ones are told when they write again later.
+/// Strangers that a channel tells within an hour; further ones are told when they write again
+/// later.
 pub const STRANGERS_TOLD_PER_HOUR_MAX: u32 = 20;
 /// How often one stranger is told in all, until they have been forgotten
 /// ([`DONE_AGE_MAX`](super::DONE_AGE_MAX) after the last time).
@@ -106,8 +107,8 @@ impl Inbox for Sqlite {
     }
 }
 
-/// Marks a turn's updates as done and returns how many were not. What was said is forgotten, except the parts
-/// of an album: a later reply to one of them means all of them.
+/// Marks a turn's updates as done and returns how many were not. What was said is forgotten, except
+/// the parts of an album: a later reply to one of them means all of them.
 pub(super) fn done(tx: &Transaction<'_>, turn: &str, now: i64) -> Result<usize, StoreError> {
     let done = tx
         .prepare_cached(
@@ -172,7 +173,8 @@ pub(super) fn persist(
     Ok(persisted)
 }
 
-/// Has a message that waits for its turn read as it was edited. What a turn has is what that turn was asked.
+/// Has a message that waits for its turn read as it was edited. What a turn has is what that turn
+/// was asked.
 fn amend(tx: &Transaction<'_>, channel: &str, message: Option<&str>, raw: &str) -> Result<(), StoreError> {
     tx.prepare_cached(
         "UPDATE inbox SET raw = ?3 WHERE channel = ?1 AND message = ?2 AND turn IS NULL AND done_at IS NULL",
@@ -191,7 +193,8 @@ fn withdraw(tx: &Transaction<'_>, channel: &str, message: Option<&str>, now: i64
     Ok(())
 }
 
-/// What was told at a time that is still to come was told by a clock that ran ahead: it stands in nobody's way.
+/// What was told at a time that is still to come was told by a clock that ran ahead: it stands in
+/// nobody's way.
 fn may_tell(tx: &Transaction<'_>, channel: &str, stranger: &Stranger, now: i64) -> Result<bool, StoreError> {
     let told: u32 = tx
         .prepare_cached(

@@ -1,5 +1,5 @@
-//! What side-effecting calls answered and wrote, so that a turn replayed after a crash does not run them
-//! again and writes no more than one turn may.
+//! What side-effecting calls answered and wrote, so that a turn replayed after a crash does not run
+//! them again and writes no more than one turn may.
 
 use super::retention::OPEN_TURNS;
 use super::{Deliveries, Sqlite, StoreError, now_ms, outgoing, usage};
@@ -168,7 +168,8 @@ impl Deliveries for Sqlite {
     }
 }
 
-/// Forgets what was handed over before `before`, except to a turn that is open, and by a call that is remembered.
+/// Forgets what was handed over before `before`, except to a turn that is open, and by a call that
+/// is remembered.
 pub(super) fn prune(tx: &Transaction<'_>, before: i64) -> Result<(), StoreError> {
     let delivered = format!(
         "DELETE FROM delivery WHERE delivered_at < ?1 AND request NOT IN {OPEN_TURNS}

@@ -1,9 +1,10 @@
-//! The durable memory of the channels: what came in, which turn answers it, what is still to be sent.
+//! The durable memory of the channels: what came in, which turn answers it, what is still to be
+//! sent.
 //!
-//! Others see [`Storage`], the seam that every engine is held to; the engine here is one SQLite file with one writer.
-//! Whatever a method reports as done outlasts the program; what goes out, or is confirmed, is on the disk before
-//! (`commit`). It holds raw updates and opaque targets: it knows no channel's wire format, decides nothing and sends
-//! nothing.
+//! Others see [`Storage`], the seam that every engine is held to; the engine here is one SQLite
+//! file with one writer. Whatever a method reports as done outlasts the program; what goes out, or
+//! is confirmed, is on the disk before (`commit`). It holds raw updates and opaque targets: it
+//! knows no channel's wire format, decides nothing and sends nothing.
 //!
 //! ```text
 //! persist ─► pending ─► claim ─► bound to a turn ─► end ─► done, and its reply stored ─► parts sent

@@ -1,4 +1,5 @@
-//! The database for those who only look: opened for reading, also beside a `serve` that writes, and never made.
+//! The database for those who only look: opened for reading, also beside a `serve` that writes, and
+//! never made.
 
 use super::usage::DAY_MS;
 use super::{FILE_NAME, StoreError, now_ms, schema};
@@ -93,7 +94,8 @@ impl Look {
         Ok(Some(Self { connection, version }))
     }
 
-    /// Looks whether [`super::open`] would succeed. Where there is no file, its folder is somebody else's business.
+    /// Looks whether [`super::open`] would succeed. Where there is no file, its folder is somebody
+    /// else's business.
     ///
     /// # Errors
     /// [`StoreError`].
@@ -153,12 +155,14 @@ impl Look {
         })
     }
 
-    /// The requests whose turns have begun and not ended, the oldest first, and at most [`REQUESTS_LISTED_MAX`].
+    /// The requests whose turns have begun and not ended, the oldest first, and at most
+    /// [`REQUESTS_LISTED_MAX`].
     ///
     /// # Errors
     /// [`StoreError`], also for a file of another version.
     pub fn requests(&self) -> Result<Vec<RequestOf>, StoreError> {
-        // A message that is said to a turn that runs has that turn, too, and comes after the one that began it.
+        // A message that is said to a turn that runs has that turn, too, and comes after the one
+        // that began it.
         let mut statement = self.connection.prepare(
             "SELECT turn, session, channel, sender, min(seq) FROM inbox WHERE done_at IS NULL AND turn IS NOT NULL
              GROUP BY turn ORDER BY min(seq) LIMIT ?1",
@@ -173,7 +177,8 @@ impl Look {
         Ok(requests.collect::<Result<_, _>>()?)
     }
 
-    /// What each person has used today, a day of UTC: the most first, and at most [`PEOPLE_LISTED_MAX`].
+    /// What each person has used today, a day of UTC: the most first, and at most
+    /// [`PEOPLE_LISTED_MAX`].
     ///
     /// # Errors
     /// [`StoreError`], also for a file of another version.

@@ -1,4 +1,5 @@
-//! Conversations that go on elsewhere, such as a group that became a supergroup: where each was, and where it is.
+//! Conversations that go on elsewhere, such as a group that became a supergroup: where each was,
+//! and where it is.
 
 use super::{Moves, Sqlite, StoreError, now_ms};
 use async_trait::async_trait;

@@ -1,5 +1,5 @@
-//! Which blobs a turn needs until its reply is out. Blobs themselves lie beside the database; nobody removes one
-//! that is listed here.
+//! Which blobs a turn needs until its reply is out. Blobs themselves lie beside the database;
+//! nobody removes one that is listed here.
 
 use super::{Blobs, Holder, Sqlite, StoreError};
 use async_trait::async_trait;

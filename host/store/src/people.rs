@@ -1,8 +1,9 @@
-//! People whom the operator has let in besides those of the configuration, and strangers whose one-time code waits
-//! for the operator.
+//! People whom the operator has let in besides those of the configuration, and strangers whose
+//! one-time code waits for the operator.
 //!
-//! A file of its own beside the database, since `cofferdam allow` changes it while `serve` runs: it is read whole,
-//! and written whole under a lock, by one rename. What cannot be read lets nobody in.
+//! A file of its own beside the database, since `cofferdam allow` changes it while `serve` runs: it
+//! is read whole, and written whole under a lock, by one rename. What cannot be read lets nobody
+//! in.
 
 mod code;
 mod edit;
@@ -66,8 +67,8 @@ pub struct Waiting {
 }
 
 impl Waiting {
-    /// Whether the code lets its person in. One from a time that is still to come was made by a clock that ran ahead:
-    /// it would be good until that future.
+    /// Whether the code lets its person in. One from a time that is still to come was made by a
+    /// clock that ran ahead: it would be good until that future.
     pub fn is_good(&self, now: i64) -> bool {
         self.issued_at <= now && now < self.expires_at
     }
@@ -171,8 +172,8 @@ impl People {
         Ok(listed)
     }
 
-    /// Begins to change it; nobody else changes it meanwhile. Waits for those who do, so it is not for async
-    /// threads.
+    /// Begins to change it; nobody else changes it meanwhile. Waits for those who do, so it is not
+    /// for async threads.
     ///
     /// # Errors
     /// [`PeopleError`]

@@ -1,5 +1,5 @@
-//! The one message that may stand for an answer while its turn runs. It is written down before it is sent,
-//! so that a turn that runs again after a crash finds it and never sends a second one.
+//! The one message that may stand for an answer while its turn runs. It is written down before it
+//! is sent, so that a turn that runs again after a crash finds it and never sends a second one.
 
 use super::{Placeholder, Placeholders, Sqlite, StoreError};
 use async_trait::async_trait;

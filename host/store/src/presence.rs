@@ -1,8 +1,8 @@
-//! A note beside the database for those who look at a running `serve`: who it is, when it polled last, and how it has
-//! fared.
+//! A note beside the database for those who look at a running `serve`: who it is, when it polled
+//! last, and how it has fared.
 //!
-//! It decides nothing and nothing depends on it: what is held is told by locks. Replaced in one step and never
-//! synchronized, because after a power loss nobody runs.
+//! It decides nothing and nothing depends on it: what is held is told by locks. Replaced in one
+//! step and never synchronized, because after a power loss nobody runs.
 
 use super::now_ms;
 use cofferdam_core::secret::redact;
@@ -199,7 +199,8 @@ impl Presence {
 }
 
 impl Presence {
-    /// Writes over the note that is there: a full disk has no room for another, and that it is full is to be told.
+    /// Writes over the note that is there: a full disk has no room for another, and that it is full
+    /// is to be told.
     fn overwrite(&self, mut text: Vec<u8>) -> std::io::Result<()> {
         let file = fs::File::options().write(true).open(&self.path)?;
         let length = usize::try_from(file.metadata()?.len()).unwrap_or_default();

@@ -1,6 +1,7 @@
-//! Which files a person sent last in a conversation: the channel's own references to them, one row each,
-//! never a byte and never a word that was said. They are noted when the turn that answered the message ends,
-//! so a later turn of the same conversation finds what came before it and nothing that came after.
+//! Which files a person sent last in a conversation: the channel's own references to them, one row
+//! each, never a byte and never a word that was said. They are noted when the turn that answered
+//! the message ends, so a later turn of the same conversation finds what came before it and nothing
+//! that came after.
 
 use super::{NewRecent, Recent, Recents, Sqlite, StoreError};
 use async_trait::async_trait;
@@ -58,7 +59,8 @@ pub(super) fn note(
     Ok(())
 }
 
-/// The same for the message that a turn began with, unless the turn has noted later files while it ran.
+/// The same for the message that a turn began with, unless the turn has noted later files while it
+/// ran.
 pub(super) fn note_first(
     tx: &Transaction<'_>,
     (channel, turn): (&str, &str),

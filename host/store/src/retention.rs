@@ -1,14 +1,14 @@
-//! Keeps the database from growing: what is done is forgotten by age and by number. What waits for a turn
-//! or for its reply to be sent is never touched, nor is what an open turn has behind it: it runs again at the next
-//! start, however late that is, and must not do again what it has done.
+//! Keeps the database from growing: what is done is forgotten by age and by number. What waits for
+//! a turn or for its reply to be sent is never touched, nor is what an open turn has behind it: it
+//! runs again at the next start, however late that is, and must not do again what it has done.
 
 use super::{StoreError, approvals, attempts, history, journal, outgoing, recent, runs, usage};
 use rusqlite::{Transaction, params};
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-/// Updates that are done longer are forgotten, and with them their replies and journal; references to files
-/// that were sent are kept no longer either.
+/// Updates that are done longer are forgotten, and with them their replies and journal; references
+/// to files that were sent are kept no longer either.
 pub const DONE_AGE_MAX: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 /// Of updates that are done so many are remembered at most, the latest.
 pub const DONE_ROWS_MAX: u32 = 10_000;

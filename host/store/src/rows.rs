@@ -24,9 +24,11 @@ pub struct NewUpdate {
 pub enum Fate {
     /// A turn will answer it.
     Pending(Headers),
-    /// It says how its message reads now: what waits for a turn reads so from here on. Nobody will answer it.
+    /// It says how its message reads now: what waits for a turn reads so from here on. Nobody will
+    /// answer it.
     Edited,
-    /// It says that its message is gone: what waits for a turn does so no longer. It is not kept itself.
+    /// It says that its message is gone: what waits for a turn does so no longer. It is not kept
+    /// itself.
     Deleted,
     /// Nobody will answer it; its content is not kept.
     Ignored,
@@ -43,7 +45,8 @@ pub struct Headers {
     pub sender: String,
     /// How it wants to be taken.
     pub queue: Queue,
-    /// What it replies to, where a run may wait for that: in private, to a message of the gateway's own.
+    /// What it replies to, where a run may wait for that: in private, to a message of the gateway's
+    /// own.
     pub answers: Option<Answers>,
 }
 
@@ -63,7 +66,8 @@ pub struct Answers {
 pub enum Queue {
     /// As a turn of its own, when those before it have ended.
     Turn,
-    /// Into the turn that the session is at, if that is the same sender's; otherwise as [`Queue::Turn`].
+    /// Into the turn that the session is at, if that is the same sender's; otherwise as
+    /// [`Queue::Turn`].
     Steer,
 }
 
@@ -101,8 +105,8 @@ pub enum TakenUp {
 pub struct Stranger {
     /// The channel's immutable id of the sender.
     pub sender: String,
-    /// They are not told again if they were told at this time or later, in milliseconds since 1970 UTC; nor more than
-    /// [`STRANGER_TOLD_MAX`](super::STRANGER_TOLD_MAX) times.
+    /// They are not told again if they were told at this time or later, in milliseconds since 1970
+    /// UTC; nor more than [`STRANGER_TOLD_MAX`](super::STRANGER_TOLD_MAX) times.
     pub since: i64,
     /// What is said.
     pub reply: NewReply,
@@ -113,7 +117,8 @@ pub struct Stranger {
 pub enum Holder {
     /// A turn, until its reply is out.
     Turn(TurnId),
-    /// A session whose last request has no answer, until it is answered or forgotten: a retry sends them.
+    /// A session whose last request has no answer, until it is answered or forgotten: a retry sends
+    /// them.
     Retry(SessionId),
 }
 
@@ -251,7 +256,8 @@ pub struct Recent {
 /// Files to be noted as somebody's most recent ones.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NewRecent {
-    /// The conversation, in the channel's own words: turns of one conversation run one after the other.
+    /// The conversation, in the channel's own words: turns of one conversation run one after the
+    /// other.
     pub conversation: String,
     /// The channel's immutable id of the sender.
     pub sender: String,

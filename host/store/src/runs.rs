@@ -1,8 +1,9 @@
-//! Runs of workflows: what each began with, and how far it is. A result is here before the next task begins, so a run goes on
-//! where it was.
+//! Runs of workflows: what each began with, and how far it is. A result is here before the next
+//! task begins, so a run goes on where it was.
 //!
-//! A run may be carried out beside the one `serve`, by a process of its own that holds the run's lock: each change here is
-//! one statement that says what must hold, and so of many who decide at once one does.
+//! A run may be carried out beside the one `serve`, by a process of its own that holds the run's
+//! lock: each change here is one statement that says what must hold, and so of many who decide at
+//! once one does.
 
 mod kept;
 mod people;

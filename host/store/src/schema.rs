@@ -10,8 +10,8 @@ use std::time::Duration;
 /// The version that this program writes, kept in `user_version`.
 pub(super) const VERSION: i64 = 14;
 
-/// Times are milliseconds since 1970 UTC. `seq` is the order of arrival: Telegram starts its update ids
-/// anew at a random number after a quiet week.
+/// Times are milliseconds since 1970 UTC. `seq` is the order of arrival: Telegram starts its update
+/// ids anew at a random number after a quiet week.
 const VERSION_1: &str = "
 CREATE TABLE inbox (
     seq         INTEGER PRIMARY KEY,
@@ -154,8 +154,8 @@ CREATE TABLE outgoing (
 ) STRICT;
 ";
 
-/// `inbox.request` is the `seq` of the update to whose turn this one is said; `inbox.joined` the number of the line
-/// with which that turn took it up. `recent.turn` is the turn that noted it.
+/// `inbox.request` is the `seq` of the update to whose turn this one is said; `inbox.joined` the
+/// number of the line with which that turn took it up. `recent.turn` is the turn that noted it.
 const VERSION_7: &str = "
 ALTER TABLE inbox ADD COLUMN session TEXT;
 ALTER TABLE inbox ADD COLUMN sender  TEXT;
@@ -193,7 +193,8 @@ DROP TABLE part;
 ALTER TABLE part_of_any_kind RENAME TO part;
 ";
 
-/// `inbox.message` names what a person sent, however often it is edited; `moved` where a group goes on.
+/// `inbox.message` names what a person sent, however often it is edited; `moved` where a group goes
+/// on.
 const VERSION_9: &str = "
 ALTER TABLE inbox ADD COLUMN message TEXT;
 CREATE INDEX inbox_message ON inbox (channel, message) WHERE message IS NOT NULL AND done_at IS NULL;
@@ -212,16 +213,16 @@ const VERSION_10: &str = "
 ALTER TABLE stranger ADD COLUMN times INTEGER NOT NULL DEFAULT 1;
 ";
 
-/// `attempt.begun_at` is when the turn began to run, `attempt.spent` what it has cost in tokens without a line to show
-/// for it.
+/// `attempt.begun_at` is when the turn began to run, `attempt.spent` what it has cost in tokens
+/// without a line to show for it.
 const VERSION_11: &str = "
 ALTER TABLE attempt ADD COLUMN begun_at INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE attempt ADD COLUMN spent    INTEGER NOT NULL DEFAULT 0;
 UPDATE attempt SET begun_at = last_at;
 ";
 
-/// `stream.number` is the last event that was taken; `behind` whether what was said before it began may still have to be
-/// asked for. `place.last` is the update before which nothing has to be.
+/// `stream.number` is the last event that was taken; `behind` whether what was said before it began
+/// may still have to be asked for. `place.last` is the update before which nothing has to be.
 const VERSION_12: &str = "
 CREATE TABLE stream (
     channel TEXT    PRIMARY KEY,
@@ -269,9 +270,10 @@ CREATE TABLE run_task (
 ) STRICT;
 ";
 
-/// `run.owner` is who carries it out; `answers` whether its end is told to `answer_to`, `answered_at` since when it is. A
-/// task that runs and has `waits_until` waits: for the reply to what the task `waits_of` of its run has sent, or for a
-/// decision. `run_message.messages` are the platform's ids.
+/// `run.owner` is who carries it out; `answers` whether its end is told to `answer_to`,
+/// `answered_at` since when it is. A task that runs and has `waits_until` waits: for the reply to
+/// what the task `waits_of` of its run has sent, or for a decision. `run_message.messages` are the
+/// platform's ids.
 const VERSION_14: &str = "
 ALTER TABLE run ADD COLUMN owner          TEXT NOT NULL DEFAULT 'cli';
 ALTER TABLE run ADD COLUMN answer_channel TEXT;
@@ -320,7 +322,8 @@ pub(super) fn open(path: &Path) -> Result<Connection, StoreError> {
     connection.pragma_update(None, "synchronous", "full")?;
     connection.pragma_update(None, "foreign_keys", "on")?;
     connection.pragma_update(None, "trusted_schema", "off")?;
-    // What is done is overwritten, in pages that are given up as well: long texts have pages of their own.
+    // What is done is overwritten, in pages that are given up as well: long texts have pages of
+    // their own.
     connection.pragma_update(None, "secure_delete", "on")?;
     connection.pragma_update(None, "journal_size_limit", 8 << 20)?;
     migrate(&mut connection)?;

@@ -65,8 +65,8 @@ pub trait Inbox: Send + Sync {
     /// Keeps a batch, all or nothing. An update that is known already changes nothing. One that
     /// steers is addressed to the first message of its session that is not done, if that is the
     /// same sender's. An edit changes what its message says as long as that waits for a turn, and
-    /// one that is deleted meanwhile waits no longer. A stranger is told again only of what is newer
-    /// than the last telling. Rides.
+    /// one that is deleted meanwhile waits no longer. A stranger is told again only of what is
+    /// newer than the last telling. Rides.
     async fn persist(&self, channel: &str, updates: Vec<NewUpdate>) -> Result<Persisted, StoreError>;
 
     /// Up to `limit` updates that wait for a turn, in order; `after` is the last one of the page
@@ -266,8 +266,9 @@ pub trait Moves: Send + Sync {
 /// Streams of events that go on after a break.
 #[async_trait]
 pub trait Streams: Send + Sync {
-    /// [`Inbox::persist`], and with it how far the stream is read, and places where somebody was answered. A position of
-    /// another stream than the one that was begun last, or before one that is known, changes nothing. Rides.
+    /// [`Inbox::persist`], and with it how far the stream is read, and places where somebody was
+    /// answered. A position of another stream than the one that was begun last, or before one that
+    /// is known, changes nothing. Rides.
     async fn persist_at(
         &self,
         channel: &str,
@@ -285,8 +286,8 @@ pub trait Streams: Send + Sync {
     /// Notes how far the stream is read, as [`Streams::persist_at`] does.
     async fn stream_moves(&self, channel: &str, position: Position) -> Result<(), StoreError>;
 
-    /// Where people were answered, the latest first. What is known of a place stays while something that was said before
-    /// the stream began may have to be asked for.
+    /// Where people were answered, the latest first. What is known of a place stays while something
+    /// that was said before the stream began may have to be asked for.
     async fn places(&self, channel: &str) -> Result<Vec<Place>, StoreError>;
 
     /// Notes that all was asked for that was said before this stream began, up to these.
@@ -353,7 +354,8 @@ pub trait Runs: Send + Sync {
     /// Notes that a task begins; false when its run has ended, or the task has.
     async fn begin_task(&self, run: &str, task: usize) -> Result<bool, StoreError>;
 
-    /// Keeps what a task that has begun came to; where it failed, the run has failed with it. False when that is kept.
+    /// Keeps what a task that has begun came to; where it failed, the run has failed with it. False
+    /// when that is kept.
     async fn end_task(&self, run: &str, task: usize, ended: Ended) -> Result<bool, StoreError>;
 
     /// Ends a run that is open; false when it has ended.
@@ -362,7 +364,8 @@ pub trait Runs: Send + Sync {
     /// Ends a run that is open, and the task that it is at; false when it has ended.
     async fn cancel_run(&self, run: &str) -> Result<bool, StoreError>;
 
-    /// Opens a run that failed or was cut off: its tasks that are not done are pending again; false for any other.
+    /// Opens a run that failed or was cut off: its tasks that are not done are pending again; false
+    /// for any other.
     async fn reopen_run(&self, run: &str) -> Result<bool, StoreError>;
 }
 

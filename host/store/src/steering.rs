@@ -1,5 +1,6 @@
-//! What is said to a turn while it runs. It waits in the inbox like everything else: either the turn takes it up,
-//! with the line that says so, or a turn of its own answers it when its place in the order has come.
+//! What is said to a turn while it runs. It waits in the inbox like everything else: either the
+//! turn takes it up, with the line that says so, or a turn of its own answers it when its place in
+//! the order has come.
 
 use super::inbox::update;
 use super::{
@@ -91,9 +92,9 @@ fn is_free(tx: &Transaction<'_>, channel: &str, id: i64) -> Result<bool, StoreEr
     Ok(look.exists(params![channel, id])?)
 }
 
-/// Writes the headers of an update that has just come. What steers is addressed to the message that its session
-/// is at: the first one that is not answered yet. It has to be the same sender's, because whatever a turn does it
-/// does for whoever began it.
+/// Writes the headers of an update that has just come. What steers is addressed to the message that
+/// its session is at: the first one that is not answered yet. It has to be the same sender's,
+/// because whatever a turn does it does for whoever began it.
 pub(super) fn address(tx: &Transaction<'_>, seq: i64, headers: &Headers) -> Result<(), StoreError> {
     let Headers { session, sender, queue, .. } = headers;
     let request = match queue {

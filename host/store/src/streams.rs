@@ -1,5 +1,5 @@
-//! How far a channel has read a stream of events that goes on after a break, and where people were answered: what was
-//! said there while nobody listened is asked for again.
+//! How far a channel has read a stream of events that goes on after a break, and where people were
+//! answered: what was said there while nobody listened is asked for again.
 
 use super::inbox::persist;
 use super::{NewUpdate, Persisted, Sqlite, StoreError, Streams, now_ms};

@@ -1,7 +1,7 @@
 //! What each person has used today: tokens of a model, and bytes written. A day is one of UTC.
 //!
-//! Tokens are charged with the step that they paid for, bytes with the journal's row, each in the same
-//! transaction: what runs again after a crash is charged once.
+//! Tokens are charged with the step that they paid for, bytes with the journal's row, each in the
+//! same transaction: what runs again after a crash is charged once.
 
 use super::{Sqlite, StoreError, Usage, now_ms};
 use async_trait::async_trait;

@@ -1,4 +1,5 @@
-//! What waits for a turn, session by session: in which order it is to be worked on, and how much there is.
+//! What waits for a turn, session by session: in which order it is to be worked on, and how much
+//! there is.
 
 use super::{Backlog, Queued, Sqlite, StoreError};
 use async_trait::async_trait;

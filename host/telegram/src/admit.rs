@@ -27,7 +27,8 @@ pub(super) fn admit(message: &Message, allowed: &BTreeSet<i64>, members: Members
         // Whoever is behind it cannot be told from others.
         (_, _, OnBehalf::Chat) => Admission::Ignore("sent in the name of a chat"),
         (_, _, OnBehalf::Account) => Admission::Ignore("written by a bot in somebody's name"),
-        // A private chat has the number of its person; in any other the answer would reach somebody else.
+        // A private chat has the number of its person; in any other the answer would reach somebody
+        // else.
         (ChatKind::Private, ..) if message.chat.id != from.id => Admission::Ignore("a chat of others"),
         (ChatKind::Group, ..) if members == Members::None => {
             Admission::Ignore("nobody is served in this group")

@@ -1,8 +1,8 @@
 //! Requests to the Bot API: the one place that builds URLs with the token in them.
 //!
-//! teloxide-core describes the methods; the requests are made here, because its client sleeps for 10 s
-//! on a 5xx, reads results as types that lose a whole message for one unknown field, and follows
-//! redirects. This one follows none, sends no Referer and bounds what it reads.
+//! teloxide-core describes the methods; the requests are made here, because its client sleeps for
+//! 10 s on a 5xx, reads results as types that lose a whole message for one unknown field, and
+//! follows redirects. This one follows none, sends no Referer and bounds what it reads.
 
 use super::failure::{Failure, result_of};
 use super::pace::Pace;
@@ -41,8 +41,8 @@ impl Api {
         Ok(Self { client, base: address.url, token, pace })
     }
 
-    /// Calls a method and returns its result, unparsed: what the caller cannot read must not hide that
-    /// the call succeeded.
+    /// Calls a method and returns its result, unparsed: what the caller cannot read must not hide
+    /// that the call succeeded.
     ///
     /// # Errors
     /// [`Failure`].

@@ -1,5 +1,5 @@
-//! What a message says besides its words: who wrote it, whom it mentions, what it quotes, whence it was forwarded.
-//! All of it is information from outside; nothing of it decides who is served.
+//! What a message says besides its words: who wrote it, whom it mentions, what it quotes, whence it
+//! was forwarded. All of it is information from outside; nothing of it decides who is served.
 
 use cofferdam_core::text::one_line;
 use serde_json::Value;
@@ -16,8 +16,8 @@ pub(super) struct Besides {
     pub(super) name: String,
     /// People and bots that are mentioned without a user name.
     pub(super) mentions: Vec<i64>,
-    /// Who wrote the words, where the sender only sends them on: somebody whose message it was, or a bot that made
-    /// them for the sender to pick; perhaps empty.
+    /// Who wrote the words, where the sender only sends them on: somebody whose message it was, or
+    /// a bot that made them for the sender to pick; perhaps empty.
     pub(super) forwarded: Option<String>,
     /// The part of the message replied to that is meant.
     pub(super) quote: Option<String>,
@@ -52,8 +52,8 @@ fn mentions(message: &Value) -> Vec<i64> {
         .collect()
 }
 
-/// Whoever it comes from, and also where that is of a kind that nobody knows: words count as the sender's own only where
-/// nothing says otherwise.
+/// Whoever it comes from, and also where that is of a kind that nobody knows: words count as the
+/// sender's own only where nothing says otherwise.
 fn forwarded(message: &Value) -> Option<String> {
     let text = |value: &Value| one_line(value.as_str().unwrap_or_default().trim(), PERSON_BYTES_MAX);
     let origin = &message["forward_origin"];

@@ -1,4 +1,5 @@
-//! What every part of the running channel shares: what every channel stands on, the connection, the people.
+//! What every part of the running channel shares: what every channel stands on, the connection, the
+//! people.
 
 use super::api::{Api, REQUEST_MAX};
 use super::config::Timing;
@@ -31,8 +32,8 @@ pub(super) enum Hears {
     Everything,
 }
 
-/// The running bot as it is configured now. What runs keeps the one that it began with; all of them share what
-/// lasts.
+/// The running bot as it is configured now. What runs keeps the one that it began with; all of them
+/// share what lasts.
 #[derive(Clone)]
 pub(super) struct Bot {
     /// What every channel has.

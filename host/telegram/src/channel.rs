@@ -1,4 +1,5 @@
-//! What answering asks of a channel, for Telegram: reading its updates, and where answers are said and shown.
+//! What answering asks of a channel, for Telegram: reading its updates, and where answers are said
+//! and shown.
 
 use super::approvals::Below;
 use super::bot::Bot;

@@ -1,4 +1,5 @@
-//! `[channels.telegram]`: what an operator may set, and what is refused before anything is contacted.
+//! `[channels.telegram]`: what an operator may set, and what is refused before anything is
+//! contacted.
 
 use super::token::Token;
 use cofferdam_agent::server::{Address, BadAddress};
@@ -14,7 +15,8 @@ use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// The section as written. Nothing in it is secret: the token is in the environment, or in a file of its own.
+/// The section as written. Nothing in it is secret: the token is in the environment, or in a file
+/// of its own.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Config {

@@ -1,5 +1,5 @@
-//! What a message without usable text or media is: an event that Telegram reports, or something that a
-//! person sent and that nothing here uses.
+//! What a message without usable text or media is: an event that Telegram reports, or something
+//! that a person sent and that nothing here uses.
 
 use serde_json::Value;
 
@@ -70,8 +70,8 @@ const FRAME: &[&str] = &[
     "media_group_id",
 ];
 
-/// The content of a message without text and media. What no list knows is taken for something that a
-/// person sent: an answer too many is better than silence.
+/// The content of a message without text and media. What no list knows is taken for something that
+/// a person sent: an answer too many is better than silence.
 pub(super) fn other_content(message: &Value) -> Content {
     if let Some(kind) = UNUSED.iter().find(|kind| !message[**kind].is_null()) {
         return Content::Unknown(kind);

@@ -1,5 +1,5 @@
-//! What has been confirmed and what is asked for next; how an update that is not even JSON is passed over
-//! without losing one that is.
+//! What has been confirmed and what is asked for next; how an update that is not even JSON is
+//! passed over without losing one that is.
 
 use super::outline::find_update_id;
 use std::time::{Duration, Instant};
@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 const BATCH_MAX: u8 = 100;
 /// After a quiet week update ids start anew at a random number: an offset this old is not sent.
 const OFFSET_AGE_MAX: Duration = Duration::from_secs(24 * 60 * 60);
-/// So often an answer may be unreadable before its updates are fetched one by one, and before one alone
-/// is passed over.
+/// So often an answer may be unreadable before its updates are fetched one by one, and before one
+/// alone is passed over.
 const UNREADABLE_MAX: u32 = 2;
 
 /// What has been confirmed, and how much is asked for.
@@ -42,8 +42,8 @@ impl Cursor {
         }
     }
 
-    /// An answer was not JSON. If it stays so, the updates are fetched one by one, and one that cannot
-    /// be read even alone is passed over: it would block all others for ever.
+    /// An answer was not JSON. If it stays so, the updates are fetched one by one, and one that
+    /// cannot be read even alone is passed over: it would block all others for ever.
     pub(super) fn pass_over(&mut self, text: &str) -> Cursored {
         self.unreadable += 1;
         if self.unreadable < UNREADABLE_MAX {
@@ -58,7 +58,8 @@ impl Cursor {
             return Cursored::Stays;
         }
         let found = find_update_id(text);
-        // All below the offset is confirmed and this update is the first, so one step confirms at most it.
+        // All below the offset is confirmed and this update is the first, so one step confirms at
+        // most it.
         let Some(id) = found.max(self.offset()) else { return Cursored::Stays };
         tracing::error!(
             update_id = id,

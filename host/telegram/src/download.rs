@@ -1,5 +1,5 @@
-//! Fetches one file from Telegram: asks where it is, takes what comes within the limits, and tries again what time may
-//! heal. Why one cannot be had is said in words for its sender.
+//! Fetches one file from Telegram: asks where it is, takes what comes within the limits, and tries
+//! again what time may heal. Why one cannot be had is said in words for its sender.
 
 use super::api::REQUEST_MAX;
 use super::bot::Bot;

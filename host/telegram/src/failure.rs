@@ -1,4 +1,5 @@
-//! How a request to the Bot API fails, sorted by what helps. Every text in it is scrubbed and bounded.
+//! How a request to the Bot API fails, sorted by what helps. Every text in it is scrubbed and
+//! bounded.
 
 use super::token::Token;
 use cofferdam_core::text::one_line;
@@ -115,7 +116,8 @@ fn refusal(code: u16, description: String, parameters: &Value) -> Failure {
     }
 }
 
-/// The pause that a message of an album has to make, which Telegram says in the words of a 400 alone.
+/// The pause that a message of an album has to make, which Telegram says in the words of a 400
+/// alone.
 fn pause_in(description: &str) -> Option<Duration> {
     let said = description.to_ascii_lowercase();
     let (_, rest) = said.split_once("too many requests: retry after ")?;

@@ -1,5 +1,5 @@
-//! What must hold for any bytes that come as an update: reading ends, refuses nobody's message for one odd field,
-//! and serves nobody who is not named.
+//! What must hold for any bytes that come as an update: reading ends, refuses nobody's message for
+//! one odd field, and serves nobody who is not named.
 //!
 //! Used by the fuzz target, which includes this file, and by the run over the corpus below.
 

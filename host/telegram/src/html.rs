@@ -1,5 +1,6 @@
-//! Text with styles in the HTML that Telegram takes: <https://core.telegram.org/bots/api#html-style>. Every tag is
-//! this file's own, and closed; everything else is escaped.
+//! Text with styles in the HTML that Telegram takes:
+//! <https://core.telegram.org/bots/api#html-style>. Every tag is this file's own, and closed;
+//! everything else is escaped.
 
 use cofferdam_chat::outbound::{Rich, Span, Style};
 

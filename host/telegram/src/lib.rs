@@ -5,14 +5,14 @@
 //!         sender   durable  order    one unit     pure                       durable
 //! ```
 //!
-//! A press of a button is decided by the poller itself (`presses`), before it is confirmed; the turn that waits
-//! for it (`approvals`) holds its lane meanwhile, and nothing else.
+//! A press of a button is decided by the poller itself (`presses`), before it is confirmed; the
+//! turn that waits for it (`approvals`) holds its lane meanwhile, and nothing else.
 //!
-//! Who is served, and what holds in which group, is asked for each message (`people`, `rules`); a group that moved is
-//! one place with two ids (`moves`).
+//! Who is served, and what holds in which group, is asked for each message (`people`, `rules`); a
+//! group that moved is one place with two ids (`moves`).
 //!
-//! The token stays in [`Token`] and the URLs of `api`. Messages of people who are not served are neither
-//! kept nor downloaded from.
+//! The token stays in [`Token`] and the URLs of `api`. Messages of people who are not served are
+//! neither kept nor downloaded from.
 
 mod about;
 mod admit;
@@ -104,7 +104,8 @@ pub enum ServeError {
 
 /// Serves until `stop`, then returns within 10 s, whatever the network does.
 ///
-/// `announce` gets one line, when polling begins. `renewals` bring configurations that come into force meanwhile.
+/// `announce` gets one line, when polling begins. `renewals` bring configurations that come into
+/// force meanwhile.
 ///
 /// # Errors
 /// [`ServeError`]; a network that fails is waited for and is none.

@@ -3,7 +3,8 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// The one file of a message; the store keeps it as JSON. Name, type and size are the sender's words.
+/// The one file of a message; the store keeps it as JSON. Name, type and size are the sender's
+/// words.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Media {
     /// The message that it is in.

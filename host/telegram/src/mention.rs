@@ -1,6 +1,7 @@
 //! Mentions of this bot by its user name.
 //!
-//! One is `@` and the name, in any case, that no letter, digit, `_` or `@` touches: an address of e-mail is none.
+//! One is `@` and the name, in any case, that no letter, digit, `_` or `@` touches: an address of
+//! e-mail is none.
 
 use cofferdam_chat::answering::Mentions;
 

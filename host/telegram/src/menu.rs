@@ -1,5 +1,6 @@
-//! The command menus of the chat windows: one for all chats, one for each group in which not every tool can be called.
-//! They are set where they are not as they should be. Best effort: without them the bot works as well.
+//! The command menus of the chat windows: one for all chats, one for each group in which not every
+//! tool can be called. They are set where they are not as they should be. Best effort: without them
+//! the bot works as well.
 
 use super::api::{Api, REQUEST_MAX};
 use super::bot::Bot;
@@ -20,7 +21,8 @@ const SUMMARY_CHARS_MAX: usize = 256;
 /// Groups whose menus are looked at; the configuration may name more.
 const GROUPS_MAX: usize = 50;
 
-/// Sees to it that the menus show these and `/help`, in single groups as far as they can be called there.
+/// Sees to it that the menus show these and `/help`, in single groups as far as they can be called
+/// there.
 pub(super) async fn set_menus(bot: &Bot, entries: &[MenuEntry]) {
     let mut failed = set_menu(&bot.api, BotCommandScope::Default, commands(entries, None)).await.err();
     for (id, group) in bot.door.groups.named.iter().take(GROUPS_MAX) {

@@ -1,5 +1,5 @@
-//! Groups that became supergroups: the same place under a new id. What was kept under the old id, its home, goes on
-//! being used; what is sent goes to the new one.
+//! Groups that became supergroups: the same place under a new id. What was kept under the old id,
+//! its home, goes on being used; what is sent goes to the new one.
 
 use super::bot::Bot;
 use super::wire::{Message, Moved};
@@ -7,8 +7,8 @@ use cofferdam_store::MOVES_MAX;
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// The old and the new id of each group that moved, as many as the store remembers. It happens to a group once. Clones
-/// share it.
+/// The old and the new id of each group that moved, as many as the store remembers. It happens to a
+/// group once. Clones share it.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Moves(Arc<Mutex<VecDeque<(i64, i64)>>>);
 

@@ -1,5 +1,5 @@
-//! The bare outline of an update whose JSON no parser accepts as a whole: nested without end, numbers or
-//! escapes out of range. Enough to tell its sender so.
+//! The bare outline of an update whose JSON no parser accepts as a whole: nested without end,
+//! numbers or escapes out of range. Enough to tell its sender so.
 
 use super::wire::{Chat, Content, Message, OnBehalf, Update, User, UserKind, kind_named};
 use serde::Deserialize;
@@ -13,8 +13,8 @@ pub(super) fn outline(text: &str) -> Option<Update> {
     })
 }
 
-/// The update's id in a text that may not be JSON. Quotes within strings are escaped, so no sender can
-/// write this key.
+/// The update's id in a text that may not be JSON. Quotes within strings are escaped, so no sender
+/// can write this key.
 pub(super) fn find_update_id(text: &str) -> Option<i64> {
     let (_, rest) = text.split_once("\"update_id\":")?;
     let rest = rest.trim_start();

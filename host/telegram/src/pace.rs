@@ -1,6 +1,7 @@
-//! How fast Telegram takes messages, a little below what <https://core.telegram.org/bots/faq#my-bot-is-hitting-limits-how-do-i-avoid-this>
-//! says: 1 a second in a chat, 20 a minute in a group, 30 a second in all. What arrives is what counts there, and
-//! requests do not arrive as evenly as they leave.
+//! How fast Telegram takes messages, a little below what
+//! <https://core.telegram.org/bots/faq#my-bot-is-hitting-limits-how-do-i-avoid-this> says: 1 a
+//! second in a chat, 20 a minute in a group, 30 a second in all. What arrives is what counts there,
+//! and requests do not arrive as evenly as they leave.
 
 use super::config::FloodLimits;
 use super::failure::Failure;

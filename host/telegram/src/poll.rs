@@ -1,5 +1,5 @@
-//! Long polling: persist a batch, then confirm it, for as long as the program runs. Whatever goes wrong
-//! is waited out; only a refused token ends it.
+//! Long polling: persist a batch, then confirm it, for as long as the program runs. Whatever goes
+//! wrong is waited out; only a refused token ends it.
 
 use super::PULSE;
 use super::admit::{Admission, admit};
@@ -52,7 +52,8 @@ impl Payload for GetUpdates {
 /// Polls until the stop; the error is a refused token.
 pub(super) async fn poll(bots: &Bots, lanes: &mpsc::Sender<Arrival>) -> Result<(), Failure> {
     PULSE.known();
-    // The first poll comes back at once, and shows whether polling works: a later one lasts as long as nobody writes.
+    // The first poll comes back at once, and shows whether polling works: a later one lasts as long
+    // as nobody writes.
     let mut hold = Duration::ZERO;
     let mut cursor = Cursor::default();
     let mut trouble = Trouble::new("polling", PAUSE_FIRST, PAUSE_MAX);
@@ -128,7 +129,8 @@ async fn ask(bot: &Bot, cursor: &Cursor, hold: Duration) -> Result<Vec<Box<RawVa
     serde_json::from_str(result.get()).map_err(|_| Failure::Unreachable("getUpdates brings no list".into()))
 }
 
-/// Persists a batch, hands the work on, which never waits for work to be done, then moves the cursor.
+/// Persists a batch, hands the work on, which never waits for work to be done, then moves the
+/// cursor.
 async fn take(
     bot: &Bot,
     batch: Vec<Box<RawValue>>,
@@ -170,7 +172,8 @@ async fn take(
             return Ok(Flow::Stops);
         }
     }
-    // Work begins while the disk takes them in; what the next poll confirms has to outlast the power as well.
+    // Work begins while the disk takes them in; what the next poll confirms has to outlast the
+    // power as well.
     if last.is_some() && base.stored("settle updates", || base.store.settle()).await.is_none() {
         return Ok(Flow::Stops);
     }

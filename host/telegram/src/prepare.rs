@@ -1,5 +1,5 @@
-//! From the messages of a turn to what is to be done: pure, so that every rule of who is answered, with
-//! which text and which files, is in one table.
+//! From the messages of a turn to what is to be done: pure, so that every rule of who is answered,
+//! with which text and which files, is in one table.
 
 use super::about::about;
 use super::admit::{Admission, admit};
@@ -108,7 +108,8 @@ enum Meant {
     ForAnother,
     /// Words that mention this bot, without that.
     Mention(String),
-    /// Other words of the sender, as typed. Those of somebody else, which the sender only sends on, are none.
+    /// Other words of the sender, as typed. Those of somebody else, which the sender only sends on,
+    /// are none.
     Said(String),
 }
 
@@ -138,8 +139,8 @@ fn meant(message: &Message, me: &Me) -> Meant {
     }
 }
 
-/// Whether a message in a group is meant for this bot: a command, a mention, or a reply to what the bot said; or
-/// anything that is said, where the group is there for that.
+/// Whether a message in a group is meant for this bot: a command, a mention, or a reply to what the
+/// bot said; or anything that is said, where the group is there for that.
 fn is_for_us(message: &Message, rules: &Rules) -> bool {
     match meant(message, &rules.me) {
         Meant::Command(_) | Meant::Mention(_) => true,

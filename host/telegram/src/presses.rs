@@ -1,5 +1,5 @@
-//! Presses of buttons below approvals: decided by the desk before the update is confirmed. The presser's number is
-//! looked at before anything else.
+//! Presses of buttons below approvals: decided by the desk before the update is confirmed. The
+//! presser's number is looked at before anything else.
 //!
 //! They pass by the lanes: the lane of a press is busy with the very turn that waits for it.
 
@@ -11,7 +11,8 @@ use cofferdam_chat::desk::Said;
 use teloxide_core::payloads::AnswerCallbackQuery;
 use teloxide_core::types::CallbackQueryId;
 
-/// Answers to presses that are under way at once; more presses are not answered, and count all the same.
+/// Answers to presses that are under way at once; more presses are not answered, and count all the
+/// same.
 pub(super) const ANSWERS_AT_ONCE_MAX: usize = 16;
 
 /// Decides what the presses ask for. When it returns, that is on disk.

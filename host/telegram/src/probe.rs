@@ -1,5 +1,5 @@
-//! One harmless request that tells whether the bot's token is accepted: `getMe`. Never `getUpdates`, which
-//! would take messages away from a gateway that polls.
+//! One harmless request that tells whether the bot's token is accepted: `getMe`. Never
+//! `getUpdates`, which would take messages away from a gateway that polls.
 
 use super::api::Api;
 use super::bot::Me;
@@ -12,7 +12,8 @@ use std::time::Duration;
 use teloxide_core::payloads::GetMe;
 use tokio_util::sync::CancellationToken;
 
-/// Asks the Bot API of this configuration who the bot with this token is, once, for at most `limit`.
+/// Asks the Bot API of this configuration who the bot with this token is, once, for at most
+/// `limit`.
 pub async fn who(config: &Config, token: Token, limit: Duration) -> Answered {
     let unreachable = |said: String| Answered { bot: Err(ProbeError::Unreachable(said)), date: None };
     let api = match config.address() {

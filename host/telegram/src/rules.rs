@@ -40,13 +40,14 @@ impl Rules {
         if self.allowed.contains(&sender) { By::Served } else { By::Member(sender.to_string()) }
     }
 
-    /// Whether somebody may have the conversation forgotten that they are heard in: their own, or one of all, where
-    /// they are not merely a member of an open group.
+    /// Whether somebody may have the conversation forgotten that they are heard in: their own, or
+    /// one of all, where they are not merely a member of an open group.
     pub(super) fn may_begin_anew(&self, sender: i64) -> bool {
         self.whose == Whose::Person || self.allowed.contains(&sender)
     }
 
-    /// Whether somebody is served in a chat: a private one, which has the number of its person, or a group.
+    /// Whether somebody is served in a chat: a private one, which has the number of its person, or
+    /// a group.
     pub(super) fn serves(&self, person: i64, chat: i64) -> bool {
         let members = if chat < 0 { self.of(chat).members } else { Members::Allowed };
         match members {

@@ -96,7 +96,8 @@ impl Bot {
             return Ok(message);
         }
         let content = Content::of(part)?;
-        // Only the first message of a reply points at the question; files that follow, at what they follow.
+        // Only the first message of a reply points at the question; files that follow, at what they
+        // follow.
         target.reply_to = match (part.n, &content.files) {
             (0, _) => target.reply_to,
             (_, Some(_)) => match after {
@@ -132,8 +133,9 @@ impl Bot {
 }
 
 impl Api {
-    /// Puts the first part of a reply in the place of what stood for it; `None` when it must be sent anew,
-    /// and then nothing stands there any more, as far as Telegram lets a bot clear it away.
+    /// Puts the first part of a reply in the place of what stood for it; `None` when it must be
+    /// sent anew, and then nothing stands there any more, as far as Telegram lets a bot clear it
+    /// away.
     async fn take_place(
         &self,
         chat: i64,
@@ -217,7 +219,8 @@ pub(super) struct Written {
 }
 
 impl Written {
-    /// With its styles as HTML. Plain text goes without a parse mode: nothing in it can be taken for markup.
+    /// With its styles as HTML. Plain text goes without a parse mode: nothing in it can be taken
+    /// for markup.
     pub(super) fn of(text: &Rich) -> Self {
         match text.spans.is_empty() {
             true => Self::plain(text),
@@ -230,7 +233,8 @@ impl Written {
     }
 }
 
-/// Whether it was the markup of this text that Telegram refused; then nothing was sent, and its words can be.
+/// Whether it was the markup of this text that Telegram refused; then nothing was sent, and its
+/// words can be.
 pub(super) fn is_markup_refused(failure: &Failure, text: &Rich) -> bool {
     let refused = !text.spans.is_empty() && failure.says("can't parse entities");
     if refused {
@@ -266,8 +270,9 @@ fn send_error(failure: Failure) -> SendError {
         Failure::TooMany(pause) => SendError::Later(pause),
         Failure::TooSlow(_) => SendError::TooSlow(failure.to_string()),
         Failure::Refused { .. } | Failure::Migrated(_) => SendError::Refused(failure.to_string()),
-        // Without its token the bot cannot send now; the poller ends the program, and the next start,
-        // with a token that is accepted, sends it. An answer that cannot be read says nothing.
+        // Without its token the bot cannot send now; the poller ends the program, and the next
+        // start, with a token that is accepted, sends it. An answer that cannot be read says
+        // nothing.
         Failure::Unauthorized(_)
         | Failure::Conflict(_)
         | Failure::Unreachable(_)

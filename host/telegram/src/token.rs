@@ -14,7 +14,8 @@ pub struct Token {
 impl Token {
     /// A token as an environment variable holds it; blanks around it are not part of it.
     ///
-    /// `None` for anything that cannot stand in a URL as it is: no token of Telegram's is like that.
+    /// `None` for anything that cannot stand in a URL as it is: no token of Telegram's is like
+    /// that.
     pub fn parse(text: &str) -> Option<Self> {
         let text = text.trim();
         let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, ':' | '_' | '-');

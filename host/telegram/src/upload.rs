@@ -12,8 +12,8 @@ use reqwest::multipart::{Form, Part};
 use serde_json::{Value, json};
 use tokio::time::timeout;
 
-/// What messages of the Bot API carry: <https://core.telegram.org/bots/api#sending-files>. Megabytes are taken as
-/// millions, which is on the safe side.
+/// What messages of the Bot API carry: <https://core.telegram.org/bots/api#sending-files>.
+/// Megabytes are taken as millions, which is on the safe side.
 pub(super) const MANNERS: Manners = Manners {
     text_units_max: super::send::TEXT_UNITS_MAX,
     caption_units_max: 1024,
@@ -114,7 +114,8 @@ fn group(
     files: &[Shown],
     caption: Option<Written>,
 ) -> Result<(&'static str, Form), Failure> {
-    // People see the caption of an album's first picture, and that of the last document, as that of all.
+    // People see the caption of an album's first picture, and that of the last document, as that of
+    // all.
     let documents = files.iter().all(|shown| !matches!(shown.media, Media::Photo | Media::Video));
     let captioned = if documents { files.len() - 1 } else { 0 };
     let (mut form, mut media) = (Form::new(), Vec::new());

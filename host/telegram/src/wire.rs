@@ -1,5 +1,5 @@
-//! What an update says, read leniently: a field of a wrong type counts as missing and never takes the
-//! rest of the message with it. It judges nothing.
+//! What an update says, read leniently: a field of a wrong type counts as missing and never takes
+//! the rest of the message with it. It judges nothing.
 
 use super::besides::{Besides, name};
 pub(super) use super::content::Content;
@@ -157,8 +157,8 @@ impl Message {
                 id: value["chat"]["id"].as_i64().unwrap_or_default(),
                 kind: chat_kind(&value["chat"]),
             },
-            // Elsewhere the field names a thread of replies, which is no place to send to. What is said in the topic
-            // General has none, and neither has what is sent to it.
+            // Elsewhere the field names a thread of replies, which is no place to send to. What is
+            // said in the topic General has none, and neither has what is sent to it.
             thread: value["message_thread_id"].as_i64().filter(|_| is_topic),
             from: User::read(&value["from"]),
             on_behalf: on_behalf(value),
@@ -221,7 +221,8 @@ fn moved(message: &Value) -> Option<Moved> {
     id("migrate_to_chat_id").map(Moved::To).or_else(|| id("migrate_from_chat_id").map(Moved::From))
 }
 
-/// A channel's direct messages call themselves a supergroup, of which each topic is a conversation with another person.
+/// A channel's direct messages call themselves a supergroup, of which each topic is a conversation
+/// with another person.
 fn chat_kind(chat: &Value) -> ChatKind {
     if chat["is_direct_messages"] == true {
         return ChatKind::Other;

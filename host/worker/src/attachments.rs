@@ -1,4 +1,5 @@
-//! `turn-attachments` and `recent-attachments`: the list, and bytes as streams that copy as little as possible.
+//! `turn-attachments` and `recent-attachments`: the list, and bytes as streams that copy as little
+//! as possible.
 
 use crate::bindings::cofferdam::tool::recent_attachments as recent;
 use crate::bindings::cofferdam::tool::turn_attachments as wit;

@@ -7,8 +7,8 @@ use std::path::PathBuf;
 use wasmtime::Engine;
 use wasmtime::component::Component;
 
-/// The machine code of a component, once it is sure that a worker can load it: one with more parts than an instance may
-/// have is refused here, with the reason.
+/// The machine code of a component, once it is sure that a worker can load it: one with more parts
+/// than an instance may have is refused here, with the reason.
 ///
 /// # Errors
 /// What the compiler says.
@@ -35,8 +35,8 @@ pub(crate) fn own(engine: &Engine, code: &[u8]) -> Result<Component, String> {
 pub(crate) fn load(engine: &Engine, code: &OwnedFd) -> Result<Component, String> {
     let path = PathBuf::from(format!("/proc/self/fd/{}", code.as_raw_fd()));
     // SAFETY: the gateway hands over a sealed memory file, which nobody changes any more, with code that this very program
-    // compiled: embedded when it was built, or kept in a folder that only its user can write, whose checksum held. Version
-    // and settings are checked by wasmtime itself.
+    // compiled: embedded when it was built, or kept in a folder that only its user can write, whose
+    // checksum held. Version and settings are checked by wasmtime itself.
     unsafe { Component::deserialize_file(engine, path) }.map_err(said)
 }
 

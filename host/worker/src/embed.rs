@@ -1,5 +1,5 @@
-//! What a build embeds of a component: its machine code, and what it says of itself, so that neither is made when the
-//! gateway starts.
+//! What a build embeds of a component: its machine code, and what it says of itself, so that
+//! neither is made when the gateway starts.
 
 use crate::code;
 use crate::machine::Machine;

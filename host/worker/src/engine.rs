@@ -1,4 +1,5 @@
-//! The wasmtime engine: what of WebAssembly tools may use, how much of it, and on which machines its code runs.
+//! The wasmtime engine: what of WebAssembly tools may use, how much of it, and on which machines
+//! its code runs.
 //!
 //! Nothing interrupts a guest: the gateway ends the process of one whose time is over.
 
@@ -17,15 +18,17 @@ const STACK_BYTES_MAX: usize = 512 << 10;
 /// Stack that a call runs on: the guest's and the host functions' it calls.
 const FIBER_STACK_BYTES: usize = 2 << 20;
 
-/// What a machine must have to run the code: that of x86-64-v2, which all have since about 2009; of aarch64 the base.
-/// Code that is embedded or cached runs on any of them, whatever it was compiled on.
+/// What a machine must have to run the code: that of x86-64-v2, which all have since about 2009; of
+/// aarch64 the base. Code that is embedded or cached runs on any of them, whatever it was compiled
+/// on.
 #[cfg(target_arch = "x86_64")]
 const FEATURES: &[&str] =
     &["has_cmpxchg16b", "has_sse3", "has_ssse3", "has_sse41", "has_sse42", "has_popcnt"];
 #[cfg(not(target_arch = "x86_64"))]
 const FEATURES: &[&str] = &[];
 
-/// Machine code calls no C library, but wasmtime runs only what names the one that it was built with itself.
+/// Machine code calls no C library, but wasmtime runs only what names the one that it was built
+/// with itself.
 const LIBC: &str = if cfg!(target_env = "musl") { "musl" } else { "gnu" };
 
 /// An engine for one call at a time, for this kind of machine.
@@ -51,8 +54,8 @@ fn engine_for(target: &str, features: &[&str], memory_bytes_max: usize) -> Resul
         .total_tables(TABLES_MAX)
         .table_elements(TABLE_ELEMENTS_MAX)
         .total_stacks(1)
-        // What the last guest dirtied is reset in place, page by page, instead of being unmapped and
-        // faulted in again; kernels without PAGEMAP_SCAN unmap beyond this much.
+        // What the last guest dirtied is reset in place, page by page, instead of being unmapped
+        // and faulted in again; kernels without PAGEMAP_SCAN unmap beyond this much.
         .pagemap_scan(Enabled::Auto)
         .linear_memory_keep_resident(512 << 10)
         .table_keep_resident(64 << 10);

@@ -1,10 +1,10 @@
 //! `wasi:filesystem` as guests get it: the granted mounts, read-only, regular files and directories
 //! alone.
 //!
-//! Stands in for the stock implementation, which would block on a FIFO, open devices, cross mounts and
-//! collect whole directories in memory. Every path is resolved by `openat2` beneath the mount, first
-//! as a bare handle (`O_PATH`), then looked at, and only then opened: there is nothing to race.
-//! Everything that would change something is refused; writing is `workspace-write`'s.
+//! Stands in for the stock implementation, which would block on a FIFO, open devices, cross mounts
+//! and collect whole directories in memory. Every path is resolved by `openat2` beneath the mount,
+//! first as a bare handle (`O_PATH`), then looked at, and only then opened: there is nothing to
+//! race. Everything that would change something is refused; writing is `workspace-write`'s.
 
 mod beneath;
 mod entries;
@@ -198,7 +198,8 @@ impl types::HostDescriptor for Files<'_> {
     async fn read_directory(&mut self, fd: Handle) -> FsResult<Resource<types::DirectoryEntryStream>> {
         let dir = self.dir(&fd)?;
         let entries = self.table().push(Entries::of(&dir)?)?;
-        // The stock stream type cannot be built outside its crate; the handle is looked up under our type.
+        // The stock stream type cannot be built outside its crate; the handle is looked up under
+        // our type.
         Ok(Resource::new_own(entries.rep()))
     }
 

@@ -1,4 +1,5 @@
-//! The guest's way to the gateway, which alone has authority: every request is sent there and answered.
+//! The guest's way to the gateway, which alone has authority: every request is sent there and
+//! answered.
 
 use cofferdam_core::host_call::{FILES_MAX, Notification, Reply, ReplyFile, Request};
 use cofferdam_core::message::{Address, OutgoingAttachment};

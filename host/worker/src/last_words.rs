@@ -1,4 +1,5 @@
-//! What a guest printed last, and which of it says what happened: languages end with lines that do not.
+//! What a guest printed last, and which of it says what happened: languages end with lines that do
+//! not.
 
 use std::collections::VecDeque;
 
@@ -28,8 +29,8 @@ impl LastWords {
         }
     }
 
-    /// The message of what happened last: of a panic in Rust, an exception in Python, an error with its stack in
-    /// JavaScript; of anything else the last line.
+    /// The message of what happened last: of a panic in Rust, an exception in Python, an error with
+    /// its stack in JavaScript; of anything else the last line.
     pub(crate) fn telling(&self) -> String {
         let mut lines: Vec<&str> = self.lines.iter().map(String::as_str).collect();
         while lines.len() > 1 && lines.last().is_some_and(|line| says_nothing(line)) {

@@ -1,5 +1,5 @@
-//! Runs guests: links a compiled component with what is granted, and makes a fresh store and a fresh instance for each
-//! call.
+//! Runs guests: links a compiled component with what is granted, and makes a fresh store and a
+//! fresh instance for each call.
 //!
 //! It decides nothing about a guest's requests: they go to the [gateway](crate::gateway).
 
@@ -42,12 +42,14 @@ pub(crate) struct Reach {
     pub(crate) gateway: Gateway,
 }
 
-/// The time of a call is over. A guest that does not look up is ended with its process, by the gateway.
+/// The time of a call is over. A guest that does not look up is ended with its process, by the
+/// gateway.
 #[derive(Debug, thiserror::Error)]
 #[error("the deadline passed")]
 pub(crate) struct OutOfTime;
 
-/// The instance of a call that is over. Taking it apart takes a while, which nobody needs to wait for.
+/// The instance of a call that is over. Taking it apart takes a while, which nobody needs to wait
+/// for.
 #[must_use = "dropped before the answer is sent, it delays that"]
 pub(crate) struct Spent {
     _store: Store<State>,
@@ -122,8 +124,9 @@ impl Machine {
         })
     }
 
-    /// Runs a call to its end. Gives the text that the guest returned, what the guest said instead, or why it did not come
-    /// to an end; and the instance, which says nothing any more and is to be dropped when the answer is on its way. Blocks.
+    /// Runs a call to its end. Gives the text that the guest returned, what the guest said instead,
+    /// or why it did not come to an end; and the instance, which says nothing any more and is to be
+    /// dropped when the answer is on its way. Blocks.
     pub(crate) fn run(
         &self,
         linked: &Linked,

@@ -1,7 +1,9 @@
-//! The process in which guests run. Started by the gateway with a socket as its standard input and nothing else.
+//! The process in which guests run. Started by the gateway with a socket as its standard input and
+//! nothing else.
 //!
-//! The only program that knows wasmtime; it speaks to its gateway alone. `cofferdam-worker embed FILE…` is for the
-//! gateway's build: it writes beside each component its machine code and what it says of itself.
+//! The only program that knows wasmtime; it speaks to its gateway alone.
+//! `cofferdam-worker embed FILE…` is for the gateway's build: it writes beside each component its
+//! machine code and what it says of itself.
 
 mod attachments;
 mod bindings;

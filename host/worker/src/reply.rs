@@ -1,5 +1,5 @@
-//! `reply-attachments` as guests call it: paths go to the gateway, which takes their bytes by itself, and contents as
-//! they are.
+//! `reply-attachments` as guests call it: paths go to the gateway, which takes their bytes by
+//! itself, and contents as they are.
 
 use crate::bindings::cofferdam::tool::reply_attachments as wit;
 use crate::bindings::cofferdam::tool::types::ToolError as WitError;

@@ -1,7 +1,8 @@
-//! What a worker does: confines itself, then serves what its gateway asks for, one at a time, until that is gone.
+//! What a worker does: confines itself, then serves what its gateway asks for, one at a time, until
+//! that is gone.
 //!
-//! It holds one socket, machine code and the folders of its mounts, and nothing else: no secret, no writable
-//! descriptor, no network, and no way to get them.
+//! It holds one socket, machine code and the folders of its mounts, and nothing else: no secret, no
+//! writable descriptor, no network, and no way to get them.
 
 use crate::code;
 use crate::files::{self, Mount};

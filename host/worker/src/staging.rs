@@ -1,4 +1,5 @@
-//! `workspace-write` and `progress` as guests call them: handles and streams over what the gateway allows.
+//! `workspace-write` and `progress` as guests call them: handles and streams over what the gateway
+//! allows.
 //!
 //! It decides nothing: every request goes to the [gateway](crate::gateway).
 

@@ -1,7 +1,7 @@
 //! Workflow files: read strictly, their templates rendered in two phases, their attachments merged.
 //!
-//! Pure: no file is opened here, no time is asked, nothing is sent. Files named by a file are read by a function that
-//! the caller gives. `docs/workflows.md` is the operator's page.
+//! Pure: no file is opened here, no time is asked, nothing is sent. Files named by a file are read
+//! by a function that the caller gives. `docs/workflows.md` is the operator's page.
 //!
 //! ```text
 //! text ─► node ─► file ─► plan (phase one) ─► ready (phase two, before each task)

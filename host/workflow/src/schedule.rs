@@ -33,7 +33,8 @@ pub(crate) fn check(text: &str) -> Result<(), String> {
 }
 
 const MINUTE_MS: i64 = 60_000;
-/// Times of a schedule are looked for this far back: who was away for longer makes up one of the last year.
+/// Times of a schedule are looked for this far back: who was away for longer makes up one of the
+/// last year.
 const LOOK_BACK_MINUTES: i64 = 366 * 24 * 60;
 
 /// The latest time of a schedule after `after` and up to `until`, in milliseconds since 1970 UTC.

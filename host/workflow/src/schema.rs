@@ -1,4 +1,5 @@
-//! The JSON Schema of a workflow's file, for editors: what the loader takes, as far as a schema can say it.
+//! The JSON Schema of a workflow's file, for editors: what the loader takes, as far as a schema can
+//! say it.
 //!
 //! A test holds both to the same examples and refusals.
 

@@ -14,8 +14,8 @@ pub(super) struct Table {
     pub(super) case: Vec<Case>,
 }
 
-/// One case. In every text `${outside}` is a folder of the host beside the workspace, and `${ab*3}` is
-/// `ababab`.
+/// One case. In every text `${outside}` is a folder of the host beside the workspace, and `${ab*3}`
+/// is `ababab`.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Case {
@@ -36,7 +36,8 @@ pub(super) struct Case {
 
     /// Tried with every file tool.
     path: Option<String>,
-    /// The code of every way, or of those that only read, that make the path, that need it to be there.
+    /// The code of every way, or of those that only read, that make the path, that need it to be
+    /// there.
     every: Option<Codes>,
     reads: Option<Codes>,
     creates: Option<Codes>,

@@ -12,8 +12,8 @@ use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 use support::home::Home;
 
-/// What no answer, log or audit may ever have: it lies in `/vault`, beside the workspace and in the program's
-/// environment.
+/// What no answer, log or audit may ever have: it lies in `/vault`, beside the workspace and in the
+/// program's environment.
 const CANARY: &str = "CANARY-5d1f0c7e";
 
 /// Far longer than any call here takes, on a busy machine too: what takes longer hangs.

@@ -1,10 +1,11 @@
-//! Words that try to steer: names, types, captions, contents of files, outputs of tools, the model's own words, presses
-//! of buttons. `tests/adversarial/injections.toml` has the cases, and each is played over all three APIs.
+//! Words that try to steer: names, types, captions, contents of files, outputs of tools, the
+//! model's own words, presses of buttons. `tests/adversarial/injections.toml` has the cases, and
+//! each is played over all three APIs.
 //!
-//! After every case the same holds: the task that the model is told is the operator's alone; who said what is as it
-//! was, request for request; what a tool answered is one line of JSON that says whose words they are; each call
-//! ended as policy decides, in the audit under the person's number; and in the workspace changed what the case names,
-//! and nothing else.
+//! After every case the same holds: the task that the model is told is the operator's alone; who
+//! said what is as it was, request for request; what a tool answered is one line of JSON that says
+//! whose words they are; each call ended as policy decides, in the audit under the person's number;
+//! and in the workspace changed what the case names, and nothing else.
 
 mod case;
 mod seen;

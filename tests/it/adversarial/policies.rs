@@ -1,5 +1,5 @@
-//! Cases of policies: each changes one text in a sound policy, and the change is refused with its line, or
-//! holds. A gateway does not start under what `policy check` refuses.
+//! Cases of policies: each changes one text in a sound policy, and the change is refused with its
+//! line, or holds. A gateway does not start under what `policy check` refuses.
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -107,7 +107,8 @@ fn refused(home: &Home, case: &Case, line: u64) -> Result<(), String> {
     let before = home.audit().len();
     let ran = home.call(&["file_write", "path=/tmp/never", "content=x"]);
     let started = ran.code == Some(0) || home.host("/tmp/never").exists();
-    // What concerns the text alone stops everything; what a component's schema shows, that tool alone.
+    // What concerns the text alone stops everything; what a component's schema shows, that tool
+    // alone.
     let stopped = ran.code == Some(2) && home.audit().len() == before;
     let unavailable = ran.code == Some(1) && ["tool_unavailable", "unknown_tool"].contains(&&*ran.error());
     if started || !(stopped || unavailable) {

@@ -1,5 +1,5 @@
-//! What tables put into a workspace: files, folders, links, FIFOs, sockets, devices. And what the world looks
-//! like before and after.
+//! What tables put into a workspace: files, folders, links, FIFOs, sockets, devices. And what the
+//! world looks like before and after.
 
 use rustix::fs::{CWD, FileType, Mode, makedev, mknodat};
 use serde::Deserialize;

@@ -1,5 +1,5 @@
-//! What every channel does alike is there once: what it needs of the store, and the words that it is asked by, are named
-//! by its service and by nobody else.
+//! What every channel does alike is there once: what it needs of the store, and the words that it
+//! is asked by, are named by its service and by nobody else.
 
 use super::{CRATES, Source, sources};
 

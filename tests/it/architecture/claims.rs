@@ -16,7 +16,8 @@ fn files(module: &str) -> Vec<PathBuf> {
 
 fn files_in(folders: &[String], module: &str) -> Vec<PathBuf> {
     let path = module.replace("::", "/");
-    // Unit tests lie in a folder of their own: those of `audit::rotating` in `audit/tests/rotating.rs`.
+    // Unit tests lie in a folder of their own: those of `audit::rotating` in
+    // `audit/tests/rotating.rs`.
     let apart = path.rsplit_once('/').map(|(room, name)| format!("{room}/tests/{name}"));
     let places = folders.iter().flat_map(|folder| {
         let place = root().join(folder).join(&path);

@@ -1,4 +1,5 @@
-//! `docs/limits.md` against the sources: every limit that others can see is in a table, with its value.
+//! `docs/limits.md` against the sources: every limit that others can see is in a table, with its
+//! value.
 
 use super::{Source, crates, root, sources};
 use cofferdam_core::limits::Limits;

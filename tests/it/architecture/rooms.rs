@@ -1,9 +1,11 @@
-//! The arrows between rooms which cargo does not hold: those within a crate, and those to one room of another crate.
+//! The arrows between rooms which cargo does not hold: those within a crate, and those to one room
+//! of another crate.
 
 use super::{Source, sources};
 use std::collections::BTreeSet;
 
-/// The names that `code` imports from `root`: the first one after `crate::`, and each one of `crate::{…}`.
+/// The names that `code` imports from `root`: the first one after `crate::`, and each one of
+/// `crate::{…}`.
 fn imports(code: &str, root: &str) -> BTreeSet<String> {
     let name = |text: &str| text.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect::<String>();
     let mut found = BTreeSet::new();
@@ -71,7 +73,8 @@ fn allowed(room: &str) -> Vec<&'static str> {
         "chat::outbound" => vec!["agent::server", "chat::download"],
         "chat::desk" => [&["agent::server"], &OF_TURNS[..], &BESIDE_TURNS[..]].concat(),
         "chat::download" | "chat::trouble" => vec!["agent::server"],
-        // Who is let in is told through the answering of their channel, and a channel is set up on it.
+        // Who is let in is told through the answering of their channel, and a channel is set up on
+        // it.
         "chat::people" | "chat::setup" => {
             [&["agent::server", "chat::answering"], &OF_TURNS[..], &BESIDE_TURNS[..]].concat()
         }

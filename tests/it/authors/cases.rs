@@ -1,4 +1,5 @@
-//! `tool test`: cases that are none, cases that fail with every difference told, and what makes one pass.
+//! `tool test`: cases that are none, cases that fail with every difference told, and what makes one
+//! pass.
 
 use super::{guest, refused, told, within};
 use serde_json::{Value, json};

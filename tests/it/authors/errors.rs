@@ -1,5 +1,5 @@
-//! Whatever keeps a tool from loading is told with the tool, the rule that is broken, and the line that mends
-//! it: a table of mistakes, and each suggested line written down and tried.
+//! Whatever keeps a tool from loading is told with the tool, the rule that is broken, and the line
+//! that mends it: a table of mistakes, and each suggested line written down and tried.
 
 use super::hello_policy;
 use support::guests;

@@ -1,5 +1,6 @@
-//! `docs/writing-a-tool.md`, done to the letter: its shell blocks, in order, in an empty folder, with the built
-//! program on PATH; and at the end the new tool answers as a command of a running bot.
+//! `docs/writing-a-tool.md`, done to the letter: its shell blocks, in order, in an empty folder,
+//! with the built program on PATH; and at the end the new tool answers as a command of a running
+//! bot.
 
 use super::author;
 use serde_json::Value;

@@ -1,5 +1,5 @@
-//! `tool inspect`: files that are no component, what a component is and wants, and the verdict under a policy
-//! with the line that would change it.
+//! `tool inspect`: files that are no component, what a component is and wants, and the verdict
+//! under a policy with the line that would change it.
 
 use super::{guest, hello_policy, refused, told};
 use crate::cli::help::compare;

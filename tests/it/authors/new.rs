@@ -1,5 +1,5 @@
-//! `tool new`: what it refuses, and that what it writes builds without a warning, from its own SDK and from a
-//! checkout's, with the versions that its lock file names.
+//! `tool new`: what it refuses, and that what it writes builds without a warning, from its own SDK
+//! and from a checkout's, with the versions that its lock file names.
 
 use super::{author, refused, within};
 use std::path::Path;

@@ -1,4 +1,5 @@
-//! `tool run`: one call with everything that a call goes through, and nothing of a gateway's touched.
+//! `tool run`: one call with everything that a call goes through, and nothing of a gateway's
+//! touched.
 
 use super::{guest, hello_policy, refused, told};
 use serde_json::{Value, json};

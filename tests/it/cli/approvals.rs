@@ -1,5 +1,5 @@
-//! Approvals on the command line: `call` refuses without `--approve`, `chat` asks, and the policy commands show
-//! where a person is asked.
+//! Approvals on the command line: `call` refuses without `--approve`, `chat` asks, and the policy
+//! commands show where a person is asked.
 
 use super::{line, put, run};
 use serde_json::json;

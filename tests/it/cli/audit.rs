@@ -1,4 +1,5 @@
-//! `audit verify` and `audit show`: what a reviewer runs, and what a changed log cannot hide from him.
+//! `audit verify` and `audit show`: what a reviewer runs, and what a changed log cannot hide from
+//! him.
 
 use super::{line, put, refused};
 use std::fs;

@@ -1,5 +1,5 @@
-//! A log of several files: rotated by the program as it is used, checked and shown as one, whatever a kill
-//! or a hand does to its files.
+//! A log of several files: rotated by the program as it is used, checked and shown as one, whatever
+//! a kill or a hand does to its files.
 
 use super::{line, put, refused, run};
 use std::collections::BTreeSet;
@@ -164,7 +164,8 @@ fn a_kill_before_any_step_of_a_rotation_leaves_one_chain() {
     if !needs::available("cli::audit_files::a_kill_before_any_step", "strace", needs::program("strace")) {
         return;
     }
-    // A publication was cut off, so that a start settles it; and the file is full, so that it rotates first.
+    // A publication was cut off, so that a start settles it; and the file is full, so that it
+    // rotates first.
     let full = || {
         let home = Home::new();
         put(&home, "/shared/a", b"x");

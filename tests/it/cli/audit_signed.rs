@@ -1,5 +1,5 @@
-//! Signed heads: made by a key that its owner alone reads, checked offline by anyone who has the public
-//! half, with this program or another.
+//! Signed heads: made by a key that its owner alone reads, checked offline by anyone who has the
+//! public half, with this program or another.
 
 use super::{line, put, refused};
 use serde_json::Value;

@@ -77,7 +77,8 @@ fn what_two_readers_would_read_differently_is_refused() {
 #[test]
 fn words_are_typed_by_the_schema() {
     let home = Home::new();
-    // Where the schema takes text, the text is taken as it is, however much it looks like something else.
+    // Where the schema takes text, the text is taken as it is, however much it looks like something
+    // else.
     for name in ["007", "true", "null", "a=b", "{}", "\"quoted\"", "[1]", " blank ", "ü…", "-x", "a\\nb"] {
         let guest = format!("/shared/{name}");
         put(&home, &guest, name.as_bytes());

@@ -1,5 +1,5 @@
-//! The configuration file: where it is looked for, what its paths mean, and what in it is refused, each
-//! time with the file and the line.
+//! The configuration file: where it is looked for, what its paths mean, and what in it is refused,
+//! each time with the file and the line.
 
 use super::{bare, line, put, refused, run};
 use std::fs;
@@ -169,8 +169,8 @@ fn what_is_not_understood_is_refused_with_its_line() {
     assert!(!ran.stderr.contains("cofferdam init"), "that would refuse to write over it: {ran:?}");
 }
 
-/// What is understood and makes no sense, or does not work, is told with the line of its key, or of the section that
-/// lacks it.
+/// What is understood and makes no sense, or does not work, is told with the line of its key, or of
+/// the section that lacks it.
 #[test]
 fn what_makes_no_sense_is_refused_with_its_line() {
     let home = Home::new();

@@ -1,5 +1,5 @@
-//! `doctor` about what lies outside the program: servers, clock, secrets, room, database and leftovers. Each problem
-//! is mended here by the very command or line that it names.
+//! `doctor` about what lies outside the program: servers, clock, secrets, room, database and
+//! leftovers. Each problem is mended here by the very command or line that it names.
 
 use super::{put, run};
 use serde_json::{Value, json};
@@ -44,7 +44,8 @@ fn sh(home: &Home, command: &str) {
     assert!(done.expect("a shell").success(), "{command}");
 }
 
-/// Takes a line such as `[attachments] max_count = 3` into the configuration, in place of what the key was.
+/// Takes a line such as `[attachments] max_count = 3` into the configuration, in place of what the
+/// key was.
 fn write_line(home: &Home, line: &str) {
     let (section, setting) = line.trim_start_matches('[').split_once("] ").expect("a section");
     let text = fs::read_to_string(home.config_file()).expect("there");
@@ -405,7 +406,8 @@ fn who_is_served_is_listed_with_what_takes_each_away() {
     let value = run(&mut command).json();
     let remove = &value["people"]["allowed"][0]["remove"];
     assert_eq!(remove, "COFFERDAM_CHANNELS_TELEGRAM_ALLOWED_USERS=9", "{value}");
-    // A file that nobody understands lets nobody in, and is moved away by the command that it names.
+    // A file that nobody understands lets nobody in, and is moved away by the command that it
+    // names.
     fs::write(&people, "{").expect("writable");
     sh(&home, &one(&doctor(&home, token, &["--offline"]).1, "problem people: "));
     clean(&home, token, &["--offline"]);

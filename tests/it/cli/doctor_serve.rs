@@ -1,5 +1,5 @@
-//! `doctor` and `serve` about the same configurations: where the one ends with exit 2, the other has said so, in the
-//! same words; where it starts, nothing keeps it from that.
+//! `doctor` and `serve` about the same configurations: where the one ends with exit 2, the other
+//! has said so, in the same words; where it starts, nothing keeps it from that.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};

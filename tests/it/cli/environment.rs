@@ -307,7 +307,8 @@ fn ran(home: &Home, set: &[(&str, &str)], arguments: &[&str]) -> Ran {
     run(home.command(arguments).envs(set.iter().copied()))
 }
 
-/// Of a model's keys none has an effect without one, and that is said. What each does is in `llm::configuration`.
+/// Of a model's keys none has an effect without one, and that is said. What each does is in
+/// `llm::configuration`.
 fn no_model(home: &Home, set: &[(&str, &str)]) -> Ran {
     ran(home, set, &["tools"])
 }

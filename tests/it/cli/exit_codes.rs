@@ -1,5 +1,5 @@
-//! Exit codes, which scripts rely on: 0 done, 1 the tool refused or failed, 2 usage or configuration,
-//! 3 a check found a problem.
+//! Exit codes, which scripts rely on: 0 done, 1 the tool refused or failed, 2 usage or
+//! configuration, 3 a check found a problem.
 
 use super::{put, refused};
 use support::home::Home;

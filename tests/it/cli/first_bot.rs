@@ -1,5 +1,5 @@
-//! The way from nothing to a bot that answers its operator, by what each step prints and nothing else: nobody knows
-//! their numeric id.
+//! The way from nothing to a bot that answers its operator, by what each step prints and nothing
+//! else: nobody knows their numeric id.
 
 use super::{bare, run};
 use std::process::Command;

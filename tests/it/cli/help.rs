@@ -1,4 +1,5 @@
-//! What people read: help texts and listings, compared literally with files of `tests/it/snapshots`.
+//! What people read: help texts and listings, compared literally with files of
+//! `tests/it/snapshots`.
 //!
 //! `UPDATE_SNAPSHOTS=1` writes them anew; the difference is then read in review.
 

@@ -1,5 +1,5 @@
-//! `init` on a terminal: it asks, tries what can be tried, keeps secrets apart and off the screen, and writes
-//! nothing before the last answer.
+//! `init` on a terminal: it asks, tries what can be tried, keeps secrets apart and off the screen,
+//! and writes nothing before the last answer.
 
 use super::run;
 use std::fs;
@@ -169,7 +169,8 @@ async fn it_asks_about_discord_as_about_telegram() -> anyhow::Result<()> {
             (with_telegram, !with_telegram)
         );
 
-        // The variables with addresses make a section that the file has not; so they stand in the file here.
+        // The variables with addresses make a section that the file has not; so they stand in the
+        // file here.
         let [telegram_url, discord_url] = urls.each_ref().map(|(_, url)| format!("api_url = {url:?}"));
         let text = text.replace("api_url = \"https://api.telegram.org\"", &telegram_url);
         let text = text.replace("# api_url = \"https://discord.com/api/v10\"", &discord_url);

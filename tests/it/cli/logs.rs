@@ -1,5 +1,5 @@
-//! The log on standard error: text or JSON, as much as is asked for, whole lines, and no secret in it, however a
-//! server or a library writes one.
+//! The log on standard error: text or JSON, as much as is asked for, whole lines, and no secret in
+//! it, however a server or a library writes one.
 
 use super::{put, refused, run};
 use serde_json::Value;

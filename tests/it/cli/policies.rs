@@ -1,5 +1,5 @@
-//! Policies at work: a folder replaces the embedded ones wholly, a wrong one stops everything, and what a
-//! profile does not grant is denied.
+//! Policies at work: a folder replaces the embedded ones wholly, a wrong one stops everything, and
+//! what a profile does not grant is denied.
 
 use super::{put, refused};
 use support::guests;

@@ -1,5 +1,5 @@
-//! `policy check`: every way in which a policy can be wrong, each refused with its file and line and with
-//! what to write instead.
+//! `policy check`: every way in which a policy can be wrong, each refused with its file and line
+//! and with what to write instead.
 
 use super::line;
 use rustix::fs::{CWD, FileType, Mode, mknodat};
@@ -82,7 +82,8 @@ fn problems(home: &Home, files: &[(&str, &str)]) -> Vec<String> {
     problems
 }
 
-/// Replaces `from` by `to` in the file, and expects one problem, at this line, that says all of `said`.
+/// Replaces `from` by `to` in the file, and expects one problem, at this line, that says all of
+/// `said`.
 fn check(home: &Home, file: &str, from: &str, to: &str, at: usize, said: &[&str]) {
     let text = if file.starts_with("tools/") { TOOL } else { PROFILE };
     assert!(text.contains(from), "{from}");

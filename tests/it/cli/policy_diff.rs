@@ -1,4 +1,5 @@
-//! `policy diff`: exit 3 when the new folder allows more, 0 when it does not, 2 when one does not load.
+//! `policy diff`: exit 3 when the new folder allows more, 0 when it does not, 2 when one does not
+//! load.
 
 use super::help::compare;
 use super::line;

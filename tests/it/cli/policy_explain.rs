@@ -1,5 +1,6 @@
-//! `policy explain`: the verdict of exactly this call, and lines to write that are tried here the way a
-//! program would: made in a copy of the folder, explained again, and compared with `policy diff`.
+//! `policy explain`: the verdict of exactly this call, and lines to write that are tried here the
+//! way a program would: made in a copy of the folder, explained again, and compared with
+//! `policy diff`.
 
 use super::help::compare;
 use super::{line, refused};
@@ -7,7 +8,8 @@ use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use support::home::{Home, Ran};
 
-/// `/vault` written, `/shared` read; a narrow one; one that has everything that `mixed` has and more.
+/// `/vault` written, `/shared` read; a narrow one; one that has everything that `mixed` has and
+/// more.
 const PROFILES: &[(&str, &str)] = &[
     (
         "mixed",

@@ -1,4 +1,5 @@
-//! `policy export`: the embedded policies as files that the gateway accepts, and nothing that was there lost.
+//! `policy export`: the embedded policies as files that the gateway accepts, and nothing that was
+//! there lost.
 
 use support::home::Home;
 

@@ -1,4 +1,5 @@
-//! `policy report`: one page that shows hostile words as words, the same each time, problems at the top.
+//! `policy report`: one page that shows hostile words as words, the same each time, problems at the
+//! top.
 
 use super::help::compare;
 use support::guests;

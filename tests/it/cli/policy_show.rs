@@ -1,4 +1,5 @@
-//! `policy show`: the effective policy with the line behind each part; the lines are checked against the files.
+//! `policy show`: the effective policy with the line behind each part; the lines are checked
+//! against the files.
 
 use super::help::compare;
 use super::{line, refused};

@@ -1,5 +1,5 @@
-//! Commands that read make nothing: run as root before the first start, one of them would leave folders that the bot's
-//! account cannot write.
+//! Commands that read make nothing: run as root before the first start, one of them would leave
+//! folders that the bot's account cannot write.
 
 use support::guests;
 use support::home::Home;

@@ -1,4 +1,5 @@
-//! What the audit holds of a call: who, what, which paths, how it ended. Refusals are in it as well.
+//! What the audit holds of a call: who, what, which paths, how it ended. Refusals are in it as
+//! well.
 
 use super::put;
 use serde_json::{Value, json};

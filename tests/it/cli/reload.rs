@@ -1,5 +1,5 @@
-//! `reload`: the running gateway reads its configuration anew, and whoever asked is told what came of it. And what
-//! SIGHUP does, with a terminal and without.
+//! `reload`: the running gateway reads its configuration anew, and whoever asked is told what came
+//! of it. And what SIGHUP does, with a terminal and without.
 
 use rustix::process::Signal;
 use std::time::{Duration, Instant};

@@ -1,5 +1,5 @@
-//! Contents stay out of everything that is kept: an argument classed as content is audited as its length
-//! and hash, and an attachment's bytes are nowhere but where a tool saved them.
+//! Contents stay out of everything that is kept: an argument classed as content is audited as its
+//! length and hash, and an attachment's bytes are nowhere but where a tool saved them.
 
 use super::{line, run};
 use std::path::Path;

@@ -1,5 +1,5 @@
-//! `service print`: a unit that systemd accepts, that names this installation, that holds no secret, and under whose
-//! filter of system calls the gateway serves.
+//! `service print`: a unit that systemd accepts, that names this installation, that holds no
+//! secret, and under whose filter of system calls the gateway serves.
 
 use super::{refused, run};
 use rustix::process::Signal;
@@ -103,7 +103,8 @@ fn places_that_are_not_the_services_are_refused() {
     assert_eq!(written(&format!("{root}{state}")).code, Some(0));
 }
 
-/// Whatever an operator tried before as root belongs to the account afterwards, and nothing behind a link does.
+/// Whatever an operator tried before as root belongs to the account afterwards, and nothing behind
+/// a link does.
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn what_root_has_made_before_is_the_accounts_after_the_printed_commands() -> anyhow::Result<()> {
     const NOBODY: u32 = 65534;

@@ -1,4 +1,5 @@
-//! `status`: what a running gateway does, from what it keeps; and that nothing runs, when nothing does.
+//! `status`: what a running gateway does, from what it keeps; and that nothing runs, when nothing
+//! does.
 
 use serde_json::{Value, json};
 use std::time::Duration;

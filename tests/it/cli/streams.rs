@@ -1,5 +1,5 @@
-//! Standard output and error that are closed or full: a reader that has seen enough is no error, a full
-//! disk is one, and a log that nobody takes any more changes nothing.
+//! Standard output and error that are closed or full: a reader that has seen enough is no error, a
+//! full disk is one, and a log that nobody takes any more changes nothing.
 
 use std::fs::File;
 use std::process::{Command, Stdio};

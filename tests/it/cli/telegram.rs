@@ -1,4 +1,5 @@
-//! `[channels.telegram]`: what is refused before anything is contacted, each time with what to write.
+//! `[channels.telegram]`: what is refused before anything is contacted, each time with what to
+//! write.
 
 use super::{refused, run};
 use std::path::Path;

@@ -80,7 +80,8 @@ impl<P: Platform> Bot<P> {
         Ok(())
     }
 
-    /// Waits until nothing is kept of replies: a message is there before the gateway has noted that.
+    /// Waits until nothing is kept of replies: a message is there before the gateway has noted
+    /// that.
     fn rest(&self) -> Result<()> {
         let outgoing = self.home.state().join("outgoing");
         let held = || std::fs::read_dir(&outgoing).into_iter().flatten().count();

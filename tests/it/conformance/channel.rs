@@ -1,4 +1,5 @@
-//! What a behaviour does with a channel, whichever it is: somebody writes, and reads what comes of it.
+//! What a behaviour does with a channel, whichever it is: somebody writes, and reads what comes of
+//! it.
 
 use anyhow::{Context, Result};
 use support::home::Home;
@@ -21,7 +22,8 @@ pub(super) trait Channel: Sized {
     fn write_all(&mut self, messages: Vec<Message>) -> Vec<Self::Asked>;
     /// The text of the answer to a message; where it is long, of its first part.
     async fn answer(&mut self, to: Self::Asked) -> Result<String>;
-    /// The files of the last answer, once there are so many: names, and how the SHA-256 of each begins.
+    /// The files of the last answer, once there are so many: names, and how the SHA-256 of each
+    /// begins.
     async fn files(&mut self, count: usize) -> Result<Vec<(String, String)>>;
     /// The text of the question that waits for a person.
     async fn question(&mut self) -> Result<String>;
@@ -31,8 +33,8 @@ pub(super) trait Channel: Sized {
     async fn is_doing(&mut self, words: &str) -> Result<()>;
     /// The person stops what runs, in the way of this channel.
     fn cancel(&mut self);
-    /// Stops the program, and holds everything against what is true of every run: the bot has sent so many messages, the
-    /// audit is sound, nothing is left, and no secret is anywhere.
+    /// Stops the program, and holds everything against what is true of every run: the bot has sent
+    /// so many messages, the audit is sound, nothing is left, and no secret is anywhere.
     async fn end(self, messages: usize, secrets: &[&str]) -> Result<()>;
 
     /// One that runs with the default policies.
@@ -57,7 +59,8 @@ pub(super) trait Channel: Sized {
     }
 }
 
-/// A channel whose messages are events of a platform: they are kept, come again, and are of many people.
+/// A channel whose messages are events of a platform: they are kept, come again, and are of many
+/// people.
 pub(super) trait Lasting: Channel {
     /// Characters of one part of an answer.
     const PART_MAX: usize;
@@ -72,8 +75,8 @@ pub(super) trait Lasting: Channel {
     fn fetches(&self) -> usize;
     /// Waits for a message of the bot that has these words.
     async fn says(&self, words: &str) -> Result<()>;
-    /// The parts of the answer to the last message, once one of them has this text: how each reads, and whether its code
-    /// ends in it.
+    /// The parts of the answer to the last message, once one of them has this text: how each reads,
+    /// and whether its code ends in it.
     async fn parts(&self, last: &str) -> Result<Vec<(String, bool)>>;
     /// Holds the next request of this kind.
     fn hold(&self, step: Step) -> Gate;

@@ -3,7 +3,8 @@
 use super::channel::{Lasting, text_of};
 use anyhow::{Context, Result, ensure};
 
-/// Once, with their id and a code; their file is not fetched and their command not run. The code lets them in.
+/// Once, with their id and a code; their file is not fetched and their command not run. The code
+/// lets them in.
 pub(super) async fn a_stranger_is_told_how_to_pair_and_nothing_of_theirs_runs<C: Lasting>() -> Result<()> {
     let mut channel = C::running().await?;
     let save = text_of("/attachment_save index=0 path=/shared/a").file("a.txt", "a stranger's");

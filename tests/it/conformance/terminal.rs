@@ -1,4 +1,5 @@
-//! The terminal's `chat`, and what holds there where it cannot show what the others do: it has one person, and keeps nothing.
+//! The terminal's `chat`, and what holds there where it cannot show what the others do: it has one
+//! person, and keeps nothing.
 
 use super::channel::{Channel, Verdict, text_of};
 use super::messages::long_answer;
@@ -25,7 +26,8 @@ pub(super) struct Chat {
 }
 
 impl Chat {
-    /// What is on the screen before the next prompt, without what was typed and what was written over.
+    /// What is on the screen before the next prompt, without what was typed and what was written
+    /// over.
     fn until_prompt(&mut self) -> String {
         let mut shown = self.terminal.before("\r\n> ").replace("\r\n", "\n");
         shown.push('\n');
@@ -192,7 +194,8 @@ pub(super) async fn the_account_that_types_is_the_sender() -> Result<()> {
     chat.end(1, &[]).await
 }
 
-/// In place of a reply after `kill -9`: nothing is published of a call that was cut off, and the next chat begins anew.
+/// In place of a reply after `kill -9`: nothing is published of a call that was cut off, and the
+/// next chat begins anew.
 pub(super) async fn a_kill_leaves_nothing_half_done() -> Result<()> {
     let mut chat = Chat::start(|home| home.hostile("deadline = \"120s\"")).await?;
     chat.write(text_of("/hostile behaviour=report_until:step path=/shared/go"));

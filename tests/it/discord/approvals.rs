@@ -93,8 +93,8 @@ async fn who_may_not_is_told_alone_and_the_same_buttons_decide_after_a_kill() ->
     world.end(count)
 }
 
-/// Nobody decides in time, also where the program is killed meanwhile: no button is left, and a late press changes
-/// nothing.
+/// Nobody decides in time, also where the program is killed meanwhile: no button is left, and a
+/// late press changes nothing.
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn one_that_expires_leaves_no_button() -> anyhow::Result<()> {
     for killed in [false, true] {

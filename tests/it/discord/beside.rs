@@ -1,5 +1,5 @@
-//! Two channels in one program: both are served, a fault of one does not slow the other, and nothing of one is the
-//! other's.
+//! Two channels in one program: both are served, a fault of one does not slow the other, and
+//! nothing of one is the other's.
 
 use super::world::{ANN, PATIENCE, section};
 use support::discord::{DiscordServer, Fault, Incoming};
@@ -55,7 +55,8 @@ async fn what_ends_one_for_good_ends_the_program() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// `doctor` asks and never connects; a refused token and an intent that is off are problems, with exit 3.
+/// `doctor` asks and never connects; a refused token and an intent that is off are problems, with
+/// exit 3.
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn doctor_knows_what_would_keep_the_bot_from_connecting() -> anyhow::Result<()> {
     let discord = DiscordServer::start().await?;

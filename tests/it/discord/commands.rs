@@ -1,4 +1,5 @@
-//! Application commands: registered from the tools' schemas, acknowledged in time, answered in their own message.
+//! Application commands: registered from the tools' schemas, acknowledged in time, answered in
+//! their own message.
 
 use super::world::{ANN, PATIENCE, TOWN, World, read, result};
 use serde_json::{Value, json};

@@ -1,4 +1,5 @@
-//! The ways on which a file does not come: redirects, links that are over, and those that are slow beside others.
+//! The ways on which a file does not come: redirects, links that are over, and those that are slow
+//! beside others.
 
 use super::world::{ANN, PATIENCE, World, read, result, save};
 use serde_json::json;

@@ -1,4 +1,5 @@
-//! Files that came: from where they are fetched, how often, and why one is unavailable; and files that go out.
+//! Files that came: from where they are fetched, how often, and why one is unavailable; and files
+//! that go out.
 
 use super::world::{ANN, BEN, PATIENCE, TOWN, World, read, result, save};
 use serde_json::json;
@@ -155,7 +156,8 @@ async fn what_discord_does_not_take_is_told_and_the_text_goes_out() -> anyhow::R
     world.end(count)
 }
 
-/// Refused as it stands, below a message and below a command: not repeated, and the words go out with the names.
+/// Refused as it stands, below a message and below a command: not repeated, and the words go out
+/// with the names.
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn files_that_are_refused_with_their_message_are_named_below_its_words() -> anyhow::Result<()> {
     for (status, code) in [(400, 50035), (403, 50013), (413, 40005)] {

@@ -1,4 +1,5 @@
-//! The gateway's life: sessions resumed, lost and caught up with; each message one turn, whatever is repeated.
+//! The gateway's life: sessions resumed, lost and caught up with; each message one turn, whatever
+//! is repeated.
 
 use super::world::{ANN, PATIENCE, TOWN, World};
 use serde_json::json;
@@ -208,7 +209,8 @@ async fn a_server_that_fails_is_waited_for_also_at_the_start() -> anyhow::Result
     world.end(1)
 }
 
-/// The token goes to no other server: what `GET /gateway/bot` names is held against where Discord is.
+/// The token goes to no other server: what `GET /gateway/bot` names is held against where Discord
+/// is.
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn a_gateway_of_somebody_else_is_not_connected_to() -> anyhow::Result<()> {
     let mut world = World::stopped_with("").await?;

@@ -1,5 +1,6 @@
-//! What strangers and senders put where they can: names, quotations, forwards, embeds, components, files, marks that
-//! nobody sees. What reaches the model is data on a line of its own, what people read pings nobody, and no secret is told.
+//! What strangers and senders put where they can: names, quotations, forwards, embeds, components,
+//! files, marks that nobody sees. What reaches the model is data on a line of its own, what people
+//! read pings nobody, and no secret is told.
 
 use super::world::{ANN, BEN, EVE, PATIENCE, TOWN, World, read, save};
 use serde_json::{Value, json};
@@ -90,7 +91,8 @@ async fn what_is_quoted_or_sent_on_stays_within_its_quotes() -> anyhow::Result<(
     let long = world.server.push(Incoming::guild(TOWN, EVE).text(&"é".repeat(4000)));
     world.ask(say(ANN, "and this?").reply_to(&long.message)).await?;
     world.ask(Incoming::private(ANN).forward(&format!("/new {BREAKS_OUT}"), [])).await?;
-    // What is replied to within what is replied to, and a forward within a forward, are not looked at.
+    // What is replied to within what is replied to, and a forward within a forward, are not looked
+    // at.
     let within =
         json!({ "id": "1", "channel_id": "1", "type": 0, "content": SMUGGLED, "author": { "id": "1" } });
     let to = world
@@ -119,7 +121,8 @@ async fn what_is_quoted_or_sent_on_stays_within_its_quotes() -> anyhow::Result<(
     world.end(5)
 }
 
-/// Embeds, components, polls, stickers, the names of guilds, channels, threads and roles: none is anybody's words.
+/// Embeds, components, polls, stickers, the names of guilds, channels, threads and roles: none is
+/// anybody's words.
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn what_nobody_wrote_to_the_bot_does_not_reach_the_model() -> anyhow::Result<()> {
     let (world, llm) = agent(3).await?;
@@ -162,7 +165,8 @@ async fn what_nobody_wrote_to_the_bot_does_not_reach_the_model() -> anyhow::Resu
     world.end(3)
 }
 
-/// A mention is one in the words of the message: not in an embed, not in a list that comes with it, not in a forward.
+/// A mention is one in the words of the message: not in an embed, not in a list that comes with it,
+/// not in a forward.
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn nobody_else_can_mean_the_bot_in_anothers_name() -> anyhow::Result<()> {
     let world = World::running().await?;
@@ -215,7 +219,8 @@ async fn the_name_of_a_file_stays_on_its_line() -> anyhow::Result<()> {
     world.end(1)
 }
 
-/// Whatever a model or a tool says pings nobody, previews nothing, and leads nowhere but where it shows.
+/// Whatever a model or a tool says pings nobody, previews nothing, and leads nowhere but where it
+/// shows.
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn what_is_said_pings_nobody_and_previews_nothing() -> anyhow::Result<()> {
     let pings = format!(
@@ -253,7 +258,8 @@ async fn what_is_said_pings_nobody_and_previews_nothing() -> anyhow::Result<()> 
     world.end(4)
 }
 
-/// A question shows what is asked as it is: nothing in it passes for another's words, and it pings nobody.
+/// A question shows what is asked as it is: nothing in it passes for another's words, and it pings
+/// nobody.
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn a_question_is_not_answered_by_its_own_words() -> anyhow::Result<()> {
     let world = World::running_in(super::approvals::ask_before_writing, "").await?;
@@ -360,7 +366,8 @@ async fn a_server_that_repeats_the_tokens_is_not_quoted() -> anyhow::Result<()> 
     world.end(count)
 }
 
-/// What cannot be seen is no part of a name or path: a command with it is refused and shown as it is.
+/// What cannot be seen is no part of a name or path: a command with it is refused and shown as it
+/// is.
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn what_nobody_sees_is_refused_in_names_and_paths() -> anyhow::Result<()> {
     let world = World::running().await?;

@@ -1,4 +1,5 @@
-//! `kill -9` at steps of a message's way that are Discord's own: it is answered once, and its file is there once.
+//! `kill -9` at steps of a message's way that are Discord's own: it is answered once, and its file
+//! is there once.
 
 use super::world::{ANN, PATIENCE, World, save};
 use support::discord::{Command, Hold, Incoming, Media, SentMessage, Target};
@@ -61,7 +62,8 @@ async fn in_the_middle_of_a_crowd() -> anyhow::Result<()> {
     world.end(pushed.len())
 }
 
-/// The link was good when the message came, and is over when it is fetched: the message is asked for a fresh one.
+/// The link was good when the message came, and is over when it is fetched: the message is asked
+/// for a fresh one.
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn for_longer_than_a_link_is_good() -> anyhow::Result<()> {
     let mut world = World::running().await?;

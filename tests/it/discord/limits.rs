@@ -42,7 +42,8 @@ async fn an_event_that_is_too_large_is_not_read() -> anyhow::Result<()> {
     world.end(1)
 }
 
-/// However many strangers use commands, so many answers are under way, and those who are served wait for none.
+/// However many strangers use commands, so many answers are under way, and those who are served
+/// wait for none.
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn a_crowd_of_strangers_is_answered_in_part() -> anyhow::Result<()> {
     let mut world = World::running().await?;

@@ -1,5 +1,6 @@
-//! While a turn takes long: typing until the reply, one message that stands for it and that the reply takes the place
-//! of, below a message and below a command; whatever happens to it, one reply and nothing left standing.
+//! While a turn takes long: typing until the reply, one message that stands for it and that the
+//! reply takes the place of, below a message and below a command; whatever happens to it, one reply
+//! and nothing left standing.
 
 use super::world::{ANN, PATIENCE, TOWN, World, read};
 use serde_json::json;

@@ -1,5 +1,5 @@
-//! What Discord takes, and when it is asked again: limits over all, silence, pauses, a token that is refused while the
-//! bot runs.
+//! What Discord takes, and when it is asked again: limits over all, silence, pauses, a token that
+//! is refused while the bot runs.
 
 use super::world::{ANN, BEN, PATIENCE, World, save};
 use std::time::{Duration, Instant};
@@ -65,7 +65,8 @@ async fn a_bucket_that_is_empty_is_that_of_one_channel() -> anyhow::Result<()> {
     world.end(2)
 }
 
-/// After 30 s without an answer the same is asked again, under the same nonce; an answer that takes 10 s is waited for.
+/// After 30 s without an answer the same is asked again, under the same nonce; an answer that takes
+/// 10 s is waited for.
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn a_server_that_says_nothing_for_30_s_is_asked_again() -> anyhow::Result<()> {
     let world = World::running().await?;
@@ -85,7 +86,8 @@ async fn a_server_that_says_nothing_for_30_s_is_asked_again() -> anyhow::Result<
     world.end(2)
 }
 
-/// A gateway that takes connections and says nothing is a failure like any other: it is told, and paused after.
+/// A gateway that takes connections and says nothing is a failure like any other: it is told, and
+/// paused after.
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn a_gateway_that_says_no_hello_is_left_and_paused_after() -> anyhow::Result<()> {
     let mut world = World::stopped_with("").await?;

@@ -1,4 +1,5 @@
-//! Another configuration while the bot runs: the rules of guilds hold from the next message on, as a whole or not at all.
+//! Another configuration while the bot runs: the rules of guilds hold from the next message on, as
+//! a whole or not at all.
 
 use super::world::{ANN, EVE, TOWN, World, read};
 use support::discord::{GUILD_ID, Incoming};

@@ -1,4 +1,5 @@
-//! A private message with a picture and a command: the picture is saved byte by byte, one reply says where.
+//! A private message with a picture and a command: the picture is saved byte by byte, one reply
+//! says where.
 
 use super::world::{ANN, EVE, World, result, save};
 use serde_json::json;

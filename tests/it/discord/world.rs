@@ -1,4 +1,5 @@
-//! A gateway with a Discord channel and the server that it talks to; and what is true of both at the end.
+//! A gateway with a Discord channel and the server that it talks to; and what is true of both at
+//! the end.
 
 use serde_json::Value;
 use std::ops::{Deref, DerefMut};
@@ -82,7 +83,8 @@ impl World {
         self.gateway.launch_with("1:unused", &[], &[&own[..], environment].concat())
     }
 
-    /// Sends a message and waits for the one answer to it, which must be the next message of the bot.
+    /// Sends a message and waits for the one answer to it, which must be the next message of the
+    /// bot.
     pub(super) async fn ask(&self, message: Incoming) -> anyhow::Result<String> {
         let before = self.server.sent_messages().len();
         let pushed = self.server.push(message);
@@ -106,8 +108,8 @@ impl World {
         std::fs::read(self.home.host(guest)).unwrap_or_else(|e| panic!("{guest}: {e}\n{}", self.tail()))
     }
 
-    /// Stops the program and holds everything against what is true of every run. `messages` is how many the bot has sent
-    /// in all that are still there.
+    /// Stops the program and holds everything against what is true of every run. `messages` is how
+    /// many the bot has sent in all that are still there.
     pub(super) fn end(mut self, messages: usize) -> anyhow::Result<()> {
         self.come_to_an_end()?;
         let sent: Vec<_> = self.server.sent_messages().into_iter().filter(|sent| !sent.deleted).collect();
@@ -134,7 +136,8 @@ impl World {
         Ok(())
     }
 
-    /// The token is in no file, no message, no line of the log and no request but its own; nor is what signs a link.
+    /// The token is in no file, no message, no line of the log and no request but its own; nor is
+    /// what signs a link.
     fn keeps_its_secrets(&self) {
         let secret = self.server.token();
         for folder in [self.home.state(), self.home.workspace()] {

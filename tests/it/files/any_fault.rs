@@ -1,5 +1,5 @@
-//! Every system call of a save, one at a time, answers with an input/output error. Whatever the answer
-//! is, it is true: saved and there, or failed and nothing changed.
+//! Every system call of a save, one at a time, answers with an input/output error. Whatever the
+//! answer is, it is true: saved and there, or failed and nothing changed.
 
 use super::check::{tree, verified, works};
 use super::scenario::scenario;

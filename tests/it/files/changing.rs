@@ -1,5 +1,5 @@
-//! What no changing tool does: leave the mounts, touch a mount itself, go through a link, replace what is
-//! not a file, or leave anything behind where it refuses. And how tests call these tools.
+//! What no changing tool does: leave the mounts, touch a mount itself, go through a link, replace
+//! what is not a file, or leave anything behind where it refuses. And how tests call these tools.
 
 use super::check::{home, is_refusal, refuses, special, tree, with_folders, works};
 use rustix::fs::FileType;

@@ -1,5 +1,5 @@
-//! What holds after every case: the error is told and audited, nothing else changed, nothing is left
-//! behind, the next call works, the audit is sound.
+//! What holds after every case: the error is told and audited, nothing else changed, nothing is
+//! left behind, the next call works, the audit is sound.
 
 use rustix::fs::{CWD, Dev, FileType, Mode, mknodat};
 use serde_json::Value;
@@ -25,8 +25,8 @@ pub(super) fn with_folders(home: Home) -> Home {
     home
 }
 
-/// The same for a tool that may take ten minutes: what a test shows of huge files and folders is what they
-/// cost in memory, and debug builds on busy machines are slow.
+/// The same for a tool that may take ten minutes: what a test shows of huge files and folders is
+/// what they cost in memory, and debug builds on busy machines are slow.
 pub(super) fn patient(tool: &str) -> Home {
     let policies = Path::new(env!("CARGO_MANIFEST_DIR")).join("../policies");
     let text = |name: &str| {

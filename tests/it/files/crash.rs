@@ -1,5 +1,6 @@
-//! `kill -9` before every system call by which a call changes anything: the file is the old one, the new
-//! one or absent, never a part; the next start clears up and settles what the audit left open.
+//! `kill -9` before every system call by which a call changes anything: the file is the old one,
+//! the new one or absent, never a part; the next start clears up and settles what the audit left
+//! open.
 
 use super::check::{verified, works};
 use super::scenario::{Scenario, scenario};
@@ -102,7 +103,8 @@ fn settling_itself() {
     }
     let scenario = scenario("a_new_file");
     let last_sync = scenario.seen(&[]).into_iter().rfind(|seen| seen.name == "fsync").expect("the folder's");
-    // The outcome of the settled intent, its way to the disk, and the note of how far the log is settled.
+    // The outcome of the settled intent, its way to the disk, and the note of how far the log is
+    // settled.
     for (last, of) in
         [("write", "audit.jsonl"), ("fdatasync", "audit.jsonl"), ("rename", "audit.checkpoint-new")]
     {

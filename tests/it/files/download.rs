@@ -1,5 +1,5 @@
-//! `attachment_download` from the command line: names by content, what lies there already, and where it may
-//! write.
+//! `attachment_download` from the command line: names by content, what lies there already, and
+//! where it may write.
 
 use super::check::{home, refuses, verified, works};
 use serde_json::{Value, json};
@@ -161,7 +161,8 @@ fn downloads_at_once_leave_each_file_once() {
         let ran = Ran::from(child.wait_with_output().expect("ours"));
         match ran.error().as_str() {
             "" => done += 1,
-            // Another one was faster between looking and publishing: it says so, and nothing is lost.
+            // Another one was faster between looking and publishing: it says so, and nothing is
+            // lost.
             "already_exists" => assert!(ran.message().contains("/shared/Downloads/"), "{ran:?}"),
             other => panic!("{other}: {ran:?}"),
         }

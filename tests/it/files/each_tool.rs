@@ -1,6 +1,7 @@
-//! Each changing tool, with a fault or the end at every system call of its publishing: what lies there is old
-//! or new, nothing else, and of a plan of several steps the first ones; what is answered is true; nothing is left
-//! behind; the audit is settled; and the ledger of the quota is right in the same process.
+//! Each changing tool, with a fault or the end at every system call of its publishing: what lies
+//! there is old or new, nothing else, and of a plan of several steps the first ones; what is
+//! answered is true; nothing is left behind; the audit is settled; and the ledger of the quota is
+//! right in the same process.
 
 use super::check::{Gateway, is_audited, leftovers, verified, works};
 use super::tool_change::{Change, Files, change, files};
@@ -48,8 +49,8 @@ impl Subject {
         (ran, files(&self.gateway))
     }
 
-    /// How many steps have happened; none of a folder that could not be deleted whole, of which a part is there
-    /// that the error lists.
+    /// How many steps have happened; none of a folder that could not be deleted whole, of which a
+    /// part is there that the error lists.
     fn steps(&self, found: &Files, ran: &Ran, point: &Seen) -> usize {
         let told_part = || {
             self.change.name == "delete_folder"
@@ -135,7 +136,8 @@ fn possible(test: &str, name: &str) -> bool {
     tracer::available(&test) && change(name).is_possible(&test)
 }
 
-/// Whether a full disk can be the answer. Opening makes something where it has a mode to make it with.
+/// Whether a full disk can be the answer. Opening makes something where it has a mode to make it
+/// with.
 fn grows(point: &Seen) -> bool {
     GROWS.contains(&&*point.name) && (point.name != "openat" || point.text.contains("O_TMPFILE"))
 }
@@ -200,7 +202,8 @@ fn settled(subject: &Subject, steps: usize, records: &[Value], open: u64, point:
 /// Bytes that the workspace may hold.
 pub(super) const LEDGER: usize = 64 << 10;
 
-/// A terminal on a gateway with this quota, whose workers are there and whose workspace is measured.
+/// A terminal on a gateway with this quota, whose workers are there and whose workspace is
+/// measured.
 pub(super) fn terminal(change: &Change) -> (Box<dyn Gateway>, Chat) {
     let config = format!("[workspace]\nroot = \"workspace\"\nmax_bytes = \"{LEDGER} B\"\n");
     let gateway = change.prepared(Home::new().config(&config));
@@ -235,8 +238,8 @@ fn ledger(name: &str) {
     let subject = Subject::of(name);
     let mut tried = BTreeSet::new();
     for point in subject.seen.iter().filter(|seen| CHANGES.contains(&&*seen.name)) {
-        // One point of each kind: the first, where something is to be taken back. An audit that could not be
-        // written takes no more in this process, so those points are not for here.
+        // One point of each kind: the first, where something is to be taken back. An audit that
+        // could not be written takes no more in this process, so those points are not for here.
         let of_audit = ["audit", "publishing.lock"].iter().any(|part| point.text.contains(part));
         if of_audit || !tried.insert(point.name.clone()) {
             continue;

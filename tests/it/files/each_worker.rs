@@ -1,11 +1,13 @@
-//! Each changing tool, with the end of its worker at every step of the call: the error is told and nothing changed,
-//! or all of it was answered already; nothing is left behind; the audit has the outcome; and the same gateway goes
-//! on, its next call with another worker and its ledger of the quota right.
+//! Each changing tool, with the end of its worker at every step of the call: the error is told and
+//! nothing changed, or all of it was answered already; nothing is left behind; the audit has the
+//! outcome; and the same gateway goes on, its next call with another worker and its ledger of the
+//! quota right.
 //!
-//! The steps are the system calls by which a worker touches anything outside itself: its socket, its mounts, the code
-//! in the cache. So the end comes before the first request, between each request and its answer, between two
-//! requests, before the guest's own answer and after it. What it does with its memory in between is left out: it
-//! differs from run to run, and nobody outside can tell at which of those it ended.
+//! The steps are the system calls by which a worker touches anything outside itself: its socket,
+//! its mounts, the code in the cache. So the end comes before the first request, between each
+//! request and its answer, between two requests, before the guest's own answer and after it. What
+//! it does with its memory in between is left out: it differs from run to run, and nobody outside
+//! can tell at which of those it ended.
 
 use super::check::{Gateway, is_audited, leftovers, works};
 use super::each_tool::{self, LEDGER, grants_what_is_left, terminal};
@@ -86,7 +88,8 @@ impl Stand {
         }
         assert!(is_audited(&self.gateway), "at {step:?}");
         assert!(leftovers(&self.gateway).is_empty(), "{step:?}: {:?}", leftovers(&self.gateway));
-        // What this test put there by itself is found when it measures again, which it does before it refuses.
+        // What this test put there by itself is found when it measures again, which it does before
+        // it refuses.
         assert!(self.chat.say(&each_tool::write("/tmp/over", LEDGER + 1)).starts_with("quota_exceeded"));
         grants_what_is_left(&self.gateway, &mut self.chat, &format!("{step:?} ({said})"));
     }

@@ -1,5 +1,5 @@
-//! `file_edit`: exact replacements, all or none, on whatever bytes a file has, and never over a change of
-//! somebody else's.
+//! `file_edit`: exact replacements, all or none, on whatever bytes a file has, and never over a
+//! change of somebody else's.
 
 use super::changing::{call, denies, does, get, put};
 use super::check::{bytes, home, is_refusal, tree, works};
@@ -123,8 +123,8 @@ fn a_large_file_is_edited_and_a_larger_one_is_not() {
     denies(&home, "file_edit", &growing, "too_large", &["17825792 bytes"]);
 }
 
-/// Runs an edit that finds `old` in its file, and `meanwhile` after it has read that and before anything
-/// is published.
+/// Runs an edit that finds `old` in its file, and `meanwhile` after it has read that and before
+/// anything is published.
 fn edit_while(home: &Home, meanwhile: impl FnOnce()) -> support::home::Ran {
     let arguments = edits(&[("old", "new")]);
     let call = Call { tool: "file_edit", arguments, attached: vec![home.file("sent", b"abc")] };

@@ -1,4 +1,5 @@
-//! The system refuses one call of a save: each failure has its code, changes nothing, leaves nothing.
+//! The system refuses one call of a save: each failure has its code, changes nothing, leaves
+//! nothing.
 
 use super::check::{is_refusal, tree, works};
 use super::scenario::{Scenario, scenario};

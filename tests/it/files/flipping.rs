@@ -1,9 +1,10 @@
-//! Somebody exchanges a name with others as fast as the system can, while tools and a guest that opens in a
-//! loop work on it: a file becomes a link to the outside, a folder, a FIFO, another file, another name of a
-//! file. Nothing outside is read or changed, and whoever reads sees a whole version.
+//! Somebody exchanges a name with others as fast as the system can, while tools and a guest that
+//! opens in a loop work on it: a file becomes a link to the outside, a folder, a FIFO, another
+//! file, another name of a file. Nothing outside is read or changed, and whoever reads sees a whole
+//! version.
 //!
-//! `RACE_OPENS` says how often the guest opens in all, a million times if it is not set; the rounds of the tools
-//! grow with it.
+//! `RACE_OPENS` says how often the guest opens in all, a million times if it is not set; the rounds
+//! of the tools grow with it.
 
 use super::check::{home, tree, with_folders, works};
 use crate::sandbox::chat::Chat;
@@ -38,8 +39,9 @@ fn opens() -> u64 {
     std::env::var("RACE_OPENS").ok().map_or(1_000_000, |text| text.parse().expect("RACE_OPENS is a number"))
 }
 
-/// A file that is told by its letter and its length. Small, because each byte that is read costs an unoptimized
-/// host more than the rest of its open; the guest reads 1 KiB at a time, so that some take several reads.
+/// A file that is told by its letter and its length. Small, because each byte that is read costs an
+/// unoptimized host more than the rest of its open; the guest reads 1 KiB at a time, so that some
+/// take several reads.
 fn version(letter: &str) -> String {
     let length = match letter {
         "a" => 300,
@@ -102,8 +104,8 @@ struct Arena {
 }
 
 impl Arena {
-    /// `name` is a file; beside it lie another, one with a second name in `kept`, a folder, a FIFO, and links
-    /// to the outside, to nothing and to a file beside.
+    /// `name` is a file; beside it lie another, one with a second name in `kept`, a folder, a FIFO,
+    /// and links to the outside, to nothing and to a file beside.
     fn new(home: &Home, guest: &str, outside: &Path) -> Self {
         let folder = home.host(guest);
         fs::create_dir(&folder).expect("writable");
@@ -155,8 +157,8 @@ fn open(chat: &mut Chat, path: &str, opens: u64, found: &mut BTreeMap<String, u6
     }
 }
 
-/// Whole versions, and what else may be: each at least once, and nothing but those. `other error` is what the
-/// guest sees when a name changes faster than the kernel can tell where it lies.
+/// Whole versions, and what else may be: each at least once, and nothing but those. `other error`
+/// is what the guest sees when a name changes faster than the kernel can tell where it lies.
 fn all_and_no_other(found: &BTreeMap<String, u64>, opens: u64, letters: &[&str], others: &[&str]) {
     let whole = |letter: &&str| format!("{letter} x {}", version(letter).len());
     let expected: BTreeSet<_> =
@@ -302,14 +304,14 @@ struct Scene {
     others: Vec<PathBuf>,
 }
 
-/// Calls a tool in one scene after the other, each in the folder that it is given: what is there in the end is
-/// whole, and whatever was answered fits.
+/// Calls a tool in one scene after the other, each in the folder that it is given: what is there in
+/// the end is whole, and whatever was answered fits.
 fn play(home: &Home, chat: &mut Chat, tool: &str, scene: impl Fn(&str) -> Scene) {
     let mut codes = BTreeMap::<String, u64>::new();
     for round in 0..rounds() {
         let Scene { arguments, folder, name, others } = scene(&format!("/shared/{round}"));
-        // At the first pace no look at the name is true for long, at the second some are. A rest of a busy machine is
-        // longer than a call: each round rests at another name.
+        // At the first pace no look at the name is true for long, at the second some are. A rest of
+        // a busy machine is longer than a call: each round rests at another name.
         let pace = if round % 2 == 0 { Pace::Steady } else { Pace::Bursts(round.div_ceil(2)) };
         let (said, _) = while_flipping(&name, &others, pace, || chat.say(&format!("/{tool} {arguments}")));
         assert!(!said.contains(&version("s")[..20]), "{tool} {arguments}: {said}");
@@ -352,8 +354,8 @@ fn tools_on_a_name_that_becomes_everything_touch_nothing_else() {
     works(&home);
 }
 
-/// Every way in which a file tool works on names below `way`; `still` is a file that nobody exchanges, and `new` is
-/// free.
+/// Every way in which a file tool works on names below `way`; `still` is a file that nobody
+/// exchanges, and `new` is free.
 fn ways_below(way: &str, still: &str, new: &str) -> Vec<(&'static str, Value)> {
     let (name, free) = (format!("{way}/name"), format!("{way}/new"));
     let mut all = ways(&name, new);
@@ -370,8 +372,8 @@ fn ways_below(way: &str, still: &str, new: &str) -> Vec<(&'static str, Value)> {
     all
 }
 
-/// A folder `way` of which each that takes its place has a file `name`: two folders, links to one beside and to the
-/// outside; and a file. `still` is a file beside.
+/// A folder `way` of which each that takes its place has a file `name`: two folders, links to one
+/// beside and to the outside; and a file. `still` is a file beside.
 fn crossing(home: &Home, guest: &str, outside: &Path) -> (PathBuf, Vec<PathBuf>) {
     let folder = home.host(guest);
     let at = |name: &str| folder.join(name);

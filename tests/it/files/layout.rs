@@ -1,5 +1,5 @@
-//! A layout in which tools could reach what the gateway relies on: nothing starts, and the message says
-//! what to move.
+//! A layout in which tools could reach what the gateway relies on: nothing starts, and the message
+//! says what to move.
 
 use std::fs;
 use std::os::unix::fs::symlink;

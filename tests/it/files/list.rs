@@ -153,7 +153,8 @@ fn everything_below_is_listed_and_links_are_not_entered() {
     assert_eq!(glob("*.txt"), ["5.txt", "a/3.txt", "a/b/c/1.txt", "a-b/4.txt", "naïve ü.txt"]);
     assert_eq!(glob("a/**/*.{md,txt}"), ["a/3.txt", "a/b/2.md", "a/b/c/1.txt"]);
     assert_eq!(names(&list(&home, &["glob=[a-d]*"])), ["a", "a-b", "d", "dangling", "deep"]);
-    // Named as the path, a link inside the mount is followed; what it leads to out of it is not shown.
+    // Named as the path, a link inside the mount is followed; what it leads to out of it is not
+    // shown.
     assert_eq!(names(&list(&home, &["path=/shared/d/a"])), ["3.txt", "b"]);
 }
 
@@ -336,7 +337,8 @@ fn the_same_characters_deceive_here_and_in_the_core() {
     assert_eq!(body("guest-tools/sdk/src/text.rs"), body("host/core/src/text.rs"));
 }
 
-/// Folders and files that their modes close, to root's workers as well: those have no right past modes.
+/// Folders and files that their modes close, to root's workers as well: those have no right past
+/// modes.
 pub(super) fn closed(home: &Home) {
     for (path, mode) in [("open/file", 0o644), ("closed/file", 0o644), ("closed-file", 0), ("z", 0o644)] {
         let path = home.host("/shared").join(path);

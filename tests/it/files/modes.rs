@@ -1,5 +1,5 @@
-//! Permissions: new files get 0666 less the umask, replaced ones keep what they had, and no file becomes
-//! one that runs as somebody else.
+//! Permissions: new files get 0666 less the umask, replaced ones keep what they had, and no file
+//! becomes one that runs as somebody else.
 
 use super::check::{home, save, works};
 use std::fs::{self, Permissions};

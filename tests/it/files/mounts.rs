@@ -1,5 +1,5 @@
-//! Other filesystems: mounted inside a mount they are out of reach, mounted as one they serve as well as
-//! any.
+//! Other filesystems: mounted inside a mount they are out of reach, mounted as one they serve as
+//! well as any.
 
 use super::check::{Gateway, bytes, refuses, saves, tree, with_folders, works};
 use super::namespace::{Namespace, available};

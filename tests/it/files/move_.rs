@@ -1,4 +1,5 @@
-//! `file_move`: another name for the very same file or folder, at once, and never over anything unasked.
+//! `file_move`: another name for the very same file or folder, at once, and never over anything
+//! unasked.
 
 use super::changing::{denies, does, get, put};
 use super::check::{Gateway, bytes, home, refuses, special, tree, works};

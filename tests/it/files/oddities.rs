@@ -1,5 +1,5 @@
-//! `file_read` on what is not a plain file in a plain folder: links are followed inside the mount and
-//! nowhere else, and nothing that could block or act is opened.
+//! `file_read` on what is not a plain file in a plain folder: links are followed inside the mount
+//! and nowhere else, and nothing that could block or act is opened.
 
 use super::check::{home, refuses, special, works};
 use rustix::fs::{FileType, makedev};

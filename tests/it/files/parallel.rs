@@ -1,5 +1,5 @@
-//! Many processes at once on one workspace and one audit: exactly one wins what only one can have, files
-//! are whole at every moment, and none clears away what another is working on.
+//! Many processes at once on one workspace and one audit: exactly one wins what only one can have,
+//! files are whole at every moment, and none clears away what another is working on.
 
 use super::check::{home, save, saves, works};
 use super::scenario::scenario;

@@ -1,5 +1,5 @@
-//! The program, open and waiting for the arguments of its call: the moment at which a test turns the
-//! world against it. Whatever happens from then on belongs to the call.
+//! The program, open and waiting for the arguments of its call: the moment at which a test turns
+//! the world against it. Whatever happens from then on belongs to the call.
 
 use super::check::Gateway;
 use rustix::fs::{CWD, FileType, Mode, OFlags, mknodat, open};
@@ -71,14 +71,15 @@ impl Paused {
     }
 }
 
-/// Waits until the worker of the call is there and confined: what happens to the gateway from then on does not happen to
-/// it.
+/// Waits until the worker of the call is there and confined: what happens to the gateway from then
+/// on does not happen to it.
 fn wait_for_workers(gateway: u32) {
     let confined = |pid: &str| {
         let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
         let value =
             |name: &str| status.lines().find_map(|line| line.strip_prefix(name)).map(|v| v.trim().to_owned());
-        // The filter of the gateway is inherited; the worker's own are three more. One that was only tried is ending.
+        // The filter of the gateway is inherited; the worker's own are three more. One that was
+        // only tried is ending.
         value("State:").is_some_and(|state| state.starts_with('S'))
             && value("Seccomp_filters:").and_then(|n| n.parse::<u32>().ok()) >= Some(4)
     };

@@ -1,5 +1,5 @@
-//! The power fails right after success was told: what was saved, edited, copied and moved is there, what was
-//! removed is not, and the audit has it.
+//! The power fails right after success was told: what was saved, edited, copied and moved is there,
+//! what was removed is not, and the audit has it.
 //!
 //! The disk is an image whose filesystem writes back on its own only every five minutes; what has
 //! reached the image at the moment of the failure is copied and mounted again.

@@ -1,5 +1,5 @@
-//! Somebody with a shell swaps what the gateway looked at for something else before it acts. Nothing
-//! lands outside, and nothing outside is read.
+//! Somebody with a shell swaps what the gateway looked at for something else before it acts.
+//! Nothing lands outside, and nothing outside is read.
 
 use super::check::{home, save, tree, works};
 use rustix::fs::{CWD, RenameFlags, renameat_with};

@@ -1,5 +1,5 @@
-//! What `attachment_save` refuses before it touches the disk: attachments that are not there, paths out
-//! of scope, arguments that do not fit.
+//! What `attachment_save` refuses before it touches the disk: attachments that are not there, paths
+//! out of scope, arguments that do not fit.
 
 use super::check::{bytes, home, refuses, save, saves, with_folders};
 use serde_json::json;

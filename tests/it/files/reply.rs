@@ -1,5 +1,5 @@
-//! `attachment_add` from the command line and in `chat`: what goes out with a reply, all of it or none, and what of
-//! the workspace can never leave it so.
+//! `attachment_add` from the command line and in `chat`: what goes out with a reply, all of it or
+//! none, and what of the workspace can never leave it so.
 
 use super::changing::{call, denies, does, put};
 use super::check::{bytes, home, special, verified, with_folders};

@@ -8,7 +8,8 @@ use support::samples;
 #[test]
 fn every_byte_arrives() {
     let home = home();
-    // Around the size up to which attachments stay in memory; the largest takes other ways than both.
+    // Around the size up to which attachments stay in memory; the largest takes other ways than
+    // both.
     for len in [0, 1, 255 << 10, 256 << 10, (256 << 10) + 1, 257 << 10, 19 << 20] {
         let sent = bytes(len);
         saves(&home, &format!("/shared/{len}"), "overwrite=false", &sent);

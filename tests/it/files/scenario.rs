@@ -19,8 +19,8 @@ pub(super) struct Scenario {
     lacks: &'static [(&'static str, &'static str, &'static str)],
 }
 
-/// The scenario of a name. Small files come from memory, large ones from a spool file; new ones are linked, others renamed; and
-/// filesystems without unnamed files take other ways.
+/// The scenario of a name. Small files come from memory, large ones from a spool file; new ones are
+/// linked, others renamed; and filesystems without unnamed files take other ways.
 pub(super) fn scenario(name: &str) -> Scenario {
     const NO_TMPFILE: (&str, &str, &str) = ("openat", "O_TMPFILE", "error=EOPNOTSUPP");
     let (small, large) = (1000, 300 << 10);

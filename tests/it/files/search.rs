@@ -203,8 +203,8 @@ fn a_gigabyte_without_a_line_end_costs_no_memory() {
 #[test]
 fn an_expression_of_very_many_states_stays_within_the_memory_of_a_call() {
     let home = patient("file_search");
-    // Of what the last 20 digits were there are a million states, and random digits lead through them all:
-    // without a bound on what is remembered of them they take over 100 MiB.
+    // Of what the last 20 digits were there are a million states, and random digits lead through
+    // them all: without a bound on what is remembered of them they take over 100 MiB.
     let mut state = 1_u64;
     let digits: Vec<u8> = (0..4 << 20)
         .map(|n| {

@@ -1,5 +1,5 @@
-//! Writing to a name that is something else already: a link, a special file, a folder. All writing tools
-//! refuse alike, with and without `overwrite`, and what is there stays untouched.
+//! Writing to a name that is something else already: a link, a special file, a folder. All writing
+//! tools refuse alike, with and without `overwrite`, and what is there stays untouched.
 
 use super::check::{home, refuses, saves, special, tree, works};
 use rustix::fs::{FileType, makedev};

@@ -1,5 +1,5 @@
-//! One change by each changing tool, for tests that stop it at every step: the files before it and after
-//! it, and nothing in between.
+//! One change by each changing tool, for tests that stop it at every step: the files before it and
+//! after it, and nothing in between.
 
 use super::check::{Gateway, with_folders};
 use super::namespace::{self, Namespace};

@@ -1,5 +1,5 @@
-//! A record of the audit that was written in part: by a process that died meanwhile, or by a disk that
-//! took no more. The chain stays provable, and what was torn is named.
+//! A record of the audit that was written in part: by a process that died meanwhile, or by a disk
+//! that took no more. The chain stays provable, and what was torn is named.
 
 use super::check::{home, saves, tree, verified, works};
 use super::paused::{Call, Paused};

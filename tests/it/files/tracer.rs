@@ -1,9 +1,9 @@
-//! One call of the real program under strace: which system calls it makes, and what becomes of it when
-//! one of them fails, is slow, or is its last.
+//! One call of the real program under strace: which system calls it makes, and what becomes of it
+//! when one of them fails, is slow, or is its last.
 //!
-//! The tracer joins when the gateway is open and waits for the call's arguments, so that what is counted
-//! and what fails belongs to the call. strace counts by thread: a point is the n-th call of its name on
-//! the thread that the call runs on.
+//! The tracer joins when the gateway is open and waits for the call's arguments, so that what is
+//! counted and what fails belongs to the call. strace counts by thread: a point is the n-th call of
+//! its name on the thread that the call runs on.
 
 use super::check::Gateway;
 use super::paused::{Call, Paused};
@@ -69,8 +69,8 @@ impl Attached {
     }
 }
 
-/// A tracer of the workers that wait for a call, and of none that starts later: `-f` would have those meet
-/// what the call is to meet.
+/// A tracer of the workers that wait for a call, and of none that starts later: `-f` would have
+/// those meet what the call is to meet.
 pub(super) struct AtWorkers {
     tracer: Child,
     log: PathBuf,
@@ -94,8 +94,8 @@ impl AtWorkers {
         tracer
     }
 
-    /// Leaves after a call: the system calls of the worker that ran it, the two in which it waits before and
-    /// after the call included.
+    /// Leaves after a call: the system calls of the worker that ran it, the two in which it waits
+    /// before and after the call included.
     pub(super) fn seen(mut self) -> Vec<Seen> {
         let mut all = Vec::new();
         workers::until("a worker that waits for the next call", || {
@@ -130,7 +130,8 @@ impl Seen {
     }
 }
 
-/// Has a tracer leave what it traces. A signal that comes just before it begins to wait is not seen by it.
+/// Has a tracer leave what it traces. A signal that comes just before it begins to wait is not seen
+/// by it.
 fn interrupt(tracer: &mut Child) {
     workers::until("a tracer that leaves", || {
         kill_process(Pid::from_child(tracer), Signal::INT).expect("ours");
@@ -157,8 +158,8 @@ pub(super) fn one<'a>(seen: &'a [Seen], name: &str, part: &str) -> &'a Seen {
     one
 }
 
-/// Runs the call; `met` are [`Seen::meets`] of an earlier run of the same call in the same state. Of two
-/// for the same system call strace knows the last.
+/// Runs the call; `met` are [`Seen::meets`] of an earlier run of the same call in the same state.
+/// Of two for the same system call strace knows the last.
 pub(super) fn run(gateway: &impl Gateway, call: &Call, met: &[String]) -> Traced {
     let log = gateway.home().dir().join("strace");
     let paused = Paused::start(gateway, call);
@@ -206,7 +207,8 @@ fn parse(log: &str) -> Vec<Seen> {
     seen
 }
 
-/// All system calls of a log in which lines begin with their thread; of the writes those to the audit.
+/// All system calls of a log in which lines begin with their thread; of the writes those to the
+/// audit.
 fn counted(log: &str) -> Vec<Seen> {
     let mut counts = BTreeMap::new();
     let mut seen = Vec::new();

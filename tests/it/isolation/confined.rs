@@ -1,4 +1,5 @@
-//! The gateway itself, confined: what people ask of it still works, and the kernel holds it to the rest.
+//! The gateway itself, confined: what people ask of it still works, and the kernel holds it to the
+//! rest.
 
 use std::io::{BufRead, BufReader, Write};
 use std::process::Stdio;

@@ -1,5 +1,5 @@
-//! A worker that dies, or does not end, during a call: the call says so, nothing was changed, and the next
-//! one runs in another worker.
+//! A worker that dies, or does not end, during a call: the call says so, nothing was changed, and
+//! the next one runs in another worker.
 
 use crate::sandbox::chat::Chat;
 use rustix::process::{Pid, Signal, kill_process};

@@ -1,7 +1,8 @@
-//! Landlock in the very worker that runs a guest, not in one that was started to try it: what a guest holds open is
-//! read where its worker reaches, and nowhere else.
+//! Landlock in the very worker that runs a guest, not in one that was started to try it: what a
+//! guest holds open is read where its worker reaches, and nowhere else.
 //!
-//! Elsewhere is where the gateway itself reaches: its own confinement, which workers inherit, refuses nothing here.
+//! Elsewhere is where the gateway itself reaches: its own confinement, which workers inherit,
+//! refuses nothing here.
 
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader};
@@ -9,7 +10,8 @@ use std::path::PathBuf;
 use std::process::Stdio;
 use support::home::{Home, Ran};
 
-/// What a guest reads in a folder of `/shared`, before and after somebody moves that to a place of the host.
+/// What a guest reads in a folder of `/shared`, before and after somebody moves that to a place of
+/// the host.
 fn held_while_it_moves(to: impl FnOnce(&Home) -> PathBuf) -> Value {
     let home = Home::new().hostile("memory = \"16 MiB\"\ndeadline = \"60s\"");
     let folder = home.host("/shared/folder");

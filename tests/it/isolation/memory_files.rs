@@ -1,5 +1,5 @@
-//! Workers are started from a memory file, through `/proc`: where the system forbids that, nothing starts, and it is said
-//! what to do.
+//! Workers are started from a memory file, through `/proc`: where the system forbids that, nothing
+//! starts, and it is said what to do.
 
 use super::{findings, text};
 use support::home::{Home, Ran};

@@ -1,4 +1,5 @@
-//! `[isolation] require`: with it nothing starts under less than the whole; without it what lacks is told.
+//! `[isolation] require`: with it nothing starts under less than the whole; without it what lacks
+//! is told.
 
 use crate::sandbox::chat::Chat;
 use rustix::process::{Pid, Signal, kill_process};
@@ -107,7 +108,8 @@ fn a_worker_that_is_less_confined_than_its_gateway_is_refused() {
     assert_eq!(home.audit().len(), 0, "nothing was called");
 }
 
-/// A tracer of a gateway under which what it starts keeps its capabilities, and believes that it dropped them.
+/// A tracer of a gateway under which what it starts keeps its capabilities, and believes that it
+/// dropped them.
 fn keep_capabilities(gateway: u32) -> Child {
     let mut command = Command::new("strace");
     command.args(["-f", "-o", "/dev/null", "-e", "trace=capset", "-e", "inject=capset:retval=0"]);

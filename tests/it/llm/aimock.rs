@@ -1,5 +1,5 @@
-//! The providers against a model's server that nobody here wrote, so that our own server and they do not merely
-//! agree: `@copilotkit/aimock`, which `cargo xtask test` installs where npm is.
+//! The providers against a model's server that nobody here wrote, so that our own server and they
+//! do not merely agree: `@copilotkit/aimock`, which `cargo xtask test` installs where npm is.
 
 use super::world::replies;
 use serde_json::{Value, json};

@@ -1,4 +1,5 @@
-//! What a model says and calls, over each API: whole texts, calls that really run, and results that go back.
+//! What a model says and calls, over each API: whole texts, calls that really run, and results that
+//! go back.
 
 use super::world::World;
 use crate::sandbox::SOON;
@@ -117,7 +118,8 @@ async fn calls_without_an_id_get_one() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// A server may say all before it ends its answer; the connection serves the next question all the same.
+/// A server may say all before it ends its answer; the connection serves the next question all the
+/// same.
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn a_conversation_keeps_its_connection() -> anyhow::Result<()> {
     for dialect in Dialect::ALL {
@@ -125,7 +127,8 @@ async fn a_conversation_keeps_its_connection() -> anyhow::Result<()> {
         let (ends, never) = (Gate::new(), Gate::new());
         let says = |gate: &Gate| Turn::say("ja").ends_at(gate);
         world.llm.script([says(&ends), says(&ends), says(&never), Turn::say("noch da")]);
-        // That the server has sent the end is not yet that the program has read it and keeps the connection.
+        // That the server has sent the end is not yet that the program has read it and keeps the
+        // connection.
         let mut chat = Chat::logging(&world.home, "hyper_util=debug");
         let kept = "pooling idle connection";
         assert_eq!(chat.say("eins"), "ja");

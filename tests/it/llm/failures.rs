@@ -1,5 +1,5 @@
-//! A model's server that is busy, broken, gone or hostile: what is tried again, what the user is told, and what is
-//! never taken for an answer.
+//! A model's server that is busy, broken, gone or hostile: what is tried again, what the user is
+//! told, and what is never taken for an answer.
 
 use super::world::World;
 use serde_json::json;

@@ -1,4 +1,5 @@
-//! Attachments that a model is shown: those that the operator accepts and that fit; the others are told of.
+//! Attachments that a model is shown: those that the operator accepts and that fit; the others are
+//! told of.
 
 use super::world::World;
 use serde_json::json;
@@ -76,8 +77,8 @@ async fn what_is_too_large_to_be_shown_is_told() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Refuses, as servers do, a picture that is too large, one of any kind, a request for its size, and one for its length;
-/// the first is Anthropic's own.
+/// Refuses, as servers do, a picture that is too large, one of any kind, a request for its size,
+/// and one for its length; the first is Anthropic's own.
 fn refusals() -> [Turn; 4] {
     let error =
         |kind: &str, message: &str| json!({ "error": { "type": kind, "message": message } }).to_string();

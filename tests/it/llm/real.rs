@@ -1,11 +1,13 @@
-//! A real model, where somebody runs a server of one; the gate has none, so these are left out of it. Such as:
+//! A real model, where somebody runs a server of one; the gate has none, so these are left out of
+//! it. Such as:
 //!
 //! ```sh
 //! llama-server -m model.gguf --jinja --alias m --port 8080
 //! MODEL_SERVER=http://127.0.0.1:8080 MODEL=m cargo test -p cofferdam-tests --test it llm::real -- --ignored
 //! ```
 //!
-//! What a model says is its own affair: they ask only that it is heard, shown while it comes, and stopped.
+//! What a model says is its own affair: they ask only that it is heard, shown while it comes, and
+//! stopped.
 
 use std::time::Duration;
 use support::home::Home;

@@ -1,5 +1,5 @@
-//! What a real server sent to other questions, replayed to the real program: its calls run, and their results go back.
-//! `host/agent/src/llm/recorded/README.md` says which server.
+//! What a real server sent to other questions, replayed to the real program: its calls run, and
+//! their results go back. `host/agent/src/llm/recorded/README.md` says which server.
 
 use super::world::World;
 use support::llm::{Dialect, Turn};

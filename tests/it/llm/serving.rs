@@ -1,4 +1,5 @@
-//! A bot with a model: a photo comes over Telegram, the model has it saved, and its answer is the reply.
+//! A bot with a model: a photo comes over Telegram, the model has it saved, and its answer is the
+//! reply.
 
 use serde_json::json;
 use std::time::Duration;

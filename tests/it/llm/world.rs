@@ -46,7 +46,8 @@ impl World {
         self.printed.lines().filter(told).collect::<Vec<_>>().join("\n")
     }
 
-    /// Holds everything against what is true of every run. `requests` is how many the server has had.
+    /// Holds everything against what is true of every run. `requests` is how many the server has
+    /// had.
     pub(super) fn end(self, requests: usize) {
         assert_eq!(self.llm.violations(), [""; 0]);
         self.end_violated(requests);

@@ -211,7 +211,8 @@ fn where_nothing_can_be_kept_tools_still_run() {
     assert_eq!(kept, entries(&home).len(), "nothing half-written stays");
 }
 
-/// Replaces the small tool's entry by `make` and holds that it is compiled again, with these words in the log.
+/// Replaces the small tool's entry by `make` and holds that it is compiled again, with these words
+/// in the log.
 fn replaced(says: &str, make: impl FnOnce(&Home, &Path)) {
     let home = hello();
     let path = entry(&home);

@@ -1,4 +1,5 @@
-//! `cofferdam chat` held open: many calls in one process, and what that process has taken meanwhile.
+//! `cofferdam chat` held open: many calls in one process, and what that process has taken
+//! meanwhile.
 
 use super::SOON;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -67,7 +68,8 @@ impl Chat {
         self.child.id()
     }
 
-    /// A line of `/proc/PID/status` in KiB: `VmHWM` is the most memory it ever held, `VmRSS` what it holds.
+    /// A line of `/proc/PID/status` in KiB: `VmHWM` is the most memory it ever held, `VmRSS` what
+    /// it holds.
     pub(crate) fn kib(&self, name: &str) -> u64 {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).expect("it runs");
         let line = status.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':')).expect(name);

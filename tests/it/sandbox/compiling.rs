@@ -1,4 +1,5 @@
-//! Compiling a component that somebody else wrote: in a process that is killed when it takes too long.
+//! Compiling a component that somebody else wrote: in a process that is killed when it takes too
+//! long.
 
 use rustix::fs::{FlockOperation, flock};
 use rustix::process::{Pid, Signal, kill_process};
@@ -46,7 +47,8 @@ pub(super) fn leb(mut number: u32) -> Vec<u8> {
     }
 }
 
-/// A component whose one core module has a table and a memory of these sizes, in elements and pages of 64 KiB.
+/// A component whose one core module has a table and a memory of these sizes, in elements and pages
+/// of 64 KiB.
 fn large(elements: u32, pages: u32) -> Vec<u8> {
     let module = [
         b"\0asm\x01\0\0\0".to_vec(),
@@ -159,7 +161,8 @@ fn of_many_processes_one_compiles_a_component_and_the_others_wait_for_it() {
     assert_eq!(locks, 0, "no lock stays");
 }
 
-/// Killed, the one that compiles leaves its lock file and no code: the next does not wait for what never comes.
+/// Killed, the one that compiles leaves its lock file and no code: the next does not wait for what
+/// never comes.
 #[test]
 fn who_waits_for_a_process_that_is_killed_compiles_itself() {
     let component = slow(800);

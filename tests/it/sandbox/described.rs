@@ -1,5 +1,5 @@
-//! Components that are asked what they are: each in a process that was asked of no other, since what took that over
-//! could lie about those that come after it.
+//! Components that are asked what they are: each in a process that was asked of no other, since
+//! what took that over could lie about those that come after it.
 
 use std::fs;
 use support::home::{Home, Ran};

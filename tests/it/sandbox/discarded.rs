@@ -1,4 +1,5 @@
-//! Files that were staged by a call which did not succeed, or were never sealed: nobody ever sees them.
+//! Files that were staged by a call which did not succeed, or were never sealed: nobody ever sees
+//! them.
 
 use super::chat::Chat;
 use super::{answered, contents, hostile, put, refused};

@@ -1,5 +1,5 @@
-//! The build has the worker make machine code of the builtin guests, run by another program where the machine that builds
-//! is of another kind.
+//! The build has the worker make machine code of the builtin guests, run by another program where
+//! the machine that builds is of another kind.
 
 #[path = "../../../host/runner.rs"]
 mod runner;

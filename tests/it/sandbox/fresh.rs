@@ -14,8 +14,8 @@ fn no_call_sees_the_variables_of_another() {
 
 #[test]
 fn no_call_sees_the_memory_of_another() {
-    // Memory is used again by the next call: after little and after much was written, after an answer and
-    // after a trap.
+    // Memory is used again by the next call: after little and after much was written, after an
+    // answer and after a trap.
     let home = super::hostile();
     let mut chat = Chat::start(&home);
     for dirty in

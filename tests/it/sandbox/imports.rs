@@ -1,4 +1,5 @@
-//! Components that import more than their profile grants do not load, and the message names the import.
+//! Components that import more than their profile grants do not load, and the message names the
+//! import.
 
 use support::home::{Home, Ran};
 

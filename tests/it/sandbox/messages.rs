@@ -1,4 +1,5 @@
-//! What a guest says of its failure: its words, the contract's codes, and nothing that a terminal obeys.
+//! What a guest says of its failure: its words, the contract's codes, and nothing that a terminal
+//! obeys.
 
 use super::chat::Chat;
 use super::{hostile, refused};

@@ -1,5 +1,5 @@
-//! A filesystem without unnamed files: what a guest stages has a temporary name meanwhile, and is published or gone as
-//! anywhere else. `files::` stops and fails every step of it.
+//! A filesystem without unnamed files: what a guest stages has a temporary name meanwhile, and is
+//! published or gone as anywhere else. `files::` stops and fails every step of it.
 
 use super::{contents, hostile, put};
 use serde_json::Value;

@@ -1,4 +1,5 @@
-//! Components that describe themselves in ways that must not load: each says why, the others still work.
+//! Components that describe themselves in ways that must not load: each says why, the others still
+//! work.
 
 use super::chat::Chat;
 use std::net::TcpListener;
@@ -97,7 +98,8 @@ fn a_component_under_another_name() {
     does_not_load(&home, "goodbye", ": ", "the component calls itself hello; write tool = \"hello\"");
 }
 
-/// A gateway with this odd component, its reference `old` led to `new`: of the same length, so nothing moves.
+/// A gateway with this odd component, its reference `old` led to `new`: of the same length, so
+/// nothing moves.
 fn led(name: &str, old: &str, new: &str) -> Home {
     assert_eq!(new.len(), old.len(), "{new}");
     let mut bytes = guests::bytes(&format!("examples/{name}"));

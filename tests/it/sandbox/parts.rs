@@ -1,6 +1,6 @@
-//! Components of many parts: how many instances, memories and tables one may have, what its memories may have
-//! together, and how far a table grows while it runs. The parts stand beside those of a sound tool, so that nothing
-//! else is wrong with it.
+//! Components of many parts: how many instances, memories and tables one may have, what its
+//! memories may have together, and how far a table grows while it runs. The parts stand beside
+//! those of a sound tool, so that nothing else is wrong with it.
 
 use super::compiling::{leb, section};
 use support::guests::{self, sha256};
@@ -89,7 +89,8 @@ fn refused(component: &[u8], says: &str) -> String {
     ran.message()
 }
 
-/// A component has at most so many parts of a kind, of which each instance of the module brings one.
+/// A component has at most so many parts of a kind, of which each instance of the module brings
+/// one.
 fn has_at_most(most: usize, what: &str, module: &[u8]) {
     let says = format!("exceeds the configured maximum of {most} ");
     let said = refused(&beside(module, most + 1), &says);

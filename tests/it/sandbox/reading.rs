@@ -1,4 +1,5 @@
-//! What a guest can read: the granted mounts, regular files and directories alone, nothing of the host.
+//! What a guest can read: the granted mounts, regular files and directories alone, nothing of the
+//! host.
 
 use super::{answered, put, unjudged};
 use serde_json::Value;

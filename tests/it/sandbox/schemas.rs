@@ -1,5 +1,5 @@
-//! Schemas that would keep the gateway busy, where nothing of a guest's own runs: one does not load, the other is
-//! ended by its steps, and whoever sent the arguments can go on.
+//! Schemas that would keep the gateway busy, where nothing of a guest's own runs: one does not
+//! load, the other is ended by its steps, and whoever sent the arguments can go on.
 
 use super::SOON;
 use super::chat::Chat;

@@ -1,4 +1,5 @@
-//! Host streams used against their contract: more than permitted, without asking, from one into the other.
+//! Host streams used against their contract: more than permitted, without asking, from one into the
+//! other.
 
 use super::{answered, hostile, refused};
 use support::home::Home;

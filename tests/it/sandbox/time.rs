@@ -1,5 +1,5 @@
-//! Deadlines: guests that never end, in their own code or in a host function, in a worker or in the gateway's own
-//! process, where nobody can kill them.
+//! Deadlines: guests that never end, in their own code or in a host function, in a worker or in the
+//! gateway's own process, where nobody can kill them.
 
 use super::chat::Chat;
 use super::{SOON, answered, contents, refused};

@@ -1,5 +1,5 @@
-//! The end of a worker, whoever brings it: a call that is stuck, a kill, its number of calls, the gateway's own
-//! end. Nothing is published by it, and the next call works.
+//! The end of a worker, whoever brings it: a call that is stuck, a kill, its number of calls, the
+//! gateway's own end. Nothing is published by it, and the next call works.
 
 use super::chat::Chat;
 use super::{hostile, put};
@@ -33,7 +33,8 @@ fn a_worker_that_does_not_move_any_more_is_killed_at_the_deadline() {
     let mut chat = Chat::start(&home);
     works(&mut chat);
     for _ in 0..2 {
-        // Stopped, it can neither look at its clock nor be interrupted, as if in a call that never returns.
+        // Stopped, it can neither look at its clock nor be interrupted, as if in a call that never
+        // returns.
         let stopped = workers::of(chat.id());
         for worker in &stopped {
             send(*worker, Signal::STOP);
@@ -93,7 +94,8 @@ fn a_worker_that_is_killed_in_a_call_leaves_nothing() {
     assert_eq!(codes.iter().filter(|code| **code == "trapped").count(), 2, "{codes:?}");
 }
 
-/// What the guest left open is let go before the call ends: said afterwards, it would be a word that nobody asked for.
+/// What the guest left open is let go before the call ends: said afterwards, it would be a word
+/// that nobody asked for.
 #[test]
 fn a_worker_whose_guest_forgot_a_file_serves_on() {
     let home = hostile();

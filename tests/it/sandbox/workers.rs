@@ -1,5 +1,5 @@
-//! What a running worker holds and is held to, as the kernel shows it, and that nothing of one gateway reaches
-//! another's.
+//! What a running worker holds and is held to, as the kernel shows it, and that nothing of one
+//! gateway reaches another's.
 
 use super::chat::Chat;
 use super::{hostile, put};
@@ -11,7 +11,8 @@ use support::home::Home;
 use support::needs;
 use support::workers::{self, Open};
 
-/// A gateway in whose environment there are secrets, and whose starter left a file open for writing to it.
+/// A gateway in whose environment there are secrets, and whose starter left a file open for writing
+/// to it.
 fn careless(home: &Home) -> Chat {
     let secret = File::create(home.dir().join("left-open")).expect("writable");
     rustix::io::fcntl_setfd(&secret, rustix::io::FdFlags::empty()).expect("ours");

@@ -1,6 +1,7 @@
-//! How often each question is answered: once, and once more for each time that nobody could know that it was heard, on a
-//! platform where what is sent again is there twice. That is where the acknowledgement of this very answer was lost, or where a kill fell between two copies of it (decision
-//! 0005); and then nothing else is said in its chat between the two.
+//! How often each question is answered: once, and once more for each time that nobody could know
+//! that it was heard, on a platform where what is sent again is there twice. That is where the
+//! acknowledgement of this very answer was lost, or where a kill fell between two copies of it
+//! (decision 0005); and then nothing else is said in its chat between the two.
 
 use super::people::{Outcome, Question};
 use super::platforms::{Effect, RequestRecord, Soaked};
@@ -58,8 +59,8 @@ impl Answers {
         }
     }
 
-    /// What these messages, of which the first is the `from`th that was sent, say to the questions from the `first`
-    /// on: one outcome each.
+    /// What these messages, of which the first is the `from`th that was sent, say to the questions
+    /// from the `first` on: one outcome each.
     ///
     /// # Errors
     /// A question that is not answered, is answered in two ways, or once too often.
@@ -117,7 +118,8 @@ pub(super) fn repeats(answered: &[Answered]) -> String {
 mod tests {
     use super::*;
 
-    /// What becomes of two questions of one chat when this is sent: the question, and whether it went well.
+    /// What becomes of two questions of one chat when this is sent: the question, and whether it
+    /// went well.
     fn judged(answers: &Answers, said: &[(usize, &str)]) -> Result<Vec<usize>, String> {
         let asked = [0, 1].map(|n| Written { place: 7, id: n + 1, event: n });
         let sent = said.iter().map(|(n, said)| Sent {

@@ -1,5 +1,5 @@
-//! A time of day that jumps while the gateway runs: a library between it and the kernel, made by the machine's C
-//! compiler.
+//! A time of day that jumps while the gateway runs: a library between it and the kernel, made by
+//! the machine's C compiler.
 
 use anyhow::{Context, Result, ensure};
 use std::fs::File;

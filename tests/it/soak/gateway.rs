@@ -1,4 +1,5 @@
-//! The gateway of a long run: the real program on disks of its own, where such can be had, under a clock that jumps.
+//! The gateway of a long run: the real program on disks of its own, where such can be had, under a
+//! clock that jumps.
 
 use super::clock::Clock;
 use super::faults::Disk;
@@ -18,7 +19,8 @@ use support::serving::Serving;
 
 /// What the design promises of every stop.
 const STOP_MAX: Duration = Duration::from_secs(10);
-/// Longer than it takes to come to rest after the last answer: what was said and not heard is said again.
+/// Longer than it takes to come to rest after the last answer: what was said and not heard is said
+/// again.
 const REST_MAX: Duration = Duration::from_secs(60);
 
 /// What lies in the state folder, compiled tools and filled files of the audit apart.

@@ -28,13 +28,14 @@ const KINDS: [Kind; 6] = [
 /// One worker a session, the one ahead, and one that is being replaced.
 const WORKERS_MAX: usize = PEOPLE + 2;
 
-/// How many of each kind there are at one moment, connections to others apart: how many of these wait to be used again
-/// is their pool's affair.
+/// How many of each kind there are at one moment, connections to others apart: how many of these
+/// wait to be used again is their pool's affair.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Held([u64; KINDS.len()]);
 
 impl Held {
-    /// Of a process that is quiet, by what `/metrics` at this port says and by what the kernel does.
+    /// Of a process that is quiet, by what `/metrics` at this port says and by what the kernel
+    /// does.
     ///
     /// # Errors
     /// When it is not quiet, or has more than it ever may.
@@ -76,7 +77,8 @@ fn number(process: u32, name: &str) -> Option<u64> {
     line.trim().trim_end_matches(" kB").parse().ok()
 }
 
-/// How many of these sockets are connections over TCP, those to this port of the process's own apart.
+/// How many of these sockets are connections over TCP, those to this port of the process's own
+/// apart.
 fn connections(process: u32, port: u16, sockets: &BTreeSet<&str>) -> Result<u64> {
     /// As the kernel numbers what a connection can be: both sides are there, or only this one.
     const STATES: [&str; 2] = ["01", "08"];

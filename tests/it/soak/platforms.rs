@@ -13,14 +13,17 @@ use support::telegram::{Fault, Target};
 pub(super) trait Soaked: Platform {
     /// Requests at whose moments the gateway is killed.
     const REQUESTS: &'static [&'static str];
-    /// Tasks of a gateway that nobody asks for anything, connections apart: the monitor and its answer, two that wait for
-    /// signals, those that reload, take a reload over, stop, look for people who are let in, prune and note, and one for
-    /// each pool of connections; and those of this channel.
+    /// Tasks of a gateway that nobody asks for anything, connections apart: the monitor and its
+    /// answer, two that wait for signals, those that reload, take a reload over, stop, look for
+    /// people who are let in, prune and note, and one for each pool of connections; and those of
+    /// this channel.
     const TASKS_MAX: u64;
-    /// The clock jumps by at most so many seconds, to and fro: less than anything is forgotten after.
+    /// The clock jumps by at most so many seconds, to and fro: less than anything is forgotten
+    /// after.
     const JUMP_MAX: u64;
 
-    /// One request goes wrong, or a connection; says what. Some take effect all the same, and nobody hears of it.
+    /// One request goes wrong, or a connection; says what. Some take effect all the same, and
+    /// nobody hears of it.
     fn fail(&self, random: &mut Random) -> String;
     /// Takes back what did not happen.
     fn clear_faults(&self);

@@ -1,5 +1,5 @@
-//! The database of a gateway that has stopped: nothing waits in it, what has ended is forgotten where it is to be, and
-//! of what is kept there is no more than is to be kept.
+//! The database of a gateway that has stopped: nothing waits in it, what has ended is forgotten
+//! where it is to be, and of what is kept there is no more than is to be kept.
 
 use super::people::PEOPLE;
 use anyhow::{Context, Result, ensure};
@@ -27,7 +27,8 @@ const NONE: [&str; 10] = [
     "moved",
 ];
 
-/// Counts the rows of a copy of the database after so many turns; what there is, for whoever reads the end of a run.
+/// Counts the rows of a copy of the database after so many turns; what there is, for whoever reads
+/// the end of a run.
 ///
 /// # Errors
 /// When there is more than there may be.

@@ -76,7 +76,8 @@ impl<P: Soaked> Stand<P> {
         self.gateway.tail()
     }
 
-    /// Some messages, some faults, all answers, and then rest. In the first wave nothing fails, and everybody writes.
+    /// Some messages, some faults, all answers, and then rest. In the first wave nothing fails, and
+    /// everybody writes.
     pub(super) async fn wave(&mut self, random: &mut Random, messages: usize, kills: Kills) -> Result<()> {
         self.tally.waves += 1;
         let mut planned = Planned::default();
@@ -214,7 +215,8 @@ impl<P: Soaked> Stand<P> {
         let sent = self.platform.wait_for(PATIENCE, 0, |_| true).await?;
         let answered = self.answers.judge((&self.questions, 0), (&sent, 0))?;
         self.gateway.stop()?;
-        // Where the disk of the audit was full, outcomes are missing until the next start settles them.
+        // Where the disk of the audit was full, outcomes are missing until the next start settles
+        // them.
         self.gateway.launch()?;
         self.gateway.stop()?;
         self.told.hold(&self.gateway)?;

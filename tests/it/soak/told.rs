@@ -41,7 +41,8 @@ impl Told {
         Ok(())
     }
 
-    /// Holds the whole workspace against what was said: what was saved is there, and nothing but that and what may be.
+    /// Holds the whole workspace against what was said: what was saved is there, and nothing but
+    /// that and what may be.
     pub(super) fn hold(&self, gateway: &Gateway) -> Result<()> {
         let workspace = gateway.seen(gateway.home.workspace());
         let mut found = BTreeSet::new();

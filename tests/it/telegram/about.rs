@@ -1,5 +1,5 @@
-//! What a model is told of a message besides its words: who speaks in a group, what is replied to, what is sent on.
-//! It is data on a line of its own, and nobody's words pass for it.
+//! What a model is told of a message besides its words: who speaks in a group, what is replied to,
+//! what is sent on. It is data on a line of its own, and nobody's words pass for it.
 
 use super::world::{ANN, BEN, GROUP, World};
 use serde_json::{Value, json};
@@ -14,7 +14,8 @@ async fn agent(answers: usize) -> anyhow::Result<(World, LlmServer)> {
     Ok((world, llm))
 }
 
-/// The last message of the user in a request: the line about it, where that says more than when it came, and the words.
+/// The last message of the user in a request: the line about it, where that says more than when it
+/// came, and the words.
 fn last(request: &RequestRecord) -> (Option<Value>, String) {
     let (line, words) = request.last_said();
     (Some(line).filter(|line| *line != json!({ "about": "this message" })), words)

@@ -1,5 +1,5 @@
-//! Answers that never come, and bodies that trickle: a network that neither works nor fails. All of it at
-//! once, in topics of their own, because waiting is all that there is to it.
+//! Answers that never come, and bodies that trickle: a network that neither works nor fails. All of
+//! it at once, in topics of their own, because waiting is all that there is to it.
 
 use super::world::{ANN, PATIENCE, World, save};
 use std::time::{Duration, Instant};

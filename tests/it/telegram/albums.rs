@@ -1,4 +1,5 @@
-//! Albums: several messages that Telegram delivers one by one, in any order, and that people see as one.
+//! Albums: several messages that Telegram delivers one by one, in any order, and that people see as
+//! one.
 
 use super::world::{ANN, BEN, EVE, GROUP, PATIENCE, World, save};
 use serde_json::json;

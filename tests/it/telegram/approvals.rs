@@ -1,5 +1,5 @@
-//! Approvals as people live through them: a message with two buttons, one decision by somebody who may, and
-//! exactly what was shown is done, once, through restarts.
+//! Approvals as people live through them: a message with two buttons, one decision by somebody who
+//! may, and exactly what was shown is done, once, through restarts.
 
 mod busy;
 mod shown;

@@ -1,5 +1,5 @@
-//! Files that go out with answers: with the text where they can, after it where not, each once, and told of where
-//! they cannot go.
+//! Files that go out with answers: with the text where they can, after it where not, each once, and
+//! told of where they cannot go.
 
 use super::world::{ANN, GROUP, PATIENCE, World};
 use serde_json::json;
@@ -22,7 +22,8 @@ fn add(paths: &[&str]) -> String {
     format!("/attachment_add {}", json!({ "paths": paths }))
 }
 
-/// A message as one line: `KIND NAME`, `, album` in one, `: TEXT` with one, ` > N` after the Nth message sent.
+/// A message as one line: `KIND NAME`, `, album` in one, `: TEXT` with one, ` > N` after the Nth
+/// message sent.
 fn line(sent: &SentMessage, all: &[SentMessage]) -> String {
     let what = match &sent.file {
         Some(file) => format!("{} {}", file.kind, file.name),

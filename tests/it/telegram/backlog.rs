@@ -1,5 +1,5 @@
-//! Hundreds of messages behind a turn that waits for a person: what would free it gets through, nobody else waits, and
-//! every one of them is answered once, in order, through kills.
+//! Hundreds of messages behind a turn that waits for a person: what would free it gets through,
+//! nobody else waits, and every one of them is answered once, in order, through kills.
 
 use super::approvals::{APPROVE, WRITE, always, answered, asked, press};
 use super::world::{ANN, BEN, PATIENCE, World};

@@ -1,5 +1,5 @@
-//! Kills at arbitrary moments while three people write, with a network that fails now and then: every
-//! message is answered, every file is saved once and whole, and the audit stays sound.
+//! Kills at arbitrary moments while three people write, with a network that fails now and then:
+//! every message is answered, every file is saved once and whole, and the audit stays sound.
 
 use super::world::{ANN, BEN, CAT, PATIENCE, World, save};
 use std::collections::BTreeSet;
@@ -54,7 +54,8 @@ async fn survives(seed: u64) -> anyhow::Result<()> {
         let next = pushed.len()..pushed.len() + MESSAGES / KILLS;
         pushed.extend(world.server.push_all(next.map(message)));
         fault(&world, &mut random);
-        // The moment of the kill: some requests from now, whatever they ask for, or as many as there are.
+        // The moment of the kill: some requests from now, whatever they ask for, or as many as
+        // there are.
         let target = ["getUpdates", "getFile", "sendChatAction", "sendMessage"][random.below(4) as usize];
         let count = world.server.requests(target).len() + random.below(3) as usize;
         let _ = world.server.wait_for_requests(std::time::Duration::from_millis(700), target, count).await;

@@ -1,5 +1,6 @@
-//! `kill -9` between two steps of one call's plan: the turn that is replayed does the rest and answers as if nothing
-//! had happened, or says what is done and what is not. It never meets its own files as somebody else's.
+//! `kill -9` between two steps of one call's plan: the turn that is replayed does the rest and
+//! answers as if nothing had happened, or says what is done and what is not. It never meets its own
+//! files as somebody else's.
 
 use super::recent::{DOWNLOAD, document, place};
 use super::tracer::{Tracer, available};
@@ -9,7 +10,8 @@ use std::fs;
 use support::namespace::{self, Namespace};
 use support::telegram::{Incoming, Pushed};
 
-/// Asks for it; the gateway is killed at this system call of the call's thread, the nth of its name.
+/// Asks for it; the gateway is killed at this system call of the call's thread, the nth of its
+/// name.
 async fn cut_off(world: &mut World, last: (&str, u32), asked: &str) -> anyhow::Result<Pushed> {
     let tracer = Tracer::kills(world.serving().pid(), last.0, last.1, None);
     let question = world.server.push(Incoming::private(ANN).text(asked));

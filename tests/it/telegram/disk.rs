@@ -1,4 +1,5 @@
-//! A disk that takes no more: nothing is acknowledged, run or lost meanwhile, and it goes on by itself.
+//! A disk that takes no more: nothing is acknowledged, run or lost meanwhile, and it goes on by
+//! itself.
 
 use super::world::{ANN, PATIENCE, World, save};
 use rustix::process::{Pid, Resource, Rlimit, prlimit};

@@ -1,5 +1,5 @@
-//! Downloads that go wrong on their way: what can heal is tried again, and what cannot is told in the one
-//! answer, under the index that the file has. No part of a file is ever saved.
+//! Downloads that go wrong on their way: what can heal is tried again, and what cannot is told in
+//! the one answer, under the index that the file has. No part of a file is ever saved.
 
 use super::world::{ANN, World, save};
 use std::time::Duration;
@@ -21,7 +21,8 @@ enum Request {
     GetFile,
 }
 
-/// Lets each request go wrong so often, all at once in topics of their own, and returns the answers.
+/// Lets each request go wrong so often, all at once in topics of their own, and returns the
+/// answers.
 async fn answers(
     world: &World,
     faults: Vec<(Request, &'static str, Fault)>,

@@ -1,5 +1,5 @@
-//! Edited messages: what waits is answered as it reads when its turn comes; what ran, and what was not for the bot,
-//! stays as it is, in silence.
+//! Edited messages: what waits is answered as it reads when its turn comes; what ran, and what was
+//! not for the bot, stays as it is, in silence.
 
 use super::world::{ANN, EVE, GROUP, PATIENCE, World, save};
 use support::telegram::{Gate, Hold, Incoming, Media, Pushed, Target};

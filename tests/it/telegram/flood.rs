@@ -1,5 +1,5 @@
-//! Flood limits: messages go out no faster than Telegram takes them, and what it holds back all the same is sent
-//! later, once and in order.
+//! Flood limits: messages go out no faster than Telegram takes them, and what it holds back all the
+//! same is sent later, once and in order.
 
 use super::world::{ANN, GROUP, PATIENCE, World};
 use std::time::Duration;
@@ -72,7 +72,8 @@ async fn what_telegram_holds_back_comes_later_once_and_in_order() -> anyhow::Res
     world.end(count)
 }
 
-/// A pause that one chat's flood costs is a pause of everything in that chat, and of nothing elsewhere.
+/// A pause that one chat's flood costs is a pause of everything in that chat, and of nothing
+/// elsewhere.
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn a_pause_holds_whatever_goes_to_that_chat() -> anyhow::Result<()> {
     let world = World::running_in(Home::paced).await?;

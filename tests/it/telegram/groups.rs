@@ -1,4 +1,5 @@
-//! Groups: who is answered there, to what, and with which tools, as the operator's rules say for each.
+//! Groups: who is answered there, to what, and with which tools, as the operator's rules say for
+//! each.
 
 use super::world::{ANN, EVE, GROUP, PATIENCE, World, save};
 use serde_json::json;

@@ -1,12 +1,12 @@
-//! `kill -9` at each stage of a turn as Telegram sees it: after the next start there is one answer, the file
-//! is whole, and the answer says "saved", also where it was saved before the kill.
+//! `kill -9` at each stage of a turn as Telegram sees it: after the next start there is one answer,
+//! the file is whole, and the answer says "saved", also where it was saved before the kill.
 
 use super::world::{ANN, PATIENCE, World, save};
 use support::samples;
 use support::telegram::{Fault, Gate, Hold, Incoming, Media, Target};
 
-/// One message with a file, the kill, the next start; and what must be true then. `messages` is what
-/// the person may have got.
+/// One message with a file, the kill, the next start; and what must be true then. `messages` is
+/// what the person may have got.
 async fn killed(
     overwrite: bool,
     messages: std::ops::RangeInclusive<usize>,

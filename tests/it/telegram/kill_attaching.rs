@@ -1,5 +1,5 @@
-//! `kill -9` at each step of a call that adds a file to the reply, one of the workspace or one that it composed: the file
-//! goes out once, and it is the one of the call whose result is told.
+//! `kill -9` at each step of a call that adds a file to the reply, one of the workspace or one that
+//! it composed: the file goes out once, and it is the one of the call whose result is told.
 
 use super::attachments_out::slow;
 use super::tracer::{Tracer, available};
@@ -31,8 +31,8 @@ fn taken(world: &World) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// A turn whose call adds a file so, and is killed at the `nth` system call of this name on a file of the state; what
-/// the person gets.
+/// A turn whose call adds a file so, and is killed at the `nth` system call of this name on a file
+/// of the state; what the person gets.
 async fn killed(adds: &str, at: (&str, u32, &str), expected: &[u8]) -> anyhow::Result<()> {
     let (call, nth, of) = at;
     let mut world = World::running_in(slow).await?;

@@ -1,5 +1,5 @@
-//! `kill -9` at each step of the gateway's own bookkeeping: where it keeps an update, records a result, writes
-//! its intent, publishes, ends a turn and marks an answer as sent.
+//! `kill -9` at each step of the gateway's own bookkeeping: where it keeps an update, records a
+//! result, writes its intent, publishes, ends a turn and marks an answer as sent.
 
 use super::tracer::{Tracer, available};
 use super::world::{ANN, World, save};
@@ -12,8 +12,8 @@ use support::workers::until;
 const WAL: &str = "cofferdam.db-wal";
 const AUDIT: &str = "audit.jsonl";
 
-/// The system call that is the program's last: its name, which one of that name on its thread, and, if
-/// that matters, on which file of the state.
+/// The system call that is the program's last: its name, which one of that name on its thread, and,
+/// if that matters, on which file of the state.
 type Last = (&'static str, u32, Option<&'static str>);
 
 /// What the person asked for.
@@ -36,8 +36,8 @@ const PRIVATE: &str = "/tmp/new/a.jpg";
 const OLD: &str = "/shared/old.jpg";
 const OLD_CONTENT: &[u8] = b"the old content";
 
-/// A turn with a file, held at `hold` until the tracer has joined, killed at `last`, and started again. Beyond
-/// the one answer there may be `repeats`.
+/// A turn with a file, held at `hold` until the tracer has joined, killed at `last`, and started
+/// again. Beyond the one answer there may be `repeats`.
 async fn killed(asked: Asked, hold: (Target, Hold), last: Last, repeats: usize) -> anyhow::Result<()> {
     // Spooled to disk, not held in memory.
     let bytes = samples::jpeg(400_000);
@@ -102,7 +102,8 @@ fn marked_as_sent(database: &Path) -> rusqlite::Result<bool> {
     connection.query_row(held, [], |row| Ok(row.get::<_, i64>(0)? == 0))
 }
 
-/// From the last byte of the download on: staging, recording, publishing and ending are still to come.
+/// From the last byte of the download on: staging, recording, publishing and ending are still to
+/// come.
 fn downloaded() -> (Target, Hold) {
     (Target::download(), Hold::InBody(399_999))
 }
@@ -161,7 +162,8 @@ async fn while_a_file_is_replaced() -> anyhow::Result<()> {
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn while_the_outcome_is_recorded() -> anyhow::Result<()> {
     for asked in [Asked::New, Asked::Overwrite, Asked::Private] {
-        // Locked for the intent, unlocked, locked for the outcome, unlocked: the answer is not stored yet.
+        // Locked for the intent, unlocked, locked for the outcome, unlocked: the answer is not
+        // stored yet.
         let lasts = [("write", 2, Some(AUDIT)), ("flock", 4, Some(AUDIT))];
         saving("while_the_outcome_is_recorded", asked, &lasts).await?;
     }
@@ -187,8 +189,8 @@ async fn while_the_answer_is_marked_as_sent() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// A notice is part of its reply: it comes again with it, whole, where the kill came between the sending and the mark, and
-/// nowhere else.
+/// A notice is part of its reply: it comes again with it, whole, where the kill came between the
+/// sending and the mark, and nowhere else.
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn a_notice_comes_again_only_with_a_reply_that_was_sent_and_not_marked() -> anyhow::Result<()> {
     if available("telegram::kill_inside::a_notice_comes_again_only_with_a_reply_that_was_sent_and_not_marked")

@@ -1,4 +1,5 @@
-//! Every kind of file that Telegram knows: listed when it comes alone, saved by a command that replies to it.
+//! Every kind of file that Telegram knows: listed when it comes alone, saved by a command that
+//! replies to it.
 
 use super::world::{ANN, World, save};
 use support::telegram::{Incoming, Media};

@@ -1,4 +1,5 @@
-//! The listing of what came: one line a file, bounded, and no sender's text can break out of its line.
+//! The listing of what came: one line a file, bounded, and no sender's text can break out of its
+//! line.
 
 use super::world::{ANN, World, save};
 use support::telegram::{Incoming, Media};

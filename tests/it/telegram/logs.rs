@@ -1,5 +1,5 @@
-//! The log of a running bot: whole lines of JSON whatever people and servers send, the token in none of them, and
-//! at the usual level nothing of what people say or keep.
+//! The log of a running bot: whole lines of JSON whatever people and servers send, the token in
+//! none of them, and at the usual level nothing of what people say or keep.
 
 use super::world::{ANN, EVE, PATIENCE, World, save};
 use serde_json::Value;

@@ -1,5 +1,5 @@
-//! What a service manager is told of a bot: up once polling works, each reload, the stop, and that it goes on for as
-//! long as it does. The bot is confined as ever.
+//! What a service manager is told of a bot: up once polling works, each reload, the stop, and that
+//! it goes on for as long as it does. The bot is confined as ever.
 
 use super::world::{ANN, World};
 use rustix::process::Signal;
@@ -80,8 +80,8 @@ async fn a_standstill_is_not_told_to_go_on() -> anyhow::Result<()> {
     let mut world = World::stopped(|home| home).await?;
     launch(&mut world, &manager, "1000000")?;
     manager.until(GOES_ON)?;
-    // Whoever opens it waits for somebody to write: the poller, when it looks who is served. It may take the runtime's
-    // other tasks along, who then say nothing at all.
+    // Whoever opens it waits for somebody to write: the poller, when it looks who is served. It may
+    // take the runtime's other tasks along, who then say nothing at all.
     let (pipe, people) = (world.home.dir().join("pipe"), world.home.state().join("people.json"));
     assert!(Command::new("mkfifo").arg(&pipe).status()?.success());
     std::fs::hard_link(&pipe, &people)?;

@@ -1,5 +1,5 @@
-//! What a model writes as Markdown is shown with its styles; what a tool says is shown as it is. Whatever either
-//! writes, the answer arrives, whole and once.
+//! What a model writes as Markdown is shown with its styles; what a tool says is shown as it is.
+//! Whatever either writes, the answer arrives, whole and once.
 
 use super::world::{ANN, PATIENCE, World};
 use serde_json::{Value, json};

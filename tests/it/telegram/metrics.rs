@@ -1,4 +1,5 @@
-//! `/healthz` and `/metrics` of a running bot, asked on loopback as a watcher does, and as somebody who means ill.
+//! `/healthz` and `/metrics` of a running bot, asked on loopback as a watcher does, and as somebody
+//! who means ill.
 
 use super::world::{ANN, PATIENCE, World, save};
 use rustix::fs::{FlockOperation, flock};

@@ -1,5 +1,5 @@
-//! A group that becomes a supergroup has another id: its conversation, its rules, its files, what waits for an answer
-//! and what waits for an approval go on there.
+//! A group that becomes a supergroup has another id: its conversation, its rules, its files, what
+//! waits for an answer and what waits for an approval go on there.
 
 use super::world::{ANN, PATIENCE, World};
 use serde_json::json;

@@ -1,5 +1,5 @@
-//! Updates that are not what the Bot API documents: a field that cannot be read costs itself at most, never
-//! the message around it, and never the messages behind it.
+//! Updates that are not what the Bot API documents: a field that cannot be read costs itself at
+//! most, never the message around it, and never the messages behind it.
 
 use super::world::{ANN, PATIENCE, World, save};
 use serde_json::{Value, json};

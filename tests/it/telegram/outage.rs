@@ -1,5 +1,5 @@
-//! A network that is down: at the start, and while a turn is under way. The bot waits, says so once, and
-//! goes on where it was.
+//! A network that is down: at the start, and while a turn is under way. The bot waits, says so
+//! once, and goes on where it was.
 
 use super::world::{ANN, PATIENCE, World, save};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};

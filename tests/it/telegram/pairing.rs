@@ -1,4 +1,5 @@
-//! Pairing: a stranger is told a one-time code, and the operator's own command, never a message, lets them in.
+//! Pairing: a stranger is told a one-time code, and the operator's own command, never a message,
+//! lets them in.
 
 use super::world::{ANN, EVE, PATIENCE, World};
 use serde_json::{Value, json};

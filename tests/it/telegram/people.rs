@@ -1,4 +1,5 @@
-//! Who is served: people whom the configuration names by number, in private and in groups, and nobody else.
+//! Who is served: people whom the configuration names by number, in private and in groups, and
+//! nobody else.
 
 use super::world::{ANN, EVE, GROUP, PATIENCE, World, save};
 use serde_json::json;

@@ -1,5 +1,5 @@
-//! Whose files a chat sees: a session's `/tmp` is its own, and so is a user's workspace where that is
-//! configured; which worker serves them; and when they go.
+//! Whose files a chat sees: a session's `/tmp` is its own, and so is a user's workspace where that
+//! is configured; which worker serves them; and when they go.
 
 use super::tracer::{Tracer, available};
 use super::world::{ANN, BEN, GROUP, World, save};

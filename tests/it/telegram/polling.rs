@@ -1,4 +1,5 @@
-//! Polling that fails in every way: it goes on, loses and doubles nothing, and says once what is wrong.
+//! Polling that fails in every way: it goes on, loses and doubles nothing, and says once what is
+//! wrong.
 
 use super::world::{ANN, PATIENCE, World};
 use std::time::{Duration, Instant};
@@ -35,7 +36,8 @@ fn faults() -> Vec<(&'static str, Fault)> {
 async fn every_fault_is_survived_and_nothing_is_lost_or_doubled() -> anyhow::Result<()> {
     let world = World::running().await?;
     for (name, fault) in faults() {
-        // The poll behind this message meets the fault; the message behind it is delivered by a later one.
+        // The poll behind this message meets the fault; the message behind it is delivered by a
+        // later one.
         world.server.fault("getUpdates", 1, fault);
         let first = world.server.push(Incoming::private(ANN).text("before"));
         world.answer(&first).await?;

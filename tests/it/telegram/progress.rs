@@ -1,5 +1,5 @@
-//! A long call as the person sees it: one message that says what it does, and that the answer takes the
-//! place of; whatever happens to that message, one answer and nothing left standing.
+//! A long call as the person sees it: one message that says what it does, and that the answer takes
+//! the place of; whatever happens to that message, one answer and nothing left standing.
 
 use super::world::{ANN, PATIENCE, World};
 use std::time::Duration;
@@ -121,7 +121,8 @@ async fn a_kill_around_the_last_edit_leaves_one_answer() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The window that cannot be closed: whether it was sent, nobody knows. Then there is no second one.
+/// The window that cannot be closed: whether it was sent, nobody knows. Then there is no second
+/// one.
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn a_kill_while_it_is_sent_never_sends_another() -> anyhow::Result<()> {
     for (hold, messages) in [(Hold::BeforeEffect, 1), (Hold::BeforeAnswer, 2)] {
@@ -171,7 +172,8 @@ async fn no_fault_of_the_message_costs_the_answer() -> anyhow::Result<()> {
         answered(&world).await?;
         world.end(1)?;
     }
-    // An edit of which nobody knows: the message goes, so that no late edit takes the answer's place.
+    // An edit of which nobody knows: the message goes, so that no late edit takes the answer's
+    // place.
     let world = World::running_in(slow).await?;
     world.server.fault("editMessageText", 1, Fault::close().after_effect());
     begin(&world);

@@ -1,5 +1,5 @@
-//! Many messages at once: every one is answered, those of a chat in their order, and no chat holds another
-//! one up.
+//! Many messages at once: every one is answered, those of a chat in their order, and no chat holds
+//! another one up.
 
 use super::world::{ANN, BEN, CAT, PATIENCE, World, save};
 use std::collections::BTreeSet;

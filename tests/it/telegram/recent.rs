@@ -1,5 +1,6 @@
-//! `attachment_download`: all files of the most recent message that has any, this one or an earlier one, after
-//! a restart as well; nobody else's, no later one's, and nothing kept of them but their ids.
+//! `attachment_download`: all files of the most recent message that has any, this one or an earlier
+//! one, after a restart as well; nobody else's, no later one's, and nothing kept of them but their
+//! ids.
 
 use super::world::{ANN, BEN, GROUP, PATIENCE, World};
 use serde_json::{Value, json};

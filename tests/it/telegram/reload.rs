@@ -1,5 +1,5 @@
-//! SIGHUP: another configuration comes into force as a whole, from the next message on and without losing any, or
-//! the last good one stays, and why is told.
+//! SIGHUP: another configuration comes into force as a whole, from the next message on and without
+//! losing any, or the last good one stays, and why is told.
 
 use super::world::{ANN, BEN, CAT, EVE, PATIENCE, World, save};
 use rustix::process::Signal;
@@ -14,7 +14,8 @@ use support::telegram::{Hold, Incoming, Media, Target};
 const APPLIED: &str = "the configuration was reloaded and is in force";
 const REFUSED: &str = "the configuration is not reloaded, the one before stays in force";
 
-/// Has the program read its configuration anew, and waits until it says so for the `n`th time in this run.
+/// Has the program read its configuration anew, and waits until it says so for the `n`th time in
+/// this run.
 async fn reload(world: &mut World, said: &str, n: usize) -> anyhow::Result<()> {
     world.serving().signal(Signal::USR1)?;
     world.logs_times(said, n).await

@@ -1,5 +1,5 @@
-//! Where answers go and what they look like: one a turn, at its question, in its topic, plain, and split
-//! where Telegram's limit is without losing a character.
+//! Where answers go and what they look like: one a turn, at its question, in its topic, plain, and
+//! split where Telegram's limit is without losing a character.
 
 use super::world::{ANN, GROUP, PATIENCE, World, save};
 use serde_json::{Value, json};

@@ -1,5 +1,5 @@
-//! The heart: what a person sends with a command as its caption is saved, byte by byte, where it was asked
-//! for, and audited under that person's number.
+//! The heart: what a person sends with a command as its caption is saved, byte by byte, where it
+//! was asked for, and audited under that person's number.
 
 use super::world::{ANN, BEN, World, save};
 use serde_json::{Value, json};

@@ -1,5 +1,5 @@
-//! What must not lie about: the bytes of attachments, and the token, even where a server repeats it or a
-//! proxy is configured. (That the token is nowhere else is held against every test here.)
+//! What must not lie about: the bytes of attachments, and the token, even where a server repeats it
+//! or a proxy is configured. (That the token is nowhere else is held against every test here.)
 
 use super::world::{ANN, World, save};
 use std::path::PathBuf;

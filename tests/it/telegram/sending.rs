@@ -1,5 +1,5 @@
-//! Sending that fails: what can heal is tried until it is sent, in order; what cannot is recorded, and the
-//! next turn goes on.
+//! Sending that fails: what can heal is tried until it is sent, in order; what cannot is recorded,
+//! and the next turn goes on.
 
 use super::world::{ANN, BEN, GROUP, PATIENCE, World};
 use std::time::Duration;
@@ -12,7 +12,8 @@ fn to(chat: i64) -> Target {
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn what_heals_is_sent_once_and_in_order() -> anyhow::Result<()> {
     let world = World::running().await?;
-    // With each, how often the message arrives: one that went out and was not acknowledged is sent again.
+    // With each, how often the message arrives: one that went out and was not acknowledged is sent
+    // again.
     let faults = [
         (Fault::internal_error(), 1),
         (Fault::bad_gateway(), 1),

@@ -1,4 +1,5 @@
-//! A gateway with a signing key: what it signs when it stops, and that it does not start without its key.
+//! A gateway with a signing key: what it signs when it stops, and that it does not start without
+//! its key.
 
 use super::world::{ANN, World};
 use support::telegram::Incoming;

@@ -1,5 +1,5 @@
-//! Silence never lasts: a sign of life from the beginning, whatever a turn waits for, and where several things are
-//! done, how far they are.
+//! Silence never lasts: a sign of life from the beginning, whatever a turn waits for, and where
+//! several things are done, how far they are.
 
 use super::world::{ANN, BEN, CAT, GROUP, PATIENCE, World};
 use serde_json::json;
@@ -96,7 +96,8 @@ async fn several_files_tell_how_many_are_there() -> anyhow::Result<()> {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn an_album_shows_a_sign_of_life_while_it_arrives() -> anyhow::Result<()> {
-    // A machine that rests for longer than a part may take closes an album early, which shows nothing.
+    // A machine that rests for longer than a part may take closes an album early, which shows
+    // nothing.
     for _ in 0..5 {
         if album_shows_a_sign().await? {
             return Ok(());

@@ -1,5 +1,5 @@
-//! Stopping: at once where nothing is under way; what is under way gets five seconds, and what does not make
-//! it is answered once by the next start.
+//! Stopping: at once where nothing is under way; what is under way gets five seconds, and what does
+//! not make it is answered once by the next start.
 
 use super::world::{ANN, BEN, PATIENCE, World, save};
 use rustix::process::Signal;

@@ -1,5 +1,5 @@
-//! A model's answer while it is written: one message that grows, and that the answer takes the place of; whatever
-//! comes between, one answer and nothing left standing.
+//! A model's answer while it is written: one message that grows, and that the answer takes the
+//! place of; whatever comes between, one answer and nothing left standing.
 
 use super::world::{ANN, PATIENCE, World};
 use serde_json::json;

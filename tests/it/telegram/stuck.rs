@@ -1,5 +1,6 @@
-//! `/cancel` against what does not listen: a guest that never looks, and a worker that cannot. The answer comes long
-//! before the deadline, the worker is gone, nothing is left, and the next call works.
+//! `/cancel` against what does not listen: a guest that never looks, and a worker that cannot. The
+//! answer comes long before the deadline, the worker is gone, nothing is left, and the next call
+//! works.
 
 use super::world::{ANN, PATIENCE, World};
 use rustix::process::{Pid, Signal, kill_process};
@@ -19,8 +20,8 @@ async fn works(world: &World) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Cancels a call of this behaviour while it runs, which its guest says with a word; before that something happens
-/// to the gateway of this process.
+/// Cancels a call of this behaviour while it runs, which its guest says with a word; before that
+/// something happens to the gateway of this process.
 async fn cancelled(
     config: &str,
     behaviour: &str,
@@ -64,7 +65,8 @@ async fn a_guest_that_does_not_listen_is_ended_with_its_worker() -> anyhow::Resu
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn a_worker_that_does_not_move_any_more_is_killed_after_a_cancellation() -> anyhow::Result<()> {
     cancelled("", "stage_then_spin path=/shared/late", "spinning", |gateway| {
-        // As if the system never returned from a call: it can look at no clock, and only a kill ends it.
+        // As if the system never returned from a call: it can look at no clock, and only a kill
+        // ends it.
         let stuck = Pid::from_raw(i32::try_from(busy(gateway)).expect("small")).expect("not 0");
         kill_process(stuck, Signal::STOP).expect("ours to signal");
     })

@@ -1,7 +1,7 @@
 //! A tracer that joins the serving program and kills it at a chosen system call.
 //!
-//! It joins while a gate of the server holds the program still, so the call that is counted is the next one
-//! of its name.
+//! It joins while a gate of the server holds the program still, so the call that is counted is the
+//! next one of its name.
 
 use std::path::Path;
 use std::process::{Child, Command};
@@ -19,8 +19,8 @@ pub(super) fn available(test: &str) -> bool {
 }
 
 impl Tracer {
-    /// Lets `call`, the `nth` of its name on its thread, be the last thing that `pid` does: it is killed
-    /// before the call happens. Only calls on the file `of` count, if there is one.
+    /// Lets `call`, the `nth` of its name on its thread, be the last thing that `pid` does: it is
+    /// killed before the call happens. Only calls on the file `of` count, if there is one.
     pub(super) fn kills(pid: u32, call: &str, nth: u32, of: Option<&Path>) -> Self {
         let mut command = Command::new("strace");
         command.args(["-f", "-o", "/dev/null", "-p", &pid.to_string()]);

@@ -1,5 +1,5 @@
-//! The sign of life: "typing…" from the beginning of a turn to its answer, again before Telegram takes it
-//! away, and never behind the answer.
+//! The sign of life: "typing…" from the beginning of a turn to its answer, again before Telegram
+//! takes it away, and never behind the answer.
 
 use super::world::{ANN, EVE, GROUP, PATIENCE, World};
 use std::time::Duration;

@@ -1,6 +1,8 @@
-//! Updates of every kind that could pass for the words of somebody who is served: what comes of each, and why.
+//! Updates of every kind that could pass for the words of somebody who is served: what comes of
+//! each, and why.
 //!
-//! Each row carries a command. It runs only where an allowed person wrote it themselves, in a chat with the bot.
+//! Each row carries a command. It runs only where an allowed person wrote it themselves, in a chat
+//! with the bot.
 
 use super::world::{ANN, BEN, EVE, GROUP, World};
 use serde_json::{Value, json};
@@ -11,7 +13,8 @@ use support::telegram::Incoming;
 enum Comes {
     /// The command runs, and is answered.
     Runs,
-    /// It is answered, and nothing runs: the command is somebody else's, which its sender only shows.
+    /// It is answered, and nothing runs: the command is somebody else's, which its sender only
+    /// shows.
     Words,
     /// The sender is told that the bot does not know them.
     Told,
@@ -20,7 +23,8 @@ enum Comes {
 }
 use Comes::{Nothing, Runs, Told, Words};
 
-/// A row: what comes of it, why, and the update. `"ID"` stands for a number of its own, `CMD` for its command.
+/// A row: what comes of it, why, and the update. `"ID"` stands for a number of its own, `CMD` for
+/// its command.
 type Row = (Comes, &'static str, Value);
 
 fn user(id: i64) -> Value {

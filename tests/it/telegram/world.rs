@@ -1,4 +1,5 @@
-//! A gateway with a Telegram channel and the server that it talks to; and what is true of both at the end.
+//! A gateway with a Telegram channel and the server that it talks to; and what is true of both at
+//! the end.
 
 use std::ops::{Deref, DerefMut};
 use support::containing;
@@ -64,13 +65,14 @@ impl World {
         self.says("polling as ")
     }
 
-    /// Starts the program without waiting, under another one if any is given, with more variables in its
-    /// environment.
+    /// Starts the program without waiting, under another one if any is given, with more variables
+    /// in its environment.
     pub(super) fn launch(&mut self, wrapper: &[&str], environment: &[(&str, &str)]) -> anyhow::Result<()> {
         self.gateway.launch_with(self.server.token(), wrapper, environment)
     }
 
-    /// Sends a message and waits for the one answer to it, which must be the next message of the bot.
+    /// Sends a message and waits for the one answer to it, which must be the next message of the
+    /// bot.
     pub(super) async fn ask(&self, message: Incoming) -> anyhow::Result<String> {
         let before = self.server.sent_messages().len();
         let pushed = self.server.push(message);
@@ -110,8 +112,8 @@ impl World {
         }
     }
 
-    /// Stops the program and holds everything against what is true of every run. `messages` is how many
-    /// the bot has sent in all.
+    /// Stops the program and holds everything against what is true of every run. `messages` is how
+    /// many the bot has sent in all.
     pub(super) fn end(mut self, messages: usize) -> anyhow::Result<()> {
         self.come_to_an_end()?;
         let sent: Vec<_> = self.server.sent_messages().into_iter().map(|sent| sent.text).collect();

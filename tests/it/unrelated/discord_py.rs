@@ -1,5 +1,5 @@
-//! The loopback Discord server against discord.py: a script is the bot, the test is everybody else, and both compare
-//! what they saw.
+//! The loopback Discord server against discord.py: a script is the bot, the test is everybody else,
+//! and both compare what they saw.
 
 use super::{PATIENCE, Script};
 use anyhow::{Context, ensure};

@@ -1,5 +1,5 @@
-//! The loopback Discord server against twilight, whose types are those of the documented API: a payload that lacks
-//! a field ends the test.
+//! The loopback Discord server against twilight, whose types are those of the documented API: a
+//! payload that lacks a field ends the test.
 
 use super::PATIENCE;
 use anyhow::{Context, bail, ensure};

@@ -1,4 +1,5 @@
-//! Attachments by address: what is fetched and how it is shown, what is never contacted, and what stops a download.
+//! Attachments by address: what is fetched and how it is shown, what is never contacted, and what
+//! stops a download.
 
 use super::{PDF, PNG, put, refused_on_paper};
 use serde_json::{Value, json};

@@ -1,4 +1,5 @@
-//! The files of `docs/examples`: each is sound, and the one that needs nobody is carried out; the others are in `people`.
+//! The files of `docs/examples`: each is sound, and the one that needs nobody is carried out; the
+//! others are in `people`.
 
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};

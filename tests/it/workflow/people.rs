@@ -1,4 +1,5 @@
-//! Runs that wait for people, in a gateway that serves: messages, replies, timeouts, decisions; each once, through `kill -9`.
+//! Runs that wait for people, in a gateway that serves: messages, replies, timeouts, decisions;
+//! each once, through `kill -9`.
 
 mod approve;
 mod discord;

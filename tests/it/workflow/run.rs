@@ -1,4 +1,5 @@
-//! `run` and what is kept of it: every call judged, every result kept before the next task, what an agent is shown.
+//! `run` and what is kept of it: every call judged, every result kept before the next task, what an
+//! agent is shown.
 
 use super::{PDF, PNG, put, refused_on_paper};
 use serde_json::{Value, json};
@@ -444,7 +445,8 @@ fn killed_at_any_moment_a_run_does_everything_once() {
         assert!(!home.host("/shared/3.txt").exists());
         let audit = home.audit();
         for task in ["one", "two", "three", "four"] {
-            // An intent that was cut off before anything was published is settled with no file, and comes again.
+            // An intent that was cut off before anything was published is settled with no file, and
+            // comes again.
             let carried_out = |record: &&Value| {
                 record["turn"] == format!("{id}/{task}")
                     && record["event"] == "outcome"

@@ -141,8 +141,8 @@ impl DiscordServer {
         self.state.change(|inner| inner.gateway.resume_url = url.map(str::to_owned));
     }
 
-    /// `session_start_limit`: how many identifies are left, and when it is full again. An identify beyond it gets
-    /// op 9.
+    /// `session_start_limit`: how many identifies are left, and when it is full again. An identify
+    /// beyond it gets op 9.
     pub fn set_start_limit(&self, remaining: u32, reset_after: Duration) {
         self.state.change(|inner| inner.gateway.limit = StartLimit { remaining, reset_after });
     }
@@ -177,7 +177,8 @@ impl DiscordServer {
         self.send_payload(&json!({ "op": 1, "d": null, "s": null, "t": null }));
     }
 
-    /// Op 9: open connections have no session any more; `resumable` tells whether the sessions are still there.
+    /// Op 9: open connections have no session any more; `resumable` tells whether the sessions are
+    /// still there.
     pub fn invalidate_sessions(&self, resumable: bool) {
         self.state.change(|inner| {
             if !resumable {
@@ -203,8 +204,8 @@ impl DiscordServer {
         self.control(&Control::Text(text.to_owned()));
     }
 
-    /// Discord is away: every connection ends, and so does every new one once it has asked for something. Requests
-    /// are recorded without a status.
+    /// Discord is away: every connection ends, and so does every new one once it has asked for
+    /// something. Requests are recorded without a status.
     pub fn set_away(&self, away: bool) {
         self.state.change(|inner| inner.exchanges.away = away);
         if away {

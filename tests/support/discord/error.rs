@@ -1,5 +1,5 @@
-//! The refusals of Discord's REST API: a status, a code that clients match on, a message, and sometimes the fields
-//! that are wrong.
+//! The refusals of Discord's REST API: a status, a code that clients match on, a message, and
+//! sometimes the fields that are wrong.
 
 use serde_json::{Value, json};
 

@@ -7,7 +7,8 @@ use super::limits::{Scope, too_many};
 use crate::exchange::{Answer, Fault};
 
 impl Fault {
-    /// A refusal of Discord's API instead of the effect: the status, the code and the message of its JSON.
+    /// A refusal of Discord's API instead of the effect: the status, the code and the message of
+    /// its JSON.
     pub fn discord_error(status: u16, code: u32, message: &str) -> Self {
         Self::instead(RestError::new(status, code, message).to_answer())
     }

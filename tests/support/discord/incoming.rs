@@ -40,7 +40,8 @@ impl Incoming {
         Self::new(Where::Private, user)
     }
 
-    /// A message of a user in a channel or thread; an unknown one becomes a channel of the guild `GUILD_ID`.
+    /// A message of a user in a channel or thread; an unknown one becomes a channel of the guild
+    /// `GUILD_ID`.
     pub fn guild(channel: u64, user: u64) -> Self {
         Self::new(Where::Channel(channel), user)
     }
@@ -220,7 +221,8 @@ impl Command {
         self
     }
 
-    /// One option; its type is that of the value: 3 a string, 4 an integer, 5 a boolean, 10 a number.
+    /// One option; its type is that of the value: 3 a string, 4 an integer, 5 a boolean, 10 a
+    /// number.
     #[must_use]
     pub fn option(mut self, name: &str, value: impl Into<Value>) -> Self {
         let value = value.into();

@@ -1,4 +1,5 @@
-//! Interactions: commands and presses that wait for the bot's answer, by the real server's deadlines.
+//! Interactions: commands and presses that wait for the bot's answer, by the real server's
+//! deadlines.
 
 use std::collections::BTreeMap;
 
@@ -29,7 +30,8 @@ pub struct Interaction {
     pub user_id: u64,
     /// The event as the bot got it.
     pub event: Value,
-    /// The type of the first answer: 4 a message, 5 a message to come, 6 nothing visible, 7 the message changed.
+    /// The type of the first answer: 4 a message, 5 a message to come, 6 nothing visible, 7 the
+    /// message changed.
     pub acknowledged: Option<u64>,
     /// How long the first answer took, in milliseconds of the server's clock.
     pub acknowledged_after_ms: Option<u64>,
@@ -79,7 +81,8 @@ impl Interactions {
     }
 }
 
-/// `POST /interactions/{id}/{token}/callback`: the response with `with_response`, otherwise nothing.
+/// `POST /interactions/{id}/{token}/callback`: the response with `with_response`, otherwise
+/// nothing.
 pub(super) fn respond(
     inner: &mut Inner,
     call: &Map<String, Value>,

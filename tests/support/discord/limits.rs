@@ -1,4 +1,5 @@
-//! Rate limits: buckets of a route and a channel, and the one over all; whoever exceeds them is refused with 429.
+//! Rate limits: buckets of a route and a channel, and the one over all; whoever exceeds them is
+//! refused with 429.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};

@@ -54,7 +54,8 @@ pub(super) enum View {
     Event,
 }
 
-/// A stored message as the bot sees it: with fresh links, what it replies to, and no content that it may not see.
+/// A stored message as the bot sees it: with fresh links, what it replies to, and no content that
+/// it may not see.
 pub(super) fn render(inner: &Inner, stored: &Value, view: View, sees_content: bool) -> Value {
     let mut message = stored.clone();
     let channel = id_of(&stored["channel_id"]).unwrap_or_default();
@@ -90,7 +91,8 @@ pub(super) fn render(inner: &Inner, stored: &Value, view: View, sees_content: bo
     message
 }
 
-/// Takes out what the Message Content intent is for, except of messages that are the bot's or mention it.
+/// Takes out what the Message Content intent is for, except of messages that are the bot's or
+/// mention it.
 fn hide(message: &mut Value) {
     let bot = BOT_ID.to_string();
     let mentions =

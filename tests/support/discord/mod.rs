@@ -1,9 +1,11 @@
-//! Discord on loopback, for tests: REST, gateway and CDN. It speaks the real protocol, and misbehaves exactly as told.
+//! Discord on loopback, for tests: REST, gateway and CDN. It speaks the real protocol, and
+//! misbehaves exactly as told.
 //!
-//! What it is not: a model of all of Discord. It knows the routes that the gateway and the clients of the tests use
-//! (`route`), answers 404 to the others, and never leaves 127.0.0.1. How a request passes, where it is recorded,
-//! held and distorted: `exchange`. Targets name routes as the table in `route` does: `create_message`, `typing`,
-//! `create_response`, …, `gateway` for the handshake; `Target::download()` is the CDN.
+//! What it is not: a model of all of Discord. It knows the routes that the gateway and the clients
+//! of the tests use (`route`), answers 404 to the others, and never leaves 127.0.0.1. How a request
+//! passes, where it is recorded, held and distorted: `exchange`. Targets name routes as the table
+//! in `route` does: `create_message`, `typing`, `create_response`, …, `gateway` for the handshake;
+//! `Target::download()` is the CDN.
 //!
 //! ```no_run
 //! # use std::time::Duration;
@@ -22,7 +24,8 @@
 //! # }
 //! ```
 //!
-//! Waiting uses notifications, never sleeps. The server's clock is the machine's, and can be moved on.
+//! Waiting uses notifications, never sleeps. The server's clock is the machine's, and can be moved
+//! on.
 
 mod bot;
 mod cdn;

@@ -1,5 +1,5 @@
-//! What a test sees: requests, messages, interactions, connections to the gateway. Every wait is bounded and wakes
-//! by notification.
+//! What a test sees: requests, messages, interactions, connections to the gateway. Every wait is
+//! bounded and wakes by notification.
 
 use std::time::Duration;
 

@@ -1,4 +1,5 @@
-//! Parameters of a request: of its path, its query and its body, which is JSON alone or beside files.
+//! Parameters of a request: of its path, its query and its body, which is JSON alone or beside
+//! files.
 
 use serde_json::{Map, Value};
 

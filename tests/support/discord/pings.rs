@@ -8,7 +8,8 @@ use super::message::mentioned;
 use super::params::id_of;
 use super::state::Inner;
 
-/// The pings, each as it stands in the content; `reply` is the author of what the message replies to.
+/// The pings, each as it stands in the content; `reply` is the author of what the message replies
+/// to.
 pub(super) fn pings(inner: &Inner, message: &Value, draft: &Draft) -> Vec<String> {
     let content = message["content"].as_str().unwrap_or_default();
     let allowed = draft.allowed_mentions.as_ref();

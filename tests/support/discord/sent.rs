@@ -14,7 +14,8 @@ pub struct SentMessage {
     pub content: String,
     /// The texts before each edit, oldest first.
     pub earlier_contents: Vec<String>,
-    /// The message that it replies to; `None` also where that one was gone and `fail_if_not_exists` was false.
+    /// The message that it replies to; `None` also where that one was gone and `fail_if_not_exists`
+    /// was false.
     pub reply_to: Option<u64>,
     /// `nonce` as sent, numbers as their digits.
     pub nonce: Option<String>,
@@ -22,7 +23,8 @@ pub struct SentMessage {
     pub enforce_nonce: bool,
     /// `allowed_mentions` as sent; of edits see `requests`.
     pub allowed_mentions: Option<Value>,
-    /// Whom the message pings: `<@id>`, `<@&id>`, `@everyone`, `@here`, and `reply` for the author of what it replies to.
+    /// Whom the message pings: `<@id>`, `<@&id>`, `@everyone`, `@here`, and `reply` for the author
+    /// of what it replies to.
     pub pings: Vec<String>,
     /// Its files as they are now.
     pub files: Vec<SentFile>,

@@ -14,8 +14,8 @@ use super::state::State;
 use crate::exchange::serve;
 use crate::loopback::{Tasks, accept, listen};
 
-/// Discord on loopback: REST, gateway and CDN. Clones are handles of the same server; when the last one is
-/// dropped, the listeners and all their connections close.
+/// Discord on loopback: REST, gateway and CDN. Clones are handles of the same server; when the last
+/// one is dropped, the listeners and all their connections close.
 #[derive(Clone)]
 pub struct DiscordServer {
     pub(super) state: Arc<State>,
@@ -61,8 +61,8 @@ impl DiscordServer {
         self.state.read(|inner| inner.gateway.resume_url.clone().unwrap_or_default())
     }
 
-    /// The bot's token, without `Bot `. It has the form of a real one, and every server has its own: wherever it
-    /// turns up besides requests to this server, it has leaked.
+    /// The bot's token, without `Bot `. It has the form of a real one, and every server has its
+    /// own: wherever it turns up besides requests to this server, it has leaked.
     pub fn token(&self) -> &str {
         &self.state.token
     }

@@ -7,7 +7,8 @@ use super::message::{View, render};
 use super::state::Inner;
 use super::world::Channel;
 
-/// Sends an event about a message to every session that wants it, and returns what those get who see its content.
+/// Sends an event about a message to every session that wants it, and returns what those get who
+/// see its content.
 pub(super) fn tell(
     inner: &mut Inner,
     event: &str,

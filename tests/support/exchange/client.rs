@@ -46,8 +46,8 @@ impl Client {
         self.stream.write_all(bytes).await.unwrap();
     }
 
-    /// The next answer; `None` where the connection ended before it was complete, with what there was
-    /// left in [`rest`](Self::rest).
+    /// The next answer; `None` where the connection ended before it was complete, with what there
+    /// was left in [`rest`](Self::rest).
     pub(crate) async fn reply(&mut self) -> Option<Reply> {
         let head_end = loop {
             match self.buffer.windows(4).position(|four| four == b"\r\n\r\n") {
@@ -105,7 +105,8 @@ impl Client {
     }
 }
 
-/// A body of `multipart/form-data` with fields of text, and files (field, name, bytes); its boundary is `b0undary`.
+/// A body of `multipart/form-data` with fields of text, and files (field, name, bytes); its
+/// boundary is `b0undary`.
 pub(crate) fn multipart(fields: &[(&str, &str)], files: &[(&str, &str, &[u8])]) -> Vec<u8> {
     let mut body = Vec::new();
     for (name, value) in fields {

@@ -1,5 +1,5 @@
-//! Faults: how the next requests of a target go wrong. Those that replace the answer happen instead of
-//! the effect; those that spoil the answer's way to the client happen after it.
+//! Faults: how the next requests of a target go wrong. Those that replace the answer happen instead
+//! of the effect; those that spoil the answer's way to the client happen after it.
 
 use std::time::Duration;
 
@@ -29,8 +29,8 @@ pub(crate) enum Wire {
     Closed,
     /// Half of the head is sent.
     ClosedInHead,
-    /// The head announces everything, this many bytes of the body are sent at most, and at least one
-    /// is missing.
+    /// The head announces everything, this many bytes of the body are sent at most, and at least
+    /// one is missing.
     Truncated(u64),
     /// So many further bytes follow the body, announced in the head.
     Overlong(u64),
@@ -107,8 +107,8 @@ impl Fault {
         Self::after(Wire::Truncated(bytes))
     }
 
-    /// The body is longer by so many bytes (blanks, which JSON ignores) than the file's declared size;
-    /// as HTTP it is correct.
+    /// The body is longer by so many bytes (blanks, which JSON ignores) than the file's declared
+    /// size; as HTTP it is correct.
     pub fn overlong(bytes: u64) -> Self {
         Self::after(Wire::Overlong(bytes))
     }
@@ -133,7 +133,8 @@ impl Fault {
         Self::after(Wire::Stalled(Some(bytes)))
     }
 
-    /// The same fault, but the request takes effect first: the message is sent and nobody hears of it.
+    /// The same fault, but the request takes effect first: the message is sent and nobody hears of
+    /// it.
     #[must_use]
     pub fn after_effect(mut self) -> Self {
         self.effect = Effect::Taken;

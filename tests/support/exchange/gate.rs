@@ -68,9 +68,9 @@ impl Slot {
 
 /// Holds one request, the first that its target chooses. Dropping it releases the request.
 ///
-/// A held request no longer depends on its client: like the real server, which has received it, this
-/// one lets it take effect after the release even where the client has died meanwhile. To undo it
-/// altogether, [`discard`](Gate::discard) it.
+/// A held request no longer depends on its client: like the real server, which has received it,
+/// this one lets it take effect after the release even where the client has died meanwhile. To undo
+/// it altogether, [`discard`](Gate::discard) it.
 #[must_use = "a dropped gate holds nothing"]
 pub struct Gate {
     slot: Arc<Slot>,

@@ -27,8 +27,8 @@ pub struct RequestRecord {
     pub verb: String,
     /// The request target as sent: percent-encoded, with token and query.
     pub path: String,
-    /// The API's method as the client wrote it, or the name of the route; `download` for a file, empty for
-    /// anything else.
+    /// The API's method as the client wrote it, or the name of the route; `download` for a file,
+    /// empty for anything else.
     pub method: String,
     /// The parameters of path, query and body, whatever their encoding was.
     pub params: Map<String, Value>,
@@ -59,7 +59,8 @@ impl RequestRecord {
 pub(crate) struct Journal {
     pub(crate) records: VecDeque<RequestRecord>,
     next_number: u64,
-    /// For each kind, and for `None` over all: how many are under way, and the most there ever were.
+    /// For each kind, and for `None` over all: how many are under way, and the most there ever
+    /// were.
     under_way: HashMap<Option<Kind>, (usize, usize)>,
 }
 

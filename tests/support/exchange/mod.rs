@@ -1,5 +1,5 @@
-//! One request and its answer, as every server here handles them: recorded, held at gates, and distorted by
-//! faults. It knows no API; [`Api`] is what a server says for itself.
+//! One request and its answer, as every server here handles them: recorded, held at gates, and
+//! distorted by faults. It knows no API; [`Api`] is what a server says for itself.
 //!
 //! ```text
 //! http ─► route ─► journal ─► fault? ─► gate ─► perform ─► gate ─► wire

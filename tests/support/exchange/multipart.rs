@@ -1,4 +1,5 @@
-//! Bodies of `multipart/form-data` (RFC 7578), as clients send files: fields of text, and files with their names.
+//! Bodies of `multipart/form-data` (RFC 7578), as clients send files: fields of text, and files
+//! with their names.
 
 use std::collections::BTreeMap;
 
@@ -23,7 +24,8 @@ pub(crate) fn boundary(content_type: &str) -> Option<&str> {
     (!boundary.is_empty()).then_some(boundary)
 }
 
-/// Text fields go into `params`, the rest comes back; `None` for a body that is not what it says it is.
+/// Text fields go into `params`, the rest comes back; `None` for a body that is not what it says it
+/// is.
 pub(crate) fn decode(body: &Bytes, boundary: &str, params: &mut Map<String, Value>) -> Option<Uploads> {
     let (opening, delimiter) = (format!("--{boundary}"), format!("\r\n--{boundary}"));
     let mut uploads = Uploads::new();

@@ -1,8 +1,8 @@
-//! What a test sees of any server here, and how it has requests go wrong: the same of each, whatever its API. Every wait
-//! is bounded and wakes by notification.
+//! What a test sees of any server here, and how it has requests go wrong: the same of each,
+//! whatever its API. Every wait is bounded and wakes by notification.
 
-/// Gives the handle `$server` what every one has. `$sent` is where the bot's messages are in what the server
-/// knows; `$checked` returns a target as the server takes it.
+/// Gives the handle `$server` what every one has. `$sent` is where the bot's messages are in what
+/// the server knows; `$checked` returns a target as the server takes it.
 macro_rules! observed {
     ($server:ident, $($sent:ident).+, $checked:path) => {
         impl $server {
@@ -20,20 +20,21 @@ macro_rules! observed {
                 self.state.read(|inner| inner.exchanges.journal.matching(&target).cloned().collect())
             }
 
-            /// The bot's messages in the order of sending, with edits applied; deleted ones are marked.
+            /// The bot's messages in the order of sending, with edits applied; deleted ones are
+            /// marked.
             pub fn sent_messages(&self) -> Vec<SentMessage> {
                 self.state.read(|inner| inner.$($sent).+.clone())
             }
 
-            /// The most requests of a method (or downloads) that were under way at once; a target's parameters do not count
-            /// here.
+            /// The most requests of a method (or downloads) that were under way at once; a target's
+            /// parameters do not count here.
             pub fn max_concurrent(&self, target: impl Into<$crate::exchange::Target>) -> usize {
                 let kind = $checked(target.into()).kind().clone();
                 self.state.read(|inner| inner.exchanges.journal.most_under_way(Some(kind)))
             }
 
-            /// The first message that the predicate accepts, past ones included. Edits count: it sees every message as it
-            /// is now.
+            /// The first message that the predicate accepts, past ones included. Edits count: it
+            /// sees every message as it is now.
             ///
             /// # Errors
             /// After the timeout, with a list of what there was instead.
@@ -60,7 +61,8 @@ macro_rules! observed {
                 self.state.wait(&what, timeout, look).await
             }
 
-            /// The first request of a target, past ones included; received, perhaps not yet answered.
+            /// The first request of a target, past ones included; received, perhaps not yet
+            /// answered.
             ///
             /// # Errors
             /// After the timeout, with a list of what there was instead.
@@ -92,8 +94,8 @@ macro_rules! observed {
                 self.state.wait(&what, timeout, look).await
             }
 
-            /// Returns once no request of a method (or download) is under way: clients have their answers or have gone. A
-            /// target's parameters do not count here.
+            /// Returns once no request of a method (or download) is under way: clients have their
+            /// answers or have gone. A target's parameters do not count here.
             ///
             /// # Errors
             /// After the timeout, with a list of what there was instead.
@@ -108,8 +110,8 @@ macro_rules! observed {
                 self.state.wait(&what, timeout, look).await
             }
 
-            /// The next `times` requests of the target go wrong in this way. Faults of the same target take their turns in
-            /// the order of planning; `usize::MAX` means until cleared.
+            /// The next `times` requests of the target go wrong in this way. Faults of the same
+            /// target take their turns in the order of planning; `usize::MAX` means until cleared.
             pub fn fault(
                 &self,
                 target: impl Into<$crate::exchange::Target>,
@@ -125,7 +127,8 @@ macro_rules! observed {
                 self.state.change(|inner| inner.exchanges.faults.clear());
             }
 
-            /// How many requests are still to go wrong: zero tells that all planned faults have happened.
+            /// How many requests are still to go wrong: zero tells that all planned faults have
+            /// happened.
             pub fn remaining_faults(&self) -> usize {
                 self.state.read(|inner| inner.exchanges.faults.remaining())
             }

@@ -1,5 +1,5 @@
-//! Where redirects lead: another loopback listener that answers everything with 200 and records what
-//! it was told, to prove that no token and no Referer gets there.
+//! Where redirects lead: another loopback listener that answers everything with 200 and records
+//! what it was told, to prove that no token and no Referer gets there.
 
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -37,8 +37,8 @@ impl RedirectSink {
         format!("http://{}/elsewhere", self.address)
     }
 
-    /// What arrived: each request as text, its request line, headers and body. None at all is what a
-    /// client achieves that follows no redirects.
+    /// What arrived: each request as text, its request line, headers and body. None at all is what
+    /// a client achieves that follows no redirects.
     pub fn received(&self) -> Vec<String> {
         self.received.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }

@@ -52,8 +52,8 @@ impl Target {
         Self::download().with("file_id", file_id)
     }
 
-    /// Narrows the choice to requests whose parameter (or field of one: `data.flags`) has this value: strings
-    /// compare as they are, everything else as compact JSON.
+    /// Narrows the choice to requests whose parameter (or field of one: `data.flags`) has this
+    /// value: strings compare as they are, everything else as compact JSON.
     #[must_use]
     pub fn with(mut self, parameter: &str, value: impl Display) -> Self {
         self.only.push((parameter.to_owned(), value.to_string()));

@@ -138,7 +138,8 @@ impl Delivery<'_> {
         Self { answer, wire: Wire::Plain, keep_alive, gate: None }
     }
 
-    /// Sends the answer. An error means that the client has gone, which is never this server's problem.
+    /// Sends the answer. An error means that the client has gone, which is never this server's
+    /// problem.
     pub(crate) async fn send(self, connection: &mut Connection) -> std::io::Result<Next> {
         let real = self.answer.body.len();
         // What the head announces, how much is sent, the size of a piece, the pause before it.

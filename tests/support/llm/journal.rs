@@ -54,7 +54,8 @@ impl RequestRecord {
         self.messages().iter().flat_map(of).collect()
     }
 
-    /// The last message of the user: the line of JSON about it, without its time, and the words below.
+    /// The last message of the user: the line of JSON about it, without its time, and the words
+    /// below.
     ///
     /// # Panics
     /// Where there is no such line: every message has one.

@@ -1,8 +1,10 @@
-//! A model's server on loopback, for tests: it speaks the streams of Chat Completions, Anthropic's Messages and
-//! OpenAI's Responses, answers what a test has scripted, and checks every request as strictly as the real ones.
+//! A model's server on loopback, for tests: it speaks the streams of Chat Completions, Anthropic's
+//! Messages and OpenAI's Responses, answers what a test has scripted, and checks every request as
+//! strictly as the real ones.
 //!
-//! What it is not: a model. Each request takes the next turn of the script; one too many is refused, and so is one
-//! that the real API would refuse. Both are violations, which [`LlmServer::violations`] lists.
+//! What it is not: a model. Each request takes the next turn of the script; one too many is
+//! refused, and so is one that the real API would refuse. Both are violations, which
+//! [`LlmServer::violations`] lists.
 //!
 //! ```text
 //! http ─► journal ─► key? ─► check ─► script ─► stream ─► wire

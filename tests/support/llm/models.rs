@@ -1,6 +1,8 @@
-//! What models there are: the list of them, and Anthropic's page of one. It knows `test-model` alone.
+//! What models there are: the list of them, and Anthropic's page of one. It knows `test-model`
+//! alone.
 //!
-//! Such a request takes no turn of the script and is not in the journal: nothing is asked of a model.
+//! Such a request takes no turn of the script and is not in the journal: nothing is asked of a
+//! model.
 
 use serde_json::json;
 

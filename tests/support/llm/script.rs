@@ -166,7 +166,8 @@ impl Turn {
         self.answer(|answer| answer.bytes_at_once = Some(bytes))
     }
 
-    /// It waits at this gate once so many events are sent; in Chat Completions the first has no text.
+    /// It waits at this gate once so many events are sent; in Chat Completions the first has no
+    /// text.
     #[must_use]
     pub fn pauses_after(self, events: usize, gate: &Gate) -> Self {
         self.answer(|answer| answer.pauses.push((events, gate.clone())))

@@ -14,8 +14,8 @@ use super::script::Turn;
 use super::state::{Inner, State};
 use crate::loopback::{Tasks, accept, listen};
 
-/// A model's server on loopback. Clones are handles of the same one; when the last one is dropped, the listener
-/// and all its connections close.
+/// A model's server on loopback. Clones are handles of the same one; when the last one is dropped,
+/// the listener and all its connections close.
 #[derive(Clone)]
 pub struct LlmServer {
     state: Arc<State>,
@@ -53,8 +53,8 @@ impl LlmServer {
         format!("http://{}{}", self.address, dialect.base_path())
     }
 
-    /// The key. Every server has its own: wherever it turns up besides the headers of requests to this server, it
-    /// has leaked.
+    /// The key. Every server has its own: wherever it turns up besides the headers of requests to
+    /// this server, it has leaked.
     pub fn key(&self) -> &str {
         &self.state.key
     }
@@ -84,7 +84,8 @@ impl LlmServer {
         self.state.change(|inner| inner.models.others = others);
     }
 
-    /// Has this time by its clock, as the `Date` header of HTTP writes it, when it shows its models.
+    /// Has this time by its clock, as the `Date` header of HTTP writes it, when it shows its
+    /// models.
     pub fn set_clock(&self, date: &str) {
         self.state.change(|inner| inner.models.date = Some(date.to_owned()));
     }
@@ -101,8 +102,8 @@ impl LlmServer {
         self.state.read(|inner| inner.journal.iter().filter_map(told).collect())
     }
 
-    /// Forgets the requests so far, of which a long run has too many to be held, and every turn of the script that
-    /// none has taken.
+    /// Forgets the requests so far, of which a long run has too many to be held, and every turn of
+    /// the script that none has taken.
     pub fn forget(&self) {
         self.state.change(|inner| {
             inner.forgotten += inner.journal.len();

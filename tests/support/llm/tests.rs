@@ -1,5 +1,5 @@
-//! The checks themselves: each request that a real API refuses is refused here, in whatever it differs from a sound
-//! one.
+//! The checks themselves: each request that a real API refuses is refused here, in whatever it
+//! differs from a sound one.
 
 use serde_json::{Value, json};
 

@@ -102,7 +102,8 @@ impl Platform for Discord {
         sent.source.matches("```").count().is_multiple_of(2)
     }
 
-    /// Nobody is mentioned, every message has its nonce, and what fetches a file says nothing of the bot.
+    /// Nobody is mentioned, every message has its nonce, and what fetches a file says nothing of
+    /// the bot.
     fn violations(&self) -> Vec<String> {
         let quiet = json!({ "parse": [], "replied_user": false });
         let mut found = Vec::new();

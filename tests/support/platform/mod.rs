@@ -1,8 +1,9 @@
-//! What the platforms of bots have in common, for tests that hold every channel to the same: people write, the bot
-//! answers, people press buttons. What is a platform's own is in its server (`telegram`, `discord`).
+//! What the platforms of bots have in common, for tests that hold every channel to the same: people
+//! write, the bot answers, people press buttons. What is a platform's own is in its server
+//! (`telegram`, `discord`).
 //!
-//! A third platform implements [`Platform`] over its own loopback server, and the demo's turn, the conformance tests and the
-//! soak hold for it, too.
+//! A third platform implements [`Platform`] over its own loopback server, and the demo's turn, the
+//! conformance tests and the soak hold for it, too.
 
 mod discord;
 mod telegram;
@@ -31,7 +32,8 @@ pub trait Platform: Sized {
     const PART_MAX: usize;
     /// The requests by which a person first sees anything of an answer.
     const REACTIONS: &'static [&'static str];
-    /// Whether a message that is sent again, because nobody knows whether it arrived, is there once all the same.
+    /// Whether a message that is sent again, because nobody knows whether it arrived, is there once
+    /// all the same.
     const SENDS_ONCE: bool;
 
     /// A server of its own.
@@ -72,7 +74,8 @@ pub trait Platform: Sized {
         from: usize,
         accept: impl FnMut(&[Sent]) -> bool,
     ) -> anyhow::Result<Vec<Sent>>;
-    /// Waits until the bot has sent so many messages more than `from`: cheaper than to look at each time after time.
+    /// Waits until the bot has sent so many messages more than `from`: cheaper than to look at each
+    /// time after time.
     ///
     /// # Errors
     /// After the time.

@@ -16,7 +16,8 @@ pub(super) struct Bot {
     pub(super) user: Value,
     /// The address of an active webhook.
     pub(super) webhook: Option<String>,
-    /// The menus as last set, each an array of `command` and `description`, by the JSON text of their scope.
+    /// The menus as last set, each an array of `command` and `description`, by the JSON text of
+    /// their scope.
     commands: BTreeMap<String, Value>,
 }
 

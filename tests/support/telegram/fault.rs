@@ -31,8 +31,8 @@ impl Fault {
         Self::api_error(403, "Forbidden: bot was blocked by the user")
     }
 
-    /// 400 with `migrate_to_chat_id`: the group became a supergroup of another id. The new chat must
-    /// be opened for messages to arrive there.
+    /// 400 with `migrate_to_chat_id`: the group became a supergroup of another id. The new chat
+    /// must be opened for messages to arrive there.
     pub fn migrated_to(chat_id: i64) -> Self {
         let error = ApiError::bad_request("group chat was upgraded to a supergroup chat");
         Self::instead(error.with_parameter("migrate_to_chat_id", chat_id).to_answer())

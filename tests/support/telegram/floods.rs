@@ -1,5 +1,5 @@
-//! Flood limits: too many messages to a chat, or in all, are refused with 429 and how long to wait, like the real
-//! server does. Without limits set, nothing is too many.
+//! Flood limits: too many messages to a chat, or in all, are refused with 429 and how long to wait,
+//! like the real server does. Without limits set, nothing is too many.
 
 use std::collections::{HashMap, VecDeque};
 use std::time::{Duration, Instant};
@@ -24,7 +24,8 @@ pub struct FloodLimits {
 }
 
 impl FloodLimits {
-    /// What Telegram has published: 1 a second in a chat, in bursts at times; 20 a minute in a group; 30 a second.
+    /// What Telegram has published: 1 a second in a chat, in bursts at times; 20 a minute in a
+    /// group; 30 a second.
     pub fn telegram() -> Self {
         let seconds = Duration::from_secs;
         Self { chat: (6, seconds(5)), group: (20, seconds(60)), all: (30, seconds(1)) }

@@ -1,5 +1,5 @@
-//! `parse_mode`: HTML becomes text and entities, with the real server's refusals; the Markdown modes
-//! are accepted and left as they are.
+//! `parse_mode`: HTML becomes text and entities, with the real server's refusals; the Markdown
+//! modes are accepted and left as they are.
 
 use serde_json::{Value, json};
 

@@ -41,9 +41,9 @@ impl TelegramServer {
         self.state.change(|inner| inner.floods.limits = Some(limits));
     }
 
-    /// Queues an update as it stands, and returns its id. Where `update_id` is missing from an object,
-    /// the next one is put in; anything else stays as it is. A message in it becomes known, so that it
-    /// can be replied to.
+    /// Queues an update as it stands, and returns its id. Where `update_id` is missing from an
+    /// object, the next one is put in; anything else stays as it is. A message in it becomes known,
+    /// so that it can be replied to.
     pub fn push_raw(&self, mut update: Value) -> i64 {
         self.state.change(|inner| {
             let id = inner.updates.claim_id(update["update_id"].as_i64());
@@ -56,8 +56,8 @@ impl TelegramServer {
         })
     }
 
-    /// Queues any text in the place of an update: nested without end, not even JSON. `id` is what an
-    /// offset must exceed to confirm it; the text need not mention it.
+    /// Queues any text in the place of an update: nested without end, not even JSON. `id` is what
+    /// an offset must exceed to confirm it; the text need not mention it.
     pub fn push_text(&self, id: i64, text: &str) {
         self.state.change(|inner| {
             let id = inner.updates.claim_id(Some(id));
@@ -91,8 +91,8 @@ impl TelegramServer {
         self.state.change(|inner| inner.chats.open(chat_id, chat));
     }
 
-    /// Makes a group a supergroup of another id, as a person may: the bot can reach it under the new one alone.
-    /// The messages that tell of it come when they are pushed.
+    /// Makes a group a supergroup of another id, as a person may: the bot can reach it under the
+    /// new one alone. The messages that tell of it come when they are pushed.
     pub fn migrate(&self, from: i64, to: i64) {
         self.open_chat(to);
         self.state.change(|inner| inner.chats.moved.insert(from, to));

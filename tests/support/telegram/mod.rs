@@ -1,8 +1,8 @@
 //! A Telegram Bot API server on loopback, for tests and the demo: it speaks the real protocol, and
 //! misbehaves exactly as told.
 //!
-//! What it is not: a model of all of Telegram. It knows the methods that the gateway uses, answers 404
-//! to the others, and never leaves 127.0.0.1.
+//! What it is not: a model of all of Telegram. It knows the methods that the gateway uses, answers
+//! 404 to the others, and never leaves 127.0.0.1.
 //!
 //! How a request passes, where it is recorded, held and distorted: `exchange`.
 //!

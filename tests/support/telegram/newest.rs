@@ -1,4 +1,5 @@
-//! Looks at what is new, for runs so long that looking at everything each time takes longer than all else.
+//! Looks at what is new, for runs so long that looking at everything each time takes longer than
+//! all else.
 
 use std::time::Duration;
 

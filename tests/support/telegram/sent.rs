@@ -10,7 +10,8 @@ pub struct SentMessage {
     pub chat_id: i64,
     /// Its id, which counts within the chat.
     pub message_id: i64,
-    /// The text as the user sees it: after parsing, and after the last edit; of a file, its caption.
+    /// The text as the user sees it: after parsing, and after the last edit; of a file, its
+    /// caption.
     pub text: String,
     /// The text as the bot sent it, with its markup.
     pub source: String,

@@ -10,8 +10,8 @@ use super::state::State;
 use crate::exchange::serve;
 use crate::loopback::{Tasks, accept, listen};
 
-/// A Bot API server on loopback. Clones are handles of the same server; when the last one is dropped,
-/// the listener and all its connections close.
+/// A Bot API server on loopback. Clones are handles of the same server; when the last one is
+/// dropped, the listener and all its connections close.
 #[derive(Clone)]
 pub struct TelegramServer {
     pub(super) state: Arc<State>,
@@ -37,8 +37,8 @@ impl TelegramServer {
         format!("http://{}", self.address)
     }
 
-    /// The bot's token. It has the form of a real one, and every server has its own: wherever it turns
-    /// up besides URLs of this server, it has leaked.
+    /// The bot's token. It has the form of a real one, and every server has its own: wherever it
+    /// turns up besides URLs of this server, it has leaked.
     pub fn token(&self) -> &str {
         &self.state.token
     }

@@ -1,5 +1,5 @@
-//! The queue of updates and `getUpdates`: offsets confirm, long polls wake at once, and of two pollers
-//! the earlier one loses.
+//! The queue of updates and `getUpdates`: offsets confirm, long polls wake at once, and of two
+//! pollers the earlier one loses.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -33,7 +33,8 @@ pub(super) struct UpdateQueue {
     next_id: i64,
     /// Counts the polls: whoever sees it move has been replaced.
     polls: u64,
-    /// The last `allowed_updates`. They are recorded and do not filter: a test decides what arrives.
+    /// The last `allowed_updates`. They are recorded and do not filter: a test decides what
+    /// arrives.
     pub(super) allowed: Option<Value>,
 }
 
@@ -85,8 +86,8 @@ impl UpdateQueue {
         }
     }
 
-    /// So many at most, in the order of queueing, and those with the lowest ids, duplicates too: the offset that confirms
-    /// what is in here must not confirm what was kept back.
+    /// So many at most, in the order of queueing, and those with the lowest ids, duplicates too:
+    /// the offset that confirms what is in here must not confirm what was kept back.
     fn batch(&mut self, limit: usize) -> Vec<Arc<str>> {
         let mut positions: Vec<usize> = (0..self.queue.len()).collect();
         positions.sort_by_key(|at| self.queue[*at].id);

@@ -1,4 +1,5 @@
-//! Archives that are the same, byte for byte, whoever packs them: no name, owner or time of the machine is in them.
+//! Archives that are the same, byte for byte, whoever packs them: no name, owner or time of the
+//! machine is in them.
 
 use anyhow::Result;
 use flate2::{Compression, GzBuilder};

@@ -54,8 +54,9 @@ pub(crate) fn write(
     Ok(())
 }
 
-/// No shell, no library, no certificates: the program brings those that it trusts. `/config` is where an operator
-/// mounts `cofferdam.toml`; the others are the user's, and so is what is mounted there afresh.
+/// No shell, no library, no certificates: the program brings those that it trusts. `/config` is
+/// where an operator mounts `cofferdam.toml`; the others are the user's, and so is what is mounted
+/// there afresh.
 fn entries(built: &Built<'_>) -> Vec<Entry> {
     let open = |name, mode| Entry { mode, ..Entry::folder_of(0, name) };
     vec![

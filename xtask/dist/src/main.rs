@@ -1,9 +1,9 @@
-//! Packs what `cargo xtask dist` has built: a tarball of each architecture, its debug information, its bill of
-//! materials, an OCI image layout, the installer, and the checksums of all that.
+//! Packs what `cargo xtask dist` has built: a tarball of each architecture, its debug information,
+//! its bill of materials, an OCI image layout, the installer, and the checksums of all that.
 //!
-//! `cofferdam-dist OUT SECONDS ARCH=FOLDER…`: in each folder lie `cofferdam`, stripped, and `cofferdam.debug`.
-//! `SECONDS` since 1970 is the time of everything packed. It builds nothing. `cofferdam-dist verify OUT` reads the image
-//! layout back.
+//! `cofferdam-dist OUT SECONDS ARCH=FOLDER…`: in each folder lie `cofferdam`, stripped, and
+//! `cofferdam.debug`. `SECONDS` since 1970 is the time of everything packed. It builds nothing.
+//! `cofferdam-dist verify OUT` reads the image layout back.
 
 mod archive;
 mod image;

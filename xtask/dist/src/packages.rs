@@ -1,5 +1,5 @@
-//! The packages that the shipped programs are made of, as cargo resolves them: the gateway's, its worker's and the
-//! guests' workspaces, each with its own lock file.
+//! The packages that the shipped programs are made of, as cargo resolves them: the gateway's, its
+//! worker's and the guests' workspaces, each with its own lock file.
 
 use anyhow::{Context, Result, ensure};
 use serde_json::Value;

@@ -1,6 +1,6 @@
-//! Reads an OCI image layout back, as a registry, a runtime and an auditor would, and refuses what one of them would: a
-//! blob that is not what its name says or that nobody names, a user who is root or has to be looked up, a program that
-//! needs a loader, and anything else that could be run.
+//! Reads an OCI image layout back, as a registry, a runtime and an auditor would, and refuses what
+//! one of them would: a blob that is not what its name says or that nobody names, a user who is
+//! root or has to be looked up, a program that needs a loader, and anything else that could be run.
 
 use crate::image::{CONFIG, INDEX, LAYER, MANIFEST, digest};
 use anyhow::{Context, Result, ensure};
@@ -114,7 +114,8 @@ fn only_program(layer: &[u8], entrypoint: &str, machine: u16) -> Result<()> {
 }
 
 /// Refuses what is no program of this machine, or needs a loader
-/// (<https://refspecs.linuxfoundation.org/elf/gabi4+/ch4.eheader.html>, the form of 64 bits, little-endian).
+/// (<https://refspecs.linuxfoundation.org/elf/gabi4+/ch4.eheader.html>, the form of 64 bits,
+/// little-endian).
 fn is_static(program: &[u8], machine: u16) -> Result<()> {
     let bytes = |at: usize, count: usize| program.get(at..at + count).context("it is cut off");
     let u16_at = |at: usize| Ok::<_, anyhow::Error>(u16::from_le_bytes(bytes(at, 2)?.try_into()?));

@@ -5,8 +5,8 @@ use crate::Arguments;
 use cofferdam_sdk::reply::Source;
 use cofferdam_sdk::serde_json;
 
-/// The files as `path name type`, with the bytes in the path's place where they are there, and `-` for what is not
-/// given; or what is said against them.
+/// The files as `path name type`, with the bytes in the path's place where they are there, and `-`
+/// for what is not given; or what is said against them.
 fn check(arguments: &str, expected: &[&str]) {
     let arguments: Arguments = serde_json::from_str(arguments).expect("they fit the schema");
     let shown = |text: &Option<String>| text.clone().unwrap_or_else(|| "-".into());

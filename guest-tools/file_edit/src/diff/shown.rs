@@ -1,5 +1,5 @@
-//! The text of a diff, as it may be shown: bounded, on lines of bounded length, without bytes that are no
-//! text or would do something to the terminal or chat that shows them.
+//! The text of a diff, as it may be shown: bounded, on lines of bounded length, without bytes that
+//! are no text or would do something to the terminal or chat that shows them.
 
 use super::Diff;
 

@@ -203,8 +203,8 @@ fn a_long_diff_is_cut_and_says_so() {
 
 #[test]
 fn hostile_texts_cost_a_bounded_number_of_comparisons() {
-    // With anything quadratic these do not end: 200 000 changed lines, 8 million lines with two changes in
-    // each window, and lines of which most are on both sides, in another order.
+    // With anything quadratic these do not end: 200 000 changed lines, 8 million lines with two
+    // changes in each window, and lines of which most are on both sides, in another order.
     let old = b"0123456789012345678901234567890123456789012345678\n".repeat(200_000);
     let new = old.iter().map(|&byte| if byte == b'4' { b'x' } else { byte }).collect::<Vec<_>>();
     assert!(unified("/shared/a", &old, &new).truncated);

@@ -1,4 +1,5 @@
-//! Files in pieces of every size, each compared with splitting the whole into lines and looking at each.
+//! Files in pieces of every size, each compared with splitting the whole into lines and looking at
+//! each.
 
 use super::*;
 use crate::pattern::tests::regex;

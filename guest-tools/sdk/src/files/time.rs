@@ -8,8 +8,8 @@ pub(super) fn rfc3339(seconds: u64) -> String {
     format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}Z")
 }
 
-/// Year, month and day of a day counted from 1970-01-01 (Howard Hinnant's `civil_from_days`): years begin
-/// in March there, so that the leap day is the last one.
+/// Year, month and day of a day counted from 1970-01-01 (Howard Hinnant's `civil_from_days`): years
+/// begin in March there, so that the leap day is the last one.
 fn date(days: u64) -> (u64, u64, u64) {
     let days = days + 719_468;
     let (era, day_of_era) = (days / 146_097, days % 146_097);

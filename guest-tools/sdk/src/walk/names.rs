@@ -1,5 +1,5 @@
-//! The smallest names of a folder after a bound, as many as fit a budget: what makes a sorted walk of a
-//! folder of any size possible in little memory.
+//! The smallest names of a folder after a bound, as many as fit a budget: what makes a sorted walk
+//! of a folder of any size possible in little memory.
 
 use crate::files::Kind;
 
@@ -65,7 +65,8 @@ impl Names {
     /// Takes a name that is wanted; if that is too much, lets go of the greater half.
     pub(super) fn offer(&mut self, name: &str, kind: Kind) {
         let (Ok(start), Ok(length)) = (u32::try_from(self.text.len()), u16::try_from(name.len())) else {
-            // No system has such names; turning one away for ever would be worse than stopping here.
+            // No system has such names; turning one away for ever would be worse than stopping
+            // here.
             return;
         };
         self.text.push_str(name);

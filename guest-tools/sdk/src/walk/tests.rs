@@ -1,5 +1,5 @@
-//! Walks over trees in memory, each compared with sorting everything at once: any page length, any memory,
-//! any cursor, and trees that change between two pages.
+//! Walks over trees in memory, each compared with sorting everything at once: any page length, any
+//! memory, any cursor, and trees that change between two pages.
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -22,7 +22,8 @@ struct Tree {
 }
 
 impl Tree {
-    /// A tree of files, folders where a path ends in `/`, closed folders where in `/!`, links where in `@`.
+    /// A tree of files, folders where a path ends in `/`, closed folders where in `/!`, links where
+    /// in `@`.
     fn of(paths: &[&str]) -> Self {
         let mut children: BTreeMap<String, Vec<&str>> = BTreeMap::new();
         let mut entries = BTreeMap::new();

@@ -1,4 +1,5 @@
-//! What a walk could not read: told with the answer, a few by name and the rest by number, never fatal.
+//! What a walk could not read: told with the answer, a few by name and the rest by number, never
+//! fatal.
 
 use std::borrow::Cow;
 use std::io;
@@ -46,7 +47,8 @@ pub enum Problem {
     Outside,
     /// It is longer than what is read of one file.
     TooLong,
-    /// One line of it, with those before it that are shown, is longer than what is held of one file.
+    /// One line of it, with those before it that are shown, is longer than what is held of one
+    /// file.
     LongLine,
     /// The system reported something else.
     Failed,

@@ -1,5 +1,5 @@
-//! The requests that are being answered now. A call names one by its id or by its session, or none and means its
-//! own; whoever it does not reach looks to it as if they were not there.
+//! The requests that are being answered now. A call names one by its id or by its session, or none
+//! and means its own; whoever it does not reach looks to it as if they were not there.
 
 use super::Reach;
 use cofferdam_core::id::{Caller, SessionId, TurnId};
@@ -133,7 +133,8 @@ impl Requests {
         Rejected::NothingOpen(one_line(named.map_or("", String::as_str), 120))
     }
 
-    /// Does work while a request stays open: it does not end before the work has. `None` when it has ended.
+    /// Does work while a request stays open: it does not end before the work has. `None` when it
+    /// has ended.
     pub fn while_open<T>(&self, request: &TurnId, work: impl FnOnce() -> T) -> Option<T> {
         let entry = self.open().get(request).cloned()?;
         let state = lock(&entry.state);
@@ -177,7 +178,8 @@ mod tests {
         }
     }
 
-    /// What Ann's request 1 in session s reaches; her request 2 is in session t, Ben's 3 in session u.
+    /// What Ann's request 1 in session s reaches; her request 2 is in session t, Ben's 3 in session
+    /// u.
     fn check(reach: Reach, session: Option<&str>, request: Option<&str>, expected: Result<&str, &str>) {
         let requests = Arc::new(Requests::new(reach));
         let ann = origin("1", "s", "ann");

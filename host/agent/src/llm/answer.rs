@@ -1,4 +1,5 @@
-//! An answer as it grows from the pieces of a stream, whatever the dialect. It refuses to grow without bounds.
+//! An answer as it grows from the pieces of a stream, whatever the dialect. It refuses to grow
+//! without bounds.
 
 use super::failure::Failure;
 use crate::turn::{Reply, Stop, ToolCall, Usage};
@@ -112,15 +113,17 @@ impl Answer {
         !self.text.is_empty() || !self.calls.is_empty()
     }
 
-    /// What it has cost so far: as the server said, and what has come of it at least by an estimate.
+    /// What it has cost so far: as the server said, and what has come of it at least by an
+    /// estimate.
     pub(super) fn cost(&self) -> Usage {
         let calls = self.calls.iter().map(|call| call.name.len() + call.arguments.len());
         let written = Usage::estimated(self.text.len() + calls.sum::<usize>());
         Usage { output_tokens: self.usage.output_tokens.max(written), ..self.usage }
     }
 
-    /// The whole answer. A call without an id, or with that of another, gets one that nobody else has; one
-    /// without arguments has an empty object, unless the answer was cut off: they may have been to come.
+    /// The whole answer. A call without an id, or with that of another, gets one that nobody else
+    /// has; one without arguments has an empty object, unless the answer was cut off: they may have
+    /// been to come.
     pub(super) fn into_reply(self) -> Reply {
         let mut taken = BTreeSet::new();
         let tool_calls = self.calls.into_iter().map(|call| {
@@ -140,7 +143,8 @@ impl Answer {
     }
 }
 
-/// An id in the form that every server takes. The hasher's keys are random, so no two conversations share one.
+/// An id in the form that every server takes. The hasher's keys are random, so no two conversations
+/// share one.
 fn made_up(number: usize) -> String {
     format!("call_{:016x}", RandomState::new().hash_one(number))
 }

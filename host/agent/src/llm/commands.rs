@@ -1,5 +1,5 @@
-//! What people type as commands: `/tool key=value …` or `/tool {json}` is one tool call, `/help` lists them. A provider
-//! of its own where there is no model, and beside one for such messages.
+//! What people type as commands: `/tool key=value …` or `/tool {json}` is one tool call, `/help`
+//! lists them. A provider of its own where there is no model, and beside one for such messages.
 //!
 //! It makes the gateway a file drop that audits everything, and testable from end to end.
 
@@ -82,7 +82,8 @@ impl Commands {
         Reply { tool_calls: vec![call], ..Reply::default() }
     }
 
-    /// Every tool with its summary; where that is too long for one message, without, and at last the names alone.
+    /// Every tool with its summary; where that is too long for one message, without, and at last
+    /// the names alone.
     fn help(&self, tools: &[ToolSpec]) -> String {
         let with_how = |mut lines: Vec<String>| {
             lines.extend(HOW.map(str::to_owned));

@@ -1,5 +1,5 @@
-//! `[provider]`: who answers, what an operator may set about a model, and what is refused before anything is
-//! contacted.
+//! `[provider]`: who answers, what an operator may set about a model, and what is refused before
+//! anything is contacted.
 
 use super::key;
 use super::patience::Patience;
@@ -152,7 +152,8 @@ struct Defaults {
     accepts: &'static [&'static str],
 }
 
-/// What every model of the two closed APIs takes; who knows what a server behind Chat Completions takes?
+/// What every model of the two closed APIs takes; who knows what a server behind Chat Completions
+/// takes?
 const SHOWN: &[&str] = &["image/jpeg", "image/png", "image/gif", "image/webp", "application/pdf"];
 
 impl Kind {
@@ -305,7 +306,8 @@ fn read_instructions(file: &Path) -> io::Result<String> {
     Ok(text.trim().to_owned())
 }
 
-/// Capital letters alone: a key that was put there by mistake is not taken for a name, and repeated.
+/// Capital letters alone: a key that was put there by mistake is not taken for a name, and
+/// repeated.
 fn is_variable_name(name: &str) -> bool {
     let plain = |c: char| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_';
     !name.is_empty() && name.chars().all(plain) && !name.starts_with(|c: char| c.is_ascii_digit())

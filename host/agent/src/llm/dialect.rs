@@ -1,5 +1,5 @@
-//! What differs from one model API to another: where requests go, what is in them, and what their answers'
-//! events mean. Pure: a dialect contacts nobody.
+//! What differs from one model API to another: where requests go, what is in them, and what their
+//! answers' events mean. Pure: a dialect contacts nobody.
 
 use super::answer::Answer;
 use super::failure::Failure;

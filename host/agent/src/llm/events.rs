@@ -42,8 +42,8 @@ impl Events {
         }
     }
 
-    /// Reads to the end of the body, while the caller goes on: a connection serves the next question only when the last
-    /// answer on it was read whole, and each new one costs a handshake.
+    /// Reads to the end of the body, while the caller goes on: a connection serves the next
+    /// question only when the last answer on it was read whole, and each new one costs a handshake.
     pub(super) fn rest(mut self) {
         tokio::spawn(async move {
             let reading = async { while let Ok(Some(_)) = self.next().await {} };

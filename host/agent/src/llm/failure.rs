@@ -1,7 +1,8 @@
-//! How a request to a model fails, sorted by what helps; what the user is told, and what the operator.
+//! How a request to a model fails, sorted by what helps; what the user is told, and what the
+//! operator.
 //!
-//! The text of a failure is for the operator's log and holds a server's words, bounded; whoever logs it takes
-//! the key out. What the user is told holds nothing of it.
+//! The text of a failure is for the operator's log and holds a server's words, bounded; whoever
+//! logs it takes the key out. What the user is told holds nothing of it.
 
 use crate::turn::ProviderError;
 use cofferdam_core::text::one_line;
@@ -86,7 +87,8 @@ const TOO_LONG: &[&str] = &[
 const BLIND: &[&str] =
     &["image input is not supported", "'input_file' is not supported", "unsupported content[].type"];
 
-/// What a server says with status 503 while its model comes into memory, in lower case: llama.cpp, and Hugging Face's.
+/// What a server says with status 503 while its model comes into memory, in lower case: llama.cpp,
+/// and Hugging Face's.
 const LOADING: &[&str] = &["loading model", "currently loading"];
 
 impl Failure {
@@ -159,7 +161,8 @@ impl Failure {
         Self::Unreachable(one_line(&said, SAID_BYTES_MAX))
     }
 
-    /// The same for those who watch the gateway: without the server's words, which may repeat what a person said.
+    /// The same for those who watch the gateway: without the server's words, which may repeat what
+    /// a person said.
     pub(super) fn reason(&self) -> String {
         let bare = |said: &str| match said.split(':').next() {
             Some(status) if status.starts_with("HTTP status") => status.to_owned(),
@@ -242,8 +245,8 @@ impl Failure {
         }
     }
 
-    /// The same of a request that shows files, which may be what is refused: a picture that is too large or broken, a
-    /// locked document.
+    /// The same of a request that shows files, which may be what is refused: a picture that is too
+    /// large or broken, a locked document.
     pub(super) fn told_of_files(&self) -> ProviderError {
         let told = self.told();
         match self {

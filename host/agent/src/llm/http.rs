@@ -1,7 +1,8 @@
-//! Asks a model's server, and again where time may heal a failure and nobody has seen anything of an answer.
+//! Asks a model's server, and again where time may heal a failure and nobody has seen anything of
+//! an answer.
 //!
-//! It follows no redirects, sends no Referer, and gives the key to nobody but the address that it was
-//! configured for.
+//! It follows no redirects, sends no Referer, and gives the key to nobody but the address that it
+//! was configured for.
 
 use super::answer::Answer;
 use super::dialect::{Dialect, Heard};
@@ -82,8 +83,8 @@ impl Server {
         let started = Instant::now();
         let mut backoff = Backoff::new(self.patience.pause, self.patience.pause_longest);
         let mut telling = Telling { to: deltas, lost: Usage::default(), told: None };
-        // Those that count: a server that says that it loads its model has not failed, and is waited for as long as
-        // asking again makes sense at all.
+        // Those that count: a server that says that it loads its model has not failed, and is
+        // waited for as long as asking again makes sense at all.
         let mut attempt = 1;
         loop {
             let mut answer = Answer::default();
@@ -191,7 +192,8 @@ struct Telling<'a> {
 }
 
 impl Telling<'_> {
-    /// Tells what is new: text, and what it costs by then. Of arguments, which nobody is shown, the cost alone is told.
+    /// Tells what is new: text, and what it costs by then. Of arguments, which nobody is shown, the
+    /// cost alone is told.
     fn tell(&mut self, answer: &mut Answer) {
         if let Some(fresh) = answer.fresh() {
             self.to.take(Delta::Text(fresh.to_owned()));
@@ -221,7 +223,8 @@ fn counted(mut reply: Reply, lost: Usage) -> Reply {
     reply
 }
 
-/// Whether a body can be a stream of events: some servers do not say, but none calls it JSON or a page.
+/// Whether a body can be a stream of events: some servers do not say, but none calls it JSON or a
+/// page.
 fn may_be_events(headers: &HeaderMap) -> bool {
     let kind = headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
     !kind.starts_with("application/json") && !kind.starts_with("text/html")

@@ -1,4 +1,5 @@
-//! The key of a model's server, from a variable or a file of the operator's alone. No message repeats any of it.
+//! The key of a model's server, from a variable or a file of the operator's alone. No message
+//! repeats any of it.
 
 use super::config::ConfigError;
 use crate::server::{SECRET_BYTES_MAX, read_secret};

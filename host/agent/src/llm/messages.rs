@@ -1,8 +1,8 @@
-//! A conversation as every dialect needs it: users and models in turn, each tool call answered by its result, no
-//! empty text.
+//! A conversation as every dialect needs it: users and models in turn, each tool call answered by
+//! its result, no empty text.
 //!
-//! What a conversation lacks is mended here and said so, because a server that refuses one entry refuses the whole
-//! conversation from then on.
+//! What a conversation lacks is mended here and said so, because a server that refuses one entry
+//! refuses the whole conversation from then on.
 
 use super::parts::{Part, Parts};
 use crate::turn::{Entry, Request, Shown, ToolCall, ToolSpec};
@@ -140,7 +140,8 @@ fn said<'a, const N: usize>(texts: [Option<&'a str>; N], parts: &'a [Part]) -> V
     parts.iter().map(Block::Part).chain(texts.map(|text| Block::Text(text.into()))).collect()
 }
 
-/// What a task asks: its texts first, then what it shows, in order. Each of `parts` is one that is no text.
+/// What a task asks: its texts first, then what it shows, in order. Each of `parts` is one that is
+/// no text.
 fn asked<'a>(
     prompt: &'a str,
     list: Option<&'a str>,
@@ -156,8 +157,8 @@ fn asked<'a>(
     text(prompt).into_iter().chain(list.and_then(text)).chain(shown).collect()
 }
 
-/// What stands for a message of files alone: left out, the model would seem to have answered nothing, and to have begun
-/// the conversation, which servers refuse.
+/// What stands for a message of files alone: left out, the model would seem to have answered
+/// nothing, and to have begun the conversation, which servers refuse.
 fn without_words(files: usize) -> Cow<'static, str> {
     match files {
         0 => "(A message without words.)".into(),
@@ -197,7 +198,8 @@ fn outcomes<'a>(calls: &'a [ToolCall], later: &'a [Entry]) -> Vec<Outcome<'a>> {
 
 fn call(call: &ToolCall) -> Call<'_> {
     let arguments = match &call.arguments {
-        // What is no object was answered by an error, which the model understands only beside its words.
+        // What is no object was answered by an error, which the model understands only beside its
+        // words.
         Ok(text) => match serde_json::from_str(text) {
             Ok(Value::Object(arguments)) => Value::Object(arguments),
             _ => json!({ "not_an_object": text }),
@@ -207,7 +209,8 @@ fn call(call: &ToolCall) -> Call<'_> {
     Call { id: &call.id, tool: wire_name(&call.tool), arguments }
 }
 
-/// A tool's name as it was asked for, in the alphabet that servers accept: a name that no tool has may be anything.
+/// A tool's name as it was asked for, in the alphabet that servers accept: a name that no tool has
+/// may be anything.
 fn wire_name(name: &str) -> Cow<'_, str> {
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
     if (1..=WIRE_NAME_BYTES_MAX).contains(&name.len()) && name.chars().all(plain) {

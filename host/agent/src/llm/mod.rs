@@ -1,16 +1,16 @@
-//! Providers: who decides what a turn does. `commands` needs no model and no key; the others put the turn to a
-//! model over HTTP.
+//! Providers: who decides what a turn does. `commands` needs no model and no key; the others put
+//! the turn to a model over HTTP.
 //!
-//! A request passes through these files, in this order; what speaks to a server is shared, and each dialect is
-//! pure:
+//! A request passes through these files, in this order; what speaks to a server is shared, and each
+//! dialect is pure:
 //!
 //! ```text
 //! conversation ─► messages ─► chat | anthropic | responses ─► http ─► events ─► the dialect's listener ─► reply
 //! of the turn     + parts     the body of the request         retries  bounds    puts the answer together
 //! ```
 //!
-//! Nothing of a wire format leaves this room, and neither does an address, a key or a server's words: users are
-//! told in plain words, and the operator's log has the rest.
+//! Nothing of a wire format leaves this room, and neither does an address, a key or a server's
+//! words: users are told in plain words, and the operator's log has the rest.
 
 mod answer;
 mod anthropic;
@@ -53,8 +53,8 @@ pub struct Answering {
     pub clock: Clock,
 }
 
-/// The configured provider. Reads the key, the instructions and the time zone, which a confined process may
-/// no longer do, and contacts nobody.
+/// The configured provider. Reads the key, the instructions and the time zone, which a confined
+/// process may no longer do, and contacts nobody.
 ///
 /// # Errors
 /// [`ConfigError`] when the key or the instructions are not there.

@@ -1,4 +1,5 @@
-//! A model as a provider: the conversation becomes a request of the configured dialect, and its answer a reply.
+//! A model as a provider: the conversation becomes a request of the configured dialect, and its
+//! answer a reply.
 
 use super::anthropic::Anthropic;
 use super::chat::Chat;
@@ -12,7 +13,8 @@ use super::responses::Responses;
 use crate::turn::{Deltas, Markup, Memory, Provider, ProviderError, Reply, Request};
 use async_trait::async_trait;
 
-/// A larger request is not sent: what the largest parts, and a conversation far beyond any model, come to.
+/// A larger request is not sent: what the largest parts, and a conversation far beyond any model,
+/// come to.
 pub(super) const REQUEST_BYTES_MAX: usize = 40 << 20;
 
 /// A model behind one server.
@@ -46,7 +48,8 @@ impl Model {
         })
     }
 
-    /// The body of a request, and whether it shows attachments, whose bytes are dropped as soon as it is written.
+    /// The body of a request, and whether it shows attachments, whose bytes are dropped as soon as
+    /// it is written.
     async fn asking(&self, request: Request<'_>) -> Result<Asking, ProviderError> {
         let unreadable = |error| ProviderError::Refused(format!("an attachment cannot be read: {error}"));
         let parts = Parts::of(request.conversation, &self.accepts).await.map_err(unreadable)?;

@@ -1,5 +1,6 @@
-//! Attachments that a model is shown: those whose bytes are there, whose detected type the operator accepts, and
-//! that fit. The others are told of in the addendum alone, and can be saved all the same.
+//! Attachments that a model is shown: those whose bytes are there, whose detected type the operator
+//! accepts, and that fit. The others are told of in the addendum alone, and can be saved all the
+//! same.
 
 use crate::turn::{Conversation, Entry, Shown};
 use base64::display::Base64Display;
@@ -11,8 +12,8 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::io::{self, Read};
 
-/// Bytes of all parts of one request, before base64 makes a third more of them. The servers' own bounds are 20 to
-/// 50 MiB for a request.
+/// Bytes of all parts of one request, before base64 makes a third more of them. The servers' own
+/// bounds are 20 to 50 MiB for a request.
 pub const PARTS_BYTES_MAX: u64 = 16 << 20;
 
 /// An attachment that a model is shown.
@@ -50,11 +51,12 @@ pub(super) enum Shape {
 pub(super) struct Parts(BTreeMap<usize, Vec<Part>>);
 
 impl Parts {
-    /// Reads what a conversation can show under these patterns of media types. Earlier turns have no bytes, so
-    /// only the running one has parts.
+    /// Reads what a conversation can show under these patterns of media types. Earlier turns have
+    /// no bytes, so only the running one has parts.
     ///
     /// # Errors
-    /// Something that a task shows cannot be read: of a task everything is shown, or nothing is asked.
+    /// Something that a task shows cannot be read: of a task everything is shown, or nothing is
+    /// asked.
     pub(super) async fn of(conversation: &Conversation, accepts: &[String]) -> io::Result<Self> {
         let mut parts = Self::default();
         let mut left = PARTS_BYTES_MAX;
@@ -174,7 +176,8 @@ impl Part {
         }
     }
 
-    /// The bytes as base64, which is written straight into the body; none of what is shown by its address.
+    /// The bytes as base64, which is written straight into the body; none of what is shown by its
+    /// address.
     pub(super) fn base64(&self) -> Encoded<'_> {
         match &self.body {
             Body::Bytes(bytes) => Encoded::Bytes { prefix: None, bytes },

@@ -1,5 +1,5 @@
-//! One request without cost that tells whether a model can be asked: its server's list of models, or the one
-//! model where the API has such a page. It says no more than the answer shows.
+//! One request without cost that tells whether a model can be asked: its server's list of models,
+//! or the one model where the API has such a page. It says no more than the answer shows.
 
 use super::anthropic::Anthropic;
 use super::chat::Chat;
@@ -15,7 +15,8 @@ use serde::Serialize;
 use serde_json::Value;
 use std::time::{Duration, SystemTime};
 
-/// Where servers that speak Anthropic's API and are not Anthropic's have their models: in a list alone.
+/// Where servers that speak Anthropic's API and are not Anthropic's have their models: in a list
+/// alone.
 const ANTHROPIC_LIST: &str = "v1/models";
 /// A longer list is not read: then it is not known whether the model is in it.
 const LIST_BYTES_MAX: usize = 4 << 20;
@@ -76,8 +77,8 @@ pub enum ProbeError {
     Unreachable(String),
 }
 
-/// Asks the server of this configuration for its models, with this key, for at most `limit`; none where the
-/// configuration has no model.
+/// Asks the server of this configuration for its models, with this key, for at most `limit`; none
+/// where the configuration has no model.
 pub async fn probe(config: &Config, key: Option<Secret>, limit: Duration) -> Option<Probed> {
     let asking = Asking::of(config, key)?;
     let asked = match asking {
@@ -169,7 +170,8 @@ impl Asking {
         self.is_page_of_one() && matches!(page.status, 404 | 405) && !names(&page.body, &self.model)
     }
 
-    /// Some servers show their models to anybody: only one that refuses without the key has looked at it.
+    /// Some servers show their models to anybody: only one that refuses without the key has looked
+    /// at it.
     async fn standing(&self) -> KeyStanding {
         if self.key.is_none() {
             return KeyStanding::NoKey;

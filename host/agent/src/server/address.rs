@@ -1,5 +1,5 @@
-//! The address of a server that is sent a token or a key: https, or plain http on this machine. Anything else
-//! is refused before it is contacted.
+//! The address of a server that is sent a token or a key: https, or plain http on this machine.
+//! Anything else is refused before it is contacted.
 
 use cofferdam_core::text::one_line;
 use std::net::IpAddr;
@@ -35,7 +35,8 @@ impl Address {
     /// The checked address.
     ///
     /// # Errors
-    /// [`BadAddress`]; its text repeats no user name and no password, and no query, which often is a key.
+    /// [`BadAddress`]; its text repeats no user name and no password, and no query, which often is
+    /// a key.
     pub fn parse(text: &str) -> Result<Self, BadAddress> {
         let refuse = |why| BadAddress { shown: shown(text), why };
         let url = Url::parse(text.trim_end_matches('/')).map_err(|_| refuse("is not an address"))?;

@@ -25,8 +25,8 @@ impl Backoff {
         full / 2 + part(full / 2)
     }
 
-    /// The same where a server asks for a pause: never shorter than that, and up to a quarter longer, so that clients
-    /// that were sent away together do not return together.
+    /// The same where a server asks for a pause: never shorter than that, and up to a quarter
+    /// longer, so that clients that were sent away together do not return together.
     pub fn pause_of_at_least(&mut self, asked: Duration) -> Duration {
         self.pause().max(asked.saturating_add(part(asked / 4)))
     }

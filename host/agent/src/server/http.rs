@@ -1,4 +1,5 @@
-//! An HTTP client as an edge wants it: no redirect is followed, no Referer is sent, and no answer is read without a bound.
+//! An HTTP client as an edge wants it: no redirect is followed, no Referer is sent, and no answer
+//! is read without a bound.
 
 use super::Reach;
 use reqwest::{Client, ClientBuilder, Response, redirect};
@@ -7,7 +8,8 @@ use std::time::Duration;
 /// Connecting takes at most so long.
 const CONNECT_MAX: Duration = Duration::from_secs(10);
 
-/// A client for a server that is there. A proxy of the environment stands only before what is elsewhere.
+/// A client for a server that is there. A proxy of the environment stands only before what is
+/// elsewhere.
 pub fn client(reach: Reach, user_agent: &str) -> ClientBuilder {
     let builder = Client::builder()
         .redirect(redirect::Policy::none())

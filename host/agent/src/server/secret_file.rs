@@ -1,4 +1,5 @@
-//! A file that holds one secret and nothing else, and that its owner alone can read. No message repeats any of it.
+//! A file that holds one secret and nothing else, and that its owner alone can read. No message
+//! repeats any of it.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -29,7 +30,8 @@ pub enum SecretFileError {
     },
 }
 
-/// What the file holds; one byte more than [`SECRET_BYTES_MAX`] at most, which shows that it is too long.
+/// What the file holds; one byte more than [`SECRET_BYTES_MAX`] at most, which shows that it is too
+/// long.
 ///
 /// # Errors
 /// [`SecretFileError`], among others when anybody else has a permission on the file.
@@ -42,7 +44,8 @@ pub fn read_secret(path: &Path) -> Result<String, SecretFileError> {
     }
 }
 
-/// The permissions and the beginning of a file. Without blocking, because opening a FIFO waits for its other end.
+/// The permissions and the beginning of a file. Without blocking, because opening a FIFO waits for
+/// its other end.
 fn read(path: &Path) -> io::Result<(u32, String)> {
     let flags = rustix::fs::OFlags::NONBLOCK.bits().cast_signed();
     let file = File::options().read(true).custom_flags(flags).open(path)?;

@@ -1,6 +1,8 @@
-//! The seam behind which a person is asked whether a call may run: what they are shown, and what they answer.
+//! The seam behind which a person is asked whether a call may run: what they are shown, and what
+//! they answer.
 //!
-//! What is shown is built here, from the call and from what lies on disk; no guest and no model words it.
+//! What is shown is built here, from the call and from what lies on disk; no guest and no model
+//! words it.
 
 mod words;
 
@@ -51,7 +53,8 @@ pub enum Decision {
 /// Asks people. One is made for each turn; it knows where the turn belongs and who may decide.
 #[async_trait]
 pub trait Approver: Send + Sync {
-    /// Those of the paths that were approved before, for this tool and the person of this turn. May block.
+    /// Those of the paths that were approved before, for this tool and the person of this turn. May
+    /// block.
     fn approved_before(&self, tool: &str, paths: &[GuestPath]) -> Vec<GuestPath>;
 
     /// What whoever asked for the turn's calls is called, by their own words, if that is known.
@@ -59,8 +62,9 @@ pub trait Approver: Send + Sync {
         None
     }
 
-    /// Asks, and waits for an answer, for as long as its own limit allows. Asked again about the same `sha256`
-    /// by a turn that runs again, it goes on where it was. Returns soon once `cancel` is cancelled.
+    /// Asks, and waits for an answer, for as long as its own limit allows. Asked again about the
+    /// same `sha256` by a turn that runs again, it goes on where it was. Returns soon once `cancel`
+    /// is cancelled.
     async fn decide(&self, approval: &Approval, cancel: &CancellationToken) -> Decision;
 }
 

@@ -1,6 +1,8 @@
-//! One call: registry, schema, judge, a person where a rule asks, then the trusted core; in this order and no other.
+//! One call: registry, schema, judge, a person where a rule asks, then the trusted core; in this
+//! order and no other.
 //!
-//! This file is the way from a request to its answer; what happens at each step is in a file of its own.
+//! This file is the way from a request to its answer; what happens at each step is in a file of its
+//! own.
 
 mod asking;
 mod control;
@@ -81,14 +83,16 @@ impl Toolbox {
         self.unanswered(Asked::of(request), why).await
     }
 
-    /// Writes down a call that no thread answered, off the async threads, and returns what to answer.
+    /// Writes down a call that no thread answered, off the async threads, and returns what to
+    /// answer.
     async fn unanswered(&self, asked: Arc<Asked>, refused: ToolError) -> ToolError {
         let parts = self.parts.clone();
         let work = move || parts.refused(parts.record(&asked), refused);
         tokio::task::spawn_blocking(work).await.unwrap_or_else(|_| threads::crashed())
     }
 
-    /// Keeps an output that is too long for a model as a file under `/tmp/outputs`, and returns its path.
+    /// Keeps an output that is too long for a model as a file under `/tmp/outputs`, and returns its
+    /// path.
     ///
     /// # Errors
     /// What the trusted core refuses.
@@ -110,7 +114,8 @@ enum Judgement {
 }
 
 impl Parts {
-    /// The call on its thread. Its outcome is in the audit, unless it has not ended: a person is asked first.
+    /// The call on its thread. Its outcome is in the audit, unless it has not ended: a person is
+    /// asked first.
     fn call(
         &self,
         asked: &Asked,
@@ -122,7 +127,8 @@ impl Parts {
         let text = match &request.arguments {
             Ok(text) => text,
             Err(why) => {
-                // Its words are for the sender alone: one of them may be a content without its name.
+                // Its words are for the sender alone: one of them may be a content without its
+                // name.
                 let audited = ToolError::new(ErrorCode::InvalidArguments, why.audited());
                 let told = ToolError::new(ErrorCode::InvalidArguments, why.to_string());
                 return self.warden.refuse(record, &audited).and(Err(told));

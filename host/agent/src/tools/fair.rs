@@ -1,7 +1,8 @@
-//! The order of service among sessions: each in its turn, none beyond its share. Pure: no lock, no thread.
+//! The order of service among sessions: each in its turn, none beyond its share. Pure: no lock, no
+//! thread.
 //!
-//! Whoever has something to run stands in one circle. Its first is taken one job, and goes to the end of the
-//! circle if it may run another one now. Every step costs the same, however many wait.
+//! Whoever has something to run stands in one circle. Its first is taken one job, and goes to the
+//! end of the circle if it may run another one now. Every step costs the same, however many wait.
 
 use std::collections::{HashMap, VecDeque};
 use std::hash::Hash;

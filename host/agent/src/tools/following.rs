@@ -1,8 +1,10 @@
-//! A turn goes on upon the thread of the call that it waited for: two threads fewer are woken for each call.
+//! A turn goes on upon the thread of the call that it waited for: two threads fewer are woken for
+//! each call.
 //!
-//! A call ends on a call thread, and waking a thread of the runtime for its turn takes longer than most of what the call does.
-//! So [`follow_calls`] has the turn polled by that very thread as soon as the call is over. All else that wakes the turn
-//! (the network, a timer, a call's progress) has it polled by the runtime, as any task is: a call that is stuck keeps nobody.
+//! A call ends on a call thread, and waking a thread of the runtime for its turn takes longer than
+//! most of what the call does. So [`follow_calls`] has the turn polled by that very thread as soon
+//! as the call is over. All else that wakes the turn (the network, a timer, a call's progress) has
+//! it polled by the runtime, as any task is: a call that is stuck keeps nobody.
 
 use async_task::Runnable;
 use futures_util::FutureExt;
@@ -58,14 +60,16 @@ pub(super) fn take_next() -> Option<Next> {
 pub(super) fn run((runtime, task): Next) {
     let _within = runtime.enter();
     TAKES_NEXT.set(true);
-    // Its panics are caught where it is polled; what is left are those of its parts when they are dropped.
+    // Its panics are caught where it is polled; what is left are those of its parts when they are
+    // dropped.
     if catch_unwind(AssertUnwindSafe(|| task.run())).is_err() {
         tracing::error!("a turn failed when it ended");
     }
     TAKES_NEXT.set(false);
 }
 
-/// Whether a job that is pushed now needs no other thread to be woken: this one takes the next. Once for each turn.
+/// Whether a job that is pushed now needs no other thread to be woken: this one takes the next.
+/// Once for each turn.
 pub(super) fn takes_next() -> bool {
     TAKES_NEXT.replace(false)
 }
@@ -105,7 +109,8 @@ mod tests {
             threads
         });
         let threads = turn.await.expect("no panic");
-        // Not all: a call may end before its turn waits for it, and a thread that was woken in vain takes the next.
+        // Not all: a call may end before its turn waits for it, and a thread that was woken in vain
+        // takes the next.
         let followed = threads.windows(2).filter(|two| two[0].0 == two[0].1 && two[0].1 == two[1].0);
         assert!(followed.count() > 500, "{threads:?}");
     }

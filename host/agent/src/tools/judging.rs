@@ -1,5 +1,5 @@
-//! What a call passes before anything runs: its length, its JSON, the tool's schema, the judge. One way in,
-//! for calls that run and for explanations of calls alike.
+//! What a call passes before anything runs: its length, its JSON, the tool's schema, the judge. One
+//! way in, for calls that run and for explanations of calls alike.
 
 use super::Tool;
 use cofferdam_core::id::CallId;
@@ -36,12 +36,12 @@ impl From<Refused> for ToolError {
 }
 
 impl Tool {
-    /// The arguments of a call from their text, completed as the policy says: audit, schema, judge and guest
-    /// see the same.
+    /// The arguments of a call from their text, completed as the policy says: audit, schema, judge
+    /// and guest see the same.
     ///
     /// # Errors
-    /// `too_large` above the policy's limit, which is looked at first; `invalid_arguments` when the text is no
-    /// JSON, or has a key twice.
+    /// `too_large` above the policy's limit, which is looked at first; `invalid_arguments` when the
+    /// text is no JSON, or has a key twice.
     pub fn read(&self, text: &str) -> Result<Value, ToolError> {
         let limit = self.policy.limits.arguments;
         if text.len() as u64 > limit.0 {
@@ -59,8 +59,8 @@ impl Tool {
         Ok(arguments)
     }
 
-    /// The judgement of a call with these arguments: the schema first, as long as `stopped` says nothing, then
-    /// the judge.
+    /// The judgement of a call with these arguments: the schema first, as long as `stopped` says
+    /// nothing, then the judge.
     ///
     /// # Errors
     /// [`Refused`] by the first of the two that refuses.

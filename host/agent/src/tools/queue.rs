@@ -1,7 +1,7 @@
 //! The bounded queue between those who ask for calls and the threads that run them.
 //!
-//! One waiting thread is woken for one job; a channel behind a lock would wake two. Whose job is next is
-//! decided by [`Fair`].
+//! One waiting thread is woken for one job; a channel behind a lock would wake two. Whose job is
+//! next is decided by [`Fair`].
 
 use super::fair::{Fair, Full, Shares, Taken};
 use super::following;
@@ -51,8 +51,9 @@ impl Queue {
         self.lock().jobs.waiting()
     }
 
-    /// The next job; waits for one. None once the queue is closed and has nothing ready. `done` is the session of the job
-    /// that the thread has run: what it held up is found here, so nobody else is woken for it.
+    /// The next job; waits for one. None once the queue is closed and has nothing ready. `done` is
+    /// the session of the job that the thread has run: what it held up is found here, so nobody
+    /// else is woken for it.
     pub(super) fn pop(&self, done: Option<&Caller>) -> Option<(Caller, Job)> {
         let mut waiting = self.lock();
         if let Some(session) = done {
@@ -70,8 +71,8 @@ impl Queue {
         }
     }
 
-    /// A job of the session is over and its thread does not look for another one now, or it was given up: another one may
-    /// run in its place.
+    /// A job of the session is over and its thread does not look for another one now, or it was
+    /// given up: another one may run in its place.
     pub(super) fn end(&self, session: &Caller) {
         let mut waiting = self.lock();
         waiting.jobs.done(session);

@@ -1,5 +1,5 @@
-//! Reads the files that policies are made of: regular ones, within a bound. What is none is refused, and not waited for:
-//! opening a FIFO waits for its other end.
+//! Reads the files that policies are made of: regular ones, within a bound. What is none is
+//! refused, and not waited for: opening a FIFO waits for its other end.
 
 use cofferdam_warden::sandbox::COMPONENT_BYTES_MAX;
 use rustix::fs::OFlags;

@@ -29,7 +29,8 @@ pub struct Tool {
 /// A tool, or why it does not load.
 pub type Loaded = Result<Arc<Tool>, RegistryError>;
 
-/// Why a tool does not load. Other tools do. Each names the policy file, the tool, and what to write.
+/// Why a tool does not load. Other tools do. Each names the policy file, the tool, and what to
+/// write.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum RegistryError {
     /// The policy names a builtin that this binary does not have.
@@ -125,7 +126,8 @@ pub enum RegistryError {
 }
 
 impl RegistryError {
-    /// What is wrong, as problems of the tool's policy file; without a line where it lies in the component.
+    /// What is wrong, as problems of the tool's policy file; without a line where it lies in the
+    /// component.
     pub fn problems(&self) -> Vec<PolicyProblem> {
         let file = match self {
             Self::Policy(problems) => return problems.clone(),
@@ -182,13 +184,14 @@ impl Registry {
         Self { tools: tools.collect() }
     }
 
-    /// The one tool of this component under a policy, whatever component the policy pins: for an author who
-    /// tries what was just built. Nothing else about loading differs.
+    /// The one tool of this component under a policy, whatever component the policy pins: for an
+    /// author who tries what was just built. Nothing else about loading differs.
     pub fn of_component(sandbox: &Sandbox, policy: &ToolPolicy, binary: Binary) -> Self {
         Self { tools: BTreeMap::from([(policy.tool.to_string(), load_binary(sandbox, policy, binary))]) }
     }
 
-    /// The name of the tool that this name stands for, be it dotted; one that stands for none is left as it was said.
+    /// The name of the tool that this name stands for, be it dotted; one that stands for none is
+    /// left as it was said.
     pub fn named<'a>(&self, name: &'a str) -> Cow<'a, str> {
         Some(wire_name(name)).filter(|known| self.tools.contains_key(&**known)).unwrap_or(name.into())
     }
@@ -218,12 +221,12 @@ impl Registry {
 }
 
 impl Tool {
-    /// Checks arguments against the tool's schema, in a bounded number of steps, until `stopped` says why not
-    /// any longer.
+    /// Checks arguments against the tool's schema, in a bounded number of steps, until `stopped`
+    /// says why not any longer.
     ///
     /// # Errors
-    /// `invalid_arguments` with the first problems, each with its place, or that the schema is too costly; what
-    /// `stopped` says.
+    /// `invalid_arguments` with the first problems, each with its place, or that the schema is too
+    /// costly; what `stopped` says.
     pub fn validate(
         &self,
         arguments: &Value,

@@ -1,4 +1,5 @@
-//! The threads that calls run on: a fixed number, a bounded fair queue, and a watchdog for each call.
+//! The threads that calls run on: a fixed number, a bounded fair queue, and a watchdog for each
+//! call.
 //!
 //! Blocking work never touches the async runtime that serves the channels, so a spinning guest or a
 //! slow disk delays nobody but itself.
@@ -21,10 +22,11 @@ mod tests;
 pub(super) const QUEUE_MAX: usize = 1024;
 /// Calls of one session that may wait for a thread; one more is refused.
 pub(super) const SESSION_QUEUE_MAX: usize = 128;
-/// Calls of one session that run at once. With fewer threads it is one less than there are, so that somebody
-/// else's call finds one.
+/// Calls of one session that run at once. With fewer threads it is one less than there are, so that
+/// somebody else's call finds one.
 pub(super) const CALLS_PER_SESSION_MAX: usize = 8;
-/// Threads that may be given up because a host call in them does not return; with more, calls are refused.
+/// Threads that may be given up because a host call in them does not return; with more, calls are
+/// refused.
 const LOST_MAX: isize = 16;
 /// How long after its deadline a call may still be busy in the host before its answer is given up.
 const GRACE: Duration = Duration::from_secs(2);
@@ -38,8 +40,8 @@ pub struct CallThreads {
     grace: Duration,
 }
 
-/// Who may still decide over a call: its thread, which wants to publish, or the watchdog, which wants
-/// to answer "timed out". Exactly one of them wins.
+/// Who may still decide over a call: its thread, which wants to publish, or the watchdog, which
+/// wants to answer "timed out". Exactly one of them wins.
 #[derive(Clone, Default)]
 pub struct Handover(Arc<AtomicU8>);
 
@@ -110,7 +112,8 @@ impl CallThreads {
                     AfterJob::End => return,
                 };
                 if let Some(turn) = following::take_next() {
-                    // Before the turn asks for another call: that may need the share of the one that is over.
+                    // Before the turn asks for another call: that may need the share of the one
+                    // that is over.
                     if let Some(session) = done.take() {
                         queue.end(&session);
                     }
@@ -121,13 +124,14 @@ impl CallThreads {
         Ok(())
     }
 
-    /// Runs `work` for a session on a thread and waits for its answer, for `deadline` and a grace at most.
+    /// Runs `work` for a session on a thread and waits for its answer, for `deadline` and a grace
+    /// at most.
     ///
     /// `work` must ask [`Handover::commit`] before it changes anything.
     ///
     /// # Errors
-    /// `tool_unavailable` when too many calls wait or are stuck, `timed_out` when the thread does not
-    /// come back, `internal` when it panics.
+    /// `tool_unavailable` when too many calls wait or are stuck, `timed_out` when the thread does
+    /// not come back, `internal` when it panics.
     pub async fn run<T: Send + 'static>(
         &self,
         session: &Caller,
@@ -151,8 +155,8 @@ impl CallThreads {
             }
             mine.start();
             let handover = mine.clone();
-            // A panic in host code must not take the thread with it: the caller sees its channel close,
-            // the next call finds the thread as before.
+            // A panic in host code must not take the thread with it: the caller sees its channel
+            // close, the next call finds the thread as before.
             let result = catch_unwind(AssertUnwindSafe(|| work(handover)));
             // From here on the watchdog cannot give this thread up any more.
             let _ = mine.commit();
@@ -189,7 +193,8 @@ impl CallThreads {
                     "the system did not answer within the deadline; nothing was changed",
                 ))
             }
-            // It is publishing: the answer must say what became of that, however long the disk takes.
+            // It is publishing: the answer must say what became of that, however long the disk
+            // takes.
             Err(_) => answered.await.unwrap_or_else(|_| Err(crashed())),
         }
     }

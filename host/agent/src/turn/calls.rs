@@ -1,5 +1,6 @@
-//! The calls of a step. Those that change nothing run side by side, those that change something in the order
-//! in which they were asked for; each sees what came before it. Results are kept in that order, too.
+//! The calls of a step. Those that change nothing run side by side, those that change something in
+//! the order in which they were asked for; each sees what came before it. Results are kept in that
+//! order, too.
 
 use super::history::{Besides, not_run};
 use super::repeats::{Again, again, is_same};
@@ -28,7 +29,8 @@ impl Rounds<'_> {
                 let id = self.around.turn.id.call(number + n);
                 let (result, files) = match result {
                     Ok(Answer { result, attachments, .. }) => (Ok(result), attachments),
-                    // It changed nothing. Without a result it runs when the turn goes on, or is told as not run.
+                    // It changed nothing. Without a result it runs when the turn goes on, or is
+                    // told as not run.
                     Err(error) if error.code == ErrorCode::Cancelled && self.is_stopped() => {
                         return Err(self.stopped());
                     }
@@ -193,8 +195,8 @@ impl Rounds<'_> {
     }
 }
 
-/// The calls in order, in groups of those that may run side by side. Two that are the same never do: the
-/// second may have to be told that the first has failed.
+/// The calls in order, in groups of those that may run side by side. Two that are the same never
+/// do: the second may have to be told that the first has failed.
 fn batches(calls: Vec<ToolCall>, is_read_only: impl Fn(&str) -> bool) -> Vec<Vec<ToolCall>> {
     let mut batches: Vec<Vec<ToolCall>> = Vec::new();
     for call in calls {

@@ -1,5 +1,5 @@
-//! The time as a model is told it: day, hour and zone of the machine, with each request. It is kept with the request's
-//! words, so that what a server has cached of a conversation stays as it was.
+//! The time as a model is told it: day, hour and zone of the machine, with each request. It is kept
+//! with the request's words, so that what a server has cached of a conversation stays as it was.
 
 use cofferdam_core::text::spelled_out_json;
 use jiff::Timestamp;
@@ -15,8 +15,8 @@ pub struct Clock {
 }
 
 impl Clock {
-    /// The machine's. Its zone is read once, since a confined process may not read it any more; where it cannot be
-    /// read it is UTC.
+    /// The machine's. Its zone is read once, since a confined process may not read it any more;
+    /// where it cannot be read it is UTC.
     pub fn of_this_machine() -> Self {
         static ZONE: OnceLock<TimeZone> = OnceLock::new();
         let zone = ZONE.get_or_init(|| TimeZone::try_system().unwrap_or(TimeZone::UTC)).clone();

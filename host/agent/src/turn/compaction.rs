@@ -1,6 +1,6 @@
-//! Keeps a conversation short: what is older than the request and than a share of the bound is summarized by
-//! the provider, and where that fails, left out. Only whole turns go, so a call is never parted from its
-//! results; what is too long in the running turn is `shortening`'s.
+//! Keeps a conversation short: what is older than the request and than a share of the bound is
+//! summarized by the provider, and where that fails, left out. Only whole turns go, so a call is
+//! never parted from its results; what is too long in the running turn is `shortening`'s.
 
 use super::cost::{Heard, bytes, cost, tokens, wasted};
 use super::instructions::{SUMMARIZE, SUMMARIZE_NOW};
@@ -25,7 +25,8 @@ impl Rounds<'_> {
         Ok(())
     }
 
-    /// Shortens it to about `keep` tokens before the request. False when there is nothing to be shortened.
+    /// Shortens it to about `keep` tokens before the request. False when there is nothing to be
+    /// shortened.
     pub(super) async fn shorten(&mut self, keep: u64) -> Result<bool, End> {
         let older = &self.talk.conversation.entries[..self.talk.start()];
         let end = cut(older, keep);
@@ -60,7 +61,8 @@ impl Rounds<'_> {
     }
 }
 
-/// How many of the entries go so that about `keep` tokens stay; a turn begins after them, or the request.
+/// How many of the entries go so that about `keep` tokens stay; a turn begins after them, or the
+/// request.
 fn cut(entries: &[Entry], keep: u64) -> usize {
     let (mut begin, mut kept) = (entries.len(), 0);
     for (n, entry) in entries.iter().enumerate().rev() {

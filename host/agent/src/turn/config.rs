@@ -1,5 +1,5 @@
-//! `[turns]` of the configuration: what one turn may do in all, what is kept of earlier ones, and what one
-//! person may use in a day.
+//! `[turns]` of the configuration: what one turn may do in all, what is kept of earlier ones, and
+//! what one person may use in a day.
 
 use crate::bus::Reach;
 use cofferdam_core::limits::{ByteSize, Span};
@@ -19,7 +19,8 @@ pub struct Config {
     pub deadline: Span,
     /// Tokens of all steps together, read and written.
     pub tokens: u64,
-    /// Tokens of the conversation, estimated; what is older than the half of it is summarized beyond.
+    /// Tokens of the conversation, estimated; what is older than the half of it is summarized
+    /// beyond.
     pub history_tokens: u64,
     /// Tokens of one person in a day.
     pub user_tokens_per_day: u64,
@@ -32,7 +33,8 @@ pub struct Config {
 impl Default for Config {
     fn default() -> Self {
         Self {
-            // As much as the largest call that a policy can allow, so that what single calls may do is not cut.
+            // As much as the largest call that a policy can allow, so that what single calls may do
+            // is not cut.
             written_bytes: ByteSize(4 << 30),
             rounds: 16,
             calls: 64,

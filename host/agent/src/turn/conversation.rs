@@ -1,5 +1,6 @@
-//! What has been said in a conversation. Its text can be stored and sent; attachment bytes never enter it:
-//! they are reached through the entry that they came with, and only while their turn runs.
+//! What has been said in a conversation. Its text can be stored and sent; attachment bytes never
+//! enter it: they are reached through the entry that they came with, and only while their turn
+//! runs.
 
 use super::ToolCall;
 use cofferdam_core::tool::ToolError;
@@ -25,7 +26,8 @@ pub enum Entry {
         /// What the provider is told of the attachments; absent without any, never kept in history.
         addendum: Option<String>,
     },
-    /// What a task of a workflow asks: the operator's words, and what the operator has shown with them.
+    /// What a task of a workflow asks: the operator's words, and what the operator has shown with
+    /// them.
     Task {
         /// What is asked.
         prompt: String,
@@ -49,7 +51,8 @@ pub enum Entry {
     Assistant {
         /// What it said; none when it only asked for tools.
         text: Option<String>,
-        /// Each is answered by one [`Entry::ToolResult`] of the same id before the next `Assistant`.
+        /// Each is answered by one [`Entry::ToolResult`] of the same id before the next
+        /// `Assistant`.
         tool_calls: Vec<ToolCall>,
     },
     /// A tool's answer to a call.

@@ -1,9 +1,10 @@
-//! What a turn costs in tokens: as the server says, or about what was read and written where it does not say, since a
-//! budget that counts nothing is none.
+//! What a turn costs in tokens: as the server says, or about what was read and written where it
+//! does not say, since a budget that counts nothing is none.
 //!
-//! What never became a step costs as well, whether it broke off or was stopped: a server that always breaks off is no
-//! way around a budget, and neither is stopping in time. What had come when the gateway was killed is nowhere written
-//! down, and is not charged: the turn asks again, so often as it may begin.
+//! What never became a step costs as well, whether it broke off or was stopped: a server that
+//! always breaks off is no way around a budget, and neither is stopping in time. What had come when
+//! the gateway was killed is nowhere written down, and is not charged: the turn asks again, so
+//! often as it may begin.
 
 use super::rounds::End;
 use super::{Delta, Deltas, Entry, Progress, ProviderError, Reply, Shown, Step, ToolCall, Usage};

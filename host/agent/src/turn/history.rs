@@ -1,5 +1,5 @@
-//! The seam behind which conversations are kept: what was said, never the bytes of an attachment, and never
-//! what a provider was told of attachments in an earlier turn.
+//! The seam behind which conversations are kept: what was said, never the bytes of an attachment,
+//! and never what a provider was told of attachments in an earlier turn.
 
 mod durable;
 mod line;
@@ -29,8 +29,8 @@ pub trait History: Send + Sync {
     /// [`HistoryError`].
     async fn load(&self, session: &SessionId, turn: &TurnId) -> Result<Vec<Kept>, HistoryError>;
 
-    /// Keeps entry `n` of a turn, counted from 0, and charges its tokens to its caller. Durable when it
-    /// returns, where turns are; an entry that is there already stays, and costs nothing.
+    /// Keeps entry `n` of a turn, counted from 0, and charges its tokens to its caller. Durable
+    /// when it returns, where turns are; an entry that is there already stays, and costs nothing.
     ///
     /// # Errors
     /// [`HistoryError`]; then nothing must follow from the entry.
@@ -42,8 +42,8 @@ pub trait History: Send + Sync {
         besides: &Besides,
     ) -> Result<(), HistoryError>;
 
-    /// Keeps what a turn takes up as its entry `n`, and in the same step makes it the turn's: what waited is
-    /// never said twice and never lost.
+    /// Keeps what a turn takes up as its entry `n`, and in the same step makes it the turn's: what
+    /// waited is never said twice and never lost.
     ///
     /// # Errors
     /// [`HistoryError`]; then it still waits.

@@ -1,5 +1,5 @@
-//! What a model is told of its task, before anything is said: the rules of this program, then the words of
-//! the operator.
+//! What a model is told of its task, before anything is said: the rules of this program, then the
+//! words of the operator.
 
 /// The rules, and what a model must know to work here.
 const RULES: &str = "\

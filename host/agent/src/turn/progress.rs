@@ -35,8 +35,9 @@ pub enum Step {
         /// The call.
         call: CallId,
     },
-    /// A call tells what it is doing now: the tool's own words, which the sandbox has made one short line.
-    /// They may come thousands of times a second; whoever shows them shows the newest, and not too often.
+    /// A call tells what it is doing now: the tool's own words, which the sandbox has made one
+    /// short line. They may come thousands of times a second; whoever shows them shows the newest,
+    /// and not too often.
     Report {
         /// The call.
         call: CallId,

@@ -11,10 +11,12 @@ use serde_json::Value;
 /// hands text to `deltas` as it arrives and still returns the whole at the end.
 #[async_trait]
 pub trait Provider: Send + Sync {
-    /// The next step. Tries again by itself what time may heal, as long as nothing went to `deltas`.
+    /// The next step. Tries again by itself what time may heal, as long as nothing went to
+    /// `deltas`.
     ///
     /// # Errors
-    /// [`ProviderError`]; its text goes to the user in place of an answer. Dropping the future cancels.
+    /// [`ProviderError`]; its text goes to the user in place of an answer. Dropping the future
+    /// cancels.
     async fn respond(&self, request: Request<'_>, deltas: &mut dyn Deltas) -> Result<Reply, ProviderError>;
 
     /// What it wants to know of earlier turns.
@@ -127,7 +129,8 @@ impl Usage {
 /// A tool call as a provider asks for it: unchecked.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ToolCall {
-    /// Names the call among those of its step, in the provider's own words; the runner changes nothing in it.
+    /// Names the call among those of its step, in the provider's own words; the runner changes
+    /// nothing in it.
     pub id: String,
     /// The tool's name as given.
     pub tool: String,
@@ -140,8 +143,8 @@ pub struct ToolCall {
 pub enum Delta {
     /// More text.
     Text(String),
-    /// What the request has cost so far, in place of what was told before: whoever stops the answer pays for that. 0
-    /// read where the server has not said.
+    /// What the request has cost so far, in place of what was told before: whoever stops the answer
+    /// pays for that. 0 read where the server has not said.
     Spent(Usage),
 }
 
@@ -156,27 +159,29 @@ impl Deltas for () {
     fn take(&mut self, _: Delta) {}
 }
 
-/// Why a provider could not decide. Each text is for the user, in plain words, without secrets or addresses;
-/// what an operator needs besides is in the log.
+/// Why a provider could not decide. Each text is for the user, in plain words, without secrets or
+/// addresses; what an operator needs besides is in the log.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ProviderError {
-    /// Not reached, overloaded or cut off, after trying again where that was right. The same request may
-    /// succeed later.
+    /// Not reached, overloaded or cut off, after trying again where that was right. The same
+    /// request may succeed later.
     #[error("{0}")]
     Unavailable(String),
-    /// An answer that broke off in the middle: it counts for nothing but its cost. The same request may succeed later.
+    /// An answer that broke off in the middle: it counts for nothing but its cost. The same request
+    /// may succeed later.
     #[error("{said}")]
     BrokeOff {
         /// What the user is told.
         said: String,
-        /// What it cost: as the server said, and what was written at least by an estimate; 0 read where it did not
-        /// say.
+        /// What it cost: as the server said, and what was written at least by an estimate; 0 read
+        /// where it did not say.
         usage: Usage,
     },
     /// The same request will be refused again: a wrong key, an unknown model.
     #[error("{0}")]
     Refused(String),
-    /// The same with what came with messages being shown, which may be the reason: without it, it may succeed.
+    /// The same with what came with messages being shown, which may be the reason: without it, it
+    /// may succeed.
     #[error("{0}")]
     Unshowable(String),
     /// The conversation does not fit into the model; a shorter one may.

@@ -1,4 +1,5 @@
-//! Calls that fail the same way again and again: a model that has not understood an error repeats itself.
+//! Calls that fail the same way again and again: a model that has not understood an error repeats
+//! itself.
 
 use super::{Entry, ToolCall};
 use cofferdam_core::json::parse_strict;
@@ -64,8 +65,9 @@ fn failures<'a>(entries: &'a [Entry], wanted: &ToolCall) -> Vec<&'a ToolError> {
     found
 }
 
-/// Whether two calls ask for the same, however it is written: neither a dotted name, nor the order of keys, nor the
-/// blanks between them make another call. What is no JSON, names a key twice or is long is compared as text.
+/// Whether two calls ask for the same, however it is written: neither a dotted name, nor the order
+/// of keys, nor the blanks between them make another call. What is no JSON, names a key twice or is
+/// long is compared as text.
 pub(super) fn is_same(one: &ToolCall, other: &ToolCall) -> bool {
     if wire_name(&one.tool) != wire_name(&other.tool) {
         return false;

@@ -1,6 +1,6 @@
-//! The rounds of a turn: the provider decides a step, its calls run, and again, until there is an answer or
-//! a limit is reached. Where it stands is told by the conversation alone, so a turn that was cut off by a
-//! crash goes on from its last entry.
+//! The rounds of a turn: the provider decides a step, its calls run, and again, until there is an
+//! answer or a limit is reached. Where it stands is told by the conversation alone, so a turn that
+//! was cut off by a crash goes on from its last entry.
 
 use super::cost::{Heard, cost, wasted};
 use super::history::{Besides, History, HistoryError};
@@ -188,8 +188,8 @@ impl<'a> Rounds<'a> {
         Ok(())
     }
 
-    /// The provider's next step. What it cannot be shown it is only told of, from then on; what is too long for it is
-    /// shortened, as far as anything can be.
+    /// The provider's next step. What it cannot be shown it is only told of, from then on; what is
+    /// too long for it is shortened, as far as anything can be.
     async fn ask(&mut self) -> Result<Reply, End> {
         self.shorten_if_long().await?;
         let mut answered = self.respond().await?;

@@ -74,8 +74,9 @@ pub enum Whose {
 type Opened = Result<(Turn, Talk), String>;
 
 impl Runner {
-    /// A runner over a provider and the tools. `history` keeps conversations, where the provider wants to
-    /// know of them; `operator` is what the operator tells a model besides the rules of this program.
+    /// A runner over a provider and the tools. `history` keeps conversations, where the provider
+    /// wants to know of them; `operator` is what the operator tells a model besides the rules of
+    /// this program.
     pub fn new(
         provider: Arc<dyn Provider>,
         tools: Arc<dyn Tools>,
@@ -92,7 +93,8 @@ impl Runner {
         Self { provider, commands, clock, tools, history, limits, instructions, specs, whose }
     }
 
-    /// The same with a provider of its own for what is typed as a command: such a turn stands alone, and costs nothing.
+    /// The same with a provider of its own for what is typed as a command: such a turn stands
+    /// alone, and costs nothing.
     #[must_use]
     pub fn with_commands(self, commands: Arc<dyn Provider>) -> Self {
         Self { commands, ..self }
@@ -182,8 +184,8 @@ impl Runner {
         Rounds::new(self.parts(provider, &specs), around, talk).run().await
     }
 
-    /// Whether a text is a command: a plain name, whether there is such a tool or not, or another way to write a
-    /// tool's. Words about the conversation are none.
+    /// Whether a text is a command: a plain name, whether there is such a tool or not, or another
+    /// way to write a tool's. Words about the conversation are none.
     fn is_command(&self, text: &str) -> bool {
         match word(text) {
             Some(Word::Help) => true,
@@ -294,10 +296,12 @@ impl Runner {
         }
     }
 
-    /// The conversation with its last request, which has no answer, and the files that came with it.
+    /// The conversation with its last request, which has no answer, and the files that came with
+    /// it.
     async fn reopen(&self, mut turn: Turn, session: SessionId) -> Opened {
         let kept = self.history.load(&session, &turn.id).await.map_err(|error| lost(&error))?;
-        // What a turn does it does for whoever began it, so nobody has another person's request done.
+        // What a turn does it does for whoever began it, so nobody has another person's request
+        // done.
         let last = kept.iter().rfind(|kept| matches!(kept.entry, Entry::User { .. }));
         match last.map(|last| &last.asker) {
             Some(Some(asker)) if *asker != turn.caller => return Err(words::NOT_YOURS.into()),
@@ -356,8 +360,8 @@ async fn added(turn: &Turn) -> Vec<Attachments> {
     }
 }
 
-/// The files of each message of a request, fetched again: each is the one of the same content, or says that it
-/// is gone.
+/// The files of each message of a request, fetched again: each is the one of the same content, or
+/// says that it is gone.
 async fn again(turn: &Turn, wanted: Vec<Attachments>) -> Vec<Attachments> {
     if wanted.iter().all(Attachments::is_empty) {
         return wanted;

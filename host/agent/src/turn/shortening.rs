@@ -1,9 +1,10 @@
-//! What a running turn has read, shortened where it is too much: results of tools are cut to their heads, the oldest
-//! first, and the model is told in each. The newest step's results stay whole as long as the model takes them: it has
-//! asked for them and not seen them yet.
+//! What a running turn has read, shortened where it is too much: results of tools are cut to their
+//! heads, the oldest first, and the model is told in each. The newest step's results stay whole as
+//! long as the model takes them: it has asked for them and not seen them yet.
 //!
-//! Nothing that a person or the model said is touched, and what is kept of the turn stays whole: only what is sent is
-//! shorter. What came with the request is the last that is left out, and tools have it all the same.
+//! Nothing that a person or the model said is touched, and what is kept of the turn stays whole:
+//! only what is sent is shorter. What came with the request is the last that is left out, and tools
+//! have it all the same.
 
 use super::cost::bytes;
 use super::rounds::{End, Rounds};
@@ -41,7 +42,8 @@ impl Rounds<'_> {
         }
     }
 
-    /// Cuts results of the turn before its newest step until so many bytes are saved; returns how many are.
+    /// Cuts results of the turn before its newest step until so many bytes are saved; returns how
+    /// many are.
     pub(super) fn cut_earlier_results(&mut self, over: usize) -> usize {
         let start = self.talk.start();
         let entries = &mut self.talk.conversation.entries[start..];
@@ -50,7 +52,8 @@ impl Rounds<'_> {
     }
 }
 
-/// Cuts results to their heads, the oldest first, until so many bytes are saved; returns how many are.
+/// Cuts results to their heads, the oldest first, until so many bytes are saved; returns how many
+/// are.
 pub(super) fn cut_results(entries: &mut [Entry], over: usize) -> usize {
     let mut saved = 0;
     for entry in entries {

@@ -1,5 +1,6 @@
-//! What a person says to a turn that is at work: the model hears it before its next step. What comes too late for
-//! that is answered by a turn of its own, since it waits where every message waits.
+//! What a person says to a turn that is at work: the model hears it before its next step. What
+//! comes too late for that is answered by a turn of its own, since it waits where every message
+//! waits.
 
 use super::Entry;
 use super::rounds::{End, Rounds};
@@ -15,8 +16,8 @@ pub(super) const STEERS_MAX: usize = 32;
 /// Brings what is said to one turn while it runs.
 #[async_trait]
 pub trait Steering: Send + Sync {
-    /// The next message that waits, with its files fetched as far as a turn may have them that holds `held`.
-    /// `None` when none waits that is whole. Dropping the future takes nothing.
+    /// The next message that waits, with its files fetched as far as a turn may have them that
+    /// holds `held`. `None` when none waits that is whole. Dropping the future takes nothing.
     async fn next(&self, held: &Attachments) -> Option<Said>;
 
     /// The files of the messages that the turn took up before a crash, fetched again, in order.

@@ -1,5 +1,6 @@
-//! The conversation of one turn as it grows. An entry is kept before anything follows from it, so that a turn
-//! that runs again finds how far it came: which step was decided, which calls have their result.
+//! The conversation of one turn as it grows. An entry is kept before anything follows from it, so
+//! that a turn that runs again finds how far it came: which step was decided, which calls have
+//! their result.
 
 use super::history::{Besides, History, HistoryError, Kept};
 use super::instructions::UNSHOWABLE;
@@ -48,7 +49,8 @@ impl Talk {
         Self { conversation, turns, start: 0, turn, tokens: 0, left_out: 0, files, keeping: None }
     }
 
-    /// What was kept, with its last request as the one that is to be answered. It may have been answered.
+    /// What was kept, with its last request as the one that is to be answered. It may have been
+    /// answered.
     ///
     /// `None` when nobody has asked for anything.
     pub(super) fn resumed(keeping: Keeping, kept: Vec<Kept>) -> Option<Self> {
@@ -65,7 +67,8 @@ impl Talk {
         Some(Self { conversation, turns, start, turn, tokens, left_out, files, keeping: Some(keeping) })
     }
 
-    /// The same with a new request of the turn at the end, which is kept unless it is there already.
+    /// The same with a new request of the turn at the end, which is kept unless it is there
+    /// already.
     pub(super) async fn asked(
         keeping: Keeping,
         mut kept: Vec<Kept>,
@@ -73,7 +76,8 @@ impl Talk {
     ) -> Result<Self, HistoryError> {
         let turn = keeping.whose.turn.clone();
         match kept.iter_mut().find(|kept| kept.turn == turn) {
-            // The provider is told what it was told, the time included, and the attachments have their bytes again.
+            // The provider is told what it was told, the time included, and the attachments have
+            // their bytes again.
             Some(own) => own.entry = request.in_the_words_of(&own.entry),
             None => {
                 let besides = Besides::default();
@@ -149,8 +153,8 @@ impl Talk {
         self.current().iter().filter_map(came).collect()
     }
 
-    /// Gives the request and what was added to it their attachments back, as [`Talk::attachments`] lists them;
-    /// returns all of them, under one count.
+    /// Gives the request and what was added to it their attachments back, as [`Talk::attachments`]
+    /// lists them; returns all of them, under one count.
     pub(super) fn attach(&mut self, found: Vec<Attachments>) -> Attachments {
         let (mut found, mut all) = (found.into_iter(), Attachments::default());
         for entry in &mut self.conversation.entries[self.start..] {
@@ -166,8 +170,8 @@ impl Talk {
         all
     }
 
-    /// Has the provider be shown no more of what came with the request and what was added to it, and be told so;
-    /// false when there is nothing to be shown. Tools have it all the same.
+    /// Has the provider be shown no more of what came with the request and what was added to it,
+    /// and be told so; false when there is nothing to be shown. Tools have it all the same.
     pub(super) fn show_no_files(&mut self) -> bool {
         let mut changed = false;
         for entry in &mut self.conversation.entries[self.start..] {
@@ -260,7 +264,8 @@ impl Talk {
         self.left_out
     }
 
-    /// How long ago the turn first began: a crash gives no time back. A clock that was set back makes it younger.
+    /// How long ago the turn first began: a crash gives no time back. A clock that was set back
+    /// makes it younger.
     pub(super) fn age(&self) -> Duration {
         let begun = self.keeping.as_ref().and_then(|keeping| keeping.begun);
         begun.map_or(Duration::ZERO, |begun| {
@@ -273,7 +278,8 @@ impl Talk {
         std::mem::take(&mut self.files)
     }
 
-    /// Has the files that were added stay for a retry. One that goes all the same is told of when it is sent.
+    /// Has the files that were added stay for a retry. One that goes all the same is told of when
+    /// it is sent.
     pub(super) async fn keep_files_for_retry(&self) {
         let Some(Keeping { history, whose, .. }) = self.keeping.as_ref().filter(|_| !self.files.is_empty())
         else {

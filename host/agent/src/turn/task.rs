@@ -1,5 +1,5 @@
-//! A task of a workflow as a turn of its own: nothing of other conversations is in it, nothing in it is a command, and what
-//! it answers is held to what the task wants before anybody believes it.
+//! A task of a workflow as a turn of its own: nothing of other conversations is in it, nothing in
+//! it is a command, and what it answers is held to what the task wants before anybody believes it.
 
 use super::instructions::instructions_of_task;
 use super::rounds::{Circumstances, Parts, Rounds};
@@ -51,8 +51,8 @@ pub enum TaskFailure {
 }
 
 impl Runner {
-    /// Answers a task. `read` makes the output of an answer, or says what is wrong with it: then the model is asked once
-    /// more. The text of the turn is not looked at.
+    /// Answers a task. `read` makes the output of an answer, or says what is wrong with it: then
+    /// the model is asked once more. The text of the turn is not looked at.
     ///
     /// # Errors
     /// [`TaskFailure`].

@@ -15,8 +15,8 @@ pub trait Tools: Send + Sync {
     /// Those that can be called.
     fn specs(&self) -> Vec<ToolSpec>;
 
-    /// Whether calls of this tool change nothing, by its policy, so that their order does not matter. A tool
-    /// that is not there changes nothing.
+    /// Whether calls of this tool change nothing, by its policy, so that their order does not
+    /// matter. A tool that is not there changes nothing.
     fn is_read_only(&self, tool: &str) -> bool;
 
     /// The requests that calls may add to.

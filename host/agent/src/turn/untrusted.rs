@@ -1,6 +1,6 @@
-//! What a model is shown of a tool's result: a JSON object that says whose words these are. Whatever a file or
-//! a guest has written stands inside a JSON string, so nothing in it can close the frame or pass for anybody
-//! else's words.
+//! What a model is shown of a tool's result: a JSON object that says whose words these are.
+//! Whatever a file or a guest has written stands inside a JSON string, so nothing in it can close
+//! the frame or pass for anybody else's words.
 
 use cofferdam_core::tool::ToolError;
 use serde_json::{Value, json};
@@ -18,7 +18,8 @@ pub(super) fn whole(tool: &str, result: &Value) -> Option<String> {
     (shown.len() <= SHOWN_BYTES_MAX).then_some(shown)
 }
 
-/// The head of a result that is too long, given as text, and where the whole is; or why it is nowhere.
+/// The head of a result that is too long, given as text, and where the whole is; or why it is
+/// nowhere.
 pub(super) fn head(tool: &str, text: &str, kept: Result<&str, &ToolError>) -> String {
     let mut end = HEAD_BYTES_MAX.min(text.len());
     while !text.is_char_boundary(end) {
@@ -40,8 +41,8 @@ pub(super) fn head(tool: &str, text: &str, kept: Result<&str, &ToolError>) -> St
     shown.to_string()
 }
 
-/// What was shown of a result, cut to its head; `None` when that is not shorter. Where the whole is, if it is anywhere,
-/// is still told.
+/// What was shown of a result, cut to its head; `None` when that is not shorter. Where the whole
+/// is, if it is anywhere, is still told.
 pub(super) fn shortened(shown: &str) -> Option<String> {
     let read: Value = serde_json::from_str(shown).ok()?;
     let text = match (&read["head"], &read["result"]) {

@@ -27,7 +27,8 @@ pub(super) const CUT_OFF: &str = "(The answer was cut off: the model came to the
 pub(super) const DECLINED: &str = "The model declined to go on.";
 /// In the place of older messages that could not be summarized.
 pub(super) const LEFT_OUT: &str = "Older messages of this conversation were left out to keep it short.";
-/// In place of an answer when what a turn has read is too long for the model, however it is shortened.
+/// In place of an answer when what a turn has read is too long for the model, however it is
+/// shortened.
 pub(super) const READ_TOO_MUCH: &str = "The turn was stopped: what its tool calls brought is too long for the model, even shortened. Ask for less at once, \
     or send /new to begin another conversation.";
 /// In place of an answer when the model's words say nothing.
@@ -41,7 +42,8 @@ pub(super) const STEER_HELP: &str = "\n/steer TEXT adds to what is running, befo
 /// Characters of what `/help` says before the tools, where a model answers.
 pub(crate) const HELP_CHARS_MAX: usize = 350;
 
-/// To `/help` where a model answers, before its tools; `more` are lines for what is possible besides.
+/// To `/help` where a model answers, before its tools; `more` are lines for what is possible
+/// besides.
 pub(super) fn help(more: Option<&str>) -> String {
     let more = more.unwrap_or_default();
     format!(

@@ -1,5 +1,6 @@
-//! What a model is told of a message besides its words, as one line of JSON: who speaks in a group, what the message
-//! replies to, what it forwards. All of it is data; nothing in it can end the line. Pure.
+//! What a model is told of a message besides its words, as one line of JSON: who speaks in a group,
+//! what the message replies to, what it forwards. All of it is data; nothing in it can end the
+//! line. Pure.
 
 use serde_json::{Map, Value, json};
 
@@ -38,8 +39,8 @@ pub struct About {
 }
 
 impl About {
-    /// The line; `None` where there is nothing to say. In a group there always is, so that nobody there can write a
-    /// first line that passes for this one.
+    /// The line; `None` where there is nothing to say. In a group there always is, so that nobody
+    /// there can write a first line that passes for this one.
     pub fn line(self) -> Option<String> {
         let mut about = Map::new();
         if let Some(Somebody { id, name }) = self.from {

@@ -1,5 +1,5 @@
-//! What has come, as the lanes take it: each piece of work with its session, and which message asks to stop what runs;
-//! and the work of the lanes.
+//! What has come, as the lanes take it: each piece of work with its session, and which message asks
+//! to stop what runs; and the work of the lanes.
 
 use super::{Base, Channel, Todo, unit};
 use crate::lanes::{Arrival, Awaited, Lanes, Patience, STOPS_AT_ONCE_MAX, Stopping, Unit, Worker};
@@ -92,7 +92,8 @@ pub async fn left<C: Channel>(channel: &C) -> Result<Vec<Arrival>, StoreError> {
     Ok(left)
 }
 
-/// The messages of the inbox that ask to stop something: they wait for nothing that came before them.
+/// The messages of the inbox that ask to stop something: they wait for nothing that came before
+/// them.
 async fn stops<C: Channel>(channel: &C) -> Result<Vec<Arrival>, StoreError> {
     let base = channel.base();
     let (mut found, mut after) = (Vec::new(), None);
@@ -106,8 +107,8 @@ async fn stops<C: Channel>(channel: &C) -> Result<Vec<Arrival>, StoreError> {
     Ok(found)
 }
 
-/// What came of a batch: what strangers are told, and those updates that the inbox did not know before, under the sessions
-/// that it has them by.
+/// What came of a batch: what strangers are told, and those updates that the inbox did not know
+/// before, under the sessions that it has them by.
 pub fn of_batch<C: Channel>(channel: &C, batch: &[NewUpdate], persisted: Persisted) -> Vec<Arrival> {
     let Persisted { pending, replies } = persisted;
     let mut arrivals: Vec<_> = replies.into_iter().map(|told| reply(channel, told)).collect();
@@ -142,8 +143,8 @@ fn bound<C: Channel>(channel: &C, turn: BoundTurn) -> Arrival {
     Arrival::Bound(session(channel, target), turn)
 }
 
-/// Where an answer is waited for to an album of which this is a part. In a group the part that says whom it is meant
-/// for may be another one.
+/// Where an answer is waited for to an album of which this is a part. In a group the part that says
+/// whom it is meant for may be another one.
 fn awaited<C: Channel>(channel: &C, update: &Update) -> Option<String> {
     let target = match channel.read(std::slice::from_ref(update), Standing::First) {
         Todo::Nothing => return None,

@@ -1,4 +1,5 @@
-//! What a channel does for answering that only it can do: read its messages, and reach the people who wrote them.
+//! What a channel does for answering that only it can do: read its messages, and reach the people
+//! who wrote them.
 
 use super::Base;
 use crate::desk::Board;
@@ -30,28 +31,32 @@ pub trait Channel: Fetcher + Router + Sized {
     /// What these updates, a message or an album, ask for by the rules of now.
     fn read(&self, updates: &[Update], standing: Standing) -> Todo<Self::Target, Self::File>;
 
-    /// Where the answer to an update would go, whoever has sent it; `None` where it is none that can be answered.
+    /// Where the answer to an update would go, whoever has sent it; `None` where it is none that
+    /// can be answered.
     fn target_of(&self, update: &Update) -> Option<Self::Target>;
 
     /// The file in an update, whoever has sent it; of a channel that has albums.
     fn file_of(&self, update: &Update) -> Option<Self::File>;
 
-    /// Whether a question may be worked on now: asked each time right before. One that may not is answered by nobody.
+    /// Whether a question may be worked on now: asked each time right before. One that may not is
+    /// answered by nobody.
     fn may_begin(&self, _: &TurnId, _: &Asked<Self>) -> impl Future<Output = Begins> + Send {
         async { Begins::Now }
     }
 
-    /// The conversation, in the channel's own words: turns of one conversation run one after the other.
+    /// The conversation, in the channel's own words: turns of one conversation run one after the
+    /// other.
     fn conversation(&self, target: &Self::Target) -> String;
 
     /// A target that was kept.
     fn target(kept: &str) -> Option<Self::Target>;
 
-    /// Where an answer goes, to be kept, and what its first message is. `shown` is what its turn was shown by; nothing
-    /// about it is under way any more.
+    /// Where an answer goes, to be kept, and what its first message is. `shown` is what its turn
+    /// was shown by; nothing about it is under way any more.
     fn answered(target: &Self::Target, shown: Option<Self::Screen>) -> (String, Opening);
 
-    /// Where something is said later that belongs to the answer and is a message of its own, to be kept.
+    /// Where something is said later that belongs to the answer and is a message of its own, to be
+    /// kept.
     fn afterwards(target: &Self::Target) -> String {
         Self::answered(target, None).0
     }
@@ -59,7 +64,8 @@ pub trait Channel: Fetcher + Router + Sized {
     /// Shows that something goes on there.
     fn sign(&self, target: &Self::Target) -> impl Sign;
 
-    /// Shows the turn of a question until it is ended. `before` is what an earlier run of it has left.
+    /// Shows the turn of a question until it is ended. `before` is what an earlier run of it has
+    /// left.
     fn show(
         self: &Arc<Self>,
         turn: &TurnId,
@@ -67,7 +73,8 @@ pub trait Channel: Fetcher + Router + Sized {
         before: Option<Placeholder>,
     ) -> Live<Self::Screen>;
 
-    /// Where approvals are shown: below the message that is answered there, whose sender asks for the calls.
+    /// Where approvals are shown: below the message that is answered there, whose sender asks for
+    /// the calls.
     fn board(self: &Arc<Self>, target: &Self::Target, asker: &str) -> impl Board;
 
     /// The session of a conversation.
@@ -127,8 +134,9 @@ pub struct Question<T, F> {
 }
 
 impl<T, F: SentFile> Question<T, F> {
-    /// The question with its words, which are a command or not. `replied` are the files of the message that it is about;
-    /// its own go before them. `may_begin_anew` says whether its sender may have the conversation forgotten.
+    /// The question with its words, which are a command or not. `replied` are the files of the
+    /// message that it is about; its own go before them. `may_begin_anew` says whether its sender
+    /// may have the conversation forgotten.
     pub fn asks(
         mut self,
         (text, is_command): (String, bool),

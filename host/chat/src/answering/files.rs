@@ -1,4 +1,5 @@
-//! The files that a message is about: those that came with it, or those of the message that it replies to.
+//! The files that a message is about: those that came with it, or those of the message that it
+//! replies to.
 
 use super::{Asked, Channel, Files};
 use cofferdam_agent::turn::{Progress, Step};
@@ -56,8 +57,8 @@ async fn replied<C: Channel>(channel: &C, to: &[C::File], album: Option<&str>) -
     Some(listed_with(part, parts.into_iter().filter_map(read).collect()).unwrap_or_else(|| to.to_vec()))
 }
 
-/// The files of the turn that answered a part of an album: a late part was listed on its own, so it is
-/// meant on its own. `None` when the part is no longer known.
+/// The files of the turn that answered a part of an album: a late part was listed on its own, so it
+/// is meant on its own. `None` when the part is no longer known.
 fn listed_with<F: SentFile>(part: &F, mut all: Vec<(Option<TurnId>, F)>) -> Option<Vec<F>> {
     let turn = all.iter().find(|(_, file)| file.place() == part.place()).map(|(turn, _)| turn.clone())?;
     all.retain(|(of, _)| *of == turn);

@@ -1,5 +1,6 @@
-//! What is said to a turn while it runs: messages that wait in the inbox and are addressed to it. They keep their place in
-//! the lane, where they are found to be answered, or are answered when the turn came to its end first.
+//! What is said to a turn while it runs: messages that wait in the inbox and are addressed to it.
+//! They keep their place in the lane, where they are found to be answered, or are answered when the
+//! turn came to its end first.
 
 use super::files::{Came, fetched, meant};
 use super::{Asked, Channel, Todo, recent};
@@ -59,7 +60,8 @@ impl<C: Channel> Steering for Mailbox<C> {
 }
 
 impl<C: Channel> Mailbox<C> {
-    /// The updates of one message; none while parts of its album may still come. `None` once the program stops.
+    /// The updates of one message; none while parts of its album may still come. `None` once the
+    /// program stops.
     async fn whole(&self, steer: Steer) -> Option<Vec<Update>> {
         let Some(album) = steer.album else { return Some(vec![steer.update]) };
         let base = self.channel.base();
@@ -78,13 +80,14 @@ impl<C: Channel> Mailbox<C> {
         }
     }
 
-    /// Whether whoever began the turn speaks to it; an edit may have made a message of its own of what did.
+    /// Whether whoever began the turn speaks to it; an edit may have made a message of its own of
+    /// what did.
     fn is_to_it(&self, asked: &Asked<C>) -> bool {
         asked.sender == self.sender && asked.queue == Queue::Steer
     }
 
-    /// The files of a message that was taken up, fetched again: they were admitted beside what the turn had, and now
-    /// their number is known.
+    /// The files of a message that was taken up, fetched again: they were admitted beside what the
+    /// turn had, and now their number is known.
     async fn files_again(&self, updates: &[Update]) -> Attachments {
         let channel = &self.channel;
         let came = match self.read(updates) {

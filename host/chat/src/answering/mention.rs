@@ -1,12 +1,14 @@
 //! A text without the mentions of this bot, however a platform writes them. Pure.
 
-/// Finds the next mention: where it begins, and how long it is. It is given what stands before the text.
+/// Finds the next mention: where it begins, and how long it is. It is given what stands before the
+/// text.
 pub trait Mentions {
     /// In `text`, which `before` precedes.
     fn next(&self, text: &str, before: Option<char>) -> Option<(usize, usize)>;
 }
 
-/// `text` without the mentions; `None` when there is none. At the beginning a comma or colon behind it goes as well.
+/// `text` without the mentions; `None` when there is none. At the beginning a comma or colon behind
+/// it goes as well.
 pub fn without_mention(text: &str, mentions: &impl Mentions) -> Option<String> {
     let mut rest = String::with_capacity(text.len());
     let mut at = 0;

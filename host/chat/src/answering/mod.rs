@@ -1,5 +1,5 @@
-//! Answering: from a message that a channel has brought to a reply that is out, through every crash in between. The same
-//! for every channel; what only a channel can do it does behind [`Channel`].
+//! Answering: from a message that a channel has brought to a reply that is out, through every crash
+//! in between. The same for every channel; what only a channel can do it does behind [`Channel`].
 //!
 //! ```text
 //! channel ─► arrivals ─► lanes (turn/) ─► unit ─► the turn (turn/) ─► reply (outbound/)
@@ -8,7 +8,8 @@
 //!                                             the turn while it runs
 //! ```
 //!
-//! It joins `turn` with `outbound` and knows no platform: what a message is, and where bytes come from, is a channel's.
+//! It joins `turn` with `outbound` and knows no platform: what a message is, and where bytes come
+//! from, is a channel's.
 
 mod about;
 pub mod arrivals;

@@ -1,6 +1,6 @@
-//! The files that a person sent last in a conversation: what is noted of them when their turn ends, and fetching
-//! them again for a tool that asks, or for a turn that goes on with a message that failed. The platform keeps the bytes;
-//! here is only what to ask for them by.
+//! The files that a person sent last in a conversation: what is noted of them when their turn ends,
+//! and fetching them again for a tool that asks, or for a turn that goes on with a message that
+//! failed. The platform keeps the bytes; here is only what to ask for them by.
 
 use super::files::{Came, fetched};
 use super::{Asked, Channel};
@@ -20,7 +20,8 @@ pub(super) const NOTED_MAX: usize = 100;
 pub(super) struct Noted<F> {
     /// Those of the most recent message that has any.
     pub(super) files: Vec<F>,
-    /// Those of messages before it, and those that a message replied to; the latest first. A retry asks for them.
+    /// Those of messages before it, and those that a message replied to; the latest first. A retry
+    /// asks for them.
     pub(super) before: Vec<F>,
     /// The album that `files` are; the store keeps it beside.
     #[serde(skip)]
@@ -33,10 +34,11 @@ impl<F> Default for Noted<F> {
     }
 }
 
-/// What is to be noted of a message of this turn's sender; `Some(None)` where that is nothing, `None` once the
-/// program stops. `question` is what the turn began with that takes the message up.
+/// What is to be noted of a message of this turn's sender; `Some(None)` where that is nothing,
+/// `None` once the program stops. `question` is what the turn began with that takes the message up.
 ///
-/// A late part of an album adds to what was noted of the album: for the person they are one message.
+/// A late part of an album adds to what was noted of the album: for the person they are one
+/// message.
 pub(super) async fn to_note<C: Channel>(
     channel: &C,
     asked: &Asked<C>,
@@ -102,9 +104,9 @@ impl<F: SentFile> Noted<F> {
     }
 }
 
-/// Brings the files that the sender of a turn sent last in its conversation, before this turn: turns of a conversation
-/// run one after the other, so what was sent before has been noted by the time that one runs, and nothing that was sent
-/// after.
+/// Brings the files that the sender of a turn sent last in its conversation, before this turn:
+/// turns of a conversation run one after the other, so what was sent before has been noted by the
+/// time that one runs, and nothing that was sent after.
 pub(super) struct Earlier<C> {
     channel: Arc<C>,
     conversation: String,

@@ -1,7 +1,7 @@
 //! The work of one unit: bind it to a turn, fetch its files, run it, store its reply, send it.
 //!
-//! At every point a crash leaves either the turn to be run again or the reply to be sent; never both,
-//! never neither.
+//! At every point a crash leaves either the turn to be run again or the reply to be sent; never
+//! both, never neither.
 
 use super::files::{Came, fetched, meant};
 use super::mailbox::Mailbox;
@@ -19,7 +19,8 @@ use cofferdam_core::message::OutgoingResponse;
 use cofferdam_store::{AnswerTo, BoundTurn, Claim, NewReply, Reply};
 use std::sync::Arc;
 
-/// Does one unit's work. Returns early, leaving everything for the next start, when the program stops.
+/// Does one unit's work. Returns early, leaving everything for the next start, when the program
+/// stops.
 ///
 /// `sign` is shown for it already.
 pub(super) async fn work<C: Channel>(channel: Arc<C>, unit: Unit, sign: Option<Working>) {
@@ -36,7 +37,8 @@ pub(super) async fn work<C: Channel>(channel: Arc<C>, unit: Unit, sign: Option<W
     }
 }
 
-/// Answers the message that stopped a turn, may not, or found none: what was stopped says so in its own answer.
+/// Answers the message that stopped a turn, may not, or found none: what was stopped says so in its
+/// own answer.
 async fn stopped<C: Channel>(channel: &C, stopping: Stopping, found: Stopped) -> Option<Reply> {
     let base = channel.base();
     let claim = || base.store.claim(&base.channel, Claim::Update(stopping.update_id));
@@ -53,7 +55,8 @@ async fn stopped<C: Channel>(channel: &C, stopping: Stopping, found: Stopped) ->
     base.stored("store a reply", || base.store.end(&base.channel, &turn, reply.clone())).await
 }
 
-/// How many messages of a session wait for their turn, besides the one that stopped it; `None` once the program stops.
+/// How many messages of a session wait for their turn, besides the one that stopped it; `None` once
+/// the program stops.
 async fn waiting<C: Channel>(channel: &C, session: &SessionId, besides: Option<i64>) -> Option<usize> {
     let base = channel.base();
     base.stored("count messages", || base.store.count_waiting(&base.channel, session, besides)).await

@@ -1,5 +1,5 @@
-//! One turn's questions: shown on its board, and waited for until somebody decides, it is too late, or the turn is
-//! stopped.
+//! One turn's questions: shown on its board, and waited for until somebody decides, it is too late,
+//! or the turn is stopped.
 
 use super::{Desk, Place, words};
 use crate::lanes::Slot;
@@ -16,19 +16,23 @@ use tokio_util::sync::CancellationToken;
 /// Where the questions of one turn are shown, and what its channel knows of the people there.
 #[async_trait]
 pub trait Board: Send + Sync + 'static {
-    /// The chat, in the channel's own words: kept with each question, and handed back when it is pressed.
+    /// The chat, in the channel's own words: kept with each question, and handed back when it is
+    /// pressed.
     fn chat(&self) -> String;
 
-    /// Those of these people who are served, and so may decide; none where nobody of them sees it here.
+    /// Those of these people who are served, and so may decide; none where nobody of them sees it
+    /// here.
     fn approvers(&self, named: Vec<String>) -> Vec<String>;
 
     /// Whether whoever asked is served still: what was removed meanwhile gets nothing.
     fn serves_asker(&self) -> bool;
 
-    /// What somebody is called, by their own words, if that is known: one short line that proves nothing.
+    /// What somebody is called, by their own words, if that is known: one short line that proves
+    /// nothing.
     fn called(&self, person: &str) -> Option<String>;
 
-    /// Whether a question that is shown as this message can be answered there, or has to be shown again.
+    /// Whether a question that is shown as this message can be answered there, or has to be shown
+    /// again.
     fn stands(&self, message: &str) -> bool;
 
     /// Whether a question that is shown twice is there once, as the same message.
@@ -36,11 +40,13 @@ pub trait Board: Send + Sync + 'static {
         false
     }
 
-    /// Shows a question with a choice for each [`Verb`](super::Verb), which carries its data of this id. Returns what
-    /// names the message. Tries again what time may heal; dropping the future gives it up.
+    /// Shows a question with a choice for each [`Verb`](super::Verb), which carries its data of
+    /// this id. Returns what names the message. Tries again what time may heal; dropping the future
+    /// gives it up.
     async fn show(&self, id: &str, approval: &Approval) -> Result<String, NotShown>;
 
-    /// Puts other words in the place of a question, which takes its choices away. Returns at once; best effort.
+    /// Puts other words in the place of a question, which takes its choices away. Returns at once;
+    /// best effort.
     fn change(&self, message: &str, text: String);
 }
 
@@ -81,11 +87,12 @@ where
     }
 }
 
-/// Tries to take the choices away, over some minutes: a press after that is told that it is too late all the same.
+/// Tries to take the choices away, over some minutes: a press after that is told that it is too
+/// late all the same.
 const EDITS_MAX: u32 = 12;
 
-/// Changes a message in the background; an attempt that fails says the pause before the next, if one can help. Pauses
-/// grow to half a minute.
+/// Changes a message in the background; an attempt that fails says the pause before the next, if
+/// one can help. Pauses grow to half a minute.
 pub fn change_message<F>(mut attempt: impl FnMut() -> F + Send + 'static)
 where
     F: Future<Output = Option<Duration>> + Send,
@@ -286,7 +293,8 @@ impl<B: Board> Asking<B> {
     }
 }
 
-/// How long an approval still waits: never longer than one that is asked for now, however the clock was set since.
+/// How long an approval still waits: never longer than one that is asked for now, however the clock
+/// was set since.
 fn left(expires_at: i64, now: i64, expires: Duration) -> Duration {
     let left = u64::try_from(expires_at.saturating_sub(now)).unwrap_or(0);
     Duration::from_millis(left).min(expires)
@@ -311,7 +319,8 @@ mod tests {
             (600_000, 599_000, 1),
             (600_000, 600_000, 0),
             (600_000, 900_000, 0),
-            // The clock was set back while the gateway was away, or the configuration allows less now.
+            // The clock was set back while the gateway was away, or the configuration allows less
+            // now.
             (86_400_000, 0, 600),
             (i64::MAX, i64::MIN, 600),
             (i64::MIN, i64::MAX, 0),

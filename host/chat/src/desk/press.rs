@@ -1,5 +1,5 @@
-//! An answer to an approval: decided in the store when it returns, so that none is lost, and however often it comes it
-//! decides once.
+//! An answer to an approval: decided in the store when it returns, so that none is lost, and
+//! however often it comes it decides once.
 
 use super::{Desk, Place, words};
 use cofferdam_store::ApprovalState;
@@ -23,9 +23,9 @@ pub struct Said {
 }
 
 impl Desk {
-    /// Decides what the data of a button asks for, if the presser may: `by` is their id, absent where they are not
-    /// served. `is_here` says whether the press came from a chat that an approval was shown in, `called` what people
-    /// call themselves.
+    /// Decides what the data of a button asks for, if the presser may: `by` is their id, absent
+    /// where they are not served. `is_here` says whether the press came from a chat that an
+    /// approval was shown in, `called` what people call themselves.
     ///
     /// `None` once the program stops; then nothing is decided.
     pub async fn press(

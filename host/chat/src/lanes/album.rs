@@ -1,4 +1,5 @@
-//! When messages that belong together have all come: they come one by one, and none of them says how many there are.
+//! When messages that belong together have all come: they come one by one, and none of them says
+//! how many there are.
 
 use cofferdam_store::AlbumPart;
 use std::time::Duration;
@@ -19,8 +20,8 @@ impl Window {
         (last + self.silence).min(first + self.cap)
     }
 
-    /// Whether the parts that the inbox has of an album are all that are waited for; `now` in milliseconds since
-    /// 1970 UTC.
+    /// Whether the parts that the inbox has of an album are all that are waited for; `now` in
+    /// milliseconds since 1970 UTC.
     pub fn is_over(self, parts: &[AlbumPart], now: i64) -> bool {
         let ago = |ms: i64| Duration::from_millis(u64::try_from(now.saturating_sub(ms)).unwrap_or(0));
         let (first, last) = (parts.first(), parts.last());

@@ -1,5 +1,5 @@
-//! Gives work to the lanes and starts what may start, until the stop; then waits for what is under way. It waits for
-//! nothing else itself: the inbox is read beside it.
+//! Gives work to the lanes and starts what may start, until the stop; then waits for what is under
+//! way. It waits for nothing else itself: the inbox is read beside it.
 
 use super::queue::{LANE_UNITS_MAX, Queue, SESSIONS_READ_MAX, Wanted};
 use super::{Arrival, Patience, Running, Stop, Unit};
@@ -17,8 +17,8 @@ use tokio::time::{Instant, sleep, sleep_until, timeout};
 /// Arrivals between whoever brings them and the lanes.
 pub const ARRIVALS_MAX: usize = 16;
 
-/// Messages that asked to stop something and are answered at once, beside the lanes. One more stops what runs all the
-/// same, and is answered in its place.
+/// Messages that asked to stop something and are answered at once, beside the lanes. One more stops
+/// what runs all the same, and is answered in its place.
 pub const STOPS_AT_ONCE_MAX: usize = 64;
 
 /// What is cut off gets so long to notice, on top of the grace.
@@ -30,11 +30,13 @@ const READ_AGAIN: Duration = Duration::from_secs(1);
 /// Does a channel's work.
 #[async_trait]
 pub trait Worker: Send + Sync + 'static {
-    /// Does one unit's work. Returns early, leaving everything for the next start, when the program stops.
+    /// Does one unit's work. Returns early, leaving everything for the next start, when the program
+    /// stops.
     async fn work(&self, session: &SessionId, unit: Unit);
 
-    /// Somebody waits at `target` for the answer to an album, the next unit of a session that is at nothing else. Parts
-    /// of it may still come. Said again and again until its work begins; must return at once.
+    /// Somebody waits at `target` for the answer to an album, the next unit of a session that is at
+    /// nothing else. Parts of it may still come. Said again and again until its work begins; must
+    /// return at once.
     fn arriving(&self, session: &SessionId, target: &str);
 }
 

@@ -1,7 +1,9 @@
-//! What waits in each lane, and which of it may begin. Pure; time is given, and what the inbox holds is handed in.
+//! What waits in each lane, and which of it may begin. Pure; time is given, and what the inbox
+//! holds is handed in.
 //!
-//! An album stands in its lane from its first part on, so nothing that was sent after it overtakes it. Nothing that is
-//! in memory overtakes what waits in the inbox: a lane of which something waits there takes nothing else in.
+//! An album stands in its lane from its first part on, so nothing that was sent after it overtakes
+//! it. Nothing that is in memory overtakes what waits in the inbox: a lane of which something waits
+//! there takes nothing else in.
 
 use super::{Awaited, Unit, Window};
 use cofferdam_core::id::SessionId;
@@ -9,11 +11,14 @@ use cofferdam_store::{Claim, Queued};
 use std::collections::{HashMap, VecDeque};
 use tokio::time::Instant;
 
-/// Messages of one lane that are held in memory; further ones wait in the inbox until the lane has run dry.
+/// Messages of one lane that are held in memory; further ones wait in the inbox until the lane has
+/// run dry.
 pub const LANE_UNITS_MAX: usize = 32;
-/// Lanes that are held in memory, but for what a crash cut off; messages of further ones wait in the inbox for a place.
+/// Lanes that are held in memory, but for what a crash cut off; messages of further ones wait in
+/// the inbox for a place.
 pub const LANES_MAX: usize = 1000;
-/// Sessions that one reading of the inbox finds: more than there are lanes, so that it finds some that have none.
+/// Sessions that one reading of the inbox finds: more than there are lanes, so that it finds some
+/// that have none.
 pub(super) const SESSIONS_READ_MAX: usize = 2000;
 const _: () = assert!(SESSIONS_READ_MAX > LANES_MAX, "or it finds only those that are there");
 
@@ -91,8 +96,8 @@ impl Queue {
         lane.queue.push_back(Waits::Ready(unit));
     }
 
-    /// Notes that a message has come. An album that has not begun to be worked on takes its part in; what has no place
-    /// here waits in the inbox.
+    /// Notes that a message has come. An album that has not begun to be worked on takes its part
+    /// in; what has no place here waits in the inbox.
     pub(super) fn push_message(&mut self, session: SessionId, message: Queued, now: Instant) {
         let no_place = self.beyond || self.lanes.len() >= LANES_MAX || self.reading == Some(Wanted::Sessions);
         if no_place && !self.lanes.contains_key(&session) {
@@ -118,8 +123,8 @@ impl Queue {
         }
     }
 
-    /// The lanes that do nothing because parts of an album may still come, while somebody waits for the answer to it;
-    /// and where they wait.
+    /// The lanes that do nothing because parts of an album may still come, while somebody waits for
+    /// the answer to it; and where they wait.
     pub(super) fn arriving(&self) -> impl Iterator<Item = (&SessionId, &str)> {
         let idle = self.lanes.iter().filter(|(_, lane)| lane.state == State::Idle);
         idle.filter_map(|(session, lane)| match lane.queue.front()? {
@@ -133,7 +138,8 @@ impl Queue {
         (self.open, self.beyond) = (true, true);
     }
 
-    /// What is to be read from the inbox next; one at a time, until [`Queue::found`] or [`Queue::found_sessions`].
+    /// What is to be read from the inbox next; one at a time, until [`Queue::found`] or
+    /// [`Queue::found_sessions`].
     pub(super) fn next_read(&mut self) -> Option<Wanted> {
         if self.reading.is_some() || !self.open {
             return None;
@@ -175,7 +181,8 @@ impl Queue {
         self.beyond |= sessions.len() >= SESSIONS_READ_MAX;
         for session in sessions {
             if self.lanes.contains_key(&session) || self.lanes.len() < LANES_MAX {
-                // It may be a lane that has some of it already: then the reading finds nothing more.
+                // It may be a lane that has some of it already: then the reading finds nothing
+                // more.
                 self.lanes.entry(session).or_insert_with(Lane::unread).more = true;
             } else {
                 self.beyond = true;

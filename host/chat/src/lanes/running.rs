@@ -1,5 +1,5 @@
-//! The turns that run now, and how a person stops one: beside the lanes, since what waits in a lane would
-//! come too late.
+//! The turns that run now, and how a person stops one: beside the lanes, since what waits in a lane
+//! would come too late.
 
 use super::Stopping;
 use cofferdam_core::id::SessionId;
@@ -42,7 +42,8 @@ pub enum Stopped {
 /// Who wants a turn stopped.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum By {
-    /// Somebody whom the operator has named or let in: any turn of a session that they are served in.
+    /// Somebody whom the operator has named or let in: any turn of a session that they are served
+    /// in.
     Served,
     /// A member of an open group, by the channel's immutable id of them: their own turns.
     Member(String),

@@ -1,5 +1,5 @@
-//! A turn's place among those that are worked on at once. It is given up while the turn does nothing but wait
-//! for a person, however long they take.
+//! A turn's place among those that are worked on at once. It is given up while the turn does
+//! nothing but wait for a person, however long they take.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};

@@ -1,8 +1,9 @@
 //! Sends what is left of a stored reply, part by part, and records what became of each.
 //!
-//! Best effort: a part that is refused does not keep the next one back. What cannot be sent now is tried
-//! until it is sent, refused, or the program stops; then it waits in the store for the next start. A platform that fails
-//! as a whole is waited for, however long; a part that fails while everything else gets through is given up in time.
+//! Best effort: a part that is refused does not keep the next one back. What cannot be sent now is
+//! tried until it is sent, refused, or the program stops; then it waits in the store for the next
+//! start. A platform that fails as a whole is waited for, however long; a part that fails while
+//! everything else gets through is given up in time.
 
 use super::Bundle;
 use super::lost::{Lost, instead, notice};
@@ -22,7 +23,8 @@ pub const ROUTING_ERROR: &str = "ROUTING_ERROR";
 /// Sends single parts to where a channel reaches people.
 #[async_trait]
 pub trait Router: Send + Sync {
-    /// Sends one part and returns the platform's id of the message; of several, all ids with commas between.
+    /// Sends one part and returns the platform's id of the message; of several, all ids with commas
+    /// between.
     ///
     /// # Errors
     /// [`SendError`], which says whether trying again can help.
@@ -35,7 +37,8 @@ pub trait Router: Send + Sync {
 /// A part on its way.
 #[derive(Clone, Copy, Debug)]
 pub struct Sending<'a> {
-    /// The turn that it answers: with the part's number it names the message, however often it is sent.
+    /// The turn that it answers: with the part's number it names the message, however often it is
+    /// sent.
     pub turn: &'a TurnId,
     /// Where it goes.
     pub target: &'a str,
@@ -80,7 +83,8 @@ pub enum Delivery {
     Left,
 }
 
-/// Failures of one part, each while the platform answered another request, until the person is told instead.
+/// Failures of one part, each while the platform answered another request, until the person is told
+/// instead.
 pub const PART_FAILURES_MAX: u32 = 8;
 /// The same of failures that took all the time that the part's length allows.
 pub const PART_TIMEOUTS_MAX: u32 = 3;
@@ -218,7 +222,8 @@ impl OwnFailures {
     }
 }
 
-/// Tells the person that a part is not sent. If not even that gets through, nothing is given up, and it is `None`.
+/// Tells the person that a part is not sent. If not even that gets through, nothing is given up,
+/// and it is `None`.
 async fn give_up(router: &dyn Router, reply: &Reply, part: &Part, error: &SendError) -> Option<Settled> {
     let reason = error.to_string();
     let told = router.send(Sending::of(reply, &notice(part, &reason))).await;
@@ -230,8 +235,8 @@ async fn give_up(router: &dyn Router, reply: &Reply, part: &Part, error: &SendEr
     }
 }
 
-/// Records an outcome, on the disk, and what is to be sent instead, which comes back as parts. The message is out, so
-/// recording is tried until it succeeds or the program stops.
+/// Records an outcome, on the disk, and what is to be sent instead, which comes back as parts. The
+/// message is out, so recording is tried until it succeeds or the program stops.
 async fn record(
     store: &Store,
     reply: &Reply,

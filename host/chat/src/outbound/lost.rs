@@ -23,7 +23,8 @@ impl Lost {
     }
 }
 
-/// The texts to send instead; none for a text, which would be refused again, and for what was told before.
+/// The texts to send instead; none for a text, which would be refused again, and for what was told
+/// before.
 pub(super) fn instead(part: &Part, lost: &Lost) -> Vec<NewPart> {
     let text = |body: String| NewPart { kind: PartKind::Text, body };
     match part.kind {

@@ -10,7 +10,8 @@ pub struct Manners {
     pub text_units_max: usize,
     /// UTF-16 units of the text that a message with files carries.
     pub caption_units_max: usize,
-    /// Whether the first piece of a longer text carries files as well, and the other pieces follow it.
+    /// Whether the first piece of a longer text carries files as well, and the other pieces follow
+    /// it.
     pub first_text_carries_files: bool,
     /// Files of one message.
     pub group_max: usize,
@@ -20,14 +21,16 @@ pub struct Manners {
     pub photo_bytes_max: u64,
     /// Bytes of all files of one message.
     pub message_bytes_max: u64,
-    /// How files are shown, by detected media type; everything else is a document, and so is text that a browser
-    /// would run.
+    /// How files are shown, by detected media type; everything else is a document, and so is text
+    /// that a browser would run.
     pub shown: &'static [(&'static str, Media)],
-    /// How long a text is as the channel writes it, against the limits on text: markup and escapes may count.
+    /// How long a text is as the channel writes it, against the limits on text: markup and escapes
+    /// may count.
     pub length: fn(&Rich) -> usize,
 }
 
-/// The length of what people read, in UTF-16 units: for platforms that count neither markup nor escapes.
+/// The length of what people read, in UTF-16 units: for platforms that count neither markup nor
+/// escapes.
 pub fn units(rich: &Rich) -> usize {
     rich.text.encode_utf16().count()
 }

@@ -1,6 +1,6 @@
-//! Markdown, as models write it, becomes text with styles. Whatever is written comes out as something sound: what is
-//! not finished, or no Markdown, is shown as it stands, and so is HTML. A link leads only to where a browser goes
-//! without doing anything else.
+//! Markdown, as models write it, becomes text with styles. Whatever is written comes out as
+//! something sound: what is not finished, or no Markdown, is shown as it stands, and so is HTML. A
+//! link leads only to where a browser goes without doing anything else.
 
 mod table;
 
@@ -23,7 +23,8 @@ const LANGUAGE_BYTES_MAX: usize = 32;
 /// A horizontal line.
 const RULE: &str = "———";
 
-/// The text that this Markdown means. Tables are laid out as text of a fixed width, headings are bold.
+/// The text that this Markdown means. Tables are laid out as text of a fixed width, headings are
+/// bold.
 pub fn markdown(source: &str) -> Rich {
     let options = Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH | Options::ENABLE_TASKLISTS;
     let mut writer = Writer::default();
@@ -41,7 +42,8 @@ struct Writer {
     gap: usize,
     /// Whether something is written since the block began: before that no gap is wanted.
     begun: Begun,
-    /// The styles that are open, by their place among the spans; none where a style changes nothing.
+    /// The styles that are open, by their place among the spans; none where a style changes
+    /// nothing.
     open: Vec<Option<usize>>,
     /// The lists that are open, with the next number of those that count.
     lists: Vec<Option<u64>>,

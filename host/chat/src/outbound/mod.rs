@@ -1,7 +1,9 @@
-//! From what a turn decided to what a channel sends: splitting, order, retries, and a record of each part.
+//! From what a turn decided to what a channel sends: splitting, order, retries, and a record of
+//! each part.
 //!
-//! [`OutgoingResponse`](cofferdam_core::message::OutgoingResponse) is the only source of what is sent. The
-//! mechanism is the same for every channel; a channel translates through its [`Router`] and adds nothing.
+//! [`OutgoingResponse`](cofferdam_core::message::OutgoingResponse) is the only source of what is
+//! sent. The mechanism is the same for every channel; a channel translates through its [`Router`]
+//! and adds nothing.
 
 mod bundle;
 mod content;

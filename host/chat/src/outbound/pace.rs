@@ -1,6 +1,6 @@
-//! How fast messages go out: at most so many to one recipient and over all in a span of time, before a platform has
-//! to say so. A reply waits for its place and is never left out; what only shows that something is done goes when
-//! there is room to spare.
+//! How fast messages go out: at most so many to one recipient and over all in a span of time,
+//! before a platform has to say so. A reply waits for its place and is never left out; what only
+//! shows that something is done goes when there is room to spare.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -25,7 +25,8 @@ pub struct Recipient {
     pub rates: &'static [Rate],
 }
 
-/// Recipients that are remembered; who got nothing for as long as their rates reach is forgotten before.
+/// Recipients that are remembered; who got nothing for as long as their rates reach is forgotten
+/// before.
 const RECIPIENTS_MAX: usize = 1024;
 
 /// Lets messages out one by one.
@@ -53,7 +54,8 @@ impl Pacer {
         until(at).await;
     }
 
-    /// Returns when something may go out that can be left out as well. Dropping the future leaves it out.
+    /// Returns when something may go out that can be left out as well. Dropping the future leaves
+    /// it out.
     pub async fn spare(&self, to: Recipient) {
         while let Err(later) = self.spare_now(to) {
             sleep_until(later).await;
@@ -162,7 +164,8 @@ impl Sent {
     }
 
     fn note(&mut self, rates: &[Rate], at: Instant) {
-        // What counts for no rate says nothing about those that do: it must not make them forgotten.
+        // What counts for no rate says nothing about those that do: it must not make them
+        // forgotten.
         let Some(most) = rates.iter().map(|rate| rate.count).max() else { return };
         self.times.push_back(at);
         while self.times.len() > most {
@@ -170,7 +173,8 @@ impl Sent {
         }
     }
 
-    /// Whether it says anything about what may go now or later. No rate reaches further than a minute.
+    /// Whether it says anything about what may go now or later. No rate reaches further than a
+    /// minute.
     fn matters(&self, now: Instant) -> bool {
         let recent = self.times.back().is_some_and(|last| *last + Duration::from_secs(60) > now);
         recent || self.held.is_some_and(|until| until > now)

@@ -1,8 +1,9 @@
-//! The messages that an answer becomes, in the order of sending: text, then voice, then attachments.
+//! The messages that an answer becomes, in the order of sending: text, then voice, then
+//! attachments.
 //!
-//! Files that are there before anything is visible go with the text, as its message, where the channel can do that.
-//! Otherwise the text comes first and they follow. A text that takes the place of a message that stands already
-//! never carries files: that message may have to be deleted.
+//! Files that are there before anything is visible go with the text, as its message, where the
+//! channel can do that. Otherwise the text comes first and they follow. A text that takes the place
+//! of a message that stands already never carries files: that message may have to be deleted.
 
 use super::bundle::{Shown, bundles};
 use super::split::first_piece;
@@ -29,8 +30,8 @@ pub enum Opening {
 
 /// The parts of a response for a channel of these manners.
 ///
-/// Pieces of blanks alone are left out: platforms refuse them. A file that the channel never takes is told of in the
-/// text, and its part says why it is refused.
+/// Pieces of blanks alone are left out: platforms refuse them. A file that the channel never takes
+/// is told of in the text, and its part says why it is refused.
 pub fn plan(response: OutgoingResponse, manners: &Manners, opening: Opening) -> Vec<NewPart> {
     let mut said = said(response.text.unwrap_or_default(), response.markdown_from);
     let (fits, too_large): (Vec<_>, Vec<_>) =

@@ -1,5 +1,6 @@
-//! Text with styles as every channel can show it: the text that people read, and spans of it that are bold, code, a
-//! link. What a channel's limits count is the text; a channel writes the spans in its own markup, or leaves them out.
+//! Text with styles as every channel can show it: the text that people read, and spans of it that
+//! are bold, code, a link. What a channel's limits count is the text; a channel writes the spans in
+//! its own markup, or leaves them out.
 
 use cofferdam_store::{NewPart, PartKind};
 use serde::{Deserialize, Serialize};
@@ -82,8 +83,8 @@ impl Rich {
         self.text.push_str(line);
     }
 
-    /// A part of it, between two characters. What a style covered of it is in that style: a block of code that is cut
-    /// ends here, and begins anew, in its language, where the text goes on.
+    /// A part of it, between two characters. What a style covered of it is in that style: a block
+    /// of code that is cut ends here, and begins anew, in its language, where the text goes on.
     pub fn slice(&self, range: Range<usize>) -> Self {
         let within = |span: &Span| {
             let (start, end) = (span.start.max(range.start), span.end.min(range.end));

@@ -1,12 +1,12 @@
-//! Splits text at a platform's message limit, which is counted in UTF-16 units. Nothing is lost: the pieces
-//! put together are the text.
+//! Splits text at a platform's message limit, which is counted in UTF-16 units. Nothing is lost:
+//! the pieces put together are the text.
 
-/// The pieces of `text`, each at most `limit` UTF-16 units long (a single character may be longer than a
-/// limit of 1) and never empty.
+/// The pieces of `text`, each at most `limit` UTF-16 units long (a single character may be longer
+/// than a limit of 1) and never empty.
 ///
-/// A piece ends after a line, else after a word, else anywhere but within a character that people see as
-/// one. Lines and words are looked for in the last three quarters of a piece: a short line before a very
-/// long one does not become a message of its own.
+/// A piece ends after a line, else after a word, else anywhere but within a character that people
+/// see as one. Lines and words are looked for in the last three quarters of a piece: a short line
+/// before a very long one does not become a message of its own.
 pub fn split(text: &str, limit: usize) -> Vec<&str> {
     let mut pieces = Vec::new();
     let mut rest = text;
@@ -51,7 +51,8 @@ fn cut_point(text: &str, full: usize) -> usize {
 /// Characters that one visible character has at most, for the search backwards.
 const CLUSTER_CHARS_MAX: usize = 32;
 
-/// The last place up to `full` where no visible character is torn apart; `None` if there is none near.
+/// The last place up to `full` where no visible character is torn apart; `None` if there is none
+/// near.
 fn between_clusters(text: &str, full: usize) -> Option<usize> {
     let mut cut = full;
     for before in text[..full].chars().rev().take(CLUSTER_CHARS_MAX) {

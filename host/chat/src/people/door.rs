@@ -1,5 +1,5 @@
-//! The door: who is served besides those whom the configuration names, what strangers are told, and telling those
-//! whom the operator lets in while the bot runs.
+//! The door: who is served besides those whom the configuration names, what strangers are told, and
+//! telling those whom the operator lets in while the bot runs.
 
 use super::words::{self, Platform};
 use super::{Groups, Guests, Names};
@@ -15,7 +15,8 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::{mpsc, watch};
 
-/// How often it is looked whether somebody was let in, to tell them so. Who is served is looked up for each message.
+/// How often it is looked whether somebody was let in, to tell them so. Who is served is looked up
+/// for each message.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 /// Who was let in longer ago is not told any more: the store has forgotten whether they were.
 const TOLD_AGE_MS: i64 = 7 * 24 * 60 * 60 * 1000;
@@ -75,8 +76,8 @@ impl Door {
         here.iter().filter_map(number).filter(|id| !self.configured.contains(id)).count()
     }
 
-    /// What a stranger in private may be told, there. One who was told so often that nothing more is said gets no code
-    /// either.
+    /// What a stranger in private may be told, there. One who was told so often that nothing more
+    /// is said gets no code either.
     pub async fn stranger(
         &self,
         base: &Base,
@@ -114,16 +115,16 @@ pub trait Welcomes: Channel {
     /// Where somebody is written to in private, as it is kept.
     fn private(person: i64) -> String;
 
-    /// The private chat with somebody, which is opened where it has to be; and what is to be noted so that nothing is
-    /// missed there.
+    /// The private chat with somebody, which is opened where it has to be; and what is to be noted
+    /// so that nothing is missed there.
     fn open_private(
         &self,
         person: i64,
     ) -> impl Future<Output = Result<(Self::Target, Option<Place>), Unreached>> + Send;
 }
 
-/// Tells people that they were let in, takes out old codes, and wakes whoever waits for somebody who was removed;
-/// until the bot stops.
+/// Tells people that they were let in, takes out old codes, and wakes whoever waits for somebody
+/// who was removed; until the bot stops.
 pub async fn watch<C: Welcomes>(channels: watch::Receiver<Arc<C>>, lanes: mpsc::Sender<Arrival>) {
     let mut before: Arc<Listed> = Arc::default();
     loop {

@@ -1,4 +1,5 @@
-//! What holds in a group that the operator names: a chat of several people, or whatever a platform calls it. Pure.
+//! What holds in a group that the operator names: a chat of several people, or whatever a platform
+//! calls it. Pure.
 
 use serde::{Deserialize, Deserializer, Serialize, de};
 use std::collections::{BTreeMap, BTreeSet};
@@ -22,7 +23,8 @@ pub enum Members {
 pub struct Group {
     /// Who is served there.
     pub members: Members,
-    /// Whether only mentions of the bot, replies to it and commands are answered; else everything is.
+    /// Whether only mentions of the bot, replies to it and commands are answered; else everything
+    /// is.
     pub mention_required: bool,
     /// The profiles whose tools may be called from there; absent: all of them.
     pub profiles: Option<BTreeSet<String>>,
@@ -64,8 +66,8 @@ impl Groups {
         self.named.values().any(|group| !group.mention_required && group.members != Members::None)
     }
 
-    /// How many groups have something of their own, and whether the others are served; for the line at the start. `one`
-    /// is what the platform calls a group.
+    /// How many groups have something of their own, and whether the others are served; for the line
+    /// at the start. `one` is what the platform calls a group.
     pub fn told(&self, one: &str) -> String {
         let named = match self.named.len() {
             0 => String::new(),
@@ -80,7 +82,8 @@ impl Groups {
     }
 }
 
-/// Tables by the id of their group, which TOML has as text. `why` says what is wrong with a key that is no id.
+/// Tables by the id of their group, which TOML has as text. `why` says what is wrong with a key
+/// that is no id.
 ///
 /// # Errors
 /// What is no such table.

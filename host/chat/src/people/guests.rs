@@ -1,5 +1,5 @@
-//! The people of one channel whom the operator has let in by a code, and the codes of strangers: a channel asks who they
-//! are and tells them, the operator decides (`cofferdam allow`).
+//! The people of one channel whom the operator has let in by a code, and the codes of strangers: a
+//! channel asks who they are and tells them, the operator decides (`cofferdam allow`).
 
 use cofferdam_core::limits::Span;
 use cofferdam_store::now_ms;
@@ -22,7 +22,8 @@ impl Guests {
         Self { people, channel, failing: Arc::default() }
     }
 
-    /// Everybody in the file now, those of other channels included; nobody, while it cannot be read.
+    /// Everybody in the file now, those of other channels included; nobody, while it cannot be
+    /// read.
     pub fn listed(&self) -> Arc<Listed> {
         match self.people.listed() {
             Ok(listed) => {
@@ -38,13 +39,14 @@ impl Guests {
         }
     }
 
-    /// Those who were let in here. It is looked up each time, so that a removal holds from the next message on.
+    /// Those who were let in here. It is looked up each time, so that a removal holds from the next
+    /// message on.
     pub fn paired(&self) -> Vec<Paired> {
         self.listed().paired.iter().filter(|one| one.channel == self.channel).cloned().collect()
     }
 
-    /// The code of a stranger, the one that waits or another that lasts so long; none where it cannot be had. `name` is
-    /// what they call themselves, bounded and on one line.
+    /// The code of a stranger, the one that waits or another that lasts so long; none where it
+    /// cannot be had. `name` is what they call themselves, bounded and on one line.
     pub async fn code(&self, sender: &str, name: &str, lasts: Span) -> Option<Waiting> {
         let now = now_ms();
         let mine = |one: &&Waiting| one.channel == self.channel && one.sender == sender && one.is_good(now);

@@ -1,4 +1,5 @@
-//! The keys of a channel's section that say who is served and who approves: numeric ids alone, since names change hands.
+//! The keys of a channel's section that say who is served and who approves: numeric ids alone,
+//! since names change hands.
 
 use super::{Group, Members};
 use cofferdam_core::limits::Span;
@@ -100,7 +101,8 @@ fn user_ids<'de, D: Deserializer<'de>, const KEY: usize>(deserializer: D) -> Res
     Ok(Vec::<UserId<KEY>>::deserialize(deserializer)?.into_iter().map(|id| id.0).collect())
 }
 
-/// A user's id in one of [`OF_USERS`]: a number. Names change hands, so they are refused with the reason.
+/// A user's id in one of [`OF_USERS`]: a number. Names change hands, so they are refused with the
+/// reason.
 struct UserId<const KEY: usize>(i64);
 
 impl<'de, const KEY: usize> Deserialize<'de> for UserId<KEY> {

@@ -1,5 +1,5 @@
-//! People of a channel: who is served, by the configuration or by a code, where, and what they call themselves; what
-//! strangers are told.
+//! People of a channel: who is served, by the configuration or by a code, where, and what they call
+//! themselves; what strangers are told.
 
 mod door;
 mod groups;

@@ -1,10 +1,11 @@
-//! What people call themselves, shown beside their numbers where somebody reads who asked and who decided. The newest
-//! that was seen, in memory alone; nothing is decided by it.
+//! What people call themselves, shown beside their numbers where somebody reads who asked and who
+//! decided. The newest that was seen, in memory alone; nothing is decided by it.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// People whose names are kept; of more, all are forgotten, and each is known again with the next message.
+/// People whose names are kept; of more, all are forgotten, and each is known again with the next
+/// message.
 const NAMES_MAX: usize = 1000;
 
 /// The names of people by their numbers. Clones share them.

@@ -9,7 +9,8 @@ pub struct MenuEntry {
     pub name: String,
     /// One sentence.
     pub summary: String,
-    /// What it is, if it is a tool; absent for a word to the gateway itself, which is there wherever the bot is.
+    /// What it is, if it is a tool; absent for a word to the gateway itself, which is there
+    /// wherever the bot is.
     pub tool: Option<MenuTool>,
 }
 

@@ -1,5 +1,5 @@
-//! What a channel is set up from, at its start and while it runs: its token, the services that it is given, another
-//! configuration, and the commands that it shows.
+//! What a channel is set up from, at its start and while it runs: its token, the services that it
+//! is given, another configuration, and the commands that it shows.
 
 mod menu;
 mod probe;

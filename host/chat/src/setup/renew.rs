@@ -1,5 +1,5 @@
-//! Another configuration while the bot runs: from the next message on people are served under it. What runs ends
-//! as it began; connection, store, lanes and stops stay the same.
+//! Another configuration while the bot runs: from the next message on people are served under it.
+//! What runs ends as it began; connection, store, lanes and stops stay the same.
 
 use super::MenuEntry;
 use crate::answering::{Base, Channel};

@@ -1,5 +1,5 @@
-//! The life of a channel, from what the last run left to the stop: its lanes, its people, its renewals and its commands
-//! beside its own loop.
+//! The life of a channel, from what the last run left to the stop: its lanes, its people, its
+//! renewals and its commands beside its own loop.
 
 use super::{MenuEntry, Renewable, Renewal, renew};
 use crate::answering::{Flow, arrivals, hand_on};
@@ -11,8 +11,8 @@ use std::time::Duration;
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 
-/// Runs a channel until its loop ends, which is the stop, or an error that time will not heal. What is under way then gets
-/// `grace`. `listen` is the loop: it brings what comes to the lanes.
+/// Runs a channel until its loop ends, which is the stop, or an error that time will not heal. What
+/// is under way then gets `grace`. `listen` is the loop: it brings what comes to the lanes.
 ///
 /// # Errors
 /// What the loop says, and a store that cannot be read at the start.

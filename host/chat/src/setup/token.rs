@@ -1,5 +1,5 @@
-//! Where a channel's token is: a variable of the environment, or a file that its owner alone can read. No message
-//! repeats any of it.
+//! Where a channel's token is: a variable of the environment, or a file that its owner alone can
+//! read. No message repeats any of it.
 
 use cofferdam_agent::server::{SecretFileError, read_secret};
 use std::path::Path;

@@ -5,8 +5,9 @@ use std::fmt::Display;
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
-/// Asks until there is an answer, with pauses from about `first` up to `longest`; `None` on `stop`. `asks_for` says of a
-/// failure that time may heal which pause is asked for; of one that it will not, nothing.
+/// Asks until there is an answer, with pauses from about `first` up to `longest`; `None` on `stop`.
+/// `asks_for` says of a failure that time may heal which pause is asked for; of one that it will
+/// not, nothing.
 ///
 /// # Errors
 /// The failure that time will not heal.

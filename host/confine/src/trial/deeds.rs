@@ -1,4 +1,5 @@
-//! Deeds that take more than a line: sockets, programs, and system calls that no safe library offers.
+//! Deeds that take more than a line: sockets, programs, and system calls that no safe library
+//! offers.
 
 use rustix::net::{AddressFamily, SocketAddrV4, SocketType};
 use std::io;
@@ -48,8 +49,8 @@ pub(super) fn open_anybodys_file() -> io::Result<()> {
     .map(drop)
 }
 
-/// Starts a thread and waits for its end. musl says "try again" for every error of `clone`, so there that
-/// counts as a refusal.
+/// Starts a thread and waits for its end. musl says "try again" for every error of `clone`, so
+/// there that counts as a refusal.
 pub(super) fn start_thread() -> io::Result<()> {
     match std::thread::Builder::new().name("trial".into()).spawn(|| ()) {
         Ok(thread) => thread.join().map_err(|_| io::ErrorKind::Other.into()),
@@ -65,13 +66,14 @@ pub(super) fn become_program(program: &str) -> io::Result<()> {
     Err(Command::new(program).exec())
 }
 
-/// Makes a system call with these numbers and zeros after them: it is refused, or the kernel finds them wrong.
+/// Makes a system call with these numbers and zeros after them: it is refused, or the kernel finds
+/// them wrong.
 #[allow(unsafe_code, reason = "these calls have no safe interface, and are to be refused; see SAFETY")]
 pub(super) fn call(number: libc::c_long, arguments: [libc::c_long; 3]) -> io::Result<()> {
     let [first, second, third] = arguments;
     // SAFETY: every pointer is null and every length is zero, so that no call of the tables can touch this
-    // process's memory, with or without a filter. Calls for which zeros mean to start a process are not in
-    // the tables.
+    // process's memory, with or without a filter. Calls for which zeros mean to start a process are
+    // not in the tables.
     match unsafe { libc::syscall(number, first, second, third, 0, 0, 0) } {
         -1 => Err(io::Error::last_os_error()),
         _ => Ok(()),

@@ -18,8 +18,8 @@ macro_rules! never {
     };
 }
 
-/// What a worker may and may not. What reads mounts or cache begins with `read `, what any argument would
-/// be refused for with `system call `.
+/// What a worker may and may not. What reads mounts or cache begins with `read `, what any argument
+/// would be refused for with `system call `.
 pub const WORKER: &[Trial] =
     &concat::<{ DEEDS.len() }, { CALLS.len() }, { DEEDS.len() + CALLS.len() }>(&DEEDS, &CALLS);
 

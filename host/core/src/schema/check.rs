@@ -7,8 +7,8 @@ use super::{DEPTH_MAX, FINDINGS_MAX, STEPS_MAX, Schema};
 use serde_json::{Number, Value};
 use std::cmp::Ordering;
 
-/// A schema that meets a value. One byte of a text that is searched, compared or counted is one step, and so this
-/// many times cheaper.
+/// A schema that meets a value. One byte of a text that is searched, compared or counted is one
+/// step, and so this many times cheaper.
 pub(super) const VISIT: u64 = 16;
 /// Steps between two looks at whether the check is still wanted: about a millisecond.
 const LOOK: u64 = 1 << 20;

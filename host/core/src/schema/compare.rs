@@ -45,7 +45,8 @@ impl Check<'_> {
         }
     }
 
-    /// The first two items that are equal, by their hashes: pairs of all items would be a square of them.
+    /// The first two items that are equal, by their hashes: pairs of all items would be a square of
+    /// them.
     pub(super) fn twice(&mut self, items: &[Value]) -> Result<Option<(usize, usize)>, Halt> {
         // Half a hash is enough to find candidates, and half the memory.
         let mut hashes: Vec<(u32, u32)> = Vec::new();

@@ -1,4 +1,5 @@
-//! From a schema's JSON to nodes, each place once, without recursion. Whatever is not read refuses to load.
+//! From a schema's JSON to nodes, each place once, without recursion. Whatever is not read refuses
+//! to load.
 
 use super::here::{Here, Refused};
 use super::keywords::{ANNOTATIONS, instead_of};
@@ -19,9 +20,10 @@ impl Schema {
     /// The schema, ready for checks.
     ///
     /// # Errors
-    /// The first place that is not read, with what to write instead: an unknown keyword, a value that its keyword
-    /// does not take, a reference that leads to no schema of the document or to itself, a pattern that no finite
-    /// automaton of a bounded size decides, too many or too deeply nested schemas.
+    /// The first place that is not read, with what to write instead: an unknown keyword, a value
+    /// that its keyword does not take, a reference that leads to no schema of the document or to
+    /// itself, a pattern that no finite automaton of a bounded size decides, too many or too deeply
+    /// nested schemas.
     pub fn compile(schema: &Value) -> Result<Self, SchemaError> {
         if !nests_within(schema, DOCUMENT_DEPTH_MAX) {
             let said = format!("nests deeper than {DOCUMENT_DEPTH_MAX}; write parts of it under $defs");
@@ -68,7 +70,8 @@ fn nests_within(value: &Value, levels: usize) -> bool {
 struct Compiler<'a> {
     root: &'a Value,
     nodes: Vec<Node>,
-    /// Where each node stands: in which other one, and where in that. Whole places would take too much memory.
+    /// Where each node stands: in which other one, and where in that. Whole places would take too
+    /// much memory.
     steps: Vec<(Id, String)>,
     by_address: HashMap<*const Value, Id>,
     waiting: VecDeque<(Id, &'a Value)>,

@@ -88,7 +88,8 @@ impl Check<'_> {
         })
     }
 
-    /// Whether a node takes values of this type at all, as far as it says so itself or by its reference.
+    /// Whether a node takes values of this type at all, as far as it says so itself or by its
+    /// reference.
     fn admits(&self, id: Id, value: &Value) -> bool {
         match &self.nodes[self.led(id)] {
             Node::Anything => true,
@@ -97,7 +98,8 @@ impl Check<'_> {
         }
     }
 
-    /// Whether a property of the value has exactly the text that this form wants there, and no other.
+    /// Whether a property of the value has exactly the text that this form wants there, and no
+    /// other.
     fn is_named(&self, id: Id, value: &Value) -> bool {
         let (Node::Rules(rules), Value::Object(fields)) = (&self.nodes[self.led(id)], value) else {
             return false;

@@ -1,4 +1,5 @@
-//! References that come back to where they began without a step into the value: no check of them would end.
+//! References that come back to where they began without a step into the value: no check of them
+//! would end.
 
 use super::node::{Id, Node};
 

@@ -1,4 +1,5 @@
-//! Why a value is refused, with the place in it. What the value holds is never said: it may be a secret.
+//! Why a value is refused, with the place in it. What the value holds is never said: it may be a
+//! secret.
 
 use super::STEPS_MAX;
 use crate::text::one_line;

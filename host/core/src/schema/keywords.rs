@@ -1,4 +1,5 @@
-//! The closed set of keywords: JSON Schema 2020-12 as generators write it, and the tuples of draft 7.
+//! The closed set of keywords: JSON Schema 2020-12 as generators write it, and the tuples of draft
+//! 7.
 
 /// They say something to people, and nothing of what passes.
 pub(super) const ANNOTATIONS: &[&str] = &[

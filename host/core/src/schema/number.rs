@@ -62,7 +62,8 @@ fn beside(float: f64, whole: i128) -> Option<Ordering> {
     Some(if (float.floor() as i128) < whole { Ordering::Less } else { Ordering::Greater })
 }
 
-/// Whether `number` is a whole multiple of `of`, which is above 0, both taken as the decimals they are written as.
+/// Whether `number` is a whole multiple of `of`, which is above 0, both taken as the decimals they
+/// are written as.
 pub(super) fn is_multiple(number: &Number, of: &Number) -> bool {
     let (Some((a, a_power)), Some((b, b_power))) = (decimal(number), decimal(of)) else { return false };
     if a == 0 {

@@ -1,8 +1,9 @@
 //! Patterns: ECMA-262 regular expressions that a finite automaton decides, one step a byte.
 //!
-//! The automaton is built whole at load, within a bound, so no text can make a search slower than its length.
-//! Read as with the flag `u`. `\d`, `\w` and `\b` mean ASCII, `\s` Unicode's blanks, `.` all but line ends, as
-//! ECMA-262 has it. Look-around and back-references, which no finite automaton decides, are refused.
+//! The automaton is built whole at load, within a bound, so no text can make a search slower than
+//! its length. Read as with the flag `u`. `\d`, `\w` and `\b` mean ASCII, `\s` Unicode's blanks,
+//! `.` all but line ends, as ECMA-262 has it. Look-around and back-references, which no finite
+//! automaton decides, are refused.
 
 use regex_automata::Input;
 use regex_automata::dfa::{Automaton, StartKind, dense};

@@ -1,4 +1,5 @@
-//! What is refused, without a network: addresses, spellings, redirects. And what one fetch does, on loopback.
+//! What is refused, without a network: addresses, spellings, redirects. And what one fetch does, on
+//! loopback.
 
 mod fetching;
 mod ranges;

@@ -1,4 +1,5 @@
-//! A peer that does not keep to the protocol: what it sends is refused, and what it brings is let go.
+//! A peer that does not keep to the protocol: what it sends is refused, and what it brings is let
+//! go.
 
 use super::*;
 use rustix::fd::AsFd;
@@ -191,7 +192,8 @@ fn a_descriptor_that_did_not_come_is_missing() {
     assert!(matches!(sender.send(&"", &borrowed, || false), Err(Broken::Malformed(_))));
 }
 
-/// The peer never falls silent, so there is no wait to be asked in; nor would there be an end to it.
+/// The peer never falls silent, so there is no wait to be asked in; nor would there be an end to
+/// it.
 #[test]
 fn a_message_that_goes_piece_by_piece_can_be_stopped() {
     let (mut socket, mut peer) = pair();

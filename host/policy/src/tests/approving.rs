@@ -1,4 +1,5 @@
-//! When a person is asked: each rule in a table, what does not load, and what facts and approvals bring out.
+//! When a person is asked: each rule in a table, what does not load, and what facts and approvals
+//! bring out.
 
 use super::{TOOL, WRITING};
 use crate::{Ask, Call, Expected, Facts, GuestPath, PolicySet, Seen, ToolPolicy, Verdict, judge};
@@ -93,7 +94,8 @@ fn each_rule_asks_where_it_says() {
         ("\"list[]\" = \"always\"", r#"{"list":["/tmp/a"]}"#, "list[] Always /tmp/a"),
         ("\"list[]\" = \"always\"", r#"{"list":"/tmp/a"}"#, "permit"),
         ("list = \"always\"\n\"list[]\" = \"never\"", r#"{"list":["/tmp/a"]}"#, "permit"),
-        // An argument that is no path asks when it is given; null and false are as good as not given.
+        // An argument that is no path asks when it is given; null and false are as good as not
+        // given.
         ("flag = \"always\"", r#"{"flag":true}"#, "flag Always -"),
         ("flag = \"always\"", r#"{"flag":"false"}"#, "flag Always -"),
         ("flag = \"always\"", r#"{"flag":0}"#, "flag Always -"),

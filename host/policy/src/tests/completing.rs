@@ -8,7 +8,8 @@ use serde_json::{Value, json};
 
 const BOTH: &str = r#"dir = { path = "write-below", default = "/shared/Downloads", home = "/shared" }"#;
 
-/// What the call comes to: the arguments that are left and whether a file below `dir` may be staged.
+/// What the call comes to: the arguments that are left and whether a file below `dir` may be
+/// staged.
 fn judged(arguments: &str, given: Value) -> Result<(Value, bool), String> {
     let policies = policies(MIXED, arguments);
     let policy = policies.get("t").expect("there");

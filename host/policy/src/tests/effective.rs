@@ -1,4 +1,5 @@
-//! What a tool's file and its profile come to together: the smaller limit, the profile's grants, one hash.
+//! What a tool's file and its profile come to together: the smaller limit, the profile's grants,
+//! one hash.
 
 use super::{READING, WRITING, policies};
 use crate::{PolicyProblem, PolicySet};

@@ -26,7 +26,8 @@ fn said(policy: &ToolPolicy, arguments: &Value) -> String {
     }
 }
 
-/// The profile by a word, `read`, `write` and `below` being the classes of the arguments of that name.
+/// The profile by a word, `read`, `write` and `below` being the classes of the arguments of that
+/// name.
 fn profile(word: &str) -> ToolPolicy {
     let (mounts, written) = match word {
         "file-read-only" => (READING, ""),
@@ -147,7 +148,8 @@ fn what_no_rule_classifies_is_denied_and_never_taken_for_harmless() {
 
 #[test]
 fn a_name_with_a_dot_or_bracket_does_not_borrow_another_places_class() {
-    // `{"deep.body": …}` is not the place deep → body, yet it may only ever be classified as strictly.
+    // `{"deep.body": …}` is not the place deep → body, yet it may only ever be classified as
+    // strictly.
     let policy = profile("mixed");
     for arguments in [json!({ "edits[].at": "/etc/passwd" }), json!({ "reads[]": "/etc/passwd" })] {
         assert!(said(&policy, &arguments).starts_with("deny: path_denied "), "{arguments}");

@@ -1,5 +1,5 @@
-//! Schemas against random ones: whatever string a valid call can carry lies at a place that the policy
-//! must classify, so no path goes by unjudged.
+//! Schemas against random ones: whatever string a valid call can carry lies at a place that the
+//! policy must classify, so no path goes by unjudged.
 
 use super::{READING, TOOL, policies};
 use crate::schema::{Leaf, leaves};

@@ -1,4 +1,5 @@
-//! Policies as a reviewer would check them: tables of refusals first, then properties with an oracle.
+//! Policies as a reviewer would check them: tables of refusals first, then properties with an
+//! oracle.
 
 mod approving;
 mod completing;

@@ -1,4 +1,5 @@
-//! The permit's paths: what a guest may stage is exactly what was judged for writing, nothing beside it.
+//! The permit's paths: what a guest may stage is exactly what was judged for writing, nothing
+//! beside it.
 
 use super::{MIXED, policies};
 use crate::{Call, GuestPath, Permit, Verdict, judge};

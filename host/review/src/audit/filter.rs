@@ -1,7 +1,7 @@
 //! Which records a reviewer asks for. Every condition that is set must hold.
 //!
-//! A record that a condition does not apply to does not match it: a recovery has no sender, and an intent
-//! has no verdict.
+//! A record that a condition does not apply to does not match it: a recovery has no sender, and an
+//! intent has no verdict.
 
 use super::PathPattern;
 use cofferdam_core::audit::{Access, Effect, Event, Record, VerdictKind, Workflow};

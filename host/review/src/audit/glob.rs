@@ -2,8 +2,8 @@
 //!
 //! Matching takes at most pattern × path steps, whatever either holds.
 
-/// Paths that are meant. Without `*` and `?` it is a path and all below it; with them, `?` is one character,
-/// `*` any number of characters of one component, and `**` any number of any.
+/// Paths that are meant. Without `*` and `?` it is a path and all below it; with them, `?` is one
+/// character, `*` any number of characters of one component, and `**` any number of any.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PathPattern(Vec<Token>);
 
@@ -85,8 +85,8 @@ impl PathPattern {
         self.0.iter().all(|token| matches!(token, Token::Char(_)))
     }
 
-    /// Stars match nothing, too; and `**/` matches no component at all, where one would start: after a `/`,
-    /// and at the beginning.
+    /// Stars match nothing, too; and `**/` matches no component at all, where one would start:
+    /// after a `/`, and at the beginning.
     fn pass_stars(&self, reached: &mut [bool], previous: char) {
         for (at, token) in self.0.iter().enumerate() {
             if reached[at] && matches!(token, Token::AnyInComponent | Token::Any) {

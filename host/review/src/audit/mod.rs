@@ -1,4 +1,5 @@
-//! The audit for people: which records are asked for, one record on one line, and what a check of the chain found.
+//! The audit for people: which records are asked for, one record on one line, and what a check of
+//! the chain found.
 //!
 //! Text from the log is told on one line without deceptive characters: a tool's caller chose it.
 

@@ -1,4 +1,5 @@
-//! The page as HTML: one file without scripts, styles or pictures from elsewhere. Every text is escaped.
+//! The page as HTML: one file without scripts, styles or pictures from elsewhere. Every text is
+//! escaped.
 
 use super::{Page, Table};
 use cofferdam_core::text::is_deceptive;

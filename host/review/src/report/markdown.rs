@@ -1,5 +1,5 @@
-//! The page as markdown, for a pull request or a wiki. Every text is escaped, so that none becomes a
-//! heading, a cell, a link, an image or HTML.
+//! The page as markdown, for a pull request or a wiki. Every text is escaped, so that none becomes
+//! a heading, a cell, a link, an image or HTML.
 
 use super::{Page, Table};
 use cofferdam_core::text::is_deceptive;
@@ -50,8 +50,8 @@ fn write_table(table: &Table, text: &mut String) -> std::fmt::Result {
     Ok(())
 }
 
-/// Text that stays text: every character that markdown or HTML could read is escaped, and what would
-/// hide or reorder text, or end its line, is made visible.
+/// Text that stays text: every character that markdown or HTML could read is escaped, and what
+/// would hide or reorder text, or end its line, is made visible.
 fn escaped(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
     for c in text.chars() {

@@ -1,5 +1,6 @@
-//! One page for a reviewer: what each tool is, what is within its reach, what it is told, when a person must agree, and how
-//! much. The same policies and components give the same page, byte for byte: it tells no time and no machine.
+//! One page for a reviewer: what each tool is, what is within its reach, what it is told, when a
+//! person must agree, and how much. The same policies and components give the same page, byte for
+//! byte: it tells no time and no machine.
 
 mod html;
 mod markdown;

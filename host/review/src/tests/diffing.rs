@@ -1,5 +1,5 @@
-//! What counts as wider, in a table, and against the judge: whatever a change newly permits, lets be staged or
-//! shows in the audit is told.
+//! What counts as wider, in a table, and against the judge: whatever a change newly permits, lets
+//! be staged or shows in the audit is told.
 
 use crate::diff::{diff, widens};
 use cofferdam_core::id::TurnId;
@@ -215,7 +215,8 @@ fn neighbours() -> impl Strategy<Value = (Parts, Parts)> {
 
 impl Parts {
     fn set(&self) -> PolicySet {
-        // What would not load: writing under a profile that does not, and harmlessness under one that does.
+        // What would not load: writing under a profile that does not, and harmlessness under one
+        // that does.
         let writes = self.mounts.contains(&Some("atomic-write"));
         let safety = if writes { "side-effecting" } else { self.safety };
         let allowed = |class: &str| match writes {

@@ -1,4 +1,5 @@
-//! Suggestions: each is applied as a program would, permits the call, and widens what it says and no more.
+//! Suggestions: each is applied as a program would, permits the call, and widens what it says and
+//! no more.
 
 use crate::diff::{Direction, diff};
 use crate::edit::{Action, Edit};
@@ -12,7 +13,8 @@ use serde_json::{Value, json};
 const READS: &str = "[arguments]\nread = { path = \"read\" }\n";
 const ARGUMENTS: &str = "[arguments]\nread = { path = \"read\" }\n\"writes[]\" = { path = \"write\" }\n";
 
-/// The tool `t` and a neighbour under a profile `p` whose file goes on with `profile`, and a profile `q`.
+/// The tool `t` and a neighbour under a profile `p` whose file goes on with `profile`, and a
+/// profile `q`.
 fn set(profile: &str) -> PolicySet {
     let profile = format!("schema = 1\nprofile = \"p\"\nwhy = \"w\"\n{profile}\n");
     let all = "schema = 1\nprofile = \"q\"\nwhy = \"w\"\nmounts = [ { guest = \"/vault\", access = \"read-only\" } ]\n";

@@ -146,7 +146,8 @@ mod tests {
     use cofferdam_core::tool::ErrorCode;
     use serde_json::json;
 
-    /// What is told of a call with this result and these files, under this `workspace` and `expect`.
+    /// What is told of a call with this result and these files, under this `workspace` and
+    /// `expect`.
     fn told(
         workspace: Value,
         expect: Value,

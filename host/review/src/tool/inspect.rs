@@ -1,4 +1,5 @@
-//! What a component is, what it wants, what it takes, and whether it loads under a policy: for people and in JSON.
+//! What a component is, what it wants, what it takes, and whether it loads under a policy: for
+//! people and in JSON.
 
 use cofferdam_core::text::{one_line, spelled_out, spelled_out_json};
 use cofferdam_core::tool::Description;

@@ -1,5 +1,5 @@
-//! A tool for its author: what a component is and takes (`inspect`), what a case expects (`case`), and what came of its
-//! call otherwise (`compare`). Nothing here runs a tool.
+//! A tool for its author: what a component is and takes (`inspect`), what a case expects (`case`),
+//! and what came of its call otherwise (`compare`). Nothing here runs a tool.
 
 mod case;
 mod compare;

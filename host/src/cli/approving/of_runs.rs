@@ -1,5 +1,6 @@
-//! Approvals of calls of a run that is carried out here: `--approve`, or whoever sits at the terminal, or nobody. What is
-//! asked goes to standard error: standard output is the run's one line.
+//! Approvals of calls of a run that is carried out here: `--approve`, or whoever sits at the
+//! terminal, or nobody. What is asked goes to standard error: standard output is the run's one
+//! line.
 
 use super::{AtOnce, Questions};
 use crate::cli::streaming::Spoken;

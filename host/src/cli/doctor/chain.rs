@@ -1,4 +1,5 @@
-//! The audit's chain, checked as by `audit verify`, beside everything else and no longer than is bearable.
+//! The audit's chain, checked as by `audit verify`, beside everything else and no longer than is
+//! bearable.
 
 use super::super::{Exit, audit};
 use super::finding::Finding;

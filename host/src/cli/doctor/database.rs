@@ -1,4 +1,5 @@
-//! The database as it lies there: whether it opens, is whole, and is of a version that this program knows.
+//! The database as it lies there: whether it opens, is whole, and is of a version that this program
+//! knows.
 
 use super::finding::{Finding, shell};
 use crate::config::Config;

@@ -1,5 +1,5 @@
-//! What is in force in a confined gateway and in its workers: this program confines itself, as often as
-//! a try ends it, and tries everything of the tables.
+//! What is in force in a confined gateway and in its workers: this program confines itself, as
+//! often as a try ends it, and tries everything of the tables.
 
 use super::finding::{Finding, Weight};
 use crate::config::Config;

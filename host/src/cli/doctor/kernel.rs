@@ -15,7 +15,8 @@ pub(super) struct Kernel {
     o_tmpfile: bool,
     landlock_abi: Option<u32>,
     seccomp: bool,
-    /// By the release: dirty pages of a guest are found in place; without it its memory is mapped anew.
+    /// By the release: dirty pages of a guest are found in place; without it its memory is mapped
+    /// anew.
     pagemap_scan: bool,
     pidfd: bool,
     /// The sysctl `vm.memfd_noexec`; none before Linux 6.3, where any memory file can be run.

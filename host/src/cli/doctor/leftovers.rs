@@ -1,4 +1,5 @@
-//! What earlier runs have left: staged files and folders that nobody works on, and files that wait with replies.
+//! What earlier runs have left: staged files and folders that nobody works on, and files that wait
+//! with replies.
 
 use super::finding::Finding;
 use crate::config::Config;
@@ -16,7 +17,8 @@ const AGE_MIN: Duration = Duration::from_secs(3600);
 pub(super) struct Leftovers {
     /// Temporary names in the usual mounts, of calls that a crash cut off.
     staged: usize,
-    /// Folders of processes beside `serve`, which hold them locked, and take them along when they end.
+    /// Folders of processes beside `serve`, which hold them locked, and take them along when they
+    /// end.
     beside: usize,
     /// Files that wait to be sent with replies.
     outgoing_files: usize,

@@ -1,5 +1,6 @@
-//! Whether the bot's token and the model's key are accepted, and whether the clock is right: one request without
-//! effect to each server, side by side. `getUpdates` is never asked for, because that would take messages away.
+//! Whether the bot's token and the model's key are accepted, and whether the clock is right: one
+//! request without effect to each server, side by side. `getUpdates` is never asked for, because
+//! that would take messages away.
 
 use super::finding::Finding;
 use crate::config::Config;
@@ -174,8 +175,8 @@ impl Asked {
     }
 }
 
-/// What a channel's server has said of the token at this server and in this place; `called` is what the server is, and where
-/// another token is made.
+/// What a channel's server has said of the token at this server and in this place; `called` is what
+/// the server is, and where another token is made.
 fn bot(
     answered: Answered,
     (server, place): (&str, String),

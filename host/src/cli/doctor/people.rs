@@ -1,5 +1,5 @@
-//! Who is served: those of the configuration, those whom a code has let in, and groups; each with the command or the
-//! line of the configuration that takes them away.
+//! Who is served: those of the configuration, those whom a code has let in, and groups; each with
+//! the command or the line of the configuration that takes them away.
 
 use super::super::allow;
 use super::finding::{Finding, shell};

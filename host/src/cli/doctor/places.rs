@@ -1,5 +1,5 @@
-//! The folders and files that the gateway trusts: whose they are, who else can write them, and what room is
-//! left.
+//! The folders and files that the gateway trusts: whose they are, who else can write them, and what
+//! room is left.
 
 use super::finding::{Finding, shell};
 use crate::config::Config;

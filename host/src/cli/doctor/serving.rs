@@ -1,4 +1,5 @@
-//! Whether `serve` would come to its first poll: its own preparation, passed through without taking anything.
+//! Whether `serve` would come to its first poll: its own preparation, passed through without taking
+//! anything.
 
 use super::super::serve::prepare::{self, Refused, Step};
 use super::super::told::{placed, told};

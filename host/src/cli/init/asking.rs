@@ -1,5 +1,5 @@
-//! What a new gateway must know of its operator. Each answer is tried at once where it can be, so that a wrong one
-//! is told while it can still be corrected.
+//! What a new gateway must know of its operator. Each answer is tried at once where it can be, so
+//! that a wrong one is told while it can still be corrected.
 
 mod bot;
 mod model;
@@ -44,7 +44,8 @@ impl Answers {
         Ok(Self { bots, model, workspace })
     }
 
-    /// The bots that the configuration has: those with a token, or the first where nobody has one yet.
+    /// The bots that the configuration has: those with a token, or the first where nobody has one
+    /// yet.
     pub(super) fn bots(&self) -> impl Iterator<Item = &Bot> {
         let none = self.bots.iter().all(|bot| bot.token.is_none());
         let is_there = move |(n, bot): &(usize, &Bot)| bot.token.is_some() || none && *n == 0;
@@ -59,7 +60,8 @@ impl Answers {
         }
     }
 
-    /// What differs from the template, with a token in the file that `token_file` names, and the key in `key_file`.
+    /// What differs from the template, with a token in the file that `token_file` names, and the
+    /// key in `key_file`.
     pub(super) fn settings(&self, token_file: impl Fn(Platform) -> String, key_file: &str) -> Vec<Setting> {
         let mut settings: Vec<Setting> = Vec::new();
         if let Some(root) = &self.workspace {
@@ -75,7 +77,8 @@ impl Answers {
         self.bots().any(|bot| bot.user.is_some())
     }
 
-    /// What must stand before a command of this configuration: the variables that hold a secret still.
+    /// What must stand before a command of this configuration: the variables that hold a secret
+    /// still.
     pub(super) fn variables(&self) -> String {
         let tokens = self.bots().filter(|bot| bot.token.is_none()).map(|bot| bot.platform.variable());
         let key = match self.model.as_ref().map(|model| &model.key) {

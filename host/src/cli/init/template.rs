@@ -1,5 +1,5 @@
-//! The configuration that is written: every key with its default and its meaning, and a person's answers in place
-//! of the defaults.
+//! The configuration that is written: every key with its default and its meaning, and a person's
+//! answers in place of the defaults.
 
 use anyhow::bail;
 
@@ -9,8 +9,8 @@ pub(super) const TEMPLATE: &str = include_str!("../init.toml");
 /// A key of a section and its value as TOML writes it.
 pub(super) type Setting = (&'static str, &'static str, toml::Value);
 
-/// The template with these settings, each in the line that holds its key, commented out or not. Of the sections of
-/// channels these are there, and the others are commented out.
+/// The template with these settings, each in the line that holds its key, commented out or not. Of
+/// the sections of channels these are there, and the others are commented out.
 ///
 /// # Errors
 /// For a key that the template lacks.

@@ -1,5 +1,5 @@
-//! Questions to the person at the terminal. What is secret is typed without being shown, and the terminal is as it
-//! was afterwards, also when the person gives up.
+//! Questions to the person at the terminal. What is secret is typed without being shown, and the
+//! terminal is as it was afterwards, also when the person gives up.
 
 use anyhow::bail;
 use rustix::termios::{LocalModes, OptionalActions, SpecialCodeIndex, Termios, tcgetattr, tcsetattr};

@@ -1,4 +1,5 @@
-//! `cofferdam policy check`: whether a folder of policies is sound, each tool loaded as it would be served.
+//! `cofferdam policy check`: whether a folder of policies is sound, each tool loaded as it would be
+//! served.
 
 use super::super::{Exit, Output};
 use crate::config::Config;

@@ -1,5 +1,5 @@
-//! `cofferdam policy diff`: what a new folder of policies allows beyond an old one. Loads no component: what
-//! is compared is what the policies say.
+//! `cofferdam policy diff`: what a new folder of policies allows beyond an old one. Loads no
+//! component: what is compared is what the policies say.
 
 use super::super::{Exit, Output};
 use crate::gateway;

@@ -1,5 +1,5 @@
-//! `cofferdam policy explain`: what would become of exactly this call, and why. The call takes the way of
-//! a real one up to its permit, which is dropped: nothing runs, and nothing is audited.
+//! `cofferdam policy explain`: what would become of exactly this call, and why. The call takes the
+//! way of a real one up to its permit, which is dropped: nothing runs, and nothing is audited.
 
 use super::super::{Exit, Output, call};
 use super::From;

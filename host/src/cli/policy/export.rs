@@ -1,5 +1,5 @@
-//! `cofferdam policy export`: the embedded policies as files, for an operator who wants others. It writes into
-//! a folder of its own and replaces nothing.
+//! `cofferdam policy export`: the embedded policies as files, for an operator who wants others. It
+//! writes into a folder of its own and replaces nothing.
 
 use super::super::Exit;
 use crate::gateway;

@@ -1,4 +1,5 @@
-//! `cofferdam policy`: what a reviewer asks of policies. One file a question; nothing here calls a tool.
+//! `cofferdam policy`: what a reviewer asks of policies. One file a question; nothing here calls a
+//! tool.
 
 mod check;
 mod diff;
@@ -24,12 +25,14 @@ pub(super) enum Command {
     /// Checks policies and the components they pin; exit 3 lists every problem with file and line
     #[command(after_help = "Example: cofferdam policy check policies")]
     Check {
-        /// A folder with profiles/ and tools/ [default: the configured one, else the embedded policies]
+        /// A folder with profiles/ and tools/ [default: the configured one, else the embedded
+        /// policies]
         dir: Option<PathBuf>,
         #[command(flatten)]
         output: Output,
     },
-    /// Says whether exactly this call would be permitted, by which lines, and what would have to change
+    /// Says whether exactly this call would be permitted, by which lines, and what would have to
+    /// change
     #[command(after_help = EXPLAIN_EXAMPLE)]
     Explain(explain::Arguments),
     /// Compares two folders by what they allow; exit 3 when the second allows more

@@ -1,5 +1,5 @@
-//! `cofferdam policy report`: one page for a reviewer. The same policies and components give the same page,
-//! byte for byte: it tells no time and no machine.
+//! `cofferdam policy report`: one page for a reviewer. The same policies and components give the
+//! same page, byte for byte: it tells no time and no machine.
 
 use super::super::Exit;
 use super::show;

@@ -1,4 +1,5 @@
-//! `cofferdam policy show`: the effective policy of each tool, every part with the line that says so.
+//! `cofferdam policy show`: the effective policy of each tool, every part with the line that says
+//! so.
 
 use super::super::{Exit, Output};
 use crate::gateway;

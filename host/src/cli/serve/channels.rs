@@ -1,5 +1,5 @@
-//! The channels that are configured, side by side: each with its own connection, people and store; a fault of one does not
-//! slow the other. What ends one for good ends the program.
+//! The channels that are configured, side by side: each with its own connection, people and store;
+//! a fault of one does not slow the other. What ends one for good ends the program.
 
 use crate::config::Config;
 use anyhow::Context;

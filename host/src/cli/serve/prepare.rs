@@ -1,5 +1,5 @@
-//! What `serve` needs before its first poll, in its order: `serve` goes on with it, and `doctor` only looks. Both pass
-//! through the same steps, so that the two cannot disagree.
+//! What `serve` needs before its first poll, in its order: `serve` goes on with it, and `doctor`
+//! only looks. Both pass through the same steps, so that the two cannot disagree.
 
 use super::super::told::Unusable;
 use super::check_groups;
@@ -120,7 +120,8 @@ fn check_workflows(config: &Config, registry: &Registry, catalog: &Catalog) -> a
     Ok(catalog.check_beside(tools, &super::workflows::channels(config))?)
 }
 
-/// Looks whether `serve` would come to its first poll; `registry` has the tools as it would load them, if it could.
+/// Looks whether `serve` would come to its first poll; `registry` has the tools as it would load
+/// them, if it could.
 ///
 /// # Errors
 /// [`Refused`]: what `serve` would say.

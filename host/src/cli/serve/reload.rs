@@ -1,7 +1,9 @@
-//! A reload: the configuration, its files and the policies are read anew, and come into force as a whole or not at all.
+//! A reload: the configuration, its files and the policies are read anew, and come into force as a
+//! whole or not at all.
 //!
-//! Whatever is wrong with them leaves the last good configuration in force, and is told: in the log, in the audit,
-//! in the numbers, and in the note that `cofferdam reload` reads. What cannot be audited does not come into force.
+//! Whatever is wrong with them leaves the last good configuration in force, and is told: in the
+//! log, in the audit, in the numbers, and in the note that `cofferdam reload` reads. What cannot be
+//! audited does not come into force.
 
 use super::super::told::{placed, told};
 use super::channels::{InForce, Renewals, Sections};
@@ -28,7 +30,8 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use tokio::sync::{oneshot, watch};
 
-/// Reads the configuration as the start did, which is the argument: from the same file, if there was one.
+/// Reads the configuration as the start did, which is the argument: from the same file, if there
+/// was one.
 pub(in crate::cli) type Load = Box<dyn Fn(&Config) -> Result<Config, ConfigError> + Send>;
 
 /// What it takes to read the configuration of a running gateway anew.
@@ -65,7 +68,8 @@ impl Reloading {
         let (manager, presence) = (self.manager.clone(), self.presence.clone());
         while asked.next().await.is_some() {
             manager.reloading();
-            // It loads tools and waits for the disk; a stop waits for neither, so it is no task of the runtime.
+            // It loads tools and waits for the disk; a stop waits for neither, so it is no task of
+            // the runtime.
             let (tell, told) = oneshot::channel();
             let read = move || {
                 // Before anything is read: whoever asks from here on is answered by the next one.
@@ -203,7 +207,8 @@ fn unreadable(error: &ConfigError) -> anyhow::Error {
     anyhow!("{error}; {}", hint.unwrap_or_else(replaced))
 }
 
-/// What helps where a file is of others: who put it in the place of another has not given it to the gateway's account.
+/// What helps where a file is of others: who put it in the place of another has not given it to the
+/// gateway's account.
 fn others(file: &str, us: (u32, u32), (owner, group, mode): (u32, u32, u32)) -> Option<String> {
     let may_read = match (us.0 == owner, us.1 == group) {
         _ if us.0 == 0 => true,

@@ -1,10 +1,11 @@
-//! What has a running `serve` read its configuration anew: SIGUSR1, which `cofferdam reload` sends, and SIGHUP where that
-//! cannot mean that a terminal was closed.
+//! What has a running `serve` read its configuration anew: SIGUSR1, which `cofferdam reload` sends,
+//! and SIGHUP where that cannot mean that a terminal was closed.
 
 use std::io;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-/// What SIGHUP does to this process, fixed at its start: by the time that it comes the terminal may be gone.
+/// What SIGHUP does to this process, fixed at its start: by the time that it comes the terminal may
+/// be gone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Hangup {
     /// No terminal can have sent it: the configuration is read anew, as by other services.

@@ -1,5 +1,6 @@
-//! Those who watch a `serve` from its start on: whoever asks on loopback, the service manager, and `cofferdam status`,
-//! which reads a note. What they need from outside is opened before the process is confined.
+//! Those who watch a `serve` from its start on: whoever asks on loopback, the service manager, and
+//! `cofferdam status`, which reads a note. What they need from outside is opened before the process
+//! is confined.
 
 use super::super::told::told;
 use crate::config::Config;
@@ -28,7 +29,8 @@ pub(super) struct Watchers {
 }
 
 impl Watchers {
-    /// Opens what is outside the confinement besides the monitor. A manager that cannot be told is no reason not to serve.
+    /// Opens what is outside the confinement besides the monitor. A manager that cannot be told is
+    /// no reason not to serve.
     pub(super) fn open(config: &Config, monitor: Option<Monitor>) -> Self {
         let manager = Manager::connect(|name| std::env::var_os(name)).unwrap_or_else(|error| {
             tracing::warn!(%error, "the service manager cannot be told how the gateway is");

@@ -1,4 +1,5 @@
-//! Runs of workflows beside the channels: what carries them out, and what the files of `[workflows] dir` offer.
+//! Runs of workflows beside the channels: what carries them out, and what the files of
+//! `[workflows] dir` offer.
 
 use super::super::workflow::{descriptions, listed_variables};
 use crate::config::Config;

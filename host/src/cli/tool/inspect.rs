@@ -1,5 +1,5 @@
-//! `cofferdam tool inspect`: what a component is, what it wants, what it takes, and whether it loads under a
-//! policy; and, asked to, pins it there. The tool is not called.
+//! `cofferdam tool inspect`: what a component is, what it wants, what it takes, and whether it
+//! loads under a policy; and, asked to, pins it there. The tool is not called.
 
 use super::super::Exit;
 use crate::config::Config;
@@ -19,10 +19,12 @@ use std::path::{Path, PathBuf};
 pub(in crate::cli) struct Arguments {
     /// The component
     file: PathBuf,
-    /// A folder of policies, or one tool's policy file, to hold it against [default: nothing is granted]
+    /// A folder of policies, or one tool's policy file, to hold it against [default: nothing is
+    /// granted]
     #[arg(long, value_name = "P")]
     policy: Option<PathBuf>,
-    /// A tool's policy file: copies the component beside it and writes its sha256 there, if it loads otherwise
+    /// A tool's policy file: copies the component beside it and writes its sha256 there, if it
+    /// loads otherwise
     #[arg(long, value_name = "POLICY.toml", conflicts_with = "policy")]
     pin: Option<PathBuf>,
     /// Print JSON for programs

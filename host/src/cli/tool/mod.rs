@@ -1,5 +1,5 @@
-//! `cofferdam tool`: for people who write tools. Nothing here touches what a gateway serves: its audit, its
-//! workspace and its policies stay as they are.
+//! `cofferdam tool`: for people who write tools. Nothing here touches what a gateway serves: its
+//! audit, its workspace and its policies stay as they are.
 
 mod case;
 mod inspect;
@@ -48,7 +48,8 @@ pub(super) fn run(config: &Config, command: Command) -> anyhow::Result<Exit> {
     }
 }
 
-/// The component of this file; none, and told, when it is no component, or none that any gateway takes.
+/// The component of this file; none, and told, when it is no component, or none that any gateway
+/// takes.
 fn candidate(config: &Config, file: &Path) -> anyhow::Result<Option<Candidate>> {
     match Candidate::open(config, file) {
         Err(error @ (CandidateError::NotAComponent { .. } | CandidateError::NotTaken { .. })) => {

@@ -1,5 +1,5 @@
-//! `cofferdam tool new`: a crate for a new tool, in a folder of its own. It never writes into a folder that
-//! is there already.
+//! `cofferdam tool new`: a crate for a new tool, in a folder of its own. It never writes into a
+//! folder that is there already.
 
 use super::super::Exit;
 use super::template::{Sdk, files, is_dependency};

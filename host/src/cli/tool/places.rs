@@ -1,5 +1,5 @@
-//! Where an author's calls find their files and leave their records: a folder that is gone at the end,
-//! unless another is named. Never the workspace or the state of a gateway.
+//! Where an author's calls find their files and leave their records: a folder that is gone at the
+//! end, unless another is named. Never the workspace or the state of a gateway.
 
 use crate::config::Config;
 use anyhow::Context;
@@ -41,8 +41,8 @@ impl Places {
     }
 }
 
-/// The workspace that was named for this very run. What the environment or the configuration say is a
-/// gateway's, and an experiment does not write there.
+/// The workspace that was named for this very run. What the environment or the configuration say is
+/// a gateway's, and an experiment does not write there.
 pub(super) fn named_workspace() -> Option<PathBuf> {
     let matches = super::super::Cli::command().try_get_matches().ok()?;
     let mut matches = &matches;

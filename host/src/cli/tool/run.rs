@@ -1,5 +1,5 @@
-//! `cofferdam tool run`: one call of a component, with everything that a call goes through. The result is
-//! on stdout as `call` prints it; the audit's records of it are on stderr.
+//! `cofferdam tool run`: one call of a component, with everything that a call goes through. The
+//! result is on stdout as `call` prints it; the audit's records of it are on stderr.
 
 use super::super::{Exit, Output, audit, call, tell};
 use super::places::{Places, named_workspace};
@@ -39,7 +39,8 @@ pub(in crate::cli) struct Arguments {
     json: bool,
 }
 
-/// What to write for a tool that failed because nothing is granted; it may have failed for another reason.
+/// What to write for a tool that failed because nothing is granted; it may have failed for another
+/// reason.
 fn how_to_grant(policy: &ToolPolicy) -> String {
     let tool = &policy.tool;
     let argument = policy.arguments.keys().next().map_or_else(|| "path".into(), |at| toml_key(at));
@@ -49,7 +50,8 @@ fn how_to_grant(policy: &ToolPolicy) -> String {
     )
 }
 
-/// Whether it may have failed because nothing is granted: a crash, or arguments that it does not take, say nothing of that.
+/// Whether it may have failed because nothing is granted: a crash, or arguments that it does not
+/// take, say nothing of that.
 fn may_lack_a_grant(error: &ToolError) -> bool {
     use ErrorCode::{Cancelled, InvalidArguments, OutOfMemory, TimedOut, Trapped};
     !matches!(error.code, Trapped | OutOfMemory | TimedOut | Cancelled | InvalidArguments)

@@ -86,7 +86,8 @@ fn dependencies() -> BTreeSet<String> {
     wanted
 }
 
-/// The lock file of a crate that depends on the SDK alone, with the versions that the SDK is tested with.
+/// The lock file of a crate that depends on the SDK alone, with the versions that the SDK is tested
+/// with.
 fn lock(name: &str) -> Option<String> {
     let wanted = dependencies();
     let own = format!("name = \"{name}\"\nversion = \"0.1.0\"\ndependencies = [\n \"cofferdam-sdk\",\n]\n");
@@ -100,7 +101,8 @@ fn lock(name: &str) -> Option<String> {
             blocks.push((name.to_owned(), format!("{}\n", block.trim_end())));
         }
     }
-    // Cargo's own order, so that it finds nothing to change. Versions of one name are in order already.
+    // Cargo's own order, so that it finds nothing to change. Versions of one name are in order
+    // already.
     blocks.sort_by(|a, b| a.0.cmp(&b.0));
     let blocks: Vec<_> = blocks.into_iter().map(|(_, block)| format!("[[package]]\n{block}")).collect();
     Some(format!("{head}{}", blocks.join("\n")))

@@ -1,6 +1,7 @@
-//! `cofferdam tool test`: an author's cases, each a call in the real sandbox with a workspace of its own.
-//! Nothing passes in silence: no cases, a component older than its sources, a case that is not understood, and a file
-//! of the workspace or of the reply that a case does not mention are each told.
+//! `cofferdam tool test`: an author's cases, each a call in the real sandbox with a workspace of
+//! its own. Nothing passes in silence: no cases, a component older than its sources, a case that is
+//! not understood, and a file of the workspace or of the reply that a case does not mention are
+//! each told.
 
 use super::super::{Exit, call, tell};
 use super::case::read_all;
@@ -169,7 +170,8 @@ fn sent(gateway: &Gateway, files: Vec<OutgoingAttachment>) -> anyhow::Result<Vec
     files.into_iter().map(read).collect()
 }
 
-/// The files below a folder of a workspace, which holds no links: nothing that runs in it can make one.
+/// The files below a folder of a workspace, which holds no links: nothing that runs in it can make
+/// one.
 fn list(dir: &Path, shown: &str, files: &mut Files) -> std::io::Result<()> {
     for entry in std::fs::read_dir(dir)? {
         let entry = entry?;

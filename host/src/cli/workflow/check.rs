@@ -1,4 +1,5 @@
-//! `cofferdam workflow check`: what a run would begin with, and what is wrong with its files; contacts nothing.
+//! `cofferdam workflow check`: what a run would begin with, and what is wrong with its files;
+//! contacts nothing.
 
 use super::given::{Given, Settings, listed_variables};
 use crate::cli::call::this_user;

@@ -85,7 +85,8 @@ pub(in crate::cli) struct Settings {
 }
 
 impl Settings {
-    /// The keys of the configuration that are given here, with their values as a variable would have them.
+    /// The keys of the configuration that are given here, with their values as a variable would
+    /// have them.
     pub(in crate::cli) fn flags(&self) -> Vec<(&'static str, String)> {
         let number = |n: Option<u64>| n.map(|n| n.to_string());
         let text = |text: &Option<String>| text.clone();

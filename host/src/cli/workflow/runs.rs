@@ -1,4 +1,5 @@
-//! `cofferdam workflow list`, `show` and `cancel`: runs that are kept, also beside a gateway that runs.
+//! `cofferdam workflow list`, `show` and `cancel`: runs that are kept, also beside a gateway that
+//! runs.
 
 use crate::cli::call::this_user;
 use crate::cli::run::no_such_run;
@@ -29,8 +30,8 @@ pub(in crate::cli) struct One {
 pub(in crate::cli) struct Resumed {
     #[command(flatten)]
     pub(in crate::cli) one: One,
-    /// Approve each of its calls that its policy wants a person to; without it the terminal is asked, and without one
-    /// such a call is refused
+    /// Approve each of its calls that its policy wants a person to; without it the terminal is
+    /// asked, and without one such a call is refused
     #[arg(long)]
     pub(in crate::cli) approve: bool,
 }
@@ -148,8 +149,8 @@ pub(in crate::cli) fn print(config: &Config, kept: &KeptRun, output: Output) -> 
     Ok(())
 }
 
-/// A run of a command that nobody carries out is interrupted until somebody resumes it; one of `serve` waits for people, or
-/// for `serve`.
+/// A run of a command that nobody carries out is interrupted until somebody resumes it; one of
+/// `serve` waits for people, or for `serve`.
 fn state_word(state: RunState, (owner, waits): (Owner, bool), is_held: bool) -> &'static str {
     match (state, owner) {
         (RunState::Running, Owner::Serve) if waits || !is_held => "waiting",

@@ -1,4 +1,5 @@
-//! What is kept of a run and told of it: problems as JSON, results of tasks, what each event of the audit has.
+//! What is kept of a run and told of it: problems as JSON, results of tasks, what each event of the
+//! audit has.
 
 use super::{Problem, Run};
 use cofferdam_core::audit::Workflow;

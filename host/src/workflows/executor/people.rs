@@ -1,5 +1,5 @@
-//! Tasks that reach people: messages, replies to them, and questions. Each step is kept before the next, so that each
-//! happens once however often the process is killed.
+//! Tasks that reach people: messages, replies to them, and questions. Each step is kept before the
+//! next, so that each happens once however often the process is killed.
 
 use super::{ExecuteError, Executor, Problem, Run, Went, WorkflowState, about, turn_of};
 use cofferdam_agent::tools::{Approval, Approver, Decision, SHOWN_UNITS_MAX};

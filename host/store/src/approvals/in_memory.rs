@@ -1,4 +1,5 @@
-//! Approvals that last as long as a program: those of a chat in a terminal. It grows by what a person there answers.
+//! Approvals that last as long as a program: those of a chat in a terminal. It grows by what a
+//! person there answers.
 
 use super::{Approval, ApprovalState, ApprovedPaths, NewApproval};
 use crate::{Approvals, StoreError, now_ms};

@@ -16,8 +16,8 @@ pub(super) fn new_code() -> Result<String, PeopleError> {
     Ok(shown(&letters))
 }
 
-/// A code as it was typed: in lower case, without its dash, with `O` for `0` and `I` or `L` for `1`. `None` for
-/// what can be no code.
+/// A code as it was typed: in lower case, without its dash, with `O` for `0` and `I` or `L` for
+/// `1`. `None` for what can be no code.
 pub fn read_code(typed: &str) -> Option<String> {
     let plain = |c: char| match c.to_ascii_uppercase() {
         'O' => '0',

@@ -1,5 +1,5 @@
-//! One change of the file, under its lock: made in memory, then written whole. Dropped before that, nothing has
-//! changed.
+//! One change of the file, under its lock: made in memory, then written whole. Dropped before that,
+//! nothing has changed.
 
 use super::code::new_code;
 use super::{CODES_MAX, Listed, PAIRED_MAX, Paired, People, PeopleError, Waiting};

@@ -1,7 +1,8 @@
-//! What runs say to people and wait for: each message under its task, the reply to it, until when it is waited for.
+//! What runs say to people and wait for: each message under its task, the reply to it, until when
+//! it is waited for.
 //!
-//! A reply is noted in the transaction that keeps its update. Reply, timeout and the end of the run exclude each other by
-//! the `WHERE` of one `UPDATE`: of several at once one counts.
+//! A reply is noted in the transaction that keeps its update. Reply, timeout and the end of the run
+//! exclude each other by the `WHERE` of one `UPDATE`: of several at once one counts.
 
 use crate::outgoing;
 use crate::replies::{insert_reply, reply};
@@ -68,7 +69,8 @@ pub struct NewWait {
 /// How a wait stands.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Waited {
-    /// Nobody has replied. Whether it has begun just now, and until when it goes on, in milliseconds since 1970 UTC.
+    /// Nobody has replied. Whether it has begun just now, and until when it goes on, in
+    /// milliseconds since 1970 UTC.
     Open {
         /// Whether this is its beginning.
         begins: bool,
@@ -81,7 +83,8 @@ pub enum Waited {
     TimedOut,
 }
 
-/// The letters and digits of a text: what a platform gives back of it, however it was written there.
+/// The letters and digits of a text: what a platform gives back of it, however it was written
+/// there.
 pub fn plain(text: &str) -> String {
     let letters: String = text.chars().filter(|c| c.is_alphanumeric()).collect();
     if letters.is_empty() { text.split_whitespace().collect() } else { letters }

@@ -1,5 +1,5 @@
-//! Whether an update is the reply that a run waits for: by the id of the message that it replies to, and by its words where
-//! that id could not be noted.
+//! Whether an update is the reply that a run waits for: by the id of the message that it replies
+//! to, and by its words where that id could not be noted.
 
 use super::plain;
 use crate::{Answers, StoreError};
@@ -54,7 +54,8 @@ pub(crate) fn resolve(
     }
 }
 
-/// Whether a message of another reply to the same place has this id. What is kept of a target begins with the place.
+/// Whether a message of another reply to the same place has this id. What is kept of a target
+/// begins with the place.
 fn is_noted(tx: &Transaction<'_>, turn: &str, message: &str) -> Result<bool, StoreError> {
     let found = tx
         .prepare_cached(

@@ -7,19 +7,20 @@ use cofferdam_core::id::TurnId;
 /// What runs say to people and wait for. A task is its place in its run, from 0.
 #[async_trait]
 pub trait Waits: Send + Sync {
-    /// Keeps the message of a task, to be sent, and that a reply to it is waited for; `None` when it is kept already, or
-    /// the run has ended.
+    /// Keeps the message of a task, to be sent, and that a reply to it is waited for; `None` when
+    /// it is kept already, or the run has ended.
     async fn keep_message(&self, new: NewMessage) -> Result<Option<Reply>, StoreError>;
 
     /// What became of a message; once it is out, its ids are kept for as long as its run.
     async fn message_sent(&self, turn: &TurnId) -> Result<Sent, StoreError>;
 
-    /// Begins a wait, unless it has begun, and says how it stands. One whose time is over has timed out, unless somebody
-    /// has replied before.
+    /// Begins a wait, unless it has begun, and says how it stands. One whose time is over has timed
+    /// out, unless somebody has replied before.
     async fn wait(&self, new: NewWait, now: i64) -> Result<Waited, StoreError>;
 
-    /// The runs of the one `serve` that have something to do now: all that are open, but for those that wait for a reply
-    /// and have time left. `deadline` is how long a run may take, in milliseconds.
+    /// The runs of the one `serve` that have something to do now: all that are open, but for those
+    /// that wait for a reply and have time left. `deadline` is how long a run may take, in
+    /// milliseconds.
     async fn runs_to_go_on(&self, now: i64, deadline: i64) -> Result<Vec<String>, StoreError>;
 
     /// Has the one `serve` go on with an open run; false when it has ended.
@@ -37,7 +38,8 @@ pub trait Waits: Send + Sync {
     /// Has the waits and deadlines of the one `serve`'s runs follow a clock that was set.
     async fn shift_waits(&self, by: i64) -> Result<(), StoreError>;
 
-    /// Has no wait last longer from `now` on than it may in all: the clock may have been set back meanwhile.
+    /// Has no wait last longer from `now` on than it may in all: the clock may have been set back
+    /// meanwhile.
     async fn bound_waits(&self, now: i64) -> Result<(), StoreError>;
 
     /// Since when the times of a schedule have been looked for; from `now` on where they have not.

@@ -1,5 +1,5 @@
-//! The store across restarts: everything that was reported as done is there again, and only once. What every engine
-//! owes is in `conformance`; what only SQLite has is in `sqlite`.
+//! The store across restarts: everything that was reported as done is there again, and only once.
+//! What every engine owes is in `conformance`; what only SQLite has is in `sqlite`.
 
 mod conformance;
 mod look;
@@ -18,8 +18,8 @@ use std::sync::Arc;
 
 const CHANNEL: &str = "telegram-1";
 
-/// An engine that is held to the seam. Opened again it has what was kept, as after kill -9: nothing of an older handle
-/// is used any more.
+/// An engine that is held to the seam. Opened again it has what was kept, as after kill -9: nothing
+/// of an older handle is used any more.
 trait Engine: Send + Sync {
     fn new() -> Self;
     fn open(&self) -> Store;

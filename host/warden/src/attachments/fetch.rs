@@ -1,5 +1,5 @@
-//! Fetches the files of a message from where its channel keeps them: in order, a few at once, under every limit. A file
-//! that cannot be had keeps its place and says why.
+//! Fetches the files of a message from where its channel keeps them: in order, a few at once, under
+//! every limit. A file that cannot be had keeps its place and says why.
 
 use super::{Attachments, Declared, Download, Intake, Settled};
 use async_trait::async_trait;
@@ -16,7 +16,8 @@ pub trait SentFile: Clone + PartialEq + Serialize + DeserializeOwned + Send + Sy
     /// What its message says of it.
     fn declared(&self) -> Declared;
 
-    /// Where its message stands among those of its conversation; `None` where the channel does not say.
+    /// Where its message stands among those of its conversation; `None` where the channel does not
+    /// say.
     fn place(&self) -> Option<i64>;
 
     /// Why it cannot be asked for, in words for its sender; `None` where it can.
@@ -29,13 +30,13 @@ pub trait Fetcher: Send + Sync + 'static {
     /// What names one.
     type File: SentFile;
 
-    /// Fetches one and ends its download: it is there, or says why not. Tries again what time may heal. Dropping the
-    /// future ends it.
+    /// Fetches one and ends its download: it is there, or says why not. Tries again what time may
+    /// heal. Dropping the future ends it.
     async fn fetch(&self, file: Self::File, download: Download) -> Settled;
 }
 
-/// Fetches all files. `tell` hears how many are in, or cannot be had, and how many are fetched. Dropping the future ends
-/// every download.
+/// Fetches all files. `tell` hears how many are in, or cannot be had, and how many are fetched.
+/// Dropping the future ends every download.
 pub async fn fetch_all<F: Fetcher>(
     fetcher: &Arc<F>,
     files: Vec<F::File>,

@@ -1,7 +1,8 @@
 //! Builds a turn's attachments, in order, under the limits of a message.
 //!
-//! Every item keeps its index whatever happens to it; one that fails says why in a short sentence. What
-//! was declared decides only whether a download begins: what arrives is counted, hashed and sniffed.
+//! Every item keeps its index whatever happens to it; one that fails says why in a short sentence.
+//! What was declared decides only whether a download begins: what arrives is counted, hashed and
+//! sniffed.
 
 use super::Config;
 use super::blob::Blob;
@@ -45,7 +46,8 @@ impl Intake {
         Self { config: config.clone(), store: store.clone(), turn, items: Vec::new() }
     }
 
-    /// Gives the next index away. `None`: it is over a limit already, which is recorded; do not fetch it.
+    /// Gives the next index away. `None`: it is over a limit already, which is recorded; do not
+    /// fetch it.
     ///
     /// Downloads of one intake may run side by side.
     #[must_use]
@@ -146,7 +148,8 @@ impl Download {
     /// Appends what arrived. Writes to the spool file when the attachment is large.
     ///
     /// # Errors
-    /// [`Rejected`] before a byte over a limit is kept. The reason is remembered: `finish` tells it.
+    /// [`Rejected`] before a byte over a limit is kept. The reason is remembered: `finish` tells
+    /// it.
     pub fn write(&mut self, bytes: &[u8]) -> Result<(), Rejected> {
         if self.failed.is_none() {
             self.failed = self.take(bytes).err();

@@ -40,7 +40,8 @@ impl Attachments {
         self.0.iter()
     }
 
-    /// These and then `more`, whose indices go on from here: the whole list, and `more` as they are in it.
+    /// These and then `more`, whose indices go on from here: the whole list, and `more` as they are
+    /// in it.
     pub fn followed_by(&self, more: &Self) -> (Self, Self) {
         let first = self.len();
         let moved = more.iter().cloned().enumerate().map(|(n, mut attachment)| {
@@ -54,7 +55,8 @@ impl Attachments {
     /// The bytes of attachment `index`.
     ///
     /// # Errors
-    /// `no_attachments`, `index_out_of_range` (naming the count), `attachment_unavailable` (saying why).
+    /// `no_attachments`, `index_out_of_range` (naming the count), `attachment_unavailable` (saying
+    /// why).
     pub fn get(&self, index: u32) -> Result<(&AttachmentInfo, &Blob), ToolError> {
         let count = self.len();
         if count == 0 {

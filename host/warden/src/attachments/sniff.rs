@@ -1,8 +1,8 @@
 //! What bytes are, from the bytes alone: the media type that decides how they are treated.
 //!
 //! It believes no name and no declared type, and never fails: what it does not know is
-//! [`UNKNOWN_TYPE`]. A signature decides, unless the bytes are plain text that merely begin like one, or
-//! text that a browser would run.
+//! [`UNKNOWN_TYPE`]. A signature decides, unless the bytes are plain text that merely begin like
+//! one, or text that a browser would run.
 
 use super::text;
 use file_format::FileFormat;
@@ -39,8 +39,8 @@ const TEXTUAL: &[&str] = &[
     "video/x-ms-asx",
 ];
 
-/// Types whose files are not text, among families where some are, and whose signature a sentence can
-/// begin with ("MZ", "BZh", "ZOO", …).
+/// Types whose files are not text, among families where some are, and whose signature a sentence
+/// can begin with ("MZ", "BZh", "ZOO", …).
 const NEVER_TEXT: &[&str] = &[
     "application/x-bzip",
     "application/x-bzip2",
@@ -52,7 +52,8 @@ const NEVER_TEXT: &[&str] = &[
     "model/x-vox",
 ];
 
-/// The media type of all that `reader` gives from its beginning, in lower case and without parameters.
+/// The media type of all that `reader` gives from its beginning, in lower case and without
+/// parameters.
 pub fn sniff(reader: &mut (impl Read + Seek)) -> String {
     let Ok(head) = head(reader) else { return UNKNOWN_TYPE.to_owned() };
     if head.is_empty() {
@@ -82,8 +83,8 @@ fn head(reader: &mut (impl Read + Seek)) -> io::Result<Vec<u8>> {
 
 /// What the signatures say.
 ///
-/// The parsers behind them meet hostile bytes and do sums with numbers found there, which panics in a
-/// build that checks for overflow. An attachment must not end a turn.
+/// The parsers behind them meet hostile bytes and do sums with numbers found there, which panics in
+/// a build that checks for overflow. An attachment must not end a turn.
 fn detect(reader: &mut (impl Read + Seek)) -> String {
     let format = catch_unwind(AssertUnwindSafe(|| FileFormat::from_reader(reader)));
     let Ok(Ok(format)) = format else { return UNKNOWN_TYPE.to_owned() };

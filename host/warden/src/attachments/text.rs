@@ -5,8 +5,8 @@ use std::borrow::Cow;
 /// A marker of active text counts this near the beginning.
 const ACTIVE_BYTES_MAX: usize = 1024;
 
-/// The text that `head`, the beginning of a file, is; `None` when it is not UTF-8, or UTF-16 with a byte
-/// order mark, or has control characters that no text has.
+/// The text that `head`, the beginning of a file, is; `None` when it is not UTF-8, or UTF-16 with a
+/// byte order mark, or has control characters that no text has.
 ///
 /// A character that the end of `head` cuts is left out.
 pub(super) fn decode(head: &[u8]) -> Option<Cow<'_, str>> {
@@ -54,8 +54,8 @@ fn utf16(head: &[u8], unit: fn([u8; 2]) -> u16) -> Option<String> {
     String::from_utf16(&units).ok()
 }
 
-/// Tab, line feed, form feed, carriage return and escape (terminal logs) are text; other C0 controls,
-/// DEL and the two "never a character" code points are not.
+/// Tab, line feed, form feed, carriage return and escape (terminal logs) are text; other C0
+/// controls, DEL and the two "never a character" code points are not.
 fn is_text(c: char) -> bool {
     match c {
         '\t' | '\n' | '\x0C' | '\r' | '\x1B' => true,

@@ -1,5 +1,5 @@
-//! The bytes that all attachments of a turn may have together. Declared bytes are held from the start of
-//! a download, so that what cannot fit is not fetched.
+//! The bytes that all attachments of a turn may have together. Declared bytes are held from the
+//! start of a download, so that what cannot fit is not fetched.
 
 use cofferdam_core::limits::ByteSize;
 use std::sync::Arc;

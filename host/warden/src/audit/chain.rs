@@ -1,7 +1,8 @@
-//! Following the chain from record to record, and saying what is wrong with the first that breaks it.
+//! Following the chain from record to record, and saying what is wrong with the first that breaks
+//! it.
 //!
-//! Pure but for one thing: the bytes of a torn line are read again to be hashed. It refuses to repair,
-//! skip or guess.
+//! Pure but for one thing: the bytes of a torn line are read again to be hashed. It refuses to
+//! repair, skip or guess.
 
 use super::lines::{Line, LineEnd, sha256_of};
 use super::reading::{Reading, VERSION, read};
@@ -231,7 +232,8 @@ impl Chain {
         line[..length] == record.as_bytes()[..length]
     }
 
-    /// What is bad about the torn end of the last file, of this length: a crash tears one record, after others.
+    /// What is bad about the torn end of the last file, of this length: a crash tears one record,
+    /// after others.
     pub(super) fn close_torn(&self, length: u64) -> Option<Broken> {
         let torn = self.torn.as_ref()?;
         let bytes = length - torn.start;

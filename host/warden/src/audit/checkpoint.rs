@@ -1,7 +1,7 @@
 //! A note of how far the log is settled, so that a start does not read all of it.
 //!
-//! Only an optimization: it is believed when the log holds the very line it names, and ignored in every
-//! other case. It is no proof of anything; `audit verify` does not look at it.
+//! Only an optimization: it is believed when the log holds the very line it names, and ignored in
+//! every other case. It is no proof of anything; `audit verify` does not look at it.
 
 use super::files::{Files, Part};
 use super::lines::{LineEnd, Lines};
@@ -36,7 +36,8 @@ impl Checkpoint {
         serde_json::from_str(&text).ok()
     }
 
-    /// The file and the place in it where the lines after it start, if the log holds the record it names.
+    /// The file and the place in it where the lines after it start, if the log holds the record it
+    /// names.
     ///
     /// Its file is found by its position: it may have been rotated away since.
     pub(super) fn after(&self, files: &Files) -> Result<Option<(usize, u64)>, AuditError> {

@@ -1,4 +1,5 @@
-//! What an operator can set about the audit. It refuses sizes that would make a file of every record.
+//! What an operator can set about the audit. It refuses sizes that would make a file of every
+//! record.
 
 use cofferdam_core::limits::ByteSize;
 use std::path::PathBuf;

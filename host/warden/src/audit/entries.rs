@@ -1,7 +1,8 @@
 //! Reading records back, the last ones or all, in the order they were written.
 //!
-//! It checks nothing but that a line is a record, and it hides nothing: what is none is an entry too, or,
-//! where certain records are wanted, counted. Which ones, and how they look, is the caller's.
+//! It checks nothing but that a line is a record, and it hides nothing: what is none is an entry
+//! too, or, where certain records are wanted, counted. Which ones, and how they look, is the
+//! caller's.
 
 use super::AuditError;
 use super::files::{Files, Part, Source};
@@ -62,8 +63,8 @@ pub struct Entries {
 
 /// The wanted records of a log, from `span`; of a log in use, those that are there now.
 ///
-/// Where nothing is wanted in particular, every line is an entry. The last ones are found from the end: no more
-/// files are read than hold them.
+/// Where nothing is wanted in particular, every line is an entry. The last ones are found from the
+/// end: no more files are read than hold them.
 ///
 /// # Errors
 /// When a file cannot be opened or read.
@@ -77,7 +78,8 @@ pub fn read_entries(source: Source<'_>, span: Span, wanted: Option<Wanted>) -> R
 }
 
 impl Entries {
-    /// How many lines were passed over so far that are no records; only where certain records are wanted.
+    /// How many lines were passed over so far that are no records; only where certain records are
+    /// wanted.
     pub fn unreadable(&self) -> u64 {
         self.unreadable
     }

@@ -6,8 +6,8 @@ use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Why the audit could not be read or written. A log that was tampered with is not an error of reading
-/// it: that is [`Verification::Bad`](super::Verification::Bad).
+/// Why the audit could not be read or written. A log that was tampered with is not an error of
+/// reading it: that is [`Verification::Bad`](super::Verification::Bad).
 #[derive(Debug, thiserror::Error)]
 pub enum AuditError {
     /// The log, or a file beside it, did not open.
@@ -35,7 +35,8 @@ pub enum AuditError {
     /// The disk did not confirm a record.
     #[error("the disk did not confirm an audit record; repair the disk and restart")]
     Sync(#[source] io::Error),
-    /// An earlier record was not confirmed by the disk, and a later confirmation would not cover it.
+    /// An earlier record was not confirmed by the disk, and a later confirmation would not cover
+    /// it.
     #[error("the disk did not confirm an earlier audit record; repair the disk and restart")]
     Unconfirmed,
     /// The record does not fit on a line.

@@ -1,7 +1,8 @@
 //! The files of a log: those that were rotated away, oldest first, then the active one.
 //!
-//! A rotated file is named by the first `seq` in it, `audit-00000000000000000001.jsonl`, so that names
-//! sort as the chain runs and two files never get one name. It refuses to guess from anything else.
+//! A rotated file is named by the first `seq` in it, `audit-00000000000000000001.jsonl`, so that
+//! names sort as the chain runs and two files never get one name. It refuses to guess from anything
+//! else.
 
 use super::{AuditError, open};
 use std::ffi::{OsStr, OsString};

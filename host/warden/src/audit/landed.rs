@@ -41,7 +41,8 @@ struct Told {
 impl AuditLog {
     /// What the call has done; none if there is no outcome, or it says that nothing was changed.
     ///
-    /// Reads the newest file that tells of the call, and all of them if none does: only a replayed call asks.
+    /// Reads the newest file that tells of the call, and all of them if none does: only a replayed
+    /// call asks.
     ///
     /// # Errors
     /// When the log cannot be read.
@@ -70,7 +71,8 @@ impl AuditLog {
     }
 }
 
-/// Whether it changes a file of the workspace: what goes out with a reply is no change before that is sent.
+/// Whether it changes a file of the workspace: what goes out with a reply is no change before that
+/// is sent.
 fn changes(effect: &Effect) -> bool {
     !matches!(effect, Effect::Attached(_))
 }

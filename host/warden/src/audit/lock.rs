@@ -1,7 +1,7 @@
 //! Locks between processes: on the log for one append, on `publishing.lock` for one publication.
 //!
-//! Every wait is bounded, so a stopped process delays others but never hangs them. The kernel frees a
-//! lock when its holder dies, so none is ever left behind.
+//! Every wait is bounded, so a stopped process delays others but never hangs them. The kernel frees
+//! a lock when its holder dies, so none is ever left behind.
 
 use super::{AuditError, open};
 use std::borrow::Borrow;
@@ -32,8 +32,8 @@ impl<F: Borrow<File>> Drop for Held<F> {
 
 /// Says that a side effect may be under way: held from before the intent to after the outcome.
 ///
-/// While any process holds one, nobody reconciles, so an intent without an outcome that a reconciler
-/// finds can only come from a crash.
+/// While any process holds one, nobody reconciles, so an intent without an outcome that a
+/// reconciler finds can only come from a crash.
 #[derive(Debug)]
 #[must_use = "dropping the guard says that the publication is over"]
 pub(crate) struct PublishingGuard {

@@ -1,8 +1,10 @@
-//! Appending to the audit: one record, one lock, one write; rotating before it where the file is full.
+//! Appending to the audit: one record, one lock, one write; rotating before it where the file is
+//! full.
 //!
-//! It refuses to claim what the disk did not confirm: after a failed synchronization nothing more is
-//! appended by this process, because a later success would not cover the earlier record. It refuses to go
-//! on behind a record that it knows: a log that was cut or taken away while in use stays as it is.
+//! It refuses to claim what the disk did not confirm: after a failed synchronization nothing more
+//! is appended by this process, because a later success would not cover the earlier record. It
+//! refuses to go on behind a record that it knows: a log that was cut or taken away while in use
+//! stays as it is.
 
 use super::lock::{self, Held, PublishingGuard, Sharing};
 use super::reading::VERSION;
@@ -71,12 +73,13 @@ impl AuditLog {
         Self::open_with(path, &Config::default())
     }
 
-    /// The log whose active file is at `path`, created with mode 0600 when absent. Reads only its end and
-    /// changes nothing: a torn end is continued by the next append.
+    /// The log whose active file is at `path`, created with mode 0600 when absent. Reads only its
+    /// end and changes nothing: a torn end is continued by the next append.
     ///
     /// # Errors
     /// Among others [`AuditError::Foreign`] and [`AuditError::Unrecognizable`] when the log ends in
-    /// something that must not be continued, and [`AuditError::Key`] when the signing key is unusable.
+    /// something that must not be continued, and [`AuditError::Key`] when the signing key is
+    /// unusable.
     pub fn open_with(path: &Path, config: &Config) -> Result<Self, AuditError> {
         let signer = config.sign_key_file.as_deref().map(Signer::load).transpose()?;
         let log = Self::over(open::for_appending(path)?, path, LOCK_WAIT)?;
@@ -86,7 +89,8 @@ impl AuditLog {
         Ok(Self { signer, rotate_bytes: config.rotate_bytes.0, ..log })
     }
 
-    /// Looks whether [`AuditLog::open_with`] would succeed. Where there is no log, its folder is somebody else's business.
+    /// Looks whether [`AuditLog::open_with`] would succeed. Where there is no log, its folder is
+    /// somebody else's business.
     ///
     /// # Errors
     /// As `open_with`.
@@ -120,14 +124,15 @@ impl AuditLog {
         })
     }
 
-    /// Appends one record and gives its `seq`. An intent is appended under the lock of `publishing`.
+    /// Appends one record and gives its `seq`. An intent is appended under the lock of
+    /// `publishing`.
     ///
-    /// What other processes have appended is taken into account, and a torn end is recorded first. A full
-    /// file is rotated away before.
+    /// What other processes have appended is taken into account, and a torn end is recorded first.
+    /// A full file is rotated away before.
     ///
     /// # Errors
-    /// On any error the side effect must not happen. Except after [`AuditError::Sync`], the record is not
-    /// in the log; a failed write is taken back, or recognized as torn by the next append.
+    /// On any error the side effect must not happen. Except after [`AuditError::Sync`], the record
+    /// is not in the log; a failed write is taken back, or recognized as torn by the next append.
     pub fn append(&self, event: Event, durability: Durability) -> Result<u64, AuditError> {
         if self.unconfirmed.load(Ordering::Acquire) {
             return Err(AuditError::Unconfirmed);
@@ -318,7 +323,8 @@ fn check_nesting(event: &Event) -> Result<(), AuditError> {
     if fits(&facts.arguments, NESTING_MAX) { Ok(()) } else { Err(AuditError::TooDeep) }
 }
 
-/// What a panicking thread leaves is safe to use: the file's length tells whether the tail is current.
+/// What a panicking thread leaves is safe to use: the file's length tells whether the tail is
+/// current.
 fn relock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,11 +1,13 @@
-//! The audit file: one append-only chain of records that several processes write and anyone can check.
+//! The audit file: one append-only chain of records that several processes write and anyone can
+//! check.
 //!
-//! It refuses to guess: what it cannot read it does not continue, what it cannot write it reports, so
-//! that the caller can refuse the side effect. It never rewrites or deletes a record: a full file is rotated
-//! away and kept, and the one thing that is taken back is its own failed write. The format is described in `docs/audit-format.md`.
+//! It refuses to guess: what it cannot read it does not continue, what it cannot write it reports,
+//! so that the caller can refuse the side effect. It never rewrites or deletes a record: a full
+//! file is rotated away and kept, and the one thing that is taken back is its own failed write. The
+//! format is described in `docs/audit-format.md`.
 //!
-//! Everything here blocks (locks, disk): it is called from threads that may wait, never from an async
-//! task.
+//! Everything here blocks (locks, disk): it is called from threads that may wait, never from an
+//! async task.
 
 mod chain;
 mod checkpoint;
@@ -42,11 +44,12 @@ pub(crate) use lock::PublishingGuard;
 
 use std::time::Duration;
 
-/// The longest line, in bytes without its newline; what would be longer is refused. A plan of as many changes as a
-/// policy can allow is one line.
+/// The longest line, in bytes without its newline; what would be longer is refused. A plan of as
+/// many changes as a policy can allow is one line.
 pub const LINE_BYTES_MAX: usize = 4 * 1024 * 1024;
 
-/// An intent is this much shorter at least: its outcome names the same changes, and says more of them.
+/// An intent is this much shorter at least: its outcome names the same changes, and says more of
+/// them.
 pub const OUTCOME_BYTES_MAX: usize = 4 * 1024;
 
 /// The deepest nesting of a record's arguments: readers of JSON give up at 128.

@@ -1,5 +1,5 @@
-//! How the files of the audit are opened, and read to a length that stays: regular files only, created private, never
-//! blocking.
+//! How the files of the audit are opened, and read to a length that stays: regular files only,
+//! created private, never blocking.
 
 use super::lock::{self, Sharing};
 use super::{AuditError, LOCK_WAIT};
@@ -20,13 +20,15 @@ pub(super) fn for_reading(path: &Path) -> Result<File, AuditError> {
     opened(path, OFlags::NONBLOCK, OpenOptions::new().read(true))
 }
 
-/// The length up to which the log is whole: no append is half done there, and none is taken back below.
+/// The length up to which the log is whole: no append is half done there, and none is taken back
+/// below.
 pub(super) fn settled_length(file: &File) -> Result<u64, AuditError> {
     let _lock = lock::log(file, Sharing::Shared, LOCK_WAIT)?;
     Ok(file.metadata().map_err(AuditError::Read)?.len())
 }
 
-/// Has the disk hold what was read, so that no power loss takes what is told of it. Needs no right to write.
+/// Has the disk hold what was read, so that no power loss takes what is told of it. Needs no right
+/// to write.
 ///
 /// A file system that has no synchronization, as that of a read-only medium, has nothing to lose.
 pub(super) fn confirm_read(file: &File) -> Result<(), AuditError> {

@@ -1,7 +1,8 @@
 //! What one line is: a record, a line torn by a crash, or something this version does not write.
 //!
-//! The distinction is exact: a record is one JSON object, and a cut object is never complete JSON. So
-//! only incomplete JSON counts as torn; complete JSON that is no record is never explained by a crash.
+//! The distinction is exact: a record is one JSON object, and a cut object is never complete JSON.
+//! So only incomplete JSON counts as torn; complete JSON that is no record is never explained by a
+//! crash.
 
 use super::LINE_BYTES_MAX;
 use cofferdam_core::audit::Record;

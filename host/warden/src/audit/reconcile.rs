@@ -1,8 +1,8 @@
-//! Intents that a crash left without an outcome: finding them, and holding others off while they are
-//! settled.
+//! Intents that a crash left without an outcome: finding them, and holding others off while they
+//! are settled.
 //!
-//! It refuses to guess what happened: the caller looks at the disk and says so. It does not check the
-//! chain either; that is `audit verify`.
+//! It refuses to guess what happened: the caller looks at the disk and says so. It does not check
+//! the chain either; that is `audit verify`.
 
 use super::checkpoint::Checkpoint;
 use super::files::{Files, Source};
@@ -34,12 +34,13 @@ pub(crate) struct Reconcile<'log> {
 impl AuditLog {
     /// The intents that no outcome names, once nobody publishes; waits at most `wait` for that.
     ///
-    /// Called at start, before the first call. Reads the log from the last point known to be settled, rotated
-    /// files included.
+    /// Called at start, before the first call. Reads the log from the last point known to be
+    /// settled, rotated files included.
     ///
     /// # Errors
-    /// [`AuditError::Busy`] when a publication is under way for longer than `wait`, this process's own
-    /// included; [`AuditError::TooManyOpen`] above [`OPEN_INTENTS_MAX`] and [`OPEN_CHANGES_MAX`].
+    /// [`AuditError::Busy`] when a publication is under way for longer than `wait`, this process's
+    /// own included; [`AuditError::TooManyOpen`] above [`OPEN_INTENTS_MAX`] and
+    /// [`OPEN_CHANGES_MAX`].
     pub(crate) fn open_intents(&self, wait: Duration) -> Result<Reconcile<'_>, AuditError> {
         self.open_intents_of(wait, OPEN_CHANGES_MAX)
     }
@@ -85,14 +86,15 @@ impl Reconcile<'_> {
         self.open.iter().map(|(seq, intent)| (*seq, intent))
     }
 
-    /// How many lines were passed over because they are no records: torn ones, or worse. An intent in
-    /// one of them cannot be settled; `audit verify` says which they are.
+    /// How many lines were passed over because they are no records: torn ones, or worse. An intent
+    /// in one of them cannot be settled; `audit verify` says which they are.
     #[cfg(test)]
     pub(super) fn unreadable(&self) -> u64 {
         self.unreadable
     }
 
-    /// Records durably how the intent `seq` ended, as found on disk, and gives the outcome's own `seq`.
+    /// Records durably how the intent `seq` ended, as found on disk, and gives the outcome's own
+    /// `seq`.
     pub(crate) fn settle(&mut self, seq: u64, outcome: Outcome) -> Result<u64, AuditError> {
         let outcome = Outcome { intent: Some(seq), reconciled: true, ..outcome };
         let settled = self.log.append(Event::Outcome(outcome), Durability::Synced)?;
@@ -100,8 +102,8 @@ impl Reconcile<'_> {
         Ok(settled)
     }
 
-    /// Notes how far the log is settled and lets others publish. What was not settled stays open and is
-    /// found again by the next start.
+    /// Notes how far the log is settled and lets others publish. What was not settled stays open
+    /// and is found again by the next start.
     ///
     /// # Errors
     /// When the note cannot be written; the outcomes are recorded all the same.

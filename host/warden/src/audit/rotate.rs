@@ -1,10 +1,11 @@
 //! Rotation: the full active file gets another name, and a new one goes on with the chain.
 //!
-//! Three steps, all under the lock of the old file: the seal, the rename, the new file. The seal is a bit of
-//! the file's mode, so that whoever has the file open sees it with its length. Killed after it, a file that
-//! is sealed and still has its name is rotated by the next append; killed after the rename, there is no
-//! active file, and whoever opens the log next makes it. It never renames over a file, and it never fails
-//! an append: a log that cannot be rotated goes on in the file that it has.
+//! Three steps, all under the lock of the old file: the seal, the rename, the new file. The seal is
+//! a bit of the file's mode, so that whoever has the file open sees it with its length. Killed
+//! after it, a file that is sealed and still has its name is rotated by the next append; killed
+//! after the rename, there is no active file, and whoever opens the log next makes it. It never
+//! renames over a file, and it never fails an append: a log that cannot be rotated goes on in the
+//! file that it has.
 
 use super::lines::Lines;
 use super::log::Current;
@@ -21,8 +22,8 @@ use std::path::Path;
 /// How much longer a file grows before a rotation that failed is tried again.
 pub(super) const RETRY_BYTES: u64 = 1 << 20;
 
-/// The tail of the active file, `end` bytes long. Where it holds no record, the newest rotated file's head
-/// is the one to go on from.
+/// The tail of the active file, `end` bytes long. Where it holds no record, the newest rotated
+/// file's head is the one to go on from.
 pub(super) fn tail(path: &Path, folder: &File, file: &File, end: u64) -> Result<Tail, AuditError> {
     if end == 0 {
         // Before the first record, so that the file's name, and the one that the file before it was
@@ -62,8 +63,8 @@ pub(super) fn is_active(log: &AuditLog, current: &Current) -> Result<bool, Audit
     }
 }
 
-/// Seals and renames the active file, which is on the disk and ends with a whole record, and signs its
-/// head. `false` when it keeps its name.
+/// Seals and renames the active file, which is on the disk and ends with a whole record, and signs
+/// its head. `false` when it keeps its name.
 pub(super) fn away(log: &AuditLog, current: &Current) -> bool {
     match renamed(log, current) {
         Ok(()) => {

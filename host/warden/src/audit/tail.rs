@@ -1,6 +1,7 @@
 //! The end of the log: its last record, and what a crash may have left after it.
 //!
-//! Reads a bounded window from the end, never the whole log. It refuses an end that no crash explains.
+//! Reads a bounded window from the end, never the whole log. It refuses an end that no crash
+//! explains.
 
 use super::lines::sha256_of;
 use super::reading::{Reading, read};
@@ -11,7 +12,8 @@ use std::os::unix::fs::FileExt;
 
 /// More than this after the last record is no tear of a crash: several of the longest lines.
 pub(super) const TEAR_BYTES_MAX: u64 = 5 * LINE_BYTES_MAX as u64;
-/// How far back a record is looked for: a usual record, then longer ones, then what a crash may leave.
+/// How far back a record is looked for: a usual record, then longer ones, then what a crash may
+/// leave.
 const WINDOWS: [u64; 5] = [4096, 64 << 10, 512 << 10, LINE_BYTES_MAX as u64 + 1, TEAR_BYTES_MAX];
 
 /// The end of the log, as it was at one length.
@@ -67,7 +69,8 @@ impl Tail {
         Err(AuditError::Unrecognizable)
     }
 
-    /// What the next record must be preceded by: bytes that end the line, and a record of the recovery.
+    /// What the next record must be preceded by: bytes that end the line, and a record of the
+    /// recovery.
     pub(super) fn mend(&self, file: &File) -> Result<(&'static [u8], Option<Recovered>), AuditError> {
         let (newline, start, end): (&[u8], _, _) = match self.rest {
             Rest::Whole => return Ok((b"", None)),

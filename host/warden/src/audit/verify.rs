@@ -1,7 +1,7 @@
 //! Checking a whole log: every record of every file, in bounded memory, without changing anything.
 //!
-//! It refuses to say more than the files can show: a chain alone cannot show that its tail was cut or
-//! that all of it was written anew. A head kept elsewhere can, and so can a signed one.
+//! It refuses to say more than the files can show: a chain alone cannot show that its tail was cut
+//! or that all of it was written anew. A head kept elsewhere can, and so can a signed one.
 
 use super::chain::{BadRecord, Begin, Broken, Chain, Fault, Link};
 use super::files::{Files, Source};
@@ -101,11 +101,12 @@ impl Kept {
 
 /// What the log shows, and whether it still holds the heads that it must.
 ///
-/// Reads what is there when it starts; appends and rotations go on meanwhile. Needs memory for a few lines
-/// and the heads. The head of a sound log is on the disk when this returns.
+/// Reads what is there when it starts; appends and rotations go on meanwhile. Needs memory for a
+/// few lines and the heads. The head of a sound log is on the disk when this returns.
 ///
 /// # Errors
-/// [`AuditError`] when a file cannot be read, or the disk does not confirm the head; a bad record is not an error.
+/// [`AuditError`] when a file cannot be read, or the disk does not confirm the head; a bad record
+/// is not an error.
 pub fn verify(source: Source<'_>, kept: &[Kept]) -> Result<Verification, AuditError> {
     let begin = match source {
         Source::Log(_) => Begin::AtGenesis,

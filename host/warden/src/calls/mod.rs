@@ -1,7 +1,8 @@
-//! One call from its permit to its audited end, and the other things that the trusted core does for a caller.
+//! One call from its permit to its audited end, and the other things that the trusted core does for
+//! a caller.
 //!
-//! [`Warden::run`] is the one way in which a guest runs and in which files change: the journal first, then the intent, then
-//! the files, then the outcome.
+//! [`Warden::run`] is the one way in which a guest runs and in which files change: the journal
+//! first, then the intent, then the files, then the outcome.
 
 mod output;
 mod publication;
@@ -94,7 +95,8 @@ impl Warden {
         }
     }
 
-    /// What the disk says of the paths that a call is asked about. What cannot be looked at is left out, which asks.
+    /// What the disk says of the paths that a call is asked about. What cannot be looked at is left
+    /// out, which asks.
     pub fn facts(&self, ask: &Ask, place: &Place) -> Facts {
         let workspace = self.parts.workspaces.at(place).ok();
         let look = |path: &GuestPath| Some((path.clone(), workspace.as_ref()?.seen(path).ok()?));
@@ -104,8 +106,8 @@ impl Warden {
         Facts { there, found, approved: Default::default() }
     }
 
-    /// A file of a workspace, open for reading, and its length: what an operator shows with a task. It is read as a tool
-    /// would read it.
+    /// A file of a workspace, open for reading, and its length: what an operator shows with a task.
+    /// It is read as a tool would read it.
     ///
     /// # Errors
     /// There is no such regular file.

@@ -1,5 +1,6 @@
-//! Outputs that are too long to be shown to a model, kept as files where tools can read them: through the
-//! publisher and into the audit like everything that changes a file. It refuses what the quotas refuse.
+//! Outputs that are too long to be shown to a model, kept as files where tools can read them:
+//! through the publisher and into the audit like everything that changes a file. It refuses what
+//! the quotas refuse.
 
 use super::Warden;
 use super::publication::Publication;
@@ -50,8 +51,8 @@ pub struct Output {
 }
 
 impl Warden {
-    /// Keeps an output as a file under `/tmp/outputs` and returns its path; old ones go. The same again for the same
-    /// call. Blocks.
+    /// Keeps an output as a file under `/tmp/outputs` and returns its path; old ones go. The same
+    /// again for the same call. Blocks.
     ///
     /// # Errors
     /// What the publisher and the audit refuse.

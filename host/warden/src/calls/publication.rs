@@ -1,4 +1,5 @@
-//! The order in which files change: the journal first, then the intent, then the files, and the outcome when the call ends.
+//! The order in which files change: the journal first, then the intent, then the files, and the
+//! outcome when the call ends.
 //!
 //! Nothing of it happens after the watchdog has answered.
 
@@ -37,8 +38,8 @@ impl Publication<'_> {
 }
 
 impl Warden {
-    /// Publishes what there is. What had landed by an error is in `record`, which holds the lock until the outcome is
-    /// written.
+    /// Publishes what there is. What had landed by an error is in `record`, which holds the lock
+    /// until the outcome is written.
     ///
     /// # Errors
     /// One that replaces the call's result.
@@ -63,7 +64,8 @@ impl Warden {
         if before.is_none() {
             keep(&record.facts)?;
         }
-        // The whole plan, also where its first steps happened in an earlier run: a crash now is settled as a whole.
+        // The whole plan, also where its first steps happened in an earlier run: a crash now is
+        // settled as a whole.
         let before = before.unwrap_or_default();
         let added = reply.as_ref().map(Addition::effects).unwrap_or_default();
         let planned = before.iter().cloned().chain(plan.iter().map(Planned::effect));

@@ -1,7 +1,9 @@
-//! What the calls of a turn have written so far, so that many calls write no more than their turn may.
+//! What the calls of a turn have written so far, so that many calls write no more than their turn
+//! may.
 //!
-//! A durable turn's account is in its journal and goes on after a crash; those of others are kept here while
-//! they are recent. Calls of one turn that run at once each see what the others had written before.
+//! A durable turn's account is in its journal and goes on after a crash; those of others are kept
+//! here while they are recent. Calls of one turn that run at once each see what the others had
+//! written before.
 
 use crate::publish::TurnShare;
 use cofferdam_core::id::TurnId;
@@ -30,7 +32,8 @@ impl WriteQuota {
         Self { limit, kept: Mutex::default() }
     }
 
-    /// What a call may still write of its turn's share. `earlier` is what the journal of a durable turn says.
+    /// What a call may still write of its turn's share. `earlier` is what the journal of a durable
+    /// turn says.
     pub(super) fn share(&self, turn: &TurnId, earlier: Option<&Earlier>) -> TurnShare {
         let written = match earlier {
             Some(earlier) => earlier.written_bytes,

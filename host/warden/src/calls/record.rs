@@ -37,8 +37,8 @@ pub struct CallRecord {
     pub(super) started: Instant,
     pub(super) intent: Option<u64>,
     pub(super) files: Vec<Effect>,
-    /// Held from before the intent until after the outcome, so that an intent without an outcome can only come from
-    /// a crash.
+    /// Held from before the intent until after the outcome, so that an intent without an outcome
+    /// can only come from a crash.
     pub(super) publishing: Option<PublishingGuard>,
     /// Whether the outcome is written. The first who answers writes it.
     told: Arc<AtomicBool>,
@@ -66,8 +66,8 @@ impl CallRecord {
 }
 
 impl Warden {
-    /// Writes the outcome down and returns it. Without its record there is no answer, except where the intent already
-    /// tells.
+    /// Writes the outcome down and returns it. Without its record there is no answer, except where
+    /// the intent already tells.
     ///
     /// # Errors
     /// The result's own, or that it cannot be written down.

@@ -1,8 +1,9 @@
-//! A call that is asked for once more, because a crash ended its turn: answered as it was answered, finished
-//! where the crash cut its plan off, or refused with what is done and what is not.
+//! A call that is asked for once more, because a crash ended its turn: answered as it was answered,
+//! finished where the crash cut its plan off, or refused with what is done and what is not.
 //!
-//! The audit alone says what was planned and what happened. The guest runs again only to bring the bytes that
-//! are missing: what it plans must be the rest of that very plan, or nothing more is changed.
+//! The audit alone says what was planned and what happened. The guest runs again only to bring the
+//! bytes that are missing: what it plans must be the rest of that very plan, or nothing more is
+//! changed.
 
 use super::record::CallRecord;
 use super::run::CallControl;
@@ -25,7 +26,8 @@ pub enum Replay {
     Run(Before),
 }
 
-/// What an earlier run of a call, which a crash cut off, and the earlier calls of its turn have left.
+/// What an earlier run of a call, which a crash cut off, and the earlier calls of its turn have
+/// left.
 #[derive(Debug, Default)]
 pub struct Before {
     pub(super) earlier: Option<Earlier>,
@@ -54,7 +56,8 @@ impl Warden {
     /// What an earlier run of this very call came to, if there was one that had an answer.
     ///
     /// # Errors
-    /// What to answer: the journal or the audit cannot be read, it failed then, or it cannot be finished.
+    /// What to answer: the journal or the audit cannot be read, it failed then, or it cannot be
+    /// finished.
     pub fn resume(
         &self,
         record: &mut CallRecord,
@@ -129,7 +132,8 @@ impl CutOff {
         &self.done
     }
 
-    /// Of what the guest plans now, the steps that are still to be carried out: exactly those that are missing.
+    /// Of what the guest plans now, the steps that are still to be carried out: exactly those that
+    /// are missing.
     ///
     /// # Errors
     /// When the guest answers or plans anything else; nothing more is to be changed then.

@@ -43,10 +43,12 @@ pub struct CallJob<'a> {
 
 /// What only the caller of a call knows.
 pub trait CallControl {
-    /// Claims the right to publish. False when the caller was answered meanwhile: nothing may change any more.
+    /// Claims the right to publish. False when the caller was answered meanwhile: nothing may
+    /// change any more.
     fn commit(&self) -> bool;
 
-    /// Hands the files of an answer to the other request that it names, once; nothing where it names none.
+    /// Hands the files of an answer to the other request that it names, once; nothing where it
+    /// names none.
     ///
     /// # Errors
     /// Why that does not take them; nothing is published then.
@@ -62,7 +64,8 @@ struct Ran {
 }
 
 impl Warden {
-    /// Runs a judged call to its audited end. Blocks; meant for a thread of its own, never an async worker.
+    /// Runs a judged call to its audited end. Blocks; meant for a thread of its own, never an async
+    /// worker.
     ///
     /// # Errors
     /// Every failure, by code; what had landed by then is in the audit.
@@ -151,7 +154,8 @@ impl Warden {
         recorded.map_err(|e| unjournaled("the journal cannot be written, so nothing was changed", &e))
     }
 
-    /// The workspace that a call is in: its session's `/tmp`, its user's files where users have their own.
+    /// The workspace that a call is in: its session's `/tmp`, its user's files where users have
+    /// their own.
     pub(super) fn workspace_of(&self, facts: &CallFacts) -> Result<Arc<Workspace>, ToolError> {
         let Parts { workspaces, .. } = &self.parts;
         workspaces.at(&Place::of(facts)).map_err(|error| {
@@ -166,8 +170,8 @@ impl Warden {
     }
 }
 
-/// Refuses a call that was approved for what it reads, once something else is found there: what a guest reads by
-/// itself passes by the gateway.
+/// Refuses a call that was approved for what it reads, once something else is found there: what a
+/// guest reads by itself passes by the gateway.
 fn still_found(workspace: &Workspace, approved: &[(GuestPath, Option<Seen>)]) -> Result<(), ToolError> {
     for (path, seen) in approved {
         if workspace.found(path)? != *seen {

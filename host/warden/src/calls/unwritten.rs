@@ -1,4 +1,5 @@
-//! What a call is answered where the gateway cannot write down what it must: refused, for nothing happens unrecorded.
+//! What a call is answered where the gateway cannot write down what it must: refused, for nothing
+//! happens unrecorded.
 
 use crate::audit::AuditError;
 use cofferdam_core::journal::JournalError;

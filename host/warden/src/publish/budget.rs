@@ -36,7 +36,8 @@ pub(crate) struct TurnShare {
     pub left: u64,
 }
 
-/// The share of one call: bytes that it may stage and changes that it may plan in all, and its stop check.
+/// The share of one call: bytes that it may stage and changes that it may plan in all, and its stop
+/// check.
 ///
 /// Discarded bytes stay spent, so that a loop of staging and dropping ends too.
 pub(crate) struct Budget {
@@ -50,7 +51,8 @@ pub(crate) struct Budget {
 }
 
 impl Budget {
-    /// A fresh share, with as many changes as a call has by default. `stop` is asked between the slices of host-side work, so a deadline covers them.
+    /// A fresh share, with as many changes as a call has by default. `stop` is asked between the
+    /// slices of host-side work, so a deadline covers them.
     pub(crate) fn new(limit: ByteSize, stop: impl Fn() -> Option<Stop> + Send + Sync + 'static) -> Self {
         let (spent, changes) = (AtomicU64::new(0), AtomicU32::new(0));
         let changes_max = Limits::DEFAULT.changes;
@@ -69,8 +71,9 @@ impl Budget {
         Self { turn: Some(turn), ..self }
     }
 
-    /// The same for a call of which an earlier run, that a crash cut off, has made these files: that their names
-    /// are taken refuses nothing. What it then plans is compared with what that run had planned.
+    /// The same for a call of which an earlier run, that a crash cut off, has made these files:
+    /// that their names are taken refuses nothing. What it then plans is compared with what that
+    /// run had planned.
     #[must_use]
     pub(crate) fn having_made(self, made: Vec<GuestPath>) -> Self {
         Self { made: made.into_iter().collect(), ..self }

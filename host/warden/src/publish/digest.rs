@@ -1,5 +1,5 @@
-//! The SHA-256 of a staged file, computed as it grows; or taken over from an attachment that is all of
-//! it. It never guesses: as soon as anything follows, what is there is read back and hashed.
+//! The SHA-256 of a staged file, computed as it grows; or taken over from an attachment that is all
+//! of it. It never guesses: as soon as anything follows, what is there is read back and hashed.
 
 use super::copy::{self, Job};
 use super::error::PublishError;

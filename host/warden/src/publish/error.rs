@@ -1,4 +1,5 @@
-//! Why a change did not happen. Causes by name, with the virtual path; a host path never appears in them.
+//! Why a change did not happen. Causes by name, with the virtual path; a host path never appears in
+//! them.
 
 use super::tree::LISTED_MAX;
 use cofferdam_core::audit::Effect;
@@ -8,7 +9,8 @@ use cofferdam_policy::GuestPath;
 use rustix::io::Errno;
 use std::io;
 
-/// Why staging or publishing was refused or failed. Unless the variant says otherwise, nothing changed.
+/// Why staging or publishing was refused or failed. Unless the variant says otherwise, nothing
+/// changed.
 ///
 /// `path` is the file's path, `at` the part of it that is at fault, `source` the system's answer.
 #[allow(missing_docs, reason = "the fields mean the same in every variant")]
@@ -116,8 +118,8 @@ pub enum PublishError {
     /// What was to be renamed or removed is not what the call looked at.
     #[error("{path} changed since the call looked at it, so it was left as it is; look again and repeat")]
     Exchanged { path: GuestPath },
-    /// Somebody exchanged one of the names in the very moment of the rename. What was found at the target
-    /// then has the source's name.
+    /// Somebody exchanged one of the names in the very moment of the rename. What was found at the
+    /// target then has the source's name.
     #[error(
         "{path} or {target} was exchanged in the moment of the rename, which was taken back; look at both"
     )]
@@ -125,7 +127,8 @@ pub enum PublishError {
     /// As [`Self::Crossed`], but taking it back failed.
     #[error("{path} or {target} was exchanged in the moment of the rename; look at both")]
     Astray { path: GuestPath, target: GuestPath },
-    /// What somebody put in the place of a directory at the last moment is kept under a hidden name.
+    /// What somebody put in the place of a directory at the last moment is kept under a hidden
+    /// name.
     #[error(
         "{path} was exchanged meanwhile, twice; what had its name in between lies in its mount's root, hidden"
     )]
@@ -220,7 +223,8 @@ fn listed(left: &[String], count: u64) -> String {
 #[derive(Debug, thiserror::Error)]
 #[error("{error}{}", also(.landed, .error))]
 pub struct PublishFailure {
-    /// What happened, in order; with [`PublishError::DurabilityUnknown`] its last is that very change.
+    /// What happened, in order; with [`PublishError::DurabilityUnknown`] its last is that very
+    /// change.
     pub landed: Vec<Effect>,
     /// Why it stopped.
     pub error: PublishError,
@@ -251,7 +255,8 @@ fn also(landed: &[Effect], error: &PublishError) -> String {
     }
 }
 
-/// What happened, in words: `saved /shared/a, removed /tmp/b`. Of many, the first and how many more.
+/// What happened, in words: `saved /shared/a, removed /tmp/b`. Of many, the first and how many
+/// more.
 pub(crate) fn told(effects: &[Effect]) -> String {
     first_of(effects, one)
 }

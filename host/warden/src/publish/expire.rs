@@ -1,8 +1,9 @@
-//! Removes the `/tmp` of sessions that nobody used for long, and clears the others of what a crash left.
+//! Removes the `/tmp` of sessions that nobody used for long, and clears the others of what a crash
+//! left.
 //!
-//! A folder that a call may be working in is locked, and stays. One that goes is first renamed out of sight,
-//! so that a session that comes back has a new one at once. It follows no symbolic link, and enters nothing
-//! but the folders that the gateway itself made.
+//! A folder that a call may be working in is locked, and stays. One that goes is first renamed out
+//! of sight, so that a session that comes back has a new one at once. It follows no symbolic link,
+//! and enters nothing but the folders that the gateway itself made.
 
 use super::open::folder;
 use super::place::{SESSIONS, USERS};
@@ -24,16 +25,17 @@ pub struct Expired {
     pub sessions: u64,
     /// What a crash or an earlier round left, and that is gone.
     pub leftovers: usize,
-    /// Names that stay until the next round, because they hold too much for one or cannot be deleted.
+    /// Names that stay until the next round, because they hold too much for one or cannot be
+    /// deleted.
     pub left: usize,
 }
 
 impl Workspaces {
     /// Removes the `/tmp` of each session that was not used for the configured time before `now`.
     ///
-    /// Used is when its last call began, by the folder's time. Whatever the clock says, one that a call is
-    /// using, or that this process used within that time, stays. What cannot be removed is tried again in the
-    /// next round.
+    /// Used is when its last call began, by the folder's time. Whatever the clock says, one that a
+    /// call is using, or that this process used within that time, stays. What cannot be removed is
+    /// tried again in the next round.
     pub fn expire(&self, now: SystemTime) -> Expired {
         let mut expired = Expired::default();
         self.expire_below(&self.root, "", now, &mut expired);
@@ -66,7 +68,8 @@ impl Workspaces {
                 }
             }
         }
-        // What is out of sight, of this round and of earlier ones. It counts until the quota is measured again.
+        // What is out of sight, of this round and of earlier ones. It counts until the quota is
+        // measured again.
         Self::note(sweep(&Dir::from_std_file(File::from(sessions)), SWEPT_ENTRIES_MAX), expired);
     }
 

@@ -46,8 +46,8 @@ pub(super) fn seen(stat: &Stat) -> Seen {
     }
 }
 
-/// What an approval relies on where it is read: of a directory which one it is, since what it holds changes with
-/// every write of anybody.
+/// What an approval relies on where it is read: of a directory which one it is, since what it holds
+/// changes with every write of anybody.
 pub(super) fn found(stat: &Stat) -> Seen {
     let seen = seen(stat);
     if seen.kind == EntryKind::Directory {

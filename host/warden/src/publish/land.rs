@@ -1,7 +1,7 @@
 //! Gives a sealed file its name, in one step that other programs see whole or not at all.
 //!
-//! It refuses to replace anything but a regular file, and replaces the name, never what the name leads
-//! to: another hard link keeps its content. What was prepared and did not land is taken back.
+//! It refuses to replace anything but a regular file, and replaces the name, never what the name
+//! leads to: another hard link keeps its content. What was prepared and did not land is taken back.
 
 use super::Disposition;
 use super::budget::Budget;
@@ -164,8 +164,8 @@ impl SealedFile {
 
     /// The name is a regular file's: takes it over in one step, with the mode that the file had.
     ///
-    /// The step goes through a temporary name in the mount's root, whose removal is not synced: should
-    /// a power loss bring it back, the next start sweeps it.
+    /// The step goes through a temporary name in the mount's root, whose removal is not synced:
+    /// should a power loss bring it back, the next start sweeps it.
     fn take_over_name(&mut self, parent: &OwnedFd, old: &Stat) -> Result<Tried, PublishError> {
         // Held until the name is taken over: whoever expects the old file does not get in between.
         let Some(_held) = self.hold_old(parent, old)? else { return Ok(Tried::Changed) };

@@ -1,5 +1,6 @@
-//! Holds a file that is about to be replaced, moved over or removed, so that of two gateways that change
-//! it at once each sees what the other did. It waits a bounded time, and never for its own call.
+//! Holds a file that is about to be replaced, moved over or removed, so that of two gateways that
+//! change it at once each sees what the other did. It waits a bounded time, and never for its own
+//! call.
 
 use super::budget::Stop;
 use super::identity::Identity;
@@ -65,8 +66,9 @@ pub(super) fn hold(
     })
 }
 
-/// The same for a change that was promised nothing: where the file cannot be locked it goes on without,
-/// as does everybody who knows of no locks. `None`: the name stands for something else now.
+/// The same for a change that was promised nothing: where the file cannot be locked it goes on
+/// without, as does everybody who knows of no locks. `None`: the name stands for something else
+/// now.
 pub(super) fn hold_if_possible(parent: &OwnedFd, leaf: &str, old: &Stat) -> Option<Option<File>> {
     match hold(parent, leaf, old, || None) {
         Ok(Hold::Taken(file)) => Some(Some(file)),

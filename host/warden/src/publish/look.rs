@@ -1,5 +1,6 @@
-//! What lies on disk under a path, for settling what a crash left open and for approvals. It follows no symbolic link
-//! but where it tells what reading would find, opens nothing but regular files, and never blocks.
+//! What lies on disk under a path, for settling what a crash left open and for approvals. It
+//! follows no symbolic link but where it tells what reading would find, opens nothing but regular
+//! files, and never blocks.
 
 use super::copy::BUFFER_BYTES;
 use super::error::PublishError;
@@ -15,8 +16,8 @@ use std::io::{self, Read};
 impl Workspace {
     /// Whether a planned change happened, as far as the disk tells: then what there is of it.
     ///
-    /// A file is there with these bytes; what was moved has its new name and not the old one; what was
-    /// removed is gone from its name, and the start's sweep deletes what a crash left of it.
+    /// A file is there with these bytes; what was moved has its new name and not the old one; what
+    /// was removed is gone from its name, and the start's sweep deletes what a crash left of it.
     ///
     /// # Errors
     /// When a mount is unknown, or something cannot be looked at.
@@ -61,8 +62,8 @@ impl Workspace {
         Ok(found.map(|(_, stat)| identity::seen(&stat)))
     }
 
-    /// What reading `path` finds now, through symbolic links that stay in its mount; `None`: nothing that can be read.
-    /// Of a directory it tells which one it is, not when it changed.
+    /// What reading `path` finds now, through symbolic links that stay in its mount; `None`:
+    /// nothing that can be read. Of a directory it tells which one it is, not when it changed.
     ///
     /// # Errors
     /// When the mount is unknown, or what is there cannot be looked at.
@@ -78,8 +79,8 @@ impl Workspace {
         }
     }
 
-    /// Size and SHA-256 of the regular file at `path`; `None` when there is none, or something else,
-    /// or when the way to it is not plain directories.
+    /// Size and SHA-256 of the regular file at `path`; `None` when there is none, or something
+    /// else, or when the way to it is not plain directories.
     ///
     /// # Errors
     /// When the mount is unknown, or the file cannot be read.

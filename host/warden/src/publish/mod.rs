@@ -1,11 +1,11 @@
 //! The only code that changes a file of the workspace.
 //!
 //! A file is staged where nobody sees it, sealed (its bytes are then on disk), and published in one
-//! step: all of it or nothing, on a path that resolves exactly as it was judged. Renames and removals are
-//! planned, and found again before they happen. The sandbox stages and plans for a guest; the host
-//! publishes after the call succeeded. Nothing here changes anything through a symbolic link, leaves a
-//! mount, or blocks on a FIFO; a symbolic link, FIFO, socket or device is removed where that is asked for,
-//! and otherwise never touched.
+//! step: all of it or nothing, on a path that resolves exactly as it was judged. Renames and
+//! removals are planned, and found again before they happen. The sandbox stages and plans for a
+//! guest; the host publishes after the call succeeded. Nothing here changes anything through a
+//! symbolic link, leaves a mount, or blocks on a FIFO; a symbolic link, FIFO, socket or device is
+//! removed where that is asked for, and otherwise never touched.
 
 mod budget;
 mod copy;
@@ -100,7 +100,8 @@ struct Inner {
     session: Option<SessionFolder>,
 }
 
-/// A session's folder, in which its `/tmp` lies: locked for as long as it is open, its time that of the last use.
+/// A session's folder, in which its `/tmp` lies: locked for as long as it is open, its time that of
+/// the last use.
 struct SessionFolder {
     folder: OwnedFd,
     /// Its other mounts are of this one, which stays open with it.

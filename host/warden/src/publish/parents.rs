@@ -1,9 +1,11 @@
-//! The directory that a file lands in, made when it is missing, and unmade when the file does not land.
+//! The directory that a file lands in, made when it is missing, and unmade when the file does not
+//! land.
 //!
-//! A directory that was made is durable before anything lies in it, and before another publish of this
-//! process can find it: otherwise a file could be reported durable in a directory that is not. It is not
-//! unmade while another publish of this process is about to use it. (Two processes that make the same
-//! directory at the same moment both sync it; one that finds its directory unmade makes it again.)
+//! A directory that was made is durable before anything lies in it, and before another publish of
+//! this process can find it: otherwise a file could be reported durable in a directory that is not.
+//! It is not unmade while another publish of this process is about to use it. (Two processes that
+//! make the same directory at the same moment both sync it; one that finds its directory unmade
+//! makes it again.)
 
 use super::error::PublishError;
 use super::resolve;
@@ -16,7 +18,8 @@ use std::sync::{PoisonError, RwLockReadGuard, RwLockWriteGuard};
 
 /// An open parent directory. Dropped before [`Parent::keep`], what was made for it is removed.
 ///
-/// Hold it for the moment in which the file gets its name: no directory is made or unmade meanwhile.
+/// Hold it for the moment in which the file gets its name: no directory is made or unmade
+/// meanwhile.
 pub(super) struct Parent<'a> {
     pub(super) dir: OwnedFd,
     // Let go before `made` is dropped, which waits until nobody holds one.

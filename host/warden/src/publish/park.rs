@@ -1,8 +1,8 @@
-//! Where the sealed files of a large plan wait, so that none of them needs a descriptor: a directory of the
-//! call's own in a mount's root, under a name that only the gateway gives.
+//! Where the sealed files of a large plan wait, so that none of them needs a descriptor: a
+//! directory of the call's own in a mount's root, under a name that only the gateway gives.
 //!
-//! It is locked for as long as the call has it, so that another process's sweep spares it; what a crash
-//! leaves of it, the next start sweeps. It refuses to replace anything.
+//! It is locked for as long as the call has it, so that another process's sweep spares it; what a
+//! crash leaves of it, the next start sweeps. It refuses to replace anything.
 
 use super::resolve;
 use super::temp::{Mount, NAMES_MAX, TempName, link_open_file, random_name, rename_new};
@@ -94,7 +94,8 @@ fn held(mount: &Mount, name: &str) -> Result<Option<OwnedFd>> {
     }
 }
 
-/// The parked file of this name, open again, with the mode that it has: one may be that of a file that nobody reads.
+/// The parked file of this name, open again, with the mode that it has: one may be that of a file
+/// that nobody reads.
 pub(super) fn opened(temp: &TempName, mode: Mode) -> Result<File> {
     chmodat(temp.dir(), temp.as_str(), Mode::RUSR | Mode::WUSR, AtFlags::empty())?;
     let flags = OFlags::RDWR | OFlags::NOFOLLOW | OFlags::NONBLOCK;

@@ -1,7 +1,7 @@
 //! Which workspace a call is in, and the names of its folders.
 //!
-//! Pure. A name on disk holds nothing that a sender chose: what is not a plain number or word of a channel is
-//! there as its hash.
+//! Pure. A name on disk holds nothing that a sender chose: what is not a plain number or word of a
+//! channel is there as its hash.
 
 use cofferdam_core::audit::{CallFacts, sha256_hex};
 use cofferdam_core::id::{Caller, SessionId};
@@ -14,8 +14,8 @@ pub(super) const USERS: &str = "users";
 /// The folders of the root in which mounts lie.
 pub const HOLDERS: &[&str] = &[SESSIONS, USERS];
 
-/// Whose files a call sees: its session's `/tmp`, and its user's `/shared` and `/vault` where users have
-/// their own.
+/// Whose files a call sees: its session's `/tmp`, and its user's `/shared` and `/vault` where users
+/// have their own.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Place {
     user: Option<Caller>,
@@ -41,7 +41,8 @@ impl Place {
         Self { user: own, session: None }
     }
 
-    /// The place of somebody in a session, if there is one; `own` is theirs where users have their own.
+    /// The place of somebody in a session, if there is one; `own` is theirs where users have their
+    /// own.
     pub fn new(own: Option<Caller>, session: Option<SessionId>) -> Self {
         Self { user: own, session }
     }

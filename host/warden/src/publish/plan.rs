@@ -1,7 +1,7 @@
 //! The plan of a call: the changes that the host carries out, in order, once the call succeeded.
 //!
-//! Planning looks and refuses; it changes nothing. What it found is found again before anything happens,
-//! or that step is refused.
+//! Planning looks and refuses; it changes nothing. What it found is found again before anything
+//! happens, or that step is refused.
 
 use super::error::{PublishError, PublishFailure};
 use super::land::{Landed, SealedFile};
@@ -83,10 +83,12 @@ pub const STAGED_MAX: usize = 32;
 /// Renames and removals of one call: each holds a descriptor on what it is about until it happens.
 pub const RENAMES_AND_REMOVALS_MAX: usize = 64;
 
-/// Sealed files of one call that keep their descriptor until they are published; later ones wait by name.
+/// Sealed files of one call that keep their descriptor until they are published; later ones wait by
+/// name.
 const HELD_MAX: usize = 16;
 
-/// The plan of a call while it grows. It holds a bounded number of descriptors, however many its steps are.
+/// The plan of a call while it grows. It holds a bounded number of descriptors, however many its
+/// steps are.
 #[derive(Default)]
 pub(crate) struct Plan {
     steps: Vec<Planned>,

@@ -1,9 +1,9 @@
 //! How many bytes the workspaces may hold together, counting what is being staged.
 //!
-//! The trees are walked once, then the number is kept by what lands. It is measured again when it would
-//! refuse, and when it is older than [`MEASURED_AGE_MAX`], so that what people and other processes
-//! delete or add is seen. Two processes know of each other's files only through that, so together they
-//! can overshoot by what both stage within that time; one process alone cannot.
+//! The trees are walked once, then the number is kept by what lands. It is measured again when it
+//! would refuse, and when it is older than [`MEASURED_AGE_MAX`], so that what people and other
+//! processes delete or add is seen. Two processes know of each other's files only through that, so
+//! together they can overshoot by what both stage within that time; one process alone cannot.
 
 use super::budget::Stop;
 use super::error::PublishError;
@@ -98,8 +98,8 @@ impl Quota {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// `freed` bytes that had landed are gone. A walk under way may count them or not; until the next
-    /// one they count, so that nothing is granted twice.
+    /// `freed` bytes that had landed are gone. A walk under way may count them or not; until the
+    /// next one they count, so that nothing is granted twice.
     pub(super) fn release(&self, freed: u64) {
         let mut state = self.state();
         state.landed = state.landed.saturating_sub(freed);

@@ -1,11 +1,11 @@
 //! Removing a name: planned, then done if it still stands for the same thing.
 //!
-//! A symbolic link is removed, never followed. A directory with all in it disappears at once under a
-//! name that no guest can use, and is deleted there; what cannot be deleted gets its name back. It
-//! refuses mounts, and directories in which one lies.
+//! A symbolic link is removed, never followed. A directory with all in it disappears at once under
+//! a name that no guest can use, and is deleted there; what cannot be deleted gets its name back.
+//! It refuses mounts, and directories in which one lies.
 //!
-//! Between the last look at a name and its removal lies one system call: what somebody puts there in
-//! that moment is removed instead. For a directory that is found out and taken back.
+//! Between the last look at a name and its removal lies one system call: what somebody puts there
+//! in that moment is removed instead. For a directory that is found out and taken back.
 
 use super::Contents;
 use super::budget::Budget;
@@ -29,7 +29,8 @@ use std::sync::Arc;
 /// Files, directories and others that one removal may take with it.
 pub(super) const ENTRIES_MAX: u64 = 1_000_000;
 
-/// While a directory is deleted, others may add to it: so much more is deleted before it is given up.
+/// While a directory is deleted, others may add to it: so much more is deleted before it is given
+/// up.
 pub(super) const ENTRIES_ADDED_MAX: u64 = 10_000;
 
 /// A name that will go.
@@ -40,7 +41,8 @@ pub(crate) struct PlannedRemove {
     /// What was found: open, so that its number is not given to something else.
     handle: OwnedFd,
     identity: Identity,
-    /// Removed only if it is this very version; for the source of a file that moves by being copied.
+    /// Removed only if it is this very version; for the source of a file that moves by being
+    /// copied.
     version: Option<Version>,
     contents: Contents,
     summary: Summary,
@@ -50,8 +52,9 @@ impl Workspace {
     /// Plans to remove what `path` stands for.
     ///
     /// # Errors
-    /// Nothing is there, it is a mount, or a directory that is not empty and shall keep its content, that
-    /// holds more than a million entries, cannot be read whole, or in which another mount lies.
+    /// Nothing is there, it is a mount, or a directory that is not empty and shall keep its
+    /// content, that holds more than a million entries, cannot be read whole, or in which another
+    /// mount lies.
     pub(crate) fn plan_remove(
         &self,
         path: &GuestPath,
@@ -211,7 +214,8 @@ impl PlannedRemove {
     fn remove_tree(&self, parent: &OwnedFd, leaf: &str) -> Result<Landed, PublishError> {
         let failed = |errno| PublishError::from_io(&self.path, "removing it", errno);
         let dir = resolve::directory(&self.handle, b"").map_err(failed)?;
-        // Under this lock another process's sweep spares it. Whoever else holds it keeps a sweep off too.
+        // Under this lock another process's sweep spares it. Whoever else holds it keeps a sweep
+        // off too.
         let _ = flock(&dir, FlockOperation::NonBlockingLockExclusive);
         let temp = self.hide(parent, leaf)?;
         let root = &*self.mount.dir;

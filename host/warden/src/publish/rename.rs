@@ -1,9 +1,9 @@
-//! Giving a file or directory another name: planned, then done in one step that others see whole or not
-//! at all, if the old name still stands for the same thing.
+//! Giving a file or directory another name: planned, then done in one step that others see whole or
+//! not at all, if the old name still stands for the same thing.
 //!
-//! It follows no symbolic link and moves nothing but files and directories. Where one step cannot do it,
-//! because the names lie on different filesystems, a file is copied, and its source removed once the copy
-//! is durable; a directory is refused.
+//! It follows no symbolic link and moves nothing but files and directories. Where one step cannot
+//! do it, because the names lie on different filesystems, a file is copied, and its source removed
+//! once the copy is durable; a directory is refused.
 
 use super::budget::Budget;
 use super::error::PublishError;
@@ -37,13 +37,13 @@ pub(crate) struct PlannedRename {
 }
 
 impl Workspace {
-    /// Plans to give `source` the name `target`: one rename, or, between filesystems, a copy and the
-    /// removal of the source as long as it is unchanged. Also says what moves; of a directory with more
-    /// than a million entries, that many.
+    /// Plans to give `source` the name `target`: one rename, or, between filesystems, a copy and
+    /// the removal of the source as long as it is unchanged. Also says what moves; of a directory
+    /// with more than a million entries, that many.
     ///
     /// # Errors
-    /// There is no such file or directory, the target is taken, lies inside the source or is the source,
-    /// or a directory would have to leave its filesystem.
+    /// There is no such file or directory, the target is taken, lies inside the source or is the
+    /// source, or a directory would have to leave its filesystem.
     pub(crate) fn plan_rename(
         &self,
         source: &GuestPath,
@@ -118,8 +118,8 @@ impl Workspace {
     }
 }
 
-/// Whether one step cannot bring a file from one mount to the other: they are different filesystems, or
-/// the same one mounted twice.
+/// Whether one step cannot bring a file from one mount to the other: they are different
+/// filesystems, or the same one mounted twice.
 fn is_across(from: &Mount, to: &Mount) -> Result<bool, Errno> {
     let place = |mount: &Mount| {
         let mask = StatxFlags::BASIC_STATS | StatxFlags::MNT_ID;
@@ -224,8 +224,8 @@ impl PlannedRename {
         self.outcome(renamed, source, target, replaced.map_or(0, walk::freed))
     }
 
-    /// Locks the file that moves and the one that it replaces, so that whoever expects one of them does
-    /// not get in between. `None`: a name stands for something else now.
+    /// Locks the file that moves and the one that it replaces, so that whoever expects one of them
+    /// does not get in between. `None`: a name stands for something else now.
     fn hold(&self, source: &OwnedFd, target: &OwnedFd, old: Option<&Stat>) -> Option<[Option<File>; 2]> {
         let Ok(moving) = fstat(&self.handle) else { return Some([None, None]) };
         if self.identity.kind() != EntryKind::File {
@@ -258,7 +258,8 @@ impl PlannedRename {
         }
     }
 
-    /// For filesystems whose rename always replaces: the new name, made of the very file, then the old.
+    /// For filesystems whose rename always replaces: the new name, made of the very file, then the
+    /// old.
     pub(super) fn link_and_unlink(&self, source: &OwnedFd, target: &OwnedFd) -> rustix::io::Result<()> {
         temp::link_open_file(&self.handle, target, resolve::split(&self.target).1)?;
         self.unlink_source(source)
@@ -275,8 +276,8 @@ impl PlannedRename {
         }
     }
 
-    /// What came of a rename. What landed must be what was planned: somebody may have given the old name
-    /// to something else in the last moment, and gets that back.
+    /// What came of a rename. What landed must be what was planned: somebody may have given the old
+    /// name to something else in the last moment, and gets that back.
     fn outcome(
         &self,
         renamed: rustix::io::Result<()>,

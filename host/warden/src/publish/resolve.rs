@@ -1,8 +1,9 @@
-//! How a path resolves: beneath its mount, on no other mount, and for writing through no symbolic link.
+//! How a path resolves: beneath its mount, on no other mount, and for writing through no symbolic
+//! link.
 //!
-//! Reading may follow symbolic links that stay beneath. It refuses to follow anything else, and it opens
-//! nothing for use but directories and files known to be regular: what a name stands for is learned
-//! through `O_PATH`, which neither blocks on a FIFO nor wakes a device.
+//! Reading may follow symbolic links that stay beneath. It refuses to follow anything else, and it
+//! opens nothing for use but directories and files known to be regular: what a name stands for is
+//! learned through `O_PATH`, which neither blocks on a FIFO nor wakes a device.
 
 use super::error::PublishError;
 use cofferdam_policy::GuestPath;
@@ -54,7 +55,8 @@ fn open_as(
     }
 }
 
-/// A bare handle (`O_PATH`) on what `relative` leads to, through symbolic links that stay beneath `dir`.
+/// A bare handle (`O_PATH`) on what `relative` leads to, through symbolic links that stay beneath
+/// `dir`.
 pub(super) fn open_following(dir: impl AsFd, relative: &str) -> Result<OwnedFd> {
     open_as(dir, relative, OFlags::PATH, READING)
 }
@@ -73,8 +75,8 @@ pub(super) fn entry(dir: impl AsFd, relative: &str) -> Result<Entry> {
     })
 }
 
-/// A bare handle (`O_PATH`) on what `relative` stands for, a last symbolic link not followed; none if
-/// there is nothing.
+/// A bare handle (`O_PATH`) on what `relative` stands for, a last symbolic link not followed; none
+/// if there is nothing.
 pub(super) fn handle(dir: impl AsFd, relative: &str) -> Result<Option<(OwnedFd, Stat)>> {
     match open(dir, relative, OFlags::PATH | OFlags::NOFOLLOW) {
         Err(Errno::NOENT) => Ok(None),
@@ -99,8 +101,8 @@ pub(super) fn kind(stat: &Stat) -> Entry {
     }
 }
 
-/// Opens for reading what a bare handle stands for, by the handle itself, so nothing can be swapped.
-/// The caller made sure that it is a regular file: then this never blocks.
+/// Opens for reading what a bare handle stands for, by the handle itself, so nothing can be
+/// swapped. The caller made sure that it is a regular file: then this never blocks.
 pub(super) fn reopen(handle: impl AsFd) -> Result<OwnedFd> {
     let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
     // The handle is borrowed: closed before, its number would stand for nothing.

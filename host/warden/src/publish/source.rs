@@ -1,6 +1,6 @@
-//! A workspace file opened for reading, by the host for a guest. The way to it may lead through symbolic
-//! links that stay in the mount; it never blocks, opens nothing but regular files, and finds no reserved
-//! name.
+//! A workspace file opened for reading, by the host for a guest. The way to it may lead through
+//! symbolic links that stay in the mount; it never blocks, opens nothing but regular files, and
+//! finds no reserved name.
 
 use super::Workspace;
 use super::error::PublishError;
@@ -16,8 +16,8 @@ use std::os::unix::ffi::OsStringExt;
 use std::path::Path;
 
 impl Workspace {
-    /// The regular file at `path`, open for reading, and its length. The way there may lead through symbolic links
-    /// inside its mount; whether that mount is granted is for the caller to know.
+    /// The regular file at `path`, open for reading, and its length. The way there may lead through
+    /// symbolic links inside its mount; whether that mount is granted is for the caller to know.
     ///
     /// # Errors
     /// There is no such regular file, or it is not what is expected.
@@ -31,7 +31,8 @@ impl Workspace {
     }
 }
 
-/// Opens the regular file at `path` as reading resolves it: its length is what it is at that moment.
+/// Opens the regular file at `path` as reading resolves it: its length is what it is at that
+/// moment.
 pub(super) fn open(
     mount: &Mount,
     path: &GuestPath,

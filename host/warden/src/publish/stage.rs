@@ -109,7 +109,8 @@ impl StagedFile {
         })
     }
 
-    /// Appends `bytes`, whose SHA-256 the caller knows. A file that holds nothing else is not hashed.
+    /// Appends `bytes`, whose SHA-256 the caller knows. A file that holds nothing else is not
+    /// hashed.
     ///
     /// # Errors
     /// As for [`StagedFile::write`].
@@ -156,12 +157,13 @@ impl StagedFile {
 
     /// Appends the workspace file `path`, as long as it is now, and returns what was appended.
     ///
-    /// The way there may lead through symbolic links inside its mount; whether that mount is granted is
-    /// for the caller to know. The hash is that of the bytes staged, whatever happens to the source.
+    /// The way there may lead through symbolic links inside its mount; whether that mount is
+    /// granted is for the caller to know. The hash is that of the bytes staged, whatever happens to
+    /// the source.
     ///
     /// # Errors
-    /// There is no such regular file, or it is not what is expected; and those of [`StagedFile::write`]. The file is
-    /// then of no use.
+    /// There is no such regular file, or it is not what is expected; and those of
+    /// [`StagedFile::write`]. The file is then of no use.
     pub(crate) fn append_file(
         &mut self,
         path: &GuestPath,
@@ -204,14 +206,14 @@ impl StagedFile {
         futimens(&self.body.file, &times).map_err(failed)
     }
 
-    /// Publishes only over a regular file with this SHA-256, and fails with [`PublishError::Changed`]
-    /// where anything else, or nothing, has the name then.
+    /// Publishes only over a regular file with this SHA-256, and fails with
+    /// [`PublishError::Changed`] where anything else, or nothing, has the name then.
     pub(crate) fn expect(&mut self, sha256: [u8; 32]) {
         self.place.expected = Some(sha256);
     }
 
-    /// Publishes only over what was approved to be replaced, and fails with [`PublishError::NotAsApproved`]
-    /// where anything else, or nothing, has the name then.
+    /// Publishes only over what was approved to be replaced, and fails with
+    /// [`PublishError::NotAsApproved`] where anything else, or nothing, has the name then.
     pub(crate) fn expect_approved(&mut self, seen: Seen) {
         self.place.approved = Some(Box::new(seen));
     }

@@ -1,6 +1,6 @@
-//! Removes the temporary names that a crash left behind: staged files, and directories that were being
-//! deleted. It refuses to touch one that is locked, which another process is working on, and anything
-//! else with such a name. It follows no symbolic link and enters no other mount.
+//! Removes the temporary names that a crash left behind: staged files, and directories that were
+//! being deleted. It refuses to touch one that is locked, which another process is working on, and
+//! anything else with such a name. It follows no symbolic link and enters no other mount.
 
 use super::resolve::{self, Entry};
 use super::temp::PREFIX;
@@ -9,7 +9,8 @@ use cap_std::fs::Dir;
 use rustix::fs::{AtFlags, FlockOperation, OFlags, flock, unlinkat};
 use rustix::io::{Errno, Result};
 
-/// A start deletes so many entries of a mount, which takes seconds; the next one goes on with the rest.
+/// A start deletes so many entries of a mount, which takes seconds; the next one goes on with the
+/// rest.
 pub(super) const SWEPT_ENTRIES_MAX: u64 = 200_000;
 
 /// What a sweep did.
@@ -17,12 +18,13 @@ pub(super) const SWEPT_ENTRIES_MAX: u64 = 200_000;
 pub(super) struct Swept {
     /// Names that are gone.
     pub(super) removed: usize,
-    /// Names that stay until the next start: what they hold was too much for one, or cannot be deleted.
+    /// Names that stay until the next start: what they hold was too much for one, or cannot be
+    /// deleted.
     pub(super) left: usize,
 }
 
-/// Removes what a crash left in the root of a mount, up to `entries_max` entries of directories. Locked
-/// ones are in use.
+/// Removes what a crash left in the root of a mount, up to `entries_max` entries of directories.
+/// Locked ones are in use.
 ///
 /// # Errors
 /// Only when the directory cannot be listed: a single stubborn file is no reason not to start.

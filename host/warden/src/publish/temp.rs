@@ -27,15 +27,16 @@ pub(super) struct Mount {
     pub(super) guest: &'static str,
     pub(super) dir: Arc<Dir>,
     pub(super) technique: Technique,
-    /// Held for writing while directories are made and not yet durable, and while they are unmade; for
-    /// reading while a file gets its name in one.
+    /// Held for writing while directories are made and not yet durable, and while they are unmade;
+    /// for reading while a file gets its name in one.
     pub(super) making: RwLock<()>,
 }
 
 /// How a staged file stays out of sight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Technique {
-    /// It has no name (`O_TMPFILE`), where the filesystem can do that; otherwise as [`Self::Named`].
+    /// It has no name (`O_TMPFILE`), where the filesystem can do that; otherwise as
+    /// [`Self::Named`].
     Unnamed,
     /// It has a temporary name in the mount's root.
     Named,

@@ -13,8 +13,8 @@ use std::io;
 use std::path::Path;
 use std::time::{Instant, SystemTime};
 
-/// Bytes of all regular files in the workspaces below `root`, as the quota counts them; none when it is `until`
-/// before they are all seen. A root that is missing holds nothing.
+/// Bytes of all regular files in the workspaces below `root`, as the quota counts them; none when
+/// it is `until` before they are all seen. A root that is missing holds nothing.
 ///
 /// # Errors
 /// When a folder cannot be read.
@@ -36,8 +36,8 @@ pub fn used(root: &Path, until: Instant) -> io::Result<Option<u64>> {
     Ok(Some(total))
 }
 
-/// How many names of the gateway's own lie in the usual mounts below `root` and were not touched since `before`:
-/// what a crash has left, and the next start removes.
+/// How many names of the gateway's own lie in the usual mounts below `root` and were not touched
+/// since `before`: what a crash has left, and the next start removes.
 pub fn left_behind(root: &Path, before: SystemTime) -> usize {
     let names =
         |mount: &&str| std::fs::read_dir(root.join(mount.trim_start_matches('/'))).into_iter().flatten();

@@ -1,8 +1,9 @@
 //! Goes through a directory tree, in bounded memory and with one descriptor at a time.
 //!
-//! It follows no symbolic link and enters no other mount. A level that is left for a subdirectory is
-//! remembered as a name and a position, so neither depth nor breadth costs memory. A tree that changes
-//! meanwhile is seen approximately. Deeper than PATH_MAX, where no tool can write, it does not go.
+//! It follows no symbolic link and enters no other mount. A level that is left for a subdirectory
+//! is remembered as a name and a position, so neither depth nor breadth costs memory. A tree that
+//! changes meanwhile is seen approximately. Deeper than PATH_MAX, where no tool can write, it does
+//! not go.
 
 use super::budget::Stop;
 use super::resolve;
@@ -150,11 +151,12 @@ fn split(path: &[u8]) -> (&[u8], &[u8]) {
     }
 }
 
-/// Where names that only the gateway gives are passed over: what is staged, or being removed, counts where
-/// that happens.
+/// Where names that only the gateway gives are passed over: what is staged, or being removed,
+/// counts where that happens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Hidden {
-    /// In the root alone, which is a mount's: what has such a name deeper was put there by somebody.
+    /// In the root alone, which is a mount's: what has such a name deeper was put there by
+    /// somebody.
     AtRoot,
     /// Everywhere, because mounts lie below.
     Anywhere,
@@ -162,8 +164,8 @@ pub(super) enum Hidden {
 
 /// The bytes of all regular files beneath `root`, or why measuring ended early.
 ///
-/// Apparent sizes count; a file with several names counts once if all of them lie here. Subdirectories
-/// that cannot be read are left out.
+/// Apparent sizes count; a file with several names counts once if all of them lie here.
+/// Subdirectories that cannot be read are left out.
 pub(super) fn measure(
     root: impl AsFd,
     hidden: Hidden,
@@ -222,7 +224,8 @@ impl Measure<'_> {
     }
 }
 
-/// Stacked filesystems give files other devices than the folders they lie in: there the mount decides.
+/// Stacked filesystems give files other devices than the folders they lie in: there the mount
+/// decides.
 fn on_this_mount(dir: &OwnedFd, name: &CStr) -> bool {
     resolve::open(dir, name, OFlags::PATH | OFlags::NOFOLLOW).is_ok()
 }

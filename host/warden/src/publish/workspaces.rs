@@ -1,8 +1,9 @@
-//! The workspaces of a gateway: the usual one, one for each user where that is configured, and in each a
-//! `/tmp` for every session.
+//! The workspaces of a gateway: the usual one, one for each user where that is configured, and in
+//! each a `/tmp` for every session.
 //!
-//! Those in use are open once in a process, so that those who publish in one folder know of each other. A
-//! session's folder is locked while it is open: nobody removes what a call may be working in.
+//! Those in use are open once in a process, so that those who publish in one folder know of each
+//! other. A session's folder is locked while it is open: nobody removes what a call may be working
+//! in.
 
 use super::identity::Identity;
 use super::open::{MOUNT_MODE, OpenError, Opening, make, open_root, private_folder, umask};
@@ -22,7 +23,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Places that stay open after their last call, the usual one apart; the least recently used goes first.
+/// Places that stay open after their last call, the usual one apart; the least recently used goes
+/// first.
 pub const PLACES_OPEN_MAX: usize = 64;
 
 /// The mount that is a session's own.
@@ -58,7 +60,8 @@ impl Open {
 }
 
 impl Workspaces {
-    /// The workspaces, the folders of the usual one made when missing and cleared of what a crash left.
+    /// The workspaces, the folders of the usual one made when missing and cleared of what a crash
+    /// left.
     ///
     /// # Errors
     /// [`OpenError`]; without a workspace nothing starts.
@@ -111,8 +114,8 @@ impl Workspaces {
         self.quota.set_limit(limit);
     }
 
-    /// The workspace of a place, its folders made at first use. Its session is used now, and is in use until
-    /// what comes back is dropped.
+    /// The workspace of a place, its folders made at first use. Its session is used now, and is in
+    /// use until what comes back is dropped.
     ///
     /// # Errors
     /// [`OpenError`], for the log: it names host paths.

@@ -1,7 +1,8 @@
-//! The authority of one call, in the gateway: its permit, the turn's attachments, and the publisher.
+//! The authority of one call, in the gateway: its permit, the turn's attachments, and the
+//! publisher.
 //!
-//! Takes exactly the paths of the permit, whatever the guest asks for. It publishes nothing: the plan that
-//! it gathers is carried out by somebody else, after the call succeeded.
+//! Takes exactly the paths of the permit, whatever the guest asks for. It publishes nothing: the
+//! plan that it gathers is carried out by somebody else, after the call succeeded.
 
 use super::Inputs;
 use super::clock::{Clock, Stopped};
@@ -71,8 +72,8 @@ impl Authority {
         }
     }
 
-    /// What is to be carried out if the call succeeded, in order; the bytes that were staged for it; and what it
-    /// adds to the reply. Legal once.
+    /// What is to be carried out if the call succeeded, in order; the bytes that were staged for
+    /// it; and what it adds to the reply. Legal once.
     pub(super) fn take_plan(&mut self) -> (Vec<Planned>, u64, Option<Addition>) {
         (std::mem::take(&mut self.plan).into_steps(), self.budget.spent(), self.inputs.reply.take())
     }
@@ -85,8 +86,8 @@ impl Authority {
         }
     }
 
-    /// What is to go out: bytes as the guest composed them, or a path that the judge named for reading, opened. No
-    /// call hands out a file of the workspace that it does not name.
+    /// What is to go out: bytes as the guest composed them, or a path that the judge named for
+    /// reading, opened. No call hands out a file of the workspace that it does not name.
     fn source(&self, file: ReplyFile) -> Result<Source, ToolError> {
         let ReplyFile { source, name, mime_type } = file;
         let body = match source {
@@ -215,7 +216,8 @@ impl HostCalls for Authority {
     }
 }
 
-/// An attachment's bytes as a worker is handed them: small ones inline, a larger one as a file that it cannot write.
+/// An attachment's bytes as a worker is handed them: small ones inline, a larger one as a file that
+/// it cannot write.
 fn handed(blob: &Blob) -> Result<(AttachmentBytes, Option<OwnedFd>), ToolError> {
     let bytes = |inline| AttachmentBytes { len: blob.len(), inline };
     match blob.bytes() {
@@ -325,8 +327,8 @@ impl Authority {
     }
 
     fn log(&mut self, line: &str) {
-        // The guest's side counts too; this holds even if that side is not what it should be. An empty line is
-        // one more in the log.
+        // The guest's side counts too; this holds even if that side is not what it should be. An
+        // empty line is one more in the log.
         match self.log_left.checked_sub(line.len() + LINE_OVERHEAD_BYTES) {
             Some(left) => {
                 self.log_left = left;

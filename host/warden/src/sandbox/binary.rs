@@ -6,8 +6,9 @@ use cofferdam_ipc::Description;
 use serde::Deserialize;
 use std::borrow::Cow;
 
-/// A component and its SHA-256. One that is embedded in the program was hashed, compiled and asked what it is when that was
-/// built, so that a start does not read what it does not run; its own bytes are not in the program.
+/// A component and its SHA-256. One that is embedded in the program was hashed, compiled and asked
+/// what it is when that was built, so that a start does not read what it does not run; its own
+/// bytes are not in the program.
 #[derive(Clone, Debug)]
 pub struct Binary {
     sha256: Cow<'static, str>,
@@ -23,7 +24,8 @@ pub(super) enum Content {
     Embedded(Embedded),
 }
 
-/// What was made of a component when the program was built, by the very worker that is embedded in it.
+/// What was made of a component when the program was built, by the very worker that is embedded in
+/// it.
 #[derive(Clone, Copy, Debug)]
 pub struct Embedded {
     /// Of the component, in lower-case hex.

@@ -1,9 +1,10 @@
 //! Compiled components on disk, so that a start costs milliseconds.
 //!
-//! An entry is named by the component's SHA-256 and that of the worker program, which compiled it; what the component says
-//! of itself lies beside it (`descriptions.rs`). An entry starts with the SHA-256 of that name and of what follows, so an
-//! entry that is damaged, or another component's under this name, is recompiled and never run. The folder is this user's
-//! alone; an entry that another user could have written is not read.
+//! An entry is named by the component's SHA-256 and that of the worker program, which compiled it;
+//! what the component says of itself lies beside it (`descriptions.rs`). An entry starts with the
+//! SHA-256 of that name and of what follows, so an entry that is damaged, or another component's
+//! under this name, is recompiled and never run. The folder is this user's alone; an entry that
+//! another user could have written is not read.
 
 use super::SandboxError;
 use super::workers::WORKER_SHA256;
@@ -69,7 +70,8 @@ pub(super) enum Missing {
 }
 
 impl Cache {
-    /// The cache in `path`, a folder of the state, which is made, for this user only, if it is missing.
+    /// The cache in `path`, a folder of the state, which is made, for this user only, if it is
+    /// missing.
     ///
     /// # Errors
     /// [`SandboxError::Cache`].
@@ -84,7 +86,8 @@ impl Cache {
         Ok(Self { path: path.to_owned(), dir: dir.into() })
     }
 
-    /// The machine code of a component, if there is a sound entry. What is not as it should be is told to the operator.
+    /// The machine code of a component, if there is a sound entry. What is not as it should be is
+    /// told to the operator.
     pub(super) fn code(&self, sha256: &str) -> Option<Vec<u8>> {
         let component = &sha256[..12];
         match self.sealed(&entry_name(sha256)) {
@@ -133,8 +136,8 @@ impl Cache {
         if read.is_ok() && seal(name, &content) == sum { Ok(content) } else { Err(Missing::Damaged) }
     }
 
-    /// Waits until no other process compiles the component, for `longest` at most; none where the folder takes no lock,
-    /// and then two may compile it.
+    /// Waits until no other process compiles the component, for `longest` at most; none where the
+    /// folder takes no lock, and then two may compile it.
     pub(super) fn wait_for_turn(&self, sha256: &str, longest: Duration) -> Option<Turn> {
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let mode = Mode::RUSR | Mode::WUSR;

@@ -1,7 +1,7 @@
 //! What a component's bytes say that it imports and exports, read without compiling or running it.
 //!
-//! Tells which imports go beyond what every guest is given, and what in a profile would grant them. It
-//! decides nothing: the linker refuses by itself what is not granted.
+//! Tells which imports go beyond what every guest is given, and what in a profile would grant them.
+//! It decides nothing: the linker refuses by itself what is not granted.
 
 use cofferdam_core::capability::{Grants, Interface};
 use cofferdam_core::text::one_line;
@@ -130,8 +130,8 @@ impl fmt::Display for Needs {
     }
 }
 
-/// What these bytes import and export at their outside. Reads the sections' headers; what lies within
-/// them is checked when the component is compiled.
+/// What these bytes import and export at their outside. Reads the sections' headers; what lies
+/// within them is checked when the component is compiled.
 ///
 /// # Errors
 /// [`NotAComponent`] where the bytes are none.

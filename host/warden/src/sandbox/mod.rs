@@ -1,8 +1,8 @@
-//! The sandbox, as the gateway sees it: loads components and runs judged calls, each in a fresh instance with nothing
-//! within reach but what its permit grants.
+//! The sandbox, as the gateway sees it: loads components and runs judged calls, each in a fresh
+//! instance with nothing within reach but what its permit grants.
 //!
-//! Guests run in worker processes; there is no native fallback: without a worker nothing runs. It publishes nothing; a
-//! call's plan leaves it as a value.
+//! Guests run in worker processes; there is no native fallback: without a worker nothing runs. It
+//! publishes nothing; a call's plan leaves it as a value.
 
 mod authority;
 mod binary;
@@ -132,7 +132,8 @@ pub(crate) struct Inputs {
     pub printed: Option<Reports>,
     /// What the call may write of its turn's share.
     pub turn: TurnShare,
-    /// Files that an earlier run of this call has made before a crash cut it off: their names are free to it.
+    /// Files that an earlier run of this call has made before a crash cut it off: their names are
+    /// free to it.
     pub made: Vec<GuestPath>,
     /// Ends the call early.
     pub cancel: CancellationToken,
@@ -169,8 +170,8 @@ impl Sandbox {
         Ok(Self { pool: pool.map_err(|e| SandboxError::Engine(e.to_string()))? })
     }
 
-    /// The component, linked with what `grants` allow. One that is embedded was compiled and has said what it is when the
-    /// program was built.
+    /// The component, linked with what `grants` allow. One that is embedded was compiled and has
+    /// said what it is when the program was built.
     ///
     /// # Errors
     /// [`SandboxError`]; an import that is not granted is named.
@@ -211,7 +212,8 @@ impl Sandbox {
         })
     }
 
-    /// Has a worker ready for the first call of this component under this profile in this workspace.
+    /// Has a worker ready for the first call of this component under this profile in this
+    /// workspace.
     pub(crate) fn start_ahead(
         &self,
         component: &Component,
@@ -235,8 +237,8 @@ impl Sandbox {
         self.pool.try_worker().map_err(|e| SandboxError::Engine(e.to_string()))
     }
 
-    /// Runs a judged call to its end; its guest sees the granted mounts of `workspace`. Blocks; meant for a
-    /// thread of its own, never an async worker.
+    /// Runs a judged call to its end; its guest sees the granted mounts of `workspace`. Blocks;
+    /// meant for a thread of its own, never an async worker.
     pub(crate) fn run(
         &self,
         permit: Permit,
@@ -251,8 +253,8 @@ impl Sandbox {
         let key = worker_key(component, permit.profile(), &job.grants, workspace);
         let mut authority = Authority::new(permit, inputs, workspace.clone());
         let returned = self.pool.call(&component.binary, key, &job, &mut authority, &clock);
-        // A guest that was stopped inside a host function tells of a failure; the reason is ours. Nobody
-        // waits for what a cancelled one says.
+        // A guest that was stopped inside a host function tells of a failure; the reason is ours.
+        // Nobody waits for what a cancelled one says.
         let result = match clock.useless() {
             Some(stopped) => Err(stopped.to_tool_error(&limits)),
             None => returned.and_then(|text| read_result(&text, &limits)),
@@ -278,7 +280,8 @@ fn read_result(text: &str, limits: &Limits) -> Result<Value, ToolError> {
         return Err(ToolError::result_too_long(text.len(), limits));
     }
     match parse_strict(text) {
-        // Printed, it could not be told from a failure, and its code may be one that only the host says.
+        // Printed, it could not be told from a failure, and its code may be one that only the host
+        // says.
         Ok(Value::Object(object)) if object.get("error").is_some_and(|error| error.get("code").is_some()) => {
             let said = "the tool returned an error as its result; it must fail with it instead";
             Err(ToolError::new(ErrorCode::Trapped, said))

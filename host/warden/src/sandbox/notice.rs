@@ -1,5 +1,6 @@
-//! Tells whoever waits that components are being compiled, and how long each took: that can take a minute, and
-//! nothing else would be seen meanwhile. It says nothing as long as all of it was quick.
+//! Tells whoever waits that components are being compiled, and how long each took: that can take a
+//! minute, and nothing else would be seen meanwhile. It says nothing as long as all of it was
+//! quick.
 
 use cofferdam_core::text::one_line;
 use std::cell::RefCell;
@@ -66,8 +67,8 @@ fn size(bytes: usize) -> String {
 
 type Watch = std::thread::JoinHandle<bool>;
 
-/// A thread that tells of it after `quiet`, and again, until the other end is dropped; then whether it did. None
-/// where the system has no thread: compiling goes on untold.
+/// A thread that tells of it after `quiet`, and again, until the other end is dropped; then whether
+/// it did. None where the system has no thread: compiling goes on untold.
 fn watching(tell: Tell, what: String, quiet: Duration) -> (Sender<()>, Option<Watch>) {
     let (ended, end) = channel::<()>();
     let started = Instant::now();

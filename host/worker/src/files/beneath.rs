@@ -1,5 +1,5 @@
-//! Opening beneath a mount: every path is resolved by `openat2`, first as a bare handle, and nothing of the
-//! gateway's own is found.
+//! Opening beneath a mount: every path is resolved by `openat2`, first as a bare handle, and
+//! nothing of the gateway's own is found.
 
 use cofferdam_core::path::GuestPath;
 use rustix::fs::{Mode, OFlags, ResolveFlags};
@@ -19,8 +19,8 @@ pub(crate) fn look(dir: &File, path: &str, follow: bool) -> Result<File, ErrorCo
     beneath(dir, path, OFlags::PATH | leaf)
 }
 
-/// The directory at `path` beneath `dir`, for reading. Nothing has to be looked at first: what is no
-/// directory, the kernel refuses before it is opened.
+/// The directory at `path` beneath `dir`, for reading. Nothing has to be looked at first: what is
+/// no directory, the kernel refuses before it is opened.
 pub(crate) fn look_into(dir: &File, path: &str, follow: bool) -> Result<File, ErrorCode> {
     let leaf = if follow { OFlags::empty() } else { OFlags::NOFOLLOW };
     beneath(dir, path, OFlags::RDONLY | OFlags::DIRECTORY | leaf)
@@ -56,8 +56,8 @@ fn is_reserved(dir: &File, found: &File) -> Result<bool, Errno> {
 fn open_beneath(dir: &File, path: &str, flags: OFlags, resolve: ResolveFlags) -> Result<File, Errno> {
     let flags = flags | OFlags::CLOEXEC;
     let resolve = resolve | ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS | ResolveFlags::NO_XDEV;
-    // EAGAIN: something was renamed meanwhile, and the kernel cannot tell whether the path still lies
-    // beneath. A guest that makes this happen only delays itself.
+    // EAGAIN: something was renamed meanwhile, and the kernel cannot tell whether the path still
+    // lies beneath. A guest that makes this happen only delays itself.
     for _ in 0..16 {
         match rustix::fs::openat2(dir, path, flags, Mode::empty(), resolve) {
             Ok(fd) => return Ok(File::from(fd)),
@@ -77,8 +77,8 @@ fn refusal(errno: Errno) -> ErrorCode {
     }
 }
 
-/// This process's own handles by number, opened once: each path through /proc would be four look-ups, and a
-/// confined process cannot open it any more.
+/// This process's own handles by number, opened once: each path through /proc would be four
+/// look-ups, and a confined process cannot open it any more.
 pub(crate) fn handles() -> Result<BorrowedFd<'static>, Errno> {
     static HANDLES: OnceLock<Result<OwnedFd, Errno>> = OnceLock::new();
     let own = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
@@ -86,7 +86,8 @@ pub(crate) fn handles() -> Result<BorrowedFd<'static>, Errno> {
     handles.as_ref().map(AsFd::as_fd).map_err(|errno| *errno)
 }
 
-/// Opens for reading what a bare handle stands for, by the handle itself, so nothing can be swapped.
+/// Opens for reading what a bare handle stands for, by the handle itself, so nothing can be
+/// swapped.
 pub(crate) fn reopen(handle: &File, flags: OFlags) -> Result<OwnedFd, ErrorCode> {
     // Without /proc nothing can be read; that is no "not found".
     let handles = handles().map_err(|_| ErrorCode::Io)?;

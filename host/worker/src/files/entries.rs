@@ -1,5 +1,5 @@
-//! A directory being read: one kernel buffer at a time, never as a whole, and no more entries in one call
-//! than it may have.
+//! A directory being read: one kernel buffer at a time, never as a whole, and no more entries in
+//! one call than it may have.
 
 use super::kind;
 use cofferdam_core::path::GuestPath;
@@ -23,8 +23,8 @@ impl Entries {
     /// The next entry; none at the end. `read` counts what the call has read.
     ///
     /// # Errors
-    /// `IllegalByteSequence` for a name that is not UTF-8, which no guest could open: the entry is passed
-    /// over, and the next one follows. Over [`DIRECTORY_ENTRIES_MAX`] the call ends.
+    /// `IllegalByteSequence` for a name that is not UTF-8, which no guest could open: the entry is
+    /// passed over, and the next one follows. Over [`DIRECTORY_ENTRIES_MAX`] the call ends.
     pub(crate) fn next(&mut self, read: &mut u64) -> FsResult<Option<DirectoryEntry>> {
         for entry in &mut self.0 {
             let entry = entry.map_err(std::io::Error::from)?;

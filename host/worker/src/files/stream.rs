@@ -1,5 +1,5 @@
-//! A file's bytes as a stream, read on the guest's own thread when it asks: the stock stream reads on a thread of its own
-//! unless the guest says that it waits, and a worker may start none.
+//! A file's bytes as a stream, read on the guest's own thread when it asks: the stock stream reads
+//! on a thread of its own unless the guest says that it waits, and a worker may start none.
 
 use bytes::Bytes;
 use rustix::io::Errno;

@@ -74,7 +74,8 @@ impl Source {
 }
 
 impl Item {
-    /// Whether it is contacted: an image that is fetched, and what no model is shown by its address.
+    /// Whether it is contacted: an image that is fetched, and what no model is shown by its
+    /// address.
     pub fn is_downloaded(&self) -> bool {
         match (&self.source, self.kind) {
             (Source::Local(_), _) | (_, Kind::Url | Kind::File) => false,

@@ -1,4 +1,5 @@
-//! Paths of local files on paper: below the folder of the file that declares them, or in the run's workspace.
+//! Paths of local files on paper: below the folder of the file that declares them, or in the run's
+//! workspace.
 
 use super::pattern::{Pattern, PatternError};
 use cofferdam_core::path::{BadPath, GuestPath};

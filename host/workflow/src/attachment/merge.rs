@@ -31,8 +31,9 @@ impl<T> Default for Merge<T> {
 }
 
 impl<T> Merge<T> {
-    /// Adds a thing. `key` is the same for two of the same type that are the same; without one it is no other's equal.
-    /// A name or meta that is not given changes nothing. What it has become comes back.
+    /// Adds a thing. `key` is the same for two of the same type that are the same; without one it
+    /// is no other's equal. A name or meta that is not given changes nothing. What it has become
+    /// comes back.
     pub fn add(
         &mut self,
         thing: T,

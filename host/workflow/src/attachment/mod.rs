@@ -1,4 +1,5 @@
-//! Attachments as a file declares them: their types, what each takes, and what of it can be said without opening anything.
+//! Attachments as a file declares them: their types, what each takes, and what of it can be said
+//! without opening anything.
 
 mod item;
 mod local;

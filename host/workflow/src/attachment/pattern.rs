@@ -1,6 +1,8 @@
-//! Patterns of file names: `*`, `?`, `[a-z]` and `{a,b}` within a segment, `**` as a whole segment for any depth.
+//! Patterns of file names: `*`, `?`, `[a-z]` and `{a,b}` within a segment, `**` as a whole segment
+//! for any depth.
 //!
-//! One name at a time is matched by the library; what lies in which folder is asked by whoever walks.
+//! One name at a time is matched by the library; what lies in which folder is asked by whoever
+//! walks.
 
 use super::local::{FolderPath, PathError};
 use crate::problem::quoted;

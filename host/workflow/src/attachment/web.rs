@@ -85,8 +85,8 @@ impl Url {
         format!("{}:{port}", self.parsed.host_str().unwrap_or_default())
     }
 
-    /// What is the same for two spellings of one address: lower-case scheme and host, no default port, no fragment, the
-    /// rest as it is.
+    /// What is the same for two spellings of one address: lower-case scheme and host, no default
+    /// port, no fragment, the rest as it is.
     pub fn key(&self) -> String {
         let after = self.written.split_once("//").map_or("", |(_, rest)| rest);
         let after = after.split('#').next().unwrap_or_default();

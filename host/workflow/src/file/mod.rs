@@ -1,4 +1,5 @@
-//! A workflow's file, typed: every name in it is one that is there, every template parses, every schema compiles.
+//! A workflow's file, typed: every name in it is one that is there, every template parses, every
+//! schema compiles.
 //!
 //! Nothing of it is rendered yet, and nothing outside of it was looked at.
 
@@ -201,8 +202,8 @@ impl Agent {
 }
 
 impl Action {
-    /// The output that an answer of a model is: the JSON that the action wants, also within a fence of Markdown, else its
-    /// text.
+    /// The output that an answer of a model is: the JSON that the action wants, also within a fence
+    /// of Markdown, else its text.
     ///
     /// # Errors
     /// What is wrong with it, for the model to mend.
@@ -227,7 +228,8 @@ impl Task {
 }
 
 impl Workflow {
-    /// The workflow of a file. `name` is the file's in messages; `read` brings the text of a file below its folder.
+    /// The workflow of a file. `name` is the file's in messages; `read` brings the text of a file
+    /// below its folder.
     ///
     /// # Errors
     /// The first problem, with file, line and what to write instead.

@@ -148,8 +148,8 @@ impl Tree {
         }
     }
 
-    /// Phase one: everything that does not wait is data from here on. `render` says whether a template that is one
-    /// expression is the value itself.
+    /// Phase one: everything that does not wait is data from here on. `render` says whether a
+    /// template that is one expression is the value itself.
     pub(crate) fn settle(
         &self,
         scope: &Scope,

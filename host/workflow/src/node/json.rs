@@ -1,4 +1,5 @@
-//! JSON with places: read strictly as everywhere in the gateway, then once more for where each value is.
+//! JSON with places: read strictly as everywhere in the gateway, then once more for where each
+//! value is.
 
 use super::{Bounds, Content, Key, Node};
 use crate::problem::{Fault, Mark};

@@ -1,5 +1,5 @@
-//! YAML 1.2 as far as a workflow has it: no anchors, aliases, tags, merge keys or second document, and of booleans
-//! only `true` and `false`. Refuses what two readers would read differently.
+//! YAML 1.2 as far as a workflow has it: no anchors, aliases, tags, merge keys or second document,
+//! and of booleans only `true` and `false`. Refuses what two readers would read differently.
 
 use super::{Bounds, Content, Key, Node};
 use crate::problem::{Fault, Mark, quoted};

@@ -1,4 +1,5 @@
-//! A run on paper: phase one renders what needs no tasks, phase two the rest of one task just before it begins.
+//! A run on paper: phase one renders what needs no tasks, phase two the rest of one task just
+//! before it begins.
 
 mod attachments;
 mod people;
@@ -90,7 +91,8 @@ pub struct AgentWork {
     with: Option<Tree>,
     instructions: Option<Line>,
     prompt: Line,
-    /// What it is shown, in order: the task's, the agent's, the action's; one for each address or path.
+    /// What it is shown, in order: the task's, the agent's, the action's; one for each address or
+    /// path.
     pub attachments: Vec<PlannedAttachment>,
 }
 
@@ -132,7 +134,8 @@ impl Plan {
         &self.workflow
     }
 
-    /// The arguments of a tool's task. `outputs` has those of the tasks that are done, by their ids.
+    /// The arguments of a tool's task. `outputs` has those of the tasks that are done, by their
+    /// ids.
     ///
     /// # Errors
     /// [`PlanError`].

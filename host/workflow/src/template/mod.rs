@@ -1,7 +1,8 @@
-//! Templates: text with `{{ path | filter }}` in it. Paths and ten filters; no statements, functions or arithmetic.
+//! Templates: text with `{{ path | filter }}` in it. Paths and ten filters; no statements,
+//! functions or arithmetic.
 //!
-//! A [`Template`] is made of the text of a file alone. What rendering brings back is a plain text or value, and nothing
-//! makes a template of that again.
+//! A [`Template`] is made of the text of a file alone. What rendering brings back is a plain text
+//! or value, and nothing makes a template of that again.
 
 mod filter;
 mod parse;

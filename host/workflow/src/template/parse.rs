@@ -218,7 +218,8 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// A text in quotes of either kind, with the escapes of JSON for quotes, backslashes and line ends.
+    /// A text in quotes of either kind, with the escapes of JSON for quotes, backslashes and line
+    /// ends.
     fn string(&mut self) -> Result<String, TemplateError> {
         let at = self.at;
         let mut chars = self.rest().char_indices();

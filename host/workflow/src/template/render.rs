@@ -9,8 +9,8 @@ use serde_json::{Map, Value};
 /// Bytes that one text may be rendered to.
 pub const RENDERED_BYTES_MAX: usize = 1 << 20;
 
-/// What paths name: an object with the roots that are known. Of `env` it has every name that the operator lists, null
-/// where the variable is not set.
+/// What paths name: an object with the roots that are known. Of `env` it has every name that the
+/// operator lists, null where the variable is not set.
 #[derive(Clone, Debug, Default)]
 pub struct Scope {
     roots: Map<String, Value>,

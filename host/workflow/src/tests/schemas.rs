@@ -1,4 +1,5 @@
-//! The schema for editors against the loader: both take the examples, and what the schema refuses the loader does too.
+//! The schema for editors against the loader: both take the examples, and what the schema refuses
+//! the loader does too.
 
 use super::{EXAMPLES, load_with};
 use crate::node::Node;
@@ -17,7 +18,8 @@ fn schema_and_loader_take_the_same_examples() {
     }
 }
 
-/// Of what is wrong in shape, both say so. Names that must be there, templates and paths are the loader's alone.
+/// Of what is wrong in shape, both say so. Names that must be there, templates and paths are the
+/// loader's alone.
 #[test]
 fn schema_and_loader_refuse_the_same_shapes() {
     let agent = |attachment: &str| {

@@ -94,7 +94,8 @@ fn symlink(path: &str) -> io::Result<Value> {
     })
 }
 
-/// Reads `inner` in the folder at `path`, holds the folder until it lies there no more, and reads again.
+/// Reads `inner` in the folder at `path`, holds the folder until it lies there no more, and reads
+/// again.
 fn hold_folder(path: &str) -> io::Result<Value> {
     let Some((mount, rest)) = mount_of(path) else { return Err(io::ErrorKind::NotFound.into()) };
     let dir = mount.open_at(PathFlags::empty(), &rest, OpenFlags::DIRECTORY, DescriptorFlags::READ);

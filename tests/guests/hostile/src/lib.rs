@@ -1,5 +1,5 @@
-//! `hostile`: a tool that does whatever the tests ask for, mostly what no tool should. It tells what it
-//! saw where it can; what the host does about it is for the tests to say.
+//! `hostile`: a tool that does whatever the tests ask for, mostly what no tool should. It tells
+//! what it saw where it can; what the host does about it is for the tests to say.
 
 mod ambient;
 mod files;

@@ -1,5 +1,5 @@
-//! Behaviours that plan changes as no tool should: of paths that nobody judged, too many, against each
-//! other, or with arguments that mean nothing.
+//! Behaviours that plan changes as no tool should: of paths that nobody judged, too many, against
+//! each other, or with arguments that mean nothing.
 
 use std::io::Write;
 

@@ -9,7 +9,8 @@ use cofferdam_sdk::serde_json::json;
 
 use crate::{Arguments, Seen};
 
-/// What is asked for at once: less than some files have, so that one is read while its name changes.
+/// What is asked for at once: less than some files have, so that one is read while its name
+/// changes.
 const READ_BYTES: u64 = 1 << 10;
 /// Outcomes told apart; more of them are as wrong as one that should not be.
 const OUTCOMES_MAX: usize = 100;

@@ -9,7 +9,8 @@ use cofferdam_sdk::serde_json::json;
 
 use crate::{Arguments, Seen};
 
-/// `report_until:TEXT` reports `TEXT 1`, `TEXT 2`, … until something lies at `path`, thousands at a time.
+/// `report_until:TEXT` reports `TEXT 1`, `TEXT 2`, … until something lies at `path`, thousands at a
+/// time.
 pub(crate) fn run(arguments: &Arguments) -> Option<Seen> {
     (arguments.name() == "report_until").then(|| until(arguments))
 }

@@ -77,7 +77,8 @@ fn random(arguments: &Arguments) -> Seen {
     Ok(json!({ "bytes": bytes.len(), "all_zero": bytes.iter().all(|&byte| byte == 0) }))
 }
 
-/// Takes memory that this instance never had, and counts the bytes in it that somebody else left there.
+/// Takes memory that this instance never had, and counts the bytes in it that somebody else left
+/// there.
 #[cfg(target_family = "wasm")]
 #[expect(unsafe_code, reason = "safe code reads only what it has written")]
 fn dirt(bytes: u64) -> Option<usize> {

@@ -72,8 +72,9 @@ fn recurse(depth: u64) -> u64 {
     black_box(recurse(depth + 1)).rotate_left(1) ^ depth
 }
 
-/// Makes a function that calls itself so many times, with so many numbers handed around: the processor has no place for
-/// them but the stack, where each call with 64 of them takes as many words twice, 1 KiB.
+/// Makes a function that calls itself so many times, with so many numbers handed around: the
+/// processor has no place for them but the stack, where each call with 64 of them takes as many
+/// words twice, 1 KiB.
 macro_rules! descend {
     ($first:ident $($more:ident)*) => {
         #[inline(never)]

@@ -106,7 +106,8 @@ impl At<'_> {
     }
 }
 
-/// Reads a file to its end through a stream, in the way that the text names, from the place that is named after it.
+/// Reads a file to its end through a stream, in the way that the text names, from the place that is
+/// named after it.
 fn streamed(at: &At<'_>) -> Result<Value, ErrorCode> {
     let (how, from) = at.text.split_once(' ').unwrap_or((at.text, "0"));
     let stream = at.handle()?.read_via_stream(from.parse().unwrap_or(u64::MAX))?;

@@ -1,4 +1,5 @@
-//! A small schema that holds each number of a list against six thousand schemas, before the last takes it.
+//! A small schema that holds each number of a list against six thousand schemas, before the last
+//! takes it.
 
 /// A choice of eight references.
 macro_rules! eight {

@@ -4,8 +4,8 @@
 /// A schema that is as it should be, for what an example has no quarrel with.
 pub const GOOD_SCHEMA: &str = r#"{"type":"object","properties":{},"additionalProperties":false}"#;
 
-/// Makes the example a component that describes itself by name, summary, arguments' schema and result's schema;
-/// they may be expressions that never return.
+/// Makes the example a component that describes itself by name, summary, arguments' schema and
+/// result's schema; they may be expressions that never return.
 #[macro_export]
 macro_rules! describe_as {
     ($name:expr, $arguments:expr, $result:expr) => {

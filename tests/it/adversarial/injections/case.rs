@@ -14,8 +14,8 @@ pub(in crate::adversarial) struct Table {
     pub(in crate::adversarial) case: Vec<Case>,
 }
 
-/// One case: one message of a person whom nobody knows yet, alone with the bot or in a group. In its texts
-/// `${person}` is the person's number, and `${ab*3}` is `ababab`.
+/// One case: one message of a person whom nobody knows yet, alone with the bot or in a group. In
+/// its texts `${person}` is the person's number, and `${ab*3}` is `ababab`.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(in crate::adversarial) struct Case {
@@ -63,7 +63,8 @@ pub(in crate::adversarial) struct Case {
     /// What the model must not have been told anywhere.
     #[serde(default)]
     pub(super) untold: Vec<String>,
-    /// Files of `/shared` that are then there with this content, or not at all (`-`). Every other is as before.
+    /// Files of `/shared` that are then there with this content, or not at all (`-`). Every other
+    /// is as before.
     #[serde(default)]
     pub(super) then: BTreeMap<String, String>,
 }
@@ -128,7 +129,8 @@ pub(super) enum Verb {
 #[serde(deny_unknown_fields)]
 pub(super) struct Press {
     pub(super) by: By,
-    /// What it carries: `approve`, `deny` (of this approval), the same with the number of another one, or any text.
+    /// What it carries: `approve`, `deny` (of this approval), the same with the number of another
+    /// one, or any text.
     pub(super) data: String,
     /// What the presser is told begins so.
     pub(super) told: String,

@@ -109,7 +109,8 @@ impl Seen {
     }
 }
 
-/// A message without its time, which is never the same; where the line about it says nothing else, without that.
+/// A message without its time, which is never the same; where the line about it says nothing else,
+/// without that.
 fn untimed(text: String) -> String {
     let Some((line, words)) = text.split_once('\n') else { return text };
     let Ok(Value::Object(mut about)) = serde_json::from_str::<Value>(line) else { return text };

@@ -1,5 +1,5 @@
-//! `cofferdam attach`: files of the operator's go out with the reply of a request that is being answered, and with no
-//! other.
+//! `cofferdam attach`: files of the operator's go out with the reply of a request that is being
+//! answered, and with no other.
 
 use super::*;
 use crate::telegram::world::PATIENCE;

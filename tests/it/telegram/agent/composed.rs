@@ -1,4 +1,5 @@
-//! Files that a model composes in its call: they come with its words, once, and are kept nowhere else.
+//! Files that a model composes in its call: they come with its words, once, and are kept nowhere
+//! else.
 
 use super::*;
 use crate::telegram::world::PATIENCE;

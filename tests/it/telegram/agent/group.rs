@@ -1,5 +1,6 @@
-//! People who share a conversation: nobody has another person's request done, stops it or has it forgotten without
-//! being somebody who may; and where each has a workspace of their own, each has a conversation of their own.
+//! People who share a conversation: nobody has another person's request done, stops it or has it
+//! forgotten without being somebody who may; and where each has a workspace of their own, each has
+//! a conversation of their own.
 
 use super::*;
 use crate::telegram::world::{BEN, EVE, GROUP, PATIENCE};

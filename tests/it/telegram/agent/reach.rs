@@ -1,5 +1,5 @@
-//! Files for another request than the call's own: as far as the operator lets calls reach, and while that request is
-//! being answered.
+//! Files for another request than the call's own: as far as the operator lets calls reach, and
+//! while that request is being answered.
 
 use super::*;
 use crate::telegram::world::{BEN, GROUP, PATIENCE};
@@ -11,7 +11,8 @@ fn put(world: &World, bytes: &[u8]) -> anyhow::Result<()> {
     Ok(std::fs::write(path, bytes)?)
 }
 
-/// What two people have under way: Ann asks in private while somebody's question in the group is being answered.
+/// What two people have under way: Ann asks in private while somebody's question in the group is
+/// being answered.
 struct Two {
     world: World,
     llm: LlmServer,

@@ -1,5 +1,5 @@
-//! `kill -9` around the moment at which an answer that broke off is charged: it is charged whole or not at all, to the
-//! turn and to its person alike, and what was charged stays charged.
+//! `kill -9` around the moment at which an answer that broke off is charged: it is charged whole or
+//! not at all, to the turn and to its person alike, and what was charged stays charged.
 
 use super::*;
 use crate::telegram::tracer::{Tracer, available};
@@ -33,7 +33,8 @@ impl Known {
     }
 }
 
-/// A turn whose answer breaks off, killed before the `nth` write to the log of the database on its thread.
+/// A turn whose answer breaks off, killed before the `nth` write to the log of the database on its
+/// thread.
 async fn killed(nth: u32) -> anyhow::Result<(World, LlmServer, Pushed)> {
     let gate = Gate::new();
     // About 200 tokens are read, and 50 of 100 come.

@@ -1,4 +1,5 @@
-//! `/steer`: what is said to a turn that runs is heard by the model before its next step, or is a turn of its own.
+//! `/steer`: what is said to a turn that runs is heard by the model before its next step, or is a
+//! turn of its own.
 
 use super::*;
 use crate::telegram::world::{BEN, GROUP, PATIENCE};

@@ -1,4 +1,5 @@
-//! Presses and edits that Telegram does not take in time: they are bounded, and what was decided holds all the same.
+//! Presses and edits that Telegram does not take in time: they are bounded, and what was decided
+//! holds all the same.
 
 use super::*;
 use support::telegram::Fault;

@@ -1,5 +1,5 @@
-//! What a person is shown before a call runs, and that exactly this runs: whatever a call names stands in its approval,
-//! or it is refused.
+//! What a person is shown before a call runs, and that exactly this runs: whatever a call names
+//! stands in its approval, or it is refused.
 
 use super::*;
 use support::telegram::Fault;

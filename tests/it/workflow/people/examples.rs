@@ -1,4 +1,5 @@
-//! Two of the files of `docs/examples`, as they are but for the people: over Telegram, in a gateway that serves them.
+//! Two of the files of `docs/examples`, as they are but for the people: over Telegram, in a gateway
+//! that serves them.
 
 use super::{ANN, BEN, PATIENCE, World};
 use support::telegram::{Incoming, SentMessage};

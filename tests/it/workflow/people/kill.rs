@@ -110,7 +110,8 @@ async fn before_and_after_the_acknowledgement() -> anyhow::Result<()> {
         let gate = world.server.gate("editMessageText", hold);
         let asked = world.ask("/ask question=one");
         let question = world.said_to(BEN, "5000000001 asks: one").await?;
-        // What stands for the answer while it is awaited may be shown, or not: Ann's own message is what is answered.
+        // What stands for the answer while it is awaited may be shown, or not: Ann's own message is
+        // what is answered.
         world.stands("waiting").await?;
         world.kill();
         gate.discard();

@@ -1,4 +1,5 @@
-//! A message, and the reply to it: who resolves a wait, and who does not; timeouts, and the end of a run.
+//! A message, and the reply to it: who resolves a wait, and who does not; timeouts, and the end of
+//! a run.
 
 use super::{ANN, ASK, BEN, CAT, EVE, World};
 use serde_json::json;
@@ -49,7 +50,8 @@ async fn a_colleague_is_asked_and_the_answer_comes_back_in_the_thread() -> anyho
     let sends = world.home.audit().into_iter().find(|record| record["to"].is_string()).expect("audited");
     assert_eq!(sends["text_sha256"].as_str().map(str::len), Some(64));
 
-    // The same update once more, and a second reply: the first changes nothing, the second is an ordinary message.
+    // The same update once more, and a second reply: the first changes nothing, the second is an
+    // ordinary message.
     world.server.redeliver(reply.update_id)?;
     let second = world.reply(BEN, &question, "/help file_read");
     world.answer(&second, "").await?;

@@ -1,4 +1,5 @@
-//! Transport compression as clients ask for it: one stream over the whole connection, flushed after each payload.
+//! Transport compression as clients ask for it: one stream over the whole connection, flushed after
+//! each payload.
 
 use flate2::{Compress, Compression, FlushCompress};
 use tokio_tungstenite::tungstenite::Message;

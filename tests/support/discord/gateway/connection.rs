@@ -1,5 +1,5 @@
-//! One connection to the gateway: what comes is handled, and the events of its session and what a test wants sent go
-//! out.
+//! One connection to the gateway: what comes is handled, and the events of its session and what a
+//! test wants sent go out.
 
 use std::sync::Arc;
 use std::time::Duration;

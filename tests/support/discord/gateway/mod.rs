@@ -203,8 +203,8 @@ impl Gateway {
         number
     }
 
-    /// Notes how a connection ended: a client that closes with 1000 or 1001 ends its session, and so does the server
-    /// with the codes after which a new one is to be begun, or none.
+    /// Notes how a connection ended: a client that closes with 1000 or 1001 ends its session, and
+    /// so does the server with the codes after which a new one is to be begun, or none.
     fn end_connection(&mut self, number: usize, closed: Closed) {
         let connection = &mut self.connections[number];
         connection.closed = Some(closed);

@@ -31,7 +31,8 @@ impl Session {
         self.log.push((self.seq, text.into()));
     }
 
-    /// Where in the log the events after this number begin; `None` for a number that was never reached.
+    /// Where in the log the events after this number begin; `None` for a number that was never
+    /// reached.
     pub(super) fn after(&self, seq: u64) -> Option<usize> {
         (seq <= self.seq).then(|| self.log.partition_point(|(known, _)| *known <= seq))
     }

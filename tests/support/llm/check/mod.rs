@@ -1,5 +1,5 @@
-//! Whether the real API would take a request. Stricter where they differ: what one of them refuses, no client of
-//! this project may send.
+//! Whether the real API would take a request. Stricter where they differ: what one of them refuses,
+//! no client of this project may send.
 
 mod anthropic;
 mod chat;

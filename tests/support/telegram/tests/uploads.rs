@@ -1,4 +1,5 @@
-//! Files that the bot sends: what arrives is what was sent, and what the real server refuses is refused.
+//! Files that the bot sends: what arrives is what was sent, and what the real server refuses is
+//! refused.
 
 use serde_json::json;
 

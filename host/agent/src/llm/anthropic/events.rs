@@ -1,5 +1,5 @@
-//! The events of a Messages stream: content blocks that start, grow and stop, pings between them, and errors in the
-//! middle.
+//! The events of a Messages stream: content blocks that start, grow and stop, pings between them,
+//! and errors in the middle.
 
 use crate::llm::answer::Answer;
 use crate::llm::dialect::{Heard, Listener, json};

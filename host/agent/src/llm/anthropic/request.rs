@@ -1,5 +1,5 @@
-//! The body of a Messages request. Users and models take turns, so results and what the user says besides are one
-//! message, the results first.
+//! The body of a Messages request. Users and models take turns, so results and what the user says
+//! besides are one message, the results first.
 
 use crate::llm::messages::{Block, Call, Message, Outcome, Prompt, Tool};
 use crate::llm::parts::{Encoded, Part, Shape};
@@ -79,8 +79,9 @@ pub(super) fn body(prompt: &Prompt<'_>) -> Vec<u8> {
     serde_json::to_vec(&body).expect("plain data")
 }
 
-/// The ids of a conversation's calls as this API takes them: in its alphabet, and none twice, though a conversation may
-/// have begun with another server, or have one that begins to count anew in each answer.
+/// The ids of a conversation's calls as this API takes them: in its alphabet, and none twice,
+/// though a conversation may have begun with another server, or have one that begins to count anew
+/// in each answer.
 #[derive(Default)]
 struct Ids<'a> {
     taken: BTreeSet<Cow<'a, str>>,

@@ -1,5 +1,6 @@
-//! The chunks of a Chat Completions stream. A call is known by its index; some servers give every call the index 0
-//! and a new id, some leave the index out, some repeat the name. The last chunk may hold usage and no choice.
+//! The chunks of a Chat Completions stream. A call is known by its index; some servers give every
+//! call the index 0 and a new id, some leave the index out, some repeat the name. The last chunk
+//! may hold usage and no choice.
 
 use crate::llm::answer::Answer;
 use crate::llm::dialect::{Heard, Listener, json};
@@ -57,7 +58,8 @@ impl Listener for Chunks {
     }
 }
 
-/// Servers whose model thinks first send parts, of which thoughts are one kind, and texts where it is one again.
+/// Servers whose model thinks first send parts, of which thoughts are one kind, and texts where it
+/// is one again.
 fn say(content: &Value, answer: &mut Answer) -> Result<(), Failure> {
     match content {
         Value::String(text) => answer.say(text),

@@ -1,5 +1,5 @@
-//! Chat Completions: `POST {base_url}/chat/completions`, as OpenAI describes it and Ollama, vLLM, llama.cpp,
-//! OpenRouter and others speak it.
+//! Chat Completions: `POST {base_url}/chat/completions`, as OpenAI describes it and Ollama, vLLM,
+//! llama.cpp, OpenRouter and others speak it.
 
 mod events;
 mod request;
@@ -17,8 +17,8 @@ pub(super) struct Chat {
     limit: LimitField,
 }
 
-/// How the limit of output tokens is written: OpenAI's newer models refuse the old name, and many other servers
-/// know no other.
+/// How the limit of output tokens is written: OpenAI's newer models refuse the old name, and many
+/// other servers know no other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum LimitField {
     MaxTokens,

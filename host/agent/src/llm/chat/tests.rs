@@ -1,4 +1,5 @@
-//! Chat Completions on streams written after its published format, and the request as it is published.
+//! Chat Completions on streams written after its published format, and the request as it is
+//! published.
 
 use super::events::Chunks;
 use super::{Chat, LimitField, request};

@@ -1,5 +1,6 @@
-//! The events of a Responses stream. An item is known by its place in the output; servers that leave the places out
-//! send one item after the other. The id that a call is answered by is its `call_id`, which is not the item's id.
+//! The events of a Responses stream. An item is known by its place in the output; servers that
+//! leave the places out send one item after the other. The id that a call is answered by is its
+//! `call_id`, which is not the item's id.
 
 use crate::llm::answer::Answer;
 use crate::llm::dialect::{Heard, Listener, json};

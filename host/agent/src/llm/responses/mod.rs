@@ -1,5 +1,5 @@
-//! OpenAI's Responses: `POST {base_url}/responses`. Nothing is stored there: each request holds the whole
-//! conversation as items.
+//! OpenAI's Responses: `POST {base_url}/responses`. Nothing is stored there: each request holds the
+//! whole conversation as items.
 
 mod events;
 mod request;

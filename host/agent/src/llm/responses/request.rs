@@ -1,5 +1,5 @@
-//! The body of a Responses request. Items have no ids of their own here: the server, which stores nothing, would
-//! look for them in vain.
+//! The body of a Responses request. Items have no ids of their own here: the server, which stores
+//! nothing, would look for them in vain.
 
 use crate::llm::messages::{Block, Message, Prompt, Tool};
 use crate::llm::parts::{Encoded, Part, Shape};

@@ -1,5 +1,5 @@
-//! Streams with bytes changed, lost and doubled: whatever comes of them, nothing panics, and an answer that is taken
-//! for whole has heard an end.
+//! Streams with bytes changed, lost and doubled: whatever comes of them, nothing panics, and an
+//! answer that is taken for whole has heard an end.
 
 use super::heard;
 use crate::llm::anthropic::Anthropic;

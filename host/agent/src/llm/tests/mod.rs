@@ -1,9 +1,9 @@
-//! What the dialects' tests share: answers put together from streams of events, and one conversation that has
-//! everything in it. The other files test the way to a server.
+//! What the dialects' tests share: answers put together from streams of events, and one
+//! conversation that has everything in it. The other files test the way to a server.
 //!
-//! What real servers sent is in `recorded/`. The streams in `*/streams/*.sse` follow the published formats of the APIs,
-//! event by event, and `thinks_*.sse` what servers have been seen to send beyond those; texts, ids and numbers are made
-//! up.
+//! What real servers sent is in `recorded/`. The streams in `*/streams/*.sse` follow the published
+//! formats of the APIs, event by event, and `thinks_*.sse` what servers have been seen to send
+//! beyond those; texts, ids and numbers are made up.
 
 mod asking;
 mod garbled;
@@ -21,8 +21,8 @@ use eventsource_stream::Eventsource;
 use futures_util::stream::{StreamExt, iter};
 use serde_json::{Value, json};
 
-/// What a listener makes of a recorded stream, and of its texts piece by piece. The bytes arrive in pieces of
-/// `size`, which cut lines and characters in two.
+/// What a listener makes of a recorded stream, and of its texts piece by piece. The bytes arrive in
+/// pieces of `size`, which cut lines and characters in two.
 pub(super) async fn heard(
     mut listener: Box<dyn Listener>,
     recorded: &str,

@@ -1,4 +1,5 @@
-//! What real servers sent, cut at awkward places; `recorded/README.md` says which servers, and what they were asked.
+//! What real servers sent, cut at awkward places; `recorded/README.md` says which servers, and what
+//! they were asked.
 
 use super::{cut_is_never_whole, heard, reply};
 use crate::llm::anthropic::Anthropic;
@@ -27,7 +28,8 @@ fn chat() -> Chat {
     Chat::at(&Address::parse("http://127.0.0.1:1/v1").expect("an address"))
 }
 
-/// That the answer is this one, with what was read and written, and that it is whole at `end` and not before.
+/// That the answer is this one, with what was read and written, and that it is whole at `end` and
+/// not before.
 async fn check(
     dialect: &dyn Dialect,
     recorded: &str,

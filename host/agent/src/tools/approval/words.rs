@@ -1,8 +1,9 @@
-//! What a person is shown of a call before it may run: the tool, each path and what is there now, every other
-//! argument, and which rule asks.
+//! What a person is shown of a call before it may run: the tool, each path and what is there now,
+//! every other argument, and which rule asks.
 //!
-//! Nothing that an argument holds can begin a line, hide or reorder one. Paths, values and rules are shown whole or
-//! the call is refused; of contents a bounded part is, and how much more there is. What is null was not given.
+//! Nothing that an argument holds can begin a line, hide or reorder one. Paths, values and rules
+//! are shown whole or the call is refused; of contents a bounded part is, and how much more there
+//! is. What is null was not given.
 
 mod differing;
 mod spelled;
@@ -32,7 +33,8 @@ const ATTACHMENTS_MAX: usize = 20;
 #[derive(Debug, PartialEq, Eq)]
 pub(in crate::tools) struct TooMuch;
 
-/// Somebody as others are shown them: their id, and in quotes what they call themselves, which proves nothing.
+/// Somebody as others are shown them: their id, and in quotes what they call themselves, which
+/// proves nothing.
 pub fn person(id: &str, called: Option<&str>) -> String {
     match called.map(|name| one_line(name, 64)).filter(|name| !name.trim().is_empty()) {
         Some(name) => format!("{id} ({:?})", name.trim()),
@@ -40,7 +42,8 @@ pub fn person(id: &str, called: Option<&str>) -> String {
     }
 }
 
-/// The text for a call that was asked for by `caller`, who is `called` so, in lines, without a line end.
+/// The text for a call that was asked for by `caller`, who is `called` so, in lines, without a line
+/// end.
 ///
 /// # Errors
 /// [`TooMuch`] when its paths and values do not fit.
@@ -116,7 +119,8 @@ impl Words<'_> {
         self.said.push(line);
     }
 
-    /// Tells of what stands at a place, and of all within. It goes as the judge goes, and knows the same classes.
+    /// Tells of what stands at a place, and of all within. It goes as the judge goes, and knows the
+    /// same classes.
     fn place(&mut self, at: &Spot, value: &Value) {
         match (self.policy.class(&at.class), value) {
             (_, Value::Null) => {}
@@ -195,7 +199,8 @@ impl Words<'_> {
         self.say(format!("{verb} {}{now}", spelled::path(path)));
     }
 
-    /// What the tool does with a path that it writes. Of a tool that is not built in only its policy tells.
+    /// What the tool does with a path that it writes. Of a tool that is not built in only its
+    /// policy tells.
     fn verb(&self, at: &str, there: Option<&Option<Seen>>) -> &'static str {
         let builtin = self.policy.component == ComponentSource::Builtin;
         match (self.policy.tool.as_str(), at, there) {
@@ -243,7 +248,8 @@ impl Words<'_> {
     }
 }
 
-/// What is there. Of a folder that is read it is known which one it is, not when anything in it changed.
+/// What is there. Of a folder that is read it is known which one it is, not when anything in it
+/// changed.
 fn thing(seen: &Seen, how: PathUse) -> String {
     let kind = match seen.kind {
         EntryKind::File => format!("a file of {} bytes", seen.bytes),

@@ -1,5 +1,5 @@
-//! A call that a policy asks about: what a person must see first, waiting for them without a thread, and going
-//! on with exactly what they agreed to.
+//! A call that a policy asks about: what a person must see first, waiting for them without a
+//! thread, and going on with exactly what they agreed to.
 
 use super::request::{Asked, CallRequest};
 use super::toolbox::{Parts, Toolbox};
@@ -45,8 +45,8 @@ pub(super) enum Asking {
 const PATHS_MAX: usize = 50;
 
 impl Parts {
-    /// The permit of a call that rules ask about: at once where the facts speak for it, or by an approval of
-    /// exactly this.
+    /// The permit of a call that rules ask about: at once where the facts speak for it, or by an
+    /// approval of exactly this.
     pub(super) fn asking(
         &self,
         request: &CallRequest,
@@ -117,8 +117,8 @@ impl Parts {
         self.warden.note(audit::Approval { facts: facts.clone(), call_sha256, approval: state, by, reason })
     }
 
-    /// Writes a decision down; without that a call that was approved does not run. A call that was not is
-    /// refused, and that is written down too.
+    /// Writes a decision down; without that a call that was approved does not run. A call that was
+    /// not is refused, and that is written down too.
     fn settled(&self, asked: &Asked, waiting: Waiting, decision: Decision) -> Result<Approved, ToolError> {
         let Waiting { approval, facts } = waiting;
         let who = |by: &cofferdam_core::id::Caller| one_line(&format!("{}:{}", by.channel, by.sender), 80);

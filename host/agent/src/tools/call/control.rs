@@ -1,5 +1,5 @@
-//! What the trusted core asks of a call's caller: whether anybody still waits for it, and which other request a file
-//! of it is for.
+//! What the trusted core asks of a call's caller: whether anybody still waits for it, and which
+//! other request a file of it is for.
 
 use super::request::CallRequest;
 use crate::bus::{Origin, Rejected, Requests};

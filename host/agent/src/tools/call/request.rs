@@ -29,8 +29,8 @@ pub struct CallRequest {
     pub arguments: Result<String, BadArguments>,
     /// The turn's attachments.
     pub attachments: Attachments,
-    /// Where a tool that may see them finds the attachments of an earlier message; absent where there is no
-    /// earlier message.
+    /// Where a tool that may see them finds the attachments of an earlier message; absent where
+    /// there is no earlier message.
     pub recent: Option<Arc<dyn RecentAttachments>>,
     /// Takes what the call says of its progress; must not block.
     pub report: Option<Reports>,
@@ -38,14 +38,16 @@ pub struct CallRequest {
     pub printed: Option<Reports>,
     /// Where replayed turns look first; absent where turns are not durable.
     pub journal: Option<Arc<dyn Journal>>,
-    /// Who can be asked to approve it; where nobody can, a call that a policy asks about is refused.
+    /// Who can be asked to approve it; where nobody can, a call that a policy asks about is
+    /// refused.
     pub approver: Option<Arc<dyn Approver>>,
     /// Ends the call early.
     pub cancel: CancellationToken,
 }
 
 impl CallRequest {
-    /// Takes in the attachments of an earlier message, for a tool that may see them in a turn that has none.
+    /// Takes in the attachments of an earlier message, for a tool that may see them in a turn that
+    /// has none.
     ///
     /// # Errors
     /// `timed_out` when that takes longer than the call may.

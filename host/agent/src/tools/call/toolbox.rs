@@ -9,7 +9,8 @@ use std::sync::{Arc, PoisonError, RwLock};
 pub struct Toolbox {
     pub(super) parts: Arc<Parts>,
     pub(super) threads: Arc<CallThreads>,
-    /// Those of the toolbox that is in force now, which may be another one over the same trusted core.
+    /// Those of the toolbox that is in force now, which may be another one over the same trusted
+    /// core.
     in_force: Arc<RwLock<Arc<Parts>>>,
 }
 
@@ -33,8 +34,9 @@ impl Toolbox {
         Self { parts, threads, in_force }
     }
 
-    /// Other tools, over the trusted core with other limits and the same threads. What was begun with these goes on
-    /// with them, apart from what waits for a person: that is judged by what is in force when it is approved.
+    /// Other tools, over the trusted core with other limits and the same threads. What was begun
+    /// with these goes on with them, apart from what waits for a person: that is judged by what is
+    /// in force when it is approved.
     #[must_use]
     pub fn renewed(&self, registry: Registry, warden: Warden) -> Self {
         let parts = Arc::new(Parts { registry, warden, requests: self.parts.requests.clone() });

@@ -1,10 +1,10 @@
-//! The order of service, in tables: `a b` are pushed (a letter is a session), `.` takes the next, `-a` is
-//! done with one of `a`.
+//! The order of service, in tables: `a b` are pushed (a letter is a session), `.` takes the next,
+//! `-a` is done with one of `a`.
 
 use super::*;
 
-/// Runs a script and says, for each `.`, which job came (`a1` is the first of `a`), and for each push
-/// that was refused or held why.
+/// Runs a script and says, for each `.`, which job came (`a1` is the first of `a`), and for each
+/// push that was refused or held why.
 fn run(shares: Shares, script: &str) -> String {
     let mut fair = Fair::new(shares);
     let mut pushed: HashMap<char, usize> = HashMap::new();

@@ -1,4 +1,5 @@
-//! Conversations for as long as the program runs: for the terminal, which shares no database with `serve`.
+//! Conversations for as long as the program runs: for the terminal, which shares no database with
+//! `serve`.
 
 use super::{Besides, History, HistoryError, Kept, line};
 use crate::tools::Journal;
@@ -10,8 +11,8 @@ use cofferdam_store::{Begun, Holder, TakeUp, TakenUp, Used, WhoseTurn};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Keeps conversations in memory, in the same form as the database has them. They grow no longer than a
-/// summary and what follows it; bytes that calls write are not counted.
+/// Keeps conversations in memory, in the same form as the database has them. They grow no longer
+/// than a summary and what follows it; bytes that calls write are not counted.
 #[derive(Debug, Default)]
 pub struct InMemory(Mutex<Held>);
 

@@ -1,5 +1,6 @@
-//! Makes a loaded conversation one that a provider takes: it begins with somebody's words, and each call of
-//! an earlier turn has its one result. The turn that runs is left as it is: its calls are still to be run.
+//! Makes a loaded conversation one that a provider takes: it begins with somebody's words, and each
+//! call of an earlier turn has its one result. The turn that runs is left as it is: its calls are
+//! still to be run.
 
 use super::{Besides, Kept};
 use crate::turn::{Entry, ToolCall};
@@ -7,8 +8,8 @@ use cofferdam_core::id::TurnId;
 use cofferdam_core::tool::{ErrorCode, ToolError};
 use std::collections::VecDeque;
 
-/// The entries, mended. Results without a call go, as does what a model said before anybody spoke; calls of
-/// earlier turns without a result are answered as not run.
+/// The entries, mended. Results without a call go, as does what a model said before anybody spoke;
+/// calls of earlier turns without a result are answered as not run.
 pub(in crate::turn) fn mended(kept: Vec<Kept>, running: &TurnId) -> Vec<Kept> {
     let mut sound: Vec<Kept> = Vec::with_capacity(kept.len());
     let mut open = Open::default();

@@ -1,4 +1,5 @@
-//! Commands beside a model: they stand alone, are nothing of the conversation, and the model is not asked.
+//! Commands beside a model: they stand alone, are nothing of the conversation, and the model is not
+//! asked.
 
 use super::*;
 

@@ -1,4 +1,5 @@
-//! What a provider does wrong: calls that cannot be, calls that fail again and again, steps that are cut off.
+//! What a provider does wrong: calls that cannot be, calls that fail again and again, steps that
+//! are cut off.
 
 use super::*;
 use cofferdam_core::arguments::BadArguments;

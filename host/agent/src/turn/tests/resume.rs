@@ -1,5 +1,5 @@
-//! A turn that a crash cuts off at any point goes on where it was: no step is decided twice, no call runs
-//! under another id.
+//! A turn that a crash cuts off at any point goes on where it was: no step is decided twice, no
+//! call runs under another id.
 
 use super::*;
 use crate::tools::Journal;
@@ -213,7 +213,8 @@ async fn wherever_a_crash_comes_the_turn_goes_on_from_there() {
     }
 }
 
-/// A step or a call comes again only if the crash came before it was kept, and then under its own id.
+/// A step or a call comes again only if the crash came before it was kept, and then under its own
+/// id.
 fn check_once(crash: Crash, at: usize, asked: &[usize], done: &[String]) {
     let ids: BTreeSet<_> = done.iter().collect();
     let expected = ["t/0 WRITE", "t/1 WRITE", "t/2 read", "t/3 fail", "t/4 SEND"];

@@ -1,4 +1,5 @@
-//! What a model says is shown without the secrets of the gateway itself, while it comes and as a whole.
+//! What a model says is shown without the secrets of the gateway itself, while it comes and as a
+//! whole.
 
 use super::*;
 use cofferdam_core::secret::Secret;

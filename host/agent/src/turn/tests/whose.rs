@@ -1,5 +1,5 @@
-//! Whose a request and a conversation are: nobody has another person's request done, and where each has a conversation
-//! of their own, nobody hears another's.
+//! Whose a request and a conversation are: nobody has another person's request done, and where each
+//! has a conversation of their own, nobody hears another's.
 
 use super::*;
 

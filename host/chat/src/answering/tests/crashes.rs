@@ -1,8 +1,10 @@
-//! The program is killed before each step that it takes in the store: what was asked is answered, once.
+//! The program is killed before each step that it takes in the store: what was asked is answered,
+//! once.
 
 use super::*;
 
-/// What Ann has sent before the program starts: a question with a file, and what she adds to it, with another.
+/// What Ann has sent before the program starts: a question with a file, and what she adds to it,
+/// with another.
 fn asked() -> Vec<Letter> {
     vec![says(1, "look", Some("a")), says(2, "/steer and here", Some("b"))]
 }
@@ -20,7 +22,8 @@ async fn a_question_with_files_is_answered_once_wherever_the_program_is_killed()
         }
         world.run(&asked()).await;
         let read = world.read();
-        // Paper cannot tell a letter that it has carried before: one that it carried as its last act comes again.
+        // Paper cannot tell a letter that it has carried before: one that it carried as its last
+        // act comes again.
         repeats += read.len() - 1;
         for answer in read {
             assert_eq!(answer, "attic: look<a>; and here<b>", "killed after {steps} steps");

@@ -1,4 +1,5 @@
-//! The engine in memory, which the store's own tests hold to the seam. It is included, because no program has it.
+//! The engine in memory, which the store's own tests hold to the seam. It is included, because no
+//! program has it.
 
 use cofferdam_store::*;
 

@@ -1,4 +1,5 @@
-//! Answering for a second channel: one of paper, that shares nothing with any platform, over the engine in memory.
+//! Answering for a second channel: one of paper, that shares nothing with any platform, over the
+//! engine in memory.
 
 mod crashes;
 mod files;
@@ -248,8 +249,8 @@ fn queue(letter: &Letter) -> Queue {
     if steered(&letter.text).is_some() { Queue::Steer } else { Queue::Turn }
 }
 
-/// Says what it is told in the turn that runs, with what the files hold. `again` asks for the files before, `wait`
-/// is never answered.
+/// Says what it is told in the turn that runs, with what the files hold. `again` asks for the files
+/// before, `wait` is never answered.
 struct Echo(Arc<Outside>);
 
 #[async_trait]
@@ -389,7 +390,8 @@ impl World {
     }
 }
 
-/// Takes letters in, as often as they are brought, goes on with what the last run left, and answers what waits.
+/// Takes letters in, as often as they are brought, goes on with what the last run left, and answers
+/// what waits.
 async fn run(paper: Arc<Paper>, letters: Vec<Letter>) {
     let Base { store, channel, .. } = paper.base();
     store.persist(channel, batch(&paper, &letters)).await.expect("kept");

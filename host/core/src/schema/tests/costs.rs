@@ -1,4 +1,5 @@
-//! What a check may cost: the attacks that took minutes, in steps; nesting; and what must still pass.
+//! What a check may cost: the attacks that took minutes, in steps; nesting; and what must still
+//! pass.
 
 use super::*;
 use crate::schema::{DEPTH_MAX, FINDINGS_MAX};
@@ -104,7 +105,8 @@ fn nothing_goes_deeper_than_its_bound() {
 
 #[test]
 fn the_densest_arguments_pass() {
-    // One in sixteen of what a policy may allow: 1 MiB of `1,` and of `"",`, and one text of it all.
+    // One in sixteen of what a policy may allow: 1 MiB of `1,` and of `"",`, and one text of it
+    // all.
     let share = STEPS_MAX / 16;
     let numbers = json!({ "list": vec![1; 1 << 19] });
     let texts = json!({ "list": vec![""; (1 << 20) / 3] });

@@ -1,4 +1,5 @@
-//! Schemas: what is refused at load, what people are told, what a check may cost, and an oracle for the rest.
+//! Schemas: what is refused at load, what people are told, what a check may cost, and an oracle for
+//! the rest.
 
 mod costs;
 mod loading;

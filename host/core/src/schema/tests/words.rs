@@ -1,4 +1,5 @@
-//! What people and models are told of a value that does not fit: its place and what to give, never what it holds.
+//! What people and models are told of a value that does not fit: its place and what to give, never
+//! what it holds.
 
 use super::*;
 use crate::schema::FINDINGS_MAX;

@@ -1,4 +1,5 @@
-//! A bot on one of the platforms: its token, tried by asking the platform who it is, and the person who is served.
+//! A bot on one of the platforms: its token, tried by asking the platform who it is, and the person
+//! who is served.
 
 use super::super::template::Setting;
 use super::super::terminal::Terminal;

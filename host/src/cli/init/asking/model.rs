@@ -1,4 +1,5 @@
-//! Who answers: no model, or which one, where, and with which key; tried by asking its server for its models.
+//! Who answers: no model, or which one, where, and with which key; tried by asking its server for
+//! its models.
 
 use super::super::template::Setting;
 use super::super::terminal::Terminal;

@@ -1,4 +1,5 @@
-//! `{{name}}`: greets somebody. Replace the greeting by what your tool does; it starts with nothing granted.
+//! `{{name}}`: greets somebody. Replace the greeting by what your tool does; it starts with nothing
+//! granted.
 
 use cofferdam_sdk::schemars::JsonSchema;
 use cofferdam_sdk::serde::{Deserialize, Serialize};

@@ -1,4 +1,5 @@
-//! Edits of what waits, moves of conversations, and what is told to people who wrote nothing that is answered.
+//! Edits of what waits, moves of conversations, and what is told to people who wrote nothing that
+//! is answered.
 
 use super::*;
 

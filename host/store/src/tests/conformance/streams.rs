@@ -1,4 +1,5 @@
-//! Streams of events that go on after a break, and the places of which is asked what was said meanwhile.
+//! Streams of events that go on after a break, and the places of which is asked what was said
+//! meanwhile.
 
 use super::*;
 

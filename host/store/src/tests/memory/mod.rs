@@ -1,5 +1,6 @@
-//! A storage engine in memory, for tests alone: that a second one can be held to the seam is shown by it. Tests of the
-//! crate above include it, so it names what it uses of the store through `super`.
+//! A storage engine in memory, for tests alone: that a second one can be held to the seam is shown
+//! by it. Tests of the crate above include it, so it names what it uses of the store through
+//! `super`.
 
 mod approvals;
 mod conversations;
@@ -239,7 +240,8 @@ impl Held {
 }
 
 impl Memory {
-    /// The same one, opened by a program that is killed after so many steps: the next one panics, and each after it.
+    /// The same one, opened by a program that is killed after so many steps: the next one panics,
+    /// and each after it.
     pub(crate) fn killed_after(&self, steps_max: usize) -> Self {
         let life = Life { steps_max, ..Life::default() };
         Self { held: self.held.clone(), life: Arc::new(life) }

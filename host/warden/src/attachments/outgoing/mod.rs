@@ -1,9 +1,9 @@
-//! Blobs of replies: the bytes of a file as they were when a tool added or composed it, held by content until the reply
-//! is out.
+//! Blobs of replies: the bytes of a file as they were when a tool added or composed it, held by
+//! content until the reply is out.
 //!
-//! A call takes files in; delivery opens blobs by their SHA-256 and never a path. What a call took and did not end
-//! well is not part of any reply. It refuses what is over a limit before it is kept, and removes nothing that a
-//! turn or the store still needs.
+//! A call takes files in; delivery opens blobs by their SHA-256 and never a path. What a call took
+//! and did not end well is not part of any reply. It refuses what is over a limit before it is
+//! kept, and removes nothing that a turn or the store still needs.
 
 mod config;
 mod name;
@@ -61,7 +61,8 @@ struct Held {
 }
 
 impl Outgoing {
-    /// The blobs of the one `serve`: they outlive it. What other processes have left behind is removed.
+    /// The blobs of the one `serve`: they outlive it. What other processes have left behind is
+    /// removed.
     ///
     /// # Errors
     /// When the folder cannot be made or listed.
@@ -95,8 +96,8 @@ impl Outgoing {
         Addition { outgoing: self.clone(), turn: turn.clone(), call, files: Vec::new(), kept: false, resolve }
     }
 
-    /// Counts the files of a call that is answered from the journal as the turn's. False when a blob is gone, and
-    /// then none is counted: the call must run again.
+    /// Counts the files of a call that is answered from the journal as the turn's. False when a
+    /// blob is gone, and then none is counted: the call must run again.
     pub fn adopt(&self, turn: &TurnId, files: &[OutgoingAttachment]) -> bool {
         let mut turns = self.turns();
         if !files.iter().all(|file| self.holds(&file.sha256)) {
@@ -129,9 +130,9 @@ impl Outgoing {
         self.turns().files.remove(turn);
     }
 
-    /// Removes every blob that no turn of this process holds and that is not among `in_use`, which is asked once
-    /// nothing can be added any more. Without anything added since the last sweep it does nothing. Blocks on the
-    /// disk.
+    /// Removes every blob that no turn of this process holds and that is not among `in_use`, which
+    /// is asked once nothing can be added any more. Without anything added since the last sweep it
+    /// does nothing. Blocks on the disk.
     ///
     /// # Errors
     /// What `in_use` says; then nothing is removed.

@@ -1,4 +1,5 @@
-//! The name that a person sees of a file: one line, bounded, no folders, with an extension where the type is known.
+//! The name that a person sees of a file: one line, bounded, no folders, with an extension where
+//! the type is known.
 
 use crate::attachments::UNKNOWN_TYPE;
 use cofferdam_core::message::OutgoingAttachment;
@@ -43,8 +44,8 @@ const DECLARED: &[(&str, &str)] = &[
     ("text/yaml", "yaml"),
 ];
 
-/// The name of a file of this detected type; `declared` counts only where the content is plain text or nothing that
-/// is known.
+/// The name of a file of this detected type; `declared` counts only where the content is plain text
+/// or nothing that is known.
 pub(super) fn shown(wanted: &str, detected: &str, declared: Option<&str>) -> String {
     let last = wanted.rsplit(['/', '\\']).next().unwrap_or_default();
     // Not cut yet: the extension is at its end.

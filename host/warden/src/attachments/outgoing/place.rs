@@ -1,5 +1,5 @@
-//! The folder that the blobs of replies lie in, each under its SHA-256. A process beside the one `serve` has a
-//! folder of its own in it, which is gone when the process is.
+//! The folder that the blobs of replies lie in, each under its SHA-256. A process beside the one
+//! `serve` has a folder of its own in it, which is gone when the process is.
 
 use rustix::fs::{FlockOperation, flock};
 use std::collections::BTreeSet;
@@ -22,7 +22,8 @@ pub(super) struct Place {
 }
 
 impl Place {
-    /// The folder itself, made for its owner alone when missing, without what dead processes left in it.
+    /// The folder itself, made for its owner alone when missing, without what dead processes left
+    /// in it.
     pub(super) fn shared(dir: &Path) -> io::Result<Self> {
         make_private(dir)?;
         for entry in fs::read_dir(dir)? {
@@ -113,7 +114,8 @@ fn is_sha256(name: &str) -> bool {
     name.len() == 64 && name.bytes().all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b))
 }
 
-/// Removes the folders of processes that are dead; later, if another process is about to make its own.
+/// Removes the folders of processes that are dead; later, if another process is about to make its
+/// own.
 fn sweep_left(dir: &Path) -> io::Result<()> {
     let around = File::open(dir)?;
     if flock(&around, FlockOperation::NonBlockingLockExclusive).is_err() {

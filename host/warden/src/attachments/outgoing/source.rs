@@ -1,5 +1,5 @@
-//! What is to go out: an open file of the workspace, or bytes that a call composed. It refuses, one by one, what no
-//! platform takes and what is over the operator's limit.
+//! What is to go out: an open file of the workspace, or bytes that a call composed. It refuses, one
+//! by one, what no platform takes and what is over the operator's limit.
 
 use super::{Config, OutgoingError};
 use cofferdam_core::message::OutgoingAttachment;

@@ -1,4 +1,5 @@
-//! Takes files in for a reply: all of them or none, under every limit, their bytes on disk before anybody is told.
+//! Takes files in for a reply: all of them or none, under every limit, their bytes on disk before
+//! anybody is told.
 
 use super::name::shown;
 use super::source::{Body, CONTENTS_BYTES_MAX, Source};
@@ -103,8 +104,8 @@ impl Addition {
         fits(&self.outgoing.limits, self.outgoing.turns().files.get(&self.turn), count, 0)
     }
 
-    /// Takes all of these files, in this order, or none; returns them as they will be sent. `check` is asked
-    /// between pieces of work and ends it with its error.
+    /// Takes all of these files, in this order, or none; returns them as they will be sent. `check`
+    /// is asked between pieces of work and ends it with its error.
     ///
     /// # Errors
     /// [`OutgoingError`].

@@ -1,6 +1,8 @@
-//! Ed25519 keys in files: PKCS#8 and SPKI as PEM, as `openssl genpkey -algorithm ed25519` writes them.
+//! Ed25519 keys in files: PKCS#8 and SPKI as PEM, as `openssl genpkey -algorithm ed25519` writes
+//! them.
 //!
-//! It reads the one form that those have and refuses every other, and a private key that others may read.
+//! It reads the one form that those have and refuses every other, and a private key that others may
+//! read.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -96,8 +98,8 @@ impl SecretKey {
         Ok(Self(SigningKey::from_bytes(&bytes)))
     }
 
-    /// Writes the key to `path`, for its owner alone, and its public half to `path` with `.pub`. Neither
-    /// may exist.
+    /// Writes the key to `path`, for its owner alone, and its public half to `path` with `.pub`.
+    /// Neither may exist.
     ///
     /// # Errors
     /// [`KeyError::NotWritten`]; then neither is left.

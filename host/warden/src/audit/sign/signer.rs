@@ -1,7 +1,7 @@
 //! Signing heads while the gateway runs: at every rotation, and when it stops.
 //!
-//! A statement that cannot be written fails no call: the log is whole without it, and the next one covers
-//! all that it would have covered.
+//! A statement that cannot be written fails no call: the log is whole without it, and the next one
+//! covers all that it would have covered.
 
 use super::super::log::now;
 use super::super::{AuditError, AuditLog, Head};
@@ -67,20 +67,22 @@ impl Signer {
 }
 
 impl AuditLog {
-    /// Signs the head, as far as this process knows the log, into the file beside it; nothing without a
-    /// configured key or without a record.
+    /// Signs the head, as far as this process knows the log, into the file beside it; nothing
+    /// without a configured key or without a record.
     ///
     /// # Errors
     /// When the disk does not confirm the head, or the statement cannot be written.
     pub fn sign_head(&self) -> Result<(), AuditError> {
         let head = self.head();
         let Some(signer) = self.signer.as_ref().filter(|_| head.seq > 0) else { return Ok(()) };
-        // A power loss must not take what is signed: that would be the proof that somebody cut the log.
+        // A power loss must not take what is signed: that would be the proof that somebody cut the
+        // log.
         self.confirm(head.seq)?;
         Ok(append(&self.beside(SIGNATURES), &signer.sign(&head)?)?)
     }
 
-    /// The same for a head at a rotation, which the disk has confirmed, and where nothing may fail for it.
+    /// The same for a head at a rotation, which the disk has confirmed, and where nothing may fail
+    /// for it.
     pub(in super::super) fn sign_in_passing(&self, head: &Head) {
         let Some(signer) = &self.signer else { return };
         let signed = signer.sign(head).and_then(|statement| append(&self.beside(SIGNATURES), &statement));
@@ -112,7 +114,8 @@ fn write(mut file: &File, statement: &Statement) -> io::Result<()> {
     file.sync_all()
 }
 
-/// Takes back the part of a line that a crash left at the end: it says nothing, and would spoil the next.
+/// Takes back the part of a line that a crash left at the end: it says nothing, and would spoil the
+/// next.
 fn drop_torn(file: &File) -> io::Result<()> {
     let end = file.metadata()?.len();
     let start = end.saturating_sub(TORN_BYTES_MAX);

@@ -56,7 +56,8 @@ impl Fixture {
     }
 
     fn put(&self, bytes: &[u8]) {
-        // In place: ext4 writes a file out that is emptied and written again, and these tests do that often.
+        // In place: ext4 writes a file out that is emptied and written again, and these tests do
+        // that often.
         let file = OpenOptions::new().write(true).create(true).truncate(false).open(self.path());
         let file = file.expect("opens");
         file.write_all_at(bytes, 0).and_then(|()| file.set_len(bytes.len() as u64)).expect("writes");

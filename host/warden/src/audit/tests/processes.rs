@@ -1,5 +1,5 @@
-//! Appending from several processes, and under a limit that cuts a write short: the test binary runs
-//! itself.
+//! Appending from several processes, and under a limit that cuts a write short: the test binary
+//! runs itself.
 
 use super::*;
 use crate::audit::{Span, Wanted, read_entries};

@@ -64,7 +64,8 @@ fn an_intent_of_ten_thousand_files_is_found_and_settled() {
     let log = fixture.log();
     let mut found = log.open_intents(NOW).expect("scans");
     assert_eq!(found.intents().next().expect("one is open").1.files, files);
-    // As long as an outcome can be: the reason is cut, and the escapes of its characters are two bytes.
+    // As long as an outcome can be: the reason is cut, and the escapes of its characters are two
+    // bytes.
     let mut outcome = settled(None);
     outcome.files = files;
     outcome.reason = Some("\"".repeat(1024));

@@ -18,7 +18,8 @@ fn every_changed_byte_is_found() {
             file.write_all_at(&[flipped], at as u64).expect("writes");
             let line = whole[..at].iter().filter(|b| **b == b'\n').count() as u64 + 1;
             match verify(&fixture.path(), Some(&head)).expect("reads") {
-                // The pair of records that disagree begins with the changed one or the one before it.
+                // The pair of records that disagree begins with the changed one or the one before
+                // it.
                 Verification::Bad { record: bad, .. } => {
                     assert!(bad.line == line || bad.line + 1 == line, "{at}: {bad:?}");
                 }

@@ -55,8 +55,8 @@ const PAIRS: [(Thing, Thing); 4] = [
     (Thing::Directory, Thing::LinkToFile),
 ];
 
-/// Runs `round` again and again while `/shared/a` and `/shared/b` are exchanged; what is missing is planted
-/// before each. Checks that outside nothing was touched.
+/// Runs `round` again and again while `/shared/a` and `/shared/b` are exchanged; what is missing is
+/// planted before each. Checks that outside nothing was touched.
 fn flipped(pair: (Thing, Thing), mut round: impl FnMut(&Room) -> Done) {
     let room = Room::new(Technique::detect());
     let outside = room.outside();

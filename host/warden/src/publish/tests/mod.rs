@@ -1,7 +1,8 @@
-//! The publisher on a real filesystem. Each test has a workspace of its own in a temporary directory.
+//! The publisher on a real filesystem. Each test has a workspace of its own in a temporary
+//! directory.
 //!
-//! A refusal is checked whole: the error is told, what was there is untouched, nothing is left behind,
-//! and the next call works.
+//! A refusal is checked whole: the error is told, what was there is untouched, nothing is left
+//! behind, and the next call works.
 
 #![allow(clippy::unwrap_used, reason = "a test that fails may panic")]
 

@@ -1,4 +1,5 @@
-//! Plans of very many changes: what they hold open, what they leave behind, and what a crash leaves of them.
+//! Plans of very many changes: what they hold open, what they leave behind, and what a crash leaves
+//! of them.
 
 use super::super::temp::PREFIX;
 use super::super::{Plan, RENAMES_AND_REMOVALS_MAX};

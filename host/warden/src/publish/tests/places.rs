@@ -227,7 +227,8 @@ fn what_was_not_used_for_long_goes_and_nothing_else() {
     fs::write(young.join(format!("tmp/{PREFIX}1")), "staged").unwrap();
     fs::create_dir(old.with_file_name(format!("{PREFIX}2"))).unwrap();
 
-    // Another gateway knows of no use but what lies on disk. The first has them open, and so locked.
+    // Another gateway knows of no use but what lies on disk. The first has them open, and so
+    // locked.
     let another = house.another();
     assert_eq!(another.expire(now), Expired { leftovers: 2, ..Expired::default() });
     let House { outer, workspaces } = house;

@@ -154,7 +154,8 @@ impl Stubborn {
         Self(at.to_owned())
     }
 
-    /// Whether the system keeps its word here: the superuser of some containers is told neither way.
+    /// Whether the system keeps its word here: the superuser of some containers is told neither
+    /// way.
     fn holds(&self) -> bool {
         let aside = self.0.with_extension("aside");
         let moved = fs::rename(&self.0, &aside).is_ok();

@@ -1,5 +1,5 @@
-//! A permit that was given for what lay on disk changes nothing else, whatever the guest asks for and whatever
-//! comes to lie there meanwhile; and no worker fills the log.
+//! A permit that was given for what lay on disk changes nothing else, whatever the guest asks for
+//! and whatever comes to lie there meanwhile; and no worker fills the log.
 
 use super::*;
 use crate::publish::{self, TurnShare, Workspaces};
@@ -42,7 +42,8 @@ impl Room {
         std::fs::write(self.mine(), text).expect("writable");
     }
 
-    /// The authority over `/shared/mine` as it is now: at once where nothing is there, else approved.
+    /// The authority over `/shared/mine` as it is now: at once where nothing is there, else
+    /// approved.
     fn authority(&self) -> Authority {
         self.authority_of(TOOL)
     }
@@ -79,8 +80,8 @@ impl Room {
         Authority::new(permit, inputs, self.workspace.clone())
     }
 
-    /// Stages, seals and publishes; `between` happens at this step: 0 before staging, 1 before sealing, 2
-    /// before publishing.
+    /// Stages, seals and publishes; `between` happens at this step: 0 before staging, 1 before
+    /// sealing, 2 before publishing.
     fn replace(&self, mut authority: Authority, step: usize, between: impl Fn()) -> Result<(), ToolError> {
         let at = |now| {
             if now == step {

@@ -1,4 +1,5 @@
-//! Names told apart: the baseline, what a profile grants, what nobody knows; and bytes that are no component.
+//! Names told apart: the baseline, what a profile grants, what nobody knows; and bytes that are no
+//! component.
 
 use super::*;
 

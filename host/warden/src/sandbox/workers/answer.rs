@@ -1,6 +1,8 @@
-//! The gateway's side of a call in a worker: answers the guest's requests from the call's authority.
+//! The gateway's side of a call in a worker: answers the guest's requests from the call's
+//! authority.
 //!
-//! The worker is not trusted: what it sends is decoded under bounds and reaches [`HostCalls`] alone.
+//! The worker is not trusted: what it sends is decoded under bounds and reaches [`HostCalls`]
+//! alone.
 
 use crate::sandbox::clock::Clock;
 use cofferdam_core::host_call::{Notification, Reply, Request};
@@ -13,8 +15,8 @@ use std::time::Duration;
 #[cfg(test)]
 mod tests;
 
-/// How long after its end a call's worker may still answer before it is killed: a guest that waits in the
-/// worker ends by itself, and its worker lives on.
+/// How long after its end a call's worker may still answer before it is killed: a guest that waits
+/// in the worker ends by itself, and its worker lives on.
 pub const KILL_GRACE: Duration = Duration::from_millis(50);
 
 /// The answer to a request of a guest.

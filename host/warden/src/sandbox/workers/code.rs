@@ -1,5 +1,5 @@
-//! Machine code for workers, in sealed memory files: embedded in this program, kept in the cache, or compiled in a
-//! process of its own.
+//! Machine code for workers, in sealed memory files: embedded in this program, kept in the cache,
+//! or compiled in a process of its own.
 //!
 //! It looks into no code, and runs none.
 
@@ -23,8 +23,8 @@ use std::time::Instant;
 #[cfg(test)]
 mod tests;
 
-/// Bytes of machine code that are held in memory files: what one component may have fits. What was wanted longest ago
-/// goes, and is read or compiled again.
+/// Bytes of machine code that are held in memory files: what one component may have fits. What was
+/// wanted longest ago goes, and is read or compiled again.
 pub const CODE_BYTES_MAX: usize = COMPILED_BYTES_MAX;
 
 /// All machine code there is.
@@ -97,7 +97,8 @@ impl CodeStore {
         Ok(file)
     }
 
-    /// Compiles a component in a process of its own and keeps the code, on disk if that is possible.
+    /// Compiles a component in a process of its own and keeps the code, on disk if that is
+    /// possible.
     fn compile(
         &self,
         starter: &Starter,
@@ -146,7 +147,8 @@ impl CodeStore {
     }
 }
 
-/// Has a component compiled by the process at the other end, and its code taken; or says why there is none.
+/// Has a component compiled by the process at the other end, and its code taken; or says why there
+/// is none.
 fn compiled<T>(
     socket: &mut Socket,
     component: &[u8],

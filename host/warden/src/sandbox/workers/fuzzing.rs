@@ -1,5 +1,5 @@
-//! What must hold for any bytes that a worker sends during a call: the conversation ends without a panic, and
-//! asks of the gateway no more than whole messages said.
+//! What must hold for any bytes that a worker sends during a call: the conversation ends without a
+//! panic, and asks of the gateway no more than whole messages said.
 //!
 //! Built for tests and, by a fuzz target that includes it, for libFuzzer.
 

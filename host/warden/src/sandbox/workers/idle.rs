@@ -5,11 +5,12 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-/// Workers that are kept ready, of all tools and places together; the one that served longest ago ends first.
-/// Besides them there are those that run a call, at most one for each call thread.
+/// Workers that are kept ready, of all tools and places together; the one that served longest ago
+/// ends first. Besides them there are those that run a call, at most one for each call thread.
 pub const IDLE_WORKERS_MAX: usize = 24;
 
-/// A worker that nobody wants for so long ends: what a guest may have left running in it goes on no longer.
+/// A worker that nobody wants for so long ends: what a guest may have left running in it goes on no
+/// longer.
 pub const IDLE_TIME_MAX: Duration = Duration::from_secs(20);
 
 /// Those that wait, the one that served last at the end.

@@ -1,8 +1,8 @@
 //! Guests in processes of their own: the gateway holds the authority, a worker runs the guest.
 //!
-//! A worker is a program of its own (`host/worker`), embedded in this one and started with a socket and nothing else; it
-//! confines itself before it is handed anything of a guest. A call that is over its time ends with its process, whatever
-//! it was stuck in.
+//! A worker is a program of its own (`host/worker`), embedded in this one and started with a socket
+//! and nothing else; it confines itself before it is handed anything of a guest. A call that is
+//! over its time ends with its process, whatever it was stuck in.
 
 mod answer;
 mod code;

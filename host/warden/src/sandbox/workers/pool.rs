@@ -1,9 +1,9 @@
-//! The workers of a gateway: some kept ready, one call at a time in each, replaced when they die and after
-//! [`CALLS_PER_WORKER_MAX`] calls.
+//! The workers of a gateway: some kept ready, one call at a time in each, replaced when they die
+//! and after [`CALLS_PER_WORKER_MAX`] calls.
 //!
-//! A worker serves one component under one profile, and the very folders that it was started with: never another
-//! tool, since one that was taken over could answer and write for it, and never another session or user, since it could
-//! still read the files of the one before.
+//! A worker serves one component under one profile, and the very folders that it was started with:
+//! never another tool, since one that was taken over could answer and write for it, and never
+//! another session or user, since it could still read the files of the one before.
 
 use super::answer::{HostCalls, converse};
 use super::code::CodeStore;
@@ -28,7 +28,8 @@ use std::io;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-/// A worker that has run so many calls is replaced: what one guest might have left in it ends there.
+/// A worker that has run so many calls is replaced: what one guest might have left in it ends
+/// there.
 pub const CALLS_PER_WORKER_MAX: u32 = 1000;
 
 /// Folders of a workspace, by guest name.
@@ -44,8 +45,8 @@ pub(in crate::sandbox) struct WorkerKey {
 }
 
 impl WorkerKey {
-    /// Whether a worker of the other key serves as well. The folders are open as long as either is there, so nothing
-    /// else can stand for them.
+    /// Whether a worker of the other key serves as well. The folders are open as long as either is
+    /// there, so nothing else can stand for them.
     pub(super) fn is_for_the_same(&self, other: &Self) -> bool {
         let same = |((a, dir), (b, other)): (&(String, _), &(String, _))| a == b && Arc::ptr_eq(dir, other);
         self.sha256 == other.sha256
@@ -63,8 +64,8 @@ pub(in crate::sandbox) struct Pool {
 }
 
 impl Pool {
-    /// No worker yet. A component that is not compiled after `compile_time` is refused, and so is a worker that is
-    /// not confined as `isolation` demands.
+    /// No worker yet. A component that is not compiled after `compile_time` is refused, and so is a
+    /// worker that is not confined as `isolation` demands.
     ///
     /// # Errors
     /// Where no thread can be started.
@@ -99,8 +100,8 @@ impl Pool {
         self.starter.worker(WorkerSpec::Compile { cpu_seconds: 1 }).map(drop)
     }
 
-    /// What a component says of itself, compiled first if need be; nothing runs where that is known. A worker that was
-    /// asked is asked nothing else.
+    /// What a component says of itself, compiled first if need be; nothing runs where that is
+    /// known. A worker that was asked is asked nothing else.
     ///
     /// # Errors
     /// [`SandboxError`].

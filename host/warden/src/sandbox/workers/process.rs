@@ -1,5 +1,5 @@
-//! One worker process as the gateway holds it: started with nothing but a socket, and killed when it is of
-//! no use any more.
+//! One worker process as the gateway holds it: started with nothing but a socket, and killed when
+//! it is of no use any more.
 
 use super::program;
 use super::starter::WorkerSpec;
@@ -36,7 +36,8 @@ pub(super) struct Worker {
     reaper: Sender<Child>,
 }
 
-/// A process that waits to be told what it will serve, and has nothing of it. It ends when its socket is closed.
+/// A process that waits to be told what it will serve, and has nothing of it. It ends when its
+/// socket is closed.
 #[derive(Debug)]
 pub(super) struct SpareWorker {
     child: Child,
@@ -59,7 +60,8 @@ impl SpareWorker {
 impl Worker {
     /// Makes a worker of a process and waits until it is confined, as far as `isolation` demands.
     ///
-    /// The thread that started the process must outlive it: the kernel kills a worker with its parent thread.
+    /// The thread that started the process must outlive it: the kernel kills a worker with its
+    /// parent thread.
     ///
     /// # Errors
     /// Why there is none; [`StartError`] as its source where the worker itself said so.
@@ -177,7 +179,8 @@ fn spawn(socket: OwnedFd) -> io::Result<Child> {
     confine::spawn_expendable(|| command.spawn()).map_err(not_from_memory)
 }
 
-/// With what to do about it: the system may refuse to make a memory file that can be run, or to run it.
+/// With what to do about it: the system may refuse to make a memory file that can be run, or to run
+/// it.
 fn not_from_memory(error: io::Error) -> io::Error {
     let mend = match error.kind() {
         io::ErrorKind::PermissionDenied => "; where sysctl vm.memfd_noexec is 2, set it to 1",

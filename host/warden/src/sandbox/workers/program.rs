@@ -1,5 +1,6 @@
-//! The program that workers run: embedded in this one when it was built, and started from a sealed memory file, so that
-//! nobody changes it on the way and nothing has to be installed beside the gateway.
+//! The program that workers run: embedded in this one when it was built, and started from a sealed
+//! memory file, so that nobody changes it on the way and nothing has to be installed beside the
+//! gateway.
 
 use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, memfd_create};
 use rustix::io::Errno;
@@ -34,8 +35,8 @@ pub(super) fn path() -> io::Result<PathBuf> {
     Ok(format!("/proc/self/fd/{}", program.as_raw_fd()).into())
 }
 
-/// Lets the pages of embedded bytes go, which were read once to be copied: the gateway needs them no more, and they would
-/// count as its memory. Read again, they come from the program's file.
+/// Lets the pages of embedded bytes go, which were read once to be copied: the gateway needs them
+/// no more, and they would count as its memory. Read again, they come from the program's file.
 #[allow(unsafe_code, reason = "the system cannot check what is advised; see SAFETY")]
 pub(super) fn let_go(embedded: &'static [u8]) {
     let page = rustix::param::page_size();

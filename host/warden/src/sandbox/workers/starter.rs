@@ -1,5 +1,5 @@
-//! The one thread that starts workers and sees them off: the kernel ties a worker's life to the thread that
-//! started it, and a process that ends must be waited for.
+//! The one thread that starts workers and sees them off: the kernel ties a worker's life to the
+//! thread that started it, and a process that ends must be waited for.
 
 use super::idle::Idle;
 use super::pool::WorkerKey;
@@ -45,7 +45,8 @@ enum Message {
 pub(super) struct Starter(Sender<Message>);
 
 impl Starter {
-    /// Starts the thread, whose workers are confined as `isolation` demands. It ends those of `idle` that nobody wants.
+    /// Starts the thread, whose workers are confined as `isolation` demands. It ends those of
+    /// `idle` that nobody wants.
     pub(super) fn start(isolation: confine::Config, idle: Weak<Mutex<Idle<Worker>>>) -> io::Result<Self> {
         let (send, messages) = channel();
         let work = move || run(&messages, isolation, &idle);

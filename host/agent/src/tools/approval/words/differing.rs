@@ -1,6 +1,7 @@
 //! What an edit changes: the lines of both texts without those that they begin and end with alike.
 
-/// The lines that go, and those that come. Whatever differs between the texts is in them, line ends included.
+/// The lines that go, and those that come. Whatever differs between the texts is in them, line ends
+/// included.
 pub(super) fn differing<'a>(old: &'a str, new: &'a str) -> (Vec<&'a str>, Vec<&'a str>) {
     let (mut old, mut new) = (lines(old), lines(new));
     while old.len() > 1 && new.len() > 1 && old.last() == new.last() {

@@ -1,5 +1,5 @@
-//! How what stands in a call is spelled for a person: on its line, and with nothing in it that hides, moves, or
-//! passes for the words around it.
+//! How what stands in a call is spelled for a person: on its line, and with nothing in it that
+//! hides, moves, or passes for the words around it.
 
 use super::CONTENT_BYTES_MAX;
 use cofferdam_core::text::is_deceptive;
@@ -25,12 +25,14 @@ pub(super) fn beginning(text: &str) -> String {
     quoted(cut) + &more
 }
 
-/// One line of a content: as it is where that shows all there is to it, else as [`beginning`] has it.
+/// One line of a content: as it is where that shows all there is to it, else as [`beginning`] has
+/// it.
 pub(super) fn line(text: &str) -> String {
     if text.len() <= CONTENT_BYTES_MAX && is_plain(text) { text.to_owned() } else { beginning(text) }
 }
 
-/// A path: as it is, unless some of it could be overlooked or taken for the words that follow it; whole.
+/// A path: as it is, unless some of it could be overlooked or taken for the words that follow it;
+/// whole.
 pub(super) fn path(path: &GuestPath) -> String {
     let text = path.as_str();
     if is_plain(text) && !text.contains(": ") && !text.contains("  ") {

@@ -1,5 +1,5 @@
-//! A hostile worker at the other end: it gets the answers of its call's authority and no more, and whatever it
-//! does the conversation ends.
+//! A hostile worker at the other end: it gets the answers of its call's authority and no more, and
+//! whatever it does the conversation ends.
 
 use super::*;
 use crate::attachments::Attachments;
@@ -66,7 +66,8 @@ fn later() -> Clock {
     Clock::until(Instant::now() + Duration::from_secs(600))
 }
 
-/// Asks things of a real authority over a workspace; returns the error's code and words, or the answer as it looks.
+/// Asks things of a real authority over a workspace; returns the error's code and words, or the
+/// answer as it looks.
 fn asked(requests: &[Request<'_>]) -> Vec<String> {
     let dir = tempfile::tempdir().expect("a folder");
     let config = publish::Config::shared(dir.path().join("workspace"), ByteSize::mib(1));

@@ -1,5 +1,5 @@
-//! A process that compiles and does not do what it should is given up within its bounds; and code is held within a
-//! bound.
+//! A process that compiles and does not do what it should is given up within its bounds; and code
+//! is held within a bound.
 
 use super::*;
 use std::io::Write;

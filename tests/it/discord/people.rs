@@ -12,6 +12,8 @@ async fn a_stranger_is_told_an_id_and_a_code_and_let_in_by_it() -> anyhow::Resul
     let code = told.split("cofferdam allow ").nth(1).and_then(|rest| rest.split_whitespace().next());
     let code = code.expect("a code").to_owned();
     world.server.push(Incoming::private(EVE).text("hello?"));
+    // Events are taken in their order: when this is answered, that was heard while she was a stranger.
+    world.ask(Incoming::private(ANN).text("/help")).await?;
     let ran = world.home.run(&["allow", &code]);
     assert!(ran.code == Some(0) && ran.stdout.contains(&format!("discord:{EVE}")), "{ran:?}");
     let said = |sent: &support::discord::SentMessage| sent.content.contains("has let you in");
@@ -24,7 +26,7 @@ async fn a_stranger_is_told_an_id_and_a_code_and_let_in_by_it() -> anyhow::Resul
     let after = world.server.push(Incoming::private(EVE).text("/help"));
     let told = read(&world.answer(&after).await?.content);
     assert!(told.contains("does not know you"), "{told}");
-    world.end(4)
+    world.end(5)
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]

@@ -30,7 +30,7 @@ pub(in crate::cli) enum Step {
     Monitor,
     /// Policies, workspace, audit, sandbox.
     Gateway,
-    /// The files of [workflows] dir.
+    /// The files of `[workflows] dir`.
     Workflows,
     /// What groups may do.
     Groups,

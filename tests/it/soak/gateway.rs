@@ -24,13 +24,14 @@ const STOP_MAX: Duration = Duration::from_secs(10);
 const REST_MAX: Duration = Duration::from_secs(60);
 
 /// What lies in the state folder, compiled tools and filled files of the audit apart.
-const STATE: [&str; 10] = [
+const STATE: [&str; 11] = [
     "audit.jsonl",
     "audit.checkpoint",
     "publishing.lock",
     "cofferdam.db",
     "cofferdam.db-wal",
     "cofferdam.db-shm",
+    "attach.sock",
     "serve.lock",
     "serving.json",
     "people.json",

@@ -56,7 +56,7 @@ fn what_a_run_would_begin_with_is_told() {
                   "deferred": false, "scopes": ["agent"] },
                 { "type": "image", "url": "https://example.com/reference.png", "deferred": false, "scopes": ["action"] },
             ]},
-            { "id": "keep" },
+            { "id": "keep", "attachments": [] },
         ],
     });
     assert_eq!(ran.json(), expected);

@@ -98,15 +98,12 @@ impl Checker<'_> {
         }
         let mut tasks = Vec::new();
         for (task, planned) in workflow.tasks.iter().zip(&plan.tasks) {
-            let mut entry = json!({ "id": task.id });
             let (attachments, found) = self.task(loaded, planned);
             problems.extend(found.into_iter().map(
                 |Problem { code, message }| json!({ "code": code, "message": message, "task": task.id }),
             ));
-            if matches!(planned.work, PlannedWork::Agent(_)) {
-                entry["attachments"] = attachments.iter().map(shown).collect();
-            }
-            tasks.push(entry);
+            let attachments: Vec<_> = attachments.iter().map(shown).collect();
+            tasks.push(json!({ "id": task.id, "attachments": attachments }));
         }
         let is_sound = problems.is_empty();
         let mut line = json!({ "workflow": workflow.id, "tasks": tasks });

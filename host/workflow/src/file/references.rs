@@ -69,7 +69,12 @@ fn check_path(workflow: &Workflow, at: usize, path: &Path) -> Result<(), String>
             if !before.contains(&name) {
                 let (there, later) = (listed(&before), workflow.tasks.iter().any(|task| task.id == name));
                 let what = if later { "is not an earlier task" } else { "is no task" };
-                return Err(format!("{} {what}; earlier ones are {there}", quoted(name)));
+                let earlier = if before.is_empty() {
+                    "this is the first".to_owned()
+                } else {
+                    format!("earlier ones are {there}")
+                };
+                return Err(format!("{} {what}; {earlier}", quoted(name)));
             }
             match path.key(1) {
                 Some("output") => Ok(()),

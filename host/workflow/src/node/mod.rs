@@ -49,8 +49,8 @@ impl Node {
     pub(crate) fn parse(name: &str, text: &str, file: u16) -> Result<Self, Fault> {
         let start = Mark { file, line: 1, column: 1 };
         if text.len() > FILE_BYTES_MAX {
-            let said = format!("the file has {} bytes; a workflow has at most 256 KiB", text.len());
-            return Err(Fault::new(start, said));
+            let message = "the file is too large; a workflow has at most 256 KiB";
+            return Err(Fault::new(start, message));
         }
         if name.ends_with(".json") { json::parse(text, file) } else { yaml::parse(text, file) }
     }

@@ -197,7 +197,7 @@ fn what_templates_name_must_be_there() {
     // An action is held to the tasks before each task that asks for it.
     let text = "workflow: w\nagents:\n  - id: a\n    actions:\n      - { id: x, prompt: \"{{ tasks.one.output }}\" }\n\
                 tasks:\n  - { id: zero, agent: a, action: x }\n  - { id: one, tool: x }\n";
-    check(text, "5 `one` is not an earlier task; earlier ones are nothing");
+    check(text, "5 `one` is not an earlier task; this is the first");
 }
 
 #[test]

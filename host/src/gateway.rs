@@ -141,7 +141,7 @@ impl Gateway {
             Err(SettleError::Audit(AuditError::Busy { .. })) if role == Role::Beside => {}
             settled => settled?,
         }
-        let (sandbox, threads) = sandbox(config, cache)?;
+        let (sandbox, threads) = sandbox(config, role, cache)?;
         sandbox.try_worker()?;
         let registry = load(&sandbox);
         if role == Role::Serve {
@@ -182,10 +182,18 @@ fn outgoing(config: &Config, role: Role) -> Result<Outgoing, GatewayError> {
     opened.map_err(|cause| GatewayError::State { what: dir.display().to_string(), cause })
 }
 
+/// Threads for the calls of one person, who is the only one: as many as a session may have at once,
+/// and one that is nobody's.
+const CALL_THREADS_ALONE_MIN: usize = 9;
+
 /// Threads that calls run on, and calls that the sandbox reserves for. More threads than cores,
 /// because calls also wait for the disk.
-fn call_threads() -> usize {
-    2 * std::thread::available_parallelism().map_or(2, usize::from).clamp(2, 16)
+fn call_threads(role: Role) -> usize {
+    let threads = 2 * std::thread::available_parallelism().map_or(2, usize::from).clamp(2, 16);
+    match role {
+        Role::Serve => threads,
+        Role::Beside => threads.max(CALL_THREADS_ALONE_MIN),
+    }
 }
 
 /// Where compiled components are kept.
@@ -193,8 +201,8 @@ fn cache_dir(config: &Config) -> PathBuf {
     config.state_dir.join("cache")
 }
 
-fn sandbox(config: &Config, cache: &Path) -> Result<(Sandbox, CallThreads), GatewayError> {
-    let threads = call_threads();
+fn sandbox(config: &Config, role: Role, cache: &Path) -> Result<(Sandbox, CallThreads), GatewayError> {
+    let threads = call_threads(role);
     let limits = sandbox::Config {
         cache_dir: cache.to_owned(),
         isolation: config.isolation,

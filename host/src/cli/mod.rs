@@ -9,6 +9,7 @@ mod chat;
 mod confine_check;
 mod doctor;
 mod init;
+mod mcp;
 mod policy;
 mod progress;
 mod reload;
@@ -78,6 +79,8 @@ enum Command {
     Allow(allow::Arguments),
     /// Talks to the gateway in this terminal, with the same turns as a channel
     Chat(chat::Arguments),
+    /// Serves the tools to an MCP client, over standard input and output or HTTP
+    Mcp(mcp::Arguments),
     /// Writes a commented configuration
     Init(init::Arguments),
     /// Lists the tools with what each is granted
@@ -236,6 +239,7 @@ fn command(command: Command, config: &Config, load: serve::Load) -> anyhow::Resu
         Command::Serve(_) => serve::run(config, load),
         Command::Allow(arguments) => allow::run(config, &arguments),
         Command::Chat(arguments) => chat::run(config, arguments),
+        Command::Mcp(arguments) => mcp::run(config, &arguments),
         Command::Init(_) | Command::ConfineCheck(_) | Command::Wit(_) => Ok(Exit::Done),
         Command::Tools(output) => tools::run(config, output),
         Command::Policy(command) => policy::run(config, command),

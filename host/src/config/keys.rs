@@ -99,9 +99,10 @@ const KEYS: &[(&str, Kind)] = &[
 ];
 
 const PREFIX: &str = "COFFERDAM_";
-/// Variables with the prefix that are read elsewhere: the flags of the same name, and the log
-/// filter.
-const OTHERS: &[&str] = &["COFFERDAM_CONFIG", "COFFERDAM_WORKSPACE", "COFFERDAM_LOG"];
+/// Variables with the prefix that are read elsewhere: the flags of the same name, the log filter,
+/// and the token of `mcp --http`.
+const OTHERS: &[&str] =
+    &["COFFERDAM_CONFIG", "COFFERDAM_WORKSPACE", "COFFERDAM_LOG", cofferdam_mcp::http::TOKEN_VARIABLE];
 
 /// Every key there is, in the order of the documentation.
 pub(super) fn all() -> impl Iterator<Item = &'static str> {

@@ -84,7 +84,7 @@ impl Candidate {
         })?;
         let binary = Binary::new(bytes);
         let cache = Cache::to_look(config)?;
-        let (sandbox, _) = sandbox(config, cache.path())?;
+        let (sandbox, _) = sandbox(config, Role::Serve, cache.path())?;
         let name = file.file_stem().unwrap_or_default().to_string_lossy();
         let grants = linked(&interfaces.beyond_baseline());
         let described = match loading(&name, || sandbox.load(binary.clone(), &grants)) {

@@ -2,7 +2,9 @@
 //! opens it, and of what is missing it is asked whether it could be made. Nothing is made, locked,
 //! swept, settled or migrated, so that a `serve` beside it notices nothing.
 
-use super::{Gateway, GatewayError, audit_file, cache_dir, load_policies, make_private, sandbox, sources};
+use super::{
+    Gateway, GatewayError, Role, audit_file, cache_dir, load_policies, make_private, sandbox, sources,
+};
 use crate::config::Config;
 use cofferdam_agent::tools::Registry;
 use cofferdam_policy::PolicySet;
@@ -51,7 +53,7 @@ impl Gateway {
             Purpose::Look.private_folder(&config.state_dir.join(folder))?;
         }
         let cache = Cache::to_look(config)?;
-        sandbox(config, cache.path())?.0.try_worker()?;
+        sandbox(config, Role::Serve, cache.path())?.0.try_worker()?;
         Ok(())
     }
 }
@@ -89,7 +91,7 @@ fn load(
 ) -> Result<(PolicySet, Registry), GatewayError> {
     let policies = load_policies(policies_dir).map_err(GatewayError::Policies)?;
     let cache = Cache::to_look(config)?;
-    let (sandbox, _) = sandbox(config, cache.path())?;
+    let (sandbox, _) = sandbox(config, Role::Serve, cache.path())?;
     try_sandbox(&sandbox)?;
     let registry = Registry::load(&sandbox, &policies, &sources(policies_dir));
     Ok((policies, registry))

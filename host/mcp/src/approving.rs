@@ -1,0 +1,164 @@
+//! Approvals by elicitation: the client shows its person the very call, and the person's answer
+//! decides. A client of the older era is asked while the call waits; one of the newer era gets the
+//! question as the answer, and calls again with what its person said.
+
+use async_trait::async_trait;
+use cofferdam_agent::tools::{Approval, Approver, Decision};
+use cofferdam_core::id::Caller;
+use cofferdam_policy::GuestPath;
+use rmcp::model::{
+    ClientResult, ElicitRequest, ElicitRequestParams, ElicitResult, ElicitationAction, ElicitationSchema,
+    InputRequest, InputRequests, InputRequiredResult, InputResponses, ServerRequest,
+};
+use rmcp::service::{Peer, PeerRequestOptions, RoleServer, ServiceError};
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+use tokio_util::sync::CancellationToken;
+
+/// Questions of the newer era whose answers may still come; with more, the oldest is asked anew.
+pub(crate) const QUESTIONS_MAX: usize = 256;
+/// The one question of an answer that asks.
+const QUESTION: &str = "approve";
+
+/// Asks the client's person while the call waits.
+pub(crate) struct Asking {
+    pub(crate) peer: Peer<RoleServer>,
+    pub(crate) caller: Caller,
+    pub(crate) expires: Duration,
+}
+
+#[async_trait]
+impl Approver for Asking {
+    fn approved_before(&self, _: &str, _: &[GuestPath]) -> Vec<GuestPath> {
+        Vec::new()
+    }
+
+    async fn decide(&self, approval: &Approval, cancel: &CancellationToken) -> Decision {
+        let request = ServerRequest::ElicitRequest(ElicitRequest::new(question(approval)));
+        let asked = async {
+            let options = PeerRequestOptions::with_timeout(self.expires);
+            self.peer.send_request_with_option(request, options).await?.await_response().await
+        };
+        tokio::select! {
+            answer = asked => match answer {
+                Ok(ClientResult::ElicitResult(answer)) => decision(&answer, &self.caller),
+                Ok(_) => Decision::Unasked("the client's answer is none to an elicitation".into()),
+                Err(ServiceError::Timeout { .. }) => Decision::Expired,
+                Err(error) => Decision::Unasked(format!("the client did not ask: {error}")),
+            },
+            () = cancel.cancelled() => Decision::Withdrawn,
+        }
+    }
+}
+
+/// Leaves the question for the answer of the call, or decides by what the client brought with it.
+pub(crate) struct Returning {
+    caller: Caller,
+    brought: Mutex<Option<(Question, ElicitResult)>>,
+    left: Mutex<Option<Approval>>,
+}
+
+#[async_trait]
+impl Approver for Returning {
+    fn approved_before(&self, _: &str, _: &[GuestPath]) -> Vec<GuestPath> {
+        Vec::new()
+    }
+
+    async fn decide(&self, approval: &Approval, _: &CancellationToken) -> Decision {
+        let brought = lock(&self.brought).take();
+        match brought {
+            // Anything else was asked about another call, or about files that are others now.
+            Some((question, answer)) if question.sha256 == approval.sha256 => decision(&answer, &self.caller),
+            _ => {
+                *lock(&self.left) = Some(approval.clone());
+                Decision::Unasked("the client asks its person and calls again".to_owned())
+            }
+        }
+    }
+}
+
+impl Returning {
+    /// What to answer instead of the call's refusal, if a question was left.
+    pub(crate) fn question(&self, questions: &Questions) -> Option<InputRequiredResult> {
+        let approval = lock(&self.left).take()?;
+        let request = InputRequest::Elicitation(ElicitRequest::new(question(&approval)));
+        let state = questions.add(approval.sha256)?;
+        Some(InputRequiredResult::new(
+            Some(InputRequests::from([(QUESTION.to_owned(), request)])),
+            Some(state),
+        ))
+    }
+}
+
+/// A question that was handed out.
+struct Question {
+    sha256: String,
+    until: Instant,
+}
+
+/// Those of the newer era, by the state that their answers bring back. Each is answered once.
+pub(crate) struct Questions {
+    expires: Duration,
+    open: Mutex<VecDeque<(String, Question)>>,
+}
+
+impl Questions {
+    pub(crate) fn new(expires: Duration) -> Self {
+        Self { expires, open: Mutex::default() }
+    }
+
+    /// An approver for a call, with what the client brings: nothing at first.
+    pub(crate) fn returning(
+        &self,
+        caller: Caller,
+        state: Option<&str>,
+        answers: Option<&InputResponses>,
+    ) -> Returning {
+        let question = state.and_then(|state| self.take(state));
+        let answer = answers.and_then(|answers| answers.get(QUESTION));
+        let answer = answer.and_then(|answer| serde_json::from_value(answer.clone()).ok());
+        Returning { caller, brought: Mutex::new(question.zip(answer)), left: Mutex::default() }
+    }
+
+    /// Remembers a question; `None` without randomness, and then nobody is asked.
+    fn add(&self, sha256: String) -> Option<String> {
+        let mut bytes = [0; 16];
+        getrandom::fill(&mut bytes).ok()?;
+        let state = hex::encode(bytes);
+        let mut open = lock(&self.open);
+        if open.len() >= QUESTIONS_MAX {
+            open.pop_front();
+        }
+        open.push_back((state.clone(), Question { sha256, until: Instant::now() + self.expires }));
+        Some(state)
+    }
+
+    fn take(&self, state: &str) -> Option<Question> {
+        let mut open = lock(&self.open);
+        let at = open.iter().position(|(known, _)| known == state)?;
+        open.remove(at).map(|(_, question)| question).filter(|question| Instant::now() < question.until)
+    }
+}
+
+/// Whoever answers is the person at the client: accepting is approving, and nothing else is.
+fn decision(answer: &ElicitResult, caller: &Caller) -> Decision {
+    match answer.action {
+        ElicitationAction::Accept => Decision::Approved(caller.clone()),
+        _ => Decision::Denied(caller.clone()),
+    }
+}
+
+fn question(approval: &Approval) -> ElicitRequestParams {
+    ElicitRequestParams::FormElicitationParams {
+        meta: None,
+        message: format!("Approve this call?\n{}", approval.text),
+        // Nothing to fill in: the answer is to accept or to decline.
+        requested_schema: ElicitationSchema::new(BTreeMap::new()),
+    }
+}
+
+/// What a panic leaves behind is as sound as what it found.
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

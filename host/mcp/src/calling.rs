@@ -1,0 +1,150 @@
+//! One `tools/call`: from the client's words to a call of the toolbox, and from its answer to the
+//! client's.
+
+use crate::approving::{Asking, Returning};
+use crate::attached::{self, ATTACHMENTS_META_KEY};
+use crate::progress::Progress;
+use crate::server::{Shared, raw_arguments};
+use cofferdam_agent::tools::{Approver, CallRequest};
+use cofferdam_core::id::TurnId;
+use cofferdam_core::schema::Budget;
+use cofferdam_core::text::{about, one_line};
+use cofferdam_core::tool::{Answer, ErrorCode, ToolError};
+use cofferdam_warden::attachments::Attachments;
+use rmcp::model::{
+    CallToolRequestParams, CallToolResponse, CallToolResult, ClientCapabilities, ContentBlock, ErrorData,
+    ProtocolVersion,
+};
+use rmcp::service::{RequestContext, RoleServer};
+use serde_json::Value;
+use std::sync::Arc;
+
+/// Steps of the check of one result: far more than any result of a builtin takes.
+const RESULT_STEPS: u64 = 50_000_000;
+
+/// Who can be asked, by what the client says of itself.
+enum Person {
+    Nobody,
+    /// While the call waits.
+    Now(Arc<Asking>),
+    /// By the answer of the call.
+    Next(Arc<Returning>),
+}
+
+impl Shared {
+    pub(crate) async fn call(
+        &self,
+        params: CallToolRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        let tool = params.name.to_string();
+        let person = self.person(&params, &context);
+        let attachments = self.attachments(&context).await?;
+        let arguments = raw_arguments(&context).map_or_else(
+            || Value::Object(params.arguments.unwrap_or_default()).to_string(),
+            |raw| raw.0.to_string(),
+        );
+        let token = context.meta.get_progress_token();
+        let progress = token.map(|token| Progress::begin(context.peer.clone(), token, &tool));
+        let turn = TurnId::new(self.next_turn());
+        let request = CallRequest {
+            id: turn.call(0),
+            turn,
+            session: None,
+            caller: self.caller(),
+            tool: tool.clone(),
+            arguments: Ok(arguments),
+            attachments,
+            recent: None,
+            report: progress.as_ref().map(Progress::reports),
+            printed: None,
+            journal: None,
+            approver: person.approver(),
+            cancel: context.ct.clone(),
+        };
+        let answer = self.parts.toolbox.call(request).await;
+        if let Some(progress) = progress {
+            progress.end().await;
+        }
+        if let Person::Next(returning) = &person
+            && let Some(question) = returning.question(&self.questions)
+        {
+            return Ok(question.into());
+        }
+        let name = self.parts.toolbox.registry().named(&tool).into_owned();
+        answer.and_then(|answer| self.result(&name, answer)).or_else(failed).map(Into::into)
+    }
+
+    fn person(&self, params: &CallToolRequestParams, context: &RequestContext<RoleServer>) -> Person {
+        if !context.client_capabilities().is_some_and(|client| has_forms(&client)) {
+            return Person::Nobody;
+        }
+        let is_stateless =
+            context.protocol_version().is_some_and(|version| version >= ProtocolVersion::V_2026_07_28);
+        if is_stateless {
+            let state = params.request_state.as_deref();
+            let answers = params.input_responses.as_ref();
+            return Person::Next(Arc::new(self.questions.returning(self.caller(), state, answers)));
+        }
+        let (peer, caller) = (context.peer.clone(), self.caller());
+        Person::Now(Arc::new(Asking { peer, caller, expires: self.parts.expires }))
+    }
+
+    async fn attachments(&self, context: &RequestContext<RoleServer>) -> Result<Attachments, ErrorData> {
+        let Some(sent) = context.meta.0.get(ATTACHMENTS_META_KEY).cloned() else {
+            return Ok(Attachments::default());
+        };
+        let (blobs, config) = (self.parts.blobs.clone(), self.parts.attachments.clone());
+        tokio::task::spawn_blocking(move || attached::take(sent, &blobs, &config)).await.unwrap_or_else(
+            |_| Err(ErrorData::internal_error("the gateway failed while it took the attachments", None)),
+        )
+    }
+
+    /// The tool's own object, if it is what the tool's schema promises.
+    fn result(&self, tool: &str, answer: Answer) -> Result<CallToolResult, ToolError> {
+        let Answer { result, attachments, .. } = answer;
+        for file in attachments {
+            let (name, size) = (one_line(&file.name, 120), about(file.bytes));
+            // A call stands alone: the channels have replies.
+            tracing::warn!("not sent, since an MCP call has no reply: {name} ({}, {size})", file.mime_type);
+        }
+        if let Some(schema) = self.offer.result_schema(tool)
+            && let Err(unfit) = schema.check(&result, Budget::steps(RESULT_STEPS))
+        {
+            let said = format!(
+                "{tool} answered something else than its own schema promises, and nothing of that is told; what it \
+                 changed stays changed: {unfit}"
+            );
+            return Err(ToolError::new(ErrorCode::InvalidOutput, said));
+        }
+        let text = ContentBlock::text(result.to_string());
+        let mut told = CallToolResult::success(vec![text]);
+        told.structured_content = Some(result);
+        Ok(told)
+    }
+}
+
+impl Person {
+    fn approver(&self) -> Option<Arc<dyn Approver>> {
+        match self {
+            Self::Nobody => None,
+            Self::Now(asking) => Some(asking.clone()),
+            Self::Next(returning) => Some(returning.clone()),
+        }
+    }
+}
+
+/// Whether the client can show its person a form. One that names no way has that one.
+fn has_forms(client: &ClientCapabilities) -> bool {
+    client.elicitation.as_ref().is_some_and(|ways| ways.form.is_some() || ways.url.is_none())
+}
+
+/// A refusal or failure as the client's model reads it: the code first. A tool that there is not is
+/// a fault of the request.
+fn failed(error: ToolError) -> Result<CallToolResult, ErrorData> {
+    let said = error.to_string();
+    match error.code {
+        ErrorCode::UnknownTool => Err(ErrorData::invalid_params(said, None)),
+        _ => Ok(CallToolResult::error(vec![ContentBlock::text(said)])),
+    }
+}

@@ -1,0 +1,194 @@
+//! Who gets an answer: no page of a browser that came from elsewhere, nobody who was told another
+//! name for this machine, and with a token nobody without it. Looked at before anything of a request
+//! is read but its head.
+
+use super::{Answer, Config, plain};
+use cofferdam_core::secret::Secret;
+use http::uri::Authority;
+use http::{HeaderMap, HeaderValue, StatusCode, Uri, header};
+use std::net::IpAddr;
+use subtle::ConstantTimeEq;
+
+/// Names that a machine has for itself.
+const LOOPBACK: &str = "localhost";
+
+pub(super) struct Admission {
+    token: Option<Secret>,
+    hosts: Vec<String>,
+}
+
+/// Why a request is not answered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Refused {
+    /// A name under which nobody reaches this server: a page whose name was pointed here has it.
+    Host,
+    /// A page of somewhere else.
+    Origin,
+    /// No token, or a wrong one.
+    Token,
+}
+
+impl Refused {
+    pub(super) fn answer(self) -> Answer {
+        match self {
+            Self::Host => plain(StatusCode::FORBIDDEN, "the Host header names another machine"),
+            Self::Origin => plain(StatusCode::FORBIDDEN, "the Origin header names another place"),
+            Self::Token => {
+                let mut answer = plain(StatusCode::UNAUTHORIZED, "send the token as Authorization: Bearer");
+                answer.headers_mut().insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+                answer
+            }
+        }
+    }
+}
+
+/// Whether a header can carry the token, and it is one.
+pub(super) fn is_sendable(token: &Secret) -> bool {
+    !token.reveal().is_empty() && token.reveal().bytes().all(|byte| byte.is_ascii_graphic())
+}
+
+impl Admission {
+    pub(super) fn new(config: &Config) -> Self {
+        let hosts = config.hosts.iter().map(|host| host.to_ascii_lowercase()).collect();
+        Self { token: config.token.clone(), hosts }
+    }
+
+    /// Looks at the head of a request that came to this address of the machine.
+    pub(super) fn admit(&self, uri: &Uri, headers: &HeaderMap, local: IpAddr) -> Result<(), Refused> {
+        let host = host(uri, headers).ok_or(Refused::Host)?;
+        if !self.is_own(&host, local) {
+            return Err(Refused::Host);
+        }
+        let mut origins = headers.get_all(header::ORIGIN).iter();
+        if let Some(origin) = origins.next() {
+            let same = origins.next().is_none() && is_of(origin, &host);
+            if !same {
+                return Err(Refused::Origin);
+            }
+        }
+        if self.is_token(headers) { Ok(()) } else { Err(Refused::Token) }
+    }
+
+    /// A name of this machine as the server is reached: loopback's, the address that the connection
+    /// came to, or one that the operator gave.
+    fn is_own(&self, host: &Authority, local: IpAddr) -> bool {
+        let name = host.host().to_ascii_lowercase();
+        let bare = name.trim_start_matches('[').trim_end_matches(']');
+        let is_address = bare.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback() || ip == local);
+        bare == LOOPBACK
+            || is_address
+            || self.hosts.iter().any(|known| known == bare || *known == host.as_str())
+    }
+
+    fn is_token(&self, headers: &HeaderMap) -> bool {
+        let Some(token) = &self.token else { return true };
+        let mut given = headers.get_all(header::AUTHORIZATION).iter();
+        let (Some(first), None) = (given.next(), given.next()) else { return false };
+        let Some((scheme, rest)) = first.as_bytes().split_at_checked("Bearer ".len()) else { return false };
+        // Its length may be told by the time; its bytes are not.
+        scheme.eq_ignore_ascii_case(b"Bearer ")
+            && bool::from(rest.trim_ascii().ct_eq(token.reveal().as_bytes()))
+    }
+}
+
+/// The one host that a request names.
+fn host(uri: &Uri, headers: &HeaderMap) -> Option<Authority> {
+    let mut given = headers.get_all(header::HOST).iter();
+    let named = given.next().map(|named| Authority::try_from(named.as_bytes()).ok());
+    if given.next().is_some() {
+        return None;
+    }
+    match (named, uri.authority()) {
+        (Some(named), None) => named.filter(|named| !named.as_str().contains('@')),
+        (Some(named), Some(target)) => named.filter(|named| named == target),
+        (None, _) => None,
+    }
+}
+
+/// Whether a page of this very server sent it, as far as the server has pages.
+fn is_of(origin: &HeaderValue, host: &Authority) -> bool {
+    let Ok(origin) = Uri::try_from(origin.as_bytes()) else { return false };
+    let is_http = matches!(origin.scheme_str(), Some("http" | "https"));
+    is_http && origin.authority().is_some_and(|of| of.as_str().eq_ignore_ascii_case(host.as_str()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What becomes of a request with these headers, one `Name: value` a line.
+    fn check(headers: &str, expected: Result<(), Refused>) {
+        let address = "10.1.2.3:8000".parse().expect("an address");
+        let hosts = vec!["Tools.Example".to_owned()];
+        let token = headers.contains("Authorization").then(|| Secret::new("a-token-of-a-test"));
+        let admission = Admission::new(&Config { address, token, hosts });
+        let mut map = HeaderMap::new();
+        for line in headers.lines() {
+            let (name, value) = line.trim().split_once(": ").expect("a header");
+            let name = http::HeaderName::try_from(name).expect("a name");
+            map.append(name, HeaderValue::try_from(value).expect("a value"));
+        }
+        let local = "10.1.2.3".parse().expect("an address");
+        assert_eq!(admission.admit(&Uri::from_static("/mcp"), &map, local), expected, "{headers}");
+    }
+
+    #[test]
+    fn a_host_that_is_not_this_machine_is_refused() {
+        for host in [
+            "evil.example",
+            "evil.example:8000",
+            "localhost.evil.example",
+            "localhost@evil.example",
+            "127.0.0.1.evil.example",
+            "10.1.2.4",
+            "0.0.0.0",
+            "[::2]:8000",
+            "tools.example.evil",
+        ] {
+            check(&format!("Host: {host}"), Err(Refused::Host));
+        }
+        check("Accept: */*", Err(Refused::Host));
+        check("Host: localhost\nHost: evil.example", Err(Refused::Host));
+        for host in
+            ["localhost", "LOCALHOST:8000", "127.0.0.1:8000", "[::1]:8000", "10.1.2.3:8000", "tools.example"]
+        {
+            check(&format!("Host: {host}"), Ok(()));
+        }
+    }
+
+    #[test]
+    fn a_page_of_elsewhere_is_refused() {
+        for origin in [
+            "null",
+            "http://evil.example",
+            "https://localhost.evil.example:8000",
+            "http://localhost",
+            "http://localhost:8001",
+            "http://127.0.0.1:8000",
+            "file://localhost:8000",
+            "localhost:8000",
+            "http://localhost:8000\nOrigin: http://evil.example",
+        ] {
+            check(&format!("Host: localhost:8000\nOrigin: {origin}"), Err(Refused::Origin));
+        }
+        check("Host: localhost:8000\nOrigin: http://localhost:8000", Ok(()));
+    }
+
+    #[test]
+    fn a_token_is_the_whole_token() {
+        for given in [
+            "Basic a-token-of-a-test",
+            "Bearer",
+            "Bearer ",
+            "Bearer a-token-of-a-tes",
+            "Bearer a-token-of-a-test2",
+            "Bearer A-token-of-a-test",
+            "a-token-of-a-test",
+            "Bearer a-token-of-a-test\nAuthorization: Bearer a-token-of-a-test",
+        ] {
+            check(&format!("Host: localhost\nAuthorization: {given}"), Err(Refused::Token));
+        }
+        check("Host: localhost\nAuthorization: Bearer a-token-of-a-test", Ok(()));
+        check("Host: localhost\nAuthorization: bearer  a-token-of-a-test", Ok(()));
+    }
+}

@@ -1,0 +1,48 @@
+//! Bodies, bounded in size and time: one that is too long is refused where its length is told, and
+//! as soon as it passes the bound where it is not.
+
+use super::{Answer, plain};
+use bytes::Bytes;
+use http::{HeaderMap, HeaderValue, StatusCode, header};
+use http_body_util::{BodyExt, LengthLimitError, Limited};
+use hyper::body::Incoming;
+use std::time::Duration;
+
+/// The longest body.
+pub const BODY_BYTES_MAX: usize = 8 << 20;
+/// A body that takes longer than this is not waited for.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Why a body is not taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Refused {
+    TooLong,
+    TooSlow,
+    Broken,
+}
+
+impl Refused {
+    /// The connection is closed: whatever else comes on it is the rest of that body.
+    pub(super) fn answer(self) -> Answer {
+        let mut answer = match self {
+            Self::TooLong => plain(StatusCode::PAYLOAD_TOO_LARGE, "a body has at most 8 MiB"),
+            Self::TooSlow => plain(StatusCode::REQUEST_TIMEOUT, "the body did not come within 60 s"),
+            Self::Broken => plain(StatusCode::BAD_REQUEST, "the body cannot be read"),
+        };
+        answer.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+        answer
+    }
+}
+
+pub(super) async fn read(headers: &HeaderMap, body: Incoming) -> Result<Bytes, Refused> {
+    let told = headers.get(header::CONTENT_LENGTH).and_then(|told| told.to_str().ok()?.parse::<u64>().ok());
+    if told.is_some_and(|told| told > BODY_BYTES_MAX as u64) {
+        return Err(Refused::TooLong);
+    }
+    match tokio::time::timeout(PATIENCE, Limited::new(body, BODY_BYTES_MAX).collect()).await {
+        Ok(Ok(collected)) => Ok(collected.to_bytes()),
+        Ok(Err(error)) if error.is::<LengthLimitError>() => Err(Refused::TooLong),
+        Ok(Err(_)) => Err(Refused::Broken),
+        Err(_) => Err(Refused::TooSlow),
+    }
+}

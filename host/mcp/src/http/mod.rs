@@ -1,0 +1,254 @@
+//! Clients over HTTP, at one path. `rmcp` speaks the protocol; what is here decides who gets that
+//! far, and how much they may send, before anything is read into memory.
+
+mod admission;
+mod body;
+mod sessions;
+
+pub use body::BODY_BYTES_MAX;
+pub use sessions::{SESSION_AGE_MAX, SESSION_IDLE_MAX, SESSIONS_MAX};
+
+use crate::message::{Frame, Refusal, arguments_of, read};
+use crate::server::Server;
+use admission::Admission;
+use bytes::Bytes;
+use cofferdam_core::secret::Secret;
+use http::{HeaderValue, Method, Request, Response, StatusCode, header};
+use http_body_util::combinators::BoxBody;
+use http_body_util::{BodyExt, Full};
+use hyper::body::Incoming;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use rmcp::model::{ClientJsonRpcMessage, ClientRequest, ErrorCode, JsonRpcMessage, ServerJsonRpcMessage};
+use sessions::Sessions;
+use std::convert::Infallible;
+use std::io;
+use std::net::{IpAddr, SocketAddr, TcpListener};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::net::TcpStream;
+use tokio::sync::Semaphore;
+use tokio_util::sync::CancellationToken;
+
+/// The variable that holds the token.
+pub const TOKEN_VARIABLE: &str = "COFFERDAM_MCP_TOKEN";
+/// The one path.
+pub const PATH: &str = "/mcp";
+/// Connections at once; one more is closed as soon as it comes.
+pub const CONNECTIONS_MAX: usize = 1024;
+/// A connection that sends no whole head of a request for so long is closed.
+const HEAD_PATIENCE: Duration = Duration::from_secs(30);
+/// Calls that were cancelled get so long to end.
+const CALLS_END: Duration = Duration::from_secs(5);
+/// The methods of the path.
+const METHODS: &str = "GET, POST, DELETE";
+
+/// Where the server listens and who may come.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// The address.
+    pub address: SocketAddr,
+    /// What every request must bring, if anything.
+    pub token: Option<Secret>,
+    /// Names under which clients may reach it, beside loopback's and the address itself.
+    pub hosts: Vec<String>,
+}
+
+/// Why the server does not listen.
+#[derive(Debug, thiserror::Error)]
+pub enum ListenError {
+    /// Whoever reaches a machine's address would be served.
+    #[error(
+        "{0} is reached from other machines, so a token is needed: set {TOKEN_VARIABLE} or give --token-file FILE, or \
+         listen on 127.0.0.1"
+    )]
+    NoToken(SocketAddr),
+    /// The token cannot be sent in a header.
+    #[error(
+        "the token has a character that no header can have; use letters, digits and punctuation, no space"
+    )]
+    BadToken,
+    /// The system refuses the address.
+    #[error("cannot listen on {address}: {cause}; give another address or port, or stop what listens there")]
+    Taken {
+        /// The address.
+        address: SocketAddr,
+        /// What the system said.
+        cause: io::Error,
+    },
+}
+
+/// A server that listens and does not answer yet.
+pub struct Listening {
+    listener: TcpListener,
+    config: Config,
+}
+
+impl Listening {
+    /// Listens, before the process is confined.
+    ///
+    /// # Errors
+    /// [`ListenError`].
+    pub fn open(config: Config) -> Result<Self, ListenError> {
+        let address = config.address;
+        match &config.token {
+            None if !address.ip().is_loopback() => return Err(ListenError::NoToken(address)),
+            Some(token) if !admission::is_sendable(token) => return Err(ListenError::BadToken),
+            _ => {}
+        }
+        let open = || -> io::Result<TcpListener> {
+            let listener = TcpListener::bind(address)?;
+            listener.set_nonblocking(true)?;
+            Ok(listener)
+        };
+        let listener = open().map_err(|cause| ListenError::Taken { address, cause })?;
+        Ok(Self { listener, config })
+    }
+
+    /// The address, with the port that the system chose where none was given.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn address(&self) -> io::Result<SocketAddr> {
+        self.listener.local_addr()
+    }
+
+    /// Answers until `stop` is cancelled.
+    ///
+    /// # Errors
+    /// What the system says of the listener.
+    pub async fn serve(self, server: Server, stop: CancellationToken) -> io::Result<()> {
+        let listener = tokio::net::TcpListener::from_std(self.listener)?;
+        let edge = Arc::new(Edge {
+            admission: Admission::new(&self.config),
+            sessions: Sessions::new(server.clone(), stop.clone()),
+        });
+        let room = Arc::new(Semaphore::new(CONNECTIONS_MAX));
+        loop {
+            let accepted = tokio::select! {
+                accepted = listener.accept() => accepted,
+                () = stop.cancelled() => break,
+            };
+            let (stream, _) = match accepted {
+                Ok(accepted) => accepted,
+                Err(error) => {
+                    // Too many open files, say: others may end meanwhile.
+                    tracing::warn!(%error, "a connection cannot be accepted");
+                    tokio::time::sleep(Duration::from_millis(50)).await;
+                    continue;
+                }
+            };
+            let Ok(place) = room.clone().try_acquire_owned() else {
+                tracing::debug!("a connection too many is closed");
+                continue;
+            };
+            let edge = edge.clone();
+            tokio::spawn(async move {
+                edge.connection(stream).await;
+                drop(place);
+            });
+        }
+        drop(listener);
+        server.ended(CALLS_END).await;
+        Ok(())
+    }
+}
+
+type Answer = Response<BoxBody<Bytes, Infallible>>;
+
+/// What every connection shares.
+struct Edge {
+    admission: Admission,
+    sessions: Sessions,
+}
+
+impl Edge {
+    async fn connection(self: Arc<Self>, stream: TcpStream) {
+        let Ok(local) = stream.local_addr() else { return };
+        // An answer is small and waited for.
+        let _ = stream.set_nodelay(true);
+        let service = service_fn(move |request| {
+            let edge = self.clone();
+            async move { Ok::<_, Infallible>(edge.answer(request, local.ip()).await) }
+        });
+        let mut connection = hyper::server::conn::http1::Builder::new();
+        connection.timer(TokioTimer::new()).header_read_timeout(HEAD_PATIENCE);
+        if let Err(error) = connection.serve_connection(TokioIo::new(stream), service).await {
+            tracing::debug!(%error, "a connection ended");
+        }
+    }
+
+    async fn answer(&self, request: Request<Incoming>, local: IpAddr) -> Answer {
+        if let Err(refused) = self.admission.admit(request.uri(), request.headers(), local) {
+            return refused.answer();
+        }
+        if request.uri().path() != PATH {
+            return plain(StatusCode::NOT_FOUND, "MCP is at /mcp");
+        }
+        match *request.method() {
+            Method::POST => self.post(request).await,
+            Method::GET | Method::DELETE => {
+                let (head, _) = request.into_parts();
+                self.sessions.answer(Request::from_parts(head, Full::new(Bytes::new()))).await
+            }
+            _ => {
+                let mut answer = plain(StatusCode::METHOD_NOT_ALLOWED, "use GET, POST or DELETE");
+                answer.headers_mut().insert(header::ALLOW, HeaderValue::from_static(METHODS));
+                answer
+            }
+        }
+    }
+
+    async fn post(&self, request: Request<Incoming>) -> Answer {
+        let (mut head, body) = request.into_parts();
+        if !is_json(head.headers.get(header::CONTENT_TYPE)) {
+            return plain(StatusCode::UNSUPPORTED_MEDIA_TYPE, "send application/json");
+        }
+        let bytes = match body::read(&head.headers, body).await {
+            Ok(bytes) => bytes,
+            Err(refused) => return refused.answer(),
+        };
+        let message = match read(&bytes) {
+            Frame::Message(message) => *message,
+            Frame::Refused(refusal) => return refuse(refusal),
+            Frame::Ignored => return plain(StatusCode::BAD_REQUEST, "the body is no message"),
+        };
+        let begins = is_initialize(&message);
+        if let Some(arguments) = arguments_of(message) {
+            head.extensions.insert(arguments);
+        }
+        let request = Request::from_parts(head, Full::new(bytes));
+        if begins { self.sessions.begin(request).await } else { self.sessions.answer(request).await }
+    }
+}
+
+fn is_initialize(message: &ClientJsonRpcMessage) -> bool {
+    matches!(message, JsonRpcMessage::Request(request)
+        if matches!(request.request, ClientRequest::InitializeRequest(_)))
+}
+
+fn is_json(given: Option<&HeaderValue>) -> bool {
+    let essence = given.and_then(|given| given.to_str().ok()).and_then(|given| given.split(';').next());
+    essence.is_some_and(|essence| essence.trim().eq_ignore_ascii_case("application/json"))
+}
+
+/// What is no message is a bad request; a call of a wrong shape is answered like any other.
+fn refuse(Refusal { id, error }: Refusal) -> Answer {
+    let status = match error.code {
+        ErrorCode::INVALID_PARAMS => StatusCode::OK,
+        _ => StatusCode::BAD_REQUEST,
+    };
+    let text = serde_json::to_vec(&ServerJsonRpcMessage::error(error, id)).unwrap_or_default();
+    let mut answer = Response::new(Full::new(Bytes::from(text)).boxed());
+    *answer.status_mut() = status;
+    answer.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    answer
+}
+
+fn plain(status: StatusCode, said: &str) -> Answer {
+    let mut answer = Response::new(Full::new(Bytes::from(format!("{said}\n"))).boxed());
+    *answer.status_mut() = status;
+    let text = HeaderValue::from_static("text/plain; charset=utf-8");
+    answer.headers_mut().insert(header::CONTENT_TYPE, text);
+    answer
+}

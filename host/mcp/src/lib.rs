@@ -1,0 +1,26 @@
+//! The edge to MCP clients: the tools of the policies, over standard input and output or HTTP.
+//!
+//! `rmcp` speaks the protocol of both eras, the one that begins with `initialize` and the stateless
+//! one. What is here offers tools, makes calls of the toolbox out of requests, and bounds what
+//! strangers send. It decides nothing about a call: registry, judge, sandbox, publisher and audit
+//! do, as in a turn.
+
+mod approving;
+mod attached;
+mod calling;
+pub mod http;
+mod lines;
+mod message;
+mod offer;
+mod progress;
+mod server;
+mod stdio;
+
+pub use attached::ATTACHMENTS_META_KEY;
+pub use lines::LINE_BYTES_MAX;
+pub use message::{Frame, RawArguments, Refusal, read};
+pub use server::{Parts, Server};
+pub use stdio::{REQUESTS_MAX, serve_stdio};
+
+/// The channel's name in audit records.
+pub const CHANNEL: &str = "mcp";

@@ -1,0 +1,103 @@
+//! Lines of a stream, bounded: one that is too long is told of and forgotten, not held.
+
+use std::io::{BufRead, ErrorKind};
+
+/// The longest line that is taken. It holds 3 MiB of bytes as base64 in JSON several times over.
+pub const LINE_BYTES_MAX: usize = 16 << 20;
+/// A line that needed more room gives it back afterwards.
+const KEPT_BYTES: usize = 64 << 10;
+
+/// What a stream comes to next.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Line {
+    /// A whole line, without its end.
+    Whole(Vec<u8>),
+    /// It was longer than a line may be. Its rest is skipped before the next one.
+    TooLong,
+}
+
+/// Reads lines of a stream.
+pub(crate) struct Lines<R> {
+    source: R,
+    line: Vec<u8>,
+    max: usize,
+    skipping: bool,
+}
+
+impl<R: BufRead> Lines<R> {
+    pub(crate) fn new(source: R, max: usize) -> Self {
+        Self { source, line: Vec::new(), max, skipping: false }
+    }
+
+    /// The next line; `None` at the end of the stream, and where it cannot be read any more. What
+    /// has no end of line is none: its writer was cut off.
+    pub(crate) fn next(&mut self) -> Option<Line> {
+        loop {
+            let available = match self.source.fill_buf() {
+                Ok([]) => return None,
+                Ok(available) => available,
+                Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+                Err(error) => {
+                    tracing::error!(%error, "standard input cannot be read");
+                    return None;
+                }
+            };
+            let end = available.iter().position(|byte| *byte == b'\n');
+            let taken = &available[..end.unwrap_or(available.len())];
+            let used = taken.len() + usize::from(end.is_some());
+            let too_long = !self.skipping && self.line.len() + taken.len() > self.max;
+            if !self.skipping && !too_long {
+                self.line.extend_from_slice(taken);
+            }
+            self.source.consume(used);
+            if too_long {
+                self.line = Vec::new();
+                self.skipping = end.is_none();
+                return Some(Line::TooLong);
+            }
+            if end.is_some() && !std::mem::take(&mut self.skipping) {
+                return Some(Line::Whole(self.whole()));
+            }
+        }
+    }
+
+    fn whole(&mut self) -> Vec<u8> {
+        let mut line = std::mem::replace(&mut self.line, Vec::with_capacity(KEPT_BYTES.min(self.max)));
+        if line.last() == Some(&b'\r') {
+            line.pop();
+        }
+        line
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::BufReader;
+
+    fn check(stream: &[u8], expected: &[Option<&str>]) {
+        // However the stream is cut into pieces.
+        for piece in 1..=stream.len().max(1) {
+            let mut lines = Lines::new(BufReader::with_capacity(piece, stream), 4);
+            let mut found = Vec::new();
+            while let Some(line) = lines.next() {
+                found.push(match line {
+                    Line::Whole(line) => Some(String::from_utf8(line).expect("text")),
+                    Line::TooLong => None,
+                });
+            }
+            let found: Vec<_> = found.iter().map(Option::as_deref).collect();
+            assert_eq!(found, expected, "in pieces of {piece}");
+        }
+    }
+
+    #[test]
+    fn lines_are_told_from_what_is_too_long_for_one() {
+        check(b"", &[]);
+        check(b"ab\ncd\r\n\n1234\n", &[Some("ab"), Some("cd"), Some(""), Some("1234")]);
+        check(b"12345\nab\n", &[None, Some("ab")]);
+        check(b"123456789123456789\r\n\nab\n", &[None, Some(""), Some("ab")]);
+        check(b"ab\ncut off", &[Some("ab"), None]);
+        check(b"ab\ncut", &[Some("ab")]);
+    }
+}

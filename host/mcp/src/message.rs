@@ -1,0 +1,278 @@
+//! One message of a client, from its bytes. What is no message of the protocol is told from what is
+//! one here, before the library sees it: it answers with the request's id wherever that is readable.
+//!
+//! The arguments of a call stay text, as the client wrote them: a key that is given twice is still
+//! there to be refused.
+
+use rmcp::model::{
+    CallToolRequest, CallToolRequestParams, ClientJsonRpcMessage, ClientRequest, ErrorData, GetExtensions,
+    InputResponses, RequestId, RequestMetaObject,
+};
+use serde::{Deserialize, Deserializer};
+use serde_json::Value;
+use serde_json::error::Category;
+use serde_json::value::RawValue;
+use std::sync::Arc;
+
+/// What came, by what it is.
+#[derive(Debug)]
+pub enum Frame {
+    /// A message of the protocol.
+    Message(Box<ClientJsonRpcMessage>),
+    /// None, or a request of a wrong shape: this is the answer.
+    Refused(Refusal),
+    /// Nothing that is ever answered.
+    Ignored,
+}
+
+/// Why something is no message, with the id of the request where that is readable.
+#[derive(Clone, Debug)]
+pub struct Refusal {
+    /// The request's.
+    pub id: Option<RequestId>,
+    /// As JSON-RPC tells it.
+    pub error: ErrorData,
+}
+
+/// The arguments of a call as the client wrote them: a JSON object as text.
+#[derive(Clone, Debug)]
+pub struct RawArguments(pub Arc<str>);
+
+/// The outermost keys. A key that is given twice is an error of its own.
+#[derive(Deserialize)]
+struct Envelope<'a> {
+    #[serde(borrow, default, deserialize_with = "present")]
+    jsonrpc: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "present")]
+    id: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "present")]
+    method: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "present")]
+    params: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "present")]
+    result: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "present")]
+    error: Option<&'a RawValue>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct CallParams<'a> {
+    name: String,
+    #[serde(borrow, default, deserialize_with = "present")]
+    arguments: Option<&'a RawValue>,
+    #[serde(rename = "_meta", default)]
+    meta: Option<RequestMetaObject>,
+    #[serde(default)]
+    input_responses: Option<InputResponses>,
+    #[serde(default)]
+    request_state: Option<String>,
+}
+
+/// Tells `null` from a key that is not there.
+fn present<'de, D: Deserializer<'de>>(d: D) -> Result<Option<&'de RawValue>, D::Error> {
+    <&RawValue>::deserialize(d).map(Some)
+}
+
+/// What these bytes are. They hold one message, without the end of its line.
+pub fn read(bytes: &[u8]) -> Frame {
+    let bytes = bytes.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(bytes);
+    if bytes.iter().all(u8::is_ascii_whitespace) {
+        return Frame::Ignored;
+    }
+    let Ok(text) = std::str::from_utf8(bytes) else {
+        return refuse(None, ErrorData::parse_error("the message is not UTF-8 text", None));
+    };
+    match parse(text) {
+        Ok(frame) => frame,
+        Err(refusal) => Frame::Refused(refusal),
+    }
+}
+
+fn refuse(id: Option<RequestId>, error: ErrorData) -> Frame {
+    Frame::Refused(Refusal { id, error })
+}
+
+fn parse(text: &str) -> Result<Frame, Refusal> {
+    let without_id = |error| Refusal { id: None, error };
+    let envelope: Envelope<'_> = serde_json::from_str(text).map_err(|e| without_id(unreadable(text, &e)))?;
+    let invalid = |said: &str| ErrorData::invalid_request(said.to_owned(), None);
+    let id = match envelope.id {
+        None => None,
+        Some(raw) => Some(request_id(raw).ok_or_else(|| {
+            without_id(invalid("id must be a string or an integer; give each request one of its own"))
+        })?),
+    };
+    let refused = |error| Refusal { id: id.clone(), error };
+    if envelope.jsonrpc.map(RawValue::get) != Some(r#""2.0""#) {
+        return Err(refused(invalid(r#"write "jsonrpc": "2.0""#)));
+    }
+    let Some(method) = envelope.method else {
+        if id.is_some() && (envelope.result.is_some() || envelope.error.is_some()) {
+            return Ok(serde_json::from_str(text).map_or(Frame::Ignored, message));
+        }
+        return Err(refused(invalid("it is neither a request nor a notification nor a response")));
+    };
+    let Ok(method) = serde_json::from_str::<String>(method.get()) else {
+        return Err(refused(invalid("method must be a string")));
+    };
+    if id.is_none() {
+        // A notification is never answered, however wrong it is.
+        return Ok(serde_json::from_str(text).map_or(Frame::Ignored, message));
+    }
+    let params = envelope.params.map(RawValue::get).filter(|params| *params != "null");
+    if params.is_some_and(|params| !params.starts_with('{')) {
+        let said = "params must be an object, with each parameter by its name";
+        return Err(refused(ErrorData::invalid_params(said, None)));
+    }
+    if method == "tools/call" {
+        let call = call(params.unwrap_or("{}")).map_err(&refused)?;
+        // The one that was refused above if it is absent.
+        return Ok(id.clone().map_or(Frame::Ignored, |id| message(ClientJsonRpcMessage::request(call, id))));
+    }
+    let wrong = |e: serde_json::Error| ErrorData::invalid_params(format!("{method}: {e}"), None);
+    serde_json::from_str(text).map(message).map_err(|e| refused(wrong(e)))
+}
+
+fn message(message: ClientJsonRpcMessage) -> Frame {
+    Frame::Message(Box::new(message))
+}
+
+/// An integer that fits 64 bits, or a string. Others have no one spelling to answer with.
+fn request_id(raw: &RawValue) -> Option<RequestId> {
+    match serde_json::from_str(raw.get()).ok()? {
+        Value::Number(number) => number.as_i64().map(RequestId::Number),
+        Value::String(text) => Some(RequestId::String(text.into())),
+        _ => None,
+    }
+}
+
+/// A call whose arguments stay text.
+fn call(params: &str) -> Result<ClientRequest, ErrorData> {
+    let wrong = |e: serde_json::Error| ErrorData::invalid_params(format!("tools/call: {e}"), None);
+    let params: CallParams<'_> = serde_json::from_str(params).map_err(wrong)?;
+    let arguments = raw_arguments(params.arguments)?;
+    let mut request = CallToolRequestParams::new(params.name);
+    request.input_responses = params.input_responses;
+    request.request_state = params.request_state;
+    let mut call = ClientRequest::CallToolRequest(CallToolRequest::new(request));
+    call.extensions_mut().insert(arguments);
+    if let Some(meta) = params.meta {
+        call.extensions_mut().insert(meta);
+    }
+    Ok(call)
+}
+
+fn raw_arguments(raw: Option<&RawValue>) -> Result<RawArguments, ErrorData> {
+    let text = raw.map_or("{}", |raw| if raw.get() == "null" { "{}" } else { raw.get() });
+    if !text.starts_with('{') {
+        let said = "arguments must be an object, with each argument by its name";
+        return Err(ErrorData::invalid_params(said, None));
+    }
+    Ok(RawArguments(text.into()))
+}
+
+/// The arguments of a message that the library reads anew, if it is a call.
+pub(crate) fn arguments_of(message: ClientJsonRpcMessage) -> Option<RawArguments> {
+    let (mut request, _) = message.into_request()?;
+    request.extensions_mut().remove::<RawArguments>()
+}
+
+fn unreadable(text: &str, error: &serde_json::Error) -> ErrorData {
+    if text.trim_start().starts_with('[') {
+        return ErrorData::invalid_request("send one message at a time: batches are not taken", None);
+    }
+    match error.classify() {
+        Category::Data => ErrorData::invalid_request(format!("not a JSON-RPC message: {error}"), None),
+        _ => ErrorData::parse_error(format!("not JSON: {error}"), None),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rmcp::model::ErrorCode;
+
+    /// Checks which error a text comes to, and whether the answer names the request.
+    fn check(text: &str, code: ErrorCode, id: Option<&str>) {
+        match read(text.as_bytes()) {
+            Frame::Refused(refusal) => {
+                assert_eq!(refusal.error.code, code, "{text}: {refusal:?}");
+                assert_eq!(refusal.id.map(|id| id.to_string()).as_deref(), id, "{text}");
+            }
+            other => panic!("{text}: {other:?}"),
+        }
+    }
+
+    #[test]
+    fn what_is_no_message_is_answered_by_its_fault() {
+        for text in ["{", "nonsense", "{\"jsonrpc\":\"2.0\",\"id\":1", "\u{0}", "{'a':1}"] {
+            check(text, ErrorCode::PARSE_ERROR, None);
+        }
+        for text in [
+            "[]",
+            r#"[{"jsonrpc":"2.0","id":1,"method":"ping"}]"#,
+            "1",
+            "\"ping\"",
+            "{}",
+            r#"{"jsonrpc":"2.0"}"#,
+            r#"{"jsonrpc":"2.0","result":{}}"#,
+            r#"{"jsonrpc":"2.0","id":null,"method":"ping"}"#,
+            r#"{"jsonrpc":"2.0","id":1.5,"method":"ping"}"#,
+            r#"{"jsonrpc":"2.0","id":true,"method":"ping"}"#,
+            r#"{"jsonrpc":"2.0","id":{},"method":"ping"}"#,
+            r#"{"jsonrpc":"2.0","id":[1],"method":"ping"}"#,
+            r#"{"jsonrpc":"2.0","id":18446744073709551615,"method":"ping"}"#,
+            r#"{"jsonrpc":"2.0","id":1,"id":2,"method":"ping"}"#,
+        ] {
+            check(text, ErrorCode::INVALID_REQUEST, None);
+        }
+        for text in [
+            r#"{"jsonrpc":"1.0","id":7,"method":"ping"}"#,
+            r#"{"id":7,"method":"ping"}"#,
+            r#"{"jsonrpc":2.0,"id":7,"method":"ping"}"#,
+            r#"{"jsonrpc":"2.0","id":7,"method":3}"#,
+            r#"{"jsonrpc":"2.0","id":7}"#,
+        ] {
+            check(text, ErrorCode::INVALID_REQUEST, Some("7"));
+        }
+        for text in [
+            r#"{"jsonrpc":"2.0","id":7,"method":"tools/list","params":[]}"#,
+            r#"{"jsonrpc":"2.0","id":7,"method":"tools/list","params":"x"}"#,
+            r#"{"jsonrpc":"2.0","id":7,"method":"tools/call"}"#,
+            r#"{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":3}}"#,
+            r#"{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"a","name":"b"}}"#,
+            r#"{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"a","arguments":[]}}"#,
+            r#"{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"a","arguments":"{}"}}"#,
+            r#"{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"a","arguments":{},"\u0061rguments":{}}}"#,
+        ] {
+            check(text, ErrorCode::INVALID_PARAMS, Some("7"));
+        }
+        let Frame::Refused(refusal) = read(b"\xff\xfe{}") else { panic!("not text") };
+        assert_eq!(refusal.error.code, ErrorCode::PARSE_ERROR);
+    }
+
+    #[test]
+    fn what_is_never_answered_is_ignored() {
+        for text in ["", "  ", "\r", "\u{feff}"] {
+            assert!(matches!(read(text.as_bytes()), Frame::Ignored), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn arguments_are_kept_as_they_were_written() {
+        let check = |arguments: &str, expected: &str| {
+            let text = format!(
+                r#"{{"jsonrpc":"2.0","id":"a","method":"tools/call","params":{{"name":"t"{arguments}}}}}"#
+            );
+            let Frame::Message(message) = read(text.as_bytes()) else { panic!("{text}") };
+            assert_eq!(&*arguments_of(*message).expect("a call").0, expected, "{text}");
+        };
+        check("", "{}");
+        check(r#","arguments":null"#, "{}");
+        check(r#","arguments":{"a":1,"a":2}"#, r#"{"a":1,"a":2}"#);
+        check(r#","arguments": { "a" : 1.0 } "#, r#"{ "a" : 1.0 }"#);
+        let deep = format!("{{\"a\":{}1{}}}", "[".repeat(5000), "]".repeat(5000));
+        check(&format!(r#","arguments":{deep}"#), &deep);
+    }
+}

@@ -1,0 +1,184 @@
+//! The server as the protocol sees it: what it is, what it offers, and a call for each
+//! `tools/call`. One serves all clients of a process.
+
+use crate::CHANNEL;
+use crate::approving::Questions;
+use crate::message::RawArguments;
+use crate::offer::Offer;
+use cofferdam_agent::tools::Toolbox;
+use cofferdam_core::id::Caller;
+use cofferdam_warden::attachments::{self, BlobStore};
+use rmcp::ServerHandler;
+use rmcp::model::{
+    CacheScope, CallToolRequestParams, CallToolResponse, CustomRequest, CustomResult, ErrorCode, ErrorData,
+    Implementation, InitializeRequestParams, InitializeResult, ListToolsResult, PaginatedRequestParams,
+    ProtocolVersion, ServerCapabilities, ServerConfig, Tool,
+};
+use rmcp::service::{RequestContext, RoleServer};
+use std::borrow::Cow;
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use tokio_util::task::TaskTracker;
+
+/// How long a client may keep the list of tools: it changes with the process alone.
+const LIST_TTL_MS: u64 = 300_000;
+
+/// What the server is made of.
+pub struct Parts {
+    /// What calls pass through.
+    pub toolbox: Arc<Toolbox>,
+    /// Where the bytes of attachments are held.
+    pub blobs: BlobStore,
+    /// Limits on attachments.
+    pub attachments: attachments::Config,
+    /// How long a person is waited for.
+    pub expires: Duration,
+    /// Who calls, as the audit names them.
+    pub sender: String,
+}
+
+/// The tools of the policies as an MCP server. A clone is the same server.
+#[derive(Clone)]
+pub struct Server(pub(crate) Arc<Shared>);
+
+pub(crate) struct Shared {
+    pub(crate) parts: Parts,
+    pub(crate) offer: Offer,
+    pub(crate) questions: Questions,
+    /// Calls that have not ended.
+    pub(crate) calls: TaskTracker,
+    /// Names this process in the ids of calls.
+    started: u128,
+    next: AtomicU64,
+}
+
+impl Server {
+    /// A server of the tools that load.
+    pub fn new(parts: Parts) -> Self {
+        let offer = Offer::of(parts.toolbox.registry());
+        let questions = Questions::new(parts.expires);
+        let started = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos();
+        let calls = TaskTracker::new();
+        Self(Arc::new(Shared { parts, offer, questions, calls, started, next: AtomicU64::new(0) }))
+    }
+
+    /// Waits until no call is under way, for so long at most.
+    pub(crate) async fn ended(&self, patience: Duration) {
+        self.0.calls.close();
+        if tokio::time::timeout(patience, self.0.calls.wait()).await.is_err() {
+            tracing::warn!("calls are still under way; what they have not published stays unpublished");
+        }
+    }
+}
+
+impl Shared {
+    pub(crate) fn caller(&self) -> Caller {
+        Caller { channel: CHANNEL.to_owned(), sender: self.parts.sender.clone() }
+    }
+
+    /// The name of a turn that is one call, and that nobody asks for again.
+    pub(crate) fn next_turn(&self) -> String {
+        let number = self.next.fetch_add(1, Ordering::Relaxed);
+        format!("{CHANNEL}-{:x}-{:x}-{number:x}", self.started, std::process::id())
+    }
+}
+
+impl ServerHandler for Server {
+    fn get_info(&self) -> ServerConfig {
+        let capabilities = ServerCapabilities::builder().enable_tools().build();
+        ServerConfig::new(capabilities)
+            // Of those that have `initialize`; the newer era names its version in each request.
+            .with_protocol_version(ProtocolVersion::V_2025_11_25)
+            .with_server_info(
+                Implementation::new("cofferdam", env!("CARGO_PKG_VERSION")).with_title("Cofferdam"),
+            )
+            .with_instructions(instructions(self))
+    }
+
+    async fn initialize(
+        &self,
+        request: InitializeRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<InitializeResult, ErrorData> {
+        let answer = self.negotiate_initialize(&request)?;
+        // From here on the client speaks the version that was agreed on.
+        let mut agreed = request;
+        agreed.protocol_version = answer.protocol_version.clone();
+        context.peer.set_peer_info(agreed);
+        Ok(answer)
+    }
+
+    async fn list_tools(
+        &self,
+        request: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListToolsResult, ErrorData> {
+        if let Some(cursor) = request.and_then(|request| request.cursor) {
+            let said = format!("no page {cursor:?}: all tools are on the first one; leave out the cursor");
+            return Err(ErrorData::invalid_params(cofferdam_core::text::one_line(&said, 300), None));
+        }
+        let mut list = ListToolsResult::with_all_items(self.0.offer.list());
+        list.ttl_ms = Some(LIST_TTL_MS);
+        list.cache_scope = Some(CacheScope::Private);
+        Ok(list)
+    }
+
+    fn get_tool(&self, name: &str) -> Option<Tool> {
+        self.0.offer.get(name)
+    }
+
+    async fn call_tool(
+        &self,
+        request: CallToolRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        let _under_way = self.0.calls.token();
+        self.0.call(request, context).await
+    }
+
+    async fn on_custom_request(
+        &self,
+        request: CustomRequest,
+        _: RequestContext<RoleServer>,
+    ) -> Result<CustomResult, ErrorData> {
+        // The library takes for a method that it does not know what it cannot read as one it knows.
+        let known = ["initialize", "server/discover", "tools/list", "tools/call", "ping"];
+        let method = cofferdam_core::text::one_line(&request.method, 80);
+        if known.contains(&&*request.method) {
+            let said = format!("the parameters of {method} have a wrong shape");
+            return Err(ErrorData::invalid_params(said, None));
+        }
+        Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, format!("no method {method:?}"), None))
+    }
+
+    fn supported_protocol_versions(&self) -> Cow<'static, [ProtocolVersion]> {
+        Cow::Borrowed(ProtocolVersion::KNOWN_VERSIONS)
+    }
+}
+
+/// The arguments of a call as its client wrote them, by whichever transport they came.
+pub(crate) fn raw_arguments(context: &RequestContext<RoleServer>) -> Option<RawArguments> {
+    let over_http = || context.extensions.get::<::http::request::Parts>()?.extensions.get::<RawArguments>();
+    context.extensions.get::<RawArguments>().or_else(over_http).cloned()
+}
+
+/// What a model is told beside the tools themselves.
+fn instructions(server: &Server) -> String {
+    let mounts: BTreeSet<&str> = server
+        .0
+        .parts
+        .toolbox
+        .registry()
+        .iter()
+        .filter_map(|(_, tool)| tool.as_ref().ok())
+        .flat_map(|tool| tool.policy.grants.mounts.iter().map(|mount| mount.guest.as_str()))
+        .collect();
+    let mounts: Vec<&str> = mounts.into_iter().collect();
+    format!(
+        "Paths are absolute and lie below {}. A refusal begins with its code, such as path_denied, and says \
+         what to do instead.",
+        if mounts.is_empty() { "nothing: no tool has files".to_owned() } else { mounts.join(" or ") }
+    )
+}

@@ -1,0 +1,213 @@
+//! One client over standard input and output: a line each message, and nothing else is ever written
+//! there.
+//!
+//! Two threads of their own read and write, so that a client that does neither holds up nobody and
+//! the process can end all the same.
+
+use crate::lines::{LINE_BYTES_MAX, Line, Lines};
+use crate::message::{Frame, Refusal, read};
+use crate::server::Server;
+use rmcp::model::{
+    ClientJsonRpcMessage, ClientNotification, ErrorCode, ErrorData, JsonRpcMessage, RequestId,
+    ServerJsonRpcMessage,
+};
+use rmcp::service::{QuitReason, RoleServer, serve_directly_with_ct};
+use rmcp::transport::Transport;
+use std::collections::{HashSet, VecDeque};
+use std::io::{self, BufReader, Read, Write};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+use tokio::sync::mpsc::{Receiver, Sender, channel};
+use tokio::sync::oneshot;
+use tokio_util::sync::CancellationToken;
+
+/// Requests of a client that may be under way; one more is refused.
+pub const REQUESTS_MAX: usize = 256;
+/// Cancelled requests whose ids are not taken again yet: their last words would pass for an answer.
+const CANCELLED_MAX: usize = 1024;
+/// Lines that wait to be looked at. One may be as long as a line may be, so there are few.
+const LINES_AHEAD: usize = 2;
+/// Messages that wait to be written.
+const MESSAGES_AHEAD: usize = 16;
+/// Calls that were cancelled get so long to end.
+const CALLS_END: Duration = Duration::from_secs(3);
+/// A client that does not read gets so long for what is still to be written.
+const WRITING_ENDS: Duration = Duration::from_secs(1);
+
+/// Serves the client until its input ends or `stop` is cancelled. What is under way when its input
+/// ends gets 5 s to be answered.
+///
+/// # Errors
+/// A thread that does not start.
+pub async fn serve_stdio(
+    server: Server,
+    input: impl Read + Send + 'static,
+    output: impl Write + Send + 'static,
+    stop: CancellationToken,
+) -> io::Result<()> {
+    let (lines, coming) = channel(LINES_AHEAD);
+    std::thread::Builder::new().name("stdin".into()).spawn(move || read_lines(input, &lines))?;
+    let (messages, going) = channel(MESSAGES_AHEAD);
+    let (written, all_written) = oneshot::channel();
+    std::thread::Builder::new().name("stdout".into()).spawn(move || {
+        write_lines(output, going);
+        let _ = written.send(());
+    })?;
+    let transport = Stdio { coming, messages: Some(messages), requests: Arc::default(), pending: None };
+    let serving = serve_directly_with_ct(server.clone(), transport, None, stop);
+    if let Ok(QuitReason::JoinError(error)) = serving.waiting().await {
+        tracing::error!(%error, "the server ended");
+    }
+    server.ended(CALLS_END).await;
+    let _ = tokio::time::timeout(WRITING_ENDS, all_written).await;
+    Ok(())
+}
+
+fn read_lines(input: impl Read, lines: &Sender<Line>) {
+    let mut source = Lines::new(BufReader::with_capacity(64 << 10, input), LINE_BYTES_MAX);
+    while let Some(line) = source.next() {
+        if lines.blocking_send(line).is_err() {
+            return;
+        }
+    }
+}
+
+fn write_lines(mut output: impl Write, mut going: Receiver<Vec<u8>>) {
+    while let Some(line) = going.blocking_recv() {
+        if let Err(error) = output.write_all(&line).and_then(|()| output.flush()) {
+            tracing::debug!(%error, "nobody reads standard output any more");
+            return;
+        }
+    }
+}
+
+struct Stdio {
+    coming: Receiver<Line>,
+    messages: Option<Sender<Vec<u8>>>,
+    requests: Arc<Mutex<Requests>>,
+    /// An answer that is still to be written: whoever waits for a message may stop waiting.
+    pending: Option<Vec<u8>>,
+}
+
+/// The ids that are taken.
+#[derive(Default)]
+struct Requests {
+    open: HashSet<RequestId>,
+    cancelled: VecDeque<RequestId>,
+}
+
+impl Requests {
+    fn begin(&mut self, id: &RequestId) -> Result<(), ErrorData> {
+        if self.open.contains(id) || self.cancelled.contains(id) {
+            let said = "this id belongs to an earlier request; give each request one of its own";
+            return Err(ErrorData::invalid_request(said, None));
+        }
+        if self.open.len() >= REQUESTS_MAX {
+            let said = format!("{REQUESTS_MAX} requests are under way; wait for an answer");
+            return Err(ErrorData::new(ErrorCode::INTERNAL_ERROR, said, None));
+        }
+        self.open.insert(id.clone());
+        Ok(())
+    }
+
+    fn cancel(&mut self, id: &RequestId) {
+        if self.open.remove(id) {
+            if self.cancelled.len() >= CANCELLED_MAX {
+                self.cancelled.pop_front();
+            }
+            self.cancelled.push_back(id.clone());
+        }
+    }
+}
+
+impl Stdio {
+    fn requests(&self) -> std::sync::MutexGuard<'_, Requests> {
+        self.requests.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The message in a line, or its answer.
+    fn taken(&self, line: Line) -> Result<Option<ClientJsonRpcMessage>, Refusal> {
+        let bytes = match line {
+            Line::Whole(bytes) => bytes,
+            Line::TooLong => {
+                let said = format!("a message has at most {LINE_BYTES_MAX} bytes; send less at once");
+                return Err(Refusal { id: None, error: ErrorData::invalid_request(said, None) });
+            }
+        };
+        let message = match read(&bytes) {
+            Frame::Message(message) => *message,
+            Frame::Refused(refusal) => return Err(refusal),
+            Frame::Ignored => return Ok(None),
+        };
+        match &message {
+            JsonRpcMessage::Request(request) => {
+                let begun = self.requests().begin(&request.id);
+                begun.map_err(|error| Refusal { id: Some(request.id.clone()), error })?;
+            }
+            JsonRpcMessage::Notification(notification) => {
+                if let ClientNotification::CancelledNotification(cancelled) = &notification.notification
+                    && let Some(id) = &cancelled.params.request_id
+                {
+                    self.requests().cancel(id);
+                }
+            }
+            _ => {}
+        }
+        Ok(Some(message))
+    }
+}
+
+impl Transport<RoleServer> for Stdio {
+    type Error = io::Error;
+
+    fn send(
+        &mut self,
+        message: ServerJsonRpcMessage,
+    ) -> impl Future<Output = Result<(), Self::Error>> + Send + 'static {
+        let answered = match &message {
+            JsonRpcMessage::Response(response) => Some(&response.id),
+            JsonRpcMessage::Error(error) => error.id.as_ref(),
+            _ => None,
+        };
+        if let Some(id) = answered {
+            self.requests().open.remove(id);
+        }
+        let (line, messages) = (line(&message), self.messages.clone());
+        async move {
+            let closed = || io::Error::from(io::ErrorKind::BrokenPipe);
+            messages.ok_or_else(closed)?.send(line?).await.map_err(|_| closed())
+        }
+    }
+
+    async fn receive(&mut self) -> Option<ClientJsonRpcMessage> {
+        loop {
+            if self.pending.is_some() {
+                // Cancelled here, nothing is lost; nobody reads, and nothing is to be said.
+                let messages = self.messages.clone()?;
+                let room = messages.reserve().await;
+                if let (Ok(room), Some(pending)) = (room, self.pending.take()) {
+                    room.send(pending);
+                }
+            }
+            let line_read = self.coming.recv().await?;
+            match self.taken(line_read) {
+                Ok(Some(message)) => return Some(message),
+                Ok(None) => {}
+                Err(Refusal { id, error }) => {
+                    self.pending = line(&ServerJsonRpcMessage::error(error, id)).ok();
+                }
+            }
+        }
+    }
+
+    async fn close(&mut self) -> Result<(), Self::Error> {
+        self.messages = None;
+        Ok(())
+    }
+}
+
+fn line(message: &ServerJsonRpcMessage) -> io::Result<Vec<u8>> {
+    let mut line = serde_json::to_vec(message)?;
+    line.push(b'\n');
+    Ok(line)
+}

@@ -1,0 +1,113 @@
+//! `cofferdam mcp`: the tools for an MCP client, over standard input and output or HTTP, until the
+//! client ends or a signal comes. It runs beside a `serve`, as `call` does.
+
+mod print;
+
+use super::Exit;
+use super::serve::cancelled_by_signals;
+use crate::config::Config;
+use crate::gateway::{self, Gateway, Readable, Role};
+use anyhow::{Context, bail};
+use cofferdam_core::secret::Secret;
+use cofferdam_mcp::http::{self, Listening, TOKEN_VARIABLE};
+use cofferdam_mcp::{Parts, Server, serve_stdio};
+use print::Client;
+use std::io::Read;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Over standard input and output the client starts this command; --print writes the lines that tell it to. \
+                  Over HTTP the path is /mcp; on another address than loopback a token is needed, from \
+                  COFFERDAM_MCP_TOKEN or --token-file, which clients send as Authorization: Bearer.\nExample: cofferdam \
+                  mcp --workspace ~/agent --print claude-desktop"
+)]
+pub(super) struct Arguments {
+    /// Listen there instead, for streamable HTTP at /mcp, e.g. 127.0.0.1:8722
+    #[arg(long, value_name = "ADDR:PORT", conflicts_with = "print")]
+    http: Option<SocketAddr>,
+    /// A file with the token that clients must send, instead of COFFERDAM_MCP_TOKEN
+    #[arg(long, value_name = "FILE", requires = "http")]
+    token_file: Option<PathBuf>,
+    /// A name under which clients reach the server, e.g. behind a proxy; repeat for several
+    #[arg(long, value_name = "NAME", requires = "http")]
+    allow_host: Vec<String>,
+    /// Print the lines of a client's configuration that start this command, and exit
+    #[arg(long, value_name = "CLIENT", value_enum)]
+    print: Option<Client>,
+}
+
+/// A token's file is short.
+const TOKEN_FILE_BYTES_MAX: u64 = 4096;
+
+pub(super) fn run(config: &Config, arguments: &Arguments) -> anyhow::Result<Exit> {
+    if let Some(client) = arguments.print {
+        return print::run(config, client);
+    }
+    // Both before the process is confined: afterwards neither is within reach.
+    let listening = arguments.http.map(|address| listen(address, arguments)).transpose()?;
+    for missing in gateway::confine(config, Readable::Listed(&[]))? {
+        tracing::warn!("the gateway is less isolated than it can be: {missing}");
+    }
+    let gateway = Gateway::open(config, Role::Beside)?;
+    for (name, tool) in gateway.toolbox.registry().iter() {
+        if let Err(why) = tool {
+            super::tell(&format!("{name} is not offered: {why}"));
+        }
+    }
+    let sender = match &listening {
+        None => rustix::process::getuid().as_raw().to_string(),
+        Some((_, sender)) => (*sender).to_owned(),
+    };
+    let server = Server::new(Parts {
+        toolbox: gateway.toolbox.clone(),
+        blobs: gateway.blobs.clone(),
+        attachments: config.attachments.clone(),
+        expires: config.approvals.expires.0,
+        sender,
+    });
+    let runtime = super::runtime()?;
+    let served = runtime.block_on(async {
+        let stop = cancelled_by_signals()?;
+        match listening {
+            Some((listening, _)) => {
+                super::tell(&format!("MCP at http://{}{}", listening.address()?, http::PATH));
+                listening.serve(server, stop).await?;
+            }
+            None => serve_stdio(server, std::io::stdin(), std::io::stdout(), stop).await?,
+        }
+        Ok(Exit::Done)
+    });
+    // Not waited for: a thread of it may hold a call that does not end.
+    runtime.shutdown_background();
+    served
+}
+
+/// The listener, and what the audit calls those who come: all that is known of them.
+fn listen(address: SocketAddr, arguments: &Arguments) -> anyhow::Result<(Listening, &'static str)> {
+    let token = token(arguments.token_file.as_deref())?;
+    let sender = if token.is_some() { "token" } else { "loopback" };
+    let hosts = arguments.allow_host.clone();
+    Ok((Listening::open(http::Config { address, token, hosts })?, sender))
+}
+
+fn token(file: Option<&Path>) -> anyhow::Result<Option<Secret>> {
+    let Some(file) = file else {
+        return match std::env::var(TOKEN_VARIABLE) {
+            Ok(token) if token.is_empty() => bail!("{TOKEN_VARIABLE} is empty; write a token or unset it"),
+            Ok(token) => Ok(Some(Secret::new(token))),
+            Err(_) => Ok(None),
+        };
+    };
+    let read = || -> std::io::Result<String> {
+        let mut text = String::new();
+        std::fs::File::open(file)?.take(TOKEN_FILE_BYTES_MAX).read_to_string(&mut text)?;
+        Ok(text)
+    };
+    let text = read().with_context(|| format!("cannot read the token file {}", file.display()))?;
+    if text.trim().is_empty() {
+        bail!("the token file {} is empty; write a token into it", file.display());
+    }
+    Ok(Some(Secret::new(text.trim())))
+}

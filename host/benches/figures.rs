@@ -135,6 +135,7 @@ impl Bench {
             recent: None,
             report: None,
             journal: None,
+            messaging: None,
             approver: None,
             cancel: CancellationToken::new(),
         }

@@ -1,7 +1,7 @@
 //! What runs of workflows need of channels, and channels of them: messages to people and questions
 //! to them, whichever channel they are on; commands that begin runs.
 
-use crate::answering::{Base, Flow, arrivals, hand_on};
+use crate::answering::{Base, Flow, arrivals, fetched, hand_on};
 use crate::lanes::{Arrival, Slot};
 use crate::outbound::{Opening, plan};
 use crate::people::Welcomes;
@@ -9,7 +9,9 @@ use async_trait::async_trait;
 use cofferdam_agent::tools::Approver;
 use cofferdam_core::id::{Caller, SessionId, TurnId};
 use cofferdam_core::message::OutgoingResponse;
-use cofferdam_store::{AnswerTo, NewPart, Place, Reply};
+use cofferdam_store::{AnswerTo, NewPart, Place, Queued, Reply};
+use cofferdam_warden::attachments::{Attachments, SentFile};
+use cofferdam_warden::messaging::Messaging;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -31,6 +33,12 @@ pub trait Messenger: Send + Sync {
     /// # Errors
     /// [`Unreached`].
     async fn open(&self, person: &str) -> Result<Private, Unreached>;
+
+    /// Fetches files that somebody has sent on this channel, as [`files_of_run`] has them.
+    async fn fetch(&self, files: &str) -> Attachments;
+
+    /// A message is in the inbox that no platform has brought: has it worked on.
+    async fn arrive(&self, session: SessionId, update_id: i64);
 
     /// The messages that a response becomes.
     fn parts(&self, said: OutgoingResponse) -> Vec<NewPart>;
@@ -99,6 +107,26 @@ pub trait Starter: Send + Sync {
     /// Begins its run, or goes on with it; the answer once the run has ended or waits. `None`: the
     /// program stops, and the turn is run again.
     async fn run(&self, trigger: Trigger, cancel: &CancellationToken) -> Option<OutgoingResponse>;
+
+    /// Writes to people for the calls of a turn.
+    fn messaging(&self, asking: Asking) -> Arc<dyn Messaging>;
+}
+
+/// A turn whose calls may write to people.
+#[derive(Clone, Debug)]
+pub struct Asking {
+    /// The turn.
+    pub turn: TurnId,
+    /// The request that it answers: its own, or the one that it goes on with.
+    pub request: TurnId,
+    /// Its session.
+    pub session: SessionId,
+    /// Whom it is for.
+    pub by: Caller,
+    /// Where the request is answered.
+    pub answer_to: AnswerTo,
+    /// Whether all tools may be called from there.
+    pub is_unlimited: bool,
 }
 
 /// Where channels and runs find each other. Clones share it.
@@ -128,6 +156,12 @@ impl Runs {
         let known = std::mem::take(&mut *self.known());
         // Unlocked: what ends may look here.
         drop(known);
+    }
+
+    /// Writes to people for the calls of a turn; none where nobody does.
+    pub(crate) fn messaging(&self, asking: Asking) -> Option<Arc<dyn Messaging>> {
+        let starter = self.known().starter.clone()?;
+        Some(starter.messaging(asking))
     }
 
     /// Who begins a run for this message, if it is for one.
@@ -188,6 +222,22 @@ impl<C: Welcomes> Messenger for Reaching<C> {
         Ok(Private { target: C::answered(&target, None).0, chat, place })
     }
 
+    async fn fetch(&self, files: &str) -> Attachments {
+        let channel = self.now();
+        let files = serde_json::from_str(files).unwrap_or_else(|error| {
+            tracing::error!(%error, "the files of a reply are unreadable");
+            Vec::new()
+        });
+        fetched(&channel, files, &channel.base().limits, &()).await
+    }
+
+    async fn arrive(&self, session: SessionId, update_id: i64) {
+        let message = Arrival::Message(session, Queued { update_id, album: None });
+        if hand_on(self.now().base(), &self.lanes, message).await == Flow::Stops {
+            tracing::debug!("a request goes on at the next start");
+        }
+    }
+
     fn parts(&self, said: OutgoingResponse) -> Vec<NewPart> {
         plan(said, C::MANNERS, Opening::Fresh)
     }
@@ -213,9 +263,13 @@ impl<C: Welcomes> Messenger for Reaching<C> {
     }
 }
 
-/// What somebody has replied, as a run is told: `files` are told by name and type, their bytes are
-/// not fetched.
+/// What somebody has replied, as a run is told: `files` are told by name and type.
 pub fn reply_of_run(from: &Caller, text: &str, message: &str, files: &[Value]) -> String {
     let from = format!("{}:{}", from.channel, from.sender);
     json!({ "text": text, "from": from, "messageId": message, "files": files }).to_string()
+}
+
+/// The files of a reply, by which their bytes are fetched; none where it has none.
+pub fn files_of_run<F: SentFile>(files: &[F]) -> Option<String> {
+    (!files.is_empty()).then(|| serde_json::to_string(files).expect("plain data"))
 }

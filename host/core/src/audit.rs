@@ -45,8 +45,28 @@ pub enum Event {
     Reload(Reload),
     /// A run of a workflow began, ended or went on, or asked an agent.
     Workflow(Workflow),
+    /// A call is about to write to somebody; durable on disk before it does.
+    Message(Message),
     /// The line before this one was cut by a crash; this continues the chain without hiding it.
     Recovered(Recovered),
+}
+
+/// A message that a call writes to somebody.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Message {
+    /// The call.
+    #[serde(flatten)]
+    pub facts: CallFacts,
+    /// Who gets it: channel and person, `telegram:1002`.
+    pub to: String,
+    /// SHA-256 of what it says, lower-case hex.
+    pub text_sha256: String,
+    /// Its files.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub files: Vec<Effect>,
+    /// The run that it belongs to, if to one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run: Option<String>,
 }
 
 /// Which call a record is about.

@@ -37,11 +37,14 @@ pub enum Interface {
     RecentAttachments,
     /// Adding files to the reply.
     ReplyAttachments,
+    /// Writing to people, and waiting for what they reply.
+    Messaging,
 }
 
 impl Interface {
     /// Every one there is.
-    pub const ALL: [Self; 3] = [Self::TurnAttachments, Self::RecentAttachments, Self::ReplyAttachments];
+    pub const ALL: [Self; 4] =
+        [Self::TurnAttachments, Self::RecentAttachments, Self::ReplyAttachments, Self::Messaging];
 
     /// The name, as policies write it.
     pub const fn as_str(self) -> &'static str {
@@ -49,6 +52,7 @@ impl Interface {
             Interface::TurnAttachments => "turn-attachments",
             Interface::RecentAttachments => "recent-attachments",
             Interface::ReplyAttachments => "reply-attachments",
+            Interface::Messaging => "messaging",
         }
     }
 }

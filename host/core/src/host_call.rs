@@ -5,7 +5,7 @@
 
 use crate::attachment::AttachmentInfo;
 use crate::audit::EntryKind;
-use crate::message::{Address, OutgoingAttachment};
+use crate::message::{Address, DirectMessage, OutgoingAttachment, SentMessage};
 use serde::de::{Error, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_bytes::{ByteBuf, Bytes};
@@ -171,6 +171,19 @@ pub enum Request<'a> {
     Cancelled,
     /// Adds files to the reply to a request, all of them or none.
     AddToReply(#[serde(deserialize_with = "some_files")] Vec<ReplyFile>, Address),
+    /// Writes to somebody.
+    Send(DirectMessage),
+    /// Begins a workflow of the turn; its summary.
+    BeginWorkflow(Option<String>),
+    /// Has the reply to a message of a workflow go on with the request.
+    WaitForReply {
+        /// The workflow.
+        workflow: String,
+        /// The platform's id of the message.
+        message: String,
+        /// How long, in milliseconds.
+        timeout_ms: Option<u64>,
+    },
 }
 
 /// What a guest tells; not answered.
@@ -203,7 +216,11 @@ pub enum Reply {
     Cancelled(bool),
     /// To [`Request::AddToReply`]: the files as they go out.
     Added(Vec<OutgoingAttachment>),
-    /// To [`Request::Write`] and [`Request::Expect`].
+    /// To [`Request::Send`].
+    Sent(SentMessage),
+    /// To [`Request::BeginWorkflow`]: its id.
+    Begun(String),
+    /// To [`Request::Write`], [`Request::Expect`] and [`Request::WaitForReply`].
     Done,
 }
 

@@ -38,6 +38,30 @@ pub struct Delivery {
     pub attachments: Vec<OutgoingAttachment>,
 }
 
+/// A message that a call writes to somebody.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DirectMessage {
+    /// `CHANNEL:USER`.
+    pub to: String,
+    /// What it says.
+    pub text: String,
+    /// Workspace files that go with it, by their virtual paths.
+    pub files: Vec<String>,
+    /// The workflow that it belongs to, whose replies can be waited for.
+    pub workflow: Option<String>,
+}
+
+/// A message that is out, in the platform's own ids.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SentMessage {
+    /// The channel.
+    pub channel: String,
+    /// The chat.
+    pub channel_id: String,
+    /// The message, its first where it became several.
+    pub message_id: String,
+}
+
 /// A file of a reply: a blob by its hash, never a path.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OutgoingAttachment {

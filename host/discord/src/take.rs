@@ -14,7 +14,7 @@ use super::wire::{ACKNOWLEDGED, Interaction, Message, Press, Replied, id};
 use cofferdam_agent::server::Reach;
 use cofferdam_chat::answering::{Channel, Flow, arrivals, hand_on};
 use cofferdam_chat::lanes::Arrival;
-use cofferdam_chat::runs::reply_of_run;
+use cofferdam_chat::runs::{files_of_run, reply_of_run};
 use cofferdam_core::audit::sha256_hex;
 use cofferdam_core::id::Caller;
 use cofferdam_store::{Answers, Fate, Headers, NewUpdate, Place, Position, Stream};
@@ -254,6 +254,7 @@ fn answers(bot: &Bot, message: &Message) -> Option<Answers> {
         message: replied.id.to_string(),
         text: replied.words().to_owned(),
         reply: reply_of_run(&from, message.words(), &message.id.to_string(), &files),
+        files: files_of_run(&message.files),
     })
 }
 

@@ -16,6 +16,8 @@ pub enum When {
     Never,
     /// Until this path was approved for this tool and this person.
     FirstTimePerPath,
+    /// When it goes to somebody else than the person whom the call is for.
+    Others,
     /// When something is there already that the call could replace, change or remove.
     OnOverwrite,
     /// Each time.
@@ -48,6 +50,9 @@ pub struct Reason {
     pub at: Place,
     /// The path of the call; none where the rule is not about one.
     pub path: Option<GuestPath>,
+    /// Whom the call writes to; none where the rule is not about that.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub recipient: Option<String>,
 }
 
 /// What a path stood for at one moment. Any change of it, or of what it holds, makes another one.
@@ -76,6 +81,8 @@ pub struct Facts {
     pub found: BTreeMap<GuestPath, Option<Seen>>,
     /// Paths that were approved before, for this tool and this person.
     pub approved: BTreeSet<GuestPath>,
+    /// Whom the call is for, `CHANNEL:USER`; nobody where that is not known.
+    pub asker: Option<String>,
 }
 
 /// The key of the rule about every call.
@@ -122,6 +129,7 @@ impl Approvals {
             when,
             at: rule.at.clone(),
             path: Some(path.clone()),
+            recipient: None,
         };
         decided.into_iter().chain(within).map(reason).collect()
     }
@@ -130,6 +138,23 @@ impl Approvals {
     pub(super) fn of_value(&self, at: &str) -> Vec<Reason> {
         let rule = self.0.get_key_value(at);
         rule.and_then(|(about, rule)| pathless(about, rule)).into_iter().collect()
+    }
+
+    /// Why writing to somebody must be approved.
+    pub(super) fn of_recipient(&self, at: &str, recipient: &str) -> Vec<Reason> {
+        let listed = || self.0.get_key_value(at.strip_suffix("[]")?);
+        let rule = self.0.get_key_value(at).or_else(listed);
+        let reason = rule.and_then(|(about, rule)| match rule.when {
+            When::Others => Some(Reason {
+                about: about.clone(),
+                when: When::Others,
+                at: rule.at.clone(),
+                path: None,
+                recipient: Some(recipient.to_owned()),
+            }),
+            _ => pathless(about, rule),
+        });
+        reason.into_iter().collect()
     }
 
     /// Why a call that names no path at all must be approved.
@@ -180,6 +205,7 @@ impl Approvals {
                 paths.iter().all(|path| enough(self.of_path(at, *how, path), old.of_path(at, *how, path)))
             }
             ArgumentClass::Value | ArgumentClass::Content => enough(self.of_value(at), old.of_value(at)),
+            ArgumentClass::Recipient => enough(self.of_recipient(at, ""), old.of_recipient(at, "")),
         });
         everywhere && enough(self.of_call().into_iter().collect(), old.of_call().into_iter().collect())
     }
@@ -190,14 +216,21 @@ impl Approvals {
 fn here(when: When, how: PathUse) -> Option<When> {
     match (when, how) {
         (When::Never, _) | (When::OnOverwrite, PathUse::Read) => None,
-        (When::OnOverwrite, PathUse::WriteBelow) => Some(When::Always),
+        // No rule that loads says so of a path.
+        (When::OnOverwrite, PathUse::WriteBelow) | (When::Others, _) => Some(When::Always),
         (when, _) => Some(when),
     }
 }
 
 fn pathless(about: &str, rule: &Rule) -> Option<Reason> {
     let asks = rule.when != When::Never;
-    asks.then(|| Reason { about: about.to_owned(), when: When::Always, at: rule.at.clone(), path: None })
+    asks.then(|| Reason {
+        about: about.to_owned(),
+        when: When::Always,
+        at: rule.at.clone(),
+        path: None,
+        recipient: None,
+    })
 }
 
 fn is_below(path: &str, folder: &str) -> bool {
@@ -225,6 +258,9 @@ pub(super) fn problem(
             Ok(path) if !granted(&path) => {
                 Some(format!("{about:?} is in no mount of the profile; name a path in one of its mounts"))
             }
+            Ok(_) if when == When::Others => {
+                Some("a path is nobody who is written to; write \"always\" or \"first-time-per-path\"".into())
+            }
             Ok(_) if when == When::OnOverwrite && !writes => Some(
                 "no argument is a path that is written itself; write \"always\" or \"first-time-per-path\""
                     .into(),
@@ -233,6 +269,14 @@ pub(super) fn problem(
         };
     }
     match (class, when) {
+        (Some(ArgumentClass::Recipient), When::Others | When::Always | When::Never) => None,
+        (Some(ArgumentClass::Recipient), _) => Some(format!(
+            "{about:?} is somebody who is written to; write {about:?} = \"others\" or \"always\""
+        )),
+        (Some(_), When::Others) => Some(format!(
+            "{about:?} is nobody who is written to; write \"others\" for an argument of class \"recipient\", and \
+             {about:?} = \"always\" here"
+        )),
         (None, _) => Some(format!(
             "no argument {about:?} is classified; write one of [arguments], \"*\" for every call, or a path such as \
              \"/shared/Documents\""

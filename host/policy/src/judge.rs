@@ -60,6 +60,8 @@ pub enum Cause {
     Unclassified,
     /// The text is no guest path.
     BadPath(BadPath),
+    /// The text is nobody who can be written to.
+    BadRecipient,
     /// The profile does not grant this mount.
     NotGranted {
         /// The first component of the path, e.g. `/vault`; not always a mount that exists.
@@ -97,6 +99,7 @@ pub struct Permit {
     reads: Vec<GuestPath>,
     writes: Vec<GuestPath>,
     writes_below: Vec<GuestPath>,
+    recipients: Vec<String>,
     /// What the judge, or the person who approved, relied on.
     seen: Vec<(GuestPath, Option<Seen>)>,
     /// What the person who approved was told of the paths that are read.
@@ -172,6 +175,16 @@ impl Permit {
         self.reads.contains(path)
     }
 
+    /// Whether this very person was judged as somebody who is written to.
+    pub fn may_write_to(&self, recipient: &str) -> bool {
+        self.recipients.iter().any(|judged| judged == recipient)
+    }
+
+    /// Everybody whom the call may write to.
+    pub fn recipients(&self) -> &[String] {
+        &self.recipients
+    }
+
     /// Whether this very path was judged for writing.
     pub fn may_stage(&self, path: &GuestPath) -> bool {
         self.writes.contains(path) || self.writes_below.iter().any(|dir| path.is_below(dir))
@@ -210,6 +223,11 @@ impl Ask {
         &self.permit.reads
     }
 
+    /// Everybody whom it writes to.
+    pub fn recipients(&self) -> &[String] {
+        &self.permit.recipients
+    }
+
     /// What stands at the paths that it may write, as far as facts were given.
     pub fn there(&self) -> &[(GuestPath, Option<Seen>)] {
         &self.there
@@ -224,7 +242,9 @@ impl Ask {
     /// long as nothing comes to be where nothing was.
     pub fn given(mut self, facts: &Facts) -> Verdict {
         let mut new = Vec::new();
+        let is_asker = |reason: &Reason| reason.recipient.is_some() && reason.recipient == facts.asker;
         self.reasons.retain(|reason| match (reason.when, &reason.path) {
+            (When::Others, _) => !is_asker(reason),
             (When::OnOverwrite, Some(path)) if facts.there.get(path) == Some(&None) => {
                 new.push((path.clone(), None));
                 false
@@ -280,10 +300,11 @@ pub fn judge(mut call: Call, policy: &ToolPolicy) -> Verdict {
     debug_assert_eq!(call.tool, policy.tool, "a call is judged by its own tool's policy");
     policy.complete(&mut call.arguments);
     let (mut reads, mut writes, mut writes_below) = (Vec::new(), Vec::new(), Vec::new());
-    let mut reasons = Vec::new();
+    let (mut recipients, mut reasons) = (Vec::new(), Vec::new());
     let walked = rulings(&call.arguments, policy, |_, ruled| {
-        let Ruling { class, path, asks } = ruled?;
+        let Ruling { class, path, recipient, asks } = ruled?;
         reasons.extend(asks);
+        recipients.extend(recipient);
         match class {
             Some(ArgumentClass::Path(PathUse::Read)) => reads.extend(path),
             Some(ArgumentClass::Path(PathUse::Write)) => writes.extend(path),
@@ -306,6 +327,7 @@ pub fn judge(mut call: Call, policy: &ToolPolicy) -> Verdict {
         reads,
         writes,
         writes_below,
+        recipients,
         seen: Vec::new(),
         found: Vec::new(),
         call,

@@ -63,7 +63,7 @@ fn redact_at(at: &str, value: &Value, policy: Option<&ToolPolicy>) -> Value {
         Some(_) if value.is_array() && policy.is_some_and(|p| p.class(&format!("{at}[]")).is_some()) => {
             redact_items(at, value, policy)
         }
-        Some(ArgumentClass::Value | ArgumentClass::Path(_)) => bounded(value),
+        Some(ArgumentClass::Value | ArgumentClass::Recipient | ArgumentClass::Path(_)) => bounded(value),
         None => match value {
             Value::Null | Value::Bool(_) | Value::Number(_) => value.clone(),
             Value::String(_) => digest_of(value),

@@ -20,6 +20,8 @@ pub struct Ruling {
     pub class: Option<ArgumentClass>,
     /// The path that stands there.
     pub path: Option<GuestPath>,
+    /// Who is written to.
+    pub recipient: Option<String>,
     /// Why what stands there must be approved.
     pub asks: Vec<Reason>,
 }
@@ -52,8 +54,11 @@ struct Walk<'a, V> {
 impl<V: FnMut(&str, Result<Ruling, Denial>) -> Result<(), Denial>> Walk<'_, V> {
     fn place(&mut self, at: &str, value: &Value) -> Result<(), Denial> {
         let class = self.policy.class(at);
+        if class == Some(ArgumentClass::Recipient) && !value.is_null() {
+            return self.recipient(at, value);
+        }
         let path = match (class, value) {
-            (Some(ArgumentClass::Value | ArgumentClass::Content), _) => Ok(None),
+            (Some(ArgumentClass::Value | ArgumentClass::Content | ArgumentClass::Recipient), _) => Ok(None),
             // An optional path that was not given.
             (Some(ArgumentClass::Path(_)), Value::Null) => Ok(None),
             (Some(ArgumentClass::Path(how)), Value::String(text)) => path(self.policy, how, text).map(Some),
@@ -73,8 +78,37 @@ impl<V: FnMut(&str, Result<Ruling, Denial>) -> Result<(), Denial>> Walk<'_, V> {
             }
             (None, Value::Null | Value::Bool(_) | Value::Number(_)) => Ok(None),
         };
-        let ruling =
-            path.map(|path| Ruling { class, asks: asks(self.policy, at, value, path.as_ref()), path });
+        let ruling = path.map(|path| Ruling {
+            class,
+            asks: asks(self.policy, at, value, path.as_ref()),
+            path,
+            recipient: None,
+        });
+        (self.visit)(at, ruling)
+    }
+
+    /// Somebody who is written to, or a list of them.
+    fn recipient(&mut self, at: &str, value: &Value) -> Result<(), Denial> {
+        if let (Value::Array(items), Some(ArgumentClass::Recipient)) =
+            (value, self.policy.class(&format!("{at}[]")))
+        {
+            let at = format!("{at}[]");
+            return items.iter().try_for_each(|item| self.place(&at, item));
+        }
+        let ruling = match value.as_str().filter(|to| is_recipient(to)) {
+            Some(to) => Ok(Ruling {
+                class: Some(ArgumentClass::Recipient),
+                path: None,
+                recipient: Some(to.to_owned()),
+                asks: self.policy.approval.of_recipient(at, to),
+            }),
+            None => {
+                let shown = one_line(&value.to_string(), 80);
+                let reason =
+                    format!("{shown} is nobody; write CHANNEL:USER with the person's id, e.g. telegram:1002");
+                Err(Denial { code: ErrorCode::RecipientDenied, reason, cause: Cause::BadRecipient })
+            }
+        };
         (self.visit)(at, ruling)
     }
 
@@ -129,6 +163,18 @@ fn mounts(policy: &ToolPolicy, how: PathUse) -> String {
         .map(|m| format!("{}/…", m.guest))
         .collect();
     if usable.is_empty() { "another tool: none is granted".into() } else { usable.join(" or ") }
+}
+
+/// Whether a text is `CHANNEL:USER`.
+fn is_recipient(text: &str) -> bool {
+    text.split_once(':').is_some_and(|(channel, user)| {
+        let is_name = |c: u8| c.is_ascii_lowercase();
+        let is_id = |c: u8| c.is_ascii_alphanumeric() || c == b'_' || c == b'-';
+        (1..=32).contains(&channel.len())
+            && channel.bytes().all(is_name)
+            && (1..=64).contains(&user.len())
+            && user.bytes().all(is_id)
+    })
 }
 
 fn unclassified(at: &str) -> Denial {

@@ -17,6 +17,7 @@ impl Spelled for ArgumentClass {
         match self {
             Self::Value => "\"value\"".into(),
             Self::Content => "\"content\"".into(),
+            Self::Recipient => "\"recipient\"".into(),
             Self::Path(how) => format!("{{ path = \"{}\" }}", how.spelled()),
         }
     }

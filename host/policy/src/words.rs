@@ -24,6 +24,8 @@ pub enum ArgumentClass {
     Value,
     /// Audited as length and SHA-256 only.
     Content,
+    /// Somebody who is written to, `CHANNEL:USER`; audited as it is.
+    Recipient,
     /// A guest path, judged for this use.
     Path(PathUse),
 }
@@ -50,11 +52,13 @@ impl<'de> Deserialize<'de> for Classified {
             Word(String),
             Path(PathClass),
         }
-        const HOW: &str = r#"write "value", "content" or { path = "read" | "write" | "write-below" }"#;
+        const HOW: &str =
+            r#"write "value", "content", "recipient" or { path = "read" | "write" | "write-below" }"#;
         let plain = |class| Self { class, completion: Completion::default() };
         match Written::deserialize(d) {
             Ok(Written::Word(word)) if word == "value" => Ok(plain(ArgumentClass::Value)),
             Ok(Written::Word(word)) if word == "content" => Ok(plain(ArgumentClass::Content)),
+            Ok(Written::Word(word)) if word == "recipient" => Ok(plain(ArgumentClass::Recipient)),
             Ok(Written::Path(PathClass { path, default, home })) => {
                 Ok(Self { class: ArgumentClass::Path(path), completion: Completion { default, home } })
             }

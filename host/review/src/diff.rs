@@ -225,17 +225,20 @@ impl Of<'_> {
 }
 
 /// How much a class lets through, in ways that do not make up for one another: texts that the judge
-/// accepts, the path itself staged, paths below it staged, and what the audit shows.
-fn loose(class: ArgumentClass) -> [u8; 4] {
+/// accepts, the path itself staged, paths below it staged, what the audit shows, and people who are
+/// written to.
+fn loose(class: ArgumentClass) -> [u8; 5] {
     match class {
-        ArgumentClass::Value => [3, 0, 0, 1],
-        ArgumentClass::Content => [3, 0, 0, 0],
+        ArgumentClass::Value => [3, 0, 0, 1, 0],
+        ArgumentClass::Content => [3, 0, 0, 0, 0],
         // A path for reading may be any in a mount; one for writing may not be a mount that is
         // read-only.
-        ArgumentClass::Path(PathUse::Read) => [2, 0, 0, 1],
-        ArgumentClass::Path(PathUse::WriteBelow) => [1, 0, 1, 1],
+        ArgumentClass::Path(PathUse::Read) => [2, 0, 0, 1, 0],
+        ArgumentClass::Path(PathUse::WriteBelow) => [1, 0, 1, 1, 0],
         // Nor a mount itself.
-        ArgumentClass::Path(PathUse::Write) => [0, 1, 0, 1],
+        ArgumentClass::Path(PathUse::Write) => [0, 1, 0, 1, 0],
+        // It accepts no text that another class accepts as what it is there.
+        ArgumentClass::Recipient => [0, 0, 0, 1, 1],
     }
 }
 

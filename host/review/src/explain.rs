@@ -86,6 +86,7 @@ fn decided_at(policy: &ToolPolicy, denial: &Denial) -> Option<Place> {
         Cause::NotAnObject
         | Cause::Unclassified
         | Cause::BadPath(_)
+        | Cause::BadRecipient
         | Cause::MountItself
         | Cause::NotApproved => None,
     }

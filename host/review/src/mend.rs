@@ -49,6 +49,7 @@ pub fn remedy(denial: &Denial) -> Remedy {
         Cause::NotGranted { mount, how: PathUse::Read } => grant(mount, Access::ReadOnly),
         Cause::NotGranted { mount, .. } | Cause::ReadOnlyMount { mount } => grant(mount, Access::AtomicWrite),
         Cause::MountItself => call("no policy lets a mount itself be written; name a file below it"),
+        Cause::BadRecipient => call("write CHANNEL:USER with the person's id, such as telegram:1002"),
         Cause::BadPath(_) => call("no policy permits such a path; write it as the reason says"),
         Cause::Unclassified => {
             call("leave the argument out, or classify it after reading what the tool does with it")

@@ -105,6 +105,7 @@ pub(super) fn called(
             report: None,
             printed,
             journal: None,
+            messaging: None,
             approver,
             cancel: super::serve::cancelled_by_signals()?,
         };

@@ -178,6 +178,7 @@ impl Chat<'_> {
             profiles: None,
             attachments,
             recent: Some(Arc::new(recent)),
+            messaging: None,
             approver: Some(self.questions.approver()),
             steering: None,
             notices: Vec::new(),

@@ -137,6 +137,11 @@ fn kept_folder(config: &Config, id: &str) -> anyhow::Result<Option<PathBuf>> {
     let Some(look) = store::Look::open(&config.state_dir)? else { return Ok(None) };
     let Some(began_with) = look.began_with(id)? else { return Ok(None) };
     let began: Value = serde_json::from_str(&began_with).context("what was kept of the run")?;
+    if began["trigger"]["kind"] == "turn" {
+        bail!(
+            "{id} belongs to a request of a chat, which goes on by itself; `cofferdam workflow cancel` ends it"
+        );
+    }
     Ok(began["dir"].as_str().map(PathBuf::from))
 }
 

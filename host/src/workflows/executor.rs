@@ -9,6 +9,7 @@ use super::Local;
 use super::began::Run;
 use super::download::Downloads;
 use super::gather::{Gather, Gathered, Planned, Problem};
+use super::in_turn::InTurn;
 use super::shown::{AgentView, Viewer};
 use super::tools::AgentTools;
 use super::types::Limits;
@@ -22,6 +23,7 @@ use cofferdam_core::tool::{ErrorCode, ToolError};
 use cofferdam_store::{Ended, KeptRun, RunState, Store, StoreError, TaskState, now_ms};
 use cofferdam_warden::attachments::{Attachments, BlobStore};
 use cofferdam_warden::calls::Warden;
+use cofferdam_warden::messaging::Messaging;
 use cofferdam_warden::publish::Place;
 use cofferdam_workflow::{AgentWork, Arguments, Plan, PlannedWork};
 use kept::{about, outputs, turn_of};
@@ -29,6 +31,7 @@ use people::People;
 use serde_json::{Map, Value};
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::runtime::Handle;
 use tokio_util::sync::CancellationToken;
 
 /// How often a run looks whether somebody has ended it.
@@ -132,6 +135,13 @@ impl Executor {
                 self.note(run, state, None)?;
             }
         }
+    }
+
+    /// Writes to people for the calls of a task; none where nobody is reached.
+    fn messaging(&self) -> Option<Arc<dyn Messaging>> {
+        self.people.as_ref()?;
+        let (executor, runtime) = (self.clone(), Handle::current());
+        Some(Arc::new(InTurn { executor, asking: None, max_open: 0, runtime }))
     }
 
     /// Writes down what a run came to; `by` is who decided it.
@@ -249,6 +259,7 @@ impl Executor {
             report: None,
             printed: None,
             journal: Some(self.store.clone()),
+            messaging: self.messaging(),
             approver: self.approver.clone(),
             cancel: cancel.clone(),
         };
@@ -289,6 +300,7 @@ impl Executor {
             profiles: None,
             attachments: view.attachments,
             recent: None,
+            messaging: self.messaging(),
             approver: self.approver.clone(),
             steering: None,
             notices: Vec::new(),

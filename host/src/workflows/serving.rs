@@ -4,9 +4,10 @@
 use super::began::{new_run, take_up};
 use super::catalog::{Catalog, Offered};
 use super::executor::{Executor, ended_text};
+use super::in_turn::event;
 use super::lock::RunLock;
-use cofferdam_chat::runs::Runs;
-use cofferdam_core::audit::{Workflow, WorkflowState};
+use cofferdam_chat::runs::{Messenger, Runs};
+use cofferdam_core::audit::WorkflowState;
 use cofferdam_core::id::Caller;
 use cofferdam_core::message::OutgoingResponse;
 use cofferdam_core::text::one_line;
@@ -111,6 +112,16 @@ impl Serving {
         self.0.went_on.subscribe()
     }
 
+    /// What carries runs out now, and how many may be open.
+    pub(super) fn carrying(&self) -> (Executor, u32) {
+        (self.0.executors.borrow().clone(), self.0.given.max_open)
+    }
+
+    /// Who reaches the people of a channel; none while it is not up.
+    pub(super) fn messenger(&self, channel: &str) -> Option<Arc<dyn Messenger>> {
+        self.0.runs.messenger(channel)
+    }
+
     pub(super) fn is_stopping(&self) -> bool {
         self.0.executors.borrow().stop.is_cancelled()
     }
@@ -173,6 +184,7 @@ impl Serving {
                 });
             }
         }
+        self.look_at_turns().await?;
         for id in self.0.store.unanswered_runs().await? {
             if let Some(kept) = self.0.store.kept_run(&id).await? {
                 self.answer(&kept).await?;
@@ -257,7 +269,7 @@ impl Serving {
     }
 
     /// Writes down what became of a kept run; that it did is so whether or not it can be written.
-    fn note(&self, kept: &KeptRun, state: WorkflowState, by: Option<&Caller>) {
+    pub(super) fn note(&self, kept: &KeptRun, state: WorkflowState, by: Option<&Caller>) {
         let noted = self.0.executors.borrow().warden.note_workflow(event(&kept.new, state, by));
         if let Err(error) = noted {
             tracing::error!(%error, run = kept.new.run, "what became of a run is not in the audit");
@@ -343,20 +355,6 @@ impl Serving {
     /// Has it looked soon whether there is something to do.
     pub(super) fn nudge(&self) {
         self.0.nudged.notify_one();
-    }
-}
-
-fn event(new: &NewRun, state: WorkflowState, by: Option<&Caller>) -> Workflow {
-    Workflow {
-        run: new.run.clone(),
-        workflow: new.workflow.clone(),
-        file_sha256: new.file_sha256.clone(),
-        state: Some(state),
-        by: by.map(|by| format!("{}:{}", by.channel, by.sender)),
-        task: None,
-        attachments: None,
-        to: None,
-        text_sha256: None,
     }
 }
 

@@ -2,18 +2,22 @@
 
 use super::catalog::Offered;
 use super::executor::ended_text;
+use super::in_turn::InTurn;
 use super::serving::{Beginning, NotBegun, Serving};
 use async_trait::async_trait;
 use cofferdam_agent::llm::commands::typed_arguments;
-use cofferdam_chat::runs::{Starter, Trigger};
+use cofferdam_chat::runs::{Asking, Starter, Trigger};
 use cofferdam_core::audit::sha256_hex;
 use cofferdam_core::json::parse_strict;
 use cofferdam_core::message::OutgoingResponse;
 use cofferdam_core::text::one_line;
 use cofferdam_core::tool::ErrorCode;
 use cofferdam_store::{KeptRun, RunState, StoreError};
+use cofferdam_warden::messaging::Messaging;
 use serde_json::{Value, json};
+use std::sync::Arc;
 use std::time::Duration;
+use tokio::runtime::Handle;
 use tokio_util::sync::CancellationToken;
 
 /// How often a run is looked at that nobody has said anything about.
@@ -37,6 +41,11 @@ impl Starter for Serving {
             tokio::time::sleep(LOOK).await;
         };
         Some(OutgoingResponse::text(said))
+    }
+
+    fn messaging(&self, asking: Asking) -> Arc<dyn Messaging> {
+        let (executor, max_open) = self.carrying();
+        Arc::new(InTurn { executor, asking: Some(asking), max_open, runtime: Handle::current() })
     }
 }
 

@@ -55,10 +55,11 @@ pub use rows::{
     TakenUp, Update,
 };
 pub use runs::{AnswerTo, Ended, KeptRun, KeptTask, ListedRun, NewRun, Owner, RUNS_LISTED_MAX, RunState};
+pub use runs::{DueWait, GoingOn, NewDirect, NewTurnWait, TurnWaited};
 pub use runs::{NewMessage, NewWait, Sent, TaskState, Waited, WaitsFor, plain};
 pub use seam::{
     Approvals, Attempts, Backlog, Blobs, Deliveries, Inbox, Lines, Moves, Placeholders, Recents, Replies,
-    Runs, Steers, Storage, Streams, Usage, Waits,
+    Runs, Steers, Storage, Streams, TurnRuns, Usage, Waits,
 };
 pub use streams::{PLACES_MAX, Place, Position, Stream};
 pub use usage::{Used, WhoseTurn};

@@ -59,6 +59,8 @@ pub struct Answers {
     pub text: String,
     /// The reply, as JSON.
     pub reply: String,
+    /// The list of its files, in the channel's own words; none where it has none.
+    pub files: Option<String>,
 }
 
 /// How a message wants to be taken.

@@ -8,10 +8,12 @@
 mod kept;
 mod people;
 mod resolve;
+mod turns;
 
 use kept::kept;
 pub use people::{NewMessage, NewWait, Sent, Waited, plain};
 pub(super) use resolve::resolve;
+pub use turns::{DueWait, GoingOn, NewDirect, NewTurnWait, TurnWaited};
 
 use super::{Runs, Sqlite, StoreError, now_ms};
 use async_trait::async_trait;
@@ -80,6 +82,8 @@ pub enum Owner {
     Command,
     /// The one `serve`.
     Serve,
+    /// The turns of the request that began it.
+    Turn,
 }
 
 impl Owner {
@@ -87,11 +91,16 @@ impl Owner {
         match self {
             Self::Command => "cli",
             Self::Serve => "serve",
+            Self::Turn => "turn",
         }
     }
 
     fn read(word: &str) -> Self {
-        if word == "serve" { Self::Serve } else { Self::Command }
+        match word {
+            "serve" => Self::Serve,
+            "turn" => Self::Turn,
+            _ => Self::Command,
+        }
     }
 }
 
@@ -195,40 +204,7 @@ pub enum Ended {
 #[async_trait]
 impl Runs for Sqlite {
     async fn begin_run(&self, new: NewRun, open_max: u32) -> Result<bool, StoreError> {
-        self.write(move |tx| {
-            let open: u32 =
-                tx.query_row("SELECT count(*) FROM run WHERE state = 'running'", [], |row| row.get(0))?;
-            if open >= open_max {
-                return Ok(false);
-            }
-            let NewRun { run, workflow, by, began_with, file_sha256, tasks, .. } = &new;
-            tx.execute(
-                "INSERT INTO run (run, workflow, channel, sender, began_with, file_sha256, state, began_at, owner,
-                                  answer_channel, answer_to, answers)
-                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, 'running', ?7, ?8, ?9, ?10, ?11)",
-                params![
-                    run,
-                    workflow,
-                    by.channel,
-                    by.sender,
-                    began_with,
-                    file_sha256,
-                    now_ms(),
-                    new.owner.as_str(),
-                    new.answer_to.as_ref().map(|to| &to.channel),
-                    new.answer_to.as_ref().map(|to| &to.target),
-                    new.answers
-                ],
-            )?;
-            for (n, id) in tasks.iter().enumerate() {
-                tx.execute(
-                    "INSERT INTO run_task (run, n, id, state) VALUES (?1, ?2, ?3, 'pending')",
-                    params![run, i64::try_from(n).unwrap_or(i64::MAX), id],
-                )?;
-            }
-            Ok(true)
-        })
-        .await
+        self.write(move |tx| insert_run(tx, &new, open_max)).await
     }
 
     async fn kept_run(&self, run: &str) -> Result<Option<KeptRun>, StoreError> {
@@ -322,7 +298,7 @@ impl Runs for Sqlite {
         self.write(move |tx| {
             let changed = tx.execute(
                 "UPDATE run SET state = 'running', error = NULL, ended_at = NULL, owner = 'cli', answered_at = NULL
-                 WHERE run = ?1 AND state IN ('running', 'failed')",
+                 WHERE run = ?1 AND state IN ('running', 'failed') AND owner <> 'turn'",
                 [&run],
             )?;
             if changed == 1 {
@@ -347,6 +323,40 @@ impl Runs for Sqlite {
         })
         .await
     }
+}
+
+/// Keeps a run, unless so many are open.
+fn insert_run(tx: &Transaction<'_>, new: &NewRun, open_max: u32) -> Result<bool, StoreError> {
+    let open: u32 = tx.query_row("SELECT count(*) FROM run WHERE state = 'running'", [], |row| row.get(0))?;
+    if open >= open_max {
+        return Ok(false);
+    }
+    let NewRun { run, workflow, by, began_with, file_sha256, tasks, .. } = new;
+    tx.execute(
+        "INSERT INTO run (run, workflow, channel, sender, began_with, file_sha256, state, began_at, owner,
+                          answer_channel, answer_to, answers)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, 'running', ?7, ?8, ?9, ?10, ?11)",
+        params![
+            run,
+            workflow,
+            by.channel,
+            by.sender,
+            began_with,
+            file_sha256,
+            now_ms(),
+            new.owner.as_str(),
+            new.answer_to.as_ref().map(|to| &to.channel),
+            new.answer_to.as_ref().map(|to| &to.target),
+            new.answers
+        ],
+    )?;
+    for (n, id) in tasks.iter().enumerate() {
+        tx.execute(
+            "INSERT INTO run_task (run, n, id, state) VALUES (?1, ?2, ?3, 'pending')",
+            params![run, i64::try_from(n).unwrap_or(i64::MAX), id],
+        )?;
+    }
+    Ok(true)
 }
 
 fn number(task: usize) -> i64 {

@@ -8,7 +8,7 @@ use std::path::Path;
 use std::time::Duration;
 
 /// The version that this program writes, kept in `user_version`.
-pub(super) const VERSION: i64 = 14;
+pub(super) const VERSION: i64 = 15;
 
 /// Times are milliseconds since 1970 UTC. `seq` is the order of arrival: Telegram starts its update
 /// ids anew at a random number after a quiet week.
@@ -307,6 +307,14 @@ CREATE TABLE run_schedule (
 ) STRICT;
 ";
 
+/// `run.turn` is the turn that may add to a run which a turn began; `run_message.files` what the
+/// reply's files are fetched by, `replied_at` when the last part of it came.
+const VERSION_15: &str = "
+ALTER TABLE run         ADD COLUMN turn       TEXT;
+ALTER TABLE run_message ADD COLUMN files      TEXT;
+ALTER TABLE run_message ADD COLUMN replied_at INTEGER;
+";
+
 /// The connection, with its pragmas set and its tables there.
 pub(super) fn open(path: &Path) -> Result<Connection, StoreError> {
     make_private(path).map_err(|source| StoreError::Open { path: path.to_owned(), source })?;
@@ -335,7 +343,7 @@ fn migrate(connection: &mut Connection) -> Result<(), StoreError> {
     let found = version(&transaction)?;
     let versions = [
         VERSION_1, VERSION_2, VERSION_3, VERSION_4, VERSION_5, VERSION_6, VERSION_7, VERSION_8, VERSION_9,
-        VERSION_10, VERSION_11, VERSION_12, VERSION_13, VERSION_14,
+        VERSION_10, VERSION_11, VERSION_12, VERSION_13, VERSION_14, VERSION_15,
     ];
     for (version, tables) in (1..).zip(versions) {
         if found < version {

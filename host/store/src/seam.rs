@@ -9,8 +9,10 @@
 //! latest of it, never what came before something that is there. What rides says so; it is settled
 //! before anybody outside sees an effect of it, and everything else is settled when it is reported.
 
+mod turn_runs;
 mod waits;
 
+pub use turn_runs::TurnRuns;
 pub use waits::Waits;
 
 use super::{
@@ -43,6 +45,7 @@ pub trait Storage:
     + Runs
     + Steers
     + Streams
+    + TurnRuns
     + Usage
     + Waits
 {

@@ -17,7 +17,7 @@ use cofferdam_chat::Trouble;
 use cofferdam_chat::answering::{Channel, Flow, arrivals, hand_on};
 use cofferdam_chat::lanes::Arrival;
 use cofferdam_chat::pulse::goes_on_within;
-use cofferdam_chat::runs::reply_of_run;
+use cofferdam_chat::runs::{files_of_run, reply_of_run};
 use cofferdam_core::id::Caller;
 use cofferdam_store::{Answers, Fate, Headers, NewUpdate, Persisted};
 use cofferdam_warden::attachments::SentFile;
@@ -203,6 +203,7 @@ fn answers(message: &Message, sender: i64, rules: &Rules) -> Option<Answers> {
         message: replied.message_id?.to_string(),
         text: replied.text.clone(),
         reply: reply_of_run(&from, &message.text, &own, &files),
+        files: files_of_run(message.media.as_slice()),
     })
 }
 

@@ -7,5 +7,6 @@
 pub mod attachments;
 pub mod audit;
 pub mod calls;
+pub mod messaging;
 pub mod publish;
 pub mod sandbox;

@@ -5,7 +5,7 @@
 
 use crate::bindings::ToolWorldPre;
 use crate::bindings::cofferdam::tool::{
-    progress, recent_attachments, reply_attachments, turn_attachments, workspace_write,
+    messaging, progress, recent_attachments, reply_attachments, turn_attachments, workspace_write,
 };
 use crate::engine;
 use crate::files::{HasFiles, Mount};
@@ -172,6 +172,9 @@ impl Machine {
         }
         if grants.allows(Interface::ReplyAttachments) {
             reply_attachments::add_to_linker::<State, HasSelf<_>>(&mut linker, |state| state)?;
+        }
+        if grants.allows(Interface::Messaging) {
+            messaging::add_to_linker::<State, HasSelf<_>>(&mut linker, |state| state)?;
         }
         if grants.may_write() {
             workspace_write::add_to_linker::<State, HasSelf<_>>(&mut linker, |state| state)?;

@@ -14,6 +14,7 @@ mod files;
 mod gateway;
 mod last_words;
 mod machine;
+mod messaging;
 mod outcome;
 mod reply;
 mod serve;

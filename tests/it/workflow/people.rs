@@ -4,6 +4,7 @@
 mod approve;
 mod discord;
 mod examples;
+mod in_turn;
 mod kill;
 mod schedule;
 mod waits;

@@ -19,11 +19,13 @@ use super::threads::{self, Handover};
 use super::{Judged, Tool};
 use asking::{Approved, Asking, Ended};
 use cofferdam_core::audit::{CallFacts, VerdictKind, sha256_hex};
+use cofferdam_core::capability::Interface;
 use cofferdam_core::limits::Limits;
 use cofferdam_core::text::one_line;
 use cofferdam_core::tool::{Answer, ErrorCode, ToolError};
 use cofferdam_policy::{Permit, Safety};
 use cofferdam_warden::calls::{Before, CallJob, CallRecord, Counted, KEEPING_TIME_MAX, Output, Replay};
+use cofferdam_warden::sandbox::NOBODY_REACHED;
 use control::{Control, Keeping};
 use request::Asked;
 use serde_json::Value;
@@ -103,6 +105,21 @@ impl Toolbox {
     }
 }
 
+/// Refuses a call that writes to people where nobody is reached, or to somebody who is not served:
+/// before a person is asked about it.
+fn reachable(request: &CallRequest, tool: &Tool, judged: &Judged) -> Result<(), ToolError> {
+    if !tool.policy.grants.allows(Interface::Messaging) {
+        return Ok(());
+    }
+    let unreached = || ToolError::new(ErrorCode::ToolUnavailable, NOBODY_REACHED);
+    let people = request.messaging.as_ref().ok_or_else(unreached)?;
+    let recipients = match judged {
+        Judged::Permit(permit) => permit.recipients(),
+        Judged::Ask(ask) => ask.recipients(),
+    };
+    recipients.iter().try_for_each(|to| people.serves(to))
+}
+
 /// What a call comes to that is not refused before it runs.
 enum Judgement {
     /// It may run.
@@ -147,6 +164,7 @@ impl Parts {
             before,
             attachments: request.attachments.clone(),
             reaching: control.reaching(),
+            messaging: request.messaging.clone(),
             report: request.report.clone(),
             printed: request.printed.clone(),
             journal: request.journal.clone(),
@@ -172,6 +190,7 @@ impl Parts {
             Replay::Run(before) => before,
             Replay::Answered(answer) => return Ok(Judgement::Answered(answer)),
         };
+        reachable(request, &tool, &judged)?;
         let permit = match judged {
             Judged::Permit(permit) => permit,
             Judged::Ask(ask) => {

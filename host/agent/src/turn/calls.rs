@@ -123,6 +123,7 @@ impl Rounds<'_> {
             arguments: wanted.arguments.clone(),
             attachments: turn.attachments.clone(),
             recent: turn.recent.clone(),
+            messaging: turn.messaging.clone(),
             approver: turn.approver.clone(),
             report: Some(reporting(progress, id.clone())),
             journal: self.around.journal.clone(),

@@ -15,6 +15,7 @@ use cofferdam_core::message::OutgoingResponse;
 use cofferdam_core::tool::wire_name;
 use cofferdam_store::{Keeper, WhoseTurn};
 use cofferdam_warden::attachments::{Attachment, Attachments, Blob, RecentAttachments};
+use cofferdam_warden::messaging::Messaging;
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -39,6 +40,8 @@ pub struct Turn {
     pub attachments: Attachments,
     /// Brings the files of an earlier message, for the tools that may ask for them.
     pub recent: Option<Arc<dyn RecentAttachments>>,
+    /// Writes to people for its calls; absent where nobody is reached.
+    pub messaging: Option<Arc<dyn Messaging>>,
     /// Asks people about calls that a policy asks about; absent where nobody can be asked.
     pub approver: Option<Arc<dyn Approver>>,
     /// Brings what the user adds while it runs; absent where nobody can.

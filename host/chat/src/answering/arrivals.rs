@@ -1,7 +1,7 @@
 //! What has come, as the lanes take it: each piece of work with its session, and which message asks
 //! to stop what runs; and the work of the lanes.
 
-use super::{Base, Channel, Todo, unit};
+use super::{Base, Channel, Resumed, Todo, unit};
 use crate::lanes::{Arrival, Awaited, Lanes, Patience, STOPS_AT_ONCE_MAX, Stopping, Unit, Worker};
 use crate::{Alive, Arriving, Working};
 use async_trait::async_trait;
@@ -139,7 +139,10 @@ pub fn reply<C: Channel>(channel: &C, reply: Reply) -> Arrival {
 
 /// A turn that a crash cut off.
 fn bound<C: Channel>(channel: &C, turn: BoundTurn) -> Arrival {
-    let target = turn.updates.first().and_then(|update| channel.target_of(update));
+    let target = match Resumed::of(&turn.updates) {
+        Some(resumed) => C::target(&resumed.target),
+        None => turn.updates.first().and_then(|update| channel.target_of(update)),
+    };
     Arrival::Bound(session(channel, target), turn)
 }
 

@@ -38,7 +38,7 @@ pub(super) async fn meant<C: Channel>(channel: &C, asked: &Asked<C>) -> Option<C
 }
 
 /// Fetches files within limits, and tells how far it is. Dropping the future ends every download.
-pub(super) async fn fetched<C: Channel>(
+pub(crate) async fn fetched<C: Channel>(
     channel: &Arc<C>,
     files: Vec<C::File>,
     limits: &attachments::Config,

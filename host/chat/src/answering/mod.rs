@@ -19,6 +19,7 @@ mod files;
 mod mailbox;
 mod mention;
 mod recent;
+mod resumed;
 #[cfg(test)]
 mod tests;
 mod unit;
@@ -27,4 +28,6 @@ pub use about::{About, Author, Somebody};
 pub use arrivals::{Flow, hand_on};
 pub use base::Base;
 pub use channel::{Asked, Begins, Channel, Files, Question, Todo};
+pub(crate) use files::fetched;
 pub use mention::{Mentions, after_mention, without_mention};
+pub use resumed::Resumed;

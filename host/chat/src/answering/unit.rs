@@ -6,14 +6,14 @@
 use super::files::{Came, fetched, meant};
 use super::mailbox::Mailbox;
 use super::recent::{self, Earlier};
-use super::{Asked, Begins, Channel, Todo};
+use super::{Asked, Begins, Channel, Resumed, Todo};
 use crate::lanes::{Slot, Stopped, Stopping, Unit};
 use crate::outbound::{Opening, deliver, plan};
-use crate::runs::Trigger;
+use crate::runs::{Asking, Trigger};
 use crate::words as said;
 use crate::{Alive, Working, attempt};
 use cofferdam_agent::turn::words::{nothing_runs, waiting_too};
-use cofferdam_agent::turn::{Progress, Turn};
+use cofferdam_agent::turn::{Memory, Progress, Turn};
 use cofferdam_core::id::{Caller, SessionId, TurnId};
 use cofferdam_core::message::OutgoingResponse;
 use cofferdam_store::{AnswerTo, BoundTurn, Claim, NewReply, Reply};
@@ -91,7 +91,12 @@ async fn answer<C: Channel>(channel: &Arc<C>, origin: Origin, sign: Option<Worki
     };
     let turn = bound.turn;
     let mut noting = None;
-    let ((target, opening), response) = match channel.read(&bound.updates, bound.standing) {
+    let resumed = Resumed::of(&bound.updates);
+    let todo = match &resumed {
+        Some(resumed) => resumed.todo::<C>(),
+        None => channel.read(&bound.updates, bound.standing),
+    };
+    let ((target, opening), response) = match todo {
         Todo::Nothing => {
             base.stored("dismiss a turn", || base.store.dismiss(&turn)).await;
             return None;
@@ -122,7 +127,7 @@ async fn answer<C: Channel>(channel: &Arc<C>, origin: Origin, sign: Option<Worki
                 () = slot.take() => {}
             }
             let shown = channel.show(&turn, &target, before);
-            let begun = Begun { asked: *asked, came, progress: shown.progress(), slot };
+            let begun = Begun { asked: *asked, came, resumed, progress: shown.progress(), slot };
             let caller = caller::<C>(&begun.asked);
             let work = run_turn(channel.clone(), turn.clone(), begun);
             let response = attempt((&base.store, &base.keeper), &turn, &caller, work).await;
@@ -146,6 +151,8 @@ async fn answer<C: Channel>(channel: &Arc<C>, origin: Origin, sign: Option<Worki
 struct Begun<C: Channel> {
     asked: Asked<C>,
     came: Came<C::File>,
+    /// What it goes on with, unless it is a request of its own.
+    resumed: Option<Resumed>,
     progress: Arc<dyn Progress>,
     slot: Arc<Slot>,
 }
@@ -153,7 +160,7 @@ struct Begun<C: Channel> {
 /// Runs a turn; `None` when it was cut off.
 async fn run_turn<C: Channel>(channel: Arc<C>, id: TurnId, begun: Begun<C>) -> Option<OutgoingResponse> {
     let base = channel.base();
-    let Begun { asked, came, progress, slot } = begun;
+    let Begun { asked, came, resumed, progress, slot } = begun;
     let (session, caller) = (channel.session(&asked.target), caller::<C>(&asked));
     let run = base.running.begin(session.clone(), caller.sender.clone(), &base.stop.now);
     let files = came.files();
@@ -175,13 +182,30 @@ async fn run_turn<C: Channel>(channel: Arc<C>, id: TurnId, begun: Begun<C>) -> O
             return Some(OutgoingResponse::text(said::CANCELLED.to_owned() + &waiting_too(waiting)));
         }
     };
-    if let Some(starter) = base.runs.starter(&asked.text) {
+    let answer_to = AnswerTo { channel: base.channel.clone(), target: C::afterwards(&asked.target) };
+    let mut attachments = attachments;
+    if let Some(resumed) = &resumed {
+        attachments = tokio::select! {
+            attachments = resumed.brings::<C>(base, attachments) => attachments,
+            () = run.cancel().cancelled() => return None,
+        };
+        if base.runner.memory() == Memory::None {
+            return Some(OutgoingResponse::text(resumed.told(&attachments)));
+        }
+    } else if let Some(starter) = base.runs.starter(&asked.text) {
         let files = attachments.iter().map(|one| one.info.name.clone().unwrap_or_default()).collect();
-        let answer_to = AnswerTo { channel: base.channel.clone(), target: C::afterwards(&asked.target) };
         let (is_unlimited, by, text) = (asked.profiles.is_none(), caller, asked.text);
         let trigger = Trigger { turn: id, session, by, text, files, answer_to, is_unlimited };
         return starter.run(trigger, run.cancel()).await.filter(|_| !base.stop.now.is_cancelled());
     }
+    let asking = Asking {
+        turn: id.clone(),
+        request: resumed.map_or_else(|| id.clone(), |resumed| resumed.request),
+        session: session.clone(),
+        by: caller.clone(),
+        answer_to,
+        is_unlimited: asked.profiles.is_none(),
+    };
     let turn = Turn {
         id,
         session: Some(session.clone()),
@@ -191,6 +215,7 @@ async fn run_turn<C: Channel>(channel: Arc<C>, id: TurnId, begun: Begun<C>) -> O
         profiles: asked.profiles.map(Arc::new),
         attachments,
         recent: Some(Arc::new(earlier)),
+        messaging: base.runs.messaging(asking),
         approver: Some(approver),
         steering: Some(Arc::new(mailbox)),
         notices: asked.notices,

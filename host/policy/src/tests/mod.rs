@@ -8,6 +8,7 @@ mod judging;
 mod leaves;
 mod paths;
 mod staging;
+mod writing;
 
 use super::{ArgumentClass, PolicySet};
 

@@ -66,6 +66,7 @@ impl Filter {
             Event::Intent(intent) => (&intent.facts, intent.files.as_slice()),
             Event::Outcome(outcome) => (&outcome.facts, outcome.files.as_slice()),
             Event::Approval(approval) => (&approval.facts, &[][..]),
+            Event::Message(message) => (&message.facts, message.files.as_slice()),
             Event::Reload(_) | Event::Recovered(_) => {
                 let timeless = Self { since: None, before: None, ..self.clone() };
                 return timeless.is_empty();

@@ -2,7 +2,7 @@
 
 use cofferdam_core::audit::{
     Access, AccessChange, Approval, ApprovalState, Attached, CallFacts, Effect, EntryKind, Event, FileFacts,
-    Intent, Moved, Outcome, Record, Recovered, Reload, ReloadState, Removed, VerdictKind, Workflow,
+    Intent, Message, Moved, Outcome, Record, Recovered, Reload, ReloadState, Removed, VerdictKind, Workflow,
     WorkflowState,
 };
 use cofferdam_core::text::one_line;
@@ -14,6 +14,9 @@ pub fn row(record: &Record) -> String {
         Event::Intent(Intent { facts, files }) => format!("intent   {}{}", who(facts), all(files)),
         Event::Outcome(outcome) => format!("outcome  {} {}", who(&outcome.facts), end(outcome)),
         Event::Approval(approval) => format!("approval {} {}", who(&approval.facts), decided(approval)),
+        Event::Message(Message { facts, to, files, .. }) => {
+            format!("message  {} to {}{}", who(facts), one_line(to, 80), all(files))
+        }
         Event::Access(access) => access_row(access),
         Event::Workflow(workflow) => workflow_row(workflow),
         Event::Reload(reload) => format!("reload   {}", reloaded(reload)),

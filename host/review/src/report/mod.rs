@@ -68,13 +68,15 @@ pub fn arguments(policy: &ToolPolicy) -> Table {
         ArgumentClass::Path(PathUse::Write) => 0,
         ArgumentClass::Path(PathUse::WriteBelow) => 1,
         ArgumentClass::Path(PathUse::Read) => 2,
-        ArgumentClass::Value => 3,
-        ArgumentClass::Content => 4,
+        ArgumentClass::Recipient => 3,
+        ArgumentClass::Value => 4,
+        ArgumentClass::Content => 5,
     };
     let meaning = |class: &ArgumentClass| match class {
         ArgumentClass::Path(PathUse::Write) => "a path that may be written",
         ArgumentClass::Path(PathUse::WriteBelow) => "a folder below which may be written",
         ArgumentClass::Path(PathUse::Read) => "a path that is read",
+        ArgumentClass::Recipient => "somebody who is written to",
         ArgumentClass::Value => "audited as it is",
         ArgumentClass::Content => "audited as length and sha256",
     };
@@ -97,6 +99,7 @@ pub fn approvals(policy: &ToolPolicy) -> Option<Table> {
         let meaning = match rule.when {
             When::Never => "an exception: nobody is asked",
             When::FirstTimePerPath => "until this person's path was approved for this tool",
+            When::Others => "when it goes to somebody else than the person whom the call is for",
             When::OnOverwrite => "when something is there that could be replaced, changed or removed",
             When::Always => "each time",
         };

@@ -9,7 +9,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 const ARGUMENTS: &str = "read = { path = \"read\" }\nwrite = { path = \"write\" }\nbelow = { path = \"write-below\" }\n\
-                         \"many[]\" = { path = \"write\" }\nlist = { path = \"read\" }\n\"list[]\" = { path = \"read\" }\nflag = \"value\"\nbody = \"content\"\n";
+                         \"many[]\" = { path = \"write\" }\nlist = { path = \"read\" }\n\"list[]\" = { path = \"read\" }\nflag = \"value\"\nbody = \"content\"\nto = \"recipient\"\n";
 
 fn parse(approval: &str) -> Result<PolicySet, String> {
     let profile = format!("schema = 1\nprofile = \"p\"\nwhy = \"w\"\nmounts = [{WRITING}]\n");
@@ -30,8 +30,8 @@ fn path(text: &str) -> GuestPath {
 fn facts(there: &[(&str, Option<Seen>)], approved: &[&str]) -> Facts {
     Facts {
         there: there.iter().map(|(text, seen)| (path(text), seen.clone())).collect(),
-        found: Default::default(),
         approved: approved.iter().map(|text| path(text)).collect(),
+        ..Facts::default()
     }
 }
 
@@ -40,6 +40,9 @@ fn a_changed_rule_is_told_with_its_direction() {
     for (old, new, expected) in [
         ("", "write = \"always\"", "narrows: t: approval write: none → always"),
         ("write = \"always\"", "", "widens: t: approval write: always → none"),
+        ("to = \"others\"", "", "widens: t: approval to: others → none"),
+        ("to = \"always\"", "to = \"others\"", "widens: t: approval to: always → others"),
+        ("to = \"others\"", "to = \"always\"", "narrows: t: approval to: others → always"),
         (
             "write = \"always\"",
             "write = \"on-overwrite\"",

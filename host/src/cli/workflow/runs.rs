@@ -154,6 +154,8 @@ pub(in crate::cli) fn print(config: &Config, kept: &KeptRun, output: Output) -> 
 fn state_word(state: RunState, (owner, waits): (Owner, bool), is_held: bool) -> &'static str {
     match (state, owner) {
         (RunState::Running, Owner::Serve) if waits || !is_held => "waiting",
+        // The turn that it belongs to goes on, or somebody is waited for.
+        (RunState::Running, Owner::Turn) if waits => "waiting",
         (RunState::Running, Owner::Command) if !is_held => "interrupted",
         (state, _) => state.as_str(),
     }

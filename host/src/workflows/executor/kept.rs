@@ -22,7 +22,7 @@ impl From<ToolError> for Problem {
 }
 
 impl Problem {
-    pub(super) fn to_json(&self, task: Option<&str>) -> String {
+    pub(in crate::workflows) fn to_json(&self, task: Option<&str>) -> String {
         let mut error = json!({ "code": self.code, "message": self.message });
         if let Some(task) = task {
             error["task"] = task.into();

@@ -42,25 +42,27 @@ impl From<Unreached> for Problem {
     }
 }
 
+/// To somebody whom nobody serves.
+pub(in crate::workflows) fn denied(to: &str) -> ToolError {
+    ToolError::new(ErrorCode::RecipientDenied, format!("{} {CLOSED}", one_line(to, 80)))
+}
+
 fn cancelled() -> Problem {
     ToolError::cancelled().into()
 }
 
-fn named(person: &Person) -> String {
+pub(in crate::workflows) fn named(person: &Person) -> String {
     format!("{}:{}", person.channel, person.user)
 }
 
 impl Executor {
     /// Who reaches a person; waits for a channel that is not up yet.
-    async fn messenger(
+    pub(in crate::workflows) async fn messenger(
         &self,
         person: &Person,
         cancel: &CancellationToken,
     ) -> Result<Arc<dyn Messenger>, Problem> {
-        let denied = || Problem {
-            code: ErrorCode::RecipientDenied,
-            message: format!("{} {CLOSED}", one_line(&named(person), 80)),
-        };
+        let denied = || Problem::from(denied(&named(person)));
         let people = self.people.as_ref().ok_or_else(denied)?;
         if !people.channels.iter().any(|channel| *channel == person.channel) {
             return Err(denied());
@@ -126,7 +128,11 @@ impl Executor {
     }
 
     /// The platform's id of a message, once it is out.
-    async fn out(&self, turn: &TurnId, cancel: &CancellationToken) -> Result<String, Problem> {
+    pub(in crate::workflows) async fn out(
+        &self,
+        turn: &TurnId,
+        cancel: &CancellationToken,
+    ) -> Result<String, Problem> {
         loop {
             match self.store.message_sent(turn).await.map_err(lost)? {
                 Sent::Out(ids) => return Ok(ids.into_iter().next().unwrap_or_default()),
@@ -320,12 +326,15 @@ fn failed(error: ExecuteError) -> Problem {
     Problem { code: ErrorCode::Internal, message: one_line(&error.to_string(), 500) }
 }
 
-fn lost(error: StoreError) -> Problem {
+pub(in crate::workflows) fn lost(error: StoreError) -> Problem {
     failed(error.into())
 }
 
 /// Tries to reach somebody for as long as time may heal what fails.
-async fn reached<T, F>(mut attempt: impl FnMut() -> F, cancel: &CancellationToken) -> Result<T, Problem>
+pub(in crate::workflows) async fn reached<T, F>(
+    mut attempt: impl FnMut() -> F,
+    cancel: &CancellationToken,
+) -> Result<T, Problem>
 where
     F: Future<Output = Result<T, Unreached>>,
 {
@@ -343,7 +352,7 @@ where
 }
 
 /// What the parts of a message say, for who replies before their ids are noted.
-fn texts(reply: &NewReply) -> Vec<String> {
+pub(in crate::workflows) fn texts(reply: &NewReply) -> Vec<String> {
     reply.parts.iter().map(|part| plain(&said(&part.body))).collect()
 }
 

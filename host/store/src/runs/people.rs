@@ -93,33 +93,7 @@ pub fn plain(text: &str) -> String {
 #[async_trait]
 impl Waits for Sqlite {
     async fn keep_message(&self, new: NewMessage) -> Result<Option<Reply>, StoreError> {
-        self.write(move |tx| {
-            let texts = serde_json::to_string(&new.texts).unwrap_or_default();
-            let kept = tx.execute(
-                "INSERT OR IGNORE INTO run_message (run, n, channel, recipient, turn, texts, state)
-                 SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7 FROM run WHERE run.run = ?1 AND run.state = 'running'",
-                params![
-                    new.run,
-                    super::number(new.task),
-                    new.channel,
-                    new.recipient,
-                    new.turn.as_str(),
-                    texts,
-                    if new.is_awaited { "open" } else { "unawaited" }
-                ],
-            )?;
-            if kept == 0 {
-                return Ok(None);
-            }
-            let now = now_ms();
-            if let Some(place) = &new.place {
-                said(tx, &new.channel, place, now)?;
-            }
-            outgoing::hold(tx, new.turn.as_str(), &new.files)?;
-            insert_reply(tx, &new.channel, &new.turn, new.reply, now)?;
-            reply(tx, &new.turn).map(Some)
-        })
-        .await
+        self.write(move |tx| keep(tx, new)).await
     }
 
     async fn message_sent(&self, turn: &TurnId) -> Result<Sent, StoreError> {
@@ -222,7 +196,8 @@ impl Waits for Sqlite {
 
     async fn shift_waits(&self, by: i64) -> Result<(), StoreError> {
         self.write(move |tx| {
-            let served = "run IN (SELECT run FROM run WHERE state = 'running' AND owner = 'serve')";
+            let served =
+                "run IN (SELECT run FROM run WHERE state = 'running' AND owner IN ('serve', 'turn'))";
             tx.execute(
                 &format!(
                     "UPDATE run_task SET waits_until = waits_until + ?1 WHERE state = 'running' AND {served}"
@@ -277,6 +252,34 @@ impl Waits for Sqlite {
         })
         .await
     }
+}
+
+/// Keeps the message of a task.
+pub(super) fn keep(tx: &Transaction<'_>, new: NewMessage) -> Result<Option<Reply>, StoreError> {
+    let texts = serde_json::to_string(&new.texts).unwrap_or_default();
+    let kept = tx.execute(
+        "INSERT OR IGNORE INTO run_message (run, n, channel, recipient, turn, texts, state)
+         SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7 FROM run WHERE run.run = ?1 AND run.state = 'running'",
+        params![
+            new.run,
+            super::number(new.task),
+            new.channel,
+            new.recipient,
+            new.turn.as_str(),
+            texts,
+            if new.is_awaited { "open" } else { "unawaited" }
+        ],
+    )?;
+    if kept == 0 {
+        return Ok(None);
+    }
+    let now = now_ms();
+    if let Some(place) = &new.place {
+        said(tx, &new.channel, place, now)?;
+    }
+    outgoing::hold(tx, new.turn.as_str(), &new.files)?;
+    insert_reply(tx, &new.channel, &new.turn, new.reply, now)?;
+    reply(tx, &new.turn).map(Some)
 }
 
 fn wait(tx: &Transaction<'_>, new: &NewWait, now: i64) -> Result<Waited, StoreError> {

@@ -2,8 +2,9 @@
 //! to, and by its words where that id could not be noted.
 
 use super::plain;
-use crate::{Answers, StoreError};
-use rusqlite::{Transaction, params};
+use crate::{Answers, StoreError, now_ms};
+use rusqlite::{OptionalExtension, Transaction, params};
+use serde_json::Value;
 
 /// Whether an update is the reply that a run waits for; then it is noted, and answered by nobody.
 pub(crate) fn resolve(
@@ -14,10 +15,18 @@ pub(crate) fn resolve(
 ) -> Result<bool, StoreError> {
     if let Some(album) = album {
         // A further part of the reply.
-        let is_part = tx
-            .prepare_cached("SELECT 1 FROM run_message WHERE channel = ?1 AND recipient = ?2 AND album = ?3")?
-            .exists(params![channel, sender, album])?;
-        if is_part {
+        let found: Option<(i64, Option<String>)> = tx
+            .prepare_cached(
+                "SELECT rowid, files FROM run_message WHERE channel = ?1 AND recipient = ?2 AND album = ?3",
+            )?
+            .query_row(params![channel, sender, album], |row| Ok((row.get(0)?, row.get(1)?)))
+            .optional()?;
+        if let Some((row, files)) = found {
+            let files = joined(files.as_deref(), answers.files.as_deref());
+            tx.execute(
+                "UPDATE run_message SET files = ?2, replied_at = ?3 WHERE rowid = ?1",
+                params![row, files, now_ms()],
+            )?;
             return Ok(true);
         }
     }
@@ -76,10 +85,10 @@ fn note(
     album: Option<&str>,
 ) -> Result<bool, StoreError> {
     let changed = tx.execute(
-        "UPDATE run_message SET state = 'replied', answer = ?3, album = ?4
+        "UPDATE run_message SET state = 'replied', answer = ?3, album = ?4, files = ?5, replied_at = ?6
          WHERE run = ?1 AND n = ?2 AND state = 'open'
          AND EXISTS (SELECT 1 FROM run WHERE run.run = ?1 AND run.state = 'running')",
-        params![run, n, answers.reply, album],
+        params![run, n, answers.reply, album, answers.files, now_ms()],
     )?;
     Ok(changed == 1)
 }
@@ -90,4 +99,11 @@ fn ids_of(tx: &Transaction<'_>, turn: &str) -> Result<String, StoreError> {
     )?;
     let ids = statement.query_map([turn], |row| row.get::<_, String>(0))?;
     Ok(ids.collect::<Result<Vec<_>, _>>()?.join(","))
+}
+
+/// Two lists of files as one.
+fn joined(before: Option<&str>, more: Option<&str>) -> Option<String> {
+    let read = |files: &str| serde_json::from_str::<Vec<Value>>(files).unwrap_or_default();
+    let all: Vec<Value> = [before, more].into_iter().flatten().flat_map(read).collect();
+    (!all.is_empty()).then(|| Value::from(all).to_string())
 }

@@ -318,6 +318,7 @@ fn check_nesting(event: &Event) -> Result<(), AuditError> {
         Event::Intent(intent) => &intent.facts,
         Event::Outcome(outcome) => &outcome.facts,
         Event::Approval(approval) => &approval.facts,
+        Event::Message(message) => &message.facts,
         Event::Access(_) | Event::Reload(_) | Event::Workflow(_) | Event::Recovered(_) => return Ok(()),
     };
     if fits(&facts.arguments, NESTING_MAX) { Ok(()) } else { Err(AuditError::TooDeep) }

@@ -136,6 +136,7 @@ impl Reconcile<'_> {
                 Event::Outcome(_)
                 | Event::Approval(_)
                 | Event::Access(_)
+                | Event::Message(_)
                 | Event::Reload(_)
                 | Event::Workflow(_)
                 | Event::Recovered(_) => {}

@@ -223,6 +223,7 @@ impl Counts {
             Event::Outcome(_)
             | Event::Approval(_)
             | Event::Access(_)
+            | Event::Message(_)
             | Event::Reload(_)
             | Event::Workflow(_) => {}
             Event::Recovered(_) => self.recovered += 1,

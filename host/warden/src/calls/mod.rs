@@ -103,7 +103,7 @@ impl Warden {
         let there = ask.writes().iter().filter_map(look).collect();
         let find = |path: &GuestPath| Some((path.clone(), workspace.as_ref()?.found(path).ok()?));
         let found = ask.reads().iter().filter_map(find).collect();
-        Facts { there, found, approved: Default::default() }
+        Facts { there, found, ..Facts::default() }
     }
 
     /// A file of a workspace, open for reading, and its length: what an operator shows with a task.
@@ -125,6 +125,15 @@ impl Warden {
     /// What to answer when the audit cannot be written; the run then goes no further.
     pub fn note_workflow(&self, event: audit::Workflow) -> Result<(), ToolError> {
         let appended = self.parts.audit.append(Event::Workflow(event), Durability::Synced);
+        appended.map(drop).map_err(|error: AuditError| unwritten::unaudited(&error))
+    }
+
+    /// Writes down that a call is about to write to somebody.
+    ///
+    /// # Errors
+    /// What to answer when the audit cannot be written; nothing is sent then.
+    pub fn note_message(&self, message: audit::Message) -> Result<(), ToolError> {
+        let appended = self.parts.audit.append(Event::Message(message), Durability::Synced);
         appended.map(drop).map_err(|error: AuditError| unwritten::unaudited(&error))
     }
 

@@ -7,6 +7,7 @@ use super::unwritten::unjournaled;
 use super::{Parts, Warden};
 use crate::attachments::Attachments;
 use crate::attachments::outgoing::{Addition, Resolve};
+use crate::messaging::Messaging;
 use crate::publish::{Place, PublishError, Workspace};
 use crate::sandbox::{Component, Inputs, Reports};
 use cofferdam_core::audit::{CallFacts, VerdictKind};
@@ -29,6 +30,8 @@ pub struct CallJob<'a> {
     pub attachments: Attachments,
     /// Finds the request whose reply a file is added to.
     pub reaching: Resolve,
+    /// Writes to people; none where nobody is reached.
+    pub messaging: Option<Arc<dyn Messaging>>,
     /// Takes progress reports, if anybody does.
     pub report: Option<Reports>,
     /// Takes the lines that the guest prints, if anybody does.
@@ -111,6 +114,7 @@ impl Warden {
         let inputs = Inputs {
             attachments: job.attachments.clone(),
             reply: Some(self.parts.outgoing.addition(turn).reaching(job.reaching.clone())),
+            messaging: job.messaging.clone().map(|messaging| (messaging, job.record.facts.clone())),
             report: job.report.clone(),
             printed: job.printed.clone(),
             turn: self.quota.share(turn, job.before.earlier.as_ref()),

@@ -13,7 +13,7 @@ pub mod imports;
 mod notice;
 pub mod workers;
 
-pub use authority::REPORT_BYTES_MAX;
+pub use authority::{MESSAGE_FILES_MAX, NOBODY_REACHED, REPORT_BYTES_MAX};
 pub use binary::{Binary, Embedded};
 pub use cache::{CACHE_ENTRIES_MAX, COMPONENT_BYTES_MAX};
 pub use clock::CANCEL_GRACE;
@@ -21,11 +21,13 @@ pub use notice::{loading, tell_of_compiling};
 
 use crate::attachments::Attachments;
 use crate::attachments::outgoing::Addition;
+use crate::messaging::Messaging;
 use crate::publish::{Planned, TurnShare, Workspace};
 use authority::Authority;
 use cache::Cache;
 use clock::Clock;
 use cofferdam_confine::{self as confine, COMPILE_CPU_SECONDS};
+use cofferdam_core::audit::CallFacts;
 use cofferdam_core::capability::{Grants, Interface, MOUNTS};
 use cofferdam_core::json::parse_strict;
 use cofferdam_core::limits::{Limits, Span};
@@ -126,6 +128,8 @@ pub(crate) struct Inputs {
     pub attachments: Attachments,
     /// Takes what the call adds to the reply; not handed on unless the permit grants it.
     pub reply: Option<Addition>,
+    /// Writes to people, and of which call that is; not handed on unless the permit grants it.
+    pub messaging: Option<(Arc<dyn Messaging>, CallFacts)>,
     /// Takes progress reports, if anybody does.
     pub report: Option<Reports>,
     /// Takes the lines that the guest prints, if anybody does.

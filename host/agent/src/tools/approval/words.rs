@@ -124,6 +124,8 @@ impl Words<'_> {
     fn place(&mut self, at: &Spot, value: &Value) {
         match (self.policy.class(&at.class), value) {
             (_, Value::Null) => {}
+            // Whoever agrees to words in another one's name reads all of them.
+            (Some(ArgumentClass::Content), _) if self.writes_to_people() => self.value(at, value),
             (Some(ArgumentClass::Content), Value::String(text)) => self.content(at, text),
             (Some(ArgumentClass::Content), other) => self.content(at, &other.to_string()),
             (Some(ArgumentClass::Path(how)), Value::String(text)) => match GuestPath::parse(text) {
@@ -164,6 +166,10 @@ impl Words<'_> {
                 self.contents.push(format!("  {sign} … and {} more lines", lines.len() - EDIT_LINES_MAX));
             }
         }
+    }
+
+    fn writes_to_people(&self) -> bool {
+        !self.ask.recipients().is_empty()
     }
 
     fn value(&mut self, at: &Spot, value: &Value) {

@@ -7,6 +7,7 @@ use crate::tools::approval::{TooMuch, shown};
 use crate::tools::threads;
 use crate::tools::{Approval, Decision, Tool};
 use cofferdam_core::audit::{self, ApprovalState, CallFacts};
+use cofferdam_core::id::Caller;
 use cofferdam_core::text::one_line;
 use cofferdam_core::tool::{Answer, ErrorCode, ToolError};
 use cofferdam_policy::{Ask, Facts, GuestPath, Permit, Reason, Spelled, Verdict, When};
@@ -102,7 +103,9 @@ impl Parts {
             }
             _ => Default::default(),
         };
-        Facts { approved, ..self.warden.facts(ask, place) }
+        let Caller { channel, sender } = &request.caller;
+        let asker = Some(format!("{channel}:{sender}"));
+        Facts { approved, asker, ..self.warden.facts(ask, place) }
     }
 
     fn note(

@@ -7,6 +7,7 @@ use cofferdam_core::id::{CallId, Caller, SessionId, TurnId};
 use cofferdam_core::limits::Limits;
 use cofferdam_core::tool::{ErrorCode, ToolError};
 use cofferdam_warden::attachments::{Attachments, RecentAttachments};
+use cofferdam_warden::messaging::Messaging;
 use cofferdam_warden::sandbox::Reports;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -38,6 +39,8 @@ pub struct CallRequest {
     pub printed: Option<Reports>,
     /// Where replayed turns look first; absent where turns are not durable.
     pub journal: Option<Arc<dyn Journal>>,
+    /// Writes to people for the turn; absent where nobody is reached.
+    pub messaging: Option<Arc<dyn Messaging>>,
     /// Who can be asked to approve it; where nobody can, a call that a policy asks about is
     /// refused.
     pub approver: Option<Arc<dyn Approver>>,

@@ -51,6 +51,7 @@ fn request(n: usize) -> CallRequest {
         recent: None,
         report: None,
         journal: None,
+        messaging: None,
         approver: None,
         cancel: CancellationToken::new(),
     }

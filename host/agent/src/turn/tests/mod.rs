@@ -319,6 +319,7 @@ fn turn(id: &str, text: &str) -> Turn {
         profiles: None,
         attachments: Attachments::default(),
         recent: None,
+        messaging: None,
         approver: None,
         steering: None,
         notices: Vec::new(),

@@ -40,8 +40,12 @@ fn wait(id: &str) -> NewWait {
 
 /// A message that replies to another one.
 fn answering(update_id: i64, sender: &str, message: &str, text: &str) -> NewUpdate {
-    let answers =
-        Answers { message: message.into(), text: text.into(), reply: format!("{{\"n\":{update_id}}}") };
+    let answers = Answers {
+        message: message.into(),
+        text: text.into(),
+        reply: format!("{{\"n\":{update_id}}}"),
+        files: None,
+    };
     let headers = Headers { answers: Some(answers), ..headers("s", sender, Queue::Turn) };
     NewUpdate { fate: Fate::Pending(headers), ..new(update_id, None) }
 }

@@ -8,6 +8,7 @@ mod inbox;
 mod outbox;
 mod runs;
 mod streams;
+mod turn_runs;
 mod waits;
 
 use super::*;

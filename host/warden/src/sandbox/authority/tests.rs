@@ -71,6 +71,7 @@ impl Room {
             printed: None,
             attachments: Attachments::default(),
             reply: None,
+            messaging: None,
             report: None,
             turn: TurnShare { limit: ByteSize::mib(1), left: 1 << 20 },
             made: Vec::new(),

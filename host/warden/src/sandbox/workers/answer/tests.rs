@@ -76,6 +76,7 @@ fn asked(requests: &[Request<'_>]) -> Vec<String> {
         printed: None,
         attachments: Attachments::default(),
         reply: None,
+        messaging: None,
         report: None,
         turn: TurnShare { limit: ByteSize::mib(1), left: 1 << 20 },
         made: Vec::new(),

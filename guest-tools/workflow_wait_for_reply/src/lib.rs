@@ -1,0 +1,48 @@
+//! `workflow_wait_for_reply`: has the reply to a message of a workflow go on with the request. It
+//! returns at once and waits for nothing itself.
+
+mod timeout;
+
+use cofferdam_sdk::schemars::JsonSchema;
+use cofferdam_sdk::serde::{Deserialize, Serialize};
+use cofferdam_sdk::{Tool, ToolError, export_tool, messaging};
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(crate = "cofferdam_sdk::serde", rename_all = "camelCase", deny_unknown_fields)]
+#[schemars(crate = "cofferdam_sdk::schemars")]
+struct Arguments {
+    /// The id that workflow_create returned.
+    workflow: String,
+    /// The messageId that workflow_task_create returned.
+    message_id: String,
+    /// How long, for example "30m", "24h" or "7d"; as long as a workflow may take if left out.
+    #[serde(default)]
+    timeout: Option<String>,
+}
+
+#[derive(Serialize, JsonSchema)]
+#[serde(crate = "cofferdam_sdk::serde")]
+#[schemars(crate = "cofferdam_sdk::schemars")]
+struct Output {
+    /// Always true: tell the person that the reply is waited for, and end this turn. You are asked
+    /// again when it has come, or the time is over.
+    waiting: bool,
+}
+
+enum WorkflowWaitForReply {}
+
+impl Tool for WorkflowWaitForReply {
+    const NAME: &str = "workflow_wait_for_reply";
+    const SUMMARY: &str = "Waits for the reply to a message of a workflow, without holding this turn: tell the person so \
+        and end your answer. The reply begins a further turn of this request.";
+    type Arguments = Arguments;
+    type Output = Output;
+
+    fn call(arguments: Arguments) -> Result<Output, ToolError> {
+        let timeout = arguments.timeout.as_deref().map(timeout::read).transpose()?;
+        messaging::wait_for_reply(&arguments.workflow, &arguments.message_id, timeout)?;
+        Ok(Output { waiting: true })
+    }
+}
+
+export_tool!(WorkflowWaitForReply);

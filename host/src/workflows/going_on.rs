@@ -1,0 +1,110 @@
+//! Requests that go on: a run that a turn began waits in the database alone; once somebody has replied,
+//! or the time is over, its request is in the inbox again, once.
+
+use super::in_turn::{BeganInTurn, in_words};
+use super::serving::Serving;
+use cofferdam_chat::answering::Resumed;
+use cofferdam_core::audit::{WorkflowState, sha256_hex};
+use cofferdam_core::id::{Caller, SessionId};
+use cofferdam_store::{DueWait, GoingOn, KeptRun, StoreError, now_ms};
+use serde_json::{Value, json};
+
+/// The parts of an album come within so many milliseconds of each other.
+const ALBUM_MS: i64 = 2_000;
+
+impl Serving {
+    /// Has requests go on whose wait is over, and ends what nobody goes on with.
+    pub(super) async fn look_at_turns(&self) -> Result<(), StoreError> {
+        for due in self.store().due_waits(now_ms(), ALBUM_MS).await? {
+            if let Some(kept) = self.store().kept_run(&due.run).await? {
+                self.go_on(&kept, due).await?;
+            }
+        }
+        for id in self.store().end_idle_turn_runs(now_ms()).await? {
+            if let Some(kept) = self.store().kept_run(&id).await? {
+                self.note(&kept, WorkflowState::Done, None);
+            }
+        }
+        Ok(())
+    }
+
+    /// Has one request go on, once its channel is up.
+    async fn go_on(&self, kept: &KeptRun, due: DueWait) -> Result<(), StoreError> {
+        let by = &kept.new.by;
+        let Some(messenger) = self.messenger(&by.channel) else { return Ok(()) };
+        let (Some(to), Ok(began)) = (&kept.new.answer_to, BeganInTurn::of(kept)) else {
+            tracing::error!(run = due.run, "what was kept of a run is unreadable");
+            return self.cancel(kept).await;
+        };
+        if began.was_served && !messenger.serves(&by.sender) {
+            // Nothing is done any more for somebody who was taken away.
+            return self.cancel(kept).await;
+        }
+        if messenger.channel() != to.channel {
+            return Ok(());
+        }
+        let reply = due.reply.as_deref().map(|text| serde_json::from_str::<Value>(text).unwrap_or_default());
+        let trigger = super::began::trigger_of(kept);
+        let session = SessionId::new(trigger["session"].as_str().unwrap_or_default());
+        let update_id = update_id(&due);
+        let resumed = Resumed {
+            run: due.run.clone(),
+            request: began.request,
+            target: to.target.clone(),
+            sender: by.sender.clone(),
+            summary: began.summary,
+            from: due.from.clone(),
+            patience: in_words(due.patience),
+            reply: reply.clone(),
+            files: due.files,
+        };
+        let going = GoingOn {
+            run: due.run.clone(),
+            task: due.task,
+            is_late: reply.is_none(),
+            output: reply.unwrap_or_else(|| json!({ "timed_out": true })).to_string(),
+            channel: to.channel.clone(),
+            session: session.clone(),
+            sender: by.sender.clone(),
+            update_id,
+            raw: resumed.to_raw(),
+        };
+        let is_late = going.is_late;
+        if self.store().go_on(going).await? {
+            let replied = due.from.split_once(':').filter(|_| !is_late);
+            let who =
+                replied.map(|(channel, sender)| Caller { channel: channel.into(), sender: sender.into() });
+            self.note(kept, WorkflowState::Resumed, who.as_ref());
+            messenger.arrive(session, update_id).await;
+        }
+        Ok(())
+    }
+}
+
+/// The number in the inbox of a request that goes on: below zero, where no platform's is, and the
+/// same for the same wait.
+fn update_id(due: &DueWait) -> i64 {
+    let digest = sha256_hex(format!("{}/{}", due.run, due.task).as_bytes());
+    let number = i64::from_str_radix(&digest[..13], 16).unwrap_or(0);
+    -1 - number
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_wait_has_one_number_and_no_platforms() {
+        let due = |run: &str, task| DueWait {
+            run: run.into(),
+            task,
+            from: "telegram:2".into(),
+            patience: 0,
+            reply: None,
+            files: None,
+        };
+        let all = [due("turn-1", 0), due("turn-1", 1), due("turn-2", 0)].map(|due| update_id(&due));
+        assert!(all.iter().all(|id| *id < 0), "{all:?}");
+        assert!(all[0] != all[1] && all[0] != all[2] && all[0] == update_id(&due("turn-1", 0)));
+    }
+}

@@ -1,0 +1,414 @@
+//! Writing to people from within a turn, and having their replies go on with its request: what is
+//! behind `message_send`, `workflow_create`, `workflow_task_create` and `workflow_wait_for_reply`.
+//!
+//! Who may be written to with what was judged before. Each message and each wait has a name that its
+//! call makes: a call that runs again after a crash finds what it did.
+
+use super::executor::Executor;
+use super::executor::people::{lost, named, reached};
+use super::gather::Problem;
+use cofferdam_chat::runs::Asking;
+use cofferdam_core::audit::{self, CallFacts, Workflow, WorkflowState, sha256_hex};
+use cofferdam_core::id::{Caller, TurnId};
+use cofferdam_core::limits::Span;
+use cofferdam_core::message::{OutgoingAttachment, OutgoingResponse, SentMessage};
+use cofferdam_core::tool::{ErrorCode, ToolError};
+use cofferdam_store::{
+    Ended, KeptRun, NewDirect, NewMessage, NewReply, NewRun, NewTurnWait, Owner, Sent, TurnWaited, now_ms,
+};
+use cofferdam_warden::attachments::outgoing::{Addition, Source};
+use cofferdam_warden::messaging::{Message, Messaging};
+use cofferdam_workflow::Person;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+use std::time::Duration;
+use tokio::runtime::Handle;
+use tokio_util::sync::CancellationToken;
+
+/// The workflow's id of all runs that turns begin.
+pub(super) const WORKFLOW: &str = "turn";
+
+/// A summary is told with each reply, so it is short.
+pub const SUMMARY_BYTES_MAX: usize = 4 << 10;
+/// Longer texts are no message.
+pub const MESSAGE_TEXT_BYTES_MAX: usize = 32 << 10;
+
+/// How often it is looked whether the call is still wanted.
+const LOOK: Duration = Duration::from_millis(100);
+
+/// Writes to people for the calls of one turn, or of one task of a run.
+pub(super) struct InTurn {
+    pub(super) executor: Executor,
+    /// The turn; none for a task of a file, whose run has steps of its own to wait.
+    pub(super) asking: Option<Asking>,
+    /// Runs that are open at once.
+    pub(super) max_open: u32,
+    pub(super) runtime: Handle,
+}
+
+/// What a run of a turn began with. It has the fields of a file's run that are shown of each.
+#[derive(Serialize, Deserialize)]
+pub(super) struct BeganInTurn {
+    dir: String,
+    files: [(); 0],
+    input: Value,
+    env: Map<String, Value>,
+    trigger: Value,
+    tools: Map<String, Value>,
+    /// The request that goes on.
+    pub(super) request: TurnId,
+    /// What was noted to go on by.
+    pub(super) summary: Option<String>,
+    /// Whether whoever asked was served in private: then they must be when it goes on.
+    pub(super) was_served: bool,
+}
+
+impl BeganInTurn {
+    /// What is kept of a run.
+    ///
+    /// # Errors
+    /// It is nothing that any release writes.
+    pub(super) fn of(kept: &KeptRun) -> Result<Self, serde_json::Error> {
+        serde_json::from_str(&kept.new.began_with)
+    }
+}
+
+impl Messaging for InTurn {
+    fn serves(&self, to: &str) -> Result<(), ToolError> {
+        let person = person(to)?;
+        let Some(people) = &self.executor.people else { return Err(denied(to)) };
+        if !people.channels.iter().any(|channel| *channel == person.channel) {
+            return Err(denied(to));
+        }
+        match people.runs.messenger(&person.channel) {
+            Some(messenger) if !messenger.serves(&person.user) => Err(denied(to)),
+            // A channel that is not up yet says so when it is.
+            _ => Ok(()),
+        }
+    }
+
+    fn send(
+        &self,
+        of: &CallFacts,
+        message: Message,
+        stopped: &dyn Fn() -> Option<ToolError>,
+    ) -> Result<SentMessage, ToolError> {
+        if message.text.trim().is_empty() && message.files.is_empty() {
+            return Err(invalid("the message is empty; give it a text"));
+        }
+        if message.text.len() > MESSAGE_TEXT_BYTES_MAX {
+            let said =
+                format!("a message has at most {MESSAGE_TEXT_BYTES_MAX} bytes of text; send a file instead");
+            return Err(ToolError::new(ErrorCode::TooLarge, said));
+        }
+        let cancel = self.executor.stop.child_token();
+        self.runtime.block_on(async {
+            let delivered = self.delivered(of, message, &cancel);
+            tokio::pin!(delivered);
+            loop {
+                tokio::select! {
+                    sent = &mut delivered => return sent.map_err(told),
+                    () = tokio::time::sleep(LOOK) => if let Some(why) = stopped() {
+                        return Err(why);
+                    }
+                }
+            }
+        })
+    }
+
+    fn begin(&self, of: &CallFacts, summary: Option<String>) -> Result<String, ToolError> {
+        self.runtime.block_on(self.begun(of, summary)).map_err(told)
+    }
+
+    fn wait(
+        &self,
+        of: &CallFacts,
+        workflow: &str,
+        message: &str,
+        timeout: Option<Duration>,
+    ) -> Result<(), ToolError> {
+        self.runtime.block_on(self.waits(of, workflow, message, timeout)).map_err(told)
+    }
+}
+
+impl InTurn {
+    /// Sends a message, once, and waits until it is out.
+    async fn delivered(
+        &self,
+        of: &CallFacts,
+        message: Message,
+        cancel: &CancellationToken,
+    ) -> Result<SentMessage, Problem> {
+        let Message { to, text, files, workflow } = message;
+        let executor = &self.executor;
+        let to = person(&to)?;
+        let run = match &workflow {
+            Some(run) => Some(self.own(run).await?),
+            None => None,
+        };
+        let messenger = executor.messenger(&to, cancel).await?;
+        let id = name_of("send", of, &[&named(&to), &text]);
+        let turn = match &run {
+            Some(run) => TurnId::new(format!("{}/{id}", run.new.run)),
+            None => TurnId::new(format!("{}/{id}", of.call)),
+        };
+        let private = reached(|| messenger.open(&to.user), cancel).await?;
+        if executor.store.message_sent(&turn).await.map_err(lost)? == Sent::Unknown {
+            let taken = self.held(files, &turn)?;
+            let files = taken.as_ref().map(Addition::attachments).unwrap_or_default();
+            executor.warden.note_message(audit::Message {
+                facts: of.clone(),
+                to: named(&to),
+                text_sha256: sha256_hex(text.as_bytes()),
+                files: taken.as_ref().map(Addition::effects).unwrap_or_default(),
+                run: run.as_ref().map(|run| run.new.run.clone()),
+            })?;
+            let response = OutgoingResponse { attachments: files.clone(), ..OutgoingResponse::text(text) };
+            let reply = NewReply { target: private.target, parts: messenger.parts(response) };
+            if let Some(taken) = taken {
+                taken.keep();
+            }
+            let (channel, place) = (messenger.channel(), private.place);
+            let kept = match &run {
+                None => {
+                    let turn = turn.clone();
+                    executor.store.keep_direct(NewDirect { channel, turn, reply, files, place }).await
+                }
+                Some(run) => {
+                    let new = NewMessage {
+                        run: run.new.run.clone(),
+                        task: 0,
+                        channel,
+                        recipient: to.user.clone(),
+                        turn: turn.clone(),
+                        texts: super::executor::people::texts(&reply),
+                        is_awaited: true,
+                        reply,
+                        files,
+                        place,
+                    };
+                    executor.store.keep_turn_message(&id, new).await
+                }
+            };
+            executor.warden.outgoing().release(&turn);
+            match kept.map_err(lost)? {
+                Some(reply) => messenger.send(reply).await,
+                None if run.is_some() => return Err(ended()),
+                None => {}
+            }
+        }
+        let out = executor.out(&turn, cancel).await;
+        let sent = out.map(|message_id| SentMessage {
+            channel: to.channel.clone(),
+            channel_id: private.chat,
+            message_id,
+        });
+        if let Some(run) = &run {
+            self.note_task(run, &id, &sent).await?;
+        }
+        sent
+    }
+
+    /// Keeps what became of the message of a run.
+    async fn note_task(
+        &self,
+        run: &KeptRun,
+        id: &str,
+        sent: &Result<SentMessage, Problem>,
+    ) -> Result<(), Problem> {
+        let ended = match sent {
+            Ok(SentMessage { channel, channel_id, message_id }) => Ended::Done(
+                json!({ "channel": channel, "channelId": channel_id, "messageId": message_id }).to_string(),
+            ),
+            Err(problem) if problem.code == ErrorCode::SendFailed => Ended::Failed(problem.to_json(Some(id))),
+            Err(_) => return Ok(()),
+        };
+        self.executor.store.end_turn_task(&run.new.run, id, ended).await.map_err(lost)
+    }
+
+    /// The files of a message, held until it is kept.
+    fn held(&self, files: Vec<Source>, turn: &TurnId) -> Result<Option<Addition>, Problem> {
+        if files.is_empty() {
+            return Ok(None);
+        }
+        let mut addition = self.executor.warden.outgoing().addition(turn);
+        let _: Vec<OutgoingAttachment> = addition.take(files, &|| Ok(())).map_err(ToolError::from)?;
+        Ok(Some(addition))
+    }
+
+    async fn begun(&self, of: &CallFacts, summary: Option<String>) -> Result<String, Problem> {
+        let asking = self.asking()?;
+        if summary.as_ref().is_some_and(|summary| summary.len() > SUMMARY_BYTES_MAX) {
+            return Err(
+                invalid(format!("\"summary\" has at most {SUMMARY_BYTES_MAX} bytes; shorten it")).into()
+            );
+        }
+        let store = &self.executor.store;
+        let run = format!("{WORKFLOW}-{}", &sha256_hex(of.call.as_str().as_bytes())[..20]);
+        if store.kept_run(&run).await.map_err(lost)?.is_some() {
+            return Ok(run);
+        }
+        let new = new_run(run.clone(), asking, summary, self.is_served(&asking.by));
+        self.note(&new, WorkflowState::Started, Some(&asking.by))?;
+        if !store.begin_turn_run(new.clone(), asking.turn.clone(), self.max_open).await.map_err(lost)? {
+            self.note(&new, WorkflowState::Failed, None)?;
+            let message = format!(
+                "{} runs of workflows are open ([workflows] max_open); try again when one has ended",
+                self.max_open
+            );
+            return Err(Problem { code: ErrorCode::QuotaExceeded, message });
+        }
+        Ok(run)
+    }
+
+    async fn waits(
+        &self,
+        of: &CallFacts,
+        workflow: &str,
+        message: &str,
+        timeout: Option<Duration>,
+    ) -> Result<(), Problem> {
+        let run = self.own(workflow).await?;
+        let age = u64::try_from(now_ms() - run.began_at).unwrap_or(0);
+        let left = self.executor.deadline.0.saturating_sub(Duration::from_millis(age));
+        // No run takes longer than that, so nobody waits for what would end it.
+        let patience = timeout.unwrap_or(left).min(left);
+        let new = NewTurnWait {
+            run: run.new.run.clone(),
+            id: name_of("wait", of, &[message]),
+            message: message.to_owned(),
+            patience: i64::try_from(patience.as_millis()).unwrap_or(i64::MAX),
+        };
+        let refused = |code, said: &str| Err(Problem { code, message: said.to_owned() });
+        match self.executor.store.wait_in_turn(new, now_ms()).await.map_err(lost)? {
+            TurnWaited::Begun => Ok(self.note(&run.new, WorkflowState::Waiting, None)?),
+            TurnWaited::Again => Ok(()),
+            TurnWaited::Ended => Err(ended()),
+            TurnWaited::NoMessage => refused(
+                ErrorCode::NotFound,
+                "this workflow has sent no such message; give the messageId that workflow_task_create returned",
+            ),
+            TurnWaited::Over => refused(
+                ErrorCode::NotFound,
+                "what came of this message was told already; send another one to ask further",
+            ),
+        }
+    }
+
+    /// The turn that asks, where it can be gone on with.
+    fn asking(&self) -> Result<&Asking, Problem> {
+        let refused = |said: &str| Problem { code: ErrorCode::ToolUnavailable, message: said.to_owned() };
+        match &self.asking {
+            None => {
+                Err(refused("a task of a workflow's file begins no workflow; the file has `send` and `wait`"))
+            }
+            Some(asking) if !asking.is_unlimited => {
+                Err(refused("here only tools of some profiles may be called, and no workflow is begun"))
+            }
+            Some(asking) => Ok(asking),
+        }
+    }
+
+    /// A run of this very person in this very conversation.
+    async fn own(&self, run: &str) -> Result<KeptRun, Problem> {
+        let asking = self.asking()?;
+        let kept = self.executor.store.kept_run(run).await.map_err(lost)?;
+        let is_own = |kept: &KeptRun| {
+            let began = BeganInTurn::of(kept).ok();
+            kept.new.owner == Owner::Turn
+                && kept.new.by == asking.by
+                && began.is_some_and(|began| began.trigger["session"] == asking.session.as_str())
+        };
+        kept.filter(is_own).ok_or_else(|| Problem {
+            code: ErrorCode::NotFound,
+            message: "there is no such workflow of this conversation; begin one with workflow_create"
+                .to_owned(),
+        })
+    }
+
+    fn is_served(&self, by: &Caller) -> bool {
+        let people = self.executor.people.as_ref();
+        let messenger = people.and_then(|people| people.runs.messenger(&by.channel));
+        messenger.is_some_and(|messenger| messenger.serves(&by.sender))
+    }
+
+    fn note(&self, new: &NewRun, state: WorkflowState, by: Option<&Caller>) -> Result<(), ToolError> {
+        self.executor.warden.note_workflow(event(new, state, by))
+    }
+}
+
+fn new_run(run: String, asking: &Asking, summary: Option<String>, was_served: bool) -> NewRun {
+    let Asking { request, session, by, answer_to, .. } = asking;
+    let began = BeganInTurn {
+        dir: String::new(),
+        files: [],
+        input: json!({}),
+        env: Map::new(),
+        trigger: json!({
+            "kind": WORKFLOW, "channel": by.channel, "sender": by.sender, "session": session.as_str(),
+            "request": request.as_str(),
+        }),
+        tools: Map::new(),
+        request: request.clone(),
+        summary,
+        was_served,
+    };
+    NewRun {
+        run,
+        workflow: WORKFLOW.to_owned(),
+        by: by.clone(),
+        began_with: serde_json::to_string(&began).expect("plain data"),
+        file_sha256: String::new(),
+        tasks: Vec::new(),
+        owner: Owner::Turn,
+        answer_to: Some(answer_to.clone()),
+        answers: false,
+    }
+}
+
+/// What the audit is told of a run.
+pub(super) fn event(new: &NewRun, state: WorkflowState, by: Option<&Caller>) -> Workflow {
+    Workflow {
+        run: new.run.clone(),
+        workflow: new.workflow.clone(),
+        file_sha256: new.file_sha256.clone(),
+        state: Some(state),
+        by: by.map(|by| format!("{}:{}", by.channel, by.sender)),
+        task: None,
+        attachments: None,
+        to: None,
+        text_sha256: None,
+    }
+}
+
+/// A time in words: `24h`, `90s`.
+pub(super) fn in_words(milliseconds: i64) -> String {
+    Span(Duration::from_millis(u64::try_from(milliseconds).unwrap_or(0))).to_string()
+}
+
+/// Names what a call does: the same again when it runs again.
+fn name_of(what: &str, of: &CallFacts, parts: &[&str]) -> String {
+    let all = json!([of.call, of.arguments_sha256, parts]).to_string();
+    format!("{what}-{}", &sha256_hex(all.as_bytes())[..12])
+}
+
+fn person(text: &str) -> Result<Person, ToolError> {
+    Person::parse(text).ok_or_else(|| denied(text))
+}
+
+fn denied(to: &str) -> ToolError {
+    super::executor::people::denied(to)
+}
+
+fn invalid(said: impl AsRef<str>) -> ToolError {
+    ToolError::new(ErrorCode::InvalidArguments, said)
+}
+
+fn ended() -> Problem {
+    let message = "this workflow has ended; begin another one with workflow_create".to_owned();
+    Problem { code: ErrorCode::NotFound, message }
+}
+
+fn told(problem: Problem) -> ToolError {
+    ToolError::new(problem.code, problem.message)
+}

@@ -1,0 +1,358 @@
+//! Runs that a turn begins: messages under their calls, waits, and the one statement by which a reply
+//! goes on with the request.
+
+use super::people::keep;
+use super::{Ended, NewMessage, NewRun, columns, insert_run};
+use crate::replies::{insert_reply, reply};
+use crate::streams::said;
+use crate::{
+    Headers, NewReply, Place, Queue, Reply, Sqlite, StoreError, TurnRuns, now_ms, outgoing, steering,
+};
+use async_trait::async_trait;
+use cofferdam_core::id::{SessionId, TurnId};
+use cofferdam_core::message::OutgoingAttachment;
+use rusqlite::{OptionalExtension, Transaction, params};
+
+/// A message to somebody that belongs to no run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NewDirect {
+    /// What is this channel's in the store.
+    pub channel: String,
+    /// Names it for ever: sent again it is the same message.
+    pub turn: TurnId,
+    /// The message.
+    pub reply: NewReply,
+    /// Its files, whose blobs are needed until it is out.
+    pub files: Vec<OutgoingAttachment>,
+    /// Where it is said, where a channel notes that.
+    pub place: Option<Place>,
+}
+
+/// A wait that a turn begins.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NewTurnWait {
+    /// The run.
+    pub run: String,
+    /// Names the task: the same call begins one wait.
+    pub id: String,
+    /// The platform's id of the message.
+    pub message: String,
+    /// How long, in milliseconds.
+    pub patience: i64,
+}
+
+/// What became of beginning a wait.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TurnWaited {
+    /// It is waited for.
+    Begun,
+    /// It was waited for already.
+    Again,
+    /// The run has ended.
+    Ended,
+    /// The run has sent no such message.
+    NoMessage,
+    /// Its reply has gone on with the request already, or nobody has replied in time.
+    Over,
+}
+
+/// A wait that is over.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DueWait {
+    /// The run.
+    pub run: String,
+    /// The task that waits.
+    pub task: usize,
+    /// Whom it waits for, `CHANNEL:USER`.
+    pub from: String,
+    /// How long it was to wait, in milliseconds.
+    pub patience: i64,
+    /// What they have replied, as JSON; none where they have not in time.
+    pub reply: Option<String>,
+    /// The files of the reply, in their channel's own words.
+    pub files: Option<String>,
+}
+
+/// A request that goes on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GoingOn {
+    /// The run.
+    pub run: String,
+    /// The task whose wait is over.
+    pub task: usize,
+    /// Whether nobody has replied.
+    pub is_late: bool,
+    /// What the task came to, as JSON.
+    pub output: String,
+    /// What is this channel's in the store: where the request was made.
+    pub channel: String,
+    /// Its conversation.
+    pub session: SessionId,
+    /// Who made it.
+    pub sender: String,
+    /// The message that a turn answers; its id is no platform's.
+    pub update_id: i64,
+    /// What it says, for whoever answers.
+    pub raw: String,
+}
+
+#[async_trait]
+impl TurnRuns for Sqlite {
+    async fn keep_direct(&self, new: NewDirect) -> Result<Option<Reply>, StoreError> {
+        self.write(move |tx| {
+            let NewDirect { channel, turn, reply: message, files, place } = new;
+            let is_kept =
+                tx.prepare_cached("SELECT 1 FROM reply WHERE turn = ?1")?.exists([turn.as_str()])?;
+            if is_kept {
+                return Ok(None);
+            }
+            let now = now_ms();
+            if let Some(place) = &place {
+                said(tx, &channel, place, now)?;
+            }
+            outgoing::hold(tx, turn.as_str(), &files)?;
+            insert_reply(tx, &channel, &turn, message, now)?;
+            reply(tx, &turn).map(Some)
+        })
+        .await
+    }
+
+    async fn begin_turn_run(&self, new: NewRun, turn: TurnId, open_max: u32) -> Result<bool, StoreError> {
+        self.write(move |tx| {
+            let is_there = tx.prepare_cached("SELECT 1 FROM run WHERE run = ?1")?.exists([&new.run])?;
+            if is_there {
+                return Ok(true);
+            }
+            if !insert_run(tx, &new, open_max)? {
+                return Ok(false);
+            }
+            tx.execute("UPDATE run SET turn = ?2 WHERE run = ?1", params![new.run, turn.as_str()])?;
+            Ok(true)
+        })
+        .await
+    }
+
+    async fn keep_turn_message(&self, id: &str, mut new: NewMessage) -> Result<Option<Reply>, StoreError> {
+        let id = id.to_owned();
+        self.write(move |tx| {
+            if !is_open(tx, &new.run)? || task_of(tx, &new.run, &id)?.is_some() {
+                return Ok(None);
+            }
+            new.task = add_task(tx, &new.run, &id)?;
+            keep(tx, new)
+        })
+        .await
+    }
+
+    async fn end_turn_task(&self, run: &str, id: &str, ended: Ended) -> Result<(), StoreError> {
+        let (run, id) = (run.to_owned(), id.to_owned());
+        self.write(move |tx| {
+            let (state, output, error) = columns(&ended);
+            tx.execute(
+                "UPDATE run_task SET state = ?3, output = ?4, error = ?5
+                 WHERE run = ?1 AND id = ?2 AND state IN ('running', 'cancelled')",
+                params![run, id, state, output, error],
+            )?;
+            Ok(())
+        })
+        .await
+    }
+
+    async fn wait_in_turn(&self, new: NewTurnWait, now: i64) -> Result<TurnWaited, StoreError> {
+        self.write(move |tx| wait(tx, &new, now)).await
+    }
+
+    async fn due_waits(&self, now: i64, settled: i64) -> Result<Vec<DueWait>, StoreError> {
+        self.ride(move |tx| {
+            let mut statement = tx.prepare_cached(
+                "SELECT task.run, task.n, task.waits_for, coalesce(task.patience, 0), message.state,
+                        message.answer, message.files
+                 FROM run JOIN run_task AS task ON task.run = run.run
+                 JOIN run_message AS message ON message.run = task.run AND message.n = task.waits_of
+                 WHERE run.state = 'running' AND run.owner = 'turn' AND task.state = 'running'
+                 AND ((message.state = 'replied' AND (message.album IS NULL OR message.replied_at <= ?1 - ?2))
+                      OR (message.state <> 'replied' AND task.waits_until <= ?1))
+                 ORDER BY run.began_at, task.n",
+            )?;
+            let rows = statement.query_map([now, settled], |row| {
+                let is_replied = row.get::<_, String>(4)? == "replied";
+                Ok(DueWait {
+                    run: row.get(0)?,
+                    task: usize::try_from(row.get::<_, i64>(1)?).unwrap_or(usize::MAX),
+                    from: row.get(2)?,
+                    patience: row.get(3)?,
+                    reply: row.get::<_, Option<String>>(5)?.filter(|_| is_replied),
+                    files: row.get::<_, Option<String>>(6)?.filter(|_| is_replied),
+                })
+            })?;
+            Ok(rows.collect::<Result<_, _>>()?)
+        })
+        .await
+    }
+
+    async fn go_on(&self, going: GoingOn) -> Result<bool, StoreError> {
+        self.write(move |tx| go_on(tx, &going, now_ms())).await
+    }
+
+    async fn end_idle_turn_runs(&self, now: i64) -> Result<Vec<String>, StoreError> {
+        self.write(move |tx| end_idle(tx, now)).await
+    }
+}
+
+fn is_open(tx: &Transaction<'_>, run: &str) -> Result<bool, StoreError> {
+    let open = "SELECT 1 FROM run WHERE run = ?1 AND state = 'running' AND owner = 'turn'";
+    Ok(tx.prepare_cached(open)?.exists([run])?)
+}
+
+fn task_of(tx: &Transaction<'_>, run: &str, id: &str) -> Result<Option<i64>, StoreError> {
+    let found = "SELECT n FROM run_task WHERE run = ?1 AND id = ?2";
+    Ok(tx.prepare_cached(found)?.query_row([run, id], |row| row.get(0)).optional()?)
+}
+
+fn add_task(tx: &Transaction<'_>, run: &str, id: &str) -> Result<usize, StoreError> {
+    let n: i64 =
+        tx.query_row("SELECT coalesce(max(n) + 1, 0) FROM run_task WHERE run = ?1", [run], |row| row.get(0))?;
+    tx.execute(
+        "INSERT INTO run_task (run, n, id, state) VALUES (?1, ?2, ?3, 'running')",
+        params![run, n, id],
+    )?;
+    Ok(usize::try_from(n).unwrap_or(usize::MAX))
+}
+
+fn wait(tx: &Transaction<'_>, new: &NewTurnWait, now: i64) -> Result<TurnWaited, StoreError> {
+    if task_of(tx, &new.run, &new.id)?.is_some() {
+        return Ok(TurnWaited::Again);
+    }
+    if !is_open(tx, &new.run)? {
+        return Ok(TurnWaited::Ended);
+    }
+    // The channel of a message is the store's name of it: `telegram-1` is of `telegram`.
+    let found = tx
+        .prepare_cached(
+            "SELECT n, channel, recipient FROM run_message
+             WHERE run = ?1 AND instr(',' || messages || ',', ',' || ?2 || ',') > 0",
+        )?
+        .query_row(params![new.run, new.message], |row| {
+            Ok((row.get::<_, i64>(0)?, row.get::<_, String>(1)?, row.get::<_, String>(2)?))
+        })
+        .optional()?;
+    let Some((of, channel, recipient)) = found else { return Ok(TurnWaited::NoMessage) };
+    let earlier: Option<String> = tx
+        .prepare_cached("SELECT state FROM run_task WHERE run = ?1 AND waits_of = ?2")?
+        .query_row(params![new.run, of], |row| row.get(0))
+        .optional()?;
+    match earlier.as_deref() {
+        None => {}
+        Some("running") => return Ok(TurnWaited::Again),
+        Some(_) => return Ok(TurnWaited::Over),
+    }
+    let platform = channel.split_once('-').map_or(channel.as_str(), |(platform, _)| platform);
+    let n = add_task(tx, &new.run, &new.id)?;
+    begin_wait(
+        tx,
+        (&new.run, super::number(n), of),
+        &format!("{platform}:{recipient}"),
+        (now, new.patience),
+    )?;
+    Ok(TurnWaited::Begun)
+}
+
+fn begin_wait(
+    tx: &Transaction<'_>,
+    (run, n, of): (&str, i64, i64),
+    from: &str,
+    (now, patience): (i64, i64),
+) -> Result<(), StoreError> {
+    let until = now.saturating_add(patience);
+    tx.execute(
+        "UPDATE run_task SET waits_for = ?3, waits_of = ?4, waits_until = ?5, patience = ?6 WHERE run = ?1 AND n = ?2",
+        params![run, n, from, of, until, patience],
+    )?;
+    // Whoever ends the run by hand ends what was promised, and says so there.
+    tx.execute("UPDATE run SET answers = 1 WHERE run = ?1", [run])?;
+    Ok(())
+}
+
+fn go_on(tx: &Transaction<'_>, going: &GoingOn, now: i64) -> Result<bool, StoreError> {
+    let task = super::number(going.task);
+    if going.is_late {
+        let late = tx.execute(
+            "UPDATE run_message SET state = 'timed_out' WHERE run = ?1 AND state IN ('open', 'timed_out')
+             AND n = (SELECT waits_of FROM run_task WHERE run = ?1 AND n = ?2)",
+            params![going.run, task],
+        )?;
+        if late == 0 {
+            return Ok(false);
+        }
+    }
+    let ended = tx.execute(
+        "UPDATE run_task SET state = 'done', output = ?3 WHERE run = ?1 AND n = ?2 AND state = 'running'
+         AND EXISTS (SELECT 1 FROM run WHERE run.run = ?1 AND run.state = 'running')",
+        params![going.run, task, going.output],
+    )?;
+    if ended == 0 {
+        return Ok(false);
+    }
+    tx.execute(
+        "INSERT OR IGNORE INTO inbox (channel, update_id, received_at, raw) VALUES (?1, ?2, ?3, ?4)",
+        params![going.channel, going.update_id, now, going.raw],
+    )?;
+    let seq = "SELECT seq FROM inbox WHERE channel = ?1 AND update_id = ?2";
+    let seq = tx.query_row(seq, params![going.channel, going.update_id], |row| row.get(0))?;
+    let (session, sender) = (going.session.clone(), going.sender.clone());
+    steering::address(tx, seq, &Headers { session, sender, queue: Queue::Turn, answers: None })?;
+    // From here on the run is that turn's.
+    tx.execute(
+        "UPDATE run SET turn = ?2, answers = EXISTS (
+             SELECT 1 FROM run_task WHERE run = ?1 AND state = 'running' AND waits_until IS NOT NULL)
+         WHERE run = ?1",
+        params![going.run, format!("{}-{}", going.channel, going.update_id)],
+    )?;
+    Ok(true)
+}
+
+/// A run in which nothing was ever waited for ends after this, in milliseconds: where there is no
+/// model, a person types each step.
+const UNUSED_MS: i64 = 60 * 60 * 1000;
+
+/// Runs of turns in which nothing is waited for, whose turn has ended; and whether they have had
+/// their time.
+const IDLE: &str = "SELECT run, began_at <= ?1 OR EXISTS (
+        SELECT 1 FROM run_task WHERE run_task.run = run.run AND waits_of IS NOT NULL)
+    FROM run WHERE owner = 'turn' AND state = 'running'
+    AND NOT EXISTS (SELECT 1 FROM run_task WHERE run_task.run = run.run AND run_task.state = 'running'
+                    AND waits_until IS NOT NULL)
+    AND NOT EXISTS (SELECT 1 FROM inbox WHERE done_at IS NULL
+                    AND (inbox.turn = run.turn OR inbox.channel || '-' || inbox.update_id = run.turn))";
+
+fn end_idle(tx: &Transaction<'_>, now: i64) -> Result<Vec<String>, StoreError> {
+    let idle: Vec<(String, bool)> = tx
+        .prepare_cached(IDLE)?
+        .query_map([now - UNUSED_MS], |row| Ok((row.get(0)?, row.get(1)?)))?
+        .collect::<Result<_, _>>()?;
+    let mut ended = Vec::new();
+    for (run, has_had_its_time) in idle {
+        // Somebody has replied before anybody waited, and nobody came to wait.
+        let unheard: Option<(i64, String, String)> = tx
+            .prepare_cached(
+                "SELECT n, channel, recipient FROM run_message AS message WHERE run = ?1 AND state = 'replied'
+                 AND NOT EXISTS (SELECT 1 FROM run_task WHERE run = ?1 AND waits_of = message.n) LIMIT 1",
+            )?
+            .query_row([&run], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))
+            .optional()?;
+        if let Some((of, channel, recipient)) = unheard {
+            let platform = channel.split_once('-').map_or(channel.as_str(), |(platform, _)| platform);
+            let n = add_task(tx, &run, &format!("unheard-{of}"))?;
+            begin_wait(tx, (&run, super::number(n), of), &format!("{platform}:{recipient}"), (now, 0))?;
+            continue;
+        }
+        if !has_had_its_time {
+            continue;
+        }
+        let done =
+            "UPDATE run SET state = 'done', ended_at = ?2, answers = 0 WHERE run = ?1 AND state = 'running'";
+        tx.execute(done, params![run, now])?;
+        ended.push(run);
+    }
+    Ok(ended)
+}

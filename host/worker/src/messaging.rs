@@ -1,0 +1,51 @@
+//! `messaging` as guests call it: each function is one request to the gateway, which alone reaches
+//! people.
+
+use crate::bindings::cofferdam::tool::messaging as wit;
+use crate::bindings::cofferdam::tool::types::ToolError as WitError;
+use crate::state::State;
+use cofferdam_core::host_call::{Reply, Request};
+use cofferdam_core::message::{DirectMessage, SentMessage};
+use cofferdam_core::tool::ToolError;
+
+type Answered<T> = wasmtime::Result<Result<T, WitError>>;
+
+impl State {
+    fn answered<T>(&self, answer: Result<T, ToolError>) -> Answered<T> {
+        Ok(match answer {
+            Ok(value) => Ok(value),
+            Err(error) => Err(self.error(error)?),
+        })
+    }
+}
+
+impl wit::Host for State {
+    fn send(&mut self, message: wit::Message, workflow: Option<String>) -> Answered<wit::SentMessage> {
+        let wit::Message { to, text, files } = message;
+        let request = Request::Send(DirectMessage { to, text, files, workflow });
+        let sent = self.gateway.ask(request, |reply| match reply {
+            Reply::Sent(SentMessage { channel, channel_id, message_id }) => {
+                Some(wit::SentMessage { channel, channel_id, message_id })
+            }
+            _ => None,
+        });
+        self.answered(sent)
+    }
+
+    fn begin_workflow(&mut self, summary: Option<String>) -> Answered<String> {
+        let begun = self.gateway.ask(Request::BeginWorkflow(summary), |reply| match reply {
+            Reply::Begun(workflow) => Some(workflow),
+            _ => None,
+        });
+        self.answered(begun)
+    }
+
+    fn wait_for_reply(&mut self, workflow: String, message: String, timeout_ms: Option<u64>) -> Answered<()> {
+        let request = Request::WaitForReply { workflow, message, timeout_ms };
+        let waits = self.gateway.ask(request, |reply| match reply {
+            Reply::Done => Some(()),
+            _ => None,
+        });
+        self.answered(waits)
+    }
+}

@@ -22,6 +22,7 @@ mod recent;
 #[cfg(test)]
 mod tests;
 mod unit;
+mod voice;
 
 pub use about::{About, Author, Somebody};
 pub use arrivals::{Flow, hand_on};

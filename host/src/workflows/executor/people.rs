@@ -10,7 +10,7 @@ use cofferdam_core::message::{OutgoingAttachment, OutgoingResponse};
 use cofferdam_core::path::GuestPath;
 use cofferdam_core::text::one_line;
 use cofferdam_core::tool::{ErrorCode, ToolError};
-use cofferdam_store::{NewMessage, NewReply, NewWait, Sent, StoreError, Waited};
+use cofferdam_store::{NewMessage, NewReply, NewWait, Sent, Store, StoreError, Waited};
 use cofferdam_store::{now_ms, plain};
 use cofferdam_warden::attachments::outgoing::{Body, Source};
 use cofferdam_workflow::{ApproveWork, Person, PlannedWork, ReadySend, SendWork, WaitWork};
@@ -36,10 +36,8 @@ pub struct People {
     pub channels: Vec<&'static str>,
 }
 
-impl From<Unreached> for Problem {
-    fn from(error: Unreached) -> Self {
-        Self { code: ErrorCode::SendFailed, message: one_line(&error.to_string(), 500) }
-    }
+fn unreached(error: &Unreached) -> ToolError {
+    ToolError::new(ErrorCode::SendFailed, one_line(&error.to_string(), 500))
 }
 
 fn cancelled() -> Problem {
@@ -50,30 +48,68 @@ fn named(person: &Person) -> String {
     format!("{}:{}", person.channel, person.user)
 }
 
-impl Executor {
+impl People {
     /// Who reaches a person; waits for a channel that is not up yet.
+    ///
+    /// # Errors
+    /// `recipient_denied` for somebody who is not served.
+    pub async fn messenger(
+        &self,
+        person: &Person,
+        cancel: &CancellationToken,
+    ) -> Result<Arc<dyn Messenger>, ToolError> {
+        if !self.channels.iter().any(|channel| *channel == person.channel) {
+            return Err(denied(person));
+        }
+        loop {
+            if let Some(messenger) = self.runs.messenger(&person.channel) {
+                return if messenger.serves(&person.user) { Ok(messenger) } else { Err(denied(person)) };
+            }
+            tokio::select! {
+                () = tokio::time::sleep(LOOK) => {}
+                () = cancel.cancelled() => return Err(ToolError::cancelled()),
+            }
+        }
+    }
+}
+
+fn denied(person: &Person) -> ToolError {
+    ToolError::new(ErrorCode::RecipientDenied, format!("{} {CLOSED}", one_line(&named(person), 80)))
+}
+
+/// The platform's ids of a stored message, once it is out.
+///
+/// # Errors
+/// `send_failed` with what the platform said.
+pub async fn sent(
+    store: &Store,
+    turn: &TurnId,
+    cancel: &CancellationToken,
+) -> Result<Vec<String>, ToolError> {
+    loop {
+        let looked = store.message_sent(turn).await;
+        match looked
+            .map_err(|error| ToolError::new(ErrorCode::Internal, one_line(&error.to_string(), 500)))?
+        {
+            Sent::Out(ids) => return Ok(ids),
+            Sent::Failed(why) => return Err(ToolError::new(ErrorCode::SendFailed, one_line(&why, 500))),
+            Sent::NotYet | Sent::Unknown => {}
+        }
+        tokio::select! {
+            () = tokio::time::sleep(LOOK) => {}
+            () = cancel.cancelled() => return Err(ToolError::cancelled()),
+        }
+    }
+}
+
+impl Executor {
     async fn messenger(
         &self,
         person: &Person,
         cancel: &CancellationToken,
     ) -> Result<Arc<dyn Messenger>, Problem> {
-        let denied = || Problem {
-            code: ErrorCode::RecipientDenied,
-            message: format!("{} {CLOSED}", one_line(&named(person), 80)),
-        };
-        let people = self.people.as_ref().ok_or_else(denied)?;
-        if !people.channels.iter().any(|channel| *channel == person.channel) {
-            return Err(denied());
-        }
-        loop {
-            if let Some(messenger) = people.runs.messenger(&person.channel) {
-                return if messenger.serves(&person.user) { Ok(messenger) } else { Err(denied()) };
-            }
-            tokio::select! {
-                () = tokio::time::sleep(LOOK) => {}
-                () = cancel.cancelled() => return Err(cancelled()),
-            }
-        }
+        let people = self.people.as_ref().ok_or_else(|| denied(person))?;
+        Ok(people.messenger(person, cancel).await?)
     }
 
     /// Sends the message of a task, once, and waits until it is out.
@@ -121,25 +157,8 @@ impl Executor {
                 None => return Err(cancelled()),
             }
         }
-        let id = self.out(&turn, cancel).await?;
+        let id = sent(&self.store, &turn, cancel).await?.into_iter().next().unwrap_or_default();
         Ok(json!({ "channel": ready.to.channel, "channelId": private.chat, "messageId": id }))
-    }
-
-    /// The platform's id of a message, once it is out.
-    async fn out(&self, turn: &TurnId, cancel: &CancellationToken) -> Result<String, Problem> {
-        loop {
-            match self.store.message_sent(turn).await.map_err(lost)? {
-                Sent::Out(ids) => return Ok(ids.into_iter().next().unwrap_or_default()),
-                Sent::Failed(why) => {
-                    return Err(Problem { code: ErrorCode::SendFailed, message: one_line(&why, 500) });
-                }
-                Sent::NotYet | Sent::Unknown => {}
-            }
-            tokio::select! {
-                () = tokio::time::sleep(LOOK) => {}
-                () = cancel.cancelled() => return Err(cancelled()),
-            }
-        }
     }
 
     /// The files of a message, held until it is out.
@@ -325,7 +344,10 @@ fn lost(error: StoreError) -> Problem {
 }
 
 /// Tries to reach somebody for as long as time may heal what fails.
-async fn reached<T, F>(mut attempt: impl FnMut() -> F, cancel: &CancellationToken) -> Result<T, Problem>
+///
+/// # Errors
+/// `send_failed` where it never will.
+pub async fn reached<T, F>(mut attempt: impl FnMut() -> F, cancel: &CancellationToken) -> Result<T, ToolError>
 where
     F: Future<Output = Result<T, Unreached>>,
 {
@@ -333,11 +355,11 @@ where
         match attempt().await {
             Ok(reached) => return Ok(reached),
             Err(Unreached::Now(why)) => tracing::debug!(why, "a person is tried again"),
-            Err(error @ Unreached::Ever(_)) => return Err(error.into()),
+            Err(error @ Unreached::Ever(_)) => return Err(unreached(&error)),
         }
         tokio::select! {
             () = tokio::time::sleep(AGAIN) => {}
-            () = cancel.cancelled() => return Err(cancelled()),
+            () = cancel.cancelled() => return Err(ToolError::cancelled()),
         }
     }
 }

@@ -8,6 +8,7 @@ mod inbox;
 mod outbox;
 mod runs;
 mod streams;
+mod voices;
 mod waits;
 
 use super::*;
@@ -56,6 +57,8 @@ struct Held {
     placeholders: BTreeMap<String, Placeholder>,
     lines: Vec<Spoken>,
     attempts: BTreeMap<String, (Caller, u32, Begun)>,
+    transcripts: BTreeMap<String, String>,
+    spoken_to: BTreeSet<(String, String)>,
     used: Vec<(i64, Caller, Used)>,
     approvals: Arc<ApprovalsInMemory>,
     blobs: BTreeSet<(String, String)>,

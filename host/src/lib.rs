@@ -7,4 +7,5 @@ pub mod config;
 pub mod gateway;
 pub mod log;
 pub mod monitor;
+pub mod saying;
 pub mod workflows;

@@ -21,5 +21,7 @@ mod rates;
 mod refusals;
 mod reload;
 mod replies;
+mod say;
 mod vertical;
+mod voice;
 mod world;

@@ -1,4 +1,4 @@
-//! Many turns with random faults on each platform: kills, a model and a platform that fail, events
+//! Many turns with random faults on each platform, and on both with one gateway: kills, a model and a platform that fail, events
 //! that come twice or out of order, a full disk, a clock that jumps. Every message is answered
 //! once, or with an honest error, and again only where nobody can know that it was heard; the
 //! workspace holds what the answers say, and nothing else; the audit is sound; nothing grows.
@@ -12,6 +12,7 @@
 //! fail (`files::any_fault`), power that goes (`files::power`), approvals (`conformance`).
 
 mod answers;
+mod both;
 mod clock;
 mod faults;
 mod gateway;
@@ -22,6 +23,7 @@ mod rows;
 mod stand;
 mod told;
 
+use both::Both;
 use faults::{Kills, Random};
 use platforms::Soaked;
 use stand::Stand;
@@ -49,6 +51,11 @@ async fn every_message_is_answered_whatever_fails_on_telegram() -> anyhow::Resul
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_message_is_answered_whatever_fails_on_discord() -> anyhow::Result<()> {
     soak::<Discord>().await
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn every_message_is_answered_whatever_fails_on_both() -> anyhow::Result<()> {
+    soak::<Both>().await
 }
 
 async fn soak<P: Soaked>() -> anyhow::Result<()> {

@@ -24,6 +24,7 @@ pub mod serving;
 pub mod telegram;
 pub mod terminal;
 pub mod tracer;
+pub mod voice;
 pub mod workers;
 
 /// Whether `needle` is anywhere in `bytes`. Compiled code of many megabytes is looked through by

@@ -8,9 +8,10 @@ use std::time::{SystemTime, UNIX_EPOCH};
 /// Turns when nobody says.
 const TURNS: u64 = 10_000;
 /// Those that there is a soak of.
-const CHANNELS: [&str; 2] = ["telegram", "discord"];
+const CHANNELS: [&str; 3] = ["telegram", "discord", "both"];
 
-/// Lives through so many turns with random faults, on this channel or on one after the other;
+/// Lives through so many turns with random faults, on this channel, on both with one gateway, or on
+/// one after the other;
 /// prints the seed, with which they can be planned again.
 pub(crate) fn run(arguments: &[&str]) -> Result<(), String> {
     let number = |text: &&str| text.parse::<u64>().map_err(|_| format!("{text:?} is no number"));

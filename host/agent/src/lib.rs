@@ -3,6 +3,7 @@
 //!
 //! ```text
 //! turn ─► llm: the provider's next step ─► server: which addresses, at what pace, with whose key
+//!   ├───► voice: text of what was said, speech of an answer
 //!   └───► tools: one call, from its request to the audited outcome ─► warden
 //! ```
 //!
@@ -13,3 +14,4 @@ pub mod llm;
 pub mod server;
 pub mod tools;
 pub mod turn;
+pub mod voice;

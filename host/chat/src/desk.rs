@@ -16,11 +16,11 @@ mod press;
 mod tests;
 mod words;
 
-pub use asking::{Attempt, Board, NotShown, change_message, until_shown};
+pub use asking::{Attempt, Board, Changing, NotShown, change_message, until_shown};
 pub use press::{Said, Verb};
 
 use crate::lanes::Stop;
-use cofferdam_store::{Approvals, Keeper};
+use cofferdam_store::{Approval, Approvals, Keeper};
 use serde_json::{Value, json};
 use std::sync::Arc;
 use std::time::Duration;
@@ -96,6 +96,11 @@ impl Desk {
     pub fn look_again(&self) {
         self.decided.send_replace(());
     }
+}
+
+/// The chat that an approval is shown in, in the channel's own words.
+pub fn chat_of(approval: &Approval) -> Option<String> {
+    Place::read(&approval.place).map(|place| place.chat)
 }
 
 impl Place {

@@ -56,3 +56,10 @@ pub(crate) fn calling(tool: &str, number: usize, of: usize) -> String {
     };
     format!("{doing} {number} of {of}")
 }
+
+/// The line of `/help` where this gateway speaks.
+pub(crate) const VOICE_HELP: &str =
+    "/voice on has replies to your voice messages spoken, too; /voice off ends that";
+
+/// Characters of what `/help` says besides the tools.
+pub const HELP_CHARS_MAX: usize = 100;

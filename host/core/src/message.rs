@@ -5,8 +5,7 @@ use serde::{Deserialize, Serialize};
 
 /// Everything that answers a turn, and the only source of what is sent.
 ///
-/// Routed in this order: text, then voice, then attachments. Voice has no producer yet; it is part
-/// of the contract so that routing never grows a side channel.
+/// Routed in this order: text, then voice, then attachments.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OutgoingResponse {
     /// What is to be read; a channel splits it at its own limit.

@@ -32,8 +32,11 @@ impl Acks {
     pub(super) fn begin(&self, bot: &Bot, interaction: Interaction, noted: NewUpdate) {
         let (api, base) = (bot.api.clone(), bot.base.clone());
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if known.len() >= ACKS_MAX {
-            known.retain(|_, ack| !ack.is_finished());
+        if !make_room(&mut known) {
+            tracing::debug!(
+                "so many commands wait to be acknowledged that one more is when its turn has come"
+            );
+            return;
         }
         let id = interaction.id;
         let telling = async move {
@@ -65,6 +68,14 @@ impl Acks {
     }
 }
 
+/// Whether one more can be remembered; those that were given are forgotten for it.
+fn make_room(known: &mut HashMap<Id, JoinHandle<Begins>>) -> bool {
+    if known.len() >= ACKS_MAX {
+        known.retain(|_, ack| !ack.is_finished());
+    }
+    known.len() < ACKS_MAX
+}
+
 async fn tell(api: &Api, interaction: &Interaction, stop: &CancellationToken) -> Begins {
     let route = Route::answer(interaction);
     // An answer is to come, and everybody there sees it.
@@ -91,5 +102,27 @@ async fn tell(api: &Api, interaction: &Interaction, stop: &CancellationToken) ->
             () = tokio::time::sleep(backoff.pause()) => {}
             () = stop.cancelled() => return Begins::Later,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn no_more_are_remembered_than_the_limit() {
+        let mut known = HashMap::new();
+        for id in (1..).take(ACKS_MAX) {
+            assert!(make_room(&mut known), "{id}");
+            known.insert(id, tokio::spawn(std::future::pending()));
+        }
+        assert!(!make_room(&mut known), "nobody has heard of any of them");
+        let given = tokio::spawn(std::future::ready(Begins::Now));
+        while !given.is_finished() {
+            tokio::task::yield_now().await;
+        }
+        known.insert(1, given);
+        assert!(make_room(&mut known), "one was given");
+        assert_eq!(known.len(), ACKS_MAX - 1);
     }
 }

@@ -9,9 +9,10 @@ use super::send::{MANNERS, message, nonce, payload};
 use super::target::Target;
 use async_trait::async_trait;
 use cofferdam_agent::tools::Approval;
-use cofferdam_chat::desk::{Attempt, Board, NotShown, Verb, change_message, until_shown};
+use cofferdam_chat::desk::{Attempt, Board, Changing, NotShown, Verb, change_message, until_shown};
 use cofferdam_chat::outbound::{Rich, in_pieces};
 use serde_json::{Value, json};
+use std::future::ready;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -69,23 +70,34 @@ impl Board for Below {
         until_shown(attempt).await
     }
 
-    fn change(&self, message: &str, text: String) {
-        let (channel, Ok(message)) = (self.channel(), message.parse()) else { return };
+    fn change(&self, message: &str, text: String) -> Changing {
+        let (channel, Ok(message)) = (self.channel(), message.parse()) else { return Box::pin(ready(true)) };
         let mut body = payload(&last_piece(&text));
         body["components"] = json!([]);
-        let (api, body) = (self.bot.api.clone(), Arc::new(body));
-        change_message(move || {
-            let (api, body) = (api.clone(), body.clone());
-            async move {
-                let route = Route::bot(route::EDIT, &[channel, message]);
-                match api.call(&route, Carried::Json(&body)).await {
-                    Ok(_) | Err(Failure::Refused { .. }) => None,
-                    Err(Failure::TooMany(pause)) => Some(pause),
-                    Err(_) => Some(Duration::from_secs(1)),
-                }
-            }
-        });
+        edit(&self.bot, (channel, message), body)
     }
+}
+
+/// Takes the buttons of a question away, and leaves its words.
+pub(super) fn take_choices(bot: &Bot, chat: &str, message: &str) -> Changing {
+    let (Ok(channel), Ok(message)) = (chat.parse(), message.parse()) else { return Box::pin(ready(true)) };
+    let body = json!({ "components": [], "allowed_mentions": { "parse": [], "replied_user": false } });
+    edit(bot, (channel, message), body)
+}
+
+fn edit(bot: &Bot, (channel, message): (Id, Id), body: Value) -> Changing {
+    let (api, body) = (bot.api.clone(), Arc::new(body));
+    change_message(move || {
+        let (api, body) = (api.clone(), body.clone());
+        async move {
+            let route = Route::bot(route::EDIT, &[channel, message]);
+            match api.call(&route, Carried::Json(&body)).await {
+                Ok(_) | Err(Failure::Refused { .. }) => None,
+                Err(Failure::TooMany(pause)) => Some(pause),
+                Err(_) => Some(Duration::from_secs(1)),
+            }
+        }
+    })
 }
 
 /// What is shown of a text in the one message that is changed: its end, with what was decided.

@@ -2,7 +2,7 @@
 //! and shown.
 
 use super::api::{Carried, Haste};
-use super::approvals::Below;
+use super::approvals::{Below, take_choices};
 use super::bot::{Bot, CHANNEL};
 use super::draft::Draft;
 use super::failure::Failure;
@@ -14,7 +14,7 @@ use super::target::{Place, Target, first_id_of};
 use super::wire::Message;
 use async_trait::async_trait;
 use cofferdam_chat::answering::{Base, Begins, Channel};
-use cofferdam_chat::desk::Board;
+use cofferdam_chat::desk::{Board, Changing};
 use cofferdam_chat::outbound::{Manners, Opening};
 use cofferdam_chat::people::{Door, Welcomes};
 use cofferdam_chat::runs::Unreached;
@@ -98,6 +98,10 @@ impl Channel for Bot {
     ) -> Live<Placeholder<Draft>> {
         let draft = Draft { bot: self.clone(), turn: turn.clone(), target: target.clone() };
         Placeholder::start(self.base.store.clone(), turn.clone(), draft, before)
+    }
+
+    fn take_choices(&self, chat: &str, message: &str) -> Changing {
+        take_choices(self, chat, message)
     }
 
     fn board(self: &Arc<Self>, target: &Target, asker: &str) -> impl Board {

@@ -44,7 +44,7 @@ mod token;
 mod wire;
 
 pub use config::{Config, ConfigError, Timing};
-pub use probe::{Found, Obstacle, examine};
+pub use probe::{Found, Obstacle, examine, permissions};
 pub use token::Token;
 
 use acks::Acks;
@@ -55,7 +55,7 @@ use cofferdam_chat::lanes::Arrival;
 use cofferdam_chat::people::words::served;
 use cofferdam_chat::people::{Door, Guests, Names};
 use cofferdam_chat::pulse::Pulse;
-use cofferdam_chat::setup::{Renewal, run, wait_for};
+use cofferdam_chat::setup::{self, Renewal, run, wait_for};
 use cofferdam_store::StoreError;
 use failure::Failure;
 use file::Cdn;
@@ -117,18 +117,9 @@ pub async fn serve(
     renewals: mpsc::Receiver<Renewal<Config>>,
     stop: CancellationToken,
 ) -> Result<(), ServeError> {
-    service.config.check()?;
-    let address = service.config.address()?;
-    let Config { message_content, .. } = service.config;
-    let gateway = Gateway { api: address.reach, message_content, token_place: service.config.token_place() };
-    let soon = stop.child_token();
-    let api = Api::new(address, service.token.clone(), soon.clone());
-    let api = Arc::new(api.map_err(|failure| ServeError::Client(failure.to_string()))?);
-    let me = who_am_i(&api, &stop).await.map_err(|_| gateway.unauthorized(401))?;
-    let Some(me) = me else { return Ok(()) };
-    service.services.presence.polls_as(CHANNEL, &me.called());
-    let users = service.config.allowed_users.len();
-    let bot = Arc::new(bot(service, api, me, soon)?);
+    let (presence, users) = (service.services.presence.clone(), service.config.allowed_users.len());
+    let Some((bot, gateway)) = open(service, &stop).await? else { return Ok(()) };
+    presence.polls_as(CHANNEL, &bot.me.called());
     let who = served(users, bot.door.let_in(), &bot.door.groups.told("guild"));
     let line = format!("listening on Discord as {} {who}", bot.me.called());
     let (menu, grace) = ((*bot.menu).clone(), bot.timing.grace);
@@ -136,6 +127,31 @@ pub async fn serve(
         PULSE.of_loop(listen(bots, gateway, lanes, || announce(&line))).await
     })
     .await
+}
+
+/// Sends what it is handed, and hears nothing, until `stop`.
+///
+/// # Errors
+/// [`ServeError`].
+pub async fn speak(service: Service, stop: CancellationToken) -> Result<(), ServeError> {
+    let Some((bot, _)) = open(service, &stop).await? else { return Ok(()) };
+    let grace = bot.timing.grace;
+    setup::speak(bot, grace).await;
+    Ok(())
+}
+
+/// The bot, once Discord has said who it is, and where events come from; `None` on `stop`.
+async fn open(service: Service, stop: &CancellationToken) -> Result<Option<(Arc<Bot>, Gateway)>, ServeError> {
+    service.config.check()?;
+    let address = service.config.address()?;
+    let Config { message_content, .. } = service.config;
+    let gateway = Gateway { api: address.reach, message_content, token_place: service.config.token_place() };
+    let soon = stop.child_token();
+    let api = Api::new(address, service.token.clone(), soon.clone());
+    let api = Arc::new(api.map_err(|failure| ServeError::Client(failure.to_string()))?);
+    let me = who_am_i(&api, stop).await.map_err(|_| gateway.unauthorized(401))?;
+    let Some(me) = me else { return Ok(None) };
+    Ok(Some((Arc::new(bot(service, api, me, soon)?), gateway)))
 }
 
 /// The bot's account; waits for a network that is down, and fails for a token that is refused.

@@ -65,6 +65,8 @@ pub(super) fn prepare(message: Message, rules: &Rules) -> Todo {
         text: String::new(),
         files: Files::Own(message.files.clone()),
         album: None,
+        // What is sent on was said by somebody else.
+        is_voice: message.is_voice && message.forwarded.is_none(),
         notices: Vec::new(),
         about: about(&message, rules.me.id),
         profiles: rules.place(message.guild).profiles.clone(),

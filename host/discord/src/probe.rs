@@ -8,8 +8,9 @@ use super::bot::Me;
 use super::config::Config;
 use super::failure::Failure;
 use super::gateway::no_sessions;
-use super::route::{self, Route};
+use super::route::{self, Id, Route};
 use super::token::Token;
+use super::wire::id;
 use cofferdam_chat::setup::{Answered, ProbeError};
 use std::time::Duration;
 use tokio::time::timeout;
@@ -25,6 +26,8 @@ pub struct Found {
     pub answered: Answered,
     /// What keeps it from connecting all the same.
     pub obstacles: Vec<Obstacle>,
+    /// The link by which it is invited into a guild, where its application is known.
+    pub invite: Option<String>,
 }
 
 /// Something that keeps the bot from connecting.
@@ -72,13 +75,19 @@ pub async fn examine(config: &Config, token: Token, limit: Duration) -> Found {
         Ok(asked) => asked,
         Err(Failure::Unauthorized) => {
             let refused = ProbeError::Refused { platform: "Discord", code: 401 };
-            return Found { answered: Answered { bot: Err(refused), date }, obstacles: Vec::new() };
+            return Found {
+                answered: Answered { bot: Err(refused), date },
+                obstacles: Vec::new(),
+                invite: None,
+            };
         }
         Err(failure) => return unreachable(failure.to_string()),
     };
-    let mut obstacles = Vec::new();
+    let (mut obstacles, mut invite) = (Vec::new(), None);
     match application {
         Ok(application) => {
+            // Of older bots it is another one than the bot's own.
+            invite = Some(link(id(&application["id"]).unwrap_or(me.id)));
             let flags = application["flags"].as_u64().unwrap_or_default();
             if config.message_content && flags & CONTENT_FLAGS == 0 {
                 obstacles.push(Obstacle::Intent);
@@ -95,10 +104,46 @@ pub async fn examine(config: &Config, token: Token, limit: Duration) -> Found {
         }
         Err(failure) => obstacles.push(Obstacle::Unreachable(failure.to_string())),
     }
-    Found { answered: Answered { bot: Ok(me.called()), date }, obstacles }
+    Found { answered: Answered { bot: Ok(me.called()), date }, obstacles, invite }
 }
 
 fn unreachable(said: String) -> Found {
     let bot = Err(ProbeError::Unreachable(said));
-    Found { answered: Answered { bot, date: None }, obstacles: Vec::new() }
+    Found { answered: Answered { bot, date: None }, obstacles: Vec::new(), invite: None }
+}
+
+/// What the bot asks for in a guild, by name and bit.
+const PERMISSIONS: [(&str, u64); 5] = [
+    ("View Channels", 1 << 10),
+    ("Send Messages", 1 << 11),
+    ("Attach Files", 1 << 15),
+    ("Read Message History", 1 << 16),
+    ("Send Messages in Threads", 1 << 38),
+];
+
+/// The names of the permissions that the link asks for.
+pub fn permissions() -> String {
+    PERMISSIONS.map(|(name, _)| name).join(", ")
+}
+
+/// The link by which a bot is invited: its messages, its commands, and no more than it needs.
+fn link(application: Id) -> String {
+    let bits: u64 = PERMISSIONS.iter().map(|(_, bit)| bit).sum();
+    format!(
+        "https://discord.com/oauth2/authorize?client_id={application}&scope=bot%20applications.commands&permissions={bits}"
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_link_asks_for_what_the_manual_says() {
+        let link = link(42);
+        assert!(
+            link.ends_with("client_id=42&scope=bot%20applications.commands&permissions=274878008320"),
+            "{link}"
+        );
+    }
 }

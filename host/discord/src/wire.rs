@@ -11,6 +11,9 @@ const PERSON_BYTES_MAX: usize = 64;
 /// Files of one message that are looked at; Discord's messages have at most ten.
 const FILES_MAX: usize = 50;
 
+/// The flag of a voice message.
+const VOICE_FLAG: u64 = 1 << 13;
+
 /// A message, or a command in its place.
 #[derive(Clone, Debug)]
 pub(super) struct Message {
@@ -26,6 +29,8 @@ pub(super) struct Message {
     /// Absent where Discord says nothing of it, as in some updates.
     pub(super) text: Option<String>,
     pub(super) files: Vec<File>,
+    /// Whether its file is something said.
+    pub(super) is_voice: bool,
     /// Somebody else's words that are sent on; perhaps empty.
     pub(super) forwarded: Option<String>,
     pub(super) replied: Replied,
@@ -139,6 +144,7 @@ impl Message {
             kind,
             text: message["content"].as_str().map(str::to_owned),
             files: File::all(files, channel, Some(own), FILES_MAX),
+            is_voice: message["flags"].as_u64().is_some_and(|flags| flags & VOICE_FLAG != 0),
             forwarded: is_forward.then(|| snapshot["content"].as_str().unwrap_or_default().to_owned()),
             replied: if is_forward { Replied::Nothing } else { Replied::read(message, depth) },
             mentions: message["mentions"]
@@ -176,6 +182,7 @@ impl Message {
             kind: Kind::Command,
             text: None,
             files,
+            is_voice: false,
             forwarded: None,
             replied: Replied::Nothing,
             mentions: Vec::new(),

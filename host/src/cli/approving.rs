@@ -13,7 +13,7 @@ use super::streaming::Spoken;
 use super::typed::Typed;
 use async_trait::async_trait;
 use cofferdam_agent::tools::{Approval, Approver, Decision};
-use cofferdam_chat::desk::{Board, Desk, NotShown, Rules, Verb};
+use cofferdam_chat::desk::{Board, Changing, Desk, NotShown, Rules, Verb};
 use cofferdam_chat::lanes::{Slot, Stop};
 use cofferdam_core::limits::Span;
 use cofferdam_policy::GuestPath;
@@ -250,11 +250,12 @@ impl Board for Terminal {
     }
 
     /// What was answered is said by the answer to the turn.
-    fn change(&self, message: &str, _: String) {
+    fn change(&self, message: &str, _: String) -> Changing {
         let open = self.open.lock().unwrap_or_else(PoisonError::into_inner).remove(message);
         if let Some(over) = open {
             over.cancel();
         }
+        Box::pin(std::future::ready(true))
     }
 }
 

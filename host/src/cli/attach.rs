@@ -45,10 +45,11 @@ pub(super) fn run(config: &Config, arguments: &Arguments) -> anyhow::Result<Exit
     let asked = Asked {
         session: session.clone(),
         request: request.clone(),
+        say: None,
         files: files.iter().map(|(file, _)| file.clone()).collect(),
     };
     let answer = match attaching::connect(&config.state_dir) {
-        Ok(stream) => ask(stream, &asked, &mut files)?,
+        Ok(stream) => ask(stream, &asked, &[], &mut files)?,
         Err(error) => {
             let message =
                 format!("no gateway that takes files runs with {} ({error})", config.state_dir.display());
@@ -57,6 +58,7 @@ pub(super) fn run(config: &Config, arguments: &Arguments) -> anyhow::Result<Exit
     };
     let (line, exit) = match answer {
         Answer::Added { attachments } => (json!({ "ok": true, "attachments": attachments }), Exit::Done),
+        Answer::Said(_) => anyhow::bail!("the gateway answered something else; look into its log"),
         Answer::Refused { error } => {
             (json!({ "error": { "code": error.code, "message": error.message } }), Exit::ToolFailed)
         }
@@ -66,7 +68,7 @@ pub(super) fn run(config: &Config, arguments: &Arguments) -> anyhow::Result<Exit
 }
 
 /// A regular file, without waiting for a FIFO.
-fn open(path: &Path) -> anyhow::Result<(File, std::fs::File)> {
+pub(super) fn open(path: &Path) -> anyhow::Result<(File, std::fs::File)> {
     let shown = || path.display().to_string();
     let flags = rustix::fs::OFlags::NONBLOCK.bits().cast_signed();
     let file = std::fs::File::options().read(true).custom_flags(flags).open(path).with_context(shown)?;
@@ -76,9 +78,15 @@ fn open(path: &Path) -> anyhow::Result<(File, std::fs::File)> {
     Ok((File { name, bytes: metadata.len() }, file))
 }
 
-fn ask(stream: UnixStream, asked: &Asked, files: &mut [(File, std::fs::File)]) -> anyhow::Result<Answer> {
+/// The gateway's answer to what is asked, which words and files follow.
+pub(super) fn ask(
+    stream: UnixStream,
+    asked: &Asked,
+    words: &[u8],
+    files: &mut [(File, std::fs::File)],
+) -> anyhow::Result<Answer> {
     // What is refused before it is read has been answered all the same.
-    let sent = send(&stream, asked, files);
+    let sent = send(&stream, asked, words, files);
     let mut line = String::new();
     let read = BufReader::new(&stream).take(HEAD_BYTES_MAX).read_line(&mut line);
     match serde_json::from_str(&line) {
@@ -91,9 +99,14 @@ fn ask(stream: UnixStream, asked: &Asked, files: &mut [(File, std::fs::File)]) -
     }
 }
 
-fn send(stream: &UnixStream, asked: &Asked, files: &mut [(File, std::fs::File)]) -> anyhow::Result<()> {
-    let mut stream = stream;
+fn send(
+    mut stream: &UnixStream,
+    asked: &Asked,
+    words: &[u8],
+    files: &mut [(File, std::fs::File)],
+) -> anyhow::Result<()> {
     writeln!(stream, "{}", serde_json::to_string(asked)?)?;
+    stream.write_all(words)?;
     for (said, file) in files {
         let copied = std::io::copy(&mut file.take(said.bytes), &mut stream)?;
         anyhow::ensure!(copied == said.bytes, "{} changed while it was read; try again", said.name);

@@ -14,6 +14,7 @@ mod network;
 mod people;
 mod places;
 mod serving;
+mod voice;
 mod words;
 
 use super::Exit;
@@ -35,6 +36,7 @@ use serde::Serialize;
 use serving::Serve;
 use std::io::Write;
 use std::path::PathBuf;
+use voice::Voice;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
@@ -65,6 +67,7 @@ struct Diagnosis {
     database: Option<Database>,
     leftovers: Leftovers,
     network: Network,
+    voice: Voice,
     serve: Serve,
 }
 
@@ -106,6 +109,7 @@ pub(super) fn run(config: &Config, arguments: &Arguments) -> anyhow::Result<Exit
     let audit = chain::end(chain, &mut findings);
     let database = database::look(config, &mut findings);
     let network = asked.answered(config, &mut findings);
+    let voice = voice::look(config, &mut findings);
     let serve = serving::look(config, registry.as_ref(), &mut findings);
     let diagnosis = Diagnosis {
         ok: findings.iter().all(|finding| finding.weight == Weight::Notice),
@@ -127,6 +131,7 @@ pub(super) fn run(config: &Config, arguments: &Arguments) -> anyhow::Result<Exit
         database,
         leftovers,
         network,
+        voice,
         serve,
     };
     let mut out = std::io::stdout().lock();

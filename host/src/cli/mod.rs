@@ -14,6 +14,7 @@ mod policy;
 mod progress;
 mod reload;
 mod run;
+mod say;
 mod serve;
 mod service;
 mod status;
@@ -114,6 +115,8 @@ enum Command {
     Run(run::Arguments),
     /// Adds files to the reply of a request that the running gateway is at
     Attach(attach::Arguments),
+    /// Sends a message of its own to somebody whom the gateway serves
+    Say(say::Arguments),
     /// Workflows: checks and draws files, tells of runs, resumes and cancels them
     #[command(subcommand)]
     Workflow(workflow::Command),
@@ -252,6 +255,7 @@ fn command(command: Command, config: &Config, load: serve::Load) -> anyhow::Resu
         Command::Run(arguments) => run::run(config, &arguments),
         Command::Workflow(command) => workflow::run(config, &command),
         Command::Attach(arguments) => attach::run(config, &arguments),
+        Command::Say(arguments) => say::run(config, &arguments),
     }
 }
 

@@ -1,6 +1,7 @@
 //! `cofferdam serve`: the gateway with its channels, until SIGINT or SIGTERM, or until its terminal
 //! is closed. `cofferdam reload` has it read its configuration anew.
 
+pub(super) mod alone;
 mod channels;
 pub(super) mod prepare;
 mod reload;
@@ -14,11 +15,13 @@ use super::workflow::Settings;
 use crate::config::Config;
 use crate::gateway::attaching::{self, Attaching};
 use crate::gateway::{self, Gateway, Purpose, Readable, Role};
-use crate::workflows::Serving;
+use crate::saying::Saying;
+use crate::workflows::{People as Reached, Serving};
 use anyhow::bail;
 use channels::{Channels, Renewals};
 use cofferdam_agent::tools::Registry;
 use cofferdam_agent::turn::Memory;
+use cofferdam_agent::voice::SpeechConfig;
 use cofferdam_chat::runs::Runs;
 use cofferdam_chat::setup::{MenuEntry, MenuTool, Services, prune};
 use cofferdam_core::capability::Interface;
@@ -26,6 +29,7 @@ use cofferdam_store::people::People;
 use prepare::Outside;
 pub(super) use reload::Load;
 use reload::Reloading;
+use serde_json::json;
 use signals::{Asked, Hangup};
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -45,7 +49,7 @@ pub(super) struct Arguments {
 /// Serves under a configuration; `load` reads it anew.
 pub(super) fn run(config: &Config, load: Load) -> anyhow::Result<Exit> {
     let outside = prepare::outside(config, Purpose::Serve)?;
-    let Outside { telegram, discord, answering, lock: _lock, monitor, catalog } = outside;
+    let Outside { telegram, discord, answering, voice, lock: _lock, monitor, catalog } = outside;
     let channels = Channels {
         telegram: telegram.map(|(config, token)| (config.clone(), token)),
         discord: discord.map(|(config, token)| (config.clone(), token)),
@@ -81,13 +85,14 @@ pub(super) fn run(config: &Config, load: Load) -> anyhow::Result<Exit> {
         people: People::of(&config.state_dir),
         store: store.clone(),
         presence: watchers.presence.clone(),
-        menu: menu(&gateway, runner.memory()),
+        menu: menu(&gateway, runner.memory(), &config.speech),
         runner,
         blobs: gateway.blobs.clone(),
         outgoing: gateway.warden.outgoing().clone(),
         attachments: config.attachments.clone(),
         approvals: config.approvals,
         runs: Runs::default(),
+        voice,
     };
     services.menu.extend(workflows::menu(&catalog));
     let audit = gateway.warden.audit().clone();
@@ -100,6 +105,12 @@ pub(super) fn run(config: &Config, load: Load) -> anyhow::Result<Exit> {
             dir: config.state_dir.join("blobs"),
             bytes_max: config.replies.max_call_bytes.0,
             runtime: runtime.handle().clone(),
+            speaks: Arc::new(Saying::new(
+                Reached { runs: services.runs.clone(), channels: workflows::channels(config) },
+                &store,
+                (gateway.warden.outgoing().clone(), audit.clone()),
+                runtime.handle().clone(),
+            )),
         };
         files.serve(listener)?;
     }
@@ -177,7 +188,7 @@ fn check_groups(config: &Config, registry: &Registry) -> anyhow::Result<()> {
 
 /// What a channel's command menu shows: where a model answers, the words to the gateway; and the
 /// tools.
-fn menu(gateway: &Gateway, memory: Memory) -> Vec<MenuEntry> {
+fn menu(gateway: &Gateway, memory: Memory, speech: &SpeechConfig) -> Vec<MenuEntry> {
     let words: &[(&str, &str)] = match memory {
         Memory::None => &[],
         Memory::Conversation => &[
@@ -205,7 +216,20 @@ fn menu(gateway: &Gateway, memory: Memory) -> Vec<MenuEntry> {
             tool: Some(shown),
         })
     });
-    words.iter().map(word).chain(tools).collect()
+    words.iter().map(word).chain(speech.is_on().then(voice_entry)).chain(tools).collect()
+}
+
+/// The switch of spoken replies.
+fn voice_entry() -> MenuEntry {
+    let state = json!({ "type": "string", "description": "on or off; without it you are told which it is" });
+    // No profile is called so: where only some may be called, it can still be typed.
+    let tool = MenuTool {
+        profile: "/".to_owned(),
+        arguments: json!({ "type": "object", "properties": { "state": state } }),
+        takes_files: false,
+    };
+    let summary = "Have replies to your voice messages spoken: on or off".to_owned();
+    MenuEntry { name: "voice".to_owned(), summary, tool: Some(tool) }
 }
 
 /// Cancelled by the first SIGINT or SIGTERM.

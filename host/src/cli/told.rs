@@ -3,7 +3,7 @@
 
 use crate::config::Config;
 use crate::gateway::GatewayError;
-use cofferdam_agent::llm;
+use cofferdam_agent::{llm, voice};
 use cofferdam_core::text::with_causes;
 use cofferdam_discord as discord;
 use cofferdam_telegram as telegram;
@@ -48,6 +48,9 @@ fn key(config: &Config, error: &(dyn Error + 'static)) -> Option<String> {
         return Some(error.key());
     }
     if let Some(error) = error.downcast_ref::<llm::ConfigError>() {
+        return Some(error.key().to_owned());
+    }
+    if let Some(error) = error.downcast_ref::<voice::ConfigError>() {
         return Some(error.key().to_owned());
     }
     let root = || format!("the workspace {}", config.workspace.root.display());

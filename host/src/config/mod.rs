@@ -18,7 +18,8 @@ pub use settings::{Origin, Setting};
 use places::{Places, line_of};
 
 use crate::{log, monitor};
-use cofferdam_agent::{llm, tools, turn};
+use cofferdam_agent::{llm, tools, turn, voice};
+use cofferdam_chat::words::HELP_CHARS_MAX;
 use cofferdam_confine as confine;
 use cofferdam_core::audit::sha256_hex;
 use cofferdam_core::capability::MOUNTS;
@@ -44,6 +45,10 @@ pub struct Config {
     pub audit: audit::Config,
     /// Who answers.
     pub provider: llm::Config,
+    /// Who hears voice messages.
+    pub transcription: voice::TranscriptionConfig,
+    /// Who speaks answers.
+    pub speech: voice::SpeechConfig,
     /// Limits on what comes in.
     pub attachments: attachments::Config,
     /// Limits on what goes out with replies.
@@ -86,6 +91,8 @@ struct Written {
     policies: PoliciesTable,
     audit: AuditTable,
     provider: llm::Config,
+    transcription: voice::TranscriptionConfig,
+    speech: voice::SpeechConfig,
     attachments: attached::Table,
     replies: attachments::outgoing::Config,
     turns: turn::Config,
@@ -204,6 +211,8 @@ impl Config {
             discord.check().map_err(|e| places.refuse(&e.key(), &e))?;
         }
         written.provider.check().map_err(|e| places.refuse(e.key(), &e))?;
+        written.transcription.check().map_err(|e| places.refuse(e.key(), &e))?;
+        written.speech.check().map_err(|e| places.refuse(e.key(), &e))?;
         written.approvals.check().map_err(|e| places.refuse("approvals.expires", e))?;
         let compile_time = written.sandbox.compile_time.unwrap_or(sandbox::COMPILE_TIME);
         if !sandbox::compile_time_is_sound(compile_time) {
@@ -238,7 +247,9 @@ impl Config {
             state_dir,
             policies_dir: written.policies.dir,
             audit,
-            provider: written.provider,
+            provider: llm::Config { spare_help_chars: help_chars(&written.speech), ..written.provider },
+            transcription: written.transcription,
+            speech: written.speech,
             attachments: written.attachments.of_messages(),
             replies: written.replies,
             turns: written.turns,
@@ -308,6 +319,11 @@ impl Config {
         }
         Ok(())
     }
+}
+
+/// Characters of `/help` that are the channel's own.
+fn help_chars(speech: &voice::SpeechConfig) -> usize {
+    if speech.is_on() { HELP_CHARS_MAX } else { 0 }
 }
 
 /// The path with symlinks resolved as far as it exists.

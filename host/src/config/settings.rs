@@ -89,6 +89,8 @@ fn in_use(config: &Config, key: &str) -> Option<String> {
         "provider.base_url" if has_model => quoted(&config.provider.base_url()),
         "provider.accepts" if has_model => format!("{:?}", config.provider.accepts()),
         "provider.max_output_tokens" if has_model => config.provider.max_output_tokens().to_string(),
+        "transcription.base_url" if config.transcription.is_on() => quoted(&config.transcription.base_url()),
+        "speech.base_url" if config.speech.is_on() => quoted(&config.speech.base_url()),
         "attachments.max_bytes" => quoted(&config.attachments.max_bytes),
         "attachments.max_turn_bytes" => quoted(&config.attachments.max_turn_bytes),
         "attachments.max_count" => config.attachments.max_count.to_string(),
@@ -194,7 +196,7 @@ mod tests {
         for setting in &config.settings {
             let may_be_none = ["policies.dir", "workflows.dir", "audit.sign_key_file", "channels.telegram.token_file", "log.filter", "metrics.listen", "attachments.temp_dir_quota_bytes"].contains(&setting.key)
                 // None of a model's settings has a value where there is no model.
-                || setting.key.starts_with("provider.")
+                || ["provider.", "transcription.", "speech."].iter().any(|of| setting.key.starts_with(of))
                 // Nor of a channel's where there is no channel.
                 || setting.key.starts_with("channels.discord.");
             assert!(setting.value.is_some() || may_be_none, "{setting:?}");

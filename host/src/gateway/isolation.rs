@@ -153,6 +153,8 @@ pub(super) fn ports(config: &Config) -> Option<Vec<u16>> {
     ports.extend(config.telegram.as_ref().and_then(|telegram| telegram.port()));
     ports.extend(config.discord.iter().flat_map(|discord| discord.ports()));
     ports.extend(config.provider.port());
+    ports.extend(config.transcription.port());
+    ports.extend(config.speech.port());
     ports.extend(config.workflow_attachments.private_hosts.iter().map(|host| host.port()));
     // A proxy of the environment stands between, and its port is the one that is connected to.
     for name in ["https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY", "http_proxy", "HTTP_PROXY"] {

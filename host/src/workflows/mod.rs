@@ -23,7 +23,7 @@ mod types;
 pub use began::{Run, TakeUpError, folder_of_run, new_run, take_up, trigger_of};
 pub use catalog::{Catalog, CatalogError, OFFERED_FILES_MAX, Offered};
 pub use download::{AddressError, check_addresses};
-pub use executor::people::People;
+pub use executor::people::{People, reached, sent};
 pub use executor::{ExecuteError, Executor, NO_MODEL, needs_model};
 pub use files::{ENTRIES_MAX, Folder, Local, LocalError};
 pub use gather::{Bytes, Gather, Gathered, ITEMS_MAX, Planned, Problem};

@@ -16,6 +16,10 @@ use rusqlite::{OptionalExtension, Transaction, params};
 /// Paths that are remembered as approved, the latest; one that was forgotten is asked about again.
 pub const APPROVED_PATHS_MAX: u32 = 10_000;
 
+/// Approvals whose choices are taken away at one start; a press of the others is told that it is
+/// too late.
+pub const OPEN_CHOICES_MAX: u32 = 1000;
+
 /// Where an approval stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ApprovalState {
@@ -36,6 +40,8 @@ pub enum ApprovalState {
 pub struct NewApproval {
     /// Names it to whoever answers: not to be guessed.
     pub id: String,
+    /// What is the channel's in the store that shows it.
+    pub channel: String,
     /// The call, `<turn>/<n>`.
     pub call: String,
     /// Names the very call and what was shown of it.
@@ -79,10 +85,18 @@ impl Approvals for Sqlite {
     async fn ask(&self, new: NewApproval) -> Result<(Approval, Vec<Approval>), StoreError> {
         self.write(move |tx| {
             tx.prepare_cached(
-                "INSERT OR IGNORE INTO approval (id, call_id, sha256, place, state, asked_at, expires_at)
-                 VALUES (?1, ?2, ?3, ?4, 'asked', ?5, ?6)",
+                "INSERT OR IGNORE INTO approval (id, call_id, sha256, place, state, asked_at, expires_at, channel)
+                 VALUES (?1, ?2, ?3, ?4, 'asked', ?5, ?6, ?7)",
             )?
-            .execute(params![new.id, new.call, new.sha256, new.place, now_ms(), new.expires_at])?;
+            .execute(params![
+                new.id,
+                new.call,
+                new.sha256,
+                new.place,
+                now_ms(),
+                new.expires_at,
+                new.channel
+            ])?;
             let mut others = tx.prepare_cached(
                 "UPDATE approval SET state = 'withdrawn' WHERE call_id = ?1 AND sha256 <> ?2 AND state = 'asked'
                  RETURNING id, place, message, state, decided_by, expires_at",
@@ -121,6 +135,29 @@ impl Approvals for Sqlite {
     ) -> Result<Option<Approval>, StoreError> {
         let id = id.to_owned();
         self.write(move |tx| decide(tx, &id, state, by, now_ms())).await
+    }
+
+    async fn open_choices(&self, channel: &str) -> Result<Vec<Approval>, StoreError> {
+        let channel = channel.to_owned();
+        self.write(move |tx| {
+            let mut open = tx.prepare_cached(
+                "SELECT id, place, message, state, decided_by, expires_at FROM approval
+                 WHERE channel = ?1 AND has_choices = 1 AND state <> 'asked' AND message IS NOT NULL
+                 ORDER BY asked_at, rowid LIMIT ?2",
+            )?;
+            let open = open.query_map(params![channel, OPEN_CHOICES_MAX], approval)?;
+            Ok(open.collect::<Result<_, _>>()?)
+        })
+        .await
+    }
+
+    async fn choices_gone(&self, id: &str) -> Result<(), StoreError> {
+        let id = id.to_owned();
+        self.ride(move |tx| {
+            tx.prepare_cached("UPDATE approval SET has_choices = 0 WHERE id = ?1")?.execute([id])?;
+            Ok(())
+        })
+        .await
     }
 
     async fn remember_paths(&self, of: ApprovedPaths, paths: Vec<String>) -> Result<(), StoreError> {

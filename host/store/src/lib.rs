@@ -35,10 +35,12 @@ mod streams;
 #[cfg(test)]
 mod tests;
 mod usage;
+mod voices;
 mod waiting;
 
 pub use approvals::{
     APPROVED_PATHS_MAX, Approval, ApprovalState, ApprovalsInMemory, ApprovedPaths, NewApproval,
+    OPEN_CHOICES_MAX,
 };
 pub use attempts::Begun;
 pub use history::{LINES_MAX, LOADED_BYTES_MAX, Line};
@@ -52,17 +54,18 @@ pub use retention::{DONE_AGE_MAX, DONE_ROWS_MAX};
 pub use rows::{
     AlbumPart, Answers, BoundTurn, Claim, Fate, Headers, Holder, NewPart, NewRecent, NewReply, NewUpdate,
     Part, PartKind, Persisted, Placeholder, Queue, Queued, Recent, Reply, Standing, Steer, Stranger, TakeUp,
-    TakenUp, Update,
+    TakenUp, Telling, Update,
 };
 pub use runs::{AnswerTo, Ended, KeptRun, KeptTask, ListedRun, NewRun, Owner, RUNS_LISTED_MAX, RunState};
 pub use runs::{DueWait, GoingOn, NewDirect, NewTurnWait, TurnWaited};
 pub use runs::{NewMessage, NewWait, Sent, TaskState, Waited, WaitsFor, plain};
 pub use seam::{
     Approvals, Attempts, Backlog, Blobs, Deliveries, Inbox, Lines, Moves, Placeholders, Recents, Replies,
-    Runs, Steers, Storage, Streams, TurnRuns, Usage, Waits,
+    Runs, Steers, Storage, Streams, TurnRuns, Usage, Voices, Waits,
 };
 pub use streams::{PLACES_MAX, Place, Position, Stream};
 pub use usage::{Used, WhoseTurn};
+pub use voices::SPOKEN_TO_MAX;
 
 use async_trait::async_trait;
 use commit::Log;

@@ -1,9 +1,10 @@
 //! Replies between the end of a turn and the platform's acknowledgement of their last part.
 
 use super::{
-    NewPart, NewRecent, NewReply, Part, Replies, Reply, Sqlite, StoreError, inbox, now_ms, outgoing,
+    NewPart, NewRecent, NewReply, Part, Replies, Reply, Sqlite, StoreError, Telling, inbox, now_ms, outgoing,
     placeholder, recent,
 };
+use crate::streams::said;
 use async_trait::async_trait;
 use cofferdam_core::id::TurnId;
 use rusqlite::{OptionalExtension, Transaction, params};
@@ -32,14 +33,20 @@ impl Replies for Sqlite {
         .await
     }
 
-    async fn tell(&self, channel: &str, turn: &TurnId, reply: NewReply) -> Result<Option<Reply>, StoreError> {
-        let (channel, turn) = (channel.to_owned(), turn.clone());
+    async fn tell_noting(&self, channel: &str, telling: Telling) -> Result<Option<Reply>, StoreError> {
+        let channel = channel.to_owned();
         self.write(move |tx| {
+            let Telling { turn, reply, files, place } = telling;
             let mut known = tx.prepare_cached("SELECT 1 FROM reply WHERE turn = ?1")?;
             if known.exists([turn.as_str()])? {
                 return Ok(None);
             }
-            insert_reply(tx, &channel, &turn, reply, now_ms())?;
+            let now = now_ms();
+            if let Some(place) = &place {
+                said(tx, &channel, place, now)?;
+            }
+            outgoing::hold(tx, turn.as_str(), &files)?;
+            insert_reply(tx, &channel, &turn, reply, now)?;
             self::reply(tx, &turn).map(Some)
         })
         .await

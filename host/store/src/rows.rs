@@ -1,7 +1,8 @@
 //! What goes into the store and comes out of it, as types.
 
-use super::StoreError;
+use super::{Place, StoreError};
 use cofferdam_core::id::{SessionId, TurnId};
+use cofferdam_core::message::OutgoingAttachment;
 use rusqlite::types::{FromSql, FromSqlError, FromSqlResult, ToSql, ToSqlOutput, ValueRef};
 
 /// An update as a channel received it.
@@ -198,6 +199,19 @@ pub struct NewReply {
     pub target: String,
     /// In the order of sending.
     pub parts: Vec<NewPart>,
+}
+
+/// Something that answers no message, to be stored before it is sent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Telling {
+    /// Names it for ever: stored again it is the same one.
+    pub turn: TurnId,
+    /// What is said, and where.
+    pub reply: NewReply,
+    /// Its files, whose blobs are needed until it is out.
+    pub files: Vec<OutgoingAttachment>,
+    /// Where it is said, where a channel notes that.
+    pub place: Option<Place>,
 }
 
 /// One message of a reply.

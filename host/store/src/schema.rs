@@ -8,7 +8,7 @@ use std::path::Path;
 use std::time::Duration;
 
 /// The version that this program writes, kept in `user_version`.
-pub(super) const VERSION: i64 = 15;
+pub(super) const VERSION: i64 = 16;
 
 /// Times are milliseconds since 1970 UTC. `seq` is the order of arrival: Telegram starts its update
 /// ids anew at a random number after a quiet week.
@@ -315,6 +315,23 @@ ALTER TABLE run_message ADD COLUMN files      TEXT;
 ALTER TABLE run_message ADD COLUMN replied_at INTEGER;
 ";
 
+/// `attempt.transcript` is what was heard in the message of the turn; `spoken_to` who is answered by
+/// voice; `approval.has_choices` whether the message that shows it may have choices still.
+const VERSION_16: &str = "
+ALTER TABLE attempt ADD COLUMN transcript TEXT;
+
+CREATE TABLE spoken_to (
+    session TEXT    NOT NULL,
+    sender  TEXT    NOT NULL,
+    since   INTEGER NOT NULL,
+    PRIMARY KEY (session, sender)
+) STRICT;
+
+ALTER TABLE approval ADD COLUMN channel     TEXT;
+ALTER TABLE approval ADD COLUMN has_choices INTEGER NOT NULL DEFAULT 1;
+CREATE INDEX approval_choices ON approval (channel) WHERE has_choices = 1 AND state <> 'asked';
+";
+
 /// The connection, with its pragmas set and its tables there.
 pub(super) fn open(path: &Path) -> Result<Connection, StoreError> {
     make_private(path).map_err(|source| StoreError::Open { path: path.to_owned(), source })?;
@@ -343,7 +360,7 @@ fn migrate(connection: &mut Connection) -> Result<(), StoreError> {
     let found = version(&transaction)?;
     let versions = [
         VERSION_1, VERSION_2, VERSION_3, VERSION_4, VERSION_5, VERSION_6, VERSION_7, VERSION_8, VERSION_9,
-        VERSION_10, VERSION_11, VERSION_12, VERSION_13, VERSION_14, VERSION_15,
+        VERSION_10, VERSION_11, VERSION_12, VERSION_13, VERSION_14, VERSION_15, VERSION_16,
     ];
     for (version, tables) in (1..).zip(versions) {
         if found < version {

@@ -10,16 +10,18 @@
 //! before anybody outside sees an effect of it, and everything else is settled when it is reported.
 
 mod turn_runs;
+mod voices;
 mod waits;
 
 pub use turn_runs::TurnRuns;
+pub use voices::Voices;
 pub use waits::Waits;
 
 use super::{
     AlbumPart, Approval, ApprovalState, ApprovedPaths, Begun, BoundTurn, Claim, Ended, Holder, KeptRun, Line,
     ListedRun, NewApproval, NewPart, NewRecent, NewReply, NewRun, NewUpdate, Part, Persisted, Place,
-    Placeholder, Position, Queued, Recent, Reply, Steer, StoreError, Stream, TakeUp, TakenUp, Update, Used,
-    WhoseTurn,
+    Placeholder, Position, Queued, Recent, Reply, Steer, StoreError, Stream, TakeUp, TakenUp, Telling,
+    Update, Used, WhoseTurn,
 };
 use async_trait::async_trait;
 use cofferdam_core::id::{Caller, SessionId, TurnId};
@@ -47,6 +49,7 @@ pub trait Storage:
     + Streams
     + TurnRuns
     + Usage
+    + Voices
     + Waits
 {
     /// Forgets what is done and older or more than the limits; `now` in milliseconds since 1970
@@ -115,9 +118,15 @@ pub trait Replies: Send + Sync {
         files: Option<NewRecent>,
     ) -> Result<Reply, StoreError>;
 
-    /// Stores something that answers no message, once for each `turn`; `None` when it was stored
-    /// before.
-    async fn tell(&self, channel: &str, turn: &TurnId, reply: NewReply) -> Result<Option<Reply>, StoreError>;
+    /// [`Replies::tell_noting`] without files, where no place is noted.
+    async fn tell(&self, channel: &str, turn: &TurnId, reply: NewReply) -> Result<Option<Reply>, StoreError> {
+        let telling = Telling { turn: turn.clone(), reply, files: Vec::new(), place: None };
+        self.tell_noting(channel, telling).await
+    }
+
+    /// Stores something that answers no message, once for each turn that it names; `None` when it
+    /// was stored before. Its files are held with it, and its place is noted.
+    async fn tell_noting(&self, channel: &str, telling: Telling) -> Result<Option<Reply>, StoreError>;
 
     /// Replies of which something is still to be sent, oldest first, each with the parts that are
     /// left, in order.
@@ -157,6 +166,13 @@ pub trait Approvals: Send + Sync {
         state: ApprovalState,
         by: Option<String>,
     ) -> Result<Option<Approval>, StoreError>;
+
+    /// Approvals of a channel that are over, and whose message may still show choices, oldest first;
+    /// at most [`OPEN_CHOICES_MAX`](super::OPEN_CHOICES_MAX).
+    async fn open_choices(&self, channel: &str) -> Result<Vec<Approval>, StoreError>;
+
+    /// Notes that the message of an approval shows no choices any more.
+    async fn choices_gone(&self, id: &str) -> Result<(), StoreError>;
 
     /// Remembers paths as approved.
     async fn remember_paths(&self, of: ApprovedPaths, paths: Vec<String>) -> Result<(), StoreError>;

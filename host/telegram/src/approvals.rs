@@ -7,11 +7,12 @@ use super::failure::Failure;
 use super::send::{NO_PREVIEW, Target, is_group};
 use async_trait::async_trait;
 use cofferdam_agent::tools::Approval;
-use cofferdam_chat::desk::{Attempt, Board, NotShown, Verb, change_message, until_shown};
+use cofferdam_chat::desk::{Attempt, Board, Changing, NotShown, Verb, change_message, until_shown};
 use cofferdam_chat::outbound::Rich;
+use std::future::ready;
 use std::sync::Arc;
 use std::time::Duration;
-use teloxide_core::payloads::SendMessage;
+use teloxide_core::payloads::{EditMessageReplyMarkup, SendMessage};
 use teloxide_core::types::{
     ChatId, InlineKeyboardButton, InlineKeyboardMarkup, MessageId, ReplyMarkup, ReplyParameters, ThreadId,
 };
@@ -72,8 +73,8 @@ impl Board for Below {
         until_shown(attempt).await
     }
 
-    fn change(&self, message: &str, text: String) {
-        let (chat, Some(message)) = self.message(message) else { return };
+    fn change(&self, message: &str, text: String) -> Changing {
+        let (chat, Some(message)) = self.message(message) else { return Box::pin(ready(true)) };
         let (api, text) = (self.bot.api.clone(), Arc::new(Rich::plain(text)));
         change_message(move || {
             let (api, text) = (api.clone(), text.clone());
@@ -84,8 +85,25 @@ impl Board for Below {
                     Err(_) => Some(Duration::from_secs(1)),
                 }
             }
-        });
+        })
     }
+}
+
+/// Takes the buttons of a question away, as the store keeps its chat and number.
+pub(super) fn take_choices(bot: &Bot, kept_chat: &str, kept: &str) -> Changing {
+    let (chat, id) = kept.split_once('/').unwrap_or((kept_chat, kept));
+    let (Ok(chat), Ok(id)) = (chat.parse(), id.parse()) else { return Box::pin(ready(true)) };
+    let api = bot.api.clone();
+    change_message(move || {
+        let (api, edit) = (api.clone(), EditMessageReplyMarkup::new(ChatId(chat), MessageId(id)));
+        async move {
+            match api.pace.reply(chat, api.call(&edit, REQUEST_MAX)).await {
+                Ok(_) | Err(Failure::Refused { .. } | Failure::Migrated(_)) => None,
+                Err(Failure::TooMany(pause)) => Some(pause),
+                Err(_) => Some(Duration::from_secs(1)),
+            }
+        }
+    })
 }
 
 impl Below {

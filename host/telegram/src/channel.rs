@@ -1,7 +1,7 @@
 //! What answering asks of a channel, for Telegram: reading its updates, and where answers are said
 //! and shown.
 
-use super::approvals::Below;
+use super::approvals::{Below, take_choices};
 use super::bot::Bot;
 use super::media::Media;
 use super::people::CHANNEL;
@@ -12,7 +12,7 @@ use super::typing::Typing;
 use super::upload::MANNERS;
 use super::wire;
 use cofferdam_chat::answering::{Base, Channel};
-use cofferdam_chat::desk::Board;
+use cofferdam_chat::desk::{Board, Changing};
 use cofferdam_chat::outbound::{Manners, Opening};
 use cofferdam_chat::{Live, Placeholder, Sign, StandIn};
 use cofferdam_core::id::TurnId;
@@ -76,6 +76,10 @@ impl Channel for Bot {
     ) -> Live<Placeholder<Draft>> {
         let draft = Draft { bot: self.clone(), target: *target };
         Placeholder::start(self.base.store.clone(), turn.clone(), draft, before)
+    }
+
+    fn take_choices(&self, chat: &str, message: &str) -> Changing {
+        take_choices(self, chat, message)
     }
 
     fn board(self: &Arc<Self>, target: &Target, asker: &str) -> impl Board {

@@ -61,7 +61,7 @@ use cofferdam_chat::lanes::Arrival;
 use cofferdam_chat::people::words::served;
 use cofferdam_chat::people::{Door, Guests, Names};
 use cofferdam_chat::pulse::Pulse;
-use cofferdam_chat::setup::{Renewal, run};
+use cofferdam_chat::setup::{self, Renewal, run};
 use cofferdam_store::StoreError;
 use failure::Failure;
 use moves::Moves;
@@ -115,22 +115,12 @@ pub async fn serve(
     renewals: mpsc::Receiver<Renewal<Config>>,
     stop: CancellationToken,
 ) -> Result<(), ServeError> {
-    service.config.check()?;
-    let address = service.config.address()?;
     let place = service.config.token_place();
-    let ended = |failure: Failure| match failure {
-        Failure::Unauthorized(code) => ServeError::Unauthorized { place: place.clone(), code },
-        other => ServeError::Client(other.to_string()),
-    };
-    let soon = stop.child_token();
-    let pace = Pace::new(service.config.flood_limits, soon.clone());
-    let api = Arc::new(Api::new(address, service.token.clone(), pace).map_err(ended)?);
-    let Some(me) = who_am_i(&api, &stop).await.map_err(ended)? else { return Ok(()) };
-    let name = me.username.clone().unwrap_or_else(|| me.id.to_string());
-    service.services.presence.polls_as(CHANNEL, &me.called());
-    let moves = Moves::known(service.services.store.moves(&channel_of(&me)).await?);
     let (menu, users) = (service.services.menu.clone(), service.config.allowed_users.len());
-    let bot = Arc::new(bot(service, api, (me, moves), soon));
+    let presence = service.services.presence.clone();
+    let Some(bot) = open(service, &stop).await? else { return Ok(()) };
+    let name = bot.me.username.clone().unwrap_or_else(|| bot.me.id.to_string());
+    presence.polls_as(CHANNEL, &bot.me.called());
     let who = served(users, bot.door.let_in(), &bot.door.groups.told("group"));
     let line = words::polling(&name, &who);
     if bot.me.hears == Hears::WhatIsForIt && bot.door.groups.listen_to_everything() {
@@ -142,9 +132,41 @@ pub async fn serve(
     let grace = bot.timing.grace;
     run(bot, menu, renewals, grace, async |bots: &Bots, lanes: &mpsc::Sender<Arrival>| {
         announce(&line);
-        PULSE.of_loop(poll(bots, lanes)).await.map_err(ended)
+        PULSE.of_loop(poll(bots, lanes)).await.map_err(|failure| ended(failure, &place))
     })
     .await
+}
+
+/// Sends what it is handed, and hears nothing, until `stop`.
+///
+/// # Errors
+/// [`ServeError`].
+pub async fn speak(service: Service, stop: CancellationToken) -> Result<(), ServeError> {
+    let Some(bot) = open(service, &stop).await? else { return Ok(()) };
+    let grace = bot.timing.grace;
+    setup::speak(bot, grace).await;
+    Ok(())
+}
+
+/// The bot, once Telegram has said who it is; `None` on `stop`.
+async fn open(service: Service, stop: &CancellationToken) -> Result<Option<Arc<Bot>>, ServeError> {
+    service.config.check()?;
+    let address = service.config.address()?;
+    let place = service.config.token_place();
+    let ended = |failure: Failure| ended(failure, &place);
+    let soon = stop.child_token();
+    let pace = Pace::new(service.config.flood_limits, soon.clone());
+    let api = Arc::new(Api::new(address, service.token.clone(), pace).map_err(ended)?);
+    let Some(me) = who_am_i(&api, stop).await.map_err(ended)? else { return Ok(None) };
+    let moves = Moves::known(service.services.store.moves(&channel_of(&me)).await?);
+    Ok(Some(Arc::new(bot(service, api, (me, moves), soon))))
+}
+
+fn ended(failure: Failure, place: &str) -> ServeError {
+    match failure {
+        Failure::Unauthorized(code) => ServeError::Unauthorized { place: place.to_owned(), code },
+        other => ServeError::Client(other.to_string()),
+    }
 }
 
 /// In the store another bot's update ids never meet this one's.

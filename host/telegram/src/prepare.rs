@@ -58,6 +58,8 @@ pub(super) fn prepare(mut messages: Vec<Message>, standing: Standing, rules: &Ru
         text: String::new(),
         files: Files::Own(own),
         album: first.album(),
+        // What is sent on was said by somebody else.
+        is_voice: first.is_voice && first.besides.forwarded.is_none(),
         notices: Vec::new(),
         about: about(captioned, &rules.me),
         profiles: group.profiles.clone(),

@@ -47,6 +47,8 @@ pub(super) struct Message {
     /// Text or caption.
     pub(super) text: String,
     pub(super) media: Option<Media>,
+    /// Whether its file is something said.
+    pub(super) is_voice: bool,
     pub(super) media_group_id: Option<String>,
     pub(super) reply_to: Option<Box<Message>>,
     pub(super) content: Content,
@@ -163,6 +165,7 @@ impl Message {
             from: User::read(&value["from"]),
             on_behalf: on_behalf(value),
             text: words,
+            is_voice: media.is_some() && value["voice"].is_object(),
             media,
             media_group_id: text("media_group_id")
                 .or_else(|| value["media_group_id"].as_i64().map(|n| n.to_string())),

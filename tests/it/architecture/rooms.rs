@@ -67,16 +67,19 @@ fn allowed(room: &str) -> Vec<&'static str> {
         // The path of a call: a turn asks for tools.
         "agent::turn" => vec!["agent::tools", "agent::bus"],
         "agent::tools" => vec!["agent::bus"],
+        "agent::voice" => vec!["agent::server"],
         "agent::bus" | "agent::server" => Vec::new(),
         // The way of a message: its turn, then its reply.
-        "chat::answering" => [&["agent::turn", "agent::bus", "chat::outbound"], &BESIDE_TURNS[..]].concat(),
+        "chat::answering" => {
+            [&["agent::turn", "agent::bus", "agent::voice", "chat::outbound"], &BESIDE_TURNS[..]].concat()
+        }
         "chat::outbound" => vec!["agent::server", "chat::download"],
         "chat::desk" => [&["agent::server"], &OF_TURNS[..], &BESIDE_TURNS[..]].concat(),
         "chat::download" | "chat::trouble" => vec!["agent::server"],
         // Who is let in is told through the answering of their channel, and a channel is set up on
         // it.
         "chat::people" | "chat::setup" => {
-            [&["agent::server", "chat::answering"], &OF_TURNS[..], &BESIDE_TURNS[..]].concat()
+            [&["agent::server", "agent::voice", "chat::answering"], &OF_TURNS[..], &BESIDE_TURNS[..]].concat()
         }
         // A run reaches people as a turn's answer does.
         "chat::runs" => [&["chat::answering", "chat::outbound"], &OF_TURNS[..], &BESIDE_TURNS[..]].concat(),
@@ -87,18 +90,30 @@ fn allowed(room: &str) -> Vec<&'static str> {
                 .concat()
         }
         "cofferdam::main" => vec!["cofferdam::cli"],
-        "cofferdam::cli" => {
-            [&["cofferdam::gateway", "cofferdam::workflows"], &allowed("cofferdam::gateway")[..]].concat()
-        }
+        "cofferdam::cli" => [
+            &["cofferdam::gateway", "cofferdam::workflows", "cofferdam::saying"],
+            &allowed("cofferdam::gateway")[..],
+        ]
+        .concat(),
         // A run is composed as a turn is.
         "cofferdam::workflows" => {
             vec!["agent::turn", "agent::tools", "agent::bus", "agent::llm", "chat::runs"]
+        }
+        // A message of the operator's own goes the way of a run's.
+        "cofferdam::saying" => {
+            vec!["cofferdam::gateway", "cofferdam::workflows", "chat::runs", "chat::outbound"]
         }
         "cofferdam::gateway" => [&["cofferdam::config"], &allowed("cofferdam::config")[..]].concat(),
         // Each room owns its `Config`; loading them all is one place.
         "cofferdam::config" => {
             let below = [
-                &["agent::llm", "cofferdam::log", "cofferdam::monitor", "cofferdam::workflows"],
+                &[
+                    "agent::llm",
+                    "agent::voice",
+                    "cofferdam::log",
+                    "cofferdam::monitor",
+                    "cofferdam::workflows",
+                ],
                 &allowed("telegram::lib")[..],
                 &["discord::lib"],
             ];

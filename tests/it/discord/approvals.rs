@@ -151,3 +151,25 @@ async fn the_buttons_go_once_discord_takes_it() -> anyhow::Result<()> {
     assert_eq!(world.server.requests("edit_message").len(), 5);
     world.end(2)
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn buttons_that_a_kill_has_left_are_taken_away_at_the_start() -> anyhow::Result<()> {
+    let mut world = asking("").await?;
+    let pushed = world.server.push(Incoming::private(ANN).text(WRITE));
+    let asked = question(&world).await?;
+    world.server.fault("edit_message", usize::MAX, Fault::server_error(500));
+    pressed(&world, ANN, &asked, &asked.buttons()[0].custom_id).await?;
+    let said =
+        |sent: &SentMessage| sent.reply_to == Some(pushed.message_id) && sent.message_id != asked.message_id;
+    world.server.wait_for_message(PATIENCE, said).await?;
+    world.server.wait_for_request(PATIENCE, "edit_message").await?;
+    world.ask(Incoming::private(BEN).text("/help")).await?;
+    world.kill();
+    world.server.clear_faults();
+    world.start().await?;
+    let is_bare = |sent: &SentMessage| sent.message_id == asked.message_id && sent.buttons().is_empty();
+    let bare = world.server.wait_for_message(PATIENCE, is_bare).await?;
+    assert_eq!(bare.content, asked.content, "its words stay");
+    let count = world.server.sent_messages().iter().filter(|sent| !sent.deleted).count();
+    world.end(count)
+}

@@ -84,3 +84,39 @@ async fn a_flood_that_was_missed_is_looked_at_in_part() -> anyhow::Result<()> {
     assert!(!answered, "the latest are left out");
     world.end(3)
 }
+
+/// While nothing can be kept, so many events wait; then the connection is left, and what it had not
+/// kept comes again.
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn events_that_come_faster_than_they_can_be_kept_come_again() -> anyhow::Result<()> {
+    let mut world = World::running().await?;
+    world.server.open_channel(TOWN);
+    let database = rusqlite::Connection::open(world.home.state().join("cofferdam.db"))?;
+    database.execute_batch("BEGIN IMMEDIATE")?;
+    let first = world.server.push(Incoming::private(ANN).text("/help"));
+    world.server.push_all((0..4200).map(|_| Incoming::guild(TOWN, EVE).text("talk")));
+    let last = world.server.push(Incoming::private(ANN).text("/help"));
+    world.logs("events come faster than they can be kept").await?;
+    database.execute_batch("ROLLBACK")?;
+    let resumed = |one: &GatewayConnection| one.number == 1 && one.established && one.resume.is_some();
+    world.server.wait_for_connection(PATIENCE, resumed).await?;
+    world.answer(&first).await?;
+    world.answer(&last).await?;
+    world.stop()?;
+    world.end(2)
+}
+
+/// A gateway that takes a connection and says nothing is given up, and another one is found.
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_gateway_that_says_nothing_is_given_up() -> anyhow::Result<()> {
+    let mut world = World::stopped_with("").await?;
+    let own = world.server.gateway_url();
+    let silent = std::net::TcpListener::bind("127.0.0.1:0")?;
+    world.server.set_gateway_url(&format!("ws://{}", silent.local_addr()?));
+    world.launch(&[])?;
+    world.logs("the gateway has not answered within 20 s").await?;
+    world.server.set_gateway_url(&own);
+    world.says("listening on Discord as")?;
+    world.ask(Incoming::private(ANN).text("/help")).await?;
+    world.end(1)
+}

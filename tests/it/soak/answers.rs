@@ -15,8 +15,8 @@ pub(super) struct Answers {
     /// Whole answers that were sent and not acknowledged, by question.
     unheard: BTreeMap<usize, usize>,
     kills: Vec<Kill>,
-    /// Whether what is sent again is there once.
-    sends_once: bool,
+    /// Whether what is sent again in a place is there once.
+    sends_once: Option<fn(i64) -> bool>,
 }
 
 /// A kill, among the messages in the order of sending.
@@ -37,9 +37,9 @@ pub(super) struct Answered {
 }
 
 impl Answers {
-    /// Of a platform where what is sent again is there once, or not.
-    pub(super) fn on(sends_once: bool) -> Self {
-        Self { sends_once, ..Self::default() }
+    /// Of a platform where what is sent again is there once, or not, by its place.
+    pub(super) fn on(sends_once: fn(i64) -> bool) -> Self {
+        Self { sends_once: Some(sends_once), ..Self::default() }
     }
 
     /// A kill between so many sent messages and so many.
@@ -82,10 +82,11 @@ impl Answers {
             ensure!(follows, "{:?} is answered once more after another one", Question(first + n));
             copies[n].push((at, outcome));
         }
-        (first..).map(Question).zip(&copies).map(|(question, copies)| self.one(question, copies)).collect()
+        let asked = (first..).map(Question).zip(asked);
+        asked.zip(&copies).map(|(asked, copies)| self.one(asked, copies)).collect()
     }
 
-    fn one(&self, question: Question, copies: &[(usize, Outcome)]) -> Result<Answered> {
+    fn one(&self, (question, asked): (Question, &Written), copies: &[(usize, Outcome)]) -> Result<Answered> {
         let ((earliest, outcome), (latest, _)) =
             copies.first().zip(copies.last()).with_context(|| format!("{question:?} is not answered"))?;
         let same = copies.iter().all(|(_, other)| other == outcome);
@@ -93,7 +94,8 @@ impl Answers {
         let repeats = copies.len() - 1;
         let killed = self.kills.iter().filter(|kill| *earliest < kill.up && *latest >= kill.dead).count();
         let unheard = self.unheard.get(&question.0).copied().unwrap_or(0);
-        ensure!(!self.sends_once || repeats == 0, "{question:?} is answered {} times", repeats + 1);
+        let sends_once = self.sends_once.is_some_and(|sends_once| sends_once(asked.place));
+        ensure!(!sends_once || repeats == 0, "{question:?} is answered {} times", repeats + 1);
         ensure!(
             repeats <= killed + unheard,
             "{question:?} is answered {} times, with {unheard} answers unheard and {killed} kills between",
@@ -158,7 +160,7 @@ mod tests {
         refused(&answers, &[(0, "ok"), (0, "no_space"), (1, "ok")], "different answers");
         refused(&answers, &[(0, "ok"), (1, "ok"), (0, "ok")], "once more after another one");
         // Where what is sent again is there once, nothing is one.
-        let mut answers = Answers::on(true);
+        let mut answers = Answers::on(|_| true);
         answers.killed(1, 1);
         refused(&answers, &twice, "Question(0) is answered 2 times");
         let mut answers = Answers::default();

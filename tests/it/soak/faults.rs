@@ -19,6 +19,11 @@ impl Random {
         (self.0 >> 33) % limit
     }
 
+    /// Another row, by this one.
+    pub(super) fn row(&mut self) -> Self {
+        Self::new(self.below(1 << 31))
+    }
+
     /// One of these.
     pub(super) fn one_of<T: Clone>(&mut self, all: &[T]) -> T {
         all[self.below(all.len() as u64) as usize].clone()

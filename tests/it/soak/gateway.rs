@@ -43,9 +43,9 @@ pub(super) struct Gateway {
     pub(super) home: Home,
     disks: Option<Namespace>,
     clock: Option<Clock>,
-    /// The variable that holds the bot's token, and that; what it logs when it hears.
-    token: (&'static str, String),
-    ready: &'static str,
+    /// The variables that hold tokens, and those; what it logs when it hears.
+    tokens: Vec<(&'static str, String)>,
+    readies: Vec<&'static str>,
     tasks_max: u64,
     running: Option<Running>,
     /// Of earlier runs, what is worth telling.
@@ -71,9 +71,9 @@ impl Gateway {
         let disks = available("soak (full disks)").then(|| Namespace::new(home.dir(), &mounts));
         let clock = Clock::make(home.dir())?;
         let (running, log, compiled) = (None, String::new(), BTreeSet::new());
-        let (token, ready) = ((P::TOKEN, platform.token().to_owned()), P::READY);
+        let (tokens, readies) = (platform.tokens(), P::readies());
         let tasks_max = P::TASKS_MAX;
-        let mut gateway = Self { home, disks, clock, token, ready, tasks_max, running, log, compiled };
+        let mut gateway = Self { home, disks, clock, tokens, readies, tasks_max, running, log, compiled };
         gateway.launch()?;
         Ok(gateway)
     }
@@ -92,11 +92,14 @@ impl Gateway {
         let wrapper: Vec<&str> = wrapper.iter().map(String::as_str).collect();
         let moved = self.clock.as_ref().map(Clock::environment).transpose()?;
         let moved = moved.iter().flatten().map(|(name, value)| (*name, value.as_str()));
-        let (variable, token) = &self.token;
         let log = std::env::var("SOAK_LOG").unwrap_or_else(|_| "info".to_owned());
-        let own = [(*variable, token.as_str()), ("COFFERDAM_LOG", log.as_str())];
+        let tokens = self.tokens.iter().map(|(name, token)| (*name, token.as_str()));
+        let own = tokens.chain([("COFFERDAM_LOG", log.as_str())]);
         let environment: Vec<_> = moved.chain(own).collect();
-        let serving = Serving::launch(&self.home, "1:unused", &wrapper, &environment)?.says(self.ready)?;
+        let mut serving = Serving::launch(&self.home, "1:unused", &wrapper, &environment)?;
+        for ready in &self.readies {
+            serving = serving.says(ready)?;
+        }
         let monitor = told_in(&serving.log())?;
         self.running = Some(Running { serving, monitor });
         Ok(())

@@ -22,6 +22,19 @@ pub(super) trait Soaked: Platform {
     /// after.
     const JUMP_MAX: u64;
 
+    /// The variables that hold the bot's tokens, and those.
+    fn tokens(&self) -> Vec<(&'static str, String)> {
+        vec![(Self::TOKEN, self.token().to_owned())]
+    }
+    /// What is logged when the bot hears.
+    fn readies() -> Vec<&'static str> {
+        vec![Self::READY]
+    }
+    /// Whether what is said again in this place is there once.
+    fn sends_once(_: i64) -> bool {
+        Self::SENDS_ONCE
+    }
+
     /// One request goes wrong, or a connection; says what. Some take effect all the same, and
     /// nobody hears of it.
     fn fail(&self, random: &mut Random) -> String;

@@ -61,7 +61,7 @@ impl<P: Soaked> Stand<P> {
         let home = Home::new().config(&platform.section(&users::<P>()));
         let home = home.model(&llm, Dialect::Chat, "").config(CONFIG);
         let gateway = Gateway::start(home, &platform, turns)?;
-        let (questions, answers, told) = (Vec::new(), Answers::on(P::SENDS_ONCE), Told::default());
+        let (questions, answers, told) = (Vec::new(), Answers::on(P::sends_once), Told::default());
         let (tally, life, began) = (Tally::default(), Vec::new(), Instant::now());
         Ok(Self { platform, llm, gateway, questions, answers, told, tally, life, began })
     }

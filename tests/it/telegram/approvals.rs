@@ -8,7 +8,7 @@ use super::world::{ANN, BEN, EVE, GROUP, PATIENCE, World};
 use serde_json::{Value, json};
 use std::time::Duration;
 use support::home::Home;
-use support::telegram::{Hold, Incoming, RequestRecord, SentMessage, Target};
+use support::telegram::{Fault, Hold, Incoming, RequestRecord, SentMessage, Target};
 
 /// The default policies with these lines in `[approval]` of a tool.
 fn asking(home: Home, tool: &str, rules: &str) -> Home {
@@ -432,4 +432,35 @@ async fn those_who_wait_hold_nobody_up() -> anyhow::Result<()> {
     answered(&world, "{").await?;
     assert_eq!(published(&world), 1);
     world.end(usize::try_from(topics)? + 2)
+}
+
+/// What is left of a question whose decision was taken and whose message could not be changed any
+/// more.
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn buttons_that_a_kill_has_left_are_taken_away_at_the_start() -> anyhow::Result<()> {
+    let mut world = World::running_in(always).await?;
+    let question = world.server.push(Incoming::private(ANN).text(WRITE));
+    let approval = asked(&world, 0).await?;
+    world.server.fault("editMessageText", usize::MAX, Fault::internal_error());
+    world.server.push(press(ANN, &approval, APPROVE));
+    answered(&world, "{").await?;
+    world.server.wait_for_request(PATIENCE, "editMessageText").await?;
+    // That the answer is out is noted before its turn is over.
+    world.ask(Incoming::private(BEN).text("/help")).await?;
+    world.kill();
+    world.server.clear_faults();
+    world.start()?;
+    let same =
+        |sent: &SentMessage| (sent.chat_id, sent.message_id) == (approval.chat_id, approval.message_id);
+    let is_bare = |sent: &SentMessage| same(sent) && sent.message["reply_markup"].is_null();
+    world.server.wait_for_message(PATIENCE, is_bare).await?;
+    assert!(world.answer(&question).await?.text.starts_with('{'));
+    // The next start has nothing to take away.
+    world.stop()?;
+    let before = world.server.requests("editMessageReplyMarkup").len();
+    assert_eq!(before, 1);
+    world.start()?;
+    world.ask(Incoming::private(BEN).text("/help")).await?;
+    assert_eq!(world.server.requests("editMessageReplyMarkup").len(), before);
+    world.end(4)
 }

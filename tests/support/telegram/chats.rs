@@ -196,6 +196,29 @@ impl Chats {
         Ok(message)
     }
 
+    /// `editMessageReplyMarkup`; the changed Message comes back.
+    pub(super) fn edit_markup(&mut self, params: &Map<String, Value>) -> Result<Value, ApiError> {
+        let (chat_id, message_id) = self.existing(params, "edit")?;
+        let own = self.sent.iter_mut().find(|m| (m.chat_id, m.message_id) == (chat_id, message_id));
+        let Some(own) = own else {
+            return Err(ApiError::bad_request("message can't be edited"));
+        };
+        let markup = params.get("reply_markup").cloned().unwrap_or_default();
+        if own.message["reply_markup"] == markup {
+            return Err(ApiError::bad_request("message is not modified"));
+        }
+        let message = own.message.as_object_mut().expect("a message is an object");
+        match markup.is_null() {
+            true => message.remove("reply_markup"),
+            false => message.insert("reply_markup".to_owned(), markup),
+        };
+        let message = own.message.clone();
+        if let Some(chat) = self.known.get_mut(&chat_id) {
+            chat.messages.insert(message_id, message.clone());
+        }
+        Ok(message)
+    }
+
     /// `deleteMessage`.
     pub(super) fn delete(&mut self, params: &Map<String, Value>) -> Result<Value, ApiError> {
         let (chat_id, message_id) = self.existing(params, "delete")?;

@@ -77,6 +77,7 @@ fn act(inner: &mut Inner, method: &str, call: &Call) -> Result<Value, ApiError> 
         "getfile" => inner.files.get(params),
         "sendmessage" => inner.chats.send(&inner.bot.user, params),
         "editmessagetext" => inner.chats.edit(params),
+        "editmessagereplymarkup" => inner.chats.edit_markup(params),
         "deletemessage" => inner.chats.delete(params),
         "sendchataction" => {
             inner.chats.chat_id(params)?;

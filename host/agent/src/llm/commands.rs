@@ -37,6 +37,12 @@ impl Commands {
         Self { listing_chars_max: LISTING_CHARS_MAX - HELP_CHARS_MAX }
     }
 
+    /// The same with so much room for what others add to a listing.
+    #[must_use]
+    pub fn leaving(self, chars: usize) -> Self {
+        Self { listing_chars_max: self.listing_chars_max.saturating_sub(chars) }
+    }
+
     fn decide(&self, conversation: &Conversation, tools: &[ToolSpec]) -> Reply {
         match conversation.entries.last() {
             Some(Entry::ToolResult { result: Ok(value), .. }) => say(value.to_string()),

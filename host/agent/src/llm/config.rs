@@ -33,6 +33,9 @@ pub struct Config {
     pub max_output_tokens: Option<u32>,
     /// What the operator tells the model of its task.
     pub instructions_file: Option<PathBuf>,
+    /// Characters of `/help` that somebody else adds. No file sets it.
+    #[serde(skip)]
+    pub spare_help_chars: usize,
     /// How long things take. No file sets it; tests shorten it.
     #[serde(skip)]
     pub patience: Patience,

@@ -60,10 +60,14 @@ pub struct Answering {
 /// [`ConfigError`] when the key or the instructions are not there.
 pub fn open(config: &Config) -> Result<Answering, ConfigError> {
     let instructions = config.instructions()?;
+    let spare = config.spare_help_chars;
     let (provider, commands): (Arc<dyn Provider>, Arc<dyn Provider>) = match config.kind {
-        Kind::Commands => (Arc::new(Commands::alone()), Arc::new(Commands::alone())),
+        Kind::Commands => {
+            let commands = Arc::new(Commands::alone().leaving(spare));
+            (commands.clone(), commands)
+        }
         Kind::OpenaiChat | Kind::OpenaiResponses | Kind::Anthropic => {
-            (Arc::new(model::Model::open(config)?), Arc::new(Commands::beside_a_model()))
+            (Arc::new(model::Model::open(config)?), Arc::new(Commands::beside_a_model().leaving(spare)))
         }
     };
     Ok(Answering { provider, commands, instructions, clock: Clock::of_this_machine() })

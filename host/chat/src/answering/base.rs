@@ -4,6 +4,7 @@ use crate::desk::Desk;
 use crate::lanes::{Running, Slot, Stop, Window};
 use crate::runs::Runs;
 use cofferdam_agent::turn::Runner;
+use cofferdam_agent::voice::Voice;
 use cofferdam_store::{Keeper, Store, StoreError};
 use cofferdam_warden::attachments::outgoing::Outgoing;
 use cofferdam_warden::attachments::{self, BlobStore};
@@ -39,6 +40,8 @@ pub struct Base {
     pub albums: Window,
     /// Runs of workflows.
     pub runs: Runs,
+    /// Hears voice messages, and speaks.
+    pub voice: Voice,
 }
 
 impl Base {

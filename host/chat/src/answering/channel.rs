@@ -2,7 +2,7 @@
 //! who wrote them.
 
 use super::Base;
-use crate::desk::Board;
+use crate::desk::{Board, Changing};
 use crate::lanes::By;
 use crate::outbound::{Manners, Opening, Router};
 use crate::{Live, Screen, Sign, words};
@@ -77,6 +77,10 @@ pub trait Channel: Fetcher + Router + Sized {
     /// the calls.
     fn board(self: &Arc<Self>, target: &Self::Target, asker: &str) -> impl Board;
 
+    /// Takes its choices away from the message that shows a question in a chat, and leaves its
+    /// words.
+    fn take_choices(&self, chat: &str, message: &str) -> Changing;
+
     /// The session of a conversation.
     fn session(&self, target: &Self::Target) -> SessionId {
         SessionId::new(format!("{}:{}", self.base().channel, self.conversation(target)))
@@ -125,6 +129,8 @@ pub struct Question<T, F> {
     pub files: Files<F>,
     /// The album that it is.
     pub album: Option<String>,
+    /// Whether it is something said, its first file being the voice; never what somebody else said.
+    pub is_voice: bool,
     /// Lines that its sender must read with the answer.
     pub notices: Vec<String>,
     /// What a model is told of it besides its words, as data on one line.

@@ -23,6 +23,7 @@ mod resumed;
 #[cfg(test)]
 mod tests;
 mod unit;
+mod voice;
 
 pub use about::{About, Author, Somebody};
 pub use arrivals::{Flow, hand_on};

@@ -6,6 +6,7 @@
 use super::files::{Came, fetched, meant};
 use super::mailbox::Mailbox;
 use super::recent::{self, Earlier};
+use super::voice::{Heard, Speaking, heard, switched, to_be_spoken};
 use super::{Asked, Begins, Channel, Resumed, Todo};
 use crate::lanes::{Slot, Stopped, Stopping, Unit};
 use crate::outbound::{Opening, deliver, plan};
@@ -14,6 +15,7 @@ use crate::words as said;
 use crate::{Alive, Working, attempt};
 use cofferdam_agent::turn::words::{nothing_runs, waiting_too};
 use cofferdam_agent::turn::{Memory, Progress, Turn};
+use cofferdam_core::command::{Word, word};
 use cofferdam_core::id::{Caller, SessionId, TurnId};
 use cofferdam_core::message::OutgoingResponse;
 use cofferdam_store::{AnswerTo, BoundTurn, Claim, NewReply, Reply};
@@ -32,7 +34,7 @@ pub(super) async fn work<C: Channel>(channel: Arc<C>, unit: Unit, sign: Option<W
         Unit::Stop(stopping, found) => stopped(&*channel, stopping, found).await,
     };
     if let Some(reply) = reply {
-        deliver(&base.store, &*channel, reply, &base.stop.soon).await;
+        deliver(&base.store, &Speaking::on(&*channel), reply, &base.stop.soon).await;
         base.sweep().await;
     }
 }
@@ -129,8 +131,15 @@ async fn answer<C: Channel>(channel: &Arc<C>, origin: Origin, sign: Option<Worki
             let shown = channel.show(&turn, &target, before);
             let begun = Begun { asked: *asked, came, resumed, progress: shown.progress(), slot };
             let caller = caller::<C>(&begun.asked);
+            let by_voice = begun.asked.is_voice.then(|| channel.session(&target));
             let work = run_turn(channel.clone(), turn.clone(), begun);
             let response = attempt((&base.store, &base.keeper), &turn, &caller, work).await;
+            let response = match (response, by_voice) {
+                (Some(response), Some(session)) => {
+                    Some(to_be_spoken(&**channel, (&session, &caller.sender), response).await)
+                }
+                (response, _) => response,
+            };
             // Before the reply is stored, which says what becomes of what was shown.
             let shown = shown.end().await;
             (C::answered(&target, shown), response?)
@@ -160,9 +169,12 @@ struct Begun<C: Channel> {
 /// Runs a turn; `None` when it was cut off.
 async fn run_turn<C: Channel>(channel: Arc<C>, id: TurnId, begun: Begun<C>) -> Option<OutgoingResponse> {
     let base = channel.base();
-    let Begun { asked, came, resumed, progress, slot } = begun;
+    let Begun { mut asked, came, resumed, progress, slot } = begun;
     let (session, caller) = (channel.session(&asked.target), caller::<C>(&asked));
     let run = base.running.begin(session.clone(), caller.sender.clone(), &base.stop.now);
+    if let Some(said) = switched(&*channel, (&session, &caller.sender), &asked.text).await {
+        return Some(said);
+    }
     let files = came.files();
     let mailbox = Mailbox {
         channel: channel.clone(),
@@ -174,14 +186,27 @@ async fn run_turn<C: Channel>(channel: Arc<C>, id: TurnId, begun: Begun<C>) -> O
     let earlier = Earlier::of(channel.clone(), &asked);
     let board = channel.board(&asked.target, &caller.sender);
     let approver = base.desk.asking(board, caller.sender.clone(), slot);
-    let attachments = tokio::select! {
-        attachments = fetched(&channel, files, &base.limits, &*progress) => attachments,
+    let fetching = async {
+        let attachments = fetched(&channel, files, &base.limits, &*progress).await;
+        let heard = heard(&*channel, &id, &asked, &attachments).await;
+        (attachments, heard)
+    };
+    let (attachments, heard) = tokio::select! {
+        fetched = fetching => fetched,
         () = run.cancel().cancelled() => {
             let by = run.end().filter(|_| !base.stop.now.is_cancelled())?;
             let waiting = waiting(&*channel, &session, Some(by)).await?;
             return Some(OutgoingResponse::text(said::CANCELLED.to_owned() + &waiting_too(waiting)));
         }
     };
+    match heard? {
+        Heard::Words(words) => asked.text = words,
+        Heard::Unheard(why) => asked.notices.push(why),
+        Heard::Nothing => {}
+    }
+    if base.voice.speech.is_some() && word(&asked.text) == Some(Word::Help) {
+        asked.notices.push(said::VOICE_HELP.to_owned());
+    }
     let answer_to = AnswerTo { channel: base.channel.clone(), target: C::afterwards(&asked.target) };
     let mut attachments = attachments;
     if let Some(resumed) = &resumed {

@@ -9,6 +9,7 @@ use cofferdam_agent::tools::{Approval, Approver, Decision};
 use cofferdam_core::id::Caller;
 use cofferdam_policy::GuestPath;
 use cofferdam_store::{self as store, ApprovalState, ApprovedPaths, NewApproval, now_ms};
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
@@ -45,10 +46,12 @@ pub trait Board: Send + Sync + 'static {
     /// gives it up.
     async fn show(&self, id: &str, approval: &Approval) -> Result<String, NotShown>;
 
-    /// Puts other words in the place of a question, which takes its choices away. Returns at once;
-    /// best effort.
-    fn change(&self, message: &str, text: String);
+    /// Puts other words in the place of a question, which takes its choices away.
+    fn change(&self, message: &str, text: String) -> Changing;
 }
+
+/// Changes a message; whether that is done, or never can be. Best effort: it gives up in time.
+pub type Changing = Pin<Box<dyn Future<Output = bool> + Send>>;
 
 /// Why a question cannot be shown, for the log.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -91,19 +94,20 @@ where
 /// late all the same.
 const EDITS_MAX: u32 = 12;
 
-/// Changes a message in the background; an attempt that fails says the pause before the next, if
-/// one can help. Pauses grow to half a minute.
-pub fn change_message<F>(mut attempt: impl FnMut() -> F + Send + 'static)
+/// Changes a message; an attempt that fails says the pause before the next, if one can help. Pauses
+/// grow to half a minute.
+pub fn change_message<F>(mut attempt: impl FnMut() -> F + Send + 'static) -> Changing
 where
     F: Future<Output = Option<Duration>> + Send,
 {
-    tokio::spawn(async move {
+    Box::pin(async move {
         let mut backoff = Backoff::new(Duration::from_secs(1), Duration::from_secs(30));
         for _ in 0..EDITS_MAX {
-            let Some(pause) = attempt().await else { return };
+            let Some(pause) = attempt().await else { return true };
             tokio::time::sleep(pause.max(backoff.pause())).await;
         }
-    });
+        false
+    })
 }
 
 /// The approvals of one turn.
@@ -168,6 +172,7 @@ impl<B: Board> Asking<B> {
         let expires_ms = i64::try_from(rules.expires.as_millis()).unwrap_or(i64::MAX);
         let new = NewApproval {
             id,
+            channel: self.desk.channel.clone(),
             call: approval.call.as_str().to_owned(),
             sha256: approval.sha256.clone(),
             place: place.to_text(),
@@ -277,13 +282,20 @@ impl<B: Board> Asking<B> {
         })
     }
 
-    /// Says below the call what was decided.
+    /// Says below the call what was decided, in the background; that its choices are gone is noted,
+    /// so that the next start does not look for them.
     fn close(&self, settled: &store::Approval, text: &str) {
-        if let Some(message) = &settled.message {
-            let below =
-                words::settled(settled.state, settled.decided_by.as_deref(), |by| self.board.called(by));
-            self.board.change(message, format!("{text}\n\n{below}"));
-        }
+        let Some(message) = &settled.message else { return };
+        let below = words::settled(settled.state, settled.decided_by.as_deref(), |by| self.board.called(by));
+        let changing = self.board.change(message, format!("{text}\n\n{below}"));
+        let (store, id) = (self.desk.store.clone(), settled.id.clone());
+        tokio::spawn(async move {
+            if changing.await
+                && let Err(error) = store.choices_gone(&id).await
+            {
+                tracing::debug!(%error, "the next start takes the choices of a question away again");
+            }
+        });
     }
 
     /// Whose calls of a tool are meant.

@@ -45,9 +45,10 @@ impl Board for List {
         Ok("message".to_owned())
     }
 
-    fn change(&self, message: &str, text: String) {
+    fn change(&self, message: &str, text: String) -> Changing {
         let last = text.lines().last().unwrap_or_default();
         self.changed.lock().expect("held shortly").push(format!("{message}: {last}"));
+        Box::pin(std::future::ready(true))
     }
 }
 

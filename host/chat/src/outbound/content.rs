@@ -26,7 +26,8 @@ impl Content {
                 Some(words) => Ok(Self { words, files: None }),
                 None => refused("the stored text is unreadable"),
             },
-            PartKind::Voice => refused("this channel cannot speak yet"),
+            // It comes as a file, once it is spoken.
+            PartKind::Voice => refused("it was not spoken"),
             PartKind::Attachment => match Bundle::read(&part.body) {
                 Some(files) => Ok(Self { words: files.words().unwrap_or_default(), files: Some(files) }),
                 None => refused("the stored files are unreadable"),

@@ -1,6 +1,6 @@
 //! What a person is told in place of a part that cannot be sent, where they would miss something.
 
-use super::{Bundle, Rich};
+use super::{Bundle, Rich, Spoken};
 use cofferdam_core::text::one_line;
 use cofferdam_store::{NewPart, Part, PartKind};
 
@@ -29,8 +29,12 @@ pub(super) fn instead(part: &Part, lost: &Lost) -> Vec<NewPart> {
     let text = |body: String| NewPart { kind: PartKind::Text, body };
     match part.kind {
         PartKind::Text | PartKind::Rich => Vec::new(),
-        // What cannot be spoken can be read.
-        PartKind::Voice => vec![text(part.body.clone())],
+        PartKind::Voice => match Spoken::read(&part.body) {
+            Spoken { is_shown: true, .. } if lost.told.is_some() => Vec::new(),
+            Spoken { is_shown: true, .. } => vec![text(unspoken(&lost.reason))],
+            // What cannot be spoken can be read.
+            Spoken { text: words, .. } => vec![text(words)],
+        },
         PartKind::Attachment => match Bundle::read(&part.body) {
             Some(Bundle { refused: Some(_), .. }) | None => Vec::new(),
             Some(bundle) => {
@@ -49,6 +53,10 @@ pub(super) fn notice(part: &Part, reason: &str) -> Part {
         None => format!("A message could not be sent: {}", one_line(reason, REASON_BYTES_MAX)),
     };
     Part { n: part.n, kind: PartKind::Text, body }
+}
+
+fn unspoken(reason: &str) -> String {
+    format!("The answer could not be spoken: {}", one_line(reason, REASON_BYTES_MAX))
 }
 
 fn missing(bundle: &Bundle, reason: &str) -> String {

@@ -15,6 +15,7 @@ mod pace;
 mod plan;
 mod rich;
 mod split;
+mod spoken;
 
 pub use bundle::{Bundle, Shown};
 pub use content::Content;
@@ -27,3 +28,4 @@ pub use pace::{Pacer, Rate, Recipient};
 pub use plan::{MESSAGES_MAX, Opening, in_pieces, plan};
 pub use rich::{Rich, SPANS_MAX, Span, Style};
 pub use split::split;
+pub use spoken::Spoken;

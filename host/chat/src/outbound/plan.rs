@@ -7,7 +7,7 @@
 
 use super::bundle::{Shown, bundles};
 use super::split::first_piece;
-use super::{Bundle, Manners, Rich, markdown};
+use super::{Bundle, Manners, Rich, Spoken, markdown};
 use cofferdam_core::message::{OutgoingAttachment, OutgoingResponse};
 use cofferdam_core::text::about;
 use cofferdam_store::{NewPart, PartKind};
@@ -63,7 +63,8 @@ pub fn plan(response: OutgoingResponse, manners: &Manners, opening: Opening) -> 
         }
         _ => parts = text_parts(&said, manners),
     }
-    parts.extend(response.voice.map(|body| NewPart { kind: PartKind::Voice, body }));
+    let is_shown = !parts.is_empty();
+    parts.extend(response.voice.map(|text| Spoken { text, is_shown }.part()));
     parts.extend(files.iter().map(Bundle::part));
     parts.extend(too_large.into_iter().map(|file| refused(file, manners).part()));
     if parts.is_empty() {

@@ -12,7 +12,7 @@ mod wait;
 pub use menu::{MenuEntry, MenuTool};
 pub use probe::{Answered, ProbeError};
 pub use renew::{Renewable, Renewal, Renewed, renew};
-pub use run::run;
+pub use run::{run, speak};
 pub use services::{Service, Services, prune};
 pub use token::{TokenAt, TokenError, TokenOf};
 pub use wait::wait_for;

@@ -2,7 +2,8 @@
 //! renewals and its commands beside its own loop.
 
 use super::{MenuEntry, Renewable, Renewal, renew};
-use crate::answering::{Flow, arrivals, hand_on};
+use crate::answering::{Channel, Flow, arrivals, hand_on};
+use crate::desk::chat_of;
 use crate::lanes::{ARRIVALS_MAX, Arrival};
 use crate::people::{self, Welcomes};
 use cofferdam_store::StoreError;
@@ -43,6 +44,7 @@ where
         }
         // Not before: what the last run left to be told is told once.
         background.spawn(people::watch(channels.clone(), lane.clone()));
+        background.spawn(clear_choices(channel.clone()));
         channel.base().runs.is_up(channels.clone(), lane.clone());
         listen(&channels, &lane).await
     };
@@ -54,4 +56,26 @@ where
     let lanes = arrivals::lanes(channels.clone(), grace);
     let (listened, ()) = tokio::join!(listening, lanes.run(queue));
     listened
+}
+
+/// Takes the choices away that the last run has left on questions that are over: it was killed
+/// between a decision and the edit of its message.
+async fn clear_choices<C: Channel>(channel: Arc<C>) {
+    let base = channel.base();
+    let look = || base.store.open_choices(&base.channel);
+    for over in base.stored("look for questions that are over", look).await.unwrap_or_default() {
+        let (Some(chat), Some(message)) = (chat_of(&over), &over.message) else { continue };
+        if channel.take_choices(&chat, message).await {
+            base.stored("note that a question has no choices", || base.store.choices_gone(&over.id)).await;
+        }
+    }
+}
+
+/// Has a channel send what it is handed, and hear nothing, until the stop: for a command that says
+/// something once. What an earlier run has left stays for the next one.
+pub async fn speak<C: Welcomes>(channel: Arc<C>, grace: Duration) {
+    let (_now, channels) = watch::channel(channel.clone());
+    let (lane, queue) = mpsc::channel(ARRIVALS_MAX);
+    channel.base().runs.is_up(channels.clone(), lane);
+    arrivals::lanes(channels, grace).run(queue).await;
 }

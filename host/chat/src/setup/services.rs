@@ -8,6 +8,7 @@ use crate::runs::Runs;
 use crate::setup::MenuEntry;
 use cofferdam_agent::tools;
 use cofferdam_agent::turn::Runner;
+use cofferdam_agent::voice::Voice;
 use cofferdam_store::people::People;
 use cofferdam_store::{Keeper, Presence, Store, now_ms};
 use cofferdam_warden::attachments::outgoing::Outgoing;
@@ -40,6 +41,8 @@ pub struct Services {
     pub menu: Vec<MenuEntry>,
     /// Runs of workflows.
     pub runs: Runs,
+    /// Hears voice messages, and speaks.
+    pub voice: Voice,
 }
 
 /// What one channel is started with.
@@ -88,6 +91,7 @@ impl Services {
             outgoing: self.outgoing.clone(),
             albums,
             runs: self.runs.clone(),
+            voice: self.voice.clone(),
         }
     }
 }

@@ -47,6 +47,9 @@ struct Bot {
     server: String,
     /// None when that is not known.
     bot: Option<String>,
+    /// Where it is invited; on Discord alone.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    invite: Option<String>,
 }
 
 #[derive(Serialize)]
@@ -168,7 +171,7 @@ impl Asked {
             findings.extend(found.obstacles.iter().map(|obstacle| blocking(obstacle, &discord.api_url)));
             let at = (discord.api_url.as_str(), discord.token_place());
             let whence = ("Discord's API", "Discord's Developer Portal: Bot, Reset Token");
-            bot(found.answered, at, whence, findings)
+            Bot { invite: found.invite, ..bot(found.answered, at, whence, findings) }
         });
         let model = answers.model.map(|(probed, _)| model(probed, config, findings));
         Network { offline: self.offline, telegram, discord, model, clock_ahead_seconds }
@@ -196,7 +199,8 @@ fn bot(
             Finding::problem("network", what, format!("curl -sSI {server}"))
         }
     }));
-    Bot { server: server.to_owned(), bot: answered.bot.ok().map(|name| one_line(&name, 80)) }
+    let bot = answered.bot.ok().map(|name| one_line(&name, 80));
+    Bot { server: server.to_owned(), bot, invite: None }
 }
 
 /// What keeps a Discord bot from connecting, whose token is accepted.
@@ -275,10 +279,11 @@ impl Network {
         for (channel, bot) in std::iter::once(("telegram", self.telegram.as_ref())).chain(discord) {
             line(match bot {
                 None => format!("  {channel}: not configured"),
-                Some(Bot { server, bot: Some(bot) }) => {
-                    format!("  {channel}: {server} accepts the token of {bot}")
+                Some(Bot { server, bot: Some(bot), invite }) => {
+                    let invite = invite.as_ref().map(|link| format!("; it is invited with {link}"));
+                    format!("  {channel}: {server} accepts the token of {bot}{}", invite.unwrap_or_default())
                 }
-                Some(Bot { server, bot: None }) => format!("  {channel}: {server}, NOT USABLE"),
+                Some(Bot { server, bot: None, .. }) => format!("  {channel}: {server}, NOT USABLE"),
             });
         }
         match &self.model {

@@ -40,6 +40,7 @@ pub(super) fn of(diagnosis: &Diagnosis) -> String {
         None => "database: none yet".to_owned(),
     });
     diagnosis.network.tell(&mut line);
+    diagnosis.voice.tell(&mut line);
     diagnosis.serve.tell(&mut line);
     for Finding { weight, what, mend, .. } in &diagnosis.findings {
         let word = if *weight == Weight::Problem { "problem" } else { "notice" };

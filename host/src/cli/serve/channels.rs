@@ -117,4 +117,21 @@ impl Channels {
         let (telegram, discord) = tokio::join!(telegram, discord);
         telegram.and(discord)
     }
+
+    /// Has all of them send what they are handed, and hear nothing, until `stop`.
+    pub(super) async fn speak(self, services: Services, stop: CancellationToken) -> anyhow::Result<()> {
+        let (discords, stops) = (services.clone(), stop.clone());
+        let telegram = async {
+            let Some((config, token)) = self.telegram else { return Ok(()) };
+            telegram::speak(telegram::Service { config, token, services }, stop.clone()).await?;
+            anyhow::Ok(())
+        };
+        let discord = async {
+            let Some((config, token)) = self.discord else { return Ok(()) };
+            discord::speak(discord::Service { config, token, services: discords }, stops.clone()).await?;
+            anyhow::Ok(())
+        };
+        let (telegram, discord) = tokio::join!(telegram, discord);
+        telegram.and(discord)
+    }
 }

@@ -10,6 +10,7 @@ use crate::workflows::Catalog;
 use anyhow::{Context, anyhow};
 use cofferdam_agent::llm::{self, Answering};
 use cofferdam_agent::tools::Registry;
+use cofferdam_agent::voice::Voice;
 use cofferdam_discord as discord;
 use cofferdam_store::{self as store, Look, Store};
 use cofferdam_telegram as telegram;
@@ -56,6 +57,7 @@ pub(in crate::cli) struct Outside<'a> {
     pub(super) telegram: Option<(&'a telegram::Config, telegram::Token)>,
     pub(super) discord: Option<(&'a discord::Config, discord::Token)>,
     pub(super) answering: Answering,
+    pub(super) voice: Voice,
     /// None for those who only look.
     pub(super) lock: Option<ServeLock>,
     pub(super) monitor: Option<Monitor>,
@@ -81,6 +83,8 @@ pub(in crate::cli) fn outside(config: &Config, purpose: Purpose) -> Result<Outsi
     let discord = config.discord.as_ref().map(|discord| Ok((discord, discord.token()?))).transpose();
     let discord = discord.map_err(|error: discord::ConfigError| refused(Step::Token)(error.into()))?;
     let answering = llm::open(&config.provider).context("[provider]").map_err(refused(Step::Provider))?;
+    let voice = Voice::open(&config.transcription, &config.speech);
+    let voice = voice.map_err(|error| refused(Step::Provider)(error.into()))?;
     let lock = match purpose {
         Purpose::Serve => ServeLock::take(config).map(Some),
         Purpose::Look => ServeLock::could_take(config).map(|()| None),
@@ -99,7 +103,7 @@ pub(in crate::cli) fn outside(config: &Config, purpose: Purpose) -> Result<Outsi
     let monitor = monitor.map_err(|error| refused(Step::Monitor)(unusable(error).into()))?;
     let catalog = Catalog::load(config.workflows.dir.as_deref()).map_err(anyhow::Error::from);
     let catalog = Arc::new(catalog.map_err(refused(Step::Workflows))?);
-    Ok(Outside { telegram, discord, answering, lock, monitor, catalog })
+    Ok(Outside { telegram, discord, answering, voice, lock, monitor, catalog })
 }
 
 /// Checks what depends on the tools, and opens the database.

@@ -155,7 +155,7 @@ impl Reloading {
         let runner = Arc::new(gateway.runner(&config, answering, Arc::new(self.store.clone())));
         let shared = Renewed {
             config: (),
-            menu: [menu(&gateway, runner.memory()), workflows::menu(&self.catalog)].concat(),
+            menu: [menu(&gateway, runner.memory(), &config.speech), workflows::menu(&self.catalog)].concat(),
             runner,
             outgoing: gateway.warden.outgoing().clone(),
             attachments: config.attachments.clone(),

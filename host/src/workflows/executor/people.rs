@@ -10,7 +10,7 @@ use cofferdam_core::message::{OutgoingAttachment, OutgoingResponse};
 use cofferdam_core::path::GuestPath;
 use cofferdam_core::text::one_line;
 use cofferdam_core::tool::{ErrorCode, ToolError};
-use cofferdam_store::{NewMessage, NewReply, NewWait, Sent, StoreError, Waited};
+use cofferdam_store::{NewMessage, NewReply, NewWait, Sent, Store, StoreError, Waited};
 use cofferdam_store::{now_ms, plain};
 use cofferdam_warden::attachments::outgoing::{Body, Source};
 use cofferdam_workflow::{ApproveWork, Person, PlannedWork, ReadySend, SendWork, WaitWork};
@@ -36,10 +36,8 @@ pub struct People {
     pub channels: Vec<&'static str>,
 }
 
-impl From<Unreached> for Problem {
-    fn from(error: Unreached) -> Self {
-        Self { code: ErrorCode::SendFailed, message: one_line(&error.to_string(), 500) }
-    }
+fn unreached(error: &Unreached) -> ToolError {
+    ToolError::new(ErrorCode::SendFailed, one_line(&error.to_string(), 500))
 }
 
 /// To somebody whom nobody serves.
@@ -55,27 +53,64 @@ pub(in crate::workflows) fn named(person: &Person) -> String {
     format!("{}:{}", person.channel, person.user)
 }
 
-impl Executor {
+impl People {
     /// Who reaches a person; waits for a channel that is not up yet.
+    ///
+    /// # Errors
+    /// `recipient_denied` for somebody who is not served.
+    pub async fn messenger(
+        &self,
+        person: &Person,
+        cancel: &CancellationToken,
+    ) -> Result<Arc<dyn Messenger>, ToolError> {
+        if !self.channels.iter().any(|channel| *channel == person.channel) {
+            return Err(denied(&named(person)));
+        }
+        loop {
+            if let Some(messenger) = self.runs.messenger(&person.channel) {
+                return if messenger.serves(&person.user) { Ok(messenger) } else { Err(denied(&named(person))) };
+            }
+            tokio::select! {
+                () = tokio::time::sleep(LOOK) => {}
+                () = cancel.cancelled() => return Err(ToolError::cancelled()),
+            }
+        }
+    }
+}
+
+/// The platform's ids of a stored message, once it is out.
+///
+/// # Errors
+/// `send_failed` with what the platform said.
+pub async fn sent(
+    store: &Store,
+    turn: &TurnId,
+    cancel: &CancellationToken,
+) -> Result<Vec<String>, ToolError> {
+    loop {
+        let looked = store.message_sent(turn).await;
+        match looked
+            .map_err(|error| ToolError::new(ErrorCode::Internal, one_line(&error.to_string(), 500)))?
+        {
+            Sent::Out(ids) => return Ok(ids),
+            Sent::Failed(why) => return Err(ToolError::new(ErrorCode::SendFailed, one_line(&why, 500))),
+            Sent::NotYet | Sent::Unknown => {}
+        }
+        tokio::select! {
+            () = tokio::time::sleep(LOOK) => {}
+            () = cancel.cancelled() => return Err(ToolError::cancelled()),
+        }
+    }
+}
+
+impl Executor {
     pub(in crate::workflows) async fn messenger(
         &self,
         person: &Person,
         cancel: &CancellationToken,
     ) -> Result<Arc<dyn Messenger>, Problem> {
-        let denied = || Problem::from(denied(&named(person)));
-        let people = self.people.as_ref().ok_or_else(denied)?;
-        if !people.channels.iter().any(|channel| *channel == person.channel) {
-            return Err(denied());
-        }
-        loop {
-            if let Some(messenger) = people.runs.messenger(&person.channel) {
-                return if messenger.serves(&person.user) { Ok(messenger) } else { Err(denied()) };
-            }
-            tokio::select! {
-                () = tokio::time::sleep(LOOK) => {}
-                () = cancel.cancelled() => return Err(cancelled()),
-            }
-        }
+        let people = self.people.as_ref().ok_or_else(|| denied(&named(person)))?;
+        Ok(people.messenger(person, cancel).await?)
     }
 
     /// Sends the message of a task, once, and waits until it is out.
@@ -133,19 +168,7 @@ impl Executor {
         turn: &TurnId,
         cancel: &CancellationToken,
     ) -> Result<String, Problem> {
-        loop {
-            match self.store.message_sent(turn).await.map_err(lost)? {
-                Sent::Out(ids) => return Ok(ids.into_iter().next().unwrap_or_default()),
-                Sent::Failed(why) => {
-                    return Err(Problem { code: ErrorCode::SendFailed, message: one_line(&why, 500) });
-                }
-                Sent::NotYet | Sent::Unknown => {}
-            }
-            tokio::select! {
-                () = tokio::time::sleep(LOOK) => {}
-                () = cancel.cancelled() => return Err(cancelled()),
-            }
-        }
+        Ok(sent(&self.store, turn, cancel).await?.into_iter().next().unwrap_or_default())
     }
 
     /// The files of a message, held until it is out.
@@ -331,10 +354,10 @@ pub(in crate::workflows) fn lost(error: StoreError) -> Problem {
 }
 
 /// Tries to reach somebody for as long as time may heal what fails.
-pub(in crate::workflows) async fn reached<T, F>(
-    mut attempt: impl FnMut() -> F,
-    cancel: &CancellationToken,
-) -> Result<T, Problem>
+///
+/// # Errors
+/// `send_failed` where it never will.
+pub async fn reached<T, F>(mut attempt: impl FnMut() -> F, cancel: &CancellationToken) -> Result<T, ToolError>
 where
     F: Future<Output = Result<T, Unreached>>,
 {
@@ -342,11 +365,11 @@ where
         match attempt().await {
             Ok(reached) => return Ok(reached),
             Err(Unreached::Now(why)) => tracing::debug!(why, "a person is tried again"),
-            Err(error @ Unreached::Ever(_)) => return Err(error.into()),
+            Err(error @ Unreached::Ever(_)) => return Err(unreached(&error)),
         }
         tokio::select! {
             () = tokio::time::sleep(AGAIN) => {}
-            () = cancel.cancelled() => return Err(cancelled()),
+            () = cancel.cancelled() => return Err(ToolError::cancelled()),
         }
     }
 }

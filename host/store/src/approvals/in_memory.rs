@@ -4,6 +4,7 @@
 use super::{Approval, ApprovalState, ApprovedPaths, NewApproval};
 use crate::{Approvals, StoreError, now_ms};
 use async_trait::async_trait;
+use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// What was asked and decided; never fails.
@@ -14,6 +15,8 @@ pub struct ApprovalsInMemory(Mutex<Held>);
 struct Held {
     /// Each with its call and the SHA-256 that names it.
     asked: Vec<(String, String, Approval)>,
+    /// The channel of each, for as long as its message may show choices.
+    choices: BTreeMap<String, String>,
     /// Each with when it was approved.
     paths: Vec<(ApprovedPaths, String, i64)>,
 }
@@ -40,7 +43,7 @@ impl Held {
 #[async_trait]
 impl Approvals for ApprovalsInMemory {
     async fn ask(&self, new: NewApproval) -> Result<(Approval, Vec<Approval>), StoreError> {
-        let NewApproval { id, call, sha256, place, expires_at } = new;
+        let NewApproval { id, channel, call, sha256, place, expires_at } = new;
         let (message, decided_by) = (None, None);
         let mut mine = Approval { id, place, message, state: ApprovalState::Asked, decided_by, expires_at };
         let (mut known, mut others) = (false, Vec::new());
@@ -54,6 +57,7 @@ impl Approvals for ApprovalsInMemory {
             }
         }
         if !known {
+            held.choices.insert(mine.id.clone(), channel);
             held.asked.push((call, sha256, mine.clone()));
         }
         Ok((mine, others))
@@ -85,6 +89,21 @@ impl Approvals for ApprovalsInMemory {
             }
             approval.clone()
         }))
+    }
+
+    async fn open_choices(&self, channel: &str) -> Result<Vec<Approval>, StoreError> {
+        let held = self.held();
+        let is_open = |approval: &&Approval| {
+            approval.state != ApprovalState::Asked
+                && approval.message.is_some()
+                && held.choices.get(&approval.id).is_some_and(|of| of == channel)
+        };
+        Ok(held.asked.iter().map(|(_, _, approval)| approval).filter(is_open).cloned().collect())
+    }
+
+    async fn choices_gone(&self, id: &str) -> Result<(), StoreError> {
+        self.held().choices.remove(id);
+        Ok(())
     }
 
     async fn remember_paths(&self, of: ApprovedPaths, paths: Vec<String>) -> Result<(), StoreError> {

@@ -9,6 +9,7 @@ mod outbox;
 mod runs;
 mod steering;
 mod streams;
+mod voices;
 mod waits;
 
 use super::*;
@@ -56,6 +57,11 @@ macro_rules! conformance {
                 an_album_is_taken_up_as_a_whole_or_not_at_all
                 what_is_not_taken_up_waits_in_its_place
                 its_files_are_the_most_recent_ones
+            }
+            voices {
+                what_was_heard_is_known_until_the_turn_ends
+                who_is_spoken_to_stays_so
+                choices_that_stay_are_known
             }
             outbox {
                 only_unsent_parts_come_back

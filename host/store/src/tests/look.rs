@@ -17,6 +17,7 @@ async fn what_waits_is_counted_beside_a_writer_and_nothing_is_made() {
     fixture.store.claim(CHANNEL, Claim::Update(2)).await.expect("claimed");
     fixture.store.end(CHANNEL, &turn, text_reply(&["a", "b"])).await.expect("ended");
     let asked = |id: &str, expires_at| NewApproval {
+        channel: CHANNEL.into(),
         id: id.into(),
         call: format!("{id}/0"),
         sha256: "h".into(),

@@ -8,7 +8,7 @@ mod memory;
 mod recent;
 
 use super::*;
-use crate::desk::{self, Board, Desk, NotShown};
+use crate::desk::{self, Board, Changing, Desk, NotShown};
 use crate::lanes::{Arrival, By, Running, Stop, Unit, Window};
 use crate::outbound::{Manners, Opening, Router, SendError, Sending};
 use crate::runs::Runs;
@@ -19,6 +19,7 @@ use cofferdam_agent::turn::{
     Config, Deltas, Entry, Memory as Remembers, Provider, ProviderError, Reply, Request, Runner, ToolCall,
     ToolSpec, Tools,
 };
+use cofferdam_agent::voice::Voice;
 use cofferdam_core::command::steered;
 use cofferdam_core::id::TurnId;
 use cofferdam_core::tool::{Answer, ToolError};
@@ -159,7 +160,9 @@ impl Board for Nothing {
         Err(NotShown("paper has no buttons".to_owned()))
     }
 
-    fn change(&self, _: &str, _: String) {}
+    fn change(&self, _: &str, _: String) -> Changing {
+        Box::pin(std::future::ready(true))
+    }
 }
 
 impl Channel for Paper {
@@ -202,6 +205,7 @@ impl Channel for Paper {
             text: steered(&first.text).unwrap_or(&first.text).to_owned(),
             files,
             album: first.album.clone(),
+            is_voice: false,
             notices: Vec::new(),
             about: None,
             profiles: None,
@@ -234,6 +238,10 @@ impl Channel for Paper {
 
     fn show(self: &Arc<Self>, _: &TurnId, _: &String, _: Option<Placeholder>) -> Live<Nothing> {
         Live::start(Nothing, Patience { doing: Duration::MAX, saying: Duration::MAX })
+    }
+
+    fn take_choices(&self, _: &str, _: &str) -> Changing {
+        Box::pin(std::future::ready(true))
     }
 
     fn board(self: &Arc<Self>, _: &String, _: &str) -> impl Board {
@@ -375,6 +383,7 @@ impl World {
             limits: attachments::Config::default(),
             outgoing: Outgoing::beside(self.dir.path(), outgoing::Config::default()).expect("a folder"),
             albums: Window { silence: Duration::ZERO, cap: Duration::ZERO },
+            voice: Voice::default(),
             runs: Runs::default(),
         };
         Arc::new(Paper { base, outside: self.outside.clone() })

@@ -39,6 +39,8 @@ struct Known {
     bot: Result<String, ProbeError>,
     /// What would keep it from serving all the same.
     obstacles: Vec<String>,
+    /// Where it is invited, on a platform where that is needed.
+    invite: Option<String>,
 }
 
 impl Platform {
@@ -126,13 +128,13 @@ impl Api {
             Self::Telegram(config) => {
                 let Some(token) = telegram::Token::parse(text) else { return Ok(None) };
                 let answered = wait_for(telegram::who(config, token, CHECK_TIME_MAX))?;
-                Ok(Some(Known { bot: answered.bot, obstacles: Vec::new() }))
+                Ok(Some(Known { bot: answered.bot, obstacles: Vec::new(), invite: None }))
             }
             Self::Discord(config) => {
                 let Some(token) = discord::Token::parse(text) else { return Ok(None) };
                 let found = wait_for(discord::examine(config, token, CHECK_TIME_MAX))?;
                 let obstacles = found.obstacles.iter().map(ToString::to_string).collect();
-                Ok(Some(Known { bot: found.answered.bot, obstacles }))
+                Ok(Some(Known { bot: found.answered.bot, obstacles, invite: found.invite }))
             }
         }
     }
@@ -188,6 +190,10 @@ fn token(
             Ok(bot) => {
                 terminal.say(&format!("It is the token of {bot}."))?;
                 known.obstacles.iter().try_for_each(|one| terminal.say(&format!("But: {one}")))?;
+                if let Some(link) = known.invite {
+                    let may = discord::permissions();
+                    terminal.say(&format!("Invite it into a guild of yours with {link} ({may})."))?;
+                }
                 return Ok(Some(Secret::new(text)));
             }
             Err(ProbeError::Refused { .. }) => {

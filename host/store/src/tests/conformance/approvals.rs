@@ -5,6 +5,7 @@ use super::*;
 fn approval(call: &str, sha256: &str) -> NewApproval {
     NewApproval {
         id: format!("id of {call} {sha256}"),
+        channel: CHANNEL.into(),
         call: call.into(),
         sha256: sha256.into(),
         place: "here".into(),

@@ -31,6 +31,14 @@ impl Approvals for Memory {
         self.approvals().decide(id, state, by).await
     }
 
+    async fn open_choices(&self, channel: &str) -> Result<Vec<Approval>, StoreError> {
+        self.approvals().open_choices(channel).await
+    }
+
+    async fn choices_gone(&self, id: &str) -> Result<(), StoreError> {
+        self.approvals().choices_gone(id).await
+    }
+
     async fn remember_paths(&self, of: ApprovedPaths, paths: Vec<String>) -> Result<(), StoreError> {
         self.approvals().remember_paths(of, paths).await
     }

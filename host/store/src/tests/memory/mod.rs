@@ -9,6 +9,7 @@ mod outbox;
 mod runs;
 mod streams;
 mod turn_runs;
+mod voices;
 mod waits;
 
 use super::*;
@@ -57,6 +58,8 @@ struct Held {
     placeholders: BTreeMap<String, Placeholder>,
     lines: Vec<Spoken>,
     attempts: BTreeMap<String, (Caller, u32, Begun)>,
+    transcripts: BTreeMap<String, String>,
+    spoken_to: BTreeSet<(String, String)>,
     used: Vec<(i64, Caller, Used)>,
     approvals: Arc<ApprovalsInMemory>,
     blobs: BTreeSet<(String, String)>,

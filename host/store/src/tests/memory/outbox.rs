@@ -22,10 +22,17 @@ impl Replies for Memory {
         Ok(held.reply(channel, turn, reply))
     }
 
-    async fn tell(&self, channel: &str, turn: &TurnId, reply: NewReply) -> Result<Option<Reply>, StoreError> {
+    async fn tell_noting(&self, channel: &str, telling: Telling) -> Result<Option<Reply>, StoreError> {
         let mut held = self.held();
-        let known = held.replies.iter().any(|stored| stored.reply.turn == *turn);
-        Ok((!known).then(|| held.reply(channel, turn, reply)))
+        let Telling { turn, reply, files, place } = telling;
+        if held.replies.iter().any(|stored| stored.reply.turn == turn) {
+            return Ok(None);
+        }
+        if let Some(place) = place {
+            held.said_in(channel, place);
+        }
+        held.blobs.extend(files.iter().map(|file| (turn.to_string(), file.sha256.clone())));
+        Ok(Some(held.reply(channel, &turn, reply)))
     }
 
     async fn unsent(&self, channel: &str) -> Result<Vec<Reply>, StoreError> {

@@ -59,7 +59,7 @@ impl Held {
         }
     }
 
-    fn said_in(&mut self, channel: &str, place: Place) {
+    pub(super) fn said_in(&mut self, channel: &str, place: Place) {
         let behind = self.streams.get(channel).is_some_and(|stream| stream.behind);
         let known = self.places.iter().position(|(of, known)| of == channel && known.place == place.place);
         let before = known.map(|at| self.places.remove(at).1.last);

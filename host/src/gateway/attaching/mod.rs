@@ -1,11 +1,19 @@
-//! Files that somebody at this machine adds to the reply of a request: a socket in the state
-//! folder, which is the operator's alone. One asks after the other, each under the limits of
-//! replies, in bytes and in time.
+//! Files that somebody at this machine adds to the reply of a request, and messages that they send:
+//! a socket in the state folder, which is the operator's alone. One asks after the other, each
+//! under the limits of replies, in bytes and in time.
 //!
 //! It is the command `cmd.attachment.add` from outside: the request is found among those that are
-//! being answered, and the files are handed over as a call of another request hands them over.
+//! being answered, and the files are handed over as a call of another request hands them over. A
+//! message is handed to whoever [`Speaks`], and is waited for beside the next command.
+
+mod asked;
+
+pub use asked::{
+    Added, Answer, Asked, FILES_MAX, File, HEAD_BYTES_MAX, SAY_PATIENCE_MAX, SAY_TEXT_BYTES_MAX, Said, Say,
+};
 
 use crate::config::Config;
+use asked::read_head;
 use cofferdam_agent::bus::{Origin, Requests};
 use cofferdam_agent::tools::Journal;
 use cofferdam_core::audit::{Attached, CallFacts, Effect, Event, Outcome, VerdictKind, sha256_hex};
@@ -16,9 +24,8 @@ use cofferdam_store::Storage;
 use cofferdam_warden::attachments::outgoing::{Addition, Body, Outgoing, Source};
 use cofferdam_warden::audit::{AuditLog, Durability};
 use rustix::fs::{Mode, OFlags};
-use serde::{Deserialize, Serialize};
 use serde_json::json;
-use std::io::{self, BufRead, BufReader, Read, Seek, Write};
+use std::io::{self, BufReader, Read, Seek, Write};
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::{UnixListener, UnixStream};
@@ -27,62 +34,29 @@ use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 use tokio::runtime::Handle;
 
-/// Bytes of what is asked, without the files, and of what is answered.
-pub const HEAD_BYTES_MAX: u64 = 64 << 10;
 /// From the first byte to the answer; then the next one is served.
 pub const ATTACHING_TIME_MAX: Duration = Duration::from_secs(30);
-/// Files of one command.
-pub const FILES_MAX: usize = 100;
 /// Its name in the state folder.
 const NAME: &str = "attach.sock";
 /// The tool that the audit has.
 const COMMAND: &str = "cmd.attachment.add";
 
-/// What is asked: the contents of the files follow it, one after the other.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Asked {
-    /// The session whose request is meant.
-    pub session: Option<String>,
-    /// The request that is meant.
-    pub request: Option<String>,
-    /// The files, in order.
-    pub files: Vec<File>,
+/// A message of the operator's.
+pub struct Message {
+    /// What was asked.
+    pub say: Say,
+    /// Its words.
+    pub text: String,
+    /// Its files.
+    pub files: Vec<Source>,
+    /// Who sends it.
+    pub by: Caller,
 }
 
-/// One of them.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct File {
-    /// What the person sees.
-    pub name: String,
-    /// Its length.
-    pub bytes: u64,
-}
-
-/// What is answered, on one line.
-#[derive(Debug, Serialize, Deserialize)]
-#[serde(untagged)]
-pub enum Answer {
-    /// All of them will go out with the reply.
-    Added {
-        /// As they will be sent.
-        attachments: Vec<Added>,
-    },
-    /// None of them will.
-    Refused {
-        /// Why.
-        error: ToolError,
-    },
-}
-
-/// A file as it will be sent.
-#[derive(Debug, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Added {
-    filename: String,
-    mime_type: String,
-    bytes: u64,
+/// Sends messages of the operator's.
+pub trait Speaks: Send + Sync {
+    /// Has one sent, and answers once it is out or will not be. Returns at once.
+    fn speak(&self, message: Message, answer: Box<dyn FnOnce(Answer) + Send>);
 }
 
 /// Who takes files.
@@ -101,6 +75,8 @@ pub struct Attaching {
     pub bytes_max: u64,
     /// Of the runtime.
     pub runtime: Handle,
+    /// Sends messages.
+    pub speaks: Arc<dyn Speaks>,
 }
 
 /// Where the socket is, however long the path of the state folder: an address has 107 bytes.
@@ -146,7 +122,7 @@ impl Attaching {
     pub fn serve(self, listener: UnixListener) -> io::Result<()> {
         let serve = move || {
             for stream in listener.incoming() {
-                match stream.and_then(|stream| self.one(&stream)) {
+                match stream.and_then(|stream| self.one(stream)) {
                     Ok(()) => {}
                     Err(error) => tracing::info!(%error, "files from outside were not added"),
                 }
@@ -155,35 +131,70 @@ impl Attaching {
         std::thread::Builder::new().name("attach".to_owned()).spawn(serve).map(drop)
     }
 
-    fn one(&self, stream: &UnixStream) -> io::Result<()> {
+    fn one(&self, stream: UnixStream) -> io::Result<()> {
         let until = Instant::now() + ATTACHING_TIME_MAX;
-        let by = match rustix::net::sockopt::socket_peercred(stream) {
-            Ok(peer) => peer.uid.as_raw(),
+        let by = match rustix::net::sockopt::socket_peercred(&stream) {
+            Ok(peer) => peer.uid.as_raw().to_string(),
             Err(errno) => return Err(errno.into()),
         };
-        let mut reader = BufReader::new(Timed { stream, until });
-        let answer = match self.add(&mut reader, &by.to_string()) {
-            Ok(answer) => answer,
-            Err(error) => Answer::Refused { error },
+        let mut reader = BufReader::new(Timed { stream: &stream, until });
+        let asked = match read_head(&mut reader) {
+            Ok(asked) => asked,
+            Err(error) => return tell(&stream, left(until)?, &Answer::Refused { error }),
         };
-        stream.set_write_timeout(Some(left(until)?))?;
-        let mut stream = stream;
-        writeln!(stream, "{}", serde_json::to_string(&answer)?)
+        let answer = match &asked.say {
+            None => self.add(&asked, &mut reader, &by),
+            Some(say) => match self.message(say, &asked, &mut reader, by) {
+                Ok(message) => {
+                    drop(reader);
+                    let told = move |answer: Answer| match tell(&stream, ATTACHING_TIME_MAX, &answer) {
+                        Ok(()) => {}
+                        Err(error) => tracing::info!(%error, "who has sent a message is gone"),
+                    };
+                    self.speaks.speak(message, Box::new(told));
+                    return Ok(());
+                }
+                Err(error) => Err(error),
+            },
+        };
+        let answer = answer.unwrap_or_else(|error| Answer::Refused { error });
+        tell(&stream, left(until)?, &answer)
     }
 
-    fn add(&self, reader: &mut impl BufRead, by: &str) -> Result<Answer, ToolError> {
-        let asked = read_head(reader)?;
+    /// A message, out of the stream.
+    fn message(
+        &self,
+        say: &Say,
+        asked: &Asked,
+        reader: &mut impl Read,
+        by: String,
+    ) -> Result<Message, ToolError> {
+        let unread = |why: String| {
+            ToolError::new(ErrorCode::InvalidArguments, format!("the words of the message: {why}"))
+        };
+        let mut text = String::new();
+        let read = reader.by_ref().take(say.text_bytes).read_to_string(&mut text);
+        let read = read.map_err(|error| unread(error.to_string()))?;
+        if read as u64 != say.text_bytes {
+            return Err(unread("they end too early".to_owned()));
+        }
+        let files = self.sources(asked, reader)?;
+        let by = Caller { channel: "cli".to_owned(), sender: by };
+        Ok(Message { say: say.clone(), text, files, by })
+    }
+
+    fn add(&self, asked: &Asked, reader: &mut impl Read, by: &str) -> Result<Answer, ToolError> {
         let to = Address { session: asked.session.clone(), request: asked.request.clone() };
         let origin = self.requests.find(&to)?;
         let store = self.store.upgrade().ok_or_else(|| {
             ToolError::new(ErrorCode::ToolUnavailable, "the gateway is ending; add them after its next start")
         })?;
         let request = origin.request.clone();
-        let sources = self.sources(&asked, reader)?;
+        let sources = self.sources(asked, reader)?;
         let mut addition = self.outgoing.addition(&request);
         let attachments = addition.take(sources, &|| Ok(()))?;
         let call = TurnId::new(format!("attach-{}", unique())).call(0);
-        let event = outcome(&asked, &origin, (&addition, by), call.clone());
+        let event = outcome(asked, &origin, (&addition, by), call.clone());
         let delivery = Delivery { request: request.clone(), attachments };
         let handed = self.requests.while_open(&request, || {
             // What cannot be written down does not happen.
@@ -237,21 +248,6 @@ impl Attaching {
     }
 }
 
-fn read_head(reader: &mut impl BufRead) -> Result<Asked, ToolError> {
-    let malformed =
-        |why: String| ToolError::new(ErrorCode::InvalidArguments, format!("what is asked: {why}"));
-    let mut line = String::new();
-    reader.take(HEAD_BYTES_MAX).read_line(&mut line).map_err(|error| malformed(error.to_string()))?;
-    let asked: Asked = serde_json::from_str(&line).map_err(|error| malformed(error.to_string()))?;
-    if asked.session.is_none() == asked.request.is_none() {
-        return Err(malformed("name a session or a request".to_owned()));
-    }
-    if asked.files.is_empty() || asked.files.len() > FILES_MAX {
-        return Err(malformed(format!("name 1 to {FILES_MAX} files")));
-    }
-    Ok(asked)
-}
-
 /// What the audit has of it: the operator's own command.
 fn outcome(
     asked: &Asked,
@@ -294,6 +290,12 @@ fn from_outside(effect: Effect) -> Effect {
     }
 }
 
+/// Answers, unless the other side takes nothing.
+fn tell(mut stream: &UnixStream, patience: Duration, answer: &Answer) -> io::Result<()> {
+    stream.set_write_timeout(Some(patience))?;
+    writeln!(stream, "{}", serde_json::to_string(answer)?)
+}
+
 /// No two at one moment of one process are the same.
 fn unique() -> String {
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
@@ -323,27 +325,6 @@ fn left(until: Instant) -> io::Result<Duration> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn what_is_asked_is_bounded_and_names_one_place() {
-        let file = r#"{"name":"a","bytes":1}"#;
-        let many = vec![file; FILES_MAX + 1].join(",");
-        let long = "x".repeat(usize::try_from(HEAD_BYTES_MAX).expect("small"));
-        for (head, sound) in [
-            (format!(r#"{{"session":"s","request":null,"files":[{file}]}}"#), true),
-            (format!(r#"{{"session":null,"request":"r","files":[{file}]}}"#), true),
-            (format!(r#"{{"session":"s","request":"r","files":[{file}]}}"#), false),
-            (format!(r#"{{"session":null,"request":null,"files":[{file}]}}"#), false),
-            (r#"{"session":"s","request":null,"files":[]}"#.to_owned(), false),
-            (format!(r#"{{"session":"s","request":null,"files":[{many}]}}"#), false),
-            (format!(r#"{{"session":"{long}","request":null,"files":[{file}]}}"#), false),
-            (format!(r#"{{"session":"s","request":null,"files":[{file}],"more":1}}"#), false),
-            (String::new(), false),
-        ] {
-            let read = read_head(&mut (head + "\nrest").as_bytes());
-            assert_eq!(read.is_ok(), sound, "{read:?}");
-        }
-    }
 
     #[test]
     fn who_says_nothing_is_waited_for_no_longer_than_the_time() {

@@ -1,0 +1,261 @@
+//! `[transcription]` and `[speech]`: which servers listen and speak, and what is refused before
+//! anything is contacted.
+
+use super::server::Patience;
+use crate::server::{Address, Reach, SECRET_BYTES_MAX};
+use cofferdam_core::secret::Secret;
+use cofferdam_core::text::one_line;
+use serde::Deserialize;
+
+/// `[transcription]` as written. It is off unless something of it is written.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct TranscriptionConfig {
+    /// Address of the server; plain http only for loopback.
+    pub base_url: Option<String>,
+    /// The model, as its server calls it.
+    pub model: Option<String>,
+    /// Name of the environment variable that holds the key.
+    pub api_key_env: Option<String>,
+    /// How long things take. No file sets it; tests shorten it.
+    #[serde(skip)]
+    pub patience: Patience,
+}
+
+/// `[speech]` as written. It is off unless something of it is written.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct SpeechConfig {
+    /// Address of the server; plain http only for loopback.
+    pub base_url: Option<String>,
+    /// The model, as its server calls it.
+    pub model: Option<String>,
+    /// The voice, as its server calls it.
+    pub voice: Option<String>,
+    /// Name of the environment variable that holds the key.
+    pub api_key_env: Option<String>,
+    /// How long things take. No file sets it; tests shorten it.
+    #[serde(skip)]
+    pub patience: Patience,
+}
+
+/// Why a section is refused. No message repeats a key.
+#[derive(Debug, thiserror::Error)]
+#[error("{said}")]
+pub struct ConfigError {
+    key: String,
+    said: String,
+}
+
+impl ConfigError {
+    /// The key that it is about, with its section.
+    pub fn key(&self) -> &str {
+        &self.key
+    }
+}
+
+/// The server that is asked where none is written.
+const BASE_URL: &str = "https://api.openai.com/v1";
+/// A longer name is no model's and no voice's.
+const NAME_BYTES_MAX: usize = 200;
+
+impl TranscriptionConfig {
+    /// Whether anything of it is written.
+    pub fn is_on(&self) -> bool {
+        self.base_url.is_some() || self.model.is_some() || self.api_key_env.is_some()
+    }
+
+    /// Checks everything but what the key holds.
+    ///
+    /// # Errors
+    /// [`ConfigError`], which says what to write instead.
+    pub fn check(&self) -> Result<(), ConfigError> {
+        if !self.is_on() {
+            return Ok(());
+        }
+        self.written().name("model", self.model.as_deref(), "whisper-1")?;
+        self.written().check()
+    }
+
+    /// Where it is asked.
+    pub fn base_url(&self) -> &str {
+        self.base_url.as_deref().unwrap_or(BASE_URL)
+    }
+
+    /// The server's TCP port; none where it is off.
+    pub fn port(&self) -> Option<u16> {
+        self.written().address().ok().filter(|_| self.is_on())?.port()
+    }
+
+    /// The key, from this process's environment; none where none is needed.
+    ///
+    /// # Errors
+    /// [`ConfigError`], which names the variable.
+    pub fn key(&self) -> Result<Option<Secret>, ConfigError> {
+        self.written().key()
+    }
+
+    pub(super) fn written(&self) -> Written<'_> {
+        let api_key_env = self.api_key_env.as_deref();
+        Written { section: "transcription", base_url: self.base_url(), api_key_env }
+    }
+}
+
+impl SpeechConfig {
+    /// Whether anything of it is written.
+    pub fn is_on(&self) -> bool {
+        self.base_url.is_some() || self.model.is_some() || self.voice.is_some() || self.api_key_env.is_some()
+    }
+
+    /// Checks everything but what the key holds.
+    ///
+    /// # Errors
+    /// [`ConfigError`], which says what to write instead.
+    pub fn check(&self) -> Result<(), ConfigError> {
+        if !self.is_on() {
+            return Ok(());
+        }
+        self.written().name("model", self.model.as_deref(), "gpt-4o-mini-tts")?;
+        self.written().name("voice", self.voice.as_deref(), "alloy")?;
+        self.written().check()
+    }
+
+    /// Where it is asked.
+    pub fn base_url(&self) -> &str {
+        self.base_url.as_deref().unwrap_or(BASE_URL)
+    }
+
+    /// The server's TCP port; none where it is off.
+    pub fn port(&self) -> Option<u16> {
+        self.written().address().ok().filter(|_| self.is_on())?.port()
+    }
+
+    /// The key, from this process's environment; none where none is needed.
+    ///
+    /// # Errors
+    /// [`ConfigError`], which names the variable.
+    pub fn key(&self) -> Result<Option<Secret>, ConfigError> {
+        self.written().key()
+    }
+
+    pub(super) fn written(&self) -> Written<'_> {
+        let api_key_env = self.api_key_env.as_deref();
+        Written { section: "speech", base_url: self.base_url(), api_key_env }
+    }
+}
+
+/// What both sections have.
+#[derive(Clone, Copy)]
+pub(super) struct Written<'a> {
+    section: &'static str,
+    base_url: &'a str,
+    api_key_env: Option<&'a str>,
+}
+
+impl Written<'_> {
+    pub(super) fn refuse(&self, key: &str, said: String) -> ConfigError {
+        ConfigError { key: format!("{}.{key}", self.section), said: format!("[{}] {said}", self.section) }
+    }
+
+    /// A name that the server knows.
+    fn name(&self, key: &str, name: Option<&str>, example: &str) -> Result<(), ConfigError> {
+        let Some(name) = name else {
+            return Err(self.refuse(
+                key,
+                format!("{key} is missing; write it as the server calls it, e.g. {key} = \"{example}\""),
+            ));
+        };
+        let sound = (1..=NAME_BYTES_MAX).contains(&name.len()) && name.bytes().all(|b| b.is_ascii_graphic());
+        if sound {
+            return Ok(());
+        }
+        let name = one_line(name, 80);
+        Err(self.refuse(key, format!("{key}: {name:?} is not a name; write e.g. {key} = \"{example}\"")))
+    }
+
+    pub(super) fn address(&self) -> Result<Address, ConfigError> {
+        let wrong = |bad| self.refuse("base_url", format!("base_url: {bad}; write e.g. \"{BASE_URL}\""));
+        Address::parse(self.base_url).map_err(wrong)
+    }
+
+    fn check(&self) -> Result<(), ConfigError> {
+        let address = self.address()?;
+        match self.api_key_env {
+            // Perhaps the key itself, so it is not repeated.
+            Some(name) if !is_variable_name(name) => Err(self.refuse(
+                "api_key_env",
+                "api_key_env is not the name of an environment variable in capital letters; write a name there, such as \
+                 OPENAI_API_KEY, and put the key into that variable"
+                    .to_owned(),
+            )),
+            None if address.reach == Reach::Remote => {
+                let host = one_line(address.url.host_str().unwrap_or_default(), 200);
+                Err(self.refuse(
+                    "api_key_env",
+                    format!(
+                        "there is no key for {host}; put it into an environment variable and write that variable's name: \
+                         api_key_env = \"OPENAI_API_KEY\""
+                    ),
+                ))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn key(&self) -> Result<Option<Secret>, ConfigError> {
+        let Some(name) = self.api_key_env else { return Ok(None) };
+        let value = std::env::var(name).ok().filter(|value| !value.trim().is_empty());
+        let Some(value) = value else {
+            let said = format!("the environment variable {name} is not set; put the key into it");
+            return Err(self.refuse("api_key_env", said));
+        };
+        let key = value.trim();
+        let sound = key.len() <= SECRET_BYTES_MAX && key.bytes().all(|b| b.is_ascii_graphic());
+        if !sound {
+            let said = format!("the environment variable {name} does not hold a key; copy it again");
+            return Err(self.refuse("api_key_env", said));
+        }
+        Ok(Some(Secret::new(key)))
+    }
+}
+
+/// Capital letters alone: a key that was put there by mistake is not taken for a name.
+fn is_variable_name(name: &str) -> bool {
+    let plain = |c: char| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_';
+    !name.is_empty() && name.chars().all(plain) && !name.starts_with(|c: char| c.is_ascii_digit())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_server_needs_is_asked_for() {
+        for (text, said) in [
+            ("", "accepted"),
+            ("base_url = \"http://127.0.0.1:8080/v1\"\nmodel = \"base.en\"", "accepted"),
+            ("model = \"whisper-1\"\napi_key_env = \"OPENAI_API_KEY\"", "accepted"),
+            ("base_url = \"http://127.0.0.1:8080/v1\"", "model is missing"),
+            ("model = \"whisper-1\"", "there is no key for api.openai.com"),
+            ("model = \"a b\"\napi_key_env = \"K\"", "is not a name"),
+            ("model = \"m\"\napi_key_env = \"sk-live\"", "not the name of an environment variable"),
+            ("model = \"m\"\napi_key_env = \"K\"\nbase_url = \"http://10.0.0.1\"", "plain http"),
+        ] {
+            let config: TranscriptionConfig = toml::from_str(text).expect("understood");
+            let told = config.check().map_or_else(|error| error.to_string(), |()| "accepted".to_owned());
+            assert!(told.contains(said), "{text}: {told}");
+            assert!(!told.contains("sk-live"), "{told}");
+        }
+        for (text, said) in [
+            ("", "accepted"),
+            ("base_url = \"http://[::1]:1\"\nmodel = \"tts\"\nvoice = \"en_US-amy\"", "accepted"),
+            ("model = \"tts-1\"\napi_key_env = \"K\"", "[speech] voice is missing"),
+            ("voice = \"alloy\"\napi_key_env = \"K\"", "[speech] model is missing"),
+        ] {
+            let config: SpeechConfig = toml::from_str(text).expect("understood");
+            let told = config.check().map_or_else(|error| error.to_string(), |()| "accepted".to_owned());
+            assert!(told.contains(said), "{text}: {told}");
+        }
+        assert!(toml::from_str::<SpeechConfig>("speed = 2").is_err(), "unknown keys are refused");
+    }
+}

@@ -1,0 +1,268 @@
+//! Voice messages: what is said in one becomes its text; the reply to one is spoken where its
+//! sender asked for that with `/voice on`. Neither ever costs the text or the file.
+
+use super::{Asked, Channel};
+use crate::outbound::{Bundle, Media, Router, SendError, Sending, Shown, Spoken, markdown};
+use async_trait::async_trait;
+use cofferdam_agent::voice::{TRANSCRIBED_BYTES_MAX, Transcription, VoiceError};
+use cofferdam_core::command::typed;
+use cofferdam_core::id::{SessionId, TurnId};
+use cofferdam_core::message::OutgoingResponse;
+use cofferdam_store::{Part, PartKind, StoreError};
+use cofferdam_warden::attachments::Attachments;
+use cofferdam_warden::attachments::outgoing::{Addition, Body, Source};
+use std::io::Read;
+use tokio::sync::Mutex;
+
+/// What a message says by voice.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Heard {
+    /// It is no voice message, or nobody listens.
+    Nothing,
+    /// These words.
+    Words(String),
+    /// None could be had, as its sender is told.
+    Unheard(String),
+}
+
+/// What is said in a message; `None` once the program stops. What was noted is not asked again.
+pub(super) async fn heard<C: Channel>(
+    channel: &C,
+    turn: &TurnId,
+    asked: &Asked<C>,
+    came: &Attachments,
+) -> Option<Heard> {
+    let base = channel.base();
+    let Some(transcription) = base.voice.transcription.as_ref().filter(|_| asked.is_voice) else {
+        return Some(Heard::Nothing);
+    };
+    if !asked.text.trim().is_empty() {
+        return Some(Heard::Nothing);
+    }
+    let look = || base.store.transcript(turn);
+    if let Some(words) = base.stored("look for what was said", look).await? {
+        return Some(Heard::Words(words));
+    }
+    Some(match listen(transcription, came).await {
+        Some(Ok(words)) if words.is_empty() => Heard::Unheard(unheard("nothing was understood")),
+        Some(Ok(words)) => {
+            let keep = || base.store.keep_transcript(turn, &words);
+            base.stored("keep what was said", keep).await?;
+            Heard::Words(words)
+        }
+        Some(Err(error)) => Heard::Unheard(unheard(&error.to_string())),
+        // That it could not be fetched is told anyway.
+        None => Heard::Nothing,
+    })
+}
+
+fn unheard(why: &str) -> String {
+    format!("The voice message could not be turned into text: {why}. It is here as a file all the same.")
+}
+
+/// What is said in the first file; none where its bytes are not there.
+async fn listen(transcription: &Transcription, came: &Attachments) -> Option<Result<String, VoiceError>> {
+    let first = came.iter().next()?;
+    let blob = first.blob.clone()?;
+    if blob.len() > TRANSCRIBED_BYTES_MAX {
+        return Some(Err(VoiceError::TooLarge));
+    }
+    let read = tokio::task::spawn_blocking(move || {
+        let mut bytes = Vec::new();
+        blob.reader().read_to_end(&mut bytes).map(|_| bytes)
+    });
+    let Ok(Ok(bytes)) = read.await else { return Some(Err(VoiceError::Unreadable)) };
+    // Servers tell the type by the name as well; the sender's own is nobody's business there.
+    let mime_type = first.info.mime_type.as_str();
+    let name = match mime_type {
+        "audio/mp4" | "video/mp4" => "voice.mp4",
+        "audio/mpeg" => "voice.mp3",
+        "audio/webm" | "video/webm" => "voice.webm",
+        "audio/wav" => "voice.wav",
+        _ => "voice.ogg",
+    };
+    Some(transcription.transcribe(bytes, (name, mime_type)).await)
+}
+
+/// What `/voice` asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Switch {
+    On,
+    Off,
+    Tell,
+    Unknown,
+}
+
+/// What a text asks of the voice, if it is `/voice`: `on`, `off`, or nothing; as an option of an
+/// application command too.
+fn switch(text: &str) -> Option<Switch> {
+    let typed = typed(text).filter(|typed| typed.name.eq_ignore_ascii_case("voice"))?;
+    let said = serde_json::from_str::<serde_json::Value>(typed.arguments());
+    let said = said.ok().and_then(|value| value["state"].as_str().map(str::to_owned));
+    let said = said.unwrap_or_else(|| typed.arguments().to_owned()).to_ascii_lowercase();
+    Some(match said.trim_start_matches("state=") {
+        "on" => Switch::On,
+        "off" => Switch::Off,
+        "" => Switch::Tell,
+        _ => Switch::Unknown,
+    })
+}
+
+/// The answer to `/voice`, where this gateway speaks and that is what is asked.
+pub(super) async fn switched<C: Channel>(
+    channel: &C,
+    (session, sender): (&SessionId, &str),
+    text: &str,
+) -> Option<OutgoingResponse> {
+    let base = channel.base();
+    base.voice.speech.as_ref()?;
+    let switch = switch(text)?;
+    let told = async {
+        let on = match switch {
+            Switch::On | Switch::Off => {
+                base.store.set_spoken_to(session, sender, switch == Switch::On).await?;
+                switch == Switch::On
+            }
+            Switch::Tell => base.store.is_spoken_to(session, sender).await?,
+            Switch::Unknown => return Ok("Write /voice on or /voice off.".to_owned()),
+        };
+        Ok::<_, StoreError>(match on {
+            true => {
+                "Replies to your voice messages here are spoken as well. /voice off ends that.".to_owned()
+            }
+            false => "Replies to your voice messages here are written. /voice on has them spoken as well."
+                .to_owned(),
+        })
+    };
+    let said = told.await.unwrap_or_else(|error| {
+        tracing::error!(%error, "whether replies are spoken cannot be kept");
+        "This could not be kept. Try again later.".to_owned()
+    });
+    Some(OutgoingResponse::text(said))
+}
+
+/// The response with its words to be spoken, where its sender wants that.
+pub(super) async fn to_be_spoken<C: Channel>(
+    channel: &C,
+    (session, sender): (&SessionId, &str),
+    response: OutgoingResponse,
+) -> OutgoingResponse {
+    let base = channel.base();
+    if base.voice.speech.is_none() || response.voice.is_some() {
+        return response;
+    }
+    match base.store.is_spoken_to(session, sender).await {
+        Ok(true) => OutgoingResponse { voice: words(&response), ..response },
+        Ok(false) => response,
+        Err(error) => {
+            tracing::error!(%error, "whether a reply is spoken is not known; it is not");
+            response
+        }
+    }
+}
+
+/// The words of a response as they are read, without marks.
+fn words(response: &OutgoingResponse) -> Option<String> {
+    let text = response.text.as_ref()?;
+    let words = match response.markdown_from.and_then(|from| text.split_at_checked(from)) {
+        Some((plain, source)) => plain.to_owned() + &markdown(source).text,
+        None => text.clone(),
+    };
+    Some(words).filter(|words| !words.trim().is_empty())
+}
+
+/// Sends parts as the channel does, and speaks those that are to be heard, when their turn has come.
+pub(super) struct Speaking<'a, C> {
+    channel: &'a C,
+    recorded: Mutex<Option<Recorded>>,
+}
+
+/// A part that was spoken, while it is tried to be sent.
+struct Recorded {
+    part: Part,
+    /// Its bytes are held for so long.
+    _held: Addition,
+}
+
+impl<'a, C: Channel> Speaking<'a, C> {
+    pub(super) fn on(channel: &'a C) -> Self {
+        Self { channel, recorded: Mutex::new(None) }
+    }
+
+    /// The part as a file.
+    async fn record(&self, sending: Sending<'_>) -> Result<Recorded, SendError> {
+        let base = self.channel.base();
+        let refused = |why: String| SendError::Refused(why);
+        let speech = base.voice.speech.as_ref();
+        let speech = speech.ok_or_else(|| refused("nobody speaks here any more".to_owned()))?;
+        let spoken = speech.speak(&Spoken::read(&sending.part.body).text).await;
+        let bytes = spoken.map_err(|error| refused(error.to_string()))?;
+        let mut held = base.outgoing.addition(sending.turn);
+        let recorded = tokio::task::spawn_blocking(move || {
+            let source =
+                Source { body: Body::Contents(bytes), name: Some("voice.ogg".into()), mime_type: None };
+            let file = held.take(vec![source], &|| Ok(())).map_err(|error| error.to_string())?;
+            Ok::<_, String>((file, held))
+        });
+        let recorded = recorded.await.map_err(|error| refused(error.to_string()))?;
+        let (files, held) = recorded.map_err(refused)?;
+        let shown = |file| Shown { media: Media::Voice, file };
+        let bundle = Bundle {
+            caption: None,
+            caption_spans: Vec::new(),
+            files: files.into_iter().map(shown).collect(),
+            refused: None,
+        };
+        let part = Part { n: sending.part.n, kind: PartKind::Attachment, body: bundle.part().body };
+        Ok(Recorded { part, _held: held })
+    }
+}
+
+#[async_trait]
+impl<C: Channel> Router for Speaking<'_, C> {
+    async fn send(&self, sending: Sending<'_>) -> Result<String, SendError> {
+        if sending.part.kind != PartKind::Voice {
+            return self.channel.send(sending).await;
+        }
+        let mut recorded = self.recorded.lock().await;
+        if recorded.as_ref().is_none_or(|one| one.part.n != sending.part.n) {
+            *recorded = Some(self.record(sending).await?);
+        }
+        let Some(one) = &*recorded else { return Err(SendError::Refused("nothing was spoken".to_owned())) };
+        self.channel.send(Sending { part: &one.part, ..sending }).await
+    }
+
+    async fn answers(&self) -> bool {
+        self.channel.answers().await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_switch_is_read_however_it_is_typed() {
+        for (text, expected) in [
+            ("/voice", Some(Switch::Tell)),
+            ("/VOICE ON", Some(Switch::On)),
+            ("/voice off ", Some(Switch::Off)),
+            ("/voice {\"state\":\"on\"}", Some(Switch::On)),
+            ("/voice state=off", Some(Switch::Off)),
+            ("/voice loud", Some(Switch::Unknown)),
+            ("/voices", None),
+            ("voice on", None),
+        ] {
+            assert_eq!(switch(text), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_spoken_has_no_marks() {
+        let text = "Notice.\n**Bold** and `code`".to_owned();
+        let response = OutgoingResponse { markdown_from: Some(8), ..OutgoingResponse::text(text) };
+        assert_eq!(words(&response).as_deref(), Some("Notice.\nBold and code"));
+        assert_eq!(words(&OutgoingResponse::text("*as it is*")).as_deref(), Some("*as it is*"));
+        assert_eq!(words(&OutgoingResponse::text(" ")), None);
+    }
+}

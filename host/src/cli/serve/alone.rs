@@ -1,0 +1,76 @@
+//! One message without a running `serve`: the channel of the one who gets it is opened, sends what
+//! it is handed, and hears nothing.
+
+use super::Channels;
+use super::workflows::channels;
+use crate::config::Config;
+use crate::gateway::attaching::{Answer, Message};
+use crate::gateway::{self, Gateway, Readable, Role, ServeLock};
+use crate::saying::Saying;
+use crate::workflows::People as Reached;
+use anyhow::Context as _;
+use cofferdam_agent::llm;
+use cofferdam_agent::voice::Voice;
+use cofferdam_chat::runs::Runs;
+use cofferdam_chat::setup::Services;
+use cofferdam_store::people::People;
+use cofferdam_store::{self as store, Presence};
+use std::sync::Arc;
+use tokio_util::sync::CancellationToken;
+
+/// Sends it and waits until it is out; the state is this process's own meanwhile.
+///
+/// # Errors
+/// What ends a `serve`: a token that is refused, a state that is unusable.
+pub(in crate::cli) fn say(config: &Config, _lock: ServeLock, message: Message) -> anyhow::Result<Answer> {
+    let named = message.say.to.split_once(':').map(|(channel, _)| channel.to_owned()).unwrap_or_default();
+    let telegram = config.telegram.as_ref().filter(|_| named == "telegram");
+    let discord = config.discord.as_ref().filter(|_| named == "discord");
+    let telegram = telegram.map(|section| Ok((section.clone(), section.token()?)));
+    let telegram = telegram.transpose().map_err(|error: cofferdam_telegram::ConfigError| error)?;
+    let discord = discord.map(|section| Ok((section.clone(), section.token()?)));
+    let discord = discord.transpose().map_err(|error: cofferdam_discord::ConfigError| error)?;
+    let opened = Channels { telegram, discord };
+    gateway::confine(config, Readable::Listed(&[]))?;
+    // Nobody is asked, so no key is needed.
+    let answering = llm::open(&llm::Config::default()).context("[provider]")?;
+    let runtime = super::super::runtime()?;
+    let gateway = Gateway::open(config, Role::Serve)?;
+    let store = store::open(&config.state_dir).context("cannot open the database")?;
+    let services = Services {
+        people: People::of(&config.state_dir),
+        store: store.clone(),
+        presence: Presence::new(&config.state_dir),
+        menu: Vec::new(),
+        runner: Arc::new(gateway.runner(config, answering, Arc::new(store.clone()))),
+        blobs: gateway.blobs.clone(),
+        outgoing: gateway.warden.outgoing().clone(),
+        attachments: config.attachments.clone(),
+        approvals: config.approvals,
+        runs: Runs::default(),
+        voice: Voice::default(),
+    };
+    let people = Reached { runs: services.runs.clone(), channels: channels(config) };
+    let parts = (gateway.warden.outgoing().clone(), gateway.warden.audit().clone());
+    let saying = Saying::new(people, &store, parts, runtime.handle().clone());
+    runtime.block_on(async {
+        let stop = CancellationToken::new();
+        let runs = services.runs.clone();
+        let speaking = opened.speak(services, stop.clone());
+        tokio::pin!(speaking);
+        let said = tokio::select! {
+            said = saying.say(message) => said,
+            ended = &mut speaking => {
+                ended?;
+                anyhow::bail!("the channel ended before the message was out; send it again");
+            }
+        };
+        stop.cancel();
+        runs.close();
+        speaking.await?;
+        Ok(match said {
+            Ok(said) => Answer::Said(said),
+            Err(error) => Answer::Refused { error },
+        })
+    })
+}

@@ -1,0 +1,286 @@
+//! Messages of the operator's own: `cofferdam say` has one sent to somebody who is served, as a
+//! task of a workflow would. Each is in the audit before anybody sees it, is kept before it is sent
+//! and is sent once under its name.
+
+use crate::gateway::attaching::{Answer, Message, Said, Say, Speaks};
+use crate::workflows::{People, reached, sent};
+use cofferdam_chat::outbound::Bundle;
+use cofferdam_chat::runs::Private;
+use cofferdam_core::audit::{Attached, CallFacts, Effect, Event, Outcome, VerdictKind, sha256_hex};
+use cofferdam_core::id::TurnId;
+use cofferdam_core::message::OutgoingResponse;
+use cofferdam_core::text::one_line;
+use cofferdam_core::tool::{ErrorCode, ToolError};
+use cofferdam_store::{NewPart, NewReply, PartKind, Sent, Storage, Store, StoreError, Telling};
+use cofferdam_warden::attachments::outgoing::{Addition, Outgoing, Source};
+use cofferdam_warden::audit::{AuditError, AuditLog, Durability};
+use cofferdam_workflow::Person;
+use serde_json::json;
+use std::sync::{Arc, Weak};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use tokio::runtime::Handle;
+use tokio::sync::Semaphore;
+use tokio_util::sync::CancellationToken;
+
+/// Messages of the operator's that are waited for at once.
+pub const SAYING_MAX: usize = 64;
+/// The tool that the audit has.
+const COMMAND: &str = "cmd.message.send";
+
+/// Sends messages of the operator's. Clones share it.
+#[derive(Clone)]
+pub struct Saying {
+    people: People,
+    /// Not held open from here: `serve` closes it when it ends.
+    store: Weak<dyn Storage>,
+    outgoing: Outgoing,
+    audit: Arc<AuditLog>,
+    places: Arc<Semaphore>,
+    runtime: Handle,
+}
+
+impl Saying {
+    /// What sends to these people, keeps messages in this store and has the bytes of their files.
+    pub fn new(
+        people: People,
+        store: &Store,
+        (outgoing, audit): (Outgoing, Arc<AuditLog>),
+        runtime: Handle,
+    ) -> Self {
+        let places = Arc::new(Semaphore::new(SAYING_MAX));
+        Self { people, store: Arc::downgrade(store), outgoing, audit, places, runtime }
+    }
+
+    /// Sends a message and waits until it is out, at most for as long as was asked.
+    ///
+    /// # Errors
+    /// `recipient_denied`, `too_large`, `send_failed`; `timed_out` for one that is kept and goes
+    /// out later.
+    pub async fn say(&self, message: Message) -> Result<Said, ToolError> {
+        let Some(to) = Person::parse(&message.say.to) else {
+            let to = one_line(&message.say.to, 80);
+            let said = format!("{to} is no person; write CHANNEL:USER, e.g. telegram:123456789");
+            return Err(ToolError::new(ErrorCode::InvalidArguments, said));
+        };
+        let patience = Duration::from_millis(message.say.patience_ms);
+        let until = tokio::time::Instant::now() + patience;
+        let turn = name_of(&message.say);
+        let cancel = CancellationToken::new();
+        let channel = to.channel.clone();
+        let Ok(kept) = tokio::time::timeout_at(until, self.keep(message, to, &turn, &cancel)).await else {
+            let said = format!("{channel} was not reached within {} s; nothing was sent", patience.as_secs());
+            return Err(ToolError::new(ErrorCode::SendFailed, said));
+        };
+        let private = kept?;
+        let store = self.store()?;
+        let Ok(ids) = tokio::time::timeout_at(until, sent(&store, &turn, &cancel)).await else {
+            let said = format!(
+                "{channel} has not taken it within {} s; it is kept, and goes out as soon as {channel} takes it",
+                patience.as_secs()
+            );
+            return Err(ToolError::new(ErrorCode::TimedOut, said));
+        };
+        let message_id = ids?.into_iter().next().unwrap_or_default();
+        Ok(Said { channel, channel_id: private.chat, message_id })
+    }
+
+    fn store(&self) -> Result<Store, ToolError> {
+        self.store.upgrade().ok_or_else(|| {
+            ToolError::new(ErrorCode::ToolUnavailable, "the gateway is ending; send it after its next start")
+        })
+    }
+
+    /// Keeps a message and has it sent, unless it is kept; where it goes.
+    async fn keep(
+        &self,
+        message: Message,
+        to: Person,
+        turn: &TurnId,
+        cancel: &CancellationToken,
+    ) -> Result<Private, ToolError> {
+        let began = Instant::now();
+        let messenger = match self.people.messenger(&to, cancel).await {
+            Ok(messenger) => messenger,
+            Err(error) => {
+                self.note(&message, turn, Noted { began, refused: Some(&error), files: Vec::new() })?;
+                return Err(error);
+            }
+        };
+        let private = reached(|| messenger.open(&to.user), cancel).await?;
+        let store = self.store()?;
+        if store.message_sent(turn).await.map_err(|error| lost(&error))? != Sent::Unknown {
+            return Ok(private);
+        }
+        let Message { say, text, files, by } = message;
+        let addition = self.take(files, turn).await?;
+        let attachments = addition.attachments();
+        let text = Some(text).filter(|text| !text.is_empty());
+        let response = OutgoingResponse { text, voice: None, markdown_from: None, attachments };
+        let parts = messenger.parts(response.clone());
+        if let Some(why) = parts.iter().filter(|part| part.kind == PartKind::Attachment).find_map(refused) {
+            return Err(ToolError::new(
+                ErrorCode::TooLarge,
+                format!("a file is too large to be sent: {why}"),
+            ));
+        }
+        let noted = Noted { began, refused: None, files: addition.effects() };
+        let text = response.text.unwrap_or_default();
+        self.note(&Message { say, text, files: Vec::new(), by }, turn, noted)?;
+        let reply = NewReply { target: private.target.clone(), parts };
+        let telling =
+            Telling { turn: turn.clone(), reply, files: response.attachments, place: private.place.clone() };
+        let told = store.tell_noting(&messenger.channel(), telling).await.map_err(|error| lost(&error))?;
+        addition.keep();
+        // From here on the store says which blobs are needed.
+        self.outgoing.release(turn);
+        if let Some(reply) = told {
+            messenger.send(reply).await;
+        }
+        Ok(private)
+    }
+
+    /// The files of a message, held until it is kept.
+    async fn take(&self, files: Vec<Source>, turn: &TurnId) -> Result<Addition, ToolError> {
+        let mut addition = self.outgoing.addition(turn);
+        if files.is_empty() {
+            return Ok(addition);
+        }
+        let taking = tokio::task::spawn_blocking(move || {
+            addition.take(files, &|| Ok(())).map_err(ToolError::from)?;
+            Ok(addition)
+        });
+        taking.await.unwrap_or_else(|error| Err(ToolError::new(ErrorCode::Internal, error.to_string())))
+    }
+
+    /// What cannot be written down does not happen.
+    fn note(&self, message: &Message, turn: &TurnId, noted: Noted<'_>) -> Result<(), ToolError> {
+        let unwritten =
+            |error: AuditError| ToolError::new(ErrorCode::Internal, format!("the audit: {error}"));
+        self.audit.append(outcome(message, turn, noted), Durability::Synced).map(drop).map_err(unwritten)
+    }
+}
+
+impl Speaks for Saying {
+    fn speak(&self, message: Message, answer: Box<dyn FnOnce(Answer) + Send>) {
+        let Ok(place) = self.places.clone().try_acquire_owned() else {
+            let said = format!("{SAYING_MAX} messages are on their way already; send it again later");
+            return answer(Answer::Refused { error: ToolError::new(ErrorCode::QuotaExceeded, said) });
+        };
+        let this = self.clone();
+        self.runtime.spawn(async move {
+            let said = this.say(message).await;
+            let answered = match said {
+                Ok(said) => Answer::Said(said),
+                Err(error) => Answer::Refused { error },
+            };
+            drop(place);
+            // It writes to whoever waits, who may be slow.
+            drop(tokio::task::spawn_blocking(move || answer(answered)));
+        });
+    }
+}
+
+/// What became of a message before it was sent.
+struct Noted<'a> {
+    began: Instant,
+    refused: Option<&'a ToolError>,
+    files: Vec<Effect>,
+}
+
+fn lost(error: &StoreError) -> ToolError {
+    ToolError::new(ErrorCode::WriteFailed, format!("the message is not kept: {error}"))
+}
+
+/// Why a part was refused when it was planned.
+fn refused(part: &NewPart) -> Option<String> {
+    Bundle::read(&part.body)?.refused
+}
+
+/// Names a message for ever: one that is sent again under its key is the same one.
+fn name_of(say: &Say) -> TurnId {
+    let name = match &say.key {
+        Some(key) => sha256_hex(json!([say.to, key]).to_string().as_bytes())[..32].to_owned(),
+        None => {
+            let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+            format!("{:x}-{:x}", now.as_nanos(), std::process::id())
+        }
+    };
+    TurnId::new(format!("say-{name}"))
+}
+
+/// What the audit has of it: the words by length and SHA-256 alone.
+fn outcome(message: &Message, turn: &TurnId, noted: Noted<'_>) -> Event {
+    let Message { say, text, by, .. } = message;
+    let words = json!({ "bytes": text.len(), "sha256": sha256_hex(text.as_bytes()) });
+    let arguments = json!({ "to": one_line(&say.to, 80), "text": words, "key": say.key });
+    let facts = CallFacts {
+        call: turn.call(0),
+        turn: turn.clone(),
+        session: None,
+        caller: by.clone(),
+        own_workspace: false,
+        tool: COMMAND.to_owned(),
+        component_sha256: None,
+        policy_sha256: None,
+        profile: None,
+        arguments_sha256: sha256_hex(arguments.to_string().as_bytes()),
+        arguments,
+    };
+    let verdict = if noted.refused.is_some() { VerdictKind::Deny } else { VerdictKind::Permit };
+    let without_path = |effect| match effect {
+        // It lies nowhere in the workspace.
+        Effect::Attached(attached) => Effect::Attached(Attached { path: None, ..attached }),
+        other => other,
+    };
+    Event::Outcome(Outcome {
+        facts,
+        verdict,
+        reason: noted.refused.map(|error| error.message.clone()),
+        code: noted.refused.map(|error| error.code),
+        files: noted.files.into_iter().map(without_path).collect(),
+        intent: None,
+        reconciled: false,
+        duration_us: u64::try_from(noted.began.elapsed().as_micros()).unwrap_or(u64::MAX),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use cofferdam_chat::runs::Runs;
+    use cofferdam_core::id::Caller;
+
+    #[test]
+    fn a_key_names_one_message_to_one_person() {
+        let say = |to: &str, key: Option<&str>| {
+            name_of(&Say { to: to.into(), text_bytes: 1, key: key.map(str::to_owned), patience_ms: 1 })
+        };
+        assert_eq!(say("telegram:1", Some("a")), say("telegram:1", Some("a")));
+        assert_ne!(say("telegram:1", Some("a")), say("telegram:1", Some("b")));
+        assert_ne!(say("telegram:1", Some("a")), say("telegram:2", Some("a")));
+        assert_ne!(say("telegram:1", None), say("telegram:1", None));
+    }
+
+    #[tokio::test]
+    async fn so_many_messages_are_waited_for_at_once() {
+        let dir = tempfile::tempdir().expect("a folder");
+        let store = cofferdam_store::open(dir.path()).expect("opened");
+        let config = cofferdam_warden::audit::Config::default();
+        let audit = AuditLog::open_with(&dir.path().join("audit.jsonl"), &config).expect("opened");
+        let outgoing = Outgoing::beside(&dir.path().join("outgoing"), Default::default()).expect("opened");
+        // A channel that is configured and not up: each waits for it.
+        let people = People { runs: Runs::default(), channels: vec!["telegram"] };
+        let saying = Saying::new(people, &store, (outgoing, Arc::new(audit)), Handle::current());
+        let (tell, told) = std::sync::mpsc::channel();
+        for _ in 0..=SAYING_MAX {
+            let say = Say { to: "telegram:1".into(), text_bytes: 1, key: None, patience_ms: 3_600_000 };
+            let by = Caller { channel: "cli".into(), sender: "1".into() };
+            let tell = tell.clone();
+            let message = Message { say, text: "x".into(), files: Vec::new(), by };
+            saying.speak(message, Box::new(move |answer| tell.send(answer).expect("heard")));
+        }
+        let answer = told.try_recv().expect("one more than wait is refused at once");
+        let Answer::Refused { error } = answer else { panic!("{answer:?}") };
+        assert_eq!((error.code, told.try_recv().is_err()), (ErrorCode::QuotaExceeded, true));
+    }
+}

@@ -1,0 +1,64 @@
+//! Voice: what was heard in the message of a turn, so that nobody is asked twice; and whose voice
+//! messages are answered by voice.
+
+use super::{Sqlite, StoreError, Voices, now_ms};
+use async_trait::async_trait;
+use cofferdam_core::id::{SessionId, TurnId};
+use rusqlite::{OptionalExtension, params};
+
+/// People in their sessions who are answered by voice, the latest; whoever is forgotten asks again.
+pub const SPOKEN_TO_MAX: u32 = 10_000;
+
+#[async_trait]
+impl Voices for Sqlite {
+    async fn transcript(&self, turn: &TurnId) -> Result<Option<String>, StoreError> {
+        let turn = turn.as_str().to_owned();
+        self.ride(move |tx| {
+            let mut found = tx.prepare_cached("SELECT transcript FROM attempt WHERE turn = ?1")?;
+            Ok(found.query_row([&turn], |row| row.get(0)).optional()?.flatten())
+        })
+        .await
+    }
+
+    async fn keep_transcript(&self, turn: &TurnId, text: &str) -> Result<(), StoreError> {
+        let (turn, text) = (turn.as_str().to_owned(), text.to_owned());
+        self.write(move |tx| {
+            tx.prepare_cached("UPDATE attempt SET transcript = ?2 WHERE turn = ?1 AND transcript IS NULL")?
+                .execute([turn, text])?;
+            Ok(())
+        })
+        .await
+    }
+
+    async fn is_spoken_to(&self, session: &SessionId, sender: &str) -> Result<bool, StoreError> {
+        let key = [session.as_str().to_owned(), sender.to_owned()];
+        self.ride(move |tx| {
+            let mut found =
+                tx.prepare_cached("SELECT 1 FROM spoken_to WHERE session = ?1 AND sender = ?2")?;
+            Ok(found.exists(key)?)
+        })
+        .await
+    }
+
+    async fn set_spoken_to(&self, session: &SessionId, sender: &str, is_on: bool) -> Result<(), StoreError> {
+        let (session, sender) = (session.as_str().to_owned(), sender.to_owned());
+        self.write(move |tx| {
+            if !is_on {
+                tx.prepare_cached("DELETE FROM spoken_to WHERE session = ?1 AND sender = ?2")?
+                    .execute([session, sender])?;
+                return Ok(());
+            }
+            tx.prepare_cached(
+                "INSERT OR REPLACE INTO spoken_to (session, sender, since) VALUES (?1, ?2, ?3)",
+            )?
+            .execute(params![session, sender, now_ms()])?;
+            tx.prepare_cached(
+                "DELETE FROM spoken_to WHERE rowid IN
+                 (SELECT rowid FROM spoken_to ORDER BY since DESC, rowid DESC LIMIT -1 OFFSET ?1)",
+            )?
+            .execute([SPOKEN_TO_MAX])?;
+            Ok(())
+        })
+        .await
+    }
+}

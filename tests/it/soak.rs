@@ -21,6 +21,7 @@ mod platforms;
 mod rows;
 mod stand;
 mod told;
+mod workflows;
 
 use faults::{Kills, Random};
 use platforms::Soaked;

@@ -1,6 +1,8 @@
 //! The figures of `docs/benchmarks.md`, each measured through the real gateway in this process, or
 //! on the real program. Prints; asserts nothing by the clock.
 
+#[path = "figures/runs.rs"]
+mod runs;
 #[path = "figures/turns.rs"]
 mod turns;
 #[path = "figures/watch.rs"]
@@ -45,10 +47,10 @@ fn run() -> Result<()> {
     // `cargo test --benches` runs this too: then one round of each proves that it still works.
     let quick = std::env::args().any(|a| a == "--test" || a == "quick") || cfg!(debug_assertions);
     println!("load average: {}", std::fs::read_to_string("/proc/loadavg")?.trim());
-    // Words after `--` choose: reads, many, growth, saves, tools, start, turns. None: all.
+    // Words after `--` choose: reads, many, growth, saves, tools, start, turns, workflows. None: all.
     // With `quick` few rounds of each.
     let words: Vec<String> = std::env::args().skip(1).filter(|a| !a.starts_with('-')).collect();
-    const PARTS: [&str; 7] = ["reads", "many", "growth", "saves", "tools", "start", "turns"];
+    const PARTS: [&str; 8] = ["reads", "many", "growth", "saves", "tools", "start", "turns", "workflows"];
     let asked: Vec<_> = words.iter().filter(|word| PARTS.contains(&word.as_str())).collect();
     let wanted = |name: &str| asked.is_empty() || asked.iter().any(|word| *word == name);
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
@@ -101,14 +103,22 @@ fn run() -> Result<()> {
                 format!("{start:.1?}"),
             ));
             rows.push(("telegram: idle memory of `serve`".into(), "≤ 18 MB", format!("{idle:.1} MB")));
-            println!("\n| What | Goal | Measured |\n|---|---|---|");
-            for (what, goal, measured) in rows {
-                println!("| {what} | {goal} | {measured} |");
-            }
+            print_rows(rows);
         }
+    }
+    if wanted("workflows") {
+        println!("\n-- workflows");
+        print_rows(runtime.block_on(runs::measure(quick))?);
     }
     watch::part("the end of the program");
     Ok(())
+}
+
+fn print_rows(rows: Vec<turns::Row>) {
+    println!("\n| What | Goal | Measured |\n|---|---|---|");
+    for (what, goal, measured) in rows {
+        println!("| {what} | {goal} | {measured} |");
+    }
 }
 
 impl Bench {

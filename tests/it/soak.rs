@@ -22,6 +22,7 @@ mod platforms;
 mod rows;
 mod stand;
 mod told;
+mod workflows;
 
 use both::Both;
 use faults::{Kills, Random};

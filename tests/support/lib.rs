@@ -19,6 +19,7 @@ pub mod platform;
 pub mod program;
 pub mod prometheus;
 pub mod running;
+pub mod runs;
 pub mod samples;
 pub mod serving;
 pub mod telegram;

@@ -1,5 +1,5 @@
-//! `cargo xtask soak [CHANNEL] [TURNS [SEED]]`: the long form of the soaks that `cargo xtask test`
-//! runs a short form of.
+//! `cargo xtask soak [CHANNEL] [TURNS [SEED]]` and `cargo xtask soak workflows [RUNS [SEED]]`: the
+//! long form of the soaks that `cargo xtask test` runs a short form of.
 
 use crate::setup;
 use crate::steps::{cargo, step};
@@ -7,6 +7,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Turns when nobody says.
 const TURNS: u64 = 10_000;
+/// Runs of workflows when nobody says.
+const RUNS: u64 = 1000;
 /// Those that there is a soak of.
 const CHANNELS: [&str; 3] = ["telegram", "discord", "both"];
 
@@ -14,6 +16,9 @@ const CHANNELS: [&str; 3] = ["telegram", "discord", "both"];
 /// one after the other;
 /// prints the seed, with which they can be planned again.
 pub(crate) fn run(arguments: &[&str]) -> Result<(), String> {
+    if let ["workflows", numbers @ ..] = arguments {
+        return run_workflows(numbers);
+    }
     let number = |text: &&str| text.parse::<u64>().map_err(|_| format!("{text:?} is no number"));
     let clock = SystemTime::now().duration_since(UNIX_EPOCH).map_or(1, |since| since.as_secs());
     let (channel, numbers) = match arguments {
@@ -37,4 +42,23 @@ pub(crate) fn run(arguments: &[&str]) -> Result<(), String> {
     soak.env("SOAK_TURNS", turns.to_string()).env("SOAK_SEED", seed.to_string());
     let on = channel.unwrap_or("each channel");
     step(&format!("soak of {turns} turns on {on} with seed {seed}"), &mut soak)
+}
+
+/// Lives through so many runs of workflows that wait for people.
+fn run_workflows(numbers: &[&str]) -> Result<(), String> {
+    let number = |text: &&str| text.parse::<u64>().map_err(|_| format!("{text:?} is no number"));
+    let clock = SystemTime::now().duration_since(UNIX_EPOCH).map_or(1, |since| since.as_secs());
+    let (runs, seed) = match numbers {
+        [] => (RUNS, clock),
+        [runs] => (number(runs)?, clock),
+        [runs, seed] => (number(runs)?, number(seed)?),
+        _ => return Err("write: cargo xtask soak workflows [RUNS [SEED]]".to_owned()),
+    };
+    setup::guest_target()?;
+    step("build the gateway", &mut cargo(&["build", "--release", "--locked", "--workspace"]))?;
+    let mut soak =
+        cargo(&["test", "--release", "--locked", "--workspace", "--test", "it", "--", "--nocapture"]);
+    soak.arg("soak::workflows::every_run");
+    soak.env("SOAK_RUNS", runs.to_string()).env("SOAK_SEED", seed.to_string());
+    step(&format!("soak of {runs} runs of workflows with seed {seed}"), &mut soak)
 }

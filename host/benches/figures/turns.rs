@@ -238,7 +238,7 @@ impl<P: Platform> Stand<P> {
 }
 
 /// The middle and the slow end of some times.
-fn told(mut times: Vec<Duration>) -> String {
+pub(crate) fn told(mut times: Vec<Duration>) -> String {
     times.sort();
     let at = |share: usize| times[(times.len() - 1) * share / 100];
     format!("p50 {:.2?}, p99 {:.2?} ({} turns)", at(50), at(99), times.len())

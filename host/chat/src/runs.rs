@@ -43,8 +43,11 @@ pub trait Messenger: Send + Sync {
     /// The messages that a response becomes.
     fn parts(&self, said: OutgoingResponse) -> Vec<NewPart>;
 
-    /// Has a stored reply sent, once.
-    async fn send(&self, reply: Reply);
+    /// Has a stored message sent, once, whatever is under way where it is said.
+    async fn send(&self, message: Reply);
+
+    /// Has a stored answer sent, once, behind what is said there before it.
+    async fn answer(&self, reply: Reply);
 
     /// Asks somebody in private, who alone decides, for so long.
     ///
@@ -191,6 +194,12 @@ impl<C: Welcomes> Reaching<C> {
         self.channels.borrow().clone()
     }
 
+    async fn hand_on(&self, channel: &C, arrival: Arrival) {
+        if hand_on(channel.base(), &self.lanes, arrival).await == Flow::Stops {
+            tracing::debug!("a message of a run waits for the next start");
+        }
+    }
+
     async fn private(&self, person: &str) -> Result<(Arc<C>, C::Target, Option<Place>), Unreached> {
         let channel = self.now();
         let Ok(number) = person.parse() else {
@@ -242,11 +251,14 @@ impl<C: Welcomes> Messenger for Reaching<C> {
         plan(said, C::MANNERS, Opening::Fresh)
     }
 
-    async fn send(&self, reply: Reply) {
+    async fn send(&self, message: Reply) {
         let channel = self.now();
-        if hand_on(channel.base(), &self.lanes, arrivals::reply(&*channel, reply)).await == Flow::Stops {
-            tracing::debug!("a message of a run waits for the next start");
-        }
+        self.hand_on(&channel, arrivals::message(&*channel, message)).await;
+    }
+
+    async fn answer(&self, reply: Reply) {
+        let channel = self.now();
+        self.hand_on(&channel, arrivals::reply(&*channel, reply)).await;
     }
 
     async fn approver(&self, person: &str, patience: Duration) -> Result<Arc<dyn Approver>, Unreached> {

@@ -12,6 +12,8 @@
 mod body;
 mod error;
 mod fetch;
+#[cfg(test)]
+mod fuzzing;
 mod host;
 mod range;
 mod resolve;

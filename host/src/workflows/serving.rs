@@ -206,7 +206,7 @@ impl Serving {
         let parts = messenger.parts(OutgoingResponse::text(ended_text(kept)));
         let said = NewReply { target: to.target.clone(), parts };
         if let Some(reply) = self.0.store.answer_run(&kept.new.run, to, said).await? {
-            messenger.send(reply).await;
+            messenger.answer(reply).await;
         }
         Ok(())
     }

@@ -78,6 +78,12 @@ impl Gateway {
         Ok(gateway)
     }
 
+    /// With so many more tasks at rest, of what else it does.
+    pub(super) fn with_tasks(mut self, more: u64) -> Self {
+        self.tasks_max += more;
+        self
+    }
+
     /// Where the test finds what is at this path for the gateway.
     pub(super) fn seen(&self, path: PathBuf) -> PathBuf {
         self.disks.as_ref().map_or_else(|| path.clone(), |disks| disks.seen(&path))
@@ -202,16 +208,21 @@ impl Gateway {
         Ok(self.home.dir().join("cofferdam.db"))
     }
 
-    /// What `audit verify` says, which finds nothing wrong.
-    pub(super) fn verified(&self) -> Result<String> {
+    /// A command beside it, on its disks and by its clock.
+    pub(super) fn command(&self, words: &[&str]) -> Result<Ran> {
         let wrapper = self.wrapper();
         let wrapper: Vec<&str> = wrapper.iter().map(String::as_str).collect();
-        let words = ["audit", "verify", "--json"];
-        let mut verify = match wrapper.as_slice() {
-            [] => self.home.command(&words),
-            wrapper => self.home.command_under(wrapper, &words),
+        let mut command = match wrapper.as_slice() {
+            [] => self.home.command(words),
+            wrapper => self.home.command_under(wrapper, words),
         };
-        let ran = Ran::from(verify.output()?);
+        command.envs(self.clock.as_ref().map(Clock::environment).transpose()?.into_iter().flatten());
+        Ok(Ran::from(command.output()?))
+    }
+
+    /// What `audit verify` says, which finds nothing wrong.
+    pub(super) fn verified(&self) -> Result<String> {
+        let ran = self.command(&["audit", "verify", "--json"])?;
         ensure!(ran.code == Some(0) && ran.json()["intents_open"] == 0, "{ran:?}");
         Ok(ran.stdout.trim().to_owned())
     }

@@ -20,7 +20,7 @@ const NONE: [&str; 10] = [
     "part WHERE state = 'pending'",
     "placeholder",
     "attempt",
-    "approval",
+    "approval WHERE state = 'asked'",
     "outgoing",
     "delivery",
     "stranger",

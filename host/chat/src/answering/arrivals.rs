@@ -137,6 +137,13 @@ pub fn reply<C: Channel>(channel: &C, reply: Reply) -> Arrival {
     Arrival::Reply(session(channel, C::target(&reply.target)), reply)
 }
 
+/// A message of the gateway's own. It waits for nothing that is under way in its session: a turn
+/// there may itself wait for such a message, to whoever has this one sent.
+pub fn message<C: Channel>(channel: &C, reply: Reply) -> Arrival {
+    let session = session(channel, C::target(&reply.target));
+    Arrival::Reply(SessionId::new(format!("{session}#messages")), reply)
+}
+
 /// A turn that a crash cut off.
 fn bound<C: Channel>(channel: &C, turn: BoundTurn) -> Arrival {
     let target = match Resumed::of(&turn.updates) {

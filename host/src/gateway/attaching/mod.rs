@@ -16,13 +16,13 @@ use crate::config::Config;
 use asked::read_head;
 use cofferdam_agent::bus::{Origin, Requests};
 use cofferdam_agent::tools::Journal;
-use cofferdam_core::audit::{Attached, CallFacts, Effect, Event, Outcome, VerdictKind, sha256_hex};
+use cofferdam_core::audit::{Attached, CallFacts, Effect, Intent, sha256_hex};
 use cofferdam_core::id::{Caller, TurnId};
 use cofferdam_core::message::{Address, Delivery};
 use cofferdam_core::tool::{ErrorCode, ToolError};
 use cofferdam_store::Storage;
 use cofferdam_warden::attachments::outgoing::{Addition, Body, Outgoing, Source};
-use cofferdam_warden::audit::{AuditLog, Durability};
+use cofferdam_warden::audit::AuditLog;
 use rustix::fs::{Mode, OFlags};
 use serde_json::json;
 use std::io::{self, BufReader, Read, Seek, Write};
@@ -194,21 +194,18 @@ impl Attaching {
         let mut addition = self.outgoing.addition(&request);
         let attachments = addition.take(sources, &|| Ok(()))?;
         let call = TurnId::new(format!("attach-{}", unique())).call(0);
-        let event = outcome(asked, &origin, (&addition, by), call.clone());
+        let intent = intent(asked, &origin, (&addition, by), call.clone());
         let delivery = Delivery { request: request.clone(), attachments };
-        let handed = self.requests.while_open(&request, || {
-            // What cannot be written down does not happen.
-            self.audit
-                .append(event, Durability::Synced)
-                .map_err(|error| ToolError::new(ErrorCode::Internal, format!("the audit: {error}")))?;
-            let journal: &dyn Journal = &*store;
+        let journal: &dyn Journal = &*store;
+        self.audit.around(intent, || {
             let unkept =
                 |error| ToolError::new(ErrorCode::WriteFailed, format!("the files are not kept: {error}"));
-            journal.deliver(call.as_str(), &delivery).map_err(unkept)
-        });
-        handed.unwrap_or_else(|| Err(self.requests.nothing_open(&to).into()))?;
-        let settled = self.runtime.block_on(store.settle());
-        settled.map_err(|error| ToolError::new(ErrorCode::DurabilityUnknown, error.to_string()))?;
+            let deliver = || journal.deliver(call.as_str(), &delivery).map_err(unkept);
+            let handed = self.requests.while_open(&request, deliver);
+            handed.unwrap_or_else(|| Err(self.requests.nothing_open(&to).into()))?;
+            let settled = self.runtime.block_on(store.settle());
+            settled.map_err(|error| ToolError::new(ErrorCode::DurabilityUnknown, error.to_string()))
+        })?;
         addition.keep();
         let added = delivery.attachments.into_iter().map(|file| Added {
             filename: file.name,
@@ -249,12 +246,12 @@ impl Attaching {
 }
 
 /// What the audit has of it: the operator's own command.
-fn outcome(
+fn intent(
     asked: &Asked,
     origin: &Origin,
     (addition, by): (&Addition, &str),
     call: cofferdam_core::id::CallId,
-) -> Event {
+) -> Intent {
     let names: Vec<&str> = asked.files.iter().map(|file| file.name.as_str()).collect();
     let arguments = json!({ "session": asked.session, "request": asked.request, "files": names });
     let facts = CallFacts {
@@ -270,16 +267,7 @@ fn outcome(
         arguments_sha256: sha256_hex(arguments.to_string().as_bytes()),
         arguments,
     };
-    Event::Outcome(Outcome {
-        facts,
-        verdict: VerdictKind::Permit,
-        reason: None,
-        code: None,
-        files: addition.effects().into_iter().map(from_outside).collect(),
-        intent: None,
-        reconciled: false,
-        duration_us: 0,
-    })
+    Intent { facts, files: addition.effects().into_iter().map(from_outside).collect() }
 }
 
 /// It lies nowhere in the workspace.

@@ -9,6 +9,7 @@
 //! Everything here blocks (locks, disk): it is called from threads that may wait, never from an
 //! async task.
 
+mod around;
 mod chain;
 mod checkpoint;
 mod config;

@@ -58,9 +58,13 @@ async fn files_go_out_with_the_reply_as_they_were() -> anyhow::Result<()> {
     let files: Vec<_> = sent.iter().filter_map(|sent| sent.file.as_ref()).map(|file| &file.bytes).collect();
     assert_eq!(files.iter().map(|bytes| bytes.len()).collect::<Vec<_>>(), [9, 300_000, 14]);
     assert_eq!(&files[0][..], b"as it was");
-    let outcomes: Vec<Value> =
+    let records: Vec<Value> =
         world.home.audit().into_iter().filter(|record| record["tool"] == "cmd.attachment.add").collect();
-    assert_eq!(outcomes.len(), 2);
+    // What is going to be handed over is written down first, and then that it was.
+    let events: Vec<_> = records.iter().map(|record| record["event"].as_str().unwrap_or_default()).collect();
+    assert_eq!(events, ["intent", "outcome", "intent", "outcome"]);
+    assert!(records[1]["code"].is_null() && records[1]["intent"] == records[0]["seq"], "{records:?}");
+    let outcomes = [&records[1], &records[3]];
     let uid = rustix::process::getuid().as_raw().to_string();
     let first = &outcomes[0];
     assert_eq!(
@@ -136,5 +140,51 @@ async fn a_kill_after_the_answer_costs_no_file_and_doubles_none() -> anyhow::Res
     world.start()?;
     let sent = world.server.wait_for_message(PATIENCE, |sent| sent.file.is_some()).await?;
     assert_eq!(&sent.file.expect("a file").bytes[..], b"kept");
+    end(world, &llm, 1)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn who_goes_silent_is_given_up_and_the_next_one_served() -> anyhow::Result<()> {
+    use std::io::{Read, Write};
+    let (world, llm, gate) = asked(|home| home).await?;
+    let session = world.session(ANN);
+    let mut silent = std::os::unix::net::UnixStream::connect(world.home.state().join("attach.sock"))?;
+    // All that is asked, and not all of the file.
+    let head = json!({ "session": session, "request": null, "files": [{ "name": "a", "bytes": 2 }] });
+    silent.write_all(format!("{head}\nx").as_bytes())?;
+    let began = std::time::Instant::now();
+    silent.set_read_timeout(Some(PATIENCE))?;
+    let mut said = String::new();
+    silent.read_to_string(&mut said)?;
+    let waited = began.elapsed();
+    assert!(waited >= std::time::Duration::from_secs(29), "{waited:?}: {said}");
+    let file = world.home.file("report.txt", b"kept");
+    assert_eq!(at_end(&world, &file, &session).code, Some(0));
+    gate.open();
+    let sent = world.server.wait_for_message(PATIENCE, |sent| sent.file.is_some()).await?;
+    assert_eq!(&sent.file.expect("a file").bytes[..], b"kept");
+    end(world, &llm, 1)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn what_cannot_be_kept_is_not_said_to_be_added() -> anyhow::Result<()> {
+    let (world, llm, gate) = asked(|home| home).await?;
+    let session = world.session(ANN);
+    let file = world.home.file("report.txt", b"lost");
+    // The journal of the gateway takes nothing any more, as on a disk that fails.
+    let database = rusqlite::Connection::open(world.home.state().join("cofferdam.db"))?;
+    database.execute_batch(
+        "CREATE TRIGGER full BEFORE INSERT ON delivery BEGIN SELECT RAISE(ABORT, 'no room'); END",
+    )?;
+    refused(&at_end(&world, &file, &session), "write_failed", "the files are not kept");
+    database.execute_batch("DROP TRIGGER full")?;
+    let of_attach = |record: &Value| record["tool"] == "cmd.attachment.add" && record["event"] == "outcome";
+    let outcomes: Vec<Value> = world.home.audit().into_iter().filter(of_attach).collect();
+    assert_eq!(outcomes.len(), 1, "{outcomes:?}");
+    assert!(outcomes[0]["code"] == "write_failed" && outcomes[0]["files"].is_null(), "{outcomes:?}");
+    gate.open();
+    world.server.wait_for_message(PATIENCE, |sent| sent.text == "Here it is.").await?;
+    assert_eq!(world.server.sent_messages().iter().filter(|sent| sent.file.is_some()).count(), 0);
+    assert_eq!(world.home.run(&["audit", "verify"]).code, Some(0));
     end(world, &llm, 1)
 }

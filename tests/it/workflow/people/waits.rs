@@ -229,6 +229,26 @@ async fn serve_refuses_to_start_with_a_file_that_is_wrong() -> anyhow::Result<()
     Ok(())
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn people_who_ask_each_other_at_the_same_moment_do_not_wait_for_each_other() -> anyhow::Result<()> {
+    // Each turn runs until its message is out, and neither message waits for the other one's turn.
+    let text = "workflow: ask\non: { command: ask }\n\
+        input: { properties: { to: { type: string } }, required: [to] }\ntasks:\n\
+        \x20 - { id: look, tool: file_list, with: { path: /shared } }\n\
+        \x20 - { id: ask, send: { to: \"telegram:{{ input.to }}\", text: \"asked by {{ trigger.sender }}\" } }\n\
+        \x20 - { id: answer, wait: { reply_to: ask, timeout: 24h } }\n";
+    let world = World::running(&[text]).await?;
+    let people = [ANN, BEN];
+    let other = |person: i64| people[usize::from(person == ANN)];
+    let ask = |person: i64| Incoming::private(person).text(&format!("/ask to={}", other(person)));
+    let asked = world.server.push_all(people.map(ask));
+    for (person, asked) in people.into_iter().zip(asked) {
+        world.said_to(other(person), &format!("asked by {person}")).await?;
+        world.answer(&asked, "ask-").await?;
+    }
+    Ok(())
+}
+
 /// Writes into `/tmp`, and where a policy may want somebody to agree.
 const NOTE: &str = "workflow: note\non: { command: note }\ninput: { properties: { text: { type: string } } }\ntasks:\n\
     \x20 - { id: write, tool: file_write, with: { path: /tmp/note.txt, content: \"{{ input.text }}\" } }\n\

@@ -87,6 +87,7 @@ fn decided_at(policy: &ToolPolicy, denial: &Denial) -> Option<Place> {
         | Cause::Unclassified
         | Cause::BadPath(_)
         | Cause::MountItself
+        | Cause::NoCommandArgument(_)
         | Cause::NotApproved => None,
     }
 }

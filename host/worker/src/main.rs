@@ -8,11 +8,14 @@
 mod attachments;
 mod bindings;
 mod code;
+mod command;
 mod embed;
 mod engine;
 mod files;
+mod function;
 mod gateway;
 mod last_words;
+mod linking;
 mod machine;
 mod outcome;
 mod reply;
@@ -20,6 +23,7 @@ mod serve;
 mod staging;
 mod state;
 mod stdio;
+mod stubs;
 
 use cofferdam_ipc::{Broken, Socket};
 use std::os::fd::AsFd;

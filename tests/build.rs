@@ -29,6 +29,7 @@ fn main() {
             "--all",
             "--examples",
             "--lib",
+            "--bins",
             "--target",
             "wasm32-wasip2",
             "--target-dir",

@@ -7,6 +7,7 @@ mod cli;
 mod conformance;
 mod discord;
 mod files;
+mod foreign;
 mod isolation;
 mod llm;
 mod sandbox;

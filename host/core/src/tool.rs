@@ -162,6 +162,8 @@ error_codes! {
     RecipientDenied = "recipient_denied",
     /// A message of a workflow cannot be sent.
     SendFailed = "send_failed",
+    /// A command or a function of somebody else's says that it failed.
+    Failed = "failed",
     /// A fault of the gateway itself.
     Internal = "internal",
 }

@@ -3,6 +3,7 @@
 
 use cofferdam_confine::Report;
 use cofferdam_core::capability::Grants;
+use cofferdam_core::entry::{Entry, EntryPoint};
 use cofferdam_core::host_call::{Notification, Request};
 use cofferdam_core::limits::Limits;
 use cofferdam_core::tool::ToolError;
@@ -58,10 +59,13 @@ pub enum StartError {
 pub enum ToWorker<'a> {
     /// Compile these bytes: answered by [`Compiled`].
     Compile(#[serde(borrow)] &'a Bytes),
-    /// Let the component describe itself under these grants: answered by a [`Description`].
+    /// Let the component describe itself under these grants: answered by a [`Description`]. One
+    /// that is no tool of the contract says nothing; it is seen whether it has the entry point.
     Describe {
         /// What its imports are linked with.
         grants: Cow<'a, Grants>,
+        /// What of it will be called.
+        point: EntryPoint,
     },
     /// Run a call: answered by [`FromWorker`]s up to [`FromWorker::Ended`].
     Call {
@@ -75,8 +79,10 @@ pub enum ToWorker<'a> {
 /// One call as plain data.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Job {
-    /// The arguments, a JSON object.
+    /// The arguments, a JSON object; empty where the entry has all that is needed of them.
     pub arguments: String,
+    /// What of the component is called.
+    pub entry: Entry,
     /// Mounts and interfaces within reach.
     pub grants: Grants,
     /// The limits of the call.
@@ -101,7 +107,7 @@ pub enum FromWorker<'a> {
 pub type Compiled<'a> = Result<&'a Bytes, String>;
 
 /// What a component says of itself, unchecked.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Description {
     /// The tool's name.
     pub name: String,

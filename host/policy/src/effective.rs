@@ -1,17 +1,21 @@
 //! The effective policy of one tool, and holding it against the tool's schema.
 
 use super::approval::Approvals;
+use super::command::CommandPolicy;
 use super::complete::Completion;
+use super::function::FunctionPolicy;
 use super::origin::Origins;
 use super::schema;
 use super::source::PolicyProblem;
-use super::words::{ArgumentClass, ComponentSource, Safety};
+use super::words::{ArgumentClass, ComponentSource, Imports, Safety};
 use cofferdam_core::capability::Grants;
+use cofferdam_core::entry::EntryPoint;
 use cofferdam_core::limits::Limits;
 use cofferdam_core::tool::ToolName;
 use serde::Serialize;
 use serde_json::Value;
 use std::collections::BTreeMap;
+use std::ops::Bound;
 
 /// The effective policy of one tool: its own file and its profile, combined and checked.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -24,6 +28,11 @@ pub struct ToolPolicy {
     pub component: ComponentSource,
     /// What the tool may do to the world.
     pub safety: Safety,
+    /// What becomes of imports that the profile does not grant.
+    pub imports: Imports,
+    /// What of the component is called.
+    #[serde(skip_serializing_if = "EntryPolicy::is_tool")]
+    pub entry: EntryPolicy,
     /// Why the tool is allowed at all.
     pub why: String,
     /// Mounts and interfaces within reach.
@@ -52,10 +61,54 @@ pub struct ToolPolicy {
     pub origins: Origins,
 }
 
+/// What of its component a policy has called.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum EntryPolicy {
+    /// `cofferdam:tool/tool`.
+    Tool,
+    /// `wasi:cli/run`, as `[command]` says.
+    Command(Box<CommandPolicy>),
+    /// A function, as `[function]` says.
+    Function(FunctionPolicy),
+}
+
+impl EntryPolicy {
+    /// What the component must export.
+    pub fn point(&self) -> EntryPoint {
+        match self {
+            Self::Tool => EntryPoint::Tool,
+            Self::Command(_) => EntryPoint::Command,
+            Self::Function(function) => EntryPoint::Function(function.export.clone()),
+        }
+    }
+
+    fn is_tool(&self) -> bool {
+        matches!(self, Self::Tool)
+    }
+}
+
 impl ToolPolicy {
     /// The class of the argument at a place such as `path` or `edits[].new_text`.
     pub fn class(&self, at: &str) -> Option<ArgumentClass> {
         self.arguments.get(at).copied()
+    }
+
+    /// The places of the items of the list at `at`, by their index: one of its own where the policy
+    /// names the item by that, as it does the fields of a tuple, else that of any item.
+    pub(super) fn item_places(&self, at: &str) -> impl Fn(usize) -> String {
+        let first = (Bound::Included(format!("{at}[0")), Bound::Unbounded);
+        let named = |key: &String| key.strip_prefix(at)?.strip_prefix('[')?.chars().next();
+        let next = self.arguments.range::<String, _>(first).next();
+        let by_index = next.and_then(|(key, _)| named(key)).is_some_and(|c| c.is_ascii_digit());
+        move |index| {
+            let own = format!("{at}[{index}]");
+            let first = (Bound::Included(&own), Bound::Unbounded);
+            let is_named = || {
+                self.arguments.range::<String, _>(first).next().is_some_and(|(key, _)| key.starts_with(&own))
+            };
+            if by_index && is_named() { own } else { format!("{at}[]") }
+        }
     }
 
     /// The line of the tool's file that classifies the argument at this place.
@@ -79,7 +132,10 @@ impl ToolPolicy {
         })?;
         let mut problems = Vec::new();
         for (at, leaf) in &leaves {
-            if *leaf == schema::Leaf::MayBeText && !self.arguments.contains_key(at) {
+            let any = any_item(at);
+            let is_covered = self.arguments.contains_key(at)
+                || (!leaves.contains_key(&any) && self.arguments.contains_key(&any));
+            if *leaf == schema::Leaf::MayBeText && !is_covered {
                 let key = toml_key(at);
                 problems.push(problem(
                     self.arguments_line,
@@ -90,7 +146,10 @@ impl ToolPolicy {
         }
         for (at, class) in &self.arguments {
             let line = self.argument_lines.get(at).copied().unwrap_or(self.arguments_line);
-            match leaves.get(at) {
+            // A tuple may be classified as a list, whose items are all alike.
+            let alike = || leaves.iter().filter(|(leaf, _)| any_item(leaf) == *at).map(|(_, leaf)| leaf);
+            let leaf = leaves.get(at).or_else(|| alike().find(|leaf| **leaf == schema::Leaf::MayBeText));
+            match leaf.or_else(|| alike().next()) {
                 None => problems
                     .push(problem(line, format!("{} has no argument {at:?}; remove the line", self.tool))),
                 Some(schema::Leaf::NeverText) if matches!(class, ArgumentClass::Path(_)) => {
@@ -130,12 +189,26 @@ impl ToolPolicy {
     }
 }
 
+/// A place without the indexes of tuples: `pairs[][0]` becomes `pairs[][]`.
+fn any_item(at: &str) -> String {
+    let mut any = String::with_capacity(at.len());
+    for (n, part) in at.split('[').enumerate() {
+        if n > 0 {
+            any.push('[');
+        }
+        let digits = part.bytes().take_while(u8::is_ascii_digit).count();
+        any.push_str(if n > 0 && part[digits..].starts_with(']') { &part[digits..] } else { part });
+    }
+    any
+}
+
 /// Whether the last word of a place's last name (`paths[]`, `edits[].targetDir`, `out-file`) is one
 /// that paths have.
 fn is_named_like_a_path(at: &str) -> bool {
     const WORDS: &str = "path paths filepath filepaths file files dir dirs directory directories folder folders src source \
         sources dst dest destination destinations target targets";
-    let name = at.rsplit('.').next().unwrap_or(at).trim_end_matches("[]");
+    let name = at.rsplit('.').next().unwrap_or(at);
+    let name = name.split_once('[').map_or(name, |(name, _)| name);
     let separator = name.rfind(['_', '-', ' ']).map_or(0, |end| end + 1);
     let word = &name[separator..];
     // `targetDir` ends in a word of its own; `PATH` is one.

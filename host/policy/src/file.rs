@@ -5,18 +5,20 @@
 //! touches the disk.
 
 use super::approval::{self, Approvals, Rule, When};
-use super::effective::ToolPolicy;
+use super::command::CommandTable;
+use super::effective::{EntryPolicy, ToolPolicy};
+use super::function::FunctionTable;
+use super::limits_table::LimitsTable;
 use super::origin::{Origins, Place};
 use super::source::{PolicyProblem, Source, plain};
-use super::words::{ArgumentClass, Classified, ComponentSource, PathUse, Safety};
+use super::words::{ArgumentClass, Classified, ComponentSource, Imports, PathUse, Safety};
 use cofferdam_core::audit::sha256_hex;
 use cofferdam_core::capability::{Access, Grants, Interface, MOUNTS, MountGrant};
-use cofferdam_core::limits::{ByteSize, Limits, Span};
+use cofferdam_core::limits::Limits;
 use cofferdam_core::path::GuestPath;
 use cofferdam_core::tool::ToolName;
 use serde::Deserialize;
 use std::collections::BTreeMap;
-use std::fmt;
 use toml::Spanned;
 
 #[derive(Deserialize)]
@@ -50,39 +52,15 @@ pub(super) struct ToolFile {
     safety: Spanned<Safety>,
     why: Spanned<String>,
     #[serde(default)]
+    imports: Imports,
+    command: Option<CommandTable>,
+    function: Option<FunctionTable>,
+    #[serde(default)]
     arguments: Option<Spanned<BTreeMap<String, Spanned<Classified>>>>,
     #[serde(default)]
     approval: BTreeMap<String, Spanned<When>>,
     #[serde(default)]
     limits: Option<Spanned<LimitsTable>>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct LimitsTable {
-    memory: Option<Spanned<ByteSize>>,
-    deadline: Option<Spanned<Span>>,
-    written_bytes: Option<Spanned<ByteSize>>,
-    changes: Option<Spanned<u32>>,
-    arguments: Option<Spanned<ByteSize>>,
-    result: Option<Spanned<ByteSize>>,
-}
-
-/// The value of a limit.
-trait Amount: Copy + Ord + fmt::Display {
-    /// As a policy has it.
-    fn as_written(&self) -> String {
-        format!("\"{self}\"")
-    }
-}
-
-impl Amount for ByteSize {}
-impl Amount for Span {}
-
-impl Amount for u32 {
-    fn as_written(&self) -> String {
-        self.to_string()
-    }
 }
 
 pub(super) struct Profile {
@@ -101,70 +79,6 @@ struct ProfilePlaces {
     access: Vec<Place>,
     interfaces: Vec<Place>,
     limits: BTreeMap<&'static str, Place>,
-}
-
-impl LimitsTable {
-    /// Where each limit that is written here stands.
-    fn places(&self, source: &Source<'_>) -> BTreeMap<&'static str, Place> {
-        let Self { memory, deadline, written_bytes, changes, arguments, result } = self;
-        let sizes = [
-            ("memory", memory),
-            ("written_bytes", written_bytes),
-            ("arguments", arguments),
-            ("result", result),
-        ];
-        let sizes = sizes.into_iter().filter_map(|(name, at)| Some((name, source.place(at.as_ref()?))));
-        let deadline = deadline.iter().map(|at| ("deadline", source.place(at)));
-        let changes = changes.iter().map(|at| ("changes", source.place(at)));
-        sizes.chain(deadline).chain(changes).collect()
-    }
-
-    /// The limits written here, each at most `ceiling`'s; those not written are the smaller of the
-    /// default and the ceiling, or the ceiling itself where `unset` says so.
-    fn under(
-        &self,
-        ceiling: &Limits,
-        unset: &Limits,
-        owner: &str,
-        source: &Source<'_>,
-    ) -> Result<Limits, PolicyProblem> {
-        fn pick<T: Amount>(
-            name: &str,
-            written: &Option<Spanned<T>>,
-            ceiling: T,
-            unset: T,
-            owner: &str,
-            source: &Source<'_>,
-        ) -> Result<T, PolicyProblem> {
-            match written {
-                None => Ok(unset.min(ceiling)),
-                Some(value) if *value.get_ref() <= ceiling => Ok(*value.get_ref()),
-                Some(value) => Err(source.at(
-                    value.span().start,
-                    &format!(
-                        "{name} = {} is above {owner}'s {ceiling}; write at most {}",
-                        value.get_ref().as_written(),
-                        ceiling.as_written()
-                    ),
-                )),
-            }
-        }
-        Ok(Limits {
-            memory: pick("memory", &self.memory, ceiling.memory, unset.memory, owner, source)?,
-            deadline: pick("deadline", &self.deadline, ceiling.deadline, unset.deadline, owner, source)?,
-            written_bytes: pick(
-                "written_bytes",
-                &self.written_bytes,
-                ceiling.written_bytes,
-                unset.written_bytes,
-                owner,
-                source,
-            )?,
-            changes: pick("changes", &self.changes, ceiling.changes, unset.changes, owner, source)?,
-            arguments: pick("arguments", &self.arguments, ceiling.arguments, unset.arguments, owner, source)?,
-            result: pick("result", &self.result, ceiling.result, unset.result, owner, source)?,
-        })
-    }
 }
 
 impl ProfileFile {
@@ -287,7 +201,24 @@ impl ToolFile {
         let approval = approvals(self.approval, source, profile, &arguments);
         let unaskable = approval.as_ref().err().into_iter().flatten().cloned();
         let problems: Vec<_> = problems.into_iter().chain(unaskable).collect();
-        let (Ok(approval), true) = (approval, problems.is_empty()) else { return Err(problems) };
+        let is_builtin = *self.component.get_ref() == ComponentSource::Builtin;
+        let refused = |said: &str| Err(vec![source.at(self.component.span().start, said)]);
+        let entry = match (self.command, self.function) {
+            (None, None) => Ok(EntryPolicy::Tool),
+            (Some(_), Some(_)) => refused("it has [command] and [function]; keep the one that it is"),
+            _ if is_builtin => {
+                refused("a builtin component is neither; write component = { file = \"…\", sha256 = \"…\" }")
+            }
+            (Some(table), None) => {
+                table.check(source, tool.clone()).map(|c| EntryPolicy::Command(Box::new(c)))
+            }
+            (None, Some(table)) => table.check(source, tool.clone()).map(EntryPolicy::Function),
+        };
+        let unusable = entry.as_ref().err().into_iter().flatten().cloned();
+        let problems: Vec<_> = problems.into_iter().chain(unusable).collect();
+        let (Ok(approval), Ok(entry), true) = (approval, entry, problems.is_empty()) else {
+            return Err(problems);
+        };
         let completions = arguments.iter().map(|(k, v)| (k.clone(), v.get_ref().completion.clone()));
         Ok(ToolPolicy {
             approval,
@@ -296,6 +227,8 @@ impl ToolFile {
             profile: profile.name.clone(),
             component: self.component.into_inner(),
             safety: self.safety.into_inner(),
+            imports: self.imports,
+            entry,
             why: self.why.into_inner(),
             grants: profile.grants.clone(),
             argument_lines: arguments.iter().map(|(k, v)| (k.clone(), source.line(v.span().start))).collect(),

@@ -4,11 +4,12 @@
 //! settled where the disk is, by code that can only refuse more.
 
 use super::approval::{Facts, Reason, Seen, When};
-use super::effective::ToolPolicy;
+use super::effective::{EntryPolicy, ToolPolicy};
 use super::rulings::{Ruling, rulings};
 use super::words::{ArgumentClass, PathUse, Safety};
 use cofferdam_core::audit::sha256_hex;
 use cofferdam_core::capability::Grants;
+use cofferdam_core::entry::Entry;
 use cofferdam_core::id::CallId;
 use cofferdam_core::limits::Limits;
 use cofferdam_core::path::{BadPath, GuestPath};
@@ -76,6 +77,8 @@ pub enum Cause {
     },
     /// The mount itself was to be written, which nothing allows.
     MountItself,
+    /// The argument at this place cannot become an argument of the command.
+    NoCommandArgument(String),
     /// Another call, or another state of things, was approved.
     NotApproved,
 }
@@ -93,6 +96,7 @@ impl From<Denial> for ToolError {
 pub struct Permit {
     call: Call,
     profile: String,
+    entry: Entry,
     grants: Grants,
     limits: Limits,
     safety: Safety,
@@ -136,6 +140,11 @@ impl Permit {
     /// The profile it was judged under.
     pub fn profile(&self) -> &str {
         &self.profile
+    }
+
+    /// What of the component is called, and with what.
+    pub fn entry(&self) -> &Entry {
+        &self.entry
     }
 
     /// Mounts and interfaces within reach.
@@ -319,7 +328,16 @@ pub fn judge(mut call: Call, policy: &ToolPolicy) -> Verdict {
     if writes.len() + writes_below.len() + reads.len() == 0 {
         reasons.extend(policy.approval.of_call());
     }
+    let entry = match &policy.entry {
+        EntryPolicy::Tool => Entry::Tool,
+        EntryPolicy::Command(command) => match command.call(&call.arguments) {
+            Ok(run) => Entry::Command(run),
+            Err(denial) => return Verdict::Deny(denial),
+        },
+        EntryPolicy::Function(function) => Entry::Function(function.export.clone()),
+    };
     let permit = Permit {
+        entry,
         profile: policy.profile.clone(),
         grants: policy.grants.clone(),
         limits: policy.limits,

@@ -1,16 +1,20 @@
 //! Policies: what they say (source, words, file, set), what holds for one tool (effective) and
 //! where that is written (origin), what is added to arguments before they are judged (complete),
 //! when a person must agree first (approval), which arguments a schema lets be strings (schema),
-//! what holds at each place of the arguments (rulings), and what follows for one call (judge).
+//! what holds at each place of the arguments (rulings), what a foreign command is run with (command),
+//! which function is called (function), and what follows for one call (judge).
 //! Besides, what of arguments the audit holds (redact). What reviewers read is made in
 //! `cofferdam-review`.
 #![forbid(unsafe_code)]
 
 pub mod approval;
+mod command;
 mod complete;
 mod effective;
 mod file;
+mod function;
 pub mod judge;
+mod limits_table;
 mod origin;
 mod redact;
 pub mod rulings;
@@ -24,12 +28,14 @@ mod words;
 
 pub use approval::{Approvals, Facts, Reason, Seen, When};
 pub use cofferdam_core::path::{BadPath, GuestPath};
+pub use command::{CommandPolicy, Element};
 pub use complete::Completion;
-pub use effective::ToolPolicy;
+pub use effective::{EntryPolicy, ToolPolicy};
+pub use function::FunctionPolicy;
 pub use judge::{Ask, Call, Cause, Denial, Expected, Permit, Verdict, judge};
 pub use origin::{Origins, Place};
 pub use redact::{ARGUMENTS_BYTES_MAX, VALUE_BYTES_MAX, redact};
 pub use set::PolicySet;
 pub use source::PolicyProblem;
 pub use spelling::{Spelled, plain};
-pub use words::{ArgumentClass, ComponentSource, PathUse, Safety};
+pub use words::{ArgumentClass, ComponentSource, Imports, PathUse, Safety};

@@ -81,9 +81,11 @@ fn redact_at(at: &str, value: &Value, policy: Option<&ToolPolicy>) -> Value {
 }
 
 fn redact_items(at: &str, value: &Value, policy: Option<&ToolPolicy>) -> Value {
-    let at = format!("{at}[]");
-    let items = value.as_array().into_iter().flatten();
-    items.take(ARGUMENTS_MAX).map(|v| redact_at(&at, v, policy)).collect()
+    let items = value.as_array().into_iter().flatten().take(ARGUMENTS_MAX).enumerate();
+    match policy.map(|policy| policy.item_places(at)) {
+        Some(place) => items.map(|(index, v)| redact_at(&place(index), v, policy)).collect(),
+        None => items.map(|(_, v)| redact_at(&format!("{at}[]"), v, policy)).collect(),
+    }
 }
 
 fn bounded(value: &Value) -> Value {

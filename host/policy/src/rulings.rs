@@ -70,8 +70,9 @@ impl<V: FnMut(&str, Result<Ruling, Denial>) -> Result<(), Denial>> Walk<'_, V> {
             (Some(ArgumentClass::Path(_)), _) => Err(unclassified(at)),
             (None, Value::String(_)) => Err(unclassified(at)),
             (None, Value::Array(items)) => {
-                let at = format!("{at}[]");
-                return items.iter().try_for_each(|item| self.place(&at, item));
+                let place = self.policy.item_places(at);
+                let mut items = items.iter().enumerate();
+                return items.try_for_each(|(index, item)| self.place(&place(index), item));
             }
             (None, Value::Object(fields)) => {
                 return fields.iter().try_for_each(|(name, v)| self.place(&format!("{at}.{name}"), v));

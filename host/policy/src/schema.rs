@@ -24,8 +24,8 @@ const SMALL: usize = 16;
 /// Longest name of a place, in bytes.
 const PLACE_BYTES_MAX: usize = 1024;
 
-/// Every place of the arguments by name (`path`, `paths[]`, `edits[].new_text`) with what it can
-/// hold.
+/// Every place of the arguments by name (`path`, `paths[]`, `edits[].new_text`, of a tuple
+/// `pair[0]`) with what it can hold.
 ///
 /// # Errors
 /// What in the schema makes judging impossible: a root that is no object, properties that are not
@@ -157,13 +157,13 @@ impl<'a> Walk<'a> {
         fields: &'a serde_json::Map<String, Value>,
         depth: usize,
     ) -> Result<(), String> {
-        let at = format!("{at}[]");
         // Draft 7 writes the first items as `items` and the rest as `additionalItems`.
         let tuple = fields.get("items").and_then(Value::as_array);
         let first = tuple.or_else(|| fields.get("prefixItems").and_then(Value::as_array));
-        for item in first.into_iter().flatten() {
-            self.visit(&at, item, depth + 1)?;
+        for (index, item) in first.into_iter().flatten().enumerate() {
+            self.visit(&format!("{at}[{index}]"), item, depth + 1)?;
         }
+        let at = format!("{at}[]");
         match fields.get(if tuple.is_some() { "additionalItems" } else { "items" }) {
             Some(items) => self.visit(&at, items, depth + 1),
             None => self.leaf(&at, Leaf::MayBeText),

@@ -1,7 +1,7 @@
 //! The words of policies as policy files write them, for messages and for lines to copy.
 
 use super::approval::When;
-use super::words::{ArgumentClass, PathUse, Safety};
+use super::words::{ArgumentClass, Imports, PathUse, Safety};
 use cofferdam_core::capability::{Access, Interface, MountGrant};
 use serde::Serialize;
 
@@ -26,6 +26,12 @@ impl Spelled for ArgumentClass {
 impl Spelled for MountGrant {
     fn spelled(&self) -> String {
         format!("{{ guest = \"{}\", access = \"{}\" }}", self.guest, self.access.spelled())
+    }
+}
+
+impl Spelled for Imports {
+    fn spelled(&self) -> String {
+        plain(self)
     }
 }
 

@@ -127,3 +127,14 @@ pub enum Safety {
     /// Changes what the gateway itself relies on.
     Privileged,
 }
+
+/// What becomes of imports that the profile does not grant.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Imports {
+    /// They are linked to stubs that refuse when they are called.
+    #[default]
+    Stub,
+    /// The tool does not load.
+    Strict,
+}

@@ -6,6 +6,7 @@
 use cofferdam_core::text::one_line;
 use cofferdam_core::tool::ToolName;
 use cofferdam_policy::Completion;
+use cofferdam_policy::Imports;
 use cofferdam_policy::PolicySet;
 use cofferdam_policy::ToolPolicy;
 use cofferdam_policy::When;
@@ -74,6 +75,8 @@ impl Of<'_> {
     /// One function a kind of grant: a new kind is a new line here.
     fn both(&mut self, old: &ToolPolicy, new: &ToolPolicy) {
         self.component(&old.component, &new.component);
+        self.entry(old, new);
+        self.ranked("imports", old, new, |p| (p.imports == Imports::Stub, p.imports.spelled()));
         self.ranked("safety", old, new, |p| (u8::MAX - p.safety as u8, p.safety.spelled()));
         self.mounts(old, new);
         self.interfaces(old, new);
@@ -123,6 +126,17 @@ impl Of<'_> {
             let same = sha256(old) == sha256(new);
             let direction = if same { Direction::Neutral } else { Direction::Widens };
             self.push(direction, "component", Some(shown(old)), Some(shown(new)));
+        }
+    }
+
+    /// Another way in, or other arguments of a command, is code that nobody has seen run so.
+    fn entry(&mut self, old: &ToolPolicy, new: &ToolPolicy) {
+        if old.entry != new.entry {
+            let shown = |policy: &ToolPolicy| {
+                let entry = serde_json::to_string(&policy.entry).unwrap_or_default();
+                Some(one_line(&entry, 400))
+            };
+            self.push(Direction::Widens, "entry", shown(old), shown(new));
         }
     }
 

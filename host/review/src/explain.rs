@@ -88,6 +88,7 @@ fn decided_at(policy: &ToolPolicy, denial: &Denial) -> Option<Place> {
         | Cause::BadPath(_)
         | Cause::BadRecipient
         | Cause::MountItself
+        | Cause::NoCommandArgument(_)
         | Cause::NotApproved => None,
     }
 }

@@ -55,6 +55,9 @@ pub fn remedy(denial: &Denial) -> Remedy {
             call("leave the argument out, or classify it after reading what the tool does with it")
         }
         Cause::NotAnObject => call("give the arguments as one JSON object"),
+        Cause::NoCommandArgument(_) => {
+            call("no policy permits such an argument of a command; write it as the reason says")
+        }
         Cause::NotApproved => call("ask again"),
     }
 }

@@ -8,13 +8,13 @@ use super::ready::Cache;
 use super::{Gateway, GatewayError, Role, builtin, builtin_component, load_policies, sandbox};
 use crate::config::Config;
 use cofferdam_agent::tools::{Registry, RegistryError, not_granted, read_component, read_policy};
-use cofferdam_core::capability::{Access, Grants, MountGrant};
+use cofferdam_core::capability::Grants;
 use cofferdam_core::schema::Schema;
 use cofferdam_core::text::is_deceptive;
 use cofferdam_core::tool::Description;
 use cofferdam_policy::schema::{Leaf, leaves};
-use cofferdam_policy::{ComponentSource, PolicySet, ToolPolicy};
-use cofferdam_warden::sandbox::imports::{Import, Interfaces, Needs, NotAComponent, interfaces};
+use cofferdam_policy::{ComponentSource, EntryPolicy, Imports, PolicySet, ToolPolicy};
+use cofferdam_warden::sandbox::imports::{Interfaces, NotAComponent, interfaces};
 use cofferdam_warden::sandbox::{Binary, SandboxError, loading};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -86,8 +86,8 @@ impl Candidate {
         let cache = Cache::to_look(config)?;
         let (sandbox, _) = sandbox(config, Role::Serve, cache.path())?;
         let name = file.file_stem().unwrap_or_default().to_string_lossy();
-        let grants = linked(&interfaces.beyond_baseline());
-        let described = match loading(&name, || sandbox.load(binary.clone(), &grants)) {
+        let load = || sandbox.load(binary.clone(), &Grants::NOTHING, &EntryPolicy::Tool);
+        let described = match loading(&name, load) {
             Err(e @ (SandboxError::Compile(_) | SandboxError::TooLarge(_))) => {
                 return Err(not_taken(e.to_string()));
             }
@@ -154,8 +154,9 @@ impl Candidate {
             Ok(description) => description,
             Err(why) => return vec![why.clone()],
         };
-        let mut problems: Vec<String> =
-            not_granted(policy, &self.binary).map(|e| e.to_string()).into_iter().collect();
+        let strict = policy.imports == Imports::Strict;
+        let missing = strict.then(|| not_granted(policy, &self.binary)).flatten();
+        let mut problems: Vec<String> = missing.map(|e| e.to_string()).into_iter().collect();
         if let Err(found) = policy.check_schema(&description.arguments) {
             problems.extend(found.iter().map(ToString::to_string));
         }
@@ -206,34 +207,13 @@ impl Candidate {
 pub const NOTHING: &str =
     "schema = 1\nprofile = \"nothing\"\nwhy = \"tools that compute, and touch nothing\"\nmounts = []\n";
 
-/// What must be linked for the component to be instantiated. `describe` finds nothing behind it.
-fn linked(imports: &[Import]) -> Grants {
-    let shared = MountGrant { guest: "/shared".into(), access: Access::AtomicWrite };
-    let writes = imports.iter().any(|import| import.needs == Needs::WritableMount);
-    let interface = |import: &Import| match import.needs {
-        Needs::Interface(interface) => Some(interface),
-        Needs::WritableMount | Needs::Unknown => None,
-    };
-    Grants {
-        mounts: writes.then_some(shared).into_iter().collect(),
-        interfaces: imports.iter().filter_map(interface).collect(),
-    }
-}
-
 fn why_undescribed(interfaces: &Interfaces, error: &SandboxError) -> String {
     if !interfaces.exports.iter().any(|name| name.starts_with("cofferdam:tool/tool@0.1.")) {
         return "it does not export cofferdam:tool/tool@0.1.0, so it is no tool; in Rust: \
                 cofferdam_sdk::export_tool!(YourTool);"
             .into();
     }
-    let unknown: Vec<_> =
-        interfaces.beyond_baseline().into_iter().filter(|import| import.needs == Needs::Unknown).collect();
-    match unknown.first() {
-        Some(Import { name, needs }) => {
-            format!("it imports `{name}`, which the host does not know; {needs}")
-        }
-        None => error.to_string(),
-    }
+    error.to_string()
 }
 
 /// One tool's policy with its profile: from `../profiles` beside it, else the embedded one of that

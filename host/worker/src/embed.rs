@@ -4,6 +4,7 @@
 use crate::code;
 use crate::machine::Machine;
 use cofferdam_core::capability::Grants;
+use cofferdam_core::entry::EntryPoint;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -24,7 +25,8 @@ fn embed(file: &Path) -> Result<(), String> {
     let code = code::compile(machine.engine(), &bytes)?;
     write(file, "cwasm", &code)?;
     let component = code::own(machine.engine(), &code)?;
-    let linked = machine.link(&component, &Grants::everything()).map_err(|e| e.to_string())?;
+    let linked =
+        machine.link(&component, &Grants::everything(), &EntryPoint::Tool).map_err(|e| e.to_string())?;
     let description = machine.describe(&linked).map_err(|e| e.to_string())?;
     let imports = component.component_type();
     let imports: Vec<_> = imports.imports(machine.engine()).map(|(name, _)| name.to_owned()).collect();

@@ -4,22 +4,23 @@
 //! It decides nothing about a guest's requests: they go to the [gateway](crate::gateway).
 
 use crate::bindings::ToolWorldPre;
-use crate::bindings::cofferdam::tool::{
-    messaging, progress, recent_attachments, reply_attachments, turn_attachments, workspace_write,
-};
+use crate::command::{Runnable, Streams};
 use crate::engine;
-use crate::files::{HasFiles, Mount};
+use crate::files::Mount;
+use crate::function::{Callable, VALUE_BYTES};
 use crate::gateway::Gateway;
+use crate::linking;
 use crate::outcome;
 use crate::state::{self, MemoryLimit, State};
 use crate::stdio::Output;
-use cofferdam_core::capability::{Grants, Interface};
+use cofferdam_core::capability::Grants;
+use cofferdam_core::entry::{CommandCall, Entry, EntryPoint};
 use cofferdam_core::limits::{Limits, SCHEMA_BYTES_MAX};
 use cofferdam_core::text::one_line;
-use cofferdam_core::tool::ToolError;
+use cofferdam_core::tool::{ErrorCode, ToolError};
 use cofferdam_ipc::{DescribeError, Description, Job};
 use std::time::Instant;
-use wasmtime::component::{Component, HasSelf, Linker, ResourceTable};
+use wasmtime::component::{Component, ResourceTable};
 use wasmtime::{Engine, Store};
 use wasmtime_wasi::{WasiCtx, WasiCtxBuilder};
 
@@ -32,7 +33,14 @@ const HOSTCALL_BYTES_MAX: usize = 2 << 20;
 
 /// A component that is compiled, linked with what its profile grants, and ready to be instantiated.
 #[derive(Clone)]
-pub(crate) struct Linked(ToolWorldPre<State>);
+pub(crate) enum Linked {
+    /// A tool of the contract.
+    Tool(ToolWorldPre<State>),
+    /// A WASI command.
+    Command(Runnable),
+    /// A function.
+    Function(Callable),
+}
 
 /// What a call has to do with, besides its job.
 pub(crate) struct Reach {
@@ -52,7 +60,15 @@ pub(crate) struct OutOfTime;
 /// for.
 #[must_use = "dropped before the answer is sent, it delays that"]
 pub(crate) struct Spent {
-    _store: Store<State>,
+    _store: Option<Store<State>>,
+}
+
+/// Ends what a call has begun, and leaves its instance.
+fn spent(mut store: Store<State>, output: &Output) -> Spent {
+    output.finish();
+    // What lies in it tells the gateway that it is dropped, which belongs to the call.
+    drop(std::mem::take(&mut store.data_mut().table));
+    Spent { _store: Some(store) }
 }
 
 /// An engine.
@@ -73,28 +89,52 @@ impl Machine {
         &self.engine
     }
 
-    /// The component, linked with what `grants` allow.
+    /// The component, linked with what `grants` allow and with stubs for the rest, for its entry
+    /// point.
     ///
     /// # Errors
-    /// [`DescribeError::Link`] names an import that is not granted.
-    pub(crate) fn link(&self, component: &Component, grants: &Grants) -> Result<Linked, DescribeError> {
-        let linker = self.linker(grants).map_err(|e| DescribeError::Engine(format!("{e:#}")))?;
+    /// [`DescribeError::Link`] names an import that cannot be linked, or the export that it lacks.
+    pub(crate) fn link(
+        &self,
+        component: &Component,
+        grants: &Grants,
+        point: &EntryPoint,
+    ) -> Result<Linked, DescribeError> {
         let refused = |e: wasmtime::Error| DescribeError::Link(link_problem(&e));
+        let linker = linking::linker(&self.engine, component, grants).map_err(refused)?;
         let pre = linker.instantiate_pre(component).map_err(refused)?;
-        Ok(Linked(ToolWorldPre::new(pre).map_err(refused)?))
+        Ok(match point {
+            EntryPoint::Tool => Linked::Tool(ToolWorldPre::new(pre).map_err(refused)?),
+            EntryPoint::Command => Linked::Command(Runnable::of(pre).map_err(DescribeError::Link)?),
+            EntryPoint::Function(export) => {
+                Linked::Function(Callable::of(pre, export).map_err(DescribeError::Link)?)
+            }
+        })
     }
 
-    /// What the component says of itself. Runs with nothing granted and tight limits.
+    /// What the component says of itself; of a function the schemas alone, of a command nothing.
+    /// Runs with nothing granted and tight limits.
     ///
     /// # Errors
     /// [`DescribeError::Describe`].
     pub(crate) fn describe(&self, linked: &Linked) -> Result<Description, DescribeError> {
+        let tool = match linked {
+            Linked::Tool(tool) => tool,
+            Linked::Command(_) => return Ok(Description::default()),
+            Linked::Function(callable) => {
+                return Ok(Description {
+                    arguments_schema: callable.shape().arguments_schema().to_string(),
+                    result_schema: callable.shape().result_schema().to_string(),
+                    ..Description::default()
+                });
+            }
+        };
         let output = Output::new(Gateway::none());
         let reach = Reach { mounts: Vec::new(), gateway: Gateway::none() };
-        let mut store =
-            self.store(state_of(&Grants::NOTHING, &Limits::DESCRIBE, reach, &output), &Limits::DESCRIBE);
+        let mut store = self
+            .store(state_of(&Grants::NOTHING, &Limits::DESCRIBE, reach, context(&output)), &Limits::DESCRIBE);
         let said = block_on(&mut store, Instant::now() + Limits::DESCRIBE.deadline.0, async |store| {
-            let instance = linked.0.instantiate_async(&mut *store).await?;
+            let instance = tool.instantiate_async(&mut *store).await?;
             instance.cofferdam_tool_tool().call_describe(store).await
         });
         let said = said.map_err(|e| {
@@ -134,15 +174,35 @@ impl Machine {
         reach: Reach,
         deadline: Instant,
     ) -> (Result<String, ToolError>, Spent) {
+        match (linked, &job.entry) {
+            (Linked::Tool(tool), Entry::Tool) => self.run_tool(tool, job, reach, deadline),
+            (Linked::Command(runnable), Entry::Command(call)) => {
+                self.run_command(runnable, call, job, reach, deadline)
+            }
+            (Linked::Function(callable), Entry::Function(_)) => {
+                self.run_function(callable, job, reach, deadline)
+            }
+            // It is linked for the entry of the job.
+            _ => (
+                Err(ToolError::new(ErrorCode::Internal, "another entry point is linked")),
+                Spent { _store: None },
+            ),
+        }
+    }
+
+    fn run_tool(
+        &self,
+        tool: &ToolWorldPre<State>,
+        job: &Job,
+        reach: Reach,
+        deadline: Instant,
+    ) -> (Result<String, ToolError>, Spent) {
         let output = Output::new(reach.gateway.clone());
-        let mut store = self.store(state_of(&job.grants, &job.limits, reach, &output), &job.limits);
+        let mut store = self.store(state_of(&job.grants, &job.limits, reach, context(&output)), &job.limits);
         let returned = block_on(&mut store, deadline, async |store| {
-            let instance = linked.0.instantiate_async(&mut *store).await?;
+            let instance = tool.instantiate_async(&mut *store).await?;
             instance.cofferdam_tool_tool().call_call(store, &job.arguments).await
         });
-        output.finish();
-        // What lies in it tells the gateway that it is dropped, which belongs to the call.
-        drop(std::mem::take(&mut store.data_mut().table));
         let ended = match returned {
             Ok(Ok(text)) if text.len() as u64 > job.limits.result.0 => {
                 Err(ToolError::result_too_long(text.len(), &job.limits))
@@ -151,35 +211,49 @@ impl Machine {
             Ok(Err(error)) => Err(state::from_guest(error)),
             Err(error) => Err(outcome::of_failure(&error, &store.data().memory, &job.limits, &output.tail())),
         };
-        (ended, Spent { _store: store })
+        (ended, spent(store, &output))
     }
 
-    /// WASI 0.2 with nothing behind it, our own filesystem over the stock one, and what is granted.
-    fn linker(&self, grants: &Grants) -> wasmtime::Result<Linker<State>> {
-        let mut linker = Linker::new(&self.engine);
-        wasmtime_wasi::p2::add_to_linker_async(&mut linker)?;
-        linker.allow_shadowing(true);
-        use wasmtime_wasi::p2::bindings::filesystem::{preopens, types};
-        types::add_to_linker::<State, HasFiles>(&mut linker, State::files)?;
-        preopens::add_to_linker::<State, HasFiles>(&mut linker, State::files)?;
-        linker.allow_shadowing(false);
-        progress::add_to_linker::<State, HasSelf<_>>(&mut linker, |state| state)?;
-        if grants.allows(Interface::TurnAttachments) {
-            turn_attachments::add_to_linker::<State, HasSelf<_>>(&mut linker, |state| state)?;
-        }
-        if grants.allows(Interface::RecentAttachments) {
-            recent_attachments::add_to_linker::<State, HasSelf<_>>(&mut linker, |state| state)?;
-        }
-        if grants.allows(Interface::ReplyAttachments) {
-            reply_attachments::add_to_linker::<State, HasSelf<_>>(&mut linker, |state| state)?;
-        }
-        if grants.allows(Interface::Messaging) {
-            messaging::add_to_linker::<State, HasSelf<_>>(&mut linker, |state| state)?;
-        }
-        if grants.may_write() {
-            workspace_write::add_to_linker::<State, HasSelf<_>>(&mut linker, |state| state)?;
-        }
-        Ok(linker)
+    fn run_command(
+        &self,
+        runnable: &Runnable,
+        call: &CommandCall,
+        job: &Job,
+        reach: Reach,
+        deadline: Instant,
+    ) -> (Result<String, ToolError>, Spent) {
+        let output = Output::new(reach.gateway.clone());
+        let streams = Streams::new(output.clone(), &job.limits);
+        let wasi = streams.context(call);
+        let mut store = self.store(state_of(&job.grants, &job.limits, reach, wasi), &job.limits);
+        let returned = block_on(&mut store, deadline, async |store| runnable.run(store).await);
+        let ended = match returned {
+            Ok(status) => streams.result(call, status),
+            Err(error) => Err(outcome::of_failure(&error, &store.data().memory, &job.limits, &output.tail())),
+        };
+        (ended, spent(store, &output))
+    }
+
+    fn run_function(
+        &self,
+        callable: &Callable,
+        job: &Job,
+        reach: Reach,
+        deadline: Instant,
+    ) -> (Result<String, ToolError>, Spent) {
+        let parameters = match callable.parameters(&job.arguments) {
+            Ok(parameters) => parameters,
+            Err(error) => return (Err(error), Spent { _store: None }),
+        };
+        let output = Output::new(reach.gateway.clone());
+        let mut store = self.store(state_of(&job.grants, &job.limits, reach, context(&output)), &job.limits);
+        store.set_hostcall_fuel(HOSTCALL_BYTES_MAX + job.limits.result.0 as usize * VALUE_BYTES);
+        let returned = block_on(&mut store, deadline, async |store| callable.call(store, &parameters).await);
+        let ended = match returned {
+            Ok(returned) => callable.result(returned.as_ref(), &job.limits),
+            Err(error) => Err(outcome::of_failure(&error, &store.data().memory, &job.limits, &output.tail())),
+        };
+        (ended, spent(store, &output))
     }
 
     fn store(&self, state: State, limits: &Limits) -> Store<State> {
@@ -192,19 +266,12 @@ impl Machine {
 }
 
 /// What a call finds within reach: nothing but its grants.
-fn state_of(grants: &Grants, limits: &Limits, reach: Reach, output: &Output) -> State {
+fn state_of(grants: &Grants, limits: &Limits, reach: Reach, wasi: WasiCtx) -> State {
     let Reach { mut mounts, gateway } = reach;
     mounts.retain(|mount| grants.access(mount.guest()).is_some());
     let mut table = ResourceTable::new();
     table.set_max_capacity(HANDLES_MAX);
-    State {
-        wasi: context(output),
-        table,
-        memory: MemoryLimit::of(limits.memory.0 as usize),
-        mounts,
-        entries_read: 0,
-        gateway,
-    }
+    State { wasi, table, memory: MemoryLimit::of(limits.memory.0 as usize), mounts, entries_read: 0, gateway }
 }
 
 thread_local! {
@@ -232,24 +299,24 @@ fn block_on<T>(
     })
 }
 
-/// WASI with nothing behind it: no environment, no arguments, closed stdin, no sockets.
+/// What a guest of the contract prints goes to the log.
 fn context(output: &Output) -> WasiCtx {
-    WasiCtxBuilder::new()
-        .stdout(output.clone())
-        .stderr(output.clone())
+    bare_context().stdout(output.clone()).stderr(output.clone()).build()
+}
+
+/// WASI with nothing behind it: no environment, no arguments, closed streams, no sockets.
+pub(crate) fn bare_context() -> WasiCtxBuilder {
+    let mut context = WasiCtxBuilder::new();
+    context
         .max_random_size(RANDOM_BYTES_MAX)
         .allow_blocking_current_thread(true)
         .allow_tcp(false)
-        .allow_udp(false)
-        .build()
+        .allow_udp(false);
+    context
 }
 
-/// wasmtime's words on a missing import, with what to do.
+/// wasmtime's words on what cannot be linked.
 fn link_problem(error: &wasmtime::Error) -> String {
     let said: Vec<String> = error.chain().map(|cause| one_line(&cause.to_string(), 300)).collect();
-    format!(
-        "{}. Its profile does not grant this, or the host does not know it; grant the interface in the profile or \
-         build the tool without it",
-        said.join(": ")
-    )
+    said.join(": ")
 }

@@ -8,11 +8,14 @@
 mod attachments;
 mod bindings;
 mod code;
+mod command;
 mod embed;
 mod engine;
 mod files;
+mod function;
 mod gateway;
 mod last_words;
+mod linking;
 mod machine;
 mod messaging;
 mod outcome;
@@ -21,6 +24,7 @@ mod serve;
 mod staging;
 mod state;
 mod stdio;
+mod stubs;
 
 use cofferdam_ipc::{Broken, Socket};
 use std::os::fd::AsFd;

@@ -10,6 +10,7 @@ use crate::gateway::Gateway;
 use crate::machine::{Linked, Machine, Reach};
 use cofferdam_confine::{self as confine, Report, WorkerKind};
 use cofferdam_core::capability::Grants;
+use cofferdam_core::entry::EntryPoint;
 use cofferdam_core::tool::{ErrorCode, ToolError};
 use cofferdam_ipc::{
     Broken, Compiled, DescribeError, Description, FromWorker, Hello, Job, Ready, Socket, StartError,
@@ -97,13 +98,13 @@ struct Server {
     machine: Machine,
     mounts: Vec<Mount>,
     component: Component,
-    /// The component, linked with the grants of the last call.
-    linked: Option<(Grants, Linked)>,
+    /// The component, linked with the grants of the last call, for its entry point.
+    linked: Option<(Grants, EntryPoint, Linked)>,
 }
 
 /// What is wanted next, on its own.
 enum Wanted {
-    Describe(Grants),
+    Describe(Grants, EntryPoint),
     Call(Job, Duration),
 }
 
@@ -112,7 +113,7 @@ impl Server {
         let lock = || socket.lock().unwrap_or_else(PoisonError::into_inner);
         let wanted = lock().receive_next(TO_WORKER_BYTES_MAX, |bytes| {
             Ok(match decode(bytes)? {
-                ToWorker::Describe { grants } => Wanted::Describe(grants.into_owned()),
+                ToWorker::Describe { grants, point } => Wanted::Describe(grants.into_owned(), point),
                 ToWorker::Call { job, time_ms } => {
                     Wanted::Call(job.into_owned(), Duration::from_millis(time_ms))
                 }
@@ -120,14 +121,14 @@ impl Server {
             })
         })?;
         match wanted {
-            Wanted::Describe(grants) => {
+            Wanted::Describe(grants, point) => {
                 let described: Result<Description, DescribeError> =
-                    self.link(&grants).and_then(|linked| self.machine.describe(&linked));
+                    self.link(&grants, &point).and_then(|linked| self.machine.describe(&linked));
                 lock().send(&described, &[], || false)
             }
             Wanted::Call(job, time) => {
                 let deadline = Instant::now() + time;
-                let (ended, spent) = match self.link(&job.grants) {
+                let (ended, spent) = match self.link(&job.grants, &job.entry.point()) {
                     Ok(linked) => {
                         let gateway = Gateway::at(socket.clone());
                         let reach = Reach { mounts: self.mounts.clone(), gateway };
@@ -144,14 +145,14 @@ impl Server {
         }
     }
 
-    fn link(&mut self, grants: &Grants) -> Result<Linked, DescribeError> {
-        if let Some((under, linked)) = &self.linked
-            && under == grants
+    fn link(&mut self, grants: &Grants, point: &EntryPoint) -> Result<Linked, DescribeError> {
+        if let Some((under, of, linked)) = &self.linked
+            && (under, of) == (grants, point)
         {
             return Ok(linked.clone());
         }
-        let linked = self.machine.link(&self.component, grants)?;
-        self.linked = Some((grants.clone(), linked.clone()));
+        let linked = self.machine.link(&self.component, grants, point)?;
+        self.linked = Some((grants.clone(), point.clone(), linked.clone()));
         Ok(linked)
     }
 }

@@ -113,7 +113,7 @@ fn what_a_profile_lacks_is_told_and_the_told_line_works() {
     let policy =
         hello_policy("p", "[arguments]\nbehaviour = \"value\"\npath = \"value\"\nbytes = \"value\"\n")
             .replace("hello", "hostile")
-            .replace("\"read-only\"", "\"side-effecting\"");
+            .replace("\"read-only\"", "\"side-effecting\"\nimports = \"strict\"");
     let sha256 = guests::sha256(&guests::bytes("minimal"));
     let policy = policy.replace(&sha256, &guests::sha256(&guests::bytes("hostile")));
     let with = |profile: &str| {

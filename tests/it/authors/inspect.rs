@@ -168,7 +168,8 @@ fn the_verdict_names_tool_rule_and_line() {
         ],
     );
     let hostile = hello_policy("p", "[arguments]\nbehaviour = \"value\"\nbytes = \"value\"\n")
-        .replace("\"hello\"", "\"hostile\"");
+        .replace("\"hello\"", "\"hostile\"")
+        .replace("[arguments]", "imports = \"strict\"\n[arguments]");
     std::fs::write(home.policies_dir().join("profiles/p.toml"), profile("", "")).expect("ours");
     // Everything in one round, each with its line.
     check(
@@ -187,7 +188,7 @@ fn the_verdict_names_tool_rule_and_line() {
         "examples/unknown_import",
         "x",
         &hello_policy("p", ""),
-        &["`backdoor:host/shell@0.1.0`", "no profile can grant it"],
+        &["it called run of `backdoor:host/shell@0.1.0`, which is not granted"],
     );
 }
 
@@ -222,7 +223,7 @@ fn a_policy_that_takes_the_builtin_takes_no_other_file() {
 fn with_nothing_granted_it_describes_itself_all_the_same() {
     let home = Home::new();
     let json = inspect(&home, &[&guest("hostile"), "--json"]).json();
-    assert_eq!((&json["name"], &json["loads"]), (&json!("hostile"), &json!(false)));
+    assert_eq!((&json["name"], &json["loads"]), (&json!("hostile"), &json!(true)));
     let names: Vec<_> = json["imports_beyond_baseline"]
         .as_array()
         .expect("a list")

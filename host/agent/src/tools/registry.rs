@@ -6,7 +6,7 @@ use cofferdam_core::counts::COUNTS;
 use cofferdam_core::schema::{Budget, Finding, Problem, Refusal, Schema, SchemaError};
 use cofferdam_core::text::one_line;
 use cofferdam_core::tool::{Description, ErrorCode, ToolError, wire_name};
-use cofferdam_policy::{ArgumentClass, ComponentSource, PolicyProblem, PolicySet, ToolPolicy};
+use cofferdam_policy::{ArgumentClass, ComponentSource, Imports, PolicyProblem, PolicySet, ToolPolicy};
 use cofferdam_warden::sandbox::imports::{Import, Needs};
 use cofferdam_warden::sandbox::{Binary, Component, Sandbox, SandboxError, loading};
 use serde_json::Value;
@@ -23,6 +23,8 @@ pub struct Tool {
     pub policy: ToolPolicy,
     /// What runs.
     pub component: Component,
+    /// What it imports and its profile does not grant: each refuses when it is called.
+    pub stubs: Vec<Import>,
     schema: Schema,
 }
 
@@ -76,7 +78,7 @@ pub enum RegistryError {
         /// What the file has.
         found: String,
     },
-    /// It imports what its profile does not grant.
+    /// It imports what its profile does not grant, and its policy says `imports = "strict"`.
     #[error("{file}: {tool}: the component does not load: {}", wanted(.profile, .imports))]
     NotGranted {
         /// The policy file.
@@ -142,6 +144,15 @@ impl RegistryError {
         let said = self.to_string();
         let problem = said.strip_prefix(&format!("{file}: ")).unwrap_or(&said).to_owned();
         vec![PolicyProblem { file: file.clone(), line: None, problem }]
+    }
+}
+
+impl RegistryError {
+    fn imports(self) -> Vec<Import> {
+        match self {
+            Self::NotGranted { imports, .. } => imports,
+            _ => Vec::new(),
+        }
     }
 }
 
@@ -221,6 +232,22 @@ impl Registry {
 }
 
 impl Tool {
+    /// What loads and may still be a mistake: of the policy, and imports that refuse when they are
+    /// called.
+    pub fn warnings(&self) -> Vec<PolicyProblem> {
+        let mut warnings = self.policy.warnings(&self.description.arguments);
+        let (file, tool) = (&self.policy.file, &self.policy.tool);
+        warnings.extend(self.stubs.iter().map(|Import { name, needs }| {
+            let grant = match needs {
+                Needs::Unknown => needs.to_string(),
+                _ => format!("to grant it, write in the profile {}: {needs}", self.policy.profile),
+            };
+            let problem = format!("{tool}: imports `{name}`, which refuses when it is called; {grant}");
+            PolicyProblem { file: file.clone(), line: None, problem }
+        }));
+        warnings
+    }
+
     /// Checks arguments against the tool's schema, in a bounded number of steps, until `stopped`
     /// says why not any longer.
     ///
@@ -266,13 +293,15 @@ fn load(sandbox: &Sandbox, policy: &ToolPolicy, sources: &Sources) -> Loaded {
 
 fn load_binary(sandbox: &Sandbox, policy: &ToolPolicy, binary: Binary) -> Loaded {
     let (file, tool) = (|| policy.file.clone(), || policy.tool.to_string());
-    let refused = |e: SandboxError| {
-        // The linker names one import; the author wants them all, with what to write.
-        let missing = matches!(e, SandboxError::Link(_)).then(|| not_granted(policy, &binary)).flatten();
-        missing.unwrap_or_else(|| RegistryError::Sandbox { file: file(), tool: tool(), cause: e.to_string() })
-    };
-    let component =
-        loading(policy.tool.as_str(), || sandbox.load(binary.clone(), &policy.grants)).map_err(&refused)?;
+    let refused =
+        |e: SandboxError| RegistryError::Sandbox { file: file(), tool: tool(), cause: e.to_string() };
+    let missing = not_granted(policy, &binary);
+    if let (Some(missing), Imports::Strict) = (&missing, policy.imports) {
+        return Err(missing.clone());
+    }
+    let stubs = missing.map(RegistryError::imports).unwrap_or_default();
+    let load = || sandbox.load(binary, &policy.grants, &policy.entry);
+    let component = loading(policy.tool.as_str(), load).map_err(&refused)?;
     let description = sandbox.describe(&component).map_err(&refused)?;
     if description.name != policy.tool {
         let found = description.name.to_string();
@@ -284,7 +313,7 @@ fn load_binary(sandbox: &Sandbox, policy: &ToolPolicy, binary: Binary) -> Loaded
         tool: tool(),
         cause,
     })?;
-    Ok(Arc::new(Tool { description, policy: policy.clone(), component, schema }))
+    Ok(Arc::new(Tool { description, policy: policy.clone(), component, stubs, schema }))
 }
 
 /// What this component imports that the policy's profile does not grant, if anything.

@@ -364,7 +364,7 @@ fn tuples_of_both_drafts_are_read() {
         let text = |found: &BTreeMap<String, Leaf>| -> Vec<String> {
             found.iter().filter(|(_, leaf)| **leaf == Leaf::MayBeText).map(|(at, _)| at.clone()).collect()
         };
-        assert_eq!(text(&leaves(&schema).expect("readable")), ["closed[].path", "open[]"], "{first}");
+        assert_eq!(text(&leaves(&schema).expect("readable")), ["closed[0].path", "open[]"], "{first}");
     }
 }
 
@@ -375,4 +375,32 @@ fn nesting_and_names_are_bounded() {
     assert!(refused(deep, json!({})).contains("nests deeper than 16"));
     let object = |name: &str| json!({ "type": "object", "additionalProperties": false, "properties": { name: { "type": "string" } } });
     assert!(refused(object(&"n".repeat(1100)), json!({})).contains("longer than 1024 bytes"));
+}
+
+#[test]
+fn a_tuple_is_classified_by_its_fields_or_as_a_list() {
+    let schema = json!({ "type": "object", "additionalProperties": false, "properties": {
+        "pairs": { "type": "array", "items": { "type": "array", "items": false,
+            "prefixItems": [{ "type": "string" }, { "type": "integer" }, { "type": "string" }] } } } });
+    let ruled = |lines: &str, arguments: Value| {
+        let set = policies(READING, lines);
+        assert_eq!(set.get("t").expect("there").check_schema(&schema), Ok(()), "{lines}");
+        match judged(&set, &arguments) {
+            Verdict::Permit(_) => "permit".to_owned(),
+            Verdict::Deny(denial) => denial.reason,
+            Verdict::Ask(_) => "ask".to_owned(),
+        }
+    };
+    let each = "\"pairs[][0]\" = { path = \"read\" }\n\"pairs[][2]\" = \"value\"";
+    assert_eq!(
+        ruled(each, json!({ "pairs": [["/shared/a", 1, "/etc/b"], ["/shared/c", 2, "d"]] })),
+        "permit"
+    );
+    let outside = ruled(each, json!({ "pairs": [["/shared/a", 1, "b"], ["/etc/passwd", 2, "d"]] }));
+    assert!(outside.contains("/etc/passwd is not in a mount"), "{outside}");
+    assert_eq!(ruled("\"pairs[][]\" = \"value\"", json!({ "pairs": [["/etc/a", 1, "b"]] })), "permit");
+    let said = problems("\"pairs[][0]\" = \"value\"", &schema);
+    assert!(said[0].contains("argument \"pairs[][2]\" can hold text and is not classified"), "{said:?}");
+    let said = problems("\"pairs[][]\" = \"value\"\n\"pairs[][3]\" = \"value\"", &schema);
+    assert!(said[0].contains("has no argument \"pairs[][3]\""), "{said:?}");
 }

@@ -74,8 +74,8 @@ impl Inspected<'_> {
         }
         for Import { name, needs } in &beyond {
             match needs {
-                Needs::Unknown => row("imports", &format!("{name} ({needs})")),
-                _ => row("imports", &format!("{name} (in the profile: {needs})")),
+                Needs::Unknown => row("imports", &format!("{name} (refuses when it is called: {needs})")),
+                _ => row("imports", &format!("{name} (refuses unless the profile has: {needs})")),
             }
         }
         for (at, class) in self.texts() {

@@ -21,7 +21,7 @@ pub(super) fn run(
                 match tool {
                     Ok(tool) => {
                         let policy = &tool.policy;
-                        warnings.extend(policy.warnings(&tool.description.arguments));
+                        warnings.extend(tool.warnings());
                         tools.push((name.to_owned(), policy.profile.clone(), policy.grants.in_words()));
                     }
                     Err(why) => problems.extend(why.problems()),

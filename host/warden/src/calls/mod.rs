@@ -27,10 +27,9 @@ use crate::audit::{AuditError, AuditLog, Durability};
 use crate::publish::{Place, Workspaces};
 use crate::sandbox::{Component, Sandbox};
 use cofferdam_core::audit::{self, Approval, Event};
-use cofferdam_core::capability::Grants;
 use cofferdam_core::limits::ByteSize;
 use cofferdam_core::tool::{ErrorCode, ToolError};
-use cofferdam_policy::{Ask, Expected, Facts, GuestPath};
+use cofferdam_policy::{Ask, Expected, Facts, GuestPath, ToolPolicy};
 use quota::WriteQuota;
 use std::fs::File;
 use std::sync::Arc;
@@ -88,10 +87,10 @@ impl Warden {
     }
 
     /// Has a worker ready for the first call of a component, where users share their workspace.
-    pub fn start_ahead(&self, component: &Component, profile: &str, grants: &Grants) {
+    pub fn start_ahead(&self, component: &Component, policy: &ToolPolicy) {
         let Parts { sandbox, workspaces, .. } = &self.parts;
         if !workspaces.per_user() {
-            sandbox.start_ahead(component, profile, grants, workspaces.usual());
+            sandbox.start_ahead(component, policy, workspaces.usual());
         }
     }
 

@@ -1,7 +1,7 @@
 //! What components said of themselves, kept beside their code: a start that finds both runs no
 //! guest.
 //!
-//! An entry holds for one component, one set of grants and one worker program, since these decide
+//! An entry holds for one component, one set of grants, one entry point and one worker program, since these decide
 //! whether the component links and what it says. It is read as code is: under its seal, and only
 //! where no other user could have written it. One whose code is gone counts for nothing, so that a
 //! start leaves every tool compiled.
@@ -9,14 +9,20 @@
 use super::cache::{Cache, DESCRIPTION, Missing};
 use super::workers::WORKER_SHA256;
 use cofferdam_core::capability::Grants;
+use cofferdam_core::entry::EntryPoint;
 use cofferdam_ipc::Description;
 use sha2::{Digest, Sha256};
 use std::io;
 
 impl Cache {
     /// What the component said, linked with these grants, if that is known and its code is there.
-    pub(super) fn description(&self, sha256: &str, grants: &Grants) -> Option<Description> {
-        let bytes = match self.sealed(&entry_name(sha256, grants).ok()?) {
+    pub(super) fn description(
+        &self,
+        sha256: &str,
+        grants: &Grants,
+        point: &EntryPoint,
+    ) -> Option<Description> {
+        let bytes = match self.sealed(&entry_name(sha256, grants, point).ok()?) {
             Ok(bytes) => bytes,
             Err(Missing::Absent) => return None,
             Err(why) => {
@@ -30,8 +36,14 @@ impl Cache {
     }
 
     /// Keeps what a component said; without the entry the next start asks it again.
-    pub(super) fn keep_description(&self, sha256: &str, grants: &Grants, description: &Description) {
-        let written = entry_name(sha256, grants).and_then(|name| {
+    pub(super) fn keep_description(
+        &self,
+        sha256: &str,
+        grants: &Grants,
+        point: &EntryPoint,
+        description: &Description,
+    ) {
+        let written = entry_name(sha256, grants, point).and_then(|name| {
             let bytes = postcard::to_stdvec(description).map_err(io::Error::other)?;
             self.write(&name, &bytes)
         });
@@ -42,8 +54,8 @@ impl Cache {
 }
 
 /// Named by everything that decides what is said.
-fn entry_name(sha256: &str, grants: &Grants) -> io::Result<String> {
-    let grants = postcard::to_stdvec(grants).map_err(io::Error::other)?;
+fn entry_name(sha256: &str, grants: &Grants, point: &EntryPoint) -> io::Result<String> {
+    let grants = postcard::to_stdvec(&(grants, point)).map_err(io::Error::other)?;
     let of = Sha256::new().chain_update(WORKER_SHA256).chain_update(grants).finalize();
     Ok(format!("{sha256}-{}.{DESCRIPTION}", hex::encode(&of[..8])))
 }

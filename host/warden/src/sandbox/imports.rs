@@ -1,58 +1,15 @@
 //! What a component's bytes say that it imports and exports, read without compiling or running it.
 //!
 //! Tells which imports go beyond what every guest is given, and what in a profile would grant them.
-//! It decides nothing: the linker refuses by itself what is not granted.
+//! It decides nothing: the linker gives by itself no more than is granted.
 
-use cofferdam_core::capability::{Grants, Interface};
+pub use cofferdam_core::interfaces::{Import, Needs, needs};
+
 use cofferdam_core::text::one_line;
-use serde::Deserialize;
-use serde::de::value::{Error as Unknown, StrDeserializer};
-use std::fmt;
 use wasmparser::{Encoding, Parser, Payload};
 
 /// Imports and exports of one component that are looked at; more than any tool could have.
 pub const INTERFACES_MAX: usize = 1000;
-
-/// The contract's package, whose 0.1.x are compatible.
-const CONTRACT: (&str, &str) = ("cofferdam:tool/", "0.1.");
-/// Linked for every guest: values, and a word to whoever waits. Neither reaches anything.
-const ALWAYS: &[&str] = &["types", "progress"];
-/// Follows from a mount that may be written; see [`Interface`].
-const WORKSPACE_WRITE: &str = "workspace-write";
-/// What of WASI 0.2 is linked for every guest.
-const WASI: &[(&str, &[&str])] = &[
-    (
-        "cli",
-        &[
-            "environment",
-            "exit",
-            "stderr",
-            "stdin",
-            "stdout",
-            "terminal-input",
-            "terminal-output",
-            "terminal-stderr",
-            "terminal-stdin",
-            "terminal-stdout",
-        ],
-    ),
-    ("clocks", &["monotonic-clock", "wall-clock"]),
-    ("filesystem", &["preopens", "types"]),
-    ("io", &["error", "poll", "streams"]),
-    ("random", &["insecure", "insecure-seed", "random"]),
-    (
-        "sockets",
-        &[
-            "instance-network",
-            "ip-name-lookup",
-            "network",
-            "tcp",
-            "tcp-create-socket",
-            "udp",
-            "udp-create-socket",
-        ],
-    ),
-];
 
 /// Why bytes are not a component.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -81,53 +38,6 @@ pub struct Interfaces {
     pub imports: Vec<String>,
     /// What it offers, e.g. `cofferdam:tool/tool@0.1.0`.
     pub exports: Vec<String>,
-}
-
-/// An import beyond the baseline.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Import {
-    /// The name as the component gives it.
-    pub name: String,
-    /// What grants it.
-    pub needs: Needs,
-}
-
-/// What would have to stand in a profile.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Needs {
-    /// The interface, in `interfaces`.
-    Interface(Interface),
-    /// A mount with `access = "atomic-write"`.
-    WritableMount,
-    /// Nothing does: the host does not know it.
-    Unknown,
-}
-
-impl Needs {
-    /// Whether these grants have it.
-    pub fn granted_by(self, grants: &Grants) -> bool {
-        match self {
-            Self::Interface(interface) => grants.allows(interface),
-            Self::WritableMount => grants.may_write(),
-            Self::Unknown => false,
-        }
-    }
-}
-
-/// The line of a profile, or the advice where no line helps.
-impl fmt::Display for Needs {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Interface(interface) => {
-                let name = serde_json::to_string(interface).map_err(|_| fmt::Error)?;
-                write!(f, "interfaces = [{name}]")
-            }
-            Self::WritableMount => {
-                f.write_str(r#"mounts = [ { guest = "/shared", access = "atomic-write" } ]"#)
-            }
-            Self::Unknown => f.write_str("no profile can grant it; build the tool without it"),
-        }
-    }
 }
 
 /// What these bytes import and export at their outside. Reads the sections' headers; what lies
@@ -180,25 +90,6 @@ impl Interfaces {
         let import = |name: &String| needs(name).map(|needs| Import { name: name.clone(), needs });
         self.imports.iter().filter_map(import).collect()
     }
-}
-
-/// What an import needs; none for the baseline.
-pub fn needs(name: &str) -> Option<Needs> {
-    let Some((path, version)) = name.split_once('@') else { return Some(Needs::Unknown) };
-    if let Some(interface) = path.strip_prefix(CONTRACT.0).filter(|_| version.starts_with(CONTRACT.1)) {
-        let named = Interface::deserialize(StrDeserializer::<Unknown>::new(interface));
-        return match (interface, named) {
-            (always, _) if ALWAYS.contains(&always) => None,
-            (WORKSPACE_WRITE, _) => Some(Needs::WritableMount),
-            (_, Ok(interface)) => Some(Needs::Interface(interface)),
-            (_, Err(_)) => Some(Needs::Unknown),
-        };
-    }
-    let wasi = path.strip_prefix("wasi:").and_then(|path| path.split_once('/'));
-    let linked = wasi.is_some_and(|(package, interface)| {
-        WASI.iter().any(|(name, interfaces)| *name == package && interfaces.contains(&interface))
-    });
-    if linked && version.starts_with("0.2.") && !version.contains('-') { None } else { Some(Needs::Unknown) }
 }
 
 #[cfg(test)]

@@ -8,6 +8,7 @@ mod authority;
 mod binary;
 mod cache;
 mod clock;
+mod described;
 mod descriptions;
 pub mod imports;
 mod notice;
@@ -29,12 +30,13 @@ use clock::Clock;
 use cofferdam_confine::{self as confine, COMPILE_CPU_SECONDS};
 use cofferdam_core::audit::CallFacts;
 use cofferdam_core::capability::{Grants, Interface, MOUNTS};
+use cofferdam_core::entry::Entry;
 use cofferdam_core::json::parse_strict;
-use cofferdam_core::limits::{Limits, Span};
+use cofferdam_core::limits::{Limits, SCHEMA_BYTES_MAX, Span};
 use cofferdam_core::text::{one_line, spelled_out};
 use cofferdam_core::tool::{Description, ErrorCode, ToolError, ToolName};
 use cofferdam_ipc::Job;
-use cofferdam_policy::{GuestPath, Permit};
+use cofferdam_policy::{EntryPolicy, GuestPath, Permit, ToolPolicy};
 use serde_json::Value;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -99,7 +101,7 @@ pub struct Sandbox {
     pool: Pool,
 }
 
-/// A component that is compiled, links with what its profile grants, and has said what it is.
+/// A component that is compiled and links, and what is said of it: by itself, or by its policy.
 #[derive(Clone)]
 pub struct Component {
     binary: Arc<Binary>,
@@ -174,22 +176,21 @@ impl Sandbox {
         Ok(Self { pool: pool.map_err(|e| SandboxError::Engine(e.to_string()))? })
     }
 
-    /// The component, linked with what `grants` allow. One that is embedded was compiled and has
-    /// said what it is when the program was built.
+    /// The component, linked with what `grants` allow and with stubs for the rest, to be entered as
+    /// `entry` says. One that is embedded was compiled and has said what it is when the program
+    /// was built; of others the policy says it, and the types of a function.
     ///
     /// # Errors
-    /// [`SandboxError`]; an import that is not granted is named.
-    pub fn load(&self, binary: Binary, grants: &Grants) -> Result<Component, SandboxError> {
-        let told = match binary.told() {
-            Some(told) => {
-                let granted =
-                    |name: &&String| imports::needs(name).is_none_or(|needs| needs.granted_by(grants));
-                if let Some(import) = told.imports.iter().find(|name| !granted(name)) {
-                    return Err(SandboxError::Link(format!("it imports {import}, which is not granted")));
-                }
-                told.description
-            }
-            None => self.pool.describe(&binary, grants)?,
+    /// [`SandboxError`]; what it lacks is named.
+    pub fn load(
+        &self,
+        binary: Binary,
+        grants: &Grants,
+        entry: &EntryPolicy,
+    ) -> Result<Component, SandboxError> {
+        let told = match (binary.told(), entry) {
+            (Some(told), EntryPolicy::Tool) => told.description,
+            _ => described::by(entry, self.pool.describe(&binary, grants, &entry.point())?)?,
         };
         Ok(Component { binary: Arc::new(binary), told: Arc::new(told) })
     }
@@ -201,6 +202,10 @@ impl Sandbox {
     pub fn describe(&self, component: &Component) -> Result<Description, SandboxError> {
         let said = &component.told;
         let schema = |what: &str, text: &str| {
+            if text.len() > SCHEMA_BYTES_MAX {
+                let said = format!("its {what} schema is longer than {SCHEMA_BYTES_MAX} bytes");
+                return Err(SandboxError::Describe(said));
+            }
             parse_strict(text)
                 .map_err(|e| SandboxError::Describe(format!("its {what} schema is not JSON: {e}")))
         };
@@ -216,16 +221,11 @@ impl Sandbox {
         })
     }
 
-    /// Has a worker ready for the first call of this component under this profile in this
+    /// Has a worker ready for the first call of this component under this policy in this
     /// workspace.
-    pub(crate) fn start_ahead(
-        &self,
-        component: &Component,
-        profile: &str,
-        grants: &Grants,
-        workspace: &Workspace,
-    ) {
-        self.pool.start_ahead(&component.binary, worker_key(component, profile, grants, workspace));
+    pub(crate) fn start_ahead(&self, component: &Component, policy: &ToolPolicy, workspace: &Workspace) {
+        let key = worker_key(component, policy.tool.as_str(), &policy.profile, &policy.grants, workspace);
+        self.pool.start_ahead(&component.binary, key);
     }
 
     /// Has a process ready for whichever worker is wanted next, whoever it will serve.
@@ -252,16 +252,24 @@ impl Sandbox {
     ) -> Finished {
         let limits = *permit.limits();
         let clock = inputs.clock(&limits);
-        let job =
-            Job { arguments: permit.call().arguments.to_string(), grants: permit.grants().clone(), limits };
-        let key = worker_key(component, permit.profile(), &job.grants, workspace);
+        let entry = permit.entry().clone();
+        let arguments = match entry {
+            Entry::Tool | Entry::Function(_) => permit.call().arguments.to_string(),
+            // It has them already.
+            Entry::Command(_) => String::new(),
+        };
+        // What a guest of the contract returns it has made for us; others may know no better.
+        let unfit = if entry == Entry::Tool { ErrorCode::Trapped } else { ErrorCode::Failed };
+        let job = Job { arguments, entry, grants: permit.grants().clone(), limits };
+        let tool = permit.call().tool.as_str();
+        let key = worker_key(component, tool, permit.profile(), &job.grants, workspace);
         let mut authority = Authority::new(permit, inputs, workspace.clone());
         let returned = self.pool.call(&component.binary, key, &job, &mut authority, &clock);
         // A guest that was stopped inside a host function tells of a failure; the reason is ours.
         // Nobody waits for what a cancelled one says.
         let result = match clock.useless() {
             Some(stopped) => Err(stopped.to_tool_error(&limits)),
-            None => returned.and_then(|text| read_result(&text, &limits)),
+            None => returned.and_then(|text| read_result(&text, &limits, unfit)),
         };
         let (plan, written_bytes, reply) = authority.take_plan();
         Finished { result, plan, written_bytes, reply: reply.filter(|reply| !reply.is_empty()) }
@@ -269,17 +277,24 @@ impl Sandbox {
 }
 
 /// Which workers may run the component: those that hold the granted folders of the workspace.
-fn worker_key(component: &Component, profile: &str, grants: &Grants, workspace: &Workspace) -> WorkerKey {
+fn worker_key(
+    component: &Component,
+    tool: &str,
+    profile: &str,
+    grants: &Grants,
+    workspace: &Workspace,
+) -> WorkerKey {
     let granted = MOUNTS.iter().filter(|guest| grants.access(guest).is_some());
     let folder = |guest: &&str| Some(((*guest).to_owned(), workspace.mount(guest)?.clone()));
     WorkerKey {
         sha256: component.sha256().to_owned(),
+        tool: tool.to_owned(),
         profile: profile.to_owned(),
         folders: granted.filter_map(folder).collect(),
     }
 }
 
-fn read_result(text: &str, limits: &Limits) -> Result<Value, ToolError> {
+fn read_result(text: &str, limits: &Limits, unfit: ErrorCode) -> Result<Value, ToolError> {
     if text.len() as u64 > limits.result.0 {
         return Err(ToolError::result_too_long(text.len(), limits));
     }
@@ -288,10 +303,10 @@ fn read_result(text: &str, limits: &Limits) -> Result<Value, ToolError> {
         // says.
         Ok(Value::Object(object)) if object.get("error").is_some_and(|error| error.get("code").is_some()) => {
             let said = "the tool returned an error as its result; it must fail with it instead";
-            Err(ToolError::new(ErrorCode::Trapped, said))
+            Err(ToolError::new(unfit, said))
         }
         Ok(object @ Value::Object(_)) => Ok(object),
-        Ok(_) => Err(ToolError::new(ErrorCode::Trapped, "the tool returned JSON that is not an object")),
-        Err(error) => Err(ToolError::new(ErrorCode::Trapped, format!("the tool returned no JSON: {error}"))),
+        Ok(_) => Err(ToolError::new(unfit, "the tool returned JSON that is not an object")),
+        Err(error) => Err(ToolError::new(unfit, format!("the tool returned no JSON: {error}"))),
     }
 }

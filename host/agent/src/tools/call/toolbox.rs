@@ -67,7 +67,7 @@ impl Toolbox {
     pub fn start_ahead(&self, tool: &str) {
         let Parts { registry, warden, .. } = &*self.parts;
         if let Ok(tool) = registry.get(tool) {
-            warden.start_ahead(&tool.component, &tool.policy.profile, &tool.policy.grants);
+            warden.start_ahead(&tool.component, &tool.policy);
         }
     }
 }

@@ -2,6 +2,7 @@
 //! component.
 
 use super::*;
+use cofferdam_core::capability::Interface;
 
 #[test]
 fn the_baseline_is_told_from_what_needs_a_grant() {
@@ -10,7 +11,7 @@ fn the_baseline_is_told_from_what_needs_a_grant() {
         ("wasi:io/streams@0.2.0", None),
         ("wasi:io/streams@0.2.6", None),
         ("wasi:cli/environment@0.2.12", None),
-        ("wasi:sockets/tcp@0.2.3", None),
+        ("wasi:sockets/tcp@0.2.3", Some(Needs::Unknown)),
         ("cofferdam:tool/types@0.1.0", None),
         ("cofferdam:tool/turn-attachments@0.1.0", turn),
         ("cofferdam:tool/turn-attachments@0.1.7", turn),
@@ -20,6 +21,7 @@ fn the_baseline_is_told_from_what_needs_a_grant() {
         ("wasi:io/streams", Some(Needs::Unknown)),
         ("wasi:io/secrets@0.2.0", Some(Needs::Unknown)),
         ("wasi:http/outgoing-handler@0.2.0", Some(Needs::Unknown)),
+        ("wasi:config/store@0.2.0-draft", Some(Needs::Unknown)),
         ("cofferdam:tool/turn-attachments@0.2.0", Some(Needs::Unknown)),
         ("cofferdam:tool/shell@0.1.0", Some(Needs::Unknown)),
         ("backdoor:host/shell@0.1.0", Some(Needs::Unknown)),

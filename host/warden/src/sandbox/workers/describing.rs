@@ -4,6 +4,7 @@ use super::answer::KILL_GRACE;
 use super::process::Worker;
 use crate::sandbox::SandboxError;
 use cofferdam_core::capability::Grants;
+use cofferdam_core::entry::EntryPoint;
 use cofferdam_core::limits::Limits;
 use cofferdam_ipc::{Broken, DESCRIPTION_BYTES_MAX, DescribeError, Description, Socket, ToWorker, decode};
 use std::borrow::Cow;
@@ -13,8 +14,12 @@ use std::time::Instant;
 ///
 /// # Errors
 /// [`SandboxError::Describe`], [`SandboxError::Link`] and [`SandboxError::Engine`].
-pub(super) fn describe_in(worker: &mut Worker, grants: &Grants) -> Result<Description, SandboxError> {
-    match described(&mut worker.socket, grants) {
+pub(super) fn describe_in(
+    worker: &mut Worker,
+    grants: &Grants,
+    point: &EntryPoint,
+) -> Result<Description, SandboxError> {
+    match described(&mut worker.socket, grants, point) {
         Ok(Ok(description)) => Ok(description),
         Ok(Err(DescribeError::Link(why))) => Err(SandboxError::Link(why)),
         Ok(Err(DescribeError::Describe(why))) => Err(SandboxError::Describe(why)),
@@ -30,11 +35,15 @@ pub(super) fn describe_in(worker: &mut Worker, grants: &Grants) -> Result<Descri
     }
 }
 
-fn described(socket: &mut Socket, grants: &Grants) -> Result<Result<Description, DescribeError>, Broken> {
+fn described(
+    socket: &mut Socket,
+    grants: &Grants,
+    point: &EntryPoint,
+) -> Result<Result<Description, DescribeError>, Broken> {
     let end = Instant::now() + Limits::DESCRIBE.deadline.0 + KILL_GRACE;
     let late = || Instant::now() >= end;
     socket.begin_call();
-    socket.send(&ToWorker::Describe { grants: Cow::Borrowed(grants) }, &[], late)?;
+    socket.send(&ToWorker::Describe { grants: Cow::Borrowed(grants), point: point.clone() }, &[], late)?;
     socket.receive(DESCRIPTION_BYTES_MAX, late, |bytes| decode(bytes))
 }
 
@@ -51,7 +60,7 @@ mod tests {
         peer.write_all(&header).expect("there is room");
         peer.shutdown(std::net::Shutdown::Write).expect("open");
         let mut socket = Socket::of_gateway(ours.into());
-        described(&mut socket, &Grants::NOTHING).expect_err("there is no answer")
+        described(&mut socket, &Grants::NOTHING, &EntryPoint::Tool).expect_err("there is no answer")
     }
 
     #[test]

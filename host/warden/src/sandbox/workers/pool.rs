@@ -1,7 +1,7 @@
 //! The workers of a gateway: some kept ready, one call at a time in each, replaced when they die
 //! and after [`CALLS_PER_WORKER_MAX`] calls.
 //!
-//! A worker serves one component under one profile, and the very folders that it was started with:
+//! A worker serves one tool under one profile, and the very folders that it was started with:
 //! never another tool, since one that was taken over could answer and write for it, and never
 //! another session or user, since it could still read the files of the one before.
 
@@ -20,6 +20,7 @@ use cap_std::fs::Dir;
 use cofferdam_confine as confine;
 use cofferdam_core::capability::Grants;
 use cofferdam_core::counts::COUNTS;
+use cofferdam_core::entry::EntryPoint;
 use cofferdam_core::limits::Span;
 use cofferdam_core::tool::{ErrorCode, ToolError};
 use cofferdam_ipc::{Broken, Description, Job, StartError, ToWorker};
@@ -35,11 +36,13 @@ pub const CALLS_PER_WORKER_MAX: u32 = 1000;
 /// Folders of a workspace, by guest name.
 pub(in crate::sandbox) type Folders = Vec<(String, Arc<Dir>)>;
 
-/// Which workers may run a call: those of its component and profile, with these folders.
+/// Which workers may run a call: those of its component, tool and profile, with these folders.
 #[derive(Clone, Debug)]
 pub(in crate::sandbox) struct WorkerKey {
     /// Of the component, lower-case hex.
     pub(in crate::sandbox) sha256: String,
+    /// One component may back several tools, which share no worker.
+    pub(in crate::sandbox) tool: String,
     pub(in crate::sandbox) profile: String,
     pub(in crate::sandbox) folders: Folders,
 }
@@ -50,6 +53,7 @@ impl WorkerKey {
     pub(super) fn is_for_the_same(&self, other: &Self) -> bool {
         let same = |((a, dir), (b, other)): (&(String, _), &(String, _))| a == b && Arc::ptr_eq(dir, other);
         self.sha256 == other.sha256
+            && self.tool == other.tool
             && self.profile == other.profile
             && self.folders.len() == other.folders.len()
             && self.folders.iter().zip(&other.folders).all(same)
@@ -109,15 +113,20 @@ impl Pool {
         &self,
         binary: &Binary,
         grants: &Grants,
+        point: &EntryPoint,
     ) -> Result<Description, SandboxError> {
-        if let Some(description) = self.code.cache().description(binary.sha256(), grants) {
+        if let Some(description) = self.code.cache().description(binary.sha256(), grants, point) {
             return Ok(description);
         }
-        let nothing =
-            WorkerKey { sha256: binary.sha256().to_owned(), profile: String::new(), folders: Vec::new() };
+        let nothing = WorkerKey {
+            sha256: binary.sha256().to_owned(),
+            tool: String::new(),
+            profile: String::new(),
+            folders: Vec::new(),
+        };
         let mut worker = self.start(nothing, binary)?;
-        let description = describe_in(&mut worker, grants)?;
-        self.code.cache().keep_description(binary.sha256(), grants, &description);
+        let description = describe_in(&mut worker, grants, point)?;
+        self.code.cache().keep_description(binary.sha256(), grants, point, &description);
         Ok(description)
     }
 
@@ -275,8 +284,10 @@ mod tests {
         let pool = Pool::new(cache, COMPILE_TIME, isolation).expect("a thread");
         let sha256 = "5ca1ab1e5ca1ab1e5ca1ab1e5ca1ab1e5ca1ab1e5ca1ab1e5ca1ab1e5ca1ab1e";
         let binary = Binary::embedded(Embedded { sha256, size: 1, code: b"no machine code", told: "{}" });
-        let key = WorkerKey { sha256: sha256.into(), profile: "p".into(), folders: Vec::new() };
-        let job = Job { arguments: "{}".into(), grants: Grants::NOTHING, limits: Limits::CEILING };
+        let key =
+            WorkerKey { sha256: sha256.into(), tool: "t".into(), profile: "p".into(), folders: Vec::new() };
+        let (grants, entry) = (Grants::NOTHING, cofferdam_core::entry::Entry::Tool);
+        let job = Job { arguments: "{}".into(), entry, grants, limits: Limits::CEILING };
         let clock = Clock::new(Instant::now() + Duration::from_secs(60), CancellationToken::new());
         let refused = pool.call(&binary, key, &job, &mut NotAsked, &clock).expect_err("no machine code");
         assert_eq!(refused.code, ErrorCode::ToolUnavailable);
@@ -292,11 +303,14 @@ mod tests {
         let (shared, tmp) = (open(), open());
         let key = |sha256: &str, profile: &str, mounts: &[(&str, &Arc<Dir>)]| WorkerKey {
             sha256: sha256.to_owned(),
+            tool: "t".to_owned(),
             profile: profile.to_owned(),
             folders: mounts.iter().map(|(guest, dir)| ((*guest).to_owned(), (*dir).clone())).collect(),
         };
         let mine = key("s", "p", &[("/shared", &shared), ("/tmp", &tmp)]);
         assert!(mine.is_for_the_same(&mine.clone()));
+        let of_another_tool = WorkerKey { tool: "u".to_owned(), ..mine.clone() };
+        assert!(!mine.is_for_the_same(&of_another_tool), "another tool of the same component");
         for (other, why) in [
             (key("t", "p", &[("/shared", &shared), ("/tmp", &tmp)]), "another component"),
             (key("s", "q", &[("/shared", &shared), ("/tmp", &tmp)]), "another profile"),

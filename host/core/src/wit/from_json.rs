@@ -1,0 +1,170 @@
+//! JSON into values of a shape. The schema has been checked before; what it cannot say is refused
+//! here, with the place.
+
+use super::{Datum, FunctionShape, Shape, Width, snake};
+use crate::text::one_line;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::{Map, Value};
+
+/// A JSON value that is none of its shape.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{place} {problem}")]
+pub struct Unfit {
+    /// The argument, and where in it.
+    pub place: String,
+    /// What it is not.
+    pub problem: &'static str,
+}
+
+impl FunctionShape {
+    /// The parameters for these arguments, in order.
+    ///
+    /// # Errors
+    /// [`Unfit`] names the argument.
+    pub fn parameters(&self, arguments: &Value) -> Result<Vec<Datum>, Unfit> {
+        fields(&self.parameters, arguments, "the arguments")
+    }
+}
+
+impl Shape {
+    /// The value of this shape that `json` stands for; `place` names it where it is none.
+    pub(super) fn read(&self, json: &Value, place: &str) -> Result<Datum, Unfit> {
+        let unfit = |problem| Unfit { place: one_line(place, 200), problem };
+        let text = || json.as_str().ok_or_else(|| unfit("is no text"));
+        Ok(match self {
+            Self::Bool => Datum::Bool(json.as_bool().ok_or_else(|| unfit("is neither true nor false"))?),
+            Self::Integer(width) => {
+                let whole = whole(*width, json).ok_or_else(|| unfit("is no whole number"))?;
+                let (least, most) = width.range();
+                if !(least..=most).contains(&whole) {
+                    return Err(unfit("is outside the range of its type"));
+                }
+                Datum::Integer(whole)
+            }
+            Self::Float32 => {
+                let float = json.as_f64().ok_or_else(|| unfit("is no number"))? as f32;
+                Datum::Float32(Some(float).filter(|f| f.is_finite()).ok_or_else(|| unfit("is too large"))?)
+            }
+            Self::Float64 => {
+                let float = json.as_f64().filter(|f| f.is_finite());
+                Datum::Float64(float.ok_or_else(|| unfit("is no number"))?)
+            }
+            Self::Char => {
+                let mut chars = text()?.chars();
+                match (chars.next(), chars.next()) {
+                    (Some(char), None) => Datum::Char(char),
+                    _ => return Err(unfit("is not one character")),
+                }
+            }
+            Self::String => Datum::String(text()?.to_owned()),
+            Self::Bytes => Datum::Bytes(STANDARD.decode(text()?).map_err(|_| unfit("is no base64"))?),
+            Self::List(item) => Datum::List(items(json, place, |_| Some(item))?),
+            Self::Record(shapes) => Datum::Record(fields(shapes, json, place)?),
+            Self::Tuple(shapes) => {
+                let read = items(json, place, |index| shapes.get(index))?;
+                match read.len() == shapes.len() {
+                    true => Datum::Tuple(read),
+                    false => return Err(unfit("has another number of items than its type")),
+                }
+            }
+            Self::Variant(cases) => {
+                let (name, value) = only(json).ok_or_else(|| unfit("is no object with one case"))?;
+                let index = cases.iter().position(|(case, _)| snake(case) == *name);
+                let index = index.ok_or_else(|| unfit("has a case that its type does not have"))?;
+                Datum::Variant(index, payload(cases[index].1.as_ref(), value, &below(place, name))?)
+            }
+            Self::Enum(names) => {
+                let found = names.iter().position(|name| Some(snake(name).as_str()) == json.as_str());
+                Datum::Enum(found.ok_or_else(|| unfit("is none of its type's names"))?)
+            }
+            Self::Option(_) if json.is_null() => Datum::Option(None),
+            Self::Option(inner) => Datum::Option(Some(Box::new(inner.read(json, place)?))),
+            Self::Result(ok, err) => match only(json) {
+                Some((name, value)) if name == "ok" => {
+                    Datum::Result(Ok(payload(ok.as_deref(), value, &below(place, name))?))
+                }
+                Some((name, value)) if name == "err" => {
+                    Datum::Result(Err(payload(err.as_deref(), value, &below(place, name))?))
+                }
+                _ => return Err(unfit("is no object with ok or err")),
+            },
+            Self::Flags(names) => {
+                let given = json.as_array().ok_or_else(|| unfit("is no list"))?;
+                let mut set = Vec::new();
+                for flag in given {
+                    let found = names.iter().position(|name| Some(snake(name).as_str()) == flag.as_str());
+                    set.push(found.ok_or_else(|| unfit("has a name that its type does not have"))?);
+                }
+                set.sort_unstable();
+                set.dedup();
+                Datum::Flags(set)
+            }
+        })
+    }
+}
+
+/// A whole number: of wide ones also as a decimal string. A double that is whole is one, too.
+fn whole(width: Width, json: &Value) -> Option<i128> {
+    if let Value::String(text) = json {
+        let digits = text.strip_prefix('-').unwrap_or(text);
+        let decimal = !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit());
+        return (width.is_wide() && decimal).then(|| text.parse().ok()).flatten();
+    }
+    if let Some(whole) = json.as_i64() {
+        return Some(whole.into());
+    }
+    if let Some(whole) = json.as_u64() {
+        return Some(whole.into());
+    }
+    // Far beyond every range, and exact.
+    json.as_f64().filter(|float| float.fract() == 0.0 && float.abs() < 1e30).map(|float| float as i128)
+}
+
+fn items<'a>(
+    json: &Value,
+    place: &str,
+    shape: impl Fn(usize) -> Option<&'a Shape>,
+) -> Result<Vec<Datum>, Unfit> {
+    let unfit = |problem| Unfit { place: one_line(place, 200), problem };
+    let given = json.as_array().ok_or_else(|| unfit("is no list"))?;
+    let read = |(index, item): (usize, &Value)| match shape(index) {
+        Some(shape) => shape.read(item, &format!("{place}[{index}]")),
+        None => Err(unfit("has another number of items than its type")),
+    };
+    given.iter().enumerate().map(read).collect()
+}
+
+fn fields(shapes: &[(String, Shape)], json: &Value, place: &str) -> Result<Vec<Datum>, Unfit> {
+    let unfit = |problem| Unfit { place: one_line(place, 200), problem };
+    let given = json.as_object().ok_or_else(|| unfit("is no object"))?;
+    if given.keys().any(|key| !shapes.iter().any(|(name, _)| snake(name) == *key)) {
+        return Err(unfit("has a name that its type does not have"));
+    }
+    let read = |(name, shape): &(String, Shape)| {
+        let name = snake(name);
+        match (given.get(&name), shape) {
+            (None, Shape::Option(_)) => Ok(Datum::Option(None)),
+            (None, _) => Err(Unfit { place: below(place, &name), problem: "is missing" }),
+            (Some(value), shape) => shape.read(value, &below(place, &name)),
+        }
+    };
+    shapes.iter().map(read).collect()
+}
+
+fn payload(shape: Option<&Shape>, value: &Value, place: &str) -> Result<Option<Box<Datum>>, Unfit> {
+    match shape {
+        Some(shape) => Ok(Some(Box::new(shape.read(value, place)?))),
+        None if value.is_null() => Ok(None),
+        None => Err(Unfit { place: one_line(place, 200), problem: "has no payload; write null" }),
+    }
+}
+
+fn only(json: &Value) -> Option<(&String, &Value)> {
+    let object: &Map<String, Value> = json.as_object()?;
+    object.iter().next().filter(|_| object.len() == 1)
+}
+
+fn below(place: &str, name: &str) -> String {
+    if place == "the arguments" { name.to_owned() } else { format!("{place}.{name}") }
+}

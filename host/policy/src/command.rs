@@ -1,0 +1,100 @@
+//! `[command]` of a tool's policy: a WASI command as a tool, described by the policy alone, and the
+//! arguments that one call of it is run with.
+//!
+//! There is no shell: an element of `argv` is whole, and nothing in a value is looked for but a
+//! leading `-` and NUL, which are refused.
+
+mod argv;
+mod table;
+
+pub(super) use table::CommandTable;
+
+use super::judge::Denial;
+use cofferdam_core::entry::{CommandCall, ErrRule, StdoutFormat};
+use cofferdam_core::tool::ToolName;
+use serde::Serialize;
+use serde_json::{Map, Value, json};
+
+/// A command as a policy has it, checked.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct CommandPolicy {
+    /// The tool.
+    pub tool: ToolName,
+    /// What it does, in a sentence.
+    pub summary: String,
+    /// What the command is run with.
+    pub argv: Vec<Element>,
+    /// The argument that is its standard input; none where that is closed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stdin: Option<String>,
+    /// What its standard output is.
+    pub stdout: StdoutFormat,
+    /// What it means that it fails.
+    pub err: ErrRule,
+    /// JSON Schema of the arguments.
+    pub schema: Value,
+}
+
+/// An element of `argv`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(untagged)]
+pub enum Element {
+    /// This text.
+    Literal(String),
+    /// `{ flag = "-i", if = "ignore_case" }`: the flag where the argument is true.
+    Flag {
+        /// The flag.
+        flag: String,
+        /// The argument.
+        #[serde(rename = "if")]
+        when: String,
+    },
+    /// `{ option = "--glob", from = "glob" }`: `--glob=VALUE`; a short one is two elements.
+    Option {
+        /// The option.
+        option: String,
+        /// The argument.
+        from: String,
+    },
+    /// `{ from = "pattern" }`: the argument.
+    From {
+        /// The argument.
+        from: String,
+    },
+    /// `{ each = "paths" }`: each item of the argument.
+    Each {
+        /// The argument.
+        each: String,
+    },
+}
+
+impl CommandPolicy {
+    /// What the command is run with for these arguments, which fit the schema.
+    ///
+    /// # Errors
+    /// `invalid_arguments`, naming the argument: one that the command would take for an option, or
+    /// with NUL.
+    pub fn call(&self, arguments: &Value) -> Result<CommandCall, Denial> {
+        let none = Map::new();
+        let arguments = arguments.as_object().unwrap_or(&none);
+        let stdin = self.stdin.as_ref().and_then(|name| arguments.get(name));
+        Ok(CommandCall {
+            argv: argv::argv(&self.argv, arguments)?,
+            stdin: stdin.and_then(argv::text),
+            stdout: self.stdout,
+            err: self.err,
+        })
+    }
+
+    /// JSON Schema of the result.
+    pub fn result_schema(&self) -> Value {
+        let object = |properties: Value| json!({ "type": "object", "additionalProperties": false, "properties": properties });
+        match self.stdout {
+            StdoutFormat::Text => {
+                object(json!({ "stdout": { "type": "string" }, "stdout_base64": { "type": "string" } }))
+            }
+            StdoutFormat::Json => json!({ "type": "object" }),
+            StdoutFormat::JsonLines => object(json!({ "lines": { "type": "array" } })),
+        }
+    }
+}

@@ -1,0 +1,114 @@
+//! The arguments of one run of a command, from those of the call: whole elements, and none that the
+//! command would take for an option unless the policy's author has made room for it.
+
+use super::Element;
+use crate::judge::{Cause, Denial};
+use cofferdam_core::text::one_line;
+use cofferdam_core::tool::ErrorCode;
+use serde_json::{Map, Value};
+
+/// The elements for these arguments.
+///
+/// # Errors
+/// A value that begins with `-` where the command would take it for an option, that has NUL, or
+/// that is no text, number or boolean.
+pub(super) fn argv(elements: &[Element], arguments: &Map<String, Value>) -> Result<Vec<String>, Denial> {
+    let mut run = Argv { elements: Vec::with_capacity(elements.len()), options_ended: false };
+    // Whether the element before is a literal that begins with `-`, whose value comes next.
+    let mut takes_value = false;
+    for element in elements {
+        run.push(element, arguments, takes_value)?;
+        // The first is the command's own name.
+        takes_value =
+            matches!(element, Element::Literal(text) if text.starts_with('-') && run.elements.len() > 1);
+    }
+    Ok(run.elements)
+}
+
+/// An argument as a command is given it: none of a list or an object, and of one that is null.
+pub(super) fn text(value: &Value) -> Option<String> {
+    match value {
+        Value::String(text) => Some(text.clone()),
+        Value::Bool(_) | Value::Number(_) => Some(value.to_string()),
+        Value::Null | Value::Array(_) | Value::Object(_) => None,
+    }
+}
+
+struct Argv {
+    elements: Vec<String>,
+    /// Whether a literal `--` stands before.
+    options_ended: bool,
+}
+
+impl Argv {
+    fn push(
+        &mut self,
+        element: &Element,
+        arguments: &Map<String, Value>,
+        takes_value: bool,
+    ) -> Result<(), Denial> {
+        let given = |name: &str| arguments.get(name).filter(|value| !value.is_null());
+        match element {
+            Element::Literal(text) => {
+                self.options_ended |= text == "--" && !self.elements.is_empty();
+                self.elements.push(text.clone());
+            }
+            Element::Flag { flag, when } => {
+                if given(when) == Some(&Value::Bool(true)) {
+                    self.elements.push(flag.clone());
+                }
+            }
+            Element::Option { option, from } => {
+                let Some(value) = given(from) else { return Ok(()) };
+                let value = plain(from, value)?;
+                if option.starts_with("--") {
+                    self.elements.push(format!("{option}={value}"));
+                } else {
+                    self.elements.extend([option.clone(), value]);
+                }
+            }
+            Element::From { from } => {
+                let Some(value) = given(from) else { return Ok(()) };
+                self.value(from, value, takes_value)?;
+            }
+            Element::Each { each } => {
+                let Some(values) = given(each) else { return Ok(()) };
+                let Value::Array(values) = values else { return Err(no_argument(each, "is no list")) };
+                for (index, value) in values.iter().enumerate() {
+                    self.value(each, value, takes_value && index == 0)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn value(&mut self, name: &str, value: &Value, takes_value: bool) -> Result<(), Denial> {
+        let text = plain(name, value)?;
+        if text.starts_with('-') && !takes_value && !self.options_ended {
+            let said =
+                "begins with \"-\", which the command would take for an option; give one that does not";
+            return Err(no_argument(name, said));
+        }
+        self.elements.push(text);
+        Ok(())
+    }
+}
+
+fn plain(name: &str, value: &Value) -> Result<String, Denial> {
+    let text = text(value).ok_or_else(|| no_argument(name, "is no text, number or boolean"))?;
+    if text.contains('\0') {
+        return Err(no_argument(name, "has a NUL character; give one without it"));
+    }
+    Ok(text)
+}
+
+fn no_argument(name: &str, said: &str) -> Denial {
+    Denial {
+        code: ErrorCode::InvalidArguments,
+        reason: format!("argument {:?} {said}", one_line(name, 80)),
+        cause: Cause::NoCommandArgument(name.to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests;

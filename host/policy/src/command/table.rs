@@ -1,0 +1,202 @@
+//! `[command]` as it is written, and what is wrong with it.
+
+use super::{CommandPolicy, Element};
+use crate::source::{PolicyProblem, Source};
+use cofferdam_core::entry::{ErrRule, StdoutFormat};
+use cofferdam_core::text::one_line;
+use cofferdam_core::tool::ToolName;
+use serde::{Deserialize, Deserializer, de};
+use serde_json::{Map, Value, json};
+use toml::Spanned;
+
+/// The table.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct CommandTable {
+    summary: Spanned<String>,
+    argv: Spanned<Vec<Spanned<Element>>>,
+    stdin: Option<Spanned<FromArgument>>,
+    #[serde(default)]
+    stdout: StdoutFormat,
+    #[serde(default)]
+    err: ErrRule,
+    #[serde(default)]
+    schema: toml::Table,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct FromArgument {
+    from: String,
+}
+
+impl<'de> Deserialize<'de> for Element {
+    fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        #[serde(deny_unknown_fields)]
+        struct Fields {
+            flag: Option<String>,
+            #[serde(rename = "if")]
+            when: Option<String>,
+            option: Option<String>,
+            from: Option<String>,
+            each: Option<String>,
+        }
+        #[derive(Deserialize)]
+        #[serde(untagged)]
+        enum Written {
+            Literal(String),
+            Fields(Fields),
+        }
+        let fields = match Written::deserialize(d) {
+            Ok(Written::Literal(text)) => return Ok(Self::Literal(text)),
+            Ok(Written::Fields(fields)) => Some(fields),
+            Err(_) => None,
+        };
+        match fields {
+            Some(Fields { flag: Some(flag), when: Some(when), option: None, from: None, each: None }) => {
+                Ok(Self::Flag { flag, when })
+            }
+            Some(Fields { flag: None, when: None, option: Some(option), from: Some(from), each: None }) => {
+                Ok(Self::Option { option, from })
+            }
+            Some(Fields { flag: None, when: None, option: None, from: Some(from), each: None }) => {
+                Ok(Self::From { from })
+            }
+            Some(Fields { flag: None, when: None, option: None, from: None, each: Some(each) }) => {
+                Ok(Self::Each { each })
+            }
+            _ => Err(de::Error::custom(
+                "no element of argv; write a text, { flag = \"-i\", if = \"ARG\" }, { option = \"--glob\", from = \"ARG\" }, \
+                 { from = \"ARG\" } or { each = \"ARG\" }",
+            )),
+        }
+    }
+}
+
+impl CommandTable {
+    /// The command, or all that is wrong with it.
+    pub(crate) fn check(
+        self,
+        source: &Source<'_>,
+        tool: ToolName,
+    ) -> Result<CommandPolicy, Vec<PolicyProblem>> {
+        let mut problems = Vec::new();
+        let mut problem =
+            |at: usize, said: String| problems.push(source.at(at, &format!("[command] {said}")));
+        if self.summary.get_ref().trim().is_empty() {
+            problem(self.summary.span().start, "summary is empty; say in one sentence what it does".into());
+        }
+        let schema = schema(&self.schema).unwrap_or_else(|said| {
+            problem(self.summary.span().start, said);
+            Value::Null
+        });
+        let arguments = Arguments(&schema["properties"]);
+        let elements = self.argv.get_ref();
+        if !matches!(elements.first().map(Spanned::get_ref), Some(Element::Literal(_))) {
+            let said = "argv does not begin with a text; the first element is the command's own name";
+            problem(self.argv.span().start, said.into());
+        }
+        for element in elements {
+            if let Some(said) = arguments.problem(element.get_ref()) {
+                problem(element.span().start, said);
+            }
+        }
+        if let Some(stdin) = &self.stdin
+            && let Err(said) = arguments.has_type(&stdin.get_ref().from, &["string"])
+        {
+            problem(stdin.span().start, format!("stdin: {said}"));
+        }
+        if !problems.is_empty() {
+            return Err(problems);
+        }
+        Ok(CommandPolicy {
+            tool,
+            summary: self.summary.into_inner(),
+            argv: self.argv.into_inner().into_iter().map(Spanned::into_inner).collect(),
+            stdin: self.stdin.map(|stdin| stdin.into_inner().from),
+            stdout: self.stdout,
+            err: self.err,
+            schema,
+        })
+    }
+}
+
+/// `[command.schema.NAME]` as the schema of all arguments: each is required unless it says
+/// `optional = true`.
+fn schema(tables: &toml::Table) -> Result<Value, String> {
+    let (mut properties, mut required) = (Map::new(), Vec::new());
+    for (name, table) in tables {
+        let shown = one_line(name, 80);
+        let wrong = |said: &str| format!("schema.{shown} {said}");
+        let toml::Value::Table(table) = table else {
+            return Err(wrong("is no table; write [command.schema.NAME] and below it type = \"string\""));
+        };
+        let mut table = table.clone();
+        match table.remove("optional") {
+            None | Some(toml::Value::Boolean(false)) => required.push(name.clone()),
+            Some(toml::Value::Boolean(true)) => {}
+            Some(_) => return Err(wrong("has an optional that is neither true nor false")),
+        }
+        let property = serde_json::to_value(table).map_err(|e| wrong(&e.to_string()))?;
+        properties.insert(name.clone(), property);
+    }
+    Ok(
+        json!({ "type": "object", "additionalProperties": false, "properties": properties, "required": required }),
+    )
+}
+
+/// The arguments that there are, by name.
+struct Arguments<'a>(&'a Value);
+
+impl Arguments<'_> {
+    /// What is wrong with an element, if anything.
+    fn problem(&self, element: &Element) -> Option<String> {
+        const SCALARS: [&str; 4] = ["string", "integer", "number", "boolean"];
+        match element {
+            Element::Literal(text) => text.contains('\0').then(|| "argv has a NUL character".to_owned()),
+            Element::Flag { flag, when } => {
+                let said = format!("flag {flag:?} does not begin with \"-\"; write e.g. \"-i\"");
+                if !flag.starts_with('-') || flag.contains('\0') {
+                    return Some(said);
+                }
+                self.has_type(when, &["boolean"]).err()
+            }
+            Element::Option { option, from } => {
+                let named = option.trim_start_matches('-');
+                if !option.starts_with('-') || named.is_empty() || option.contains(['=', '\0']) {
+                    return Some(format!(
+                        "option {option:?} is no name of one; write e.g. \"--glob\" or \"-g\""
+                    ));
+                }
+                self.has_type(from, &SCALARS).err()
+            }
+            Element::From { from } => self.has_type(from, &SCALARS).err(),
+            Element::Each { each } => self.has_type(each, &["array"]).err(),
+        }
+    }
+
+    /// Refuses an argument that does not exist, or that its schema lets be something else.
+    fn has_type(&self, name: &str, types: &[&str]) -> Result<(), String> {
+        let shown = one_line(name, 80);
+        let Some(property) = self.0.get(name) else {
+            return Err(format!(
+                "there is no argument {shown:?}; describe it under [command.schema.{shown}]"
+            ));
+        };
+        let written: Vec<&str> = match &property["type"] {
+            Value::String(kind) => vec![kind],
+            Value::Array(kinds) => kinds.iter().filter_map(Value::as_str).collect(),
+            _ => Vec::new(),
+        };
+        // What is null counts as absent.
+        let fits = |kind: &&str| types.contains(kind) || *kind == "null";
+        if written.is_empty() || !written.iter().all(|kind| fits(kind)) {
+            let types = types.join("\" or \"");
+            return Err(format!(
+                "argument {shown:?} stands where its type must be \"{types}\"; say so in its schema"
+            ));
+        }
+        Ok(())
+    }
+}

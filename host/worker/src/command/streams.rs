@@ -1,0 +1,271 @@
+//! The streams of a command: standard input from an argument, standard output kept whole up to the
+//! limit of the result, standard error into the log with its end kept.
+
+use super::Status;
+use crate::machine::bare_context;
+use crate::stdio::Output;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use bytes::Bytes;
+use cofferdam_core::entry::{CommandCall, ErrRule, StdoutFormat};
+use cofferdam_core::json::parse_strict;
+use cofferdam_core::limits::Limits;
+use cofferdam_core::tool::{ErrorCode, ToolError};
+use serde_json::{Value, json};
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use wasmtime_wasi::WasiCtx;
+use wasmtime_wasi::cli::{IsTerminal, StdoutStream};
+use wasmtime_wasi::p2::pipe::MemoryInputPipe;
+use wasmtime_wasi::p2::{OutputStream, Pollable, StreamError, StreamResult};
+
+/// Bytes of standard error that are kept for the message of a command that failed.
+const TAIL_BYTES_MAX: usize = 1536;
+
+/// The streams of one run.
+pub(crate) struct Streams {
+    limits: Limits,
+    stdout: Stdout,
+    stderr: Stderr,
+}
+
+impl Streams {
+    /// Streams of a run under these limits; what it says on standard error goes to `log`.
+    pub(crate) fn new(log: Output, limits: &Limits) -> Self {
+        let stdout = Stdout { kept: Arc::default(), limits: *limits };
+        Self { limits: *limits, stdout, stderr: Stderr { log: Box::new(log), tail: Arc::default() } }
+    }
+
+    /// What the command finds: its arguments and streams, and nothing else.
+    pub(crate) fn context(&self, call: &CommandCall) -> WasiCtx {
+        let mut context = bare_context();
+        context.args(&call.argv).stdout(self.stdout.clone()).stderr(self.stderr.clone());
+        if let Some(stdin) = &call.stdin {
+            context.stdin(MemoryInputPipe::new(stdin.clone().into_bytes()));
+        }
+        context.build()
+    }
+
+    /// The result of a run that ended with this status.
+    ///
+    /// # Errors
+    /// `failed` where the command failed or did not write what it should; `too_large`.
+    pub(crate) fn result(&self, call: &CommandCall, status: Status) -> Result<String, ToolError> {
+        let tail = lock(&self.stderr.tail);
+        let silent = tail.kept.is_empty();
+        if status == Status::Err && !(call.err == ErrRule::OkIfSilent && silent) {
+            let said = match silent {
+                true => "the command failed and said nothing on standard error".to_owned(),
+                false => tail.text(),
+            };
+            return Err(ToolError::new(ErrorCode::Failed, said));
+        }
+        let stdout = std::mem::take(&mut *lock(&self.stdout.kept));
+        let text = shaped(stdout, call.stdout)?.to_string();
+        if text.len() as u64 > self.limits.result.0 {
+            return Err(ToolError::result_too_long(text.len(), &self.limits));
+        }
+        Ok(text)
+    }
+}
+
+/// What was written to standard output, in its format.
+fn shaped(stdout: Vec<u8>, format: StdoutFormat) -> Result<Value, ToolError> {
+    let failed = |said: String| ToolError::new(ErrorCode::Failed, said);
+    let text = match String::from_utf8(stdout) {
+        Ok(text) => text,
+        Err(bytes) if format == StdoutFormat::Text => {
+            return Ok(json!({ "stdout_base64": STANDARD.encode(bytes.into_bytes()) }));
+        }
+        Err(_) => return Err(failed("the command wrote no UTF-8 to standard output".into())),
+    };
+    match format {
+        StdoutFormat::Text => Ok(json!({ "stdout": text })),
+        StdoutFormat::Json => match parse_strict(&text) {
+            Ok(object @ Value::Object(_)) => Ok(object),
+            Ok(_) => Err(failed("the command wrote JSON that is not an object to standard output".into())),
+            Err(error) => Err(failed(format!("the command wrote no JSON to standard output: {error}"))),
+        },
+        StdoutFormat::JsonLines => {
+            let mut lines = Vec::new();
+            for (number, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
+                lines.push(parse_strict(line).map_err(|error| {
+                    failed(format!(
+                        "line {} of the command's standard output is no JSON: {error}",
+                        number + 1
+                    ))
+                })?);
+            }
+            Ok(json!({ "lines": lines }))
+        }
+    }
+}
+
+fn lock<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
+    of.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Standard output, kept until there is more than a result may have: the command ends then.
+#[derive(Clone)]
+struct Stdout {
+    kept: Arc<Mutex<Vec<u8>>>,
+    limits: Limits,
+}
+
+/// Standard error: into the log, and its end kept.
+struct Stderr {
+    log: Box<Output>,
+    tail: Arc<Mutex<Tail>>,
+}
+
+impl Clone for Stderr {
+    fn clone(&self) -> Self {
+        Self { log: self.log.clone(), tail: self.tail.clone() }
+    }
+}
+
+#[derive(Default)]
+struct Tail {
+    kept: VecDeque<u8>,
+}
+
+impl Tail {
+    fn take(&mut self, bytes: &[u8]) {
+        let last = &bytes[bytes.len().saturating_sub(TAIL_BYTES_MAX)..];
+        self.kept.extend(last);
+        let surplus = self.kept.len().saturating_sub(TAIL_BYTES_MAX);
+        self.kept.drain(..surplus);
+    }
+
+    fn text(&self) -> String {
+        let bytes: Vec<u8> = self.kept.iter().copied().collect();
+        String::from_utf8_lossy(&bytes).trim().to_owned()
+    }
+}
+
+macro_rules! stream {
+    ($stream:ident) => {
+        impl IsTerminal for $stream {
+            fn is_terminal(&self) -> bool {
+                false
+            }
+        }
+
+        impl StdoutStream for $stream {
+            fn async_stream(&self) -> Box<dyn tokio::io::AsyncWrite + Send + Sync> {
+                // Only WASI 0.3 asks for this form, and it is not linked.
+                Box::new(tokio::io::sink())
+            }
+
+            fn p2_stream(&self) -> Box<dyn OutputStream> {
+                Box::new(self.clone())
+            }
+        }
+
+        #[async_trait::async_trait]
+        impl Pollable for $stream {
+            async fn ready(&mut self) {}
+        }
+    };
+}
+
+stream!(Stdout);
+stream!(Stderr);
+
+/// Bytes that one write may have.
+const PERMIT_BYTES: usize = 64 << 10;
+
+impl OutputStream for Stdout {
+    fn write(&mut self, bytes: Bytes) -> StreamResult<()> {
+        let mut kept = lock(&self.kept);
+        let len = kept.len() + bytes.len();
+        if len as u64 > self.limits.result.0 {
+            let error = ToolError::result_too_long(len, &self.limits);
+            return Err(StreamError::Trap(wasmtime::Error::new(error)));
+        }
+        kept.extend_from_slice(&bytes);
+        Ok(())
+    }
+
+    fn flush(&mut self) -> StreamResult<()> {
+        Ok(())
+    }
+
+    fn check_write(&mut self) -> StreamResult<usize> {
+        Ok(PERMIT_BYTES)
+    }
+
+    // The stock one allocates as much as the guest asks for.
+    fn write_zeroes(&mut self, nelem: usize) -> StreamResult<()> {
+        if nelem > PERMIT_BYTES {
+            return Err(StreamError::trap("more zeroes than the stream permits at once"));
+        }
+        self.write(vec![0; nelem].into())
+    }
+}
+
+impl OutputStream for Stderr {
+    fn write(&mut self, bytes: Bytes) -> StreamResult<()> {
+        lock(&self.tail).take(&bytes);
+        self.log.write(bytes)
+    }
+
+    fn flush(&mut self) -> StreamResult<()> {
+        Ok(())
+    }
+
+    fn check_write(&mut self) -> StreamResult<usize> {
+        Ok(PERMIT_BYTES)
+    }
+
+    fn write_zeroes(&mut self, nelem: usize) -> StreamResult<()> {
+        if nelem > PERMIT_BYTES {
+            return Err(StreamError::trap("more zeroes than the stream permits at once"));
+        }
+        self.write(vec![0; nelem].into())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(stdout: &[u8], format: StdoutFormat, expected: Result<Value, &str>) {
+        match (shaped(stdout.to_vec(), format), expected) {
+            (Ok(found), Ok(expected)) => assert_eq!(found, expected),
+            (Err(error), Err(says)) => {
+                assert_eq!(error.code, ErrorCode::Failed);
+                assert!(error.message.contains(says), "{error}");
+            }
+            (found, expected) => panic!("{found:?}, not {expected:?}"),
+        }
+    }
+
+    #[test]
+    fn standard_output_becomes_a_result_by_its_format() {
+        use StdoutFormat::{Json, JsonLines, Text};
+        check(b"", Json, Err("no JSON"));
+        check(b"[1]", Json, Err("not an object"));
+        check(b"{} {}", Json, Err("no JSON"));
+        check(b"{\"a\":1,\"a\":2}", Json, Err("no JSON"));
+        check(b"{\"a\":\"\xff\"}", Json, Err("no UTF-8"));
+        check(b"{\"a\":1}\n{\"b\":", JsonLines, Err("line 2"));
+        check(b"\xff", JsonLines, Err("no UTF-8"));
+        check(b"", Text, Ok(json!({ "stdout": "" })));
+        check(b"a\n", Text, Ok(json!({ "stdout": "a\n" })));
+        check(b"a\xff", Text, Ok(json!({ "stdout_base64": "Yf8=" })));
+        check(b" {\"a\": 1}\n", Json, Ok(json!({ "a": 1 })));
+        check(b"", JsonLines, Ok(json!({ "lines": [] })));
+        check(b"1\r\n\n{\"a\":[]}\n\"x\"", JsonLines, Ok(json!({ "lines": [1, { "a": [] }, "x"] })));
+    }
+
+    #[test]
+    fn the_end_of_standard_error_is_kept() {
+        let mut tail = Tail::default();
+        (0..10_000).for_each(|n| tail.take(format!("line {n}\n").as_bytes()));
+        assert_eq!(tail.kept.len(), TAIL_BYTES_MAX);
+        assert!(tail.text().ends_with("line 9998\nline 9999"), "{}", tail.text());
+        tail.take(&[b'x'; 5000]);
+        assert_eq!(tail.text(), "x".repeat(TAIL_BYTES_MAX));
+    }
+}

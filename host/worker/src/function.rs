@@ -1,0 +1,104 @@
+//! Exported functions of any component: found by name, their types read, called with values that
+//! JSON stands for.
+
+mod shapes;
+mod values;
+
+use crate::state::State;
+use cofferdam_core::limits::Limits;
+use cofferdam_core::text::one_line;
+use cofferdam_core::tool::{ErrorCode, ToolError};
+use cofferdam_core::wit::{Datum, FunctionShape};
+use shapes::shape_of;
+use std::sync::Arc;
+use values::{datum, val};
+use wasmtime::Store;
+use wasmtime::component::types::ComponentItem;
+use wasmtime::component::{ComponentExportIndex, InstancePre, Val};
+
+/// Bytes that the engine counts for one value that it hands out, which takes at least one as JSON.
+pub(crate) const VALUE_BYTES: usize = 48;
+
+/// A function that is linked.
+#[derive(Clone)]
+pub(crate) struct Callable {
+    pre: InstancePre<State>,
+    function: ComponentExportIndex,
+    shape: Arc<FunctionShape>,
+}
+
+impl Callable {
+    /// The function `name` or `interface#name` of a linked component.
+    ///
+    /// # Errors
+    /// It is not there, or one of its types cannot be JSON.
+    pub(crate) fn of(pre: InstancePre<State>, export: &str) -> Result<Self, String> {
+        let component = pre.component();
+        let shown = one_line(export, 200);
+        let absent =
+            || format!("it exports no function {shown}; `cofferdam tool inspect` lists those that it has");
+        let (interface, name) = match export.split_once('#') {
+            None => (None, export),
+            Some((interface, name)) => {
+                (Some(component.get_export_index(None, interface).ok_or_else(absent)?), name)
+            }
+        };
+        let Some((ComponentItem::ComponentFunc(ty), function)) =
+            component.get_export(interface.as_ref(), name)
+        else {
+            return Err(absent());
+        };
+        let shape = shape_of(&ty).map_err(|why| format!("its function {shown} {why}"))?;
+        Ok(Self { function, shape: Arc::new(shape), pre })
+    }
+
+    /// The parameters that these arguments stand for, a JSON object that fits the schema.
+    ///
+    /// # Errors
+    /// `invalid_arguments`, naming the one that a schema could not refuse.
+    pub(crate) fn parameters(&self, arguments: &str) -> Result<Vec<Datum>, ToolError> {
+        let refused = |said: String| ToolError::new(ErrorCode::InvalidArguments, said);
+        let arguments = serde_json::from_str(arguments).map_err(|e| refused(e.to_string()))?;
+        self.shape.parameters(&arguments).map_err(|unfit| refused(format!("argument {unfit}")))
+    }
+
+    /// The result of a call that returned this.
+    ///
+    /// # Errors
+    /// `failed` where the function says so, or JSON cannot hold what it returned; `too_large`.
+    pub(crate) fn result(&self, returned: Option<&Datum>, limits: &Limits) -> Result<String, ToolError> {
+        let result = self.shape.result(returned);
+        let text = result.map_err(|e| ToolError::new(ErrorCode::Failed, e.to_string()))?.to_string();
+        if text.len() as u64 > limits.result.0 {
+            return Err(ToolError::result_too_long(text.len(), limits));
+        }
+        Ok(text)
+    }
+
+    /// The types of its parameters and its result.
+    pub(crate) fn shape(&self) -> &FunctionShape {
+        &self.shape
+    }
+
+    /// What it returns for these parameters, which are of its shape.
+    pub(crate) async fn call(
+        &self,
+        store: &mut Store<State>,
+        parameters: &[Datum],
+    ) -> wasmtime::Result<Option<Datum>> {
+        let instance = self.pre.instantiate_async(&mut *store).await?;
+        let function = instance.get_func(&mut *store, &self.function);
+        let function = function.ok_or_else(|| wasmtime::Error::msg("its function is gone"))?;
+        let shapes = self.shape.parameters.iter().map(|(_, shape)| shape);
+        let parameters = shapes.zip(parameters).map(|(shape, datum)| val(shape, datum));
+        let unfit = || wasmtime::Error::msg("a value is not of its type");
+        let parameters: Vec<Val> = parameters.collect::<Option<_>>().ok_or_else(unfit)?;
+        let Some(shape) = &self.shape.result else {
+            function.call_async(&mut *store, &parameters, &mut []).await?;
+            return Ok(None);
+        };
+        let mut results = [Val::Bool(false)];
+        function.call_async(&mut *store, &parameters, &mut results).await?;
+        Ok(Some(datum(shape, &results[0]).ok_or_else(unfit)?))
+    }
+}

@@ -1,0 +1,159 @@
+//! Stubs: what a component imports and is not granted is there, and refuses when it is called, so
+//! that a component loads whose runtime imports more than the tool uses.
+//!
+//! A function whose result has an error returns one; any other ends the guest, and the message
+//! names interface and function. A stub reaches nothing.
+
+mod refusal;
+
+use crate::state::State;
+use cofferdam_core::capability::Grants;
+use cofferdam_core::interfaces::needs;
+use cofferdam_core::text::one_line;
+use refusal::refusal;
+use wasmtime::component::types::{ComponentInstance, ComponentItem};
+use wasmtime::component::{Component, Linker, LinkerInstance, ResourceType};
+
+/// Versions of what is linked for every guest: a component may ask for a function that a later
+/// version brought.
+const LINKED: [(&str, &str); 2] = [("wasi:", "0.2.12"), ("cofferdam:tool/", "0.1.0")];
+
+/// A resource of an interface that is not granted. There is none: its functions refuse.
+enum Stub {}
+
+/// Links everything that the component imports and `grants` do not allow with stubs: whole
+/// interfaces, and single functions that a linked interface does not have.
+///
+/// # Errors
+/// An import that is neither a function nor an interface nor a resource.
+pub(crate) fn link(
+    linker: &mut Linker<State>,
+    component: &Component,
+    grants: &Grants,
+) -> wasmtime::Result<()> {
+    let engine = linker.engine().clone();
+    let ty = component.component_type();
+    let mut seen = Resources::default();
+    for (name, import) in ty.imports(&engine) {
+        let is_linked = needs(name).is_none_or(|needs| needs.granted_by(grants));
+        match import.ty {
+            ComponentItem::ComponentInstance(instance) if is_linked => {
+                let Some(known) = linked_name(name) else { continue };
+                let mut place = linker.instance(&known)?;
+                for (item, export) in instance.exports(&engine) {
+                    match export.ty {
+                        // What is there already is refused here, and stays.
+                        ComponentItem::ComponentFunc(_) => drop(function(&mut place, Some(name), item)),
+                        ComponentItem::Resource(ty) => seen.note(ty),
+                        _ => {}
+                    }
+                }
+            }
+            ComponentItem::ComponentInstance(instance) => {
+                interface(&mut linker.instance(name)?, name, &instance, &engine, &mut seen)?;
+            }
+            item => root_item(&mut linker.root(), name, item, &mut seen)?,
+        }
+    }
+    Ok(())
+}
+
+/// The name under which the host links an interface that the component asks for.
+fn linked_name(name: &str) -> Option<String> {
+    let (interface, _) = name.split_once('@')?;
+    let (_, version) = LINKED.iter().find(|(package, _)| interface.starts_with(package))?;
+    Some(format!("{interface}@{version}"))
+}
+
+fn interface(
+    place: &mut LinkerInstance<'_, State>,
+    name: &str,
+    instance: &ComponentInstance,
+    engine: &wasmtime::Engine,
+    seen: &mut Resources,
+) -> wasmtime::Result<()> {
+    for (item, export) in instance.exports(engine) {
+        match export.ty {
+            ComponentItem::ComponentFunc(_) => function(place, Some(name), item)?,
+            ComponentItem::Resource(ty) => resource(place, item, ty, seen)?,
+            ComponentItem::Type(_) => {}
+            ComponentItem::ComponentInstance(inner) => {
+                interface(&mut place.instance(item)?, name, &inner, engine, seen)?;
+            }
+            _ => return Err(impossible(&format!("{name}#{item}"))),
+        }
+    }
+    Ok(())
+}
+
+fn root_item(
+    root: &mut LinkerInstance<'_, State>,
+    name: &str,
+    item: ComponentItem,
+    seen: &mut Resources,
+) -> wasmtime::Result<()> {
+    match item {
+        ComponentItem::ComponentFunc(_) => function(root, None, name),
+        ComponentItem::Resource(ty) => resource(root, name, ty, seen),
+        ComponentItem::Type(_) => Ok(()),
+        _ => Err(impossible(name)),
+    }
+}
+
+fn function(
+    place: &mut LinkerInstance<'_, State>,
+    interface: Option<&str>,
+    name: &str,
+) -> wasmtime::Result<()> {
+    let name_of = |name: &str| one_line(name, 200);
+    let whole = match interface {
+        Some(interface) => format!("{} of `{}`", name_of(name), name_of(interface)),
+        None => format!("`{}`", name_of(name)),
+    };
+    let said = format!("it called {whole}, which is not granted to this tool");
+    place.func_new(name, move |_, ty, _, results| {
+        let refused = ty.results().next().and_then(|result| refusal(&result, &said));
+        match (refused, results) {
+            (Some(refused), [result]) => {
+                *result = refused;
+                Ok(())
+            }
+            _ => Err(wasmtime::Error::msg(said.clone())),
+        }
+    })
+}
+
+/// A resource that is introduced here. One that another interface has introduced is known by that.
+fn resource(
+    place: &mut LinkerInstance<'_, State>,
+    name: &str,
+    ty: ResourceType,
+    seen: &mut Resources,
+) -> wasmtime::Result<()> {
+    if seen.has(ty) {
+        return Ok(());
+    }
+    seen.note(ty);
+    place.resource(name, ResourceType::host::<Stub>(), |_, _| Ok(()))
+}
+
+fn impossible(name: &str) -> wasmtime::Error {
+    let said = format!("it imports {}, which is neither a function nor an interface", one_line(name, 200));
+    wasmtime::Error::msg(said)
+}
+
+/// Resources in the order in which the component's imports introduce them.
+#[derive(Default)]
+struct Resources(Vec<ResourceType>);
+
+impl Resources {
+    fn has(&self, ty: ResourceType) -> bool {
+        self.0.contains(&ty)
+    }
+
+    fn note(&mut self, ty: ResourceType) {
+        if !self.has(ty) {
+            self.0.push(ty);
+        }
+    }
+}

@@ -9,6 +9,7 @@ mod discord;
 mod files;
 mod isolation;
 mod llm;
+mod network;
 mod sandbox;
 mod soak;
 mod telegram;

@@ -6,12 +6,16 @@
 //! a second time. Each redirect is checked as the first address was. No proxy, no cookies, no
 //! Referer. Bytes, time and redirects are bounded.
 //!
+//! Guests ask by [`GuestWeb`], under the grant of their profile besides.
+//!
 //! What talks to a server that the operator configured (channels, models) does not come here.
 #![forbid(unsafe_code)]
 
 mod body;
 mod error;
 mod fetch;
+mod guests;
+mod hop;
 mod host;
 mod range;
 mod resolve;
@@ -22,7 +26,8 @@ mod tests;
 pub use body::Body;
 pub use error::{EgressError, Refused};
 pub use fetch::{Egress, Limits};
+pub use guests::GuestWeb;
 pub use host::{BadHost, HostPort};
 pub use range::{Range, range_of};
 pub use resolve::{Resolve, SystemResolver};
-pub use target::{HTTPS_PORT, Target, URL_BYTES_MAX};
+pub use target::{HTTPS_PORT, Ports, Rules, Target, URL_BYTES_MAX};

@@ -11,6 +11,7 @@ use cofferdam_core::audit::sha256_hex;
 use cofferdam_core::capability::Grants;
 use cofferdam_core::id::CallId;
 use cofferdam_core::limits::Limits;
+use cofferdam_core::network::{BadAddress, HostPattern};
 use cofferdam_core::path::{BadPath, GuestPath};
 use cofferdam_core::tool::{ErrorCode, ToolError, ToolName};
 use serde_json::Value;
@@ -74,6 +75,13 @@ pub enum Cause {
     },
     /// The mount itself was to be written, which nothing allows.
     MountItself,
+    /// The text is no address that is contacted.
+    BadAddress(BadAddress),
+    /// The profile does not name this host.
+    HostNotGranted {
+        /// What would stand for it alone.
+        host: HostPattern,
+    },
     /// Another call, or another state of things, was approved.
     NotApproved,
 }
@@ -282,7 +290,7 @@ pub fn judge(mut call: Call, policy: &ToolPolicy) -> Verdict {
     let (mut reads, mut writes, mut writes_below) = (Vec::new(), Vec::new(), Vec::new());
     let mut reasons = Vec::new();
     let walked = rulings(&call.arguments, policy, |_, ruled| {
-        let Ruling { class, path, asks } = ruled?;
+        let Ruling { class, path, asks, .. } = ruled?;
         reasons.extend(asks);
         match class {
             Some(ArgumentClass::Path(PathUse::Read)) => reads.extend(path),

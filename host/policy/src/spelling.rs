@@ -1,7 +1,7 @@
 //! The words of policies as policy files write them, for messages and for lines to copy.
 
 use super::approval::When;
-use super::words::{ArgumentClass, PathUse, Safety};
+use super::words::{ArgumentClass, PathUse, Safety, UrlUse};
 use cofferdam_core::capability::{Access, Interface, MountGrant};
 use serde::Serialize;
 
@@ -18,6 +18,7 @@ impl Spelled for ArgumentClass {
             Self::Value => "\"value\"".into(),
             Self::Content => "\"content\"".into(),
             Self::Path(how) => format!("{{ path = \"{}\" }}", how.spelled()),
+            Self::Url(how) => format!("{{ url = \"{}\" }}", how.spelled()),
         }
     }
 }
@@ -47,6 +48,12 @@ impl Spelled for Safety {
 }
 
 impl Spelled for PathUse {
+    fn spelled(&self) -> String {
+        plain(self)
+    }
+}
+
+impl Spelled for UrlUse {
     fn spelled(&self) -> String {
         plain(self)
     }

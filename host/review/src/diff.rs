@@ -3,6 +3,8 @@
 //!
 //! Errs on the side of "widens": what a reviewer must look at again is never called neutral.
 
+mod network;
+
 use cofferdam_core::text::one_line;
 use cofferdam_core::tool::ToolName;
 use cofferdam_policy::Completion;
@@ -65,7 +67,7 @@ pub fn widens(changes: &[Change]) -> bool {
     changes.iter().any(|change| change.direction == Direction::Widens)
 }
 
-struct Of<'a> {
+pub(super) struct Of<'a> {
     tool: &'a ToolName,
     changes: &'a mut Vec<Change>,
 }
@@ -77,6 +79,7 @@ impl Of<'_> {
         self.ranked("safety", old, new, |p| (u8::MAX - p.safety as u8, p.safety.spelled()));
         self.mounts(old, new);
         self.interfaces(old, new);
+        network::network(self, old, new);
         self.arguments(old, new);
         self.completions(old, new);
         self.approvals(old, new);
@@ -94,7 +97,7 @@ impl Of<'_> {
     }
 
     /// What is more the higher its rank, such as a limit.
-    fn ranked<R: Ord>(
+    pub(super) fn ranked<R: Ord>(
         &mut self,
         what: &str,
         old: &ToolPolicy,
@@ -218,7 +221,13 @@ impl Of<'_> {
         }
     }
 
-    fn push(&mut self, direction: Direction, what: &str, old: Option<String>, new: Option<String>) {
+    pub(super) fn push(
+        &mut self,
+        direction: Direction,
+        what: &str,
+        old: Option<String>,
+        new: Option<String>,
+    ) {
         let tool = self.tool.clone();
         self.changes.push(Change { direction, tool, what: what.to_owned(), old, new });
     }
@@ -236,6 +245,9 @@ fn loose(class: ArgumentClass) -> [u8; 4] {
         ArgumentClass::Path(PathUse::WriteBelow) => [1, 0, 1, 1],
         // Nor a mount itself.
         ArgumentClass::Path(PathUse::Write) => [0, 1, 0, 1],
+        // An address at one of the hosts, which are compared by themselves; its query is not
+        // audited.
+        ArgumentClass::Url(_) => [2, 0, 0, 1],
     }
 }
 

@@ -9,6 +9,7 @@ use super::{Gateway, GatewayError, Role, builtin, builtin_component, load_polici
 use crate::config::Config;
 use cofferdam_agent::tools::{Registry, RegistryError, not_granted, read_component, read_policy};
 use cofferdam_core::capability::{Access, Grants, MountGrant};
+use cofferdam_core::network::Network;
 use cofferdam_core::schema::Schema;
 use cofferdam_core::text::is_deceptive;
 use cofferdam_core::tool::Description;
@@ -212,11 +213,12 @@ fn linked(imports: &[Import]) -> Grants {
     let writes = imports.iter().any(|import| import.needs == Needs::WritableMount);
     let interface = |import: &Import| match import.needs {
         Needs::Interface(interface) => Some(interface),
-        Needs::WritableMount | Needs::Unknown => None,
+        Needs::WritableMount | Needs::Network | Needs::Unknown => None,
     };
     Grants {
         mounts: writes.then_some(shared).into_iter().collect(),
         interfaces: imports.iter().filter_map(interface).collect(),
+        network: imports.iter().any(|import| import.needs == Needs::Network).then(Network::nobody),
     }
 }
 

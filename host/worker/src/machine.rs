@@ -10,6 +10,7 @@ use crate::bindings::cofferdam::tool::{
 use crate::engine;
 use crate::files::{HasFiles, Mount};
 use crate::gateway::Gateway;
+use crate::http;
 use crate::outcome;
 use crate::state::{self, MemoryLimit, State};
 use crate::stdio::Output;
@@ -175,6 +176,9 @@ impl Machine {
         }
         if grants.may_write() {
             workspace_write::add_to_linker::<State, HasSelf<_>>(&mut linker, |state| state)?;
+        }
+        if grants.network.is_some() {
+            http::add_to_linker(&mut linker)?;
         }
         Ok(linker)
     }

@@ -12,6 +12,7 @@ mod embed;
 mod engine;
 mod files;
 mod gateway;
+mod http;
 mod last_words;
 mod machine;
 mod outcome;

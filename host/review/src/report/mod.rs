@@ -55,10 +55,22 @@ pub fn grants(policy: &ToolPolicy) -> Table {
     let interfaces = grants.interfaces.iter().zip(&at.interfaces);
     let interfaces = interfaces
         .map(|(i, at)| vec![format!("interface {}", i.spelled()), "granted".into(), at.to_string()]);
+    let network = grants.network.iter().zip(&at.network).flat_map(|(network, at)| {
+        let (hosts, whole) = (at.hosts.to_string(), at.whole.to_string());
+        let hosts = network
+            .hosts
+            .iter()
+            .map(move |host| vec![format!("host {host}"), network.methods.join(", "), hosts.clone()]);
+        let bytes = vec!["network bytes".to_owned(), format!("{} a call", network.bytes), whole.clone()];
+        let headers = network.headers.iter().map(move |(name, secret)| {
+            vec![format!("header {name}"), format!("secret {secret}"), whole.clone()]
+        });
+        hosts.chain([bytes]).chain(headers)
+    });
     Table {
         title: "What is within its reach",
         head: &["grant", "right", "said in"],
-        rows: mounts.chain(interfaces).collect(),
+        rows: mounts.chain(interfaces).chain(network).collect(),
     }
 }
 
@@ -68,13 +80,15 @@ pub fn arguments(policy: &ToolPolicy) -> Table {
         ArgumentClass::Path(PathUse::Write) => 0,
         ArgumentClass::Path(PathUse::WriteBelow) => 1,
         ArgumentClass::Path(PathUse::Read) => 2,
-        ArgumentClass::Value => 3,
-        ArgumentClass::Content => 4,
+        ArgumentClass::Url(_) => 3,
+        ArgumentClass::Value => 4,
+        ArgumentClass::Content => 5,
     };
     let meaning = |class: &ArgumentClass| match class {
         ArgumentClass::Path(PathUse::Write) => "a path that may be written",
         ArgumentClass::Path(PathUse::WriteBelow) => "a folder below which may be written",
         ArgumentClass::Path(PathUse::Read) => "a path that is read",
+        ArgumentClass::Url(_) => "an address that is asked",
         ArgumentClass::Value => "audited as it is",
         ArgumentClass::Content => "audited as length and sha256",
     };

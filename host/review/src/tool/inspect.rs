@@ -119,6 +119,7 @@ fn word(class: ArgumentClass) -> &'static str {
     match class {
         ArgumentClass::Value => "\"value\"",
         ArgumentClass::Content => "\"content\"",
+        ArgumentClass::Url(_) => "{ url = \"read\" }",
         ArgumentClass::Path(PathUse::Read) => "{ path = \"read\" }",
         ArgumentClass::Path(PathUse::Write) => "{ path = \"write\" }",
         ArgumentClass::Path(PathUse::WriteBelow) => "{ path = \"write-below\" }",

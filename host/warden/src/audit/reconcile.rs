@@ -137,6 +137,7 @@ impl Reconcile<'_> {
                 | Event::Approval(_)
                 | Event::Access(_)
                 | Event::Reload(_)
+                | Event::Network(_)
                 | Event::Workflow(_)
                 | Event::Recovered(_) => {}
             }

@@ -224,6 +224,7 @@ impl Counts {
             | Event::Approval(_)
             | Event::Access(_)
             | Event::Reload(_)
+            | Event::Network(_)
             | Event::Workflow(_) => {}
             Event::Recovered(_) => self.recovered += 1,
         }

@@ -113,6 +113,7 @@ impl Warden {
             reply: Some(self.parts.outgoing.addition(turn).reaching(job.reaching.clone())),
             report: job.report.clone(),
             printed: job.printed.clone(),
+            web: permit.grants().network.is_some().then(|| self.web_of(&job.record.facts)),
             turn: self.quota.share(turn, job.before.earlier.as_ref()),
             made: cut.map(CutOff::made).unwrap_or_default(),
             cancel: job.cancel.clone(),

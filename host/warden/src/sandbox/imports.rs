@@ -54,6 +54,9 @@ const WASI: &[(&str, &[&str])] = &[
     ),
 ];
 
+/// What of `wasi:http` a network is linked as.
+const HTTP: &[&str] = &["outgoing-handler", "types"];
+
 /// Why bytes are not a component.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NotAComponent {
@@ -99,6 +102,8 @@ pub enum Needs {
     Interface(Interface),
     /// A mount with `access = "atomic-write"`.
     WritableMount,
+    /// A network.
+    Network,
     /// Nothing does: the host does not know it.
     Unknown,
 }
@@ -109,6 +114,7 @@ impl Needs {
         match self {
             Self::Interface(interface) => grants.allows(interface),
             Self::WritableMount => grants.may_write(),
+            Self::Network => grants.network.is_some(),
             Self::Unknown => false,
         }
     }
@@ -124,6 +130,9 @@ impl fmt::Display for Needs {
             }
             Self::WritableMount => {
                 f.write_str(r#"mounts = [ { guest = "/shared", access = "atomic-write" } ]"#)
+            }
+            Self::Network => {
+                f.write_str(r#"network = { hosts = ["example.com"], methods = ["GET"], bytes = "10 MiB" }"#)
             }
             Self::Unknown => f.write_str("no profile can grant it; build the tool without it"),
         }
@@ -198,6 +207,10 @@ pub fn needs(name: &str) -> Option<Needs> {
     let linked = wasi.is_some_and(|(package, interface)| {
         WASI.iter().any(|(name, interfaces)| *name == package && interfaces.contains(&interface))
     });
+    let http = wasi.is_some_and(|(package, interface)| package == "http" && HTTP.contains(&interface));
+    if http && version.starts_with("0.2.") && !version.contains('-') {
+        return Some(Needs::Network);
+    }
     if linked && version.starts_with("0.2.") && !version.contains('-') { None } else { Some(Needs::Unknown) }
 }
 

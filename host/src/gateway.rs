@@ -28,6 +28,7 @@ mod ready;
 mod reload;
 mod serving;
 mod watch;
+mod web;
 
 pub use isolation::{Readable, confine, own_folder};
 pub use lock::{LOCK_WAIT_MAX, ServeLock};
@@ -152,7 +153,7 @@ impl Gateway {
         let blobs_dir = config.state_dir.join("blobs");
         let blobs = BlobStore::open(&blobs_dir)
             .map_err(|cause| GatewayError::State { what: blobs_dir.display().to_string(), cause })?;
-        let parts = Parts { sandbox: Arc::new(sandbox), workspaces, audit, outgoing };
+        let parts = Parts { sandbox: Arc::new(sandbox), workspaces, audit, outgoing, web: web::web(config) };
         let warden = Warden::new(parts, config.turns.written_bytes);
         let (threads, requests) = (Arc::new(threads), Arc::new(Requests::new(config.turns.reach)));
         let toolbox = Arc::new(Toolbox::new(registry, warden.clone(), requests, threads.clone()));

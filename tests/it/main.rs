@@ -10,6 +10,7 @@ mod files;
 mod foreign;
 mod isolation;
 mod llm;
+mod network;
 mod sandbox;
 mod soak;
 mod telegram;

@@ -1,5 +1,6 @@
 //! What a profile can grant: mounts with an access right, and interfaces beyond the inert baseline.
 
+use crate::network::Network;
 use serde::{Deserialize, Serialize};
 
 /// What may be done in a mount.
@@ -64,17 +65,23 @@ pub struct Grants {
     pub mounts: Vec<MountGrant>,
     /// Interfaces within reach.
     pub interfaces: Vec<Interface>,
+    /// The network within reach.
+    pub network: Option<Network>,
 }
 
 impl Grants {
-    /// No mount and no interface.
-    pub const NOTHING: Self = Self { mounts: Vec::new(), interfaces: Vec::new() };
+    /// No mount, no interface and no network.
+    pub const NOTHING: Self = Self { mounts: Vec::new(), interfaces: Vec::new(), network: None };
 
-    /// Every interface and every mount, to be written: what a component is linked with where
+    /// Every interface, every mount, to be written, and a network without anybody in it: what a component is linked with where
     /// nothing runs under it.
     pub fn everything() -> Self {
         let mount = |guest: &&str| MountGrant { guest: (*guest).to_owned(), access: Access::AtomicWrite };
-        Self { mounts: MOUNTS.iter().map(mount).collect(), interfaces: Interface::ALL.to_vec() }
+        Self {
+            mounts: MOUNTS.iter().map(mount).collect(),
+            interfaces: Interface::ALL.to_vec(),
+            network: Some(Network::nobody()),
+        }
     }
 
     /// The right on the mount of this guest name, if it is granted.
@@ -101,11 +108,9 @@ impl Grants {
         let mounts: Vec<_> =
             self.mounts.iter().map(|m| format!("{} ({})", m.guest, right(m.access))).collect();
         let interfaces: Vec<_> = self.interfaces.iter().map(|i| i.as_str()).collect();
-        match (mounts.is_empty(), interfaces.is_empty()) {
-            (true, true) => "nothing".into(),
-            (false, true) => mounts.join(", "),
-            (true, false) => interfaces.join(", "),
-            (false, false) => format!("{}; {}", mounts.join(", "), interfaces.join(", ")),
-        }
+        let network = self.network.as_ref().map(Network::in_words).unwrap_or_default();
+        let parts = [mounts.join(", "), interfaces.join(", "), network];
+        let parts: Vec<_> = parts.into_iter().filter(|part| !part.is_empty()).collect();
+        if parts.is_empty() { "nothing".into() } else { parts.join("; ") }
     }
 }

@@ -6,6 +6,7 @@
 use crate::attachment::AttachmentInfo;
 use crate::audit::EntryKind;
 use crate::message::{Address, DirectMessage, OutgoingAttachment, SentMessage};
+use crate::web::{HttpFailure, HttpHead, HttpRequest};
 use serde::de::{Error, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_bytes::{ByteBuf, Bytes};
@@ -14,6 +15,10 @@ use std::fmt;
 /// Names a staged file within its call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct StagedId(pub u32);
+
+/// Names an answer of a server within its call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct HttpId(pub u32);
 
 /// What a write does to what is there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -184,6 +189,12 @@ pub enum Request<'a> {
         /// How long, in milliseconds.
         timeout_ms: Option<u64>,
     },
+    /// A piece of the body of the next request over HTTP.
+    HttpBody(#[serde(borrow)] &'a Bytes),
+    /// Sends a request over HTTP with the pieces that came before it.
+    HttpSend(HttpRequest),
+    /// The next piece of an answer's body.
+    HttpRead(HttpId),
 }
 
 /// What a guest tells; not answered.
@@ -195,6 +206,8 @@ pub enum Notification<'a> {
     Report(&'a str),
     /// A line that the guest printed.
     Log(&'a str),
+    /// The rest of an answer is of no use any more.
+    HttpClose(HttpId),
 }
 
 /// The answer to a [`Request`], in the order of the requests.
@@ -220,7 +233,14 @@ pub enum Reply {
     Sent(SentMessage),
     /// To [`Request::BeginWorkflow`]: its id.
     Begun(String),
-    /// To [`Request::Write`], [`Request::Expect`] and [`Request::WaitForReply`].
+    /// To [`Request::HttpSend`].
+    HttpHead(HttpId, HttpHead),
+    /// To [`Request::HttpRead`]; nothing at the end.
+    HttpPiece(ByteBuf),
+    /// To [`Request::HttpSend`] and [`Request::HttpRead`]: why there is no more.
+    HttpFailed(HttpFailure),
+    /// To [`Request::Write`], [`Request::Expect`], [`Request::WaitForReply`] and
+    /// [`Request::HttpBody`].
     Done,
 }
 

@@ -38,6 +38,9 @@ const WASI: &[(&str, &[&str])] = &[
     ("random", &["insecure", "insecure-seed", "random"]),
 ];
 
+/// What of `wasi:http` a network is linked as.
+const HTTP: &[&str] = &["outgoing-handler", "types"];
+
 /// An import beyond the baseline.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Import {
@@ -54,6 +57,8 @@ pub enum Needs {
     Interface(Interface),
     /// A mount with `access = "atomic-write"`.
     WritableMount,
+    /// A network.
+    Network,
     /// Nothing does: the host does not know it.
     Unknown,
 }
@@ -64,6 +69,7 @@ impl Needs {
         match self {
             Self::Interface(interface) => grants.allows(interface),
             Self::WritableMount => grants.may_write(),
+            Self::Network => grants.network.is_some(),
             Self::Unknown => false,
         }
     }
@@ -79,6 +85,9 @@ impl fmt::Display for Needs {
             }
             Self::WritableMount => {
                 f.write_str(r#"mounts = [ { guest = "/shared", access = "atomic-write" } ]"#)
+            }
+            Self::Network => {
+                f.write_str(r#"network = { hosts = ["example.com"], methods = ["GET"], bytes = "10 MiB" }"#)
             }
             Self::Unknown => f.write_str("no profile can grant it"),
         }
@@ -101,5 +110,10 @@ pub fn needs(name: &str) -> Option<Needs> {
     let linked = wasi.is_some_and(|(package, interface)| {
         WASI.iter().any(|(name, interfaces)| *name == package && interfaces.contains(&interface))
     });
-    if linked && version.starts_with("0.2.") && !version.contains('-') { None } else { Some(Needs::Unknown) }
+    let http = wasi.is_some_and(|(package, interface)| package == "http" && HTTP.contains(&interface));
+    match version.starts_with("0.2.") && !version.contains('-') {
+        true if linked => None,
+        true if http => Some(Needs::Network),
+        _ => Some(Needs::Unknown),
+    }
 }

@@ -86,6 +86,89 @@ impl Redactor {
     }
 }
 
+/// Takes certain secrets out of bytes that come in pieces: what a server says that was sent one.
+#[derive(Clone, Default)]
+pub struct Blanker {
+    /// How they may be written, the longest first.
+    forms: Vec<Vec<u8>>,
+    /// What may be the beginning of one.
+    held: Vec<u8>,
+}
+
+impl Blanker {
+    /// For these secrets, and for what stands in them after a scheme: `Bearer TOKEN`.
+    pub fn of<'a>(secrets: impl IntoIterator<Item = &'a Secret>) -> Self {
+        let mut parts: Vec<&str> = Vec::new();
+        for Secret(whole) in secrets {
+            parts.push(whole);
+            parts.extend(whole.rsplit_once(' ').map(|(_, token)| token));
+        }
+        let mut forms: Vec<Vec<u8>> = parts
+            .into_iter()
+            .filter(|part| part.len() >= KNOWN_BYTES_MIN)
+            .flat_map(|part| forms(part).map(String::into_bytes))
+            .collect();
+        forms.sort_by(|a, b| b.len().cmp(&a.len()).then_with(|| a.cmp(b)));
+        forms.dedup();
+        Self { forms, held: Vec::new() }
+    }
+
+    /// What can be handed on once this piece has come: the end that may turn out to be a secret is
+    /// held back.
+    pub fn take(&mut self, piece: &[u8]) -> Vec<u8> {
+        if self.forms.is_empty() {
+            return piece.to_vec();
+        }
+        self.held.extend_from_slice(piece);
+        let text = std::mem::take(&mut self.held);
+        let mut shown = Vec::with_capacity(text.len());
+        let mut rest = text.as_slice();
+        while let Some(first) = rest.first() {
+            let begins = |form: &&Vec<u8>| rest.starts_with(form) || form.starts_with(rest);
+            match self.forms.iter().filter(|form| form.first() == Some(first)).find(begins) {
+                Some(form) if rest.starts_with(form) => {
+                    shown.extend_from_slice(HIDDEN.as_bytes());
+                    rest = &rest[form.len()..];
+                }
+                Some(_) => break,
+                None => {
+                    shown.push(*first);
+                    rest = &rest[1..];
+                }
+            }
+        }
+        self.held = rest.to_vec();
+        shown
+    }
+
+    /// What was held back, once nothing more comes: a shorter secret may still be in it.
+    pub fn rest(&mut self) -> Vec<u8> {
+        let mut rest = std::mem::take(&mut self.held);
+        let mut shown = Vec::new();
+        while !rest.is_empty() {
+            // Longer ones cannot become whole any more.
+            let found = self.forms.iter().find(|form| rest.starts_with(form)).map(Vec::len);
+            shown.extend_from_slice(if found.is_some() { HIDDEN.as_bytes() } else { &rest[..1] });
+            rest.drain(..found.unwrap_or(1));
+        }
+        shown
+    }
+
+    /// All of a text without the secrets.
+    pub fn whole(&self, text: &[u8]) -> Vec<u8> {
+        let mut fresh = Self { forms: self.forms.clone(), held: Vec::new() };
+        let mut shown = fresh.take(text);
+        shown.extend(fresh.rest());
+        shown
+    }
+}
+
+impl fmt::Debug for Blanker {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Blanker of {} forms", self.forms.len())
+    }
+}
+
 static KNOWN: RwLock<Known> = RwLock::new(Known { secrets: VecDeque::new(), forms: Vec::new() });
 
 /// The secrets of a process.
@@ -211,6 +294,26 @@ mod tests {
         let shown: Vec<_> = ["it is a-key", "-in-", "pieces", "; a"].map(|piece| redactor.take(piece)).into();
         assert_eq!(shown, ["it is ", "", "***", "; "]);
         assert_eq!((redactor.rest(), redactor.rest()), ("a".into(), String::new()));
+    }
+
+    #[test]
+    fn bytes_are_blanked_wherever_they_are_cut() {
+        let secrets = [Secret::new("Bearer tok/en-1234"), Secret::new("tok/en")];
+        let text = b"\xffBearer tok/en-1234, tok%2Fen-1234 tok/enx Bearer tok/en-12";
+        let expected = b"\xff***, *** ***x Bearer ***-12";
+        for at in 0..=text.len() {
+            for between in at..=text.len() {
+                let mut blanker = Blanker::of(&secrets);
+                let mut shown = blanker.take(&text[..at]);
+                shown.extend(blanker.take(&text[at..between]));
+                shown.extend(blanker.take(&text[between..]));
+                shown.extend(blanker.rest());
+                let shown = String::from_utf8_lossy(&shown);
+                assert_eq!(shown, String::from_utf8_lossy(expected), "cut at {at} and {between}");
+            }
+        }
+        assert_eq!(Blanker::of(&secrets).whole(b"tok/en"), b"***");
+        assert_eq!(Blanker::default().whole(b"as it is"), b"as it is");
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! The bytes of an answer as they come, up to a number and a time.
 
 use crate::error::EgressError;
-use crate::fetch::why;
+use crate::hop::why;
 use bytes::Bytes;
 use reqwest::Response;
 use std::time::Duration;

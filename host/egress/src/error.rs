@@ -22,9 +22,11 @@ pub enum Refused {
     /// Neither https, nor http to a host that the operator names.
     #[error(
         "{shown} is not https; write https://, or name the host for plain http: \
-         [attachments] allowed_private_hosts = [\"{name}\"]"
+         [{section}] allowed_private_hosts = [\"{name}\"]"
     )]
     Scheme {
+        /// The section of the configuration that may name it.
+        section: &'static str,
         /// The address.
         shown: String,
         /// Its host and port.
@@ -39,9 +41,11 @@ pub enum Refused {
     /// Neither the port of https, nor one that the operator names.
     #[error(
         "{shown} is at port {}, and only 443 is contacted; to allow it write \
-         [attachments] allowed_private_hosts = [\"{name}\"]", name.port()
+         [{section}] allowed_private_hosts = [\"{name}\"]", name.port()
     )]
     Port {
+        /// The section of the configuration that may name it.
+        section: &'static str,
         /// The address.
         shown: String,
         /// Its host and port.
@@ -50,9 +54,11 @@ pub enum Refused {
     /// Not a public address.
     #[error(
         "{shown} is at {address}, which is not public ({range}); to allow it write \
-         [attachments] allowed_private_hosts = [\"{name}\"]"
+         [{section}] allowed_private_hosts = [\"{name}\"]"
     )]
     NotPublic {
+        /// The section of the configuration that may name it.
+        section: &'static str,
         /// The address.
         shown: String,
         /// What its name stands for.

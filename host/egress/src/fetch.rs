@@ -2,14 +2,12 @@
 
 use crate::body::Body;
 use crate::error::EgressError;
+use crate::hop::{addresses, client, why};
 use crate::host::HostPort;
 use crate::resolve::{Resolve, SystemResolver};
-use crate::target::Target;
-use reqwest::dns::{Addrs, Name, Resolving};
+use crate::target::{Rules, Target};
+use reqwest::Response;
 use reqwest::header::LOCATION;
-use reqwest::{Client, Response, redirect};
-use std::error::Error;
-use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::{Instant, timeout_at};
@@ -34,7 +32,7 @@ pub struct Egress {
 }
 
 /// A redirect of these statuses is followed.
-const REDIRECTS: [u16; 5] = [301, 302, 303, 307, 308];
+pub(crate) const REDIRECTS: [u16; 5] = [301, 302, 303, 307, 308];
 
 impl Egress {
     /// Under these limits, with the system's resolver.
@@ -76,7 +74,7 @@ impl Egress {
             };
             let from = target.shown();
             target = target
-                .redirected(location, &self.limits.named)
+                .redirected(location, Rules::of_attachments(&self.limits.named))
                 .map_err(|refused| EgressError::Redirected { from, refused })?;
         }
         Err(EgressError::Redirects { shown: target.shown(), max: self.limits.redirects_max })
@@ -84,72 +82,9 @@ impl Egress {
 
     /// Resolves, checks and asks one host.
     async fn ask(&self, target: &Target) -> Result<Response, EgressError> {
-        let addresses = self.addresses(target).await?;
+        let addresses = addresses(target, &*self.resolver).await?;
         let broken = |error: reqwest::Error| EgressError::Broken { shown: target.shown(), why: why(&error) };
-        // A client of its own for each host: it knows these addresses and no way to others.
-        let client = Client::builder()
-            .no_proxy()
-            .redirect(redirect::Policy::none())
-            .referer(false)
-            .no_gzip()
-            .no_brotli()
-            .no_zstd()
-            .no_deflate()
-            .https_only(target.is_https())
-            .pool_max_idle_per_host(0)
-            .user_agent(concat!("cofferdam/", env!("CARGO_PKG_VERSION")))
-            .dns_resolver(Arc::new(Checked { name: target.domain().map(str::to_owned), addresses }))
-            .build()
-            .map_err(broken)?;
+        let client = client(target, addresses).map_err(broken)?;
         client.get(target.url().clone()).send().await.map_err(broken)
     }
-
-    /// Every address of the target's host, all of them checked.
-    async fn addresses(&self, target: &Target) -> Result<Vec<IpAddr>, EgressError> {
-        let addresses = match (target.address(), target.domain()) {
-            (Some(address), _) => vec![address],
-            (None, Some(name)) => {
-                let not_found = |why: String| EgressError::NotFound { shown: target.shown(), why };
-                let found =
-                    self.resolver.resolve(name).await.map_err(|error| not_found(error.to_string()))?;
-                if found.is_empty() {
-                    return Err(not_found("it has no address".to_owned()));
-                }
-                found
-            }
-            (None, None) => Vec::new(),
-        };
-        addresses.iter().try_for_each(|address| target.check(*address))?;
-        Ok(addresses)
-    }
-}
-
-/// Stands where the client would look names up: it knows the checked addresses of one name.
-struct Checked {
-    name: Option<String>,
-    addresses: Vec<IpAddr>,
-}
-
-impl reqwest::dns::Resolve for Checked {
-    fn resolve(&self, name: Name) -> Resolving {
-        let known = self.name.as_deref() == Some(name.as_str());
-        let addresses: Vec<SocketAddr> =
-            self.addresses.iter().filter(|_| known).map(|address| SocketAddr::new(*address, 0)).collect();
-        Box::pin(async move {
-            if addresses.is_empty() {
-                return Err("its address was not checked".into());
-            }
-            Ok(Box::new(addresses.into_iter()) as Addrs)
-        })
-    }
-}
-
-/// The innermost cause, which says most; without the address, whose query may be a secret.
-pub(crate) fn why(error: &reqwest::Error) -> String {
-    let mut cause: &dyn Error = error;
-    while let Some(inner) = cause.source() {
-        cause = inner;
-    }
-    let inner = if error.source().is_none() { "the connection broke".to_owned() } else { cause.to_string() };
-    cofferdam_core::text::one_line(&inner, 200)
 }

@@ -30,6 +30,11 @@ impl HostPort {
         Self { host: host.to_string(), port }
     }
 
+    /// The host, without its port.
+    pub fn host(&self) -> &str {
+        &self.host
+    }
+
     /// The port.
     pub fn port(&self) -> u16 {
         self.port

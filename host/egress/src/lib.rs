@@ -6,6 +6,8 @@
 //! a second time. Each redirect is checked as the first address was. No proxy, no cookies, no
 //! Referer. Bytes, time and redirects are bounded.
 //!
+//! Guests ask by [`GuestWeb`], under the grant of their profile besides.
+//!
 //! What talks to a server that the operator configured (channels, models) does not come here.
 #![forbid(unsafe_code)]
 
@@ -14,6 +16,8 @@ mod error;
 mod fetch;
 #[cfg(test)]
 mod fuzzing;
+mod guests;
+mod hop;
 mod host;
 mod range;
 mod resolve;
@@ -24,7 +28,8 @@ mod tests;
 pub use body::Body;
 pub use error::{EgressError, Refused};
 pub use fetch::{Egress, Limits};
+pub use guests::GuestWeb;
 pub use host::{BadHost, HostPort};
 pub use range::{Range, range_of};
 pub use resolve::{Resolve, SystemResolver};
-pub use target::{HTTPS_PORT, Target, URL_BYTES_MAX};
+pub use target::{HTTPS_PORT, Ports, Rules, Target, URL_BYTES_MAX};

@@ -12,6 +12,33 @@ pub const URL_BYTES_MAX: usize = 8 << 10;
 /// The port that is contacted where the operator names no other.
 pub const HTTPS_PORT: u16 = 443;
 
+/// What holds for an address besides its spelling.
+#[derive(Clone, Copy, Debug)]
+pub struct Rules<'a> {
+    /// Hosts that the operator names.
+    pub named: &'a [HostPort],
+    /// The section of the configuration that names them.
+    pub section: &'static str,
+    /// Which ports of public hosts are contacted.
+    pub ports: Ports,
+}
+
+/// Ports of public hosts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ports {
+    /// That of https.
+    Https,
+    /// Any: somebody else holds the address against ports that are granted.
+    Granted,
+}
+
+impl<'a> Rules<'a> {
+    /// Those of attachments.
+    pub fn of_attachments(named: &'a [HostPort]) -> Self {
+        Self { named, section: "attachments", ports: Ports::Https }
+    }
+}
+
 /// A checked address: http or https, a host, nothing else that a server would be told.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Target {
@@ -19,6 +46,7 @@ pub struct Target {
     host: Host<String>,
     name: HostPort,
     is_named: bool,
+    section: &'static str,
 }
 
 impl Target {
@@ -27,20 +55,28 @@ impl Target {
     /// # Errors
     /// [`Refused`].
     pub fn parse(text: &str, named: &[HostPort]) -> Result<Self, Refused> {
+        Self::parse_under(text, Rules::of_attachments(named))
+    }
+
+    /// The same under these rules.
+    ///
+    /// # Errors
+    /// [`Refused`].
+    pub fn parse_under(text: &str, rules: Rules<'_>) -> Result<Self, Refused> {
         let scheme = check_text(text)?.ok_or(Refused::Malformed)?;
         let url = Url::parse(text).map_err(|_| Refused::Malformed)?;
         debug_assert!(url.scheme().eq_ignore_ascii_case(scheme), "the parser reads the same scheme");
-        Self::of(url, authority(text), named)
+        Self::of(url, authority(text), rules)
     }
 
     /// The target that this one redirects to.
     ///
     /// # Errors
     /// [`Refused`].
-    pub fn redirected(&self, location: &str, named: &[HostPort]) -> Result<Self, Refused> {
+    pub fn redirected(&self, location: &str, rules: Rules<'_>) -> Result<Self, Refused> {
         check_text(location)?;
         let url = self.url.join(location).map_err(|_| Refused::Malformed)?;
-        let next = Self::of(url, authority(location), named)?;
+        let next = Self::of(url, authority(location), rules)?;
         if self.url.scheme() == "https" && next.url.scheme() != "https" {
             return Err(Refused::Downgrade(next.shown()));
         }
@@ -48,7 +84,7 @@ impl Target {
     }
 
     /// What the parser made of a text, whose authority was written so.
-    fn of(mut url: Url, written: Option<&str>, named: &[HostPort]) -> Result<Self, Refused> {
+    fn of(mut url: Url, written: Option<&str>, rules: Rules<'_>) -> Result<Self, Refused> {
         // It is never sent, and no server's business.
         url.set_fragment(None);
         let host = url.host().ok_or(Refused::Malformed)?.to_owned();
@@ -59,21 +95,22 @@ impl Target {
             return Err(Refused::User(name.to_string()));
         }
         check_spelling(&host, written)?;
-        let is_named = named.contains(&name);
-        let target = Self { url, host, name, is_named };
+        let is_named = rules.named.contains(&name);
+        let target = Self { url, host, name, is_named, section: rules.section };
         if !is_named {
-            target.check_unnamed()?;
+            target.check_unnamed(rules.ports)?;
         }
         Ok(target)
     }
 
     /// What holds for hosts that the operator does not name.
-    fn check_unnamed(&self) -> Result<(), Refused> {
+    fn check_unnamed(&self, ports: Ports) -> Result<(), Refused> {
+        let (section, shown, name) = (self.section, self.shown(), self.name.clone());
         if self.url.scheme() != "https" {
-            return Err(Refused::Scheme { shown: self.shown(), name: self.name.clone() });
+            return Err(Refused::Scheme { section, shown, name });
         }
-        if self.name.port() != HTTPS_PORT {
-            return Err(Refused::Port { shown: self.shown(), name: self.name.clone() });
+        if ports == Ports::Https && self.name.port() != HTTPS_PORT {
+            return Err(Refused::Port { section, shown, name });
         }
         match self.address() {
             Some(address) => self.check(address),
@@ -88,7 +125,8 @@ impl Target {
     pub fn check(&self, address: IpAddr) -> Result<(), Refused> {
         match range_of(address) {
             Some(range) if !self.is_named => {
-                Err(Refused::NotPublic { shown: self.shown(), address, range, name: self.name.clone() })
+                let (section, name) = (self.section, self.name.clone());
+                Err(Refused::NotPublic { section, shown: self.shown(), address, range, name })
             }
             _ => Ok(()),
         }
@@ -119,6 +157,16 @@ impl Target {
     /// Whether plain http is not even tried.
     pub(crate) fn is_https(&self) -> bool {
         self.url.scheme() == "https"
+    }
+
+    /// Host and port.
+    pub fn name(&self) -> &HostPort {
+        &self.name
+    }
+
+    /// The path, without the query.
+    pub fn path(&self) -> &str {
+        self.url.path()
     }
 
     /// As messages have it: with `?[redacted]` for a query.

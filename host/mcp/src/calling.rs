@@ -56,6 +56,7 @@ impl Shared {
             arguments: Ok(arguments),
             attachments,
             recent: None,
+            messaging: None,
             report: progress.as_ref().map(Progress::reports),
             printed: None,
             journal: None,

@@ -204,7 +204,9 @@ impl Approvals {
             ArgumentClass::Path(how) => {
                 paths.iter().all(|path| enough(self.of_path(at, *how, path), old.of_path(at, *how, path)))
             }
-            ArgumentClass::Value | ArgumentClass::Content => enough(self.of_value(at), old.of_value(at)),
+            ArgumentClass::Value | ArgumentClass::Content | ArgumentClass::Url(_) => {
+                enough(self.of_value(at), old.of_value(at))
+            }
             ArgumentClass::Recipient => enough(self.of_recipient(at, ""), old.of_recipient(at, "")),
         });
         everywhere && enough(self.of_call().into_iter().collect(), old.of_call().into_iter().collect())

@@ -152,11 +152,14 @@ impl ToolPolicy {
             match leaf.or_else(|| alike().next()) {
                 None => problems
                     .push(problem(line, format!("{} has no argument {at:?}; remove the line", self.tool))),
-                Some(schema::Leaf::NeverText) if matches!(class, ArgumentClass::Path(_)) => {
+                Some(schema::Leaf::NeverText)
+                    if matches!(class, ArgumentClass::Path(_) | ArgumentClass::Url(_)) =>
+                {
+                    let what = if matches!(class, ArgumentClass::Url(_)) { "an address" } else { "a path" };
                     problems.push(problem(
                         line,
                         format!(
-                            "{}: argument {at:?} can never be a path; write {} = \"value\" or remove the line",
+                            "{}: argument {at:?} can never be {what}; write {} = \"value\" or remove the line",
                             self.tool,
                             toml_key(at)
                         ),

@@ -8,8 +8,9 @@ use super::approval::{self, Approvals, Rule, When};
 use super::command::CommandTable;
 use super::effective::{EntryPolicy, ToolPolicy};
 use super::function::FunctionTable;
+use super::grant::NetworkTable;
 use super::limits_table::LimitsTable;
-use super::origin::{Origins, Place};
+use super::origin::{NetworkPlace, Origins, Place};
 use super::source::{PolicyProblem, Source, plain};
 use super::words::{ArgumentClass, Classified, ComponentSource, Imports, PathUse, Safety};
 use cofferdam_core::audit::sha256_hex;
@@ -30,6 +31,7 @@ pub(super) struct ProfileFile {
     mounts: Spanned<Vec<Spanned<MountLine>>>,
     #[serde(default)]
     interfaces: Vec<Spanned<Interface>>,
+    network: Option<Spanned<NetworkTable>>,
     #[serde(default)]
     limits: LimitsTable,
 }
@@ -78,6 +80,7 @@ struct ProfilePlaces {
     mounts: Place,
     access: Vec<Place>,
     interfaces: Vec<Place>,
+    network: Option<NetworkPlace>,
     limits: BTreeMap<&'static str, Place>,
 }
 
@@ -92,8 +95,13 @@ impl ProfileFile {
             mounts: source.place(&self.mounts),
             access: Vec::new(),
             interfaces: self.interfaces.iter().map(|interface| source.place(interface)).collect(),
+            network: self
+                .network
+                .as_ref()
+                .map(|network| network.get_ref().place(source.place(network), source)),
             limits: self.limits.places(source),
         };
+        let network = self.network.map(|network| network.into_inner().check(source)).transpose()?;
         for mount in self.mounts.into_inner() {
             let at = mount.span().start;
             let MountLine { guest, access } = mount.into_inner();
@@ -115,6 +123,7 @@ impl ProfileFile {
             grants: Grants {
                 mounts,
                 interfaces: self.interfaces.into_iter().map(Spanned::into_inner).collect(),
+                network,
             },
             limits,
             sha256: sha256_hex(source.text.as_bytes()),
@@ -193,6 +202,12 @@ impl ToolFile {
                 )
             })
             .collect();
+        let offline = arguments.iter().filter_map(|(at, class)| {
+            let is_url = matches!(class.get_ref().class, ArgumentClass::Url(_));
+            let problem = super::grant::no_network(at, &profile.name);
+            (is_url && profile.grants.network.is_none()).then(|| source.at(class.span().start, &problem))
+        });
+        let problems: Vec<_> = problems.into_iter().chain(offline).collect();
         let incomplete = arguments.iter().filter_map(|(at, written)| {
             let Classified { class, completion } = written.get_ref();
             Some(source.at(written.span().start, &completion.problem(at, *class, &profile.grants)?))
@@ -270,6 +285,7 @@ impl ToolFile {
             mounts: profile.places.mounts.clone(),
             access: profile.places.access.clone(),
             interfaces: profile.places.interfaces.clone(),
+            network: profile.places.network.clone(),
             limits: places,
             limits_table: self.limits.as_ref().map(|table| source.place(table)),
             profile_limits: profile.limits,

@@ -12,6 +12,7 @@ use cofferdam_core::capability::Grants;
 use cofferdam_core::entry::Entry;
 use cofferdam_core::id::CallId;
 use cofferdam_core::limits::Limits;
+use cofferdam_core::network::{BadAddress, HostPattern};
 use cofferdam_core::path::{BadPath, GuestPath};
 use cofferdam_core::tool::{ErrorCode, ToolError, ToolName};
 use serde_json::Value;
@@ -79,6 +80,13 @@ pub enum Cause {
     MountItself,
     /// The argument at this place cannot become an argument of the command.
     NoCommandArgument(String),
+    /// The text is no address that is contacted.
+    BadAddress(BadAddress),
+    /// The profile does not name this host.
+    HostNotGranted {
+        /// What would stand for it alone.
+        host: HostPattern,
+    },
     /// Another call, or another state of things, was approved.
     NotApproved,
 }
@@ -311,7 +319,7 @@ pub fn judge(mut call: Call, policy: &ToolPolicy) -> Verdict {
     let (mut reads, mut writes, mut writes_below) = (Vec::new(), Vec::new(), Vec::new());
     let (mut recipients, mut reasons) = (Vec::new(), Vec::new());
     let walked = rulings(&call.arguments, policy, |_, ruled| {
-        let Ruling { class, path, recipient, asks } = ruled?;
+        let Ruling { class, path, recipient, asks, .. } = ruled?;
         reasons.extend(asks);
         recipients.extend(recipient);
         match class {

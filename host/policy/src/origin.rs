@@ -41,6 +41,8 @@ pub struct Origins {
     pub access: Vec<Place>,
     /// Each interface, in the order of the grants.
     pub interfaces: Vec<Place>,
+    /// The network, if the profile has one.
+    pub network: Option<NetworkPlace>,
     /// Each limit that a file sets, by name; one that is missing here is the default.
     pub limits: BTreeMap<&'static str, Place>,
     /// The tool's `[limits]`, if it has one.
@@ -49,6 +51,15 @@ pub struct Origins {
     pub profile_limits: Limits,
     /// Where the profile says so.
     pub profile_limits_at: BTreeMap<&'static str, Place>,
+}
+
+/// Where a profile says what may be reached over the network.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NetworkPlace {
+    /// All of it.
+    pub whole: Place,
+    /// The list of hosts.
+    pub hosts: Place,
 }
 
 impl fmt::Display for Place {

@@ -3,6 +3,7 @@
 
 use crate::{ArgumentClass, ToolPolicy};
 use cofferdam_core::audit::sha256_hex;
+use cofferdam_core::network::Address;
 use serde_json::{Map, Value, json};
 
 /// A string argument longer than this is audited as its length and hash.
@@ -64,6 +65,7 @@ fn redact_at(at: &str, value: &Value, policy: Option<&ToolPolicy>) -> Value {
             redact_items(at, value, policy)
         }
         Some(ArgumentClass::Value | ArgumentClass::Recipient | ArgumentClass::Path(_)) => bounded(value),
+        Some(ArgumentClass::Url(_)) => address(value),
         None => match value {
             Value::Null | Value::Bool(_) | Value::Number(_) => value.clone(),
             Value::String(_) => digest_of(value),
@@ -93,6 +95,18 @@ fn bounded(value: &Value) -> Value {
         Value::String(text) if text.len() <= VALUE_BYTES_MAX => value.clone(),
         Value::Null | Value::Bool(_) | Value::Number(_) => value.clone(),
         _ => digest_of(value),
+    }
+}
+
+/// An address without its query, which may be somebody's key. What is no address is told by length
+/// and hash.
+fn address(value: &Value) -> Value {
+    match value {
+        Value::String(text) => match text.parse::<Address>() {
+            Ok(address) => json!(address.shown()),
+            Err(_) => digest_of(value),
+        },
+        _ => bounded(value),
     }
 }
 

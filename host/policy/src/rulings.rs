@@ -8,6 +8,7 @@ use super::effective::ToolPolicy;
 use super::judge::{Cause, Denial};
 use super::words::{ArgumentClass, PathUse};
 use cofferdam_core::capability::Access;
+use cofferdam_core::network::Address;
 use cofferdam_core::path::GuestPath;
 use cofferdam_core::text::one_line;
 use cofferdam_core::tool::ErrorCode;
@@ -22,6 +23,8 @@ pub struct Ruling {
     pub path: Option<GuestPath>,
     /// Who is written to.
     pub recipient: Option<String>,
+    /// The address that stands there.
+    pub address: Option<Address>,
     /// Why what stands there must be approved.
     pub asks: Vec<Reason>,
 }
@@ -57,17 +60,26 @@ impl<V: FnMut(&str, Result<Ruling, Denial>) -> Result<(), Denial>> Walk<'_, V> {
         if class == Some(ArgumentClass::Recipient) && !value.is_null() {
             return self.recipient(at, value);
         }
-        let path = match (class, value) {
-            (Some(ArgumentClass::Value | ArgumentClass::Content | ArgumentClass::Recipient), _) => Ok(None),
-            // An optional path that was not given.
-            (Some(ArgumentClass::Path(_)), Value::Null) => Ok(None),
-            (Some(ArgumentClass::Path(how)), Value::String(text)) => path(self.policy, how, text).map(Some),
-            // One path or a list of them, each place with a class of its own.
-            (Some(ArgumentClass::Path(_)), Value::Array(items)) if self.lists_paths(at) => {
+        let judged = match (class, value) {
+            (Some(ArgumentClass::Value | ArgumentClass::Content | ArgumentClass::Recipient), _) => {
+                Ok(Judged::Nothing)
+            }
+            // An optional path or address that was not given.
+            (Some(ArgumentClass::Path(_) | ArgumentClass::Url(_)), Value::Null) => Ok(Judged::Nothing),
+            (Some(ArgumentClass::Path(how)), Value::String(text)) => {
+                path(self.policy, how, text).map(Judged::Path)
+            }
+            (Some(ArgumentClass::Url(_)), Value::String(text)) => {
+                address(self.policy, text).map(Judged::Address)
+            }
+            // One or a list of them, each place with a class of its own.
+            (Some(class @ (ArgumentClass::Path(_) | ArgumentClass::Url(_))), Value::Array(items))
+                if self.lists(at, class) =>
+            {
                 let at = format!("{at}[]");
                 return items.iter().try_for_each(|item| self.place(&at, item));
             }
-            (Some(ArgumentClass::Path(_)), _) => Err(unclassified(at)),
+            (Some(ArgumentClass::Path(_) | ArgumentClass::Url(_)), _) => Err(unclassified(at)),
             (None, Value::String(_)) => Err(unclassified(at)),
             (None, Value::Array(items)) => {
                 let place = self.policy.item_places(at);
@@ -77,13 +89,16 @@ impl<V: FnMut(&str, Result<Ruling, Denial>) -> Result<(), Denial>> Walk<'_, V> {
             (None, Value::Object(fields)) => {
                 return fields.iter().try_for_each(|(name, v)| self.place(&format!("{at}.{name}"), v));
             }
-            (None, Value::Null | Value::Bool(_) | Value::Number(_)) => Ok(None),
+            (None, Value::Null | Value::Bool(_) | Value::Number(_)) => Ok(Judged::Nothing),
         };
-        let ruling = path.map(|path| Ruling {
-            class,
-            asks: asks(self.policy, at, value, path.as_ref()),
-            path,
-            recipient: None,
+        let ruling = judged.map(|judged| {
+            let (path, address) = match judged {
+                Judged::Nothing => (None, None),
+                Judged::Path(path) => (Some(path), None),
+                Judged::Address(address) => (None, Some(address)),
+            };
+            let asks = asks(self.policy, at, value, path.as_ref());
+            Ruling { class, path, recipient: None, address, asks }
         });
         (self.visit)(at, ruling)
     }
@@ -100,6 +115,7 @@ impl<V: FnMut(&str, Result<Ruling, Denial>) -> Result<(), Denial>> Walk<'_, V> {
             Some(to) => Ok(Ruling {
                 class: Some(ArgumentClass::Recipient),
                 path: None,
+                address: None,
                 recipient: Some(to.to_owned()),
                 asks: self.policy.approval.of_recipient(at, to),
             }),
@@ -113,10 +129,42 @@ impl<V: FnMut(&str, Result<Ruling, Denial>) -> Result<(), Denial>> Walk<'_, V> {
         (self.visit)(at, ruling)
     }
 
-    /// Whether what is in a list at this place is classified as paths.
-    fn lists_paths(&self, at: &str) -> bool {
-        matches!(self.policy.class(&format!("{at}[]")), Some(ArgumentClass::Path(_)))
+    /// Whether what is in a list at this place is classified as the list is.
+    fn lists(&self, at: &str, class: ArgumentClass) -> bool {
+        let inner = self.policy.class(&format!("{at}[]"));
+        match class {
+            ArgumentClass::Path(_) => matches!(inner, Some(ArgumentClass::Path(_))),
+            ArgumentClass::Url(_) => matches!(inner, Some(ArgumentClass::Url(_))),
+            ArgumentClass::Value | ArgumentClass::Content | ArgumentClass::Recipient => false,
+        }
     }
+}
+
+/// What was judged at a place.
+enum Judged {
+    Nothing,
+    Path(GuestPath),
+    Address(Address),
+}
+
+/// The address that a text is, if the profile names its host.
+fn address(policy: &ToolPolicy, text: &str) -> Result<Address, Denial> {
+    let denied = |cause, reason: String| Denial { code: ErrorCode::NetworkDenied, reason, cause };
+    let address: Address = text.parse().map_err(|bad| denied(Cause::BadAddress(bad), bad.to_string()))?;
+    let network = policy.grants.network.as_ref();
+    if network.is_some_and(|network| network.allows(&address.host, address.port)) {
+        return Ok(address);
+    }
+    let (shown, host, profile) = (address.shown(), address.pattern(), &policy.profile);
+    let hosts = network.map(|network| network.hosts.as_slice()).unwrap_or_default();
+    let line = super::grant::hosts_line(hosts, &host);
+    // Nobody means the port of plain http who names a host alone.
+    let plain = if address.https { "" } else { "; or write https://" };
+    let file = &policy.origins.mounts.file;
+    let reason = format!(
+        "{shown} is at {host}, which is not among the hosts of profile {profile}; to allow it write in {file}: {line}{plain}"
+    );
+    Err(denied(Cause::HostNotGranted { host }, reason))
 }
 
 /// Why what stands at a place must be approved. What is null or false was as good as not given.

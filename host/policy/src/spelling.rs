@@ -1,7 +1,7 @@
 //! The words of policies as policy files write them, for messages and for lines to copy.
 
 use super::approval::When;
-use super::words::{ArgumentClass, Imports, PathUse, Safety};
+use super::words::{ArgumentClass, Imports, PathUse, Safety, UrlUse};
 use cofferdam_core::capability::{Access, Interface, MountGrant};
 use serde::Serialize;
 
@@ -19,6 +19,7 @@ impl Spelled for ArgumentClass {
             Self::Content => "\"content\"".into(),
             Self::Recipient => "\"recipient\"".into(),
             Self::Path(how) => format!("{{ path = \"{}\" }}", how.spelled()),
+            Self::Url(how) => format!("{{ url = \"{}\" }}", how.spelled()),
         }
     }
 }
@@ -54,6 +55,12 @@ impl Spelled for Safety {
 }
 
 impl Spelled for PathUse {
+    fn spelled(&self) -> String {
+        plain(self)
+    }
+}
+
+impl Spelled for UrlUse {
     fn spelled(&self) -> String {
         plain(self)
     }

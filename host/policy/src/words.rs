@@ -28,6 +28,16 @@ pub enum ArgumentClass {
     Recipient,
     /// A guest path, judged for this use.
     Path(PathUse),
+    /// An address, judged against the hosts of the profile. Audited without its query.
+    Url(UrlUse),
+}
+
+/// How an address is used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum UrlUse {
+    /// Asked.
+    Read,
 }
 
 /// What a policy says of one argument.
@@ -47,13 +57,18 @@ impl<'de> Deserialize<'de> for Classified {
             home: Option<String>,
         }
         #[derive(Deserialize)]
+        #[serde(deny_unknown_fields)]
+        struct UrlClass {
+            url: UrlUse,
+        }
+        #[derive(Deserialize)]
         #[serde(untagged)]
         enum Written {
             Word(String),
             Path(PathClass),
+            Url(UrlClass),
         }
-        const HOW: &str =
-            r#"write "value", "content", "recipient" or { path = "read" | "write" | "write-below" }"#;
+        const HOW: &str = r#"write "value", "content", "recipient", { path = "read" | "write" | "write-below" } or { url = "read" }"#;
         let plain = |class| Self { class, completion: Completion::default() };
         match Written::deserialize(d) {
             Ok(Written::Word(word)) if word == "value" => Ok(plain(ArgumentClass::Value)),
@@ -62,6 +77,7 @@ impl<'de> Deserialize<'de> for Classified {
             Ok(Written::Path(PathClass { path, default, home })) => {
                 Ok(Self { class: ArgumentClass::Path(path), completion: Completion { default, home } })
             }
+            Ok(Written::Url(UrlClass { url })) => Ok(plain(ArgumentClass::Url(url))),
             Ok(Written::Word(word)) => Err(de::Error::custom(format_args!("unknown class {word:?}; {HOW}"))),
             Err(_) => Err(de::Error::custom(format_args!("not a class; {HOW}"))),
         }

@@ -3,6 +3,8 @@
 //!
 //! Errs on the side of "widens": what a reviewer must look at again is never called neutral.
 
+mod network;
+
 use cofferdam_core::text::one_line;
 use cofferdam_core::tool::ToolName;
 use cofferdam_policy::Completion;
@@ -66,7 +68,7 @@ pub fn widens(changes: &[Change]) -> bool {
     changes.iter().any(|change| change.direction == Direction::Widens)
 }
 
-struct Of<'a> {
+pub(super) struct Of<'a> {
     tool: &'a ToolName,
     changes: &'a mut Vec<Change>,
 }
@@ -80,6 +82,7 @@ impl Of<'_> {
         self.ranked("safety", old, new, |p| (u8::MAX - p.safety as u8, p.safety.spelled()));
         self.mounts(old, new);
         self.interfaces(old, new);
+        network::network(self, old, new);
         self.arguments(old, new);
         self.completions(old, new);
         self.approvals(old, new);
@@ -97,7 +100,7 @@ impl Of<'_> {
     }
 
     /// What is more the higher its rank, such as a limit.
-    fn ranked<R: Ord>(
+    pub(super) fn ranked<R: Ord>(
         &mut self,
         what: &str,
         old: &ToolPolicy,
@@ -232,7 +235,13 @@ impl Of<'_> {
         }
     }
 
-    fn push(&mut self, direction: Direction, what: &str, old: Option<String>, new: Option<String>) {
+    pub(super) fn push(
+        &mut self,
+        direction: Direction,
+        what: &str,
+        old: Option<String>,
+        new: Option<String>,
+    ) {
         let tool = self.tool.clone();
         self.changes.push(Change { direction, tool, what: what.to_owned(), old, new });
     }
@@ -253,6 +262,9 @@ fn loose(class: ArgumentClass) -> [u8; 5] {
         ArgumentClass::Path(PathUse::Write) => [0, 1, 0, 1, 0],
         // It accepts no text that another class accepts as what it is there.
         ArgumentClass::Recipient => [0, 0, 0, 1, 1],
+        // An address at one of the hosts, which are compared by themselves; its query is not
+        // audited.
+        ArgumentClass::Url(_) => [2, 0, 0, 1, 0],
     }
 }
 

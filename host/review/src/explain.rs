@@ -4,6 +4,7 @@
 //! Decides nothing: it listens to [`rulings`], which is how the judge itself decides.
 
 use cofferdam_core::capability::Access;
+use cofferdam_core::network::HostPattern;
 use cofferdam_policy::ArgumentClass;
 use cofferdam_policy::Place;
 use cofferdam_policy::ToolPolicy;
@@ -28,6 +29,8 @@ pub struct Explained {
     pub values: usize,
     /// The mounts that its paths lie in, each with its right and the line that grants it.
     pub mounts: BTreeMap<String, (Access, Place)>,
+    /// The hosts that let its addresses through, each with the line that names it.
+    pub hosts: BTreeMap<HostPattern, Place>,
     /// What was denied there, without repetition, the first 8.
     pub denials: Vec<Denied>,
 }
@@ -60,6 +63,12 @@ pub fn explain(policy: &ToolPolicy, arguments: &Value) -> Vec<Explained> {
                     let granted = granted.filter(|(mount, _)| mount.guest == path.mount());
                     place.mounts.extend(granted.map(|(m, at)| (m.guest.clone(), (m.access, at.clone()))));
                 }
+                if let (Some(address), Some(network), Some(at)) =
+                    (ruling.address, &policy.grants.network, &policy.origins.network)
+                {
+                    let named = network.hosts.iter().filter(|h| h.matches(&address.host, address.port));
+                    place.hosts.extend(named.map(|host| (host.clone(), at.hosts.clone())));
+                }
             }
             Err(denial) => {
                 let told = place.denials.iter().any(|told| told.denial.reason == denial.reason);
@@ -83,8 +92,10 @@ fn decided_at(policy: &ToolPolicy, denial: &Denial) -> Option<Place> {
             let at = policy.grants.mounts.iter().position(|m| m.guest == *mount)?;
             origins.access.get(at).cloned()
         }
+        Cause::HostNotGranted { .. } => origins.network.as_ref().map(|network| network.hosts.clone()),
         Cause::NotAnObject
         | Cause::Unclassified
+        | Cause::BadAddress(_)
         | Cause::BadPath(_)
         | Cause::BadRecipient
         | Cause::MountItself
@@ -101,6 +112,7 @@ impl Explained {
             line: policy.argument_line(at),
             values: 0,
             mounts: BTreeMap::new(),
+            hosts: BTreeMap::new(),
             denials: Vec::new(),
         }
     }

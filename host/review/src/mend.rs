@@ -9,6 +9,7 @@ use super::edit::Edit;
 use cofferdam_core::capability::{Access, MOUNTS, MountGrant};
 use cofferdam_core::id::TurnId;
 use cofferdam_core::limits::{ByteSize, Limits};
+use cofferdam_core::network::HostPattern;
 use cofferdam_policy::PathUse;
 use cofferdam_policy::PolicySet;
 use cofferdam_policy::Spelled;
@@ -16,7 +17,7 @@ use cofferdam_policy::ToolPolicy;
 use cofferdam_policy::{Call, Cause, Denial, Verdict, judge};
 use serde::Serialize;
 use serde_json::Value;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// One way to permit a call. All edits are needed, in this order.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -32,6 +33,8 @@ pub struct Suggestion {
 pub enum Remedy {
     /// A policy could grant the mount with this right.
     Grant(MountGrant),
+    /// A policy could name the host.
+    Host(HostPattern),
     /// No policy permits it; this says how to change the call.
     ChangeCall(String),
 }
@@ -50,6 +53,8 @@ pub fn remedy(denial: &Denial) -> Remedy {
         Cause::NotGranted { mount, .. } | Cause::ReadOnlyMount { mount } => grant(mount, Access::AtomicWrite),
         Cause::MountItself => call("no policy lets a mount itself be written; name a file below it"),
         Cause::BadRecipient => call("write CHANNEL:USER with the person's id, such as telegram:1002"),
+        Cause::HostNotGranted { host } => Remedy::Host(host.clone()),
+        Cause::BadAddress(_) => call("no policy permits such an address; write it as the reason says"),
         Cause::BadPath(_) => call("no policy permits such a path; write it as the reason says"),
         Cause::Unclassified => {
             call("leave the argument out, or classify it after reading what the tool does with it")
@@ -71,14 +76,25 @@ pub fn for_call(
     denials: &[Denial],
 ) -> Vec<Suggestion> {
     let mut grants: BTreeMap<String, Access> = BTreeMap::new();
+    let mut hosts: BTreeSet<HostPattern> = BTreeSet::new();
     for denial in denials {
-        let Remedy::Grant(MountGrant { guest, access }) = remedy(denial) else { return Vec::new() };
+        let (guest, access) = match remedy(denial) {
+            Remedy::Grant(MountGrant { guest, access }) => (guest, access),
+            Remedy::Host(host) => {
+                hosts.insert(host);
+                continue;
+            }
+            Remedy::ChangeCall(_) => return Vec::new(),
+        };
         let granted = grants.entry(guest).or_insert(access);
         *granted = access.max(*granted);
     }
     let tool = policy.tool.as_str();
-    let here = grants.into_iter().map(|(guest, access)| MountGrant { guest, access });
-    let here = chain(set, here, |set, mount| grant(set, set.get(tool)?, &mount));
+    let mounts = grants.into_iter().map(|(guest, access)| Wanted::Mount(MountGrant { guest, access }));
+    let here = chain(set, mounts.chain(hosts.into_iter().map(Wanted::Host)), |set, wanted| match wanted {
+        Wanted::Mount(mount) => grant(set, set.get(tool)?, &mount),
+        Wanted::Host(host) => name_host(set, set.get(tool)?, &host),
+    });
     // Another profile changes nothing for other tools; it must take nothing away either.
     let elsewhere = set.profiles().filter(|name| *name != policy.profile).filter_map(|name| {
         let place = &policy.origins.profile;
@@ -137,6 +153,22 @@ fn tried(set: &PolicySet, edits: Vec<Edit>, enough: impl Fn(&PolicySet) -> bool)
     let new = edits.iter().try_fold(set.clone(), |set, edit| edit.applied(&set))?;
     let changes = diff(set, &new);
     (enough(&new) && widens(&changes)).then_some(Suggestion { edits, changes })
+}
+
+/// What a profile lacks.
+enum Wanted {
+    Mount(MountGrant),
+    Host(HostPattern),
+}
+
+/// Names a host in the tool's profile, before those that are named.
+fn name_host(set: &PolicySet, policy: &ToolPolicy, host: &HostPattern) -> Option<Vec<Edit>> {
+    let place = &policy.origins.network.as_ref()?.hosts;
+    let text = set.file(&place.file)?;
+    let start = place.span.start;
+    let rest = text[start..].strip_prefix('[')?;
+    let end = if rest.trim_start().starts_with(']') { "" } else { ", " };
+    Some(vec![Edit::replace(&place.file, text, start..start + 1, &format!("[\"{host}\"{end}"))?])
 }
 
 /// Grants a mount in the tool's profile: the right raised where it stands, or an entry added to the

@@ -76,6 +76,7 @@ const KEYS: &[(&str, Kind)] = &[
     ("sandbox.compile_time", Kind::Text),
     ("isolation.require", Kind::Boolean),
     ("metrics.listen", Kind::Text),
+    ("network.allowed_private_hosts", Kind::Texts),
     ("log.format", Kind::Text),
     ("log.filter", Kind::Text),
     ("workflows.dir", Kind::Path),

@@ -7,12 +7,14 @@ mod attached;
 mod error;
 mod flags;
 mod keys;
+mod network;
 mod places;
 mod settings;
 mod workflows;
 
 pub use error::ConfigError;
 pub use flags::Flags;
+pub use network::SecretSource;
 pub use settings::{Origin, Setting};
 
 use places::{Places, line_of};
@@ -65,6 +67,8 @@ pub struct Config {
     pub workflows: workflows::Config,
     /// Limits on attachments of workflows.
     pub workflow_attachments: crate::workflows::Limits,
+    /// Whom guests may reach besides public hosts, and where secrets are.
+    pub network: network::Config,
     /// Where whoever watches the gateway may ask.
     pub metrics: monitor::Config,
     /// How the log is written.
@@ -101,6 +105,8 @@ struct Written {
     isolation: confine::Config,
     metrics: monitor::Config,
     log: log::Config,
+    network: network::Table,
+    secrets: BTreeMap<String, network::SecretTable>,
     workflows: workflows::Config,
     channels: ChannelsTable,
 }
@@ -236,6 +242,7 @@ impl Config {
         written.metrics.check().map_err(|e| places.refuse("metrics.listen", e))?;
         written.workflows.check(&places)?;
         let workflow_attachments = written.attachments.of_workflows(&places)?;
+        let network = network::Config::of(written.network, written.secrets, file.as_deref(), &places)?;
         written.log.check().map_err(|e| places.refuse("log.filter", e))?;
         let mut config = Self {
             workspace: publish::Config {
@@ -258,6 +265,7 @@ impl Config {
             isolation: written.isolation,
             workflows: written.workflows,
             workflow_attachments,
+            network,
             metrics: written.metrics,
             log: written.log,
             telegram: written.channels.telegram,
@@ -301,6 +309,8 @@ impl Config {
             ("provider.api_key_file", self.provider.api_key_file.as_ref()),
             ("provider.instructions_file", self.provider.instructions_file.as_ref()),
         ];
+        let secrets = self.network.files().map(|file| ("secrets.file", Some(file)));
+        let kept: Vec<_> = kept.into_iter().chain(secrets).collect();
         for folder in MOUNTS.iter().chain(publish::HOLDERS) {
             let folder_dir = resolved(&self.workspace.root.join(folder.trim_start_matches('/')));
             for (key, path) in kept.iter().filter_map(|(key, path)| path.map(|p| (key, p))) {

@@ -98,7 +98,7 @@ fn in_use(config: &Config, key: &str) -> Option<String> {
         "attachments.download_timeout" => quoted(&config.workflow_attachments.download_timeout),
         "attachments.max_redirects" => config.workflow_attachments.max_redirects.to_string(),
         "attachments.temp_dir_quota_bytes" => config.workflow_attachments.temp_dir_quota_bytes?.to_string(),
-        "attachments.allowed_private_hosts" => "[]".to_owned(),
+        "attachments.allowed_private_hosts" | "network.allowed_private_hosts" => "[]".to_owned(),
         "workflows.max_open" => config.workflows.max_open.to_string(),
         "workflows.run_deadline" => quoted(&config.workflows.run_deadline),
         "workflows.env" => format!("{:?}", config.workflows.env),

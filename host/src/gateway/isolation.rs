@@ -5,8 +5,11 @@
 use super::{GatewayError, load_policies, make_folder, make_private};
 use crate::config::Config;
 use cofferdam_confine::{self as confine, ConfineError, GatewayPaths};
-use cofferdam_policy::{ComponentSource, ToolPolicy};
+use cofferdam_core::network::HostPattern;
+use cofferdam_policy::{ComponentSource, PolicySet, ToolPolicy};
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 /// What a command reads of a person's own files, besides what the gateway needs.
 #[derive(Clone, Copy, Debug)]
@@ -49,7 +52,9 @@ const SYSTEM: &[&str] = &[
 /// [`GatewayError`]; the process must exit.
 pub fn confine(config: &Config, readable: Readable<'_>) -> Result<Vec<String>, GatewayError> {
     // First: nothing is made under policies that are wrong.
-    let components = components(config)?;
+    let policies = load_policies(config.policies_dir.as_deref()).map_err(GatewayError::Policies)?;
+    let components = components(config, &policies);
+    let _ = GRANTED.set(granted_ports(&policies));
     make_private(&config.state_dir)?;
     let root = &config.workspace.root;
     make_folder(root)
@@ -75,15 +80,27 @@ pub fn confine(config: &Config, readable: Readable<'_>) -> Result<Vec<String>, G
 }
 
 /// The files of components that policies name, which may lie anywhere.
-fn components(config: &Config) -> Result<Vec<PathBuf>, GatewayError> {
-    let dir = config.policies_dir.as_deref();
-    let policies = load_policies(dir).map_err(GatewayError::Policies)?;
-    let Some(dir) = dir else { return Ok(Vec::new()) };
+fn components(config: &Config, policies: &PolicySet) -> Vec<PathBuf> {
+    let Some(dir) = config.policies_dir.as_deref() else { return Vec::new() };
     let file = |policy: &ToolPolicy| match &policy.component {
         ComponentSource::File { file, .. } => Some(dir.join(&policy.file).parent()?.join(file)),
         ComponentSource::Builtin => None,
     };
-    Ok(policies.iter().filter_map(file).collect())
+    policies.iter().filter_map(file).collect()
+}
+
+/// The ports that profiles grant, as of the confinement of this process.
+static GRANTED: OnceLock<BTreeSet<u16>> = OnceLock::new();
+
+fn granted_ports(policies: &PolicySet) -> BTreeSet<u16> {
+    let networks = policies.iter().filter_map(|policy| policy.grants.network.as_ref());
+    networks.flat_map(|network| network.hosts.iter().map(HostPattern::port)).collect()
+}
+
+/// Whether the confined process can connect to every port that these policies grant.
+pub(super) fn reaches(policies: &PolicySet) -> bool {
+    let reached = |port: &u16| PORTS.contains(port) || GRANTED.get().is_none_or(|ports| ports.contains(port));
+    granted_ports(policies).iter().all(reached)
 }
 
 fn places(config: &Config, readable: Readable<'_>) -> Result<GatewayPaths, ConfineError> {
@@ -95,6 +112,7 @@ fn places(config: &Config, readable: Readable<'_>) -> Result<GatewayPaths, Confi
     places.read_only.extend(config.policies_dir.clone());
     places.read_only.extend(config.audit.sign_key_file.clone());
     places.read_only.extend(config.workflows.dir.clone());
+    places.read_only.extend(config.network.files().cloned());
     match readable {
         Readable::Listed(files) => places.read_only.extend(files.iter().cloned()),
         Readable::Renewable => places.read_only.extend(renewable(config)),
@@ -155,6 +173,8 @@ pub(super) fn ports(config: &Config) -> Option<Vec<u16>> {
     ports.extend(config.provider.port());
     ports.extend(config.transcription.port());
     ports.extend(config.speech.port());
+    ports.extend(config.network.private_hosts.iter().map(|host| host.port()));
+    ports.extend(GRANTED.get().into_iter().flatten());
     ports.extend(config.workflow_attachments.private_hosts.iter().map(|host| host.port()));
     // A proxy of the environment stands between, and its port is the one that is connected to.
     for name in ["https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY", "http_proxy", "HTTP_PROXY"] {

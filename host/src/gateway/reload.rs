@@ -83,6 +83,9 @@ impl Gateway {
         }
         let dir = new.policies_dir.as_deref();
         let policies = load_policies(dir).map_err(GatewayError::Policies)?;
+        if !isolation::reaches(&policies) {
+            return Err(ReloadError::NeedsRestart(vec!["a port that a profile's network names"]));
+        }
         let registry = Registry::load(self.warden.sandbox(), &policies, &sources(dir));
         let gone = gone(self.toolbox.registry(), &registry);
         if !gone.is_empty() {
@@ -94,7 +97,7 @@ impl Gateway {
             tracing::warn!("{keys} changed in the file and not in force: a flag or a variable decides");
         }
         let outgoing = self.warden.outgoing().with_limits(new.replies);
-        let warden = self.warden.renewed(outgoing, new.turns.written_bytes);
+        let warden = self.warden.renewed(outgoing, super::web::web(new), new.turns.written_bytes);
         let renewed = Self {
             toolbox: Arc::new(self.toolbox.renewed(registry, warden.clone())),
             warden,

@@ -7,6 +7,7 @@ use crate::bindings::cofferdam::tool::{
     messaging, progress, recent_attachments, reply_attachments, turn_attachments, workspace_write,
 };
 use crate::files::HasFiles;
+use crate::http;
 use crate::state::State;
 use crate::stubs;
 use cofferdam_core::capability::{Grants, Interface};
@@ -64,6 +65,9 @@ fn granted(linker: &mut Linker<State>, grants: &Grants) -> wasmtime::Result<()> 
     }
     if grants.allows(Interface::Messaging) {
         messaging::add_to_linker::<State, HasSelf<_>>(linker, |state| state)?;
+    }
+    if grants.network.is_some() {
+        http::add_to_linker(linker)?;
     }
     if grants.may_write() {
         workspace_write::add_to_linker::<State, HasSelf<_>>(linker, |state| state)?;

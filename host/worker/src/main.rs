@@ -14,6 +14,7 @@ mod engine;
 mod files;
 mod function;
 mod gateway;
+mod http;
 mod last_words;
 mod linking;
 mod machine;

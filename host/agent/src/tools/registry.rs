@@ -180,25 +180,30 @@ pub struct Sources {
 /// All tools of a gateway, by name.
 pub struct Registry {
     tools: BTreeMap<String, Loaded>,
+    off: BTreeMap<String, String>,
 }
 
 impl Registry {
     /// Loads the tools of `policies`; one that does not load keeps its place and its reason.
     pub fn load(sandbox: &Sandbox, policies: &PolicySet, sources: &Sources) -> Self {
-        COUNTS.loading.tools.set(policies.iter().count() as u64);
+        let off = policies.iter().filter_map(|policy| Some((policy.tool.to_string(), why_off(policy)?)));
+        let off: BTreeMap<_, _> = off.collect();
+        let on: Vec<_> = policies.iter().filter(|policy| !off.contains_key(policy.tool.as_str())).collect();
+        COUNTS.loading.tools.set(on.len() as u64);
         COUNTS.loading.ready.set(0);
-        let tools = policies.iter().map(|policy| {
+        let tools = on.into_iter().map(|policy| {
             let loaded = load(sandbox, policy, sources);
             COUNTS.loading.ready.add(1);
             (policy.tool.to_string(), loaded)
         });
-        Self { tools: tools.collect() }
+        Self { tools: tools.collect(), off }
     }
 
     /// The one tool of this component under a policy, whatever component the policy pins: for an
     /// author who tries what was just built. Nothing else about loading differs.
     pub fn of_component(sandbox: &Sandbox, policy: &ToolPolicy, binary: Binary) -> Self {
-        Self { tools: BTreeMap::from([(policy.tool.to_string(), load_binary(sandbox, policy, binary))]) }
+        let tools = BTreeMap::from([(policy.tool.to_string(), load_binary(sandbox, policy, binary))]);
+        Self { tools, off: BTreeMap::new() }
     }
 
     /// The name of the tool that this name stands for, be it dotted; one that stands for none is
@@ -217,12 +222,22 @@ impl Registry {
             Some(Err(why)) => {
                 Err(ToolError::new(ErrorCode::ToolUnavailable, format!("{name} did not load: {why}")))
             }
+            None if self.off.contains_key(&*wire_name(name)) => {
+                let why = &self.off[&*wire_name(name)];
+                Err(ToolError::new(ErrorCode::ToolUnavailable, format!("{name} is off: {why}")))
+            }
             None => {
                 let known: Vec<_> = self.tools.keys().map(String::as_str).collect();
                 let text = format!("no tool {:?}; there is {}", one_line(name, 80), known.join(", "));
                 Err(ToolError::new(ErrorCode::UnknownTool, text))
             }
         }
+    }
+
+    /// The tools that are off, by name, each with what turns it on: they are not loaded, and nobody
+    /// is offered them.
+    pub fn off(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.off.iter().map(|(name, why)| (name.as_str(), why.as_str()))
     }
 
     /// All tools by name, loaded or not.
@@ -314,6 +329,16 @@ fn load_binary(sandbox: &Sandbox, policy: &ToolPolicy, binary: Binary) -> Loaded
         cause,
     })?;
     Ok(Arc::new(Tool { description, policy: policy.clone(), component, stubs, schema }))
+}
+
+/// What turns a tool on whose profile has a network without anybody in it.
+fn why_off(policy: &ToolPolicy) -> Option<String> {
+    let network = policy.grants.network.as_ref()?;
+    let place = &policy.origins.network.as_ref()?.hosts;
+    network.hosts.is_empty().then(|| {
+        let profile = one_line(&policy.profile, 80);
+        format!("its profile {profile} names no hosts; to turn it on name some in {place}: hosts = [\"example.com\"]")
+    })
 }
 
 /// What this component imports that the policy's profile does not grant, if anything.

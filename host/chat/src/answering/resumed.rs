@@ -68,6 +68,7 @@ impl Resumed {
             text: self.text(),
             files: Files::Own(own.and_then(|files| serde_json::from_str(files).ok()).unwrap_or_default()),
             album: None,
+            is_voice: false,
             notices: Vec::new(),
             about: Some(self.about()),
             profiles: None,

@@ -105,7 +105,7 @@ fn what_is_contacted_is_shown_without_its_query() {
 fn each_redirect_is_checked_as_the_first_address() {
     let check = |from: &str, location: &str, expected: Result<&str, &str>| {
         let from = Target::parse(from, &named()).expect("it may be contacted");
-        let next = from.redirected(location, &named());
+        let next = from.redirected(location, crate::Rules::of_attachments(&named()));
         match (next, expected) {
             (Ok(next), Ok(shown)) => assert_eq!(next.shown(), shown, "{location}"),
             (Err(refused), Err(said)) => {

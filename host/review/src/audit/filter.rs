@@ -4,7 +4,7 @@
 //! intent has no verdict.
 
 use super::PathPattern;
-use cofferdam_core::audit::{Access, Effect, Event, Record, VerdictKind, Workflow};
+use cofferdam_core::audit::{Access, Effect, Event, NetworkRequest, Record, VerdictKind, Workflow};
 use cofferdam_core::id::SessionId;
 use cofferdam_core::tool::ErrorCode;
 use cofferdam_warden::audit::Wanted;
@@ -73,6 +73,7 @@ impl Filter {
             }
             Event::Access(access) => return self.matches_access(access),
             Event::Workflow(workflow) => return self.matches_workflow(workflow),
+            Event::Network(request) => return self.matches_network(request),
         };
         let (verdict, code) = match event {
             Event::Outcome(outcome) => (Some(outcome.verdict), outcome.code),
@@ -90,6 +91,19 @@ impl Filter {
             && self.path.as_ref().is_none_or(|path| {
                 files.iter().any(|effect| in_effect(path, effect)) || in_arguments(path, &facts.arguments)
             })
+    }
+
+    /// It is about a call, and has neither verdict nor paths.
+    fn matches_network(&self, request: &NetworkRequest) -> bool {
+        let is = |wanted: &Option<String>, there: &str| wanted.as_deref().is_none_or(|text| text == there);
+        is(&self.tool, &request.tool)
+            && is(&self.sender, &request.caller.sender)
+            && is(&self.channel, &request.caller.channel)
+            && is(&self.call, request.call.as_str())
+            && (self.code.is_none() || self.code == request.code)
+            && self.session.is_none()
+            && self.verdict.is_none()
+            && self.path.is_none()
     }
 
     /// It is about a run, and who began it or had it end.

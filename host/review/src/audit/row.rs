@@ -2,8 +2,8 @@
 
 use cofferdam_core::audit::{
     Access, AccessChange, Approval, ApprovalState, Attached, CallFacts, Effect, EntryKind, Event, FileFacts,
-    Intent, Message, Moved, Outcome, Record, Recovered, Reload, ReloadState, Removed, VerdictKind, Workflow,
-    WorkflowState,
+    Intent, Message, Moved, NetworkRequest, Outcome, Record, Recovered, Reload, ReloadState, Removed,
+    VerdictKind, Workflow, WorkflowState,
 };
 use cofferdam_core::text::one_line;
 use std::fmt::Write as _;
@@ -19,6 +19,7 @@ pub fn row(record: &Record) -> String {
         }
         Event::Access(access) => access_row(access),
         Event::Workflow(workflow) => workflow_row(workflow),
+        Event::Network(request) => network_row(request),
         Event::Reload(reload) => format!("reload   {}", reloaded(reload)),
         Event::Recovered(Recovered { torn_bytes, torn_sha256 }) => {
             format!("recovered after a torn line of {torn_bytes} bytes, sha256 {}", short(torn_sha256))
@@ -55,6 +56,21 @@ fn workflow_row(workflow: &Workflow) -> String {
     };
     let by = workflow.by.as_ref().map_or(String::new(), |by| format!(" by {}", one_line(by, 80)));
     format!("workflow {} {what}{by}", one_line(&workflow.run, 120))
+}
+
+fn network_row(request: &NetworkRequest) -> String {
+    let NetworkRequest { caller, tool, method, host, path, status, bytes, sending, code, reason, .. } =
+        request;
+    let who = one_line(&format!("{}:{} {tool}", caller.channel, caller.sender), 200);
+    let asked = one_line(&format!("{method} {host}{path}"), 400);
+    let what = match (sending, code, status) {
+        (true, ..) => "sending".to_owned(),
+        (false, Some(code), _) => format!("failed {code}"),
+        (false, None, Some(status)) => format!("{status}, {bytes} bytes"),
+        (false, None, None) => format!("{bytes} bytes"),
+    };
+    let why = reason.as_ref().map_or_else(String::new, |why| format!(" {:?}", one_line(why, 200)));
+    format!("network  {who} {asked} {what}{why}")
 }
 
 fn who(facts: &CallFacts) -> String {

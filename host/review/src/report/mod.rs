@@ -55,10 +55,22 @@ pub fn grants(policy: &ToolPolicy) -> Table {
     let interfaces = grants.interfaces.iter().zip(&at.interfaces);
     let interfaces = interfaces
         .map(|(i, at)| vec![format!("interface {}", i.spelled()), "granted".into(), at.to_string()]);
+    let network = grants.network.iter().zip(&at.network).flat_map(|(network, at)| {
+        let (hosts, whole) = (at.hosts.to_string(), at.whole.to_string());
+        let hosts = network
+            .hosts
+            .iter()
+            .map(move |host| vec![format!("host {host}"), network.methods.join(", "), hosts.clone()]);
+        let bytes = vec!["network bytes".to_owned(), format!("{} a call", network.bytes), whole.clone()];
+        let headers = network.headers.iter().map(move |(name, secret)| {
+            vec![format!("header {name}"), format!("secret {secret}"), whole.clone()]
+        });
+        hosts.chain([bytes]).chain(headers)
+    });
     Table {
         title: "What is within its reach",
         head: &["grant", "right", "said in"],
-        rows: mounts.chain(interfaces).collect(),
+        rows: mounts.chain(interfaces).chain(network).collect(),
     }
 }
 
@@ -69,6 +81,7 @@ pub fn arguments(policy: &ToolPolicy) -> Table {
         ArgumentClass::Path(PathUse::WriteBelow) => 1,
         ArgumentClass::Path(PathUse::Read) => 2,
         ArgumentClass::Recipient => 3,
+        ArgumentClass::Url(_) => 4,
         ArgumentClass::Value => 4,
         ArgumentClass::Content => 5,
     };
@@ -77,6 +90,7 @@ pub fn arguments(policy: &ToolPolicy) -> Table {
         ArgumentClass::Path(PathUse::WriteBelow) => "a folder below which may be written",
         ArgumentClass::Path(PathUse::Read) => "a path that is read",
         ArgumentClass::Recipient => "somebody who is written to",
+        ArgumentClass::Url(_) => "an address that is asked",
         ArgumentClass::Value => "audited as it is",
         ArgumentClass::Content => "audited as length and sha256",
     };

@@ -120,6 +120,7 @@ fn word(class: ArgumentClass) -> &'static str {
         ArgumentClass::Value => "\"value\"",
         ArgumentClass::Content => "\"content\"",
         ArgumentClass::Recipient => "\"recipient\"",
+        ArgumentClass::Url(_) => "{ url = \"read\" }",
         ArgumentClass::Path(PathUse::Read) => "{ path = \"read\" }",
         ArgumentClass::Path(PathUse::Write) => "{ path = \"write\" }",
         ArgumentClass::Path(PathUse::WriteBelow) => "{ path = \"write-below\" }",

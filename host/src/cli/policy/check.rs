@@ -15,8 +15,10 @@ pub(super) fn run(
     out: &mut dyn Write,
 ) -> anyhow::Result<Exit> {
     let (mut tools, mut problems, mut warnings) = (Vec::new(), Vec::new(), Vec::new());
+    let mut off: Vec<(String, String)> = Vec::new();
     match gateway::look(config, dir) {
         Ok(registry) => {
+            off = registry.off().map(|(name, why)| (name.to_owned(), why.to_owned())).collect();
             for (name, tool) in registry.iter() {
                 match tool {
                     Ok(tool) => {
@@ -37,10 +39,18 @@ pub(super) fn run(
             .map(|(name, profile, grants)| json!({ "name": name, "profile": profile, "grants": grants }))
             .collect();
         let ok = problems.is_empty();
-        writeln!(out, "{}", json!({ "ok": ok, "tools": tools, "problems": problems, "warnings": warnings }))?;
+        let off: Vec<_> = off.iter().map(|(name, why)| json!({ "name": name, "why": why })).collect();
+        writeln!(
+            out,
+            "{}",
+            json!({ "ok": ok, "tools": tools, "off": off, "problems": problems, "warnings": warnings })
+        )?;
     } else {
         for (name, profile, grants) in &tools {
             writeln!(out, "{name}: profile {profile}: {grants}")?;
+        }
+        for (name, why) in &off {
+            writeln!(out, "{name}: off: {why}")?;
         }
         for problem in &problems {
             writeln!(out, "problem: {problem}")?;

@@ -68,7 +68,11 @@ impl People {
         }
         loop {
             if let Some(messenger) = self.runs.messenger(&person.channel) {
-                return if messenger.serves(&person.user) { Ok(messenger) } else { Err(denied(&named(person))) };
+                return if messenger.serves(&person.user) {
+                    Ok(messenger)
+                } else {
+                    Err(denied(&named(person)))
+                };
             }
             tokio::select! {
                 () = tokio::time::sleep(LOOK) => {}

@@ -319,7 +319,11 @@ fn check_nesting(event: &Event) -> Result<(), AuditError> {
         Event::Outcome(outcome) => &outcome.facts,
         Event::Approval(approval) => &approval.facts,
         Event::Message(message) => &message.facts,
-        Event::Access(_) | Event::Reload(_) | Event::Workflow(_) | Event::Recovered(_) => return Ok(()),
+        Event::Access(_)
+        | Event::Network(_)
+        | Event::Reload(_)
+        | Event::Workflow(_)
+        | Event::Recovered(_) => return Ok(()),
     };
     if fits(&facts.arguments, NESTING_MAX) { Ok(()) } else { Err(AuditError::TooDeep) }
 }

@@ -138,6 +138,7 @@ impl Reconcile<'_> {
                 | Event::Access(_)
                 | Event::Message(_)
                 | Event::Reload(_)
+                | Event::Network(_)
                 | Event::Workflow(_)
                 | Event::Recovered(_) => {}
             }

@@ -225,6 +225,7 @@ impl Counts {
             | Event::Access(_)
             | Event::Message(_)
             | Event::Reload(_)
+            | Event::Network(_)
             | Event::Workflow(_) => {}
             Event::Recovered(_) => self.recovered += 1,
         }

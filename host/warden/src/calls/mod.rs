@@ -4,6 +4,7 @@
 //! [`Warden::run`] is the one way in which a guest runs and in which files change: the journal
 //! first, then the intent, then the files, then the outcome.
 
+mod network;
 mod output;
 mod publication;
 mod quota;
@@ -29,6 +30,7 @@ use crate::sandbox::{Component, Sandbox};
 use cofferdam_core::audit::{self, Approval, Event};
 use cofferdam_core::limits::ByteSize;
 use cofferdam_core::tool::{ErrorCode, ToolError};
+use cofferdam_core::web::Web;
 use cofferdam_policy::{Ask, Expected, Facts, GuestPath, ToolPolicy};
 use quota::WriteQuota;
 use std::fs::File;
@@ -45,6 +47,8 @@ pub struct Parts {
     pub audit: Arc<AuditLog>,
     /// What calls add to replies.
     pub outgoing: Outgoing,
+    /// Who sends what guests ask of the network.
+    pub web: Arc<dyn Web>,
 }
 
 /// The trusted core. Cheap to clone; clones share everything.
@@ -62,8 +66,8 @@ impl Warden {
 
     /// Other limits over the same parts. What was begun with these goes on with them.
     #[must_use]
-    pub fn renewed(&self, outgoing: Outgoing, turn_bytes: ByteSize) -> Self {
-        Self::new(Parts { outgoing, ..self.parts.clone() }, turn_bytes)
+    pub fn renewed(&self, outgoing: Outgoing, web: Arc<dyn Web>, turn_bytes: ByteSize) -> Self {
+        Self::new(Parts { outgoing, web, ..self.parts.clone() }, turn_bytes)
     }
 
     /// Where guests run.

@@ -117,6 +117,7 @@ impl Warden {
             messaging: job.messaging.clone().map(|messaging| (messaging, job.record.facts.clone())),
             report: job.report.clone(),
             printed: job.printed.clone(),
+            web: permit.grants().network.is_some().then(|| self.web_of(&job.record.facts)),
             turn: self.quota.share(turn, job.before.earlier.as_ref()),
             made: cut.map(CutOff::made).unwrap_or_default(),
             cancel: job.cancel.clone(),

@@ -21,7 +21,10 @@ fn warden(dir: &std::path::Path) -> Warden {
     let sandbox = Arc::new(Sandbox::new(&config).expect("a sandbox"));
     let audit = Arc::new(AuditLog::open(&dir.join("audit.jsonl")).expect("an audit"));
     let outgoing = Outgoing::open(&dir.join("outgoing"), Default::default()).expect("a folder");
-    Warden::new(Parts { sandbox, workspaces, audit, outgoing }, ByteSize::mib(1))
+    Warden::new(
+        Parts { sandbox, workspaces, audit, outgoing, web: Arc::new(cofferdam_core::web::NoWeb) },
+        ByteSize::mib(1),
+    )
 }
 
 /// A caller who waits, or was answered meanwhile.

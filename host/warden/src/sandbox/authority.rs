@@ -4,6 +4,8 @@
 //! Takes exactly the paths of the permit, whatever the guest asks for. It publishes nothing: the
 //! plan that it gathers is carried out by somebody else, after the call succeeded.
 
+pub(super) mod http;
+
 use super::Inputs;
 use super::clock::{Clock, Stopped};
 use super::workers::{Answer, HostCalls};
@@ -20,7 +22,9 @@ use cofferdam_core::host_call::{
 use cofferdam_core::message::{Address, DirectMessage, OutgoingAttachment, SentMessage};
 use cofferdam_core::text::one_line;
 use cofferdam_core::tool::{ErrorCode, ToolError};
+use cofferdam_core::web::{Allowance, Terms};
 use cofferdam_policy::{Expected, GuestPath, Permit};
+use http::Exchanges;
 use rustix::fs::{CWD, Mode, OFlags, openat};
 use serde_bytes::ByteBuf;
 use std::collections::BTreeMap;
@@ -49,6 +53,7 @@ pub(super) struct Authority {
     staged_ever: u32,
     plan: Plan,
     log_left: usize,
+    exchanges: Option<Exchanges>,
 }
 
 impl Authority {
@@ -68,7 +73,9 @@ impl Authority {
                 Stopped::Cancelled => Stop::Cancelled,
             })
         });
+        let exchanges = exchanges(&permit, &mut inputs, &clock);
         Self {
+            exchanges,
             workspace,
             clock,
             budget: Arc::new(budget.of_changes(permit.limits().changes).within(turn).having_made(made)),
@@ -86,6 +93,29 @@ impl Authority {
     /// it; and what it adds to the reply. Legal once.
     pub(super) fn take_plan(&mut self) -> (Vec<Planned>, u64, Option<Addition>) {
         (std::mem::take(&mut self.plan).into_steps(), self.budget.spent(), self.inputs.reply.take())
+    }
+
+    /// Lets go of what is still being read over the network.
+    ///
+    /// # Errors
+    /// What could not be written down: there is no answer without it.
+    pub(super) fn end_requests(&mut self) -> Result<(), ToolError> {
+        self.exchanges.as_mut().map_or(Ok(()), Exchanges::finish)
+    }
+
+    /// What a guest failed with, or that it was kept from the network: it is told no more than that
+    /// it was, and who reads this wants to know what to do.
+    pub(super) fn tell_denied(&self, error: ToolError) -> ToolError {
+        match self.exchanges.as_ref().and_then(Exchanges::denied) {
+            Some(denied) => ToolError::new(ErrorCode::NetworkDenied, format!("{denied} ({})", error.message)),
+            None => error,
+        }
+    }
+
+    /// The network of this call.
+    fn network(&mut self) -> Result<&mut Exchanges, ToolError> {
+        let said = "no network is granted here; the policy's profile grants it";
+        self.exchanges.as_mut().ok_or_else(|| ToolError::new(ErrorCode::NetworkDenied, said))
     }
 
     /// The workspace, to be written.
@@ -170,6 +200,19 @@ impl Authority {
     }
 }
 
+/// The network that a permit grants.
+fn exchanges(permit: &Permit, inputs: &mut Inputs, clock: &Clock) -> Option<Exchanges> {
+    let network = permit.grants().network.clone()?;
+    let watched = clock.clone();
+    let terms = Terms {
+        allowance: Allowance::of(network.bytes.0),
+        network,
+        deadline: clock.deadline,
+        stopped: Arc::new(move || watched.useless().is_some()),
+    };
+    Some(Exchanges::new(inputs.web.take()?, terms))
+}
+
 fn denied(reason: impl AsRef<str>) -> ToolError {
     ToolError::new(ErrorCode::PathDenied, reason)
 }
@@ -220,6 +263,9 @@ impl HostCalls for Authority {
                 };
                 self.messaging().and_then(waits).map(|()| Reply::Done)
             }
+            Request::HttpBody(piece) => self.network().and_then(|network| network.body(piece)),
+            Request::HttpSend(request) => self.network().and_then(|network| network.send(request)),
+            Request::HttpRead(id) => self.network().and_then(|network| network.read(id)),
         };
         Answer { reply, descriptor }
     }
@@ -233,6 +279,11 @@ impl HostCalls for Authority {
                 }
             }
             Notification::Log(line) => self.log(line),
+            Notification::HttpClose(id) => {
+                if let Some(network) = &mut self.exchanges {
+                    network.close(id);
+                }
+            }
         }
     }
 }

@@ -14,6 +14,8 @@ pub mod imports;
 mod notice;
 pub mod workers;
 
+pub use authority::http::{ANSWERS_MAX, REQUESTS_MAX};
+pub(crate) use authority::http::{Noted, WebAccess};
 pub use authority::{MESSAGE_FILES_MAX, NOBODY_REACHED, REPORT_BYTES_MAX};
 pub use binary::{Binary, Embedded};
 pub use cache::{CACHE_ENTRIES_MAX, COMPONENT_BYTES_MAX};
@@ -119,6 +121,14 @@ impl Component {
         let imports = self.binary.imports_beyond_baseline().unwrap_or_default();
         imports.iter().any(|import| import.needs == imports::Needs::Interface(interface))
     }
+
+    /// Whether a call of it under these grants can reach the network: the profile names hosts, and
+    /// it asks for HTTP.
+    pub fn has_network(&self, grants: &Grants) -> bool {
+        let imports = self.binary.imports_beyond_baseline().unwrap_or_default();
+        grants.network.as_ref().is_some_and(|network| !network.hosts.is_empty())
+            && imports.iter().any(|import| import.needs == imports::Needs::Network)
+    }
 }
 
 /// Takes what a call says of its progress.
@@ -136,6 +146,8 @@ pub(crate) struct Inputs {
     pub report: Option<Reports>,
     /// Takes the lines that the guest prints, if anybody does.
     pub printed: Option<Reports>,
+    /// The way to the network; none unless the permit grants it.
+    pub web: Option<WebAccess>,
     /// What the call may write of its turn's share.
     pub turn: TurnShare,
     /// Files that an earlier run of this call has made before a crash cut it off: their names are
@@ -267,10 +279,14 @@ impl Sandbox {
         let returned = self.pool.call(&component.binary, key, &job, &mut authority, &clock);
         // A guest that was stopped inside a host function tells of a failure; the reason is ours.
         // Nobody waits for what a cancelled one says.
+        let requests = authority.end_requests();
         let result = match clock.useless() {
             Some(stopped) => Err(stopped.to_tool_error(&limits)),
-            None => returned.and_then(|text| read_result(&text, &limits, unfit)),
+            None => returned
+                .map_err(|error| authority.tell_denied(error))
+                .and_then(|text| read_result(&text, &limits, unfit)),
         };
+        let result = requests.and(result);
         let (plan, written_bytes, reply) = authority.take_plan();
         Finished { result, plan, written_bytes, reply: reply.filter(|reply| !reply.is_empty()) }
     }

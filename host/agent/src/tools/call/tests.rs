@@ -32,7 +32,10 @@ fn toolbox(dir: &std::path::Path, threads: usize) -> Toolbox {
     let registry = Registry::load(&sandbox, &policies, &Sources { builtins: |_| None, policies_dir: None });
     let audit = Arc::new(AuditLog::open(&dir.join("audit.jsonl")).expect("an audit"));
     let outgoing = Outgoing::open(&dir.join("outgoing"), Default::default()).expect("a folder");
-    let warden = Warden::new(Parts { sandbox, workspaces, audit, outgoing }, ByteSize::mib(1));
+    let warden = Warden::new(
+        Parts { sandbox, workspaces, audit, outgoing, web: Arc::new(cofferdam_core::web::NoWeb) },
+        ByteSize::mib(1),
+    );
     let threads = Arc::new(CallThreads::start(threads).expect("threads"));
     Toolbox::new(registry, warden, Arc::default(), threads)
 }

@@ -63,6 +63,9 @@ fn argument(answer: &Answer, place: &Explained, out: &mut dyn Write) -> io::Resu
     for (guest, (access, at)) in &place.mounts {
         writeln!(out, "    in {guest}, {}  {at}", access.spelled())?;
     }
+    for (host, at) in &place.hosts {
+        writeln!(out, "    at {host}  {at}")?;
+    }
     for told in &place.denials {
         let at = told.decided_at.as_ref().map_or_else(String::new, |at| format!("  {at}"));
         writeln!(out, "    denied: {}{at}", told.denial.reason)?;

@@ -69,6 +69,7 @@ impl Room {
         };
         let inputs = Inputs {
             printed: None,
+            web: None,
             attachments: Attachments::default(),
             reply: None,
             messaging: None,

@@ -74,6 +74,7 @@ fn asked(requests: &[Request<'_>]) -> Vec<String> {
     let workspace = Workspaces::open(&config).expect("a workspace").usual().clone();
     let inputs = Inputs {
         printed: None,
+        web: None,
         attachments: Attachments::default(),
         reply: None,
         messaging: None,

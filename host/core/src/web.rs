@@ -1,0 +1,203 @@
+//! Requests over HTTP as guests make them, as plain values, and the seam to whoever sends them. A
+//! failure is a value: the guest sees it as an error of `wasi:http`.
+
+use crate::network::Network;
+use serde::{Deserialize, Serialize};
+use serde_bytes::ByteBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
+
+/// Headers of one request; of more nothing is sent.
+pub const HEADERS_MAX: usize = 64;
+/// Bytes of all names and values of headers, of a request and of an answer.
+pub const HEADER_BYTES_MAX: usize = 32 << 10;
+/// Bytes of the body of one request, which is held until it is sent.
+pub const BODY_BYTES_MAX: usize = 8 << 20;
+/// Bytes of a body that are handed on at once.
+pub const PIECE_BYTES_MAX: usize = 256 << 10;
+/// Redirects that are followed, each under the same rules.
+pub const REDIRECTS_MAX: u32 = 3;
+
+/// Names and values, in their order.
+pub type Headers = Vec<(String, ByteBuf)>;
+
+/// A request as a guest has it; its body comes apart.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HttpRequest {
+    /// The method, as the guest spells it.
+    pub method: String,
+    /// The whole address.
+    pub url: String,
+    /// What the guest wants to say; the gateway decides what is said.
+    pub headers: Headers,
+}
+
+/// The beginning of an answer.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HttpHead {
+    /// The status.
+    pub status: u16,
+    /// What the server says of itself and of the body, without what is between it and the gateway.
+    pub headers: Headers,
+}
+
+/// Why there is no answer, or no more of it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
+#[error("{message}")]
+pub struct HttpFailure {
+    /// What kind of failure it is.
+    pub kind: FailureKind,
+    /// One line for people, without a query and without a secret.
+    pub message: String,
+}
+
+/// Kinds of [`HttpFailure`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum FailureKind {
+    /// No rule lets this through; nothing was sent there.
+    Denied,
+    /// The bytes of the call are used up.
+    TooLarge,
+    /// The time of the call is over, or nobody wants its answer.
+    Late,
+    /// The name stands for nothing.
+    NotFound,
+    /// The body is packed in a way that is not unpacked.
+    Packed,
+    /// The connection broke, or was never made.
+    Broken,
+}
+
+impl HttpFailure {
+    /// A failure with its one line.
+    pub fn new(kind: FailureKind, message: impl AsRef<str>) -> Self {
+        Self { kind, message: crate::text::one_line(message.as_ref(), 1000) }
+    }
+}
+
+/// Bytes that a call has left for bodies. Clones are the same allowance.
+#[derive(Clone, Debug)]
+pub struct Allowance {
+    left: Arc<AtomicU64>,
+    max: u64,
+}
+
+impl Allowance {
+    /// So many bytes.
+    pub fn of(max: u64) -> Self {
+        Self { left: Arc::new(AtomicU64::new(max)), max }
+    }
+
+    /// Takes so many bytes off.
+    ///
+    /// # Errors
+    /// When there are not as many left; then nothing is left any more.
+    pub fn take(&self, bytes: u64) -> Result<(), HttpFailure> {
+        let taken =
+            self.left.fetch_update(Ordering::AcqRel, Ordering::Acquire, |left| left.checked_sub(bytes));
+        if taken.is_ok() {
+            return Ok(());
+        }
+        self.left.store(0, Ordering::Release);
+        let said = format!(
+            "the bodies of this call have more than {} bytes, which is all that its profile allows",
+            self.max
+        );
+        Err(HttpFailure::new(FailureKind::TooLarge, said))
+    }
+}
+
+/// When the work of a call is of no use any more.
+pub type Stopped = Arc<dyn Fn() -> bool + Send + Sync>;
+
+/// Under what a request is sent.
+#[derive(Clone)]
+pub struct Terms {
+    /// The profile's grant.
+    pub network: Network,
+    /// What is left of its bytes.
+    pub allowance: Allowance,
+    /// The end of the call.
+    pub deadline: Instant,
+    /// Whether it has ended before that.
+    pub stopped: Stopped,
+}
+
+/// One request to one host, for the audit: a redirect that is followed is one of its own.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Asked {
+    /// The method; of a request that is refused for it, as the guest spells it.
+    pub method: String,
+    /// The host, with its port unless that is the scheme's own; empty where there is none.
+    pub host: String,
+    /// The path without the query.
+    pub path: String,
+}
+
+/// What became of a request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Fate {
+    /// It is about to be sent, and may change something there.
+    Sending,
+    /// It was answered with a redirect, which is followed.
+    Redirected(u16),
+    /// It was refused, or failed before an answer came.
+    Failed(HttpFailure),
+}
+
+/// Is told of each request as it happens. An error keeps it from being sent.
+pub type Witness<'a> = &'a mut dyn FnMut(&Asked, Fate) -> Result<(), HttpFailure>;
+
+/// An answer, whose body is still to come.
+pub struct Answered {
+    /// Who answered.
+    pub asked: Asked,
+    /// How the answer begins.
+    pub head: HttpHead,
+    /// The rest.
+    pub body: Box<dyn HttpBody>,
+}
+
+/// The bytes of an answer, unpacked.
+pub trait HttpBody: Send {
+    /// The next piece of at most [`PIECE_BYTES_MAX`]; nothing at the end. Blocks.
+    ///
+    /// # Errors
+    /// [`HttpFailure`]; there is nothing more then.
+    fn next(&mut self) -> Result<Vec<u8>, HttpFailure>;
+}
+
+/// Who sends what guests ask for.
+pub trait Web: Send + Sync {
+    /// Sends a request, follows redirects, and waits for the beginning of the answer. Blocks.
+    ///
+    /// # Errors
+    /// [`HttpFailure`]; the witness has seen it.
+    fn send(
+        &self,
+        request: HttpRequest,
+        body: Vec<u8>,
+        terms: &Terms,
+        witness: Witness<'_>,
+    ) -> Result<Answered, HttpFailure>;
+}
+
+/// Sends nothing: where there is no network.
+#[derive(Clone, Copy, Debug)]
+pub struct NoWeb;
+
+impl Web for NoWeb {
+    fn send(
+        &self,
+        request: HttpRequest,
+        _: Vec<u8>,
+        _: &Terms,
+        witness: Witness<'_>,
+    ) -> Result<Answered, HttpFailure> {
+        let failure = HttpFailure::new(FailureKind::Denied, "there is no network here");
+        let asked = Asked { method: request.method, host: String::new(), path: String::new() };
+        witness(&asked, Fate::Failed(failure.clone()))?;
+        Err(failure)
+    }
+}

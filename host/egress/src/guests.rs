@@ -1,0 +1,280 @@
+//! What guests ask of the network, sent under the grant of their profile: each address, the first
+//! and every redirect, is held against the hosts that are granted, and then against what holds for
+//! all addresses that others name.
+
+mod body;
+mod headers;
+#[cfg(test)]
+mod tests;
+
+use crate::error::EgressError;
+use crate::fetch::REDIRECTS;
+use crate::hop::{addresses, client, why};
+use crate::host::HostPort;
+use crate::resolve::{Resolve, SystemResolver};
+use crate::target::{HTTPS_PORT, Ports, Rules, Target};
+use body::Unpacked;
+use cofferdam_core::network::{Address, HostPattern};
+use cofferdam_core::secret::{Blanker, Secret};
+use cofferdam_core::text::one_line;
+use cofferdam_core::web::{
+    Answered, Asked, FailureKind, Fate, HttpFailure, HttpHead, HttpRequest, REDIRECTS_MAX, Stopped, Terms,
+    Web, Witness,
+};
+use headers::Outgoing;
+use reqwest::header::LOCATION;
+use reqwest::{Method, Response};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use tokio::runtime::{Builder, Runtime};
+
+/// How often a wait for a server looks whether the call goes on.
+const PATIENCE: Duration = Duration::from_millis(20);
+
+/// Sends what guests ask for.
+pub struct GuestWeb {
+    named: Vec<HostPort>,
+    secrets: BTreeMap<String, Secret>,
+    resolver: Arc<dyn Resolve>,
+}
+
+impl GuestWeb {
+    /// With the hosts that may be private, and the secrets that profiles may name. A secret that
+    /// cannot be had is absent.
+    pub fn new(named: Vec<HostPort>, secrets: BTreeMap<String, Secret>) -> Self {
+        Self { named, secrets, resolver: Arc::new(SystemResolver) }
+    }
+
+    /// With another resolver.
+    #[must_use]
+    pub fn resolving(self, resolver: Arc<dyn Resolve>) -> Self {
+        Self { resolver, ..self }
+    }
+
+    fn rules(&self) -> Rules<'_> {
+        Rules { named: &self.named, section: "network", ports: Ports::Granted }
+    }
+}
+
+impl Web for GuestWeb {
+    fn send(
+        &self,
+        request: HttpRequest,
+        body: Vec<u8>,
+        terms: &Terms,
+        witness: Witness<'_>,
+    ) -> Result<Answered, HttpFailure> {
+        let first = asked_of_text(&request);
+        let refused = |failure: HttpFailure, witness: Witness<'_>| {
+            witness(&first, Fate::Failed(failure.clone())).and(Err(failure))
+        };
+        // A runtime of its own: a connection lives and ends with its answer, on the call's thread.
+        let runtime = match Builder::new_current_thread().enable_all().build() {
+            Ok(runtime) => runtime,
+            Err(e) => return refused(HttpFailure::new(FailureKind::Broken, e.to_string()), witness),
+        };
+        let mut way = match Way::begin(self, &request, body, terms) {
+            Ok(way) => way,
+            Err(failure) => return refused(failure, witness),
+        };
+        let answered = runtime.block_on(until(terms, way.follow(witness)));
+        match answered.and_then(|answered| answered) {
+            Ok(response) => way.answered(response, runtime, terms, witness),
+            Err(failure) => {
+                // Who looks a name up may hold a thread for longer than the call.
+                runtime.shutdown_background();
+                let failure = way.blanked(failure);
+                witness(&way.asked(), Fate::Failed(failure.clone())).and(Err(failure))
+            }
+        }
+    }
+}
+
+/// One request on its way, over all its redirects.
+struct Way<'a> {
+    web: &'a GuestWeb,
+    terms: &'a Terms,
+    method: Method,
+    outgoing: Outgoing,
+    blanker: Blanker,
+    body: Vec<u8>,
+    target: Target,
+}
+
+impl<'a> Way<'a> {
+    /// Checks all that can be without a network.
+    fn begin(
+        web: &'a GuestWeb,
+        request: &HttpRequest,
+        body: Vec<u8>,
+        terms: &'a Terms,
+    ) -> Result<Self, HttpFailure> {
+        let method = granted_method(&request.method, terms)?;
+        let outgoing = Outgoing::of(&request.headers, &terms.network.headers, &web.secrets)?;
+        let target = Target::parse_under(&request.url, web.rules()).map_err(|refused| denied(&refused))?;
+        let blanker = outgoing.blanker();
+        let way = Self { web, terms, method, outgoing, blanker, body, target };
+        way.granted()?;
+        Ok(way)
+    }
+
+    /// Whether the profile names the host.
+    fn granted(&self) -> Result<(), HttpFailure> {
+        let (name, network) = (self.target.name(), &self.terms.network);
+        if network.allows(name.host(), name.port()) {
+            return Ok(());
+        }
+        let host = HostPattern::exactly(name.host(), name.port());
+        let said = format!(
+            "{} is at {host}, which is not among the hosts of the profile; to allow it write in its network: hosts = \
+             [\"{host}\"]",
+            self.target.shown()
+        );
+        Err(denied(&said))
+    }
+
+    /// The last answer of a row of redirects.
+    async fn follow(&mut self, witness: Witness<'_>) -> Result<Response, HttpFailure> {
+        for _ in 0..=REDIRECTS_MAX {
+            let response = self.ask(witness).await?;
+            let status = response.status().as_u16();
+            let location = response.headers().get(LOCATION).and_then(|location| location.to_str().ok());
+            let Some(location) = location.filter(|_| REDIRECTS.contains(&status)) else {
+                return Ok(response);
+            };
+            witness(&self.asked(), Fate::Redirected(status))?;
+            let from = self.target.shown();
+            let next = self.target.redirected(location, self.web.rules());
+            self.target = next.map_err(|refused| denied(&format!("{from} redirects, and {refused}")))?;
+            self.granted()?;
+            if status == 303 && self.method != Method::HEAD {
+                self.method = granted_method("GET", self.terms)?;
+                self.body = Vec::new();
+                self.outgoing.without_body();
+            }
+        }
+        let said = format!("{} redirects more than {REDIRECTS_MAX} times", self.target.shown());
+        Err(denied(&said))
+    }
+
+    /// Resolves, checks and asks one host.
+    async fn ask(&self, witness: Witness<'_>) -> Result<Response, HttpFailure> {
+        self.terms.allowance.take(self.body.len() as u64)?;
+        let addresses = addresses(&self.target, &*self.web.resolver).await.map_err(of_egress)?;
+        // Not before it is known that somebody is asked.
+        witness(&self.asked(), Fate::Sending)?;
+        let broken = |error: reqwest::Error| {
+            HttpFailure::new(
+                FailureKind::Broken,
+                format!("{} cannot be asked: {}", self.target.shown(), why(&error)),
+            )
+        };
+        let client = client(&self.target, addresses).map_err(broken)?;
+        let request = client.request(self.method.clone(), self.target.url().clone());
+        let request = request.headers(self.outgoing.map());
+        let has_body = !self.body.is_empty() || self.method == Method::POST || self.method == Method::PUT;
+        let request = if has_body { request.body(self.body.clone()) } else { request };
+        request.send().await.map_err(broken)
+    }
+
+    /// Who is asked, for the audit.
+    fn asked(&self) -> Asked {
+        let name = self.target.name();
+        let default = if self.target.is_https() { HTTPS_PORT } else { 80 };
+        let host = if name.port() == default { name.host().to_owned() } else { name.to_string() };
+        let path = self.blanker.whole(self.target.path().as_bytes());
+        Asked { method: self.method.to_string(), host, path: String::from_utf8_lossy(&path).into_owned() }
+    }
+
+    /// A failure without what a server may have made of a secret, such as an address that it leads
+    /// to.
+    fn blanked(&self, failure: HttpFailure) -> HttpFailure {
+        let message = self.blanker.whole(failure.message.as_bytes());
+        HttpFailure { message: String::from_utf8_lossy(&message).into_owned(), ..failure }
+    }
+
+    /// An answer whose body is still to come.
+    fn answered(
+        self,
+        response: Response,
+        runtime: Runtime,
+        terms: &Terms,
+        witness: Witness<'_>,
+    ) -> Result<Answered, HttpFailure> {
+        let asked = self.asked();
+        let head = headers::of_answer(response.headers(), &self.blanker)
+            .map(|headers| HttpHead { status: response.status().as_u16(), headers });
+        let packed = headers::packing(response.headers(), &self.target.shown());
+        let (head, packing) = match head.and_then(|head| Ok((head, packed?))) {
+            Ok(both) => both,
+            Err(failure) => {
+                let failure = self.blanked(failure);
+                return witness(&asked, Fate::Failed(failure.clone())).and(Err(failure));
+            }
+        };
+        let body = Unpacked::new(response, runtime, packing, self.blanker, terms.clone());
+        Ok(Answered { asked, head, body: Box::new(body) })
+    }
+}
+
+/// A method that the profile grants.
+fn granted_method(method: &str, terms: &Terms) -> Result<Method, HttpFailure> {
+    let known = terms.network.methods.iter().find(|known| *known == method);
+    let parsed = known.and_then(|known| known.parse().ok());
+    parsed.ok_or_else(|| {
+        let (method, granted) = (one_line(method, 40), terms.network.methods.join(", "));
+        denied(&format!(
+            "the method {method:?} is not among those of the profile ({granted}); to allow it name it in network.methods"
+        ))
+    })
+}
+
+/// Who a request means, as far as its text tells: nothing was asked of them.
+fn asked_of_text(request: &HttpRequest) -> Asked {
+    let method = one_line(&request.method, 40);
+    match request.url.parse::<Address>() {
+        Ok(address) => {
+            let shown = address.shown();
+            let rest = shown.split_once("://").map_or("", |(_, rest)| rest);
+            let (host, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
+            let path = path.split('?').next().unwrap_or_default();
+            Asked { method, host: host.to_owned(), path: path.to_owned() }
+        }
+        Err(_) => Asked { method, host: String::new(), path: String::new() },
+    }
+}
+
+fn denied(why: &dyn std::fmt::Display) -> HttpFailure {
+    HttpFailure::new(FailureKind::Denied, why.to_string())
+}
+
+fn of_egress(error: EgressError) -> HttpFailure {
+    let kind = match &error {
+        EgressError::NotFound { .. } => FailureKind::NotFound,
+        EgressError::Refused(_) | EgressError::Redirected { .. } | EgressError::Redirects { .. } => {
+            FailureKind::Denied
+        }
+        EgressError::TooLarge { .. } => FailureKind::TooLarge,
+        EgressError::TimedOut { .. } => FailureKind::Late,
+        EgressError::Status { .. } | EgressError::Broken { .. } => FailureKind::Broken,
+    };
+    HttpFailure::new(kind, error.to_string())
+}
+
+/// The end of `work`, or of the call, whichever comes first.
+async fn until<T>(terms: &Terms, work: impl Future<Output = T>) -> Result<T, HttpFailure> {
+    let late = || HttpFailure::new(FailureKind::Late, "the call ended before the server had answered");
+    tokio::select! {
+        biased;
+        () = over(terms.deadline, &terms.stopped) => Err(late()),
+        done = work => Ok(done),
+    }
+}
+
+async fn over(deadline: Instant, stopped: &Stopped) {
+    while Instant::now() < deadline && !stopped() {
+        let next = (Instant::now() + PATIENCE).min(deadline);
+        tokio::time::sleep_until(next.into()).await;
+    }
+}

@@ -1,0 +1,132 @@
+//! The body of an answer: unpacked, counted, blanked, and handed out in bounded pieces.
+
+use super::headers::Packing;
+use super::until;
+use crate::hop::why;
+use bytes::Bytes;
+use cofferdam_core::secret::Blanker;
+use cofferdam_core::web::{FailureKind, HttpBody, HttpFailure, PIECE_BYTES_MAX, Terms};
+use flate2::write::GzDecoder;
+use reqwest::Response;
+use std::io::Write;
+use tokio::runtime::Runtime;
+
+/// Packed bytes that are unpacked at once: at most a thousand times as many come out.
+const STEP_BYTES: usize = 256;
+
+/// A body whose bytes are still to come.
+pub(super) struct Unpacked {
+    response: Response,
+    /// Drives the connection while somebody waits for it; taken when this is dropped.
+    runtime: Option<Runtime>,
+    unpacker: Option<GzDecoder<Vec<u8>>>,
+    blanker: Blanker,
+    terms: Terms,
+    /// What came and was not unpacked yet.
+    input: Bytes,
+    /// What can be handed out.
+    output: Vec<u8>,
+    state: State,
+}
+
+#[derive(Clone, Debug)]
+enum State {
+    Coming,
+    /// All has come.
+    Ended,
+    Failed(HttpFailure),
+}
+
+impl Unpacked {
+    pub(super) fn new(
+        response: Response,
+        runtime: Runtime,
+        packing: Packing,
+        blanker: Blanker,
+        terms: Terms,
+    ) -> Self {
+        let unpacker = (packing == Packing::Gzip).then(|| GzDecoder::new(Vec::new()));
+        Self {
+            response,
+            runtime: Some(runtime),
+            unpacker,
+            blanker,
+            terms,
+            input: Bytes::new(),
+            output: Vec::new(),
+            state: State::Coming,
+        }
+    }
+
+    /// Takes in a little more.
+    fn step(&mut self) -> Result<(), HttpFailure> {
+        if self.input.is_empty() {
+            let Some(runtime) = &self.runtime else { return Ok(()) };
+            let piece = runtime.block_on(until(&self.terms, self.response.chunk()))?;
+            let broken =
+                |e| HttpFailure::new(FailureKind::Broken, format!("the connection broke: {}", why(&e)));
+            match piece.map_err(broken)? {
+                Some(piece) => self.input = piece,
+                None => return self.end(),
+            }
+        }
+        let plain = match &mut self.unpacker {
+            None => self.input.split_to(self.input.len().min(PIECE_BYTES_MAX)).to_vec(),
+            Some(unpacker) => {
+                let step = self.input.split_to(self.input.len().min(STEP_BYTES));
+                unpacker.write_all(&step).map_err(|_| malformed())?;
+                std::mem::take(unpacker.get_mut())
+            }
+        };
+        self.terms.allowance.take(plain.len() as u64)?;
+        self.output.extend(self.blanker.take(&plain));
+        Ok(())
+    }
+
+    fn end(&mut self) -> Result<(), HttpFailure> {
+        self.state = State::Ended;
+        let started = |unpacker: &GzDecoder<Vec<u8>>| unpacker.header().is_some();
+        if let Some(mut unpacker) = self.unpacker.take().filter(started) {
+            unpacker.try_finish().map_err(|_| malformed())?;
+            let plain = std::mem::take(unpacker.get_mut());
+            self.terms.allowance.take(plain.len() as u64)?;
+            self.output.extend(self.blanker.take(&plain));
+        }
+        self.output.extend(self.blanker.rest());
+        Ok(())
+    }
+}
+
+fn malformed() -> HttpFailure {
+    HttpFailure::new(FailureKind::Broken, "the body is said to be packed as gzip, and is not")
+}
+
+impl HttpBody for Unpacked {
+    fn next(&mut self) -> Result<Vec<u8>, HttpFailure> {
+        // As much as comes at once, and at least something.
+        while self.output.is_empty() || (!self.input.is_empty() && self.output.len() < PIECE_BYTES_MAX) {
+            match &self.state {
+                State::Ended => break,
+                State::Failed(failure) => return Err(failure.clone()),
+                State::Coming => {}
+            }
+            if let Err(failure) = self.step() {
+                self.state = State::Failed(failure.clone());
+                // What came before it is not handed out: it may end in a part of a secret.
+                self.output.clear();
+                return Err(failure);
+            }
+        }
+        let rest = self.output.split_off(self.output.len().min(PIECE_BYTES_MAX));
+        Ok(std::mem::replace(&mut self.output, rest))
+    }
+}
+
+impl Drop for Unpacked {
+    fn drop(&mut self) {
+        if let Some(runtime) = self.runtime.take() {
+            // A look-up of a name may hold a thread for longer than the call.
+            runtime.shutdown_background();
+        }
+    }
+}

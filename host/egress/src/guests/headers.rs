@@ -1,0 +1,160 @@
+//! Which headers are said and which are heard: what is between gateway and server is nobody else's.
+
+use cofferdam_core::secret::{Blanker, Secret};
+use cofferdam_core::text::one_line;
+use cofferdam_core::web::{FailureKind, HEADER_BYTES_MAX, HEADERS_MAX, Headers, HttpFailure};
+use reqwest::header::{
+    ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue,
+};
+use serde_bytes::ByteBuf;
+use std::collections::BTreeMap;
+
+/// What a guest's word counts nothing for: it is the gateway's own, or would make it keep a state.
+const NOT_SAID: &[&str] = &[
+    "accept-encoding",
+    "connection",
+    "content-length",
+    "cookie",
+    "expect",
+    "forwarded",
+    "host",
+    "http2-settings",
+    "keep-alive",
+    "proxy-authenticate",
+    "proxy-authorization",
+    "proxy-connection",
+    "te",
+    "trailer",
+    "transfer-encoding",
+    "upgrade",
+    "via",
+];
+/// What of an answer concerns the gateway alone.
+const NOT_HEARD: &[&str] = &[
+    "connection",
+    "content-encoding",
+    "keep-alive",
+    "proxy-authenticate",
+    "proxy-connection",
+    "set-cookie",
+    "set-cookie2",
+    "trailer",
+    "transfer-encoding",
+    "upgrade",
+];
+
+/// How a body is packed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Packing {
+    Plain,
+    Gzip,
+}
+
+/// The headers of a request, with the secrets among them.
+pub(super) struct Outgoing {
+    map: HeaderMap,
+    secrets: Vec<Secret>,
+}
+
+impl Outgoing {
+    /// What the guest says, without what it may not, and the secrets that the profile names.
+    ///
+    /// # Errors
+    /// Too much of it, what is no header, and a secret that is missing: nothing is sent then.
+    pub(super) fn of(
+        said: &Headers,
+        with_secrets: &BTreeMap<String, String>,
+        secrets: &BTreeMap<String, Secret>,
+    ) -> Result<Self, HttpFailure> {
+        let denied = |said: String| HttpFailure::new(FailureKind::Denied, said);
+        let bytes: usize = said.iter().map(|(name, value)| name.len() + value.len()).sum();
+        if said.len() > HEADERS_MAX || bytes > HEADER_BYTES_MAX {
+            return Err(denied(format!(
+                "the request has more than {HEADERS_MAX} headers, or more than {HEADER_BYTES_MAX} bytes of them"
+            )));
+        }
+        let mut map = HeaderMap::new();
+        for (name, value) in said {
+            let lower = name.to_ascii_lowercase();
+            if NOT_SAID.contains(&lower.as_str()) || with_secrets.contains_key(&lower) {
+                continue;
+            }
+            let (Ok(name), Ok(value)) = (lower.parse::<HeaderName>(), HeaderValue::from_bytes(value)) else {
+                return Err(denied(format!("the request has a malformed header {:?}", one_line(&lower, 80))));
+            };
+            map.append(name, value);
+        }
+        let mut sent = Vec::new();
+        for (header, name) in with_secrets {
+            let secret = secrets.get(name).ok_or_else(|| {
+                denied(format!(
+                    "the secret {name} of the header {header} is missing, so nothing was sent; name it in the \
+                     configuration: [secrets.{name}] file = \"…\""
+                ))
+            })?;
+            let value = HeaderValue::from_str(secret.reveal()).ok().zip(header.parse::<HeaderName>().ok());
+            let Some((mut value, header)) = value else {
+                return Err(denied(format!(
+                    "the secret {name} cannot stand in a header, so nothing was sent"
+                )));
+            };
+            value.set_sensitive(true);
+            map.insert(header, value);
+            sent.push(secret.clone());
+        }
+        map.insert(ACCEPT_ENCODING, HeaderValue::from_static("gzip"));
+        Ok(Self { map, secrets: sent })
+    }
+
+    /// What takes its secrets out of whatever comes back.
+    pub(super) fn blanker(&self) -> Blanker {
+        Blanker::of(&self.secrets)
+    }
+
+    pub(super) fn map(&self) -> HeaderMap {
+        self.map.clone()
+    }
+
+    /// Says nothing of a body any more.
+    pub(super) fn without_body(&mut self) {
+        self.map.remove(CONTENT_TYPE);
+    }
+}
+
+/// The headers of an answer as a guest may see them.
+///
+/// # Errors
+/// More than anybody needs.
+pub(super) fn of_answer(map: &HeaderMap, blanker: &Blanker) -> Result<Headers, HttpFailure> {
+    let is_packed = map.contains_key(CONTENT_ENCODING);
+    let heard = map
+        .iter()
+        .filter(|(name, _)| !NOT_HEARD.contains(&name.as_str()) && !(is_packed && *name == CONTENT_LENGTH));
+    let blanked = |value: &HeaderValue| ByteBuf::from(blanker.whole(value.as_bytes()));
+    let headers: Headers = heard.map(|(name, value)| (name.to_string(), blanked(value))).collect();
+    let bytes: usize = headers.iter().map(|(name, value)| name.len() + value.len()).sum();
+    if bytes > HEADER_BYTES_MAX {
+        let said = format!("the server's headers have more than {HEADER_BYTES_MAX} bytes");
+        return Err(HttpFailure::new(FailureKind::TooLarge, said));
+    }
+    Ok(headers)
+}
+
+/// How the body of an answer is packed.
+///
+/// # Errors
+/// A packing that is not taken off: its bytes could not be counted, nor a secret in them be found.
+pub(super) fn packing(map: &HeaderMap, shown: &str) -> Result<Packing, HttpFailure> {
+    let mut said = map.get_all(CONTENT_ENCODING).iter();
+    let first = said.next().map(HeaderValue::as_bytes);
+    match (first.map(<[u8]>::to_ascii_lowercase).as_deref(), said.next()) {
+        (None | Some(b"" | b"identity"), None) => Ok(Packing::Plain),
+        (Some(b"gzip" | b"x-gzip"), None) => Ok(Packing::Gzip),
+        (other, _) => {
+            let packing = one_line(&String::from_utf8_lossy(other.unwrap_or_default()), 40);
+            let said =
+                format!("{shown} is packed as {packing:?}, though gzip was asked for; it is not unpacked");
+            Err(HttpFailure::new(FailureKind::Packed, said))
+        }
+    }
+}

@@ -1,0 +1,150 @@
+//! Requests of guests, with a resolver of the tests' own: what the program's tests on loopback
+//! cannot have.
+
+use super::GuestWeb;
+use crate::{HostPort, Resolve};
+use async_trait::async_trait;
+use cofferdam_core::limits::ByteSize;
+use cofferdam_core::network::{METHODS, Network};
+use cofferdam_core::web::{Allowance, Asked, FailureKind, Fate, HttpFailure, HttpRequest, Terms, Web};
+use std::collections::{BTreeMap, VecDeque};
+use std::io::{self, Read, Write};
+use std::net::{IpAddr, TcpListener};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+/// Each look-up gets the next answer; without one it never ends.
+#[derive(Default)]
+struct Answers {
+    next: Mutex<VecDeque<Vec<IpAddr>>>,
+    asked: Mutex<Vec<String>>,
+}
+
+impl Answers {
+    fn of(answers: &[&[&str]]) -> Arc<Self> {
+        let parse = |answer: &&[&str]| answer.iter().map(|ip| ip.parse().expect("an address")).collect();
+        Arc::new(Self { next: Mutex::new(answers.iter().map(parse).collect()), asked: Mutex::default() })
+    }
+}
+
+#[async_trait]
+impl Resolve for Answers {
+    async fn resolve(&self, name: &str) -> io::Result<Vec<IpAddr>> {
+        self.asked.lock().expect("whole").push(name.to_owned());
+        let answer = self.next.lock().expect("whole").pop_front();
+        match answer {
+            Some(answer) => Ok(answer),
+            None => std::future::pending().await,
+        }
+    }
+}
+
+fn terms(hosts: &[&str], time: Duration) -> Terms {
+    let network = Network {
+        hosts: hosts.iter().map(|host| host.parse().expect("a host")).collect(),
+        methods: METHODS.iter().map(|method| (*method).to_owned()).collect(),
+        bytes: ByteSize::mib(1),
+        headers: BTreeMap::new(),
+    };
+    let deadline = Instant::now() + time;
+    Terms { allowance: Allowance::of(network.bytes.0), network, deadline, stopped: Arc::new(|| false) }
+}
+
+/// Far longer than anything here takes.
+const LATER: Duration = Duration::from_secs(60);
+
+/// The answer's body, and what was witnessed.
+fn ask(web: &GuestWeb, url: &str, terms: &Terms) -> (Result<Vec<u8>, HttpFailure>, Vec<(Asked, Fate)>) {
+    let request = HttpRequest { method: "GET".into(), url: url.into(), headers: Vec::new() };
+    let mut seen = Vec::new();
+    let answered = web.send(request, Vec::new(), terms, &mut |asked: &Asked, fate: Fate| {
+        seen.push((asked.clone(), fate));
+        Ok(())
+    });
+    let body = answered.and_then(|mut answered| {
+        let mut whole = Vec::new();
+        loop {
+            match answered.body.next()? {
+                piece if piece.is_empty() => return Ok(whole),
+                piece => whole.extend(piece),
+            }
+        }
+    });
+    (body, seen)
+}
+
+/// One connection that is answered with this.
+fn server(answer: &'static [u8]) -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let port = listener.local_addr().expect("bound").port();
+    std::thread::spawn(move || {
+        let Ok((mut stream, _)) = listener.accept() else { return };
+        let mut head = Vec::new();
+        let mut byte = [0];
+        while !head.ends_with(b"\r\n\r\n") && matches!(stream.read(&mut byte), Ok(1)) {
+            head.push(byte[0]);
+        }
+        drop(stream.write_all(answer));
+        drop(stream.shutdown(std::net::Shutdown::Write));
+        drop(stream.read(&mut byte));
+    });
+    port
+}
+
+#[test]
+fn a_name_is_resolved_once_and_the_checked_address_is_asked() {
+    let port = server(b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nwhole");
+    let host = format!("files.test:{port}");
+    let named: Vec<HostPort> = vec![host.parse().expect("a host and a port")];
+    // Who would look up again would be led elsewhere.
+    let answers = Answers::of(&[&["127.0.0.1"], &["127.0.0.99"]]);
+    let web = GuestWeb::new(named, BTreeMap::new()).resolving(answers.clone());
+    let (body, seen) = ask(&web, &format!("http://{host}/a?k=v"), &terms(&[&host], LATER));
+    assert_eq!(body.as_deref(), Ok(&b"whole"[..]));
+    assert_eq!(*answers.asked.lock().expect("whole"), ["files.test"]);
+    assert!(
+        matches!(&seen[..], [(asked, Fate::Sending)] if asked.path == "/a" && asked.host == host),
+        "{seen:?}"
+    );
+}
+
+#[test]
+fn one_answer_that_is_not_public_refuses_the_name() {
+    for answer in [
+        &["127.0.0.1"][..],
+        &["8.8.8.8", "10.0.0.1"],
+        &["2606:4700::1", "fe80::1"],
+        &["169.254.169.254"],
+        &["::ffff:192.168.0.1"],
+        &["64:ff9b::7f00:1"],
+        &["0.0.0.0"],
+        &["100.64.0.1"],
+    ] {
+        for host in ["rebinding.test", "rebinding.test:8443", "*.rebinding.test"] {
+            let web = GuestWeb::new(Vec::new(), BTreeMap::new()).resolving(Answers::of(&[answer]));
+            let url = format!("https://{}/a?k=s3cret", host.replace('*', "a"));
+            let (body, seen) = ask(&web, &url, &terms(&[host], LATER));
+            let failure = body.expect_err("refused");
+            assert_eq!(failure.kind, FailureKind::Denied, "{failure}");
+            assert!(failure.message.contains("which is not public"), "{failure}");
+            assert!(failure.message.contains("[network] allowed_private_hosts"), "{failure}");
+            assert!(!failure.message.contains("s3cret"), "{failure}");
+            // Nobody was asked.
+            assert!(matches!(&seen[..], [(_, Fate::Failed(_))]), "{seen:?}");
+        }
+    }
+}
+
+#[test]
+fn who_never_resolves_ends_with_the_call() {
+    let web = GuestWeb::new(Vec::new(), BTreeMap::new()).resolving(Answers::of(&[]));
+    let (body, seen) =
+        ask(&web, "https://silent.test/", &terms(&["silent.test"], Duration::from_millis(100)));
+    assert_eq!(body.map_err(|failure| failure.kind), Err(FailureKind::Late));
+    assert_eq!(seen.len(), 1, "{seen:?}");
+    // A call that is cancelled has no deadline to wait for.
+    let stopped = Terms { stopped: Arc::new(|| true), ..terms(&["silent.test"], LATER) };
+    let web = GuestWeb::new(Vec::new(), BTreeMap::new()).resolving(Answers::of(&[]));
+    let (body, _) = ask(&web, "https://silent.test/", &stopped);
+    assert_eq!(body.map_err(|failure| failure.kind), Err(FailureKind::Late));
+}

@@ -1,0 +1,76 @@
+//! One host that is asked: its name resolved once, every answer checked, and a client that knows
+//! these addresses and no way to others.
+
+use crate::error::EgressError;
+use crate::resolve::Resolve;
+use crate::target::Target;
+use reqwest::dns::{Addrs, Name, Resolving};
+use reqwest::{Client, redirect};
+use std::error::Error;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+
+/// A client of its own for each host.
+pub(crate) fn client(target: &Target, addresses: Vec<IpAddr>) -> Result<Client, reqwest::Error> {
+    Client::builder()
+        .no_proxy()
+        .redirect(redirect::Policy::none())
+        .referer(false)
+        .no_gzip()
+        .no_brotli()
+        .no_zstd()
+        .no_deflate()
+        .https_only(target.is_https())
+        .pool_max_idle_per_host(0)
+        .user_agent(concat!("cofferdam/", env!("CARGO_PKG_VERSION")))
+        .dns_resolver(Arc::new(Checked { name: target.domain().map(str::to_owned), addresses }))
+        .build()
+}
+
+/// Every address of the target's host, all of them checked.
+pub(crate) async fn addresses(target: &Target, resolver: &dyn Resolve) -> Result<Vec<IpAddr>, EgressError> {
+    let addresses = match (target.address(), target.domain()) {
+        (Some(address), _) => vec![address],
+        (None, Some(name)) => {
+            let not_found = |why: String| EgressError::NotFound { shown: target.shown(), why };
+            let found = resolver.resolve(name).await.map_err(|error| not_found(error.to_string()))?;
+            if found.is_empty() {
+                return Err(not_found("it has no address".to_owned()));
+            }
+            found
+        }
+        (None, None) => Vec::new(),
+    };
+    addresses.iter().try_for_each(|address| target.check(*address))?;
+    Ok(addresses)
+}
+
+/// Stands where the client would look names up: it knows the checked addresses of one name.
+struct Checked {
+    name: Option<String>,
+    addresses: Vec<IpAddr>,
+}
+
+impl reqwest::dns::Resolve for Checked {
+    fn resolve(&self, name: Name) -> Resolving {
+        let known = self.name.as_deref() == Some(name.as_str());
+        let addresses: Vec<SocketAddr> =
+            self.addresses.iter().filter(|_| known).map(|address| SocketAddr::new(*address, 0)).collect();
+        Box::pin(async move {
+            if addresses.is_empty() {
+                return Err("its address was not checked".into());
+            }
+            Ok(Box::new(addresses.into_iter()) as Addrs)
+        })
+    }
+}
+
+/// The innermost cause, which says most; without the address, whose query may be a secret.
+pub(crate) fn why(error: &reqwest::Error) -> String {
+    let mut cause: &dyn Error = error;
+    while let Some(inner) = cause.source() {
+        cause = inner;
+    }
+    let inner = if error.source().is_none() { "the connection broke".to_owned() } else { cause.to_string() };
+    cofferdam_core::text::one_line(&inner, 200)
+}

@@ -1,0 +1,86 @@
+//! `[network]` and `[secrets]`: whom guests may reach besides public hosts, and where the secrets
+//! are that profiles name. No secret is read here.
+
+use super::ConfigError;
+use super::places::Places;
+use cofferdam_core::text::one_line;
+use cofferdam_egress::HostPort;
+use cofferdam_policy::grant::is_secret_name;
+use serde::Deserialize;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+/// `[network]` as it is written.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct Table {
+    allowed_private_hosts: Vec<String>,
+}
+
+/// `[secrets.NAME]` as it is written.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct SecretTable {
+    file: Option<PathBuf>,
+    env: Option<String>,
+}
+
+/// What guests may reach and be given, besides what their profiles say.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Config {
+    /// Hosts that may be private, and asked over plain http, where a profile names them as well.
+    pub private_hosts: Vec<HostPort>,
+    /// Where each secret is.
+    pub secrets: BTreeMap<String, SecretSource>,
+}
+
+/// Where a secret is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SecretSource {
+    /// In a file, alone.
+    File(PathBuf),
+    /// In a variable of the environment.
+    Variable(String),
+}
+
+impl Config {
+    /// The files that hold secrets.
+    pub fn files(&self) -> impl Iterator<Item = &PathBuf> {
+        self.secrets.values().filter_map(|source| match source {
+            SecretSource::File(file) => Some(file),
+            SecretSource::Variable(_) => None,
+        })
+    }
+
+    /// Of both sections; paths are relative to the folder of the configuration's file.
+    pub(super) fn of(
+        network: Table,
+        secrets: BTreeMap<String, SecretTable>,
+        file: Option<&Path>,
+        places: &Places,
+    ) -> Result<Self, ConfigError> {
+        let hosts: Result<Vec<HostPort>, _> =
+            network.allowed_private_hosts.iter().map(|host| host.parse()).collect();
+        let private_hosts = hosts.map_err(|e| {
+            places.refuse("network.allowed_private_hosts", format!("allowed_private_hosts: {e}"))
+        })?;
+        let base = file.and_then(|file| std::path::absolute(file).ok()?.parent().map(Path::to_owned));
+        let mut sources = BTreeMap::new();
+        for (name, SecretTable { file, env }) in secrets {
+            let shown = one_line(&name, 80);
+            let refuse = |said: String| Err(places.refuse(&format!("secrets.{name}"), said));
+            if !is_secret_name(&name) {
+                return refuse(format!("{shown:?} is no name of a secret; write letters, digits and _"));
+            }
+            let source = match (file, env) {
+                (Some(file), None) => {
+                    SecretSource::File(base.iter().fold(file, |file, base| base.join(file)))
+                }
+                (None, Some(variable)) if !variable.is_empty() => SecretSource::Variable(variable),
+                _ => return refuse(format!("{shown} needs one of file = \"PATH\" and env = \"VARIABLE\"")),
+            };
+            sources.insert(name, source);
+        }
+        Ok(Self { private_hosts, secrets: sources })
+    }
+}

@@ -1,0 +1,118 @@
+//! `wasi:http` for guests: what a guest wants to send goes to the gateway, which sends it or not.
+//!
+//! Handles and streams alone: nothing here parses an address, and nothing connects to anybody.
+
+mod answer;
+mod fields;
+mod request;
+mod sending;
+mod unused;
+
+use crate::state::State;
+use bindings::wasi::http::{outgoing_handler, types};
+use cofferdam_core::tool::{ErrorCode as ToolCode, ToolError};
+use cofferdam_core::web::{FailureKind, HttpFailure};
+use request::OutgoingRequest;
+use sending::Sending;
+use types::ErrorCode;
+use wasmtime::component::{HasSelf, Linker, Resource};
+
+/// Host bindings generated from `wasi:http` as it is published, without its side for servers.
+mod bindings {
+    #![allow(missing_docs, unreachable_pub, clippy::all, reason = "generated code")]
+
+    wasmtime::component::bindgen!({
+        inline: "
+            package cofferdam:http;
+            world client {
+                import wasi:http/types@0.2.12;
+                import wasi:http/outgoing-handler@0.2.12;
+            }
+        ",
+        path: ["../../wit", "wit/http.wit"],
+        world: "cofferdam:http/client",
+        imports: { default: trappable },
+        with: {
+            "wasi:io": wasmtime_wasi::p2::bindings::io,
+            "wasi:clocks": wasmtime_wasi::p2::bindings::clocks,
+            "wasi:http/types.fields": super::fields::Fields,
+            "wasi:http/types.incoming-request": super::unused::IncomingRequest,
+            "wasi:http/types.outgoing-request": super::request::OutgoingRequest,
+            "wasi:http/types.request-options": super::request::Options,
+            "wasi:http/types.response-outparam": super::unused::ResponseOutparam,
+            "wasi:http/types.incoming-response": super::answer::IncomingResponse,
+            "wasi:http/types.incoming-body": super::answer::IncomingBody,
+            "wasi:http/types.future-trailers": super::answer::Trailers,
+            "wasi:http/types.outgoing-response": super::unused::OutgoingResponse,
+            "wasi:http/types.outgoing-body": super::request::OutgoingBody,
+            "wasi:http/types.future-incoming-response": super::sending::Sending,
+        },
+        require_store_data_send: true,
+    });
+}
+
+/// Links `wasi:http/outgoing-handler` and its types. The gateway decides about every request.
+///
+/// # Errors
+/// When something of it is linked already.
+pub(crate) fn add_to_linker(linker: &mut Linker<State>) -> wasmtime::Result<()> {
+    types::add_to_linker::<State, HasSelf<_>>(linker, &types::LinkOptions::default(), |state| state)?;
+    outgoing_handler::add_to_linker::<State, HasSelf<_>>(linker, |state| state)
+}
+
+impl outgoing_handler::Host for State {
+    fn handle(
+        &mut self,
+        request: Resource<OutgoingRequest>,
+        options: Option<Resource<request::Options>>,
+    ) -> wasmtime::Result<Result<Resource<Sending>, ErrorCode>> {
+        if let Some(options) = options {
+            self.table.delete(options)?;
+        }
+        let request = self.table.delete(request)?;
+        Ok(match request.wire() {
+            Ok((wire, body)) => Ok(self.table.push(Sending::new(self.gateway.clone(), wire, body))?),
+            Err(error) => Err(error),
+        })
+    }
+}
+
+impl types::Host for State {
+    fn http_error_code(&mut self, error: Resource<types::IoError>) -> wasmtime::Result<Option<ErrorCode>> {
+        let failed = self.table.get(&error)?.downcast_ref::<Failed>();
+        Ok(failed.map(|Failed(code)| code.clone()))
+    }
+}
+
+/// What a stream of a body fails with.
+#[derive(Debug, thiserror::Error)]
+#[error("{0:?}")]
+struct Failed(ErrorCode);
+
+/// What a guest sees of a failure; its words are in the audit.
+fn of_failure(failure: HttpFailure) -> ErrorCode {
+    match failure.kind {
+        FailureKind::Denied => ErrorCode::HttpRequestDenied,
+        FailureKind::TooLarge => ErrorCode::HttpResponseBodySize(None),
+        FailureKind::Late => ErrorCode::HttpResponseTimeout,
+        FailureKind::NotFound => ErrorCode::DestinationNotFound,
+        FailureKind::Packed => ErrorCode::HttpResponseContentCoding(None),
+        FailureKind::Broken => ErrorCode::InternalError(Some(failure.message)),
+    }
+}
+
+/// What a guest sees where the gateway answers none of it.
+fn of_gateway(error: ToolError) -> ErrorCode {
+    match error.code {
+        ToolCode::NetworkDenied => ErrorCode::HttpRequestDenied,
+        _ => ErrorCode::InternalError(Some(error.to_string())),
+    }
+}
+
+/// What both ends of a request share.
+type Shared<T> = std::sync::Arc<std::sync::Mutex<T>>;
+
+fn lock<T>(shared: &Shared<T>) -> std::sync::MutexGuard<'_, T> {
+    // Nobody panics while holding it.
+    shared.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+}

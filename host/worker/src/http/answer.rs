@@ -1,0 +1,177 @@
+//! An answer in a guest's hands: its head, and its body as a stream whose pieces the gateway hands
+//! out one by one.
+
+use super::bindings::wasi::http::types::{self, ErrorCode};
+use super::fields::Fields;
+use super::{Failed, of_failure, of_gateway};
+use crate::gateway::Gateway;
+use crate::state::State;
+use bytes::Bytes;
+use cofferdam_core::host_call::{HttpId, Notification, Reply, Request};
+use cofferdam_core::web::HttpHead;
+use std::sync::Arc;
+use wasmtime::component::Resource;
+use wasmtime_wasi::p2::{
+    DynInputStream, DynPollable, InputStream, Pollable, StreamError, StreamResult, subscribe,
+};
+
+/// An answer.
+#[allow(unreachable_pub, reason = "the generated bindings re-export it")]
+pub struct IncomingResponse {
+    status: u16,
+    headers: Fields,
+    /// Taken once.
+    body: Option<Arc<Hold>>,
+}
+
+/// The body of an answer.
+#[allow(unreachable_pub, reason = "the generated bindings re-export it")]
+pub struct IncomingBody {
+    /// Taken once, by its stream.
+    hold: Option<Arc<Hold>>,
+}
+
+/// There are none: the gateway drops those of servers.
+#[derive(Debug, Default)]
+#[allow(unreachable_pub, reason = "the generated bindings re-export it")]
+pub struct Trailers {
+    taken: bool,
+}
+
+/// The guest's hold on an answer; the gateway forgets the rest of it when it ends.
+struct Hold {
+    id: HttpId,
+    gateway: Gateway,
+}
+
+impl Drop for Hold {
+    fn drop(&mut self) {
+        self.gateway.notify(Notification::HttpClose(self.id));
+    }
+}
+
+impl IncomingResponse {
+    pub(super) fn new(gateway: Gateway, id: HttpId, head: HttpHead) -> Self {
+        let body = Some(Arc::new(Hold { id, gateway }));
+        Self { status: head.status, headers: Fields::of(head.headers), body }
+    }
+}
+
+impl types::HostIncomingResponse for State {
+    fn status(&mut self, this: Resource<IncomingResponse>) -> wasmtime::Result<u16> {
+        Ok(self.table.get(&this)?.status)
+    }
+
+    fn headers(&mut self, this: Resource<IncomingResponse>) -> wasmtime::Result<Resource<Fields>> {
+        let headers = self.table.get(&this)?.headers.clone();
+        Ok(self.table.push(headers)?)
+    }
+
+    fn consume(
+        &mut self,
+        this: Resource<IncomingResponse>,
+    ) -> wasmtime::Result<Result<Resource<IncomingBody>, ()>> {
+        match self.table.get_mut(&this)?.body.take() {
+            None => Ok(Err(())),
+            hold => Ok(Ok(self.table.push(IncomingBody { hold })?)),
+        }
+    }
+
+    fn drop(&mut self, this: Resource<IncomingResponse>) -> wasmtime::Result<()> {
+        self.table.delete(this)?;
+        Ok(())
+    }
+}
+
+impl types::HostIncomingBody for State {
+    fn stream(
+        &mut self,
+        this: Resource<IncomingBody>,
+    ) -> wasmtime::Result<Result<Resource<DynInputStream>, ()>> {
+        let Some(hold) = self.table.get_mut(&this)?.hold.take() else { return Ok(Err(())) };
+        let stream: DynInputStream = Box::new(BodyStream { hold: Some(hold), piece: Bytes::new() });
+        Ok(Ok(self.table.push_child(stream, &this)?))
+    }
+
+    fn finish(&mut self, this: Resource<IncomingBody>) -> wasmtime::Result<Resource<Trailers>> {
+        self.table.delete(this)?;
+        Ok(self.table.push(Trailers::default())?)
+    }
+
+    fn drop(&mut self, this: Resource<IncomingBody>) -> wasmtime::Result<()> {
+        self.table.delete(this)?;
+        Ok(())
+    }
+}
+
+#[async_trait::async_trait]
+impl Pollable for Trailers {
+    async fn ready(&mut self) {}
+}
+
+type GotTrailers = Option<Result<Result<Option<Resource<Fields>>, ErrorCode>, ()>>;
+
+impl types::HostFutureTrailers for State {
+    fn subscribe(&mut self, this: Resource<Trailers>) -> wasmtime::Result<Resource<DynPollable>> {
+        subscribe(&mut self.table, this)
+    }
+
+    fn get(&mut self, this: Resource<Trailers>) -> wasmtime::Result<GotTrailers> {
+        let taken = std::mem::replace(&mut self.table.get_mut(&this)?.taken, true);
+        Ok(Some(if taken { Err(()) } else { Ok(Ok(None)) }))
+    }
+
+    fn drop(&mut self, this: Resource<Trailers>) -> wasmtime::Result<()> {
+        self.table.delete(this)?;
+        Ok(())
+    }
+}
+
+struct BodyStream {
+    /// None at the end, and after an error.
+    hold: Option<Arc<Hold>>,
+    /// What was handed out and not read yet.
+    piece: Bytes,
+}
+
+impl BodyStream {
+    /// The next piece; nothing at the end.
+    fn ask(hold: &Hold) -> Result<Vec<u8>, ErrorCode> {
+        let piece = hold.gateway.ask(Request::HttpRead(hold.id), |reply| match reply {
+            Reply::HttpPiece(piece) => Some(Ok(piece.into_vec())),
+            Reply::HttpFailed(failure) => Some(Err(failure)),
+            _ => None,
+        });
+        piece.map_err(of_gateway)?.map_err(of_failure)
+    }
+}
+
+#[async_trait::async_trait]
+impl Pollable for BodyStream {
+    /// A read waits by itself: the gateway ends it with the call.
+    async fn ready(&mut self) {}
+}
+
+#[async_trait::async_trait]
+impl InputStream for BodyStream {
+    fn read(&mut self, size: usize) -> StreamResult<Bytes> {
+        if size == 0 {
+            return Ok(Bytes::new());
+        }
+        if self.piece.is_empty() {
+            let Some(hold) = &self.hold else { return Err(StreamError::Closed) };
+            match Self::ask(hold) {
+                Ok(piece) if piece.is_empty() => {
+                    self.hold = None;
+                    return Err(StreamError::Closed);
+                }
+                Ok(piece) => self.piece = piece.into(),
+                Err(code) => {
+                    self.hold = None;
+                    return Err(StreamError::LastOperationFailed(wasmtime::Error::new(Failed(code))));
+                }
+            }
+        }
+        Ok(self.piece.split_to(size.min(self.piece.len())))
+    }
+}

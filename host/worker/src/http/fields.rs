@@ -1,0 +1,155 @@
+//! Header fields in a guest's hands: names in small letters, bounded, and none that are the
+//! gateway's to choose.
+
+use super::bindings::wasi::http::types::{self, HeaderError};
+use crate::state::State;
+use cofferdam_core::web::{HEADER_BYTES_MAX, HEADERS_MAX, Headers};
+use serde_bytes::ByteBuf;
+use wasmtime::component::Resource;
+
+/// What is between the gateway and the server, and so no guest's to say.
+const FORBIDDEN: &[&str] = &[
+    "connection",
+    "host",
+    "http2-settings",
+    "keep-alive",
+    "proxy-authenticate",
+    "proxy-authorization",
+    "proxy-connection",
+    "transfer-encoding",
+    "upgrade",
+];
+
+/// A list of fields.
+#[derive(Clone, Debug, Default)]
+#[allow(unreachable_pub, reason = "the generated bindings re-export it")]
+pub struct Fields {
+    list: Vec<(String, Vec<u8>)>,
+    /// Those of a request or an answer are no one's to change.
+    immutable: bool,
+}
+
+impl Fields {
+    /// Those of an answer.
+    pub(super) fn of(headers: Headers) -> Self {
+        let list = headers.into_iter().map(|(name, value)| (name, value.into_vec())).collect();
+        Self { list, immutable: true }
+    }
+
+    /// The same for a request or an answer.
+    #[must_use]
+    pub(super) fn frozen(mut self) -> Self {
+        self.immutable = true;
+        self
+    }
+
+    /// As the gateway is told.
+    pub(super) fn wire(&self) -> Headers {
+        self.list.iter().map(|(name, value)| (name.clone(), ByteBuf::from(value.clone()))).collect()
+    }
+
+    fn append(&mut self, name: &str, value: Vec<u8>) -> wasmtime::Result<Result<(), HeaderError>> {
+        let name = match self.changed(name) {
+            Ok(name) => name,
+            Err(error) => return Ok(Err(error)),
+        };
+        if value.iter().any(|b| (*b < 0x20 && *b != b'\t') || *b == 0x7f) {
+            return Ok(Err(HeaderError::InvalidSyntax));
+        }
+        let bytes: usize = self.list.iter().map(|(name, value)| name.len() + value.len()).sum();
+        if self.list.len() >= HEADERS_MAX || bytes + name.len() + value.len() > HEADER_BYTES_MAX {
+            wasmtime::bail!(
+                "it set more than {HEADERS_MAX} headers, or more than {HEADER_BYTES_MAX} bytes of them"
+            );
+        }
+        self.list.push((name, value));
+        Ok(Ok(()))
+    }
+
+    /// The name of fields that are about to change.
+    fn changed(&self, name: &str) -> Result<String, HeaderError> {
+        let lower = lower(name).ok_or(HeaderError::InvalidSyntax)?;
+        match (self.immutable, FORBIDDEN.contains(&lower.as_str())) {
+            (true, _) => Err(HeaderError::Immutable),
+            (false, true) => Err(HeaderError::Forbidden),
+            (false, false) => Ok(lower),
+        }
+    }
+}
+
+/// A name in small letters, if it is one (RFC 9110, 5.6.2).
+fn lower(name: &str) -> Option<String> {
+    let is_token = |b: u8| b.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&b);
+    (!name.is_empty() && name.bytes().all(is_token)).then(|| name.to_ascii_lowercase())
+}
+
+type Changed = wasmtime::Result<Result<(), HeaderError>>;
+
+impl types::HostFields for State {
+    fn new(&mut self) -> wasmtime::Result<Resource<Fields>> {
+        Ok(self.table.push(Fields::default())?)
+    }
+
+    fn from_list(
+        &mut self,
+        entries: Vec<(String, Vec<u8>)>,
+    ) -> wasmtime::Result<Result<Resource<Fields>, HeaderError>> {
+        let mut fields = Fields::default();
+        for (name, value) in entries {
+            if let Err(error) = fields.append(&name, value)? {
+                return Ok(Err(error));
+            }
+        }
+        Ok(Ok(self.table.push(fields)?))
+    }
+
+    fn get(&mut self, this: Resource<Fields>, name: String) -> wasmtime::Result<Vec<Vec<u8>>> {
+        let (fields, name) = (self.table.get(&this)?, lower(&name).unwrap_or_default());
+        Ok(fields.list.iter().filter(|(known, _)| *known == name).map(|(_, value)| value.clone()).collect())
+    }
+
+    fn has(&mut self, this: Resource<Fields>, name: String) -> wasmtime::Result<bool> {
+        let (fields, name) = (self.table.get(&this)?, lower(&name).unwrap_or_default());
+        Ok(fields.list.iter().any(|(known, _)| *known == name))
+    }
+
+    fn set(&mut self, this: Resource<Fields>, name: String, values: Vec<Vec<u8>>) -> Changed {
+        let fields = self.table.get_mut(&this)?;
+        let lower = match fields.changed(&name) {
+            Ok(lower) => lower,
+            Err(error) => return Ok(Err(error)),
+        };
+        let mut set = fields.clone();
+        set.list.retain(|(known, _)| *known != lower);
+        for value in values {
+            if let Err(error) = set.append(&lower, value)? {
+                return Ok(Err(error));
+            }
+        }
+        *fields = set;
+        Ok(Ok(()))
+    }
+
+    fn delete(&mut self, this: Resource<Fields>, name: String) -> Changed {
+        let fields = self.table.get_mut(&this)?;
+        Ok(fields.changed(&name).map(|lower| fields.list.retain(|(known, _)| *known != lower)))
+    }
+
+    fn append(&mut self, this: Resource<Fields>, name: String, value: Vec<u8>) -> Changed {
+        self.table.get_mut(&this)?.append(&name, value)
+    }
+
+    fn entries(&mut self, this: Resource<Fields>) -> wasmtime::Result<Vec<(String, Vec<u8>)>> {
+        Ok(self.table.get(&this)?.list.clone())
+    }
+
+    fn clone(&mut self, this: Resource<Fields>) -> wasmtime::Result<Resource<Fields>> {
+        let fields = Fields { immutable: false, ..self.table.get(&this)?.clone() };
+        Ok(self.table.push(fields)?)
+    }
+
+    fn drop(&mut self, this: Resource<Fields>) -> wasmtime::Result<()> {
+        self.table.delete(this)?;
+        Ok(())
+    }
+}

@@ -1,0 +1,156 @@
+//! Secrets that the gateway adds: sent to one host, never seen by the guest, and taken out of
+//! whatever comes back.
+
+use super::server::{Server, ok, to};
+use super::{ask, granting, named, outcome, requests};
+use std::io::Write;
+use std::os::unix::fs::PermissionsExt;
+use support::home::Home;
+
+const SECRET: &str = "Bearer s3cr/et-t0ken+x";
+const TOKEN: &str = "s3cr/et-t0ken+x";
+
+/// A home whose profile sends a secret to this server; `source` is where it is.
+fn home(server: &Server, source: &str) -> Home {
+    let network =
+        format!("{}, headers = {{ Authorization = {{ secret = \"KEY\" }} }}", super::network(server));
+    let home = granting(&network).config(&format!("{}[secrets.KEY]\n{source}\n", named(&[server])));
+    let file = home.dir().join("key");
+    std::fs::write(&file, format!("{SECRET}\n")).expect("writable");
+    std::fs::set_permissions(file, PermissionsExt::from_mode(0o600)).expect("ours");
+    home
+}
+
+/// That no part of the secret is where anybody reads.
+fn nowhere(home: &Home, ran: &support::home::Ran) {
+    let log = std::fs::read_to_string(home.state().join("audit.jsonl")).expect("written");
+    for text in [&ran.stdout, &ran.stderr, &log] {
+        assert!(!text.contains(TOKEN) && !text.contains("s3cr%2Fet"), "{text}");
+    }
+}
+
+#[test]
+fn a_secret_is_sent_and_never_seen() {
+    let server = Server::start(|asked, stream| {
+        let sent = asked.header("authorization").unwrap_or_default().to_owned();
+        let headers = format!("X-Echo: <{sent}>\r\n");
+        let body = format!("[{sent}] [{TOKEN}] [s3cr%2Fet-t0ken%2Bx] {}", asked.head);
+        drop(stream.write_all(&ok(&headers, body.as_bytes())));
+    });
+    let home = home(&server, "file = \"key\"");
+    let mut command = home.command(&["call", "network", &server.asks("/")]);
+    let ran: support::home::Ran = command.env("COFFERDAM_LOG", "trace").output().expect("it runs").into();
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert_eq!(server.asked()[0].header("authorization"), Some(SECRET));
+    assert!(
+        ran.json()["text"].as_str().is_some_and(|text| text.starts_with("[***] [***] [***] GET ")),
+        "{ran:?}"
+    );
+    assert_eq!(ran.json()["echo"], "<***>");
+    nowhere(&home, &ran);
+    // A header of the guest's own does not stand in its place.
+    for header in ["Authorization: mine", "AUTHORIZATION: mine"] {
+        assert_eq!(ask(&home, &[&server.asks("/"), &format!("header={header}")]).code, Some(0));
+    }
+    assert!(server.asked().iter().all(|asked| asked.header("authorization") == Some(SECRET)));
+    assert!(server.asked().iter().all(|asked| !asked.head.contains("mine")));
+}
+
+#[test]
+fn a_secret_that_comes_back_in_pieces_is_taken_out() {
+    let server = Server::start(|asked, stream| {
+        let chunked = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n";
+        let mut sent = stream.write_all(chunked.as_bytes());
+        for byte in format!("a {TOKEN} b {SECRET} c {}", &TOKEN[..9]).bytes() {
+            sent = sent.and_then(|()| stream.write_all(&[b"1\r\n", &[byte][..], b"\r\n"].concat()));
+            if asked.path() == "/slow" {
+                std::thread::sleep(std::time::Duration::from_millis(2));
+            }
+        }
+        drop(sent.and_then(|()| stream.write_all(b"0\r\n\r\n")));
+    });
+    let home = home(&server, "file = \"key\"");
+    for (path, piece) in [("/", "1"), ("/", "7"), ("/slow", "3"), ("/slow", "1000")] {
+        let ran = ask(&home, &[&server.asks(path), &format!("piece={piece}")]);
+        let expected = format!("a *** b *** c {}", &TOKEN[..9]);
+        assert_eq!(ran.json()["text"], *expected, "{path} {piece}: {ran:?}");
+        nowhere(&home, &ran);
+    }
+}
+
+#[test]
+fn a_secret_in_a_packed_body_is_taken_out() {
+    let mut packer = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::best());
+    packer.write_all(format!("a {SECRET} b").as_bytes()).expect("memory");
+    let server = Server::saying(ok("Content-Encoding: gzip\r\n", &packer.finish().expect("memory")));
+    let home = home(&server, "file = \"key\"");
+    let ran = ask(&home, &[&server.asks("/")]);
+    assert_eq!(ran.json()["text"], "a *** b", "{ran:?}");
+}
+
+#[test]
+fn a_secret_in_a_redirect_is_in_no_record() {
+    let server = Server::routing(|path| match path {
+        "/" => to(302, &format!("/next/{TOKEN}?k={TOKEN}")),
+        "/away" => to(302, &format!("https://evil.test/{TOKEN}")),
+        _ => ok("", b"there"),
+    });
+    let home = home(&server, "file = \"key\"");
+    let ran = ask(&home, &[&server.asks("/")]);
+    assert_eq!(ran.json()["text"], "there", "{ran:?}");
+    nowhere(&home, &ran);
+    assert_eq!(requests(&home)[1]["path"], "/next/***");
+    let ran = ask(&home, &[&server.asks("/away")]);
+    assert_eq!(ran.error(), "network_denied", "{ran:?}");
+    nowhere(&home, &ran);
+    assert!(server.asked().iter().all(|asked| asked.header("authorization") == Some(SECRET)));
+}
+
+#[test]
+fn a_secret_may_be_in_a_variable() {
+    let server = Server::saying(ok("", b""));
+    let home = home(&server, "env = \"NET_KEY\"");
+    let mut command = home.command(&["call", "network", &server.asks("/")]);
+    let ran: support::home::Ran = command.env("NET_KEY", SECRET).output().expect("it runs").into();
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert_eq!(server.asked()[0].header("authorization"), Some(SECRET));
+}
+
+#[test]
+fn a_missing_secret_sends_nothing() {
+    let server = Server::saying(ok("", b""));
+    for source in
+        ["env = \"NET_KEY\"", "file = \"nowhere\"", "env = \"NET_KEY\"\n[secrets.OTHER]\nfile = \"key\""]
+    {
+        let home = home(&server, source);
+        let ran = ask(&home, &[&server.asks("/")]);
+        assert_eq!(ran.error(), "network_denied", "{source}: {ran:?}");
+        assert!(ran.message().contains("the secret KEY of the header authorization is missing"), "{ran:?}");
+        assert_eq!(outcome(&home), "network_denied");
+    }
+    // Too short to be taken out of anything, and one that others may read.
+    let home = home(&server, "file = \"key\"");
+    std::fs::write(home.dir().join("key"), "short").expect("writable");
+    assert_eq!(ask(&home, &[&server.asks("/")]).error(), "network_denied");
+    std::fs::write(home.dir().join("key"), SECRET).expect("writable");
+    std::fs::set_permissions(home.dir().join("key"), PermissionsExt::from_mode(0o644)).expect("ours");
+    assert_eq!(ask(&home, &[&server.asks("/")]).error(), "network_denied");
+    assert!(server.asked().is_empty());
+}
+
+#[test]
+fn secrets_are_configured_strictly() {
+    for (config, says) in [
+        ("[secrets.KEY]\n", "needs one of file"),
+        ("[secrets.KEY]\nfile = \"a\"\nenv = \"B\"\n", "needs one of file"),
+        ("[secrets.\"a-b\"]\nenv = \"B\"\n", "no name of a secret"),
+        ("[secrets.KEY]\nvalue = \"s3cret-value\"\n", "unknown field"),
+        ("[secrets.KEY]\nfile = \"workspace/shared/key\"\n", "where tools read and write"),
+        ("[network]\nallowed_private_hosts = [\"10.0.0.1\"]\n", "no host and port"),
+        ("[network]\nhosts = [\"10.0.0.1\"]\n", "unknown field"),
+    ] {
+        let ran = Home::new().config(config).run(&["tools"]);
+        assert_eq!(ran.code, Some(2), "{config}: {ran:?}");
+        assert!(ran.stderr.contains(says) && !ran.stderr.contains("s3cret-value"), "{says:?}: {ran:?}");
+    }
+}

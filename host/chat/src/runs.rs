@@ -3,7 +3,7 @@
 
 use crate::answering::{Base, Flow, arrivals, fetched, hand_on};
 use crate::lanes::{Arrival, Slot};
-use crate::outbound::{Opening, plan};
+use crate::outbound::{Opening, deliver, plan};
 use crate::people::Welcomes;
 use async_trait::async_trait;
 use cofferdam_agent::tools::Approver;
@@ -43,8 +43,12 @@ pub trait Messenger: Send + Sync {
     /// The messages that a response becomes.
     fn parts(&self, said: OutgoingResponse) -> Vec<NewPart>;
 
-    /// Has a stored reply sent, once.
+    /// Has a stored reply sent, once, when its session has come to it.
     async fn send(&self, reply: Reply);
+
+    /// Has a stored message sent, once, whatever its session is at: the turn there may be the one
+    /// that waits for it to be out.
+    fn send_beside(&self, message: Reply);
 
     /// Asks somebody in private, who alone decides, for so long.
     ///
@@ -247,6 +251,15 @@ impl<C: Welcomes> Messenger for Reaching<C> {
         if hand_on(channel.base(), &self.lanes, arrivals::reply(&*channel, reply)).await == Flow::Stops {
             tracing::debug!("a message of a run waits for the next start");
         }
+    }
+
+    fn send_beside(&self, message: Reply) {
+        let channel = self.now();
+        tokio::spawn(async move {
+            let base = channel.base();
+            deliver(&base.store, &*channel, message, &base.stop.soon).await;
+            base.sweep().await;
+        });
     }
 
     async fn approver(&self, person: &str, patience: Duration) -> Result<Arc<dyn Approver>, Unreached> {

@@ -2,6 +2,7 @@
 
 mod kept;
 pub(super) mod people;
+mod replied;
 
 pub(in crate::workflows) use kept::ended_text;
 
@@ -21,7 +22,7 @@ use cofferdam_core::limits::Span;
 use cofferdam_core::path::GuestPath;
 use cofferdam_core::tool::{ErrorCode, ToolError};
 use cofferdam_store::{Ended, KeptRun, RunState, Store, StoreError, TaskState, now_ms};
-use cofferdam_warden::attachments::{Attachments, BlobStore};
+use cofferdam_warden::attachments::BlobStore;
 use cofferdam_warden::calls::Warden;
 use cofferdam_warden::messaging::Messaging;
 use cofferdam_warden::publish::Place;
@@ -182,9 +183,7 @@ impl Executor {
         let cancel = self.stop.child_token();
         let work = async {
             match &task.work {
-                PlannedWork::Tool { name, with } => {
-                    self.call(run, &task.id, (name, with), outputs, &cancel).await
-                }
+                PlannedWork::Tool { name, with } => self.call(run, n, (name, with), outputs, &cancel).await,
                 PlannedWork::Agent(work) => self.ask(run, &task.id, work, outputs, &cancel).await,
                 PlannedWork::Send(work) => self.send(run, n, work, outputs, &cancel).await,
                 PlannedWork::Approve(work) => self.approve(run, n, work, outputs, &cancel).await,
@@ -240,13 +239,14 @@ impl Executor {
     async fn call(
         &self,
         run: &Run,
-        task: &str,
+        n: usize,
         (name, with): (&str, &Arguments),
         outputs: &Map<String, Value>,
         cancel: &CancellationToken,
     ) -> Result<Value, Problem> {
         let arguments = run.plan.arguments(with, outputs)?;
-        let turn = turn_of(run, task);
+        let attachments = self.replied(run, n, name, cancel).await?;
+        let turn = turn_of(run, &run.plan.tasks[n].id);
         let request = CallRequest {
             id: turn.call(0),
             turn: turn.clone(),
@@ -254,7 +254,7 @@ impl Executor {
             caller: run.by.clone(),
             tool: name.to_owned(),
             arguments: Ok(arguments.to_string()),
-            attachments: Attachments::default(),
+            attachments,
             recent: None,
             report: None,
             printed: None,

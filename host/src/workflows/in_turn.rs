@@ -5,13 +5,17 @@
 //! call makes: a call that runs again after a crash finds what it did.
 
 use super::executor::Executor;
+mod run;
+
+pub(super) use run::{BeganInTurn, event, in_words};
+
 use super::executor::people::{lost, named, reached};
 use super::gather::Problem;
 use cofferdam_chat::runs::Asking;
-use cofferdam_core::audit::{self, CallFacts, Workflow, WorkflowState, sha256_hex};
+use cofferdam_core::audit::{self, CallFacts, WorkflowState, sha256_hex};
 use cofferdam_core::id::{Caller, TurnId};
-use cofferdam_core::limits::Span;
 use cofferdam_core::message::{OutgoingAttachment, OutgoingResponse, SentMessage};
+use cofferdam_core::text::one_line;
 use cofferdam_core::tool::{ErrorCode, ToolError};
 use cofferdam_store::{
     Ended, KeptRun, NewDirect, NewMessage, NewReply, NewRun, NewTurnWait, Owner, Sent, TurnWaited, now_ms,
@@ -19,14 +23,11 @@ use cofferdam_store::{
 use cofferdam_warden::attachments::outgoing::{Addition, Source};
 use cofferdam_warden::messaging::{Message, Messaging};
 use cofferdam_workflow::Person;
-use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value, json};
+use run::{WORKFLOW, new_run};
+use serde_json::json;
 use std::time::Duration;
 use tokio::runtime::Handle;
 use tokio_util::sync::CancellationToken;
-
-/// The workflow's id of all runs that turns begin.
-pub(super) const WORKFLOW: &str = "turn";
 
 /// A summary is told with each reply, so it is short.
 pub const SUMMARY_BYTES_MAX: usize = 4 << 10;
@@ -46,36 +47,10 @@ pub(super) struct InTurn {
     pub(super) runtime: Handle,
 }
 
-/// What a run of a turn began with. It has the fields of a file's run that are shown of each.
-#[derive(Serialize, Deserialize)]
-pub(super) struct BeganInTurn {
-    dir: String,
-    files: [(); 0],
-    input: Value,
-    env: Map<String, Value>,
-    trigger: Value,
-    tools: Map<String, Value>,
-    /// The request that goes on.
-    pub(super) request: TurnId,
-    /// What was noted to go on by.
-    pub(super) summary: Option<String>,
-    /// Whether whoever asked was served in private: then they must be when it goes on.
-    pub(super) was_served: bool,
-}
-
-impl BeganInTurn {
-    /// What is kept of a run.
-    ///
-    /// # Errors
-    /// It is nothing that any release writes.
-    pub(super) fn of(kept: &KeptRun) -> Result<Self, serde_json::Error> {
-        serde_json::from_str(&kept.new.began_with)
-    }
-}
-
 impl Messaging for InTurn {
     fn serves(&self, to: &str) -> Result<(), ToolError> {
         let person = person(to)?;
+        self.may_write()?;
         let Some(people) = &self.executor.people else { return Err(denied(to)) };
         if !people.channels.iter().any(|channel| *channel == person.channel) {
             return Err(denied(to));
@@ -132,6 +107,22 @@ impl Messaging for InTurn {
 }
 
 impl InTurn {
+    /// Refuses whoever is answered in an open group alone: nobody is written to for them.
+    fn may_write(&self) -> Result<(), ToolError> {
+        let (Some(asking), Some(people)) = (&self.asking, &self.executor.people) else { return Ok(()) };
+        match people.runs.messenger(&asking.by.channel) {
+            Some(messenger) if !messenger.serves(&asking.by.sender) => {
+                let by = format!("{}:{}", asking.by.channel, asking.by.sender);
+                let said = format!(
+                    "{} is not served in private, so nobody is written to for them",
+                    one_line(&by, 80)
+                );
+                Err(ToolError::new(ErrorCode::RecipientDenied, said))
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// Sends a message, once, and waits until it is out.
     async fn delivered(
         &self,
@@ -147,6 +138,7 @@ impl InTurn {
             None => None,
         };
         let messenger = executor.messenger(&to, cancel).await?;
+        self.may_write()?;
         let id = name_of("send", of, &[&named(&to), &text]);
         let turn = match &run {
             Some(run) => TurnId::new(format!("{}/{id}", run.new.run)),
@@ -192,7 +184,7 @@ impl InTurn {
             };
             executor.warden.outgoing().release(&turn);
             match kept.map_err(lost)? {
-                Some(reply) => messenger.send(reply).await,
+                Some(message) => messenger.send(message).await,
                 None if run.is_some() => return Err(ended()),
                 None => {}
             }
@@ -238,6 +230,7 @@ impl InTurn {
 
     async fn begun(&self, of: &CallFacts, summary: Option<String>) -> Result<String, Problem> {
         let asking = self.asking()?;
+        self.may_write()?;
         if summary.as_ref().is_some_and(|summary| summary.len() > SUMMARY_BYTES_MAX) {
             return Err(
                 invalid(format!("\"summary\" has at most {SUMMARY_BYTES_MAX} bytes; shorten it")).into()
@@ -335,55 +328,6 @@ impl InTurn {
     fn note(&self, new: &NewRun, state: WorkflowState, by: Option<&Caller>) -> Result<(), ToolError> {
         self.executor.warden.note_workflow(event(new, state, by))
     }
-}
-
-fn new_run(run: String, asking: &Asking, summary: Option<String>, was_served: bool) -> NewRun {
-    let Asking { request, session, by, answer_to, .. } = asking;
-    let began = BeganInTurn {
-        dir: String::new(),
-        files: [],
-        input: json!({}),
-        env: Map::new(),
-        trigger: json!({
-            "kind": WORKFLOW, "channel": by.channel, "sender": by.sender, "session": session.as_str(),
-            "request": request.as_str(),
-        }),
-        tools: Map::new(),
-        request: request.clone(),
-        summary,
-        was_served,
-    };
-    NewRun {
-        run,
-        workflow: WORKFLOW.to_owned(),
-        by: by.clone(),
-        began_with: serde_json::to_string(&began).expect("plain data"),
-        file_sha256: String::new(),
-        tasks: Vec::new(),
-        owner: Owner::Turn,
-        answer_to: Some(answer_to.clone()),
-        answers: false,
-    }
-}
-
-/// What the audit is told of a run.
-pub(super) fn event(new: &NewRun, state: WorkflowState, by: Option<&Caller>) -> Workflow {
-    Workflow {
-        run: new.run.clone(),
-        workflow: new.workflow.clone(),
-        file_sha256: new.file_sha256.clone(),
-        state: Some(state),
-        by: by.map(|by| format!("{}:{}", by.channel, by.sender)),
-        task: None,
-        attachments: None,
-        to: None,
-        text_sha256: None,
-    }
-}
-
-/// A time in words: `24h`, `90s`.
-pub(super) fn in_words(milliseconds: i64) -> String {
-    Span(Duration::from_millis(u64::try_from(milliseconds).unwrap_or(0))).to_string()
 }
 
 /// Names what a call does: the same again when it runs again.

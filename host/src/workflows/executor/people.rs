@@ -157,7 +157,7 @@ impl Executor {
             let kept = self.store.keep_message(new).await.map_err(lost)?;
             self.warden.outgoing().release(&turn);
             match kept {
-                Some(reply) => messenger.send(reply).await,
+                Some(message) => messenger.send(message).await,
                 // The run has ended.
                 None => return Err(cancelled()),
             }

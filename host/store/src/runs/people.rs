@@ -127,6 +127,17 @@ impl Waits for Sqlite {
         self.write(move |tx| wait(tx, &new, now)).await
     }
 
+    async fn files_of_reply(&self, run: &str, task: usize) -> Result<Option<(String, String)>, StoreError> {
+        let run = run.to_owned();
+        self.ride(move |tx| {
+            let found =
+                "SELECT channel, files FROM run_message WHERE run = ?1 AND n = ?2 AND files IS NOT NULL";
+            let row = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, row.get(1)?));
+            Ok(tx.prepare_cached(found)?.query_row(params![run, super::number(task)], row).optional()?)
+        })
+        .await
+    }
+
     async fn runs_to_go_on(&self, now: i64, deadline: i64) -> Result<Vec<String>, StoreError> {
         self.ride(move |tx| {
             let mut statement = tx.prepare_cached(

@@ -6,6 +6,7 @@ mod look;
 mod memory;
 mod people;
 mod sqlite;
+mod turns;
 
 use memory::Memory;
 

@@ -5,21 +5,22 @@
 //! plan that it gathers is carried out by somebody else, after the call succeeded.
 
 pub(super) mod http;
+mod messaging;
+
+pub use messaging::{MESSAGE_FILES_MAX, NOBODY_REACHED};
 
 use super::Inputs;
 use super::clock::{Clock, Stopped};
 use super::workers::{Answer, HostCalls};
 use crate::attachments::outgoing::{Addition, Body, Source};
 use crate::attachments::{Attachments, Blob, BlobBytes};
-use crate::messaging::{Message, Messaging};
 use crate::publish::{Budget, Plan, Planned, PublishError, STAGED_MAX, StagedFile, Stop, Summary, Workspace};
-use cofferdam_core::audit::CallFacts;
 use cofferdam_core::capability::Interface;
 use cofferdam_core::host_call::{
     AttachmentBytes, Contents, Disposition, LINE_OVERHEAD_BYTES, Notification, OUTPUT_BYTES_MAX, Planning,
     Reply, ReplyFile, ReplySource, Request, StagedId, Taken,
 };
-use cofferdam_core::message::{Address, DirectMessage, OutgoingAttachment, SentMessage};
+use cofferdam_core::message::{Address, OutgoingAttachment};
 use cofferdam_core::text::one_line;
 use cofferdam_core::tool::{ErrorCode, ToolError};
 use cofferdam_core::web::{Allowance, Terms};
@@ -30,17 +31,9 @@ use serde_bytes::ByteBuf;
 use std::collections::BTreeMap;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::Arc;
-use std::time::Duration;
 
 /// Longer progress messages are cut.
 pub const REPORT_BYTES_MAX: usize = 200;
-
-/// Files of one message that a call writes.
-pub const MESSAGE_FILES_MAX: usize = 10;
-
-/// Said of tools that write to people where nobody can be reached.
-pub const NOBODY_REACHED: &str = "people are written to by a running `cofferdam serve` alone, and this call is not one of \
-     its chats; ask for it in a chat with the bot, or write a workflow with `send`";
 
 /// What one call may do beyond reading its mounts, and what it has planned so far.
 pub(super) struct Authority {
@@ -253,15 +246,9 @@ impl HostCalls for Authority {
             Request::Cancelled => Ok(Reply::Cancelled(self.inputs.cancel.is_cancelled())),
             Request::AddToReply(files, to) => self.add_to_reply(files, to).map(Reply::Added),
             Request::Send(message) => self.send(message).map(Reply::Sent),
-            Request::BeginWorkflow(summary) => {
-                self.messaging().and_then(|(people, of)| people.begin(of, summary)).map(Reply::Begun)
-            }
+            Request::BeginWorkflow(summary) => self.begin_workflow(summary).map(Reply::Begun),
             Request::WaitForReply { workflow, message, timeout_ms } => {
-                let timeout = timeout_ms.map(Duration::from_millis);
-                let waits = |(people, of): (&Arc<dyn Messaging>, &CallFacts)| {
-                    people.wait(of, &workflow, &message, timeout)
-                };
-                self.messaging().and_then(waits).map(|()| Reply::Done)
+                self.wait_for_reply(&workflow, &message, timeout_ms).map(|()| Reply::Done)
             }
             Request::HttpBody(piece) => self.network().and_then(|network| network.body(piece)),
             Request::HttpSend(request) => self.network().and_then(|network| network.send(request)),
@@ -396,39 +383,6 @@ impl Authority {
         let added = reply.address(&to).and_then(|()| self.add(&mut reply, files));
         self.inputs.reply = Some(reply);
         added
-    }
-
-    /// Who reaches people, and for which call.
-    fn messaging(&self) -> Result<(&Arc<dyn Messaging>, &CallFacts), ToolError> {
-        if !self.permit.grants().allows(Interface::Messaging) {
-            return Err(denied("nobody may be written to here; the policy's profile grants it"));
-        }
-        let reaches = self.inputs.messaging.as_ref().map(|(people, of)| (people, of));
-        reaches.ok_or_else(|| ToolError::new(ErrorCode::ToolUnavailable, NOBODY_REACHED))
-    }
-
-    fn send(&self, message: DirectMessage) -> Result<SentMessage, ToolError> {
-        let (people, of) = self.messaging()?;
-        let DirectMessage { to, text, files, workflow } = message;
-        if !self.permit.may_write_to(&to) {
-            let to = one_line(&to, 80);
-            return Err(denied(format!(
-                "{to} was not judged as a recipient of this call; use the argument itself"
-            )));
-        }
-        if files.len() > MESSAGE_FILES_MAX {
-            let said =
-                format!("a message takes at most {MESSAGE_FILES_MAX} files; send the rest in another one");
-            return Err(ToolError::new(ErrorCode::QuotaExceeded, said));
-        }
-        let source = |path: String| {
-            let body = self.named(&path)?;
-            Ok(Source { body, name: None, mime_type: None })
-        };
-        let files = files.into_iter().map(source).collect::<Result<_, ToolError>>()?;
-        let limits = *self.permit.limits();
-        let stopped = || self.clock.useless().map(|stopped| stopped.to_tool_error(&limits));
-        people.send(of, Message { to, text, files, workflow }, &stopped)
     }
 
     fn log(&mut self, line: &str) {

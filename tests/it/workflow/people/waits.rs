@@ -290,3 +290,20 @@ async fn what_a_policy_asks_about_is_asked_below_the_message_that_began_the_run(
     world.answer(&asked, "noted: hello").await?;
     Ok(())
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_replys_file_is_an_attachment_of_the_tools_that_follow() -> anyhow::Result<()> {
+    let workflow = "workflow: collect\non: { command: collect }\ntasks:\n\
+        \x20 - { id: ask, send: { to: \"telegram:5000000002\", text: \"The plan, please.\" } }\n\
+        \x20 - { id: answer, wait: { reply_to: ask, timeout: 1h } }\n\
+        \x20 - { id: keep, tool: attachment_save, with: { index: 0, path: /shared/plan.txt } }\n\
+        output: \"{{ tasks.answer.output.files[0].name }} of {{ tasks.keep.output.bytes_written }} bytes\"\n";
+    let world = World::running(&[workflow]).await?;
+    let asked = world.ask("/collect");
+    let question = world.said_to(BEN, "The plan, please.").await?;
+    let document = support::telegram::Media::with_content("plan", "the plan").name("plan.txt");
+    world.server.push(Incoming::private(BEN).document(document).reply_to(&question.message));
+    world.answer(&asked, "plan.txt of 8 bytes").await?;
+    assert_eq!(std::fs::read(world.home.host("/shared/plan.txt"))?, b"the plan");
+    Ok(())
+}

@@ -22,8 +22,10 @@ pub(super) fn write(answer: &Answer, embedded: bool, out: &mut dyn Write) -> io:
     }
     for reason in &answer.asks {
         let about = one_line(&reason.about, 200);
-        let path = reason.path.as_ref().map_or_else(String::new, |path| format!(" for {path}"));
-        writeln!(out, "  asks {}{path}: {about}  {}", reason.when.spelled(), reason.at)?;
+        let path = reason.path.as_ref().map(ToString::to_string);
+        let whom = path.or_else(|| reason.recipient.clone());
+        let whom = whom.map_or_else(String::new, |whom| format!(" for {whom}"));
+        writeln!(out, "  asks {}{whom}: {about}  {}", reason.when.spelled(), reason.at)?;
     }
     for problem in &answer.problems {
         writeln!(out, "  problem: {problem}")?;

@@ -62,6 +62,10 @@ impl Waits for Memory {
         })
     }
 
+    async fn files_of_reply(&self, _: &str, _: usize) -> Result<Option<(String, String)>, StoreError> {
+        Ok(None)
+    }
+
     async fn runs_to_go_on(&self, now: i64, deadline: i64) -> Result<Vec<String>, StoreError> {
         let held = self.held();
         let waits = |run: &KeptRun, began_at: i64| {

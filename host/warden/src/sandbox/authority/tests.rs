@@ -5,6 +5,7 @@ use super::*;
 use crate::publish::{self, TurnShare, Workspaces};
 use cofferdam_core::id::TurnId;
 use cofferdam_core::limits::ByteSize;
+use cofferdam_core::message::{DirectMessage, SentMessage};
 use cofferdam_policy::{Call, Facts, PolicySet, Verdict, judge};
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
@@ -245,4 +246,112 @@ fn a_report_is_one_short_line_whatever_a_guest_says() {
     let length = seen[1].len();
     assert!((REPORT_BYTES_MAX - 10..=REPORT_BYTES_MAX).contains(&length), "{length} bytes");
     assert!(!seen[1].contains(['\n', '\u{202e}']), "{}", seen[1]);
+}
+
+/// Takes messages, for whoever is asked about.
+#[derive(Default)]
+struct Postbox(Mutex<Vec<String>>);
+
+impl crate::messaging::Messaging for Postbox {
+    fn serves(&self, _: &str) -> Result<(), ToolError> {
+        Ok(())
+    }
+
+    fn send(
+        &self,
+        _: &cofferdam_core::audit::CallFacts,
+        message: crate::messaging::Message,
+        _: &dyn Fn() -> Option<ToolError>,
+    ) -> Result<SentMessage, ToolError> {
+        let said = format!("{} {} {}", message.to, message.text, message.files.len());
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(said);
+        Ok(SentMessage { channel: "paper".into(), channel_id: "1".into(), message_id: "2".into() })
+    }
+
+    fn begin(&self, _: &cofferdam_core::audit::CallFacts, _: Option<String>) -> Result<String, ToolError> {
+        Ok("turn-1".into())
+    }
+
+    fn wait(
+        &self,
+        _: &cofferdam_core::audit::CallFacts,
+        _: &str,
+        _: &str,
+        _: Option<std::time::Duration>,
+    ) -> Result<(), ToolError> {
+        Ok(())
+    }
+}
+
+/// What a call of a tool that may write to `telegram:1`, with `/shared/mine`, comes to.
+fn writes(
+    room: &Room,
+    interfaces: &str,
+    postbox: Option<Arc<Postbox>>,
+    request: Request<'_>,
+) -> Result<Reply, ToolError> {
+    let profile = format!("{PROFILE}interfaces = [{interfaces}]\n");
+    let tool = "schema = 1\ntool = \"t\"\nprofile = \"p\"\ncomponent = \"builtin\"\nsafety = \"side-effecting\"\n\
+        why = \"a test\"\n[arguments]\nto = \"recipient\"\npath = { path = \"read\" }\n";
+    let set = PolicySet::parse([("profiles/p.toml", &*profile), ("tools/t.toml", tool)]).expect("sound");
+    let policy = set.get("t").expect("there");
+    let arguments = serde_json::json!({ "to": "telegram:1", "path": "/shared/mine" });
+    let call = Call { id: TurnId::new("test").call(0), tool: policy.tool.clone(), arguments };
+    let Verdict::Permit(permit) = judge(call, policy) else { panic!("no rule asks") };
+    let facts = cofferdam_core::audit::CallFacts {
+        call: TurnId::new("test").call(0),
+        turn: TurnId::new("test"),
+        session: None,
+        caller: cofferdam_core::id::Caller { channel: "test".into(), sender: "1".into() },
+        own_workspace: false,
+        tool: "t".into(),
+        component_sha256: None,
+        policy_sha256: None,
+        profile: None,
+        arguments: serde_json::Value::Null,
+        arguments_sha256: String::new(),
+    };
+    let inputs = Inputs {
+        printed: None,
+        attachments: Attachments::default(),
+        reply: None,
+        messaging: postbox.map(|postbox| (postbox as Arc<dyn crate::messaging::Messaging>, facts)),
+        report: None,
+        turn: TurnShare { limit: ByteSize::mib(1), left: 1 << 20 },
+        made: Vec::new(),
+        cancel: CancellationToken::new(),
+        started: Instant::now(),
+    };
+    Authority::new(permit, inputs, room.workspace.clone()).handle(request).reply
+}
+
+#[test]
+fn a_guest_writes_to_whom_the_judge_named_with_what_it_named() {
+    let room = Room::new();
+    room.put("mine");
+    std::fs::write(room.dir.path().join("workspace/shared/other"), "other").expect("writable");
+    let postbox = Arc::new(Postbox::default());
+    let message = |to: &str, files: &[&str]| {
+        let files = files.iter().map(|file| (*file).to_owned()).collect();
+        Request::Send(DirectMessage { to: to.into(), text: "hi".into(), files, workflow: None })
+    };
+    let send = |request| writes(&room, "\"messaging\"", Some(postbox.clone()), request);
+    for (request, code) in [
+        (message("telegram:2", &[]), ErrorCode::PathDenied),
+        (message("", &[]), ErrorCode::PathDenied),
+        (message("telegram:1", &["/shared/other"]), ErrorCode::PathDenied),
+        (message("telegram:1", &["/vault/key"]), ErrorCode::PathDenied),
+        (message("telegram:1", &["/shared/mine"; MESSAGE_FILES_MAX + 1]), ErrorCode::QuotaExceeded),
+    ] {
+        assert_eq!(send(request).expect_err("refused").code, code);
+    }
+    assert!(matches!(send(message("telegram:1", &["/shared/mine"])), Ok(Reply::Sent(_))));
+    assert_eq!(*postbox.0.lock().unwrap_or_else(PoisonError::into_inner), ["telegram:1 hi 1"]);
+    // Without the interface there is nobody, and without a channel neither.
+    for request in [message("telegram:1", &[]), Request::BeginWorkflow(None)] {
+        let refused = writes(&room, "", Some(postbox.clone()), request).expect_err("refused");
+        assert_eq!(refused.code, ErrorCode::PathDenied);
+    }
+    let unreached = writes(&room, "\"messaging\"", None, message("telegram:1", &[])).expect_err("refused");
+    assert_eq!(unreached.code, ErrorCode::ToolUnavailable);
 }

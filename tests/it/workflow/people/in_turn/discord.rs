@@ -15,7 +15,8 @@ async fn start(home: &Home, server: &DiscordServer, telegram: &str) -> anyhow::R
 }
 
 fn section(server: &DiscordServer) -> String {
-    format!("[channels.discord]\napi_url = {:?}\nallowed_users = [{DAN}, {EVA}]\n", server.api_url())
+    let (api, cdn) = (server.api_url(), server.cdn_url());
+    format!("[channels.discord]\napi_url = {api:?}\ncdn_url = {cdn:?}\nallowed_users = [{DAN}, {EVA}]\n")
 }
 
 async fn said(server: &DiscordServer, words: &str) -> anyhow::Result<Sent> {

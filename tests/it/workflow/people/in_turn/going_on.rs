@@ -61,9 +61,10 @@ async fn without_a_model_the_reply_is_told_and_its_file_can_be_saved() -> anyhow
     world.server.push(reply);
     let said = world.answer(&begun, &format!("telegram:{BEN} replies: see this")).await?;
     assert!(said.text.contains("plan.txt"), "{}", said.text);
-    let saved = world.ask("/attachment_download path=/shared/plans");
-    world.answer(&saved, "{").await?;
-    assert_eq!(std::fs::read(world.home.host("/shared/plans/plan.txt"))?, b"the plan");
+    let saved = world.ask("/attachment_download downloadDir=/shared/plans");
+    let saved: Value = serde_json::from_str(&world.answer(&saved, "{\"ok\":true").await?.text)?;
+    let path = saved["files"][0]["path"].as_str().expect("one file");
+    assert_eq!(std::fs::read(world.home.host(path))?, b"the plan", "{saved}");
     Ok(())
 }
 

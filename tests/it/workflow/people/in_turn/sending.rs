@@ -129,3 +129,45 @@ fn where_nobody_is_reached_it_says_so() {
         }
     }
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_message_and_a_summary_have_their_limits() -> anyhow::Result<()> {
+    let (world, _llm) = agent(|request| {
+        let send =
+            |text: &str| Call::new("message_send", json!({ "to": format!("telegram:{ANN}"), "text": text }));
+        match called(request) {
+            0 => Turn::calls([send(&"x".repeat((32 << 10) + 1))]),
+            1 => Turn::calls([send(" \n")]),
+            2 => Turn::calls([Call::new("workflow_create", json!({ "summary": "x".repeat((4 << 10) + 1) }))]),
+            _ => {
+                let read = |text: &String| serde_json::from_str::<Value>(text).unwrap_or_default();
+                let code = |text: &String| read(text)["error"]["code"].as_str().unwrap_or("none").to_owned();
+                let codes: Vec<_> = request.results().iter().map(code).collect();
+                Turn::say(&codes.join(" "))
+            }
+        }
+    })
+    .await?;
+    let asked = world.ask("try it");
+    world.answer(&asked, "too_large invalid_arguments invalid_arguments").await?;
+    assert_eq!(messages(&world), [Value::Null; 0]);
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn whoever_is_answered_in_an_open_group_alone_writes_to_nobody() -> anyhow::Result<()> {
+    const GROUP: i64 = -1_001_234_567_890;
+    let mut world = World::stopped(&[]).await?;
+    world.home =
+        world.home.telegram_more(&format!("[channels.telegram.groups.\"{GROUP}\"]\nmembers = \"all\"\n"));
+    world.start()?;
+    for (text, code) in [
+        ("/message_send@cofferdam_test_bot to=telegram:5000000002 text=hello", "recipient_denied: "),
+        ("/workflow_create@cofferdam_test_bot", "recipient_denied: "),
+    ] {
+        let asked = world.server.push(Incoming::group(GROUP, EVE).text(text));
+        world.answer(&asked, code).await?;
+    }
+    assert!(world.texts_to(BEN).is_empty());
+    Ok(())
+}

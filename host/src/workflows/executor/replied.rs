@@ -1,0 +1,56 @@
+//! The files of the reply that a run has waited for: the attachments of the calls that come after it,
+//! up to the next wait.
+
+use super::people::lost;
+use super::{Executor, Problem, Run};
+use cofferdam_core::capability::Interface;
+use cofferdam_core::tool::ToolError;
+use cofferdam_warden::attachments::Attachments;
+use cofferdam_workflow::PlannedWork;
+use std::time::Duration;
+use tokio_util::sync::CancellationToken;
+
+/// How often a channel is looked for that is not up yet.
+const NOT_UP: Duration = Duration::from_millis(100);
+
+impl Executor {
+    /// The attachments of a tool's call in a task. They are fetched for a tool that may see them
+    /// alone.
+    pub(super) async fn replied(
+        &self,
+        run: &Run,
+        n: usize,
+        tool: &str,
+        cancel: &CancellationToken,
+    ) -> Result<Attachments, Problem> {
+        let awaited = run.plan.tasks[..n].iter().rev().find_map(|task| match &task.work {
+            PlannedWork::Wait(wait) => Some(wait.reply_to),
+            _ => None,
+        });
+        let (Some(of), Some(people)) = (awaited, &self.people) else { return Ok(Attachments::default()) };
+        let seen = [Interface::TurnAttachments, Interface::RecentAttachments];
+        let sees = |interface: &Interface| {
+            self.toolbox.registry().get(tool).is_ok_and(|tool| tool.policy.grants.allows(*interface))
+        };
+        if !seen.iter().any(sees) {
+            return Ok(Attachments::default());
+        }
+        let Some((channel, files)) = self.store.files_of_reply(&run.id, of).await.map_err(lost)? else {
+            return Ok(Attachments::default());
+        };
+        // What is a channel's in the store begins with its name.
+        let channel = channel.split('-').next().unwrap_or_default();
+        let fetched = async {
+            loop {
+                if let Some(messenger) = people.runs.messenger(channel) {
+                    return messenger.fetch(&files).await;
+                }
+                tokio::time::sleep(NOT_UP).await;
+            }
+        };
+        tokio::select! {
+            fetched = fetched => Ok(fetched),
+            () = cancel.cancelled() => Err(ToolError::cancelled().into()),
+        }
+    }
+}

@@ -1,0 +1,90 @@
+//! A run that a turn begins: what is kept of it, and what the audit is told.
+
+use cofferdam_chat::runs::Asking;
+use cofferdam_core::audit::{Workflow, WorkflowState};
+use cofferdam_core::id::{Caller, TurnId};
+use cofferdam_core::limits::Span;
+use cofferdam_store::{KeptRun, NewRun, Owner};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+use std::time::Duration;
+
+/// The workflow's id of all runs that turns begin.
+pub(super) const WORKFLOW: &str = "turn";
+
+/// What a run of a turn began with. It has the fields of a file's run that are shown of each.
+#[derive(Serialize, Deserialize)]
+pub(in crate::workflows) struct BeganInTurn {
+    dir: String,
+    files: [(); 0],
+    input: Value,
+    env: Map<String, Value>,
+    pub(super) trigger: Value,
+    tools: Map<String, Value>,
+    /// The request that goes on.
+    pub(in crate::workflows) request: TurnId,
+    /// What was noted to go on by.
+    pub(in crate::workflows) summary: Option<String>,
+    /// Whether whoever asked was served in private: then they must be when it goes on.
+    pub(in crate::workflows) was_served: bool,
+}
+
+impl BeganInTurn {
+    /// What is kept of a run.
+    ///
+    /// # Errors
+    /// It is nothing that any release writes.
+    pub(in crate::workflows) fn of(kept: &KeptRun) -> Result<Self, serde_json::Error> {
+        serde_json::from_str(&kept.new.began_with)
+    }
+}
+
+/// A run of a turn that begins; `was_served` says whether whoever asked is served in private.
+pub(super) fn new_run(run: String, asking: &Asking, summary: Option<String>, was_served: bool) -> NewRun {
+    let Asking { request, session, by, answer_to, .. } = asking;
+    let began = BeganInTurn {
+        dir: String::new(),
+        files: [],
+        input: json!({}),
+        env: Map::new(),
+        trigger: json!({
+            "kind": WORKFLOW, "channel": by.channel, "sender": by.sender, "session": session.as_str(),
+            "request": request.as_str(),
+        }),
+        tools: Map::new(),
+        request: request.clone(),
+        summary,
+        was_served,
+    };
+    NewRun {
+        run,
+        workflow: WORKFLOW.to_owned(),
+        by: by.clone(),
+        began_with: serde_json::to_string(&began).expect("plain data"),
+        file_sha256: String::new(),
+        tasks: Vec::new(),
+        owner: Owner::Turn,
+        answer_to: Some(answer_to.clone()),
+        answers: false,
+    }
+}
+
+/// What the audit is told of a run.
+pub(in crate::workflows) fn event(new: &NewRun, state: WorkflowState, by: Option<&Caller>) -> Workflow {
+    Workflow {
+        run: new.run.clone(),
+        workflow: new.workflow.clone(),
+        file_sha256: new.file_sha256.clone(),
+        state: Some(state),
+        by: by.map(|by| format!("{}:{}", by.channel, by.sender)),
+        task: None,
+        attachments: None,
+        to: None,
+        text_sha256: None,
+    }
+}
+
+/// A time in words: `24h`, `90s`.
+pub(in crate::workflows) fn in_words(milliseconds: i64) -> String {
+    Span(Duration::from_millis(u64::try_from(milliseconds).unwrap_or(0))).to_string()
+}

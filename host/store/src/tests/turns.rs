@@ -1,0 +1,261 @@
+//! Runs that a turn begins: of a reply, the end of the time and the end of the run one counts, and
+//! what counts is in the inbox once.
+
+use super::*;
+
+const HOUR: i64 = 3_600_000;
+
+fn run() -> NewRun {
+    NewRun {
+        run: "turn-1".into(),
+        workflow: "turn".into(),
+        by: caller("ann"),
+        began_with: "{}".into(),
+        file_sha256: String::new(),
+        tasks: Vec::new(),
+        owner: Owner::Turn,
+        answer_to: Some(AnswerTo { channel: CHANNEL.into(), target: "there".into() }),
+        answers: false,
+    }
+}
+
+fn message(turn: &str) -> NewMessage {
+    NewMessage {
+        run: "turn-1".into(),
+        task: 0,
+        channel: CHANNEL.into(),
+        recipient: "ben".into(),
+        turn: TurnId::new(turn),
+        texts: vec![plain("When is it?")],
+        is_awaited: true,
+        reply: text_reply(&["When is it?"]),
+        files: Vec::new(),
+        place: None,
+    }
+}
+
+fn wait(id: &str, message: &str) -> NewTurnWait {
+    NewTurnWait { run: "turn-1".into(), id: id.into(), message: message.into(), patience: HOUR }
+}
+
+fn replies(update_id: i64, album: Option<&str>, files: &str) -> NewUpdate {
+    let answers = Answers {
+        message: "77".into(),
+        text: "When is it?".into(),
+        reply: format!("{{\"n\":{update_id}}}"),
+        files: Some(files.into()),
+    };
+    let headers = Headers { answers: Some(answers), ..headers("ben's", "ben", Queue::Turn) };
+    NewUpdate { fate: Fate::Pending(headers), ..new(update_id, album) }
+}
+
+fn going(due: &DueWait) -> GoingOn {
+    GoingOn {
+        run: due.run.clone(),
+        task: due.task,
+        is_late: due.reply.is_none(),
+        output: "{}".into(),
+        channel: CHANNEL.into(),
+        session: SessionId::new("s"),
+        sender: "ann".into(),
+        update_id: -5,
+        raw: "goes on".into(),
+    }
+}
+
+struct World {
+    dir: tempfile::TempDir,
+    store: Store,
+}
+
+impl World {
+    /// Turn 1 of Ann has begun a run, and its message to Ben is out as 77.
+    async fn sent() -> Self {
+        let dir = tempfile::tempdir().expect("a folder");
+        let store = open(dir.path()).expect("a store");
+        store.persist(CHANNEL, vec![new(1, None)]).await.expect("it");
+        let turn = store.claim(CHANNEL, Claim::Update(1)).await.expect("it").expect("bound").turn;
+        for _ in 0..2 {
+            assert!(store.begin_turn_run(run(), turn.clone(), 1).await.expect("begun"), "one, however often");
+        }
+        let other = NewRun { run: "turn-2".into(), ..run() };
+        assert!(!store.begin_turn_run(other, turn, 1).await.expect("asked"), "one is open");
+        let kept = store.keep_turn_message("send-1", message("turn-1/send-1")).await.expect("kept");
+        assert_eq!(kept.expect("the first time").parts.len(), 1);
+        let again = store.keep_turn_message("send-1", message("turn-1/send-1")).await.expect("asked");
+        assert_eq!(again, None, "kept once");
+        let turn = TurnId::new("turn-1/send-1");
+        store.part_sent(&turn, 0, "77").await.expect("noted");
+        assert_eq!(store.message_sent(&turn).await.expect("asked"), Sent::Out(vec!["77".into()]));
+        store.end_turn_task("turn-1", "send-1", Ended::Done("{}".into())).await.expect("kept");
+        Self { dir, store }
+    }
+
+    async fn waiting() -> Self {
+        let world = Self::sent().await;
+        assert_eq!(world.waits("wait-1", "77").await, TurnWaited::Begun);
+        world
+    }
+
+    fn restart(self) -> Self {
+        let store = open(self.dir.path()).expect("a store");
+        Self { dir: self.dir, store }
+    }
+
+    async fn waits(&self, id: &str, message: &str) -> TurnWaited {
+        self.store.wait_in_turn(wait(id, message), now_ms()).await.expect("asked")
+    }
+
+    async fn due(&self, later: i64) -> Vec<DueWait> {
+        self.store.due_waits(now_ms() + later, 2_000).await.expect("asked")
+    }
+
+    async fn state(&self) -> RunState {
+        self.store.kept_run("turn-1").await.expect("asked").expect("there").state
+    }
+
+    async fn end_turn(&self, id: i64) {
+        let turn = TurnId::new(format!("{CHANNEL}-{id}"));
+        self.store.end(CHANNEL, &turn, text_reply(&["done"])).await.expect("ended");
+    }
+
+    async fn idle(&self, later: i64) -> Vec<String> {
+        self.store.end_idle_turn_runs(now_ms() + later).await.expect("asked")
+    }
+
+    async fn pending(&self) -> Vec<i64> {
+        ids(&self.store.pending(CHANNEL, None, 9).await.expect("it"))
+    }
+}
+
+#[tokio::test]
+async fn a_reply_goes_on_once_and_is_answered_as_any_message() {
+    let world = World::waiting().await;
+    assert!(world.due(0).await.is_empty());
+    assert_eq!(
+        (world.waits("wait-1", "77").await, world.waits("wait-2", "77").await),
+        (TurnWaited::Again, TurnWaited::Again)
+    );
+    world.store.persist(CHANNEL, vec![replies(2, None, "[1]")]).await.expect("kept");
+    assert_eq!(world.pending().await, [0_i64; 0], "it begins no turn of its own");
+    let world = world.restart();
+    let due = world.due(0).await;
+    assert_eq!(due.len(), 1);
+    assert_eq!((due[0].reply.as_deref(), due[0].files.as_deref()), (Some("{\"n\":2}"), Some("[1]")));
+    assert_eq!(due[0].from, "telegram:ben");
+    assert!(world.store.go_on(going(&due[0])).await.expect("kept"));
+    let world = world.restart();
+    assert!(!world.store.go_on(going(&due[0])).await.expect("asked"), "once");
+    assert!(world.due(2 * HOUR).await.is_empty());
+    world.end_turn(1).await;
+    assert_eq!(world.pending().await, [-5]);
+    assert_eq!(
+        (world.idle(0).await, world.state().await),
+        (vec![], RunState::Running),
+        "its turn may ask further"
+    );
+    let bound = world.store.claim(CHANNEL, Claim::Update(-5)).await.expect("it").expect("bound");
+    assert_eq!((bound.turn.as_str(), bound.updates[0].raw.as_str()), ("telegram-1--5", "goes on"));
+    assert!(world.idle(0).await.is_empty());
+    world.end_turn(-5).await;
+    assert_eq!((world.idle(0).await, world.state().await), (vec!["turn-1".to_owned()], RunState::Done));
+    assert!(world.store.unanswered_runs().await.expect("asked").is_empty(), "nothing more is told");
+}
+
+#[tokio::test]
+async fn of_a_reply_and_the_end_of_the_time_one_counts() {
+    let world = World::waiting().await;
+    let late = world.due(HOUR + 1).await;
+    assert_eq!((late.len(), late[0].reply.as_deref()), (1, None));
+    world.store.persist(CHANNEL, vec![replies(2, None, "[1]")]).await.expect("kept");
+    assert!(!world.store.go_on(going(&late[0])).await.expect("asked"), "somebody has replied meanwhile");
+    let due = world.due(0).await;
+    assert!(world.store.go_on(going(&due[0])).await.expect("kept"));
+
+    let world = World::waiting().await;
+    let late = world.due(HOUR + 1).await;
+    assert!(world.store.go_on(going(&late[0])).await.expect("kept"));
+    world.store.persist(CHANNEL, vec![replies(2, None, "[1]")]).await.expect("kept");
+    assert_eq!(world.pending().await, [-5, 2], "a late one is an ordinary message");
+}
+
+#[tokio::test]
+async fn whoever_ends_the_run_ends_what_waits_and_has_it_told() {
+    let world = World::waiting().await;
+    world.store.persist(CHANNEL, vec![replies(2, None, "[1]")]).await.expect("kept");
+    let due = world.due(0).await;
+    assert!(world.store.cancel_run("turn-1").await.expect("ended"));
+    assert!(!world.store.go_on(going(&due[0])).await.expect("asked") && world.due(0).await.is_empty());
+    assert_eq!(world.store.unanswered_runs().await.expect("asked"), ["turn-1"]);
+    assert_eq!(world.waits("wait-2", "77").await, TurnWaited::Ended);
+    assert_eq!(world.store.keep_turn_message("send-2", message("turn-1/send-2")).await.expect("asked"), None);
+    assert!(!world.store.reopen_run("turn-1").await.expect("asked"), "it goes on by itself alone");
+}
+
+#[tokio::test]
+async fn what_is_no_message_of_the_run_is_not_waited_for() {
+    let world = World::sent().await;
+    for other in ["", "7", "770", "77,", "ben"] {
+        assert_eq!(world.waits("wait-1", other).await, TurnWaited::NoMessage, "{other:?}");
+    }
+    let elsewhere = NewTurnWait { run: "turn-9".into(), ..wait("wait-1", "77") };
+    assert_eq!(world.store.wait_in_turn(elsewhere, now_ms()).await.expect("asked"), TurnWaited::Ended);
+}
+
+#[tokio::test]
+async fn a_reply_counts_before_the_wait_and_without_one() {
+    let world = World::sent().await;
+    world.store.persist(CHANNEL, vec![replies(2, None, "[1]")]).await.expect("kept");
+    assert_eq!((world.pending().await, world.due(0).await.len()), (vec![], 0));
+    assert_eq!(world.waits("wait-1", "77").await, TurnWaited::Begun);
+    assert_eq!(world.due(0).await.len(), 1);
+
+    let world = World::sent().await;
+    world.store.persist(CHANNEL, vec![replies(2, None, "[1]")]).await.expect("kept");
+    assert!(world.idle(0).await.is_empty() && world.due(0).await.is_empty(), "its turn may wait yet");
+    world.end_turn(1).await;
+    assert!(world.idle(0).await.is_empty());
+    let due = world.due(0).await;
+    assert_eq!(due.len(), 1, "nobody came to wait, and nothing is lost");
+    assert!(world.store.go_on(going(&due[0])).await.expect("kept"));
+    assert_eq!(world.waits("wait-1", "77").await, TurnWaited::Over);
+}
+
+#[tokio::test]
+async fn a_run_in_which_nothing_was_waited_for_ends_later() {
+    let world = World::sent().await;
+    assert!(world.idle(2 * HOUR).await.is_empty(), "its turn runs");
+    world.end_turn(1).await;
+    assert!(world.idle(0).await.is_empty(), "a person types each step");
+    assert_eq!(world.idle(HOUR + 60_000).await, ["turn-1"]);
+}
+
+#[tokio::test]
+async fn an_album_is_one_reply_with_all_its_files() {
+    let world = World::waiting().await;
+    let parts = [replies(2, Some("a"), "[1]"), replies(3, Some("a"), "[2,3]")];
+    world.store.persist(CHANNEL, parts[..1].to_vec()).await.expect("kept");
+    assert!(world.due(0).await.is_empty(), "further parts may come");
+    world.store.persist(CHANNEL, parts[1..].to_vec()).await.expect("kept");
+    let due = world.due(3_000).await;
+    assert_eq!((due.len(), due[0].files.as_deref()), (1, Some("[1,2,3]")));
+    assert!(world.pending().await.is_empty());
+}
+
+#[tokio::test]
+async fn a_message_of_no_run_is_kept_once() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let store = open(dir.path()).expect("a store");
+    let new = || NewDirect {
+        channel: CHANNEL.into(),
+        turn: TurnId::new("telegram-1-1/0/send-1"),
+        reply: text_reply(&["hello"]),
+        files: vec![file("ab")],
+        place: None,
+    };
+    assert!(store.keep_direct(new()).await.expect("kept").is_some());
+    assert!(store.blobs_in_use().expect("asked").contains("ab"));
+    let store = open(dir.path()).expect("a store");
+    assert_eq!(store.keep_direct(new()).await.expect("asked"), None);
+    assert_eq!(store.unsent(CHANNEL).await.expect("asked").len(), 1, "it is sent at the next start");
+}

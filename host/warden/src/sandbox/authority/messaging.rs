@@ -1,0 +1,69 @@
+//! Writing to people for a call: to whom the judge named, with files that it named for reading.
+
+use super::{Authority, denied};
+use crate::attachments::outgoing::Source;
+use crate::messaging::{Message, Messaging};
+use cofferdam_core::audit::CallFacts;
+use cofferdam_core::capability::Interface;
+use cofferdam_core::message::{DirectMessage, SentMessage};
+use cofferdam_core::text::one_line;
+use cofferdam_core::tool::{ErrorCode, ToolError};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Files of one message that a call writes.
+pub const MESSAGE_FILES_MAX: usize = 10;
+
+/// Said of tools that write to people where nobody can be reached.
+pub const NOBODY_REACHED: &str = "people are written to by a running `cofferdam serve` alone, and this call is not one of \
+     its chats; ask for it in a chat with the bot, or write a workflow with `send`";
+
+impl Authority {
+    /// Who reaches people, and for which call.
+    fn messaging(&self) -> Result<(&Arc<dyn Messaging>, &CallFacts), ToolError> {
+        if !self.permit.grants().allows(Interface::Messaging) {
+            return Err(denied("nobody may be written to here; the policy's profile grants it"));
+        }
+        let reaches = self.inputs.messaging.as_ref().map(|(people, of)| (people, of));
+        reaches.ok_or_else(|| ToolError::new(ErrorCode::ToolUnavailable, NOBODY_REACHED))
+    }
+
+    pub(super) fn send(&self, message: DirectMessage) -> Result<SentMessage, ToolError> {
+        let (people, of) = self.messaging()?;
+        let DirectMessage { to, text, files, workflow } = message;
+        if !self.permit.may_write_to(&to) {
+            let to = one_line(&to, 80);
+            return Err(denied(format!(
+                "{to} was not judged as a recipient of this call; use the argument itself"
+            )));
+        }
+        if files.len() > MESSAGE_FILES_MAX {
+            let said =
+                format!("a message takes at most {MESSAGE_FILES_MAX} files; send the rest in another one");
+            return Err(ToolError::new(ErrorCode::QuotaExceeded, said));
+        }
+        let source = |path: String| {
+            let body = self.named(&path)?;
+            Ok(Source { body, name: None, mime_type: None })
+        };
+        let files = files.into_iter().map(source).collect::<Result<_, ToolError>>()?;
+        let limits = *self.permit.limits();
+        let stopped = || self.clock.useless().map(|stopped| stopped.to_tool_error(&limits));
+        people.send(of, Message { to, text, files, workflow }, &stopped)
+    }
+
+    pub(super) fn begin_workflow(&self, summary: Option<String>) -> Result<String, ToolError> {
+        let (people, of) = self.messaging()?;
+        people.begin(of, summary)
+    }
+
+    pub(super) fn wait_for_reply(
+        &self,
+        workflow: &str,
+        message: &str,
+        timeout_ms: Option<u64>,
+    ) -> Result<(), ToolError> {
+        let (people, of) = self.messaging()?;
+        people.wait(of, workflow, message, timeout_ms.map(Duration::from_millis))
+    }
+}

@@ -9,6 +9,7 @@ mod discord;
 mod files;
 mod isolation;
 mod llm;
+mod mcp;
 mod sandbox;
 mod soak;
 mod telegram;

@@ -79,7 +79,7 @@ fn sources(folder: &str) -> Vec<Source> {
 }
 
 /// The crates of the gateway's process alone.
-const CRATES: [&str; 12] = [
+const CRATES: [&str; 13] = [
     "host/core/src",
     "host/policy/src",
     "host/warden/src",
@@ -88,6 +88,7 @@ const CRATES: [&str; 12] = [
     "host/chat/src",
     "host/discord/src",
     "host/egress/src",
+    "host/mcp/src",
     "host/telegram/src",
     "host/review/src",
     "host/workflow/src",
@@ -192,7 +193,7 @@ fn what_both_processes_share_has_neither_runtime_nor_network() {
 /// crates below, and what one crate alone is for.
 #[test]
 fn each_crate_names_those_below_it() {
-    let arrows: [(&str, &[&str]); 14] = [
+    let arrows: [(&str, &[&str]); 15] = [
         ("core", &[]),
         ("policy", &["core"]),
         ("confine", &[]),
@@ -206,6 +207,8 @@ fn each_crate_names_those_below_it() {
         // Its tests confine a process.
         ("agent", &["core", "policy", "warden", "store", "confine", "tests"]),
         ("chat", &["core", "policy", "warden", "store", "agent"]),
+        // A client of it is no channel: it makes calls, and nobody is answered.
+        ("mcp", &["core", "policy", "warden", "agent", "checks"]),
         ("discord", &["core", "warden", "store", "agent", "chat"]),
         ("telegram", &["core", "warden", "store", "agent", "chat", "checks"]),
     ];
@@ -230,7 +233,7 @@ fn each_crate_names_those_below_it() {
 
 #[test]
 fn what_one_crate_is_for_no_other_names() {
-    let alone: [(&str, &[&str]); 11] = [
+    let alone: [(&str, &[&str]); 12] = [
         ("rusqlite", &["host/store/Cargo.toml"]),
         ("teloxide-core", &["host/telegram/Cargo.toml"]),
         ("tokio-tungstenite", &["host/discord/Cargo.toml"]),
@@ -247,7 +250,8 @@ fn what_one_crate_is_for_no_other_names() {
         ("clap", &["host/Cargo.toml"]),
         ("pulldown-cmark", &["host/chat/Cargo.toml"]),
         ("saphyr-parser", &["host/workflow/Cargo.toml"]),
-        ("hyper", &[]),
+        ("hyper", &["host/mcp/Cargo.toml"]),
+        ("rmcp", &["host/mcp/Cargo.toml"]),
         ("rustls", &[]),
         ("ureq", &[]),
     ];
@@ -276,6 +280,7 @@ fn only_edges_open_sockets() {
         "agent::voice",
         "discord::",
         "egress::",
+        "mcp::http",
         "telegram::",
         "cofferdam::monitor",
     ];

@@ -10,6 +10,7 @@ mod files;
 mod foreign;
 mod isolation;
 mod llm;
+mod mcp;
 mod network;
 mod sandbox;
 mod soak;

@@ -23,7 +23,8 @@ cargo xtask COMMAND
                is told and checked
   test         what CI runs, all of it: format, the demo, tests, and beside them clippy, docs,
                dependency rules
-  bench        the benchmarks behind docs/benchmarks.md, in release mode
+  bench [mcp]  the benchmarks behind docs/benchmarks.md, in release mode; mcp: a call beside npm's
+               server-filesystem
   fuzz TARGET [SECONDS]
                libFuzzer on one of fuzz/fuzz_targets for 60 s or as long as said, from the committed
                corpus; `test` runs every target's check on the corpus without it

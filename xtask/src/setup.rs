@@ -125,9 +125,16 @@ exec 'PYTHON' -m ziglang cc -target ARCH-linux-musl \"$@\"
 /// `target/tools/aimock` once. Without npm or the registry its test skips itself and says so; in CI
 /// that is a failure.
 pub(crate) fn aimock() {
-    let (from, to) =
-        (crate::steps::root().join("tests/aimock"), crate::steps::root().join("target/tools/aimock"));
-    if to.join("node_modules/@copilotkit/aimock/dist/cli.js").exists() {
+    npm_packages("aimock");
+}
+
+/// Installs the packages of a lock file in `tests/` into a folder of `target/tools`, once for each
+/// lock file.
+fn npm_packages(name: &str) {
+    let root = crate::steps::root();
+    let (from, to) = (root.join("tests").join(name), root.join("target/tools").join(name));
+    let lock = |dir: &Path| std::fs::read(dir.join("package-lock.json")).ok();
+    if to.join("node_modules").exists() && lock(&to) == lock(&from) {
         return;
     }
     let files = ["package.json", "package-lock.json"];
@@ -136,8 +143,10 @@ pub(crate) fn aimock() {
     let mut npm = Command::new("npm");
     npm.args(["ci", "--ignore-scripts", "--no-audit", "--no-fund", "--silent"]).current_dir(&to);
     let installed =
-        copied.map_err(|e| e.to_string()).and_then(|()| step("npm ci of aimock (once)", &mut npm));
+        copied.map_err(|e| e.to_string()).and_then(|()| step(&format!("npm ci of {name} (once)"), &mut npm));
     if let Err(why) = installed {
+        // Half an installation would fail the test that it is there for.
+        let _ = std::fs::remove_dir_all(to.join("node_modules"));
         println!("    {why}; the tests that need it will be skipped");
     }
 }
@@ -149,6 +158,14 @@ pub(crate) fn python_clients() {
     for name in ["aiogram", "discordpy"] {
         python_client(name);
     }
+}
+
+/// Installs the MCP clients that nobody here wrote: those of PyPI with a Node of its own, and in the
+/// same folder those of the npm registry. Where that cannot be done their tests skip themselves and
+/// say so; in CI that is a failure.
+pub(crate) fn mcp_clients() {
+    python_client("mcp");
+    npm_packages("mcp");
 }
 
 fn python_client(name: &str) {

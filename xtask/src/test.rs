@@ -9,6 +9,7 @@ pub(crate) fn run() -> Result<(), String> {
     setup::test_tools();
     setup::aimock();
     setup::python_clients();
+    setup::mcp_clients();
     step("format", &mut cargo(&["fmt", "--all", "--check"]))?;
     for guests in ["guest-tools", "tests/guests", "fuzz", "host/worker"] {
         step(&format!("format of {guests}"), &mut in_guests(guests, &["fmt", "--all", "--check"]))?;
@@ -116,7 +117,14 @@ fn in_worker(arguments: &[&str]) -> Command {
 /// The benchmarks, in release mode; `rest` goes to the benchmark program.
 pub(crate) fn bench(rest: &[&str]) -> Result<(), String> {
     setup::guest_target()?;
-    let mut arguments = vec!["bench", "--locked", "-p", "cofferdam", "--bench", "figures", "--"];
+    let (bench, rest) = match rest {
+        ["mcp", rest @ ..] => {
+            setup::mcp_clients();
+            ("mcp", rest)
+        }
+        rest => ("figures", rest),
+    };
+    let mut arguments = vec!["bench", "--locked", "-p", "cofferdam", "--bench", bench, "--"];
     arguments.extend(rest);
     step("build the gateway (release)", &mut cargo(&["build", "--locked", "--release", "-p", "cofferdam"]))?;
     step("benchmarks", &mut cargo(&arguments))

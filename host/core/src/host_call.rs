@@ -11,6 +11,7 @@ use serde::de::{Error, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_bytes::{ByteBuf, Bytes};
 use std::fmt;
+use std::marker::PhantomData;
 
 /// Names a staged file within its call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -88,27 +89,29 @@ pub const LINE_OVERHEAD_BYTES: usize = 96;
 /// the wire, so the list is bounded as it is read, before anybody looks at what is granted.
 pub const FILES_MAX: usize = 1000;
 
-fn some_files<'de, D: Deserializer<'de>>(wire: D) -> Result<Vec<ReplyFile>, D::Error> {
-    struct Files;
-    impl<'de> Visitor<'de> for Files {
-        type Value = Vec<ReplyFile>;
+pub(crate) fn at_most<'de, const MAX: usize, T: Deserialize<'de>, D: Deserializer<'de>>(
+    wire: D,
+) -> Result<Vec<T>, D::Error> {
+    struct AtMost<T, const MAX: usize>(PhantomData<T>);
+    impl<'de, T: Deserialize<'de>, const MAX: usize> Visitor<'de> for AtMost<T, MAX> {
+        type Value = Vec<T>;
 
         fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-            write!(f, "at most {FILES_MAX} files")
+            write!(f, "at most {MAX} files")
         }
 
-        fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Vec<ReplyFile>, A::Error> {
+        fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Vec<T>, A::Error> {
             let mut files = Vec::new();
             while let Some(file) = seq.next_element()? {
-                if files.len() == FILES_MAX {
-                    return Err(A::Error::invalid_length(FILES_MAX + 1, &self));
+                if files.len() == MAX {
+                    return Err(A::Error::invalid_length(MAX + 1, &self));
                 }
                 files.push(file);
             }
             Ok(files)
         }
     }
-    wire.deserialize_seq(Files)
+    wire.deserialize_seq(AtMost::<T, MAX>(PhantomData))
 }
 
 /// What a guest asks for. Each is answered by one [`Reply`] before the next is looked at.
@@ -175,7 +178,7 @@ pub enum Request<'a> {
     /// Whether the turn was cancelled.
     Cancelled,
     /// Adds files to the reply to a request, all of them or none.
-    AddToReply(#[serde(deserialize_with = "some_files")] Vec<ReplyFile>, Address),
+    AddToReply(#[serde(deserialize_with = "at_most::<FILES_MAX, _, _>")] Vec<ReplyFile>, Address),
     /// Writes to somebody.
     Send(DirectMessage),
     /// Begins a workflow of the turn; its summary.

@@ -4,11 +4,11 @@
 
 use async_trait::async_trait;
 use cofferdam_agent::tools::{Approval, Approver, Decision};
-use cofferdam_core::id::Caller;
+use cofferdam_core::id::{Caller, TurnId};
 use cofferdam_policy::GuestPath;
 use rmcp::model::{
     ClientResult, ElicitRequest, ElicitRequestParams, ElicitResult, ElicitationAction, ElicitationSchema,
-    InputRequest, InputRequests, InputRequiredResult, InputResponses, ServerRequest,
+    ErrorData, InputRequest, InputRequests, InputRequiredResult, InputResponses, ServerRequest,
 };
 use rmcp::service::{Peer, PeerRequestOptions, RoleServer, ServiceError};
 use std::collections::{BTreeMap, VecDeque};
@@ -54,6 +54,8 @@ impl Approver for Asking {
 
 /// Leaves the question for the answer of the call, or decides by what the client brought with it.
 pub(crate) struct Returning {
+    /// The turn of the question that was answered: the call is the same one.
+    pub(crate) turn: Option<TurnId>,
     caller: Caller,
     brought: Mutex<Option<(Question, ElicitResult)>>,
     left: Mutex<Option<Approval>>,
@@ -83,7 +85,7 @@ impl Returning {
     pub(crate) fn question(&self, questions: &Questions) -> Option<InputRequiredResult> {
         let approval = lock(&self.left).take()?;
         let request = InputRequest::Elicitation(ElicitRequest::new(question(&approval)));
-        let state = questions.add(approval.sha256)?;
+        let state = questions.add(approval)?;
         Some(InputRequiredResult::new(
             Some(InputRequests::from([(QUESTION.to_owned(), request)])),
             Some(state),
@@ -94,6 +96,7 @@ impl Returning {
 /// A question that was handed out.
 struct Question {
     sha256: String,
+    turn: TurnId,
     until: Instant,
 }
 
@@ -109,20 +112,29 @@ impl Questions {
     }
 
     /// An approver for a call, with what the client brings: nothing at first.
+    ///
+    /// # Errors
+    /// `-32602` for a state that no open question has.
     pub(crate) fn returning(
         &self,
         caller: Caller,
         state: Option<&str>,
         answers: Option<&InputResponses>,
-    ) -> Returning {
-        let question = state.and_then(|state| self.take(state));
+    ) -> Result<Returning, ErrorData> {
+        let unknown = || {
+            let said = "requestState belongs to no open question: it was answered, or waited too long, or is none of \
+                        this server's; call again without it";
+            ErrorData::invalid_params(said, None)
+        };
+        let question = state.map(|state| self.take(state).ok_or_else(unknown)).transpose()?;
         let answer = answers.and_then(|answers| answers.get(QUESTION));
         let answer = answer.and_then(|answer| serde_json::from_value(answer.clone()).ok());
-        Returning { caller, brought: Mutex::new(question.zip(answer)), left: Mutex::default() }
+        let turn = question.as_ref().map(|question| question.turn.clone());
+        Ok(Returning { turn, caller, brought: Mutex::new(question.zip(answer)), left: Mutex::default() })
     }
 
     /// Remembers a question; `None` without randomness, and then nobody is asked.
-    fn add(&self, sha256: String) -> Option<String> {
+    fn add(&self, approval: Approval) -> Option<String> {
         let mut bytes = [0; 16];
         getrandom::fill(&mut bytes).ok()?;
         let state = hex::encode(bytes);
@@ -130,7 +142,8 @@ impl Questions {
         if open.len() >= QUESTIONS_MAX {
             open.pop_front();
         }
-        open.push_back((state.clone(), Question { sha256, until: Instant::now() + self.expires }));
+        let Approval { sha256, turn, .. } = approval;
+        open.push_back((state.clone(), Question { sha256, turn, until: Instant::now() + self.expires }));
         Some(state)
     }
 

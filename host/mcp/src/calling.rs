@@ -4,7 +4,7 @@
 use crate::approving::{Asking, Returning};
 use crate::attached::{self, ATTACHMENTS_META_KEY};
 use crate::progress::Progress;
-use crate::server::{Shared, raw_arguments};
+use crate::server::{Shared, is_stateless, raw_arguments};
 use cofferdam_agent::tools::{Approver, CallRequest};
 use cofferdam_core::id::TurnId;
 use cofferdam_core::schema::Budget;
@@ -13,7 +13,6 @@ use cofferdam_core::tool::{Answer, ErrorCode, ToolError};
 use cofferdam_warden::attachments::Attachments;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ClientCapabilities, ContentBlock, ErrorData,
-    ProtocolVersion,
 };
 use rmcp::service::{RequestContext, RoleServer};
 use serde_json::Value;
@@ -38,7 +37,7 @@ impl Shared {
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
         let tool = params.name.to_string();
-        let person = self.person(&params, &context);
+        let person = self.person(&params, &context)?;
         let attachments = self.attachments(&context).await?;
         let arguments = raw_arguments(&context).map_or_else(
             || Value::Object(params.arguments.unwrap_or_default()).to_string(),
@@ -46,7 +45,7 @@ impl Shared {
         );
         let token = context.meta.get_progress_token();
         let progress = token.map(|token| Progress::begin(context.peer.clone(), token, &tool));
-        let turn = TurnId::new(self.next_turn());
+        let turn = person.turn().unwrap_or_else(|| TurnId::new(self.next_turn()));
         let request = CallRequest {
             id: turn.call(0),
             turn,
@@ -76,19 +75,22 @@ impl Shared {
         answer.and_then(|answer| self.result(&name, answer)).or_else(failed).map(Into::into)
     }
 
-    fn person(&self, params: &CallToolRequestParams, context: &RequestContext<RoleServer>) -> Person {
+    fn person(
+        &self,
+        params: &CallToolRequestParams,
+        context: &RequestContext<RoleServer>,
+    ) -> Result<Person, ErrorData> {
         if !context.client_capabilities().is_some_and(|client| has_forms(&client)) {
-            return Person::Nobody;
+            return Ok(Person::Nobody);
         }
-        let is_stateless =
-            context.protocol_version().is_some_and(|version| version >= ProtocolVersion::V_2026_07_28);
-        if is_stateless {
+        if is_stateless(context) {
             let state = params.request_state.as_deref();
             let answers = params.input_responses.as_ref();
-            return Person::Next(Arc::new(self.questions.returning(self.caller(), state, answers)));
+            let returning = self.questions.returning(self.caller(), state, answers)?;
+            return Ok(Person::Next(Arc::new(returning)));
         }
         let (peer, caller) = (context.peer.clone(), self.caller());
-        Person::Now(Arc::new(Asking { peer, caller, expires: self.parts.expires }))
+        Ok(Person::Now(Arc::new(Asking { peer, caller, expires: self.parts.expires })))
     }
 
     async fn attachments(&self, context: &RequestContext<RoleServer>) -> Result<Attachments, ErrorData> {
@@ -126,6 +128,14 @@ impl Shared {
 }
 
 impl Person {
+    /// The turn that goes on, where this is no new call.
+    fn turn(&self) -> Option<TurnId> {
+        match self {
+            Self::Next(returning) => returning.turn.clone(),
+            Self::Nobody | Self::Now(_) => None,
+        }
+    }
+
     fn approver(&self) -> Option<Arc<dyn Approver>> {
         match self {
             Self::Nobody => None,

@@ -8,6 +8,8 @@
 mod approving;
 mod attached;
 mod calling;
+#[cfg(test)]
+mod fuzzing;
 pub mod http;
 mod lines;
 mod message;

@@ -179,7 +179,7 @@ pub(crate) fn arguments_of(message: ClientJsonRpcMessage) -> Option<RawArguments
 }
 
 fn unreadable(text: &str, error: &serde_json::Error) -> ErrorData {
-    if text.trim_start().starts_with('[') {
+    if text.trim_start().starts_with('[') && error.is_data() {
         return ErrorData::invalid_request("send one message at a time: batches are not taken", None);
     }
     match error.classify() {

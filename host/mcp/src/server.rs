@@ -113,15 +113,17 @@ impl ServerHandler for Server {
     async fn list_tools(
         &self,
         request: Option<PaginatedRequestParams>,
-        _: RequestContext<RoleServer>,
+        context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
         if let Some(cursor) = request.and_then(|request| request.cursor) {
             let said = format!("no page {cursor:?}: all tools are on the first one; leave out the cursor");
             return Err(ErrorData::invalid_params(cofferdam_core::text::one_line(&said, 300), None));
         }
         let mut list = ListToolsResult::with_all_items(self.0.offer.list());
-        list.ttl_ms = Some(LIST_TTL_MS);
-        list.cache_scope = Some(CacheScope::Private);
+        if is_stateless(&context) {
+            list.ttl_ms = Some(LIST_TTL_MS);
+            list.cache_scope = Some(CacheScope::Private);
+        }
         Ok(list)
     }
 
@@ -141,12 +143,13 @@ impl ServerHandler for Server {
     async fn on_custom_request(
         &self,
         request: CustomRequest,
-        _: RequestContext<RoleServer>,
+        context: RequestContext<RoleServer>,
     ) -> Result<CustomResult, ErrorData> {
         // The library takes for a method that it does not know what it cannot read as one it knows.
         let known = ["initialize", "server/discover", "tools/list", "tools/call", "ping"];
         let method = cofferdam_core::text::one_line(&request.method, 80);
-        if known.contains(&&*request.method) {
+        let is_gone = is_stateless(&context) && matches!(&*method, "initialize" | "ping");
+        if known.contains(&&*request.method) && !is_gone {
             let said = format!("the parameters of {method} have a wrong shape");
             return Err(ErrorData::invalid_params(said, None));
         }
@@ -156,6 +159,11 @@ impl ServerHandler for Server {
     fn supported_protocol_versions(&self) -> Cow<'static, [ProtocolVersion]> {
         Cow::Borrowed(ProtocolVersion::KNOWN_VERSIONS)
     }
+}
+
+/// Whether a request is one of the newer era.
+pub(crate) fn is_stateless(context: &RequestContext<RoleServer>) -> bool {
+    context.protocol_version().is_some_and(|version| version >= ProtocolVersion::V_2026_07_28)
 }
 
 /// The arguments of a call as its client wrote them, by whichever transport they came.

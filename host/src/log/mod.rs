@@ -137,8 +137,15 @@ fn now() -> String {
 /// Writes each event as a line.
 struct Lines;
 
+/// A library that logs whole messages, with what a policy has kept out of log and audit. Its errors
+/// are logged.
+const TALKATIVE: &str = "rmcp";
+
 impl<S: Subscriber> Layer<S> for Lines {
     fn on_event(&self, event: &Event<'_>, _: Context<'_, S>) {
+        if event.metadata().target().starts_with(TALKATIVE) && *event.metadata().level() != Level::ERROR {
+            return;
+        }
         log(*event.metadata().level(), event.metadata().target(), Fields::of(event));
     }
 }

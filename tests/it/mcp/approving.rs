@@ -1,0 +1,150 @@
+//! Calls that a policy wants a person to agree to: asked where the client can show a form, refused
+//! at once where it cannot.
+
+use super::world::{Server, meta, refused};
+use anyhow::{Context, ensure};
+use serde_json::{Value, json};
+use support::home::Home;
+
+/// The default policies, where each `file_write` must be approved.
+fn asking() -> anyhow::Result<Home> {
+    let home = Home::new().own_policies();
+    let text = std::fs::read_to_string(home.policies_dir().join("tools/file_write.toml"))?;
+    Ok(home.policy("tools/file_write.toml", &format!("{text}\n[approval]\n\"*\" = \"always\"\n")))
+}
+
+fn write(content: &str) -> Value {
+    json!({ "name": "file_write", "arguments": { "path": "/shared/a", "content": content, "overwrite": true } })
+}
+
+fn approvals(home: &Home) -> Vec<String> {
+    let all = home.audit().into_iter().filter(|record| record["event"] == "approval");
+    all.map(|record| record["approval"].as_str().unwrap_or_default().to_owned()).collect()
+}
+
+#[test]
+fn a_client_that_cannot_ask_is_refused_at_once() -> anyhow::Result<()> {
+    let home = asking()?;
+    for capabilities in [json!({}), json!({ "elicitation": { "url": {} } })] {
+        let mut server = Server::start(&home, capabilities.clone())?;
+        let result = server.ask("tools/call", write("x"))?["result"].clone();
+        refused(&result, "approval_required")?;
+        let mut alone = write("x");
+        alone["_meta"] = meta(capabilities);
+        refused(&server.ask("tools/call", alone)?["result"], "approval_required")?;
+        server.end()?;
+    }
+    ensure!(!home.host("/shared/a").exists());
+    Ok(())
+}
+
+#[test]
+fn a_person_is_asked_while_the_call_waits() -> anyhow::Result<()> {
+    let home = asking()?;
+    for (answer, code) in [
+        (json!({ "result": { "action": "accept", "content": {} } }), None),
+        (json!({ "result": { "action": "decline" } }), Some("approval_denied")),
+        (json!({ "result": { "action": "cancel" } }), Some("approval_denied")),
+        (json!({ "error": { "code": -32601, "message": "no" } }), Some("approval_required")),
+    ] {
+        let mut server = Server::start(&home, json!({ "elicitation": {} }))?;
+        let id = server.begin("tools/call", write("approved"))?;
+        let question = server.next()?;
+        ensure!(question["method"] == "elicitation/create", "{question}");
+        let said = question["params"]["message"].as_str().context("a message")?;
+        ensure!(said.contains("file_write") && said.contains("/shared/a"), "{said}");
+        // Meanwhile nothing else waits.
+        server.is_well()?;
+        let mut reply = answer.clone();
+        reply["jsonrpc"] = "2.0".into();
+        reply["id"] = question["id"].clone();
+        server.send(&reply)?;
+        let result = server.answer(id)?["result"].clone();
+        match code {
+            None => ensure!(result["isError"] == false, "{result}"),
+            Some(code) => drop(refused(&result, code)?),
+        }
+        server.end()?;
+    }
+    ensure!(std::fs::read_to_string(home.host("/shared/a"))? == "approved");
+    ensure!(approvals(&home)[..4] == ["asked", "approved", "asked", "denied"], "{:?}", approvals(&home));
+    Ok(())
+}
+
+#[test]
+fn a_question_ends_with_its_call() -> anyhow::Result<()> {
+    let home = asking()?;
+    let mut server = Server::start(&home, json!({ "elicitation": {} }))?;
+    let id = server.begin("tools/call", write("x"))?;
+    let question = server.next()?;
+    ensure!(question["method"] == "elicitation/create", "{question}");
+    server.send(
+        &json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": id } }),
+    )?;
+    server.is_well()?;
+    server.end()?;
+    ensure!(approvals(&home) == ["asked", "withdrawn"], "{:?}", approvals(&home));
+    ensure!(!home.host("/shared/a").exists());
+    Ok(())
+}
+
+#[test]
+fn a_client_of_the_newer_era_gets_the_question_and_calls_again() -> anyhow::Result<()> {
+    let home = asking()?;
+    let mut server = Server::launch(&home)?;
+    let capabilities = json!({ "elicitation": { "form": {} } });
+    let call = |content: &str, state: &Value, action: &str| {
+        let mut call = write(content);
+        call["_meta"] = meta(capabilities.clone());
+        if !state.is_null() {
+            call["requestState"] = state.clone();
+            call["inputResponses"] = json!({ "approve": { "action": action, "content": {} } });
+        }
+        call
+    };
+    let asked = |result: &Value| -> anyhow::Result<Value> {
+        ensure!(result["resultType"] == "input_required", "{result}");
+        let question = &result["inputRequests"]["approve"];
+        ensure!(question["method"] == "elicitation/create", "{result}");
+        ensure!(
+            question["params"]["message"].as_str().is_some_and(|said| said.contains("/shared/a")),
+            "{result}"
+        );
+        Ok(result["requestState"].clone())
+    };
+    let first = server.ask("tools/call", call("one", &Value::Null, ""))?["result"].clone();
+    let state = asked(&first)?;
+    ensure!(!home.host("/shared/a").exists());
+    let done = server.ask("tools/call", call("one", &state, "accept"))?["result"].clone();
+    ensure!(done["isError"] == false && done["resultType"] == "complete", "{done}");
+    // Answered once, it answers nothing more; nor does one that nobody gave out.
+    for state in [state, json!("0123456789abcdef0123456789abcdef"), json!("")] {
+        let answer = server.ask("tools/call", call("one", &state, "accept"))?;
+        ensure!(answer["error"]["code"] == -32602, "{answer}");
+    }
+    // The answer to one call is none to another.
+    let state = asked(&server.ask("tools/call", call("two", &Value::Null, ""))?["result"])?;
+    let state = asked(&server.ask("tools/call", call("three", &state, "accept"))?["result"])?;
+    refused(&server.ask("tools/call", call("three", &state, "decline"))?["result"], "approval_denied")?;
+    ensure!(std::fs::read_to_string(home.host("/shared/a"))? == "one");
+    server.end()
+}
+
+/// Each call that waits for a person is a request under way.
+#[test]
+fn more_requests_than_are_taken_at_once_are_refused() -> anyhow::Result<()> {
+    const REQUESTS_MAX: usize = 256;
+    let home = asking()?;
+    let mut server = Server::start(&home, json!({ "elicitation": {} }))?;
+    let mut questions = Vec::new();
+    for _ in 0..REQUESTS_MAX {
+        let id = server.begin("tools/call", write("x"))?;
+        questions.push((id, server.next()?["id"].clone()));
+    }
+    let answer = server.ask("ping", json!({}))?;
+    ensure!(answer["error"]["code"] == -32603, "{answer}");
+    let (id, question) = questions.pop().context("asked")?;
+    server.send(&json!({ "jsonrpc": "2.0", "id": question, "result": { "action": "decline" } }))?;
+    refused(&server.answer(id)?["result"], "approval_denied")?;
+    server.is_well()
+}

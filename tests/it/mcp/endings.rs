@@ -1,0 +1,125 @@
+//! How a server ends: its client leaves, a signal comes, somebody kills it. Nothing is half-written.
+
+use super::world::{Server, outcomes};
+use anyhow::{Context, ensure};
+use rustix::process::Signal;
+use serde_json::{Value, json};
+use support::home::Home;
+
+fn hostile() -> Home {
+    Home::new().hostile("memory = \"16 MiB\"\ndeadline = \"60s\"")
+}
+
+/// A server with a call that runs until somebody ends it.
+fn busy(home: &Home) -> anyhow::Result<(Server, i64)> {
+    let mut server = Server::start(home, json!({}))?;
+    let arguments = json!({ "behaviour": "report_until:step", "path": "/shared/go" });
+    let call = json!({ "name": "hostile", "arguments": arguments, "_meta": { "progressToken": 1 } });
+    let id = server.begin("tools/call", call)?;
+    while !server.next()?["params"]["message"].as_str().is_some_and(|said| said.starts_with("step ")) {}
+    Ok((server, id))
+}
+
+#[test]
+fn what_was_asked_before_the_input_ended_is_answered() -> anyhow::Result<()> {
+    let home = Home::new();
+    let mut server = Server::start(&home, json!({}))?;
+    let write = json!({ "name": "file_write", "arguments": { "path": "/shared/a", "content": "late" } });
+    let id = server.begin("tools/call", write)?;
+    server.close();
+    let answer = server.answer(id)?;
+    ensure!(answer["result"]["isError"] == false, "{answer}");
+    ensure!(server.ended()?.code() == Some(0));
+    ensure!(std::fs::read_to_string(home.host("/shared/a"))? == "late");
+    Ok(())
+}
+
+#[test]
+fn a_server_that_was_asked_nothing_ends_with_its_input() -> anyhow::Result<()> {
+    let home = Home::new();
+    Server::launch(&home)?.end()?;
+    Server::start(&home, json!({}))?.end()
+}
+
+#[test]
+fn a_call_that_does_not_end_is_cancelled_by_the_end_of_input_and_by_a_signal() -> anyhow::Result<()> {
+    for signal in [None, Some(Signal::TERM), Some(Signal::INT)] {
+        let home = hostile();
+        let (mut server, _) = busy(&home)?;
+        match signal {
+            None => server.close(),
+            Some(signal) => server.signal(signal)?,
+        }
+        let status = server.ended()?;
+        ensure!(status.code() == Some(0), "{signal:?}: {status} {}", server.log());
+        let last = outcomes(&home).pop().context("audited")?;
+        ensure!(last["code"] == "cancelled", "{signal:?}: {last}");
+    }
+    Ok(())
+}
+
+#[test]
+fn a_signal_ends_a_server_whose_client_neither_writes_nor_reads() -> anyhow::Result<()> {
+    let home = Home::new();
+    let mut server = Server::start(&home, json!({}))?;
+    server.signal(Signal::TERM)?;
+    let status = server.ended()?;
+    ensure!(status.code() == Some(0), "{status}");
+    Ok(())
+}
+
+#[test]
+fn a_server_that_is_killed_leaves_nothing_half_written() -> anyhow::Result<()> {
+    let home = hostile();
+    let (mut server, _) = busy(&home)?;
+    let content = "x".repeat(1 << 20);
+    for n in 0..20 {
+        let arguments = json!({ "path": format!("/shared/f{n}"), "content": content });
+        server.begin("tools/call", json!({ "name": "file_write", "arguments": arguments }))?;
+    }
+    // As soon as the first of them is done, others are under way.
+    while !server.next()?["result"]["structuredContent"].is_object() {}
+    server.signal(Signal::KILL)?;
+    server.ended()?;
+    for n in 0..20 {
+        let file = home.host(&format!("/shared/f{n}"));
+        if let Ok(found) = std::fs::read(&file) {
+            ensure!(found == content.as_bytes(), "{} has {} bytes", file.display(), found.len());
+        }
+    }
+    // The next one settles what is open, and the chain is whole.
+    let mut next = Server::start(&home, json!({}))?;
+    let listed = next.call("file_list", json!({ "path": "/shared" }))?;
+    ensure!(listed["isError"] == false, "{listed}");
+    next.end()?;
+    let ran = home.run(&["audit", "verify"]);
+    ensure!(ran.code == Some(0), "{ran:?}");
+    Ok(())
+}
+
+#[test]
+fn two_servers_share_a_workspace_and_its_audit() -> anyhow::Result<()> {
+    let home = Home::new();
+    let mut servers = [Server::start(&home, json!({}))?, Server::start(&home, json!({}))?];
+    let mut ids: Vec<(usize, i64)> = Vec::new();
+    for n in 0..20 {
+        for (at, server) in servers.iter_mut().enumerate() {
+            let arguments = json!({ "path": format!("/shared/{at}-{n}"), "content": "x" });
+            ids.push((
+                at,
+                server.begin("tools/call", json!({ "name": "file_write", "arguments": arguments }))?,
+            ));
+        }
+    }
+    for (at, id) in ids {
+        let answer: Value = servers[at].answer(id)?;
+        ensure!(answer["result"]["isError"] == false, "{answer}");
+    }
+    for server in servers {
+        server.end()?;
+    }
+    let ran = home.run(&["audit", "verify"]);
+    ensure!(ran.code == Some(0), "{ran:?}");
+    ensure!(outcomes(&home).iter().filter(|outcome| outcome["code"].is_null()).count() == 40);
+    Ok(())
+}

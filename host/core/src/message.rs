@@ -52,7 +52,7 @@ pub struct DirectMessage {
 }
 
 /// A message that is out, in the platform's own ids.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SentMessage {
     /// The channel.
     pub channel: String,

@@ -162,6 +162,7 @@ fn file(inode: u64) -> Seen {
 
 fn facts(there: &[(&str, Option<Seen>)], approved: &[&str]) -> Facts {
     Facts {
+        asker: None,
         there: there.iter().map(|(text, seen)| (path(text), seen.clone())).collect(),
         found: Default::default(),
         approved: approved.iter().map(|text| path(text)).collect(),

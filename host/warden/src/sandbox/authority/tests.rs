@@ -316,6 +316,7 @@ fn writes(
         attachments: Attachments::default(),
         reply: None,
         messaging: postbox.map(|postbox| (postbox as Arc<dyn crate::messaging::Messaging>, facts)),
+        web: None,
         report: None,
         turn: TurnShare { limit: ByteSize::mib(1), left: 1 << 20 },
         made: Vec::new(),

@@ -12,7 +12,7 @@
 //! fail (`files::any_fault`), power that goes (`files::power`), approvals (`conformance`).
 
 mod answers;
-mod clock;
+pub(crate) mod clock;
 mod faults;
 mod gateway;
 mod growth;

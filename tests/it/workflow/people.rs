@@ -4,6 +4,7 @@
 mod approve;
 mod discord;
 mod examples;
+mod faults;
 mod kill;
 mod schedule;
 mod waits;

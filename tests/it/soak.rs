@@ -13,7 +13,7 @@
 
 mod answers;
 mod both;
-mod clock;
+pub(crate) mod clock;
 mod faults;
 mod gateway;
 mod growth;

@@ -3,6 +3,7 @@
 //!
 //! Needs nothing but rustup's plain toolchain; depends on no crate, so that it starts at once.
 
+mod check;
 mod debian;
 mod demo;
 mod dist;
@@ -23,6 +24,9 @@ cargo xtask COMMAND
                is told and checked
   test         what CI runs, all of it: format, the demo, tests, and beside them clippy, docs,
                dependency rules
+  check [CRATE]...
+               the fast loop: format, clippy and tests of what differs from the last commit, or of these
+               crates, with clippy of what is built of them
   bench [mcp]  the benchmarks behind docs/benchmarks.md, in release mode; mcp: a call beside npm's
                server-filesystem
   fuzz TARGET [SECONDS]
@@ -46,6 +50,7 @@ fn main() -> ExitCode {
     let done = match words.as_slice() {
         ["demo"] => demo::run(),
         ["test"] => test::run(),
+        ["check", rest @ ..] => check::run(rest),
         ["bench", rest @ ..] => test::bench(rest),
         ["fuzz", rest @ ..] => fuzz::run(rest),
         ["dist", "check", rest @ ..] => dist_check::run(rest),

@@ -101,14 +101,14 @@ fn dependency_rules(dir: &Path, deny: &Path) -> Result<(), String> {
     }
 }
 
-fn in_guests(folder: &str, arguments: &[&str]) -> Command {
+pub(crate) fn in_guests(folder: &str, arguments: &[&str]) -> Command {
     let mut command = cargo(arguments);
     // One target folder for all guests, shared with the host's build script.
     command.current_dir(root().join(folder)).env("CARGO_TARGET_DIR", target_dir().join("guests"));
     command
 }
 
-fn in_worker(arguments: &[&str]) -> Command {
+pub(crate) fn in_worker(arguments: &[&str]) -> Command {
     let mut command = cargo(arguments);
     command.current_dir(root().join("host/worker")).env("CARGO_TARGET_DIR", target_dir().join("worker"));
     command

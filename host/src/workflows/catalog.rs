@@ -1,8 +1,11 @@
 //! The workflows of `[workflows] dir`: what `serve` offers, and what `run ID` finds.
 
+use super::download::check_address;
 use super::load::{LoadError, load};
+use super::types::Limits;
 use cofferdam_core::command::typed;
 use cofferdam_core::tool::wire_name;
+use cofferdam_egress::Refused;
 use cofferdam_workflow::Workflow;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -64,6 +67,14 @@ pub enum CatalogError {
         name: String,
         /// Whose it is.
         whose: String,
+    },
+    /// An address that is never contacted.
+    #[error("{file}: {refused}")]
+    Address {
+        /// The file.
+        file: String,
+        /// What is wrong with it.
+        refused: Refused,
     },
     /// Answers for a channel that is not there.
     #[error("{file}: the schedule answers {to}, and [channels.{channel}] is not configured")]
@@ -135,6 +146,23 @@ impl Catalog {
             if let Some(first) = same {
                 return Err(self.taken(one, name, format!("the command of {} already", first.workflow.id)));
             }
+        }
+        Ok(())
+    }
+
+    /// Refuses addresses that are wrong on paper, of those that the files say in full.
+    ///
+    /// # Errors
+    /// [`CatalogError::Address`].
+    pub fn check_addresses(&self, limits: &Limits) -> Result<(), CatalogError> {
+        for one in &self.offered {
+            let file = || one.file.display().to_string();
+            let refused = |refused| CatalogError::Address { file: file(), refused };
+            one.workflow
+                .addresses()
+                .iter()
+                .try_for_each(|url| check_address(url, limits))
+                .map_err(refused)?;
         }
         Ok(())
     }

@@ -89,6 +89,13 @@ pub struct AddressError {
     refused: Refused,
 }
 
+impl AddressError {
+    /// For programs.
+    pub fn code(&self) -> ErrorCode {
+        EgressError::from(self.refused.clone()).code()
+    }
+}
+
 /// Refuses addresses that are wrong on paper: their spelling, their scheme, a user in them. What is
 /// known of no address before its task is checked then.
 ///
@@ -102,13 +109,16 @@ pub fn check_addresses(plan: &Plan, limits: &Limits) -> Result<(), AddressError>
             if !item.is_downloaded() {
                 continue;
             }
-            match Target::parse(url.as_written(), &limits.private_hosts) {
-                Err(refused) if refused.is_on_paper() => {
-                    return Err(AddressError { task: task.id.clone(), refused });
-                }
-                _ => {}
-            }
+            check_address(url, limits).map_err(|refused| AddressError { task: task.id.clone(), refused })?;
         }
     }
     Ok(())
+}
+
+/// Refuses an address that is wrong on paper.
+pub(super) fn check_address(url: &Url, limits: &Limits) -> Result<(), Refused> {
+    match Target::parse(url.as_written(), &limits.private_hosts) {
+        Err(refused) if refused.is_on_paper() => Err(refused),
+        _ => Ok(()),
+    }
 }

@@ -45,6 +45,20 @@ impl RunLock {
         flock(&file, FlockOperation::NonBlockingLockShared) == Err(Errno::WOULDBLOCK)
     }
 
+    /// Removes the files that nobody holds: those of runs whose process was killed at their end, and
+    /// those of runs that wait, which are made again.
+    pub fn sweep(state_dir: &Path) {
+        let entries = std::fs::read_dir(state_dir.join("runs")).into_iter().flatten().flatten();
+        for path in entries.map(|entry| entry.path()) {
+            let Ok(file) = File::options().write(true).open(&path) else { continue };
+            let is_free = flock(&file, FlockOperation::NonBlockingLockExclusive).is_ok();
+            if is_free && is_file_at(&file, &path) {
+                // What cannot be removed does not get in anybody's way.
+                let _ = std::fs::remove_file(path);
+            }
+        }
+    }
+
     /// Removes the file of a run that has ended, while its lock is held.
     pub fn end(self, state_dir: &Path, run: &str) {
         // Without it nothing is lost; the next one makes it again.
@@ -82,6 +96,14 @@ mod tests {
         assert!(RunLock::take(dir.path(), "w-2").expect("asked").is_some());
         lock.end(dir.path(), "w-1");
         assert!(!RunLock::is_held(dir.path(), "w-1") && !file(dir.path(), "w-1").exists());
+        let held = take().expect("free");
+        assert!(
+            RunLock::take(dir.path(), "w-3").expect("asked").is_some() && file(dir.path(), "w-3").exists()
+        );
+        RunLock::sweep(dir.path());
+        assert!(!file(dir.path(), "w-3").exists() && file(dir.path(), "w-1").exists());
+        assert!(take().is_none(), "who holds one keeps it");
+        drop(held);
         assert!(take().is_some());
         assert_eq!(file(dir.path(), "../../x").parent(), Some(dir.path().join("runs").as_path()));
     }

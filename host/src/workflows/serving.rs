@@ -3,6 +3,7 @@
 
 use super::began::{new_run, take_up};
 use super::catalog::{Catalog, Offered};
+use super::download::check_addresses;
 use super::executor::{Executor, ended_text};
 use super::in_turn::event;
 use super::lock::RunLock;
@@ -130,6 +131,10 @@ impl Serving {
     pub async fn run(self) {
         let stop = self.0.executors.borrow().stop.clone();
         let (mut carried, mut tasks) = (BTreeSet::new(), JoinSet::new());
+        let dir = self.0.state_dir.clone();
+        if let Err(error) = tokio::task::spawn_blocking(move || RunLock::sweep(&dir)).await {
+            tracing::warn!(%error, "what lies about of the locks of runs is not removed");
+        }
         if let Err(error) = self.0.store.bound_waits(now_ms()).await {
             tracing::error!(%error, "the times of waiting runs are not looked at");
         }
@@ -292,6 +297,8 @@ impl Serving {
         let refused = |error: &dyn std::fmt::Display| NotBegun::Refused(error.to_string());
         let plan = Plan::begin(of.workflow.clone(), &context)
             .map_err(|error| NotBegun::Refused(format!("{}: {}", error.code, error.problem.problem)))?;
+        check_addresses(&plan, &self.0.executors.borrow().limits)
+            .map_err(|error| NotBegun::Refused(format!("{}: {error}", error.code())))?;
         let new = new_run(&plan, &context, of.dir.clone(), &by);
         let new = NewRun { owner: Owner::Serve, answer_to: Some(answer_to), answers, ..new };
         let warden = self.0.executors.borrow().warden.clone();

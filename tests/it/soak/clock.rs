@@ -9,7 +9,7 @@ use std::process::Command;
 use support::needs;
 
 /// The clock of one gateway.
-pub(super) struct Clock {
+pub(crate) struct Clock {
     library: PathBuf,
     told: PathBuf,
     file: File,
@@ -20,7 +20,7 @@ impl Clock {
     ///
     /// # Errors
     /// When the compiler or the disk refuses.
-    pub(super) fn make(folder: &Path) -> Result<Option<Self>> {
+    pub(crate) fn make(folder: &Path) -> Result<Option<Self>> {
         let there = Command::new("cc").arg("--version").output().is_ok_and(|ran| ran.status.success());
         if !needs::available("soak (jumps of the clock)", "a C compiler, cc", there) {
             return Ok(None);
@@ -36,13 +36,13 @@ impl Clock {
     }
 
     /// What makes a program believe it.
-    pub(super) fn environment(&self) -> Result<[(&'static str, String); 2]> {
+    pub(crate) fn environment(&self) -> Result<[(&'static str, String); 2]> {
         let text = |path: &Path| path.to_str().map(str::to_owned).context("text");
         Ok([("LD_PRELOAD", text(&self.library)?), ("AHEAD", text(&self.told)?)])
     }
 
     /// From now on it is so many seconds later than it is, or earlier.
-    pub(super) fn jump(&self, seconds: i64) -> Result<()> {
+    pub(crate) fn jump(&self, seconds: i64) -> Result<()> {
         Ok(self.file.write_all_at(&seconds.to_ne_bytes(), 0)?)
     }
 }

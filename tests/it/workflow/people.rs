@@ -4,6 +4,7 @@
 mod approve;
 mod discord;
 mod examples;
+mod faults;
 mod in_turn;
 mod kill;
 mod schedule;

@@ -96,7 +96,13 @@ fn limits(named: &[String]) -> Limits {
     }
 }
 
+/// One that never ends would hold the tests up for ever.
 async fn fetch(egress: &Egress, url: &str) -> Result<Vec<u8>, EgressError> {
+    let whole = tokio::time::timeout(Duration::from_secs(60), fetch_all(egress, url)).await;
+    whole.expect("it ends by its own time")
+}
+
+async fn fetch_all(egress: &Egress, url: &str) -> Result<Vec<u8>, EgressError> {
     let mut body = egress.get(url).await?;
     let mut bytes = Vec::new();
     while let Some(piece) = body.next().await? {
@@ -174,6 +180,23 @@ async fn redirects_are_followed_up_to_a_number_and_checked_one_by_one() {
         assert!(refused.to_string().contains(said), "{refused}");
         assert!(!refused.to_string().contains("s3cret"));
         assert_eq!(refused.code().as_str(), "network_denied");
+    }
+
+    let moved =
+        |status: u16| String::from_utf8_lossy(&to("/x")).replace("302", &status.to_string()).into_bytes();
+    for status in [301, 302, 303, 307, 308] {
+        let server = Server::saying(vec![moved(status), ok(b"there")]).await;
+        let named = [format!("127.0.0.1:{}", server.port)];
+        let egress = Egress::with_resolver(limits(&named), Answers::of(&[]));
+        let url = format!("http://127.0.0.1:{}/", server.port);
+        assert_eq!(fetch(&egress, &url).await.as_deref(), Ok(&b"there"[..]), "{status}");
+    }
+    for status in [201, 300, 304, 305, 401] {
+        let server = Server::saying(vec![moved(status), ok(b"there")]).await;
+        let named = [format!("127.0.0.1:{}", server.port)];
+        let egress = Egress::with_resolver(limits(&named), Answers::of(&[]));
+        let refused = fetch(&egress, &format!("http://127.0.0.1:{}/", server.port)).await;
+        assert!(matches!(refused, Err(EgressError::Status { .. })), "{status}: {refused:?}");
     }
 
     let server = Server::saying(vec![to("/1"), to("/2"), ok(b"there"), to("/1"), to("/2"), to("/3")]).await;

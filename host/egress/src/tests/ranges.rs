@@ -106,6 +106,61 @@ fn what_lies_beside_is_public() {
     }
 }
 
+/// An address that is so much behind another one, if there is one.
+fn beside(address: IpAddr, by: i8) -> Option<IpAddr> {
+    match address {
+        IpAddr::V4(v4) => {
+            v4.to_bits().checked_add_signed(by.into()).map(|bits| Ipv4Addr::from_bits(bits).into())
+        }
+        IpAddr::V6(v6) => {
+            v6.to_bits().checked_add_signed(by.into()).map(|bits| Ipv6Addr::from_bits(bits).into())
+        }
+    }
+}
+
+#[test]
+fn each_range_ends_where_it_ends() {
+    for (first, last, range) in [
+        ("0.0.0.0", "0.255.255.255", "this network"),
+        ("10.0.0.0", "10.255.255.255", "private"),
+        ("100.64.0.0", "100.127.255.255", "a carrier's shared space"),
+        ("127.0.0.0", "127.255.255.255", "loopback"),
+        ("169.254.0.0", "169.254.255.255", "link-local"),
+        ("172.16.0.0", "172.31.255.255", "private"),
+        ("192.0.0.0", "192.0.0.255", "reserved for protocols"),
+        ("192.0.2.0", "192.0.2.255", "documentation"),
+        ("192.88.99.0", "192.88.99.255", "a 6to4 relay"),
+        ("192.168.0.0", "192.168.255.255", "private"),
+        ("198.18.0.0", "198.19.255.255", "benchmarks"),
+        ("198.51.100.0", "198.51.100.255", "documentation"),
+        ("203.0.113.0", "203.0.113.255", "documentation"),
+        ("168.63.129.16", "168.63.129.16", "a cloud's own service"),
+        ("224.0.0.0", "239.255.255.255", "multicast"),
+        ("240.0.0.0", "255.255.255.255", "reserved"),
+        ("::", "::", "unspecified"),
+        ("::1", "::1", "loopback"),
+        ("::2", "::ffff:ffff", "IPv4-compatible"),
+        ("64:ff9b:1::", "64:ff9b:1:ffff:ffff:ffff:ffff:ffff", "a local NAT64 prefix"),
+        ("100::", "100::ffff:ffff:ffff:ffff", "discarded"),
+        ("2001::", "2001:0:ffff:ffff:ffff:ffff:ffff:ffff", "a Teredo tunnel"),
+        ("2001:1::", "2001:1ff:ffff:ffff:ffff:ffff:ffff:ffff", "reserved for protocols"),
+        ("2001:db8::", "2001:db8:ffff:ffff:ffff:ffff:ffff:ffff", "documentation"),
+        ("2002::", "2002:ffff:ffff:ffff:ffff:ffff:ffff:ffff", "a 6to4 tunnel"),
+        ("3fff::", "3fff:fff:ffff:ffff:ffff:ffff:ffff:ffff", "documentation"),
+        ("fc00::", "fdff:ffff:ffff:ffff:ffff:ffff:ffff:ffff", "unique local"),
+        ("fe80::", "febf:ffff:ffff:ffff:ffff:ffff:ffff:ffff", "link-local"),
+        ("fec0::", "feff:ffff:ffff:ffff:ffff:ffff:ffff:ffff", "site-local"),
+        ("ff00::", "ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff", "multicast"),
+    ] {
+        check(first, Some(range));
+        check(last, Some(range));
+        for (end, by) in [(first, -1), (last, 1)] {
+            let Some(other) = beside(end.parse().expect(end), by) else { continue };
+            assert_ne!(range_of(other).map(|found| found.to_string()).as_deref(), Some(range), "{other}");
+        }
+    }
+}
+
 /// The same by the standard library's own questions, which are fewer.
 fn is_special(address: Ipv4Addr) -> bool {
     address.is_private()

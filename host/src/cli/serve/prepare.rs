@@ -121,6 +121,7 @@ pub(super) fn inside(gateway: &Gateway, config: &Config, catalog: &Catalog) -> R
 
 fn check_workflows(config: &Config, registry: &Registry, catalog: &Catalog) -> anyhow::Result<()> {
     let tools = registry.iter().map(|(name, _)| name);
+    catalog.check_addresses(&config.workflow_attachments)?;
     Ok(catalog.check_beside(tools, &super::workflows::channels(config))?)
 }
 

@@ -1,7 +1,7 @@
 //! Attachments as they are declared: which keys go together.
 
 use super::text::{Rendering, Text, Tree};
-use crate::attachment::{Kind, Origin, Source};
+use crate::attachment::{Item, Kind, Origin, Source, Url};
 use crate::node::{Fields, Node};
 use crate::problem::{Fault, Mark, listed, quoted};
 
@@ -91,6 +91,21 @@ impl Declared {
             }
         }
         Ok(())
+    }
+
+    /// The addresses in it that are downloaded, of those that are no templates.
+    pub(crate) fn addresses(&self, found: &mut Vec<Url>) {
+        let kind = self.kind.template.literal().and_then(|name| self.kind_of(name).ok());
+        let Some(kind) = kind else { return };
+        let texts = self.sources.iter().filter_map(|source| source.template.literal());
+        for source in texts.filter_map(|text| Source::parse(self.origin, text).ok()) {
+            let item = Item { kind, source, name: None, mime: None, meta: None, fetch: self.fetch };
+            match item {
+                item if !item.is_downloaded() => {}
+                Item { source: Source::Url(url), .. } => found.push(url),
+                Item { source: Source::Local(_), .. } => {}
+            }
+        }
     }
 
     /// The templates in it.

@@ -17,7 +17,7 @@ pub(crate) use read::not_a_person;
 pub(crate) use tasks::WORK_KEYS;
 pub(crate) use text::{Line, Rendering, Text, Tree};
 
-use crate::attachment::FolderPath;
+use crate::attachment::{FolderPath, Url};
 use crate::problem::{FileProblem, Mark};
 use cofferdam_core::json::parse_strict;
 use cofferdam_core::schema::Schema;
@@ -113,6 +113,22 @@ pub struct Task {
     /// Where it begins.
     pub mark: Mark,
     pub(crate) work: Work,
+}
+
+impl Workflow {
+    /// The addresses that its tasks download, of those that the file says in full.
+    pub fn addresses(&self) -> Vec<Url> {
+        let of_agents = self.agents.iter().flat_map(|agent| {
+            agent.attachments.iter().chain(agent.actions.iter().flat_map(|action| &action.attachments))
+        });
+        let of_tasks = self.tasks.iter().flat_map(|task| match &task.work {
+            Work::Agent { attachments, .. } => &attachments[..],
+            Work::Tool { .. } | Work::Send { .. } | Work::Wait { .. } | Work::Approve { .. } => &[],
+        });
+        let mut found = Vec::new();
+        of_agents.chain(of_tasks).for_each(|declared| declared.addresses(&mut found));
+        found
+    }
 }
 
 /// What a fence of Markdown holds, where that is the whole.

@@ -200,6 +200,27 @@ async fn what_is_wrong_with_a_command_is_said_at_once() -> anyhow::Result<()> {
     Ok(())
 }
 
+/// Asks an agent about a file of the web.
+const LOOK: &str = "workflow: look\non: { command: look }\ninput: { properties: { at: { type: string } } }\n\
+    agents: [{ id: a, actions: [{ id: b, prompt: c, attachments: [{ type: pdf, url: \"AT\" }] }] }]\n\
+    tasks: [{ id: t, agent: a, action: b }]\n";
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn an_address_that_is_wrong_on_paper_begins_nothing_in_a_chat_either() -> anyhow::Result<()> {
+    let world = World::running(&[&LOOK.replace("AT", "{{ input.at }}")]).await?;
+    for (at, said) in [
+        ("http://example.com/a.pdf", "network_denied: task t: http://example.com/a.pdf is not https"),
+        ("https://me:s3cret@example.com/", "network_denied: task t: example.com:443 comes with a user name"),
+        ("ftp://example.com/a.pdf", "network_denied: "),
+    ] {
+        let asked = world.ask(&format!("/look at={at}"));
+        let answer = world.answer(&asked, said).await?;
+        assert!(!answer.text.contains("s3cret"), "{answer:?}");
+    }
+    assert_eq!(world.audited(), [""; 0], "nothing began");
+    Ok(())
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn serve_refuses_to_start_with_a_file_that_is_wrong() -> anyhow::Result<()> {
     for (texts, said) in [
@@ -218,6 +239,10 @@ async fn serve_refuses_to_start_with_a_file_that_is_wrong() -> anyhow::Result<()
                 "workflow: w\non: { schedule: \"* * * * *\", to: \"discord:1\" }\ntasks: [{ id: a, tool: file_list }]\n",
             ],
             "[channels.discord] is not configured",
+        ),
+        (
+            vec![&LOOK.replace("AT", "http://example.com/a.pdf")],
+            "0.yaml: http://example.com/a.pdf is not https",
         ),
     ] {
         let world = World::stopped(&texts).await?;

@@ -1,0 +1,135 @@
+//! A clock that is set and disks that are full, under runs that wait: nothing is lost, nothing is
+//! done twice, and it goes on by itself.
+
+use super::super::PDF;
+use super::{ASK, BEN, PATIENCE, World};
+use crate::soak::clock::Clock;
+use rustix::process::{Pid, Resource, Rlimit, prlimit};
+use std::time::{Duration, Instant};
+use support::files::{Answer, FileServer};
+use support::llm::{Dialect, LlmServer, Turn};
+use support::serving::Serving;
+
+/// Over its limit a process is killed, unless it ignores the signal: then writing fails.
+const IGNORING: [&str; 4] = ["sh", "-c", "trap '' XFSZ; exec \"$@\"", "sh"];
+
+impl World {
+    fn launch(&mut self, wrapper: &[&str], environment: &[(&str, &str)]) -> anyhow::Result<()> {
+        let serving = Serving::launch(&self.home, self.server.token(), wrapper, environment)?;
+        self.serving = Some(serving.polling()?);
+        Ok(())
+    }
+
+    /// Files of the running program may grow to so many bytes.
+    fn allow(&self, bytes: Option<u64>) -> anyhow::Result<()> {
+        let serving = self.serving.as_ref().expect("it runs");
+        let pid = Pid::from_raw(i32::try_from(serving.pid())?);
+        prlimit(pid, Resource::Fsize, Rlimit { current: bytes, maximum: None })?;
+        Ok(())
+    }
+
+    async fn logs(&self, words: &str) -> anyhow::Result<()> {
+        let began = Instant::now();
+        while !self.log().contains(words) {
+            anyhow::ensure!(began.elapsed() < PATIENCE, "{words:?}:\n{}", self.log());
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+        Ok(())
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_clock_that_is_set_neither_ends_a_wait_nor_prolongs_it() -> anyhow::Result<()> {
+    let mut world = World::stopped(&[&ASK.replace("24h", "1h")]).await?;
+    let Some(clock) = Clock::make(world.home.dir())? else { return Ok(()) };
+    let moved = clock.environment()?;
+    let environment: Vec<_> = moved.iter().map(|(name, value)| (*name, value.as_str())).collect();
+    world.launch(&[], &environment)?;
+    let asked = world.ask("/ask question=one");
+    let question = world.said_to(BEN, "5000000001 asks: one").await?;
+    world.answer(&asked, "ask-colleague-").await?;
+    let until = world.stands("waiting").await?["waiting"]["until"].clone();
+    // Far more than it waits, to and fro: what is left of its hour stays the same.
+    for ahead in [3 * 3600, -3 * 3600, 0] {
+        let seen = world.log().matches("the clock was set").count();
+        clock.jump(ahead)?;
+        let began = Instant::now();
+        while world.log().matches("the clock was set").count() == seen {
+            anyhow::ensure!(began.elapsed() < PATIENCE, "{}", world.log());
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+        world.follows(&until, ahead).await?;
+    }
+    world.reply(BEN, &question, "noon");
+    world.answer(&asked, "They say: noon").await?;
+    Ok(())
+}
+
+impl World {
+    /// Waits until the run waits until this time and so many seconds, by a second or two.
+    async fn follows(&self, until: &serde_json::Value, ahead: i64) -> anyhow::Result<()> {
+        let time = |value: &serde_json::Value| value.as_str().expect("a time").parse::<jiff::Timestamp>();
+        let wanted = time(until)?.as_second() + ahead;
+        let began = Instant::now();
+        loop {
+            let shown = self.shown();
+            anyhow::ensure!(shown["state"] == "waiting", "{shown}");
+            if (time(&shown["waiting"]["until"])?.as_second() - wanted).abs() <= 2 {
+                return Ok(());
+            }
+            anyhow::ensure!(began.elapsed() < PATIENCE, "{ahead}: {shown}");
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_reply_waits_for_room_on_the_disk_and_counts_once() -> anyhow::Result<()> {
+    let mut world = World::stopped(&[ASK]).await?;
+    world.launch(&IGNORING, &[])?;
+    let asked = world.ask("/ask question=one");
+    let question = world.said_to(BEN, "5000000001 asks: one").await?;
+    world.answer(&asked, "ask-colleague-").await?;
+    world.stands("waiting").await?;
+    world.allow(Some(0))?;
+    let reply = world.reply(BEN, &question, "noon");
+    world.logs("the store fails; waiting for it").await?;
+    assert!(world.server.unconfirmed_updates().contains(&reply.update_id), "it is not acknowledged");
+    assert_eq!(world.shown()["state"], "waiting");
+    world.allow(None)?;
+    world.answer(&asked, "They say: noon").await?;
+    world.stands("done").await?;
+    let resumed = world.audited().into_iter().filter(|line| line.starts_with("resumed")).count();
+    assert_eq!(resumed, 1, "{:?}", world.audited());
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_download_that_finds_no_room_fails_its_task_and_leaves_nothing() -> anyhow::Result<()> {
+    let (llm, files) = (LlmServer::start().await?, FileServer::start().await?);
+    let look = format!(
+        "workflow: look\non: {{ command: look }}\nagents: [{{ id: a, actions: [{{ id: b, prompt: c, \
+         attachments: [{{ type: pdf, url: {:?} }}] }}] }}]\ntasks: [{{ id: t, agent: a, action: b }}]\n",
+        files.url("/a.pdf")
+    );
+    let mut world = World::stopped(&[&look]).await?;
+    let accepts = "accepts = [\"application/pdf\"]\n";
+    let named = format!("[attachments]\nallowed_private_hosts = [{:?}]\n", files.host());
+    world.home = std::mem::take(&mut world.home).model(&llm, Dialect::Anthropic, accepts).config(&named);
+    // Held in memory it would need no room.
+    files.answer("/a.pdf", Answer::Bytes([PDF, &[b'x'; 6 << 20]].concat()));
+    world.launch(&IGNORING, &[])?;
+    // The audit and the database are shorter than that, the file is longer.
+    world.allow(Some(4 << 20))?;
+    let asked = world.ask("/look");
+    let answer = world.answer(&asked, "attachment_unavailable: ").await?;
+    assert!(answer.text.contains("the gateway could not store it"), "{answer:?}");
+    assert!(llm.requests().is_empty(), "nothing was asked");
+    let left: Vec<_> = std::fs::read_dir(world.home.state().join("blobs"))?.collect();
+    assert!(left.is_empty(), "{left:?}");
+    world.allow(None)?;
+    llm.script([Turn::say("seen")]);
+    let again = world.ask("/look");
+    world.answer(&again, "{\"text\":\"seen\"}").await?;
+    Ok(())
+}

@@ -89,7 +89,8 @@ fn main() -> Result<()> {
     let ours = || home.command(&["mcp"]);
     let arguments = json!({ "path": "/shared/4k.txt" });
     let p50 = measure("cofferdam mcp", ours, ("file_read", &arguments), (rounds, starts))?;
-    let Some(theirs) = filesystem(&home.host("/shared")) else {
+    let shared = home.host("/shared");
+    let Some(theirs) = filesystem(&shared) else {
         println!("server-filesystem: skipped, it is not in target/tools/mcp");
         return Ok(());
     };

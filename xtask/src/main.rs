@@ -32,7 +32,7 @@ cargo xtask COMMAND
   fuzz TARGET [SECONDS]
                libFuzzer on one of fuzz/fuzz_targets for 60 s or as long as said, from the committed
                corpus; `test` runs every target's check on the corpus without it
-  soak [telegram|discord] [TURNS [SEED]]
+  soak [telegram|discord|both] [TURNS [SEED]]
   soak workflows [RUNS [SEED]]
                10 000 turns on each, or as many as said, with random faults: kills, a full disk, jumps of
                the clock, a network and a model that fail; `test` runs a short form with a seed of its own

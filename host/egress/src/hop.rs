@@ -74,3 +74,21 @@ pub(crate) fn why(error: &reqwest::Error) -> String {
     let inner = if error.source().is_none() { "the connection broke".to_owned() } else { cause.to_string() };
     cofferdam_core::text::one_line(&inner, 200)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::Checked;
+    use reqwest::dns::{Name, Resolve};
+    use std::net::IpAddr;
+
+    #[tokio::test]
+    async fn the_client_finds_the_checked_name_and_no_other() {
+        let name = |name: &str| name.parse::<Name>().expect("a name");
+        let addresses = vec![IpAddr::from([192, 0, 2, 1])];
+        let checked = Checked { name: Some("files.test".to_owned()), addresses };
+        assert_eq!(checked.resolve(name("files.test")).await.map(Iterator::count).ok(), Some(1));
+        assert!(checked.resolve(name("other.test")).await.is_err());
+        let of_an_address = Checked { name: None, addresses: Vec::new() };
+        assert!(of_an_address.resolve(name("files.test")).await.is_err());
+    }
+}

@@ -1,6 +1,8 @@
 //! What runs of workflows need of channels, and channels of them: messages to people and questions
 //! to them, whichever channel they are on; commands that begin runs.
 
+pub use crate::answering::Resumed;
+
 use crate::answering::{Base, Flow, arrivals, fetched, hand_on};
 use crate::lanes::{Arrival, Slot};
 use crate::outbound::{Opening, plan};

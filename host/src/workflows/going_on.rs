@@ -3,7 +3,7 @@
 
 use super::in_turn::{BeganInTurn, in_words};
 use super::serving::Serving;
-use cofferdam_chat::answering::Resumed;
+use cofferdam_chat::runs::Resumed;
 use cofferdam_core::audit::{WorkflowState, sha256_hex};
 use cofferdam_core::id::{Caller, SessionId};
 use cofferdam_store::{DueWait, GoingOn, KeptRun, StoreError, now_ms};

@@ -158,12 +158,13 @@ async fn a_message_and_a_summary_have_their_limits() -> anyhow::Result<()> {
 async fn whoever_is_answered_in_an_open_group_alone_writes_to_nobody() -> anyhow::Result<()> {
     const GROUP: i64 = -1_001_234_567_890;
     let mut world = World::stopped(&[]).await?;
-    world.home =
-        world.home.telegram_more(&format!("[channels.telegram.groups.\"{GROUP}\"]\nmembers = \"all\"\n"));
+    let group = format!("[channels.telegram.groups.\"{GROUP}\"]\n");
+    let rules = "members = \"all\"\nprofiles = [\"messaging\"]\n";
+    world.home = world.home.telegram_more(&(group + rules));
     world.start()?;
     for (text, code) in [
         ("/message_send@cofferdam_test_bot to=telegram:5000000002 text=hello", "recipient_denied: "),
-        ("/workflow_create@cofferdam_test_bot", "recipient_denied: "),
+        ("/workflow_create@cofferdam_test_bot", "tool_unavailable: "),
     ] {
         let asked = world.server.push(Incoming::group(GROUP, EVE).text(text));
         world.answer(&asked, code).await?;

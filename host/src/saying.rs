@@ -67,12 +67,16 @@ impl Saying {
         let turn = name_of(&message.say);
         let cancel = CancellationToken::new();
         let channel = to.channel.clone();
-        let Ok(kept) = tokio::time::timeout_at(until, self.keep(message, to, &turn, &cancel)).await else {
+        let kept = tokio::time::timeout_at(until, self.keep(message, to, &turn, &cancel)).await;
+        let store = self.store()?;
+        if !matches!(kept, Ok(Ok(_))) {
+            self.sweep(store.clone()).await;
+        }
+        let Ok(kept) = kept else {
             let said = format!("{channel} was not reached within {} s; nothing was sent", patience.as_secs());
             return Err(ToolError::new(ErrorCode::SendFailed, said));
         };
         let private = kept?;
-        let store = self.store()?;
         let Ok(ids) = tokio::time::timeout_at(until, sent(&store, &turn, &cancel)).await else {
             let said = format!(
                 "{channel} has not taken it within {} s; it is kept, and goes out as soon as {channel} takes it",
@@ -150,6 +154,15 @@ impl Saying {
             Ok(addition)
         });
         taking.await.unwrap_or_else(|error| Err(ToolError::new(ErrorCode::Internal, error.to_string())))
+    }
+
+    /// Removes the bytes of a message that is not sent.
+    async fn sweep(&self, store: Store) {
+        let outgoing = self.outgoing.clone();
+        let swept = tokio::task::spawn_blocking(move || outgoing.sweep(|| store.blobs_in_use())).await;
+        if let Ok(Err(error)) = swept {
+            tracing::warn!(%error, "the bytes of a message that is not sent stay for now");
+        }
     }
 
     /// What cannot be written down does not happen.

@@ -2,7 +2,7 @@
 
 use super::world::{ANN, EVE, PATIENCE, TOWN, World};
 use std::time::Duration;
-use support::discord::{Command, Fault, GatewayConnection, Incoming};
+use support::discord::{Closed, Command, Fault, GatewayConnection, Incoming};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn a_stop_does_not_wait_for_a_network_that_is_away() -> anyhow::Result<()> {
@@ -96,12 +96,14 @@ async fn events_that_come_faster_than_they_can_be_kept_come_again() -> anyhow::R
     let first = world.server.push(Incoming::private(ANN).text("/help"));
     world.server.push_all((0..4200).map(|_| Incoming::guild(TOWN, EVE).text("talk")));
     let last = world.server.push(Incoming::private(ANN).text("/help"));
-    world.logs("events come faster than they can be kept").await?;
+    let left = |one: &GatewayConnection| one.number == 0 && one.closed == Some(Closed::ByClient(Some(4900)));
+    world.server.wait_for_connection(PATIENCE, left).await?;
     database.execute_batch("ROLLBACK")?;
     let resumed = |one: &GatewayConnection| one.number == 1 && one.established && one.resume.is_some();
     world.server.wait_for_connection(PATIENCE, resumed).await?;
     world.answer(&first).await?;
     world.answer(&last).await?;
+    world.logs("events come faster than they can be kept").await?;
     world.stop()?;
     world.end(2)
 }

@@ -439,7 +439,7 @@ async fn those_who_wait_hold_nobody_up() -> anyhow::Result<()> {
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn buttons_that_a_kill_has_left_are_taken_away_at_the_start() -> anyhow::Result<()> {
     let mut world = World::running_in(always).await?;
-    let question = world.server.push(Incoming::private(ANN).text(WRITE));
+    world.server.push(Incoming::private(ANN).text(WRITE));
     let approval = asked(&world, 0).await?;
     world.server.fault("editMessageText", usize::MAX, Fault::internal_error());
     world.server.push(press(ANN, &approval, APPROVE));
@@ -454,7 +454,6 @@ async fn buttons_that_a_kill_has_left_are_taken_away_at_the_start() -> anyhow::R
         |sent: &SentMessage| (sent.chat_id, sent.message_id) == (approval.chat_id, approval.message_id);
     let is_bare = |sent: &SentMessage| same(sent) && sent.message["reply_markup"].is_null();
     world.server.wait_for_message(PATIENCE, is_bare).await?;
-    assert!(world.answer(&question).await?.text.starts_with('{'));
     // The next start has nothing to take away.
     world.stop()?;
     let before = world.server.requests("editMessageReplyMarkup").len();

@@ -154,7 +154,7 @@ pub(super) struct Written<'a> {
 
 impl Written<'_> {
     pub(super) fn refuse(&self, key: &str, said: String) -> ConfigError {
-        ConfigError { key: format!("{}.{key}", self.section), said: format!("[{}] {said}", self.section) }
+        ConfigError { key: format!("{}.{key}", self.section), said }
     }
 
     /// A name that the server knows.
@@ -249,8 +249,8 @@ mod tests {
         for (text, said) in [
             ("", "accepted"),
             ("base_url = \"http://[::1]:1\"\nmodel = \"tts\"\nvoice = \"en_US-amy\"", "accepted"),
-            ("model = \"tts-1\"\napi_key_env = \"K\"", "[speech] voice is missing"),
-            ("voice = \"alloy\"\napi_key_env = \"K\"", "[speech] model is missing"),
+            ("model = \"tts-1\"\napi_key_env = \"K\"", "voice is missing"),
+            ("voice = \"alloy\"\napi_key_env = \"K\"", "model is missing"),
         ] {
             let config: SpeechConfig = toml::from_str(text).expect("understood");
             let told = config.check().map_or_else(|error| error.to_string(), |()| "accepted".to_owned());

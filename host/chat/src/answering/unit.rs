@@ -131,18 +131,13 @@ async fn answer<C: Channel>(channel: &Arc<C>, origin: Origin, sign: Option<Worki
             let shown = channel.show(&turn, &target, before);
             let begun = Begun { asked: *asked, came, resumed, progress: shown.progress(), slot };
             let caller = caller::<C>(&begun.asked);
-            let by_voice = begun.asked.is_voice.then(|| channel.session(&target));
+            let by_voice = begun.asked.is_voice.then(|| channel.session(&begun.asked.target));
             let work = run_turn(channel.clone(), turn.clone(), begun);
             let response = attempt((&base.store, &base.keeper), &turn, &caller, work).await;
-            let response = match (response, by_voice) {
-                (Some(response), Some(session)) => {
-                    Some(to_be_spoken(&**channel, (&session, &caller.sender), response).await)
-                }
-                (response, _) => response,
-            };
             // Before the reply is stored, which says what becomes of what was shown.
             let shown = shown.end().await;
-            (C::answered(&target, shown), response?)
+            let response = to_be_spoken(&**channel, (by_voice, &caller.sender), response?).await;
+            (C::answered(&target, shown), response)
         }
     };
     let reply = NewReply { target, parts: plan(response, C::MANNERS, opening) };

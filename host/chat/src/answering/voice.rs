@@ -141,17 +141,16 @@ pub(super) async fn switched<C: Channel>(
     Some(OutgoingResponse::text(said))
 }
 
-/// The response with its words to be spoken, where its sender wants that.
+/// The response to a voice message of this session, with its words to be spoken where its sender
+/// wants that; any other one as it is.
 pub(super) async fn to_be_spoken<C: Channel>(
     channel: &C,
-    (session, sender): (&SessionId, &str),
+    (by_voice, sender): (Option<SessionId>, &str),
     response: OutgoingResponse,
 ) -> OutgoingResponse {
     let base = channel.base();
-    if base.voice.speech.is_none() || response.voice.is_some() {
-        return response;
-    }
-    match base.store.is_spoken_to(session, sender).await {
+    let Some(session) = by_voice.filter(|_| base.voice.speech.is_some()) else { return response };
+    match base.store.is_spoken_to(&session, sender).await {
         Ok(true) => OutgoingResponse { voice: words(&response), ..response },
         Ok(false) => response,
         Err(error) => {

@@ -96,18 +96,22 @@ const EDITS_MAX: u32 = 12;
 
 /// Changes a message; an attempt that fails says the pause before the next, if one can help. Pauses
 /// grow to half a minute.
-pub fn change_message<F>(mut attempt: impl FnMut() -> F + Send + 'static) -> Changing
+pub fn change_message<F>(attempt: impl FnMut() -> F + Send + 'static) -> Changing
 where
-    F: Future<Output = Option<Duration>> + Send,
+    F: Future<Output = Option<Duration>> + Send + 'static,
 {
-    Box::pin(async move {
-        let mut backoff = Backoff::new(Duration::from_secs(1), Duration::from_secs(30));
-        for _ in 0..EDITS_MAX {
-            let Some(pause) = attempt().await else { return true };
-            tokio::time::sleep(pause.max(backoff.pause())).await;
-        }
-        false
-    })
+    Box::pin(changed(attempt, Backoff::new(Duration::from_secs(1), Duration::from_secs(30))))
+}
+
+async fn changed<F>(mut attempt: impl FnMut() -> F, mut backoff: Backoff) -> bool
+where
+    F: Future<Output = Option<Duration>>,
+{
+    for _ in 0..EDITS_MAX {
+        let Some(pause) = attempt().await else { return true };
+        tokio::time::sleep(pause.max(backoff.pause())).await;
+    }
+    false
 }
 
 /// The approvals of one turn.
@@ -322,6 +326,18 @@ pub(super) fn random_id() -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[tokio::test]
+    async fn choices_that_cannot_be_taken_away_are_left_after_some_tries() {
+        let (mut tries, none) = (0, Backoff::new(Duration::ZERO, Duration::ZERO));
+        let failing = || {
+            tries += 1;
+            std::future::ready(Some(Duration::ZERO))
+        };
+        assert!(!changed(failing, none.clone()).await, "they are there still");
+        assert_eq!(tries, EDITS_MAX);
+        assert!(changed(|| std::future::ready(None), none).await);
+    }
 
     #[test]
     fn an_approval_waits_no_longer_than_configured_whatever_the_clock_says() {

@@ -84,7 +84,10 @@ pub(in crate::cli) fn outside(config: &Config, purpose: Purpose) -> Result<Outsi
     let discord = discord.map_err(|error: discord::ConfigError| refused(Step::Token)(error.into()))?;
     let answering = llm::open(&config.provider).context("[provider]").map_err(refused(Step::Provider))?;
     let voice = Voice::open(&config.transcription, &config.speech);
-    let voice = voice.map_err(|error| refused(Step::Provider)(error.into()))?;
+    let voice = voice.map_err(|error| {
+        let section = error.key().split('.').next().unwrap_or_default().to_owned();
+        refused(Step::Provider)(anyhow::Error::new(error).context(format!("[{section}]")))
+    })?;
     let lock = match purpose {
         Purpose::Serve => ServeLock::take(config).map(Some),
         Purpose::Look => ServeLock::could_take(config).map(|()| None),

@@ -33,7 +33,7 @@ async fn a_press_counts_when_too_many_wait_for_their_answer() -> anyhow::Result<
 
 /// What was decided cannot be said below the approval.
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn buttons_that_cannot_be_taken_away_are_left_after_some_tries() -> anyhow::Result<()> {
+async fn buttons_that_cannot_be_taken_away_decide_nothing_more() -> anyhow::Result<()> {
     const TRIES: usize = 3;
     let world = World::running_in(always).await?;
     let edits = |of: &SentMessage| Target::method("editMessageText").with("message_id", of.message_id);
@@ -43,12 +43,10 @@ async fn buttons_that_cannot_be_taken_away_are_left_after_some_tries() -> anyhow
         let approval = asked(&world, n).await?;
         world.server.fault(edits(&approval), usize::MAX, Fault::internal_error());
         world.server.push(press(ANN, &approval, APPROVE));
-        // The second one's take two pauses: long enough for a further one of the first.
         world.server.wait_for_requests(PATIENCE, edits(&approval), TRIES).await?;
         left.push(approval);
     }
     for approval in &left {
-        assert_eq!(world.server.requests(edits(approval)).len(), TRIES);
         world.server.push(press(ANN, approval, DENY));
     }
     let said = told(&world, 4).await?;

@@ -48,20 +48,25 @@ fn every_builtin_has_both_schemas_and_hints_of_its_policy() -> anyhow::Result<()
 
 #[test]
 fn hints_follow_the_policy_and_not_the_tool() -> anyhow::Result<()> {
-    let guest = |safety: &str, path: &str| {
+    let hostile = |safety: &str, path: &str| {
         format!("safety = {safety:?}\n[arguments]\nbehaviour = \"value\"\npath = {path}\nbytes = \"value\"\n")
     };
-    for (profile, policy, expected) in [
-        ("file-read-write", guest("side-effecting", r#"{ path = "write" }"#), (false, true)),
-        ("file-read-write", guest("side-effecting", r#"{ path = "write-below" }"#), (false, true)),
-        ("file-read-write", guest("side-effecting", r#"{ path = "read" }"#), (false, false)),
-        ("file-read-only", guest("side-effecting", "\"value\""), (false, false)),
-        ("file-read-only", guest("read-only", r#"{ path = "read" }"#), (true, false)),
+    let hello = |safety: &str, name: &str| format!("safety = {safety:?}\n[arguments]\nname = {name}\n");
+    let (write, below, read) =
+        (r#"{ path = "write" }"#, r#"{ path = "write-below" }"#, r#"{ path = "read" }"#);
+    for (name, guest, profile, policy, expected) in [
+        ("hostile", "hostile", "file-read-write", hostile("side-effecting", write), (false, true)),
+        ("hostile", "hostile", "file-read-write", hostile("privileged", below), (false, true)),
+        ("hostile", "hostile", "file-read-write", hostile("side-effecting", read), (false, false)),
+        ("hostile", "hostile", "file-read-write", hostile("read-only", read), (true, false)),
+        ("hello", "minimal", "file-read-only", hello("side-effecting", write), (false, false)),
+        ("hello", "minimal", "file-read-write", hello("side-effecting", write), (false, true)),
+        ("hello", "minimal", "file-read-write", hello("read-only", "\"value\""), (true, false)),
     ] {
-        let home = Home::new().tool("hostile", profile, "hostile", &policy);
+        let home = Home::new().tool(name, profile, guest, &policy);
         let mut server = Server::start(&home, json!({}))?;
         let tools = tools(&mut server)?;
-        let tool = tools.iter().find(|tool| tool["name"] == "hostile").context("offered")?;
+        let tool = tools.iter().find(|tool| tool["name"] == name).context("offered")?;
         let hint = |name: &str| tool["annotations"][name].as_bool().context("there");
         let found = (hint("readOnlyHint")?, hint("destructiveHint")?);
         ensure!(found == expected, "{profile} {policy}: {found:?}");
@@ -72,7 +77,7 @@ fn hints_follow_the_policy_and_not_the_tool() -> anyhow::Result<()> {
 
 #[test]
 fn a_tool_that_does_not_load_is_not_offered_and_stderr_says_why() -> anyhow::Result<()> {
-    let home = Home::new().tool("nobody", "file-read-only", "hostile", "safety = \"read-only\"\n");
+    let home = Home::new().tool("nobody", "file-read-write", "hostile", "safety = \"read-only\"\n");
     let mut server = Server::start(&home, json!({}))?;
     let tools = tools(&mut server)?;
     ensure!(tools.len() == builtin_tools().len() && tools.iter().all(|tool| tool["name"] != "nobody"));

@@ -187,9 +187,14 @@ impl Edge {
         }
         match *request.method() {
             Method::POST => self.post(request).await,
-            Method::GET | Method::DELETE => {
-                let (head, _) = request.into_parts();
-                self.sessions.answer(Request::from_parts(head, Full::new(Bytes::new()))).await
+            Method::GET => self.sessions.answer(without_body(request)).await,
+            Method::DELETE => {
+                let mut answer = self.sessions.answer(without_body(request)).await;
+                // Not accepted, but done: clients warn of anything else.
+                if answer.status() == StatusCode::ACCEPTED {
+                    *answer.status_mut() = StatusCode::NO_CONTENT;
+                }
+                answer
             }
             _ => {
                 let mut answer = plain(StatusCode::METHOD_NOT_ALLOWED, "use GET, POST or DELETE");
@@ -220,6 +225,10 @@ impl Edge {
         let request = Request::from_parts(head, Full::new(bytes));
         if begins { self.sessions.begin(request).await } else { self.sessions.answer(request).await }
     }
+}
+
+fn without_body(request: Request<Incoming>) -> Request<Full<Bytes>> {
+    request.map(|_| Full::new(Bytes::new()))
 }
 
 fn is_initialize(message: &ClientJsonRpcMessage) -> bool {

@@ -1,5 +1,6 @@
 //! What a profile can grant: mounts with an access right, and interfaces beyond the inert baseline.
 
+use crate::limits::ByteSize;
 use serde::{Deserialize, Serialize};
 
 /// What may be done in a mount.
@@ -21,6 +22,23 @@ pub struct MountGrant {
     /// What may be done there.
     pub access: Access,
 }
+
+/// A folder of its own for each call: empty when it begins, gone when it ends.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ScratchGrant {
+    /// The guest's name of it, such as `/scratch`.
+    pub guest: String,
+    /// Bytes in all its files.
+    pub bytes: ByteSize,
+    /// Files and folders in it.
+    pub files: u32,
+}
+
+/// Bytes that a scratch folder may have: it is memory of the process in which the guest runs.
+pub const SCRATCH_BYTES_MAX: ByteSize = ByteSize::mib(64);
+/// Files and folders that one may have.
+pub const SCRATCH_FILES_MAX: u32 = 10_000;
 
 /// The mounts that a workspace has. `/vault` is there for profiles that an operator writes.
 pub const MOUNTS: &[&str] = &["/shared", "/tmp", "/vault"];
@@ -60,17 +78,23 @@ pub struct Grants {
     pub mounts: Vec<MountGrant>,
     /// Interfaces within reach.
     pub interfaces: Vec<Interface>,
+    /// A folder of the call's own, if there is one.
+    pub scratch: Option<ScratchGrant>,
 }
 
 impl Grants {
     /// No mount and no interface.
-    pub const NOTHING: Self = Self { mounts: Vec::new(), interfaces: Vec::new() };
+    pub const NOTHING: Self = Self { mounts: Vec::new(), interfaces: Vec::new(), scratch: None };
 
     /// Every interface and every mount, to be written: what a component is linked with where
     /// nothing runs under it.
     pub fn everything() -> Self {
         let mount = |guest: &&str| MountGrant { guest: (*guest).to_owned(), access: Access::AtomicWrite };
-        Self { mounts: MOUNTS.iter().map(mount).collect(), interfaces: Interface::ALL.to_vec() }
+        Self {
+            mounts: MOUNTS.iter().map(mount).collect(),
+            interfaces: Interface::ALL.to_vec(),
+            scratch: None,
+        }
     }
 
     /// The right on the mount of this guest name, if it is granted.
@@ -96,6 +120,9 @@ impl Grants {
         };
         let mounts: Vec<_> =
             self.mounts.iter().map(|m| format!("{} ({})", m.guest, right(m.access))).collect();
+        let scratch = self.scratch.iter();
+        let scratch = scratch.map(|s| format!("{} (scratch, {}, {} files)", s.guest, s.bytes, s.files));
+        let mounts: Vec<_> = mounts.into_iter().chain(scratch).collect();
         let interfaces: Vec<_> = self.interfaces.iter().map(|i| i.as_str()).collect();
         match (mounts.is_empty(), interfaces.is_empty()) {
             (true, true) => "nothing".into(),

@@ -16,6 +16,7 @@ mod function;
 pub mod judge;
 mod limits_table;
 mod origin;
+mod outputs;
 mod redact;
 pub mod rulings;
 pub mod schema;

@@ -19,6 +19,7 @@ mod linking;
 mod machine;
 mod outcome;
 mod reply;
+mod scratch;
 mod serve;
 mod staging;
 mod state;

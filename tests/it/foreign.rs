@@ -3,6 +3,9 @@
 
 mod commands;
 mod functions;
+mod inspect;
+mod ripgrep;
+mod scratch;
 mod stubs;
 
 use support::guests;

@@ -15,6 +15,7 @@ mod oracle;
 mod policy_files;
 mod schemas;
 mod tree;
+mod wit_values;
 mod workflow_files;
 mod workflow_patterns;
 mod workflow_templates;
@@ -26,6 +27,7 @@ pub use guest_paths::guest_paths;
 pub use host_calls::host_calls;
 pub use policy_files::policy_files;
 pub use schemas::schemas;
+pub use wit_values::wit_values;
 pub use workflow_files::workflow_files;
 pub use workflow_patterns::workflow_patterns;
 pub use workflow_templates::workflow_templates;
@@ -42,6 +44,7 @@ pub const CHECKS: &[(&str, Check)] = &[
     ("host_calls", host_calls),
     ("policy_files", policy_files),
     ("schemas", schemas),
+    ("wit_values", wit_values),
     ("workflow_files", workflow_files),
     ("workflow_patterns", workflow_patterns),
     ("workflow_templates", workflow_templates),

@@ -46,6 +46,11 @@ fn schemas() {
 }
 
 #[test]
+fn wit_values() {
+    check("wit_values");
+}
+
+#[test]
 fn workflow_files() {
     check("workflow_files");
 }

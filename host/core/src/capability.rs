@@ -1,5 +1,6 @@
 //! What a profile can grant: mounts with an access right, and interfaces beyond the inert baseline.
 
+use crate::limits::ByteSize;
 use crate::network::Network;
 use serde::{Deserialize, Serialize};
 
@@ -22,6 +23,23 @@ pub struct MountGrant {
     /// What may be done there.
     pub access: Access,
 }
+
+/// A folder of its own for each call: empty when it begins, gone when it ends.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ScratchGrant {
+    /// The guest's name of it, such as `/scratch`.
+    pub guest: String,
+    /// Bytes in all its files.
+    pub bytes: ByteSize,
+    /// Files and folders in it.
+    pub files: u32,
+}
+
+/// Bytes that a scratch folder may have: it is memory of the process in which the guest runs.
+pub const SCRATCH_BYTES_MAX: ByteSize = ByteSize::mib(64);
+/// Files and folders that one may have.
+pub const SCRATCH_FILES_MAX: u32 = 10_000;
 
 /// The mounts that a workspace has. `/vault` is there for profiles that an operator writes.
 pub const MOUNTS: &[&str] = &["/shared", "/tmp", "/vault"];
@@ -67,11 +85,13 @@ pub struct Grants {
     pub interfaces: Vec<Interface>,
     /// The network within reach.
     pub network: Option<Network>,
+    /// A folder of the call's own, if there is one.
+    pub scratch: Option<ScratchGrant>,
 }
 
 impl Grants {
-    /// No mount, no interface and no network.
-    pub const NOTHING: Self = Self { mounts: Vec::new(), interfaces: Vec::new(), network: None };
+    /// No mount, no interface, no network and no folder.
+    pub const NOTHING: Self = Self { mounts: Vec::new(), interfaces: Vec::new(), network: None, scratch: None };
 
     /// Every interface, every mount, to be written, and a network without anybody in it: what a component is linked with where
     /// nothing runs under it.
@@ -81,6 +101,7 @@ impl Grants {
             mounts: MOUNTS.iter().map(mount).collect(),
             interfaces: Interface::ALL.to_vec(),
             network: Some(Network::nobody()),
+            scratch: None,
         }
     }
 
@@ -107,6 +128,9 @@ impl Grants {
         };
         let mounts: Vec<_> =
             self.mounts.iter().map(|m| format!("{} ({})", m.guest, right(m.access))).collect();
+        let scratch = self.scratch.iter();
+        let scratch = scratch.map(|s| format!("{} (scratch, {}, {} files)", s.guest, s.bytes, s.files));
+        let mounts: Vec<_> = mounts.into_iter().chain(scratch).collect();
         let interfaces: Vec<_> = self.interfaces.iter().map(|i| i.as_str()).collect();
         let network = self.network.as_ref().map(Network::in_words).unwrap_or_default();
         let parts = [mounts.join(", "), interfaces.join(", "), network];

@@ -1,6 +1,7 @@
 //! How a component is entered: as a tool of the contract, as a WASI command, or by one of its
 //! functions. Plain data: a policy decides it, the permit carries it, the worker does it.
 
+use crate::host_call::Disposition;
 use serde::{Deserialize, Serialize};
 
 /// What of a component is called.
@@ -47,6 +48,31 @@ pub struct CommandCall {
     pub stdout: StdoutFormat,
     /// What it means that it fails.
     pub err: ErrRule,
+    /// What of its scratch folder is published, in order.
+    pub outputs: Vec<CommandOutput>,
+}
+
+/// A file of a command's scratch folder that is published, or a folder with all that lies in it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CommandOutput {
+    /// Its name below the scratch folder; that of a folder ends in `/`.
+    pub name: String,
+    /// The virtual path that it gets: the judged one of an argument.
+    pub path: String,
+    /// What becomes of a file that is there.
+    pub disposition: Disposition,
+}
+
+impl CommandCall {
+    /// What may become of a file that is at this path; none where nothing is published there.
+    pub fn disposition(&self, path: &str) -> Option<Disposition> {
+        let below = |folder: &str| path.strip_prefix(folder).is_some_and(|rest| rest.starts_with('/'));
+        let is_for = |output: &&CommandOutput| match output.name.ends_with('/') {
+            true => below(output.path.trim_end_matches('/')),
+            false => output.path == path,
+        };
+        self.outputs.iter().find(is_for).map(|output| output.disposition)
+    }
 }
 
 /// What a command's standard output is, and so what the result of the call is.

@@ -67,6 +67,8 @@ pub enum ToWorker<'a> {
         /// What of it will be called.
         point: EntryPoint,
     },
+    /// List the functions that the component exports: answered by [`Functions`].
+    Functions,
     /// Run a call: answered by [`FromWorker`]s up to [`FromWorker::Ended`].
     Call {
         /// What runs.
@@ -117,6 +119,21 @@ pub struct Description {
     pub arguments_schema: String,
     /// JSON Schema of its result.
     pub result_schema: String,
+}
+
+/// The functions that a component exports, those of the contract and of commands apart.
+pub type Functions = Vec<ExportedFunction>;
+
+/// Functions of one component that are listed.
+pub const FUNCTIONS_MAX: usize = 256;
+
+/// A function that a component exports.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ExportedFunction {
+    /// As a policy names it: `read-file`, or `acme:demo/math@1.2.0#paint`.
+    pub export: String,
+    /// JSON Schema of its arguments and of its result, or why JSON cannot hold them.
+    pub schemas: Result<(String, String), String>,
 }
 
 /// Why a component has no description.

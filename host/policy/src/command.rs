@@ -10,7 +10,8 @@ mod table;
 pub(super) use table::CommandTable;
 
 use super::judge::Denial;
-use cofferdam_core::entry::{CommandCall, ErrRule, StdoutFormat};
+use cofferdam_core::entry::{CommandCall, CommandOutput, ErrRule, StdoutFormat};
+use cofferdam_core::host_call::Disposition;
 use cofferdam_core::tool::ToolName;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
@@ -33,6 +34,21 @@ pub struct CommandPolicy {
     pub err: ErrRule,
     /// JSON Schema of the arguments.
     pub schema: Value,
+    /// What of its scratch folder is published.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub outputs: Vec<Output>,
+}
+
+/// A file of the scratch folder, or a folder with a name that ends in `/`, and where it goes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Output {
+    /// Its name below the scratch folder.
+    pub name: String,
+    /// The argument that is its path.
+    pub to: String,
+    /// The argument that says whether a file that is there is replaced.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub replace: Option<String>,
 }
 
 /// An element of `argv`.
@@ -68,6 +84,16 @@ pub enum Element {
     },
 }
 
+impl Output {
+    /// Where it goes under these arguments; none where they name no path for it.
+    fn of(&self, arguments: &Map<String, Value>) -> Option<CommandOutput> {
+        let path = arguments.get(&self.to)?.as_str()?.to_owned();
+        let replaces = self.replace.as_ref().and_then(|name| arguments.get(name)) == Some(&Value::Bool(true));
+        let disposition = if replaces { Disposition::Replace } else { Disposition::CreateNew };
+        Some(CommandOutput { name: self.name.clone(), path, disposition })
+    }
+}
+
 impl CommandPolicy {
     /// What the command is run with for these arguments, which fit the schema.
     ///
@@ -83,6 +109,7 @@ impl CommandPolicy {
             stdin: stdin.and_then(argv::text),
             stdout: self.stdout,
             err: self.err,
+            outputs: self.outputs.iter().filter_map(|output| output.of(arguments)).collect(),
         })
     }
 

@@ -11,10 +11,11 @@ use super::function::FunctionTable;
 use super::grant::NetworkTable;
 use super::limits_table::LimitsTable;
 use super::origin::{NetworkPlace, Origins, Place};
+use super::outputs::{self, OutputLine};
 use super::source::{PolicyProblem, Source, plain};
 use super::words::{ArgumentClass, Classified, ComponentSource, Imports, PathUse, Safety};
 use cofferdam_core::audit::sha256_hex;
-use cofferdam_core::capability::{Access, Grants, Interface, MOUNTS, MountGrant};
+use cofferdam_core::capability::{Access, Grants, Interface, MOUNTS, MountGrant, ScratchGrant};
 use cofferdam_core::limits::Limits;
 use cofferdam_core::path::GuestPath;
 use cofferdam_core::tool::ToolName;
@@ -32,6 +33,7 @@ pub(super) struct ProfileFile {
     #[serde(default)]
     interfaces: Vec<Spanned<Interface>>,
     network: Option<Spanned<NetworkTable>>,
+    scratch: Option<Spanned<ScratchGrant>>,
     #[serde(default)]
     limits: LimitsTable,
 }
@@ -57,6 +59,8 @@ pub(super) struct ToolFile {
     imports: Imports,
     command: Option<CommandTable>,
     function: Option<FunctionTable>,
+    #[serde(default)]
+    outputs: BTreeMap<String, Spanned<OutputLine>>,
     #[serde(default)]
     arguments: Option<Spanned<BTreeMap<String, Spanned<Classified>>>>,
     #[serde(default)]
@@ -117,6 +121,11 @@ impl ProfileFile {
             }
             mounts.push(mount);
         }
+        if let Some(scratch) = &self.scratch
+            && let Some(problem) = outputs::scratch_problem(scratch.get_ref())
+        {
+            return Err(source.at(scratch.span().start, &problem));
+        }
         let limits = self.limits.under(&Limits::CEILING, &Limits::CEILING, "the gateway", source)?;
         Ok(Profile {
             name: self.profile.into_inner(),
@@ -124,6 +133,7 @@ impl ProfileFile {
                 mounts,
                 interfaces: self.interfaces.into_iter().map(Spanned::into_inner).collect(),
                 network,
+                scratch: self.scratch.map(Spanned::into_inner),
             },
             limits,
             sha256: sha256_hex(source.text.as_bytes()),
@@ -229,6 +239,9 @@ impl ToolFile {
             }
             (None, Some(table)) => table.check(source, tool.clone()).map(EntryPolicy::Function),
         };
+        let entry = entry.and_then(|entry| {
+            outputs::add(self.outputs, entry, &arguments, profile.grants.scratch.is_some(), source)
+        });
         let unusable = entry.as_ref().err().into_iter().flatten().cloned();
         let problems: Vec<_> = problems.into_iter().chain(unusable).collect();
         let (Ok(approval), Ok(entry), true) = (approval, entry, problems.is_empty()) else {

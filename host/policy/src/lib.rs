@@ -17,6 +17,7 @@ pub mod grant;
 pub mod judge;
 mod limits_table;
 mod origin;
+mod outputs;
 mod redact;
 pub mod rulings;
 pub mod schema;

@@ -83,6 +83,15 @@ impl Of<'_> {
         self.mounts(old, new);
         self.interfaces(old, new);
         network::network(self, old, new);
+        let scratch = |p: &ToolPolicy| p.grants.scratch.as_ref().map(|s| (s.bytes, s.files));
+        if scratch(old) != scratch(new) {
+            let more = scratch(new).is_some_and(|(bytes, files)| {
+                scratch(old).is_none_or(|(had, count)| bytes > had || files > count)
+            });
+            let direction = if more { Direction::Widens } else { Direction::Narrows };
+            let shown = |p: &ToolPolicy| scratch(p).map(|(bytes, files)| format!("{bytes}, {files} files"));
+            self.push(direction, "scratch", shown(old), shown(new));
+        }
         self.arguments(old, new);
         self.completions(old, new);
         self.approvals(old, new);

@@ -4,6 +4,10 @@
 //! It takes the component that is given, whatever the policy pins; everything else is refused as it
 //! would be when served. It serves nobody else, and no pin is changed here.
 
+mod skeleton;
+
+pub use skeleton::Skeleton;
+
 use super::ready::Cache;
 use super::{Gateway, GatewayError, Role, builtin, builtin_component, load_policies, sandbox};
 use crate::config::Config;
@@ -12,10 +16,9 @@ use cofferdam_core::capability::Grants;
 use cofferdam_core::schema::Schema;
 use cofferdam_core::text::is_deceptive;
 use cofferdam_core::tool::Description;
-use cofferdam_policy::schema::{Leaf, leaves};
 use cofferdam_policy::{ComponentSource, EntryPolicy, Imports, PolicySet, ToolPolicy};
 use cofferdam_warden::sandbox::imports::{Interfaces, NotAComponent, interfaces};
-use cofferdam_warden::sandbox::{Binary, SandboxError, loading};
+use cofferdam_warden::sandbox::{Binary, Functions, Sandbox, SandboxError, loading};
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -29,6 +32,9 @@ pub struct Candidate {
     pub interfaces: Interfaces,
     /// What it says of itself, or why it does not.
     pub description: Result<Description, String>,
+    /// The functions that it exports, if it is neither a tool of the contract nor a command.
+    pub functions: Functions,
+    sandbox: Sandbox,
     /// Where its machine code is kept.
     cache: Cache,
 }
@@ -94,8 +100,53 @@ impl Candidate {
             Err(e) => Err(e),
             Ok(component) => sandbox.describe(&component),
         };
+        let is_other = !is_tool(&interfaces) && !is_command(&interfaces);
+        let functions = is_other.then(|| sandbox.functions(&binary).ok()).flatten().unwrap_or_default();
         let description = described.map_err(|e| why_undescribed(&interfaces, &e));
-        Ok(Self { file: file.to_owned(), binary, interfaces, description, cache })
+        Ok(Self { file: file.to_owned(), binary, interfaces, description, functions, sandbox, cache })
+    }
+
+    /// What it could be: a tool of the contract, a command, functions.
+    pub fn could_be(&self) -> Vec<String> {
+        let of = [
+            (is_tool(&self.interfaces), "a tool of the contract (cofferdam:tool/tool)".to_owned()),
+            (is_command(&self.interfaces), "a WASI command (wasi:cli/run), by [command]".to_owned()),
+            (!self.functions.is_empty(), format!("{} functions, each by [function]", self.functions.len())),
+        ];
+        of.into_iter().filter(|(is, _)| *is).map(|(_, said)| said).collect()
+    }
+
+    /// Policies to begin with: of several functions one each.
+    pub fn skeletons(&self) -> Vec<Skeleton> {
+        let (sha256, stem) = (self.binary.sha256(), self.stem());
+        if let Ok(description) = &self.description {
+            return vec![skeleton::of_tool(&description.name, &description.arguments, sha256)];
+        }
+        if is_tool(&self.interfaces) {
+            return Vec::new();
+        }
+        if is_command(&self.interfaces) {
+            return vec![skeleton::of_command(&stem, sha256)];
+        }
+        skeleton::of_functions(&self.functions, &stem, sha256)
+    }
+
+    fn stem(&self) -> String {
+        self.file.file_stem().unwrap_or_default().to_string_lossy().into_owned()
+    }
+
+    /// What a policy makes of it: its own description, or that of a command or a function.
+    ///
+    /// # Errors
+    /// Why there is none.
+    fn described_by(&self, policy: &ToolPolicy) -> Result<Description, String> {
+        if policy.entry == EntryPolicy::Tool {
+            return self.description.clone();
+        }
+        let load = || self.sandbox.load(self.binary.clone(), &policy.grants, &policy.entry);
+        let component = loading(policy.tool.as_str(), load);
+        let description = component.and_then(|component| self.sandbox.describe(&component));
+        description.map_err(|e| format!("{}: {}: {e}", policy.file, policy.tool))
     }
 
     /// The policy that `chosen` (a folder of policies, or one tool's file) has for this tool;
@@ -104,17 +155,21 @@ impl Candidate {
     /// # Errors
     /// Everything that is wrong with what was chosen, each with what to write.
     pub fn policy(&self, chosen: Option<&Path>) -> Result<ToolPolicy, Vec<String>> {
-        let description = self.description.as_ref().map_err(|why| vec![why.clone()])?;
         let told = |problems: Vec<_>| problems.iter().map(ToString::to_string).collect::<Vec<_>>();
+        let Ok(description) = &self.description else { return self.foreign_policy(chosen) };
         let name = description.name.as_str();
         let (set, place) = match chosen {
             None => {
-                let tool = self.granting_nothing(description);
+                let tool =
+                    skeleton::of_tool(&description.name, &description.arguments, self.binary.sha256()).text;
                 let files = [("profiles/nothing.toml", NOTHING), (&*format!("tools/{name}.toml"), &*tool)];
                 (PolicySet::parse(files).map_err(told)?, "nothing".to_owned())
             }
             Some(file) if file.is_file() => {
                 let set = of_file(file)?;
+                if let Some(policy) = foreign(&set) {
+                    return Ok(policy);
+                }
                 if let Some(policy) = set.iter().next().filter(|policy| policy.tool != description.name) {
                     let (file, tool) = (policy.file.clone(), policy.tool.to_string());
                     let found = name.to_owned();
@@ -132,27 +187,33 @@ impl Candidate {
         })
     }
 
-    /// The text of a tool's policy under which nothing is granted and every text is audited as it
-    /// is.
-    pub fn granting_nothing(&self, description: &Description) -> String {
-        let texts = leaves(&description.arguments).unwrap_or_default();
-        let texts = texts.iter().filter(|(_, leaf)| **leaf == Leaf::MayBeText);
-        let lines: String = texts.map(|(at, _)| format!("{} = \"value\"\n", toml_key(at))).collect();
-        let name = &description.name;
-        format!(
-            "schema = 1\ntool = \"{name}\"\nprofile = \"nothing\"\n\
-             component = {{ file = \"{name}.wasm\", sha256 = \"{}\" }}\nsafety = \"read-only\"\n\
-             why = \"say what {name} is for\"\n\n[arguments]\n{lines}",
-            self.binary.sha256()
-        )
+    /// The same for what does not describe itself: a command or a function says its policy alone.
+    fn foreign_policy(&self, chosen: Option<&Path>) -> Result<ToolPolicy, Vec<String>> {
+        let undescribed = || vec![self.description.as_ref().err().cloned().unwrap_or_default()];
+        let told = |problems: Vec<_>| problems.iter().map(ToString::to_string).collect::<Vec<_>>();
+        let set = match chosen {
+            None => {
+                let skeleton = self.skeletons().into_iter().next().ok_or_else(undescribed)?;
+                let name = format!("tools/{}.toml", skeleton.tool);
+                let files = [("profiles/nothing.toml", NOTHING), (&*name, &*skeleton.text)];
+                PolicySet::parse(files).map_err(told)?
+            }
+            Some(file) if file.is_file() => of_file(file)?,
+            Some(dir) => load_policies(Some(dir)).map_err(told)?,
+        };
+        let is_of_it = |policy: &&ToolPolicy| {
+            let pins = |source: &ComponentSource| matches!(source, ComponentSource::File { sha256, .. } if sha256 == self.binary.sha256());
+            policy.entry != EntryPolicy::Tool && (set.iter().count() == 1 || pins(&policy.component))
+        };
+        set.iter().find(is_of_it).cloned().ok_or_else(undescribed)
     }
 
     /// Everything for which the tool would not load under `policy`, its pin apart; each with what
     /// to write.
     pub fn problems(&self, policy: &ToolPolicy) -> Vec<String> {
-        let description = match &self.description {
+        let description = match self.described_by(policy) {
             Ok(description) => description,
-            Err(why) => return vec![why.clone()],
+            Err(why) => return vec![why],
         };
         let strict = policy.imports == Imports::Strict;
         let missing = strict.then(|| not_granted(policy, &self.binary)).flatten();
@@ -207,8 +268,21 @@ impl Candidate {
 pub const NOTHING: &str =
     "schema = 1\nprofile = \"nothing\"\nwhy = \"tools that compute, and touch nothing\"\nmounts = []\n";
 
+/// The policy of a command or a function, where a file has one.
+fn foreign(set: &PolicySet) -> Option<ToolPolicy> {
+    set.iter().find(|policy| policy.entry != EntryPolicy::Tool).cloned()
+}
+
+fn is_tool(interfaces: &Interfaces) -> bool {
+    interfaces.exports.iter().any(|name| name.starts_with("cofferdam:tool/tool@0.1."))
+}
+
+fn is_command(interfaces: &Interfaces) -> bool {
+    interfaces.exports.iter().any(|name| name.starts_with("wasi:cli/run@0.2."))
+}
+
 fn why_undescribed(interfaces: &Interfaces, error: &SandboxError) -> String {
-    if !interfaces.exports.iter().any(|name| name.starts_with("cofferdam:tool/tool@0.1.")) {
+    if !is_tool(interfaces) {
         return "it does not export cofferdam:tool/tool@0.1.0, so it is no tool; in Rust: \
                 cofferdam_sdk::export_tool!(YourTool);"
             .into();

@@ -4,28 +4,33 @@
 //! Stands in for the stock implementation, which would block on a FIFO, open devices, cross mounts
 //! and collect whole directories in memory. Every path is resolved by `openat2` beneath the mount,
 //! first as a bare handle (`O_PATH`), then looked at, and only then opened: there is nothing to
-//! race. Everything that would change something is refused; writing is `workspace-write`'s.
+//! race. Everything that would change something is refused; writing is `workspace-write`'s. A scratch
+//! folder alone may be changed, which is memory of this process.
 
 mod beneath;
 mod entries;
+mod facts;
+mod folders;
 mod stream;
 
 pub(crate) use beneath::handles;
 
+use crate::scratch::{Handle as ScratchHandle, Scratch};
 use beneath::{look, look_into, reopen};
 use entries::Entries;
-use rustix::fs::{FileType, OFlags, Stat};
+use facts::{hash_of, kind, stat, stat_of};
+use folders::Listed;
+use rustix::fs::{FileType, OFlags};
 use rustix::io::Errno;
+use std::collections::VecDeque;
 use std::fs::File;
-use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 use stream::FileStream;
 use types::{DescriptorFlags, DescriptorStat, DescriptorType, ErrorCode, OpenFlags, PathFlags};
-use wasmtime::component::{HasData, Resource, ResourceTable};
+use wasmtime::component::{HasData, Resource, ResourceTable, ResourceTableError};
 use wasmtime_wasi::filesystem::FsPerms;
 use wasmtime_wasi::filesystem::{Descriptor, Dir, File as WasiFile, OpenMode, WasiFilesystemCtxView};
-use wasmtime_wasi::p2::bindings::clocks::wall_clock::Datetime;
-use wasmtime_wasi::p2::bindings::filesystem::{preopens, types};
+use wasmtime_wasi::p2::bindings::filesystem::types;
 use wasmtime_wasi::p2::{DynInputStream, DynOutputStream, FsError, FsResult};
 
 /// A mount within reach of one call.
@@ -50,6 +55,8 @@ impl Mount {
 pub(crate) struct Files<'a> {
     pub(crate) wasi: WasiFilesystemCtxView<'a>,
     pub(crate) mounts: &'a [Mount],
+    /// The call's own folder, if it has one.
+    pub(crate) scratch: Option<&'a Scratch>,
     /// Entries of directories that the call has read.
     pub(crate) entries_read: &'a mut u64,
 }
@@ -78,11 +85,26 @@ impl Files<'_> {
         }
     }
 
-    fn any(&mut self, fd: &Handle) -> Result<Arc<File>, wasmtime::component::ResourceTableError> {
+    fn any(&mut self, fd: &Handle) -> Result<Arc<File>, ResourceTableError> {
         Ok(match self.table().get(fd)? {
             Descriptor::Dir(dir) => dir.dir.clone(),
             Descriptor::File(file) => file.file.clone(),
         })
+    }
+
+    /// The handle, where it is one of the scratch folder.
+    fn in_scratch(&mut self, fd: &Handle) -> Option<ScratchHandle> {
+        self.table().get(&Resource::<ScratchHandle>::new_borrow(fd.rep())).ok().cloned()
+    }
+
+    /// The handle of something that may be changed, which is the scratch folder alone.
+    fn changed(&mut self, fd: &Handle) -> FsResult<ScratchHandle> {
+        Ok(self.in_scratch(fd).ok_or(READ_ONLY)?)
+    }
+
+    /// Hands a handle of the scratch folder to the guest.
+    fn hand_out(&mut self, handle: ScratchHandle) -> Result<Handle, ResourceTableError> {
+        Ok(Resource::new_own(self.table().push(handle)?.rep()))
     }
 
     fn look(&mut self, fd: &Handle, flags: PathFlags, path: &str) -> FsResult<File> {
@@ -91,63 +113,7 @@ impl Files<'_> {
     }
 }
 
-fn kind(kind: FileType) -> DescriptorType {
-    match kind {
-        FileType::RegularFile => DescriptorType::RegularFile,
-        FileType::Directory => DescriptorType::Directory,
-        FileType::Symlink => DescriptorType::SymbolicLink,
-        FileType::Fifo => DescriptorType::Fifo,
-        FileType::Socket => DescriptorType::Socket,
-        FileType::CharacterDevice => DescriptorType::CharacterDevice,
-        FileType::BlockDevice => DescriptorType::BlockDevice,
-        FileType::Unknown => DescriptorType::Unknown,
-    }
-}
-
-fn stat(file: &File) -> Result<Stat, ErrorCode> {
-    rustix::fs::fstat(file).map_err(|errno| std::io::Error::from(errno).into())
-}
-
-#[allow(clippy::useless_conversion, reason = "these are narrower on other machines")]
-fn stat_of(file: &File) -> FsResult<DescriptorStat> {
-    let stat = stat(file)?;
-    let time = |seconds: i64, nanoseconds: u64| {
-        let seconds = u64::try_from(seconds).ok()?;
-        Some(Datetime { seconds, nanoseconds: u32::try_from(nanoseconds).ok()? })
-    };
-    Ok(DescriptorStat {
-        type_: kind(FileType::from_raw_mode(stat.st_mode)),
-        link_count: stat.st_nlink.into(),
-        size: u64::try_from(stat.st_size).unwrap_or(0),
-        data_access_timestamp: time(stat.st_atime, stat.st_atime_nsec.into()),
-        data_modification_timestamp: time(stat.st_mtime, stat.st_mtime_nsec.into()),
-        status_change_timestamp: time(stat.st_ctime, stat.st_ctime_nsec.into()),
-    })
-}
-
-fn hash_of(file: &File) -> FsResult<types::MetadataHashValue> {
-    let stat = stat(file)?;
-    let half = |salt: u8| {
-        let mut hasher = DefaultHasher::new();
-        (salt, stat.st_dev, stat.st_ino).hash(&mut hasher);
-        hasher.finish()
-    };
-    Ok(types::MetadataHashValue { lower: half(0), upper: half(1) })
-}
-
 const READ_ONLY: ErrorCode = ErrorCode::ReadOnly;
-
-impl preopens::Host for Files<'_> {
-    fn get_directories(&mut self) -> wasmtime::Result<Vec<(Handle, String)>> {
-        let mut found = Vec::with_capacity(self.mounts.len());
-        for mount in self.mounts {
-            // Shares the open folder: no system call.
-            let dir = Descriptor::Dir(mount.dir.clone());
-            found.push((self.wasi.table.push(dir)?, mount.guest.clone()));
-        }
-        Ok(found)
-    }
-}
 
 impl types::Host for Files<'_> {
     fn convert_error_code(&mut self, error: FsError) -> wasmtime::Result<ErrorCode> {
@@ -171,6 +137,12 @@ impl types::HostDescriptor for Files<'_> {
         oflags: OpenFlags,
         flags: DescriptorFlags,
     ) -> FsResult<Handle> {
+        if let Some(scratch) = self.in_scratch(&fd) {
+            return {
+                let opened = scratch.open_at(&path, oflags, flags)?;
+                Ok(self.hand_out(opened)?)
+            };
+        }
         if flags.contains(DescriptorFlags::WRITE)
             || oflags.intersects(OpenFlags::CREATE | OpenFlags::TRUNCATE)
         {
@@ -196,6 +168,12 @@ impl types::HostDescriptor for Files<'_> {
     }
 
     async fn read_directory(&mut self, fd: Handle) -> FsResult<Resource<types::DirectoryEntryStream>> {
+        if let Some(scratch) = self.in_scratch(&fd) {
+            return {
+                let listed = VecDeque::from(scratch.entries()?);
+                Ok(Resource::new_own(self.table().push(listed)?.rep()))
+            };
+        }
         let dir = self.dir(&fd)?;
         let entries = self.table().push(Entries::of(&dir)?)?;
         // The stock stream type cannot be built outside its crate; the handle is looked up under
@@ -204,15 +182,24 @@ impl types::HostDescriptor for Files<'_> {
     }
 
     async fn stat(&mut self, fd: Handle) -> FsResult<DescriptorStat> {
+        if let Some(scratch) = self.in_scratch(&fd) {
+            return Ok(scratch.stat());
+        }
         let file = self.any(&fd)?;
         stat_of(&file)
     }
 
     async fn stat_at(&mut self, fd: Handle, flags: PathFlags, path: String) -> FsResult<DescriptorStat> {
+        if let Some(scratch) = self.in_scratch(&fd) {
+            return Ok(scratch.stat_at(&path)?);
+        }
         stat_of(&self.look(&fd, flags, &path)?)
     }
 
     async fn readlink_at(&mut self, fd: Handle, path: String) -> FsResult<String> {
+        if self.in_scratch(&fd).is_some() {
+            return Err(ErrorCode::Invalid.into());
+        }
         let link = self.look(&fd, PathFlags::empty(), &path)?;
         let target = rustix::fs::readlinkat(&link, "", Vec::new()).map_err(std::io::Error::from)?;
         let target = target.into_string().map_err(|_| ErrorCode::IllegalByteSequence)?;
@@ -221,11 +208,19 @@ impl types::HostDescriptor for Files<'_> {
     }
 
     async fn is_same_object(&mut self, a: Handle, b: Handle) -> wasmtime::Result<bool> {
+        match (self.in_scratch(&a), self.in_scratch(&b)) {
+            (None, None) => {}
+            (Some(a), Some(b)) => return Ok(a.hash().lower == b.hash().lower),
+            _ => return Ok(false),
+        }
         let (a, b) = (rustix::fs::fstat(&*self.any(&a)?)?, rustix::fs::fstat(&*self.any(&b)?)?);
         Ok((a.st_dev, a.st_ino) == (b.st_dev, b.st_ino))
     }
 
     async fn metadata_hash(&mut self, fd: Handle) -> FsResult<types::MetadataHashValue> {
+        if let Some(scratch) = self.in_scratch(&fd) {
+            return Ok(scratch.hash());
+        }
         let file = self.any(&fd)?;
         hash_of(&file)
     }
@@ -236,22 +231,38 @@ impl types::HostDescriptor for Files<'_> {
         flags: PathFlags,
         path: String,
     ) -> FsResult<types::MetadataHashValue> {
+        if let Some(scratch) = self.in_scratch(&fd) {
+            return Ok(scratch.hash_at(&path)?);
+        }
         hash_of(&self.look(&fd, flags, &path)?)
     }
 
     async fn advise(&mut self, fd: Handle, at: u64, len: u64, advice: types::Advice) -> FsResult<()> {
+        if self.in_scratch(&fd).is_some() {
+            return Ok(());
+        }
         self.wasi.advise(fd, at, len, advice).await
     }
 
     async fn get_flags(&mut self, fd: Handle) -> FsResult<DescriptorFlags> {
+        if let Some(scratch) = self.in_scratch(&fd) {
+            return Ok(scratch.flags());
+        }
         self.wasi.get_flags(fd).await
     }
 
     async fn get_type(&mut self, fd: Handle) -> FsResult<DescriptorType> {
+        if let Some(scratch) = self.in_scratch(&fd) {
+            return Ok(scratch.kind());
+        }
         self.wasi.get_type(fd).await
     }
 
     async fn read(&mut self, fd: Handle, len: u64, offset: u64) -> FsResult<(Vec<u8>, bool)> {
+        if let Some(scratch) = self.in_scratch(&fd) {
+            let most = usize::try_from(len).unwrap_or(usize::MAX).min(READ_BYTES_MAX);
+            return Ok(scratch.read(offset, most)?);
+        }
         let file = match self.table().get(&fd)? {
             Descriptor::File(file) => &file.file,
             Descriptor::Dir(_) => return Err(ErrorCode::IsDirectory.into()),
@@ -270,6 +281,9 @@ impl types::HostDescriptor for Files<'_> {
     }
 
     fn read_via_stream(&mut self, fd: Handle, offset: u64) -> FsResult<Resource<DynInputStream>> {
+        if let Some(scratch) = self.in_scratch(&fd) {
+            return Ok(self.table().push(scratch.read_via_stream(offset)?)?);
+        }
         let file = match self.table().get(&fd)? {
             Descriptor::File(file) => file.file.clone(),
             Descriptor::Dir(_) => return Err(ErrorCode::IsDirectory.into()),
@@ -279,6 +293,10 @@ impl types::HostDescriptor for Files<'_> {
     }
 
     fn drop(&mut self, fd: Handle) -> wasmtime::Result<()> {
+        if self.in_scratch(&fd).is_some() {
+            self.table().delete(Resource::<ScratchHandle>::new_own(fd.rep()))?;
+            return Ok(());
+        }
         types::HostDescriptor::drop(&mut self.wasi, fd)
     }
 
@@ -291,73 +309,71 @@ impl types::HostDescriptor for Files<'_> {
         Ok(())
     }
 
-    async fn set_size(&mut self, _: Handle, _: u64) -> FsResult<()> {
-        Err(READ_ONLY.into())
+    async fn set_size(&mut self, fd: Handle, len: u64) -> FsResult<()> {
+        Ok(self.changed(&fd)?.set_size(len)?)
     }
 
-    async fn set_times(&mut self, _: Handle, _: types::NewTimestamp, _: types::NewTimestamp) -> FsResult<()> {
-        Err(READ_ONLY.into())
+    // Nobody sees the times of a scratch file.
+    async fn set_times(
+        &mut self,
+        fd: Handle,
+        _: types::NewTimestamp,
+        _: types::NewTimestamp,
+    ) -> FsResult<()> {
+        self.changed(&fd).map(drop)
     }
 
     async fn set_times_at(
         &mut self,
-        _: Handle,
+        fd: Handle,
         _: PathFlags,
-        _: String,
+        path: String,
         _: types::NewTimestamp,
         _: types::NewTimestamp,
     ) -> FsResult<()> {
-        Err(READ_ONLY.into())
-    }
-
-    async fn write(&mut self, _: Handle, _: Vec<u8>, _: u64) -> FsResult<u64> {
-        Err(READ_ONLY.into())
-    }
-
-    fn write_via_stream(&mut self, _: Handle, _: u64) -> FsResult<Resource<DynOutputStream>> {
-        Err(READ_ONLY.into())
-    }
-
-    fn append_via_stream(&mut self, _: Handle) -> FsResult<Resource<DynOutputStream>> {
-        Err(READ_ONLY.into())
-    }
-
-    async fn create_directory_at(&mut self, _: Handle, _: String) -> FsResult<()> {
-        Err(READ_ONLY.into())
-    }
-
-    async fn link_at(&mut self, _: Handle, _: PathFlags, _: String, _: Handle, _: String) -> FsResult<()> {
-        Err(READ_ONLY.into())
-    }
-
-    async fn remove_directory_at(&mut self, _: Handle, _: String) -> FsResult<()> {
-        Err(READ_ONLY.into())
-    }
-
-    async fn rename_at(&mut self, _: Handle, _: String, _: Handle, _: String) -> FsResult<()> {
-        Err(READ_ONLY.into())
-    }
-
-    async fn symlink_at(&mut self, _: Handle, _: String, _: String) -> FsResult<()> {
-        Err(READ_ONLY.into())
-    }
-
-    async fn unlink_file_at(&mut self, _: Handle, _: String) -> FsResult<()> {
-        Err(READ_ONLY.into())
-    }
-}
-
-impl types::HostDirectoryEntryStream for Files<'_> {
-    async fn read_directory_entry(
-        &mut self,
-        stream: Resource<types::DirectoryEntryStream>,
-    ) -> FsResult<Option<types::DirectoryEntry>> {
-        let Self { wasi, entries_read, .. } = self;
-        wasi.table.get_mut(&Resource::<Entries>::new_borrow(stream.rep()))?.next(entries_read)
-    }
-
-    fn drop(&mut self, stream: Resource<types::DirectoryEntryStream>) -> wasmtime::Result<()> {
-        self.table().delete(Resource::<Entries>::new_own(stream.rep()))?;
+        self.changed(&fd)?.stat_at(&path)?;
         Ok(())
+    }
+
+    async fn write(&mut self, fd: Handle, bytes: Vec<u8>, offset: u64) -> FsResult<u64> {
+        Ok(self.changed(&fd)?.write(offset, &bytes)?)
+    }
+
+    fn write_via_stream(&mut self, fd: Handle, at: u64) -> FsResult<Resource<DynOutputStream>> {
+        let stream = self.changed(&fd)?.write_via_stream(Some(at))?;
+        Ok(self.table().push(stream)?)
+    }
+
+    fn append_via_stream(&mut self, fd: Handle) -> FsResult<Resource<DynOutputStream>> {
+        let stream = self.changed(&fd)?.write_via_stream(None)?;
+        Ok(self.table().push(stream)?)
+    }
+
+    async fn create_directory_at(&mut self, fd: Handle, path: String) -> FsResult<()> {
+        Ok(self.changed(&fd)?.create_directory_at(&path)?)
+    }
+
+    async fn remove_directory_at(&mut self, fd: Handle, path: String) -> FsResult<()> {
+        Ok(self.changed(&fd)?.remove_directory_at(&path)?)
+    }
+
+    async fn rename_at(&mut self, fd: Handle, from: String, to: Handle, path: String) -> FsResult<()> {
+        let (from_dir, to) = (self.changed(&fd)?, self.changed(&to)?);
+        Ok(from_dir.rename_at(&from, &to, &path)?)
+    }
+
+    async fn unlink_file_at(&mut self, fd: Handle, path: String) -> FsResult<()> {
+        Ok(self.changed(&fd)?.unlink_file_at(&path)?)
+    }
+
+    // There are no links in a scratch folder either: nothing in it leads elsewhere.
+    async fn link_at(&mut self, fd: Handle, _: PathFlags, _: String, _: Handle, _: String) -> FsResult<()> {
+        self.changed(&fd)?;
+        Err(ErrorCode::NotPermitted.into())
+    }
+
+    async fn symlink_at(&mut self, fd: Handle, _: String, _: String) -> FsResult<()> {
+        self.changed(&fd)?;
+        Err(ErrorCode::NotPermitted.into())
     }
 }

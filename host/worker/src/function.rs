@@ -9,15 +9,63 @@ use cofferdam_core::limits::Limits;
 use cofferdam_core::text::one_line;
 use cofferdam_core::tool::{ErrorCode, ToolError};
 use cofferdam_core::wit::{Datum, FunctionShape};
+use cofferdam_ipc::{DESCRIPTION_BYTES_MAX, ExportedFunction, FUNCTIONS_MAX, Functions};
 use shapes::shape_of;
 use std::sync::Arc;
 use values::{datum, val};
 use wasmtime::Store;
-use wasmtime::component::types::ComponentItem;
-use wasmtime::component::{ComponentExportIndex, InstancePre, Val};
+use wasmtime::component::types::{ComponentFunc, ComponentItem};
+use wasmtime::component::{Component, ComponentExportIndex, InstancePre, Val};
 
 /// Bytes that the engine counts for one value that it hands out, which takes at least one as JSON.
 pub(crate) const VALUE_BYTES: usize = 48;
+
+/// Bytes of the schemas that are listed.
+const LISTED_BYTES_MAX: usize = DESCRIPTION_BYTES_MAX / 2;
+
+/// The functions that a component exports, with their schemas as long as there is room for them.
+pub(crate) fn list(component: &Component) -> Functions {
+    let (engine, ty) = (component.engine(), component.component_type());
+    let mut found = Vec::new();
+    let mut left = LISTED_BYTES_MAX;
+    let mut push = |export: String, ty: &ComponentFunc| {
+        let schemas = shape_of(ty)
+            .map(|shape| (shape.arguments_schema().to_string(), shape.result_schema().to_string()));
+        let bytes = schemas.as_ref().map_or(0, |(arguments, result)| arguments.len() + result.len());
+        let schemas = match left.checked_sub(bytes) {
+            Some(rest) => {
+                left = rest;
+                schemas
+            }
+            None => Err("has schemas that are too long to be listed".to_owned()),
+        };
+        if found.len() < FUNCTIONS_MAX {
+            found.push(ExportedFunction { export: one_line(&export, 200), schemas });
+        }
+    };
+    for (name, export) in ty.exports(engine) {
+        match export.ty {
+            ComponentItem::ComponentFunc(ty) => push(name.to_owned(), &ty),
+            ComponentItem::ComponentInstance(inner)
+                if !OTHERS.iter().any(|other| name.starts_with(other)) =>
+            {
+                for (function, export) in inner.exports(engine) {
+                    // Methods of resources have names in brackets, and no policy calls them.
+                    if let ComponentItem::ComponentFunc(ty) = export.ty
+                        && !function.starts_with('[')
+                    {
+                        push(format!("{name}#{function}"), &ty);
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+    found
+}
+
+/// Exported interfaces that are entered in ways of their own.
+const OTHERS: [&str; 2] = ["cofferdam:tool/", "wasi:"];
 
 /// A function that is linked.
 #[derive(Clone)]

@@ -11,6 +11,7 @@ use crate::function::{Callable, VALUE_BYTES};
 use crate::gateway::Gateway;
 use crate::linking;
 use crate::outcome;
+use crate::scratch::Scratch;
 use crate::state::{self, MemoryLimit, State};
 use crate::stdio::Output;
 use cofferdam_core::capability::Grants;
@@ -228,7 +229,7 @@ impl Machine {
         let mut store = self.store(state_of(&job.grants, &job.limits, reach, wasi), &job.limits);
         let returned = block_on(&mut store, deadline, async |store| runnable.run(store).await);
         let ended = match returned {
-            Ok(status) => streams.result(call, status),
+            Ok(status) => left(store.data(), call, streams.result(call, status)),
             Err(error) => Err(outcome::of_failure(&error, &store.data().memory, &job.limits, &output.tail())),
         };
         (ended, spent(store, &output))
@@ -265,13 +266,33 @@ impl Machine {
     }
 }
 
+/// The result of a command, once what it has left to be published is staged.
+fn left(state: &State, call: &CommandCall, result: Result<String, ToolError>) -> Result<String, ToolError> {
+    if let Some(scratch) = &state.scratch {
+        scratch.unless_exceeded()?;
+        if result.is_ok() {
+            scratch.stage(&call.outputs, &state.gateway)?;
+        }
+    }
+    result
+}
+
 /// What a call finds within reach: nothing but its grants.
 fn state_of(grants: &Grants, limits: &Limits, reach: Reach, wasi: WasiCtx) -> State {
     let Reach { mut mounts, gateway } = reach;
     mounts.retain(|mount| grants.access(mount.guest()).is_some());
     let mut table = ResourceTable::new();
     table.set_max_capacity(HANDLES_MAX);
-    State { wasi, table, memory: MemoryLimit::of(limits.memory.0 as usize), mounts, entries_read: 0, gateway }
+    let scratch = grants.scratch.as_ref().map(Scratch::new);
+    State {
+        wasi,
+        table,
+        memory: MemoryLimit::of(limits.memory.0 as usize),
+        mounts,
+        scratch,
+        entries_read: 0,
+        gateway,
+    }
 }
 
 thread_local! {

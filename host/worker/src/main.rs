@@ -21,6 +21,7 @@ mod machine;
 mod messaging;
 mod outcome;
 mod reply;
+mod scratch;
 mod serve;
 mod staging;
 mod state;

@@ -6,6 +6,7 @@
 
 use crate::code;
 use crate::files::{self, Mount};
+use crate::function;
 use crate::gateway::Gateway;
 use crate::machine::{Linked, Machine, Reach};
 use cofferdam_confine::{self as confine, Report, WorkerKind};
@@ -105,6 +106,7 @@ struct Server {
 /// What is wanted next, on its own.
 enum Wanted {
     Describe(Grants, EntryPoint),
+    Functions,
     Call(Job, Duration),
 }
 
@@ -114,6 +116,7 @@ impl Server {
         let wanted = lock().receive_next(TO_WORKER_BYTES_MAX, |bytes| {
             Ok(match decode(bytes)? {
                 ToWorker::Describe { grants, point } => Wanted::Describe(grants.into_owned(), point),
+                ToWorker::Functions => Wanted::Functions,
                 ToWorker::Call { job, time_ms } => {
                     Wanted::Call(job.into_owned(), Duration::from_millis(time_ms))
                 }
@@ -126,6 +129,7 @@ impl Server {
                     self.link(&grants, &point).and_then(|linked| self.machine.describe(&linked));
                 lock().send(&described, &[], || false)
             }
+            Wanted::Functions => lock().send(&function::list(&self.component), &[], || false),
             Wanted::Call(job, time) => {
                 let deadline = Instant::now() + time;
                 let (ended, spent) = match self.link(&job.grants, &job.entry.point()) {

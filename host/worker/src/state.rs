@@ -4,6 +4,7 @@ use crate::bindings::cofferdam::tool::types::{ErrorCode as WitCode, ToolError as
 use crate::engine::TABLE_ELEMENTS_MAX;
 use crate::files::{Files, Mount};
 use crate::gateway::Gateway;
+use crate::scratch::Scratch;
 use cofferdam_core::tool::{ErrorCode, ToolError};
 use wasmtime::ResourceLimiter;
 use wasmtime::component::ResourceTable;
@@ -16,6 +17,8 @@ pub(crate) struct State {
     pub(crate) table: ResourceTable,
     pub(crate) memory: MemoryLimit,
     pub(crate) mounts: Vec<Mount>,
+    /// The call's own folder, if it has one.
+    pub(crate) scratch: Option<Scratch>,
     /// Entries of directories read so far.
     pub(crate) entries_read: u64,
     pub(crate) gateway: Gateway,
@@ -23,9 +26,9 @@ pub(crate) struct State {
 
 impl State {
     pub(crate) fn files(&mut self) -> Files<'_> {
-        let Self { wasi, table, mounts, entries_read, .. } = self;
+        let Self { wasi, table, mounts, scratch, entries_read, .. } = self;
         let view = WasiFilesystemCtxView { ctx: wasi.filesystem(), table };
-        Files { wasi: view, mounts, entries_read }
+        Files { wasi: view, mounts, scratch: scratch.as_ref(), entries_read }
     }
 
     /// An error as the guest may see it.

@@ -118,6 +118,7 @@ impl CommandTable {
             stdout: self.stdout,
             err: self.err,
             schema,
+            outputs: Vec::new(),
         })
     }
 }

@@ -5,8 +5,8 @@ use cofferdam_core::text::{one_line, spelled_out, spelled_out_json};
 use cofferdam_core::tool::Description;
 use cofferdam_policy::schema::{Leaf, leaves};
 use cofferdam_policy::{ArgumentClass, PathUse, ToolPolicy};
-use cofferdam_warden::sandbox::Binary;
 use cofferdam_warden::sandbox::imports::{Import, Interfaces, Needs};
+use cofferdam_warden::sandbox::{Binary, ExportedFunction};
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 use std::path::Path;
@@ -28,8 +28,12 @@ pub struct Inspected<'a> {
     pub chosen: Option<&'a Path>,
     /// Why it does not load under the policy.
     pub problems: &'a [String],
-    /// The text of a policy to begin with, told where none was chosen.
-    pub suggested: Option<&'a str>,
+    /// What it could be, in words.
+    pub could_be: &'a [String],
+    /// The functions that it exports, where these are what it is.
+    pub functions: &'a [ExportedFunction],
+    /// Tools with the text of a policy to begin with, told where none was chosen.
+    pub skeletons: &'a [(String, String)],
 }
 
 impl Inspected<'_> {
@@ -49,6 +53,9 @@ impl Inspected<'_> {
             "texts": self.texts().into_iter().map(|(at, class)| json!({ "argument": at, "class": class.map(word) }))
                 .collect::<Vec<_>>(),
             "policy": self.chosen.map(|path| path.display().to_string()),
+            "could_be": self.could_be, "functions": self.functions.iter().map(function).collect::<Vec<_>>(),
+            "skeletons": self.skeletons.iter().map(|(tool, text)| json!({ "tool": tool, "text": text }))
+                .collect::<Vec<_>>(),
             "loads": self.problems.is_empty(), "problems": self.problems,
         })
     }
@@ -67,6 +74,9 @@ impl Inspected<'_> {
         row("file", &file.display().to_string());
         row("sha256", binary.sha256());
         row("size", &format!("{} bytes", binary.size()));
+        for said in self.could_be {
+            row("could be", said);
+        }
         row("exports", &listed(&interfaces.exports));
         let beyond = interfaces.beyond_baseline();
         if beyond.is_empty() {
@@ -86,6 +96,12 @@ impl Inspected<'_> {
             row("arguments", &spelled_out_json(&described.arguments.to_string()));
             row("result", &spelled_out_json(&described.result.to_string()));
         }
+        for ExportedFunction { export, schemas } in self.functions {
+            match schemas {
+                Ok((arguments, _)) => row("function", &format!("{export} {}", spelled_out_json(arguments))),
+                Err(why) => row("function", &format!("{export} {why}")),
+            }
+        }
         let under = self.chosen.map_or_else(|| "nothing granted".into(), |p| p.display().to_string());
         match self.problems {
             [] => row("verdict", &format!("loads under {under}")),
@@ -94,9 +110,9 @@ impl Inspected<'_> {
                 problems.iter().for_each(|problem| row("", problem));
             }
         }
-        if let (None, Some(described), Some(suggested)) = (self.chosen, description, self.suggested) {
-            let _ = write!(text, "\nA policy that grants nothing, for tools/{}.toml:\n\n", described.name);
-            text.push_str(suggested);
+        for (tool, skeleton) in self.skeletons {
+            let _ = write!(text, "\nA policy that grants nothing, for tools/{tool}.toml:\n\n");
+            text.push_str(skeleton);
         }
         text
     }
@@ -108,6 +124,16 @@ impl Inspected<'_> {
         let texts = found.into_iter().filter(|(_, leaf)| *leaf == Leaf::MayBeText).map(|(at, _)| at);
         let policy = self.policy.filter(|_| self.chosen.is_some());
         texts.map(|at| (at.clone(), policy.and_then(|policy| policy.class(&at)))).collect()
+    }
+}
+
+fn function(function: &ExportedFunction) -> Value {
+    let schema = |text: &str| serde_json::from_str::<Value>(text).unwrap_or_default();
+    match &function.schemas {
+        Ok((arguments, result)) => {
+            json!({ "export": function.export, "arguments": schema(arguments), "result": schema(result) })
+        }
+        Err(why) => json!({ "export": function.export, "refused": why }),
     }
 }
 

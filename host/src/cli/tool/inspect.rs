@@ -51,17 +51,22 @@ pub(super) fn run(config: &Config, arguments: &Arguments) -> anyhow::Result<Exit
     } else {
         problems.extend(policy.as_ref().and_then(|policy| candidate.unpinned(policy)));
     }
-    let description = candidate.description.as_ref().ok();
-    let suggested = description.map(|description| candidate.granting_nothing(description));
+    let skeletons: Vec<(String, String)> = match chosen {
+        None => candidate.skeletons().into_iter().map(|s| (s.tool.to_string(), s.text)).collect(),
+        Some(_) => Vec::new(),
+    };
+    let could_be = candidate.could_be();
     let seen = Inspected {
         file: &candidate.file,
         binary: &candidate.binary,
         interfaces: &candidate.interfaces,
-        description,
+        description: candidate.description.as_ref().ok(),
+        could_be: &could_be,
+        functions: &candidate.functions,
         policy: policy.as_ref(),
         chosen,
         problems: &problems,
-        suggested: suggested.as_deref(),
+        skeletons: &skeletons,
     };
     let mut out = std::io::stdout().lock();
     match arguments.json {
@@ -109,7 +114,7 @@ fn place(candidate: &Candidate, to: &Path) -> anyhow::Result<()> {
 }
 
 /// All of the new content or the old, readable as any file that a person writes.
-fn replace(file: &Path, bytes: &[u8]) -> anyhow::Result<()> {
+pub(super) fn replace(file: &Path, bytes: &[u8]) -> anyhow::Result<()> {
     use std::os::unix::fs::PermissionsExt;
     let dir = file.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let write = || {

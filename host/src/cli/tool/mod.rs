@@ -1,8 +1,10 @@
 //! `cofferdam tool`: for people who write tools. Nothing here touches what a gateway serves: its
 //! audit, its workspace and its policies stay as they are.
 
+mod adapt;
 mod case;
 mod inspect;
+mod languages;
 mod new;
 mod places;
 mod printed;
@@ -23,6 +25,8 @@ pub(super) enum Command {
     New(new::Arguments),
     /// Shows what a component is, wants and takes, and whether it loads under a policy
     Inspect(inspect::Arguments),
+    /// Makes a component of a module for wasm32-wasip1
+    Adapt(adapt::Arguments),
     /// Makes one call of a component in the real sandbox, beside any gateway
     Run(run::Arguments),
     /// Runs a tool's cases in the real sandbox; exit 1 when one fails
@@ -34,6 +38,7 @@ impl Command {
     pub(super) fn run_bare(&self) -> Option<anyhow::Result<Exit>> {
         match self {
             Self::New(arguments) => Some(new::run(arguments)),
+            Self::Adapt(arguments) => Some(adapt::run(arguments)),
             Self::Inspect(_) | Self::Run(_) | Self::Test(_) => None,
         }
     }
@@ -42,6 +47,7 @@ impl Command {
 pub(super) fn run(config: &Config, command: Command) -> anyhow::Result<Exit> {
     match command {
         Command::New(arguments) => new::run(&arguments),
+        Command::Adapt(arguments) => adapt::run(&arguments),
         Command::Inspect(arguments) => inspect::run(config, &arguments),
         Command::Run(arguments) => run::run(config, arguments),
         Command::Test(arguments) => test::run(config, &arguments),

@@ -2,6 +2,7 @@
 //! folder that is there already.
 
 use super::super::Exit;
+use super::languages::{self, Language};
 use super::template::{Sdk, files, is_dependency};
 use anyhow::{Context, bail};
 use cofferdam_core::tool::ToolName;
@@ -17,6 +18,9 @@ use std::path::{Path, PathBuf};
 pub(in crate::cli) struct Arguments {
     /// The tool's name: lower-case letters, digits and _, starting with a letter, at most 64
     name: String,
+    /// What it is written in
+    #[arg(long, value_enum, value_name = "LANG", default_value_t = Language::Rust, hide_default_value = true)]
+    lang: Language,
     /// The folder to make [default: ./NAME]
     #[arg(long, value_name = "DIR")]
     dir: Option<PathBuf>,
@@ -37,6 +41,9 @@ const TAKEN: &str = "abstract alloc as async await become box break const contin
 pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
     let name = ToolName::parse(&arguments.name)?;
     let name = name.as_str();
+    if arguments.lang != Language::Rust {
+        return in_another_language(name, arguments);
+    }
     if TAKEN.split_whitespace().any(|word| word == name) || name.contains("__") || is_dependency(name) {
         bail!("{name:?} is a tool name, but no good name for a Rust crate; write e.g. my_tool");
     }
@@ -55,6 +62,27 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
     writeln!(out, "    cd {}", shlex::try_quote(&shown).unwrap_or_else(|_| shown.as_str().into()))?;
     writeln!(out, "    cargo build --release --target wasm32-wasip2")?;
     writeln!(out, "    cofferdam tool test")?;
+    Ok(Exit::Done)
+}
+
+/// A folder with the contract, a policy and a script that builds the component.
+fn in_another_language(name: &str, arguments: &Arguments) -> anyhow::Result<Exit> {
+    if arguments.sdk.is_some() || arguments.sdk_version.is_some() {
+        bail!("the SDK is for Rust; leave --sdk and --sdk-version out");
+    }
+    let dir = arguments.dir.clone().unwrap_or_else(|| PathBuf::from(name));
+    make(&dir)?;
+    if let Err(error) = write_all(&dir, &languages::files(name, arguments.lang)) {
+        let _ = fs::remove_dir_all(&dir);
+        return Err(error);
+    }
+    let mut out = std::io::stdout();
+    writeln!(
+        out,
+        "wrote {}: a tool, the contract, its policy with nothing granted, and two cases",
+        dir.display()
+    )?;
+    writeln!(out, "Next: read {}, which says what it takes to build it", dir.join("build.sh").display())?;
     Ok(Exit::Done)
 }
 

@@ -16,6 +16,7 @@ use crate::attachments::outgoing::{Addition, Body, Source};
 use crate::attachments::{Attachments, Blob, BlobBytes};
 use crate::publish::{Budget, Plan, Planned, PublishError, STAGED_MAX, StagedFile, Stop, Summary, Workspace};
 use cofferdam_core::capability::Interface;
+use cofferdam_core::entry::Entry;
 use cofferdam_core::host_call::{
     AttachmentBytes, Contents, Disposition, LINE_OVERHEAD_BYTES, Notification, OUTPUT_BYTES_MAX, Planning,
     Reply, ReplyFile, ReplySource, Request, StagedId, Taken,
@@ -300,6 +301,14 @@ impl Authority {
 
     fn stage(&mut self, path: &str, disposition: Disposition) -> Result<StagedId, ToolError> {
         let path = self.judged(path)?;
+        let disposition = match self.permit.entry() {
+            // A command decides neither what is published nor over what.
+            Entry::Command(call) => {
+                let said = || denied(format!("{path} is the path of no output of this command"));
+                call.disposition(path.as_str()).ok_or_else(said)?
+            }
+            Entry::Tool | Entry::Function(_) => disposition,
+        };
         let disposition = self.as_approved(&path, disposition)?;
         if self.staged.len() >= STAGED_MAX {
             return Err(PublishError::StagedCount { path, limit: STAGED_MAX }.into());

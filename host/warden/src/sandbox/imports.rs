@@ -76,6 +76,14 @@ pub fn interfaces(bytes: &[u8]) -> Result<Interfaces, NotAComponent> {
     Ok(found)
 }
 
+/// Whether a core module exports this name.
+pub fn module_exports(bytes: &[u8], name: &str) -> bool {
+    Parser::new(0).parse_all(bytes).map_while(Result::ok).any(|payload| match payload {
+        Payload::ExportSection(exports) => exports.into_iter().flatten().any(|export| export.name == name),
+        _ => false,
+    })
+}
+
 fn push(names: &mut Vec<String>, name: &str) -> Result<(), NotAComponent> {
     if names.len() == INTERFACES_MAX {
         return Err(NotAComponent::TooMany);

@@ -20,6 +20,7 @@ pub use authority::{MESSAGE_FILES_MAX, NOBODY_REACHED, REPORT_BYTES_MAX};
 pub use binary::{Binary, Embedded};
 pub use cache::{CACHE_ENTRIES_MAX, COMPONENT_BYTES_MAX};
 pub use clock::CANCEL_GRACE;
+pub use cofferdam_ipc::{ExportedFunction, Functions};
 pub use notice::{loading, tell_of_compiling};
 
 use crate::attachments::Attachments;
@@ -205,6 +206,14 @@ impl Sandbox {
             _ => described::by(entry, self.pool.describe(&binary, grants, &entry.point())?)?,
         };
         Ok(Component { binary: Arc::new(binary), told: Arc::new(told) })
+    }
+
+    /// The functions that a component exports, for somebody who writes a policy.
+    ///
+    /// # Errors
+    /// [`SandboxError`].
+    pub fn functions(&self, binary: &Binary) -> Result<Functions, SandboxError> {
+        self.pool.functions(binary)
     }
 
     /// What the component says of itself, checked.

@@ -38,6 +38,29 @@ fn main() -> ExitCode {
                 return failed(&format!("{}: {error}", given(2)));
             }
         }
+        "fail_after" => {
+            let _ = fs::write(given(2), "half");
+            return failed("changed its mind");
+        }
+        "tree" => match tree() {
+            Ok(told) => println!("{told}"),
+            Err(error) => return failed(&error.to_string()),
+        },
+        "greedy" => {
+            // It does not care what becomes of them.
+            let _ = fs::create_dir("/scratch/out");
+            (0..number(2)).for_each(|n| drop(fs::write(format!("/scratch/out/{n:05}"), "x")));
+        }
+        "big" => {
+            let _ = fs::write("/scratch/out.txt", vec![b'x'; number(2) << 20]);
+        }
+        #[allow(deprecated, reason = "it is the one that every platform has")]
+        "links" => {
+            let soft = fs::soft_link("/shared/secret", "/scratch/out.txt");
+            let outward = fs::soft_link("../../etc/passwd", "/scratch/up");
+            let hard = fs::hard_link("/shared/secret", "/scratch/out.txt");
+            println!("{} {} {}", soft.is_ok(), outward.is_ok(), hard.is_ok());
+        }
         "environment" => {
             println!("{:?} {:?}", std::env::vars().collect::<Vec<_>>(), std::env::current_dir().ok())
         }
@@ -51,6 +74,36 @@ fn main() -> ExitCode {
         other => return failed(&format!("no behaviour {other:?}")),
     }
     ExitCode::SUCCESS
+}
+
+/// Does to the scratch folder what programs do to folders; says what it finds.
+fn tree() -> std::io::Result<String> {
+    use std::io::{Seek, SeekFrom};
+    fs::create_dir_all("/scratch/out/sub/deep")?;
+    fs::write("/scratch/out/a.txt", "first")?;
+    let mut file = fs::File::options().append(true).open("/scratch/out/a.txt")?;
+    file.write_all(b" second")?;
+    let mut file = fs::File::options().read(true).write(true).open("/scratch/out/a.txt")?;
+    file.seek(SeekFrom::Start(1))?;
+    file.write_all(b"I")?;
+    fs::write("/scratch/out/sub/b.txt", "b")?;
+    fs::write("/scratch/old", "moved")?;
+    fs::rename("/scratch/old", "/scratch/out/sub/deep/c.txt")?;
+    fs::write("/scratch/out/gone", "gone")?;
+    fs::remove_file("/scratch/out/gone")?;
+    let into_itself = fs::rename("/scratch/out/sub", "/scratch/out/sub/deep/x").is_ok();
+    let above = fs::read("/scratch/../shared/secret").is_ok();
+    fs::create_dir("/scratch/out/empty")?;
+    fs::remove_dir("/scratch/out/empty")?;
+    let full = fs::remove_dir("/scratch/out/sub").is_ok();
+    let mut names: Vec<_> = fs::read_dir("/scratch/out")?
+        .flatten()
+        .map(|entry| entry.file_name().to_string_lossy().into_owned())
+        .collect();
+    names.sort();
+    let text = fs::read_to_string("/scratch/out/a.txt")?;
+    let len = fs::metadata("/scratch/out/a.txt")?.len();
+    Ok(format!("{names:?} {text:?} {len} {into_itself} {above} {full}"))
 }
 
 fn failed(why: &str) -> ExitCode {

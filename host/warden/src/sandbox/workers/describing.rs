@@ -6,7 +6,9 @@ use crate::sandbox::SandboxError;
 use cofferdam_core::capability::Grants;
 use cofferdam_core::entry::EntryPoint;
 use cofferdam_core::limits::Limits;
-use cofferdam_ipc::{Broken, DESCRIPTION_BYTES_MAX, DescribeError, Description, Socket, ToWorker, decode};
+use cofferdam_ipc::{
+    Broken, DESCRIPTION_BYTES_MAX, DescribeError, Description, Functions, Socket, ToWorker, decode,
+};
 use std::borrow::Cow;
 use std::time::Instant;
 
@@ -33,6 +35,21 @@ pub(super) fn describe_in(
             Err(SandboxError::Describe(format!("its process ended ({how}; {broken})")))
         }
     }
+}
+
+/// The functions that the component of a worker exports; it is of no use afterwards.
+///
+/// # Errors
+/// [`SandboxError::Describe`].
+pub(super) fn functions_in(worker: &mut Worker) -> Result<Functions, SandboxError> {
+    let end = Instant::now() + Limits::DESCRIBE.deadline.0 + KILL_GRACE;
+    let late = || Instant::now() >= end;
+    worker.socket.begin_call();
+    let sent = worker.socket.send(&ToWorker::Functions, &[], late);
+    let listed = sent.and_then(|()| {
+        worker.socket.receive(DESCRIPTION_BYTES_MAX, late, |bytes| decode::<Functions>(bytes))
+    });
+    listed.map_err(|broken| SandboxError::Describe(format!("its functions are not listed: {broken}")))
 }
 
 fn described(

@@ -7,7 +7,7 @@
 
 use super::answer::{HostCalls, converse};
 use super::code::CodeStore;
-use super::describing::describe_in;
+use super::describing::{describe_in, functions_in};
 use super::idle::{IDLE_TIME_MAX, Idle};
 use super::not_started;
 use super::process::Worker;
@@ -23,7 +23,7 @@ use cofferdam_core::counts::COUNTS;
 use cofferdam_core::entry::EntryPoint;
 use cofferdam_core::limits::Span;
 use cofferdam_core::tool::{ErrorCode, ToolError};
-use cofferdam_ipc::{Broken, Description, Job, StartError, ToWorker};
+use cofferdam_ipc::{Broken, Description, Functions, Job, StartError, ToWorker};
 use std::borrow::Cow;
 use std::io;
 use std::sync::{Arc, Mutex};
@@ -48,6 +48,12 @@ pub(in crate::sandbox) struct WorkerKey {
 }
 
 impl WorkerKey {
+    /// Of a worker that runs no call.
+    fn to_look(binary: &Binary) -> Self {
+        let (tool, profile, folders) = (String::new(), String::new(), Vec::new());
+        Self { sha256: binary.sha256().to_owned(), tool, profile, folders }
+    }
+
     /// Whether a worker of the other key serves as well. The folders are open as long as either is
     /// there, so nothing else can stand for them.
     pub(super) fn is_for_the_same(&self, other: &Self) -> bool {
@@ -118,16 +124,18 @@ impl Pool {
         if let Some(description) = self.code.cache().description(binary.sha256(), grants, point) {
             return Ok(description);
         }
-        let nothing = WorkerKey {
-            sha256: binary.sha256().to_owned(),
-            tool: String::new(),
-            profile: String::new(),
-            folders: Vec::new(),
-        };
-        let mut worker = self.start(nothing, binary)?;
+        let mut worker = self.start(WorkerKey::to_look(binary), binary)?;
         let description = describe_in(&mut worker, grants, point)?;
         self.code.cache().keep_description(binary.sha256(), grants, point, &description);
         Ok(description)
+    }
+
+    /// The functions that a component exports.
+    ///
+    /// # Errors
+    /// [`SandboxError`].
+    pub(in crate::sandbox) fn functions(&self, binary: &Binary) -> Result<Functions, SandboxError> {
+        functions_in(&mut self.start(WorkerKey::to_look(binary), binary)?)
     }
 
     /// Runs a call in a worker that may.

@@ -1,0 +1,68 @@
+//! `cofferdam tool adapt`: makes a component of a core module for `wasm32-wasip1`, once and offline, so
+//! that what a policy pins is what runs. Nothing is compiled and nothing runs.
+
+use super::super::Exit;
+use super::inspect::replace;
+use anyhow::{Context, bail};
+use cofferdam_agent::tools::read_component;
+use cofferdam_core::text::one_line;
+use cofferdam_warden::sandbox::imports::{NotAComponent, interfaces};
+use std::path::PathBuf;
+use wasi_preview1_component_adapter_provider::{
+    WASI_SNAPSHOT_PREVIEW1_ADAPTER_NAME, WASI_SNAPSHOT_PREVIEW1_COMMAND_ADAPTER,
+    WASI_SNAPSHOT_PREVIEW1_REACTOR_ADAPTER,
+};
+use wit_component::ComponentEncoder;
+
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Exit codes: 1 the file is no such module.\nExample: cofferdam tool adapt grep.p1.wasm grep.wasm"
+)]
+pub(in crate::cli) struct Arguments {
+    /// The module, built for wasm32-wasip1
+    module: PathBuf,
+    /// The component to write; one that is there is replaced
+    component: PathBuf,
+}
+
+pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
+    let (from, to) = (&arguments.module, &arguments.component);
+    let bytes = read_component(from).with_context(|| format!("cannot read {}", from.display()))?;
+    match interfaces(&bytes) {
+        Err(NotAComponent::CoreModule) => {}
+        Ok(_) => bail!("{} is a component already; a policy can pin it as it is", from.display()),
+        Err(no_module) => bail!("{}: {no_module}", from.display()),
+    }
+    let component = match component_of(&bytes) {
+        Ok(component) => component,
+        Err(why) => {
+            super::super::tell(&format!("{}: no component can be made of it: {why}", from.display()));
+            return Ok(Exit::ToolFailed);
+        }
+    };
+    replace(to, &component)?;
+    super::super::tell(&format!("wrote {}; next: cofferdam tool inspect {0}", to.display()));
+    Ok(Exit::Done)
+}
+
+/// A command has `_start`; anything else is called from outside.
+fn component_of(module: &[u8]) -> Result<Vec<u8>, String> {
+    let is_command = exports_start(module);
+    let adapter = if is_command {
+        WASI_SNAPSHOT_PREVIEW1_COMMAND_ADAPTER
+    } else {
+        WASI_SNAPSHOT_PREVIEW1_REACTOR_ADAPTER
+    };
+    let encode = || {
+        ComponentEncoder::default()
+            .module(module)?
+            .adapter(WASI_SNAPSHOT_PREVIEW1_ADAPTER_NAME, adapter)?
+            .validate(true)
+            .encode()
+    };
+    encode().map_err(|e| one_line(&format!("{e:#}"), 400))
+}
+
+fn exports_start(module: &[u8]) -> bool {
+    cofferdam_warden::sandbox::imports::module_exports(module, "_start")
+}

@@ -1,0 +1,47 @@
+//! The folders that a call finds, and the entries of one that is being read.
+
+use super::Files;
+use super::entries::Entries;
+use std::collections::VecDeque;
+use wasmtime::component::Resource;
+use wasmtime_wasi::filesystem::Descriptor;
+use wasmtime_wasi::p2::FsResult;
+use wasmtime_wasi::p2::bindings::filesystem::{preopens, types};
+
+/// The entries of a folder in the scratch folder that are still to come.
+pub(super) type Listed = VecDeque<types::DirectoryEntry>;
+
+impl preopens::Host for Files<'_> {
+    fn get_directories(&mut self) -> wasmtime::Result<Vec<(Resource<Descriptor>, String)>> {
+        let mut found = Vec::with_capacity(self.mounts.len());
+        for mount in self.mounts {
+            // Shares the open folder: no system call.
+            let dir = Descriptor::Dir(mount.dir.clone());
+            found.push((self.wasi.table.push(dir)?, mount.guest.clone()));
+        }
+        if let Some(scratch) = self.scratch {
+            found.push((self.hand_out(scratch.handle())?, scratch.guest().to_owned()));
+        }
+        Ok(found)
+    }
+}
+
+impl types::HostDirectoryEntryStream for Files<'_> {
+    async fn read_directory_entry(
+        &mut self,
+        stream: Resource<types::DirectoryEntryStream>,
+    ) -> FsResult<Option<types::DirectoryEntry>> {
+        if let Ok(listed) = self.table().get_mut(&Resource::<Listed>::new_borrow(stream.rep())) {
+            return Ok(listed.pop_front());
+        }
+        let Self { wasi, entries_read, .. } = self;
+        wasi.table.get_mut(&Resource::<Entries>::new_borrow(stream.rep()))?.next(entries_read)
+    }
+
+    fn drop(&mut self, stream: Resource<types::DirectoryEntryStream>) -> wasmtime::Result<()> {
+        if self.table().delete(Resource::<Listed>::new_own(stream.rep())).is_err() {
+            self.table().delete(Resource::<Entries>::new_own(stream.rep()))?;
+        }
+        Ok(())
+    }
+}

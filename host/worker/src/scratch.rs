@@ -1,0 +1,220 @@
+//! The scratch folder of one call: files in this process's memory, empty when the call begins and
+//! gone when it ends. The worker holds no writable descriptor for it.
+//!
+//! It knows folders and regular files alone: no links and nothing special can be made. It has a
+//! bound in bytes and one in files; a guest that meets either gets an error, and the call that met
+//! one publishes nothing.
+
+mod handle;
+mod output;
+mod streams;
+
+pub(crate) use handle::Handle;
+
+use cofferdam_core::capability::ScratchGrant;
+use cofferdam_core::tool::{ErrorCode as ToolCode, ToolError};
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use wasmtime_wasi::p2::bindings::filesystem::types::ErrorCode;
+
+/// Folders within each other.
+const DEPTH_MAX: usize = 64;
+/// Longest name.
+const NAME_BYTES_MAX: usize = 255;
+
+/// The folder.
+#[derive(Clone)]
+pub(crate) struct Scratch {
+    grant: ScratchGrant,
+    root: Arc<Folder>,
+}
+
+/// What is used of it, and whether more was wanted.
+struct Usage {
+    bytes_max: u64,
+    files_max: u64,
+    bytes: AtomicU64,
+    files: AtomicU64,
+    exceeded: AtomicBool,
+}
+
+/// A folder.
+pub(crate) struct Folder {
+    usage: Arc<Usage>,
+    depth: AtomicUsize,
+    entries: Mutex<BTreeMap<String, Node>>,
+}
+
+/// A file: it is there as long as somebody has it open.
+pub(crate) struct Content {
+    usage: Arc<Usage>,
+    bytes: Mutex<Vec<u8>>,
+}
+
+/// What has a name.
+#[derive(Clone)]
+pub(crate) enum Node {
+    Folder(Arc<Folder>),
+    File(Arc<Content>),
+}
+
+fn lock<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
+    of.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Usage {
+    /// Takes so much of one bound, or remembers that it was too much.
+    fn take(&self, used: &AtomicU64, more: u64, most: u64) -> Result<(), ErrorCode> {
+        let fits = |used: u64| used.checked_add(more).filter(|total| *total <= most);
+        match used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, fits) {
+            Ok(_) => Ok(()),
+            Err(_) => {
+                self.exceeded.store(true, Ordering::Relaxed);
+                Err(ErrorCode::InsufficientSpace)
+            }
+        }
+    }
+
+    fn take_bytes(&self, more: u64) -> Result<(), ErrorCode> {
+        self.take(&self.bytes, more, self.bytes_max)
+    }
+
+    fn take_file(&self) -> Result<(), ErrorCode> {
+        self.take(&self.files, 1, self.files_max)
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        self.usage.files.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+impl Drop for Content {
+    fn drop(&mut self) {
+        let len = self.bytes.get_mut().map_or(0, |bytes| bytes.len() as u64);
+        self.usage.bytes.fetch_sub(len, Ordering::Relaxed);
+        self.usage.files.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+impl Scratch {
+    /// An empty folder within these bounds.
+    pub(crate) fn new(grant: &ScratchGrant) -> Self {
+        let usage = Arc::new(Usage {
+            bytes_max: grant.bytes.0,
+            // And the root, which the guest has not made.
+            files_max: u64::from(grant.files) + 1,
+            bytes: AtomicU64::new(0),
+            files: AtomicU64::new(1),
+            exceeded: AtomicBool::new(false),
+        });
+        let (depth, entries) = (AtomicUsize::new(0), Mutex::default());
+        Self { grant: grant.clone(), root: Arc::new(Folder { usage, depth, entries }) }
+    }
+
+    /// The guest's name of it.
+    pub(crate) fn guest(&self) -> &str {
+        &self.grant.guest
+    }
+
+    /// Its root, open.
+    pub(crate) fn handle(&self) -> Handle {
+        Handle::Folder(self.root.clone())
+    }
+
+    /// Refuses what a call has left that wanted more than there was: it may be in part.
+    ///
+    /// # Errors
+    /// `quota_exceeded`.
+    pub(crate) fn unless_exceeded(&self) -> Result<(), ToolError> {
+        if !self.root.usage.exceeded.load(Ordering::Relaxed) {
+            return Ok(());
+        }
+        let ScratchGrant { guest, bytes, files } = &self.grant;
+        let said = format!(
+            "the tool wanted more in {guest} than {bytes} or {files} files and folders; nothing was changed"
+        );
+        Err(ToolError::new(ToolCode::QuotaExceeded, said))
+    }
+}
+
+impl Folder {
+    fn is_empty(&self) -> bool {
+        lock(&self.entries).is_empty()
+    }
+
+    /// What has this name here.
+    fn get(&self, name: &str) -> Option<Node> {
+        lock(&self.entries).get(name).cloned()
+    }
+
+    /// Whether this is the other folder, or the other lies somewhere below.
+    fn holds(self: &Arc<Self>, other: &Arc<Self>) -> bool {
+        let below = |node: &Node| matches!(node, Node::Folder(folder) if folder.holds(other));
+        Arc::ptr_eq(self, other) || lock(&self.entries).values().any(below)
+    }
+
+    /// Makes a file here.
+    fn make_file(&self, name: &str) -> Result<Arc<Content>, ErrorCode> {
+        self.usage.take_file()?;
+        let made = Arc::new(Content { usage: self.usage.clone(), bytes: Mutex::default() });
+        lock(&self.entries).insert(name.to_owned(), Node::File(made.clone()));
+        Ok(made)
+    }
+
+    /// Makes a folder here.
+    fn make_folder(&self, name: &str) -> Result<(), ErrorCode> {
+        let depth = self.depth.load(Ordering::Relaxed) + 1;
+        if depth > DEPTH_MAX {
+            return Err(ErrorCode::NameTooLong);
+        }
+        self.usage.take_file()?;
+        let (depth, entries) = (AtomicUsize::new(depth), Mutex::default());
+        let made = Folder { usage: self.usage.clone(), depth, entries };
+        lock(&self.entries).insert(name.to_owned(), Node::Folder(Arc::new(made)));
+        Ok(())
+    }
+}
+
+impl Content {
+    fn len(&self) -> u64 {
+        lock(&self.bytes).len() as u64
+    }
+
+    /// At most so many bytes from a place on.
+    fn read(&self, at: u64, most: usize) -> Vec<u8> {
+        let bytes = lock(&self.bytes);
+        let start = usize::try_from(at).unwrap_or(usize::MAX).min(bytes.len());
+        let end = start.saturating_add(most).min(bytes.len());
+        bytes[start..end].to_vec()
+    }
+
+    /// Writes at a place; what lies between is zero.
+    fn write(&self, at: u64, written: &[u8]) -> Result<(), ErrorCode> {
+        let end = at.checked_add(written.len() as u64).ok_or(ErrorCode::FileTooLarge)?;
+        if end > self.len() {
+            self.resize(end)?;
+        }
+        let start = usize::try_from(at).map_err(|_| ErrorCode::FileTooLarge)?;
+        lock(&self.bytes)[start..start + written.len()].copy_from_slice(written);
+        Ok(())
+    }
+
+    fn append(&self, written: &[u8]) -> Result<(), ErrorCode> {
+        self.write(self.len(), written)
+    }
+
+    fn resize(&self, len: u64) -> Result<(), ErrorCode> {
+        let before = self.len();
+        if len > before {
+            self.usage.take_bytes(len - before)?;
+        } else {
+            self.usage.bytes.fetch_sub(before - len, Ordering::Relaxed);
+        }
+        // Taken of a bound that fits in memory.
+        lock(&self.bytes).resize(usize::try_from(len).map_err(|_| ErrorCode::FileTooLarge)?, 0);
+        Ok(())
+    }
+}

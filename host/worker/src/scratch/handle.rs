@@ -1,0 +1,276 @@
+//! Open folders and files of a scratch folder: `wasi:filesystem` in memory.
+//!
+//! A path leads downward from the handle that it is given to; `..` never above it.
+
+use super::streams::{Reading, Writing};
+use super::{Content, Folder, NAME_BYTES_MAX, Node, lock};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use wasmtime_wasi::p2::bindings::filesystem::types::{
+    DescriptorFlags, DescriptorStat, DescriptorType, DirectoryEntry, ErrorCode, MetadataHashValue, OpenFlags,
+};
+use wasmtime_wasi::p2::{DynInputStream, DynOutputStream};
+
+/// Something of a scratch folder that a guest has open.
+#[derive(Clone)]
+pub(crate) enum Handle {
+    /// A folder.
+    Folder(Arc<Folder>),
+    /// A file, and what it is open for.
+    File(Arc<Content>, DescriptorFlags),
+}
+
+type Done<T = ()> = Result<T, ErrorCode>;
+
+impl Handle {
+    fn folder(&self) -> Done<&Arc<Folder>> {
+        match self {
+            Self::Folder(folder) => Ok(folder),
+            Self::File(..) => Err(ErrorCode::NotDirectory),
+        }
+    }
+
+    fn file(&self) -> Done<(&Arc<Content>, DescriptorFlags)> {
+        match self {
+            Self::File(file, flags) => Ok((file, *flags)),
+            Self::Folder(_) => Err(ErrorCode::IsDirectory),
+        }
+    }
+
+    fn writable(&self) -> Done<&Arc<Content>> {
+        let (file, flags) = self.file()?;
+        if flags.contains(DescriptorFlags::WRITE) { Ok(file) } else { Err(ErrorCode::BadDescriptor) }
+    }
+
+    /// What stands at a path below this folder.
+    fn node(&self, path: &str) -> Done<Node> {
+        let (folder, name) = self.place(path)?;
+        match name {
+            None => Ok(Node::Folder(folder)),
+            Some(name) => folder.get(&name).ok_or(ErrorCode::NoEntry),
+        }
+    }
+
+    /// The folder that a path leads to, and the name in it; no name where it leads to a folder by
+    /// `.` or `..`.
+    fn place(&self, path: &str) -> Done<(Arc<Folder>, Option<String>)> {
+        if path.is_empty() {
+            return Err(ErrorCode::NoEntry);
+        }
+        if path.starts_with('/') {
+            return Err(ErrorCode::NotPermitted);
+        }
+        let mut way = vec![self.folder()?.clone()];
+        let mut name: Option<&str> = None;
+        for part in path.split('/').filter(|part| !part.is_empty()) {
+            if let Some(name) = name.take() {
+                let here = way.last().ok_or(ErrorCode::NotPermitted)?;
+                match here.get(name).ok_or(ErrorCode::NoEntry)? {
+                    Node::Folder(folder) => way.push(folder),
+                    Node::File(_) => return Err(ErrorCode::NotDirectory),
+                }
+            }
+            match part {
+                "." => {}
+                ".." if way.len() > 1 => drop(way.pop()),
+                ".." => return Err(ErrorCode::NotPermitted),
+                part if part.len() > NAME_BYTES_MAX => return Err(ErrorCode::NameTooLong),
+                part if part.contains('\0') => return Err(ErrorCode::IllegalByteSequence),
+                part => name = Some(part),
+            }
+        }
+        let folder = way.pop().ok_or(ErrorCode::NotPermitted)?;
+        Ok((folder, name.map(str::to_owned)))
+    }
+
+    /// Opens what stands at a path, or makes it.
+    pub(crate) fn open_at(&self, path: &str, how: OpenFlags, flags: DescriptorFlags) -> Done<Self> {
+        let (folder, name) = self.place(path)?;
+        let found = match &name {
+            None => Some(Node::Folder(folder.clone())),
+            Some(name) => folder.get(name),
+        };
+        let is_new = how.contains(OpenFlags::CREATE | OpenFlags::EXCLUSIVE);
+        match (found, name) {
+            (Some(_), _) if is_new => Err(ErrorCode::Exist),
+            (Some(Node::Folder(_)), _)
+                if how.contains(OpenFlags::TRUNCATE) || flags.contains(DescriptorFlags::WRITE) =>
+            {
+                Err(ErrorCode::IsDirectory)
+            }
+            (Some(Node::Folder(folder)), _) => Ok(Self::Folder(folder)),
+            (Some(Node::File(_)), _) if how.contains(OpenFlags::DIRECTORY) => Err(ErrorCode::NotDirectory),
+            (Some(Node::File(file)), _) => {
+                if how.contains(OpenFlags::TRUNCATE) {
+                    file.resize(0)?;
+                }
+                Ok(Self::File(file, flags))
+            }
+            (None, Some(name)) if how.contains(OpenFlags::CREATE) && !how.contains(OpenFlags::DIRECTORY) => {
+                Ok(Self::File(folder.make_file(&name)?, flags))
+            }
+            (None, _) => Err(ErrorCode::NoEntry),
+        }
+    }
+
+    pub(crate) fn create_directory_at(&self, path: &str) -> Done {
+        match self.place(path)? {
+            (folder, Some(name)) if folder.get(&name).is_none() => folder.make_folder(&name),
+            _ => Err(ErrorCode::Exist),
+        }
+    }
+
+    pub(crate) fn remove_directory_at(&self, path: &str) -> Done {
+        let (folder, name) = self.place(path)?;
+        let name = name.ok_or(ErrorCode::Invalid)?;
+        match folder.get(&name).ok_or(ErrorCode::NoEntry)? {
+            Node::Folder(inner) if !inner.is_empty() => Err(ErrorCode::NotEmpty),
+            Node::Folder(_) => {
+                lock(&folder.entries).remove(&name);
+                Ok(())
+            }
+            Node::File(_) => Err(ErrorCode::NotDirectory),
+        }
+    }
+
+    pub(crate) fn unlink_file_at(&self, path: &str) -> Done {
+        let (folder, name) = self.place(path)?;
+        let name = name.ok_or(ErrorCode::IsDirectory)?;
+        match folder.get(&name).ok_or(ErrorCode::NoEntry)? {
+            Node::File(_) => {
+                lock(&folder.entries).remove(&name);
+                Ok(())
+            }
+            Node::Folder(_) => Err(ErrorCode::IsDirectory),
+        }
+    }
+
+    pub(crate) fn rename_at(&self, from: &str, to: &Self, path: &str) -> Done {
+        let ((source, old), (target, new)) = (self.place(from)?, to.place(path)?);
+        let (old, new) = (old.ok_or(ErrorCode::Busy)?, new.ok_or(ErrorCode::Busy)?);
+        let moved = source.get(&old).ok_or(ErrorCode::NoEntry)?;
+        if Arc::ptr_eq(&source, &target) && old == new {
+            return Ok(());
+        }
+        match (&moved, target.get(&new)) {
+            (Node::Folder(_), Some(Node::File(_))) => return Err(ErrorCode::NotDirectory),
+            (Node::File(_), Some(Node::Folder(_))) => return Err(ErrorCode::IsDirectory),
+            (Node::Folder(_), Some(Node::Folder(there))) if !there.is_empty() => {
+                return Err(ErrorCode::NotEmpty);
+            }
+            _ => {}
+        }
+        if let Node::Folder(folder) = &moved {
+            if folder.holds(&target) {
+                return Err(ErrorCode::Invalid);
+            }
+            let depth = target.depth.load(Ordering::Relaxed) + 1;
+            // What lies in it is never deeper than its folders say.
+            if depth > folder.depth.load(Ordering::Relaxed) {
+                if !folder.is_empty() || depth > super::DEPTH_MAX {
+                    return Err(ErrorCode::Unsupported);
+                }
+                folder.depth.store(depth, Ordering::Relaxed);
+            }
+        }
+        lock(&source.entries).remove(&old);
+        lock(&target.entries).insert(new, moved);
+        Ok(())
+    }
+
+    /// The entries of this folder as they are now.
+    pub(crate) fn entries(&self) -> Done<Vec<DirectoryEntry>> {
+        let entry = |(name, node): (&String, &Node)| DirectoryEntry { type_: kind(node), name: name.clone() };
+        Ok(lock(&self.folder()?.entries).iter().map(entry).collect())
+    }
+
+    pub(crate) fn stat(&self) -> DescriptorStat {
+        match self {
+            Self::Folder(folder) => stat(&Node::Folder(folder.clone())),
+            Self::File(file, _) => stat(&Node::File(file.clone())),
+        }
+    }
+
+    pub(crate) fn stat_at(&self, path: &str) -> Done<DescriptorStat> {
+        Ok(stat(&self.node(path)?))
+    }
+
+    /// What tells it from everything else that is open.
+    pub(crate) fn hash(&self) -> MetadataHashValue {
+        match self {
+            Self::Folder(folder) => hash(Arc::as_ptr(folder).cast()),
+            Self::File(file, _) => hash(Arc::as_ptr(file).cast()),
+        }
+    }
+
+    pub(crate) fn hash_at(&self, path: &str) -> Done<MetadataHashValue> {
+        Ok(match self.node(path)? {
+            Node::Folder(folder) => hash(Arc::as_ptr(&folder).cast()),
+            Node::File(file) => hash(Arc::as_ptr(&file).cast()),
+        })
+    }
+
+    pub(crate) fn flags(&self) -> DescriptorFlags {
+        match self {
+            Self::Folder(_) => DescriptorFlags::READ | DescriptorFlags::MUTATE_DIRECTORY,
+            Self::File(_, flags) => *flags,
+        }
+    }
+
+    pub(crate) fn kind(&self) -> DescriptorType {
+        match self {
+            Self::Folder(_) => DescriptorType::Directory,
+            Self::File(..) => DescriptorType::RegularFile,
+        }
+    }
+
+    /// Bytes from a place on, and whether that is the end.
+    pub(crate) fn read(&self, at: u64, most: usize) -> Done<(Vec<u8>, bool)> {
+        let bytes = self.file()?.0.read(at, most);
+        let is_end = bytes.len() < most;
+        Ok((bytes, is_end))
+    }
+
+    pub(crate) fn write(&self, at: u64, bytes: &[u8]) -> Done<u64> {
+        self.writable()?.write(at, bytes)?;
+        Ok(bytes.len() as u64)
+    }
+
+    pub(crate) fn set_size(&self, len: u64) -> Done {
+        self.writable()?.resize(len)
+    }
+
+    pub(crate) fn read_via_stream(&self, at: u64) -> Done<DynInputStream> {
+        Ok(Box::new(Reading::new(self.file()?.0.clone(), at)))
+    }
+
+    pub(crate) fn write_via_stream(&self, at: Option<u64>) -> Done<DynOutputStream> {
+        Ok(Box::new(Writing::new(self.writable()?.clone(), at)))
+    }
+}
+
+fn kind(node: &Node) -> DescriptorType {
+    match node {
+        Node::Folder(_) => DescriptorType::Directory,
+        Node::File(_) => DescriptorType::RegularFile,
+    }
+}
+
+fn stat(node: &Node) -> DescriptorStat {
+    let size = match node {
+        Node::Folder(_) => 0,
+        Node::File(file) => file.len(),
+    };
+    DescriptorStat {
+        type_: kind(node),
+        link_count: 1,
+        size,
+        data_access_timestamp: None,
+        data_modification_timestamp: None,
+        status_change_timestamp: None,
+    }
+}
+
+fn hash(place: *const ()) -> MetadataHashValue {
+    MetadataHashValue { lower: place.addr() as u64, upper: 0 }
+}

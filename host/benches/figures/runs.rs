@@ -85,7 +85,7 @@ fn checks(rounds: usize) -> Result<Vec<Row>> {
 /// What a task more costs, its call included: a run of many against one of one.
 fn tasks(rounds: usize) -> Result<Row> {
     let home = Home::new();
-    let mut run = |tasks: usize| -> Result<Duration> {
+    let run = |tasks: usize| -> Result<Duration> {
         let mut text = "workflow: w\ntasks:\n".to_owned();
         for n in 0..tasks {
             writeln!(text, "  - {{ id: t{n}, tool: file_info, with: {{ path: /shared }} }}")?;

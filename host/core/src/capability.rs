@@ -91,7 +91,8 @@ pub struct Grants {
 
 impl Grants {
     /// No mount, no interface, no network and no folder.
-    pub const NOTHING: Self = Self { mounts: Vec::new(), interfaces: Vec::new(), network: None, scratch: None };
+    pub const NOTHING: Self =
+        Self { mounts: Vec::new(), interfaces: Vec::new(), network: None, scratch: None };
 
     /// Every interface, every mount, to be written, and a network without anybody in it: what a component is linked with where
     /// nothing runs under it.

@@ -45,18 +45,18 @@ impl RunLock {
         flock(&file, FlockOperation::NonBlockingLockShared) == Err(Errno::WOULDBLOCK)
     }
 
-    /// Removes the files that nobody holds: those of runs whose process was killed at their end, and
-    /// those of runs that wait, which are made again.
-    pub fn sweep(state_dir: &Path) {
+    /// The locks whose files lie there and that nobody holds, now held, with the names of their
+    /// runs: those that wait, and those whose process was killed before it had written down their
+    /// end.
+    pub fn left(state_dir: &Path) -> Vec<(String, Self)> {
         let entries = std::fs::read_dir(state_dir.join("runs")).into_iter().flatten().flatten();
-        for path in entries.map(|entry| entry.path()) {
-            let Ok(file) = File::options().write(true).open(&path) else { continue };
-            let is_free = flock(&file, FlockOperation::NonBlockingLockExclusive).is_ok();
-            if is_free && is_file_at(&file, &path) {
-                // What cannot be removed does not get in anybody's way.
-                let _ = std::fs::remove_file(path);
-            }
-        }
+        let free = |path: PathBuf| {
+            let run = path.file_stem()?.to_str()?.to_owned();
+            let file = File::options().write(true).open(&path).ok()?;
+            flock(&file, FlockOperation::NonBlockingLockExclusive).ok()?;
+            is_file_at(&file, &path).then_some((run, Self { _file: file }))
+        };
+        entries.filter_map(|entry| free(entry.path())).collect()
     }
 
     /// Removes the file of a run that has ended, while its lock is held.
@@ -100,7 +100,13 @@ mod tests {
         assert!(
             RunLock::take(dir.path(), "w-3").expect("asked").is_some() && file(dir.path(), "w-3").exists()
         );
-        RunLock::sweep(dir.path());
+        let left = RunLock::left(dir.path());
+        assert_eq!(
+            left.iter().map(|(run, _)| run.as_str()).filter(|run| *run != "w-2").collect::<Vec<_>>(),
+            ["w-3"]
+        );
+        assert!(RunLock::is_held(dir.path(), "w-3"));
+        left.into_iter().for_each(|(run, lock)| lock.end(dir.path(), &run));
         assert!(!file(dir.path(), "w-3").exists() && file(dir.path(), "w-1").exists());
         assert!(take().is_none(), "who holds one keeps it");
         drop(held);

@@ -6,6 +6,7 @@
 
 mod began;
 mod catalog;
+mod clock;
 mod download;
 mod executor;
 mod files;

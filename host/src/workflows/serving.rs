@@ -3,6 +3,7 @@
 
 use super::began::{new_run, take_up};
 use super::catalog::{Catalog, Offered};
+use super::clock::Clock;
 use super::download::check_addresses;
 use super::executor::{Executor, ended_text};
 use super::in_turn::event;
@@ -17,7 +18,6 @@ use cofferdam_store::{
     AnswerTo, Ended, KeptRun, NewReply, NewRun, Owner, RunState, Store, StoreError, now_ms,
 };
 use cofferdam_workflow::{Context, Plan, schedule};
-use rustix::time::{ClockId, clock_gettime};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -32,8 +32,6 @@ const LOOK: Duration = Duration::from_millis(500);
 const NOT_UP: Duration = Duration::from_millis(100);
 /// A run that could not be gone on with is tried again after this.
 const AGAIN: Duration = Duration::from_secs(5);
-/// What a clock may be off by between two looks before waits follow it, in milliseconds.
-const DRIFT_MAX: i64 = 2_000;
 /// What is under way at a stop gets so long to notice.
 const GRACE: Duration = Duration::from_secs(5);
 
@@ -131,9 +129,8 @@ impl Serving {
     pub async fn run(self) {
         let stop = self.0.executors.borrow().stop.clone();
         let (mut carried, mut tasks) = (BTreeSet::new(), JoinSet::new());
-        let dir = self.0.state_dir.clone();
-        if let Err(error) = tokio::task::spawn_blocking(move || RunLock::sweep(&dir)).await {
-            tracing::warn!(%error, "what lies about of the locks of runs is not removed");
+        if let Err(error) = self.note_ends().await {
+            tracing::error!(%error, "what became of runs before a crash is not in the audit");
         }
         if let Err(error) = self.0.store.bound_waits(now_ms()).await {
             tracing::error!(%error, "the times of waiting runs are not looked at");
@@ -281,6 +278,25 @@ impl Serving {
         }
     }
 
+    /// Writes down the ends of runs whose process was killed before it had, and removes what lies
+    /// about of their locks. Where a kill comes in between, an end is written down twice.
+    async fn note_ends(&self) -> Result<(), StoreError> {
+        let dir = self.0.state_dir.clone();
+        let left = tokio::task::spawn_blocking(move || RunLock::left(&dir)).await.unwrap_or_default();
+        for (id, lock) in left {
+            if let Some(kept) = self.0.store.kept_run(&id).await? {
+                match kept.state {
+                    RunState::Running => {}
+                    RunState::Done => self.note(&kept, WorkflowState::Done, None),
+                    RunState::Failed => self.note(&kept, WorkflowState::Failed, None),
+                    RunState::Cancelled => self.note(&kept, WorkflowState::Cancelled, None),
+                }
+            }
+            lock.end(&self.0.state_dir, &id);
+        }
+        Ok(())
+    }
+
     /// Ends a run that somebody does not want any more.
     pub(super) async fn cancel(&self, kept: &KeptRun) -> Result<(), StoreError> {
         if self.0.store.cancel_run(&kept.new.run).await? {
@@ -362,49 +378,5 @@ impl Serving {
     /// Has it looked soon whether there is something to do.
     pub(super) fn nudge(&self) {
         self.0.nudged.notify_one();
-    }
-}
-
-/// Tells a clock that was set from time that went by.
-struct Clock {
-    /// Both in milliseconds: of people, and of the machine since it was started, sleep included.
-    wall: i64,
-    machine: i64,
-}
-
-impl Clock {
-    fn now() -> Self {
-        let machine = clock_gettime(ClockId::Boottime);
-        Self { wall: now_ms(), machine: machine.tv_sec * 1000 + machine.tv_nsec / 1_000_000 }
-    }
-
-    /// By how much the clock was set since the last look, if it was.
-    fn was_set(&mut self) -> Option<i64> {
-        let before = std::mem::replace(self, Self::now());
-        drift((before.wall, self.wall), (before.machine, self.machine))
-    }
-}
-
-fn drift(wall: (i64, i64), machine: (i64, i64)) -> Option<i64> {
-    let drift = (wall.1 - wall.0) - (machine.1 - machine.0);
-    (drift.abs() > DRIFT_MAX).then_some(drift)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_clock_that_was_set_is_told_from_time_that_went_by() {
-        for (wall, machine, expected) in [
-            ((1_000, 1_500), (7_000, 7_500), None),
-            // The machine slept: both went on.
-            ((1_000, 9_000_000), (7_000, 9_006_000), None),
-            ((1_000, 3_601_500), (7_000, 7_500), Some(3_600_000)),
-            ((3_601_000, 1_500), (7_000, 7_500), Some(-3_600_000)),
-            ((0, DRIFT_MAX), (0, 0), None),
-        ] {
-            assert_eq!(drift(wall, machine), expected, "{wall:?} {machine:?}");
-        }
     }
 }
